@@ -1,0 +1,172 @@
+# Every command a person types. `make` alone prints them; labs/tools holds the programs behind them.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+BUILD  := build
+OUT    := $(BUILD)/storage
+PYTHON := .venv/bin/python
+export PYTHONDONTWRITEBYTECODE := 1
+
+# --- what a person may set -------------------------------------------------------------------------------
+
+BOOT  ?= disk
+MEM   ?= 64
+READS ?= 1000
+SEED  ?= 1
+SCALE ?= 100
+
+# --- commands --------------------------------------------------------------------------------------------
+
+.PHONY: help run gdb test test-fast doctor setup format clean image
+
+help:
+	@echo "Apprentice: an i386 kernel to learn from, and a storage lab. The commands:"
+	@echo
+	@echo "  make run        boot to the kernel's prompt in this terminal (exit leaves); with no terminal,"
+	@echo "                  run the short storage demonstration and print its table"
+	@echo "                    BOOT=disk|grub|direct   our own loader, GRUB's CD, or qemu -kernel"
+	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
+	@echo "                    READS=1000 SEED=1       how many random reads, and which"
+	@echo "                    SCALE=100|full          a hundredth of the published 2 TB, or all of it"
+	@echo "                    SCRIPT='help; drives'   run these commands instead, and end"
+	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
+	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
+	@echo "  make test       everything that proves the project; installs what is missing"
+	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
+	@echo "  make format     put the source into its form"
+	@echo "  make clean      remove what was built"
+
+setup:
+	@labs/tools/setup.sh run
+
+run: setup
+	@$(MAKE) -s image-$(BOOT)
+	@$(PYTHON) labs/tools/run.py --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
+		--scale $(SCALE) $(if $(SCRIPT),--script '$(SCRIPT)')
+
+gdb: setup-test
+	@$(MAKE) -s image-$(BOOT)
+	@$(PYTHON) labs/tools/run.py --gdb --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
+		--scale $(SCALE)
+
+test: setup-test
+	@$(MAKE) -s everything
+	@$(PYTHON) -m pytest -n 2 tests
+
+test-fast: setup-test
+	@$(MAKE) -s everything
+	@$(PYTHON) -m pytest -n 2 -m "not slow" tests
+
+.PHONY: setup-test
+setup-test:
+	@labs/tools/setup.sh test
+
+doctor:
+	@python3 labs/tools/doctor.py
+
+format: setup-test
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs .venv/bin/clang-format -i
+	@.venv/bin/ruff format -q labs tests && .venv/bin/ruff check -q --fix labs tests
+
+clean:
+	rm -rf $(BUILD)
+
+# --- the kernel ------------------------------------------------------------------------------------------
+
+# The tools are chosen by trying them (labs/tools/toolchain.sh), and only when something is built.
+tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(tool_$1))
+
+CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
+	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(CI),-Werror) \
+	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
+	-fno-optimize-sibling-calls \
+	-fno-asynchronous-unwind-tables -fno-strict-aliasing -fno-tree-loop-distribute-patterns \
+	-fcf-protection=none -mgeneral-regs-only -mno-red-zone -mpreferred-stack-boundary=4
+
+SOURCES := $(shell cat labs/storage/sources)
+OBJECTS := $(SOURCES:%=$(BUILD)/objects/%.o)
+KERNEL  := $(OUT)/kernel.elf
+
+$(BUILD)/objects/%.c.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call tool,cc) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/objects/%.asm.o: %.asm Makefile
+	@mkdir -p $(@D)
+	nasm -f elf32 -g -F dwarf -w+all -w-reloc-rel-dword -MD $(@:.o=.d) $< -o $@
+
+# Linked twice: the first kernel has no symbols, and gives the addresses for those of the second.
+LINK = $(call tool,ld) -nostdlib -T boot/kernel.ld --no-warn-rwx-segments $(OBJECTS)
+
+$(OUT):
+	@mkdir -p $@
+
+$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/symbols.awk labs/storage/sources | $(OUT)
+	echo | awk -f labs/tools/symbols.awk >$(OUT)/no_symbols.c
+	$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
+	$(LINK) $(OUT)/no_symbols.o -o $@
+
+$(KERNEL): $(OUT)/unnamed.elf
+	$(call tool,nm) -n $< | awk -f labs/tools/symbols.awk >$(OUT)/symbols.c
+	$(call tool,cc) $(CFLAGS) -c $(OUT)/symbols.c -o $(OUT)/symbols.o
+	$(LINK) $(OUT)/symbols.o -o $@
+
+# --- the boot disk ---------------------------------------------------------------------------------------
+
+# The boot sector and the second stage lie before the kernel.
+KERNEL_LBA    := 64
+LOADER_OBJECTS := $(OUT)/stage2.o $(OUT)/loader.o $(OUT)/load_elf.o
+LOADER_CFLAGS  = $(CFLAGS) -Os
+
+# The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.
+$(OUT)/kernel.sectors: $(KERNEL)
+	cp $< $@
+	truncate -s %512 $@
+
+$(OUT)/stage2.o: boot/stage2.asm | $(OUT)
+	nasm -f elf32 -g -F dwarf $< -o $@
+
+$(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h boot/elf.h | $(OUT)
+	$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@
+
+$(OUT)/loader.o: boot/loader.c boot/load_elf.h boot/multiboot.h kernel/io.h $(OUT)/kernel.sectors
+	$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
+		-DKERNEL_LBA_FROM_BUILD=$(KERNEL_LBA)u \
+		-DKERNEL_BYTES_FROM_BUILD=$$(stat -c %s $(KERNEL))u \
+		-DKERNEL_SUM_FROM_BUILD=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
+			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u
+
+$(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld
+	$(call tool,ld) -nostdlib -T boot/stage2.ld --no-warn-rwx-segments $(LOADER_OBJECTS) -o $@
+
+$(OUT)/stage2.bin: $(OUT)/stage2.elf
+	$(call tool,objcopy) -O binary $< $@
+
+$(OUT)/mbr.bin: boot/mbr.asm $(OUT)/stage2.bin
+	nasm -f bin -DSTAGE2_SECTORS=$$(($$(stat -c %s $(OUT)/stage2.bin) / 512)) $< -o $@
+
+$(OUT)/boot.img: $(OUT)/mbr.bin $(OUT)/stage2.bin $(OUT)/kernel.sectors
+	cat $(OUT)/mbr.bin $(OUT)/stage2.bin >$@
+	test $$(stat -c %s $@) -le $$(($(KERNEL_LBA) * 512))
+	truncate -s $$(($(KERNEL_LBA) * 512)) $@
+	cat $(OUT)/kernel.sectors >>$@
+	truncate -s %1M $@
+
+# --- GRUB's CD -------------------------------------------------------------------------------------------
+
+$(OUT)/grub.iso: $(KERNEL) boot/grub.cfg
+	@mkdir -p $(OUT)/iso/boot/grub
+	cp $(KERNEL) $(OUT)/iso/boot/kernel.elf
+	cp boot/grub.cfg $(OUT)/iso/boot/grub/
+	grub-mkrescue -o $@ $(OUT)/iso >$(OUT)/grub.log 2>&1 || { cat $(OUT)/grub.log; exit 1; }
+
+.PHONY: image-disk image-grub image-direct everything
+image-disk: $(OUT)/boot.img
+image-grub: $(OUT)/grub.iso
+image-direct: $(KERNEL)
+everything: image-disk image-grub image-direct
+
+-include $(OBJECTS:.o=.d)

@@ -1,0 +1,118 @@
+/* Places the kernel's ELF segments: check everything first, then copy. */
+#include "boot/load_elf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "boot/elf.h"
+
+static const char *check_header(const struct elf_header *header, uint32_t bytes)
+{
+	if (bytes < sizeof(*header))
+		return "the file is shorter than an ELF header";
+	if (header->magic != ELF_MAGIC)
+		return "the file does not begin with 0x7f ELF";
+	if (header->class != ELF_CLASS_32 || header->data != ELF_DATA_LITTLE ||
+	    header->machine != ELF_MACHINE_386)
+		return "the file is not for 32-bit x86";
+	if (header->type != ELF_TYPE_EXECUTABLE)
+		return "the file is not an executable (is it an object file?)";
+	if (header->phentsize != sizeof(struct elf_program_header) || header->phnum == 0)
+		return "the file has no program headers";
+	if (header->phoff > bytes ||
+	    header->phnum * sizeof(struct elf_program_header) > bytes - header->phoff)
+		return "the program headers reach beyond the end of the file";
+	return NULL;
+}
+
+static const struct elf_program_header *segment(const uint8_t *file, unsigned index)
+{
+	const struct elf_header *header = (const void *)file;
+
+	return (const void *)(file + header->phoff + index * sizeof(struct elf_program_header));
+}
+
+static const char *check_segment(const struct elf_program_header *segment, uint32_t bytes,
+				 const struct load_area *area)
+{
+	if (segment->offset > bytes || segment->filesz > bytes - segment->offset)
+		return "a segment reaches beyond the end of the file";
+	if (segment->filesz > segment->memsz)
+		return "a segment is larger in the file than in memory";
+	if (segment->paddr < area->start)
+		return "a segment lies below 1 MiB";
+	if (segment->paddr > area->end || segment->memsz > area->end - segment->paddr)
+		return "a segment does not fit into the memory that is free";
+	return NULL;
+}
+
+static bool overlap(const struct elf_program_header *a, const struct elf_program_header *b)
+{
+	return a->paddr < b->paddr + b->memsz && b->paddr < a->paddr + a->memsz;
+}
+
+/* Checks segment `index` by itself and against those before it. */
+static const char *check_loaded_segment(const uint8_t *file, uint32_t bytes, unsigned index,
+					const struct load_area *area)
+{
+	const struct elf_program_header *this = segment(file, index);
+	const char *wrong = check_segment(this, bytes, area);
+
+	if (wrong)
+		return wrong;
+	for (unsigned i = 0; i < index; i++)
+		if (segment(file, i)->type == ELF_SEGMENT_LOAD && overlap(segment(file, i), this))
+			return "two segments overlap in memory";
+	return NULL;
+}
+
+static bool contains(const struct elf_program_header *segment, uint32_t address)
+{
+	return address >= segment->paddr && address - segment->paddr < segment->filesz;
+}
+
+static const char *check_segments(const uint8_t *file, uint32_t bytes,
+				  const struct load_area *area)
+{
+	const struct elf_header *header = (const void *)file;
+	bool has_entry = false;
+
+	for (unsigned i = 0; i < header->phnum; i++) {
+		if (segment(file, i)->type != ELF_SEGMENT_LOAD)
+			continue;
+		const char *wrong = check_loaded_segment(file, bytes, i, area);
+
+		if (wrong)
+			return wrong;
+		has_entry |= contains(segment(file, i), header->entry);
+	}
+	return has_entry ? NULL : "the entry point is not a physical address inside a segment";
+}
+
+static void place(const uint8_t *file, const struct elf_program_header *segment, uint8_t *memory)
+{
+	uint8_t *to = memory + segment->paddr;
+	uint32_t i;
+
+	for (i = 0; i < segment->filesz; i++)
+		to[i] = file[segment->offset + i];
+	for (; i < segment->memsz; i++)
+		to[i] = 0;
+}
+
+const char *load_elf(const uint8_t *file, uint32_t bytes, const struct load_area *area,
+		     uint32_t *entry)
+{
+	const struct elf_header *header = (const void *)file;
+	const char *wrong = check_header(header, bytes);
+
+	if (!wrong)
+		wrong = check_segments(file, bytes, area);
+	if (wrong)
+		return wrong;
+	for (unsigned i = 0; i < header->phnum; i++)
+		if (segment(file, i)->type == ELF_SEGMENT_LOAD)
+			place(file, segment(file, i), area->memory);
+	*entry = header->entry;
+	return NULL;
+}

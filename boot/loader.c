@@ -1,0 +1,335 @@
+/*
+ * The second stage's 32-bit half: finds memory, reads the kernel from the disk, places its segments and
+ * hands over as a Multiboot loader does. Pointers are physical addresses here.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "boot/load_elf.h"
+#include "boot/multiboot.h"
+#include "kernel/io.h"
+
+/* Given by the build: where the kernel's ELF file lies on the disk, and the sum of its 32-bit words. */
+#define KERNEL_LBA     KERNEL_LBA_FROM_BUILD
+#define KERNEL_BYTES   KERNEL_BYTES_FROM_BUILD
+#define KERNEL_SUM     KERNEL_SUM_FROM_BUILD
+#define KERNEL_SECTORS ((KERNEL_BYTES + 511u) / 512u)
+
+#define BOUNCE             0x10000u /* BIOS reads end here: one whole 64 KiB segment */
+#define SECTORS_PER_READ   127u     /* what every BIOS can do in one call; less than 64 KiB */
+#define READ_TRIES         3
+#define MEMORY_MAP_ENTRIES 64
+#define KERNEL_AREA        0x100000u /* the kernel may have everything from 1 MiB on */
+#define PAGE               4096u
+
+#define CARRY 1u
+
+/* In and out of a BIOS call; boot/stage2.asm knows the layout. */
+struct bios_registers {
+	uint32_t eax, ebx, ecx, edx, esi, edi;
+	uint16_t flags;
+};
+
+/* The packet of an extended read: Enhanced Disk Drive specification 3.0. */
+struct disk_packet {
+	uint8_t size;
+	uint8_t zero;
+	uint16_t count; /* the BIOS writes back how many sectors it read */
+	uint16_t offset;
+	uint16_t segment;
+	uint64_t lba;
+};
+
+void bios_call(uint8_t vector, struct bios_registers *registers);
+void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
+	__attribute__((noreturn));
+void loader_main(uint32_t boot_drive);
+
+static struct bios_registers registers;
+static struct disk_packet packet;
+static struct multiboot_info information;
+static struct multiboot_mmap_entry memory_map[MEMORY_MAP_ENTRIES];
+static uint32_t memory_map_entries;
+
+/* --- messages, on the serial line and on the screen --- */
+
+static void put_serial(char character)
+{
+	for (unsigned tries = 0; tries < 0x10000 && !(in8(0x3f8 + 5) & 0x20); tries++)
+		;
+	out8(0x3f8, character);
+}
+
+static void put(char character)
+{
+	put_serial(character);
+	registers = (struct bios_registers){ .eax = 0x0e00 | (uint8_t)character, .ebx = 7 };
+	bios_call(0x10, &registers);
+}
+
+static void print(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n')
+			put('\r');
+		put(*text);
+	}
+}
+
+static void print_number(uint32_t value)
+{
+	char digits[11];
+	char *first = digits + sizeof(digits) - 1;
+
+	*first = '\0';
+	do
+		*--first = '0' + value % 10;
+	while (value /= 10);
+	print(first);
+}
+
+/* Prints the reason, ends QEMU with the status for a boot that failed (kernel/machine.h), and stops. */
+static void __attribute__((noreturn)) give_up(const char *reason)
+{
+	print("\nboot: ");
+	print(reason);
+	print("\nboot: stopped\n");
+	out8(0xf4, 0x10 + 62);
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}
+
+/* --- the A20 gate --- */
+
+/* A word of memory. The compiler must not know the address: it takes the first page for a null pointer's. */
+static volatile uint32_t *word_at(uint32_t address)
+{
+	__asm__("" : "+r"(address));
+	return (volatile uint32_t *)address;
+}
+
+/* With the gate shut, address 1 MiB + x is x again. */
+static bool a20_is_open(void)
+{
+	volatile uint32_t *low = word_at(0x500), *high = word_at(0x100500);
+	uint32_t saved_low = *low, saved_high = *high;
+	bool open;
+
+	*low = 0x13579bdf;
+	*high = 0x2468ace0;
+	open = *low == 0x13579bdf;
+	*high = saved_high;
+	*low = saved_low;
+	return open;
+}
+
+/* Waits until the keyboard controller takes a command, but not for ever. */
+static void keyboard_controller_wait(void)
+{
+	for (unsigned tries = 0; tries < 0x10000 && (in8(0x64) & 2); tries++)
+		;
+}
+
+static void a20_by_bios(void)
+{
+	registers = (struct bios_registers){ .eax = 0x2401 };
+	bios_call(0x15, &registers);
+}
+
+static void a20_by_keyboard_controller(void)
+{
+	keyboard_controller_wait();
+	out8(0x64, 0xd1); /* "write the output port" */
+	keyboard_controller_wait();
+	out8(0x60, 0xdf); /* everything as it was, with the gate open */
+	keyboard_controller_wait();
+}
+
+static void a20_by_port_92(void)
+{
+	out8(0x92, (in8(0x92) | 2) & ~1); /* bit 0 would reset the machine */
+}
+
+static void open_a20(void)
+{
+	static void (*const methods[])(void) = { a20_by_bios, a20_by_keyboard_controller,
+						 a20_by_port_92 };
+
+	for (unsigned i = 0; i < 3 && !a20_is_open(); i++)
+		methods[i]();
+	if (!a20_is_open())
+		give_up("the A20 gate stays shut: every second megabyte is out of reach");
+}
+
+/* --- memory --- */
+
+/* Asks INT 15h, E820 for the next entry. Returns false after the last one. */
+static bool next_memory_entry(struct multiboot_mmap_entry *entry, uint32_t *continuation)
+{
+	registers = (struct bios_registers){ .eax = 0xe820,
+					     .ebx = *continuation,
+					     .ecx = 20,
+					     .edx = 0x534d4150, /* "SMAP" */
+					     .edi = (uint32_t)&entry->base };
+	bios_call(0x15, &registers);
+	if ((registers.flags & CARRY) || registers.eax != 0x534d4150)
+		return false;
+	entry->size = sizeof(*entry) - sizeof(entry->size);
+	*continuation = registers.ebx;
+	return true;
+}
+
+static void find_memory(void)
+{
+	uint32_t continuation = 0;
+
+	while (memory_map_entries < MEMORY_MAP_ENTRIES &&
+	       next_memory_entry(&memory_map[memory_map_entries], &continuation)) {
+		memory_map_entries++;
+		if (continuation == 0)
+			return;
+	}
+	if (memory_map_entries == 0)
+		give_up("the BIOS does not tell where memory is (INT 15h, E820)");
+}
+
+/* The end of the memory that holds 1 MiB: the kernel and its file must fit there. */
+static uint32_t end_of_memory(void)
+{
+	for (unsigned i = 0; i < memory_map_entries; i++) {
+		struct multiboot_mmap_entry *entry = &memory_map[i];
+		uint64_t end = entry->base + entry->length;
+
+		if (entry->type == MULTIBOOT_MEMORY_AVAILABLE && entry->base <= KERNEL_AREA &&
+		    end > KERNEL_AREA)
+			return end > 0xfffff000u ? 0xfffff000u : (uint32_t)end;
+	}
+	give_up("there is no memory at 1 MiB");
+}
+
+/* --- the disk --- */
+
+static bool try_read(uint8_t drive, uint32_t lba, uint16_t count)
+{
+	packet = (struct disk_packet){
+		.size = sizeof(packet), .count = count, .segment = BOUNCE >> 4, .lba = lba
+	};
+	registers = (struct bios_registers){ .eax = 0x4200,
+					     .edx = drive,
+					     .esi = (uint32_t)&packet };
+	bios_call(0x13, &registers);
+	return !(registers.flags & CARRY) && packet.count == count;
+}
+
+static void reset_drive(uint8_t drive)
+{
+	registers = (struct bios_registers){ .edx = drive };
+	bios_call(0x13, &registers);
+}
+
+/* Reads count sectors to BOUNCE, or gives up. */
+static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
+{
+	uint8_t status = 0;
+
+	for (unsigned tries = 0; tries < READ_TRIES; tries++) {
+		if (try_read(drive, lba, count))
+			return;
+		status = registers.eax >> 8;
+		reset_drive(drive);
+	}
+	print("\nboot: reading the kernel, at LBA ");
+	print_number(lba);
+	print(", ");
+	print_number(count);
+	print(" sectors: BIOS status ");
+	print_number(status);
+	give_up("the disk ends too early or cannot be read; make the image again");
+}
+
+static void copy(uint32_t *to, const uint32_t *from, uint32_t words)
+{
+	while (words--)
+		*to++ = *from++;
+}
+
+static void read_file(uint8_t drive, uint32_t lba, uint32_t sectors, uint8_t *to)
+{
+	while (sectors > 0) {
+		uint16_t count = sectors < SECTORS_PER_READ ? sectors : SECTORS_PER_READ;
+
+		read_sectors(drive, lba, count);
+		copy((uint32_t *)to, (uint32_t *)BOUNCE, count * 128u);
+		lba += count;
+		sectors -= count;
+		to += count * 512u;
+	}
+}
+
+static uint32_t sum_of_words(const uint32_t *words, uint32_t count)
+{
+	uint32_t sum = 0;
+
+	while (count--)
+		sum += *words++;
+	return sum;
+}
+
+/* Reads the kernel's file to the end of memory, out of the way of its own segments. */
+static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
+{
+	uint32_t size = KERNEL_SECTORS * 512u;
+
+	if (memory_end - KERNEL_AREA < 2 * size)
+		give_up("there is not enough memory for the kernel");
+	uint8_t *file = (uint8_t *)((memory_end - size) & ~(PAGE - 1));
+
+	read_file(drive, KERNEL_LBA, KERNEL_SECTORS, file);
+	if (sum_of_words((uint32_t *)file, KERNEL_SECTORS * 128u) != KERNEL_SUM)
+		give_up("the kernel on this disk is damaged or cut short (its sum is wrong); make the image again");
+	return file;
+}
+
+/* --- the hand-over --- */
+
+static void describe_machine(uint8_t drive, uint32_t memory_end)
+{
+	static const char command_line[] = "", name[] = "Apprentice boot";
+
+	registers = (struct bios_registers){ 0 };
+	bios_call(0x12, &registers);
+	information = (struct multiboot_info){
+		.flags = MULTIBOOT_MEMORY | MULTIBOOT_BOOT_DEVICE | MULTIBOOT_COMMAND |
+			 MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
+		.mem_lower = registers.eax & 0xffff,
+		.mem_upper = (memory_end - KERNEL_AREA) / 1024,
+		.boot_device = (uint32_t)drive << 24 | 0xffffff,
+		.cmdline = (uint32_t)command_line,
+		.mmap_length = memory_map_entries * sizeof(memory_map[0]),
+		.mmap_addr = (uint32_t)memory_map,
+		.boot_loader_name = (uint32_t)name,
+	};
+}
+
+void loader_main(uint32_t boot_drive)
+{
+	uint32_t entry;
+
+	print("Apprentice boot: kernel of ");
+	print_number(KERNEL_BYTES);
+	print(" bytes at LBA ");
+	print_number(KERNEL_LBA);
+	print("\n");
+	open_a20();
+	find_memory();
+	uint32_t memory_end = end_of_memory();
+	uint8_t *file = read_kernel(boot_drive, memory_end);
+	struct load_area area = { .start = KERNEL_AREA, .end = (uint32_t)file };
+	const char *wrong = load_elf(file, KERNEL_BYTES, &area, &entry);
+
+	if (wrong)
+		give_up(wrong);
+	describe_machine(boot_drive, memory_end);
+	jump_to_kernel(entry, MULTIBOOT_BOOTLOADER_MAGIC, &information);
+}

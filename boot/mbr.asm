@@ -1,0 +1,131 @@
+; The boot sector: the BIOS loads these 512 bytes to 0x7c00; they read the second stage and jump to it.
+;
+; The build passes STAGE2_SECTORS. A sector count is never written by hand: a loader that stops too early
+; fails far away from its cause.
+
+bits 16
+org 0x7c00
+
+STAGE2_ADDRESS	equ 0x8000		; must equal the address in boot/stage2.ld
+STAGE2_MAGIC	equ 0x32475453		; "STG2": the last four bytes of the second stage
+CODE_LIMIT	equ 440			; from here on a disk may hold its signature and partition table
+SLACK		equ 40			; bytes that stay free for the next person's idea
+TRIES		equ 3			; a real disk may fail once and then work
+
+%if STAGE2_SECTORS < 1 || STAGE2_ADDRESS + STAGE2_SECTORS * 512 > 0x10000
+%error "the second stage must lie within one 64 KiB segment: BIOS reads do not cross it"
+%endif
+
+start:
+	jmp 0x0000:.segments		; some BIOSes enter at 07c0:0000: make CS what the code was assembled for
+.segments:
+	cli				; no interrupt may come between the two halves of a new stack
+	xor ax, ax
+	mov ds, ax
+	mov es, ax
+	mov ss, ax
+	mov sp, start			; the stack grows down from the boot sector
+	sti
+	cld
+	mov [boot_drive], dl		; the one register that the BIOS gives a meaning
+
+	mov ah, 0x41			; are there LBA reads (INT 13h extensions)?
+	mov bx, 0x55aa
+	int 0x13
+	mov si, no_lba_text
+	jc fail
+	cmp bx, 0xaa55
+	jne fail
+
+	mov di, TRIES
+.try:
+	mov si, packet
+	mov dl, [boot_drive]
+	mov ah, 0x42			; extended read: DS:SI points to the packet
+	int 0x13
+	jnc .check
+	mov [status], ah
+	xor ah, ah			; reset the drive, then try again
+	mov dl, [boot_drive]
+	int 0x13
+	mov word [packet.count], STAGE2_SECTORS	; the BIOS may have written what it managed to read
+	dec di
+	jnz .try
+	mov si, read_text
+	jmp fail
+
+.check:
+	mov si, short_text
+	cmp dword [STAGE2_ADDRESS + STAGE2_SECTORS * 512 - 4], STAGE2_MAGIC
+	jne fail
+	mov dl, [boot_drive]
+	jmp 0x0000:STAGE2_ADDRESS
+
+; Prints the text at SI and the BIOS's status, then stops. The status goes to QEMU's exit port too.
+fail:
+	call print
+	mov al, [status]
+	shr al, 4
+	call print_digit
+	mov al, [status]
+	and al, 0x0f
+	call print_digit
+	mov al, 0x10 + 62		; as kernel/machine.h: 62 says that the boot loader gave up
+	out 0xf4, al
+.halt:
+	cli
+	hlt
+	jmp .halt
+
+print_digit:				; AL = 0 to 15
+	cmp al, 10
+	jb .decimal
+	add al, 'a' - '0' - 10
+.decimal:
+	add al, '0'
+	jmp print_character
+
+print:					; SI = text, closed by a zero
+	lodsb
+	test al, al
+	jz print_done
+	call print_character
+	jmp print
+
+print_character:			; AL, to the serial line and to the screen
+	mov cx, 0xffff
+	mov ah, al
+	mov dx, 0x3f8 + 5		; line status: wait, with a bound, for an empty transmitter
+.wait:
+	in al, dx
+	test al, 0x20
+	loopz .wait
+	mov al, ah
+	mov dx, 0x3f8
+	out dx, al
+	mov ah, 0x0e			; teletype
+	mov bx, 0x0007
+	int 0x10
+print_done:
+	ret
+
+no_lba_text:	db 13, 10, "boot: the BIOS cannot read by LBA, status ", 0
+read_text:	db 13, 10, "boot: the disk fails to read stage 2, status ", 0
+short_text:	db 13, 10, "boot: stage 2 is not whole, status ", 0
+status:		db 0
+boot_drive:	db 0
+
+	align 4
+packet:					; Enhanced Disk Drive specification 3.0, section "extended read"
+	db 16, 0			; its size
+.count:	dw STAGE2_SECTORS
+	dw STAGE2_ADDRESS, 0		; offset and segment
+	dq 1				; LBA: the sector behind this one
+
+code_end:
+%if (code_end - start) > CODE_LIMIT - SLACK
+%error "the boot sector is too long"
+%endif
+
+	times 510 - ($ - $$) db 0
+	dw 0xaa55

@@ -1,0 +1,150 @@
+; The second stage's 16-bit half: from the boot sector into protected mode, and back for each call to the BIOS.
+;
+; The rest of the second stage is C (boot/loader.c). It runs in 32-bit protected mode without paging, with
+; flat segments, so a pointer is a physical address.
+
+CODE32		equ 0x08
+DATA32		equ 0x10
+CODE16		equ 0x18
+DATA16		equ 0x20
+STACK		equ 0xfff0		; of both modes; it grows down to the end of the second stage's data
+
+section .text.start
+bits 16
+
+; From the boot sector: CS = DS = ES = SS = 0, DL = the BIOS's number of the boot drive.
+global stage2_start
+stage2_start:
+	mov [boot_drive], dl
+	mov esp, STACK
+	call enter_protected_mode
+bits 32
+	mov edi, stage2_bss
+	mov ecx, stage2_bss_end
+	sub ecx, edi
+	xor eax, eax
+	rep stosb
+	movzx eax, byte [boot_drive]
+	push eax
+	call loader_main		; does not come back
+.halt:
+	cli
+	hlt
+	jmp .halt
+
+bits 16
+; Switches to 32-bit protected mode and returns there. Intel SDM volume 3, 9.9.1 lists the steps.
+enter_protected_mode:
+	cli				; the interrupt vectors of real mode mean nothing from here on
+	lgdt [gdt_pointer]
+	mov eax, cr0
+	or al, 1
+	mov cr0, eax
+	jmp CODE32:.protected		; CS keeps its old meaning until it is loaded anew
+bits 32
+.protected:
+	mov ax, DATA32
+	mov ds, ax
+	mov es, ax
+	mov fs, ax
+	mov gs, ax
+	mov ss, ax
+	movzx eax, word [esp]		; the caller was 16-bit code: its return address is two bytes
+	add esp, 2
+	jmp eax
+
+; void bios_call(uint8_t vector, struct bios_registers *registers)
+; Runs a BIOS interrupt in real mode. The structure must lie below 64 KiB; it brings the registers in and out.
+global bios_call
+bios_call:
+	push ebp
+	mov ebp, esp
+	push ebx
+	push esi
+	push edi
+	movzx eax, byte [ebp + 8]
+	mov eax, [eax * 4]		; the handler's address, from the real-mode vector table at 0
+	mov [bios_handler], eax
+	mov esi, [ebp + 12]
+	mov [bios_registers], si
+	jmp CODE16:.leave
+bits 16
+.leave:
+	mov ax, DATA16			; 64 KiB limits: real mode keeps whatever limits it finds
+	mov ds, ax
+	mov es, ax
+	mov fs, ax
+	mov gs, ax
+	mov ss, ax
+	mov eax, cr0
+	and al, 0xfe
+	mov cr0, eax
+	jmp 0x0000:.real
+.real:
+	xor ax, ax
+	mov ds, ax
+	mov es, ax
+	mov fs, ax
+	mov gs, ax
+	mov ss, ax
+	mov eax, [si]
+	mov ebx, [si + 4]
+	mov ecx, [si + 8]
+	mov edx, [si + 12]
+	mov edi, [si + 20]
+	mov esi, [si + 16]
+	sti
+	pushf				; with the far call: what INT does, but for a vector chosen at run time
+	cli
+	call far [bios_handler]
+	cli
+	cld
+	push ds				; the handler may leave another DS
+	push word 0
+	pop ds
+	pushf
+	push esi
+	mov si, [bios_registers]
+	pop dword [si + 16]
+	pop word [si + 24]
+	mov [si], eax
+	mov [si + 4], ebx
+	mov [si + 8], ecx
+	mov [si + 12], edx
+	mov [si + 20], edi
+	add sp, 2
+	call enter_protected_mode
+bits 32
+	pop edi
+	pop esi
+	pop ebx
+	pop ebp
+	ret
+
+; void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
+; Multiboot 0.6.96, section 3.2: the magic number in EAX, the information in EBX, flat segments, paging off.
+global jump_to_kernel
+jump_to_kernel:
+	mov ecx, [esp + 4]
+	mov eax, [esp + 8]
+	mov ebx, [esp + 12]
+	jmp ecx
+
+section .data
+	align 8
+gdt:
+	dq 0
+	dq 0x00cf9a000000ffff		; CODE32: base 0, limit 4 GiB
+	dq 0x00cf92000000ffff		; DATA32
+	dq 0x00009a000000ffff		; CODE16: base 0, limit 64 KiB
+	dq 0x000092000000ffff		; DATA16
+gdt_pointer:
+	dw $ - gdt - 1
+	dd gdt
+bios_handler:	dd 0			; offset, then segment
+bios_registers:	dw 0
+boot_drive:	db 0
+
+extern loader_main
+extern stage2_bss
+extern stage2_bss_end

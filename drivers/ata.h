@@ -1,0 +1,8 @@
+/* ATA drives on the two standard channels: hda and hdb on the first, hdc and hdd on the second. */
+#pragma once
+
+/*
+ * Looks for the four drives and registers each that answers as a block device, readable by programmed
+ * input, polled. Takes bounded time whatever is, or is not, connected.
+ */
+void ata_initialize(void);

@@ -1,0 +1,57 @@
+/* Block devices: one way to read any disk, with every request checked, counted and traced. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SECTOR_SIZE 512u
+
+struct block_device;
+
+/* What a driver provides. */
+struct block_ops {
+	/* Reads count sectors (1 to 256) from lba into buffer. Returns 0 or a negative errno. */
+	int (*read)(struct block_device *device, uint64_t lba, unsigned count, void *buffer);
+};
+
+/* Why a request was made: the lab splits a file read's cost by it. */
+enum block_purpose {
+	BLOCK_DATA,    /* contents that somebody asked for */
+	BLOCK_MAPPING, /* blocks that say where contents lie: pointer blocks and extent trees */
+	BLOCK_OTHER,   /* superblock, descriptors, inodes, directories */
+	BLOCK_PURPOSES,
+};
+
+/* Counted since boot, finished requests only. */
+struct block_stats {
+	uint64_t requests[BLOCK_PURPOSES];
+	uint64_t sectors[BLOCK_PURPOSES];
+	uint64_t busy_ns; /* time spent inside the driver */
+	uint64_t errors;
+};
+
+struct block_device {
+	const char *name; /* "hda" */
+	uint64_t sectors; /* capacity in sectors of 512 bytes */
+	const struct block_ops *ops;
+	void *driver; /* the driver's own data */
+	struct block_stats stats;
+	struct block_device *next;
+};
+
+/* Adds a device; the structure must live as long as the kernel. */
+void block_register(struct block_device *device);
+
+/* The device of this name ("hdb"), or NULL. */
+struct block_device *block_find(const char *name);
+
+/* The first device; follow ->next. In the order of registration. */
+struct block_device *block_first(void);
+
+/*
+ * Reads count sectors (at least 1; more than 256 become several requests) from lba into buffer.
+ * Returns 0, -EINVAL for a range that is not wholly on the device (said on the console), or the
+ * driver's -EIO or -ETIMEDOUT. Waits, in a bounded way, for the drive.
+ */
+int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
+	       enum block_purpose purpose);

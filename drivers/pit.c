@@ -1,0 +1,72 @@
+/* The 8254 interval timer. Commands: Intel 82C54 data sheet. */
+#include "drivers/pit.h"
+
+#include <stdbool.h>
+
+#include "drivers/pic.h"
+#include "kernel/divide.h"
+#include "kernel/io.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "kernel/time.h"
+
+#define FREQUENCY      1193182u /* Hz: a third of the NTSC colour carrier */
+#define CHANNEL_0      0x40
+#define CHANNEL_2      0x42
+#define COMMAND	       0x43
+#define RATE_GENERATOR 0x34 /* channel 0, low then high byte, mode 2 */
+#define ONE_SHOT       0xb0 /* channel 2, low then high byte, mode 0: OUT rises at zero */
+#define GATE	       0x61 /* bit 0 opens channel 2's gate, bit 1 the speaker, bit 5 reads OUT */
+#define GATE_OPEN      0x01
+#define SPEAKER	       0x02
+#define OUT	       0x20
+
+#define INTERVAL   23864u /* counts: 20.0 ms */
+#define POLL_LIMIT 10000000u
+
+static uint32_t ticks;
+
+/* Channel 2 counts INTERVAL down. Returns the time stamps that passed meanwhile, or 0 when it never ended. */
+static uint32_t measure_once(void)
+{
+	out8(GATE, (in8(GATE) & ~SPEAKER) | GATE_OPEN);
+	out8(COMMAND, ONE_SHOT);
+	out8(CHANNEL_2, INTERVAL & 0xff);
+	out8(CHANNEL_2, INTERVAL >> 8); /* this write starts the count */
+	uint64_t start = time_stamp();
+
+	for (unsigned polls = 0; polls < POLL_LIMIT; polls++)
+		if (in8(GATE) & OUT)
+			return (uint32_t)(time_stamp() - start);
+	return 0;
+}
+
+uint32_t pit_measure_tsc_khz(void)
+{
+	uint32_t passed = measure_once();
+
+	if (passed == 0)
+		panic("the interval timer does not count: there is no clock");
+	return divide64((uint64_t)passed * FREQUENCY, INTERVAL * 1000u, 0);
+}
+
+static void tick(void)
+{
+	ticks++;
+}
+
+void pit_initialize(uint32_t hz)
+{
+	uint32_t divisor = FREQUENCY / hz;
+
+	ASSERT(hz >= 19 && hz <= 65536);
+	out8(COMMAND, RATE_GENERATOR);
+	out8(CHANNEL_0, divisor & 0xff);
+	out8(CHANNEL_0, divisor >> 8);
+	irq_register(0, tick);
+}
+
+uint32_t pit_ticks(void)
+{
+	return ticks;
+}

@@ -1,0 +1,13 @@
+/* The 8254 interval timer: it measures the processor's clock, then ticks. */
+#pragma once
+
+#include <stdint.h>
+
+/* The frequency of the time-stamp counter in kHz, measured against the timer in about 20 ms. */
+uint32_t pit_measure_tsc_khz(void);
+
+/* Ticks hz times a second (19 to 65536) on IRQ 0. */
+void pit_initialize(uint32_t hz);
+
+/* Ticks since pit_initialize. */
+uint32_t pit_ticks(void);

@@ -1,0 +1,69 @@
+/* The first serial port. Registers: National Semiconductor PC16550D data sheet, table II. */
+#include "drivers/serial.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/io.h"
+#include "kernel/printk.h"
+
+#define PORT	       0x3f8
+#define DATA	       (PORT + 0) /* or the divisor's low half, when DIVISOR_ACCESS is set */
+#define INTERRUPTS     (PORT + 1) /* or its high half */
+#define FIFO	       (PORT + 2)
+#define LINE_CONTROL   (PORT + 3)
+#define MODEM_CONTROL  (PORT + 4)
+#define LINE_STATUS    (PORT + 5)
+#define SCRATCH	       (PORT + 7)
+#define DIVISOR_ACCESS 0x80
+#define EIGHT_BITS     0x03 /* no parity, one stop bit */
+#define RECEIVED       0x01
+#define CAN_SEND       0x20
+#define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
+
+static bool present;
+
+static void put_raw(uint8_t byte)
+{
+	for (unsigned tries = 0; tries < SEND_TRIES; tries++) {
+		if (in8(LINE_STATUS) & CAN_SEND) {
+			out8(DATA, byte);
+			return;
+		}
+	}
+}
+
+static void put(char character)
+{
+	if (character == '\n')
+		put_raw('\r');
+	put_raw(character);
+}
+
+static bool is_present(void)
+{
+	out8(SCRATCH, 0x5a);
+	return in8(SCRATCH) == 0x5a;
+}
+
+void serial_initialize(void)
+{
+	static struct console console = { .put = put };
+
+	present = is_present();
+	if (!present)
+		return;
+	out8(INTERRUPTS, 0);
+	out8(LINE_CONTROL, DIVISOR_ACCESS);
+	out8(DATA, 1); /* 115200 baud */
+	out8(INTERRUPTS, 0);
+	out8(LINE_CONTROL, EIGHT_BITS);
+	out8(FIFO, 0x07); /* on, and empty */
+	out8(MODEM_CONTROL, 0x03); /* ready */
+	console_register(&console);
+}
+
+int serial_get(void)
+{
+	return present && (in8(LINE_STATUS) & RECEIVED) ? in8(DATA) : -1;
+}

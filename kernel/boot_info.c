@@ -1,0 +1,97 @@
+/* What the boot loader told. */
+#include "kernel/boot_info.h"
+
+#include "boot/multiboot.h"
+#include "kernel/memory_layout.h"
+#include "kernel/panic.h"
+#include "kernel/string.h"
+
+struct boot_info boot_info;
+
+static void copy_text(char *to, uint32_t size, const char *from)
+{
+	uint32_t i;
+
+	for (i = 0; i + 1 < size && from[i]; i++)
+		to[i] = from[i];
+	to[i] = '\0';
+}
+
+static void add_range(uint64_t base, uint64_t length, uint32_t type)
+{
+	if (boot_info.range_count < BOOT_MEMORY_RANGES)
+		boot_info.ranges[boot_info.range_count++] =
+			(struct boot_memory_range){ base, length, type };
+}
+
+static void read_memory_map(const struct multiboot_info *information)
+{
+	uintptr_t at = (uintptr_t)direct_map(information->mmap_addr);
+	uintptr_t end = at + information->mmap_length;
+
+	while (at + sizeof(struct multiboot_mmap_entry) <= end) {
+		const struct multiboot_mmap_entry *entry = (const void *)at;
+
+		add_range(entry->base, entry->length, entry->type);
+		at += entry->size + sizeof(entry->size);
+	}
+}
+
+void boot_info_read(uint32_t magic, uint32_t address)
+{
+	const struct multiboot_info *information = direct_map(address);
+
+	if (magic != MULTIBOOT_BOOTLOADER_MAGIC)
+		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel", magic);
+	if (information->flags & MULTIBOOT_LOADER_NAME)
+		copy_text(boot_info.loader, sizeof(boot_info.loader),
+			  direct_map(information->boot_loader_name));
+	if (information->flags & MULTIBOOT_COMMAND)
+		copy_text(boot_info.command_line, sizeof(boot_info.command_line),
+			  direct_map(information->cmdline));
+	if (information->flags & MULTIBOOT_MEMORY_MAP)
+		read_memory_map(information);
+	else if (information->flags & MULTIBOOT_MEMORY)
+		add_range(0x100000, (uint64_t)information->mem_upper * 1024,
+			  MULTIBOOT_MEMORY_AVAILABLE);
+	if (boot_info.range_count == 0)
+		panic("the boot loader %s describes no memory", boot_info.loader);
+}
+
+/* The value that follows name= at this word of the command line, or NULL. */
+static const char *value_of(const char *word, const char *name)
+{
+	uint32_t length = strlen(name);
+
+	if (strncmp(word, name, length) != 0 || word[length] != '=')
+		return NULL;
+	return word + length + 1;
+}
+
+static void copy_value(char *to, uint32_t size, const char *from)
+{
+	char end = *from == '"' ? '"' : ' ';
+	uint32_t i;
+
+	if (end == '"')
+		from++;
+	for (i = 0; i + 1 < size && from[i] && from[i] != end; i++)
+		to[i] = from[i];
+	to[i] = '\0';
+}
+
+bool boot_option(const char *name, char *value, uint32_t size)
+{
+	bool quoted = false;
+	char before = ' ';
+
+	for (const char *at = boot_info.command_line; *at; before = *at++) {
+		if (*at == '"')
+			quoted = !quoted;
+		if (before != ' ' || quoted || !value_of(at, name))
+			continue;
+		copy_value(value, size, value_of(at, name));
+		return true;
+	}
+	return false;
+}

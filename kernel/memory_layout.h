@@ -1,0 +1,19 @@
+/* Where things are: the kernel sees the first 896 MiB of physical memory at 3 GiB (boot/entry.asm). */
+#pragma once
+
+#include <stdint.h>
+
+#define KERNEL_BASE	   0xc0000000u
+#define DIRECT_MAP_SIZE	   (896u << 20)
+
+/* The kernel's address of a physical address below DIRECT_MAP_SIZE. */
+static inline void *direct_map(uint32_t physical)
+{
+	return (void *)(uintptr_t)(physical + KERNEL_BASE);
+}
+
+/* The physical address behind a kernel address. */
+static inline uint32_t physical_address(const void *address)
+{
+	return (uint32_t)(uintptr_t)address - KERNEL_BASE;
+}

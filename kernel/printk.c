@@ -1,0 +1,46 @@
+/* The kernel's voice: every console and a ring of the latest output. */
+#include "kernel/printk.h"
+
+#include "kernel/interrupts.h"
+
+#define LOG_SIZE   16384u /* a power of two */
+#define LINE_LIMIT 256
+
+/* The latest output, for consoles that come later and for a debugger. log_length counts every byte since
+ * boot; byte n is at log_ring[n % LOG_SIZE]. */
+char log_ring[LOG_SIZE];
+uint32_t log_length;
+
+static struct console *consoles;
+
+static void log_put(char character)
+{
+	log_ring[log_length++ % LOG_SIZE] = character;
+	for (struct console *console = consoles; console; console = console->next)
+		console->put(character);
+}
+
+void printk(const char *format, ...)
+{
+	char line[LINE_LIMIT];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintk(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	bool enabled = interrupts_disable();
+
+	for (const char *character = line; *character; character++)
+		log_put(*character);
+	interrupts_restore(enabled);
+}
+
+void console_register(struct console *console)
+{
+	uint32_t oldest = log_length > LOG_SIZE ? log_length - LOG_SIZE : 0;
+
+	for (uint32_t i = oldest; i != log_length; i++)
+		console->put(log_ring[i % LOG_SIZE]);
+	console->next = consoles;
+	consoles = console;
+}

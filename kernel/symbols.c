@@ -1,0 +1,34 @@
+/* Looks up the function that holds an address. */
+#include "kernel/symbols.h"
+
+#include "kernel/printk.h"
+
+extern const char text_start[], text_end[];
+
+/* The last symbol at or below address, or NULL. */
+static const struct symbol *find(uintptr_t address)
+{
+	uint32_t low = 0, high = symbol_count;
+
+	if (address < (uintptr_t)text_start || address >= (uintptr_t)text_end)
+		return NULL;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low == 0 ? NULL : &symbols[low - 1];
+}
+
+int symbol_describe(uintptr_t address, char *buffer, size_t size)
+{
+	const struct symbol *symbol = find(address);
+
+	if (!symbol)
+		return snprintk(buffer, size, "0x%08lx", (unsigned long)address);
+	return snprintk(buffer, size, "0x%08lx %s+0x%lx", (unsigned long)address, symbol->name,
+			(unsigned long)(address - symbol->address));
+}

@@ -1,0 +1,25 @@
+/* The kernel's clock. */
+#pragma once
+
+#include <stdint.h>
+
+/* Nanoseconds since time_initialize; never goes back. Before it: 0. */
+uint64_t time_ns(void);
+
+/* Starts the clock: the time-stamp counter, at its measured frequency in kHz (1 to 2^32 - 1). */
+void time_initialize(uint32_t tsc_khz);
+
+/* The frequency that time_initialize was given, in kHz; 0 before it. */
+uint32_t time_tsc_khz(void);
+
+/* The raw time-stamp counter. */
+static inline uint64_t time_stamp(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+/* Waits, busily, for at least this many nanoseconds. */
+void time_delay_ns(uint32_t ns);

@@ -1,0 +1,30 @@
+/* A ring of the latest disk requests. The host reads it out of guest memory and compares it with what
+ * the emulated disk saw. */
+#pragma once
+
+#include <stdint.h>
+
+#define TRACE_RECORDS 16384u /* a power of two */
+
+struct trace_record {
+	uint64_t start_ns;
+	uint64_t lba;
+	uint32_t duration_ns; /* at most 4.29 s are told apart */
+	uint16_t sectors;
+	int16_t result;	  /* 0 or a negative errno */
+	char drive;	  /* the last letter of the drive's name */
+	char operation;	  /* 'R' */
+	uint8_t purpose;  /* enum block_purpose */
+	uint8_t padding[5];
+};
+
+struct trace {
+	uint32_t total; /* records since boot; record n is at ring[n % TRACE_RECORDS] */
+	uint32_t padding;
+	struct trace_record ring[TRACE_RECORDS];
+};
+
+extern struct trace trace;
+
+/* Adds a record; the oldest one goes. */
+void trace_add(const struct trace_record *record);

@@ -1,0 +1,191 @@
+/* Exceptions and interrupts: the table of gates, the table of handlers, and reports in words. */
+#include "kernel/trap.h"
+
+#include <stddef.h>
+
+#include "kernel/descriptors.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+
+extern const uintptr_t trap_stubs[TRAP_VECTORS];
+
+/* A gate of the interrupt descriptor table: Intel SDM volume 3, figure 6-2. */
+struct gate {
+	uint16_t offset_low;
+	uint16_t selector;
+	uint8_t zero;
+	uint8_t type;
+	uint16_t offset_high;
+} __attribute__((packed));
+
+#define GATE_INTERRUPT 0x8e /* present, ring 0 only, 32-bit; entering it switches interrupts off */
+#define GATE_TASK      0x85 /* present, ring 0 only; the processor changes to the TSS of the selector */
+
+static struct gate idt[TRAP_VECTORS];
+static void (*handlers[TRAP_VECTORS])(struct trap_frame *frame);
+
+/* Intel SDM volume 3, table 6-1 and section 6.15. */
+static const struct {
+	const char *name;
+	const char *meaning; /* NULL where the error code says it better */
+} exceptions[EXCEPTIONS] = {
+	[0] = { "divide error", "a division by zero, or a quotient too large for its register" },
+	[1] = { "debug exception", "a breakpoint or single step that the debug registers asked for" },
+	[2] = { "non-maskable interrupt", "the hardware reports an error" },
+	[3] = { "breakpoint", "an INT3 instruction" },
+	[4] = { "overflow", "an INTO instruction with the overflow flag set" },
+	[5] = { "bound range exceeded", "a BOUND instruction with an index outside its bounds" },
+	[6] = { "invalid opcode", "these bytes are no instruction: was data, or no code, executed?" },
+	[7] = { "device not available", "a floating-point instruction, and the unit is off" },
+	[8] = { "double fault", "a second exception while the first was being delivered" },
+	[9] = { "coprocessor segment overrun", "only a 386 with a 387 raises this" },
+	[10] = { "invalid TSS", NULL },
+	[11] = { "segment not present", NULL },
+	[12] = { "stack-segment fault", NULL },
+	[13] = { "general protection fault", NULL },
+	[14] = { "page fault", NULL },
+	[16] = { "x87 floating-point error", "the unit's status word says which" },
+	[17] = { "alignment check", "ring 3 used an address that is not aligned to its size" },
+	[18] = { "machine check", "the processor reports a hardware error" },
+	[19] = { "SIMD floating-point exception", "the MXCSR register says which" },
+	[20] = { "virtualization exception", "only a virtual machine's guest raises this" },
+	[21] = { "control protection exception", "a return or jump that control-flow rules forbid" },
+	[28] = { "hypervisor injection exception", "only a virtual machine's guest raises this" },
+	[29] = { "VMM communication exception", "only a virtual machine's guest raises this" },
+	[30] = { "security exception", "only a virtual machine's host raises this" },
+};
+
+const char *trap_name(unsigned vector)
+{
+	if (vector >= EXCEPTIONS)
+		return "interrupt";
+	return exceptions[vector].name ? exceptions[vector].name : "reserved exception";
+}
+
+static uint32_t fault_address(void)
+{
+	uint32_t address;
+
+	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
+	return address;
+}
+
+/* A trap from the kernel itself pushes no esp; PUSHA saw it, further down. */
+static uint32_t kernel_esp(const struct trap_frame *frame)
+{
+	return frame->esp_ignored + offsetof(struct trap_frame, user_esp) -
+	       offsetof(struct trap_frame, gs);
+}
+
+void trap_frame_print(const struct trap_frame *frame)
+{
+	printk("  eip %pS  cs %04x  eflags %08x\n", (void *)frame->eip, frame->cs & 0xffff,
+	       frame->eflags);
+	printk("  eax %08x  ebx %08x  ecx %08x  edx %08x\n", frame->eax, frame->ebx, frame->ecx,
+	       frame->edx);
+	printk("  esi %08x  edi %08x  ebp %08x  esp %08x\n", frame->esi, frame->edi, frame->ebp,
+	       frame->cs & 3 ? frame->user_esp : kernel_esp(frame));
+}
+
+/* Intel SDM volume 3, 4.7: the bits that the processor pushes for a page fault. */
+static void describe_page_fault(uint32_t error, char *text, size_t size)
+{
+	snprintk(text, size, "%s %s address 0x%08x: %s%s", error & 4 ? "user code" : "the kernel",
+		 error & 16 ? "executed at" :
+		 error & 2  ? "wrote to" :
+			      "read from",
+		 fault_address(), error & 1 ? "the page is protected" : "no page is there",
+		 error & 8 ? ", a reserved bit is set in its tables" : "");
+}
+
+/* Intel SDM volume 3, 6.13: a selector, and where its descriptor lies. */
+static void describe_selector(uint32_t error, char *text, size_t size)
+{
+	static const char *const tables[] = { "GDT", "IDT", "LDT", "IDT" };
+
+	if (error == 0)
+		snprintk(text, size, "no selector is to blame: an address or an instruction is");
+	else
+		snprintk(text, size, "entry %u of the %s%s", error >> 3, tables[error >> 1 & 3],
+			 error & 1 ? ", during an external event" : "");
+}
+
+static void describe_error(uint32_t vector, uint32_t error, char *text, size_t size)
+{
+	if (vector == VECTOR_PAGE_FAULT)
+		describe_page_fault(error, text, size);
+	else if (vector >= 10 && vector <= 13)
+		describe_selector(error, text, size);
+	else
+		snprintk(text, size, "%s",
+			 exceptions[vector].meaning ? exceptions[vector].meaning :
+						      "no processor we know raises this");
+}
+
+static void __attribute__((noreturn)) report(const struct trap_frame *frame)
+{
+	char detail[120];
+
+	if (frame->vector >= EXCEPTIONS)
+		panic_in_trap(frame, "interrupt vector %u has no handler", frame->vector);
+	describe_error(frame->vector, frame->error_code, detail, sizeof(detail));
+	panic_in_trap(frame, "exception %u, %s (error code 0x%x): %s", frame->vector,
+		      trap_name(frame->vector), frame->error_code, detail);
+}
+
+/* Called by kernel/trap_entry.asm for every trap. */
+void trap_dispatch(struct trap_frame *frame);
+
+void trap_dispatch(struct trap_frame *frame)
+{
+	if (!handlers[frame->vector])
+		report(frame);
+	handlers[frame->vector](frame);
+}
+
+void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame))
+{
+	ASSERT(vector < TRAP_VECTORS);
+	handlers[vector] = handler;
+}
+
+/*
+ * A double fault is most often a bad stack, on which not even its own frame can be pushed. So it gets a
+ * task gate: the processor saves the registers into the TSS of before, and takes the stack from another.
+ */
+static void double_fault(void)
+{
+	const struct task_state *before = &kernel_task_state;
+	struct trap_frame frame = {
+		.edi = before->edi,	.esi = before->esi, .ebp = before->ebp,
+		.ebx = before->ebx,	.edx = before->edx, .ecx = before->ecx,
+		.eax = before->eax,	.cs = before->cs,   .eip = before->eip,
+		.vector = VECTOR_DOUBLE_FAULT, .eflags = before->eflags,
+	};
+
+	frame.esp_ignored = before->esp - kernel_esp(&frame);
+
+	panic_in_trap(&frame,
+		      "exception 8, double fault (error code 0x0): a second exception while the "
+		      "first was being delivered; esp was 0x%08x, the last page fault at 0x%08x",
+		      before->esp, fault_address());
+}
+
+static void gate_set(unsigned vector, uint16_t selector, uintptr_t offset, uint8_t type)
+{
+	idt[vector] = (struct gate){ .offset_low = offset & 0xffff,
+				     .selector = selector,
+				     .type = type,
+				     .offset_high = offset >> 16 };
+}
+
+void trap_initialize(void)
+{
+	struct table_pointer pointer = { sizeof(idt) - 1, (uintptr_t)idt };
+
+	for (unsigned vector = 0; vector < TRAP_VECTORS; vector++)
+		gate_set(vector, KERNEL_CODE, trap_stubs[vector], GATE_INTERRUPT);
+	gate_set(VECTOR_DOUBLE_FAULT, DOUBLE_FAULT_TASK, 0, GATE_TASK);
+	descriptors_initialize(double_fault);
+	__asm__ volatile("lidt %0" : : "m"(pointer));
+}

@@ -1,0 +1,124 @@
+/* Commands that crash the kernel on purpose, to see what it says then. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/interrupts.h"
+#include "kernel/machine.h"
+#include "kernel/monitor.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "kernel/string.h"
+#include "kernel/trap.h"
+#include "labs/storage/lab.h"
+
+static void divide(void)
+{
+	__asm__ volatile("xorl %%ecx, %%ecx; movl $1, %%eax; cltd; divl %%ecx"
+			 :
+			 :
+			 : "eax", "ecx", "edx");
+}
+
+static void breakpoint(void)
+{
+	__asm__ volatile("int3");
+}
+
+static void invalid_opcode(void)
+{
+	__asm__ volatile("ud2");
+}
+
+/* Loads a selector far behind the end of the GDT. */
+static void general_protection(void)
+{
+	__asm__ volatile("movw %w0, %%es" : : "r"(0x1228));
+}
+
+static void page_fault(void)
+{
+	*(volatile uint32_t *)0x1234 = 1;
+}
+
+/* Writes to where no memory is mapped, above the direct map: 0xf8000000. */
+static void wild_pointer(void)
+{
+	*(volatile uint32_t *)0xf8000000 = 1;
+}
+
+static void bad_stack(void)
+{
+	__asm__ volatile("movl $0x2000, %esp; pushl $0");
+}
+
+/* Triple fault: no exception can be delivered once the table of gates is empty. */
+static void empty_table(void)
+{
+	struct {
+		uint16_t limit;
+		uint32_t base;
+	} __attribute__((packed)) pointer = { 0, 0 };
+
+	__asm__ volatile("lidt %0; ud2" : : "m"(pointer));
+}
+
+static void stop(void)
+{
+	interrupts_disable();
+	for (;;)
+		;
+}
+
+static void say_panic(void)
+{
+	panic("asked for by the command line");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} crashes[] = {
+	{ "panic", say_panic },
+	{ "divide", divide },
+	{ "breakpoint", breakpoint },
+	{ "opcode", invalid_opcode },
+	{ "protection", general_protection },
+	{ "null", page_fault },
+	{ "wild", wild_pointer },
+	{ "stack", bad_stack },
+	{ "triple", empty_table },
+	{ "hang", stop },
+};
+
+static int run_crash(int count, char **arguments)
+{
+	(void)count;
+	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+		if (strcmp(crashes[i].name, arguments[1]) == 0)
+			crashes[i].run();
+	printk("crash: not one of panic divide breakpoint opcode protection null wild stack triple "
+	       "hang\n");
+	return EXIT_FAILURE;
+}
+
+static int run_exception(int count, char **arguments)
+{
+	uint64_t vector, error_code = 0;
+
+	if (!lab_number(arguments[1], &vector) || vector >= TRAP_VECTORS ||
+	    (count > 2 && !lab_number(arguments[2], &error_code)))
+		return EXIT_FAILURE;
+	trap_forge(vector, error_code);
+	return EXIT_SUCCESS;
+}
+
+void crash_commands_register(void)
+{
+	static const struct command commands[] = {
+		{ "crash", "KIND", "crash on purpose: null, stack, hang, ...", 1, run_crash },
+		{ "exception", "VECTOR [CODE]", "pretend that an exception happened", 1,
+		  run_exception },
+	};
+
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

@@ -1,0 +1,308 @@
+/* Commands that look: at memory, drives, file systems, and where a file's blocks lie. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fs/bcache.h"
+#include "kernel/errno.h"
+#include "kernel/machine.h"
+#include "kernel/monitor.h"
+#include "kernel/number.h"
+#include "kernel/printk.h"
+#include "kernel/string.h"
+#include "labs/storage/lab.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
+
+#define DRIVES 4
+
+static struct {
+	struct block_device *device;
+	struct ext_fs *fs;
+} mounts[DRIVES];
+
+struct block_device *lab_device(const char *name)
+{
+	struct block_device *device = block_find(name);
+
+	if (!device)
+		printk("%s: no such drive\n", name);
+	return device;
+}
+
+struct ext_fs *lab_mount(const char *name)
+{
+	struct block_device *device = lab_device(name);
+	unsigned i = 0;
+
+	if (!device)
+		return NULL;
+	while (i < DRIVES && mounts[i].device && mounts[i].device != device)
+		i++;
+	if (i == DRIVES)
+		return NULL;
+	if (!mounts[i].device && ext_mount(device, &mounts[i].fs) == 0)
+		mounts[i].device = device;
+	return mounts[i].device ? mounts[i].fs : NULL;
+}
+
+static int fail(const char *what, int error)
+{
+	printk("%s: %s\n", what, errno_name(-error));
+	return EXIT_FAILURE;
+}
+
+int lab_lookup(const char *drive, const char *path, struct ext_inode *inode)
+{
+	struct ext_fs *fs = lab_mount(drive);
+
+	if (!fs)
+		return -ENODEV;
+	int error = ext_lookup(fs, path, inode);
+
+	if (error < 0)
+		fail(path, error);
+	return error;
+}
+
+bool lab_number(const char *text, uint64_t *value)
+{
+	bool good = number_parse(text, value);
+
+	if (!good)
+		printk("%s is not a number\n", text);
+	return good;
+}
+
+static int run_memory(int count, char **arguments)
+{
+	(void)count, (void)arguments;
+	memory_map_print();
+	printk("memory: %zu of %llu KiB free\n", page_free_count() * (PAGE_SIZE / 1024),
+	       memory_map_usable());
+	return EXIT_SUCCESS;
+}
+
+static uint64_t total(const uint64_t *by_purpose)
+{
+	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
+}
+
+static int run_drives(int count, char **arguments)
+{
+	(void)count, (void)arguments;
+	printk("drive      sectors  requests   sectors read  errors\n");
+	for (struct block_device *device = block_first(); device; device = device->next)
+		printk("%-5s %12llu %9llu %14llu %7llu\n", device->name, device->sectors,
+		       total(device->stats.requests), total(device->stats.sectors),
+		       device->stats.errors);
+	return EXIT_SUCCESS;
+}
+
+static void dump(const uint8_t *bytes, unsigned length)
+{
+	for (unsigned i = 0; i < length; i += 16) {
+		printk("%04x ", i);
+		for (unsigned j = 0; j < 16; j++)
+			printk(" %02x", bytes[i + j]);
+		printk("  ");
+		for (unsigned j = 0; j < 16; j++)
+			printk("%c", bytes[i + j] >= ' ' && bytes[i + j] < 0x7f ? bytes[i + j] : '.');
+		printk("\n");
+	}
+}
+
+/* IEEE 802.3's, as crc32 in zlib computes it, one bit at a time. */
+static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
+{
+	crc = ~crc;
+	for (; length > 0; length--) {
+		crc ^= *bytes++;
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return ~crc;
+}
+
+static int run_read(int count, char **arguments)
+{
+	struct block_device *device = lab_device(arguments[1]);
+	uint64_t lba, sectors = 1;
+	uint8_t *buffer;
+	int error;
+
+	if (!device || !lab_number(arguments[2], &lba) ||
+	    (count > 3 && !lab_number(arguments[3], &sectors)))
+		return EXIT_FAILURE;
+	if (sectors < 1 || sectors > 1024) {
+		printk("read: 1 to 1024 sectors at a time\n");
+		return EXIT_FAILURE;
+	}
+	buffer = page_alloc(7);
+	if (!buffer)
+		return fail("read", -ENOMEM);
+	error = block_read(device, lba, sectors, buffer, BLOCK_DATA);
+	if (error == 0) {
+		dump(buffer, 64);
+		printk("%llu sectors, crc32 0x%08x\n", sectors,
+		       crc32(0, buffer, sectors * SECTOR_SIZE));
+	}
+	page_free(buffer, 7);
+	return error < 0 ? fail("read", error) : EXIT_SUCCESS;
+}
+
+static int run_mount(int count, char **arguments)
+{
+	struct ext_fs *fs = lab_mount(arguments[1]);
+
+	(void)count;
+	if (!fs)
+		return EXIT_FAILURE;
+	const struct ext_summary *summary = ext_summary(fs);
+
+	printk("%s: %s, %llu blocks of %u bytes, %u inodes, %u groups, descriptors of %u bytes\n",
+	       arguments[1], summary->type, summary->blocks, summary->block_size, summary->inodes,
+	       summary->groups, summary->descriptor_size);
+	return EXIT_SUCCESS;
+}
+
+static int show_entry(void *context, const char *name, uint32_t number, uint8_t type)
+{
+	struct ext_fs *fs = context;
+	struct ext_inode inode;
+
+	(void)type;
+	int error = ext_inode_read(fs, number, &inode);
+
+	if (error < 0)
+		return error;
+	printk("%8u %06o %3u %12llu %s\n", number, inode.mode, inode.links, inode.size, name);
+	return 0;
+}
+
+static int run_ls(int count, char **arguments)
+{
+	struct ext_inode inode;
+
+	if (lab_lookup(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
+		return EXIT_FAILURE;
+	int error = ext_list(&inode, show_entry, inode.fs);
+
+	return error < 0 ? fail(arguments[0], error) : EXIT_SUCCESS;
+}
+
+/* Reads a whole file piece by piece and gives each to visit. Returns 0 or a negative errno. */
+static int for_each_piece(const struct ext_inode *inode, void *buffer, uint32_t size,
+			  void (*visit)(void *context, const uint8_t *bytes, uint32_t length),
+			  void *context)
+{
+	uint64_t offset = 0;
+	int64_t length;
+
+	while ((length = ext_read(inode, offset, buffer, size)) > 0) {
+		visit(context, buffer, length);
+		offset += length;
+	}
+	return length;
+}
+
+static int read_file(char **arguments, struct ext_inode *inode,
+		     void (*visit)(void *context, const uint8_t *bytes, uint32_t length),
+		     void *context)
+{
+	void *buffer;
+	int error;
+
+	if (lab_lookup(arguments[1], arguments[2], inode) < 0)
+		return EXIT_FAILURE;
+	buffer = page_alloc(4);
+	if (!buffer)
+		return fail(arguments[0], -ENOMEM);
+	error = for_each_piece(inode, buffer, PAGE_SIZE << 4, visit, context);
+	page_free(buffer, 4);
+	return error < 0 ? fail(arguments[2], error) : EXIT_SUCCESS;
+}
+
+static void show_piece(void *context, const uint8_t *bytes, uint32_t length)
+{
+	(void)context;
+	while (length--)
+		printk("%c", *bytes++);
+}
+
+static int run_cat(int count, char **arguments)
+{
+	struct ext_inode inode;
+
+	(void)count;
+	return read_file(arguments, &inode, show_piece, NULL);
+}
+
+static void sum_piece(void *context, const uint8_t *bytes, uint32_t length)
+{
+	uint32_t *crc = context;
+
+	*crc = crc32(*crc, bytes, length);
+}
+
+static int run_sum(int count, char **arguments)
+{
+	struct ext_inode inode;
+	uint32_t crc = 0;
+
+	(void)count;
+	int status = read_file(arguments, &inode, sum_piece, &crc);
+
+	if (status == EXIT_SUCCESS)
+		printk("crc32 0x%08x, %llu bytes, %s\n", crc, inode.size, arguments[2]);
+	return status;
+}
+
+static int run_map(int count, char **arguments)
+{
+	struct ext_inode inode;
+	struct ext_mapping mapping;
+	uint64_t logical;
+
+	if (lab_lookup(arguments[1], arguments[2], &inode) < 0)
+		return EXIT_FAILURE;
+	for (int i = 3; i < count; i++) {
+		if (!lab_number(arguments[i], &logical))
+			return EXIT_FAILURE;
+		int error = ext_map(&inode, logical, &mapping);
+
+		if (error < 0)
+			return fail("map", error);
+		printk("map %llu -> %llu%s\n", logical, mapping.physical,
+		       mapping.unwritten ? " unwritten" : "");
+	}
+	return EXIT_SUCCESS;
+}
+
+static int run_cache(int count, char **arguments)
+{
+	const struct bcache_stats *stats = bcache_statistics();
+
+	if (count > 1 && strcmp(arguments[1], "drop") == 0)
+		printk("cache: %u blocks dropped\n", bcache_drop());
+	printk("cache: mapping %llu hits %llu misses, other %llu hits %llu misses\n",
+	       stats->hits[BLOCK_MAPPING], stats->misses[BLOCK_MAPPING], stats->hits[BLOCK_OTHER],
+	       stats->misses[BLOCK_OTHER]);
+	return EXIT_SUCCESS;
+}
+
+void inspect_commands_register(void)
+{
+	static const struct command commands[] = {
+		{ "memory", "", "the memory map, and what is free", 0, run_memory },
+		{ "drives", "", "the drives and what was read from them", 0, run_drives },
+		{ "read", "DRIVE LBA [SECTORS]", "read sectors; show the first bytes", 2, run_read },
+		{ "mount", "DRIVE", "what file system is on a drive", 1, run_mount },
+		{ "ls", "DRIVE [PATH]", "inode, mode, links, size and name", 1, run_ls },
+		{ "cat", "DRIVE PATH", "show a file", 2, run_cat },
+		{ "sum", "DRIVE PATH", "the CRC-32 of a file", 2, run_sum },
+		{ "map", "DRIVE PATH BLOCK...", "where a file's blocks lie", 3, run_map },
+		{ "cache", "[drop]", "the block cache: hits and misses", 0, run_cache },
+	};
+
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

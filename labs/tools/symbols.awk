@@ -1,0 +1,15 @@
+# Turns `nm -n` of the kernel into C: the functions' addresses and names, for backtraces (kernel/symbols.h).
+BEGIN {
+	print "#include \"kernel/symbols.h\""
+	print "const struct symbol symbols[] __attribute__((section(\".symbols\"))) = {"
+}
+$2 ~ /^[tT]$/ && $3 !~ /^(text_start|text_end|kernel_start)$/ {
+	printf "\t{ 0x%s, \"%s\" },\n", $1, $3
+	count++
+}
+END {
+	if (count == 0)
+		print "\t{ 0, \"\" },"
+	print "};"
+	printf "const uint32_t symbol_count __attribute__((section(\".symbols\"))) = %d;\n", count
+}

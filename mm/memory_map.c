@@ -1,0 +1,117 @@
+/* The physical memory map, in order. */
+#include "mm/memory_map.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "boot/multiboot.h"
+#include "kernel/printk.h"
+
+static struct boot_memory_range ranges[MEMORY_RANGES];
+static uint32_t range_count;
+
+static uint64_t end_of(const struct boot_memory_range *range)
+{
+	uint64_t end = range->base + range->length;
+
+	return end < range->base ? UINT64_MAX : end;
+}
+
+/* The lowest border (a base or an end) above `above`. Returns false when there is none. */
+static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above, bool first,
+			uint64_t *border)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t candidates[2] = { in[i].base, end_of(&in[i]) };
+
+		for (unsigned j = 0; j < 2; j++) {
+			bool is_next = first || candidates[j] > above;
+
+			if (is_next && (!found || candidates[j] < *border)) {
+				*border = candidates[j];
+				found = true;
+			}
+		}
+	}
+	return found;
+}
+
+/* The type of the piece from start to end, in which no range begins or ends; 0: nobody describes it. */
+static uint32_t type_of(const struct boot_memory_range *in, uint32_t n, uint64_t start, uint64_t end)
+{
+	uint32_t type = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (in[i].base <= start && end <= end_of(&in[i]) && in[i].type > type)
+			type = in[i].type;
+	return type;
+}
+
+/* Adds a piece, or lets the piece before it grow. Returns the new number of pieces. */
+static uint32_t append(struct boot_memory_range *out, uint32_t count, uint64_t start, uint64_t end,
+		       uint32_t type)
+{
+	struct boot_memory_range *last = count > 0 ? &out[count - 1] : NULL;
+
+	if (type == 0)
+		return count;
+	if (last && last->type == type && end_of(last) == start) {
+		last->length += end - start;
+		return count;
+	}
+	out[count] = (struct boot_memory_range){ start, end - start, type };
+	return count + 1;
+}
+
+uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
+			      struct boot_memory_range *out)
+{
+	uint64_t start, end;
+	uint32_t count = 0;
+
+	if (!next_border(in, n, 0, true, &start))
+		return 0;
+	while (next_border(in, n, start, false, &end)) {
+		count = append(out, count, start, end, type_of(in, n, start, end));
+		start = end;
+	}
+	return count;
+}
+
+void memory_map_initialize(void)
+{
+	range_count = memory_map_normalize(boot_info.ranges, boot_info.range_count, ranges);
+}
+
+const struct boot_memory_range *memory_map_range(uint32_t index)
+{
+	return index < range_count ? &ranges[index] : NULL;
+}
+
+uint64_t memory_map_usable(void)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < range_count; i++)
+		if (ranges[i].type == MULTIBOOT_MEMORY_AVAILABLE)
+			bytes += ranges[i].length;
+	return bytes / 1024;
+}
+
+static const char *type_name(uint32_t type)
+{
+	static const char *const names[] = { "?", "usable", "reserved", "ACPI tables", "ACPI NVS",
+					     "defective" };
+
+	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
+}
+
+void memory_map_print(void)
+{
+	for (uint32_t i = 0; i < range_count; i++)
+		printk("memory: 0x%09llx - 0x%09llx  %s\n", ranges[i].base,
+		       end_of(&ranges[i]) - 1, type_name(ranges[i].type));
+	printk("memory: %llu KiB usable\n", memory_map_usable());
+}

@@ -1,0 +1,28 @@
+/* The physical memory map, in order: sorted, without overlaps, neighbours of the same type joined. */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/boot_info.h"
+
+#define MEMORY_RANGES (2 * BOOT_MEMORY_RANGES)
+
+/*
+ * Puts n ranges into order: where two overlap the higher type wins (what is not memory is safer to believe),
+ * empty ones go, one that runs past the end of the 64-bit space is cut there. out must hold
+ * 2 * n ranges. Returns how many it wrote.
+ */
+uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
+			      struct boot_memory_range *out);
+
+/* Normalizes what the boot loader told; the others below read the result. */
+void memory_map_initialize(void);
+
+/* Prints the map and the sum of the memory that can be used. */
+void memory_map_print(void);
+
+/* Range number index, or NULL behind the last one. */
+const struct boot_memory_range *memory_map_range(uint32_t index);
+
+/* Usable memory in KiB, all of it. */
+uint64_t memory_map_usable(void);

@@ -1,0 +1,212 @@
+/* Tests that run inside the kernel and report in KTAP, flat, one line a test. */
+#include "tests/kernel/selftest.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drivers/pit.h"
+#include "kernel/divide.h"
+#include "kernel/interrupts.h"
+#include "kernel/machine.h"
+#include "kernel/monitor.h"
+#include "kernel/printk.h"
+#include "kernel/random.h"
+#include "kernel/string.h"
+#include "kernel/time.h"
+#include "kernel/trace.h"
+#include "kernel/trap.h"
+#include "mm/page_alloc.h"
+
+/* Each test returns NULL, or what was wrong. */
+
+static const char *test_format(void)
+{
+	char text[64];
+
+	snprintk(text, sizeof(text), "%d %u %#x %5.3d|%-4s|%04llx|%c%%", INT32_MIN, UINT32_MAX, 255, 7,
+		 "ab", 0x1234567890abull, 'z');
+	return strcmp(text, "-2147483648 4294967295 0xff   007|ab  |1234567890ab|z%") == 0 ? NULL :
+											   "text";
+}
+
+static const char *test_divide(void)
+{
+	struct random random = { 2 };
+
+	for (unsigned i = 0; i < 10000; i++) {
+		uint64_t dividend = random_next(&random) >> random_below(&random, 64);
+		uint32_t divisor = (random_next(&random) >> 32 >> random_below(&random, 32)) | 1, rest;
+		uint64_t quotient = divide64(dividend, divisor, &rest);
+
+		if (rest >= divisor || quotient * divisor + rest != dividend)
+			return "quotient * divisor + rest is not the dividend";
+	}
+	return NULL;
+}
+
+static const char *test_memmove(void)
+{
+	char text[] = "0123456789";
+
+	memmove(text + 2, text, 8);
+	if (strcmp(text, "0101234567") != 0)
+		return "upwards, overlapping";
+	memmove(text, text + 2, 8);
+	return strcmp(text, "0123456767") == 0 ? NULL : "downwards, overlapping";
+}
+
+static const char *test_page_alloc(void)
+{
+	size_t free = page_free_count();
+	uint8_t *pages[11];
+
+	for (unsigned order = 0; order <= 8; order++) {
+		pages[order] = page_alloc(order);
+		if (!pages[order])
+			return "no memory";
+		if ((uintptr_t)pages[order] % (PAGE_SIZE << order) != 0)
+			return "a block is not aligned to its size";
+		memset(pages[order], order, PAGE_SIZE << order);
+	}
+	for (unsigned order = 0; order <= 8; order++) {
+		if (pages[order][0] != order || pages[order][(PAGE_SIZE << order) - 1] != order)
+			return "two blocks overlap";
+		page_free(pages[order], order);
+	}
+	return page_free_count() == free ? NULL : "pages were lost";
+}
+
+static const char *test_page_junk(void)
+{
+	uint8_t *page = page_alloc(0);
+
+	if (!page)
+		return "no memory";
+	memset(page, 0, PAGE_SIZE);
+	page_free(page, 0);
+	return page[0] == 0xcc && page[PAGE_SIZE - 1] == 0xcc ? NULL : "freed memory looks unchanged";
+}
+
+static const char *test_page_exhaustion(void)
+{
+	void *chain = NULL;
+	size_t free = page_free_count(), taken = 0;
+
+	for (void **page; (page = page_alloc(4)); taken++) {
+		*page = chain;
+		chain = page;
+	}
+	while (chain) {
+		void *next = *(void **)chain;
+
+		page_free(chain, 4);
+		chain = next;
+	}
+	if (page_free_count() != free)
+		return "pages were lost";
+	return taken > 0 && taken <= free / 16 ? NULL : "too many or too few";
+}
+
+static const char *test_clock(void)
+{
+	uint64_t before = time_ns(), now;
+
+	for (unsigned i = 0; i < 1000; i++, before = now) {
+		now = time_ns();
+		if (now < before)
+			return "the clock went back";
+	}
+	return NULL;
+}
+
+/* Ten timer ticks are 100 ms on the other clock as well. */
+static const char *test_ticks(void)
+{
+	uint32_t first = pit_ticks();
+	uint64_t start, passed;
+
+	while (pit_ticks() == first)
+		wait_for_interrupt();
+	start = time_ns();
+	while (pit_ticks() - first < 11)
+		wait_for_interrupt();
+	passed = time_ns() - start;
+	return passed > 90000000 && passed < 110000000 ? NULL : "ten ticks are not 100 ms";
+}
+
+static bool breakpoint_seen;
+
+static void on_breakpoint(struct trap_frame *frame)
+{
+	breakpoint_seen = frame->vector == 3 && frame->error_code == 0;
+}
+
+static const char *test_trap_returns(void)
+{
+	uint32_t kept = 0x12345678;
+
+	breakpoint_seen = false;
+	trap_register(3, on_breakpoint);
+	__asm__ volatile("int3" : "+b"(kept));
+	trap_register(3, NULL);
+	if (!breakpoint_seen)
+		return "the handler was not called";
+	return kept == 0x12345678 ? NULL : "a register changed";
+}
+
+static const char *test_trace_wraps(void)
+{
+	uint32_t total = trace.total;
+
+	for (uint32_t i = 0; i <= TRACE_RECORDS; i++)
+		trace_add(&(struct trace_record){ .lba = i, .drive = '?' });
+	if (trace.total - total != TRACE_RECORDS + 1)
+		return "the count is wrong";
+	return trace.ring[(trace.total - 1) % TRACE_RECORDS].lba == TRACE_RECORDS ? NULL :
+										   "the last is wrong";
+}
+
+static const struct {
+	const char *name;
+	const char *(*run)(void);
+} tests[] = {
+	{ "format", test_format },
+	{ "divide64", test_divide },
+	{ "memmove overlaps", test_memmove },
+	{ "page_alloc aligns and keeps apart", test_page_alloc },
+	{ "page_free fills with junk", test_page_junk },
+	{ "page_alloc until nothing is left", test_page_exhaustion },
+	{ "clock never goes back", test_clock },
+	{ "timer and clock agree", test_ticks },
+	{ "a trap returns", test_trap_returns },
+	{ "trace ring wraps", test_trace_wraps },
+};
+
+static int run_selftest(int count, char **arguments)
+{
+	const unsigned tests_count = sizeof(tests) / sizeof(tests[0]);
+	int status = EXIT_SUCCESS;
+
+	(void)count, (void)arguments;
+	printk("KTAP version 1\n1..%u\n", tests_count);
+	for (unsigned i = 0; i < tests_count; i++) {
+		const char *wrong = tests[i].run();
+
+		if (wrong) {
+			printk("# %s\n", wrong);
+			status = EXIT_FAILURE;
+		}
+		printk("%s %u %s\n", wrong ? "not ok" : "ok", i + 1, tests[i].name);
+	}
+	return status;
+}
+
+void selftest_commands_register(void)
+{
+	static const struct command commands[] = {
+		{ "selftest", "", "the kernel tests itself and reports in KTAP", 0, run_selftest },
+	};
+
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}
