@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 BOOT  ?= disk
 MEM   ?= 64
 READS ?= 1000
-SEED  ?= 1
+SEED  ?= 2010
 SCALE ?= 100
 
 # --- commands --------------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ help:
 	@echo "                  run the short storage demonstration and print its table"
 	@echo "                    BOOT=disk|grub|direct   our own loader, GRUB's CD, or qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
-	@echo "                    READS=1000 SEED=1       how many random reads, and which"
+	@echo "                    READS=1000 SEED=2010     how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of the published 2 TB, or all of it"
 	@echo "                    SCRIPT='help; drives'   run these commands instead, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
@@ -43,7 +43,7 @@ setup:
 	@labs/tools/setup.sh run
 
 run: setup
-	@$(MAKE) -s image-$(BOOT)
+	@$(MAKE) -s image-$(BOOT) $(BUILD)/host/lab-file
 	@$(PYTHON) labs/tools/run.py --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
 		--scale $(SCALE) $(if $(SCRIPT),--script '$(SCRIPT)')
 
@@ -74,6 +74,11 @@ format: setup-test
 clean:
 	rm -rf $(BUILD)
 
+# --- how it is built: one short line a step, V=1 shows the commands -----------------------------------------
+
+Q   := $(if $(V),,@)
+say  = @printf '  %-5s %s\n' $1 $2
+
 # --- the kernel ------------------------------------------------------------------------------------------
 
 # The tools are chosen by trying them (labs/tools/toolchain.sh), and only when something is built.
@@ -81,10 +86,12 @@ tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(
 
 CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
 	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(CI),-Werror) \
-	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
-	-fno-optimize-sibling-calls \
-	-fno-asynchronous-unwind-tables -fno-strict-aliasing -fno-tree-loop-distribute-patterns \
-	-fcf-protection=none -mgeneral-regs-only -mno-red-zone -mpreferred-stack-boundary=4
+	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -fno-shrink-wrap \
+	-fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-strict-aliasing \
+	-fno-tree-loop-distribute-patterns -fcf-protection=none -mgeneral-regs-only -mno-red-zone -mpreferred-stack-boundary=4
+
+# Quiet about what only concerns programs of an operating system: stacks and segments that may be executed.
+LINKING = -nostdlib -z noexecstack $(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
 
 SOURCES := $(shell cat labs/storage/sources)
 OBJECTS := $(SOURCES:%=$(BUILD)/objects/%.o)
@@ -92,27 +99,37 @@ KERNEL  := $(OUT)/kernel.elf
 
 $(BUILD)/objects/%.c.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(call tool,cc) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)
+	$(Q)$(call tool,cc) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/objects/%.asm.o: %.asm Makefile
 	@mkdir -p $(@D)
-	nasm -f elf32 -g -F dwarf -w+all -w-reloc-rel-dword -MD $(@:.o=.d) $< -o $@
+	$(call say,NASM,$<)
+	$(Q)nasm -f elf32 -g -F dwarf -MD $(@:.o=.d) $< -o $@
 
 # Linked twice: the first kernel has no symbols, and gives the addresses for those of the second.
-LINK = $(call tool,ld) -nostdlib -T boot/kernel.ld --no-warn-rwx-segments $(OBJECTS)
+LINK = $(call tool,ld) $(LINKING) -T boot/kernel.ld $(OBJECTS)
 
 $(OUT):
 	@mkdir -p $@
 
 $(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/symbols.awk labs/storage/sources | $(OUT)
-	echo | awk -f labs/tools/symbols.awk >$(OUT)/no_symbols.c
-	$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
-	$(LINK) $(OUT)/no_symbols.o -o $@
+	$(Q)echo | awk -f labs/tools/symbols.awk >$(OUT)/no_symbols.c
+	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
+	$(Q)$(LINK) $(OUT)/no_symbols.o -o $@
 
 $(KERNEL): $(OUT)/unnamed.elf
-	$(call tool,nm) -n $< | awk -f labs/tools/symbols.awk >$(OUT)/symbols.c
-	$(call tool,cc) $(CFLAGS) -c $(OUT)/symbols.c -o $(OUT)/symbols.o
-	$(LINK) $(OUT)/symbols.o -o $@
+	$(Q)$(call tool,nm) -n $< | awk -f labs/tools/symbols.awk >$(OUT)/symbols.c
+	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/symbols.c -o $(OUT)/symbols.o
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OUT)/symbols.o -o $@
+
+# --- programs that run on this machine -------------------------------------------------------------------
+
+$(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/random.h
+	@mkdir -p $(@D)
+	$(call say,HOST,$<)
+	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. $< -o $@ -lext2fs -lcom_err
 
 # --- the boot disk ---------------------------------------------------------------------------------------
 
@@ -123,50 +140,52 @@ LOADER_CFLAGS  = $(CFLAGS) -Os
 
 # The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.
 $(OUT)/kernel.sectors: $(KERNEL)
-	cp $< $@
-	truncate -s %512 $@
+	$(Q)cp $< $@
+	$(Q)truncate -s %512 $@
 
 $(OUT)/stage2.o: boot/stage2.asm | $(OUT)
-	nasm -f elf32 -g -F dwarf $< -o $@
+	$(Q)nasm -f elf32 -g -F dwarf $< -o $@
 
 $(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h boot/elf.h | $(OUT)
-	$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@
+	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@
 
 $(OUT)/loader.o: boot/loader.c boot/load_elf.h boot/multiboot.h kernel/io.h $(OUT)/kernel.sectors
-	$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
+	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
 		-DKERNEL_LBA_FROM_BUILD=$(KERNEL_LBA)u \
 		-DKERNEL_BYTES_FROM_BUILD=$$(stat -c %s $(KERNEL))u \
 		-DKERNEL_SUM_FROM_BUILD=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
 			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u
 
 $(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld
-	$(call tool,ld) -nostdlib -T boot/stage2.ld --no-warn-rwx-segments $(LOADER_OBJECTS) -o $@
+	$(Q)$(call tool,ld) $(LINKING) -T boot/stage2.ld $(LOADER_OBJECTS) -o $@
 
 $(OUT)/stage2.bin: $(OUT)/stage2.elf
-	$(call tool,objcopy) -O binary $< $@
+	$(Q)$(call tool,objcopy) -O binary $< $@
 
 $(OUT)/mbr.bin: boot/mbr.asm $(OUT)/stage2.bin
-	nasm -f bin -DSTAGE2_SECTORS=$$(($$(stat -c %s $(OUT)/stage2.bin) / 512)) $< -o $@
+	$(Q)nasm -f bin -DSTAGE2_SECTORS=$$(($$(stat -c %s $(OUT)/stage2.bin) / 512)) $< -o $@
 
 $(OUT)/boot.img: $(OUT)/mbr.bin $(OUT)/stage2.bin $(OUT)/kernel.sectors
-	cat $(OUT)/mbr.bin $(OUT)/stage2.bin >$@
-	test $$(stat -c %s $@) -le $$(($(KERNEL_LBA) * 512))
-	truncate -s $$(($(KERNEL_LBA) * 512)) $@
-	cat $(OUT)/kernel.sectors >>$@
-	truncate -s %1M $@
+	$(call say,DISK,$@)
+	$(Q)cat $(OUT)/mbr.bin $(OUT)/stage2.bin >$@
+	$(Q)test $$(stat -c %s $@) -le $$(($(KERNEL_LBA) * 512))
+	$(Q)truncate -s $$(($(KERNEL_LBA) * 512)) $@
+	$(Q)cat $(OUT)/kernel.sectors >>$@
+	$(Q)truncate -s %1M $@
 
 # --- GRUB's CD -------------------------------------------------------------------------------------------
 
 $(OUT)/grub.iso: $(KERNEL) boot/grub.cfg
 	@mkdir -p $(OUT)/iso/boot/grub
-	cp $(KERNEL) $(OUT)/iso/boot/kernel.elf
-	cp boot/grub.cfg $(OUT)/iso/boot/grub/
-	grub-mkrescue -o $@ $(OUT)/iso >$(OUT)/grub.log 2>&1 || { cat $(OUT)/grub.log; exit 1; }
+	$(call say,GRUB,$@)
+	$(Q)cp $(KERNEL) $(OUT)/iso/boot/kernel.elf
+	$(Q)cp boot/grub.cfg $(OUT)/iso/boot/grub/
+	$(Q)grub-mkrescue -o $@ $(OUT)/iso >$(OUT)/grub.log 2>&1 || { cat $(OUT)/grub.log; exit 1; }
 
 .PHONY: image-disk image-grub image-direct everything
 image-disk: $(OUT)/boot.img
 image-grub: $(OUT)/grub.iso
 image-direct: $(KERNEL)
-everything: image-disk image-grub image-direct
+everything: image-disk image-grub image-direct $(BUILD)/host/lab-file
 
 -include $(OBJECTS:.o=.d)

@@ -91,6 +91,8 @@ int monitor_script(char *script)
 	while (script) {
 		char *next = cut_line(script);
 
+		while (*script == ' ')
+			script++;
 		if (*script) {
 			printk("> %s\n", script);
 			int status = monitor_execute(script);

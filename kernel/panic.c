@@ -7,9 +7,11 @@
 #include "kernel/interrupts.h"
 #include "kernel/machine.h"
 #include "kernel/printk.h"
+#include "kernel/symbols.h"
 #include "kernel/trap.h"
 
 #define FRAMES_AT_MOST 32
+#define PUSH_EBP       0x55 /* the first instruction of a function with a frame */
 
 /* What the caller's prologue left on the stack: push %ebp; mov %esp, %ebp. */
 struct stack_frame {
@@ -27,15 +29,28 @@ static bool is_frame(const struct stack_frame *frame)
 	       address <= (uintptr_t)boot_stack_top - sizeof(*frame);
 }
 
-void backtrace(uintptr_t eip, uintptr_t ebp)
+/* The compiler leaves the frame out of functions that do not use the stack. Those, and functions whose first
+ * instructions have not run yet, have their return address on top of it. */
+static bool has_frame(uintptr_t eip)
+{
+	const uint8_t *start = (const void *)symbol_start(eip);
+
+	return start && *start == PUSH_EBP && eip > (uintptr_t)start + 1;
+}
+
+static void print_return(uintptr_t address)
+{
+	/* A call is the last instruction of a function that does not return: look up the call, not what
+	 * stands behind it. */
+	printk("backtrace: %pS\n", (void *)(address - 1));
+}
+
+void backtrace(uintptr_t ebp)
 {
 	const struct stack_frame *frame = (const void *)ebp;
 
-	printk("backtrace: %pS\n", (void *)eip);
 	for (unsigned i = 0; i < FRAMES_AT_MOST && is_frame(frame); i++) {
-		/* A call is the last instruction of a function that does not return: look up the call,
-		 * not what stands behind it. */
-		printk("backtrace: %pS\n", (void *)(frame->return_address - 1));
+		print_return(frame->return_address);
 		if (frame->caller <= frame)
 			return;
 		frame = frame->caller;
@@ -58,8 +73,7 @@ void panic(const char *format, ...)
 	va_start(arguments, format);
 	print_message(format, arguments);
 	va_end(arguments);
-	backtrace((uintptr_t)__builtin_return_address(0) - 1,
-		  *(uintptr_t *)__builtin_frame_address(0));
+	backtrace((uintptr_t)__builtin_frame_address(0));
 	machine_exit(EXIT_PANIC);
 }
 
@@ -72,6 +86,9 @@ void panic_in_trap(const struct trap_frame *frame, const char *format, ...)
 	print_message(format, arguments);
 	va_end(arguments);
 	trap_frame_print(frame);
-	backtrace(frame->eip, frame->ebp);
+	printk("backtrace: %pS\n", (void *)frame->eip);
+	if (!has_frame(frame->eip) && is_frame((const void *)trap_frame_esp(frame)))
+		print_return(*(uintptr_t *)trap_frame_esp(frame));
+	backtrace(frame->ebp);
 	machine_exit(EXIT_PANIC);
 }

@@ -12,9 +12,9 @@ void panic(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2
 void panic_in_trap(const struct trap_frame *frame, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
-/* Prints the callers, with names: eip itself, then the return addresses of the frames from ebp on. Stops
- * at a frame pointer that cannot be one. */
-void backtrace(uintptr_t eip, uintptr_t ebp);
+/* Prints the callers, with names: the return addresses of the frames from the one at ebp on. Stops at a
+ * frame pointer that cannot be one. */
+void backtrace(uintptr_t ebp);
 
 #define ASSERT(condition)                                                                  \
 	do {                                                                               \

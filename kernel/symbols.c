@@ -23,6 +23,13 @@ static const struct symbol *find(uintptr_t address)
 	return low == 0 ? NULL : &symbols[low - 1];
 }
 
+uintptr_t symbol_start(uintptr_t address)
+{
+	const struct symbol *symbol = find(address);
+
+	return symbol ? symbol->address : 0;
+}
+
 int symbol_describe(uintptr_t address, char *buffer, size_t size)
 {
 	const struct symbol *symbol = find(address);

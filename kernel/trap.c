@@ -77,6 +77,11 @@ static uint32_t kernel_esp(const struct trap_frame *frame)
 	       offsetof(struct trap_frame, gs);
 }
 
+uint32_t trap_frame_esp(const struct trap_frame *frame)
+{
+	return frame->cs & 3 ? frame->user_esp : kernel_esp(frame);
+}
+
 void trap_frame_print(const struct trap_frame *frame)
 {
 	printk("  eip %pS  cs %04x  eflags %08x\n", (void *)frame->eip, frame->cs & 0xffff,
@@ -84,7 +89,7 @@ void trap_frame_print(const struct trap_frame *frame)
 	printk("  eax %08x  ebx %08x  ecx %08x  edx %08x\n", frame->eax, frame->ebx, frame->ecx,
 	       frame->edx);
 	printk("  esi %08x  edi %08x  ebp %08x  esp %08x\n", frame->esi, frame->edi, frame->ebp,
-	       frame->cs & 3 ? frame->user_esp : kernel_esp(frame));
+	       trap_frame_esp(frame));
 }
 
 /* Intel SDM volume 3, 4.7: the bits that the processor pushes for a page fault. */

@@ -28,6 +28,9 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);
 
+/* The stack pointer at the time of the trap. */
+uint32_t trap_frame_esp(const struct trap_frame *frame);
+
 /* Prints the registers of a frame. */
 void trap_frame_print(const struct trap_frame *frame);
 
