@@ -6,12 +6,12 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 
 BUILD  := build
-OUT    := $(BUILD)/storage
 PYTHON := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE := 1
 
 # --- what a person may set -------------------------------------------------------------------------------
 
+LESSON ?= storage
 BOOT  ?= disk
 MEM   ?= 64
 READS ?= 1000
@@ -27,6 +27,7 @@ help:
 	@echo
 	@echo "  make run        boot to the kernel's prompt in this terminal (exit leaves); with no terminal,"
 	@echo "                  run the short storage demonstration and print its table"
+	@echo "                    LESSON=1|2|storage      the kernel after that lesson"
 	@echo "                    BOOT=disk|grub|direct   our own loader, GRUB's CD, or qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
 	@echo "                    READS=1000 SEED=2010     how many random reads, and which"
@@ -93,7 +94,20 @@ CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
 # Quiet about what only concerns programs of an operating system: stacks and segments that may be executed.
 LINKING = -nostdlib -z noexecstack $(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
 
-SOURCES := $(shell cat labs/storage/sources)
+# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. The storage
+# lab comes after the last one.
+LESSONS := 1 2
+ifeq ($(LESSON),storage)
+LAB   := storage
+LISTS := $(LESSONS:%=labs/lesson%/sources) labs/storage/sources
+else
+LAB   := lesson$(LESSON)
+LISTS := $(patsubst %,labs/lesson%/sources,$(filter-out $(shell seq $$(($(LESSON) + 1)) 9),$(LESSONS)))
+$(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS) storage))
+endif
+
+OUT     := $(BUILD)/$(LAB)
+SOURCES := $(shell cat $(LISTS)) labs/$(LAB)/main.c
 OBJECTS := $(SOURCES:%=$(BUILD)/objects/%.o)
 KERNEL  := $(OUT)/kernel.elf
 
@@ -113,7 +127,7 @@ LINK = $(call tool,ld) $(LINKING) -T boot/kernel.ld $(OBJECTS)
 $(OUT):
 	@mkdir -p $@
 
-$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/symbols.awk labs/storage/sources | $(OUT)
+$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/symbols.awk $(LISTS) | $(OUT)
 	$(Q)echo | awk -f labs/tools/symbols.awk >$(OUT)/no_symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
 	$(Q)$(LINK) $(OUT)/no_symbols.o -o $@

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#define TICKS_PER_SECOND 100
+
 /* The frequency of the time-stamp counter in kHz, measured against the timer in about 20 ms. */
 uint32_t pit_measure_tsc_khz(void);
 

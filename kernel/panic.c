@@ -1,66 +1,16 @@
 /* The last words of the kernel: what, where, and how it got there. */
 #include "kernel/panic.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "kernel/backtrace.h"
 #include "kernel/interrupts.h"
 #include "kernel/machine.h"
 #include "kernel/printk.h"
-#include "kernel/symbols.h"
-#include "kernel/trap.h"
 
-#define FRAMES_AT_MOST 32
-#define PUSH_EBP       0x55 /* the first instruction of a function with a frame */
-
-/* What the caller's prologue left on the stack: push %ebp; mov %esp, %ebp. */
-struct stack_frame {
-	struct stack_frame *caller;
-	uintptr_t return_address;
-};
-
-extern const char boot_stack[], boot_stack_top[];
-
-static bool is_frame(const struct stack_frame *frame)
-{
-	uintptr_t address = (uintptr_t)frame;
-
-	return address % sizeof(uintptr_t) == 0 && address >= (uintptr_t)boot_stack &&
-	       address <= (uintptr_t)boot_stack_top - sizeof(*frame);
-}
-
-/* The compiler leaves the frame out of functions that do not use the stack. Those, and functions whose first
- * instructions have not run yet, have their return address on top of it. */
-static bool has_frame(uintptr_t eip)
-{
-	const uint8_t *start = (const void *)symbol_start(eip);
-
-	return start && *start == PUSH_EBP && eip > (uintptr_t)start + 1;
-}
-
-static void print_return(uintptr_t address)
-{
-	/* A call is the last instruction of a function that does not return: look up the call, not what
-	 * stands behind it. */
-	printk("backtrace: %pS\n", (void *)(address - 1));
-}
-
-void backtrace(uintptr_t ebp)
-{
-	const struct stack_frame *frame = (const void *)ebp;
-
-	for (unsigned i = 0; i < FRAMES_AT_MOST && is_frame(frame); i++) {
-		print_return(frame->return_address);
-		if (frame->caller <= frame)
-			return;
-		frame = frame->caller;
-	}
-}
-
-static void print_message(const char *format, va_list arguments)
+void panic_announce(const char *format, va_list arguments)
 {
 	char message[256];
 
+	interrupts_disable();
 	vsnprintk(message, sizeof(message), format, arguments);
 	printk("\nPANIC: %s\n", message);
 }
@@ -69,26 +19,9 @@ void panic(const char *format, ...)
 {
 	va_list arguments;
 
-	interrupts_disable();
 	va_start(arguments, format);
-	print_message(format, arguments);
+	panic_announce(format, arguments);
 	va_end(arguments);
 	backtrace((uintptr_t)__builtin_frame_address(0));
-	machine_exit(EXIT_PANIC);
-}
-
-void panic_in_trap(const struct trap_frame *frame, const char *format, ...)
-{
-	va_list arguments;
-
-	interrupts_disable();
-	va_start(arguments, format);
-	print_message(format, arguments);
-	va_end(arguments);
-	trap_frame_print(frame);
-	printk("backtrace: %pS\n", (void *)frame->eip);
-	if (!has_frame(frame->eip) && is_frame((const void *)trap_frame_esp(frame)))
-		print_return(*(uintptr_t *)trap_frame_esp(frame));
-	backtrace(frame->ebp);
 	machine_exit(EXIT_PANIC);
 }

@@ -1,20 +1,13 @@
 /* The last words of the kernel. */
 #pragma once
 
-#include <stdint.h>
-
-struct trap_frame;
+#include <stdarg.h>
 
 /* Prints the message and a backtrace, and ends the run with EXIT_PANIC. */
 void panic(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* The same for a trap: the registers are the frame's, and the backtrace begins where the trap came from. */
-void panic_in_trap(const struct trap_frame *frame, const char *format, ...)
-	__attribute__((noreturn, format(printf, 2, 3)));
-
-/* Prints the callers, with names: the return addresses of the frames from the one at ebp on. Stops at a
- * frame pointer that cannot be one. */
-void backtrace(uintptr_t ebp);
+/* Switches interrupts off and prints the message, for those who have more to say before the end. */
+void panic_announce(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 #define ASSERT(condition)                                                                  \
 	do {                                                                               \

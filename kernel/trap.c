@@ -3,7 +3,9 @@
 
 #include <stddef.h>
 
+#include "kernel/backtrace.h"
 #include "kernel/descriptors.h"
+#include "kernel/machine.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
 
@@ -125,6 +127,20 @@ static void describe_error(uint32_t vector, uint32_t error, char *text, size_t s
 		snprintk(text, size, "%s",
 			 exceptions[vector].meaning ? exceptions[vector].meaning :
 						      "no processor we know raises this");
+}
+
+/* A panic whose registers are the frame's, and whose backtrace begins where the trap came from. */
+static void __attribute__((noreturn, format(printf, 2, 3)))
+panic_in_trap(const struct trap_frame *frame, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	panic_announce(format, arguments);
+	va_end(arguments);
+	trap_frame_print(frame);
+	backtrace_interrupted(frame->eip, trap_frame_esp(frame), frame->ebp);
+	machine_exit(EXIT_PANIC);
 }
 
 static void __attribute__((noreturn)) report(const struct trap_frame *frame)

@@ -10,7 +10,6 @@
 #include "kernel/printk.h"
 #include "kernel/string.h"
 #include "labs/storage/lab.h"
-#include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
 #define DRIVES 4
@@ -71,15 +70,6 @@ bool lab_number(const char *text, uint64_t *value)
 	if (!good)
 		printk("%s is not a number\n", text);
 	return good;
-}
-
-static int run_memory(int count, char **arguments)
-{
-	(void)count, (void)arguments;
-	memory_map_print();
-	printk("memory: %zu of %llu KiB free\n", page_free_count() * (PAGE_SIZE / 1024),
-	       memory_map_usable());
-	return EXIT_SUCCESS;
 }
 
 static uint64_t total(const uint64_t *by_purpose)
@@ -293,7 +283,6 @@ static int run_cache(int count, char **arguments)
 void inspect_commands_register(void)
 {
 	static const struct command commands[] = {
-		{ "memory", "", "the memory map, and what is free", 0, run_memory },
 		{ "drives", "", "the drives and what was read from them", 0, run_drives },
 		{ "read", "DRIVE LBA [SECTORS]", "read sectors; show the first bytes", 2, run_read },
 		{ "mount", "DRIVE", "what file system is on a drive", 1, run_mount },

@@ -5,9 +5,8 @@
 
 #include "fs/ext/ext.h"
 
-/* Adds the commands that look at memory, drives and file systems, and those that crash. */
+/* Adds the commands that look at drives and file systems. */
 void inspect_commands_register(void);
-void crash_commands_register(void);
 
 /* Adds `measure`, the lab's experiment. */
 void measure_commands_register(void);

@@ -1,15 +1,16 @@
-/* Commands that crash the kernel on purpose, to see what it says then. */
+/* The commands of lesson 2: they crash the kernel on purpose, to see what it says then. */
+#include "labs/lesson2/commands.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #include "kernel/interrupts.h"
 #include "kernel/machine.h"
 #include "kernel/monitor.h"
-#include "kernel/panic.h"
+#include "kernel/number.h"
 #include "kernel/printk.h"
 #include "kernel/string.h"
 #include "kernel/trap.h"
-#include "labs/storage/lab.h"
 
 static void divide(void)
 {
@@ -69,16 +70,10 @@ static void stop(void)
 		;
 }
 
-static void say_panic(void)
-{
-	panic("asked for by the command line");
-}
-
 static const struct {
 	const char *name;
 	void (*run)(void);
 } crashes[] = {
-	{ "panic", say_panic },
 	{ "divide", divide },
 	{ "breakpoint", breakpoint },
 	{ "opcode", invalid_opcode },
@@ -96,7 +91,7 @@ static int run_crash(int count, char **arguments)
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
 		if (strcmp(crashes[i].name, arguments[1]) == 0)
 			crashes[i].run();
-	printk("crash: not one of panic divide breakpoint opcode protection null wild stack triple "
+	printk("crash: not one of divide breakpoint opcode protection null wild stack triple "
 	       "hang\n");
 	return EXIT_FAILURE;
 }
@@ -105,14 +100,16 @@ static int run_exception(int count, char **arguments)
 {
 	uint64_t vector, error_code = 0;
 
-	if (!lab_number(arguments[1], &vector) || vector >= TRAP_VECTORS ||
-	    (count > 2 && !lab_number(arguments[2], &error_code)))
+	if (!number_parse(arguments[1], &vector) || vector >= TRAP_VECTORS ||
+	    (count > 2 && !number_parse(arguments[2], &error_code))) {
+		printk("exception: a vector from 0 to 255, and an error code\n");
 		return EXIT_FAILURE;
+	}
 	trap_forge(vector, error_code);
 	return EXIT_SUCCESS;
 }
 
-void crash_commands_register(void)
+void lesson2_commands_register(void)
 {
 	static const struct command commands[] = {
 		{ "crash", "KIND", "crash on purpose: null, stack, hang, ...", 1, run_crash },

@@ -1,0 +1,34 @@
+/* The commands of lesson 1: the memory map, and a panic to see its backtrace. */
+#include "labs/lesson1/commands.h"
+
+#include "kernel/machine.h"
+#include "kernel/monitor.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
+
+static int run_memory(int count, char **arguments)
+{
+	(void)count, (void)arguments;
+	memory_map_print();
+	printk("memory: %zu of %llu KiB free\n", page_free_count() * (PAGE_SIZE / 1024),
+	       memory_map_usable());
+	return EXIT_SUCCESS;
+}
+
+static int run_panic(int count, char **arguments)
+{
+	(void)count, (void)arguments;
+	panic("asked for by the command line");
+}
+
+void lesson1_commands_register(void)
+{
+	static const struct command commands[] = {
+		{ "memory", "", "the memory map, and what is free", 0, run_memory },
+		{ "panic", "", "give up on purpose, to see the backtrace", 0, run_panic },
+	};
+
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

@@ -1,0 +1,32 @@
+/* The kernel after lesson 1: it was loaded, it prints, and it knows its memory. */
+#include "drivers/serial.h"
+#include "drivers/vga.h"
+#include "kernel/boot_info.h"
+#include "kernel/printk.h"
+#include "labs/lesson1/commands.h"
+#include "labs/prompt.h"
+#include "mm/early.h"
+#include "mm/memory_map.h"
+
+void kmain(uint32_t magic, uint32_t information);
+
+/* Nothing can wake a sleeping processor yet: look again at once. */
+static void idle(void)
+{
+}
+
+void kmain(uint32_t magic, uint32_t information)
+{
+	serial_initialize();
+	vga_initialize();
+	printk("\nApprentice: an i386 kernel to learn from\n");
+
+	boot_info_read(magic, information);
+	memory_map_initialize();
+	memory_map_print();
+	printk("boot: loaded by %s\n", boot_info.loader);
+	early_initialize();
+
+	lesson1_commands_register();
+	prompt(idle);
+}

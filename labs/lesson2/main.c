@@ -1,0 +1,42 @@
+/* The kernel after lesson 2: it survives every exception, and time passes. */
+#include "drivers/pic.h"
+#include "drivers/pit.h"
+#include "drivers/serial.h"
+#include "drivers/vga.h"
+#include "kernel/boot_info.h"
+#include "kernel/interrupts.h"
+#include "kernel/printk.h"
+#include "kernel/time.h"
+#include "kernel/trap.h"
+#include "labs/lesson1/commands.h"
+#include "labs/lesson2/commands.h"
+#include "labs/prompt.h"
+#include "mm/early.h"
+#include "mm/memory_map.h"
+
+void kmain(uint32_t magic, uint32_t information);
+
+void kmain(uint32_t magic, uint32_t information)
+{
+	serial_initialize();
+	vga_initialize();
+	printk("\nApprentice: an i386 kernel to learn from\n");
+	trap_initialize();
+
+	boot_info_read(magic, information);
+	memory_map_initialize();
+	memory_map_print();
+	printk("boot: loaded by %s\n", boot_info.loader);
+	early_initialize();
+
+	pic_initialize();
+	time_initialize(pit_measure_tsc_khz());
+	pit_initialize(TICKS_PER_SECOND);
+	interrupts_enable();
+	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
+	       TICKS_PER_SECOND);
+
+	lesson1_commands_register();
+	lesson2_commands_register();
+	prompt(wait_for_interrupt);
+}

@@ -1,0 +1,53 @@
+/* How a kernel of the course is used: the host's script, or a person at the prompt. */
+#include "labs/prompt.h"
+
+#include <stdint.h>
+
+#include "drivers/serial.h"
+#include "drivers/settings.h"
+#include "kernel/machine.h"
+#include "kernel/monitor.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "mm/page_alloc.h"
+
+#define SCRIPT_ORDER 5 /* 128 KiB */
+
+static void (*wait)(void);
+
+static char get_character(void)
+{
+	int character;
+
+	while ((character = serial_get()) < 0)
+		wait();
+	return character;
+}
+
+/* Runs the host's script, if there is one, and ends the machine with its status. */
+static void run_script(void)
+{
+	uint32_t size = PAGE_SIZE << SCRIPT_ORDER;
+	char *script = page_alloc(SCRIPT_ORDER);
+
+	if (!script)
+		panic("no memory for the script");
+	int length = setting_read("script", script, size);
+
+	if (length < 0) {
+		page_free(script, SCRIPT_ORDER);
+		return;
+	}
+	if ((uint32_t)length >= size)
+		panic("the script has %d bytes; %u is the limit", length, size - 1);
+	machine_exit(monitor_script(script));
+}
+
+void prompt(void (*idle)(void))
+{
+	wait = idle;
+	monitor_initialize();
+	run_script();
+	printk("Type help for the commands, exit to leave.\n");
+	monitor_converse(get_character);
+}
