@@ -41,16 +41,16 @@ help:
 	@echo "  make clean      remove what was built"
 
 setup:
-	@labs/tools/setup.sh run
+	@labs/tools/setup.sh $(if $(filter grub,$(BOOT)),test,run)
 
 run: setup
 	@$(MAKE) -s image-$(BOOT) $(BUILD)/host/lab-file
-	@$(PYTHON) labs/tools/run.py --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
+	@$(PYTHON) -m labs.tools.run --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
 		--scale $(SCALE) $(if $(SCRIPT),--script '$(SCRIPT)')
 
 gdb: setup-test
 	@$(MAKE) -s image-$(BOOT)
-	@$(PYTHON) labs/tools/run.py --gdb --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
+	@$(PYTHON) -m labs.tools.run --gdb --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
 		--scale $(SCALE)
 
 test: setup-test
@@ -149,7 +149,7 @@ $(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/rando
 
 # The boot sector and the second stage lie before the kernel.
 KERNEL_LBA    := 64
-LOADER_OBJECTS := $(OUT)/stage2.o $(OUT)/loader.o $(OUT)/load_elf.o
+LOADER_OBJECTS := $(OUT)/stage2.o $(OUT)/loader.o $(OUT)/load_elf.o $(BUILD)/objects/kernel/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
 
 # The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.

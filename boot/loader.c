@@ -9,6 +9,7 @@
 #include "boot/load_elf.h"
 #include "boot/multiboot.h"
 #include "kernel/io.h"
+#include "kernel/machine.h"
 
 /* Given by the build: where the kernel's ELF file lies on the disk, and the sum of its 32-bit words. */
 #define KERNEL_LBA     KERNEL_LBA_FROM_BUILD
@@ -89,15 +90,13 @@ static void print_number(uint32_t value)
 	print(first);
 }
 
-/* Prints the reason, ends QEMU with the status for a boot that failed (kernel/machine.h), and stops. */
+/* Prints the reason, and ends the run. */
 static void __attribute__((noreturn)) give_up(const char *reason)
 {
 	print("\nboot: ");
 	print(reason);
 	print("\nboot: stopped\n");
-	out8(0xf4, 0x10 + 62);
-	for (;;)
-		__asm__ volatile("cli; hlt");
+	machine_exit(EXIT_BOOT_FAILED);
 }
 
 /* --- the A20 gate --- */

@@ -61,7 +61,8 @@ start:
 	mov dl, [boot_drive]
 	jmp 0x0000:STAGE2_ADDRESS
 
-; Prints the text at SI and the BIOS's status, then stops. The status goes to QEMU's exit port too.
+; Prints the text at SI and the BIOS's status, and ends the run as kernel/machine.c does: QEMU's exit port,
+; its power switch, or a stop.
 fail:
 	call print
 	mov al, [status]
@@ -70,8 +71,11 @@ fail:
 	mov al, [status]
 	and al, 0x0f
 	call print_digit
-	mov al, 0x10 + 62		; as kernel/machine.h: 62 says that the boot loader gave up
+	mov al, 0x10 + 62		; 62 says that the boot loader gave up
 	out 0xf4, al
+	mov dx, 0x604
+	mov ax, 0x2000
+	out dx, ax
 .halt:
 	cli
 	hlt

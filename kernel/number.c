@@ -1,6 +1,8 @@
 /* Numbers that people type. */
 #include "kernel/number.h"
 
+#include "kernel/divide.h"
+
 /* The value of a digit, or 16 for any other character. */
 static unsigned digit_value(char digit)
 {
@@ -26,11 +28,10 @@ bool number_parse(const char *text, uint64_t *value)
 		return false;
 	for (; *text; text++) {
 		unsigned digit = digit_value(*text);
-		uint64_t longer = *value * base + digit;
 
-		if (digit >= base || *value >> 60 || longer < *value)
+		if (digit >= base || *value > divide64(UINT64_MAX - digit, base, 0))
 			return false;
-		*value = longer;
+		*value = *value * base + digit;
 	}
 	return true;
 }

@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-#include "drivers/serial.h"
 #include "drivers/settings.h"
 #include "kernel/machine.h"
 #include "kernel/monitor.h"
@@ -13,14 +12,15 @@
 
 #define SCRIPT_ORDER 5 /* 128 KiB */
 
-static void (*wait)(void);
+static int (*get)(void);
+static void (*idle)(void);
 
 static char get_character(void)
 {
 	int character;
 
-	while ((character = serial_get()) < 0)
-		wait();
+	while ((character = get()) < 0)
+		idle();
 	return character;
 }
 
@@ -43,9 +43,10 @@ static void run_script(void)
 	machine_exit(monitor_script(script));
 }
 
-void prompt(void (*idle)(void))
+void prompt(int (*get_typed)(void), void (*while_idle)(void))
 {
-	wait = idle;
+	get = get_typed;
+	idle = while_idle;
 	monitor_initialize();
 	run_script();
 	printk("Type help for the commands, exit to leave.\n");

@@ -3,6 +3,6 @@
 
 /*
  * Runs the setting "script", if the host gave one, and ends the machine with its status; otherwise reads
- * commands from the serial line for ever. idle is called while nothing is typed.
+ * commands for ever. get gives the next character, or -1 while there is none; then idle is called.
  */
-void prompt(void (*idle)(void)) __attribute__((noreturn));
+void prompt(int (*get)(void), void (*idle)(void)) __attribute__((noreturn));

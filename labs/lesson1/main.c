@@ -28,5 +28,5 @@ void kmain(uint32_t magic, uint32_t information)
 	early_initialize();
 
 	lesson1_commands_register();
-	prompt(idle);
+	prompt(serial_get, idle);
 }

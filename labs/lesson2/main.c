@@ -1,4 +1,5 @@
 /* The kernel after lesson 2: it survives every exception, and time passes. */
+#include "drivers/keyboard.h"
 #include "drivers/pic.h"
 #include "drivers/pit.h"
 #include "drivers/serial.h"
@@ -16,6 +17,14 @@
 
 void kmain(uint32_t magic, uint32_t information);
 
+/* What is typed, here or on the serial line. */
+static int get_typed(void)
+{
+	int character = keyboard_get();
+
+	return character >= 0 ? character : serial_get();
+}
+
 void kmain(uint32_t magic, uint32_t information)
 {
 	serial_initialize();
@@ -32,11 +41,12 @@ void kmain(uint32_t magic, uint32_t information)
 	pic_initialize();
 	time_initialize(pit_measure_tsc_khz());
 	pit_initialize(TICKS_PER_SECOND);
+	keyboard_initialize();
 	interrupts_enable();
 	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
 	       TICKS_PER_SECOND);
 
 	lesson1_commands_register();
 	lesson2_commands_register();
-	prompt(wait_for_interrupt);
+	prompt(get_typed, wait_for_interrupt);
 }

@@ -94,6 +94,8 @@ static struct run find_free(ext2_filsys fs, blk64_t position)
 {
 	blk64_t last = ext2fs_blocks_count(fs->super) - 1, start, end;
 
+	if (position < fs->super->s_first_data_block) /* block 0 of 1 KiB is no block of ours */
+		position = fs->super->s_first_data_block;
 	if (position > last ||
 	    ext2fs_find_first_zero_block_bitmap2(fs->block_map, position, last, &start))
 		return (struct run){ 0, 0 };

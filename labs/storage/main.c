@@ -1,5 +1,6 @@
 /* The kernel of the storage lab, so far: after lesson 2, with drives and file systems to read. */
 #include "drivers/ata.h"
+#include "drivers/keyboard.h"
 #include "drivers/pic.h"
 #include "drivers/pit.h"
 #include "drivers/serial.h"
@@ -23,6 +24,14 @@
 
 void kmain(uint32_t magic, uint32_t information);
 
+/* What is typed, here or on the serial line. */
+static int get_typed(void)
+{
+	int character = keyboard_get();
+
+	return character >= 0 ? character : serial_get();
+}
+
 void kmain(uint32_t magic, uint32_t information)
 {
 	serial_initialize();
@@ -39,6 +48,7 @@ void kmain(uint32_t magic, uint32_t information)
 	pic_initialize();
 	time_initialize(pit_measure_tsc_khz());
 	pit_initialize(TICKS_PER_SECOND);
+	keyboard_initialize();
 	interrupts_enable();
 	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
 	       TICKS_PER_SECOND);
@@ -53,5 +63,5 @@ void kmain(uint32_t magic, uint32_t information)
 	inspect_commands_register();
 	measure_commands_register();
 	selftest_commands_register();
-	prompt(wait_for_interrupt);
+	prompt(get_typed, wait_for_interrupt);
 }

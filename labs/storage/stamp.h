@@ -1,6 +1,6 @@
 /*
- * What is in a sector of the lab's disks: where it lies. The host writes stamps, the guest checks them, so
- * a read that came from a wrong place cannot give a good figure.
+ * What is in a sector of the lab's disks: where it lies. The host writes stamps, the guest checks
+ * them, so a read that came from a wrong place cannot give a good figure.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 /* The first bytes of a stamped sector; the rest is SplitMix64 of (drive, lba), 64-bit words. */
 struct stamp {
 	uint64_t magic;
-	uint64_t drive;  /* 'b', 'c' or 'd': the last letter of the drive's name */
-	uint64_t lba;    /* of the drive, in sectors of 512 bytes */
+	uint64_t drive;	 /* 'b', 'c' or 'd': the last letter of the drive's name */
+	uint64_t lba;	 /* of the drive, in sectors of 512 bytes */
 	uint64_t offset; /* where the reader asked: byte offset in the file, or in the raw drive */
 };
 

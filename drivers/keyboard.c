@@ -1,0 +1,62 @@
+/* The keyboard: scan codes of set 1, as the 8042 controller translates them (IBM PS/2 technical reference). */
+#include "drivers/keyboard.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drivers/pic.h"
+#include "kernel/io.h"
+
+#define DATA	    0x60
+#define STATUS	    0x64
+#define OUTPUT_FULL 0x01
+#define LINE	    1
+#define RELEASED    0x80 /* in a scan code: the key went up */
+#define LEFT_SHIFT  0x2a
+#define RIGHT_SHIFT 0x36
+#define BUFFER	    64u /* a power of two */
+
+/* A US keyboard; 0 where a key gives no character. */
+static const char plain[] = "\0\0331234567890-=\b\tqwertyuiop[]\n\0asdfghjkl;'`\0\\zxcvbnm,./\0*\0 ";
+static const char shifted[] = "\0\033!@#$%^&*()_+\b\tQWERTYUIOP{}\n\0ASDFGHJKL:\"~\0|ZXCVBNM<>?\0*\0 ";
+
+/* Written by the interrupt, read by keyboard_get: each side moves its own counter only. */
+static char buffer[BUFFER];
+static volatile uint32_t written, taken;
+static bool shift;
+
+static void add(char character)
+{
+	if (character && written - taken < BUFFER)
+		buffer[written++ % BUFFER] = character;
+}
+
+static void key(uint8_t code)
+{
+	bool down = !(code & RELEASED);
+
+	code &= ~RELEASED;
+	if (code == LEFT_SHIFT || code == RIGHT_SHIFT)
+		shift = down;
+	else if (down && code < sizeof(plain) - 1)
+		add(shift ? shifted[code] : plain[code]);
+}
+
+static void interrupt(void)
+{
+	if (in8(STATUS) & OUTPUT_FULL)
+		key(in8(DATA));
+}
+
+void keyboard_initialize(void)
+{
+	irq_register(LINE, interrupt);
+	/* A byte that came before this would block the line: it rises with a new byte only. */
+	for (unsigned i = 0; i < BUFFER && (in8(STATUS) & OUTPUT_FULL); i++)
+		in8(DATA);
+}
+
+int keyboard_get(void)
+{
+	return taken == written ? -1 : (uint8_t)buffer[taken++ % BUFFER];
+}

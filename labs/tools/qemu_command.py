@@ -1,0 +1,293 @@
+"""QEMU's command line, known in one place: a description of a machine becomes arguments."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+UNIT_NAMES = ("hda", "hdb", "hdc", "hdd")
+SECTOR_SIZE = 512
+MEMORY_RANGE = range(16, 1025)
+RTC_BASE = "2026-01-01"
+FW_CFG_PREFIX = "opt/org.apprentice/"
+
+# Enough to say which drive was asked for which sectors: the task file, the command, and where
+# QEMU itself then looks. The command's event is ide_exec_cmd in QEMU 7.2, ide_bus_exec_cmd later.
+TRACE_EVENTS = ("ide_ioport_write", "ide_*exec_cmd", "ide_sector_read", "ide_dma_cb")
+
+
+class ConfigError(ValueError):
+    """A machine that cannot be built; the message names the field and the remedy."""
+
+
+@dataclass(frozen=True)
+class DiskError:
+    """An error that the drive reports whenever a request covers the sector `lba`."""
+
+    operation: Literal["read", "write"]
+    lba: int
+    errno: int = errno.EIO
+
+
+@dataclass(frozen=True)
+class Drive:
+    """An IDE drive: unit 0 is hda. What the guest writes is dropped, unless `writable`.
+
+    `path` is a file, or an address that QEMU knows ("nbd+unix:///?socket=..."). `options` are
+    further options of -drive, such as "throttling.iops-total=100".
+    """
+
+    path: Path | str
+    unit: int
+    format: str = "raw"
+    errors: tuple[DiskError, ...] = ()
+    writable: bool = False
+    options: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The drive's name in the guest and in every result: hda to hdd."""
+        return UNIT_NAMES[self.unit]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether `path` names a file of this host."""
+        return "://" not in str(self.path)
+
+
+@dataclass(frozen=True)
+class Config:
+    """A machine and its limits. All times are seconds, `memory` is in MiB.
+
+    boot: "disk" starts hda (`image`, or a drive with unit 0), "grub" the CD `image`, "direct" hands
+    the ELF file `kernel` to QEMU. In the other two ways `kernel` serves for its symbols.
+    icount: each instruction takes 2**icount ns of guest time; None is plain, asynchronous TCG.
+    skip_idle: with icount, guest time jumps to the next timer whenever the processor is halted.
+    guest_limit: guest seconds; wall_limit: a backstop in real seconds; output_limit: bytes on the
+    serial line. trace: collect the disk requests.
+    variables: kernel variables to read when the run has ended (Result.variables).
+    debug_exit: add isa-debug-exit, which ends QEMU at once, without statistics and memory to read.
+    """
+
+    boot: Literal["disk", "grub", "direct"] = "disk"
+    kernel: Path | None = None
+    image: Path | None = None
+    memory: int = 64
+    drives: tuple[Drive, ...] = ()
+    icount: int | None = 3
+    skip_idle: bool = True
+    seed: int | None = None
+    script: str | None = None
+    command_line: str | None = None
+    guest_limit: float = 60
+    wall_limit: float = 90
+    output_limit: int = 4 << 20
+    trace: bool = False
+    variables: tuple[str, ...] = ()
+    debug_exit: bool = False
+    extra: tuple[str, ...] = ()
+    qemu: str = "qemu-system-i386"
+
+    def all_drives(self) -> tuple[Drive, ...]:
+        """The IDE disks by unit, the boot disk included."""
+        drives = list(self.drives)
+        if self.boot == "disk" and self.image:
+            drives.append(Drive(self.image, 0))
+        return tuple(sorted(drives, key=lambda drive: drive.unit))
+
+
+def qemu_command(config: Config, directory: Path, channels: Sequence[str]) -> list[str]:
+    """Returns the argument list that starts `config`.
+
+    `channels` says where serial line and monitor go, such as ["-serial", "mon:stdio"]. Files that
+    QEMU needs for this run (script, overlays) are written to `directory`, which must outlive QEMU.
+    Raises ConfigError when the machine cannot be built.
+    """
+    check_config(config)
+    return [
+        config.qemu,
+        *("-machine", "pc", "-nodefaults", "-no-user-config", "-vga", "std", "-display", "none"),
+        *("-m", str(config.memory), "-rtc", f"base={RTC_BASE},clock=vm"),
+        *clock_arguments(config),
+        *end_arguments(config),
+        *fw_cfg_arguments(config, directory),
+        *boot_arguments(config),
+        *all_drive_arguments(config, directory),
+        *trace_arguments(config, directory),
+        *channels,
+        *config.extra,
+    ]
+
+
+def clock_arguments(config: Config) -> list[str]:
+    """Guest time that counts instructions. sleep=off never waits for the host's clock."""
+    if config.icount is None:
+        return []
+    return ["-icount", f"shift={config.icount},sleep={'off' if config.skip_idle else 'on'}"]
+
+
+def end_arguments(config: Config) -> list[str]:
+    """How the machine ends.
+
+    With -no-shutdown and -no-reboot (QEMU 7.2: reboot becomes shutdown, shutdown becomes pause) the
+    guest stands still after power-off and after a triple fault, and can be looked at.
+    isa-debug-exit calls exit() in QEMU 7.2; newer ones take the way of a shutdown, so -no-shutdown
+    must not be given beside it.
+    """
+    if config.debug_exit:
+        return ["-no-reboot", "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    return ["-no-reboot", "-no-shutdown"]
+
+
+def fw_cfg_arguments(config: Config, directory: Path) -> list[str]:
+    """Seed and script, which reach the kernel in each way of booting."""
+    arguments = []
+    if config.seed is not None:
+        arguments += ["-fw_cfg", f"name={FW_CFG_PREFIX}seed,string={config.seed}"]
+    if config.script is not None:
+        path = directory / "script"
+        path.write_text(config.script)
+        arguments += ["-fw_cfg", f"name={FW_CFG_PREFIX}script,file={quoted(path)}"]
+    return arguments
+
+
+def boot_arguments(config: Config) -> list[str]:
+    """The kernel or the CD. A boot disk is a drive like any other and needs nothing here."""
+    if config.boot == "direct":
+        append = ["-append", config.command_line] if config.command_line else []
+        return ["-kernel", str(config.kernel), *append]
+    if config.boot == "grub":
+        unit = free_unit(config)
+        drive = f"if=none,id=cd,media=cdrom,readonly=on,format=raw,file={quoted(config.image)}"
+        return ["-drive", drive, "-device", f"ide-cd,drive=cd,{bus(unit)},bootindex=0"]
+    return []
+
+
+def all_drive_arguments(config: Config, directory: Path) -> list[str]:
+    """The disks, by unit."""
+    each = (drive_arguments(config, drive, directory) for drive in config.all_drives())
+    return list(chain.from_iterable(each))
+
+
+def drive_arguments(config: Config, drive: Drive, directory: Path) -> list[str]:
+    """One disk. Errors are reported to the guest; QEMU's default would pause it on some of them."""
+    options = ["if=none", f"id={drive.name}", "cache=unsafe", *drive.options]
+    options += error_options(drive, directory) if drive.errors else file_options(drive)
+    boot = ",bootindex=0" if config.boot == "disk" and drive.unit == 0 else ""
+    device = f"ide-hd,drive={drive.name},{bus(drive.unit)},rerror=report,werror=report{boot}"
+    return ["-drive", ",".join(options), "-device", device]
+
+
+def file_options(drive: Drive) -> list[str]:
+    """A plain image. IDE has no read-only disk, so a protected one gets a throw-away layer."""
+    protection = "off" if drive.writable else "on"
+    return [f"format={drive.format}", f"file={quoted(drive.path)}", f"snapshot={protection}"]
+
+
+def error_options(drive: Drive, directory: Path) -> list[str]:
+    """An image behind blkdebug. snapshot=on would put its layer above blkdebug and swallow write
+    errors, so the layer of a protected image is made here, below it."""
+    path, image_format = drive.path, drive.format
+    if not drive.writable:
+        path, image_format = overlay(drive, directory), "qcow2"
+    options = ["driver=blkdebug", f"image.driver={image_format}"]
+    options.append(f"image.file.filename={quoted(path)}")
+    for index, error in enumerate(drive.errors):
+        rule = f"inject-error.{index}."
+        options += [f"{rule}event=none", f"{rule}iotype={error.operation}"]
+        options += [f"{rule}sector={error.lba}", f"{rule}errno={error.errno}"]
+    return options
+
+
+def overlay(drive: Drive, directory: Path) -> Path:
+    """Creates an empty copy-on-write layer over the drive's image."""
+    path = directory / f"{drive.name}.qcow2"
+    base = str(Path(drive.path).absolute()) if drive.is_file else str(drive.path)
+    command = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", drive.format, "-b", base, str(path)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise ConfigError(f"{drive.name}: no layer over {base}: {made.stderr.strip()}")
+    return path
+
+
+def trace_arguments(config: Config, directory: Path) -> list[str]:
+    """The disk requests, as lines in `directory`/trace."""
+    if not config.trace:
+        return []
+    events = [argument for event in TRACE_EVENTS for argument in ("-trace", event)]
+    return ["-D", str(directory / "trace"), *events]
+
+
+def bus(unit: int) -> str:
+    """Where a unit is plugged in: two channels with a master and a slave each."""
+    return f"bus=ide.{unit // 2},unit={unit % 2}"
+
+
+def free_unit(config: Config) -> int:
+    """The first unit without a disk."""
+    taken = {drive.unit for drive in config.drives}
+    for unit in range(len(UNIT_NAMES)):
+        if unit not in taken:
+            return unit
+    raise ConfigError("boot='grub' needs one of the four IDE units for the CD; leave one free")
+
+
+def quoted(path: Path | str | None) -> str:
+    """A value inside one of QEMU's option strings, where a comma is written twice."""
+    return str(path).replace(",", ",,")
+
+
+def check_config(config: Config) -> None:
+    """Raises ConfigError with the first thing that is wrong with `config`."""
+    if shutil.which(config.qemu) is None:
+        raise ConfigError(f"{config.qemu} is not installed (try: make doctor)")
+    if config.memory not in MEMORY_RANGE:
+        low, high = MEMORY_RANGE[0], MEMORY_RANGE[-1]
+        raise ConfigError(f"memory={config.memory}: the kernel runs with {low} to {high} MiB")
+    if config.icount is not None and config.icount not in range(11):
+        raise ConfigError(f"icount={config.icount}: a shift from 0 to 10, or None for plain TCG")
+    if config.command_line and config.boot != "direct":
+        raise ConfigError("command_line reaches the kernel only with boot='direct'; use script")
+    check_boot(config)
+    check_drives(config.all_drives())
+
+
+def check_boot(config: Config) -> None:
+    """There is something to start, and it can be read."""
+    if config.boot == "direct":
+        check_file("kernel", config.kernel)
+    elif config.boot == "grub":
+        check_file("image", config.image)
+    elif config.boot != "disk":
+        raise ConfigError(f"boot={config.boot!r}: one of 'disk', 'grub', 'direct'")
+    elif not any(drive.unit == 0 for drive in config.all_drives()):
+        raise ConfigError("boot='disk' needs an image, or a drive with unit 0")
+
+
+def check_drives(drives: Sequence[Drive]) -> None:
+    """Each unit is used once, and each image can be read (and written, where it must be)."""
+    units = [drive.unit for drive in drives]
+    for drive in drives:
+        if drive.unit not in range(len(UNIT_NAMES)):
+            raise ConfigError(f"{drive.path}: unit={drive.unit}, but IDE has the units 0 to 3")
+        if units.count(drive.unit) > 1:
+            raise ConfigError(f"two drives are {drive.name}; a boot image is hda")
+        if drive.is_file:
+            check_file(drive.name, drive.path, os.R_OK | (os.W_OK if drive.writable else 0))
+
+
+def check_file(role: str, path: Path | str | None, access: int = os.R_OK) -> None:
+    """The file is named, exists, and allows `access` (os.R_OK, os.W_OK)."""
+    if path is None:
+        raise ConfigError(f"{role}: no file is given")
+    if not Path(path).is_file():
+        raise ConfigError(f"{role}: {path} does not exist (is it built?)")
+    if not os.access(path, access):
+        raise ConfigError(f"{role}: {path} cannot be opened: permission denied")

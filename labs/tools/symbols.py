@@ -1,0 +1,122 @@
+"""Names for addresses: the symbol table and the line table of a kernel's ELF file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property, lru_cache
+from operator import attrgetter, itemgetter
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from elftools.dwarf.lineprogram import LineProgram
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Symbol as ElfSymbol
+from elftools.elf.sections import SymbolTableSection
+
+
+class Symbol(NamedTuple):
+    """A name in the kernel; `size` is in bytes and 0 where the assembler gave none."""
+
+    address: int
+    size: int
+    name: str
+    is_code: bool
+
+
+class Symbols:
+    """The symbols of an ELF file. Without a file there are none, and addresses stay numbers."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        symbols = read_symbols(path) if path else []
+        self._by_name = {symbol.name: symbol for symbol in symbols}
+        self._code = sorted(symbol for symbol in symbols if symbol.is_code)
+
+    def find(self, name: str) -> Symbol:
+        """The symbol `name`; raises KeyError that says which file has no such symbol."""
+        if name not in self._by_name:
+            raise KeyError(f"no symbol {name} in {self.path}")
+        return self._by_name[name]
+
+    def describe(self, address: int, is_return: bool = False) -> str:
+        """The address in words: "0xc0101234 page_free+0x12 (buddy.c:88)". A return address belongs
+        to the call before it, which may be the last instruction of its function."""
+        place = address - is_return
+        symbol = self._function(place)
+        if symbol is None:
+            return f"{address:#010x}"
+        line = self._line(place)
+        source = f" ({line})" if line else ""
+        return f"{address:#010x} {symbol.name}+{address - symbol.address:#x}{source}"
+
+    def start_of(self, address: int) -> int | None:
+        """Where the function begins that holds this address; None where no function is."""
+        symbol = self._function(address)
+        return symbol.address if symbol else None
+
+    def _function(self, address: int) -> Symbol | None:
+        """The function at an address. One without a size ends at most a page later."""
+        index = bisect_right(self._code, address, key=attrgetter("address")) - 1
+        symbol = self._code[index] if index >= 0 else None
+        return symbol if symbol and address < symbol.address + (symbol.size or 4096) else None
+
+    def _line(self, address: int) -> str | None:
+        index = bisect_right(self._lines, address, key=itemgetter(0)) - 1
+        return self._lines[index][1] if index >= 0 else None
+
+    @cached_property
+    def _lines(self) -> list[tuple[int, str]]:
+        return sorted(read_lines(self.path)) if self.path else []
+
+
+@lru_cache(maxsize=8)
+def load(path: Path | None, modified: int) -> Symbols:
+    """The symbols of a file as it was at `modified` (nanoseconds), read once."""
+    return Symbols(path)
+
+
+def symbols_of(path: Path | None) -> Symbols:
+    """The symbols of a file, read again only after it has changed."""
+    return load(path, path.stat().st_mtime_ns if path else 0)
+
+
+def read_symbols(path: Path) -> list[Symbol]:
+    """The named functions, labels and objects of an ELF file."""
+    with path.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        entries = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+        return [symbol for entry in entries if (symbol := symbol_of(entry))]
+
+
+def symbol_of(entry: ElfSymbol) -> Symbol | None:
+    """A table entry that names a place in the kernel; an assembler's local labels are left out."""
+    kind = entry["st_info"]["type"]
+    is_label = kind == "STT_NOTYPE"
+    if kind not in ("STT_FUNC", "STT_OBJECT", "STT_NOTYPE") or not entry.name:
+        return None
+    if entry["st_shndx"] in ("SHN_UNDEF", "SHN_ABS") or (is_label and "." in entry.name):
+        return None
+    return Symbol(entry["st_value"], entry["st_size"], entry.name, kind != "STT_OBJECT")
+
+
+def read_lines(path: Path) -> list[tuple[int, str]]:
+    """The line table of an ELF file: addresses and "file:line"; empty without DWARF."""
+    with path.open("rb") as stream:
+        elf = ELFFile(stream)
+        if not elf.has_dwarf_info():
+            return []
+        information = elf.get_dwarf_info()
+        programs = map(information.line_program_for_CU, information.iter_CUs())
+        return [line for program in programs if program for line in unit_lines(program)]
+
+
+def unit_lines(program: LineProgram) -> list[tuple[int, str]]:
+    """The rows of one compilation unit. DWARF 5 counts files from 0, older versions from 1."""
+    first = 0 if program["version"] >= 5 else 1
+    names = [PurePath(entry.name.decode(errors="replace")).name for entry in program["file_entry"]]
+    states = (entry.state for entry in program.get_entries() if entry.state)
+    return [
+        (state.address, f"{names[state.file - first]}:{state.line}")
+        for state in states
+        if not state.end_sequence and 0 <= state.file - first < len(names)
+    ]

@@ -1,0 +1,64 @@
+"""What all the test suites share: building, once for all processes, and running the kernel."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from labs.tools.machine import Machine, run
+from labs.tools.qemu_command import Config, DiskError, Drive
+from labs.tools.result import Result
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNEL = "build/storage/kernel.elf"
+IMAGES = {"disk": "build/storage/boot.img", "grub": "build/storage/grub.iso"}
+
+
+@pytest.fixture(scope="session")
+def build() -> Callable[[str], Path]:
+    """Builds a file of the Makefile ("build/..."), and returns its path. One process at a time."""
+
+    def build_target(target: str) -> Path:
+        (ROOT / "build").mkdir(exist_ok=True)
+        with (ROOT / "build" / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            command = ["make", "-s", target]
+            made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            pytest.fail(f"make {target} failed:\n{made.stdout}{made.stderr}", pytrace=False)
+        return ROOT / target
+
+    return build_target
+
+
+@pytest.fixture(scope="session")
+def guest_config(build: Callable[[str], Path]) -> Callable[..., Config]:
+    """The storage lab's kernel as a machine. `fields` are those of Config; `boot_errors` are the
+    sectors of the boot disk that cannot be read."""
+
+    def config(script: str | None, boot_errors: Sequence[int] = (), **fields: object) -> Config:
+        boot = fields.setdefault("boot", "direct")
+        fields.setdefault("image", build(IMAGES[boot]) if boot in IMAGES else None)
+        drives = list(fields.pop("drives", ()))
+        if boot_errors:
+            errors = tuple(DiskError("read", lba) for lba in boot_errors)
+            drives.append(Drive(fields.pop("image"), 0, errors=errors))
+        return Config(kernel=build(KERNEL), script=script, drives=tuple(drives), **fields)
+
+    return config
+
+
+@pytest.fixture(scope="session")
+def guest(guest_config: Callable[..., Config]) -> Callable[..., Result]:
+    """Runs a script to its end: guest("help", boot="disk").check()."""
+    return lambda script, **fields: run(guest_config(script, **fields))
+
+
+@pytest.fixture(scope="session")
+def guest_machine(guest_config: Callable[..., Config]) -> Callable[..., Machine]:
+    """A machine to talk to: with guest_machine(None, boot="disk") as machine."""
+    return lambda script, **fields: Machine(guest_config(script, **fields))

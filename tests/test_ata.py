@@ -1,0 +1,147 @@
+"""ATA drives: detection, addresses, errors. What the drive saw is read from QEMU's trace."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+import pytest
+
+from labs.tools.qemu_command import DiskError, Drive
+
+SECTOR = 512
+
+
+def sparse(path: Path, sectors: int, **written: bytes) -> Path:
+    """A sparse image with `written` at some sectors: at_LBA=bytes."""
+    with path.open("wb") as image:
+        image.truncate(sectors * SECTOR)
+        for place, data in written.items():
+            image.seek(int(place.removeprefix("at_")) * SECTOR)
+            image.write(data)
+    return path
+
+
+def pattern(seed: int, sectors: int) -> bytes:
+    """Bytes that differ from sector to sector."""
+    return b"".join((seed * 7919 + i).to_bytes(4, "little") * 128 for i in range(sectors))
+
+
+def sum_line(data: bytes) -> str:
+    """What the command `read` says of these sectors."""
+    return f"{len(data) // SECTOR} sectors, crc32 {zlib.crc32(data):#010x}"
+
+
+def test_four_drives(guest, tmp_path):
+    """Each drive is found in its place, with its size, and is the one that is read."""
+    data = {unit: pattern(unit, 1) for unit in range(4)}
+    drives = [
+        Drive(sparse(tmp_path / f"{unit}.img", 100 + unit, at_7=data[unit]), unit)
+        for unit in range(4)
+    ]
+    script = "; ".join(f"read hd{letter} 7" for letter in "abcd")
+    result = guest(script, drives=drives, trace=True).check()
+    for unit, letter in enumerate("abcd"):
+        assert f"hd{letter}: QEMU HARDDISK, {100 + unit} sectors" in result.serial
+        assert sum_line(data[unit]) in result.serial
+        assert [(r.lba, r.sectors) for r in result.requests[f"hd{letter}"]] == [(7, 1)]
+
+
+@pytest.mark.parametrize("present", [(), (1,), (2,), (3,), (1, 3)])
+def test_absent_drives(guest, tmp_path, present):
+    """A missing drive is said to be missing, at once, and the others work."""
+    drives = [Drive(sparse(tmp_path / f"{unit}.img", 100), unit) for unit in present]
+    result = guest("drives; read hdb 0", drives=drives)
+    for unit, letter in enumerate("abcd"):
+        found = f"hd{letter}: QEMU HARDDISK" in result.serial
+        assert found == (unit in present)
+        assert (f"hd{letter}: no drive" in result.serial) == (unit not in present)
+    assert result.status == (0 if 1 in present else 1)
+    assert ("hdb: no such drive" in result.serial) == (1 not in present)
+
+
+def test_cd_drive_is_no_disk(guest):
+    """A CD drive answers, but not as a disk; it must not be taken for one."""
+    result = guest("drives", boot="grub").check()
+    assert "hd" not in result.serial.split("> drives")[1]
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 255, 256])
+def test_counts_within_one_request(guest, tmp_path, count):
+    """One request is one command, whatever the count; 256 is written as 0."""
+    data = pattern(3, 300)
+    drive = Drive(sparse(tmp_path / "b.img", 400, at_50=data), 1)
+    result = guest(f"read hdb 60 {count}", drives=[drive], trace=True).check()
+    assert sum_line(data[10 * SECTOR : (10 + count) * SECTOR]) in result.serial
+    assert [(r.lba, r.sectors) for r in result.requests["hdb"]] == [(60, count)]
+
+
+def test_large_reads_are_split(guest, tmp_path):
+    data = pattern(4, 1000)
+    drive = Drive(sparse(tmp_path / "b.img", 1000, at_0=data), 1)
+    result = guest("read hdb 0 1000", drives=[drive], trace=True).check()
+    assert sum_line(data) in result.serial
+    assert [(r.lba, r.sectors) for r in result.requests["hdb"]] == [
+        (0, 256), (256, 256), (512, 256), (768, 232)
+    ]  # fmt: skip
+
+
+LBA28_END = 1 << 28
+
+
+@pytest.mark.parametrize(
+    "lba",
+    [LBA28_END - 8, LBA28_END - 4, LBA28_END - 1, LBA28_END, LBA28_END + 5, (1 << 32) - 2,
+     (1 << 32) + 12345, 3_907_029_168 * 2 - 8],
+)  # fmt: skip
+def test_addresses_around_the_limits(guest, tmp_path, lba):
+    """LBA28 up to its last sector, LBA48 from there, and past 32 bits, in both orders of writes."""
+    data = pattern(5, 8)
+    path = sparse(tmp_path / "b.img", 3_907_029_168 * 2)
+    with path.open("r+b") as image:
+        os.pwrite(image.fileno(), data, lba * SECTOR)
+    result = guest(f"read hdb {lba} 8; read hdb {lba}", drives=[Drive(path, 1)], trace=True).check()
+    assert sum_line(data) in result.serial
+    assert sum_line(data[:SECTOR]) in result.serial
+    assert [(r.lba, r.sectors) for r in result.requests["hdb"]] == [(lba, 8), (lba, 1)]
+
+
+@pytest.mark.parametrize(
+    ("lba", "count"), [(100, 1), (99, 2), (0, 101), (1 << 40, 1), ((1 << 64) - 1, 2)]
+)
+def test_read_past_the_end(guest, tmp_path, lba, count):
+    """Refused before the drive is asked; the kernel goes on."""
+    drive = Drive(sparse(tmp_path / "b.img", 100), 1)
+    result = guest(f"read hdb {lba} {count}; read hdb 99", drives=[drive], trace=True)
+    assert f"hdb: read of {count} sectors at LBA {lba}: the device has 100 sectors" in result.serial
+    assert "read: EINVAL" in result.serial
+    assert [(r.lba, r.sectors) for r in result.requests["hdb"]] == [(99, 1)]
+
+
+def test_bad_sector(guest, tmp_path):
+    """An error of the drive is reported with drive, LBA and status in words; the next read works."""
+    data = pattern(6, 100)
+    path = sparse(tmp_path / "b.img", 100, at_0=data)
+    drive = Drive(path, 1, errors=(DiskError("read", 40),))
+    result = guest("read hdb 40; read hdb 32 16; read hdb 41; drives", drives=[drive])
+    assert result.status == 1
+    assert "hdb: read of 1 sectors at LBA 40 failed: command aborted (status 0x41, error 0x04)" in (
+        result.serial
+    )
+    assert "hdb: read of 16 sectors at LBA 32 failed" in result.serial
+    assert sum_line(data[41 * SECTOR : 42 * SECTOR]) in result.serial
+    errors = [line.split()[-1] for line in result.serial.splitlines() if line.startswith("hdb  ")]
+    assert errors == ["2"]
+
+
+def test_guest_counts_are_qemus_counts(guest, tmp_path):
+    """Requests and bytes by the drive, as the kernel counts and as QEMU does."""
+    drives = [Drive(sparse(tmp_path / f"{unit}.img", 5000), unit) for unit in (1, 2, 3)]
+    script = "read hdb 1 7; read hdb 100; read hdc 17 256; read hdd 4000 1000; drives"
+    result = guest(script, drives=drives).check()
+    for letter, requests, sectors in (("b", 2, 8), ("c", 1, 256), ("d", 4, 1000)):
+        assert f"hd{letter}           5000 {requests:9} {sectors:14}       0" in result.serial
+        statistics = result.block_statistics[f"hd{letter}"]
+        # READ MULTIPLE hands over 16 sectors at a time, and QEMU reads as much at once.
+        assert statistics.read_bytes == sectors * SECTOR

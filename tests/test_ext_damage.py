@@ -1,0 +1,148 @@
+"""The ext file system on damaged images: refusals name their cause, nothing crashes or hangs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.host.ext.images import (
+    INODE_BLOCK,
+    SUPER,
+    bmap,
+    debugfs,
+    inode_offset,
+    patch,
+    peek,
+    run_tool,
+)
+
+pytest_plugins = ["tests.host.ext.fixtures"]
+
+# ---- damage -------------------------------------------------------------------------------------
+
+FIELDS = {  # message: image, offset in the superblock, layout, value, error
+    "no ext file system: magic 0x1234": ("ext2", 0x38, "<H", 0x1234, "EINVAL"),
+    "superblock: block count 99999999 is larger than the device's 4096 blocks": (
+        *("ext2", 0x04, "<I", 99999999, "EUCLEAN"),
+    ),
+    "superblock: block count 4294971392 is larger": ("ext4", 0x150, "<I", 1, "EUCLEAN"),
+    "superblock: 0 blocks do not make 1 groups of 8192": ("ext2", 0x04, "<I", 1, "EUCLEAN"),
+    "superblock: revision 9, not 0 to 1": ("ext2", 0x4C, "<I", 9, "EUCLEAN"),
+    "superblock: log of the block size 7, not 0 to 2": ("ext2", 0x18, "<I", 7, "EUCLEAN"),
+    "superblock: inode size 200, not a power of two": ("ext2", 0x58, "<H", 200, "EUCLEAN"),
+    "superblock: inode size 2048, not 128 to 1024": ("ext2", 0x58, "<H", 2048, "EUCLEAN"),
+    "superblock: first inode 5, not 11 to 128": ("ext2", 0x54, "<I", 5, "EUCLEAN"),
+    "superblock: descriptor size 48, not 64 to 1024": ("ext4", 0xFE, "<H", 48, "EUCLEAN"),
+    "superblock: inodes per group 0, not": ("ext2", 0x28, "<I", 0, "EUCLEAN"),
+    "superblock: inodes per group 9000, not": ("ext2", 0x28, "<I", 9000, "EUCLEAN"),
+    "superblock: blocks per group 0, not 1 to 8192": ("ext2", 0x20, "<I", 0, "EUCLEAN"),
+    "superblock: blocks per group 70000, not 1 to 8192": ("ext2", 0x20, "<I", 70000, "EUCLEAN"),
+    "superblock: first data block 0, not 1 to 1": ("ext2", 0x14, "<I", 0, "EUCLEAN"),
+    "superblock: inode count 129 is no multiple of 128": ("ext2", 0x00, "<I", 129, "EUCLEAN"),
+    "superblock: 4095 blocks do not make 1 groups of 1024": ("ext2", 0x20, "<I", 1024, "EUCLEAN"),
+    "superblock: checksum type 3, not 1 to 1": ("default", 0x175, "<B", 3, "EUCLEAN"),
+    "superblock: checksum 0x": ("default", 0x2C, "<I", 77, "EUCLEAN"),
+    "needs_recovery: the journal": ("ext4", 0x60, "<I", 0x2C6, "EUCLEAN"),
+    "descriptors: group 0: inode table in block 500000, outside": (
+        "ext2",
+        1024 + 8,
+        "<I",
+        500000,
+        "EUCLEAN",
+    ),
+}
+
+
+@pytest.mark.parametrize("message", FIELDS)
+def test_damaged_superblock_is_named(ext, ext_copy, message):
+    name, offset, layout, value, error = FIELDS[message]
+    image = ext_copy(name)
+    patch(image, SUPER + offset, layout, value)
+    said, result = ext.run(image)
+    assert said.startswith(f"console hdc: {message}") and result == f"error {error}"
+
+
+def test_features_are_named_as_e2fsprogs_does(ext, ext_copy):
+    """Every bit of the two words that is not known: refused, or read only, as dumpe2fs calls it."""
+    image = ext_copy("ext4")
+    old = peek(image, SUPER + 0x60, "<II")
+    before = set(features(image))
+    known = [{2, 4, 8, 13}, {4, 10}]  # and those that the image has
+    for word, end in enumerate(["not mounted", "read only"]):
+        for bit in range(32):
+            if bit in known[word] or old[word] >> bit & 1:
+                continue
+            patch(image, SUPER + 0x60 + 4 * word, "<I", old[word] | 1 << bit)
+            (name,) = set(features(image)) - before
+            said = [line for line in ext.run(image) if "feature" in line]
+            assert said == [f"console hdc: unsupported feature {name}: {end}"], (word, bit)
+        patch(image, SUPER + 0x60, "<II", *old)
+
+
+def features(image: Path) -> list[str]:
+    """What dumpe2fs calls the features of an image."""
+    said = run_tool("dumpe2fs", "-h", "-f", str(image), allowed=(0, 1))
+    return re.search(r"Filesystem features: +(.*)", said)[1].split()
+
+
+def test_too_small_a_device(ext, tmp_path):
+    (tmp_path / "a.img").write_bytes(bytes(1024))
+    said, error = ext.run(tmp_path / "a.img")
+    assert said == "console hdc: too small for an ext file system" and error == "error EINVAL"
+
+
+def test_damaged_inodes_pointers_and_directories(ext, ext_copy):
+    """One field at a time: an errno and a line that names it, and the neighbours still work."""
+    image = ext_copy("ext2")
+    inode = inode_offset(image, "/many")
+    pointers = peek(image, inode + INODE_BLOCK, "<15I")
+    directory = bmap(image, [("/dir", 0)])[0][0] * 1024
+    cases = [
+        (inode + INODE_BLOCK, "<I", 0xFFFFFF, ["map /many", "0", ""], "1 blocks from 16777215 on"),
+        (inode + INODE_BLOCK, "<I", 1, ["map /many", "0", ""], "1 blocks from 1 on"),
+        (inode + INODE_BLOCK + 48, "<I", 5000, ["map /many", "12", ""], "mapping block 5000"),
+        (inode + INODE_BLOCK + 52, "<I", 4096, ["map /many", "268", ""], "mapping block 4096"),
+        (pointers[12] * 1024, "<I", 4096, ["map /many", "12", ""], "1 blocks from 4096 on"),
+        (inode, "<H", 0o644, ["stat /many"], "mode 0644 is no type of file"),
+        (inode + 0x20, "<I", 0x80000, ["stat /many"], "extents, but the file system has none"),
+        (inode + 0x6C, "<I", 0x80000000, ["stat /many"], "size 9223372036855"),
+        (inode_offset(image, "/dir") + 4, "<I", 1000, ["list /dir"], "size 1000"),
+        (inode_offset(image, "/short") + 4, "<I", 0, ["stat /short"], "size 0"),
+        (directory + 4, "<H", 0, ["list /dir"], "directory entry of 0 bytes, 1024 left"),
+        (directory + 4, "<H", 13, ["list /dir"], "directory entry of 13 bytes, 1024 left"),
+        (directory + 4, "<H", 1020, ["list /dir"], "directory entry of 1020 bytes, 1024 left"),
+        (directory + 4, "<H", 1028, ["list /dir"], "directory entry of 1028 bytes, 1024 left"),
+        (directory + 6, "<B", 5, ["list /dir"], "a name of 5"),
+        (directory, "<I", 129, ["list /dir"], "directory entry for inode 129 of 128"),
+        (directory + 12, "<I", 7, ["stat /dir/.."], "directory entry for reserved inode 7"),
+    ]
+    for offset, layout, value, script, message in cases:
+        old = peek(image, offset, layout)
+        patch(image, offset, layout, value)
+        said, error, after = ext.run(image, *script, "read 0 2 /solid")
+        assert message in said and said.startswith("console hdc: inode "), (said, message)
+        assert error == "error EUCLEAN" and after.startswith("read 2 ")
+        patch(image, offset, layout, *old)
+
+
+@pytest.mark.parametrize("name", ["ext2", "ext4", "default"])
+def test_mutations_are_survived(ext, ext_images, name):
+    """Seeded damage anywhere in the metadata, and then in each of the structures."""
+    image = ext_images[name]
+    results = ext.mutate(image, 800)
+    assert results["none"] > 0 and results["EUCLEAN"] > 20
+    assert ext.mutate(image, 400, SUPER, 0x110).get("EOPNOTSUPP", 0) > 0
+    for start, length in structures(image):
+        ext.mutate(image, 120, start, length)
+
+
+def structures(image: Path) -> list[tuple[int, int]]:
+    """Byte ranges: the descriptors, inodes, mapping blocks and a directory block of an image."""
+    ranges = [(2 * 1024, 64), (inode_offset(image, "/") + 0, 128)]
+    ranges += [(inode_offset(image, path), 128) for path in ("/many", "/high", "/slow", "/dir")]
+    inode = " ".join(debugfs(image, ["stat /many", "stat /high"]))
+    mapping = {int(block) for block in re.findall(r"(?:ETB\d|[DT]?IND)\):(\d+)", inode)}
+    ranges += [(block * 1024, 128) for block in sorted(mapping)[:6]]
+    return [*ranges, (bmap(image, [("/dir", 0)])[0][0] * 1024, 200)]

@@ -1,0 +1,389 @@
+"""The house's rules for the source: form, arrows between rooms, sizes. Needs no build."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "user", "labs", "tests")
+TOOLS = Path(sys.executable).parent  # ruff and clang-format, as pinned
+COLUMNS = 100
+TAB = 8
+FILE_LINES = 500
+
+# DESIGN, section 3: who stands how high. The first pattern that fits counts; a file may include
+# what stands as high as itself, or lower.
+HEIGHTS = (
+    ("kernel/io.h", 0),  # single instructions; the loader needs them before there is a kernel
+    ("labs/*", 6),
+    ("tests/*", 6),
+    ("kernel/syscall*", 5),
+    ("kernel/exec*", 5),
+    ("kernel/signal*", 5),
+    ("fs/*", 4),
+    ("drivers/*", 3),
+    ("mm/*", 2),
+    ("kernel/task*", 2),
+    ("kernel/sched*", 2),
+    ("kernel/switch*", 2),
+    ("kernel/wait*", 2),
+    ("kernel/lock*", 2),
+    ("kernel/time*", 2),
+    ("kernel/*", 1),
+    ("boot/*", 0),
+)
+
+# Programs for user space, and the headers that kernel, host and user programs share.
+USER_MAY_INCLUDE = ("user/*", "kernel/random.h", "labs/storage/stamp.h")
+
+# What C11 (4, paragraph 6) promises without a C library, and the compiler's own headers.
+FREESTANDING = {
+    *("float.h", "iso646.h", "limits.h", "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h"),
+    *("stdint.h", "stdnoreturn.h", "cpuid.h"),
+}
+
+# How a file's first comment begins.
+COMMENTS = {
+    **dict.fromkeys((".c", ".h", ".ld"), "/*"),
+    **dict.fromkeys((".awk", ".sh"), "#"),
+    ".asm": ";",
+    ".py": '"""',
+}
+
+# DESIGN, section 8: lines of code, without comments and empty lines. The first that fits counts.
+BUDGETS = {
+    "storage": (6000, ("drivers/ata*", "drivers/block*", "fs/*")),
+    "kernel": (6500, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
+}
+
+
+def fail_with(problems: list[str]) -> None:
+    """Fails with one line a problem: file, line, and what to do."""
+    if problems:
+        pytest.fail("\n" + "\n".join(problems), pytrace=False)
+
+
+@cache
+def listed() -> tuple[str, ...]:
+    """Files that git knows or would add, by path from the root, and that are there."""
+    done = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.fail(f"git cannot list the files: {done.stderr.strip()}", pytrace=False)
+    return tuple(sorted({name for name in done.stdout.split("\0") if (ROOT / name).is_file()}))
+
+
+def files(*patterns: str) -> list[str]:
+    """Every file of the project whose path fits one of the patterns (a * also crosses a /)."""
+    return [name for name in listed() if any(fnmatch(name, pattern) for pattern in patterns)]
+
+
+def c_files() -> list[str]:
+    return [name for name in files("*.c", "*.h") if name.split("/")[0] in ROOMS]
+
+
+def shell_files() -> list[str]:
+    """Shell scripts, by name or by their first line."""
+    named = [name for name in files("*") if PurePosixPath(name).suffix in ("", ".sh")]
+    return [name for name in named if re.match(r"#!.*\b(ba)?sh\b", lines_of(name)[0])]
+
+
+@cache
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def lines_of(name: str) -> list[str]:
+    return text_of(name).split("\n")
+
+
+def numbered(names: list[str]) -> Iterator[tuple[str, int, str]]:
+    """File, line number and line, of all the files."""
+    for name in names:
+        for number, line in enumerate(lines_of(name), 1):
+            yield name, number, line
+
+
+def run_checker(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.fail(f"\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+# ---- form ---------------------------------------------------------------------------------------
+
+
+def test_c_is_formatted() -> None:
+    names = c_files()
+    if names:
+        done = subprocess.run(
+            [TOOLS / "clang-format", "--dry-run", "-Werror", *names],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        places = re.findall(r"^(\S+?:\d+):\d+: (?:error|warning)", done.stderr, re.MULTILINE)
+        fail_with([f"{place}: not in its form: run make format" for place in dict.fromkeys(places)])
+        assert done.returncode == 0, done.stderr
+
+
+def test_python_is_clean() -> None:
+    run_checker(str(TOOLS / "ruff"), "check", "--quiet", "--output-format=concise", ".")
+
+
+def test_python_is_formatted() -> None:
+    run_checker(str(TOOLS / "ruff"), "format", "--check", "--quiet", ".")
+
+
+def test_shell_is_clean() -> None:
+    run_checker("shellcheck", "--format=gcc", *shell_files())
+
+
+def test_lines_are_not_wide() -> None:
+    names = files("*.c", "*.h", "*.asm", "*.ld", "*.py", "*.sh", "*.awk", "*.toml", "Makefile")
+    fail_with(
+        [
+            f"{name}:{number}: {width} columns; break the line at {COLUMNS}"
+            for name, number, line in numbered(names)
+            if (width := len(line.expandtabs(TAB))) > COLUMNS
+        ]
+    )
+
+
+def test_first_line_says_what_the_file_is() -> None:
+    problems = []
+    for name in files(*(f"*{suffix}" for suffix in COMMENTS)):
+        lines = [line for line in lines_of(name) if not line.startswith("#!")]
+        if not lines[0].startswith(COMMENTS[PurePosixPath(name).suffix]):
+            problems.append(f"{name}:1: begin with a comment that says what the file is")
+    fail_with(problems)
+
+
+# ---- sizes --------------------------------------------------------------------------------------
+
+
+def test_files_are_short() -> None:
+    fail_with(
+        [
+            f"{name}:{count}: {count} lines; split it, a file has fewer than {FILE_LINES}"
+            for name in files("*.c", "*.h", "*.asm", "*.py", "*.sh", "*.awk", "Makefile")
+            if (count := text_of(name).count("\n")) >= FILE_LINES
+        ]
+    )
+
+
+def function_bodies(name: str) -> Iterator[tuple[int, int]]:
+    """First line and length of each function's body. In the house's form only a function's braces
+    stand in the first column, alone or with an attribute or a comment behind."""
+    start = None
+    for number, line in enumerate(lines_of(name), 1):
+        if line == "{":
+            start = number
+        elif start is not None and line.startswith("}"):
+            yield start, number - start - 1
+            start = None
+
+
+def test_functions_are_short() -> None:
+    bodies = sorted(
+        (length, name, line) for name in c_files() for line, length in function_bodies(name)
+    )
+    if len(bodies) < 2:
+        return
+    lengths = [length for length, _, _ in bodies]
+    median, p90 = statistics.median(lengths), statistics.quantiles(lengths, n=10)[8]
+    problems = [
+        f"{name}:{line}: a function of {length} lines; split it, none has more than 60"
+        for length, name, line in bodies
+        if length > 60
+    ]
+    longest = ", ".join(f"{name}:{line} ({length})" for length, name, line in bodies[:-11:-1])
+    if median > 10:
+        problems.append(f"the median function has {median} lines; at most 10. Longest: {longest}")
+    if p90 > 28:
+        problems.append(f"one function in ten has {p90} lines; at most 28. Longest: {longest}")
+    fail_with(problems)
+
+
+def without_comments(text: str, suffix: str) -> str:
+    """The text without its comments; enough to count lines by, strings are not looked at."""
+    if suffix == ".asm":
+        return re.sub(r";.*", "", text)
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+
+
+def code_lines(name: str) -> int:
+    code = without_comments(text_of(name), PurePosixPath(name).suffix)
+    return sum(1 for line in code.split("\n") if line.strip())
+
+
+def test_line_budgets() -> None:
+    spent = dict.fromkeys(BUDGETS, 0)
+    for name in files("*.c", "*.h", "*.asm"):
+        for part, (_, patterns) in BUDGETS.items():
+            if any(fnmatch(name, pattern) for pattern in patterns):
+                spent[part] += code_lines(name)
+                break
+    fail_with(
+        [
+            f"{part}: {spent[part]} lines of code; the budget (DESIGN, section 8) is {budget}"
+            for part, (budget, _) in BUDGETS.items()
+            if spent[part] > budget
+        ]
+    )
+
+
+# ---- arrows -------------------------------------------------------------------------------------
+
+
+def includes(name: str) -> Iterator[tuple[int, str, str]]:
+    """Line number, opening character (< or ") and path of each include."""
+    for number, line in enumerate(lines_of(name), 1):
+        if match := re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line):
+            yield number, match[1], match[2]
+
+
+def height(name: str) -> int:
+    return next(level for pattern, level in HEIGHTS if fnmatch(name, pattern))
+
+
+def in_kernel(name: str) -> bool:
+    """Is it in one of the kernel's rooms, or in a lesson's or lab's list of files to link?"""
+    if name.split("/")[0] in ("boot", "kernel", "mm", "drivers", "fs"):
+        return True
+    return any(name in lines_of(sources) for sources in files("labs/*/sources"))
+
+
+def objection(name: str, path: str) -> str:
+    """What is wrong with a file's including a path, and what to do; empty when nothing is."""
+    if not (ROOT / path).is_file():
+        return f'"{path}" is not there; write the path from the root of the repository'
+    if name.startswith("user/"):
+        allowed = any(fnmatch(path, pattern) for pattern in USER_MAY_INCLUDE)
+        return "" if allowed else f"{path} is the kernel's; a user program includes user/ only"
+    if path.startswith("user/"):
+        return f"{path} is for user programs, not for the kernel"
+    if height(path) > height(name):
+        return f"{path} stands above; let it register a table of functions (DESIGN, section 3)"
+    return ""
+
+
+def test_includes_point_down() -> None:
+    problems = []
+    for name in c_files():
+        if name.startswith("tests/"):
+            continue
+        for number, kind, path in includes(name):
+            if kind == '"' and (wrong := objection(name, path)):
+                problems.append(f"{name}:{number}: {wrong}")
+    fail_with(problems)
+
+
+def test_kernel_includes_no_c_library() -> None:
+    fail_with(
+        [
+            f"{name}:{number}: <{path}> needs a C library; the kernel has kernel/string.h and such"
+            for name in c_files()
+            if in_kernel(name)
+            for number, kind, path in includes(name)
+            if kind == "<" and path not in FREESTANDING
+        ]
+    )
+
+
+def circle_from(start: str, graph: dict[str, list[str]]) -> list[str]:
+    """A way along the arrows from start back to start; empty when there is none."""
+    waiting, seen = [[start]], set()
+    while waiting:
+        way = waiting.pop()
+        for following in graph.get(way[-1], []):
+            if following == start:
+                return [*way, start]
+            if following not in seen:
+                seen.add(following)
+                waiting.append([*way, following])
+    return []
+
+
+def test_headers_form_no_circle() -> None:
+    graph = {
+        name: [path for _, kind, path in includes(name) if kind == '"']
+        for name in c_files()
+        if name.endswith(".h")
+    }
+    circles = [way for name in graph if (way := circle_from(name, graph))]
+    fail_with([f"{way[0]}:1: includes itself: {' > '.join(way)}; cut one arrow" for way in circles])
+
+
+# ---- what must not be there ---------------------------------------------------------------------
+
+
+def test_no_ifdef_of_a_lesson() -> None:
+    fail_with(
+        [
+            f"{name}:{number}: a lesson is a list of files: put the difference behind a header"
+            for name, number, line in numbered(files("*.c", "*.h", "*.asm", "*.ld"))
+            if re.match(r"\s*[#%]\s*(el)?if.*LESSON", line)
+        ]
+    )
+
+
+def test_no_path_of_somebodys_machine() -> None:
+    places = re.compile(rf"(?<![\w.$}}*-])/({'|'.join(('home', 'root', 'work'))})/")
+    fail_with(
+        [
+            f"{name}:{number}: {match.group()} is on one machine only; use a path from the root"
+            for name, number, line in numbered(files("*"))
+            if (match := places.search(line)) and "http" not in line
+        ]
+    )
+
+
+def test_warnings_are_errors_only_in_ci() -> None:
+    """A newer compiler's new warning must not stop a student."""
+    flag = re.compile(r"-Werror\b")
+    fail_with(
+        [
+            f"{name}:{number}: -Werror stops a student; write $(if $(CI),-Werror)"
+            for name, number, line in numbered(files("Makefile", "*.mk", "*.sh", "*.c", "*.h"))
+            if flag.search(line) and "$(CI)" not in line
+        ]
+    )
+
+
+# ---- Python -------------------------------------------------------------------------------------
+
+
+def python_functions(name: str) -> Iterator[tuple[int, int]]:
+    """First line and length of each function of a Python file, its docstring not counted."""
+    for node in ast.walk(ast.parse(text_of(name))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[1] if ast.get_docstring(node) and node.body[1:] else node.body[0]
+            yield node.lineno, (node.end_lineno or first.lineno) - first.lineno + 1
+
+
+def test_python_functions_are_short() -> None:
+    fail_with(
+        [
+            f"{name}:{line}: a function of {length} lines; split it, none has more than 60"
+            for name in files("*.py")
+            for line, length in python_functions(name)
+            if length > 60
+        ]
+    )
