@@ -14,9 +14,9 @@ export PYTHONDONTWRITEBYTECODE := 1
 LESSON ?= storage
 BOOT  ?= disk
 MEM   ?= 64
-READS ?= 1000
-SEED  ?= 2010
 SCALE ?= 100
+READS ?= $(if $(filter full 1,$(SCALE)),100000,1000)
+SEED  ?= 2010
 
 # --- commands --------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ static const char *check_header(const struct elf_header *header, uint32_t bytes)
 		return "the file is not an executable (is it an object file?)";
 	if (header->phentsize != sizeof(struct elf_program_header) || header->phnum == 0)
 		return "the file has no program headers";
+	if (header->phoff % sizeof(uint32_t) != 0)
+		return "the program headers are not at a multiple of four";
 	if (header->phoff > bytes ||
 	    header->phnum * sizeof(struct elf_program_header) > bytes - header->phoff)
 		return "the program headers reach beyond the end of the file";
@@ -39,6 +41,8 @@ static const char *check_segment(const struct elf_program_header *segment, uint3
 		return "a segment reaches beyond the end of the file";
 	if (segment->filesz > segment->memsz)
 		return "a segment is larger in the file than in memory";
+	if (segment->memsz == 0) /* ld makes such a segment at 0 when its sections are empty */
+		return NULL;
 	if (segment->paddr < area->start)
 		return "a segment lies below 1 MiB";
 	if (segment->paddr > area->end || segment->memsz > area->end - segment->paddr)
@@ -48,7 +52,8 @@ static const char *check_segment(const struct elf_program_header *segment, uint3
 
 static bool overlap(const struct elf_program_header *a, const struct elf_program_header *b)
 {
-	return a->paddr < b->paddr + b->memsz && b->paddr < a->paddr + a->memsz;
+	return a->memsz > 0 && b->memsz > 0 && a->paddr < b->paddr + b->memsz &&
+	       b->paddr < a->paddr + a->memsz;
 }
 
 /* Checks segment `index` by itself and against those before it. */

@@ -33,6 +33,8 @@ static void read_memory_map(const struct multiboot_info *information)
 		const struct multiboot_mmap_entry *entry = (const void *)at;
 
 		add_range(entry->base, entry->length, entry->type);
+		if (entry->size > end - at - sizeof(entry->size))
+			return; /* a wrong size could lead back to this entry, for ever */
 		at += entry->size + sizeof(entry->size);
 	}
 }

@@ -91,6 +91,9 @@ static void format_number(struct output *output, const struct conversion *conver
 	int digits = end - first, prefix_length = strlen(prefix);
 	int minimum = conversion->precision < 0 ? 1 : conversion->precision;
 	int zeros = digits < minimum ? minimum - digits : 0;
+
+	if (base == 8 && conversion->alternate && zeros == 0)
+		zeros = 1; /* '#': an octal number begins with 0 */
 	int padding = conversion->width - prefix_length - zeros - digits;
 
 	if (conversion->zero && !conversion->left && conversion->precision < 0 && padding > 0) {

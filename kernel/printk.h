@@ -17,7 +17,8 @@ int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)
 int snprintk(char *buffer, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Prints to every registered console and to the log ring. May be called from any context. */
+/* Prints to every registered console and to the log ring; at most 511 characters a call. May be called from
+ * any context. */
 void printk(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A console takes one character at a time and must not block for ever. */

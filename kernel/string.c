@@ -72,5 +72,5 @@ char *strchr(const char *text, int character)
 	for (; *text; text++)
 		if (*text == (char)character)
 			return (char *)text;
-	return character == '\0' ? (char *)text : NULL;
+	return (char)character == '\0' ? (char *)text : NULL;
 }

@@ -116,6 +116,19 @@ def test_files_written_by_debugfs(ext, ext_source, tmp_path):
     assert lines[-2] == lines[-1]
 
 
+def test_block_counts(ext, ext_copy):
+    """i_blocks has 48 bits, and counts sectors, or blocks for a file with the HUGE_FILE flag."""
+    image = ext_copy("ext4")
+    inode = inode_offset(image, "/solid")
+    (low,) = peek(image, inode + 0x1C, "<I")
+    (flags,) = peek(image, inode + 0x20, "<I")
+    assert ext.run(image, "stat /solid")[0].split()[-1] == str(low)
+    patch(image, inode + 0x74, "<H", 3)
+    assert ext.run(image, "stat /solid")[0].split()[-1] == str((3 << 32) + low)
+    patch(image, inode + 0x20, "<I", flags | 0x40000)
+    assert ext.run(image, "stat /solid")[0].split()[-1] == str(((3 << 32) + low) * 2)
+
+
 def test_paths(ext, ext_source, tmp_path):
     image = make_image(tmp_path / "a.img", 8 * MIB, DEFAULT_4.replace("-N 128", ""), ext_source)
     same = {
@@ -207,17 +220,23 @@ def test_map_equals_debugfs(ext, tmp_path, kind, block):
 
 
 def test_lengths_cover_holes_and_runs(ext, ext_images):
-    """A missing subtree is one hole, a run of data goes to the end of its pointer block."""
-    questions = ["map /high", "1", "13", "300", "65700", "65805", "99999", ""]
-    assert [line.split()[1:4] for line in ext.run(ext_images["ext2"], *questions)][:4] == [
-        ["0", "11", "0"],
-        ["0", "254", "0"],
-        ["0", "224", "0"],  # the slots behind 268 in its pointer block
-        ["0", "103", "0"],
-    ]
-    holes = [line.split()[1:3] for line in ext.run(ext_images["ext4"], *questions)]
-    assert holes[:4] == [["0", "11"], ["0", "254"], ["0", "65503"], ["0", "103"]]
-    assert holes[4][0] == holes[5][0] == "0"
+    """A hole is as long as the missing subtree, or what is left of it; with extents, exact."""
+    lengths = {  # logical block: by pointers, by extents
+        1: (11, 11),
+        13: (254, 254),
+        300: (224, 65503),  # the slots behind that of 268 in its pointer block
+        1000: (36, 64803),  # a pointer block that is not there
+        65700: (103, 103),
+        65805: (255, 196607),
+        70000: (156, 192412),
+        131345: (65531, 131067),  # two levels that are not there
+    }
+    script = ["map /high", *map(str, lengths), ""]
+    for index, name in enumerate(["ext2", "ext4"]):
+        answers = [line.split()[1:4] for line in ext.run(ext_images[name], *script)]
+        assert answers == [["0", str(both[index]), "0"] for both in lengths.values()]
+    run = ext.run(ext_images["ext2"], "map /solid", "3", "20", "")
+    assert [line.split()[2] for line in run] == ["9", "180"]
 
 
 def test_deep_trees_and_loops(ext, ext_copy):
@@ -275,15 +294,20 @@ def test_deep_trees_and_loops(ext, ext_copy):
     ids=["2TB", "block-numbers-of-33-bits"],
 )
 def test_far_blocks(ext, ext_source, tmp_path, size, options, far):
-    """An extent at the far end of a sparse image larger than a terabyte."""
+    """Data, in an extent of the largest size, and an inode far out in an image of terabytes."""
     image = make_image(tmp_path / "a.img", size, options, ext_source / "sizes")
     block = 4096 if "4096" in options else 1024
     where = " ".join(debugfs(image, ["imap /4097"]))
     match = re.search(r"at block (\d+), offset 0x([0-9a-f]+)", where)
     inode = int(match[1]) * block + int(match[2], 16)
-    patch(image, inode + INODE_BLOCK, "24s", extent_node(0, 4, [(0, 5, far)]))
+    patch(image, inode + INODE_BLOCK, "24s", extent_node(0, 4, [(0, 32768, far)]))
     patch(image, far * block, "10s", b"far away: ")
-    lines = ext.run(image, "map /4097", "0", "", "trace on", "read 0 10 /4097")
+    said = " ".join(debugfs(image, ["stats -h"]))
+    last = int(re.search(r"Inode count: +(\d+)", said)[1]) - 3
+    debugfs(image, [f"set_inode_field <{last}> mode 0100604"], write=True)
+    script = [f"inode {last}", "map /4097", "0", "", "trace on", "read 0 10 /4097"]
+    lines = ext.run(image, *script)
+    assert f"inode {last} 100604" in lines
     assert lines[-1] == f"read 10 {b'far away: '.hex()}"
     assert f"request data {far * block // 512} 1" in lines
     assert any(re.fullmatch(rf"map {far} \d+ 0 0", line) for line in lines)

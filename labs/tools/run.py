@@ -110,13 +110,22 @@ def disagreement(result: Result, total: int, records: list[Record]) -> str | Non
     return None
 
 
-def runs_of(records: list[Record], reads: int) -> list[report.DriveRun]:
-    """The measured requests by drive; what mounting and looking up cost is left out."""
+def runs_of(result: Result, records: list[Record], reads: int) -> list[report.DriveRun]:
+    """The measured requests by drive, as QEMU saw them; what mounting and looking up cost is left out.
+
+    The guest's record says what each request was for. Where its ring has lost the oldest ones, a
+    request for one sector is for data, one for a whole block is for a mapping.
+    """
+    known = {(r.drive, r.lba, r.sectors): r.purpose for r in records}
     runs = []
     for drive in disks.DRIVES:
-        mine = [r for r in records if r.drive == drive.name and r.purpose is not Purpose.OTHER]
-        requests = [Request(r.operation.lower(), r.lba, r.sectors) for r in mine]
-        kinds = [r.purpose.name.lower() for r in mine]
+        requests, kinds = [], []
+        for r in result.requests[drive.name]:
+            guess = Purpose.DATA if r.sectors == 1 else Purpose.MAPPING
+            purpose = known.get((r.drive, r.lba, r.sectors), guess)
+            if purpose is not Purpose.OTHER:
+                requests.append(Request(r.operation, r.lba, r.sectors))
+                kinds.append(purpose.name.lower())
         runs.append(report.DriveRun(drive.name, reads, requests, kinds))
     return runs
 
@@ -135,7 +144,7 @@ def demonstrate(options: argparse.Namespace) -> int:
         return 1
     print(f"Guest and QEMU agree on all {total:,} disk requests. In a disk's time they take:\n")
     sectors = experiment_of(options).drive_bytes // SECTOR_BYTES
-    runs = runs_of(records, options.reads)
+    runs = runs_of(result, records, options.reads)
     report.print_report([report.measure(run, sectors) for run in runs], direct=True)
     return 0
 

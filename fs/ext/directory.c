@@ -1,0 +1,102 @@
+/* Directories: lists of names, block by block. The hash tree of large directories needs no care:
+ * its inner blocks look like blocks with one large unused entry. */
+#include "fs/ext/internal.h"
+#include "kernel/errno.h"
+#include "kernel/string.h"
+
+/* Without the filetype feature a name's length has 16 bits, the upper ones where the type is. */
+static uint32_t name_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)
+{
+	if (ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE))
+		return entry->name_len;
+	return entry->name_len | (uint32_t)entry->file_type << 8;
+}
+
+/* Refuses an entry that cannot be. `left` is what its block has from the entry on: at least the
+ * smallest entry, for an entry that leaves less behind is refused too. */
+static int check_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
+		       uint32_t left)
+{
+	uint32_t behind = left - entry->rec_len;
+	uint32_t name;
+
+	if (entry->rec_len < EXT_DIR_ENTRY_MIN || entry->rec_len > left ||
+	    entry->rec_len % 4 != 0 || (behind > 0 && behind < EXT_DIR_ENTRY_MIN))
+		return ext_corrupt_inode(directory, "directory entry of %u bytes, %u left in block",
+					 entry->rec_len, left);
+	if (entry->inode == 0)
+		return 0; /* not in use, or a checksum: the rest has no meaning */
+	name = name_length(directory->fs, entry);
+	if (name == 0 || name > EXT_NAME_MAX ||
+	    name > entry->rec_len - offsetof(struct ext_dir_entry_2, name))
+		return ext_corrupt_inode(directory, "directory entry of %u bytes, a name of %u",
+					 entry->rec_len, name);
+	if (entry->inode > directory->fs->summary.inodes)
+		return ext_corrupt_inode(directory, "directory entry for inode %u of %u",
+					 entry->inode, directory->fs->summary.inodes);
+	return 0;
+}
+
+typedef int visitor(void *context, const char *name, uint32_t inode, uint8_t type);
+
+/* Copies the name, which has no NUL on disk, and does not outlive its block. */
+static int visit_entry(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry, visitor *visit,
+		       void *context)
+{
+	bool typed = ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE);
+	char name[EXT_NAME_MAX + 1];
+
+	memcpy(name, entry->name, entry->name_len);
+	name[entry->name_len] = '\0';
+	return visit(context, name, entry->inode, typed ? entry->file_type : 0);
+}
+
+static int list_block(const struct ext_inode *directory, const uint8_t *data, visitor *visit,
+		      void *context)
+{
+	uint32_t size = directory->fs->summary.block_size;
+	const struct ext_dir_entry_2 *entry;
+	int result = 0;
+
+	/* Ends: each turn moves on by rec_len, which check_entry found to be at least 12. */
+	for (uint32_t at = 0; at < size && result == 0; at += entry->rec_len) {
+		entry = (const struct ext_dir_entry_2 *)(data + at);
+		result = check_entry(directory, entry, size - at);
+		if (result == 0 && entry->inode != 0)
+			result = visit_entry(directory->fs, entry, visit, context);
+	}
+	return result;
+}
+
+/* Gets a block of a directory. Those have no holes. */
+static int get_block(const struct ext_inode *directory, uint64_t logical, struct buffer **out)
+{
+	struct ext_fs *fs = directory->fs;
+	struct ext_mapping mapping;
+	int error = ext_map(directory, logical, &mapping);
+
+	if (error)
+		return error;
+	if (mapping.physical == 0 || mapping.unwritten)
+		return ext_corrupt_inode(directory, "directory with a hole at block %ju", logical);
+	return bcache_get(fs->device, mapping.physical, fs->summary.block_size, BLOCK_OTHER, out);
+}
+
+int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
+{
+	uint64_t blocks = directory->size >> directory->fs->block_shift;
+	int result = 0;
+
+	if (!ext_is_directory(directory))
+		return -ENOTDIR;
+	for (uint64_t logical = 0; logical < blocks && result == 0; logical++) {
+		struct buffer *buffer;
+
+		result = get_block(directory, logical, &buffer);
+		if (result)
+			break;
+		result = list_block(directory, buffer->data, visit, context);
+		bcache_put(buffer);
+	}
+	return result;
+}

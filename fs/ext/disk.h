@@ -1,0 +1,189 @@
+/* The ext2, ext3 and ext4 disk format, little-endian. Names are those of the ext4 documentation
+ * (docs.kernel.org, "ext4 Data Structures and Algorithms"); what nobody here reads is `unused`. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXT_SUPER_SECTOR 2 /* the superblock is at byte 1024, whatever the block size */
+#define EXT_SUPER_MAGIC	 0xEF53
+
+#define EXT_ROOT_INODE	     2
+#define EXT_OLD_FIRST_INODE  11 /* revision 0 has neither s_first_ino nor s_inode_size */
+#define EXT_OLD_INODE_SIZE   128
+#define EXT_DESCRIPTOR_SMALL 32
+#define EXT_DESCRIPTOR_LARGE 64
+#define EXT_CHECKSUM_CRC32C  1
+#define EXT_CLUSTER_LOG_MAX  19 /* clusters of 512 MiB */
+
+enum {
+	EXT_COMPAT_HAS_JOURNAL = 0x4,
+	EXT_COMPAT_SPARSE_SUPER2 = 0x200,
+
+	EXT_INCOMPAT_FILETYPE = 0x2,
+	EXT_INCOMPAT_RECOVER = 0x4,
+	EXT_INCOMPAT_META_BG = 0x10,
+	EXT_INCOMPAT_EXTENTS = 0x40,
+	EXT_INCOMPAT_64BIT = 0x80,
+	EXT_INCOMPAT_MMP = 0x100,
+	EXT_INCOMPAT_FLEX_BG = 0x200,
+	EXT_INCOMPAT_CSUM_SEED = 0x2000,
+
+	EXT_RO_COMPAT_SPARSE_SUPER = 0x1,
+	EXT_RO_COMPAT_LARGE_FILE = 0x2,
+	EXT_RO_COMPAT_BTREE_DIR = 0x4,
+	EXT_RO_COMPAT_HUGE_FILE = 0x8,
+	EXT_RO_COMPAT_GDT_CSUM = 0x10,
+	EXT_RO_COMPAT_DIR_NLINK = 0x20,
+	EXT_RO_COMPAT_EXTRA_ISIZE = 0x40,
+	EXT_RO_COMPAT_BIGALLOC = 0x200,
+	EXT_RO_COMPAT_METADATA_CSUM = 0x400,
+};
+
+struct ext_super_block {
+	uint32_t s_inodes_count;
+	uint32_t s_blocks_count_lo;
+	uint32_t unused_08[3];
+	uint32_t s_first_data_block; /* 1 for clusters of 1 KiB, otherwise 0 */
+	uint32_t s_log_block_size;   /* block size is 2^(10 + this) */
+	uint32_t s_log_cluster_size; /* with bigalloc only */
+	uint32_t s_blocks_per_group;
+	uint32_t s_clusters_per_group;
+	uint32_t s_inodes_per_group;
+	uint32_t unused_2c[3];
+	uint16_t s_magic;
+	uint16_t unused_3a[9];
+	uint32_t s_rev_level;
+	uint32_t unused_50;
+	uint32_t s_first_ino; /* the first that is not reserved */
+	uint16_t s_inode_size;
+	uint16_t unused_5a;
+	uint32_t s_feature_compat;
+	uint32_t s_feature_incompat;
+	uint32_t s_feature_ro_compat;
+	uint8_t s_uuid[16];
+	char s_volume_name[16]; /* NUL only if shorter */
+	uint8_t unused_88[0xFE - 0x88];
+	uint16_t s_desc_size; /* with 64bit only */
+	uint32_t unused_100;
+	uint32_t s_first_meta_bg; /* in blocks of descriptors */
+	uint8_t unused_108[0x150 - 0x108];
+	uint32_t s_blocks_count_hi; /* with 64bit only */
+	uint8_t unused_154[0x175 - 0x154];
+	uint8_t s_checksum_type;
+	uint8_t unused_176[0x24C - 0x176];
+	uint32_t s_backup_bgs[2]; /* with sparse_super2: the groups that have copies */
+	uint8_t unused_254[0x3FC - 0x254];
+	uint32_t s_checksum; /* crc32c of all that is above */
+};
+
+_Static_assert(offsetof(struct ext_super_block, s_magic) == 0x38, "superblock layout");
+_Static_assert(offsetof(struct ext_super_block, s_uuid) == 0x68, "superblock layout");
+_Static_assert(sizeof(struct ext_super_block) == 1024, "superblock layout");
+
+struct ext_group_desc {
+	uint32_t bg_block_bitmap_lo;
+	uint32_t bg_inode_bitmap_lo;
+	uint32_t bg_inode_table_lo;
+	uint32_t unused_0c[5];
+	/* Only in descriptors of 64 bytes: */
+	uint32_t bg_block_bitmap_hi;
+	uint32_t bg_inode_bitmap_hi;
+	uint32_t bg_inode_table_hi;
+	uint32_t unused_2c[5];
+};
+
+_Static_assert(sizeof(struct ext_group_desc) == EXT_DESCRIPTOR_LARGE, "descriptor layout");
+
+#define EXT_POINTERS 15 /* words of i_block */
+
+enum {
+	EXT_FLAG_HUGE_FILE = 0x40000, /* i_blocks counts blocks, not sectors */
+	EXT_FLAG_EXTENTS = 0x80000,
+	EXT_FLAG_INLINE_DATA = 0x10000000,
+};
+
+/* Upper four bits of i_mode. */
+enum {
+	EXT_TYPE_FIFO = 1,
+	EXT_TYPE_CHARACTER = 2,
+	EXT_TYPE_DIRECTORY = 4,
+	EXT_TYPE_BLOCK = 6,
+	EXT_TYPE_REGULAR = 8,
+	EXT_TYPE_SYMLINK = 10,
+	EXT_TYPE_SOCKET = 12,
+};
+
+struct ext_disk_inode {
+	uint16_t i_mode;
+	uint16_t i_uid;
+	uint32_t i_size_lo;
+	uint32_t unused_08[4];
+	uint16_t i_gid;
+	uint16_t i_links_count;
+	uint32_t i_blocks_lo;
+	uint32_t i_flags;
+	uint32_t unused_24;
+	uint32_t i_block[EXT_POINTERS];
+	uint32_t unused_64[2];
+	uint32_t i_size_high; /* of regular files */
+	uint32_t unused_70;
+	uint16_t l_i_blocks_high; /* with huge_file only */
+	uint16_t unused_76[5];
+	/* Larger inodes go on; nothing here reads that. */
+};
+
+_Static_assert(sizeof(struct ext_disk_inode) == EXT_OLD_INODE_SIZE, "inode layout");
+
+#define EXT_EXTENT_MAGIC	 0xF30A
+#define EXT_EXTENT_DEPTH_MAX	 5
+#define EXT_EXTENT_WRITTEN_LIMIT 32768 /* ee_len above it: unwritten, and longer by this */
+
+struct ext_extent_header {
+	uint16_t eh_magic;
+	uint16_t eh_entries;
+	uint16_t eh_max;
+	uint16_t eh_depth; /* levels below; 0: the entries are extents */
+	uint32_t eh_generation;
+};
+
+struct ext_extent_idx {
+	uint32_t ei_block; /* the subtree holds logical blocks from here on */
+	uint32_t ei_leaf_lo;
+	uint16_t ei_leaf_hi;
+	uint16_t ei_unused;
+};
+
+struct ext_extent {
+	uint32_t ee_block; /* first logical block */
+	uint16_t ee_len;
+	uint16_t ee_start_hi;
+	uint32_t ee_start_lo;
+};
+
+/* Both kinds of entry begin with the logical block. */
+union ext_extent_entry {
+	uint32_t block;
+	struct ext_extent_idx index;
+	struct ext_extent extent;
+} __attribute__((may_alias));
+
+/* A node of the tree, in i_block or in a block of its own. */
+struct ext_extent_node {
+	struct ext_extent_header header;
+	union ext_extent_entry entries[];
+} __attribute__((may_alias));
+
+_Static_assert(sizeof(struct ext_extent_idx) == 12, "extent layout");
+_Static_assert(sizeof(struct ext_extent) == 12, "extent layout");
+_Static_assert(offsetof(struct ext_extent_node, entries) == 12, "extent layout");
+
+#define EXT_DIR_ENTRY_MIN 12 /* bytes; every entry is a multiple of 4 */
+
+struct ext_dir_entry_2 {
+	uint32_t inode; /* 0: unused */
+	uint16_t rec_len;
+	uint8_t name_len;
+	uint8_t file_type; /* without filetype: the upper byte of name_len */
+	char name[];
+};

@@ -1,0 +1,113 @@
+/* The contents of files: ext_map chooses the format of the map, ext_read follows it. */
+#include "fs/ext/internal.h"
+#include "kernel/errno.h"
+#include "kernel/string.h"
+
+int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct buffer **out)
+{
+	struct ext_fs *fs = inode->fs;
+
+	if (!ext_range_valid(fs, block, 1))
+		return ext_corrupt_inode(inode, "mapping block %ju is outside the file system",
+					 block);
+	return bcache_get(fs->device, block, fs->summary.block_size, BLOCK_MAPPING, out);
+}
+
+/* A short symbolic link is written where other inodes have their map. */
+static bool is_short_symlink(const struct ext_inode *inode)
+{
+	return ext_is_symlink(inode) && inode->size < sizeof(inode->map);
+}
+
+static bool has_map(const struct ext_inode *inode)
+{
+	return ext_is_regular(inode) || ext_is_directory(inode) ||
+	       (ext_is_symlink(inode) && !is_short_symlink(inode));
+}
+
+int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
+	int error;
+
+	if (!has_map(inode))
+		return -EINVAL;
+	*out = (struct ext_mapping){ .length = 1 };
+	if (logical >= blocks)
+		return 0;
+	out->length = blocks - logical;
+	error = inode->flags & EXT_FLAG_EXTENTS ? ext_map_extents(inode, logical, out)
+						: ext_map_pointers(inode, logical, out);
+	if (!error && out->length > blocks - logical)
+		out->length = blocks - logical;
+	return error;
+}
+
+/* Reads from a byte position of the device: whole sectors straight to `to`, or else as much as one
+ * sector, read aside, gives. Returns the bytes read, or a negative errno. */
+static int64_t read_device(struct block_device *device, uint64_t position, void *to,
+			   uint32_t length)
+{
+	uint64_t lba = position / SECTOR_SIZE;
+	uint32_t skip = position % SECTOR_SIZE;
+	uint8_t sector[SECTOR_SIZE];
+	int error;
+
+	if (skip == 0 && length >= SECTOR_SIZE) {
+		unsigned count = length / SECTOR_SIZE;
+
+		error = block_read(device, lba, count, to, BLOCK_DATA);
+		return error ? error : (int64_t)count * SECTOR_SIZE;
+	}
+	if (length > SECTOR_SIZE - skip)
+		length = SECTOR_SIZE - skip;
+	error = block_read(device, lba, 1, sector, BLOCK_DATA);
+	if (error)
+		return error;
+	memcpy(to, sector + skip, length);
+	return length;
+}
+
+/* Reads as much as one answer of the map, or one request, gives: at least a byte. */
+static int64_t read_some(const struct ext_inode *inode, uint64_t offset, void *to, uint32_t length)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint32_t skip = offset & (fs->summary.block_size - 1);
+	struct ext_mapping mapping;
+	int error = ext_map(inode, offset >> fs->block_shift, &mapping);
+
+	if (error)
+		return error;
+	/* Compared in blocks, for the bytes of a long hole may not fit 64 bits. */
+	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
+		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
+	if (mapping.physical == 0 || mapping.unwritten) {
+		memset(to, 0, length);
+		return length;
+	}
+	return read_device(fs->device, (mapping.physical << fs->block_shift) + skip, to, length);
+}
+
+int64_t ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length)
+{
+	uint32_t done = 0;
+
+	if (offset >= inode->size)
+		return 0;
+	if (length > inode->size - offset)
+		length = (uint32_t)(inode->size - offset);
+	if (is_short_symlink(inode)) {
+		memcpy(buffer, (const uint8_t *)inode->map + offset, length);
+		return length;
+	}
+	while (done < length) {
+		int64_t part =
+		    read_some(inode, offset + done, (uint8_t *)buffer + done, length - done);
+
+		if (part < 0)
+			return part;
+		done += (uint32_t)part;
+	}
+	return done;
+}

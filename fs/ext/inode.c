@@ -1,0 +1,114 @@
+/* Inodes: from the table on disk to struct ext_inode, checked. */
+#include "fs/ext/internal.h"
+#include "kernel/errno.h"
+#include "kernel/string.h"
+
+static unsigned type_of(const struct ext_inode *inode)
+{
+	return inode->mode >> 12;
+}
+
+bool ext_is_directory(const struct ext_inode *inode)
+{
+	return type_of(inode) == EXT_TYPE_DIRECTORY;
+}
+
+bool ext_is_regular(const struct ext_inode *inode)
+{
+	return type_of(inode) == EXT_TYPE_REGULAR;
+}
+
+bool ext_is_symlink(const struct ext_inode *inode)
+{
+	return type_of(inode) == EXT_TYPE_SYMLINK;
+}
+
+static bool type_exists(unsigned type)
+{
+	const unsigned types = 1u << EXT_TYPE_FIFO | 1u << EXT_TYPE_CHARACTER |
+			       1u << EXT_TYPE_DIRECTORY | 1u << EXT_TYPE_BLOCK |
+			       1u << EXT_TYPE_REGULAR | 1u << EXT_TYPE_SYMLINK |
+			       1u << EXT_TYPE_SOCKET;
+
+	return types >> type & 1;
+}
+
+/* i_blocks is in sectors, or (HUGE_FILE) in blocks of the file system. */
+static uint64_t sectors_used(const struct ext_fs *fs, const struct ext_disk_inode *disk)
+{
+	uint64_t count = disk->i_blocks_lo;
+
+	if (!ext_has_ro_compat(fs, EXT_RO_COMPAT_HUGE_FILE))
+		return count;
+	count |= (uint64_t)disk->l_i_blocks_high << 32;
+	return disk->i_flags & EXT_FLAG_HUGE_FILE ? count << (fs->block_shift - 9) : count;
+}
+
+/* i_size_high belongs to regular files; elsewhere the word had another use. */
+static void convert(const struct ext_disk_inode *disk, struct ext_inode *out)
+{
+	out->mode = disk->i_mode;
+	out->links = disk->i_links_count;
+	out->flags = disk->i_flags;
+	out->size = disk->i_size_lo;
+	if (ext_is_regular(out))
+		out->size |= (uint64_t)disk->i_size_high << 32;
+	out->blocks = sectors_used(out->fs, disk);
+	memcpy(out->map, disk->i_block, sizeof(out->map));
+}
+
+/* Directories are whole blocks, and no more than there are; a symbolic link is one block at most.
+ */
+static bool size_possible(const struct ext_inode *inode)
+{
+	const struct ext_summary *summary = &inode->fs->summary;
+	uint64_t size = inode->size;
+
+	if (ext_is_directory(inode))
+		return size > 0 && (size & (summary->block_size - 1)) == 0 &&
+		       size >> inode->fs->block_shift <= summary->blocks;
+	if (ext_is_symlink(inode))
+		return size > 0 && size <= summary->block_size;
+	return size <= INT64_MAX; /* what ext_read can return */
+}
+
+/* Refuses what no file can have. The features were checked: a flag of one that is off is damage. */
+static int check(const struct ext_inode *inode)
+{
+	const bool extents = inode->flags & EXT_FLAG_EXTENTS;
+
+	if (!type_exists(type_of(inode)))
+		return ext_corrupt_inode(inode, "mode 0%o is no type of file", inode->mode);
+	if (extents && !ext_has_incompat(inode->fs, EXT_INCOMPAT_EXTENTS))
+		return ext_corrupt_inode(inode, "extents, but the file system has none");
+	if (inode->flags & EXT_FLAG_INLINE_DATA)
+		return ext_corrupt_inode(inode, "inline data, but the file system has none");
+	if (!size_possible(inode))
+		return ext_corrupt_inode(inode, "size %ju", inode->size);
+	return 0;
+}
+
+int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
+{
+	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;
+	uint32_t offset = (number - 1) % fs->super.s_inodes_per_group * fs->inode_size;
+	struct buffer *buffer;
+	uint64_t table;
+	int error;
+
+	if (number == 0 || number > fs->summary.inodes)
+		return -EINVAL;
+	error = ext_inode_table(fs, group, &table);
+	if (error)
+		return error;
+	error = bcache_get(fs->device, table + (offset >> fs->block_shift), fs->summary.block_size,
+			   BLOCK_OTHER, &buffer);
+	if (error)
+		return error;
+	out->fs = fs;
+	out->number = number;
+	offset &= fs->summary.block_size - 1;
+	convert((const struct ext_disk_inode *)(buffer->data + offset), out);
+	bcache_put(buffer);
+	return check(out);
+}

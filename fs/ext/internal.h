@@ -1,0 +1,57 @@
+/* What the parts of the ext file system share. */
+#pragma once
+
+#include "fs/bcache.h"
+#include "fs/ext/disk.h"
+#include "fs/ext/ext.h"
+
+/* A mount. Every field was checked by ext_mount, and none changes after it. */
+struct ext_fs {
+	struct block_device *device;
+	struct ext_summary summary;
+	unsigned block_shift; /* log2 of the block size */
+	uint32_t inode_size;  /* bytes */
+	uint32_t first_inode; /* the first that is not reserved */
+	struct ext_super_block super;
+};
+
+static inline bool ext_has_incompat(const struct ext_fs *fs, uint32_t feature)
+{
+	return (fs->super.s_feature_incompat & feature) != 0;
+}
+
+static inline bool ext_has_ro_compat(const struct ext_fs *fs, uint32_t feature)
+{
+	return (fs->super.s_feature_ro_compat & feature) != 0;
+}
+
+/* Says on the console what is wrong with the contents of the disk: "hdc: group 3: ...". Returns
+ * -EUCLEAN. */
+int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same, for an inode and what belongs to it: "hdc: inode 12: ...". */
+int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Whether count blocks from first on are inside the file system and behind the superblock. */
+bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count);
+
+/* Refuses (-EOPNOTSUPP, -EUCLEAN) what this driver must not mount; fills in what the features tell
+ * about the summary. */
+int ext_features_check(struct ext_fs *fs);
+
+/* Finds the first block of a group's inode table, checked. -EUCLEAN or the device's error. */
+int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table);
+
+/* Gets a pointer block or extent block of an inode, from the cache. -EUCLEAN for a block outside
+ * the file system. */
+int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct buffer **out);
+
+/* ext_map for the two formats, for a block of the file. When they begin, *out is a hole of depth 0
+ * up to the end of the file; the caller cuts a length that goes further. */
+int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
+int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
+
+/* Continues a CRC-32C (Castagnoli), bits not inverted. */
+uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length);

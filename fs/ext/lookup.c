@@ -1,0 +1,121 @@
+/* Paths: from a text to an inode. */
+#include "fs/ext/internal.h"
+#include "kernel/errno.h"
+#include "kernel/string.h"
+#include "mm/page_alloc.h"
+
+#define LINKS_MAX 8
+
+/* What is left of a path. It stands at the end of its page, so that there is room before it for the
+ * target of a symbolic link: following one means to write its target in front, and to go on. */
+struct walk {
+	char *page;
+	char *rest;
+	unsigned links; /* followed so far */
+};
+
+struct wanted {
+	const char *name; /* not NUL-terminated */
+	size_t length;
+	uint32_t inode; /* the answer */
+};
+
+static int compare(void *context, const char *name, uint32_t inode, uint8_t type)
+{
+	struct wanted *wanted = context;
+
+	(void)type;
+	if (strncmp(name, wanted->name, wanted->length) != 0 || name[wanted->length] != '\0')
+		return 0;
+	wanted->inode = inode;
+	return 1;
+}
+
+/* Looks one name up in one directory. Only the root is reserved and has a name. */
+static int find(const struct ext_inode *directory, const char *name, size_t length,
+		struct ext_inode *out)
+{
+	struct wanted wanted = { .name = name, .length = length };
+	struct ext_fs *fs = directory->fs;
+	int result = ext_list(directory, compare, &wanted);
+
+	if (result <= 0)
+		return result ? result : -ENOENT;
+	if (wanted.inode < fs->first_inode && wanted.inode != EXT_ROOT_INODE)
+		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
+					 wanted.inode);
+	return ext_inode_read(fs, wanted.inode, out);
+}
+
+/* Puts the target of a link in front of the path. It starts from `here`, or from the root. */
+static int follow(struct walk *walk, const struct ext_inode *link, struct ext_inode *here)
+{
+	int64_t length;
+
+	if (walk->links++ == LINKS_MAX)
+		return -ELOOP;
+	if (link->size > (size_t)(walk->rest - walk->page))
+		return -ENAMETOOLONG;
+	walk->rest -= link->size;
+	length = ext_read(link, 0, walk->rest, (uint32_t)link->size);
+	if (length < 0)
+		return (int)length;
+	return *walk->rest == '/' ? ext_inode_read(link->fs, EXT_ROOT_INODE, here) : 0;
+}
+
+/* The length of the first name of a path. */
+static size_t name_end(const char *path)
+{
+	size_t length = 0;
+
+	while (path[length] != '\0' && path[length] != '/')
+		length++;
+	return length;
+}
+
+/* Takes slashes and a name off the path, and moves *here there. */
+static int step(struct walk *walk, struct ext_inode *here)
+{
+	struct ext_inode next;
+	size_t length;
+	int error;
+
+	if (!ext_is_directory(here))
+		return -ENOTDIR;
+	while (*walk->rest == '/')
+		walk->rest++;
+	length = name_end(walk->rest);
+	if (length == 0)
+		return 0;
+	if (length > EXT_NAME_MAX)
+		return -ENAMETOOLONG;
+	error = find(here, walk->rest, length, &next);
+	if (error)
+		return error;
+	walk->rest += length;
+	if (ext_is_symlink(&next))
+		return follow(walk, &next, here);
+	*here = next;
+	return 0;
+}
+
+int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
+{
+	size_t size = strlen(path) + 1;
+	struct walk walk = { .links = 0 };
+	int error;
+
+	if (size == 1)
+		return -ENOENT;
+	if (size > PAGE_SIZE)
+		return -ENAMETOOLONG;
+	walk.page = page_alloc(0);
+	if (walk.page == NULL)
+		return -ENOMEM;
+	walk.rest = memcpy(walk.page + PAGE_SIZE - size, path, size);
+	error = ext_inode_read(fs, EXT_ROOT_INODE, out);
+	while (!error && *walk.rest != '\0')
+		error = step(&walk, out);
+	page_free(walk.page, 0);
+	return error;
+}

@@ -1,0 +1,157 @@
+/* Where a block of a file lies, by extents: the way of ext4. */
+#include "fs/ext/internal.h"
+
+/*
+ * A tree, whose root is in i_block and has room for 4 entries:
+ *
+ *   i_block     depth 1 | from 0 on: block 50            | from 4000 on: block 51
+ *   block 50    depth 0 | 100 blocks from 0 on at 7000   | 8 blocks from 300 on at 9000
+ *   block 51    depth 0 | 32768 blocks from 4000 on at 20000
+ *
+ * Entries ascend. So in either kind of node the last entry that does not begin behind the wanted
+ * block leads on, and the answer ends at the latest where the next entry begins. What no extent
+ * covers is a hole: above, blocks 100 to 299 and 308 to 3999.
+ */
+#define ROOM(bytes)                                                                                \
+	((unsigned)(((bytes) - sizeof(struct ext_extent_header)) / sizeof(struct ext_extent)))
+
+/* Refuses a node whose entries cannot be searched. `block` is 0 for the root, and `room` the
+ * entries that fit. */
+static int check_node(const struct ext_inode *inode, uint64_t block,
+		      const struct ext_extent_node *node, unsigned room)
+{
+	struct ext_extent_header header = node->header;
+	bool empty = header.eh_entries == 0 && header.eh_depth > 0;
+
+	if (header.eh_magic != EXT_EXTENT_MAGIC || header.eh_max > room || empty ||
+	    header.eh_entries > header.eh_max || header.eh_depth > EXT_EXTENT_DEPTH_MAX)
+		return ext_corrupt_inode(
+		    inode,
+		    "extent node in block %ju: magic 0x%04x, %u of %u entries, "
+		    "depth %u",
+		    block, header.eh_magic, header.eh_entries, header.eh_max, header.eh_depth);
+	for (unsigned i = 1; i < header.eh_entries; i++)
+		if (node->entries[i].block <= node->entries[i - 1].block)
+			return ext_corrupt_inode(
+			    inode, "extent node in block %ju: entry %u is out of order", block, i);
+	return 0;
+}
+
+/* Finds the last entry that begins at `logical` or before it, by binary search, which relies
+ * on the order; NULL when all begin behind it. *end becomes the beginning of the next entry, if
+ * there is one. */
+static const union ext_extent_entry *find_entry(const struct ext_extent_node *node,
+						uint64_t logical, uint64_t *end)
+{
+	unsigned low = 0, high = node->header.eh_entries;
+
+	while (low < high) { /* those before low do, those from high on do not */
+		unsigned middle = (low + high) / 2;
+
+		if (node->entries[middle].block <= logical)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < node->header.eh_entries)
+		*end = node->entries[low].block;
+	return low > 0 ? &node->entries[low - 1] : NULL;
+}
+
+static const struct ext_extent_node *node_in(const struct buffer *buffer)
+{
+	return (const struct ext_extent_node *)buffer->data;
+}
+
+/* Gets the node in a block. Its contents are checked once in the life of the buffer. */
+static int get_node(const struct ext_inode *inode, uint64_t block, struct buffer **out)
+{
+	struct buffer *buffer;
+	int error = ext_mapping_block(inode, block, &buffer);
+
+	if (error)
+		return error;
+	if (!buffer->verified)
+		error =
+		    check_node(inode, block, node_in(buffer), ROOM(inode->fs->summary.block_size));
+	if (error) {
+		bcache_put(buffer);
+		return error;
+	}
+	buffer->verified = true;
+	*out = buffer;
+	return 0;
+}
+
+/* Follows an entry of an inner node to its child, which has to be of the depth given (so that every
+ * walk ends) and to begin where the entry says. *buffer holds the entry, and then the child. */
+static int step_down(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
+		     struct buffer **buffer)
+{
+	uint64_t block = entry.ei_leaf_lo | (uint64_t)entry.ei_leaf_hi << 32;
+	const struct ext_extent_node *child;
+	int error;
+
+	bcache_put(*buffer);
+	*buffer = NULL;
+	error = get_node(inode, block, buffer);
+	if (error)
+		return error;
+	child = node_in(*buffer);
+	if (child->header.eh_depth != depth)
+		return ext_corrupt_inode(inode, "extent node in block %ju: depth %u, not %u", block,
+					 child->header.eh_depth, depth);
+	if (child->header.eh_entries > 0 && child->entries[0].block < entry.ei_block)
+		return ext_corrupt_inode(inode, "extent node in block %ju: begins at %u, before %u",
+					 block, child->entries[0].block, entry.ei_block);
+	return 0;
+}
+
+/* Answers from the extent that begins at `logical` or before it; `end` is where the next begins. */
+static int map_extent(const struct ext_inode *inode, const struct ext_extent *extent,
+		      uint64_t logical, uint64_t end, struct ext_mapping *out)
+{
+	bool unwritten = extent->ee_len > EXT_EXTENT_WRITTEN_LIMIT;
+	uint32_t length = extent->ee_len - (unwritten ? EXT_EXTENT_WRITTEN_LIMIT : 0);
+	uint64_t start = extent->ee_start_lo | (uint64_t)extent->ee_start_hi << 32;
+	uint64_t offset = logical - extent->ee_block;
+
+	if (length == 0 || extent->ee_block + (uint64_t)length > end)
+		return ext_corrupt_inode(inode,
+					 "extent at %u: length %u, but the next begins at %ju",
+					 extent->ee_block, length, end);
+	if (!ext_range_valid(inode->fs, start, length))
+		return ext_corrupt_inode(inode, "%u blocks from %ju on are outside the file system",
+					 length, start);
+	if (offset >= length)
+		return 0; /* in the hole between it and the next */
+	out->physical = start + offset;
+	out->length = length - offset;
+	out->unwritten = unwritten;
+	return 0;
+}
+
+int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
+	const union ext_extent_entry *entry;
+	struct buffer *buffer = NULL; /* holds entry, unless the root does */
+	uint64_t end = UINT64_MAX;
+	int error = check_node(inode, 0, root, ROOM(sizeof(inode->map)));
+
+	if (error)
+		return error;
+	entry = find_entry(root, logical, &end);
+	for (unsigned depth = root->header.eh_depth; depth > 0 && entry != NULL; depth--) {
+		error = step_down(inode, entry->index, depth - 1, &buffer);
+		if (error)
+			break;
+		out->depth++;
+		entry = find_entry(node_in(buffer), logical, &end);
+	}
+	out->length = end - logical; /* unless there is an extent, all of it is a hole */
+	if (!error && entry != NULL)
+		error = map_extent(inode, &entry->extent, logical, end, out);
+	bcache_put(buffer);
+	return error;
+}

@@ -1,0 +1,250 @@
+/* Mounting: the superblock, believed only where it agrees with itself and with the device. */
+#include <stdarg.h>
+
+#include "fs/ext/internal.h"
+#include "kernel/errno.h"
+#include "kernel/printk.h"
+#include "kernel/string.h"
+#include "mm/page_alloc.h"
+
+_Static_assert(sizeof(struct ext_fs) <= PAGE_SIZE, "a mount is one page");
+
+/* Prints "hdc: superblock: ..." or "hdc: inode 12: ...": where, and then what. */
+static void say(const struct ext_fs *fs, const char *where, const char *format, va_list arguments)
+{
+	char text[128];
+
+	vsnprintk(text, sizeof(text), format, arguments);
+	printk("%s: %s: %s\n", fs->device->name, where, text);
+}
+
+int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(fs, where, format, arguments);
+	va_end(arguments);
+	return -EUCLEAN;
+}
+
+int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
+{
+	char where[24];
+	va_list arguments;
+
+	snprintk(where, sizeof(where), "inode %u", inode->number);
+	va_start(arguments, format);
+	say(inode->fs, where, format, arguments);
+	va_end(arguments);
+	return -EUCLEAN;
+}
+
+bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count)
+{
+	uint64_t blocks = fs->summary.blocks;
+
+	return first > fs->super.s_first_data_block && first < blocks && count <= blocks - first;
+}
+
+/* Says so and returns true if a field of the superblock is not in [least, most]. */
+static bool out_of_range(const struct ext_fs *fs, const char *field, uint64_t value, uint64_t least,
+			 uint64_t most)
+{
+	if (value >= least && value <= most)
+		return false;
+	ext_corrupt(fs, "superblock", "%s %ju, not %ju to %ju", field, value, least, most);
+	return true;
+}
+
+/* The same, for a field that must be a power of two as well. */
+static bool no_power_in_range(const struct ext_fs *fs, const char *field, uint32_t value,
+			      uint32_t least, uint32_t most)
+{
+	if (out_of_range(fs, field, value, least, most))
+		return true;
+	if ((value & (value - 1)) == 0)
+		return false;
+	ext_corrupt(fs, "superblock", "%s %u, not a power of two", field, value);
+	return true;
+}
+
+static int read_super(struct ext_fs *fs)
+{
+	const struct ext_super_block *super = &fs->super;
+	unsigned sectors = sizeof(*super) / SECTOR_SIZE;
+	int error;
+
+	if (fs->device->sectors < EXT_SUPER_SECTOR + sectors) {
+		printk("%s: too small for an ext file system\n", fs->device->name);
+		return -EINVAL;
+	}
+	error = block_read(fs->device, EXT_SUPER_SECTOR, sectors, &fs->super, BLOCK_OTHER);
+	if (error)
+		return error;
+	if (super->s_magic != EXT_SUPER_MAGIC) {
+		printk("%s: no ext file system: magic 0x%04x, not 0x%04x\n", fs->device->name,
+		       super->s_magic, EXT_SUPER_MAGIC);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The sizes of blocks, inodes and descriptors. Revision 0 fixed what revision 1 has fields for. */
+static int check_sizes(struct ext_fs *fs)
+{
+	const struct ext_super_block *super = &fs->super;
+	bool old = super->s_rev_level == 0;
+	bool wide = ext_has_incompat(fs, EXT_INCOMPAT_64BIT);
+	uint32_t least = wide ? EXT_DESCRIPTOR_LARGE : EXT_DESCRIPTOR_SMALL;
+
+	if (out_of_range(fs, "revision", super->s_rev_level, 0, 1) ||
+	    out_of_range(fs, "log of the block size", super->s_log_block_size, 0, 2))
+		return -EUCLEAN;
+	fs->block_shift = 10 + super->s_log_block_size;
+	fs->summary.block_size = 1u << fs->block_shift;
+	fs->inode_size = old ? EXT_OLD_INODE_SIZE : super->s_inode_size;
+	fs->first_inode = old ? EXT_OLD_FIRST_INODE : super->s_first_ino;
+	fs->summary.descriptor_size = wide ? super->s_desc_size : EXT_DESCRIPTOR_SMALL;
+	if (no_power_in_range(fs, "inode size", fs->inode_size, EXT_OLD_INODE_SIZE,
+			      fs->summary.block_size) ||
+	    no_power_in_range(fs, "descriptor size", fs->summary.descriptor_size, least, 1024) ||
+	    out_of_range(fs, "first inode", fs->first_inode, EXT_OLD_FIRST_INODE,
+			 super->s_inodes_count))
+		return -EUCLEAN;
+	return 0;
+}
+
+static int check_block_count(struct ext_fs *fs)
+{
+	const struct ext_super_block *super = &fs->super;
+	uint64_t device_blocks = fs->device->sectors >> (fs->block_shift - 9);
+	uint64_t blocks = super->s_blocks_count_lo;
+
+	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
+		blocks |= (uint64_t)super->s_blocks_count_hi << 32;
+	if (blocks > device_blocks)
+		return ext_corrupt(fs, "superblock",
+				   "block count %ju is larger than the device's %ju blocks", blocks,
+				   device_blocks);
+	fs->summary.blocks = blocks;
+	return 0;
+}
+
+/* A group's two bitmaps are a block each: a bit for an inode, and a bit for a block or, with
+ * bigalloc, for a cluster of blocks. Clusters of 1 KiB are the ones that are counted from 1. */
+static int check_group_sizes(struct ext_fs *fs)
+{
+	const struct ext_super_block *super = &fs->super;
+	uint32_t block_log = super->s_log_block_size;
+	bool clusters = ext_has_ro_compat(fs, EXT_RO_COMPAT_BIGALLOC);
+	uint32_t log = clusters ? super->s_log_cluster_size : block_log;
+	uint64_t bits = 8 * fs->summary.block_size;
+	uint32_t first = log == 0;
+
+	if (out_of_range(fs, "log of the cluster size", log, block_log, EXT_CLUSTER_LOG_MAX) ||
+	    out_of_range(fs, "first data block", super->s_first_data_block, first, first) ||
+	    out_of_range(fs, "inodes per group", super->s_inodes_per_group,
+			 fs->summary.block_size / fs->inode_size, bits) ||
+	    out_of_range(fs, "blocks per group", super->s_blocks_per_group, 1,
+			 bits << (log - block_log)))
+		return -EUCLEAN;
+	return 0;
+}
+
+/* The number of groups follows twice, from inodes and from blocks. Counting by inodes and checking
+ * against blocks needs no 64-bit division. */
+static int check_group_count(struct ext_fs *fs)
+{
+	const struct ext_super_block *super = &fs->super;
+	uint32_t groups = super->s_inodes_count / super->s_inodes_per_group;
+	uint64_t room = (uint64_t)groups * super->s_blocks_per_group;
+	uint64_t used = fs->summary.blocks - super->s_first_data_block;
+
+	if (groups * super->s_inodes_per_group != super->s_inodes_count)
+		return ext_corrupt(fs, "superblock",
+				   "inode count %u is no multiple of %u per group",
+				   super->s_inodes_count, super->s_inodes_per_group);
+	if (used == 0 || used > room || used + super->s_blocks_per_group <= room)
+		return ext_corrupt(fs, "superblock", "%ju blocks do not make %u groups of %u", used,
+				   groups, super->s_blocks_per_group);
+	fs->summary.groups = groups;
+	fs->summary.inodes = super->s_inodes_count;
+	return 0;
+}
+
+static int check_checksum(struct ext_fs *fs)
+{
+	const struct ext_super_block *super = &fs->super;
+	uint32_t type = super->s_checksum_type;
+	uint32_t checksum;
+
+	if (!ext_has_ro_compat(fs, EXT_RO_COMPAT_METADATA_CSUM))
+		return 0;
+	if (out_of_range(fs, "checksum type", type, EXT_CHECKSUM_CRC32C, EXT_CHECKSUM_CRC32C))
+		return -EUCLEAN;
+	checksum = ext_crc32c(~0u, super, offsetof(struct ext_super_block, s_checksum));
+	if (checksum != super->s_checksum)
+		return ext_corrupt(fs, "superblock",
+				   "checksum 0x%08x, but the contents give 0x%08x",
+				   super->s_checksum, checksum);
+	return 0;
+}
+
+/* What ext_inode_read relies on: every descriptor is where it should be, and makes sense. */
+static int check_groups(struct ext_fs *fs)
+{
+	uint64_t table;
+	int error = 0;
+
+	for (uint32_t group = 0; group < fs->summary.groups && !error; group++)
+		error = ext_inode_table(fs, group, &table);
+	return error;
+}
+
+static int check_root(struct ext_fs *fs)
+{
+	struct ext_inode root;
+	int error = ext_inode_read(fs, EXT_ROOT_INODE, &root);
+
+	if (!error && !ext_is_directory(&root))
+		return ext_corrupt_inode(&root, "the root is not a directory");
+	return error;
+}
+
+/* In this order: each check may rely on those before it. A damaged field is named as such, so the
+ * checksum, which can only say that there is damage, comes last. */
+static int (*const checks[])(struct ext_fs *fs) = {
+	read_super,	   ext_features_check, check_sizes,  check_block_count, check_group_sizes,
+	check_group_count, check_checksum,     check_groups, check_root,
+};
+
+int ext_mount(struct block_device *device, struct ext_fs **out)
+{
+	struct ext_fs *fs = page_alloc(0);
+	int error = 0;
+
+	if (fs == NULL)
+		return -ENOMEM;
+	memset(fs, 0, sizeof(*fs));
+	fs->device = device;
+	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]) && !error; i++)
+		error = checks[i](fs);
+	if (error) {
+		page_free(fs, 0);
+		return error;
+	}
+	memcpy(fs->summary.label, fs->super.s_volume_name, sizeof(fs->super.s_volume_name));
+	*out = fs;
+	return 0;
+}
+
+void ext_unmount(struct ext_fs *fs)
+{
+	page_free(fs, 0);
+}
+
+const struct ext_summary *ext_summary(const struct ext_fs *fs)
+{
+	return &fs->summary;
+}

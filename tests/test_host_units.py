@@ -1,0 +1,205 @@
+"""The kernel's pure functions, compiled for the host: properties, models, random damage.
+
+tests/host/*.c hold the tests. They are compiled twice: for this machine with the address and
+undefined-behaviour sanitizers, and, where a compiler can link a static i386 program, as the
+kernel is: 32 bits, with 64-bit division by the DIV instruction.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from labs.storage.workload import random_offsets
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (
+    "boot/load_elf.c",
+    "kernel/boot_info.c",
+    "kernel/format.c",
+    "kernel/number.c",
+    "kernel/string.c",
+    "kernel/symbols.c",
+    "mm/memory_map.c",
+)
+FLAGS = ("-std=gnu11", "-O1", "-g", "-I.", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
+# The kernel's functions get other names than the C library's, and so must not become builtins.
+AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")  # needs no library: a SIGILL
+I386_COMPILERS = (("i686-linux-gnu-gcc", "-static"), ("gcc", "-m32", "-static"))
+SEED = 20100627
+MASK = (1 << 64) - 1
+
+# Test and rounds. What a table drives has one round.
+TESTS = {
+    "load_elf_good": 1,
+    "load_elf_refusals": 1,
+    "load_elf_truncations": 1,
+    "load_elf_mutations": 100_000,
+    "memory_map_random": 50_000,
+    "memory_map_nested": 1,
+    "memory_map_pc": 1,
+    "format_random": 100_000,
+    "format_several": 1,
+    "format_own": 1,
+    "format_buffer": 1,
+    "format_symbols": 1,
+    "string_memory": 50_000,
+    "string_text": 100_000,
+    "number_table": 1,
+    "number_random": 100_000,
+    "divide": 100_000,
+    "random_bounds": 100_000,
+    "random_uniform": 100_000,
+    "boot_option_table": 1,
+    "boot_option_random": 50_000,
+}
+ONLY_I386 = {"boot_info_read": 1}  # its data lies at 3 GiB, which the sanitizer takes for itself
+
+
+def compile_units(directory: Path, compiler: tuple[str, ...]) -> str | None:
+    """Compiles `directory`/units; returns None, or what the compiler said."""
+    directory.mkdir(parents=True, exist_ok=True)
+    tests = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/host").glob("*.c"))
+    renamed = directory / "kernel.o"
+    commands = (
+        # One object of all the kernel's files, so that the renaming touches only them.
+        [*compiler, *FLAGS, *AS_KERNEL, "-r", "-nostdlib", *SOURCES, "-o", str(renamed)],
+        [*compiler, *FLAGS, *tests, str(renamed), "-o", str(directory / "units")],
+    )
+    for command in commands:
+        try:
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        except OSError as error:
+            return f"{command[0]}: {error.strerror}"
+        if done.returncode != 0:
+            return done.stderr
+    return None
+
+
+def built(directory: Path, compilers: list[tuple[str, ...]]) -> Path | str:
+    """The program, compiled by the first compiler that can; or why none can."""
+    causes = []
+    for compiler in compilers:
+        cause = compile_units(directory, compiler)
+        if cause is None:
+            return directory / "units"
+        causes.append(f"{' '.join(compiler)}: {cause}")
+    return "\n".join(causes)
+
+
+def built_once(
+    factory: pytest.TempPathFactory, name: str, compilers: list[tuple[str, ...]]
+) -> Path | str:
+    """As built(), but one process of pytest-xdist compiles for all of them."""
+    base = factory.getbasetemp()
+    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"units-{name}"
+    with (directory.parent / f"{directory.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (directory / "units").exists():
+            return directory / "units"
+        return built(directory, compilers)
+
+
+@pytest.fixture(scope="session")
+def host_units(tmp_path_factory) -> Path:
+    """The tests as a program of this machine, with sanitizers."""
+    program = built_once(tmp_path_factory, "host", [("gcc", *SANITIZE)])
+    if isinstance(program, str):
+        pytest.fail(f"the unit tests do not compile:\n{program}", pytrace=False)
+    return program
+
+
+@pytest.fixture(scope="session")
+def i386_units(tmp_path_factory) -> Path:
+    """The tests as a 32-bit program; skips where none can be made or run."""
+    if platform.machine() not in ("x86_64", "i686", "i586", "i386"):
+        pytest.skip(f"a {platform.machine()} does not run 32-bit x86 programs")
+    compilers = [(*compiler, *TRAP) for compiler in I386_COMPILERS]
+    program = built_once(tmp_path_factory, "i386", compilers)
+    if isinstance(program, str):
+        pytest.skip(f"no compiler here links a static i386 program: {program.splitlines()[0]}")
+    try:
+        subprocess.run([program], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"this machine does not run i386 programs: {error}")
+    return program
+
+
+def run(program: Path, *arguments: object) -> str:
+    """Runs a test; returns what it printed, and fails with that if the status is not 0."""
+    command = [str(program), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        cause = "undefined behaviour (SIGILL)\n" if done.returncode == -4 else ""
+        pytest.fail(
+            f"{' '.join(command[1:])}: status {done.returncode}\n{cause}{done.stdout}{done.stderr}",
+            pytrace=False,
+        )
+    return done.stdout
+
+
+@pytest.mark.parametrize(("name", "rounds"), TESTS.items())
+def test_on_the_host(host_units, name, rounds):
+    run(host_units, name, SEED, rounds)
+
+
+@pytest.mark.parametrize(("name", "rounds"), (TESTS | ONLY_I386).items())
+def test_in_32_bits(i386_units, name, rounds):
+    run(i386_units, name, SEED + 1, rounds)
+
+
+def test_every_test_is_run(host_units):
+    assert run(host_units).split() == list(TESTS)
+
+
+def split_mix_64(seed: int) -> Iterator[int]:
+    """Steele, Lea and Flood's generator, from their paper."""
+    state = seed
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & MASK
+        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & MASK
+        yield mixed ^ (mixed >> 31)
+
+
+def below(numbers: Iterator[int], bound: int) -> int:
+    """The first of the numbers that is below the bound, each cut to as many bits as bound - 1."""
+    mask = (1 << (bound - 1).bit_length()) - 1
+    return next(value for number in numbers if (value := number & mask) < bound)
+
+
+@pytest.mark.parametrize("units", ["host_units", "i386_units"])
+@pytest.mark.parametrize("seed", [0, 1, 2010, 1 << 63, MASK])
+def test_random_numbers_are_splitmix64(request, units, seed):
+    program = request.getfixturevalue(units)
+    expected = list(islice(split_mix_64(seed), 1000))
+    assert [int(line) for line in run(program, "random", seed, 1000).split()] == expected
+    for bound in (1, 2, 3, 1000, 1 << 32, (1 << 32) + 1, 3_907_029_168, (1 << 63) + 1, MASK):
+        numbers = split_mix_64(seed)
+        expected = [below(numbers, bound) for _ in range(200)]
+        assert [int(line) for line in run(program, "random", seed, 200, bound).split()] == expected
+
+
+def test_known_numbers_of_splitmix64():
+    """The published first numbers of seed 1234567."""
+    assert list(islice(split_mix_64(1234567), 3)) == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+def test_workload_uses_the_same_numbers(host_units):
+    sectors = 2_000_398_934_016 // 512
+    offsets = list(random_offsets(2010, sectors * 512, 500))
+    lines = run(host_units, "random", 2010, 500, sectors).split()
+    assert [int(line) * 512 for line in lines] == offsets

@@ -1,0 +1,143 @@
+"""The lab's experiment, from the seeded disks to the modelled ratio."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from labs.storage import disks, report
+from labs.storage.disk_model import SECTOR_BYTES
+from labs.storage.guest_trace import Purpose, parse_trace
+from labs.tools.qemu_command import Drive
+from labs.tools.run import disagreement, runs_of
+
+EXPERIMENT = disks.Experiment(scale=100, reads=1000, seed=2010)
+
+
+@pytest.fixture(scope="module")
+def directory(build, tmp_path_factory):
+    """The three drives at 1:100."""
+    place = tmp_path_factory.mktemp("disks")
+    disks.make_disks(place, EXPERIMENT, build("build/host/lab-file"))
+    return place
+
+
+def drives(directory) -> list[Drive]:
+    """hdb to hdd of the experiment."""
+    return [
+        Drive(disks.image_path(directory, drive), unit)
+        for unit, drive in enumerate(disks.DRIVES, start=1)
+    ]
+
+
+@pytest.fixture(scope="module")
+def measured(guest, directory):
+    """The run with the defaults of `make run`."""
+    script = f"measure {EXPERIMENT.reads}"
+    return guest(
+        script, drives=drives(directory), seed=EXPERIMENT.seed, trace=True, variables=("trace",)
+    ).check()
+
+
+def rows(serial: str) -> dict[str, list[str]]:
+    """The guest's table: the columns by drive."""
+    found = re.findall(r"^(hd[b-d]) \w+ +(.*)$", serial, re.MULTILINE)
+    return {drive: columns.replace("|", " ").split() for drive, columns in found}
+
+
+def test_every_read_is_right_and_counted(measured):
+    """1,000 data requests a drive; pointer blocks cost a request for most reads, extents for none."""
+    table = rows(measured.serial)
+    assert list(table) == ["hdb", "hdc", "hdd"]
+    assert [table[drive][5] for drive in table] == ["1.00"] * 3
+    assert table["hdb"][6] == "0.00"
+    assert 0.85 <= float(table["hdc"][6]) <= 0.95
+    assert float(table["hdd"][6]) <= 0.01
+
+
+def test_guest_and_qemu_saw_the_same(measured):
+    """Each request: drive, sector, length, in order; and QEMU's block statistics by drive."""
+    total, records = parse_trace(measured.variables["trace"])
+    assert total == len(records) > 3900
+    assert disagreement(measured, total, records) is None
+    for drive in ("hdb", "hdc", "hdd"):
+        mine = [record for record in records if record.drive == drive]
+        statistics = measured.block_statistics[drive]
+        assert statistics.reads == len(mine)
+        assert statistics.read_bytes == SECTOR_BYTES * sum(record.sectors for record in mine)
+        assert statistics.failed == 0
+
+
+def test_a_lying_guest_would_be_caught(measured):
+    """The comparison can fail: one record missing, one sector moved."""
+    total, records = parse_trace(measured.variables["trace"])
+    assert disagreement(measured, total - 1, records[1:])
+    moved = records[:-1] + [type(records[-1])(**{**vars(records[-1]), "lba": 1})]
+    assert disagreement(measured, total, moved)
+
+
+def test_reads_are_those_that_the_seed_gives(measured, directory, build):
+    """QEMU saw exactly the sectors that the host computes, in order."""
+    tool = build("build/host/lab-file")
+    _, records = parse_trace(measured.variables["trace"])
+    for drive in disks.DRIVES:
+        expected = [lba for _, lba in disks.expected_reads(directory, drive, EXPERIMENT, tool)]
+        data = [r.lba for r in records if r.drive == drive.name and r.purpose is Purpose.DATA]
+        assert data == expected
+
+
+def test_modelled_ratio(measured, capsys):
+    """Between 1.30 and 1.50 with the pointer blocks cold, and the hits and misses that made it."""
+    _, records = parse_trace(measured.variables["trace"])
+    sectors = EXPERIMENT.drive_bytes // SECTOR_BYTES
+    figures = [report.measure(run, sectors) for run in runs_of(measured, records, EXPERIMENT.reads)]
+    by_drive = {each.drive: each for each in figures}
+    ratio = report.ratio(figures, "hdc", "hdd")
+    words = report.explain(figures, direct=True)
+    assert 1.30 <= ratio <= 1.50, words
+    pointers = by_drive["hdc"]
+    assert 880 <= pointers.cold_reads <= 920, words
+    assert pointers.cold_reads + pointers.mapping_hits == EXPERIMENT.reads
+    assert 0.97 <= report.ratio(figures, "hdb", "hdd") <= 1.03
+
+
+def test_counts_repeat(guest, directory, measured):
+    """The same seed gives the same requests; another seed gives others, which carry no stamps."""
+    again = guest(f"measure {EXPERIMENT.reads}", drives=drives(directory), seed=2010, trace=True)
+    lab = [request for request in measured.all_requests if request.drive != "hda"]
+    assert list(again.check().all_requests) == lab
+    other = guest("measure 50 2011", drives=drives(directory))
+    assert other.status == 1
+    assert "carries no stamp (was the disk made for this seed" in other.serial
+    assert re.search(r"hdc pointers: \d+ of 50 reads were wrong", other.serial)
+
+
+def test_swapped_drives_are_noticed(guest, directory):
+    """The stamps say which drive a sector is of."""
+    b, c, d = drives(directory)
+    swapped = [b, Drive(d.path, 2), Drive(c.path, 3)]
+    result = guest("measure 20", drives=swapped)
+    assert result.status == 1
+    assert re.search(r"the sector at offset \d+ is that of offset \d+ on hdd", result.serial)
+
+
+def test_warm_cache_takes_the_difference_away(guest, directory):
+    """A second run with the same reads, without dropping the cache, would need no pointer block; the
+    command drops it, so both runs cost the same."""
+    result = guest("measure 300; measure 300", drives=drives(directory), trace=True)
+    first, second = (rows(part) for part in result.check().serial.split("> measure 300")[1:])
+    assert first["hdc"][5:8] == second["hdc"][5:8]
+
+
+@pytest.mark.parametrize("memory", [16])
+def test_small_memory(guest, directory, memory):
+    """With 16 MB the cache is smaller, and everything else the same."""
+    guest("measure 200", drives=drives(directory), memory=memory, boot="disk").check()
+
+
+def test_missing_drives_are_named(guest, directory):
+    only_raw = drives(directory)[:1]
+    result = guest("measure 10", drives=only_raw)
+    assert result.status == 1
+    assert "hdc: no such drive" in result.serial
