@@ -149,7 +149,8 @@ $(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/rando
 
 # The boot sector and the second stage lie before the kernel.
 KERNEL_LBA    := 64
-LOADER_OBJECTS := $(OUT)/stage2.o $(OUT)/loader.o $(OUT)/load_elf.o $(BUILD)/objects/kernel/machine.c.o
+LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o $(OUT)/loader.o $(OUT)/load_elf.o \
+	 $(BUILD)/objects/kernel/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
 
 # The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.

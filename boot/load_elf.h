@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 /*
- * Where segments may go: physical addresses from start up to (not including) end. The file image itself
- * must lie outside.
+ * Where segments may go: physical addresses from start up to (not including) end. The file image
+ * itself must lie outside.
  */
 struct load_area {
 	uint32_t start;
@@ -14,9 +14,10 @@ struct load_area {
 };
 
 /*
- * Checks the ELF executable of `bytes` bytes at file and copies each PT_LOAD segment to its physical
- * address; what p_memsz has beyond p_filesz is zeroed. Nothing is written before everything was checked.
- * Returns NULL and the entry point in *entry, or a sentence that says what is wrong.
+ * Checks the ELF executable of `bytes` bytes at file and copies each PT_LOAD segment to its
+ * physical address; what p_memsz has beyond p_filesz is zeroed. Nothing is written before
+ * everything was checked. Returns NULL and the entry point in *entry, or a sentence that says what
+ * is wrong.
  */
 const char *load_elf(const uint8_t *file, uint32_t bytes, const struct load_area *area,
 		     uint32_t *entry);

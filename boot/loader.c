@@ -1,6 +1,6 @@
 /*
- * The second stage's 32-bit half: finds memory, reads the kernel from the disk, places its segments and
- * hands over as a Multiboot loader does. Pointers are physical addresses here.
+ * The second stage's 32-bit half: finds memory, reads the kernel from the disk, places its segments
+ * and hands over as a Multiboot loader does. Pointers are physical addresses here.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,18 +11,19 @@
 #include "kernel/io.h"
 #include "kernel/machine.h"
 
-/* Given by the build: where the kernel's ELF file lies on the disk, and the sum of its 32-bit words. */
+/* Given by the build: where the kernel's ELF file lies on the disk, and the sum of its 32-bit
+ * words. */
 #define KERNEL_LBA     KERNEL_LBA_FROM_BUILD
 #define KERNEL_BYTES   KERNEL_BYTES_FROM_BUILD
 #define KERNEL_SUM     KERNEL_SUM_FROM_BUILD
 #define KERNEL_SECTORS ((KERNEL_BYTES + 511u) / 512u)
 
-#define BOUNCE             0x10000u /* BIOS reads end here: one whole 64 KiB segment */
-#define SECTORS_PER_READ   127u     /* what every BIOS can do in one call; less than 64 KiB */
-#define READ_TRIES         3
+#define BOUNCE		   0x10000u /* BIOS reads end here: one whole 64 KiB segment */
+#define SECTORS_PER_READ   127u	    /* what every BIOS can do in one call; less than 64 KiB */
+#define READ_TRIES	   3
 #define MEMORY_MAP_ENTRIES 64
-#define KERNEL_AREA        0x100000u /* the kernel may have everything from 1 MiB on */
-#define PAGE               4096u
+#define KERNEL_AREA	   0x100000u /* the kernel may have everything from 1 MiB on */
+#define PAGE		   4096u
 
 #define CARRY 1u
 
@@ -44,7 +45,7 @@ struct disk_packet {
 
 void bios_call(uint8_t vector, struct bios_registers *registers);
 void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
-	__attribute__((noreturn));
+    __attribute__((noreturn));
 void loader_main(uint32_t boot_drive);
 
 static struct bios_registers registers;
@@ -101,7 +102,8 @@ static void __attribute__((noreturn)) give_up(const char *reason)
 
 /* --- the A20 gate --- */
 
-/* A word of memory. The compiler must not know the address: it takes the first page for a null pointer's. */
+/* A word of memory. The compiler must not know the address: it takes the first page for a null
+ * pointer's. */
 static volatile uint32_t *word_at(uint32_t address)
 {
 	__asm__("" : "+r"(address));
@@ -214,9 +216,8 @@ static bool try_read(uint8_t drive, uint32_t lba, uint16_t count)
 	packet = (struct disk_packet){
 		.size = sizeof(packet), .count = count, .segment = BOUNCE >> 4, .lba = lba
 	};
-	registers = (struct bios_registers){ .eax = 0x4200,
-					     .edx = drive,
-					     .esi = (uint32_t)&packet };
+	registers =
+	    (struct bios_registers){ .eax = 0x4200, .edx = drive, .esi = (uint32_t)&packet };
 	bios_call(0x13, &registers);
 	return !(registers.flags & CARRY) && packet.count == count;
 }
@@ -286,7 +287,8 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 
 	read_file(drive, KERNEL_LBA, KERNEL_SECTORS, file);
 	if (sum_of_words((uint32_t *)file, KERNEL_SECTORS * 128u) != KERNEL_SUM)
-		give_up("the kernel on this disk is damaged or cut short (its sum is wrong); make the image again");
+		give_up(
+		    "the kernel on this disk is damaged or cut short (its sum is wrong); make the image again");
 	return file;
 }
 

@@ -37,6 +37,15 @@ start:
 	cmp bx, 0xaa55
 	jne fail
 
+	; EXERCISE 1.4 (the boot loader, part 1): read the second stage.
+	; 1. INT 13h, function 42h, with DL = the boot drive (the BIOS gave it; it is kept in [boot_drive]) and
+	;    DS:SI = packet, which says how many sectors, to where, from which LBA.
+	; 2. The carry flag says that it failed; AH has the status. Keep it in [status] for the message. Then
+	;    reset the drive (function 0) and try again, TRIES times in all.
+	; 3. The BIOS writes into packet.count what it has read: set it anew before each try.
+	; 4. When all tries failed: SI = read_text, and jump to fail.
+	; 5. STAGE2_MAGIC lies in the last four bytes of the second stage. If it does not: SI = short_text, fail.
+	; SOLUTION 1.4 {
 	mov di, TRIES
 .try:
 	mov si, packet
@@ -58,6 +67,7 @@ start:
 	mov si, short_text
 	cmp dword [STAGE2_ADDRESS + STAGE2_SECTORS * 512 - 4], STAGE2_MAGIC
 	jne fail
+	; } SOLUTION 1.4
 	mov dl, [boot_drive]
 	jmp 0x0000:STAGE2_ADDRESS
 

@@ -32,7 +32,8 @@ struct multiboot_info {
 
 #define MULTIBOOT_MEMORY_AVAILABLE 1u
 
-/* An entry of the memory map. The next one is size + 4 bytes further: size does not count itself. */
+/* An entry of the memory map. The next one is size + 4 bytes further: size does not count itself.
+ */
 struct multiboot_mmap_entry {
 	uint32_t size;
 	uint64_t base;

@@ -3,9 +3,7 @@
 ; The rest of the second stage is C (boot/loader.c). It runs in 32-bit protected mode without paging, with
 ; flat segments, so a pointer is a physical address.
 
-CODE32		equ 0x08
-DATA32		equ 0x10
-CODE16		equ 0x18
+CODE16		equ 0x18		; selectors of the table in boot/protected_mode.asm
 DATA16		equ 0x20
 STACK		equ 0xfff0		; of both modes; it grows down to the end of the second stage's data
 
@@ -31,27 +29,6 @@ bits 32
 	cli
 	hlt
 	jmp .halt
-
-bits 16
-; Switches to 32-bit protected mode and returns there. Intel SDM volume 3, 9.9.1 lists the steps.
-enter_protected_mode:
-	cli				; the interrupt vectors of real mode mean nothing from here on
-	lgdt [gdt_pointer]
-	mov eax, cr0
-	or al, 1
-	mov cr0, eax
-	jmp CODE32:.protected		; CS keeps its old meaning until it is loaded anew
-bits 32
-.protected:
-	mov ax, DATA32
-	mov ds, ax
-	mov es, ax
-	mov fs, ax
-	mov gs, ax
-	mov ss, ax
-	movzx eax, word [esp]		; the caller was 16-bit code: its return address is two bytes
-	add esp, 2
-	jmp eax
 
 ; void bios_call(uint8_t vector, struct bios_registers *registers)
 ; Runs a BIOS interrupt in real mode. The structure must lie below 64 KiB; it brings the registers in and out.
@@ -131,20 +108,11 @@ jump_to_kernel:
 	jmp ecx
 
 section .data
-	align 8
-gdt:
-	dq 0
-	dq 0x00cf9a000000ffff		; CODE32: base 0, limit 4 GiB
-	dq 0x00cf92000000ffff		; DATA32
-	dq 0x00009a000000ffff		; CODE16: base 0, limit 64 KiB
-	dq 0x000092000000ffff		; DATA16
-gdt_pointer:
-	dw $ - gdt - 1
-	dd gdt
 bios_handler:	dd 0			; offset, then segment
 bios_registers:	dw 0
 boot_drive:	db 0
 
+extern enter_protected_mode
 extern loader_main
 extern stage2_bss
 extern stage2_bss_end

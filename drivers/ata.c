@@ -1,8 +1,9 @@
 /*
  * ATA drives, by programmed input, polled.
  *
- * Registers and commands: ATA/ATAPI-6 (T13/1410D), sections 7 and 8. A request is one command: READ SECTORS
- * for one sector, READ MULTIPLE where the drive can, so that the drive sees what the kernel asked for.
+ * Registers and commands: ATA/ATAPI-6 (T13/1410D), sections 7 and 8. A request is one command: READ
+ * SECTORS for one sector, READ MULTIPLE where the drive can, so that the drive sees what the kernel
+ * asked for.
  */
 #include "drivers/ata.h"
 
@@ -70,14 +71,16 @@ static struct ata_drive drives[] = {
 	{ .block.name = "hdd", .command_block = 0x170, .control = 0x376, .slave = true },
 };
 
-/* A drive needs 400 ns before its status is valid; reading the other status register takes about 100. */
+/* A drive needs 400 ns before its status is valid; reading the other status register takes about
+ * 100. */
 static void settle(const struct ata_drive *drive)
 {
 	for (unsigned i = 0; i < 4; i++)
 		in8(drive->control);
 }
 
-/* Waits until the drive is not busy. Returns its status, which still has BSY set after the timeout. */
+/* Waits until the drive is not busy. Returns its status, which still has BSY set after the timeout.
+ */
 static uint8_t wait_while_busy(const struct ata_drive *drive, uint64_t timeout_ns)
 {
 	uint64_t start = time_ns();
@@ -220,7 +223,8 @@ static void learn(struct ata_drive *drive, const uint16_t *identity)
 	copy_model(drive->model, identity + IDENTIFY_MODEL);
 	drive->lba48 = identity[IDENTIFY_COMMAND_SET] >> 10 & 1;
 	if (drive->lba48)
-		drive->block.sectors = (uint64_t)large[2] << 32 | (uint32_t)large[1] << 16 | large[0];
+		drive->block.sectors =
+		    (uint64_t)large[2] << 32 | (uint32_t)large[1] << 16 | large[0];
 	else
 		drive->block.sectors = (uint32_t)small[1] << 16 | small[0];
 	drive->multiple = (identity[IDENTIFY_MULTIPLE] & 0xff) >= MULTIPLE ? MULTIPLE : 1;

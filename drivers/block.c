@@ -1,4 +1,5 @@
-/* Block devices: the one door through which every request passes, to be checked, counted and traced. */
+/* Block devices: the one door through which every request passes, to be checked, counted and
+ * traced. */
 #include "drivers/block.h"
 
 #include <stddef.h>

@@ -7,11 +7,11 @@
 #include "kernel/io.h"
 #include "kernel/string.h"
 
-#define SELECTOR	0x510 /* 16 bits */
-#define DATA		0x511 /* 8 bits, the next byte of the selected item */
-#define ITEM_SIGNATURE	0x0000
-#define ITEM_DIRECTORY	0x0019
-#define FILES_AT_MOST	256u
+#define SELECTOR       0x510 /* 16 bits */
+#define DATA	       0x511 /* 8 bits, the next byte of the selected item */
+#define ITEM_SIGNATURE 0x0000
+#define ITEM_DIRECTORY 0x0019
+#define FILES_AT_MOST  256u
 
 /* An entry of the directory; numbers are big-endian. */
 struct file {

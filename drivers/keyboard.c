@@ -1,4 +1,5 @@
-/* The keyboard: scan codes of set 1, as the 8042 controller translates them (IBM PS/2 technical reference). */
+/* The keyboard: scan codes of set 1, as the 8042 controller translates them (IBM PS/2 technical
+ * reference). */
 #include "drivers/keyboard.h"
 
 #include <stdbool.h>
@@ -17,8 +18,10 @@
 #define BUFFER	    64u /* a power of two */
 
 /* A US keyboard; 0 where a key gives no character. */
-static const char plain[] = "\0\0331234567890-=\b\tqwertyuiop[]\n\0asdfghjkl;'`\0\\zxcvbnm,./\0*\0 ";
-static const char shifted[] = "\0\033!@#$%^&*()_+\b\tQWERTYUIOP{}\n\0ASDFGHJKL:\"~\0|ZXCVBNM<>?\0*\0 ";
+static const char plain[] =
+    "\0\0331234567890-=\b\tqwertyuiop[]\n\0asdfghjkl;'`\0\\zxcvbnm,./\0*\0 ";
+static const char shifted[] =
+    "\0\033!@#$%^&*()_+\b\tQWERTYUIOP{}\n\0ASDFGHJKL:\"~\0|ZXCVBNM<>?\0*\0 ";
 
 /* Written by the interrupt, read by keyboard_get: each side moves its own counter only. */
 static char buffer[BUFFER];

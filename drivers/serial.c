@@ -23,6 +23,12 @@
 
 static bool present;
 
+/* EXERCISE 1.3 (formatted printing, part 2): one character to the serial line.
+   1. put_raw: wait until the line status says CAN_SEND, then write the byte to DATA. After
+   SEND_TRIES looks give the character up: a port that is broken, or not there, must not stop the
+   kernel.
+   2. put: a terminal wants a carriage return before each newline, once. */
+/* SOLUTION 1.3 { */
 static void put_raw(uint8_t byte)
 {
 	for (unsigned tries = 0; tries < SEND_TRIES; tries++) {
@@ -39,6 +45,7 @@ static void put(char character)
 		put_raw('\r');
 	put_raw(character);
 }
+/* } SOLUTION 1.3 */
 
 static bool is_present(void)
 {
@@ -58,7 +65,7 @@ void serial_initialize(void)
 	out8(DATA, 1); /* 115200 baud */
 	out8(INTERRUPTS, 0);
 	out8(LINE_CONTROL, EIGHT_BITS);
-	out8(FIFO, 0x07); /* on, and empty */
+	out8(FIFO, 0x07);	   /* on, and empty */
 	out8(MODEM_CONTROL, 0x03); /* ready */
 	console_register(&console);
 }

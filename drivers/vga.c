@@ -1,4 +1,5 @@
-/* The VGA text screen: characters at 0xb8000, the cursor in the CRT controller (IBM VGA manual, chapter 2). */
+/* The VGA text screen: characters at 0xb8000, the cursor in the CRT controller (IBM VGA manual,
+ * chapter 2). */
 #include "drivers/vga.h"
 
 #include <stdint.h>
@@ -8,14 +9,14 @@
 #include "kernel/printk.h"
 #include "kernel/string.h"
 
-#define COLUMNS	      80u
-#define ROWS	      25u
-#define TEXT_BUFFER   0xb8000
-#define LIGHT_GREY    0x0700
-#define CRTC_INDEX    0x3d4
-#define CRTC_DATA     0x3d5
-#define CURSOR_HIGH   0x0e
-#define CURSOR_LOW    0x0f
+#define COLUMNS	    80u
+#define ROWS	    25u
+#define TEXT_BUFFER 0xb8000
+#define LIGHT_GREY  0x0700
+#define CRTC_INDEX  0x3d4
+#define CRTC_DATA   0x3d5
+#define CURSOR_HIGH 0x0e
+#define CURSOR_LOW  0x0f
 
 static uint16_t *const cells = (uint16_t *)(KERNEL_BASE + TEXT_BUFFER);
 static uint32_t position; /* of the next character, counted in cells */

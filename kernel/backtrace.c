@@ -18,6 +18,13 @@ struct stack_frame {
 
 extern const char boot_stack[], boot_stack_top[];
 
+/* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/symbols.c.
+   1. is_frame: a frame pointer is aligned, and the whole frame lies in the boot stack, from
+   boot_stack up to boot_stack_top. Anything else may be garbage, and following it a second fault.
+   2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at
+   most FRAMES_AT_MOST. The stack grows down, so a caller's frame lies higher: if it does not, stop.
+ */
+/* SOLUTION 1.6 { */
 static bool is_frame(const struct stack_frame *frame)
 {
 	uintptr_t address = (uintptr_t)frame;
@@ -25,9 +32,10 @@ static bool is_frame(const struct stack_frame *frame)
 	return address % sizeof(uintptr_t) == 0 && address >= (uintptr_t)boot_stack &&
 	       address <= (uintptr_t)boot_stack_top - sizeof(*frame);
 }
+/* } SOLUTION 1.6 */
 
-/* The compiler leaves the frame out of functions that do not use the stack. Those, and functions whose first
- * instructions have not run yet, have their return address on top of it. */
+/* The compiler leaves the frame out of functions that do not use the stack. Those, and functions
+ * whose first instructions have not run yet, have their return address on top of it. */
 static bool has_frame(uintptr_t eip)
 {
 	const uint8_t *start = (const void *)symbol_start(eip);
@@ -37,11 +45,12 @@ static bool has_frame(uintptr_t eip)
 
 static void print_return(uintptr_t address)
 {
-	/* A call is the last instruction of a function that does not return: look up the call, not what
-	 * stands behind it. */
+	/* A call is the last instruction of a function that does not return: look up the call, not
+	 * what stands behind it. */
 	printk("backtrace: %pS\n", (void *)(address - 1));
 }
 
+/* SOLUTION 1.6 { */
 void backtrace(uintptr_t ebp)
 {
 	const struct stack_frame *frame = (const void *)ebp;
@@ -53,6 +62,7 @@ void backtrace(uintptr_t ebp)
 		frame = frame->caller;
 	}
 }
+/* } SOLUTION 1.6 */
 
 void backtrace_interrupted(uintptr_t eip, uintptr_t esp, uintptr_t ebp)
 {

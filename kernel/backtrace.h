@@ -3,9 +3,10 @@
 
 #include <stdint.h>
 
-/* Prints the callers: the return addresses of the frames from the one at ebp on. Stops at a frame pointer
- * that cannot be one, and after 32 frames. */
+/* Prints the callers: the return addresses of the frames from the one at ebp on. Stops at a frame
+ * pointer that cannot be one, and after 32 frames. */
 void backtrace(uintptr_t ebp);
 
-/* The same for code that was interrupted at eip, with this stack pointer, perhaps before it made its frame. */
+/* The same for code that was interrupted at eip, with this stack pointer, perhaps before it made
+ * its frame. */
 void backtrace_interrupted(uintptr_t eip, uintptr_t esp, uintptr_t ebp);

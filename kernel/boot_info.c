@@ -21,9 +21,19 @@ static void add_range(uint64_t base, uint64_t length, uint32_t type)
 {
 	if (boot_info.range_count < BOOT_MEMORY_RANGES)
 		boot_info.ranges[boot_info.range_count++] =
-			(struct boot_memory_range){ base, length, type };
+		    (struct boot_memory_range){ base, length, type };
 }
 
+/* EXERCISE 1.5 (the memory map): what the boot loader says about memory; boot/multiboot.h has the
+   structures.
+   1. Walk the map: mmap_length bytes at mmap_addr, which is a physical address (direct_map). The
+   next entry is size + 4 bytes further, for size does not count itself, and entries may be longer
+   than the structure. add_range each, with its type: what is not memory matters as well. An entry
+   that is cut off at the end of the map is none.
+   2. Without a map (bit MULTIBOOT_MEMORY_MAP of flags) there may be MULTIBOOT_MEMORY: then
+   mem_upper KiB of available memory begin at 1 MiB, which may be 4 GiB or more.
+   3. Leave the rest to mm/memory_map.c: it sorts and cuts. */
+/* SOLUTION 1.5 { */
 static void read_memory_map(const struct multiboot_info *information)
 {
 	uintptr_t at = (uintptr_t)direct_map(information->mmap_addr);
@@ -39,23 +49,30 @@ static void read_memory_map(const struct multiboot_info *information)
 	}
 }
 
+static void read_ranges(const struct multiboot_info *information)
+{
+	if (information->flags & MULTIBOOT_MEMORY_MAP)
+		read_memory_map(information);
+	else if (information->flags & MULTIBOOT_MEMORY)
+		add_range(0x100000, (uint64_t)information->mem_upper * 1024,
+			  MULTIBOOT_MEMORY_AVAILABLE);
+}
+/* } SOLUTION 1.5 */
+
 void boot_info_read(uint32_t magic, uint32_t address)
 {
 	const struct multiboot_info *information = direct_map(address);
 
 	if (magic != MULTIBOOT_BOOTLOADER_MAGIC)
-		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel", magic);
+		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel",
+		      magic);
 	if (information->flags & MULTIBOOT_LOADER_NAME)
 		copy_text(boot_info.loader, sizeof(boot_info.loader),
 			  direct_map(information->boot_loader_name));
 	if (information->flags & MULTIBOOT_COMMAND)
 		copy_text(boot_info.command_line, sizeof(boot_info.command_line),
 			  direct_map(information->cmdline));
-	if (information->flags & MULTIBOOT_MEMORY_MAP)
-		read_memory_map(information);
-	else if (information->flags & MULTIBOOT_MEMORY)
-		add_range(0x100000, (uint64_t)information->mem_upper * 1024,
-			  MULTIBOOT_MEMORY_AVAILABLE);
+	read_ranges(information);
 	if (boot_info.range_count == 0)
 		panic("the boot loader %s describes no memory", boot_info.loader);
 }

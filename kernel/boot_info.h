@@ -16,17 +16,18 @@ struct boot_info {
 	char loader[32];
 	char command_line[256];
 	uint32_t range_count;
-	struct boot_memory_range ranges[BOOT_MEMORY_RANGES]; /* as told: unsorted, perhaps overlapping */
+	struct boot_memory_range
+	    ranges[BOOT_MEMORY_RANGES]; /* as told: unsorted, perhaps overlapping */
 };
 
 extern struct boot_info boot_info;
 
 /*
- * Copies the Multiboot information at this physical address. Panics, with the reason, when magic is not a
- * Multiboot loader's or when no memory is described.
+ * Copies the Multiboot information at this physical address. Panics, with the reason, when magic is
+ * not a Multiboot loader's or when no memory is described.
  */
 void boot_info_read(uint32_t magic, uint32_t information);
 
-/* The value of `name=value` on the command line: copies it, NUL-terminated and cut to size, and returns
- * true; false when it is not there. A value with blanks stands in double quotes. */
+/* The value of `name=value` on the command line: copies it, NUL-terminated and cut to size, and
+ * returns true; false when it is not there. A value with blanks stands in double quotes. */
 bool boot_option(const char *name, char *value, uint32_t size);

@@ -1,31 +1,27 @@
-/* Segments and task states: flat segments, one TSS for the kernel and one for its worst moment. */
+/* The kernel's global descriptor table: flat segments, one task state for the kernel and one for
+ * its worst moment. */
 #include "kernel/descriptors.h"
 
-/* Access bytes and flags of a descriptor: Intel SDM volume 3, 3.4.5. */
-#define ACCESS_CODE	0x9a /* present, ring 0, readable */
-#define ACCESS_DATA	0x92 /* present, ring 0, writable */
-#define ACCESS_TASK	0x89 /* present, ring 0, available 32-bit TSS */
-#define FLAGS_4G	0xc  /* the limit counts pages; 32-bit */
-#define FLAGS_BYTES	0x0  /* the limit counts bytes */
+#include "kernel/descriptor.h"
+#include "kernel/task_state.h"
+
+/* Access bytes: Intel SDM volume 3, 3.4.5. */
+#define ACCESS_KERNEL_CODE 0x9a /* present, ring 0, readable */
+#define ACCESS_KERNEL_DATA 0x92 /* present, ring 0, writable */
+#define ACCESS_USER_CODE   0xfa /* present, ring 3, readable */
+#define ACCESS_USER_DATA   0xf2 /* present, ring 3, writable */
+#define ACCESS_TASK	   0x89 /* present, ring 0, a 32-bit task state that is not busy */
 #define DOUBLE_FAULT_STACK 4096
 
-static uint64_t gdt[5];
-struct task_state kernel_task_state;
+static uint64_t gdt[7];
 static struct task_state double_fault_state;
 static uint8_t double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 
-static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access, uint8_t flags)
+static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access, uint8_t flags)
 {
-	uint64_t low = (limit & 0xffff) | (base & 0xffff) << 16;
-	uint64_t high = (base >> 16 & 0xff) | (uint32_t)access << 8 | (limit & 0xf0000) |
-			(uint32_t)flags << 20 | (base & 0xff000000);
+	const struct descriptor descriptor = { base, limit, access, flags };
 
-	return high << 32 | low;
-}
-
-static uint64_t task_descriptor(const struct task_state *state)
-{
-	return descriptor((uintptr_t)state, sizeof(*state) - 1, ACCESS_TASK, FLAGS_BYTES);
+	gdt[selector / 8] = descriptor_pack(&descriptor);
 }
 
 static void double_fault_state_fill(void (*double_fault)(void))
@@ -67,12 +63,15 @@ static void load_tables(void)
 
 void descriptors_initialize(void (*double_fault)(void))
 {
-	kernel_task_state.ss0 = KERNEL_DATA;
-	kernel_task_state.io_map_base = sizeof(kernel_task_state);
+	uint32_t task_limit = task_state_initialize();
+
 	double_fault_state_fill(double_fault);
-	gdt[KERNEL_CODE / 8] = descriptor(0, 0xfffff, ACCESS_CODE, FLAGS_4G);
-	gdt[KERNEL_DATA / 8] = descriptor(0, 0xfffff, ACCESS_DATA, FLAGS_4G);
-	gdt[KERNEL_TASK / 8] = task_descriptor(&kernel_task_state);
-	gdt[DOUBLE_FAULT_TASK / 8] = task_descriptor(&double_fault_state);
+	set(KERNEL_CODE, 0, 0xffffffff, ACCESS_KERNEL_CODE, DESCRIPTOR_32_BIT);
+	set(KERNEL_DATA, 0, 0xffffffff, ACCESS_KERNEL_DATA, DESCRIPTOR_32_BIT);
+	set(USER_CODE, 0, 0xffffffff, ACCESS_USER_CODE, DESCRIPTOR_32_BIT);
+	set(USER_DATA, 0, 0xffffffff, ACCESS_USER_DATA, DESCRIPTOR_32_BIT);
+	set(KERNEL_TASK, (uintptr_t)&kernel_task, task_limit, ACCESS_TASK, 0);
+	set(DOUBLE_FAULT_TASK, (uintptr_t)&double_fault_state, sizeof(double_fault_state) - 1,
+	    ACCESS_TASK, 0);
 	load_tables();
 }

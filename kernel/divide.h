@@ -3,7 +3,8 @@
 
 #include <stdint.h>
 
-/* dividend / divisor; the remainder goes to *remainder when that is not NULL. divisor must not be 0. */
+/* dividend / divisor; the remainder goes to *remainder when that is not NULL. divisor must not be
+ * 0. */
 static inline uint64_t divide64(uint64_t dividend, uint32_t divisor, uint32_t *remainder)
 {
 #ifdef __i386__

@@ -7,12 +7,24 @@ static const struct {
 	int number;
 	const char *name;
 } names[] = {
-	{ EPERM, "EPERM" },	      { ENOENT, "ENOENT" },	{ EIO, "EIO" },
-	{ ENXIO, "ENXIO" },	      { ENOMEM, "ENOMEM" },	{ EBUSY, "EBUSY" },
-	{ ENODEV, "ENODEV" },	      { ENOTDIR, "ENOTDIR" },	{ EISDIR, "EISDIR" },
-	{ EINVAL, "EINVAL" },	      { EFBIG, "EFBIG" },	{ ENOSPC, "ENOSPC" },
-	{ EROFS, "EROFS" },	      { ENAMETOOLONG, "ENAMETOOLONG" }, { ELOOP, "ELOOP" },
-	{ EOPNOTSUPP, "EOPNOTSUPP" }, { ETIMEDOUT, "ETIMEDOUT" }, { EUCLEAN, "EUCLEAN" },
+	{ EPERM, "EPERM" },
+	{ ENOENT, "ENOENT" },
+	{ EIO, "EIO" },
+	{ ENXIO, "ENXIO" },
+	{ ENOMEM, "ENOMEM" },
+	{ EBUSY, "EBUSY" },
+	{ ENODEV, "ENODEV" },
+	{ ENOTDIR, "ENOTDIR" },
+	{ EISDIR, "EISDIR" },
+	{ EINVAL, "EINVAL" },
+	{ EFBIG, "EFBIG" },
+	{ ENOSPC, "ENOSPC" },
+	{ EROFS, "EROFS" },
+	{ ENAMETOOLONG, "ENAMETOOLONG" },
+	{ ELOOP, "ELOOP" },
+	{ EOPNOTSUPP, "EOPNOTSUPP" },
+	{ ETIMEDOUT, "ETIMEDOUT" },
+	{ EUCLEAN, "EUCLEAN" },
 };
 
 const char *errno_name(int error)

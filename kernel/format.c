@@ -16,10 +16,10 @@ struct output {
 
 /* One conversion, as C11 7.21.6.1 names its parts. */
 struct conversion {
-	bool left;	 /* '-' */
-	bool zero;	 /* '0' */
-	bool alternate;	 /* '#' */
-	char positive;	 /* '+', ' ' or none: what stands before a number that is not negative */
+	bool left;	/* '-' */
+	bool zero;	/* '0' */
+	bool alternate; /* '#' */
+	char positive;	/* '+', ' ' or none: what stands before a number that is not negative */
 	int width;
 	int precision; /* -1: none given */
 	int longs;     /* -2 "hh", -1 "h", 0, 1 "l", 2 "ll" */
@@ -69,6 +69,18 @@ static void format_string(struct output *output, const struct conversion *conver
 	put_field(output, conversion, text, length);
 }
 
+/* EXERCISE 1.3 (formatted printing, part 1): numbers. The rest of this file reads the format and
+   calls these.
+   1. write_digits: the last digit is the remainder of a division by the base. 64-bit numbers divide
+   with divide64 (kernel/divide.h): the compiler's way would call a library that the kernel has not
+   got.
+   2. format_number: in this order, blanks up to the width, the prefix, zeros, the digits; with '-'
+   the blanks come last. The precision is the least number of digits, 1 when none is given. The flag
+   '0' turns the blanks into zeros, but not together with '-' or with a precision.
+   3. format_signed: the prefix is the sign. The smallest number has no positive twin.
+   4. format_hexadecimal: with '#', and for any number but 0, the prefix is 0x, or 0X for capitals.
+ */
+/* SOLUTION 1.3 { */
 /* Writes the digits before end. Returns the first one; no digit at all for 0. */
 static char *write_digits(char *end, uint64_t value, unsigned base, bool capitals)
 {
@@ -109,6 +121,26 @@ static void format_number(struct output *output, const struct conversion *conver
 		fill(output, ' ', padding);
 }
 
+static void format_signed(struct output *output, const struct conversion *conversion, int64_t value)
+{
+	char prefix[2] = { value < 0 ? '-' : conversion->positive, '\0' };
+	/* Negating as unsigned is right for the smallest number too, which has no positive twin. */
+	uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	format_number(output, conversion, prefix, magnitude, 10, false);
+}
+
+static void format_hexadecimal(struct output *output, const struct conversion *conversion,
+			       uint64_t value, bool capitals)
+{
+	const char *prefix = "";
+
+	if (conversion->alternate && value != 0)
+		prefix = capitals ? "0X" : "0x";
+	format_number(output, conversion, prefix, value, 16, capitals);
+}
+/* } SOLUTION 1.3 */
+
 static uint64_t next_unsigned(const struct conversion *conversion, va_list *arguments)
 {
 	if (conversion->longs >= 2)
@@ -137,26 +169,6 @@ static int64_t next_signed(const struct conversion *conversion, va_list *argumen
 	if (conversion->longs == -2)
 		return (signed char)value;
 	return value;
-}
-
-static void format_signed(struct output *output, const struct conversion *conversion,
-			  int64_t value)
-{
-	char prefix[2] = { value < 0 ? '-' : conversion->positive, '\0' };
-	/* Negating as unsigned is right for the smallest number too, which has no positive twin. */
-	uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
-
-	format_number(output, conversion, prefix, magnitude, 10, false);
-}
-
-static void format_hexadecimal(struct output *output, const struct conversion *conversion,
-			       uint64_t value, bool capitals)
-{
-	const char *prefix = "";
-
-	if (conversion->alternate && value != 0)
-		prefix = capitals ? "0X" : "0x";
-	format_number(output, conversion, prefix, value, 16, capitals);
 }
 
 /* %p is an address with eight digits; %pS adds the symbol. Returns how many letters it used. */

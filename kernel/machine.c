@@ -3,10 +3,10 @@
 
 #include "kernel/io.h"
 
-#define DEBUG_EXIT_PORT  0xf4
-#define DEBUG_EXIT_FIRST 0x10 /* so that the exit codes differ from QEMU's own */
-#define PM1A_CONTROL     0x604 /* of QEMU's PIIX4, as SeaBIOS places it */
-#define SLEEP_ENABLE     0x2000 /* with sleep type 0, "soft off": ACPI 1.0, 4.7.3.2 */
+#define DEBUG_EXIT_PORT	 0xf4
+#define DEBUG_EXIT_FIRST 0x10	/* so that the exit codes differ from QEMU's own */
+#define PM1A_CONTROL	 0x604	/* of QEMU's PIIX4, as SeaBIOS places it */
+#define SLEEP_ENABLE	 0x2000 /* with sleep type 0, "soft off": ACPI 1.0, 4.7.3.2 */
 
 uint32_t machine_exit_status = 0xffffffff;
 

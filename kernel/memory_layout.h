@@ -1,10 +1,11 @@
-/* Where things are: the kernel sees the first 896 MiB of physical memory at 3 GiB (boot/entry.asm). */
+/* Where things are: the kernel sees the first 896 MiB of physical memory at 3 GiB (boot/entry.asm).
+ */
 #pragma once
 
 #include <stdint.h>
 
-#define KERNEL_BASE	   0xc0000000u
-#define DIRECT_MAP_SIZE	   (896u << 20)
+#define KERNEL_BASE	0xc0000000u
+#define DIRECT_MAP_SIZE (896u << 20)
 
 /* The kernel's address of a physical address below DIRECT_MAP_SIZE. */
 static inline void *direct_map(uint32_t physical)

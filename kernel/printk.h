@@ -5,20 +5,20 @@
 #include <stddef.h>
 
 /*
- * The formats: %d %i %u %x %X %o %c %s %p %%, with the flags '-', '0', '#', '+' and ' ', a width and a
- * precision (digits or '*'), and the lengths h, hh, l, ll, z, j and t, as C11 7.21.6.1 defines them.
- * %pS prints a kernel address with its symbol: "0xc0101234 kmain+0x24".
+ * The formats: %d %i %u %x %X %o %c %s %p %%, with the flags '-', '0', '#', '+' and ' ', a width
+ * and a precision (digits or '*'), and the lengths h, hh, l, ll, z, j and t, as C11 7.21.6.1
+ * defines them. %pS prints a kernel address with its symbol: "0xc0101234 kmain+0x24".
  */
 
 /* Formats into buffer, at most size bytes with the closing NUL. Returns the length of the whole
  * text, so a result >= size says that it was cut. */
 int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)
-	__attribute__((format(printf, 3, 0)));
+    __attribute__((format(printf, 3, 0)));
 int snprintk(char *buffer, size_t size, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
-/* Prints to every registered console and to the log ring; at most 511 characters a call. May be called from
- * any context. */
+/* Prints to every registered console and to the log ring; at most 511 characters a call. May be
+ * called from any context. */
 void printk(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A console takes one character at a time and must not block for ever. */
@@ -27,5 +27,6 @@ struct console {
 	struct console *next;
 };
 
-/* Adds a console; the structure must live as long as the kernel. What was printed before is replayed to it. */
+/* Adds a console; the structure must live as long as the kernel. What was printed before is
+ * replayed to it. */
 void console_register(struct console *console);

@@ -1,6 +1,7 @@
 /*
- * Seeded random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). The kernel, the host's tools
- * and the user programs include this one file, so the same seed gives the same sequence everywhere.
+ * Seeded random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). The kernel, the host's
+ * tools and the user programs include this one file, so the same seed gives the same sequence
+ * everywhere.
  */
 #pragma once
 
@@ -21,8 +22,9 @@ static inline uint64_t random_next(struct random *random)
 }
 
 /*
- * A random number in [0, bound), bound at least 1, every value equally likely. It masks and tries again
- * instead of taking a remainder: no bias, and no 64-bit division. Fewer than two draws on average.
+ * A random number in [0, bound), bound at least 1, every value equally likely. It masks and tries
+ * again instead of taking a remainder: no bias, and no 64-bit division. Fewer than two draws on
+ * average.
  */
 static inline uint64_t random_below(struct random *random, uint64_t bound)
 {

@@ -1,5 +1,5 @@
-/* A ring of the latest disk requests. The host reads it out of guest memory and compares it with what
- * the emulated disk saw. */
+/* A ring of the latest disk requests. The host reads it out of guest memory and compares it with
+ * what the emulated disk saw. */
 #pragma once
 
 #include <stdint.h>
@@ -11,10 +11,10 @@ struct trace_record {
 	uint64_t lba;
 	uint32_t duration_ns; /* at most 4.29 s are told apart */
 	uint16_t sectors;
-	int16_t result;	  /* 0 or a negative errno */
-	char drive;	  /* the last letter of the drive's name */
-	char operation;	  /* 'R' */
-	uint8_t purpose;  /* enum block_purpose */
+	int16_t result;	 /* 0 or a negative errno */
+	char drive;	 /* the last letter of the drive's name */
+	char operation;	 /* 'R' */
+	uint8_t purpose; /* enum block_purpose */
 	uint8_t padding[5];
 };
 

@@ -5,26 +5,14 @@
 
 #include "kernel/backtrace.h"
 #include "kernel/descriptors.h"
+#include "kernel/gates.h"
 #include "kernel/machine.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
+#include "kernel/task_state.h"
 
-extern const uintptr_t trap_stubs[TRAP_VECTORS];
-
-/* A gate of the interrupt descriptor table: Intel SDM volume 3, figure 6-2. */
-struct gate {
-	uint16_t offset_low;
-	uint16_t selector;
-	uint8_t zero;
-	uint8_t type;
-	uint16_t offset_high;
-} __attribute__((packed));
-
-#define GATE_INTERRUPT 0x8e /* present, ring 0 only, 32-bit; entering it switches interrupts off */
-#define GATE_TASK      0x85 /* present, ring 0 only; the processor changes to the TSS of the selector */
-
-static struct gate idt[TRAP_VECTORS];
-static void (*handlers[TRAP_VECTORS])(struct trap_frame *frame);
+static void (*handlers[VECTORS])(struct trap_frame *frame);
+static void (*user_handler)(struct trap_frame *frame);
 
 /* Intel SDM volume 3, table 6-1 and section 6.15. */
 static const struct {
@@ -32,12 +20,14 @@ static const struct {
 	const char *meaning; /* NULL where the error code says it better */
 } exceptions[EXCEPTIONS] = {
 	[0] = { "divide error", "a division by zero, or a quotient too large for its register" },
-	[1] = { "debug exception", "a breakpoint or single step that the debug registers asked for" },
+	[1] = { "debug exception",
+		"a breakpoint or single step that the debug registers asked for" },
 	[2] = { "non-maskable interrupt", "the hardware reports an error" },
 	[3] = { "breakpoint", "an INT3 instruction" },
 	[4] = { "overflow", "an INTO instruction with the overflow flag set" },
 	[5] = { "bound range exceeded", "a BOUND instruction with an index outside its bounds" },
-	[6] = { "invalid opcode", "these bytes are no instruction: was data, or no code, executed?" },
+	[6] = { "invalid opcode",
+		"these bytes are no instruction: was data, or no code, executed?" },
 	[7] = { "device not available", "a floating-point instruction, and the unit is off" },
 	[8] = { "double fault", "a second exception while the first was being delivered" },
 	[9] = { "coprocessor segment overrun", "only a 386 with a 387 raises this" },
@@ -51,7 +41,8 @@ static const struct {
 	[18] = { "machine check", "the processor reports a hardware error" },
 	[19] = { "SIMD floating-point exception", "the MXCSR register says which" },
 	[20] = { "virtualization exception", "only a virtual machine's guest raises this" },
-	[21] = { "control protection exception", "a return or jump that control-flow rules forbid" },
+	[21] = { "control protection exception",
+		 "a return or jump that control-flow rules forbid" },
 	[28] = { "hypervisor injection exception", "only a virtual machine's guest raises this" },
 	[29] = { "VMM communication exception", "only a virtual machine's guest raises this" },
 	[30] = { "security exception", "only a virtual machine's host raises this" },
@@ -98,9 +89,9 @@ void trap_frame_print(const struct trap_frame *frame)
 static void describe_page_fault(uint32_t error, char *text, size_t size)
 {
 	snprintk(text, size, "%s %s address 0x%08x: %s%s", error & 4 ? "user code" : "the kernel",
-		 error & 16 ? "executed at" :
-		 error & 2  ? "wrote to" :
-			      "read from",
+		 error & 16  ? "executed at"
+		 : error & 2 ? "wrote to"
+			     : "read from",
 		 fault_address(), error & 1 ? "the page is protected" : "no page is there",
 		 error & 8 ? ", a reserved bit is set in its tables" : "");
 }
@@ -125,8 +116,8 @@ static void describe_error(uint32_t vector, uint32_t error, char *text, size_t s
 		describe_selector(error, text, size);
 	else
 		snprintk(text, size, "%s",
-			 exceptions[vector].meaning ? exceptions[vector].meaning :
-						      "no processor we know raises this");
+			 exceptions[vector].meaning ? exceptions[vector].meaning
+						    : "no processor we know raises this");
 }
 
 /* A panic whose registers are the frame's, and whose backtrace begins where the trap came from. */
@@ -159,29 +150,46 @@ void trap_dispatch(struct trap_frame *frame);
 
 void trap_dispatch(struct trap_frame *frame)
 {
-	if (!handlers[frame->vector])
+	void (*handler)(struct trap_frame *) = handlers[frame->vector];
+
+	if (!handler && (frame->cs & 3) == 3)
+		handler = user_handler;
+	if (!handler)
 		report(frame);
-	handlers[frame->vector](frame);
+	handler(frame);
+}
+
+void trap_register_user(void (*handler)(struct trap_frame *frame))
+{
+	user_handler = handler;
 }
 
 void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame))
 {
-	ASSERT(vector < TRAP_VECTORS);
+	ASSERT(vector < VECTORS);
 	handlers[vector] = handler;
 }
 
 /*
- * A double fault is most often a bad stack, on which not even its own frame can be pushed. So it gets a
- * task gate: the processor saves the registers into the TSS of before, and takes the stack from another.
+ * A double fault is most often a bad stack, on which not even its own frame can be pushed. So it
+ * gets a task gate: the processor saves the registers into the TSS of before, and takes the stack
+ * from another.
  */
 static void double_fault(void)
 {
-	const struct task_state *before = &kernel_task_state;
+	const struct task_state *before = &kernel_task.state;
 	struct trap_frame frame = {
-		.edi = before->edi,	.esi = before->esi, .ebp = before->ebp,
-		.ebx = before->ebx,	.edx = before->edx, .ecx = before->ecx,
-		.eax = before->eax,	.cs = before->cs,   .eip = before->eip,
-		.vector = VECTOR_DOUBLE_FAULT, .eflags = before->eflags,
+		.edi = before->edi,
+		.esi = before->esi,
+		.ebp = before->ebp,
+		.ebx = before->ebx,
+		.edx = before->edx,
+		.ecx = before->ecx,
+		.eax = before->eax,
+		.cs = before->cs,
+		.eip = before->eip,
+		.vector = VECTOR_DOUBLE_FAULT,
+		.eflags = before->eflags,
 	};
 
 	frame.esp_ignored = before->esp - kernel_esp(&frame);
@@ -192,21 +200,9 @@ static void double_fault(void)
 		      before->esp, fault_address());
 }
 
-static void gate_set(unsigned vector, uint16_t selector, uintptr_t offset, uint8_t type)
-{
-	idt[vector] = (struct gate){ .offset_low = offset & 0xffff,
-				     .selector = selector,
-				     .type = type,
-				     .offset_high = offset >> 16 };
-}
-
 void trap_initialize(void)
 {
-	struct table_pointer pointer = { sizeof(idt) - 1, (uintptr_t)idt };
-
-	for (unsigned vector = 0; vector < TRAP_VECTORS; vector++)
-		gate_set(vector, KERNEL_CODE, trap_stubs[vector], GATE_INTERRUPT);
-	gate_set(VECTOR_DOUBLE_FAULT, DOUBLE_FAULT_TASK, 0, GATE_TASK);
 	descriptors_initialize(double_fault);
-	__asm__ volatile("lidt %0" : : "m"(pointer));
+	gates_initialize();
+	gate_set(VECTOR_DOUBLE_FAULT, DOUBLE_FAULT_TASK, 0, GATE_TASK, 0);
 }

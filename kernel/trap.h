@@ -3,8 +3,7 @@
 
 #include <stdint.h>
 
-#define TRAP_VECTORS 256
-#define EXCEPTIONS   32 /* vectors 0 to 31 belong to the processor: Intel SDM volume 3, table 6-1 */
+#define EXCEPTIONS 32 /* vectors 0 to 31 belong to the processor: Intel SDM volume 3, table 6-1 */
 
 #define VECTOR_DOUBLE_FAULT 8
 #define VECTOR_PAGE_FAULT   14
@@ -14,16 +13,21 @@ struct trap_frame {
 	uint32_t edi, esi, ebp, esp_ignored, ebx, edx, ecx, eax; /* as PUSHA */
 	uint32_t gs, fs, es, ds;
 	uint32_t vector;
-	uint32_t error_code; /* 0 where the processor pushes none */
-	uint32_t eip, cs, eflags; /* pushed by the processor, as are the two below */
+	uint32_t error_code;	    /* 0 where the processor pushes none */
+	uint32_t eip, cs, eflags;   /* pushed by the processor, as are the two below */
 	uint32_t user_esp, user_ss; /* only there when the trap came from ring 3 */
 };
 
-/* Loads the interrupt descriptor table. Every vector is reported until somebody registers for it. */
+/* Loads the interrupt descriptor table. Every vector is reported until somebody registers for it.
+ */
 void trap_initialize(void);
 
 /* Calls handler for each trap on this vector, with interrupts off; it may change the frame. */
 void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
+
+/* Calls handler for each exception that ring 3 causes and nobody registered for; NULL: it is
+ * reported. */
+void trap_register_user(void (*handler)(struct trap_frame *frame));
 
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);

@@ -10,6 +10,10 @@ section .text
 bits 32
 extern trap_dispatch
 
+	; EXERCISE 2.3 (interrupts, part 2): 256 stubs, trap_stub_0 to trap_stub_255, by %rep. Each makes the
+	; stack look the same (a zero where the processor pushes no error code), pushes its vector, and jumps
+	; to trap_common.
+	; SOLUTION 2.3 {
 %assign vector 0
 %rep 256
 trap_stub_ %+ vector:
@@ -20,9 +24,16 @@ trap_stub_ %+ vector:
 	jmp trap_common
 %assign vector vector + 1
 %endrep
+	; } SOLUTION 2.3
 
 ; Makes a struct trap_frame (kernel/trap.h), calls trap_dispatch, and goes back.
 trap_common:
+	; EXERCISE 2.3 (interrupts, part 3): save, call, restore.
+	; 1. Push DS, ES, FS, GS and the general registers, in the order of struct trap_frame.
+	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: ring 3 may have left anything in them.
+	; 3. trap_dispatch(frame): the frame begins where ESP points.
+	; 4. Restore everything in the opposite order, drop vector and error code, IRET.
+	; SOLUTION 2.3 {
 	push ds
 	push es
 	push fs
@@ -42,6 +53,7 @@ trap_common:
 	pop ds
 	add esp, 8			; vector and error code
 	iret
+	; } SOLUTION 2.3
 
 ; void trap_forge(unsigned vector, uint32_t error_code)
 ; Builds the frame that the processor would push and enters the vector's stub. The trap returns to the caller.

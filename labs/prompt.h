@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Runs the setting "script", if the host gave one, and ends the machine with its status; otherwise reads
- * commands for ever. get gives the next character, or -1 while there is none; then idle is called.
+ * Runs the setting "script", if the host gave one, and ends the machine with its status; otherwise
+ * reads commands for ever. get gives the next character, or -1 while there is none; then idle is
+ * called.
  */
 void prompt(int (*get)(void), void (*idle)(void)) __attribute__((noreturn));

@@ -1,7 +1,8 @@
 /*
  * The page allocator of the first lessons: one bit a page, first fit.
  *
- * It is slow and simple, and it needs nothing but a static bitmap, so it can be there from the start.
+ * It is slow and simple, and it needs nothing but a static bitmap, so it can be there from the
+ * start.
  */
 #include "mm/early.h"
 

@@ -38,8 +38,10 @@ static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t
 	return found;
 }
 
-/* The type of the piece from start to end, in which no range begins or ends; 0: nobody describes it. */
-static uint32_t type_of(const struct boot_memory_range *in, uint32_t n, uint64_t start, uint64_t end)
+/* The type of the piece from start to end, in which no range begins or ends; 0: nobody describes
+ * it. */
+static uint32_t type_of(const struct boot_memory_range *in, uint32_t n, uint64_t start,
+			uint64_t end)
 {
 	uint32_t type = 0;
 
@@ -90,6 +92,9 @@ const struct boot_memory_range *memory_map_range(uint32_t index)
 	return index < range_count ? &ranges[index] : NULL;
 }
 
+/* EXERCISE 1.5 (the memory map, part 2): how much memory is usable, in KiB. Only the type
+   MULTIBOOT_MEMORY_AVAILABLE is: ACPI tables may be freed later, but not by us. */
+/* SOLUTION 1.5 { */
 uint64_t memory_map_usable(void)
 {
 	uint64_t bytes = 0;
@@ -99,11 +104,12 @@ uint64_t memory_map_usable(void)
 			bytes += ranges[i].length;
 	return bytes / 1024;
 }
+/* } SOLUTION 1.5 */
 
 static const char *type_name(uint32_t type)
 {
-	static const char *const names[] = { "?", "usable", "reserved", "ACPI tables", "ACPI NVS",
-					     "defective" };
+	static const char *const names[] = { "?",	    "usable",	"reserved",
+					     "ACPI tables", "ACPI NVS", "defective" };
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
 }
@@ -111,7 +117,7 @@ static const char *type_name(uint32_t type)
 void memory_map_print(void)
 {
 	for (uint32_t i = 0; i < range_count; i++)
-		printk("memory: 0x%09llx - 0x%09llx  %s\n", ranges[i].base,
-		       end_of(&ranges[i]) - 1, type_name(ranges[i].type));
+		printk("memory: 0x%09llx - 0x%09llx  %s\n", ranges[i].base, end_of(&ranges[i]) - 1,
+		       type_name(ranges[i].type));
 	printk("memory: %llu KiB usable\n", memory_map_usable());
 }

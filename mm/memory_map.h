@@ -1,4 +1,5 @@
-/* The physical memory map, in order: sorted, without overlaps, neighbours of the same type joined. */
+/* The physical memory map, in order: sorted, without overlaps, neighbours of the same type joined.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -8,9 +9,9 @@
 #define MEMORY_RANGES (2 * BOOT_MEMORY_RANGES)
 
 /*
- * Puts n ranges into order: where two overlap the higher type wins (what is not memory is safer to believe),
- * empty ones go, one that runs past the end of the 64-bit space is cut there. out must hold
- * 2 * n ranges. Returns how many it wrote.
+ * Puts n ranges into order: where two overlap the higher type wins (what is not memory is safer to
+ * believe), empty ones go, one that runs past the end of the 64-bit space is cut there. out must
+ * hold 2 * n ranges. Returns how many it wrote.
  */
 uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
 			      struct boot_memory_range *out);

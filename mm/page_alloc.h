@@ -7,8 +7,8 @@
 #define PAGE_SIZE  (1u << PAGE_SHIFT)
 
 /*
- * Returns the kernel address of 2^order pages, contiguous and aligned to their size (order 0 to 10),
- * or NULL when no such block is free. The contents are undefined. Never sleeps.
+ * Returns the kernel address of 2^order pages, contiguous and aligned to their size (order 0 to
+ * 10), or NULL when no such block is free. The contents are undefined. Never sleeps.
  */
 void *page_alloc(unsigned order);
 

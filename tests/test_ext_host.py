@@ -25,6 +25,7 @@ from tests.host.ext.images import (
     inode_offset,
     make_image,
     patch,
+    peek,
     run_tool,
     write_blocks,
 )
@@ -48,7 +49,7 @@ VARIANTS = {
     "meta-bg": "-t ext2 -b 1024 -O meta_bg,^resize_inode -g 256",
     "meta-bg-64bit": "-t ext4 -b 1024 -O meta_bg,64bit,^resize_inode -g 256",
     "meta-bg-everywhere": "-t ext2 -b 1024 -O meta_bg,^resize_inode,^sparse_super -g 256",
-    "meta-bg-two-copies": "-t ext4 -b 1024 -O meta_bg,^resize_inode,sparse_super2 -g 256",
+    "meta-bg-two-copies": "-t ext4 -b 1024 -O meta_bg,^resize_inode,sparse_super2 -g 1520",
     "no-64bit": "-t ext4 -b 1024 -O ^64bit",
     "no-flex-bg": "-t ext4 -b 1024 -O ^flex_bg -g 1024",
     "checksum-seed": "-t ext4 -b 1024 -O metadata_csum,metadata_csum_seed",

@@ -137,7 +137,9 @@ def i386_units(tmp_path_factory) -> Path:
 def run(program: Path, *arguments: object) -> str:
     """Runs a test; returns what it printed, and fails with that if the status is not 0."""
     command = [str(program), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=False, timeout=60
+    )
     if done.returncode != 0:
         cause = "undefined behaviour (SIGILL)\n" if done.returncode == -4 else ""
         pytest.fail(

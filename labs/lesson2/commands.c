@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/gates.h"
 #include "kernel/interrupts.h"
 #include "kernel/machine.h"
 #include "kernel/monitor.h"
@@ -100,7 +101,7 @@ static int run_exception(int count, char **arguments)
 {
 	uint64_t vector, error_code = 0;
 
-	if (!number_parse(arguments[1], &vector) || vector >= TRAP_VECTORS ||
+	if (!number_parse(arguments[1], &vector) || vector >= VECTORS ||
 	    (count > 2 && !number_parse(arguments[2], &error_code))) {
 		printk("exception: a vector from 0 to 255, and an error code\n");
 		return EXIT_FAILURE;
@@ -118,4 +119,5 @@ void lesson2_commands_register(void)
 	};
 
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+	probe_commands_register();
 }

@@ -1,5 +1,8 @@
 /* The commands of lesson 2. */
 #pragma once
 
-/* Adds `crash` and `exception`. */
+/* Adds `crash` and `exception`, and those of probe_commands_register. */
 void lesson2_commands_register(void);
+
+/* Adds `probe` and `allow`. */
+void probe_commands_register(void);

@@ -96,7 +96,8 @@ static void dump(const uint8_t *bytes, unsigned length)
 			printk(" %02x", bytes[i + j]);
 		printk("  ");
 		for (unsigned j = 0; j < 16; j++)
-			printk("%c", bytes[i + j] >= ' ' && bytes[i + j] < 0x7f ? bytes[i + j] : '.');
+			printk("%c",
+			       bytes[i + j] >= ' ' && bytes[i + j] < 0x7f ? bytes[i + j] : '.');
 		printk("\n");
 	}
 }
@@ -284,7 +285,8 @@ void inspect_commands_register(void)
 {
 	static const struct command commands[] = {
 		{ "drives", "", "the drives and what was read from them", 0, run_drives },
-		{ "read", "DRIVE LBA [SECTORS]", "read sectors; show the first bytes", 2, run_read },
+		{ "read", "DRIVE LBA [SECTORS]", "read sectors; show the first bytes", 2,
+		  run_read },
 		{ "mount", "DRIVE", "what file system is on a drive", 1, run_mount },
 		{ "ls", "DRIVE [PATH]", "inode, mode, links, size and name", 1, run_ls },
 		{ "cat", "DRIVE PATH", "show a file", 2, run_cat },

@@ -14,7 +14,8 @@ void measure_commands_register(void);
 /* The device of this name, or NULL, which is said. */
 struct block_device *lab_device(const char *name);
 
-/* The file system on the device of this name, mounted at the first use. NULL when that fails, which is said. */
+/* The file system on the device of this name, mounted at the first use. NULL when that fails, which
+ * is said. */
 struct ext_fs *lab_mount(const char *name);
 
 /* Looks up a path on a drive. Returns 0, or a negative errno, which is said. */

@@ -1,8 +1,9 @@
 /*
- * The experiment: seeded random reads of one sector, on a raw drive and on a file, and what each cost.
+ * The experiment: seeded random reads of one sector, on a raw drive and on a file, and what each
+ * cost.
  *
- * Every sector carries a stamp that says where it lies (labs/storage/stamp.h). A read that brings another
- * sector, or an empty one, is counted as wrong, and the command fails.
+ * Every sector carries a stamp that says where it lies (labs/storage/stamp.h). A read that brings
+ * another sector, or an empty one, is counted as wrong, and the command fails.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static int read_sector(const struct target *target, uint64_t offset, void *secto
 	return length < 0 ? length : length == SECTOR_SIZE ? 0 : -EIO;
 }
 
-/* Is this the sector that lies at the offset? Its own LBA is believed: the file's mapping decides it. */
+/* Is this the sector that lies at the offset? Its own LBA is believed: the file's mapping decides
+ * it. */
 static bool is_right(const struct target *target, uint64_t offset,
 		     const struct stamped_sector *sector)
 {
@@ -64,7 +66,8 @@ static void complain(const struct target *target, uint64_t offset, int error,
 		     const struct stamp *stamp)
 {
 	if (error < 0)
-		printk("%s: reading at offset %llu: %s\n", target->label, offset, errno_name(-error));
+		printk("%s: reading at offset %llu: %s\n", target->label, offset,
+		       errno_name(-error));
 	else if (stamp->magic != STAMP_MAGIC)
 		printk("%s: the sector at offset %llu carries no stamp (was the disk made for this "
 		       "seed and number of reads?)\n",
@@ -125,7 +128,8 @@ static uint64_t rate(uint64_t events, uint64_t ns)
 {
 	uint64_t microseconds = divide64(ns, 1000, NULL);
 
-	/* Both shifted until the divisor fits 32 bits: six digits are left, and the table shows fewer. */
+	/* Both shifted until the divisor fits 32 bits: six digits are left, and the table shows
+	 * fewer. */
 	events *= 100000000;
 	while (microseconds >> 32) {
 		microseconds >>= 1;

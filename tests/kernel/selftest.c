@@ -24,10 +24,10 @@ static const char *test_format(void)
 {
 	char text[64];
 
-	snprintk(text, sizeof(text), "%d %u %#x %5.3d|%-4s|%04llx|%c%%", INT32_MIN, UINT32_MAX, 255, 7,
-		 "ab", 0x1234567890abull, 'z');
-	return strcmp(text, "-2147483648 4294967295 0xff   007|ab  |1234567890ab|z%") == 0 ? NULL :
-											   "text";
+	snprintk(text, sizeof(text), "%d %u %#x %5.3d|%-4s|%04llx|%c%%", INT32_MIN, UINT32_MAX, 255,
+		 7, "ab", 0x1234567890abull, 'z');
+	return strcmp(text, "-2147483648 4294967295 0xff   007|ab  |1234567890ab|z%") == 0 ? NULL
+											   : "text";
 }
 
 static const char *test_divide(void)
@@ -36,7 +36,8 @@ static const char *test_divide(void)
 
 	for (unsigned i = 0; i < 10000; i++) {
 		uint64_t dividend = random_next(&random) >> random_below(&random, 64);
-		uint32_t divisor = (random_next(&random) >> 32 >> random_below(&random, 32)) | 1, rest;
+		uint32_t divisor = (random_next(&random) >> 32 >> random_below(&random, 32)) | 1,
+			 rest;
 		uint64_t quotient = divide64(dividend, divisor, &rest);
 
 		if (rest >= divisor || quotient * divisor + rest != dividend)
@@ -85,7 +86,8 @@ static const char *test_page_junk(void)
 		return "no memory";
 	memset(page, 0, PAGE_SIZE);
 	page_free(page, 0);
-	return page[0] == 0xcc && page[PAGE_SIZE - 1] == 0xcc ? NULL : "freed memory looks unchanged";
+	return page[0] == 0xcc && page[PAGE_SIZE - 1] == 0xcc ? NULL
+							      : "freed memory looks unchanged";
 }
 
 static const char *test_page_exhaustion(void)
@@ -120,7 +122,8 @@ static const char *test_clock(void)
 	return NULL;
 }
 
-/* Ten timer ticks are about 100 ms on the other clock as well. A busy host may be late with some. */
+/* Ten timer ticks are about 100 ms on the other clock as well. A busy host may be late with some.
+ */
 static const char *test_ticks(void)
 {
 	uint32_t first = pit_ticks();
@@ -163,8 +166,9 @@ static const char *test_trace_wraps(void)
 		trace_add(&(struct trace_record){ .lba = i, .drive = '?' });
 	if (trace.total - total != TRACE_RECORDS + 1)
 		return "the count is wrong";
-	return trace.ring[(trace.total - 1) % TRACE_RECORDS].lba == TRACE_RECORDS ? NULL :
-										   "the last is wrong";
+	return trace.ring[(trace.total - 1) % TRACE_RECORDS].lba == TRACE_RECORDS
+		   ? NULL
+		   : "the last is wrong";
 }
 
 static const struct {

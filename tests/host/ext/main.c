@@ -256,6 +256,7 @@ static void check_references(void)
 		bcache_put(held[--held_count]);
 	bcache_drop();
 	disk.bad_sector = NO_SECTOR;
+	disk.trace = false;
 	for (uint64_t block = 0; block < BUFFERS; block++)
 		if (get(block) == NULL)
 			fail("%ju buffers are still referenced", BUFFERS - block);

@@ -1,0 +1,42 @@
+/* Visits to ring 3. */
+#include "kernel/user_mode.h"
+
+#include "kernel/trap.h"
+
+/* In kernel/user_entry.asm. */
+void user_enter(uint32_t eip, uint32_t esp);
+void user_leave(void) __attribute__((noreturn));
+
+static struct user_visit visit;
+
+static uint32_t fault_address(void)
+{
+	uint32_t address;
+
+	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
+	return address;
+}
+
+/* An exception of ring 3 ends the visit: what lies on the kernel's stack since then is dropped. */
+static void on_user_exception(struct trap_frame *frame)
+{
+	visit = (struct user_visit){
+		.vector = frame->vector,
+		.error_code = frame->error_code,
+		.address = fault_address(),
+		.eip = frame->eip,
+		.eflags = frame->eflags,
+		.cs = frame->cs,
+		.ss = frame->user_ss,
+		.eax = frame->eax,
+	};
+	user_leave();
+}
+
+struct user_visit user_mode_run(uint32_t eip, uint32_t esp)
+{
+	trap_register_user(on_user_exception);
+	user_enter(eip, esp);
+	trap_register_user(0);
+	return visit;
+}

@@ -1,0 +1,93 @@
+; What ring 3 tries, for the command `probe`: each snippet is copied to a page of ring 3 and run there.
+;
+; The argument lies on top of the stack, and is in EAX when the snippet's own line begins. A snippet that nothing
+; stops ends with UD2.
+
+%macro probe 2+				; name, instructions
+section .rodata
+	dd %%name, %%code, %%end - %%code
+section .data
+%%name:	db %1, 0
+section .text
+%%code:	mov eax, [esp]
+	%2
+	ud2
+%%end:
+%endmacro
+
+bits 32
+section .rodata
+	align 4
+global probe_table			; struct probe, in labs/lesson2/probes.c
+probe_table:
+
+probe "nothing", nop
+probe "cli", cli
+probe "sti", sti
+probe "hlt", hlt
+probe "int3", int3
+probe "int", int 0x40
+probe "undefined", ud2
+probe "cr0", mov ecx, cr0
+probe "cr3", mov cr3, eax
+probe "lgdt", lgdt [esp]
+probe "lidt", lidt [esp]
+probe "ltr", ltr ax
+probe "wrmsr", wrmsr
+probe "invlpg", invlpg [eax]
+probe "segment", mov es, ax
+probe "stack", mov ss, ax
+probe "read", mov ecx, [eax]
+probe "write", mov [eax], eax
+probe "jump", jmp eax
+
+; Several instructions.
+%macro begin_probe 2
+section .rodata
+	dd probe_name_%2, probe_code_%2, probe_end_%2 - probe_code_%2
+section .data
+probe_name_%2:	db %1, 0
+section .text
+probe_code_%2:
+	mov eax, [esp]
+%endmacro
+
+begin_probe "in", in
+	mov edx, eax
+	in al, dx
+	ud2
+probe_end_in:
+
+begin_probe "out", out
+	mov edx, eax
+	out dx, al
+	ud2
+probe_end_out:
+
+begin_probe "divide", divide
+	xor ecx, ecx
+	xor edx, edx
+	div ecx
+	ud2
+probe_end_divide:
+
+begin_probe "flags", flags		; tries to give itself the I/O privilege, then looks
+	pushf
+	or dword [esp], 0x3000
+	popf
+	pushf
+	pop eax
+	ud2
+probe_end_flags:
+
+begin_probe "work", work		; counts; the timer interrupts it a few times
+	xor eax, eax
+.count:
+	inc eax
+	cmp eax, 50000000
+	jne .count
+	ud2
+probe_end_work:
+
+section .rodata
+	dd 0, 0, 0			; the end of the table

@@ -1,0 +1,115 @@
+/* The command `probe`: what happens when ring 3 tries something. */
+#include <stdint.h>
+
+#include "kernel/machine.h"
+#include "kernel/memory_layout.h"
+#include "kernel/monitor.h"
+#include "kernel/number.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "kernel/string.h"
+#include "kernel/task_state.h"
+#include "kernel/user_mode.h"
+#include "labs/lesson2/commands.h"
+#include "mm/page_alloc.h"
+
+#define USER_BASE   0x08000000u /* one page of 4 MiB for ring 3 */
+#define USER_ORDER  10
+#define USER_PAGE   0x087 /* present, writable, for ring 3, 4 MiB */
+#define LARGE_SHIFT 22
+
+struct probe {
+	const char *name;
+	const uint8_t *code;
+	uint32_t length;
+};
+
+extern const struct probe probe_table[]; /* labs/lesson2/probe_code.asm; ends with a name of NULL */
+extern uint32_t kernel_page_directory[];
+
+/* The latest visit; the host reads it out of guest memory. */
+struct user_visit probe_visit;
+
+/* The kernel's address of the page for ring 3, which is mapped at the first use. */
+static uint8_t *user_page(void)
+{
+	static uint8_t *page;
+
+	if (page)
+		return page;
+	page = page_alloc(USER_ORDER);
+	if (!page)
+		panic("no 4 MiB of memory are free for ring 3");
+	kernel_page_directory[USER_BASE >> LARGE_SHIFT] = physical_address(page) | USER_PAGE;
+	return page;
+}
+
+static const struct probe *find(const char *name)
+{
+	for (const struct probe *probe = probe_table; probe->name; probe++)
+		if (strcmp(probe->name, name) == 0)
+			return probe;
+	return NULL;
+}
+
+static void visit(const struct probe *probe, uint32_t argument)
+{
+	const uint32_t size = PAGE_SIZE << USER_ORDER, top = size - 16;
+	uint8_t *page = user_page();
+
+	memcpy(page, probe->code, probe->length);
+	memcpy(page + top, &argument, sizeof(argument));
+	probe_visit = user_mode_run(USER_BASE, USER_BASE + top);
+}
+
+static void list_names(void)
+{
+	printk("probe: not one of");
+	for (const struct probe *probe = probe_table; probe->name; probe++)
+		printk(" %s", probe->name);
+	printk("\n");
+}
+
+static int run_probe(int count, char **arguments)
+{
+	const struct probe *probe = find(arguments[1]);
+	uint64_t argument = 0;
+
+	if (!probe) {
+		list_names();
+		return EXIT_FAILURE;
+	}
+	if (count > 2 && (!number_parse(arguments[2], &argument) || argument > UINT32_MAX)) {
+		printk("probe: %s is no argument of 32 bits\n", arguments[2]);
+		return EXIT_FAILURE;
+	}
+	visit(probe, argument);
+	printk("probe %s: vector %u, error code 0x%x, address 0x%08x, eip 0x%08x, eax 0x%08x\n",
+	       probe->name, probe_visit.vector, probe_visit.error_code, probe_visit.address,
+	       probe_visit.eip, probe_visit.eax);
+	return EXIT_SUCCESS;
+}
+
+static int run_allow(int count, char **arguments)
+{
+	uint64_t port;
+
+	(void)count;
+	if (!number_parse(arguments[1], &port) || port >= IO_PORTS) {
+		printk("allow: %s is no port\n", arguments[1]);
+		return EXIT_FAILURE;
+	}
+	task_state_allow_port(port);
+	return EXIT_SUCCESS;
+}
+
+void probe_commands_register(void)
+{
+	static const struct command commands[] = {
+		{ "probe", "NAME [ARGUMENT]", "ring 3 tries something: cli, read 0xc0100000, ...",
+		  1, run_probe },
+		{ "allow", "PORT", "let ring 3 use a port", 1, run_allow },
+	};
+
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

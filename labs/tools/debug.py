@@ -1,0 +1,252 @@
+"""`make gdb`: the machine, halted before its first instruction, under gdb.
+
+    python -m labs.tools.debug [--build build/storage] [--boot disk|grub|direct] [--memory MIB]
+        [--script TEXT] [--lab [--scale 100] [--reads 1000] [--seed 2010]]
+        [--batch FILE]    runs a file of gdb commands (or Python, *.py) instead, and ends
+
+GDB=NAME in the environment prefers that gdb. The exit status is gdb's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from labs.storage.disks import DiskError
+from labs.tools.machine import killed_with_us, short_directory
+from labs.tools.qemu_command import Config, ConfigError, check_config, qemu_command
+from labs.tools.run import experiment_of, lab_drives
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ENTRY = HERE / "gdb" / "apprentice.py"
+START_SECONDS = 20
+POLL_SECONDS = 0.01
+NO_PYTHON = """\
+make gdb: {gdb} was built without Python. So the commands of this course are missing, and 16-bit
+make gdb: code is shown as 32-bit code. Mend: apt-get install gdb (it replaces gdb-minimal).
+make gdb: The serial line goes to {console}
+"""
+
+
+class DebugError(Exception):
+    """The session cannot begin; the text names the cause and the remedy."""
+
+
+def debug(config: Config, symbols: Sequence[Path] = (), batch: Path | None = None) -> int:
+    """Starts the machine and gdb, and returns gdb's exit status when it ends.
+
+    `symbols` are ELF files for gdb besides config.kernel. Raises ConfigError and DebugError.
+    """
+    gdb, has_python = find_gdb()
+    directory = Path(tempfile.mkdtemp(prefix="gdb-", dir=short_directory()))
+    try:
+        files = [str(config.kernel), *map(str, symbols)]
+        (directory / "symbols").write_text("\n".join(files))
+        with started_qemu(config, directory, has_python):
+            return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def find_gdb() -> tuple[str, bool]:
+    """A gdb that knows the i386, and whether it has Python; those that have it come first."""
+    found = []
+    for name in filter(None, (os.environ.get("GDB"), "gdb", "gdb-multiarch")):
+        trial = ["-nx", "-batch", "-ex", "set architecture i8086", "-ex", "python print('has it')"]
+        if not shutil.which(name):
+            continue
+        tried = subprocess.run([name, *trial], capture_output=True, text=True, check=False)
+        if "Undefined item" not in tried.stderr:
+            found.append((name, "has it" in tried.stdout))
+    if not found:
+        raise DebugError("no gdb here knows the i386; mend: apt-get install gdb (or gdb-multiarch)")
+    return max(found, key=lambda each: each[1])
+
+
+@contextmanager
+def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[None]:
+    """The machine, not running yet; its sockets and what it writes lie in `directory`."""
+    channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+    serial = f"path={directory / 'serial'},server=on,wait=off,logfile={directory / 'console'}"
+    channels += ["-chardev", f"socket,id=serial,{serial}", "-serial", "chardev:serial"]
+    if has_python:
+        channels += interrupt_log(directory / "interrupts")
+    with (directory / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            [*killed_with_us(), *qemu_command(config, directory, channels)],
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            env={**os.environ, "TMPDIR": str(directory)},
+            start_new_session=True,
+        )
+    try:
+        wait_for(directory / "gdb", process)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def interrupt_log(path: Path) -> list[str]:
+    """QEMU's log of interrupts goes to a pipe, so that a long session does not fill the disk. It is
+    held open here until the end: QEMU must not wait for a reader, nor lose it."""
+    os.mkfifo(path)
+    os.open(path, os.O_RDWR)
+    return ["-d", "int,cpu_reset", "-D", str(path)]
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Waits until QEMU has made its socket. Raises DebugError with QEMU's words if it does not."""
+    deadline = time.monotonic() + START_SECONDS
+    while not path.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            words = (path.parent / "stderr").read_text(errors="replace").strip()
+            raise DebugError(f"QEMU did not start: {words or 'it gave no reason'}")
+        time.sleep(POLL_SECONDS)
+
+
+def gdb_command(
+    gdb: str, has_python: bool, directory: Path, files: Sequence[str], batch: Path | None
+) -> list[str]:
+    """gdb without the user's own settings, which may know nothing of a bare machine."""
+    command = [*killed_with_us(), gdb, "-nx", "-q"]
+    if has_python:
+        command += ["-x", str(ENTRY)]
+    else:
+        sys.stderr.write(NO_PYTHON.format(gdb=gdb, console=directory / "console"))
+        lines = [f"file {files[0]}", *(f"add-symbol-file {file}" for file in files[1:])]
+        for line in ("set confirm off", *lines, f"target remote {directory / 'gdb'}"):
+            command += ["-ex", line]
+    return [*command, "-batch", "-x", str(batch)] if batch else command
+
+
+def run_gdb(command: list[str], directory: Path) -> int:
+    """Runs gdb in this terminal. Ctrl-C is gdb's; QEMU, in another session, does not see it."""
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    environment = {
+        **os.environ,
+        "APPRENTICE_SESSION": str(directory),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
+
+
+def loader_symbols(build: Path, directory: Path) -> list[Path]:
+    """The ELF files of our own loader: the boot sector's is made here, the second stage's built."""
+    sectors = (build / "stage2.bin").stat().st_size // 512
+    return [build / "stage2.elf", boot_sector_symbols(sectors, directory)]
+
+
+def boot_sector_symbols(sectors: int, directory: Path) -> Path:
+    """Assembles the boot sector once more, for its labels and lines: a flat file has none. In an
+    ELF file it is the linker that gives the address, and ORG has nothing to say."""
+    part = directory / "mbr.o"
+    assemble = ["nasm", "-f", "elf32", "-g", "-F", "dwarf", f"-DSTAGE2_SECTORS={sectors}"]
+    assemble += ["--before", "%imacro org 1", "--before", "%endmacro"]
+    run_tool([*assemble, "-o", str(part), "boot/mbr.asm"])
+    return link(part, 0x7C00)
+
+
+def trap_unwinding(kernel: Path, directory: Path) -> list[Path]:
+    """A file that tells gdb how to go back behind a trap; none for a kernel without traps."""
+    symbols = run_tool([*tool("nm"), "-n", str(kernel)])
+    found = re.search(r"^(\w+) . trap_common\n(\w+) ", symbols, re.MULTILINE)
+    if not found:
+        return []
+    start, end = (int(address, 16) for address in found.groups())
+    part = directory / "trap_common.o"
+    size = f"-Wa,--defsym,SIZE={end - start}"
+    run_tool([*tool("cc"), "-c", size, "-o", str(part), str(HERE / "gdb" / "trap_common.s")])
+    linked = link(part, start)
+    run_tool([*tool("objcopy"), "-R", ".text", str(linked)])
+    return [linked]
+
+
+def link(part: Path, address: int) -> Path:
+    """Links an object file to an address."""
+    linked = part.with_suffix(".elf")
+    run_tool([*tool("ld"), f"-Ttext={address:#x}", "-e", "0", "-o", str(linked), str(part)])
+    return linked
+
+
+def tool(name: str) -> list[str]:
+    """The command for a tool of the i386 set."""
+    return run_tool([str(HERE / "toolchain.sh"), name]).split()
+
+
+def run_tool(command: list[str]) -> str:
+    """Runs a tool of the build and returns its output. Raises DebugError with its words."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DebugError(f"{command[0]} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def machine_config(options: argparse.Namespace) -> Config:
+    """The machine that the command line asks for. It has no clock by instructions: a person at the
+    prompt would see the guest's time race."""
+    images = {"disk": "boot.img", "grub": "grub.iso"}
+    image = images.get(options.boot)
+    return Config(
+        boot=options.boot,
+        kernel=options.build / "kernel.elf",
+        image=options.build / image if image else None,
+        memory=options.memory,
+        drives=lab_drives(experiment_of(options)) if options.lab else (),
+        icount=None,
+        seed=options.seed,
+        script=options.script,
+    )
+
+
+def parse_options() -> argparse.Namespace:
+    """The options of the Makefile."""
+    parser = argparse.ArgumentParser(prog="make gdb", allow_abbrev=False)
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "storage")
+    parser.add_argument("--boot", choices=("disk", "grub", "direct"), default="disk")
+    parser.add_argument("--memory", type=int, default=64, metavar="MIB")
+    parser.add_argument("--script", help="commands for the kernel, parted by semicolons")
+    parser.add_argument("--lab", action="store_true", help="with the storage lab's three drives")
+    parser.add_argument("--reads", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=2010)
+    parser.add_argument(
+        "--scale", default="100", help="the published 2 TB divided by this, or full"
+    )
+    parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Runs the session; what cannot begin is said in one line."""
+    options = parse_options()
+    options.build = options.build.resolve()
+    batch = options.batch.resolve() if options.batch else None
+    try:
+        config = machine_config(options)
+        check_config(config)
+        with tempfile.TemporaryDirectory(prefix="symbols-") as directory:
+            symbols = trap_unwinding(config.kernel, Path(directory))
+            if options.boot == "disk":
+                symbols += loader_symbols(options.build, Path(directory))
+            return debug(config, symbols, batch)
+    except (ConfigError, DebugError, DiskError) as error:
+        print(f"make gdb: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

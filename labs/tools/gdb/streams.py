@@ -1,0 +1,127 @@
+"""What comes out of the machine while gdb debugs it: its serial line, and QEMU's interrupt log."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import gdb
+
+KEPT = 1 << 20
+CHUNK = 1 << 16
+MARK = "| "
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def start_thread(work: Callable[[], None]) -> None:
+    """Starts a thread that gets no signals: those are for gdb, which counts on Ctrl-C."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    threading.Thread(target=work, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def plain(data: bytes | bytearray) -> str:
+    """Text without what would move the cursor: GRUB clears the screen."""
+    return CONTROL.sub("", data.decode(errors="replace"))
+
+
+class Tail:
+    """The last KEPT bytes of what can be read from a file descriptor, read by a thread so that the
+    writer never has to wait. `on_data` is called with each new piece, one at a time."""
+
+    def __init__(self, descriptor: int, on_data: Callable[[bytes], None] | None = None) -> None:
+        self._descriptor = descriptor
+        self._on_data = on_data
+        self._kept = bytearray()
+        self._lock = threading.Lock()
+        os.set_blocking(descriptor, False)
+        start_thread(self._work)
+
+    def text(self) -> str:
+        """What is kept, up to this moment."""
+        self.drain()
+        return plain(self._kept)
+
+    def drain(self) -> None:
+        """Takes in what has arrived."""
+        while self._take():
+            pass
+
+    def _work(self) -> None:
+        while self._take() is not None:
+            select.select([self._descriptor], [], [])
+
+    def _take(self) -> bytes | None:
+        """One piece; nothing is b"", the end of the stream is None."""
+        with self._lock:
+            try:
+                data = os.read(self._descriptor, CHUNK)
+            except BlockingIOError:
+                return b""
+            except OSError:
+                return None
+            self._kept += data
+            del self._kept[:-KEPT]
+            if self._on_data:
+                self._on_data(data)
+        return data or None
+
+
+class Console:
+    """The guest's serial line. New output is shown with MARK before each line: at once while the
+    guest runs, the rest at the next stop."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(path))
+        self._waiting = bytearray()
+        self._at_line_start = True
+        self._is_live = False
+        self._tail = Tail(self._socket.fileno(), self._receive)
+
+    def _receive(self, data: bytes) -> None:
+        self._waiting += data
+        if self._is_live:
+            os.write(1, self._shown().encode())
+
+    def _shown(self) -> str:
+        """What has not been shown yet, with its marks."""
+        text = plain(self._waiting)
+        self._waiting.clear()
+        pieces = []
+        for line in text.splitlines(keepends=True):
+            pieces.append(MARK + line if self._at_line_start else line)
+            self._at_line_start = line.endswith("\n")
+        return "".join(pieces)
+
+    def run(self, is_live: bool) -> None:
+        """The guest runs from here on. `is_live`: the screen may be written to meanwhile."""
+        gdb.flush()
+        self._is_live = is_live
+
+    def stop(self) -> None:
+        """The guest has stopped: shows the rest, and closes an open line."""
+        self._is_live = False
+        self._tail.drain()
+        text = self._shown()
+        gdb.write(f"{text}\n" if text and not self._at_line_start else text)
+        self._at_line_start = True
+
+    def text(self) -> str:
+        """What the guest has written, the last KEPT bytes of it."""
+        return self._tail.text()
+
+    def send(self, line: str) -> None:
+        """Types a line and Enter. The guest reads it when it runs."""
+        self._socket.sendall(f"{line}\n".encode())
+
+
+def open_interrupt_log(path: Path) -> Tail:
+    """QEMU's log of exceptions and interrupts ("-d int"), which comes through a pipe at `path`."""
+    return Tail(os.open(path, os.O_RDONLY | os.O_NONBLOCK))

@@ -1,0 +1,259 @@
+/* kernel/boot_info.c: options of the command line; and, where memory can lie at 3 GiB, the
+ * Multiboot data. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "boot/multiboot.h"
+#include "kernel/boot_info.h"
+#include "kernel/memory_layout.h"
+#include "tests/host/unit.h"
+
+#define TEXT 64
+
+/* --- boot_option --- */
+
+static const struct {
+	const char *line;
+	const char *name;
+	const char *value; /* NULL: not there */
+} options[] = {
+	{ "", "a", NULL },
+	{ "a=1", "a", "1" },
+	{ "a", "a", NULL },
+	{ "a=", "a", "" },
+	{ "a= b=2", "a", "" },
+	{ "a =1", "a", NULL },
+	{ "kernel.elf a=1", "a", "1" },
+	{ "aa=1 a=2", "a", "2" },
+	{ "xa=1 a=2", "a", "2" },
+	{ "ab=1", "a", NULL },
+	{ "a=1", "ab", NULL },
+	{ "a=1 a=2", "a", "1" },
+	{ "  a=1  ", "a", "1" },
+	{ "A=1", "a", NULL },
+	{ "a=b=c", "a", "b=c" },
+	{ "a=b=c", "b", NULL },
+	{ "s=\"x; y\"", "s", "x; y" },
+	{ "s=\"\"", "s", "" },
+	{ "s=\"", "s", "" },
+	{ "s=\"never closed", "s", "never closed" },
+	{ "s=\"a=1\" a=2", "a", "2" },
+	{ "s=\"x a=1\" a=2", "a", "2" },
+	{ "s=\"x a=1\"", "a", NULL },
+	{ "s=\"x\" a=2", "a", "2" },
+	{ "s=\"x y\"a=2 b=3", "b", "3" },
+};
+
+static void set_line(const char *line)
+{
+	memset(boot_info.command_line, '?', sizeof(boot_info.command_line));
+	snprintf(boot_info.command_line, sizeof(boot_info.command_line), "%s", line);
+}
+
+/* The value's buffer is allocated to the byte. */
+static void expect_option(const char *name, const char *value, uint32_t size)
+{
+	char *buffer = malloc(size);
+	bool found = boot_option(name, buffer, size);
+
+	REQUIRE(found == (value != NULL), "'%s': %s is %s", boot_info.command_line, name,
+		found ? "found" : "not found");
+	if (found)
+		REQUIRE(strlen(buffer) == (strlen(value) < size ? strlen(value) : size - 1) &&
+			    strncmp(buffer, value, strlen(buffer)) == 0,
+			"'%s': %s is '%s', not '%s' cut to %u bytes", boot_info.command_line, name,
+			buffer, value, size);
+	free(buffer);
+}
+
+static void test_option_table(struct random *random, uint32_t rounds)
+{
+	(void)random, (void)rounds;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		set_line(options[i].line);
+		for (uint32_t size = 1; size < TEXT; size++)
+			expect_option(options[i].name, options[i].value, size);
+	}
+}
+
+/* A command line of random words, and what each name's value is by construction. */
+struct line {
+	char text[256];
+	char values[3][TEXT]; /* of a, ab, b */
+	bool given[3];
+};
+
+static const char *const names[3] = { "a", "ab", "b" };
+
+static void random_value(struct random *random, char *value, bool quoted)
+{
+	uint64_t length = random_below(random, 12);
+
+	for (uint64_t i = 0; i < length; i++)
+		*value++ = (quoted ? "ab= ;" : "ab=;x")[random_below(random, 5)];
+	*value = '\0';
+}
+
+static void add_word(struct random *random, struct line *line)
+{
+	unsigned name = random_below(random, 4);
+	bool quoted = random_below(random, 2);
+	char value[TEXT], word[2 * TEXT];
+
+	random_value(random, value, quoted);
+	sprintf(word, "%s=%s%s%s%*s", name < 3 ? names[name] : "other", quoted ? "\"" : "", value,
+		quoted ? "\"" : "", 1 + (int)random_below(random, 2), "");
+	strcat(line->text, word);
+	if (name < 3 && !line->given[name]) {
+		strcpy(line->values[name], value);
+		line->given[name] = true;
+	}
+}
+
+static void test_option_random(struct random *random, uint32_t rounds)
+{
+	for (unit_round = 0; unit_round < rounds; unit_round++) {
+		struct line line = { .text = "" };
+
+		for (uint64_t words = random_below(random, 8); words > 0; words--)
+			add_word(random, &line);
+		set_line(line.text);
+		for (unsigned i = 0; i < 3; i++)
+			expect_option(names[i], line.given[i] ? line.values[i] : NULL,
+				      1 + random_below(random, TEXT - 1));
+	}
+}
+
+/* --- boot_info_read; memory at KERNEL_BASE is free in a 32-bit process only --- */
+
+#ifdef __i386__
+
+#define INFORMATION 0x1000u /* physical addresses */
+#define MAP	    0x2000u
+#define LINE	    0x3000u
+#define LOW_MEMORY  0x4000u
+
+static struct multiboot_info *information;
+
+static void lay_out_memory(void)
+{
+	void *memory = mmap((void *)KERNEL_BASE, LOW_MEMORY, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	REQUIRE(memory == (void *)KERNEL_BASE, "no memory at 3 GiB in this process");
+	information = direct_map(INFORMATION);
+}
+
+/* An entry with `extra` bytes behind it. Returns the address of the next one. */
+static uint32_t put_entry(uint32_t at, uint32_t size, uint64_t base, uint32_t type)
+{
+	struct multiboot_mmap_entry *entry = direct_map(at);
+
+	*entry = (struct multiboot_mmap_entry){ size, base, 0x1000, type };
+	return at + size + 4;
+}
+
+static void read_information(void *magic)
+{
+	memset(&boot_info, 0, sizeof(boot_info));
+	boot_info_read(*(uint32_t *)magic, INFORMATION);
+}
+
+static const char *read_panic(uint32_t magic)
+{
+	return unit_panic_of(read_information, &magic);
+}
+
+static void require_panic(uint32_t magic, const char *words)
+{
+	const char *message = read_panic(magic);
+
+	REQUIRE(message && strstr(message, words), "the panic says '%s', not '%s'", message, words);
+}
+
+static void test_entries(void)
+{
+	uint32_t at = MAP;
+
+	at = put_entry(at, 20, 0x5000, 2);
+	at = put_entry(at, 24, 0x100000, 1); /* as BIOSes of ACPI 3.0 give them */
+	at = put_entry(at, 20, 0xffffffff00000000, 3);
+	*information = (struct multiboot_info){ .flags = MULTIBOOT_MEMORY_MAP | MULTIBOOT_MEMORY,
+						.mem_upper = 1,
+						.mmap_addr = MAP,
+						.mmap_length = at - MAP };
+	REQUIRE(!read_panic(MULTIBOOT_BOOTLOADER_MAGIC), "a panic");
+	REQUIRE(boot_info.range_count == 3, "%u ranges", boot_info.range_count);
+	REQUIRE(boot_info.ranges[1].base == 0x100000 && boot_info.ranges[1].type == 1, "range 1");
+	REQUIRE(boot_info.ranges[2].base == 0xffffffff00000000 && boot_info.ranges[2].type == 3,
+		"range 2");
+	information->mmap_length--;
+	REQUIRE(!read_panic(MULTIBOOT_BOOTLOADER_MAGIC), "a panic");
+	REQUIRE(boot_info.range_count == 2, "a cut entry was believed");
+}
+
+/* A loader's map may be anything; reading it ends, and stays inside the array. */
+static void test_strange_maps(void)
+{
+	static const uint32_t sizes[] = {
+		0xfffffffc, 0xffffffff, 0xffffffe8, 0, 1, 16, 0x80000000
+	};
+
+	*information = (struct multiboot_info){ .flags = MULTIBOOT_MEMORY_MAP,
+						.mmap_addr = MAP,
+						.mmap_length = 0x1000 };
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		put_entry(MAP, sizes[i], 0x100000, 1);
+		REQUIRE(!read_panic(MULTIBOOT_BOOTLOADER_MAGIC), "a panic");
+		REQUIRE(boot_info.range_count >= 1 && boot_info.ranges[0].base == 0x100000,
+			"size %#x: %u ranges", sizes[i], boot_info.range_count);
+	}
+	for (uint32_t at = MAP; at + 24 <= MAP + 0x1000;)
+		at = put_entry(at, 20, at, 1);
+	REQUIRE(!read_panic(MULTIBOOT_BOOTLOADER_MAGIC), "a panic");
+	REQUIRE(boot_info.range_count == BOOT_MEMORY_RANGES, "%u ranges", boot_info.range_count);
+}
+
+static void test_texts(void)
+{
+	char *line = direct_map(LINE);
+
+	memset(line, 'x', 0x1000);
+	line[0xfff] = '\0';
+	*information = (struct multiboot_info){ .flags = MULTIBOOT_MEMORY | MULTIBOOT_COMMAND |
+							 MULTIBOOT_LOADER_NAME,
+						.mem_upper = 0xffffffff,
+						.cmdline = LINE,
+						.boot_loader_name = LINE };
+	REQUIRE(!read_panic(MULTIBOOT_BOOTLOADER_MAGIC), "a panic");
+	REQUIRE(strlen(boot_info.command_line) == sizeof(boot_info.command_line) - 1, "the line");
+	REQUIRE(strlen(boot_info.loader) == sizeof(boot_info.loader) - 1, "the loader's name");
+	REQUIRE(boot_info.range_count == 1 && boot_info.ranges[0].base == 0x100000 &&
+		    boot_info.ranges[0].length == 0xffffffffull * 1024,
+		"the memory that mem_upper tells");
+}
+
+static void test_read(struct random *random, uint32_t rounds)
+{
+	(void)random, (void)rounds;
+	lay_out_memory();
+	test_entries();
+	test_strange_maps();
+	test_texts();
+	require_panic(0x12345678, "EAX was 0x12345678");
+	information->flags = 0;
+	require_panic(MULTIBOOT_BOOTLOADER_MAGIC, "describes no memory");
+}
+
+#endif
+
+const struct unit_test boot_info_tests[] = {
+	{ "boot_option_table", test_option_table },
+	{ "boot_option_random", test_option_random },
+#ifdef __i386__
+	{ "boot_info_read", test_read },
+#endif
+	{ NULL, NULL },
+};
