@@ -9,7 +9,7 @@ BUILD  := build
 PYTHON := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE := 1
 
-# --- what a person may set -------------------------------------------------------------------------------
+# --- what a person may set ----------------------------------------------------------------------
 
 LESSON ?= storage
 BOOT  ?= disk
@@ -18,21 +18,22 @@ SCALE ?= 100
 READS ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 SEED  ?= 2010
 
-# --- commands --------------------------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run gdb test test-fast doctor setup format clean image
+.PHONY: help run lab gdb test test-fast doctor setup format clean image
 
 help:
 	@echo "Apprentice: an i386 kernel to learn from, and a storage lab. The commands:"
 	@echo
-	@echo "  make run        boot to the kernel's prompt in this terminal (exit leaves); with no terminal,"
-	@echo "                  run the short storage demonstration and print its table"
+	@echo "  make run        boot to the kernel's prompt in this terminal (exit leaves);"
+	@echo "                  with no terminal: make lab"
 	@echo "                    LESSON=1|2|storage      the kernel after that lesson"
-	@echo "                    BOOT=disk|grub|direct   our own loader, GRUB's CD, or qemu -kernel"
+	@echo "                    BOOT=disk|grub|direct   our loader, GRUB's CD, qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
-	@echo "                    READS=1000 SEED=2010     how many random reads, and which"
-	@echo "                    SCALE=100|full          a hundredth of the published 2 TB, or all of it"
+	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
+	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
 	@echo "                    SCRIPT='help; drives'   run these commands instead, and end"
+	@echo "  make lab        the storage lab's measurement: raw sectors against files"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
 	@echo "  make test       everything that proves the project; installs what is missing"
@@ -43,15 +44,26 @@ help:
 setup:
 	@labs/tools/setup.sh $(if $(filter grub,$(BOOT)),test,run)
 
+$(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
+OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
+	$(if $(SCRIPT),--script '$(SCRIPT)')
+ifeq ($(LESSON),storage)
+RUN = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE)
+else
+RUN = $(PYTHON) -m labs.tools.run $(OPTIONS)
+endif
+
 run: setup
-	@$(MAKE) -s image-$(BOOT) $(BUILD)/host/lab-file
-	@$(PYTHON) -m labs.tools.run --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
-		--scale $(SCALE) $(if $(SCRIPT),--script '$(SCRIPT)')
+	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
+	@$(RUN)
+
+lab: setup
+	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
+	@$(RUN) --lab
 
 gdb: setup-test
 	@$(MAKE) -s image-$(BOOT)
-	@$(PYTHON) -m labs.tools.run --gdb --boot $(BOOT) --memory $(MEM) --reads $(READS) --seed $(SEED) \
-		--scale $(SCALE)
+	@$(PYTHON) -m labs.tools.debug --boot $(BOOT) --memory $(MEM)
 
 test: setup-test
 	@$(MAKE) -s everything
@@ -75,12 +87,12 @@ format: setup-test
 clean:
 	rm -rf $(BUILD)
 
-# --- how it is built: one short line a step, V=1 shows the commands -----------------------------------------
+# --- how it is built: one short line a step, V=1 shows the commands -----------------------------
 
 Q   := $(if $(V),,@)
 say  = @printf '  %-5s %s\n' $1 $2
 
-# --- the kernel ------------------------------------------------------------------------------------------
+# --- the kernel ---------------------------------------------------------------------------------
 
 # The tools are chosen by trying them (labs/tools/toolchain.sh), and only when something is built.
 tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(tool_$1))
@@ -89,20 +101,24 @@ CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
 	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(CI),-Werror) \
 	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -fno-shrink-wrap \
 	-fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-strict-aliasing \
-	-fno-tree-loop-distribute-patterns -fcf-protection=none -mgeneral-regs-only -mno-red-zone -mpreferred-stack-boundary=4
+	-fno-tree-loop-distribute-patterns -fcf-protection=none -mgeneral-regs-only -mno-red-zone \
+	-mpreferred-stack-boundary=4
 
-# Quiet about what only concerns programs of an operating system: stacks and segments that may be executed.
-LINKING = -nostdlib -z noexecstack $(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
+# Quiet about what concerns programs only: stacks and segments that may be executed.
+LINKING = -nostdlib -z noexecstack \
+	$(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
 
-# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. The storage
-# lab comes after the last one.
+# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. The
+# storage lab comes after the last one.
 LESSONS := 1 2
 ifeq ($(LESSON),storage)
 LAB   := storage
+HOST_TOOLS := $(BUILD)/host/lab-file
 LISTS := $(LESSONS:%=labs/lesson%/sources) labs/storage/sources
 else
 LAB   := lesson$(LESSON)
-LISTS := $(patsubst %,labs/lesson%/sources,$(filter-out $(shell seq $$(($(LESSON) + 1)) 9),$(LESSONS)))
+LATER := $(shell seq $$(($(LESSON) + 1)) 9)
+LISTS := $(patsubst %,labs/lesson%/sources,$(filter-out $(LATER),$(LESSONS)))
 $(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS) storage))
 endif
 
@@ -138,19 +154,19 @@ $(KERNEL): $(OUT)/unnamed.elf
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OUT)/symbols.o -o $@
 
-# --- programs that run on this machine -------------------------------------------------------------------
+# --- programs that run on this machine ----------------------------------------------------------
 
 $(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/random.h
 	@mkdir -p $(@D)
 	$(call say,HOST,$<)
 	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. $< -o $@ -lext2fs -lcom_err
 
-# --- the boot disk ---------------------------------------------------------------------------------------
+# --- the boot disk ------------------------------------------------------------------------------
 
 # The boot sector and the second stage lie before the kernel.
 KERNEL_LBA    := 64
-LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o $(OUT)/loader.o $(OUT)/load_elf.o \
-	 $(BUILD)/objects/kernel/machine.c.o
+LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o \
+	$(OUT)/loader.o $(OUT)/load_elf.o  $(BUILD)/objects/kernel/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
 
 # The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.
@@ -188,7 +204,7 @@ $(OUT)/boot.img: $(OUT)/mbr.bin $(OUT)/stage2.bin $(OUT)/kernel.sectors
 	$(Q)cat $(OUT)/kernel.sectors >>$@
 	$(Q)truncate -s %1M $@
 
-# --- GRUB's CD -------------------------------------------------------------------------------------------
+# --- GRUB's CD ----------------------------------------------------------------------------------
 
 $(OUT)/grub.iso: $(KERNEL) boot/grub.cfg
 	@mkdir -p $(OUT)/iso/boot/grub
@@ -201,6 +217,6 @@ $(OUT)/grub.iso: $(KERNEL) boot/grub.cfg
 image-disk: $(OUT)/boot.img
 image-grub: $(OUT)/grub.iso
 image-direct: $(KERNEL)
-everything: image-disk image-grub image-direct $(BUILD)/host/lab-file
+everything: image-disk image-grub image-direct $(HOST_TOOLS)
 
 -include $(OBJECTS:.o=.d)

@@ -1,8 +1,9 @@
 ; Where every boot loader enters the kernel: clear the BSS, switch paging on, take a stack, call C.
 ;
-; On entry (Multiboot 0.6.96, section 3.2): EAX = magic, EBX = physical address of the information structure,
-; flat segments, paging off, interrupts off, no stack. The section .boot is linked where it is loaded, at 1 MiB;
-; everything else is linked 3 GiB above the place where it is loaded (boot/kernel.ld).
+; On entry (Multiboot 0.6.96, section 3.2): EAX = magic, EBX = physical address of the information
+; structure, flat segments, paging off, interrupts off, no stack. The section .boot is linked where
+; it is loaded, at 1 MiB; everything else is linked 3 GiB above the place where it is loaded
+; (boot/kernel.ld).
 
 KERNEL_BASE	equ 0xc0000000
 STACK_SIZE	equ 16384
@@ -18,11 +19,13 @@ section .boot
 bits 32
 global _start
 _start:
-	; EXERCISE 1.2 (the first instructions, part 1 of 2): before paging, so with physical addresses.
+	; EXERCISE 1.2 (the first instructions, part 1 of 2): before paging, so with physical
+	; addresses.
 	; 1. Interrupts stay off, and string instructions go up, whatever the loader has left.
 	; 2. Move the magic number out of EAX to EDX: the next step needs EAX.
 	; 3. Zero the BSS, from physical(bss_start) up to physical(bss_end), every byte of it.
-	; EBX and EDX must keep their values from here to the call of kmain; enable_paging leaves them alone.
+	;
+	; EBX and EDX must keep their values until kmain is called; enable_paging leaves them alone.
 	; SOLUTION 1.2 {
 	cli
 	cld
@@ -40,15 +43,16 @@ section .text
 bits 32
 global higher_half
 higher_half:
-	; EXERCISE 1.2 (the first instructions, part 2 of 2): now addresses are what the linker says.
+	; EXERCISE 1.2 (the first instructions, part 2 of 2): now addresses are what the linker
+	; says.
 	; 1. Take the stack: ESP = boot_stack_top.
 	; 2. EBP = 0: the chain of stack frames ends here (exercise 1.6 follows it).
-	; 3. Call kmain(magic, information) as C does: the last argument is pushed first, and the stack is
-	;    16-byte aligned at the call.
+	; 3. Call kmain(magic, information) as C does: the last argument is pushed first, and the
+	;    stack is 16-byte aligned at the call.
 	; SOLUTION 1.2 {
 	mov esp, boot_stack_top
-	xor ebp, ebp			; the chain of frames, and with it every backtrace, ends here
-	sub esp, 8			; with two arguments the stack is 16-byte aligned at the call
+	xor ebp, ebp			; here the chain of frames ends, and every backtrace
+	sub esp, 8			; with two arguments the stack is 16-byte aligned
 	push ebx
 	push edx
 	call kmain			; kmain(magic, physical address of the information)

@@ -287,8 +287,8 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 
 	read_file(drive, KERNEL_LBA, KERNEL_SECTORS, file);
 	if (sum_of_words((uint32_t *)file, KERNEL_SECTORS * 128u) != KERNEL_SUM)
-		give_up(
-		    "the kernel on this disk is damaged or cut short (its sum is wrong); make the image again");
+		give_up("the kernel on this disk is damaged or cut short (its sum is wrong); "
+			"make the image again");
 	return file;
 }
 

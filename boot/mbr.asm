@@ -1,14 +1,15 @@
-; The boot sector: the BIOS loads these 512 bytes to 0x7c00; they read the second stage and jump to it.
+; The boot sector: the BIOS loads these 512 bytes to 0x7c00; they read the second stage and jump to
+; it.
 ;
-; The build passes STAGE2_SECTORS. A sector count is never written by hand: a loader that stops too early
-; fails far away from its cause.
+; The build passes STAGE2_SECTORS. A sector count is never written by hand: a loader that stops too
+; early fails far away from its cause.
 
 bits 16
 org 0x7c00
 
 STAGE2_ADDRESS	equ 0x8000		; must equal the address in boot/stage2.ld
 STAGE2_MAGIC	equ 0x32475453		; "STG2": the last four bytes of the second stage
-CODE_LIMIT	equ 440			; from here on a disk may hold its signature and partition table
+CODE_LIMIT	equ 440			; then come a disk's signature and partition table
 SLACK		equ 40			; bytes that stay free for the next person's idea
 TRIES		equ 3			; a real disk may fail once and then work
 
@@ -17,9 +18,9 @@ TRIES		equ 3			; a real disk may fail once and then work
 %endif
 
 start:
-	jmp 0x0000:.segments		; some BIOSes enter at 07c0:0000: make CS what the code was assembled for
+	jmp 0x0000:.segments		; some BIOSes enter at 07c0:0000; CS must be 0
 .segments:
-	cli				; no interrupt may come between the two halves of a new stack
+	cli				; no interrupt between the two halves of a new stack
 	xor ax, ax
 	mov ds, ax
 	mov es, ax
@@ -38,13 +39,15 @@ start:
 	jne fail
 
 	; EXERCISE 1.4 (the boot loader, part 1): read the second stage.
-	; 1. INT 13h, function 42h, with DL = the boot drive (the BIOS gave it; it is kept in [boot_drive]) and
-	;    DS:SI = packet, which says how many sectors, to where, from which LBA.
-	; 2. The carry flag says that it failed; AH has the status. Keep it in [status] for the message. Then
-	;    reset the drive (function 0) and try again, TRIES times in all.
+	; 1. INT 13h, function 42h, with DL = the boot drive (the BIOS gave it; it is kept in
+	;    [boot_drive]) and DS:SI = packet, which says how many sectors, to where, from which
+	;    LBA.
+	; 2. The carry flag says that it failed; AH has the status. Keep it in [status] for the
+	;    message. Then reset the drive (function 0) and try again, TRIES times in all.
 	; 3. The BIOS writes into packet.count what it has read: set it anew before each try.
 	; 4. When all tries failed: SI = read_text, and jump to fail.
-	; 5. STAGE2_MAGIC lies in the last four bytes of the second stage. If it does not: SI = short_text, fail.
+	; 5. STAGE2_MAGIC lies in the last four bytes of the second stage. If it does not: SI =
+	;    short_text, fail.
 	; SOLUTION 1.4 {
 	mov di, TRIES
 .try:
@@ -71,8 +74,8 @@ start:
 	mov dl, [boot_drive]
 	jmp 0x0000:STAGE2_ADDRESS
 
-; Prints the text at SI and the BIOS's status, and ends the run as kernel/machine.c does: QEMU's exit port,
-; its power switch, or a stop.
+; Prints the text at SI and the BIOS's status, and ends the run as kernel/machine.c does: QEMU's
+; exit port, its power switch, or a stop.
 fail:
 	call print
 	mov al, [status]
@@ -130,7 +133,7 @@ status:		db 0
 boot_drive:	db 0
 
 	align 4
-packet:					; Enhanced Disk Drive specification 3.0, section "extended read"
+packet:					; Enhanced Disk Drive specification 3.0
 	db 16, 0			; its size
 .count:	dw STAGE2_SECTORS
 	dw STAGE2_ADDRESS, 0		; offset and segment

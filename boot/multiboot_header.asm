@@ -1,13 +1,15 @@
-; The Multiboot header: how a boot loader knows a kernel when it sees one (Multiboot 0.6.96, section 3.1).
+; The Multiboot header: how a boot loader knows a kernel when it sees one (Multiboot 0.6.96, section
+; 3.1).
 ;
-; It must be 4-byte aligned and lie within the first 8 KiB of the file. boot/kernel.ld puts the section
-; .multiboot first and keeps it, though nothing refers to it.
+; It must be 4-byte aligned and lie within the first 8 KiB of the file. boot/kernel.ld puts the
+; section .multiboot first and keeps it, though nothing refers to it.
 
 section .multiboot
-	; EXERCISE 1.1 (the Multiboot header): three 32-bit words that tell a boot loader what this is.
+	; EXERCISE 1.1 (the Multiboot header): three 32-bit words that tell a boot loader what this
+	; is.
 	; 1. The magic number 0x1badb002.
-	; 2. The flags: bit 0 asks for modules on page borders, bit 1 for a memory map. No other bit: bit 16
-	;    would promise addresses that are not here.
+	; 2. The flags: bit 0 asks for modules on page borders, bit 1 for a memory map. No other
+	;    bit: bit 16 would promise addresses that are not here.
 	; 3. A checksum that makes the sum of the three words zero, modulo 2^32.
 	; SOLUTION 1.1 {
 MAGIC	equ 0x1badb002

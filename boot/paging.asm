@@ -1,4 +1,5 @@
-; The first page tables, and the way up into the higher half: from physical addresses to the linker's.
+; The first page tables, and the way up into the higher half: from physical addresses to the
+; linker's.
 ;
 ; Intel SDM volume 3: 4.1.1 (switching paging on), 4.3 (4 MB pages), 2.5 (control registers).
 
@@ -15,16 +16,19 @@ extern higher_half
 
 section .boot
 bits 32
-; Comes from _start with physical addresses, goes on at higher_half with the linker's. Keeps EBX and EDX.
+; Comes from _start with physical addresses, goes on at higher_half with the linker's. Keeps EBX and
+; EDX.
 global enable_paging
 enable_paging:
 	; EXERCISE 2.5 (early paging, part 1 of 2): this code runs where it is loaded, at 1 MiB.
-	; 1. Fill the page directory at physical(kernel_page_directory) with 4 MiB pages: entry 0 maps the
-	;    first 4 MiB where they are (the next instruction must still be there once paging is on), and the
-	;    entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED bytes of memory.
+	; 1. Fill the page directory at physical(kernel_page_directory) with 4 MiB pages: entry 0
+	;    maps the first 4 MiB where they are (the next instruction must still be there once
+	;    paging is on), and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED
+	;    bytes of memory.
 	; 2. Allow 4 MiB pages in CR4. Load CR3: it takes a physical address.
 	; 3. Switch paging on, and write protection with it, in CR0.
-	; 4. Jump to paging_is_on: an absolute jump through a register, for a relative one would stay low.
+	; 4. Jump to paging_is_on: an absolute jump through a register, for a relative one would
+	;    stay low.
 	; SOLUTION 2.5 {
 	mov edi, physical(kernel_page_directory)
 	mov eax, PAGE_FLAGS

@@ -6,8 +6,8 @@ DATA32		equ 0x10
 section .text
 
 bits 16
-; Called by 16-bit code in real mode, with a near call and all segments 0. Returns to the same place in 32-bit
-; protected mode: flat segments, interrupts off, the same stack.
+; Called by 16-bit code in real mode, with a near call and all segments 0. Returns to the same place
+; in 32-bit protected mode: flat segments, interrupts off, the same stack.
 global enter_protected_mode
 enter_protected_mode:
 	; EXERCISE 2.2 (entering protected mode): six steps, and the order matters.
@@ -16,7 +16,8 @@ enter_protected_mode:
 	; 3. Set bit 0 of CR0.
 	; 4. A far jump to CODE32: CS keeps its old meaning until it is loaded anew.
 	; 5. Now in 32-bit code: load DS, ES, FS, GS and SS with DATA32.
-	; 6. Return: the caller was 16-bit code, so its return address is two bytes on the stack, not four.
+	; 6. Return: the caller was 16-bit code, so its return address is two bytes on the stack,
+	;    not four.
 	; SOLUTION 2.2 {
 	cli
 	lgdt [gdt_pointer]
@@ -48,8 +49,8 @@ gdt:
 gdt_end:
 
 gdt_pointer:
-	; EXERCISE 2.2 (entering protected mode, part 2): what LGDT loads. A 16-bit limit, which is the offset of
-	; the table's last byte, and the table's 32-bit linear address.
+	; EXERCISE 2.2 (entering protected mode, part 2): what LGDT loads. A 16-bit limit, which is
+	; the offset of the table's last byte, and the table's 32-bit linear address.
 	; SOLUTION 2.2 {
 	dw gdt_end - gdt - 1
 	dd gdt

@@ -1,11 +1,12 @@
-; The second stage's 16-bit half: from the boot sector into protected mode, and back for each call to the BIOS.
+; The second stage's 16-bit half: from the boot sector into protected mode, and back for each call
+; to the BIOS.
 ;
-; The rest of the second stage is C (boot/loader.c). It runs in 32-bit protected mode without paging, with
-; flat segments, so a pointer is a physical address.
+; The rest of the second stage is C (boot/loader.c). It runs in 32-bit protected mode without
+; paging, with flat segments, so a pointer is a physical address.
 
 CODE16		equ 0x18		; selectors of the table in boot/protected_mode.asm
 DATA16		equ 0x20
-STACK		equ 0xfff0		; of both modes; it grows down to the end of the second stage's data
+STACK		equ 0xfff0		; of both modes; it grows down to the end of the data
 
 section .text.start
 bits 16
@@ -30,8 +31,8 @@ bits 32
 	hlt
 	jmp .halt
 
-; void bios_call(uint8_t vector, struct bios_registers *registers)
-; Runs a BIOS interrupt in real mode. The structure must lie below 64 KiB; it brings the registers in and out.
+; void bios_call(uint8_t vector, struct bios_registers *registers) Runs a BIOS interrupt in real
+; mode. The structure must lie below 64 KiB; it brings the registers in and out.
 global bios_call
 bios_call:
 	push ebp
@@ -40,7 +41,7 @@ bios_call:
 	push esi
 	push edi
 	movzx eax, byte [ebp + 8]
-	mov eax, [eax * 4]		; the handler's address, from the real-mode vector table at 0
+	mov eax, [eax * 4]		; the handler, from the real-mode vector table at 0
 	mov [bios_handler], eax
 	mov esi, [ebp + 12]
 	mov [bios_registers], si
@@ -71,7 +72,7 @@ bits 16
 	mov edi, [si + 20]
 	mov esi, [si + 16]
 	sti
-	pushf				; with the far call: what INT does, but for a vector chosen at run time
+	pushf				; with the far call: INT, for a vector chosen at run time
 	cli
 	call far [bios_handler]
 	cli
@@ -98,8 +99,8 @@ bits 32
 	pop ebp
 	ret
 
-; void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
-; Multiboot 0.6.96, section 3.2: the magic number in EAX, the information in EBX, flat segments, paging off.
+; void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information) Multiboot 0.6.96,
+; section 3.2: the magic number in EAX, the information in EBX, flat segments, paging off.
 global jump_to_kernel
 jump_to_kernel:
 	mov ecx, [esp + 4]

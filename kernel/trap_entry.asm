@@ -1,18 +1,19 @@
-; Where the processor enters the kernel: one stub for each of the 256 vectors, and the code they share.
+; Where the processor enters the kernel: one stub for each of the 256 vectors, and the code they
+; share.
 
 KERNEL_DATA	equ 0x10
 
 ; Vectors for which the processor pushes an error code: Intel SDM volume 3, table 6-1.
-%define has_error_code(vector) ((vector) == 8 || ((vector) >= 10 && (vector) <= 14) || (vector) == 17 || \
-	(vector) == 21 || (vector) == 29 || (vector) == 30)
+%define has_error_code(vector) ((vector) == 8 || ((vector) >= 10 && (vector) <= 14) || \
+	(vector) == 17 || (vector) == 21 || (vector) == 29 || (vector) == 30)
 
 section .text
 bits 32
 extern trap_dispatch
 
-	; EXERCISE 2.3 (interrupts, part 2): 256 stubs, trap_stub_0 to trap_stub_255, by %rep. Each makes the
-	; stack look the same (a zero where the processor pushes no error code), pushes its vector, and jumps
-	; to trap_common.
+	; EXERCISE 2.3 (interrupts, part 2): 256 stubs, trap_stub_0 to trap_stub_255, by %rep. Each
+	; makes the stack look the same (a zero where the processor pushes no error code), pushes
+	; its vector, and jumps to trap_common.
 	; SOLUTION 2.3 {
 %assign vector 0
 %rep 256
@@ -30,7 +31,8 @@ trap_stub_ %+ vector:
 trap_common:
 	; EXERCISE 2.3 (interrupts, part 3): save, call, restore.
 	; 1. Push DS, ES, FS, GS and the general registers, in the order of struct trap_frame.
-	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: ring 3 may have left anything in them.
+	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: ring 3 may have left anything
+	;    in them.
 	; 3. trap_dispatch(frame): the frame begins where ESP points.
 	; 4. Restore everything in the opposite order, drop vector and error code, IRET.
 	; SOLUTION 2.3 {
@@ -55,8 +57,8 @@ trap_common:
 	iret
 	; } SOLUTION 2.3
 
-; void trap_forge(unsigned vector, uint32_t error_code)
-; Builds the frame that the processor would push and enters the vector's stub. The trap returns to the caller.
+; void trap_forge(unsigned vector, uint32_t error_code) Builds the frame that the processor would
+; push and enters the vector's stub. The trap returns to the caller.
 global trap_forge
 trap_forge:
 	mov eax, [esp + 4]
@@ -83,7 +85,7 @@ trap_stubs:
 %assign vector vector + 1
 %endrep
 
-error_code_vectors:			; one bit a vector, for the first 32; bt reads no further than asked
+error_code_vectors:			; one bit for each of the 256 vectors
 %assign bits_of_32 0
 %assign vector 0
 %rep 32

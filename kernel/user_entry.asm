@@ -3,7 +3,7 @@
 USER_CODE	equ 0x1b		; as in kernel/descriptors.h: ring 3 in the last two bits
 USER_DATA	equ 0x23
 KERNEL_DATA	equ 0x10
-INTERRUPTS_ON	equ 0x202		; EFLAGS: interrupts on, I/O privilege level 0, bit 1 is always one
+INTERRUPTS_ON	equ 0x202		; EFLAGS: interrupts on, IOPL 0, bit 1 always one
 
 extern task_state_set_stack
 
@@ -22,7 +22,8 @@ user_enter:
 	; EXERCISE 2.6 (ring 3, part 2): eip is at [ebp + 8], the user's esp at [ebp + 12].
 	; 1. A trap from ring 3 shall begin with the stack as it is now: task_state_set_stack(esp).
 	; 2. DS, ES, FS and GS get USER_DATA: the kernel's selectors would fault at the first use.
-	; 3. Push what IRET takes for a change of rings: SS, ESP, EFLAGS (interrupts on, nothing else), CS, EIP.
+	; 3. Push what IRET takes for a change of rings: SS, ESP, EFLAGS (interrupts on, nothing
+	;    else), CS, EIP.
 	; 4. Leave nothing of the kernel in the general registers. IRET.
 	; SOLUTION 2.6 {
 	push esp

@@ -120,7 +120,7 @@ def test_read_past_the_end(guest, tmp_path, lba, count):
 
 
 def test_bad_sector(guest, tmp_path):
-    """An error of the drive is reported with drive, LBA and status in words; the next read works."""
+    """An error is reported with drive, LBA and status in words; the next read works."""
     data = pattern(6, 100)
     path = sparse(tmp_path / "b.img", 100, at_0=data)
     drive = Drive(path, 1, errors=(DiskError("read", 40),))

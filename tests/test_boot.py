@@ -124,7 +124,7 @@ def test_kernel_cut_short_but_disk_long_enough(guest, build, tmp_path):
 
 
 def test_one_bad_sector_under_the_kernel(guest, build):
-    """QEMU's disk reports an error on one sector; the loader gives its place, and does not go on."""
+    """QEMU's disk reports an error on one sector; the loader gives its place, and ends."""
     result = guest("memory", boot="disk", boot_errors=[KERNEL_LBA + 150])
     assert "boot: reading the kernel, at LBA" in result.serial
     assert BANNER not in result.serial

@@ -137,7 +137,8 @@ def test_failing_command_gives_the_script_its_status(guest):
 
 
 def test_wrong_arguments_are_named(guest):
-    result = guest("read hda x; read hdz 0; read hda 0 9999; exit 99; exception; crash softly", boot="disk")
+    script = "read hda x; read hdz 0; read hda 0 9999; exit 99; exception; crash softly"
+    result = guest(script, boot="disk")
     for words in (
         "x is not a number",
         "hdz: no such drive",

@@ -37,7 +37,8 @@
 #define CONTENT_XOR   0x636f6e74656e74u
 
 static const char usage[] =
-    "usage: seekrw -f FILE [-a COUNT] [-l LENGTH] [-s SEED] [-r | -w PERCENT] [-d] [-c] [-D LETTER] [-q]\n"
+    "usage: seekrw -f FILE [-a COUNT] [-l LENGTH] [-s SEED] [-r | -w PERCENT]\n"
+    "              [-d] [-c] [-D LETTER] [-q]\n"
     "  -f FILE     a file, or a block device\n"
     "  -a COUNT    operations (1000)\n"
     "  -l LENGTH   bytes an operation; offsets are multiples of it (512)\n"
@@ -247,8 +248,11 @@ static void fill(const struct options *options, uint8_t *buffer)
 {
 	struct random content = { options->seed ^ CONTENT_XOR };
 
-	for (uint64_t i = 0; i < options->length; i++)
-		buffer[i] = random_next(&content);
+	for (uint64_t i = 0; i < options->length; i += sizeof(uint64_t)) {
+		uint64_t word = random_next(&content), left = options->length - i;
+
+		memcpy(buffer + i, &word, left < sizeof(word) ? left : sizeof(word));
+	}
 }
 
 static struct target open_target(const struct options *options)

@@ -1,7 +1,8 @@
-; What ring 3 tries, for the command `probe`: each snippet is copied to a page of ring 3 and run there.
+; What ring 3 tries, for the command `probe`: each snippet is copied to a page of ring 3 and run
+; there.
 ;
-; The argument lies on top of the stack, and is in EAX when the snippet's own line begins. A snippet that nothing
-; stops ends with UD2.
+; The argument lies on top of the stack, and is in EAX when the snippet's own line begins. A snippet
+; that nothing stops ends with UD2.
 
 %macro probe 2+				; name, instructions
 section .rodata

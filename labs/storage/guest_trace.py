@@ -24,7 +24,7 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True)
 class Record:
-    """One request as the guest made it; times in nanoseconds of guest time, `result` 0 or -errno."""
+    """One request as the guest made it; times in ns of guest time, `result` 0 or -errno."""
 
     drive: str
     operation: str
@@ -37,8 +37,8 @@ class Record:
 
 
 def parse_trace(data: bytes) -> tuple[int, list[Record]]:
-    """From the kernel's variable `trace`: how many requests the guest has recorded since boot, and the
-    latest RING_RECORDS of them, oldest first."""
+    """From the kernel's variable `trace`: how many requests the guest has recorded since boot, and
+    the latest RING_RECORDS of them, oldest first."""
     total, _ = _HEAD.unpack_from(data)
     return total, list(_records(data[_HEAD.size :], total))
 

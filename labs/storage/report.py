@@ -15,6 +15,7 @@ import csv
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rich import box
@@ -175,7 +176,7 @@ def print_report(
     published = PUBLISHED[direct]
     console.print(_iostat_table(figures, published, console))
     console.print(_cost_table(figures, published, console))
-    console.print(explain(figures, direct), highlight=False)
+    print(fill(explain(figures, direct), WIDTH), file=console.file)
 
 
 def _table(console: Console, title: str, columns: Sequence[str]) -> Table:

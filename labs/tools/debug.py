@@ -172,7 +172,7 @@ def trap_unwinding(kernel: Path, directory: Path) -> list[Path]:
     size = f"-Wa,--defsym,SIZE={end - start}"
     run_tool([*tool("cc"), "-c", size, "-o", str(part), str(HERE / "gdb" / "trap_common.s")])
     linked = link(part, start)
-    run_tool([*tool("objcopy"), "-R", ".text", str(linked)])
+    run_tool([*tool("objcopy"), "-R", ".text", "-w", "-N", "*", str(linked)])
     return [linked]
 
 

@@ -1,4 +1,4 @@
-# Turns `nm -n` of the kernel into C: the functions' addresses and names, for backtraces (kernel/symbols.h).
+# Turns `nm -n` of the kernel into C: functions' addresses and names, for kernel/symbols.h.
 BEGIN {
 	print "#include \"kernel/symbols.h\""
 	print "const struct symbol symbols[] __attribute__((section(\".symbols\"))) = {"

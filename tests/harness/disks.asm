@@ -92,16 +92,16 @@ transfer:
 COMMAND_SIZE equ 13
 
 commands:
-	command 0x1f0, SELECT_LBA | SLAVE, 0x20, 1, 5, 0			; hdb: READ SECTORS
-	command 0x170, SELECT_LBA, 0xc6, 16, 0, 0				; hdc: SET MULTIPLE MODE
-	command 0x170, SELECT_LBA, 0xc4, 0, 0x20, 0				; hdc: READ MULTIPLE, 256 sectors
-	command 0x170, SELECT_LBA | SLAVE, 0x24, 3, 0x12345678, 0		; hdd: READ SECTORS EXT
-	command 0x170, SELECT_LBA | SLAVE, 0xc6, 16, 0, 0			; hdd: SET MULTIPLE MODE
-	command 0x170, SELECT_LBA | SLAVE, 0x29, 32, 0x12345600, 0		; hdd: READ MULTIPLE EXT
-	command 0x1f0, SELECT_LBA | SLAVE, 0x30, 2, 7, 1			; hdb: WRITE SECTORS
-	command 0x1f0, SELECT_LBA | SLAVE, 0xe7, 0, 0, 0			; hdb: FLUSH CACHE
-	command 0x1f0, SELECT_LBA | SLAVE | 1, 0x20, 1, 0x000002, 0		; hdb: beyond the end
-	command 0x1f0, SELECT_LBA | SLAVE, 0x20, 1, 9, 0			; hdb: READ SECTORS
+	command 0x1f0, SELECT_LBA | SLAVE, 0x20, 1, 5, 0 ; hdb: READ SECTORS
+	command 0x170, SELECT_LBA, 0xc6, 16, 0, 0 ; hdc: SET MULTIPLE MODE
+	command 0x170, SELECT_LBA, 0xc4, 0, 0x20, 0 ; hdc: READ MULTIPLE, 256 sectors
+	command 0x170, SELECT_LBA | SLAVE, 0x24, 3, 0x12345678, 0 ; hdd: READ SECTORS EXT
+	command 0x170, SELECT_LBA | SLAVE, 0xc6, 16, 0, 0 ; hdd: SET MULTIPLE MODE
+	command 0x170, SELECT_LBA | SLAVE, 0x29, 32, 0x12345600, 0 ; hdd: READ MULTIPLE EXT
+	command 0x1f0, SELECT_LBA | SLAVE, 0x30, 2, 7, 1 ; hdb: WRITE SECTORS
+	command 0x1f0, SELECT_LBA | SLAVE, 0xe7, 0, 0, 0 ; hdb: FLUSH CACHE
+	command 0x1f0, SELECT_LBA | SLAVE | 1, 0x20, 1, 0x000002, 0 ; hdb: beyond the end
+	command 0x1f0, SELECT_LBA | SLAVE, 0x20, 1, 9, 0 ; hdb: READ SECTORS
 	dw 0
 
 letter equ 0x7ffe

@@ -22,7 +22,7 @@ print_item:
 	mov di, entry
 	mov cx, 4
 	call read_bytes
-	mov bl, [entry + 3]		; the number of entries, big-endian; there are fewer than 256
+	mov bl, [entry + 3]		; how many, big-endian; fewer than 256
 .next:
 	mov di, entry
 	mov cx, ENTRY_SIZE

@@ -1,0 +1,140 @@
+"""`make run` and `make lab` for the storage lab: its kernel with the lab's three drives.
+
+The lab's demonstration: the guest measures, QEMU and the guest must agree on every disk request,
+and the disk model turns the requests into seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from labs.storage import disks, report
+from labs.storage.disk_model import SECTOR_BYTES, Request
+from labs.storage.guest_trace import Purpose, Record, parse_trace
+from labs.tools.machine import run
+from labs.tools.qemu_command import Config, Drive
+from labs.tools.result import Outcome, Result
+from labs.tools.run import (
+    converse,
+    follow_script,
+    guarded,
+    is_terminal,
+    machine_config,
+    machine_options,
+)
+
+DISKS = Path(__file__).resolve().parents[2] / "build"
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The options of the Makefile."""
+    parser = machine_options("make run")
+    parser.add_argument("--reads", type=int, default=1000)
+    parser.add_argument("--scale", default="100", help="2 TB divided by this, or full")
+    parser.add_argument("--lab", action="store_true", help="run the demonstration")
+    options = parser.parse_args()
+    if options.scale != "full" and not (options.scale.isdigit() and int(options.scale) > 0):
+        parser.error(f"SCALE={options.scale}: a whole number from 1 on, or full")
+    if options.reads < 1:
+        parser.error(f"READS={options.reads}: at least 1")
+    return options
+
+
+def experiment_of(options: argparse.Namespace) -> disks.Experiment:
+    """The drives to make."""
+    scale = 1 if options.scale == "full" else int(options.scale)
+    return disks.Experiment(scale=scale, reads=options.reads, seed=options.seed)
+
+
+def with_drives(config: Config, experiment: disks.Experiment) -> Config:
+    """Adds the lab's three drives, hdb to hdd, made first where they are missing."""
+    directory = DISKS / f"disks-{experiment.scale}"
+    disks.make_disks(directory, experiment)
+    drives = tuple(
+        Drive(disks.image_path(directory, drive), unit)
+        for unit, drive in enumerate(disks.DRIVES, start=1)
+    )
+    return replace(config, drives=drives)
+
+
+def disagreement(result: Result, total: int, records: list[Record]) -> str | None:
+    """Where the guest's record and QEMU's trace differ; None when they tell the same."""
+    seen = [r for r in result.all_requests if r.drive != "hda"]
+    if total != len(seen):
+        return f"the guest counts {total} requests, QEMU {len(seen)}"
+    for mine, theirs in zip(records, seen[-len(records) :], strict=True):
+        if (mine.drive, mine.lba, mine.sectors) != (theirs.drive, theirs.lba, theirs.sectors):
+            return f"the guest recorded {mine}, QEMU saw {theirs}"
+    return None
+
+
+def runs_of(result: Result, records: list[Record], reads: int) -> list[report.DriveRun]:
+    """The measured requests by drive, as QEMU saw them, without those for mounting and looking up.
+
+    The guest's record says what each request was for. Where its ring has lost the oldest ones, a
+    request for one sector is for data, one for a whole block is for a mapping.
+    """
+    known = {(r.drive, r.lba, r.sectors): r.purpose for r in records}
+    runs = []
+    for drive in disks.DRIVES:
+        requests, kinds = [], []
+        for r in result.requests[drive.name]:
+            guess = Purpose.DATA if r.sectors == 1 else Purpose.MAPPING
+            purpose = known.get((r.drive, r.lba, r.sectors), guess)
+            if purpose is not Purpose.OTHER:
+                requests.append(Request(r.operation, r.lba, r.sectors))
+                kinds.append(purpose.name.lower())
+        runs.append(report.DriveRun(drive.name, reads, requests, kinds))
+    return runs
+
+
+def demonstrate(config: Config, experiment: disks.Experiment) -> int:
+    """Runs the experiment, compares what guest and QEMU saw, and prints the tables."""
+    seconds = 60 + experiment.reads // 50
+    result = run(
+        replace(
+            config,
+            script=f"measure {experiment.reads} {experiment.seed}",
+            trace=True,
+            variables=("trace",),
+            guest_limit=seconds,
+            wall_limit=2 * seconds,
+        )
+    )
+    print(result.serial)
+    if result.outcome is not Outcome.ENDED or result.status != 0:
+        print(result.explain(), file=sys.stderr)
+        return result.status or 1
+    total, records = parse_trace(result.variables["trace"])
+    difference = disagreement(result, total, records)
+    if difference:
+        print(f"guest and QEMU disagree: {difference}", file=sys.stderr)
+        return 1
+    print(f"Guest and QEMU agree on all {total:,} disk requests. In a disk's time they take:\n")
+    sectors = experiment.drive_bytes // SECTOR_BYTES
+    runs = runs_of(result, records, experiment.reads)
+    report.print_report([report.measure(run, sectors) for run in runs], direct=True)
+    return 0
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    options = parse_arguments()
+    experiment = experiment_of(options)
+    try:
+        config = with_drives(machine_config(options), experiment)
+    except disks.DiskError as error:
+        print(f"make run: {error}", file=sys.stderr)
+        return 1
+    if options.script and not options.lab:
+        return follow_script(config)
+    if is_terminal() and not options.lab:
+        return converse(config)
+    return demonstrate(config, experiment)
+
+
+if __name__ == "__main__":
+    sys.exit(guarded("make run", main))
