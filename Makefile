@@ -11,33 +11,31 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 # --- what a person may set ----------------------------------------------------------------------
 
-LESSON ?= storage
-BOOT  ?= disk
-MEM   ?= 64
-SCALE ?= 100
-READS ?= $(if $(filter full 1,$(SCALE)),100000,1000)
-SEED  ?= 2010
+BOOT ?= disk
+MEM  ?= 64
+SEED ?= 2010
+
+# The lessons that are here: a student's tree has those up to its own.
+LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sources)))
 
 # --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run lab gdb test test-fast doctor setup format clean image
+.PHONY: help run gdb hint diff doctor setup format clean image
 
-help:
-	@echo "Apprentice: an i386 kernel to learn from, and a storage lab. The commands:"
+help::
+	@echo "Apprentice: an i386 kernel to learn from. The commands:"
 	@echo
 	@echo "  make run        boot to the kernel's prompt in this terminal (exit leaves);"
-	@echo "                  with no terminal: make lab"
-	@echo "                    LESSON=1|2|storage      the kernel after that lesson"
+	@echo "                  without a terminal, a short script"
+	@echo "                    LESSON=$(firstword $(LESSONS))                the kernel after that lesson: $(LESSONS)"
 	@echo "                    BOOT=disk|grub|direct   our loader, GRUB's CD, qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
-	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
-	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
-	@echo "                    SCRIPT='help; drives'   run these commands instead, and end"
-	@echo "  make lab        the storage lab's measurement: raw sectors against files"
+	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
+	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
+	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
-	@echo "  make test       everything that proves the project; installs what is missing"
-	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
+	@echo "  make slides     the lessons' slides, as pages for a browser"
 	@echo "  make format     put the source into its form"
 	@echo "  make clean      remove what was built"
 
@@ -47,31 +45,21 @@ setup:
 $(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
 OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
 	$(if $(SCRIPT),--script '$(SCRIPT)')
-ifeq ($(LESSON),storage)
-RUN = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE)
-else
 RUN = $(PYTHON) -m labs.tools.run $(OPTIONS)
-endif
 
 run: setup
 	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
 	@$(RUN)
 
-lab: setup
-	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
-	@$(RUN) --lab
-
 gdb: setup-test
 	@$(MAKE) -s image-$(BOOT)
 	@$(PYTHON) -m labs.tools.debug --boot $(BOOT) --memory $(MEM)
 
-test: setup-test
-	@$(MAKE) -s everything
-	@$(PYTHON) -m pytest -n 2 tests
+hint: setup
+	@$(PYTHON) -m labs.tools.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
 
-test-fast: setup-test
-	@$(MAKE) -s everything
-	@$(PYTHON) -m pytest -n 2 -m "not slow" tests
+diff: setup
+	@$(PYTHON) -m labs.tools.difference '$(LESSON)'
 
 .PHONY: setup-test
 setup-test:
@@ -84,8 +72,16 @@ format: setup-test
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs .venv/bin/clang-format -i
 	@.venv/bin/ruff format -q labs tests && .venv/bin/ruff check -q --fix labs tests
 
+slides: setup-test
+	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
+	@echo "$(BUILD)/slides/index.html"
+
 clean:
 	rm -rf $(BUILD)
+
+# The storage lab, and what makes lessons: not in a student's tree.
+-include labs/author.mk
+LESSON ?= $(lastword $(LESSONS))
 
 # --- how it is built: one short line a step, V=1 shows the commands -----------------------------
 
@@ -108,18 +104,13 @@ CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
 LINKING = -nostdlib -z noexecstack \
 	$(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
 
-# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. The
-# storage lab comes after the last one.
-LESSONS := 1 2
-ifeq ($(LESSON),storage)
-LAB   := storage
-HOST_TOOLS := $(BUILD)/host/lab-file
-LISTS := $(LESSONS:%=labs/lesson%/sources) labs/storage/sources
-else
+# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added.
+ifneq ($(origin LAB),file)
 LAB   := lesson$(LESSON)
 LATER := $(shell seq $$(($(LESSON) + 1)) 9)
 LISTS := $(patsubst %,labs/lesson%/sources,$(filter-out $(LATER),$(LESSONS)))
-$(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS) storage))
+$(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS)$(if \
+	$(wildcard labs/storage), storage)))
 endif
 
 OUT     := $(BUILD)/$(LAB)
@@ -137,6 +128,11 @@ $(BUILD)/objects/%.asm.o: %.asm Makefile
 	$(call say,NASM,$<)
 	$(Q)nasm -f elf32 -g -F dwarf -MD $(@:.o=.d) $< -o $@
 
+# What a later lesson writes is given as object code.
+$(BUILD)/objects/%.o: %.o
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 # Linked twice: the first kernel has no symbols, and gives the addresses for those of the second.
 LINK = $(call tool,ld) $(LINKING) -T boot/kernel.ld $(OBJECTS)
 
@@ -148,23 +144,26 @@ $(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/symbols.awk $(LISTS) | 
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
 	$(Q)$(LINK) $(OUT)/no_symbols.o -o $@
 
-$(KERNEL): $(OUT)/unnamed.elf
+$(OUT)/kernel.elf: $(OUT)/unnamed.elf
 	$(Q)$(call tool,nm) -n $< | awk -f labs/tools/symbols.awk >$(OUT)/symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/symbols.c -o $(OUT)/symbols.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OUT)/symbols.o -o $@
 
-# --- programs that run on this machine ----------------------------------------------------------
-
-$(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/random.h
+# The course's programs are static Linux programs for the i386.
+$(BUILD)/user/%: user/%.c kernel/random.h labs/storage/stamp.h
 	@mkdir -p $(@D)
-	$(call say,HOST,$<)
-	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. $< -o $@ -lext2fs -lcom_err
+	$(call say,USER,$<)
+	$(Q)$(call tool,cc) -std=gnu11 -march=i686 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. \
+		-static $< -o $@
 
 # --- the boot disk ------------------------------------------------------------------------------
 
 # The boot sector and the second stage lie before the kernel.
 KERNEL_LBA    := 64
+
+# How many sectors the loader reads in one BIOS call: make measure tries others.
+READ_SECTORS  ?= 127
 LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o \
 	$(OUT)/loader.o $(OUT)/load_elf.o  $(BUILD)/objects/kernel/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
@@ -183,6 +182,7 @@ $(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h boot/elf.h | $(OUT)
 $(OUT)/loader.o: boot/loader.c boot/load_elf.h boot/multiboot.h kernel/io.h $(OUT)/kernel.sectors
 	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
 		-DKERNEL_LBA_FROM_BUILD=$(KERNEL_LBA)u \
+		-DSECTORS_PER_READ_FROM_BUILD=$(READ_SECTORS)u \
 		-DKERNEL_BYTES_FROM_BUILD=$$(stat -c %s $(KERNEL))u \
 		-DKERNEL_SUM_FROM_BUILD=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
 			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u

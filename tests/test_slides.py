@@ -1,0 +1,177 @@
+"""The slides build without a warning, show real code and no solutions, and need no network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent
+SLIDES = ROOT / "slides"
+DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README")
+EXCERPT = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
+SOLUTION = re.compile(r"SOLUTION \d+\.\d+ \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
+SLIDES_AT_LEAST = 12
+
+
+class Deck(HTMLParser):
+    """What a built deck holds: the titles of its slides, its excerpts, and what it refers to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.titles: list[str] = []
+        self.excerpts: list[str] = []
+        self.references: list[str] = []
+        self._texts: list[str] | None = None  # where text goes now
+        self._in_pre = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.references += [value for name, value in attrs if name in ("src", "href") and value]
+        self._in_pre |= tag == "pre"
+        if tag in ("h1", "h2"):
+            self._texts = self.titles
+        elif tag == "code" and self._in_pre:
+            self._texts = self.excerpts
+        else:
+            return
+        self._texts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_pre &= tag != "pre"
+        if tag in ("h1", "h2", "pre"):
+            self._texts = None
+
+    def handle_data(self, data: str) -> None:
+        if self._texts is not None:
+            self._texts[-1] += data
+
+
+def sphinx(source: Path, target: Path, builder: str = "revealjs") -> subprocess.CompletedProcess:
+    """Builds the slides in `source`; a warning is an error."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", builder]
+    command += ["-d", str(target.parent / f"{target.name}-doctrees"), str(source), str(target)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the built decks."""
+    target = tmp_path_factory.mktemp("slides") / "html"
+    done = sphinx(SLIDES, target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def deck_of(built: Path, name: str) -> Deck:
+    return Deck((built / f"{name}.html").read_text(encoding="utf-8"))
+
+
+def source_of(name: str) -> str:
+    return (SLIDES / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_a_deck_has_its_slides(built, name):
+    titles = re.findall(r"^##? (.+)$", EXCERPT.sub("", source_of(name)), re.MULTILINE)
+    assert [title.strip() for title in deck_of(built, name).titles] == titles
+    assert name == "index" or len(titles) >= SLIDES_AT_LEAST
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_excerpts_show_code(built, name):
+    """Each in its place, longer than two lines, and short enough to be read from the last row."""
+    excerpts = deck_of(built, name).excerpts
+    assert len(excerpts) == len(EXCERPT.findall(source_of(name)))
+    for excerpt in excerpts:
+        lines = excerpt.strip("\n").split("\n")
+        assert 3 <= len(lines) <= 24, excerpt
+        assert max(len(line.expandtabs(8)) for line in lines) <= 100, excerpt
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_no_excerpt_shows_a_solution(built, name):
+    """Students see the slides. Lines that say nothing (braces, a lone `cli`) may be anywhere."""
+    shown = {line.strip() for text in deck_of(built, name).excerpts for line in text.split("\n")}
+    for path, _ in EXCERPT.findall(source_of(name)):
+        source = (SLIDES / path).read_text(encoding="utf-8")
+        solutions = SOLUTION.findall(source)
+        assert len(solutions) == source.count("} SOLUTION"), f"{path}: its marks do not pair"
+        for solution in solutions:
+            lines = {line.strip() for line in solution.split("\n") if len(line.strip()) >= 16}
+            assert lines, f"{path}: a solution without a line to look for"
+            assert not lines & shown, f"{path}: {lines & shown}"
+
+
+def test_excerpts_say_where_they_come_from():
+    for name in DECKS:
+        for path, options in EXCERPT.findall(source_of(name)):
+            assert path.removeprefix("../") in options, f"{name}: {path} has no caption"
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_nothing_comes_from_the_network(built, name):
+    """Every reference is a file of the build, and so is what the style sheets load."""
+    references = [reference.split("?")[0] for reference in deck_of(built, name).references]
+    local = [built / reference for reference in references if not reference.startswith("#")]
+    for path in local:
+        assert path.is_file(), f"{name}: {path.relative_to(built)}"
+    assert len([path for path in local if path.suffix == ".css"]) >= 3
+    styles = [path for path in local if path.suffix == ".css"]
+    while styles:
+        style = styles.pop()
+        for address in re.findall(r"url\(['\"]?([^)'\"]+)", style.read_text(encoding="utf-8")):
+            if address.startswith("data:"):
+                continue
+            path = style.parent / re.split(r"[?#]", address)[0]
+            assert path.is_file(), f"{style.name}: {address}"
+            if path.suffix == ".css":
+                styles.append(path)
+
+
+def test_drawings_stand_alone():
+    for path in (SLIDES / "drawings").glob("*.svg"):
+        text = path.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert "http" not in text, path.name
+        assert "<title>" in text, path.name
+
+
+def test_texts_can_be_translated(tmp_path):
+    done = sphinx(SLIDES, tmp_path / "gettext", builder="gettext")
+    assert done.returncode == 0, done.stderr
+    template = (tmp_path / "gettext" / "lesson1.pot").read_text(encoding="utf-8")
+    assert 'msgid "Power-on"' in template
+
+
+def copy_of_sources(directory: Path) -> Path:
+    """The slides and all that they show, elsewhere. Returns the directory of the slides."""
+    shutil.copytree(SLIDES, directory / "slides")
+    for path, _ in (match for name in DECKS for match in EXCERPT.findall(source_of(name))):
+        copy = directory / "slides" / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(SLIDES / path, copy)
+    return directory / "slides"
+
+
+def test_an_anchor_that_is_gone_stops_the_build(tmp_path):
+    slides = copy_of_sources(tmp_path)
+    loader = tmp_path / "boot" / "loader.c"
+    loader.write_text(loader.read_text().replace("bool a20_is_open(", "bool a20_gate_is_open("))
+    done = sphinx(slides, tmp_path / "html")
+    assert done.returncode != 0
+    assert "pattern not found: static bool a20_is_open(void)" in done.stderr
+
+
+def test_a_source_that_is_gone_stops_the_build(tmp_path):
+    slides = copy_of_sources(tmp_path)
+    (tmp_path / "boot" / "multiboot.h").unlink()
+    done = sphinx(slides, tmp_path / "html")
+    assert done.returncode != 0
+    assert "multiboot.h" in done.stderr
