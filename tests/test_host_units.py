@@ -44,7 +44,7 @@ TESTS = {
     "load_elf_refusals": 1,
     "load_elf_truncations": 1,
     "load_elf_mutations": 100_000,
-    "memory_map_random": 50_000,
+    "memory_map_random": 30_000,
     "memory_map_nested": 1,
     "memory_map_pc": 1,
     "format_random": 100_000,
@@ -60,7 +60,7 @@ TESTS = {
     "random_bounds": 100_000,
     "random_uniform": 100_000,
     "boot_option_table": 1,
-    "boot_option_random": 50_000,
+    "boot_option_random": 20_000,
 }
 ONLY_I386 = {"boot_info_read": 1}  # its data lies at 3 GiB, which the sanitizer takes for itself
 
