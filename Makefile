@@ -20,22 +20,24 @@ LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sour
 
 # --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run gdb hint diff doctor setup format clean image
+.PHONY: help run gdb hint diff measure doctor setup format slides handouts clean image
 
 help::
 	@echo "Apprentice: an i386 kernel to learn from. The commands:"
 	@echo
 	@echo "  make run        boot to the kernel's prompt in this terminal (exit leaves);"
 	@echo "                  without a terminal, a short script"
-	@echo "                    LESSON=$(firstword $(LESSONS))                the kernel after that lesson: $(LESSONS)"
+	@echo "                    LESSON=n                the kernel after lesson n:" $(LESSONS)
 	@echo "                    BOOT=disk|grub|direct   our loader, GRUB's CD, qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
+	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
 	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
 	@echo "  make slides     the lessons' slides, as pages for a browser"
+	@echo "  make handouts   the lessons' handouts, as pages for a browser"
 	@echo "  make format     put the source into its form"
 	@echo "  make clean      remove what was built"
 
@@ -45,15 +47,16 @@ setup:
 $(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
 OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
 	$(if $(SCRIPT),--script '$(SCRIPT)')
-RUN = $(PYTHON) -m labs.tools.run $(OPTIONS)
+RUN   = $(PYTHON) -m labs.tools.run $(OPTIONS)
+DEBUG = $(PYTHON) -m labs.tools.debug $(OPTIONS)
 
 run: setup
 	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
 	@$(RUN)
 
 gdb: setup-test
-	@$(MAKE) -s image-$(BOOT)
-	@$(PYTHON) -m labs.tools.debug --boot $(BOOT) --memory $(MEM)
+	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
+	@$(DEBUG)
 
 hint: setup
 	@$(PYTHON) -m labs.tools.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
@@ -65,6 +68,10 @@ diff: setup
 setup-test:
 	@labs/tools/setup.sh test
 
+measure: setup-test
+	@$(MAKE) -s image-disk
+	@$(PYTHON) -m labs.tools.measure_$(or $(word $(LESSON),boot ticks),boot) --build $(OUT)
+
 doctor:
 	@python3 labs/tools/doctor.py
 
@@ -75,6 +82,10 @@ format: setup-test
 slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
 	@echo "$(BUILD)/slides/index.html"
+
+handouts: setup-test
+	@$(PYTHON) -m sphinx -q -W -b html labs $(BUILD)/handouts
+	@echo "$(BUILD)/handouts/index.html"
 
 clean:
 	rm -rf $(BUILD)

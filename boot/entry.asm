@@ -41,7 +41,7 @@ _start:
 
 section .text
 bits 32
-global higher_half
+global higher_half:function
 higher_half:
 	; EXERCISE 1.2 (the first instructions, part 2 of 2): now addresses are what the linker
 	; says.

@@ -19,13 +19,16 @@
 #define KERNEL_SECTORS ((KERNEL_BYTES + 511u) / 512u)
 
 #define BOUNCE		   0x10000u /* BIOS reads end here: one whole 64 KiB segment */
-#define SECTORS_PER_READ   127u	    /* what every BIOS can do in one call; less than 64 KiB */
+#define SECTORS_PER_READ   SECTORS_PER_READ_FROM_BUILD
 #define READ_TRIES	   3
 #define MEMORY_MAP_ENTRIES 64
 #define KERNEL_AREA	   0x100000u /* the kernel may have everything from 1 MiB on */
 #define PAGE		   4096u
 
 #define CARRY 1u
+
+_Static_assert(SECTORS_PER_READ >= 1 && SECTORS_PER_READ <= 127,
+	       "every BIOS reads 127 sectors in one call, and BOUNCE holds no more");
 
 /* In and out of a BIOS call; boot/stage2.asm knows the layout. */
 struct bios_registers {

@@ -84,6 +84,7 @@ fail:
 	mov al, [status]
 	and al, 0x0f
 	call print_digit
+stop:
 	mov al, 0x10 + 62		; 62 says that the boot loader gave up
 	out 0xf4, al
 	mov dx, 0x604

@@ -15,7 +15,8 @@ enter_protected_mode:
 	; 2. Load the GDT register from gdt_pointer, at the end of this file; complete that too.
 	; 3. Set bit 0 of CR0.
 	; 4. A far jump to CODE32: CS keeps its old meaning until it is loaded anew.
-	; 5. Now in 32-bit code: load DS, ES, FS, GS and SS with DATA32.
+	; 5. Now in 32-bit code: load DS, ES, FS, GS and SS with DATA32, and clear the upper half of
+	;    ESP: the BIOS may have left anything in it.
 	; 6. Return: the caller was 16-bit code, so its return address is two bytes on the stack,
 	;    not four.
 	; SOLUTION 2.2 {
@@ -33,6 +34,7 @@ bits 32
 	mov fs, ax
 	mov gs, ax
 	mov ss, ax
+	movzx esp, sp
 	movzx eax, word [esp]
 	add esp, 2
 	jmp eax

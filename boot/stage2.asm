@@ -8,7 +8,7 @@ CODE16		equ 0x18		; selectors of the table in boot/protected_mode.asm
 DATA16		equ 0x20
 STACK		equ 0xfff0		; of both modes; it grows down to the end of the data
 
-section .text.start
+section .text.start progbits alloc exec nowrite
 bits 16
 
 ; From the boot sector: CS = DS = ES = SS = 0, DL = the BIOS's number of the boot drive.

@@ -11,6 +11,7 @@
 #include "kernel/time.h"
 
 #define FREQUENCY      1193182u /* Hz: a third of the NTSC colour carrier */
+#define SLOWEST	       65536u	/* the largest divisor */
 #define CHANNEL_0      0x40
 #define CHANNEL_2      0x42
 #define COMMAND	       0x43
@@ -57,16 +58,19 @@ static void tick(void)
 }
 
 /* EXERCISE 2.4 (timer and interrupt controllers, part 2): the timer's own frequency, divided.
-   1. The divisor nearest to FREQUENCY / hz, from 1 to 65536. The register has 16 bits: 65536 is
+   1. ASSERT that hz is in the range that drivers/pit.h promises.
+   2. The divisor nearest to FREQUENCY / hz, but 65536 at most. The register has 16 bits: 65536 is
    written as 0.
-   2. RATE_GENERATOR to COMMAND, then the divisor to CHANNEL_0, the low byte first.
-   3. irq_register line 0 with tick. */
+   3. RATE_GENERATOR to COMMAND, then the divisor to CHANNEL_0, the low byte first.
+   4. irq_register line 0 with tick. */
 /* SOLUTION 2.4 { */
 void pit_initialize(uint32_t hz)
 {
+	ASSERT(hz >= 18 && hz <= 65536);
 	uint32_t divisor = (FREQUENCY + hz / 2) / hz;
 
-	ASSERT(hz >= 19 && hz <= 65536);
+	if (divisor > SLOWEST)
+		divisor = SLOWEST;
 	out8(COMMAND, RATE_GENERATOR);
 	out8(CHANNEL_0, divisor & 0xff);
 	out8(CHANNEL_0, divisor >> 8 & 0xff);

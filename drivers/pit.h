@@ -8,7 +8,7 @@
 /* The frequency of the time-stamp counter in kHz, measured against the timer in about 20 ms. */
 uint32_t pit_measure_tsc_khz(void);
 
-/* Ticks hz times a second (19 to 65536) on IRQ 0. */
+/* Ticks hz times a second (18 to 65536; 18 gives the slowest there is, 18.2) on IRQ 0. */
 void pit_initialize(uint32_t hz);
 
 /* Ticks since pit_initialize. */

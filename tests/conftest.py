@@ -13,6 +13,8 @@ from labs.tools.machine import Machine, run
 from labs.tools.qemu_command import Config, DiskError, Drive
 from labs.tools.result import Result
 
+pytest_plugins = ["tests.lab", "tests.lab_plan"]
+
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = "build/storage/kernel.elf"
 IMAGES = {"disk": "build/storage/boot.img", "grub": "build/storage/grub.iso"}

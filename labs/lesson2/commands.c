@@ -120,4 +120,5 @@ void lesson2_commands_register(void)
 
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
 	probe_commands_register();
+	tick_tax_commands_register();
 }

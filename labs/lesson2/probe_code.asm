@@ -31,6 +31,7 @@ probe "int", int 0x40
 probe "undefined", ud2
 probe "cr0", mov ecx, cr0
 probe "cr3", mov cr3, eax
+probe "clts", clts
 probe "lgdt", lgdt [esp]
 probe "lidt", lidt [esp]
 probe "ltr", ltr ax
@@ -41,6 +42,7 @@ probe "stack", mov ss, ax
 probe "read", mov ecx, [eax]
 probe "write", mov [eax], eax
 probe "jump", jmp eax
+probe "far", jmp 0x08:0x08000000	; the kernel's code segment
 
 ; Several instructions.
 %macro begin_probe 2
@@ -58,6 +60,12 @@ begin_probe "in", in
 	in al, dx
 	ud2
 probe_end_in:
+
+begin_probe "in16", in16		; two ports at once
+	mov edx, eax
+	in ax, dx
+	ud2
+probe_end_in16:
 
 begin_probe "out", out
 	mov edx, eax

@@ -9,8 +9,8 @@
 #include "kernel/printk.h"
 #include "kernel/string.h"
 #include "kernel/task_state.h"
-#include "kernel/user_mode.h"
 #include "labs/lesson2/commands.h"
+#include "labs/lesson2/probes.h"
 #include "mm/page_alloc.h"
 
 #define USER_BASE   0x08000000u /* one page of 4 MiB for ring 3 */
@@ -52,14 +52,14 @@ static const struct probe *find(const char *name)
 	return NULL;
 }
 
-static void visit(const struct probe *probe, uint32_t argument)
+struct user_visit ring3_run(const uint8_t *code, uint32_t length, uint32_t argument)
 {
 	const uint32_t size = PAGE_SIZE << USER_ORDER, top = size - 16;
 	uint8_t *page = user_page();
 
-	memcpy(page, probe->code, probe->length);
+	memcpy(page, code, length);
 	memcpy(page + top, &argument, sizeof(argument));
-	probe_visit = user_mode_run(USER_BASE, USER_BASE + top);
+	return user_mode_run(USER_BASE, USER_BASE + top);
 }
 
 static void list_names(void)
@@ -83,7 +83,7 @@ static int run_probe(int count, char **arguments)
 		printk("probe: %s is no argument of 32 bits\n", arguments[2]);
 		return EXIT_FAILURE;
 	}
-	visit(probe, argument);
+	probe_visit = ring3_run(probe->code, probe->length, argument);
 	printk("probe %s: vector %u, error code 0x%x, address 0x%08x, eip 0x%08x, eax 0x%08x\n",
 	       probe->name, probe_visit.vector, probe_visit.error_code, probe_visit.address,
 	       probe_visit.eip, probe_visit.eax);

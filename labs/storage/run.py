@@ -14,6 +14,7 @@ from pathlib import Path
 from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.storage.guest_trace import Purpose, Record, parse_trace
+from labs.tools.debug import debug
 from labs.tools.machine import run
 from labs.tools.qemu_command import Config, Drive
 from labs.tools.result import Outcome, Result
@@ -35,6 +36,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--reads", type=int, default=1000)
     parser.add_argument("--scale", default="100", help="2 TB divided by this, or full")
     parser.add_argument("--lab", action="store_true", help="run the demonstration")
+    parser.add_argument("--gdb", action="store_true", help="under gdb")
     options = parser.parse_args()
     if options.scale != "full" and not (options.scale.isdigit() and int(options.scale) > 0):
         parser.error(f"SCALE={options.scale}: a whole number from 1 on, or full")
@@ -129,6 +131,8 @@ def main() -> int:
     except disks.DiskError as error:
         print(f"make run: {error}", file=sys.stderr)
         return 1
+    if options.gdb:
+        return debug(config)
     if options.script and not options.lab:
         return follow_script(config)
     if is_terminal() and not options.lab:

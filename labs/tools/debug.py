@@ -1,15 +1,14 @@
 """`make gdb`: the machine, halted before its first instruction, under gdb.
 
-    python -m labs.tools.debug [--build build/storage] [--boot disk|grub|direct] [--memory MIB]
-        [--script TEXT] [--lab [--scale 100] [--reads 1000] [--seed 2010]]
-        [--batch FILE]    runs a file of gdb commands (or Python, *.py) instead, and ends
+    python -m labs.tools.debug --build build/storage [the options of make run]
+        --drive IMAGE ...   hdb, hdc and hdd
+        --batch FILE        runs a file of gdb commands (or Python, *.py) and ends
 
 GDB=NAME in the environment prefers that gdb. The exit status is gdb's.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -20,12 +19,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from labs.storage.disks import DiskError
 from labs.tools.machine import killed_with_us, short_directory
-from labs.tools.qemu_command import Config, ConfigError, check_config, qemu_command
-from labs.tools.run import experiment_of, lab_drives
+from labs.tools.qemu_command import Config, ConfigError, Drive, check_config, qemu_command
+from labs.tools.run import guarded, machine_config, machine_options
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -39,19 +38,23 @@ make gdb: The serial line goes to {console}
 """
 
 
-class DebugError(Exception):
+class DebugError(ConfigError):
     """The session cannot begin; the text names the cause and the remedy."""
 
 
-def debug(config: Config, symbols: Sequence[Path] = (), batch: Path | None = None) -> int:
+def debug(config: Config, batch: Path | None = None) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
-    `symbols` are ELF files for gdb besides config.kernel. Raises ConfigError and DebugError.
+    The loader's symbols are looked for beside config.kernel. The machine gets no clock by
+    instructions: a person at the prompt would see the guest's time race. `batch` is a file of gdb
+    commands to run instead of a dialogue. Raises ConfigError.
     """
+    config = replace(config, icount=None)
+    check_config(config)
     gdb, has_python = find_gdb()
     directory = Path(tempfile.mkdtemp(prefix="gdb-", dir=short_directory()))
     try:
-        files = [str(config.kernel), *map(str, symbols)]
+        files = symbol_files(config, directory)
         (directory / "symbols").write_text("\n".join(files))
         with started_qemu(config, directory, has_python):
             return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
@@ -145,10 +148,15 @@ def run_gdb(command: list[str], directory: Path) -> int:
     return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
 
 
-def loader_symbols(build: Path, directory: Path) -> list[Path]:
-    """The ELF files of our own loader: the boot sector's is made here, the second stage's built."""
-    sectors = (build / "stage2.bin").stat().st_size // 512
-    return [build / "stage2.elf", boot_sector_symbols(sectors, directory)]
+def symbol_files(config: Config, directory: Path) -> list[str]:
+    """The ELF files for gdb, the kernel first: what unwinds a trap, and our own loader's, if that
+    boots. The boot sector's is made here, the second stage's lies beside the kernel."""
+    files = [config.kernel, *trap_unwinding(config.kernel, directory)]
+    stage2 = config.kernel.with_name("stage2.elf")
+    if config.boot == "disk" and stage2.exists():
+        sectors = stage2.with_suffix(".bin").stat().st_size // 512
+        files += [stage2, boot_sector_symbols(sectors, directory)]
+    return [str(file) for file in files]
 
 
 def boot_sector_symbols(sectors: int, directory: Path) -> Path:
@@ -196,57 +204,17 @@ def run_tool(command: list[str]) -> str:
     return done.stdout
 
 
-def machine_config(options: argparse.Namespace) -> Config:
-    """The machine that the command line asks for. It has no clock by instructions: a person at the
-    prompt would see the guest's time race."""
-    images = {"disk": "boot.img", "grub": "grub.iso"}
-    image = images.get(options.boot)
-    return Config(
-        boot=options.boot,
-        kernel=options.build / "kernel.elf",
-        image=options.build / image if image else None,
-        memory=options.memory,
-        drives=lab_drives(experiment_of(options)) if options.lab else (),
-        icount=None,
-        seed=options.seed,
-        script=options.script,
-    )
-
-
-def parse_options() -> argparse.Namespace:
-    """The options of the Makefile."""
-    parser = argparse.ArgumentParser(prog="make gdb", allow_abbrev=False)
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "storage")
-    parser.add_argument("--boot", choices=("disk", "grub", "direct"), default="disk")
-    parser.add_argument("--memory", type=int, default=64, metavar="MIB")
-    parser.add_argument("--script", help="commands for the kernel, parted by semicolons")
-    parser.add_argument("--lab", action="store_true", help="with the storage lab's three drives")
-    parser.add_argument("--reads", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument(
-        "--scale", default="100", help="the published 2 TB divided by this, or full"
-    )
-    parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
-    return parser.parse_args()
-
-
 def main() -> int:
-    """Runs the session; what cannot begin is said in one line."""
-    options = parse_options()
+    """Runs the command line; returns the exit status."""
+    parser = machine_options("make gdb")
+    parser.add_argument("--drive", type=Path, action="append", default=[], help="hdb, hdc, hdd")
+    parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
+    options = parser.parse_args()
+    drives = tuple(Drive(path.resolve(), unit) for unit, path in enumerate(options.drive, start=1))
     options.build = options.build.resolve()
     batch = options.batch.resolve() if options.batch else None
-    try:
-        config = machine_config(options)
-        check_config(config)
-        with tempfile.TemporaryDirectory(prefix="symbols-") as directory:
-            symbols = trap_unwinding(config.kernel, Path(directory))
-            if options.boot == "disk":
-                symbols += loader_symbols(options.build, Path(directory))
-            return debug(config, symbols, batch)
-    except (ConfigError, DebugError, DiskError) as error:
-        print(f"make gdb: {error}", file=sys.stderr)
-        return 1
+    return debug(replace(machine_config(options), drives=drives), batch)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("make gdb", main))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ SECTOR_SIZE = 512
 MEMORY_RANGE = range(16, 1025)
 RTC_BASE = "2026-01-01"
 FW_CFG_PREFIX = "opt/org.apprentice/"
+IMAGE_DRIVE = re.compile(r"if=none,id=(\w+),(.*)")
 
 # Enough to say which drive was asked for which sectors: the task file, the command, and where
 # QEMU itself then looks. The command's event is ide_exec_cmd in QEMU 7.2, ide_bus_exec_cmd later.
@@ -66,17 +68,20 @@ class Drive:
 class Config:
     """A machine and its limits. All times are seconds, `memory` is in MiB.
 
-    boot: "disk" starts hda (`image`, or a drive with unit 0), "grub" the CD `image`, "direct" hands
-    the ELF file `kernel` to QEMU. In the other two ways `kernel` serves for its symbols.
+    boot: "disk" starts hda (`image`, or a drive with unit 0), "card" the memory card `image`, whose
+    size is a power of two, "grub" the CD `image`, "direct" hands the ELF file `kernel` to QEMU. In
+    the other ways `kernel` serves for its symbols. An IDE drive of QEMU answers when the host has
+    the data, the card at once: booting from it takes the same instructions each time.
     icount: each instruction takes 2**icount ns of guest time; None is plain, asynchronous TCG.
     skip_idle: with icount, guest time jumps to the next timer whenever the processor is halted.
     guest_limit: guest seconds; wall_limit: a backstop in real seconds; output_limit: bytes on the
     serial line. trace: collect the disk requests.
     variables: kernel variables to read when the run has ended (Result.variables).
     debug_exit: add isa-debug-exit, which ends QEMU at once, without statistics and memory to read.
+    record: a file for QEMU's record of this run; replay: such a file, which QEMU runs once more.
     """
 
-    boot: Literal["disk", "grub", "direct"] = "disk"
+    boot: Literal["disk", "card", "grub", "direct"] = "disk"
     kernel: Path | None = None
     image: Path | None = None
     memory: int = 64
@@ -92,6 +97,8 @@ class Config:
     trace: bool = False
     variables: tuple[str, ...] = ()
     debug_exit: bool = False
+    record: Path | None = None
+    replay: Path | None = None
     extra: tuple[str, ...] = ()
     qemu: str = "qemu-system-i386"
 
@@ -118,8 +125,7 @@ def qemu_command(config: Config, directory: Path, channels: Sequence[str]) -> li
         *clock_arguments(config),
         *end_arguments(config),
         *fw_cfg_arguments(config, directory),
-        *boot_arguments(config),
-        *all_drive_arguments(config, directory),
+        *image_arguments(config, directory),
         *trace_arguments(config, directory),
         *channels,
         *config.extra,
@@ -130,6 +136,10 @@ def clock_arguments(config: Config) -> list[str]:
     """Guest time that counts instructions. sleep=off never waits for the host's clock."""
     if config.icount is None:
         return []
+    log = config.record or config.replay
+    if log:  # QEMU 7.2 stands still when it records a disk's requests without sleep
+        how = "record" if config.record else "replay"
+        return ["-icount", f"shift={config.icount},rr={how},rrfile={quoted(log)}"]
     return ["-icount", f"shift={config.icount},sleep={'off' if config.skip_idle else 'on'}"]
 
 
@@ -158,11 +168,20 @@ def fw_cfg_arguments(config: Config, directory: Path) -> list[str]:
     return arguments
 
 
+def image_arguments(config: Config, directory: Path) -> list[str]:
+    """What the machine starts from, and its disks."""
+    arguments = [*boot_arguments(config), *all_drive_arguments(config, directory)]
+    return recordable(arguments) if config.record or config.replay else arguments
+
+
 def boot_arguments(config: Config) -> list[str]:
     """The kernel or the CD. A boot disk is a drive like any other and needs nothing here."""
     if config.boot == "direct":
         append = ["-append", config.command_line] if config.command_line else []
         return ["-kernel", str(config.kernel), *append]
+    if config.boot == "card":
+        drive = f"if=none,id=card,format=raw,snapshot=on,file={quoted(config.image)}"
+        return ["-drive", drive, "-device", "sdhci-pci", "-device", "sd-card,drive=card"]
     if config.boot == "grub":
         unit = free_unit(config)
         drive = f"if=none,id=cd,media=cdrom,readonly=on,format=raw,file={quoted(config.image)}"
@@ -174,6 +193,18 @@ def all_drive_arguments(config: Config, directory: Path) -> list[str]:
     """The disks, by unit."""
     each = (drive_arguments(config, drive, directory) for drive in config.all_drives())
     return list(chain.from_iterable(each))
+
+
+def recordable(arguments: Sequence[str]) -> list[str]:
+    """Puts each image behind blkreplay, so that a record holds when its requests are done."""
+    changed = []
+    for each in arguments:
+        found = IMAGE_DRIVE.match(each)
+        changed.append(f"if=none,id={found[1]}-image,{found[2]}" if found else each)
+        if found:
+            layer = f"driver=blkreplay,if=none,image={found[1]}-image,id={found[1]}"
+            changed += ["-drive", layer]
+    return changed
 
 
 def drive_arguments(config: Config, drive: Drive, directory: Path) -> list[str]:
@@ -253,6 +284,8 @@ def check_config(config: Config) -> None:
         raise ConfigError(f"memory={config.memory}: the kernel runs with {low} to {high} MiB")
     if config.icount is not None and config.icount not in range(11):
         raise ConfigError(f"icount={config.icount}: a shift from 0 to 10, or None for plain TCG")
+    if (config.record or config.replay) and config.icount is None:
+        raise ConfigError("a record is counted in instructions: give icount a shift")
     if config.command_line and config.boot != "direct":
         raise ConfigError("command_line reaches the kernel only with boot='direct'; use script")
     check_boot(config)
@@ -263,10 +296,10 @@ def check_boot(config: Config) -> None:
     """There is something to start, and it can be read."""
     if config.boot == "direct":
         check_file("kernel", config.kernel)
-    elif config.boot == "grub":
+    elif config.boot in ("card", "grub"):
         check_file("image", config.image)
     elif config.boot != "disk":
-        raise ConfigError(f"boot={config.boot!r}: one of 'disk', 'grub', 'direct'")
+        raise ConfigError(f"boot={config.boot!r}: one of 'disk', 'card', 'grub', 'direct'")
     elif not any(drive.unit == 0 for drive in config.all_drives()):
         raise ConfigError("boot='disk' needs an image, or a drive with unit 0")
 

@@ -6,6 +6,7 @@ The exit status is the guest's, or 1 when something here went wrong, which is sa
 from __future__ import annotations
 
 import argparse
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,9 @@ from labs.tools.result import GuestFailure, Outcome
 
 SHORT_SCRIPT = "help; memory"
 """What a kernel does where nobody can type."""
+
+# Multiboot 0.6.96, section 3.1.
+HEADER_MAGIC, HEADER_BYTES = 0x1BADB002, 8192
 
 
 def machine_options(program: str) -> argparse.ArgumentParser:
@@ -69,9 +73,24 @@ def follow_script(config: Config) -> int:
     return 1 if result.status is None else result.status
 
 
+def check_header(kernel: Path) -> None:
+    """QEMU's own words for a kernel without a Multiboot header do not help. Raises ConfigError."""
+    begin = kernel.read_bytes()[:HEADER_BYTES]
+    words = [word for (word,) in struct.iter_unpack("<I", begin[: len(begin) // 4 * 4])]
+    for magic, flags, checksum in zip(words, words[1:], words[2:], strict=False):
+        if magic == HEADER_MAGIC and (magic + flags + checksum) % (1 << 32) == 0:
+            return
+    raise ConfigError(
+        f"{kernel} has no Multiboot header in its first 8 KiB, so QEMU does not load it: that is "
+        "exercise 1.1. BOOT=disk needs none"
+    )
+
+
 def main() -> int:
     """Runs the command line; returns the exit status."""
     config = machine_config(machine_options("make run").parse_args())
+    if config.boot == "direct":
+        check_header(config.kernel)
     if config.script is None and is_terminal():
         return converse(config)
     return follow_script(replace(config, script=config.script or SHORT_SCRIPT))

@@ -12,7 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 # the module needs.
 sys.modules.setdefault("labs.tools.symbols", SimpleNamespace(Symbols=object))
 
-from labs.tools.gdb import descriptor_commands, kernel_commands, machine_commands  # noqa: E402, F401
+import labs.tools.gdb.descriptor_commands  # noqa: E402
+import labs.tools.gdb.kernel_commands  # noqa: E402
+import labs.tools.gdb.machine_commands  # noqa: E402, F401
 from labs.tools.gdb.session import SESSION  # noqa: E402
 from labs.tools.gdb.unwinding import install  # noqa: E402
 

@@ -12,11 +12,12 @@ from labs.tools.gdb.streams import Console, Tail, open_interrupt_log
 
 BANNER = """\
 Apprentice under gdb. The PC has just been switched on and stands before its first instruction.
-Type:  b *0x7c00  and  c  for the boot sector,  b kmain  and  c  for the kernel; then si, n, bt ...
+Type:  {boot_sector}b kmain  and  c  for the kernel; then si, n, bt, x/5i $pc ...
 What the kernel prints shows after "| ". Stop it with Ctrl-C. More commands:  apprentice
 """
 RUNNING = ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance")
 HOOK = "define hook-{name}\nbefore-running {name}\nend"
+BOOT_SECTOR = "b *0x7c00  and  c  for the boot sector,  "
 STATUS_PANIC, STATUS_RUNNING = 63, 0xFFFFFFFF
 
 SETTINGS = (
@@ -53,11 +54,12 @@ class Session:
         self._interrupts = open_interrupt_log(directory / "interrupts")
         self._console = Console(directory / "serial")
         self._follower = ArchitectureFollower(directory)
-        gdb.write(BANNER)
+        has_own_loader = any(Path(file).stem == "mbr" for file in others)
+        gdb.write(BANNER.format(boot_sector=BOOT_SECTOR if has_own_loader else ""))
         quiet(f"target remote {directory / 'gdb'}")
-        self.follow()
+        self._follow()
 
-    def follow(self) -> None:
+    def _follow(self) -> None:
         """From now on each stop is followed."""
         gdb.events.before_prompt.connect(self._look_at_screen)
         gdb.events.cont.connect(lambda event: self._console.run(not self._is_drawn))

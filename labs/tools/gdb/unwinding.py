@@ -9,14 +9,14 @@ from __future__ import annotations
 from gdb.unwinder import Unwinder, register_unwinder
 
 import gdb
-from labs.tools.gdb.processor import symbol_at
+from labs.tools.gdb.processor import Processor, symbol_at
 
 WORD = 0xFFFF
 BOOT_CODE = range(0x7C00, 0x10000)
 EMPTY_STACKS = (0x7C00, 0xFFF0)  # the boot sector's and the second stage's
 GENERAL_REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
 REGISTERS = (*GENERAL_REGISTERS, "eip", "eflags", "cs", "ss", "ds", "es", "fs", "gs")
-TASK_STATE_REGISTERS = ("eip", "esp", "ebp", "ebx", "esi", "edi")
+TASK_STATE = {"eip": 32, "ebx": 52, "esp": 56, "ebp": 60, "esi": 64, "edi": 68}  # offsets
 
 
 class FrameId:
@@ -91,9 +91,13 @@ def stack_pointer(frame: gdb.Value) -> int:
 
 
 def before_task_switch() -> dict[str, int]:
-    """The registers that the processor saved when it took the double fault's task gate."""
-    state = gdb.parse_and_eval("kernel_task_state")
-    return {name: int(state[name]) for name in TASK_STATE_REGISTERS}
+    """The registers that the processor saved when it took a task gate: the current task state
+    begins with the selector of the one before. Intel SDM volume 3, figure 7-2."""
+    processor = Processor()
+    previous = word(processor.segments["TR"].base, 2) & ~7
+    descriptor = word(processor.tables["GDT"][0] + previous, 8)
+    state = descriptor >> 16 & 0xFFFFFF | descriptor >> 32 & 0xFF000000
+    return {name: word(state + offset) for name, offset in TASK_STATE.items()}
 
 
 def from_16_bit_code(pending: gdb.PendingFrame) -> gdb.UnwindInfo:

@@ -1,0 +1,48 @@
+# What only the whole repository has, and no student's tree: the storage lab, and the machine that
+# makes lessons. Included by the Makefile.
+
+LESSON ?= storage
+SCALE  ?= 100
+READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
+
+.PHONY: lab start test test-fast
+
+help::
+	@echo
+	@echo "The storage lab and the lessons:"
+	@echo
+	@echo "  make run        LESSON=storage          without a terminal: make lab"
+	@echo "  make lab        the storage lab's measurement: raw sectors against files"
+	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
+	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
+	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
+	@echo "  make test       everything that proves the project; installs what is missing"
+	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
+
+ifeq ($(LESSON),storage)
+LAB   := storage
+LISTS := $(LESSONS:%=labs/lesson%/sources) labs/storage/sources
+RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE)
+DEBUG  = $(RUN) --gdb
+HOST_TOOLS := $(BUILD)/host/lab-file
+endif
+
+lab: setup
+	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
+	@$(RUN) --lab
+
+start: setup
+	@$(PYTHON) -m labs.tools.start '$(LESSON)' '$(DIR)'
+
+test: setup-test
+	@$(MAKE) -s everything
+	@$(PYTHON) -m pytest -n 2 tests
+
+test-fast: setup-test
+	@$(MAKE) -s everything
+	@$(PYTHON) -m pytest -n 2 -m "not slow" tests
+
+$(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/random.h
+	@mkdir -p $(@D)
+	$(call say,HOST,$<)
+	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. $< -o $@ -lext2fs -lcom_err
