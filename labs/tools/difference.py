@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,7 @@ def report(lesson: str, root: Path = ROOT, colour: bool = False) -> str:
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pager may be left before the end
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     try:
         print(report(sys.argv[1] if len(sys.argv) > 1 else "", colour=colour))

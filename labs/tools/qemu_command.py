@@ -18,7 +18,7 @@ SECTOR_SIZE = 512
 MEMORY_RANGE = range(16, 1025)
 RTC_BASE = "2026-01-01"
 FW_CFG_PREFIX = "opt/org.apprentice/"
-IMAGE_DRIVE = re.compile(r"if=none,id=(\w+),(.*)")
+IMAGE_DRIVE = re.compile(r"if=none,id=(cd|hd.),(.*)")  # the card does without blkreplay
 
 # Enough to say which drive was asked for which sectors: the task file, the command, and where
 # QEMU itself then looks. The command's event is ide_exec_cmd in QEMU 7.2, ide_bus_exec_cmd later.

@@ -252,6 +252,4 @@ def given_note(given: list[str]) -> str:
     if not given:
         return ""
     names = " and ".join(f"`{path}.o`" for path in given)
-    return (
-        f"\nYou get {names} as object code, without the source: a later lesson has you write it.\n"
-    )
+    return f"\nYou get {names}\nas object code, without the source: that is for a later lesson.\n"

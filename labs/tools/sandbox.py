@@ -1,0 +1,134 @@
+"""Runs programs that a student wrote, and compilers that read what a student wrote, in a box.
+
+The box (bubblewrap) has the system's /usr, one writable directory at /tree, an empty /tmp, and no
+network, no other process, no environment. prlimit bounds time, memory and files.
+
+run(["make", "-s", "build/kernel.elf"], Path("tree"), BUILD)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+INSIDE = "/tree"
+LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
+TEMPORARY_BYTES = 256 << 20
+ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "HOME": "/tmp"}
+REMEDY = (
+    "It needs bubblewrap and user namespaces: apt-get install bubblewrap; in a container, allow "
+    "user namespaces (docker: --security-opt seccomp=unconfined --security-opt "
+    "apparmor=unconfined); elsewhere, sysctl kernel.unprivileged_userns_clone=1 and "
+    "kernel.apparmor_restrict_unprivileged_userns=0."
+)
+
+
+class SandboxUnavailable(RuntimeError):
+    """This machine cannot make the box; the text says why, and what helps."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """processor: seconds of a process; wall: seconds of all of it; memory: bytes of address space
+    of a process, None without a limit; file: bytes of any file; output: bytes that are kept."""
+
+    processor: int
+    wall: float
+    memory: int | None
+    file: int
+    output: int = 64 << 10
+
+    def prefix(self) -> list[str]:
+        """The command that sets the limits of what follows."""
+        memory = [f"--as={self.memory}"] if self.memory else []
+        return ["prlimit", f"--cpu={self.processor}", f"--fsize={self.file}", "--core=0", *memory]
+
+
+BUILD = Limits(processor=15, wall=40, memory=1 << 30, file=32 << 20)
+PROGRAM = Limits(processor=20, wall=40, memory=None, file=1 << 20)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What came of it: the exit status (negative: the signal), the output, and, when a limit ended
+    it, which one in words."""
+
+    status: int
+    output: str
+    limit: str = ""
+
+
+def box(directory: Path, current: str = ".") -> list[str]:
+    """The command that starts the rest of the line in the box, in `current` of `directory`."""
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    for name, value in ENVIRONMENT.items():
+        command += ["--setenv", name, value]
+    for system in ("/usr", "/etc/alternatives"):
+        command += ["--ro-bind-try", system, system]
+    for link, target in LINKS.items():
+        command += ["--symlink", target, link] if Path(link).is_symlink() else bound(link)
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    command += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
+    return [*command, "--bind", str(directory), INSIDE, "--chdir", f"{INSIDE}/{current}"]
+
+
+def bound(path: str) -> list[str]:
+    """A system directory of a machine that has not moved it to /usr."""
+    return ["--ro-bind-try", path, path]
+
+
+@cache
+def why_unavailable() -> str:
+    """Empty when the box works here; else the cause."""
+    for program in ("bwrap", "prlimit"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    with tempfile.TemporaryDirectory() as empty:
+        trial = [*BUILD.prefix(), *box(Path(empty)), "true"]
+        done = subprocess.run(trial, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stderr.strip() or f"status {done.returncode}"
+
+
+def require() -> None:
+    """Raises SandboxUnavailable where the box does not work."""
+    if cause := why_unavailable():
+        raise SandboxUnavailable(f"the sandbox does not work on this machine: {cause}\n{REMEDY}")
+
+
+def run(command: Sequence[str], directory: Path, limits: Limits, boxed: bool = True) -> Finished:
+    """Runs a command in `directory`, which it may write to; `boxed=False` leaves only the limits.
+
+    The output is that of both streams together, cut at limits.output. Raises SandboxUnavailable.
+    """
+    if boxed:
+        require()
+    command = [*limits.prefix(), *(box(directory) if boxed else ()), *command]
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **ENVIRONMENT} if boxed else None,
+                start_new_session=True,
+            )
+            status, limit = process.wait(limits.wall), ""
+        except subprocess.TimeoutExpired:
+            kill_all(process)
+            status, limit = process.wait(), f"it did not end within {limits.wall:g} seconds"
+        output.seek(0)
+        words = output.read(limits.output).decode(errors="replace")
+    return Finished(status, words, limit)
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    """Ends the box, and with it all that runs in it; without a box, the process group."""
+    os.killpg(process.pid, 9)
