@@ -69,8 +69,9 @@ setup-test:
 	@labs/tools/setup.sh test
 
 measure: setup-test
+	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
 	@$(MAKE) -s image-disk
-	@$(PYTHON) -m labs.tools.measure_$(or $(word $(LESSON),boot ticks),boot) --build $(OUT)
+	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT)
 
 doctor:
 	@python3 labs/tools/doctor.py
@@ -83,7 +84,7 @@ slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
 	@echo "$(BUILD)/slides/index.html"
 
-handouts: setup-test
+handouts: setup-test labs/conf.py labs/index.md
 	@$(PYTHON) -m sphinx -q -W -b html labs $(BUILD)/handouts
 	@echo "$(BUILD)/handouts/index.html"
 

@@ -4,7 +4,7 @@
 ; It must be 4-byte aligned and lie within the first 8 KiB of the file. boot/kernel.ld puts the
 ; section .multiboot first and keeps it, though nothing refers to it.
 
-section .multiboot
+section .multiboot progbits alloc exec nowrite ; as .boot, which it goes into
 	; EXERCISE 1.1 (the Multiboot header): three 32-bit words that tell a boot loader what this
 	; is.
 	; 1. The magic number 0x1badb002.

@@ -14,7 +14,7 @@ CR0_PG_WP	equ 0x80010000		; paging, and read-only pages are so for the kernel to
 
 extern higher_half
 
-section .boot progbits alloc exec nowrite
+section .boot
 bits 32
 ; Comes from _start with physical addresses, goes on at higher_half with the linker's. Keeps EBX and
 ; EDX.

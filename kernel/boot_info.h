@@ -16,8 +16,7 @@ struct boot_info {
 	char loader[32];
 	char command_line[256];
 	uint32_t range_count;
-	struct boot_memory_range
-	    ranges[BOOT_MEMORY_RANGES]; /* as told; what exceeds it is lost */
+	struct boot_memory_range ranges[BOOT_MEMORY_RANGES]; /* as told; what exceeds it is lost */
 };
 
 extern struct boot_info boot_info;

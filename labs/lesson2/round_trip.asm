@@ -1,7 +1,7 @@
 ; What the command `roundtrip` times: an instruction that traps, between two readings of the clock.
 ;
-; In ring 0 it is called with the argument on the stack. In ring 3 it is copied and run: the argument
-; lies on top of the stack, and UD2 ends it. EAX becomes the difference of the two time stamps.
+; In ring 0 it is called with the argument on the stack. In ring 3 it is copied and run: the
+; argument lies on top of the stack, and UD2 ends it. EAX becomes the difference of the time stamps.
 
 ; %1: name for C's table, %2: for labels, %3 and more: the instruction
 %macro trip 3+

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from labs.tools.exercises import ROOT, Exercise, ExerciseError, lessons, of_lesson
 from labs.tools.grade_report import Score, indented, scores_of, table, text_report, write_reports
-from labs.tools.test_run import WORKERS, TestResult, TestRunError, run_tests
+from labs.tools.test_run import WORKERS, TestRunError, run_tests
 from tests.lab_plan import Job
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
@@ -73,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def exercises_of(lesson: str) -> tuple[Exercise, ...]:
-    """The exercises of a lesson by its number. Raises GradeError with the lessons that there are."""
+    """The exercises of a lesson by its number. Raises GradeError, which lists the lessons."""
     known = ", ".join(f"LESSON={number}" for number in lessons())
     if not lesson.isdigit() or int(lesson) not in lessons():
         raise GradeError(f"lesson {lesson} has no exercises; say {known}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -94,13 +93,17 @@ def row(name: str, passed: str, points: float, of: float) -> str:
 
 
 def reasons(score: Score) -> list[str]:
-    """Why points are missing: the files first, and each reason once."""
-    lines = list(score.problems)
-    for words, tests in groupby(score.failed, key=lambda test: test.words):
-        names = [f"{test.title or test.name}" for test in tests]
-        more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        lines.append(f"{names[0]}{more}\n  {words}")
-    return lines
+    """Why points are missing: the files first, and each reason once, with the tests that say so."""
+    tests: dict[str, list[str]] = {}
+    for test in score.failed:
+        tests.setdefault(test.words, []).append(test.title or test.name)
+    return [*score.problems, *(reason(names, words) for words, names in tests.items())]
+
+
+def reason(names: Sequence[str], words: str) -> str:
+    """One reason, and the first of the tests that gave it."""
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"{names[0]}{more}\n  {words}"
 
 
 def text_report(scores: Sequence[Score]) -> str:

@@ -8,15 +8,18 @@ an empty file, older than its object. An open tree is a copy of the reference, f
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from labs.tools import sandbox
-from labs.tools.exercises import ROOT, Exercise, blank
+from labs.tools.exercises import ROOT, Exercise, blank, by_id
 
 ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs")
 SOURCES = (".c", ".asm")
@@ -29,6 +32,7 @@ SOURCE_TIME, OBJECT_TIME, STUDENT_TIME = 1_000_000_000, 1_100_000_000, 1_200_000
 
 # What the image of the boot disk is made from each time.
 ALWAYS_BUILT = ("boot/loader.c", "boot/mbr.asm")
+TEMPORARY_NAME = re.compile(r"/tmp/cc\w+\.s")
 LOADER = {"boot/load_elf.c": "load_elf.o", "boot/stage2.asm": "stage2.o"}
 
 
@@ -85,34 +89,42 @@ def graded_tree(exercise: Exercise, submission: Path, work: Path, boxed: bool = 
         except SubmissionError as error:
             problems[path] = str(error)
             files[path] = handout(exercise, path)
-    objects, wrong = compiled(exercise, files, work / "compile" / exercise.id, boxed)
+    objects, wrong = compiled(exercise.id, tuple(files.items()), boxed)
     if wrong:
         files |= {path: handout(exercise, path) for path in wrong}
-        again = compiled(exercise, files, work / "compile" / f"{exercise.id}-again", boxed)[0]
+        again, _ = compiled(exercise.id, tuple(files.items()), boxed)
         objects |= {path: again[path] for path in wrong}
     tree = work / "trees" / exercise.id
     boxed_tree(exercise, files, objects, tree)
     return Graded(exercise, tree, problems | wrong)
 
 
+@lru_cache(maxsize=64)
 def compiled(
-    exercise: Exercise, files: Mapping[str, bytes], tree: Path, boxed: bool
-) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Compiles the exercise's files where there is nothing else: the objects, and what the
-    compiler said where it made none."""
-    lay_out(tree, files)
+    number: str, files: tuple[tuple[str, bytes], ...], boxed: bool
+) -> tuple[Mapping[str, bytes], Mapping[str, str]]:
+    """Compiles the files of exercise `number` where there is nothing else: the objects, and what
+    the compiler said where it made none."""
+    lesson = by_id(number).lesson
     objects, problems = {}, {}
-    for path in files:
-        if path not in linked_sources(exercise.lesson) and path not in LOADER:
-            continue
-        target = f"build/objects/{path}.o"
-        command = ["make", "-s", f"LESSON={exercise.lesson}", target]
-        done = sandbox.run(command, tree, sandbox.BUILD, boxed)
-        if done.status == 0 and is_plain_file(tree / target):
-            objects[path] = (tree / target).read_bytes()
-        else:
-            problems[path] = f"{path} does not compile: {done.limit or first_lines(done.output)}"
+    with tempfile.TemporaryDirectory(prefix="compile-") as name:
+        tree = Path(name)
+        lay_out(tree, dict(files))
+        for path in (path for path, _ in files if is_compiled(path, lesson)):
+            target = f"build/objects/{path}.o"
+            command = ["make", "-s", f"LESSON={lesson}", target]
+            done = sandbox.run(command, tree, sandbox.BUILD, boxed)
+            if done.status == 0 and is_plain_file(tree / target):
+                objects[path] = (tree / target).read_bytes()
+            else:
+                words = done.limit or first_error(done.output)
+                problems[path] = f"{path} does not compile: {words}"
     return objects, problems
+
+
+def is_compiled(path: str, lesson: int) -> bool:
+    """Whether a file becomes an object by itself; a linker script does not, nor a boot sector."""
+    return path in linked_sources(lesson) or path in LOADER
 
 
 def boxed_tree(
@@ -209,8 +221,8 @@ def is_plain_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def first_lines(output: str) -> str:
+def first_error(output: str) -> str:
     """What a compiler said first; the rest mostly follows from it."""
-    lines = output.strip().splitlines()
+    lines = TEMPORARY_NAME.sub("assembly", output).strip().splitlines()
     errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or [""])[0].strip() or "no reason was given"
+    return (errors or lines or ["no reason was given"])[0].strip()

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 
 import gdb
+
 from labs.tools.gdb.processor import Processor
 
 Work = Callable[..., str | None]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import gdb
+
 from labs.tools.gdb.commands import Refusal, command, variable
 from labs.tools.gdb.processor import Processor, Segment, read_linear, symbol_at
 

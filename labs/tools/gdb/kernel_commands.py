@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import gdb
+
 from labs.tools.explain import (
     DOUBLE_FAULT,
     PAGE_FAULT,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gdb
+
 from labs.tools.explain import parse_registers
 
 PROTECTION, PAGING = 1 << 0, 1 << 31  # CR0: Intel SDM volume 3, 2.5
@@ -17,7 +18,7 @@ CODE_IS_32_BIT = 1 << 22  # the D flag, in the upper half of a descriptor: 3.4.5
 
 SEGMENT = re.compile(r"^(\w\w) *=(\w{4}) (\w{8}) (\w{8}) (\w{8})", re.MULTILINE)
 TABLE = re.compile(r"^([GI]DT) *= +(\w{8}) (\w{8})", re.MULTILINE)
-SYMBOL = re.compile(r"^(.+) in section ")
+SYMBOL = re.compile(r"^(.+) in section ", re.MULTILINE)  # gdb may put warnings before it
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Processor:
 
 def symbol_at(address: int) -> str | None:
     """A name for an address, such as "kmain+0x10", code or data."""
-    found = SYMBOL.match(gdb.execute(f"info symbol {address:#x}", to_string=True))
+    found = SYMBOL.search(gdb.execute(f"info symbol {address:#x}", to_string=True))
     if not found:
         return None
     name, _, offset = found[1].partition(" + ")

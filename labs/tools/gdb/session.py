@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import gdb
+
 from labs.tools.gdb.commands import Refusal
 from labs.tools.gdb.processor import ArchitectureFollower, Processor, quiet
 from labs.tools.gdb.streams import Console, Tail, open_interrupt_log

@@ -6,9 +6,9 @@ it is described (trap_common.s).
 
 from __future__ import annotations
 
+import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-import gdb
 from labs.tools.gdb.processor import Processor, symbol_at
 
 WORD = 0xFFFF

@@ -1,6 +1,6 @@
 """`make LESSON=1 measure`: where the boot goes, and what it costs to read few sectors at a time.
 
-    python -m labs.tools.measure_boot --build build/lesson1 [--out build/measure]
+    python -m labs.lesson1.measure --build build/lesson1 [--out build/measure]
 
 Writes boot_phases.csv, boot_reads.csv and boot.svg. All figures are instructions, counted by QEMU
 (icount), so they are the same each time. The kernel's file is padded to KERNEL_BYTES, and a boot

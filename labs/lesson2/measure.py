@@ -1,6 +1,6 @@
 """`make LESSON=2 measure`: what a timer tick takes away from the work, and what a trap costs.
 
-    python -m labs.tools.measure_ticks --build build/lesson2 [--out build/measure]
+    python -m labs.lesson2.measure --build build/lesson2 [--out build/measure]
 
 Writes ticks.csv, roundtrips.csv and ticks.svg. QEMU runs the kernel as two processors: one executes
 an instruction each nanosecond, the other each 1.024 microseconds (icount). Its time-stamp counter

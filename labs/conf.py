@@ -1,0 +1,30 @@
+"""The handouts as pages: `make handouts`. Each of them also reads well as it is, in Markdown.
+
+Code is included from the source by its first and last words. When such words are gone, Sphinx
+warns, and -W makes that an error: a handout cannot show code that is no more. No excerpt may reach
+into a SOLUTION region, for students read the handouts.
+"""
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+project = "Apprentice"
+author = "The authors of Apprentice"
+project_copyright = author
+language = "en"
+
+extensions = ["myst_parser"]
+include_patterns = ["index.md", "lesson*/README.md"]
+smartquotes = False
+html_theme = "furo"
+html_show_sourcelink = False
+
+# Translations: labs/locale/LANGUAGE/LC_MESSAGES/..., kept by sphinx-intl.
+locale_dirs = ["locale"]
+gettext_compact = False
+gettext_additional_targets = ["image"]
+
+
+def setup(app: Sphinx) -> None:
+    """A dialogue with gdb is text; its (gdb) lines are run by the tests."""
+    app.add_lexer("gdb", TextLexer)
