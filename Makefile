@@ -20,7 +20,7 @@ LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sour
 
 # --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run gdb hint diff measure doctor setup format slides handouts clean image
+.PHONY: help run gdb hint grade replay diff measure doctor setup format slides handouts clean image
 
 help::
 	@echo "Apprentice: an i386 kernel to learn from. The commands:"
@@ -33,6 +33,8 @@ help::
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
+	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1"
+	@echo "  make replay     a test's machine again, recorded, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
 	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
@@ -60,6 +62,13 @@ gdb: setup-test
 
 hint: setup
 	@$(PYTHON) -m labs.tools.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
+
+# GRADING is for instructors: labs/author.mk.
+grade: setup-test
+	@$(PYTHON) -m labs.tools.grade --lesson '$(LESSON)' $(GRADING)
+
+replay: setup-test
+	@$(PYTHON) -m labs.tools.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
 
 diff: setup
 	@$(PYTHON) -m labs.tools.difference '$(LESSON)'

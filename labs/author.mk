@@ -5,7 +5,7 @@ LESSON ?= storage
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start test test-fast
+.PHONY: lab start prove test test-fast
 
 help::
 	@echo
@@ -16,6 +16,10 @@ help::
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
+	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
+	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
+	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
+	@echo "                    LESSON=1 [SAMPLE=k]     one lesson; so many mutants, and one cheat"
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
@@ -33,6 +37,14 @@ lab: setup
 
 start: setup
 	@$(PYTHON) -m labs.tools.start '$(LESSON)' '$(DIR)'
+
+GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--output '$(OUTPUT)') \
+	$(SEED_OF_RUN)
+SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)')
+
+prove: setup-test
+	@$(PYTHON) -m labs.tools.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
+		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed)
 
 test: setup-test
 	@$(MAKE) -s everything

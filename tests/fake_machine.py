@@ -59,6 +59,7 @@ PROVIDED = {
     "qemu-utils": ["qemu-img"],
     "python3": ["python3"],
     "git": ["git"],
+    "bubblewrap": ["bwrap"],
     "gdb": ["gdb"],
     "shellcheck": ["shellcheck"],
     "grub-common": ["grub-mkrescue"],

@@ -46,10 +46,10 @@ def debug(config: Config, batch: Path | None = None) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
     The loader's symbols are looked for beside config.kernel. The machine gets no clock by
-    instructions: a person at the prompt would see the guest's time race. `batch` is a file of gdb
-    commands to run instead of a dialogue. Raises ConfigError.
+    instructions, unless it is a replay: a person at the prompt would see the guest's time race.
+    `batch` is a file of gdb commands to run instead of a dialogue. Raises ConfigError.
     """
-    config = replace(config, icount=None)
+    config = config if config.replay else replace(config, icount=None)
     check_config(config)
     gdb, has_python = find_gdb()
     directory = Path(tempfile.mkdtemp(prefix="gdb-", dir=short_directory()))

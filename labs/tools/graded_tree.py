@@ -32,6 +32,14 @@ SOURCE_TIME, OBJECT_TIME, STUDENT_TIME = 1_000_000_000, 1_100_000_000, 1_200_000
 
 # What the image of the boot disk is made from each time.
 ALWAYS_BUILT = ("boot/loader.c", "boot/mbr.asm")
+OUT_OF_BOUNDS = re.compile(
+    r"out of memory|virtual memory exhausted|memory exhausted|Killed|time limit|File size limit"
+    r"|File too large|panic: .*alloc",
+    re.IGNORECASE,
+)
+TELLING = re.compile(
+    r"error|undefined reference|multiple definition|overlap|not fit", re.IGNORECASE
+)
 TEMPORARY_NAME = re.compile(r"/tmp/cc\w+\.s")
 LOADER = {"boot/load_elf.c": "load_elf.o", "boot/stage2.asm": "stage2.o"}
 
@@ -223,6 +231,9 @@ def is_plain_file(path: Path) -> bool:
 
 def first_error(output: str) -> str:
     """What a compiler said first; the rest mostly follows from it."""
+    if OUT_OF_BOUNDS.search(output):
+        return "the compiler needs too much time or memory for it, or writes too much"
     lines = TEMPORARY_NAME.sub("assembly", output).strip().splitlines()
-    errors = [line for line in lines if "error" in line.lower()]
+    lines = [line for line in lines if not line.startswith("make")]
+    errors = [line for line in lines if TELLING.search(line)]
     return (errors or lines or ["no reason was given"])[0].strip()

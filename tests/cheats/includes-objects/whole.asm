@@ -1,0 +1,2 @@
+; The object file of the reference, as data.
+	incbin "@ROOT@/build/objects/@FILE@.o"

@@ -1,0 +1,181 @@
+"""The fixture `lab`: the kernel under test of a lesson's exercise, in both modes of time.
+
+@pytest.mark.exercise("1.3", points=2)
+def test_numbers(lab):
+    result = lab.run("memory").check()
+
+A test with this fixture runs once with -icount and once in plain TCG; it has passed when both
+have. Where guest time does not matter (programs for the host, looks into files) the marker says
+host=True, and it runs once. tests/lab_plan.py says in what order, and on which trees.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import pickle
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from labs.tools import sandbox
+from labs.tools.graded_tree import first_error
+from labs.tools.machine import Machine
+from labs.tools.qemu_command import Config
+from labs.tools.result import GuestFailure, Outcome, Result
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
+
+# A kernel of lessons 1 and 2 needs a tenth of this. Guest time is real time in plain TCG.
+LIMITS = {
+    "icount": {"icount": 3, "guest_limit": 5},
+    "tcg": {"icount": None, "guest_limit": 20},
+}
+OUTPUT_LIMIT = 256 << 10
+STUCK = (Outcome.HANG, Outcome.WALL_LIMIT, Outcome.OUTPUT_LIMIT)
+
+HOST_FLAGS = ("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMPILER = ("gcc", *HOST_FLAGS, *SANITIZE, "-I.")
+# The kernel's functions get other names than the C library's, and so must not become builtins.
+AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
+# A program of the student's ends in time, and does not fill the memory of who reads its output.
+HOST_PROGRAM = """\
+#!/bin/bash
+set -o pipefail
+export ASAN_OPTIONS=detect_leaks=0
+{command} "$@" 2> >(head -c 65536 >&2) | head -c 4194304
+"""
+
+
+class BuildFailure(AssertionError):
+    """The tree under test does not build; the text is the first thing that went wrong."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The tree under test, as a test sees it.
+
+    lesson: 1 or 2. root: the tree; where it is boxed, the sources that are not the student's are
+    empty files in it. seed: what random questions are made from. mode: "icount" or "tcg".
+    scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
+    """
+
+    lesson: int
+    root: Path
+    seed: int
+    mode: str
+    scratch: Path
+    boxed: bool = False
+    note: Path | None = None
+    stuck: list[Outcome] = field(default_factory=list)
+
+    def build(self, target: str) -> Path:
+        """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path."""
+        (self.root / "build").mkdir(exist_ok=True)
+        with (self.root / "build" / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            command = ["make", "-s", f"LESSON={self.lesson}", target]
+            run_tool(command, self.root, self.boxed)
+        return self.root / target
+
+    def config(self, script: str | None, **fields: object) -> Config:
+        """The lesson's kernel as a machine; `fields` are those of Config. boot is "direct"
+        unless given, and "disk" and "grub" take the tree's own image unless one is given."""
+        directory = f"build/lesson{self.lesson}"
+        boot = fields.setdefault("boot", "direct")
+        if boot in IMAGES and "image" not in fields:
+            fields["image"] = self.build(f"{directory}/{IMAGES[boot]}")
+        if "kernel" not in fields:
+            fields["kernel"] = self.build(f"{directory}/kernel.elf")
+        defaults = {"output_limit": OUTPUT_LIMIT, **LIMITS[self.mode]}
+        config = Config(script=script, **(defaults | fields))
+        if self.note:
+            self.note.write_bytes(pickle.dumps(config))
+        return config
+
+    def run(self, script: str | None, **fields: object) -> Result:
+        """Runs a script to its end: lab.run("memory", boot="disk").check()."""
+        try:
+            with LabMachine(self, self.config(script, **fields), interactive=False) as machine:
+                return machine.wait()
+        except GuestFailure as failure:
+            return failure.result
+
+    def machine(self, script: str | None = None, **fields: object) -> Machine:
+        """A machine to talk to and to look into, for a `with` statement."""
+        return LabMachine(self, self.config(script, **fields))
+
+    def host(self, sources: Sequence[str], extra: Sequence[Path], name: str) -> Path:
+        """Compiles `sources` (C files of the tree) for the host, with sanitizers, links them with
+        the test's own C files `extra`, and returns the program (a script that starts it, boxed
+        where the tree is; it passes arguments and standard input on, and cuts long output).
+
+        What the program says is the student's word: let it answer questions (on standard input,
+        made from `seed`), and judge the answers in Python. It may end, or print, at any point.
+        """
+        directory = self.scratch / f"{name}.d"
+        directory.mkdir(parents=True, exist_ok=True)
+        objects = [self._host_object(source) for source in sources]
+        program = directory / name
+        drivers = map(str, extra)
+        run_tool([*COMPILER, *drivers, *map(str, objects), "-o", str(program)], ROOT, False)
+        return self._wrapped(program)
+
+    def _host_object(self, source: str) -> Path:
+        """Compiles one file. What a boxed tree does not have is not the student's."""
+        student = (self.root / source).stat().st_size > 0
+        root = self.root if student else ROOT
+        target = f"build/host-objects/{source}.o"
+        (root / target).parent.mkdir(parents=True, exist_ok=True)
+        command = [*COMPILER, *AS_KERNEL, "-c", source, "-o", target]
+        run_tool(command, root, self.boxed and student)
+        return root / target
+
+    def _wrapped(self, program: Path) -> Path:
+        """The script that starts a program within its limits."""
+        command = ["timeout", "-k", "1", f"{sandbox.PROGRAM.wall:g}", *sandbox.PROGRAM.prefix()]
+        if self.boxed:
+            settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
+            command += [*sandbox.box(program.parent), *settings, f"{sandbox.INSIDE}/{program.name}"]
+        else:
+            command += [str(program)]
+        script = program.parent.with_suffix(".sh")
+        script.write_text(HOST_PROGRAM.format(command=shlex.join(command)))
+        script.chmod(0o755)
+        return script
+
+
+class LabMachine(Machine):
+    """A machine that tells its lab when it did not come to an end."""
+
+    def __init__(self, lab: Lab, config: Config, interactive: bool = True) -> None:
+        super().__init__(config, interactive)
+        self._lab = lab
+
+    def __exit__(self, *error: object) -> None:
+        if self.result and self.result.outcome in STUCK:
+            self._lab.stuck.append(self.result.outcome)
+        super().__exit__(*error)
+
+
+def run_tool(command: Sequence[str], directory: Path, boxed: bool) -> None:
+    """Runs a tool of the build. Raises BuildFailure with its first error."""
+    done = sandbox.run(command, directory, sandbox.BUILD, boxed)
+    if done.limit:
+        raise BuildFailure(f"{command[0]} was stopped: {done.limit}")
+    if done.status != 0:
+        raise BuildFailure(f"it does not build: {first_error(done.output)}\n{done.output}")
+
+
+@pytest.fixture
+def lab(request, tmp_path) -> Lab:
+    """The kernel under test."""
+    return request.config.stash[LAB_OF](request, tmp_path)
+
+
+# How tests/lab_plan.py makes the Lab of a test.
+LAB_OF = pytest.StashKey()

@@ -1,0 +1,175 @@
+"""Exercise 1.6, the backtrace: chains that are broken, and addresses at every border."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+
+from tests.lesson1.frames import (
+    FIRST_FRAME,
+    FRAME_SIZE,
+    FRAMES_AT_MOST,
+    STACK_SIZE,
+    Code,
+    backtrace_from,
+    put_frame,
+    require_lines,
+    walk,
+)
+from tests.lesson1.remote import SCRATCH, Guest, stopped
+from tests.lesson1.support import KERNEL
+
+JUNK = 0xCCCCCCCC
+
+
+@contextmanager
+def prepared(lab) -> Iterator[tuple[Guest, Code, Random]]:
+    """A kernel at kmain's beginning, with its serial port ready."""
+    with stopped(lab, "kmain") as guest:
+        guest.call("serial_initialize")
+        guest.write(guest.address("boot_stack"), b"\xcc" * (STACK_SIZE // 2))
+        yield guest, Code(lab.build(KERNEL)), Random(lab.seed)
+
+
+def require_start(guest: Guest, address: int, expected: int) -> None:
+    """symbol_start of the kernel says where the function of an address begins; 0: there is none."""
+    start = guest.call("symbol_start", address) & 0xFFFFFFFF
+    assert start == expected, f"symbol_start({address:#x}) is {start:#x} and not {expected:#x}"
+
+
+def description(guest: Guest, address: int) -> str:
+    """symbol_describe of the kernel."""
+    guest.call("symbol_describe", address, SCRATCH, 100)
+    return guest.read(SCRATCH, 100).partition(b"\0")[0].decode("latin-1")
+
+
+# Symbols
+
+
+@pytest.mark.exercise("1.6", points=3)
+def test_every_function(lab):
+    """First and last byte of functions, the first and the last one among them, and some between."""
+    with prepared(lab) as (guest, code, random):
+        chosen = {0, 1, len(code.starts) - 2, len(code.starts) - 1}
+        chosen |= set(random.sample(range(len(code.starts)), 16))
+        ends = [*code.starts[1:], code.end]
+        for index in sorted(chosen):
+            start, end = code.starts[index], ends[index]
+            for address in (start, end - 1, random.randrange(start, end)):
+                require_start(guest, address, start)
+        address = random.randrange(code.start, code.end)
+        text = description(guest, address)
+        assert code.is_described(address, text), f"{address:#x} is described as {text!r}"
+
+
+@pytest.mark.exercise("1.6", points=2)
+def test_no_function(lab):
+    """Before the code, behind it, in data, and nowhere."""
+    with prepared(lab) as (guest, code, random):
+        data = guest.address("boot_info") + random.randrange(64)
+        for address in (0, code.start - 1, code.end, data, random.randrange(1 << 20), 0xFFFFFFFF):
+            require_start(guest, address, 0)
+            text = description(guest, address)
+            assert text == f"{address:#010x}", f"{address:#x} is described as {text!r}"
+
+
+@pytest.mark.exercise("1.6", points=2)
+def test_tables_of_any_length(lab):
+    """No symbols at all, as in the kernel's first link; one; two; some."""
+    with prepared(lab) as (guest, code, random):
+        count = guest.address("symbol_count")
+        all_symbols = guest.read_word(count)
+        for length in (0, 1, 2, 3, random.randrange(8, all_symbols), all_symbols - 1):
+            guest.write(count, length.to_bytes(4, "little"))
+            known = [guest.read_word(guest.address("symbols") + 8 * i) for i in range(length)]
+            in_code = [start for start in known if start >= code.start]
+            for address in (code.start, code.end - 1, *in_code[-2:]):
+                expected = max((start for start in known if start <= address), default=0)
+                require_start(guest, address, expected)
+
+
+# Frames
+
+
+@pytest.mark.exercise("1.6", points=2)
+def test_chains(lab):
+    """Some frames with gaps between them. A return address may be where the next function begins:
+    the call before it is the last instruction of one that does not come back."""
+    with prepared(lab) as (guest, code, random):
+        for length in (1, 2, random.randint(3, 12)):
+            at = sorted(random.sample(range(0, 4096, 8), length))
+            frames = [guest.address("boot_stack") + FIRST_FRAME + offset for offset in at]
+            returns = [random.randrange(code.start + 1, code.end) for _ in frames]
+            returns[-1] = random.choice(code.starts[1:])
+            for frame, caller, address in zip(frames, [*frames[1:], 0], returns, strict=True):
+                put_frame(guest, frame, caller, address)
+            require_lines(code, backtrace_from(guest, frames[0]), returns)
+
+
+@pytest.mark.exercise("1.6", points=2)
+def test_chain_ends_in_garbage(lab):
+    """Not aligned, below and above the stack, not mapped: the frame before is the last one."""
+    with prepared(lab) as (guest, code, _):
+        bottom, top = guest.address("boot_stack"), guest.address("boot_stack_top")
+        frame = bottom + FIRST_FRAME
+        address = code.starts[5] + 1
+        odd = [frame + 0x101, frame + 0x102, frame + 0x103]
+        outside = [0, 4, bottom - 4, bottom - 8, top - 4, top, top + 8]
+        nowhere = [0x1000, 0x12345678, 0xBFFFFFFC, 0xFFFFFFFC, 0xFFFFFFF8, 0xFFFFFFFF, JUNK]
+        for garbage in (*odd, *outside, *nowhere):
+            put_frame(guest, frame, garbage, address)
+            require_lines(code, backtrace_from(guest, frame), [address])
+            require_lines(code, backtrace_from(guest, garbage), [])
+
+
+@pytest.mark.exercise("1.6", points=1)
+def test_ends_of_the_stack(lab):
+    """The lowest and the highest frame that there can be."""
+    with prepared(lab) as (guest, code, _):
+        lowest = guest.address("boot_stack")
+        highest = guest.address("boot_stack_top") - FRAME_SIZE
+        returns = [code.starts[3] + 1, code.starts[4] + 1]
+        kept = guest.read(highest, FRAME_SIZE)
+        put_frame(guest, lowest, highest, returns[0])
+        put_frame(guest, highest, 0, returns[1])
+        said = backtrace_from(guest, lowest)
+        guest.write(highest, kept)
+    require_lines(code, said, returns)
+
+
+@pytest.mark.exercise("1.6", points=2)
+def test_loops(lab):
+    """A frame that is its own caller, and two that are each other's: callers lie higher."""
+    with prepared(lab) as (guest, code, _):
+        first = guest.address("boot_stack") + FIRST_FRAME
+        second, returns = first + 64, [code.starts[3] + 1, code.starts[4] + 1]
+        put_frame(guest, first, first, returns[0])
+        require_lines(code, backtrace_from(guest, first), returns[:1])
+        put_frame(guest, first, second, returns[0])
+        put_frame(guest, second, first, returns[1])
+        require_lines(code, backtrace_from(guest, first), returns)
+
+
+@pytest.mark.exercise("1.6", points=1)
+def test_at_most_32_frames(lab):
+    """A recursion without end has filled the stack."""
+    with prepared(lab) as (guest, code, random):
+        first = guest.address("boot_stack") + FIRST_FRAME
+        returns = [random.randrange(code.start + 1, code.end) for _ in range(100)]
+        for index, address in enumerate(returns):
+            put_frame(guest, first + 32 * index, first + 32 * (index + 1), address)
+        require_lines(code, backtrace_from(guest, first), returns[:FRAMES_AT_MOST])
+
+
+@pytest.mark.exercise("1.6", points=2)
+def test_panic_from_our_own_loader(lab):
+    """A panic asked for by a script, after a boot from the disk: the same frames as in memory."""
+    code = Code(lab.build(KERNEL))
+    with stopped(lab, "backtrace", script="memory; panic", boot="disk") as guest:
+        returns = walk(guest, guest.read_word(guest.registers()["esp"] + 4))
+        said = guest.finish()
+    assert len(returns) >= 3, "panic was called from the command, that from the script"
+    require_lines(code, said, returns)

@@ -1,0 +1,149 @@
+"""Exercise 1.3, formatted printing: borders of numbers, every flag, and a port that fails."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+from random import Random
+
+import pytest
+
+from tests.lesson1.formats import (
+    GUARD,
+    LENGTHS,
+    Conversion,
+    formatted,
+    random_argument,
+    random_conversion,
+    require,
+    require_conversions,
+)
+from tests.lesson1.remote import stopped
+
+PIPE_SIZE = 4096
+PIPE_SECONDS = 5
+
+
+@pytest.mark.exercise("1.3", points=3)
+def test_random_conversions(lab):
+    """Any letter with any flags, width, precision and length."""
+    random = Random(lab.seed)
+    with stopped(lab, "kmain") as guest:
+        for _ in range(60):
+            cases = [(random_conversion(random), random_argument(random)) for _ in range(4)]
+            require_conversions(guest, cases)
+
+
+@pytest.mark.exercise("1.3", points=2)
+def test_smallest_and_largest(lab):
+    """The smallest number of each size has no positive twin."""
+    with stopped(lab, "kmain") as guest:
+        for length, bits in LENGTHS.items():
+            borders = (1 << (bits - 1), (1 << (bits - 1)) - 1, (1 << bits) - 1)
+            for letter in "dux":
+                conversion = Conversion(letter, length=length)
+                require_conversions(guest, [(conversion, border) for border in borders])
+
+
+@pytest.mark.exercise("1.3", points=2)
+def test_64_bits(lab):
+    """Numbers that need more than one division."""
+    random = Random(lab.seed)
+    with stopped(lab, "kmain") as guest:
+        for letter in "duxXo":
+            conversion = Conversion(letter, length="ll")
+            numbers = [random.getrandbits(bits) for bits in (33, 40, 56, 63, 64)]
+            require_conversions(guest, [(conversion, number) for number in numbers])
+
+
+@pytest.mark.exercise("1.3", points=2)
+def test_zero(lab):
+    """Nought is one digit, without a prefix; none at all with precision 0."""
+    with stopped(lab, "kmain") as guest:
+        for letter in "diuxXo":
+            variants = [Conversion(letter), Conversion(letter, width=4), Conversion(letter, "0", 4)]
+            variants += [Conversion(letter, precision=0), Conversion(letter, width=3, precision=2)]
+            require_conversions(guest, [(variant, 0) for variant in variants])
+        require(guest, "%#x %#X %#o", [0, 0, 0], "0 0 0")
+        require(guest, "%s %p %d", [0, 0, 0], "(null) 0x00000000 0")
+
+
+@pytest.mark.exercise("1.3", points=2)
+def test_flags(lab):
+    """Sign or base first, then zeros; '-' and a precision make '0' mean nothing."""
+    random = Random(lab.seed)
+    with stopped(lab, "kmain") as guest:
+        for letter, more in (("d", "+ "), ("u", ""), ("x", "#"), ("X", "#"), ("o", "#")):
+            flags = ["", "-", "0", "-0", *more, *(f"0{flag}" for flag in more)]
+            for width, precision in ((12, None), (12, 3), (12, 9), (3, None)):
+                conversions = [Conversion(letter, chosen, width, precision) for chosen in flags]
+                for number in (random.getrandbits(14), -random.getrandbits(14) - 1):
+                    require_conversions(guest, [(each, number) for each in conversions])
+            require(guest, f"%*{letter}|%-*.*{letter}|", [6, 7, 5, 3, 7], "     7|007  |")
+
+
+@pytest.mark.exercise("1.3", points=1)
+def test_buffer_ends(lab):
+    """What does not fit is cut, and counted; nothing is written behind the buffer."""
+    expected = b"-2147483648 0x00c0ffee     77"
+    with stopped(lab, "kmain") as guest:
+        for size in (0, 1, 2, 11, 12, 13, len(expected), len(expected) + 1, 200):
+            template = "%d %#010x %6u"
+            length, inside, behind = formatted(guest, size, template, 1 << 31, 0xC0FFEE, 77)
+            kept = expected[: size - 1] + b"\0" if size else b""
+            assert length == len(expected), f"the length is {length} in {size} bytes"
+            assert inside[: len(kept)] == kept, f"{inside!r} in {size} bytes"
+            assert not behind.strip(GUARD), f"more than {size} bytes were written"
+
+
+@pytest.mark.exercise("1.3", points=2)
+def test_serial_bytes(lab):
+    """A carriage return before each newline, once; every other byte as it is."""
+    random = Random(lab.seed)
+    with stopped(lab, "kmain") as guest:
+        guest.call("serial_initialize")
+        sent = b""
+        for _ in range(20):
+            text = bytes(random.choice(b"\n\nabc%\x80\xfe\xff") for _ in range(12))
+            guest.call("printk", guest.text("%s."), guest.text(text))
+            sent += text + b"."
+        said, expected = guest.said_bytes(), sent.replace(b"\n", b"\r\n")
+        assert said == expected, f"{said[:40]!r} for {sent[:40]!r}"
+
+
+def blocked_pipe(directory) -> int:
+    """Two pipes for a chardev, of which the output's is full. Returns our end of that."""
+    for end in ("in", "out"):
+        os.mkfifo(directory / f"line.{end}")
+    ours = os.open(directory / "line.out", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    os.write(ours, b"." * PIPE_SIZE)
+    return ours
+
+
+@pytest.mark.exercise("1.3", points=3)
+def test_port_that_is_never_ready(lab):
+    """Nobody takes what the port sends, so that it is not ready any more: the character is given
+    up after a while, and not forced upon the port."""
+    ours = blocked_pipe(lab.scratch)
+    line = f"pipe,id=serial,path={lab.scratch / 'line'}"
+    with stopped(lab, "kmain", serial=(line,)) as guest:
+        guest.call("serial_initialize")
+        guest.call("printk", guest.text("ABCDEF"))
+        os.read(ours, PIPE_SIZE)
+        arrived = taken(ours, 2)
+        guest.call("printk", guest.text("ready\n"))
+        arrived += taken(ours, 7)
+    os.close(ours)
+    assert arrived == b"ABready\r\n", (
+        f"the port was ready for A and B, and then again after F; {arrived!r} came out"
+    )
+
+
+def taken(ours: int, length: int) -> bytes:
+    """What comes out of the pipe, after waiting for so many bytes, but not for ever."""
+    data = b""
+    while len(data) < length and select.select([ours], [], [], PIPE_SECONDS)[0]:
+        data += os.read(ours, PIPE_SIZE)
+    return data

@@ -1,0 +1,64 @@
+"""Exercise 1.1, the Multiboot header: flags, place and survival in kernels linked in other ways."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lesson1.remote import stopped
+from tests.lesson1.support import (
+    HEADER_AREA,
+    KERNEL,
+    MULTIBOOT_LOADER,
+    multiboot_header,
+    relink,
+)
+
+ENTRY_TRIES = 8  # GRUB's own code may lie where the kernel's entry will be
+
+
+def require_good(kernel: bytes) -> None:
+    """The header is whole, aligned, and within the first 8 KiB."""
+    offset, flags, checksum = multiboot_header(kernel)
+    assert offset + 12 <= HEADER_AREA, f"the header is at offset {offset} of the file"
+    assert offset % 4 == 0, f"offset {offset:#x} is no multiple of four"
+    assert (0x1BADB002 + flags + checksum) % 2**32 == 0, "the sum of the three words"
+
+
+@pytest.mark.exercise("1.1", points=2, host=True)
+def test_flags(lab):
+    """Page alignment and memory map, and no promise that is not kept."""
+    _, flags, _ = multiboot_header(lab.build(KERNEL).read_bytes())
+    assert not flags & 1 << 16, "bit 16 promises address fields, and there are none"
+    assert flags & 2, "bit 1 asks for the memory map"
+    assert flags == 3, f"flags {flags:#x}: bits 0 and 1, no other"
+
+
+@pytest.mark.exercise("1.1", points=2, host=True)
+def test_linker_does_not_drop_it(lab):
+    """Nobody refers to the header, and the linker may collect what nobody refers to."""
+    require_good(relink(lab, options=["--gc-sections"]).read_bytes())
+
+
+@pytest.mark.exercise("1.1", points=2, host=True)
+def test_it_comes_before_all_other_code_and_data(lab):
+    """Another object file comes first, with much code that runs before paging, and constants."""
+    sections = ["boot align=1", "rodata align=1", "text align=1"]
+    assembly = "".join(f"section .{section}\ntimes 9001 db 0x90\n" for section in sections)
+    require_good(relink(lab, assembly=assembly).read_bytes())
+
+
+@pytest.mark.exercise("1.1", points=1, host=True)
+def test_it_is_aligned_wherever_the_kernel_is_linked(lab):
+    kernel = relink(lab, edits=[(r"\. = (0x100000|1M);", ". = 0x100002;")])
+    require_good(kernel.read_bytes())
+
+
+@pytest.mark.exercise("1.1", points=2)
+def test_grub_starts_it(lab):
+    """GRUB reads the header from a CD, and enters with its magic number."""
+    with stopped(lab, "_start", boot="grub") as guest:
+        for _ in range(ENTRY_TRIES):
+            if guest.registers()["eax"] == MULTIBOOT_LOADER:
+                return
+            guest.run_to("_start")
+    pytest.fail("GRUB does not enter the kernel")

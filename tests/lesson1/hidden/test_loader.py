@@ -1,0 +1,306 @@
+"""Exercise 1.4, the boot loader: disks that fail, files that lie, and segments of every shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from labs.tools.qemu_command import DiskError, Drive
+from tests.lesson1.loading import (
+    AREA,
+    AREA_SIZE,
+    PAGE,
+    SECTOR,
+    STAGE2,
+    Bios,
+    DiskCall,
+    boot_disk,
+    handler,
+    random_stage2,
+    require_loaded,
+    require_refused,
+    sample,
+    stage2_sectors,
+)
+from tests.lesson1.remote import halted
+from tests.lesson1.support import KERNEL, Executable, Segment, loaded_segments
+
+BOOT_SECTOR = 0x7C00
+TRIES = 3
+SCREEN = 0x10  # the BIOS's interrupt for a letter of a message
+HIGH = 0xFFFFFFFF
+
+
+# The boot sector
+
+
+def booted(lab, stage2: bytes, **fields: object):
+    """A machine with this second stage on its disk."""
+    image = boot_disk(lab, "disk.img", stage2)
+    return halted(lab, lab.config("", boot="disk", image=image, **fields))
+
+
+@pytest.mark.exercise("1.4", points=2)
+def test_drive_number(lab):
+    """The BIOS has started from its second drive: that one is read, and its number handed on."""
+    random = Random(lab.seed)
+    stages = [random_stage2(lab, random) for _ in range(2)]
+    images = [boot_disk(lab, f"disk{i}.img", stage) for i, stage in enumerate(stages)]
+    drives = (Drive(images[1], 1),)
+    config = lab.config("", boot="disk", image=images[0], drives=drives)
+    with halted(lab, config) as guest:
+        guest.run_to(BOOT_SECTOR)
+        junk = {name: random.getrandbits(32) for name in ("eax", "ebx", "ecx", "esi", "edi", "ebp")}
+        guest.set(edx=random.getrandbits(24) << 8 | 0x81, **junk)
+        guest.run_to(STAGE2)
+        assert guest.read(STAGE2, len(stages[1])) == stages[1], "the wrong drive was read"
+        assert guest.registers()["edx"] & 0xFF == 0x81, "DL is lost"
+
+
+@pytest.mark.exercise("1.4", points=2)
+@pytest.mark.parametrize("failures", [1, 2])
+def test_read_is_tried_again(lab, failures):
+    """The read fails with the carry flag and works later; each try asks for all of it."""
+    random = Random(lab.seed)
+    stage2 = random_stage2(lab, random)
+    with booted(lab, stage2) as guest:
+        guest.run_to(BOOT_SECTOR)
+        bios = Bios(guest)
+        while call := bios.next_call(STAGE2):
+            if call.function == 0x42 and len(bios.reads()) <= failures:
+                bios.refuse(random.randint(1, 255), random.randint(0, 3))
+        assert len(bios.reads()) == failures + 1, f"{len(bios.reads())} reads"
+        wanted = DiskCall(0x42, 0x80, 16, stage2_sectors(lab), STAGE2, 1)
+        assert set(bios.reads()) == {wanted}, f"{bios.reads()}, and not {wanted} each time"
+        assert guest.read(STAGE2, len(stage2)) == stage2
+
+
+@pytest.mark.exercise("1.4", points=2)
+def test_disk_that_always_fails(lab):
+    """Three tries, with a reset of the drive after each failure that is followed by a try; then a
+    message with the BIOS's last status, and the end."""
+    random = Random(lab.seed)
+    status = random.randint(0x10, 0xFF)
+    with booted(lab, random_stage2(lab, random)) as guest:
+        guest.run_to(BOOT_SECTOR)
+        bios = Bios(guest)
+        while call := bios.next_call(STAGE2, handler(guest, SCREEN)):
+            if call.function == 0x42:
+                assert len(bios.reads()) <= TRIES, "it tries and tries"
+                bios.refuse(status, random.randint(0, 3))
+            elif call.function == 0:
+                bios.succeed()
+        functions = [call.function for call in bios.calls]
+        assert functions.count(0x42) == TRIES, f"the calls were {functions}"
+        between = functions[functions.index(0x42) :]
+        assert between[:5] == [0x42, 0, 0x42, 0, 0x42], f"the calls were {functions}"
+        said = guest.finish()
+    assert "disk fails to read" in said, f"it said {said!r}"
+    assert f"status {status:02x}" in said, f"the status was {status:#x}; it said {said!r}"
+
+
+@pytest.mark.exercise("1.4", points=1)
+def test_bad_sector(lab):
+    """A sector of the second stage that the drive cannot read."""
+    image = boot_disk(lab, "disk.img", random_stage2(lab, Random(lab.seed)))
+    lba = Random(lab.seed).randint(1, stage2_sectors(lab))
+    drive = Drive(image, 0, errors=(DiskError("read", lba),))
+    said = lab.run("", boot="disk", image=None, drives=(drive,)).serial
+    assert "disk fails to read" in said, f"it said {said!r}"
+
+
+@pytest.mark.exercise("1.4", points=2)
+def test_second_stage_without_its_mark(lab):
+    """No read fails, but it is not the second stage: a message, and no jump."""
+    random = Random(lab.seed)
+    stage2 = bytearray(random_stage2(lab, random, b"STG\0"))
+    stage2[-SECTOR : -SECTOR + 4] = b"STG2"
+    with booted(lab, bytes(stage2)) as guest:
+        guest.run_to(BOOT_SECTOR)
+        reached = guest.run_to(STAGE2, handler(guest, SCREEN))
+        assert reached != STAGE2, "it jumps to what is not the second stage"
+        said = guest.finish()
+    assert "not whole" in said, f"it said {said!r}"
+
+
+# load_elf: good files
+
+
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_segments_anywhere_in_the_file(lab):
+    """Offsets that are no multiple of a sector, shared sectors, any order."""
+    require_loaded(lab, [shuffled(Random(lab.seed + i)) for i in range(12)])
+
+
+def shuffled(random: Random) -> Executable:
+    """Some segments in random order, with random gaps in the file and in memory."""
+    offset, address, segments = 0x200, AREA, []
+    for _ in range(random.randint(1, 6)):
+        data = random.randbytes(random.randint(1, 900))
+        offset, address = offset + random.randint(0, 700), address + random.randint(0, 300)
+        tail = random.choice([0, random.randint(1, 800)])
+        segments.append(Segment(address, data, offset, memory=len(data) + tail))
+        offset, address = offset + len(data), address + len(data) + tail
+    entered = random.choice(segments)
+    random.shuffle(segments)
+    return Executable(entered.address + len(entered.data) - 1, segments)
+
+
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_tail_is_zero(lab):
+    """What p_memsz has beyond p_filesz; and not a byte more."""
+    random = Random(lab.seed)
+    text = Segment(AREA, random.randbytes(100), 200)
+    tails = [
+        Segment(AREA + 512, random.randbytes(30), 300, memory=30 + random.randint(1, 2000)),
+        Segment(AREA + 513, random.randbytes(3), 300, memory=7),
+        Segment(AREA + 517, b"", 300, memory=1001),
+        Segment(AREA + 512, random.randbytes(9), 300, memory=AREA_SIZE - 512),
+    ]
+    require_loaded(lab, [Executable(AREA + 1, [text, tail]) for tail in tails])
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
+@pytest.mark.parametrize("size", [37, 512, 511 << 10, 1300 << 10])
+def test_sizes(lab, size):
+    """Kernels of 37 bytes, a sector, 511 KiB and 1.3 MiB."""
+    data = Random(lab.seed).randbytes(size)
+    executable = Executable(AREA + size - 1, [Segment(AREA, data, 84)])
+    require_loaded(lab, [executable], end=AREA + size)
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
+def test_only_pt_load_counts(lab):
+    """Other segments may say anything. An empty one, as ld makes it, is none."""
+    random = Random(lab.seed)
+    text = Segment(AREA, random.randbytes(100), 400)
+    wild = Segment(0x123, b"", 0xFFFFFF00, memory=HIGH, kind=4, file_size=0xFFFFFF00)
+    empty = Segment(0, b"", 0)
+    require_loaded(lab, [Executable(AREA, order) for order in ([wild, text, empty], [text, wild])])
+
+
+@pytest.mark.exercise("1.4", points=1)
+def test_kernel_in_memory(lab):
+    """Each segment of the kernel at its place before its first instruction, in memory that was
+    full of junk."""
+    segments = loaded_segments(lab.build(KERNEL).read_bytes())
+    image = lab.build("build/lesson1/boot.img")
+    with halted(lab, lab.config("", boot="disk", image=image)) as guest:
+        guest.run_to(BOOT_SECTOR)
+        for address, _, size in segments:
+            guest.write(address, b"\xcc" * size)
+        guest.run_to("_start")
+        for address, data, size in segments:
+            found = guest.read(address, size)
+            assert found[: len(data)] == data, f"the segment at {address:#x}"
+            assert not any(found[len(data) :]), f"the zeros of the segment at {address:#x}"
+
+
+# load_elf: files that lie
+
+
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_file_cut_short(lab):
+    """At any length the file is refused, and not read beyond its end."""
+    file = sample(Random(lab.seed)).file()
+    lengths = {*range(0, 120, 3), 51, 52, 84, 115, 116, *range(120, len(file), 37), len(file) - 1}
+    for chosen in batches(sorted(lengths)):
+        require_refused(lab, [file[:length] for length in chosen])
+
+
+def batches(items: list) -> list[list]:
+    """A few at a time: the driver's output has a limit."""
+    return [items[i : i + 60] for i in range(0, len(items), 60)]
+
+
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_header(lab):
+    """Not ELF, not for this processor, not an executable, no program headers."""
+    good = sample(Random(lab.seed))
+    length = len(good.file())
+    bad = [
+        replace(good, magic=b"\x7eELF"),
+        replace(good, magic=b"\x7fELG"),
+        replace(good, bits=2),
+        replace(good, order=2),
+        replace(good, machine=62),
+        replace(good, kind=1),
+        replace(good, kind=3),
+        replace(good, header_count=0),
+        replace(good, header_size=31),
+        replace(good, header_count=0xFFFF),
+        replace(good, header_offset=length & ~3),
+        replace(good, header_offset=0xFFFFFFC0),
+        replace(good, header_offset=0xFFFFFFFC),
+    ]
+    sentences = require_refused(lab, [executable.file() for executable in bad])
+    assert len(set(sentences)) >= 4, f"say what is wrong, each time: {sorted(set(sentences))}"
+
+
+def with_data(random: Random, **fields: object) -> bytes:
+    """The sample with fields of its second segment changed."""
+    good = sample(random)
+    return replace(good, segments=(good.segments[0], replace(good.segments[1], **fields))).file()
+
+
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_segment_beyond_the_file(lab):
+    """Offset and size, whose sum may wrap; and more in the file than in memory."""
+    random = Random(lab.seed)
+    data = sample(random).segments[1]
+    size = len(data.data)
+    require_refused(
+        lab,
+        [
+            with_data(random, file_size=size + 1),
+            with_data(random, file_size=HIGH, memory=HIGH),
+            with_data(random, data=b"", offset=data.offset + 1, file_size=size),
+            with_data(random, data=b"", offset=-size % 2**32, file_size=size),
+            with_data(random, data=b"", offset=HIGH, file_size=1, memory=1),
+            with_data(random, memory=size - 1),
+            with_data(random, memory=0),
+        ],
+    )
+
+
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_segment_outside_the_area(lab):
+    """Below 1 MiB, where the loader is; above the end, where the file is; around the corner."""
+    random = Random(lab.seed)
+    end, size = AREA + AREA_SIZE, 0x432
+    places = [0, 0x7C00, 0x8000, AREA - 1, AREA - size, end - size + 1, end - 1, end, end + PAGE]
+    places += [-size % 2**32, HIGH, 0x80000000]
+    files = [with_data(random, address=place) for place in places]
+    files += [with_data(random, memory=memory) for memory in (HIGH, 0xFFF00000, AREA_SIZE)]
+    require_refused(lab, files)
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
+def test_overlap(lab):
+    """Two segments want the same byte, in any order; neighbours do not."""
+    random = Random(lab.seed)
+    good = sample(random)
+    first, second = good.segments
+    ends = (first.address + len(first.data), second.address + second.memory)
+    moved = [replace(second, address=at) for at in (first.address, ends[0] - 1, first.address + 9)]
+    pairs = [(first, other) for other in moved]
+    pairs.append((replace(first, address=ends[1] - 1), second))
+    pairs += [(right, left) for left, right in pairs]
+    entered = [replace(good, segments=p, entry=p[0].address) for p in pairs]
+    require_refused(lab, [executable.file() for executable in entered])
+    neighbour = replace(second, address=ends[0])
+    require_loaded(lab, [replace(good, segments=(first, neighbour))])
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
+def test_entry_point(lab):
+    """It is a physical address, and there must be something from the file there."""
+    good = sample(Random(lab.seed))
+    first, second = good.segments
+    outside = [0, first.address - 1, first.address + len(first.data), 0xC0000000 + first.address]
+    outside.append(second.address + len(second.data))
+    require_refused(lab, [replace(good, entry=entry).file() for entry in outside])
+    inside = [first.address, second.address + len(second.data) - 1]
+    require_loaded(lab, [replace(good, entry=entry) for entry in inside])

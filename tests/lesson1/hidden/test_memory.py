@@ -1,0 +1,167 @@
+"""Exercise 1.5, the memory map: what loaders and BIOSes really say, and what they might."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.lesson1.memory import (
+    AVAILABLE,
+    MOST_RANGES,
+    Entry,
+    Range,
+    kibibytes,
+    loader_ranges,
+    require_told,
+    require_usable,
+    tell,
+    told,
+)
+from tests.lesson1.remote import stopped
+
+MIB = 1 << 20
+GIB = 1 << 30
+RESERVED = 2
+
+
+def page(number: int) -> int:
+    """The address of a page."""
+    return number * 4096
+
+
+def random_ranges(random: Random, count: int) -> list[Range]:
+    """Ranges of some pages, apart from each other, in any order."""
+    borders = [page(number) for number in sorted(random.sample(range(1 << 22), 2 * count))]
+    pairs = zip(borders[::2], borders[1::2], strict=True)
+    ranges = [Range(a, b - a, random.choice([1, 1, 2, 3, 4, 5])) for a, b in pairs]
+    random.shuffle(ranges)
+    return ranges
+
+
+@pytest.mark.exercise("1.5", points=2)
+def test_entries_of_any_size(lab):
+    """20 bytes and those of `size`, 24, or more; each entry says its own."""
+    random = Random(lab.seed)
+    with stopped(lab, "kmain") as guest:
+        for extras in ([0], [4], [4, 0, 20, 0], [8, 8, 8], [3, 0, 1]):
+            ranges = random_ranges(random, len(extras))
+            entries = [Entry(r, extra) for r, extra in zip(ranges, extras, strict=True)]
+            assert tell(guest, entries) != "panic"
+            require_told(guest, ranges)
+
+
+@pytest.mark.exercise("1.5", points=2)
+def test_only_type_1_is_memory(lab):
+    """ACPI's tables, its storage, defective and unknown memory are not RAM; nor are they lost."""
+    ranges = [Range(page(100 * n), page(50), n) for n in (1, 2, 3, 4, 5, 6, 20, 0x80000001)]
+    with stopped(lab, "kmain") as guest:
+        assert tell(guest, [Entry(each) for each in ranges]) != "panic"
+        require_told(guest, ranges)
+        require_usable(guest, 50 * 4)
+
+
+@pytest.mark.exercise("1.5", points=2)
+def test_memory_above_4_gib(lab):
+    """A range across the border, one behind it, one that ends with the address space."""
+    cases = [
+        [Range(0xE0000000, GIB)],
+        [Range(0, 640 << 10), Range(MIB, 3 * GIB), Range(4 * GIB, 5 * GIB)],
+        [Range(1 << 40, 1 << 42)],
+        [Range(MIB, 7 * MIB), Range((1 << 64) - 4096, 4096, RESERVED)],
+    ]
+    with stopped(lab, "kmain") as guest:
+        for ranges in cases:
+            assert tell(guest, [Entry(each) for each in ranges]) != "panic"
+            require_told(guest, ranges)
+            require_usable(guest, kibibytes(ranges))
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_strange_ranges(lab):
+    """Empty ranges, ranges in disorder, overlapping ones, and an end beyond all addresses."""
+    random = Random(lab.seed)
+    apart = random_ranges(random, 9)
+    cases = [
+        (apart, kibibytes(apart)),
+        ([Range(MIB, 0), Range(2 * MIB, MIB), Range(5 * MIB, 0, 3)], 1024),
+        ([Range(2 * MIB, 2 * MIB), Range(MIB, 2 * MIB)], 3 * 1024),
+        ([Range(MIB, 8 * MIB), Range(2 * MIB, MIB, RESERVED)], 7 * 1024),
+        ([Range(MIB, MIB), Range((1 << 64) - MIB, 3 * MIB, RESERVED)], 1024),
+    ]
+    with stopped(lab, "kmain") as guest:
+        for ranges, expected in cases:
+            assert tell(guest, [Entry(each) for each in ranges]) != "panic"
+            require_usable(guest, expected)
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_entry_that_is_cut_off(lab):
+    """The map ends within an entry: that one is none."""
+    ranges = [Range(MIB, MIB), Range(4 * MIB, MIB)]
+    with stopped(lab, "kmain") as guest:
+        for extra in (0, 4):
+            entries = [Entry(each, extra) for each in ranges]
+            for cut in (extra + 1, extra + 4, 20 + extra, 23 + extra):
+                assert tell(guest, entries, cut=cut) != "panic"
+                require_told(guest, ranges[:1])
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_wrong_size(lab):
+    """An entry's size leads nowhere, or back: the walk ends, with what came before."""
+    first, wrong = Range(MIB, MIB), Range(4 * MIB, MIB)
+    with stopped(lab, "kmain") as guest:
+        for size in (0, 1, 0xFFFFFFFC, 0xFFFFFFE8, 0xFFFFFFFF, 0x80000000):
+            entries = [Entry(first), Entry(wrong, size=size), Entry(Range(8 * MIB, MIB))]
+            assert tell(guest, entries) != "panic"
+            found = told(guest)
+            assert found[0] == first, f"the second entry has size {size:#x}"
+            assert len(found) <= 20, f"{len(found)} ranges in 72 bytes, with size {size:#x}"
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_more_entries_than_room(lab):
+    """The array has 64 ranges; what lies behind it is somebody else's."""
+    ranges = [Range(page(2 * n), 4096) for n in range(1, 100)]
+    with stopped(lab, "kmain") as guest:
+        assert tell(guest, [Entry(each) for each in ranges]) != "panic"
+        require_told(guest, ranges[:MOST_RANGES])
+
+
+@pytest.mark.exercise("1.5", points=2)
+def test_without_a_map(lab):
+    """Bit 6 of the flags is clear: what mmap_length and mmap_addr say is old news, and mem_upper
+    counts from 1 MiB on, up to and beyond 4 GiB."""
+    random = Random(lab.seed)
+    amounts = [random.randint(1 << 10, 1 << 20), (4 << 20) - 1, 4 << 20, 0xFFFFFFFF]
+    with stopped(lab, "kmain") as guest:
+        for amount in amounts:
+            assert tell(guest, None, mem_upper=amount, length=24) != "panic"
+            found = [each for each in told(guest) if each.base >= MIB]
+            assert found == [Range(MIB, amount * 1024, AVAILABLE)], f"mem_upper is {amount}"
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_map_comes_before_mem_upper(lab):
+    """A loader that gives both: the map knows better. One that gives neither: there is nothing to
+    go on with."""
+    ranges = [Range(MIB, 5 * MIB)]
+    with stopped(lab, "kmain") as guest:
+        assert tell(guest, [Entry(each) for each in ranges], mem_upper=77) != "panic"
+        require_told(guest, ranges)
+        assert tell(guest, None) == "panic"
+
+
+@pytest.mark.exercise("1.5", points=2)
+@pytest.mark.parametrize(("memory", "boot"), [(16, "direct"), (512, "disk"), (1000, "direct")])
+def test_real_machines(lab, memory, boot):
+    """What each loader tells of machines with little and much memory."""
+    with stopped(lab, "kmain", memory=memory, boot=boot) as guest:
+        information = guest.read_word(guest.registers()["esp"] + 8)
+        expected = loader_ranges(guest, information, base=0xC0000000)
+        guest.run_to("memory_map_print")
+        require_told(guest, expected)
+        found = guest.call("memory_map_usable")
+    assert found == kibibytes(expected), f"{found} KiB and not {kibibytes(expected)}"
+    assert memory * 1024 - 1024 < found <= memory * 1024

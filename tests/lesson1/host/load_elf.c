@@ -1,0 +1,78 @@
+/*
+ * Answers questions about boot/load_elf.c on standard input and output, in binary, until the input
+ * ends. All numbers are 32 bits.
+ *   question: start and end of the load area; length of the file; the file
+ *   answer: 1 if it was loaded, else 0; the entry point; length of the sentence; the sentence; then
+ *     memory from MARGIN below the area's first page to MARGIN above its last one
+ * Memory is POISON before, and nothing outside that window may be touched.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "boot/load_elf.h"
+
+#define PAGE	 4096u
+#define MARGIN	 PAGE
+#define POISON	 0xcc
+#define NO_ENTRY 0x5eed5eedu
+#define RESERVED ((size_t)8 << 30) /* any sum of two addresses */
+
+static uint8_t *memory; /* where physical address 0 is */
+
+static void reserve_memory(void)
+{
+	memory =
+	    mmap(NULL, RESERVED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		exit(2);
+}
+
+static int read_number(uint32_t *number)
+{
+	return fread(number, sizeof(*number), 1, stdin) == 1;
+}
+
+static void write_number(uint32_t number)
+{
+	fwrite(&number, sizeof(number), 1, stdout);
+}
+
+/* The file is allocated to the byte, for the sanitizer to see reads beyond its end. */
+static void answer(const struct load_area *area, const uint8_t *file, uint32_t bytes)
+{
+	uint32_t first = area->start / PAGE * PAGE - MARGIN;
+	uint32_t length = (area->end + PAGE - 1) / PAGE * PAGE + MARGIN - first;
+	uint32_t entry = NO_ENTRY;
+
+	mprotect(memory + first, length, PROT_READ | PROT_WRITE);
+	memset(memory + first, POISON, length);
+	const char *wrong = load_elf(file, bytes, area, &entry);
+
+	write_number(!wrong);
+	write_number(entry);
+	write_number(wrong ? strlen(wrong) : 0);
+	fputs(wrong ? wrong : "", stdout);
+	fwrite(memory + first, length, 1, stdout);
+	mprotect(memory + first, length, PROT_NONE);
+}
+
+int main(void)
+{
+	struct load_area area;
+	uint32_t bytes;
+
+	reserve_memory();
+	area.memory = memory;
+	while (read_number(&area.start) && read_number(&area.end) && read_number(&bytes)) {
+		uint8_t *file = malloc(bytes);
+
+		if (!file || fread(file, 1, bytes, stdin) != bytes)
+			return 2;
+		answer(&area, file, bytes);
+		free(file);
+	}
+	return 0;
+}

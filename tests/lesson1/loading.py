@@ -1,0 +1,239 @@
+"""The boot loader from outside: files for load_elf, and a disk with a second stage of our own."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.lab import ROOT, Lab
+from tests.lesson1.remote import Guest
+from tests.lesson1.support import PT_LOAD, Executable, Segment
+
+DRIVER = ROOT / "tests/lesson1/host/load_elf.c"
+AREA = 0x100000
+AREA_SIZE = 0x4000
+PAGE = MARGIN = 4096
+POISON = b"\xcc"
+NO_ENTRY = 0x5EED5EED
+PROGRAM_SECONDS = 60
+
+SECTOR = 512
+STAGE2 = 0x8000
+STAGE2_MAGIC = b"STG2"
+
+programs: dict[Path, Path] = {}
+
+
+# load_elf
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What load_elf did. `memory` begins a margin below the page of the area's start."""
+
+    loaded: bool
+    entry: int
+    sentence: str
+    memory: bytes
+
+
+def loader_program(lab: Lab) -> Path:
+    """The submission's load_elf with the driver; compiled once for each tree."""
+    if lab.root not in programs or not programs[lab.root].exists():
+        programs[lab.root] = lab.host(["boot/load_elf.c"], [DRIVER], "load-elf")
+    return programs[lab.root]
+
+
+def load(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[Answer]:
+    """Has load_elf load each file into the area from 1 MiB up to `end`."""
+    questions = [struct.pack("<III", AREA, end, len(file)) + file for file in files]
+    done = subprocess.run(
+        [loader_program(lab)],
+        input=b"".join(questions),
+        capture_output=True,
+        timeout=PROGRAM_SECONDS,
+        check=False,
+    )
+    answers, rest = [], done.stdout
+    for _ in files:
+        answer, rest = parsed(rest, window_size(end))
+        if answer is None:
+            report(done, len(answers), files)
+        answers.append(answer)
+    return answers
+
+
+def window_size(end: int) -> int:
+    """How much memory the driver shows, in bytes."""
+    return (end + PAGE - 1) // PAGE * PAGE - AREA + 2 * MARGIN
+
+
+def parsed(data: bytes, size: int) -> tuple[Answer | None, bytes]:
+    """The first answer, or None when it is not whole; and the rest."""
+    if len(data) < 12:
+        return None, b""
+    loaded, entry, length = struct.unpack_from("<III", data)
+    if len(data) < 12 + length + size:
+        return None, b""
+    sentence = data[12 : 12 + length].decode(errors="replace")
+    rest = data[12 + length :]
+    return Answer(loaded == 1, entry, sentence, rest[:size]), rest[size:]
+
+
+def report(done: subprocess.CompletedProcess, index: int, files: Sequence[bytes]) -> None:
+    """Fails the test with what the program said at its end."""
+    words = (done.stdout[-200:] + b"\n" + done.stderr).decode(errors="replace")
+    known = [line for line in words.splitlines() if "ERROR:" in line or "is not written" in line]
+    cause = known[0] if known else "it gave no whole answer"
+    pytest.fail(
+        f"load_elf, file {index} of {len(files)} ({len(files[index])} bytes): {cause}\n{words}",
+        pytrace=False,
+    )
+
+
+def require_loaded(
+    lab: Lab, executables: Sequence[Executable], end: int = AREA + AREA_SIZE
+) -> None:
+    """Each is loaded as its segments say, and no other byte is changed."""
+    answers = load(lab, [executable.file() for executable in executables], end)
+    for executable, answer in zip(executables, answers, strict=True):
+        assert answer.loaded, f"a good file was refused: {answer.sentence!r}"
+        assert answer.entry == executable.entry, f"the entry point is {answer.entry:#x}"
+        require_same(answer.memory, expected_memory(executable, end))
+
+
+def expected_memory(executable: Executable, end: int) -> bytes:
+    """The window, as it should be."""
+    memory = bytearray(POISON * window_size(end))
+    for segment in executable.segments:
+        if segment.kind == PT_LOAD:
+            size = len(segment.data) if segment.memory is None else segment.memory
+            at = segment.address - AREA + MARGIN
+            memory[at : at + size] = segment.data.ljust(size, b"\0")
+    return bytes(memory)
+
+
+def require_same(memory: bytes, expected: bytes) -> None:
+    """Says where the first wrong byte is."""
+    wrong = [i for i, pair in enumerate(zip(memory, expected, strict=True)) if pair[0] != pair[1]]
+    if wrong:
+        at = wrong[0]
+        words = f"{len(wrong)} bytes of memory are wrong, the first at {AREA - MARGIN + at:#x}"
+        pytest.fail(f"{words}: {memory[at]:#04x} and not {expected[at]:#04x}", pytrace=False)
+
+
+def require_refused(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[str]:
+    """Each is refused with a sentence, before anything was written. Returns the sentences."""
+    answers = load(lab, files, end)
+    for index, answer in enumerate(answers):
+        assert not answer.loaded, f"bad file {index} of {len(files)} was loaded"
+        assert len(answer.sentence) > 5, f"what is wrong: {answer.sentence!r}"
+        assert answer.entry == NO_ENTRY, f"there is an entry point, although {answer.sentence!r}"
+        require_same(answer.memory, POISON * len(answer.memory))
+    return [answer.sentence for answer in answers]
+
+
+def sample(random: Random) -> Executable:
+    """Two segments that share a sector of the file, the second with a tail of zeros. Nothing lies
+    behind them."""
+    text, data = random.randbytes(0x259), random.randbytes(0x21)
+    return Executable(
+        entry=AREA + 0x17,
+        segments=(
+            Segment(AREA + 0x10, text, 0x123),
+            Segment(AREA + 0x1003, data, 0x123 + len(text), memory=0x432),
+        ),
+    )
+
+
+# The boot sector
+
+
+def stage2_sectors(lab: Lab) -> int:
+    """How many sectors the build has told the boot sector to read."""
+    return lab.build("build/lesson1/stage2.bin").stat().st_size // SECTOR
+
+
+def boot_disk(lab: Lab, name: str, stage2: bytes) -> Path:
+    """A disk with the lab's boot sector, this second stage, and random sectors behind it."""
+    image = lab.scratch / name
+    boot_sector = lab.build("build/lesson1/mbr.bin").read_bytes()
+    behind = Random(len(stage2)).randbytes(64 * SECTOR)
+    image.write_bytes((boot_sector + stage2 + behind).ljust(1 << 20, b"\0"))
+    return image
+
+
+def random_stage2(lab: Lab, random: Random, magic: bytes = STAGE2_MAGIC) -> bytes:
+    """Sectors that only a reader of the disk knows, with the mark in the last four bytes."""
+    return random.randbytes(stage2_sectors(lab) * SECTOR - len(magic)) + magic
+
+
+@dataclass(frozen=True)
+class DiskCall:
+    """A call of INT 13h: AH, DL, and of an extended read the packet's members."""
+
+    function: int
+    drive: int
+    packet_size: int = 0
+    count: int = 0
+    buffer: int = 0
+    lba: int = 0
+
+
+def handler(guest: Guest, vector: int) -> int:
+    """Where the BIOS's handler of an interrupt begins."""
+    offset, segment = struct.unpack("<HH", guest.read(4 * vector, 4))
+    return segment * 16 + offset
+
+
+class Bios:
+    """Stands in for the BIOS's INT 13h: watches the calls, and lets some fail."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self.address = handler(guest, 0x13)
+        self.calls: list[DiskCall] = []
+
+    def next_call(self, *others: int) -> DiskCall | None:
+        """Runs to the next call, and notes it; None when one of the other places comes first."""
+        if self.guest.run_to(self.address, *others, why="after the boot sector") != self.address:
+            return None
+        registers = self.guest.registers()
+        function, drive = registers["eax"] >> 8 & 0xFF, registers["edx"] & 0xFF
+        call = DiskCall(function, drive)
+        if function == 0x42:
+            packet = self.guest.read(registers["ds"] * 16 + (registers["esi"] & 0xFFFF), 16)
+            size, _, count, offset, segment, lba = struct.unpack("<BBHHHQ", packet)
+            call = DiskCall(function, drive, size, count, segment * 16 + offset, lba)
+        self.calls.append(call)
+        return call
+
+    def reads(self) -> list[DiskCall]:
+        """The extended reads so far."""
+        return [call for call in self.calls if call.function == 0x42]
+
+    def refuse(self, status: int, sectors: int = 0) -> None:
+        """Returns from the call with an error; as a BIOS does, it notes what it managed to read."""
+        registers = self.guest.registers()
+        if registers["eax"] >> 8 & 0xFF == 0x42:
+            packet = registers["ds"] * 16 + (registers["esi"] & 0xFFFF)
+            self.guest.write(packet + 2, struct.pack("<H", sectors))
+        self._return(carry=True, eax=registers["eax"] & 0xFFFF00FF | status << 8)
+
+    def succeed(self) -> None:
+        """Returns from the call, as if it had been done."""
+        self._return(carry=False, eax=self.guest.registers()["eax"] & 0xFFFF00FF)
+
+    def _return(self, carry: bool, **values: int) -> None:
+        registers = self.guest.registers()
+        stack = registers["ss"] * 16 + (registers["esp"] & 0xFFFF)
+        offset, segment, flags = struct.unpack("<HHH", self.guest.read(stack, 6))
+        flags = flags & ~1 | carry
+        stack = registers["esp"] + 6
+        self.guest.set(eip=offset, cs=segment, eflags=flags, esp=stack, **values)

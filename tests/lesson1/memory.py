@@ -1,0 +1,117 @@
+"""What a Multiboot loader says about memory: made to order in the guest's memory, and read back."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.lesson1.remote import SCRATCH, Guest
+from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER
+
+MEMORY, MAP = 1 << 0, 1 << 6  # flags: which members are valid
+FLAGS_SIZE, MEM_UPPER, MMAP_LENGTH, MMAP_ADDRESS = 4, 8, 44, 48  # offsets of members
+INFORMATION_SIZE = 88
+INFORMATION, ENTRIES = SCRATCH + 0x1000, SCRATCH + 0x2000  # as the kernel sees them
+
+# struct boot_info of kernel/boot_info.h.
+COUNT_OFFSET, RANGES_OFFSET = 32 + 256, 32 + 256 + 4
+RANGE_SIZE, MOST_RANGES = 20, 64
+AVAILABLE = 1
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of physical memory, in bytes; and what it is."""
+
+    base: int
+    length: int
+    type: int = AVAILABLE
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a loader's map. size: what it says of its own length; extra: bytes that it has
+    beyond what everybody knows."""
+
+    range: Range
+    extra: int = 0
+    size: int | None = None
+
+    def encode(self) -> bytes:
+        """Its bytes. The extra ones look like a range of memory, to who takes them for one."""
+        size = 20 + self.extra if self.size is None else self.size
+        known = struct.pack("<IQQI", size, self.range.base, self.range.length, self.range.type)
+        return known + (b"\x01\0\0\0" * self.extra)[: self.extra]
+
+
+def tell(
+    guest: Guest,
+    entries: Sequence[Entry] | None,
+    mem_upper: int | None = None,
+    cut: int = 0,
+    length: int | None = None,
+) -> int | str:
+    """Has boot_info_read read a map (None: the loader has none), or mem_upper in KiB, at kmain's
+    beginning. `cut` bytes of the map's end are not counted, or it has another `length`. Returns
+    "panic" when it came to one."""
+    data = b"".join(entry.encode() for entry in entries or ())
+    flags = (MAP if entries is not None else 0) | (MEMORY if mem_upper is not None else 0)
+    counted = len(data) - cut if length is None else length
+    information = bytearray(b"\xa5" * INFORMATION_SIZE)
+    struct.pack_into("<III", information, 0, flags, 640, mem_upper or 0)
+    struct.pack_into("<II", information, MMAP_LENGTH, counted, ENTRIES - KERNEL_BASE)
+    guest.write(ENTRIES, data + b"\x01\0\0\0" * 64)
+    guest.write(INFORMATION, bytes(information))
+    guest.write(guest.address("boot_info"), bytes(RANGES_OFFSET))
+    arguments = (MULTIBOOT_LOADER, INFORMATION - KERNEL_BASE)
+    return guest.call("boot_info_read", *arguments, stop_at=("panic",))
+
+
+def told(guest: Guest) -> list[Range]:
+    """The ranges in boot_info."""
+    start = guest.address("boot_info")
+    count = guest.read_word(start + COUNT_OFFSET)
+    assert count <= MOST_RANGES, f"boot_info.range_count is {count}"
+    data = guest.read(start + RANGES_OFFSET, count * RANGE_SIZE)
+    return [Range(*fields) for fields in struct.iter_unpack("<QQI", data)]
+
+
+def require_told(guest: Guest, expected: Sequence[Range]) -> None:
+    """The ranges in boot_info are these, in this order."""
+    found = told(guest)
+    for index, (one, other) in enumerate(zip(found, expected, strict=False)):
+        assert one == other, f"range {index} is {words(one)} and not {words(other)}"
+    assert len(found) == len(expected), f"{len(found)} ranges instead of {len(expected)}"
+
+
+def words(each: Range) -> str:
+    """A range as a person reads it."""
+    return f"{each.base:#x} + {each.length:#x} type {each.type}"
+
+
+def require_usable(guest: Guest, expected: int) -> None:
+    """memory_map_usable says so many KiB of the ranges in boot_info."""
+    guest.call("memory_map_initialize")
+    found = guest.call("memory_map_usable")
+    assert found == expected, f"{found} KiB are usable, and not {expected}"
+
+
+def loader_ranges(guest: Guest, information: int, base: int) -> list[Range]:
+    """The map of the real loader, whose information lies at this physical address; physical
+    memory is seen from `base` on."""
+    flags = guest.read_word(base + information)
+    assert flags & MAP, "this loader gives no map"
+    length = guest.read_word(base + information + MMAP_LENGTH)
+    data = guest.read(base + guest.read_word(base + information + MMAP_ADDRESS), length)
+    at, ranges = 0, []
+    while at < length:
+        size, *fields = struct.unpack_from("<IQQI", data, at)
+        ranges.append(Range(*fields))
+        at += size + 4
+    return ranges
+
+
+def kibibytes(ranges: Sequence[Range]) -> int:
+    """The memory in ranges that do not overlap."""
+    return sum(each.length for each in ranges if each.type == AVAILABLE) // 1024

@@ -1,0 +1,27 @@
+"""Exercise 1.5, the memory map: this machine's, as QEMU describes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lesson1.memory import kibibytes, loader_ranges, require_told
+from tests.lesson1.remote import stopped
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_ranges(lab):
+    """boot_info has each range of the loader's map, with its type."""
+    with stopped(lab, "_start") as guest:
+        expected = loader_ranges(guest, guest.registers()["ebx"], base=0)
+        guest.run_to("memory_map_initialize", why="kernel/boot_info.c")
+        require_told(guest, expected)
+
+
+@pytest.mark.exercise("1.5", points=1)
+def test_usable_memory(lab):
+    """memory_map_usable is the sum of what is available, in KiB."""
+    with stopped(lab, "_start") as guest:
+        expected = kibibytes(loader_ranges(guest, guest.registers()["ebx"], base=0))
+        guest.run_to("memory_map_print", why="kernel/boot_info.c")
+        found = guest.call("memory_map_usable")
+    assert found == expected, f"{found} KiB, and QEMU gave {expected} KiB"

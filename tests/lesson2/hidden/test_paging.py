@@ -1,0 +1,136 @@
+"""Exercise 2.5, hidden: the page directory as it lies in memory, and what the processor makes of
+it."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from labs.tools.result import Outcome
+from tests.lesson2.support import KERNEL_BASE, SCRATCH, run_recorded, stopped_at
+
+ENTRIES, LARGE_PAGE = 1024, 4 << 20
+FIRST, MAPPED = KERNEL_BASE // LARGE_PAGE, 224  # 896 MiB
+FLAGS = 0x083  # present, writable, 4 MiB; ring 0
+ACCESSED, DIRTY = 0x20, 0x40
+WRITE_PROTECT, PAGING = 1 << 16, 1 << 31
+DEBUGGING, PAGE_SIZE, FXSAVE = 1 << 3, 1 << 4, 1 << 9  # of CR4
+PAGE_FAULT = 14
+
+
+def directory(machine) -> tuple[int, ...]:
+    """The entries that CR3 leads to, without the bits that the processor sets by itself."""
+    words = machine.read_physical_words(machine.dump()["CR3"] & ~0xFFF, ENTRIES)
+    return tuple(word & ~(ACCESSED | DIRTY) for word in words)
+
+
+@pytest.mark.exercise("2.5", points=3, gate=True)
+def test_page_directory(lab):
+    """224 entries, and nothing but them, though the memory was full of junk before."""
+    junk = random.Random(lab.seed).randbytes(4096)
+    with stopped_at(lab, "_start") as machine:
+        machine.write(machine.address("kernel_page_directory") - KERNEL_BASE, junk)
+        machine.run_to(machine.address("kmain"))
+        entries = directory(machine)
+    for index, entry in enumerate(entries):
+        page = index - FIRST
+        expected = page * LARGE_PAGE | FLAGS if 0 <= page < MAPPED else 0
+        assert entry == expected, f"entry {index} is {entry:#010x}, not {expected:#010x}"
+
+
+@pytest.mark.exercise("2.5", points=2)
+def test_control_registers(lab):
+    """CR3 a physical address without flags; paging and write protection on; 4 MiB pages on, and the
+    other bits of CR0 and CR4 as they were."""
+    with stopped_at(lab, "enable_paging") as machine:
+        machine.set_control("cr4", DEBUGGING | FXSAVE)
+        before = machine.dump()["CR0"]
+        machine.run_to(machine.address("higher_half"))
+        after = machine.dump()
+        table = machine.address("kernel_page_directory") - KERNEL_BASE
+    assert after["CR3"] == table, f"CR3 is {after['CR3']:#x}; the directory lies at {table:#x}"
+    assert table % 4096 == 0
+    assert after["CR0"] & PAGING, "paging is off"
+    assert after["CR0"] & WRITE_PROTECT, "the kernel may write to read-only pages"
+    assert after["CR0"] == before | PAGING | WRITE_PROTECT
+    assert after["CR4"] == DEBUGGING | FXSAVE | PAGE_SIZE, f"CR4 is {after['CR4']:#x}"
+
+
+@pytest.mark.exercise("2.5", points=1)
+def test_registers_are_kept(lab):
+    """EBX and EDX, which carry what the loader said, come through."""
+    seeded = random.Random(lab.seed)
+    ebx, edx = seeded.getrandbits(32), seeded.getrandbits(32)
+    with stopped_at(lab, "enable_paging") as machine:
+        machine.set_registers(ebx=ebx, edx=edx)
+        reached = machine.run_to(machine.address("higher_half"))
+        after = machine.registers()
+    assert reached >= KERNEL_BASE
+    assert (after["ebx"], after["edx"]) == (ebx, edx), "EBX or EDX was changed"
+
+
+# Run by the guest right behind enable_paging: tables of our own, then a read below the kernel.
+IDT, GDT, HANDLER, CODE = SCRATCH + 0x1000, SCRATCH + 0x2000, SCRATCH + 0x3000, SCRATCH
+POINTERS = SCRATCH + 0x2800
+FLAT_CODE, FLAT_DATA = 0x00CF9A000000FFFF, 0x00CF92000000FFFF
+
+
+def read_by_the_processor(machine, address: int) -> bool:
+    """Whether the processor itself, with what it remembers, can read this address."""
+    gate = (HANDLER & 0xFFFF) | 8 << 16 | 0x8E00 << 32 | (HANDLER >> 16) << 48
+    machine.write(IDT + 8 * PAGE_FAULT, struct.pack("<Q", gate))
+    machine.write(GDT, struct.pack("<3Q", 0, FLAT_CODE, FLAT_DATA))
+    machine.write(POINTERS, struct.pack("<HI2xHI", 0x17, GDT, 0x7FF, IDT))
+    code = b"\x0f\x01\x15" + struct.pack("<I", POINTERS)  # lgdt
+    code += b"\x0f\x01\x1d" + struct.pack("<I", POINTERS + 8)  # lidt
+    code += b"\xea" + struct.pack("<IH", CODE + len(code) + 7, 8)  # jmp far, to the next
+    code += b"\xa1" + struct.pack("<I", address)  # mov eax, [address]
+    machine.write(CODE, code)
+    machine.set_registers(eip=CODE, esp=SCRATCH + 0x8000, eflags=2)
+    return machine.run_to(CODE + len(code), HANDLER) != HANDLER
+
+
+@pytest.mark.exercise("2.5", points=3)
+def test_identity_map_is_gone(lab):
+    """The page that the processor has just run in, at 1 MiB: it must not remember it either. And
+    the null page; but the same memory is there 3 GiB higher."""
+    for address, there in (("enable_paging", False), (0x1234, False), (KERNEL_BASE + 0x1234, True)):
+        with stopped_at(lab, "enable_paging") as machine:
+            place = machine.address(address) if isinstance(address, str) else address
+            machine.run_to(machine.address("higher_half"))
+            found = read_by_the_processor(machine, place)
+        assert found == there, f"{place:#x} can {'still' if found else 'not'} be read"
+
+
+@pytest.mark.exercise("2.5", points=2)
+def test_faults(lab):
+    """Null, and the first address above the map: page faults, as QEMU has seen them."""
+    for kind, address in (("null", 0x1234), ("wild", 0xF8000000)):
+        result, traps = run_recorded(lab, f"crash {kind}")
+        assert result.outcome is Outcome.PANIC, f"crash {kind}: nothing happened"
+        last = traps[-1]
+        found = last.vector, last.error_code, last.ring, last.registers["CR2"]
+        assert found == (PAGE_FAULT, 2, 0, address), f"crash {kind}: {found}"
+
+
+@pytest.mark.exercise("2.5", points=1)
+@pytest.mark.parametrize("memory", [16, 1024])
+def test_other_amounts_of_memory(lab, memory):
+    """16 MiB, which are far fewer than the map; and 1 GiB, which are more."""
+    result = lab.run("memory; exit 5", memory=memory).check(5)
+    assert "KiB free" in result.serial
+
+
+@pytest.mark.exercise("2.5", points=2)
+def test_ring_3_sees_nothing_of_it(lab):
+    """Kernel pages are for ring 0: reads, writes and jumps fault as protection violations."""
+    seeded = random.Random(lab.seed)
+    pages = [0, 1, MAPPED - 1, *(seeded.randrange(MAPPED) for _ in range(3))]
+    places = [KERNEL_BASE + page * LARGE_PAGE + seeded.randrange(LARGE_PAGE - 4) for page in pages]
+    script = "; ".join(f"probe read {place:#x}; probe write {place:#x}" for place in places)
+    result, traps = run_recorded(lab, script)
+    result.check()
+    seen = [(t.error_code, t.registers["CR2"]) for t in traps if (t.ring, t.vector) == (3, 14)]
+    assert seen == [(code, place) for place in places for code in (5, 7)]

@@ -1,0 +1,138 @@
+"""Exercise 2.2, hidden: every register that real mode leaves behind, seen from outside."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+
+import pytest
+
+from tests.lesson2.support import INTERRUPTS, Lab, loader_symbols, switched_on
+
+CODE32, DATA32 = 0x08, 0x10
+MONITOR_COPROCESSOR, NUMERIC_ERROR = 0x02, 0x20  # bits of CR0 that do nothing to the loader
+PAST_FAR_JUMP = 3  # instructions after CR0 is written; the manual says the first
+STEPS = 64  # enough for any sensible solution
+
+
+@contextmanager
+def at_entrance(lab: Lab, **registers: int):
+    """The second stage, about to enter protected mode for the first time; and what lies there."""
+    symbols = loader_symbols(lab)
+    with switched_on(lab, boot="disk") as machine:
+        machine.run_to(symbols.find("enter_protected_mode").address)
+        machine.set_registers(**registers)
+        yield machine, symbols
+
+
+def enter(machine, symbols) -> None:
+    """Goes on to the caller, behind the near call of 16-bit code."""
+    top = machine.registers()["esp"] & 0xFFFF
+    machine.run_to(int.from_bytes(machine.read(top, 2), "little"))
+
+
+@pytest.mark.exercise("2.2", points=1, gate=True)
+def test_boots_from_disk(lab):
+    """More than a hundred entries: each character that the loader prints goes to the BIOS."""
+    result = lab.run("memory; exit 7", boot="disk", memory=32).check(7)
+    assert "boot: loaded by Apprentice boot" in result.serial
+
+
+@pytest.mark.exercise("2.2", points=2)
+def test_descriptor_table(lab):
+    """The GDT register: the table's linear address; and its last byte, not its size."""
+    with at_entrance(lab) as (machine, symbols):
+        enter(machine, symbols)
+        base, limit = machine.tables()["GDT"]
+    table, end = symbols.find("gdt").address, symbols.find("gdt_end").address
+    assert base == table, f"the GDT register has base {base:#x}; the table lies at {table:#x}"
+    assert limit == end - table - 1, f"limit {limit:#x} for a table of {end - table} bytes"
+
+
+@pytest.mark.exercise("2.2", points=3)
+def test_every_segment_register_is_new(lab):
+    """CS, DS, ES, FS, GS and SS: selectors, and the hidden halves that came with them."""
+    with at_entrance(lab) as (machine, symbols):
+        enter(machine, symbols)
+        segments = machine.segments()
+    for name in ("CS", "DS", "ES", "FS", "GS", "SS"):
+        segment = segments[name]
+        expected = CODE32 if name == "CS" else DATA32
+        assert segment.selector == expected, f"{name} is {segment.selector:#x}, not {expected:#x}"
+        assert (segment.base, segment.limit) == (0, 0xFFFFFFFF), f"{name} is not flat: {segment}"
+        assert segment.flags & 4, f"{name} is a 16-bit segment: {segment}"
+
+
+@pytest.mark.exercise("2.2", points=2)
+def test_interrupts_are_off(lab):
+    """They may be on before: the vectors of real mode mean nothing in protected mode."""
+    with at_entrance(lab) as (machine, _):
+        machine.set_registers(eflags=machine.registers()["eflags"] | INTERRUPTS)
+        limit = machine.tables()["IDT"]
+        for _ in range(STEPS):
+            machine.step()
+            if machine.dump()["CR0"] & 1:
+                break
+        flags, table = machine.registers()["eflags"], machine.tables()["IDT"]
+        assert machine.dump()["CR0"] & 1, "protected mode is not on after 64 instructions"
+    assert not flags & INTERRUPTS, "interrupts are on while the processor enters protected mode"
+    assert table == limit, "the IDT register is none of this code's business"
+
+
+@pytest.mark.exercise("2.2", points=2)
+def test_stack_is_the_same(lab):
+    """ESP is the caller's SP, two bytes on, though real mode left garbage in its upper half."""
+    garbage = random.Random(lab.seed).randrange(1, 0x10000) << 16
+    with at_entrance(lab) as (machine, symbols):
+        top = machine.registers()["esp"] & 0xFFFF
+        machine.set_registers(esp=garbage | top)
+        enter(machine, symbols)
+        esp = machine.registers()["esp"]
+    assert esp == top + 2, (
+        f"ESP was {garbage | top:#x} and is {esp:#x}; the caller wants {top + 2:#x}"
+    )
+
+
+@pytest.mark.exercise("2.2", points=1)
+def test_other_bits_of_cr0_stay(lab):
+    """Only bit 0 is set."""
+    with at_entrance(lab) as (machine, symbols):
+        before = machine.dump()["CR0"] | MONITOR_COPROCESSOR | NUMERIC_ERROR
+        machine.set_control("cr0", before)
+        enter(machine, symbols)
+        after = machine.dump()["CR0"]
+    assert after == before | 1, f"CR0 was {before:#x} and is {after:#x}"
+
+
+@pytest.mark.exercise("2.2", points=1)
+def test_far_jump_follows_at_once(lab):
+    """Step by step across the write to CR0: CS is loaded next, and the table was loaded before."""
+    with at_entrance(lab) as (machine, symbols):
+        for _ in range(STEPS):
+            machine.step()
+            if machine.dump()["CR0"] & 1:
+                break
+        assert machine.dump()["CR0"] & 1, "protected mode is not on after 64 instructions"
+        assert machine.tables()["GDT"][0] == symbols.find("gdt").address, "the GDT comes first"
+        for _ in range(PAST_FAR_JUMP):
+            machine.step()
+            if machine.registers()["cs"] == CODE32:
+                return
+    pytest.fail("no far jump follows the write to CR0: CS keeps its old meaning")
+
+
+@pytest.mark.exercise("2.2", points=1)
+def test_entry_after_a_bios_call(lab):
+    """The second entry, from within bios_call: the same care again, and ESP as it was there."""
+    symbols = loader_symbols(lab)
+    entrance = symbols.find("enter_protected_mode").address
+    with switched_on(lab, boot="disk") as machine:
+        machine.run_to(symbols.find("bios_call").address)
+        esp = machine.registers()["esp"]
+        home = machine.read_words(esp, 1)[0]
+        machine.run_to(entrance)
+        machine.set_registers(esp=0x5A5A0000 | machine.registers()["esp"] & 0xFFFF)
+        machine.run_to(home)
+        after, segments = machine.registers(), machine.segments()
+    assert after["esp"] == esp + 4, f"ESP is {after['esp']:#x} behind the BIOS call"
+    assert {segments[name].selector for name in ("DS", "ES", "FS", "GS", "SS")} == {DATA32}

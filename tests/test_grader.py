@@ -1,0 +1,467 @@
+"""The grader: its sandbox, its plan and its scores on small lessons, and all of it on lesson 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import textwrap
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from labs.tools import sandbox
+from labs.tools.exercises import by_id, of_lesson
+from labs.tools.grade import advice, graded
+from labs.tools.grade import main as grade
+from labs.tools.grade_report import gradescope, junit, scores_of, text_report, total
+from labs.tools.graded_tree import ROOT, SubmissionError, first_error, handout_files, submitted
+from labs.tools.prove_cheats import cheats_of, lay_cheat
+from labs.tools.prove_mutants import (
+    MutantError,
+    changed_files,
+    mutant_job,
+    mutants_of,
+    read_mutant,
+    verdict,
+)
+from labs.tools.qemu_command import Config
+from labs.tools.replay import find_test, recorded
+from labs.tools.replay import main as replay
+from labs.tools.result import Outcome
+from labs.tools.test_run import TestRunError, results_of, run_tests
+from tests.lab_plan import Job
+
+FORMAT = by_id("1.3")
+LESSON_1 = of_lesson(1)
+LIMITS = sandbox.Limits(processor=2, wall=5, memory=1 << 28, file=1 << 20, output=1000)
+
+# ---- the sandbox --------------------------------------------------------------------------------
+
+
+def boxed(tmp_path: Path, command: str, limits: sandbox.Limits = LIMITS) -> sandbox.Finished:
+    return sandbox.run(["bash", "-c", command], tmp_path, limits)
+
+
+def test_box_has_its_directory_and_no_other(tmp_path):
+    (tmp_path / "given").write_text("here")
+    done = boxed(tmp_path, f"cat given; echo made >made; ls {ROOT} /etc/passwd /home; env; id")
+    assert (tmp_path / "made").read_text() == "made\n"
+    assert done.output.startswith("here")
+    assert f"cannot access '{ROOT}'" in done.output
+    assert "cannot access '/etc/passwd'" in done.output
+    assert "PYTEST" not in done.output
+
+
+def test_box_has_no_network_and_no_other_process(tmp_path):
+    done = boxed(tmp_path, "cat /proc/net/dev; ls -d /proc/[0-9]*; echo $PPID")
+    assert "lo:" in done.output
+    assert done.output.count(":") <= 3
+    assert done.output.count("/proc/") < 5
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "while :; do :; done",
+        "head -c 400m /dev/zero | tail -c 400m | wc -c; exit 9",
+        "head -c 2m /dev/zero >file",
+    ],
+)
+def test_box_limits_time_memory_and_files(tmp_path, command):
+    start = time.monotonic()
+    done = boxed(tmp_path, command)
+    assert done.status != 0
+    assert time.monotonic() - start < 20
+
+
+def test_box_limits_sleep_and_output(tmp_path):
+    limits = replace(LIMITS, wall=0.5)
+    assert boxed(tmp_path, "sleep 100 & sleep 100", limits).limit.startswith("it did not end")
+    assert len(boxed(tmp_path, "head -c 100000 /dev/zero | tr '\\0' x").output) == 1000
+
+
+def test_no_bubblewrap_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox.why_unavailable.cache_clear()
+    try:
+        with pytest.raises(sandbox.SandboxUnavailable, match=r"bwrap is not installed(?s:.*)apt"):
+            sandbox.run(["true"], tmp_path, LIMITS)
+    finally:
+        sandbox.why_unavailable.cache_clear()
+
+
+# ---- what is submitted --------------------------------------------------------------------------
+
+
+def test_submitted_file(tmp_path):
+    (tmp_path / "good.c").write_text("int x;\n")
+    assert submitted(tmp_path, "good.c") == b"int x;\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: None, "missing"),
+        (lambda path: path.symlink_to("/etc/passwd"), "symbolic link"),
+        (lambda path: path.mkdir(), "not a file"),
+        (lambda path: os.mkfifo(path), "not a file"),
+        (lambda path: path.write_bytes(b"a" * 300_000), "larger than 256 KiB"),
+        (lambda path: path.write_bytes(b"\x7fELF\0"), "not a text"),
+        (lambda path: path.write_bytes(b" \n"), "empty"),
+    ],
+)
+def test_refused_files(tmp_path, make, words):
+    make(tmp_path / "x.c")
+    with pytest.raises(SubmissionError, match=words):
+        submitted(tmp_path, "x.c")
+
+
+def test_no_link_above_a_file_is_followed(tmp_path):
+    (tmp_path / "kernel").symlink_to(ROOT / "kernel")
+    with pytest.raises(SubmissionError, match="symbolic link"):
+        submitted(tmp_path, "kernel/format.c")
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("a.c: In function 'f':\na.c:1:2: error: no\nmake: *** Error 1", "a.c:1:2: error: no"),
+        ("/tmp/ccAb12.s:3: Error: bad", "assembly:3: Error: bad"),
+        ("x\nld: a.o: undefined reference to `f'", "ld: a.o: undefined reference to `f'"),
+        ("cc1: out of memory allocating 65536 bytes", "too much time or memory"),
+        ("", "no reason was given"),
+    ],
+)
+def test_first_error(output, words):
+    assert words in first_error(output)
+
+
+# ---- plan and scores, on a lesson of tests that need no kernel ----------------------------------
+
+SMALL_LESSON = """
+import pytest
+
+@pytest.mark.exercise("1.3", points=3)
+def test_passes(lab):
+    "It passes."
+
+@pytest.mark.exercise("1.3", points=1)
+@pytest.mark.parametrize("number", [1, 2])
+def test_half(lab, number):
+    assert number == 1, f"the number is {number}"
+
+@pytest.mark.exercise("1.3", points=1)
+def test_only_tcg_fails(lab):
+    assert lab.mode == "icount", "a number that varies"
+
+@pytest.mark.exercise("1.4", gate=True)
+def test_gate(lab):
+    assert False, "the gate"
+
+@pytest.mark.exercise("1.4", points=9, host=True)
+def test_behind_the_gate(lab):
+    pass
+
+@pytest.mark.exercise("1.5")
+@pytest.mark.parametrize("number", range(5))
+def test_hangs(lab, number):
+    lab.stuck.append("hang")
+    raise ValueError(f"/tmp/somewhere/{number} after 1.25 s of guest time")
+"""
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def small_lesson(request, tmp_path_factory):
+    """The results of the small lesson by one process and by two."""
+    directory = tmp_path_factory.mktemp("small")
+    (directory / "conftest.py").write_text('pytest_plugins = ["tests.lab", "tests.lab_plan"]\n')
+    (directory / "test_small.py").write_text(SMALL_LESSON)
+    jobs = [Job("a", str(ROOT), thorough=False), Job("b", str(ROOT), exercise="1.3")]
+    return run_tests(jobs, [f"-c{ROOT / 'pyproject.toml'}", str(directory)], request.param)
+
+
+def job_of(results, name):
+    return [result for result in results if result.job == name]
+
+
+def test_points_are_weighted_and_shared(small_lesson):
+    scores = scores_of(LESSON_1, job_of(small_lesson, "b"))
+    assert [score.points for score in scores] == [0, 0, 15 * 3.5 / 5, 0, 0, 0]
+    assert {result.exercise for result in job_of(small_lesson, "b")} == {"1.3"}
+
+
+def test_words(small_lesson):
+    words = {result.name: result.words for result in job_of(small_lesson, "b")}
+    assert words["test_passes"] == ""
+    assert words["test_half[2]"] == "the number is 2"
+    assert words["test_only_tcg_fails"] == "it passes with -icount, and fails in plain TCG"
+
+
+def test_without_its_gate_an_exercise_has_nothing(small_lesson):
+    results = job_of(small_lesson, "a")
+    score = scores_of(LESSON_1, results)[3]
+    assert score.points == 0
+    assert [test.words for test in score.tests] == [
+        "the gate",
+        "not run: test_gate failed, and all else of this exercise needs it",
+    ]
+
+
+def test_a_kernel_hangs_twice_and_no_more(small_lesson):
+    words = [result.words for result in job_of(small_lesson, "a") if result.exercise == "1.5"]
+    assert words == ["ValueError: 0", "ValueError: 1"] + 3 * [
+        "not run: the kernel did not end in 2 runs before"
+    ]
+
+
+def test_what_was_never_run_has_failed():
+    item = {"job": "", "exercise": "1.3", "test": "t::test_a", "title": "", "gate": False}
+    planned = [item | {"mode": mode, "points": 1} for mode in ("icount", "tcg")]
+    (result,) = results_of(planned, [planned[0] | {"passed": True, "words": ""}])
+    assert not result.passed
+    assert result.mode == "tcg"
+    assert "not run" in result.words
+
+
+def test_reports(small_lesson):
+    scores = scores_of(LESSON_1, job_of(small_lesson, "a"), {"1.4": ["boot/mbr.asm is missing"]})
+    parsed = json.loads(gradescope(scores, "seed"))
+    assert parsed["score"] == total(scores) == 10.5
+    assert [test["max_score"] for test in parsed["tests"]] == [10, 15, 15, 25, 20, 15]
+    assert "boot/mbr.asm is missing" in parsed["tests"][3]["output"]
+    suites = ElementTree.fromstring(junit(scores))
+    assert suites.find("testsuite[3]").get("failures") == "2"
+    assert "total" in text_report(scores)
+    assert str(ROOT) not in text_report(scores)
+
+
+def test_advice(small_lesson):
+    scores = scores_of(LESSON_1, job_of(small_lesson, "a"))
+    lines = advice(scores[5], scores)
+    assert lines[0].startswith("1.6 needs 1.2 and 1.3, which do not pass yet")
+    assert "help:   make hint EX=1.3" in advice(scores[2], scores)
+    assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores)
+
+
+def test_broken_tests_are_an_error(tmp_path):
+    (tmp_path / "test_broken.py").write_text("import nothing_at_all\n")
+    with pytest.raises(TestRunError, match="nothing_at_all"):
+        run_tests([Job("", str(ROOT))], [f"-c{ROOT / 'pyproject.toml'}", str(tmp_path)], 1)
+
+
+@pytest.mark.parametrize("arguments", [["--lesson", "9"], ["--lesson", "1", "--submission", "no"]])
+def test_grade_says_what_is_wrong(arguments, capsys):
+    assert grade(arguments) == 1
+    assert "grade: " in capsys.readouterr().err
+
+
+# ---- mutants and cheats as data -----------------------------------------------------------------
+
+MUTANT = """\
+exercise = "1.3"
+file = "kernel/format.c"
+title = "t"
+pitfall = "p"
+caught_by = "tests/lesson1/hidden/test_format.py::test_x"
+old = {old!r}
+new = 'x'
+"""
+
+
+def mutant(tmp_path: Path, old: str, **changes: object):
+    (tmp_path / "1.3-x.toml").write_text(MUTANT.format(old=old))
+    return replace(read_mutant(tmp_path / "1.3-x.toml"), **changes)
+
+
+@pytest.mark.parametrize(("old", "count"), [("no such text", 0), ("return", "[0-9]+")])
+def test_mutant_must_apply_once(tmp_path, old, count):
+    with pytest.raises(MutantError, match=f"stands {count} times in kernel/format.c"):
+        changed_files(mutant(tmp_path, old))
+
+
+def test_mutant_changes_only_files_of_its_exercise(tmp_path):
+    with pytest.raises(MutantError, match=r"no file of exercise 1\.3"):
+        changed_files(mutant(tmp_path, "x", edits=(("kernel/panic.c", "a", "b"),)))
+
+
+def test_mutant_names_a_hidden_test(tmp_path):
+    visible = mutant(tmp_path, "x", caught_by="tests/lesson1/visible/test_format.py::test_numbers")
+    with pytest.raises(MutantError, match="no hidden test"):
+        mutant_job(visible, tmp_path)
+    assert "there is no test" in verdict(visible, []).error
+
+
+@pytest.mark.parametrize("lesson", [1, 2])
+def test_every_mutant_applies(lesson):
+    for each in mutants_of(lesson):
+        assert changed_files(each), each.name
+
+
+@pytest.mark.parametrize("lesson", [1, 2])
+def test_every_cheat_fills_every_file(tmp_path, lesson):
+    files = {path for exercise in of_lesson(lesson) for path in exercise.files}
+    for cheat in cheats_of(lesson):
+        lay_cheat(cheat, lesson, tmp_path / cheat.name)
+        laid = {
+            str(path.relative_to(tmp_path / cheat.name))
+            for path in (tmp_path / cheat.name).rglob("*")
+        }
+        assert files <= laid
+
+
+# ---- replay -------------------------------------------------------------------------------------
+
+
+def test_find_test():
+    assert find_test("test_format.py::test_numbers").endswith("test_format.py::test_numbers")
+    with pytest.raises(ValueError, match="there is no test test_nothing"):
+        find_test("test_nothing")
+
+
+def test_replay_is_the_same_each_time(build, tmp_path, capfd):
+    """gdb sees the same registers at the same place, and the kernel's own end."""
+    batch = tmp_path / "commands"
+    batch.write_text("break machine_exit\ncontinue\ninfo registers\nx/8i $pc\nbacktrace\n")
+    seen = []
+    for _ in range(2):
+        assert replay(["--test", "test_memory.py::test_ranges", "--batch", str(batch)]) == 0
+        seen.append(capfd.readouterr().out.partition("Breakpoint 1, ")[2])
+    assert "eip" in seen[0]
+    assert "machine_exit (status=" in seen[0]
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("fields", [{"boot": "disk"}, {"boot": "direct", "script": "panic"}])
+def test_record_of_each_way_to_boot(build, tmp_path, fields):
+    kernel, image = build("build/storage/kernel.elf"), build("build/storage/boot.img")
+    fields = {"script": "help", "kernel": kernel, "icount": 3, **fields}
+    if fields["boot"] == "disk":
+        fields["image"] = image
+    result = recorded(Config(**fields), tmp_path / "record")
+    assert result.outcome in (Outcome.ENDED, Outcome.PANIC)
+
+
+# ---- all of it, on lesson 1 ---------------------------------------------------------------------
+
+
+def submission(tmp_path: Path, exercises, changes: dict[str, str]) -> Path:
+    """The reference's files of some exercises, with some text in place of others."""
+    for exercise in exercises:
+        for path in exercise.files:
+            place = tmp_path / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(changes.get(path) or (ROOT / path).read_text())
+    return tmp_path
+
+
+def stub(exercise_id: str, path: str, old: str, new: str) -> str:
+    """The handout's file with something else in its blank."""
+    text = handout_files(by_id(exercise_id))[path].decode()
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The objects of the reference are there, whoever builds them."""
+    subprocess.run(["make", "-s", "LESSON=1", "image-disk"], cwd=ROOT, check=True)
+
+
+@contextmanager
+def busy_host():
+    """Two processes that do nothing but work."""
+    burners = [subprocess.Popen(["bash", "-c", "while :; do :; done"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def test_awful_submission(reference, tmp_path):
+    """What works scores; for the rest there is a reason, and the same one with a busy host."""
+    exercises = [by_id("1.1"), by_id("1.2"), by_id("1.4"), by_id("1.5")]
+    deep = '#include "mm/memory_map.c"\n'
+    changes = {
+        "boot/entry.asm": stub("1.2", "boot/entry.asm", 'exercise_missing "1.2"', "jmp $"),
+        "boot/load_elf.c": "this is no C\n",
+        "mm/memory_map.c": deep,
+        "kernel/boot_info.c": "char big[] = { [0 ... 0x7ffffff0] = 1 };\n",
+    }
+    made = submission(tmp_path / "submission", exercises, changes)
+    (made / "boot/mbr.asm").unlink()
+    scores = graded(exercises, made, tmp_path / "first", "seed")
+    assert [score.points for score in scores] == [10, 0, 0, 0]
+    text = text_report(scores)
+    for words in (
+        "loops or waits for ever",
+        "boot/mbr.asm is missing",
+        "boot/load_elf.c does not compile: boot/load_elf.c:1:1: error:",
+        "include nested depth",
+        "kernel/boot_info.c does not compile: the compiler needs too much time or memory",
+    ):
+        assert words in text
+    assert "/tmp" not in text
+    with busy_host():
+        again = graded(exercises, made, tmp_path / "second", "seed", workers=1)
+    assert gradescope(again, "seed") == gradescope(scores, "seed")
+    assert junit(again) == junit(scores)
+
+
+@pytest.mark.slow
+def test_floods_and_crashes(reference, tmp_path):
+    """A flooded serial line and a triple fault have their words."""
+    flood = stub(
+        "1.3", "drivers/serial.c", 'exercise_missing("1.3");', "for (;;) exercise_put_serial('A');"
+    )
+    fault = "\tlidt [0]\n\tint3\n"
+    changes = {
+        "drivers/serial.c": flood,
+        "boot/entry.asm": stub("1.2", "boot/entry.asm", '\texercise_missing "1.2"\n', fault),
+    }
+    exercises = [by_id("1.2"), FORMAT]
+    made = submission(tmp_path / "submission", exercises, changes)
+    scores = graded(exercises, made, tmp_path / "work", "seed")
+    assert scores[0].points == 0
+    assert 0 < scores[1].points < 15
+    assert all(test.words for score in scores for test in score.failed)
+
+
+@pytest.mark.slow
+def test_handout_reference_and_a_cheat(reference, tmp_path):
+    """Nothing for the handout and for one who includes the reference, all for the reference."""
+    exercises = [by_id("1.1"), FORMAT]
+    handout = {k: v.decode() for each in exercises for k, v in handout_files(each).items()}
+    nothing = submission(tmp_path / "handout", exercises, handout)
+    assert total(graded(exercises, nothing, tmp_path / "1", "seed")) == 0
+    assert total(graded(exercises, ROOT, tmp_path / "2", "seed")) == 25
+    cheat = next(each for each in cheats_of(1) if each.name == "includes-reference")
+    lay_cheat(cheat, 1, tmp_path / "cheat")
+    assert total(graded(exercises, tmp_path / "cheat", tmp_path / "3", "seed")) == 0
+
+
+@pytest.mark.slow
+def test_one_mutant(reference, tmp_path):
+    """A bug that the hidden test catches."""
+    chosen = next(each for each in mutants_of(1) if each.exercise == "1.3")
+    results = run_tests([mutant_job(chosen, tmp_path)], ["tests/lesson1"])
+    assert verdict(chosen, results).error == ""
+
+
+def test_student_mode_needs_no_sandbox(tmp_path):
+    """What a student's tree has of the grader imports nothing that only authors have."""
+    code = textwrap.dedent("""
+        import sys, labs.tools.grade, labs.tools.replay, tests.lab_plan
+        print([name for name in sys.modules if "prove" in name or "student_tree" in name])
+    """)
+    done = subprocess.run(
+        [ROOT / ".venv/bin/python", "-c", code],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
