@@ -67,8 +67,9 @@ def test_every_function(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_no_function(lab):
-    """Before the code, behind it, in data, and nowhere."""
+    """Before the code, behind it, in data, and nowhere; while the code itself has names."""
     with prepared(lab) as (guest, code, random):
+        require_start(guest, code.start, code.start)
         data = guest.address("boot_info") + random.randrange(64)
         for address in (0, code.start - 1, code.end, data, random.randrange(1 << 20), 0xFFFFFFFF):
             require_start(guest, address, 0)
