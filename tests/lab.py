@@ -31,8 +31,8 @@ IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
 
 # A kernel of lessons 1 and 2 needs a tenth of this. Guest time is real time in plain TCG.
 LIMITS = {
-    "icount": {"icount": 3, "guest_limit": 5},
-    "tcg": {"icount": None, "guest_limit": 20},
+    "icount": {"icount": 3, "guest_limit": 5, "wall_limit": 40},
+    "tcg": {"icount": None, "guest_limit": 20, "wall_limit": 40},
 }
 OUTPUT_LIMIT = 256 << 10
 STUCK = (Outcome.HANG, Outcome.WALL_LIMIT, Outcome.OUTPUT_LIMIT)

@@ -101,6 +101,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Makes the marker known, and starts the plan."""
     config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line(
+        "markers", "xdist_group: pytest-xdist's, which one process runs without"
+    )
     plan = Plan(config)
     config.stash[LAB_OF] = plan.lab_of
     config.pluginmanager.register(plan, "lab-plan")

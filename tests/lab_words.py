@@ -17,7 +17,7 @@ from labs.tools.result import GuestFailure, Outcome, Result
 LENGTH = 240
 MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
 FIRST_FAULT = re.compile(r"^(?:First: .*|It was no triple fault.*)$", re.MULTILINE)
-TEMPORARY = re.compile(rf"{re.escape(tempfile.gettempdir())}/\S*/")
+TEMPORARY = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/\S*/")
 VARYING = re.compile(r",? after [0-9.]+ s of guest time|\(pid \d+\)")
 
 
@@ -48,9 +48,11 @@ def guest_words(result: Result) -> str:
     return STANDSTILL.get(result.outcome, result.details or result.outcome.value)
 
 
+# The real time is used up first where the host is busy: the same words for both.
+ENDLESS = "the kernel did not come to an end: it waits or loops for ever"
 STANDSTILL = {
-    Outcome.HANG: "the kernel did not come to an end: it waits or loops for ever",
-    Outcome.WALL_LIMIT: "the kernel did not come to an end in the real time that it has",
+    Outcome.HANG: ENDLESS,
+    Outcome.WALL_LIMIT: ENDLESS,
     Outcome.OUTPUT_LIMIT: "the kernel floods the serial line and does not come to an end",
 }
 

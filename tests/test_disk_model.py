@@ -29,6 +29,8 @@ from labs.storage.disk_model import (
 )
 from labs.storage.workload import ExtentLayout, PointerLayout, RawLayout, simulate
 
+pytestmark = pytest.mark.slow
+
 READS = 100_000
 SMALL_SECTORS = FULL_SECTORS // 100 // 8 * 8
 

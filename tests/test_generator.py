@@ -23,6 +23,8 @@ from labs.tools.result import Outcome, Result
 from labs.tools.run import check_header
 from labs.tools.student_tree import TreeError, contents
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = tuple(exercises.lessons())
 MESSAGE = "exercise {0} is not written yet (labs/lesson{0[0]}/README.md)"

@@ -20,6 +20,8 @@ import pytest
 
 from labs.tools.exercises import of_lesson
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = (1, 2)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

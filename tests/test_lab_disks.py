@@ -14,6 +14,8 @@ from labs.storage import disks
 from labs.storage.disks import DRIVES, DiskError, Experiment, image_path, make_disks
 from labs.storage.workload import random_offsets
 
+pytestmark = pytest.mark.slow
+
 SECTOR = 512
 BLOCK = 4096
 SMALL = Experiment(scale=1000, reads=100, seed=7)

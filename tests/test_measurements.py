@@ -19,6 +19,8 @@ from labs.tools.qemu_command import Config
 from labs.tools.stamps import NotReachedError, instructions_to
 from tests.test_handouts import ROOT, built
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 300
 SECTORS = measure_boot.KERNEL_BYTES // 512
 

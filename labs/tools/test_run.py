@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,26 @@ def run_tests(
         status = run_pytest(command, directory / "log")
         if status not in (0, 1) or not planned_file(records).exists():
             raise TestRunError(f"pytest ended with {status}:\n{tail(directory / 'log')}")
-        return results_of(read_lines(planned_file(records)), read_lines(records))
+        results = results_of(read_lines(planned_file(records)), read_lines(records))
+        thorough = {job.name for job in jobs if job.thorough}
+        return [each if each.job in thorough else behind_gate(each, results) for each in results]
+
+
+def behind_gate(result: TestResult, results: list[TestResult]) -> TestResult:
+    """Behind a gate that failed nothing counts. What ran all the same, in another process before the
+    gate's end, is reported as if it had not: a report must not depend on the order."""
+    failed = [
+        each
+        for each in results
+        if each.gate
+        and not each.passed
+        and (each.job, each.exercise) == (result.job, result.exercise)
+    ]
+    if result.gate or not failed:
+        return result
+    function = function_of(failed[0].name)
+    words = f"not run: {function} failed, and all else of this exercise needs it"
+    return replace(result, passed=False, words=words, mode="")
 
 
 def spread(workers: int) -> list[str]:

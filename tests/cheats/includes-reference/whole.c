@@ -1,1 +1,2 @@
+/* Nothing but the reference's file. */
 #include "@ROOT@/@FILE@"

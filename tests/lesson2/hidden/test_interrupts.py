@@ -35,7 +35,7 @@ VECTORS = range(256)
 DOUBLE_FAULT = 8
 GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi")
 DATA_SEGMENTS = ("ds", "es", "fs", "gs")
-SELECTORS = (KERNEL_DATA, USER_DATA, USER_CODE)
+SELECTORS = (KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA & ~3, USER_DATA)  # ring 0 loads them
 FLAGS_KEPT = 0xED5  # interrupts, direction, and the six that arithmetic sets
 INT, INT3, UD2 = b"\xcd", b"\xcc", b"\x0f\x0b"
 CODE, STACK = SCRATCH, SCRATCH + 0x8000
@@ -57,7 +57,8 @@ class Traps:
     def random_registers(self) -> dict[str, int]:
         """Values that show which register a word was saved from."""
         chosen = {name: self.random.getrandbits(32) for name in GENERAL}
-        chosen |= {name: self.random.choice(SELECTORS) for name in DATA_SEGMENTS}
+        selectors = self.random.sample(SELECTORS, len(DATA_SEGMENTS))
+        chosen |= dict(zip(DATA_SEGMENTS, selectors, strict=True))
         flags = self.random.getrandbits(32) & FLAGS_KEPT | DIRECTION | 2
         return chosen | {"eflags": flags, "esp": STACK - 4 * self.random.randrange(64)}
 
