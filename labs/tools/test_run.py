@@ -82,15 +82,11 @@ def run_tests(
 
 
 def behind_gate(result: TestResult, results: list[TestResult]) -> TestResult:
-    """Behind a gate that failed nothing counts. What ran all the same, in another process before the
-    gate's end, is reported as if it had not: a report must not depend on the order."""
-    failed = [
-        each
-        for each in results
-        if each.gate
-        and not each.passed
-        and (each.job, each.exercise) == (result.job, result.exercise)
-    ]
+    """Behind a gate that failed nothing counts. What ran all the same, in another process before
+    the gate's end, is reported as if it had not: a report must not depend on the order."""
+    place = (result.job, result.exercise)
+    gates = [each for each in results if each.gate and (each.job, each.exercise) == place]
+    failed = [each for each in gates if not each.passed]
     if result.gate or not failed:
         return result
     function = function_of(failed[0].name)
