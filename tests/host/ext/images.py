@@ -55,6 +55,8 @@ def make_image(image: Path, size: int, options: str, source: Path | None = None)
     image.unlink(missing_ok=True)
     with image.open("wb") as file:
         file.truncate(size)
+    for path in source.rglob("*") if source else ():
+        os.utime(path, (0, 0), follow_symlinks=False)  # mke2fs copies them, and reading moves one
     fill = ["-d", str(source)] if source else []
     seeds = ["-U", UUID, "-E", f"hash_seed={UUID},lazy_itable_init=1"]
     run_tool("mke2fs", "-q", "-F", *seeds, *fill, *options.split(), str(image))
