@@ -135,7 +135,9 @@ $(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $
 endif
 
 OUT     := $(BUILD)/$(LAB)
-SOURCES := $(shell cat $(LISTS)) labs/$(LAB)/main.c
+# A line -FILE takes a file of an earlier lesson away: another one stands behind its header now.
+LISTED  := $(shell cat $(LISTS))
+SOURCES := $(filter-out -% $(patsubst -%,%,$(filter -%,$(LISTED))),$(LISTED)) labs/$(LAB)/main.c
 OBJECTS := $(SOURCES:%=$(BUILD)/objects/%.o)
 KERNEL  := $(OUT)/kernel.elf
 

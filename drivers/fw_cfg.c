@@ -21,12 +21,6 @@ struct file {
 	char name[56];
 };
 
-static void read_bytes(void *buffer, uint32_t length)
-{
-	for (uint8_t *to = buffer; length > 0; length--)
-		*to++ = in8(DATA);
-}
-
 static uint32_t big_endian(const uint8_t *bytes, unsigned count)
 {
 	uint32_t value = 0;
@@ -41,7 +35,7 @@ static bool is_present(void)
 	char signature[4];
 
 	out16(SELECTOR, ITEM_SIGNATURE);
-	read_bytes(signature, sizeof(signature));
+	in8_repeat(DATA, signature, sizeof(signature));
 	return memcmp(signature, "QEMU", sizeof(signature)) == 0;
 }
 
@@ -51,18 +45,18 @@ static bool find(const char *name, struct file *file)
 	uint8_t bytes[4];
 
 	out16(SELECTOR, ITEM_DIRECTORY);
-	read_bytes(bytes, sizeof(bytes));
+	in8_repeat(DATA, bytes, sizeof(bytes));
 	uint32_t count = big_endian(bytes, 4);
 
 	for (uint32_t i = 0; i < count && i < FILES_AT_MOST; i++) {
-		read_bytes(file, sizeof(*file));
+		in8_repeat(DATA, file, sizeof(*file));
 		if (strncmp(file->name, name, sizeof(file->name)) == 0)
 			return true;
 	}
 	return false;
 }
 
-int fw_cfg_read(const char *name, char *buffer, uint32_t size)
+int32_t fw_cfg_open(const char *name)
 {
 	struct file file;
 
@@ -70,11 +64,24 @@ int fw_cfg_read(const char *name, char *buffer, uint32_t size)
 		return -ENODEV;
 	if (!find(name, &file))
 		return -ENOENT;
-	uint32_t length = big_endian(file.size, 4);
-	uint32_t copied = length < size ? length : size - 1;
-
 	out16(SELECTOR, big_endian(file.select, 2));
-	read_bytes(buffer, copied);
+	return big_endian(file.size, 4);
+}
+
+void fw_cfg_next(void *buffer, uint32_t length)
+{
+	in8_repeat(DATA, buffer, length);
+}
+
+int fw_cfg_read(const char *name, char *buffer, uint32_t size)
+{
+	int32_t length = fw_cfg_open(name);
+
+	if (length < 0)
+		return length;
+	uint32_t copied = (uint32_t)length < size ? (uint32_t)length : size - 1;
+
+	fw_cfg_next(buffer, copied);
 	buffer[copied] = '\0';
 	return length;
 }

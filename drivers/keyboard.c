@@ -13,6 +13,8 @@
 #define OUTPUT_FULL 0x01
 #define LINE	    1
 #define RELEASED    0x80 /* in a scan code: the key went up */
+#define EXTENDED    0xe0 /* before the code of a key that the first keyboards had only once */
+#define CONTROL	    0x1d
 #define LEFT_SHIFT  0x2a
 #define RIGHT_SHIFT 0x36
 #define BUFFER	    64u /* a power of two */
@@ -26,29 +28,69 @@ static const char shifted[] =
 /* Written by the interrupt, read by keyboard_get: each side moves its own counter only. */
 static char buffer[BUFFER];
 static volatile uint32_t written, taken;
-static bool shift;
+static bool shift, control, extended;
+
+static void (*receive)(uint8_t byte);
+
+/* What a terminal sends for keys from FIRST_SEQUENCE on, behind "\033[" (ECMA-48; VT220). */
+#define FIRST_SEQUENCE 0x47
+static const char sequences[][3] = { "H", "A", "5~", "",   "D",	 "",  "C",
+				     "",  "F", "B",  "6~", "2~", "3~" };
 
 static void add(char character)
 {
-	if (character && written - taken < BUFFER)
+	if (receive)
+		receive(character);
+	else if (character && written - taken < BUFFER)
 		buffer[written++ % BUFFER] = character;
+}
+
+static void add_sequence(const char *end)
+{
+	if (!receive || !*end)
+		return;
+	receive('\033');
+	receive('[');
+	while (*end)
+		receive(*end++);
+}
+
+static void press(uint8_t code)
+{
+	char character = code < sizeof(plain) - 1 ? (shift ? shifted : plain)[code] : '\0';
+
+	if (code >= FIRST_SEQUENCE &&
+	    code < FIRST_SEQUENCE + sizeof(sequences) / sizeof(*sequences))
+		add_sequence(sequences[code - FIRST_SEQUENCE]);
+	else if (character)
+		add(control && character >= '@' ? character & 0x1f : character);
 }
 
 static void key(uint8_t code)
 {
-	bool down = !(code & RELEASED);
+	bool down = !(code & RELEASED), was_extended = extended;
 
+	extended = code == EXTENDED;
+	if (extended)
+		return;
 	code &= ~RELEASED;
-	if (code == LEFT_SHIFT || code == RIGHT_SHIFT)
-		shift = down;
-	else if (down && code < sizeof(plain) - 1)
-		add(shift ? shifted[code] : plain[code]);
+	if (code == CONTROL)
+		control = down;
+	else if (code == LEFT_SHIFT || code == RIGHT_SHIFT)
+		shift = was_extended ? shift : down; /* an extended one is no key's */
+	else if (down)
+		press(code);
 }
 
 static void interrupt(void)
 {
 	if (in8(STATUS) & OUTPUT_FULL)
 		key(in8(DATA));
+}
+
+void keyboard_listen(void (*receive_byte)(uint8_t byte))
+{
+	receive = receive_byte;
 }
 
 void keyboard_initialize(void)

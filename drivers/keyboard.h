@@ -1,9 +1,15 @@
 /* The keyboard: interrupts, scan codes, characters. */
 #pragma once
 
+#include <stdint.h>
+
 /* Takes the keyboard's interrupts, IRQ 1. */
 void keyboard_initialize(void);
 
 /* The next character that was typed (ASCII; Enter is '\n'), or -1 when there is none. Does not
  * wait. */
 int keyboard_get(void);
+
+/* From now on gives what is typed to receive, from the interrupt handler, and keyboard_get finds
+ * nothing any more. Arrows and the keys around them come as a terminal's sequences ("\033[A"). */
+void keyboard_listen(void (*receive)(uint8_t byte));

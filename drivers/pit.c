@@ -26,6 +26,7 @@
 #define POLL_LIMIT 10000000u
 
 static uint32_t ticks;
+static void (*on_tick)(void);
 
 /* Channel 2 counts INTERVAL down. Returns the time stamps that passed meanwhile, or 0 when it never
  * ended. */
@@ -55,6 +56,13 @@ uint32_t pit_measure_tsc_khz(void)
 static void tick(void)
 {
 	ticks++;
+	if (on_tick)
+		on_tick();
+}
+
+void pit_on_tick(void (*function)(void))
+{
+	on_tick = function;
 }
 
 /* EXERCISE 2.4 (timer and interrupt controllers, part 2): the timer's own frequency, divided.

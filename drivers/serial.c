@@ -17,6 +17,8 @@
 #define SCRATCH	       (PORT + 7)
 #define DIVISOR_ACCESS 0x80
 #define EIGHT_BITS     0x03 /* no parity, one stop bit */
+#define READY	       0x03
+#define INTERRUPT_LINE 0x08 /* in the modem control: the PC's own gate before the line */
 #define RECEIVED       0x01
 #define CAN_SEND       0x20
 #define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
@@ -47,6 +49,19 @@ static void put(char character)
 }
 /* } SOLUTION 1.3 */
 
+/* put changes nothing but the newline. */
+static void put_unchanged(char character)
+{
+	if (character != '\n') {
+		put(character);
+		return;
+	}
+	for (unsigned tries = 0; tries < SEND_TRIES; tries++)
+		if (in8(LINE_STATUS) & CAN_SEND)
+			break;
+	out8(DATA, character);
+}
+
 static bool is_present(void)
 {
 	out8(SCRATCH, 0x5a);
@@ -55,7 +70,7 @@ static bool is_present(void)
 
 void serial_initialize(void)
 {
-	static struct console console = { .put = put };
+	static struct console console = { .put = put, .put_unchanged = put_unchanged };
 
 	present = is_present();
 	if (!present)
@@ -65,12 +80,20 @@ void serial_initialize(void)
 	out8(DATA, 1); /* 115200 baud */
 	out8(INTERRUPTS, 0);
 	out8(LINE_CONTROL, EIGHT_BITS);
-	out8(FIFO, 0x07);	   /* on, and empty */
-	out8(MODEM_CONTROL, 0x03); /* ready */
+	out8(FIFO, 0x07); /* on, and empty */
+	out8(MODEM_CONTROL, READY);
 	console_register(&console);
 }
 
 int serial_get(void)
 {
 	return present && (in8(LINE_STATUS) & RECEIVED) ? in8(DATA) : -1;
+}
+
+void serial_interrupts(bool wanted)
+{
+	if (!present)
+		return;
+	out8(MODEM_CONTROL, wanted ? READY | INTERRUPT_LINE : READY);
+	out8(INTERRUPTS, wanted ? RECEIVED : 0);
 }

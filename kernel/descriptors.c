@@ -13,7 +13,7 @@
 #define ACCESS_TASK	   0x89 /* present, ring 0, a 32-bit task state that is not busy */
 #define DOUBLE_FAULT_STACK 4096
 
-static uint64_t gdt[7];
+static uint64_t gdt[8];
 static struct task_state double_fault_state;
 static uint8_t double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 
@@ -74,4 +74,9 @@ void descriptors_initialize(void (*double_fault)(void))
 	set(DOUBLE_FAULT_TASK, (uintptr_t)&double_fault_state, sizeof(double_fault_state) - 1,
 	    ACCESS_TASK, 0);
 	load_tables();
+}
+
+void descriptors_set_thread_local(uint64_t packed)
+{
+	gdt[THREAD_LOCAL / 8] = packed;
 }

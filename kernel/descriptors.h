@@ -9,6 +9,7 @@
 #define USER_DATA	  0x23
 #define KERNEL_TASK	  0x28
 #define DOUBLE_FAULT_TASK 0x30
+#define THREAD_LOCAL	  0x3b /* ring 3's own segment: of the task that runs */
 
 /* The operand of LGDT and LIDT. */
 struct table_pointer {
@@ -19,3 +20,6 @@ struct table_pointer {
 /* Loads the global descriptor table and the segment and task registers. double_fault runs, on a
  * stack of its own, when the task gate DOUBLE_FAULT_TASK is taken; it must not return. */
 void descriptors_initialize(void (*double_fault)(void));
+
+/* Sets the descriptor THREAD_LOCAL: packed as kernel/descriptor.h says, or 0 for none. */
+void descriptors_set_thread_local(uint64_t packed);

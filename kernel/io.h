@@ -42,6 +42,12 @@ static inline void out32(uint16_t port, uint32_t value)
 	__asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
 }
 
+/* Reads count bytes from a port into buffer. */
+static inline void in8_repeat(uint16_t port, void *buffer, unsigned count)
+{
+	__asm__ volatile("cld; rep insb" : "+D"(buffer), "+c"(count) : "d"(port) : "memory");
+}
+
 /* Reads count 16-bit words from a port into buffer. */
 static inline void in16_repeat(uint16_t port, void *buffer, unsigned count)
 {

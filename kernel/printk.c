@@ -44,3 +44,21 @@ void console_register(struct console *console)
 	console->next = consoles;
 	consoles = console;
 }
+
+static void put_unchanged(const struct console *console, char character)
+{
+	if (console->put_unchanged)
+		console->put_unchanged(character);
+	else
+		console->put(character);
+}
+
+void console_write(const char *text, uint32_t length)
+{
+	bool enabled = interrupts_disable();
+
+	for (uint32_t i = 0; i < length; i++)
+		for (struct console *console = consoles; console; console = console->next)
+			put_unchanged(console, text[i]);
+	interrupts_restore(enabled);
+}

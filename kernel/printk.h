@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The formats: %d %i %u %x %X %o %c %s %p %%, with the flags '-', '0', '#', '+' and ' ', a width
@@ -24,9 +25,14 @@ void printk(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A console takes one character at a time and must not block for ever. */
 struct console {
 	void (*put)(char character);
+	void (*put_unchanged)(char character); /* a newline is only that; NULL: put will do */
 	struct console *next;
 };
 
 /* Adds a console; the structure must live as long as the kernel. What was printed before is
  * replayed to it. */
 void console_register(struct console *console);
+
+/* Writes to every console what a program has formatted for a terminal. The log ring does not get
+ * it. From any context. */
+void console_write(const char *text, uint32_t length);

@@ -6,7 +6,10 @@
 void *memcpy(void *restrict to, const void *restrict from, size_t length)
 {
 	void *start = to;
+	size_t words = length / 4;
 
+	length %= 4;
+	__asm__ volatile("rep movsl" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");
 	return start;
 }
@@ -26,8 +29,12 @@ void *memmove(void *to, const void *from, size_t length)
 void *memset(void *to, int byte, size_t length)
 {
 	void *start = to;
+	size_t words = length / 4;
+	uint32_t four = (uint8_t)byte * 0x01010101u;
 
-	__asm__ volatile("rep stosb" : "+D"(to), "+c"(length) : "a"(byte) : "memory");
+	length %= 4;
+	__asm__ volatile("rep stosl" : "+D"(to), "+c"(words) : "a"(four) : "memory");
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(length) : "a"(four) : "memory");
 	return start;
 }
 

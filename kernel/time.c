@@ -8,6 +8,7 @@
 static uint32_t khz;
 static uint32_t multiplier;
 static uint64_t origin;
+static uint64_t wall_origin; /* what the wall's clock showed then, in nanoseconds */
 
 void time_initialize(uint32_t tsc_khz)
 {
@@ -28,6 +29,16 @@ uint64_t time_ns(void)
 	uint64_t high = (ticks >> 32) * multiplier << (32 - SHIFT);
 
 	return khz ? high + low : 0;
+}
+
+uint64_t time_wall_ns(void)
+{
+	return wall_origin + time_ns();
+}
+
+void time_set_wall(uint32_t seconds)
+{
+	wall_origin = seconds * 1000000000ull - time_ns();
 }
 
 void time_delay_ns(uint32_t ns)

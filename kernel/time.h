@@ -3,14 +3,29 @@
 
 #include <stdint.h>
 
+#define TICKS_PER_SECOND 100 /* of the timer: the clock that scheduling goes by */
+
 /* Nanoseconds since time_initialize; never goes back. Before it: 0. */
 uint64_t time_ns(void);
+
+/* Nanoseconds since 1970, UTC: time_ns() after what time_set_wall was told; without that, since
+ * 1970 began at time_initialize. */
+uint64_t time_wall_ns(void);
+
+/* It is so many seconds after the beginning of 1970, now. */
+void time_set_wall(uint32_t seconds);
 
 /* Starts the clock: the time-stamp counter, at its measured frequency in kHz (1 to 2^32 - 1). */
 void time_initialize(uint32_t tsc_khz);
 
 /* The frequency that time_initialize was given, in kHz; 0 before it. */
 uint32_t time_tsc_khz(void);
+
+/* The time-stamp counter's counts in a tick. */
+static inline uint32_t time_stamps_per_tick(void)
+{
+	return time_tsc_khz() * (1000 / TICKS_PER_SECOND);
+}
 
 /* The raw time-stamp counter. */
 static inline uint64_t time_stamp(void)

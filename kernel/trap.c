@@ -13,6 +13,10 @@
 
 static void (*handlers[VECTORS])(struct trap_frame *frame);
 static void (*user_handler)(struct trap_frame *frame);
+#define FIXUPS 4
+static bool (*fixups[FIXUPS])(struct trap_frame *frame);
+static void (*return_work)(struct trap_frame *frame);
+volatile uint32_t trap_return_work;
 
 /* Intel SDM volume 3, table 6-1 and section 6.15. */
 static const struct {
@@ -145,6 +149,14 @@ static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 		      trap_name(frame->vector), frame->error_code, detail);
 }
 
+static bool fix_up(struct trap_frame *frame)
+{
+	for (unsigned i = 0; i < FIXUPS && fixups[i]; i++)
+		if (fixups[i](frame))
+			return true;
+	return false;
+}
+
 /* Called by kernel/trap_entry.asm for every trap. */
 void trap_dispatch(struct trap_frame *frame);
 
@@ -154,9 +166,31 @@ void trap_dispatch(struct trap_frame *frame)
 
 	if (!handler && (frame->cs & 3) == 3)
 		handler = user_handler;
-	if (!handler)
+	if (handler)
+		handler(frame);
+	else if (!fix_up(frame))
 		report(frame);
-	handler(frame);
+	if (trap_return_work)
+		trap_return(frame);
+}
+
+void trap_return(struct trap_frame *frame)
+{
+	return_work(frame);
+}
+
+void trap_register_fixup(bool (*fixup)(struct trap_frame *frame))
+{
+	unsigned i = 0;
+
+	while (fixups[i])
+		ASSERT(++i < FIXUPS);
+	fixups[i] = fixup;
+}
+
+void trap_register_return(void (*work)(struct trap_frame *frame))
+{
+	return_work = work;
 }
 
 void trap_register_user(void (*handler)(struct trap_frame *frame))

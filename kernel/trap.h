@@ -1,6 +1,7 @@
 /* Exceptions and interrupts: who is called when the processor stops what it was doing. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define EXCEPTIONS 32 /* vectors 0 to 31 belong to the processor: Intel SDM volume 3, table 6-1 */
@@ -28,6 +29,21 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 /* Calls handler for each exception that ring 3 causes and nobody registered for; NULL: it is
  * reported. */
 void trap_register_user(void (*handler)(struct trap_frame *frame));
+
+/* Asks the function about each exception of the kernel itself that nobody registered for: true when
+ * it has mended the frame. At most four functions. */
+void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
+
+/*
+ * Not 0: there is something to do before a trap or a system call goes back to where it came from.
+ * The function that is registered gets the frame then, with interrupts off; it looks at frame->cs to
+ * see where that is, and it may run other tasks meanwhile.
+ */
+extern volatile uint32_t trap_return_work;
+void trap_register_return(void (*work)(struct trap_frame *frame));
+
+/* Does that work; for the entries of system calls, which are not in kernel/trap_entry.asm. */
+void trap_return(struct trap_frame *frame);
 
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);

@@ -3,10 +3,6 @@
 
 #include "kernel/trap.h"
 
-/* In kernel/user_entry.asm. */
-void user_enter(uint32_t eip, uint32_t esp);
-void user_leave(void) __attribute__((noreturn));
-
 static struct user_visit visit;
 
 static uint32_t fault_address(void)

@@ -17,3 +17,8 @@ struct user_visit {
 /* Runs the code at eip in ring 3, with this stack and interrupts on, until it causes an exception.
  * The code and its stack must be in pages for ring 3. Not to be called from within a visit. */
 struct user_visit user_mode_run(uint32_t eip, uint32_t esp);
+
+/* What visits are made of (kernel/user_entry.asm): user_enter goes to ring 3, and returns when
+ * somebody, in a trap from there, calls user_leave. */
+void user_enter(uint32_t eip, uint32_t esp);
+void user_leave(void) __attribute__((noreturn));

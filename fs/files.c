@@ -1,0 +1,165 @@
+/* A task's table of descriptors. The first few lie in the table itself; with more than those it
+ * moves to a page. */
+#include "fs/files.h"
+
+#include "fs/path.h"
+#include "fs/vfs.h"
+#include "kernel/errno.h"
+#include "kernel/pool.h"
+#include "kernel/string.h"
+#include "mm/page_alloc.h"
+
+static struct pool pool = POOL_INITIALIZER(struct files);
+
+_Static_assert(FILES_MAX * sizeof(struct file *) == PAGE_SIZE, "a page of slots");
+
+struct files *files_create(void)
+{
+	struct files *files = pool_alloc(&pool);
+
+	if (!files)
+		return NULL;
+	files->slots = files->first;
+	files->count = FILES_INLINE;
+	files->directory = inode_hold(path_root());
+	files->umask = 022;
+	return files;
+}
+
+/* Makes room for FILES_MAX descriptors. */
+static bool grow(struct files *files)
+{
+	struct file **slots = page_alloc(0);
+
+	if (!slots)
+		return false;
+	memset(slots, 0, PAGE_SIZE);
+	memcpy(slots, files->slots, files->count * sizeof(*slots));
+	files->slots = slots;
+	files->count = FILES_MAX;
+	return true;
+}
+
+struct files *files_copy(const struct files *files)
+{
+	struct files *copy = files_create();
+
+	if (!copy)
+		return NULL;
+	files_set_directory(copy, files->directory);
+	copy->umask = files->umask;
+	if (files->count > copy->count && !grow(copy)) {
+		files_destroy(copy);
+		return NULL;
+	}
+	memcpy(copy->program, files->program, sizeof(copy->program));
+	memcpy(copy->arguments, files->arguments, sizeof(copy->arguments));
+	copy->arguments_length = files->arguments_length;
+	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
+	for (uint32_t i = 0; i < files->count; i++)
+		if ((copy->slots[i] = files->slots[i]))
+			file_hold(copy->slots[i]);
+	return copy;
+}
+
+void files_destroy(struct files *files)
+{
+	for (uint32_t i = 0; i < files->count; i++)
+		if (files->slots[i])
+			file_release(files->slots[i]);
+	if (files->slots != files->first)
+		page_free(files->slots, 0);
+	inode_put(files->directory);
+	pool_free(&pool, files);
+}
+
+bool files_closes_on_exec(const struct files *files, uint32_t descriptor)
+{
+	return files->close_on_exec[descriptor / 32] >> descriptor % 32 & 1;
+}
+
+void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool close_on_exec)
+{
+	uint32_t bit = 1u << descriptor % 32;
+
+	if (close_on_exec)
+		files->close_on_exec[descriptor / 32] |= bit;
+	else
+		files->close_on_exec[descriptor / 32] &= ~bit;
+}
+
+int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec)
+{
+	uint32_t descriptor = lowest;
+
+	while (descriptor < files->count && files->slots[descriptor])
+		descriptor++;
+	if (descriptor >= FILES_MAX)
+		return -EMFILE;
+	if (descriptor >= files->count && !grow(files))
+		return -ENOMEM;
+	files->slots[descriptor] = file;
+	files_set_close_on_exec(files, descriptor, close_on_exec);
+	return descriptor;
+}
+
+int32_t files_replace(struct files *files, uint32_t descriptor, struct file *file,
+		      bool close_on_exec)
+{
+	if (descriptor >= FILES_MAX)
+		return -EBADF;
+	if (descriptor >= files->count && !grow(files))
+		return -ENOMEM;
+	struct file *before = files->slots[descriptor];
+
+	files->slots[descriptor] = file;
+	files_set_close_on_exec(files, descriptor, close_on_exec);
+	if (before)
+		file_release(before);
+	return descriptor;
+}
+
+int32_t files_close(struct files *files, uint32_t descriptor)
+{
+	struct file *file = files_get(files, descriptor);
+
+	if (!file)
+		return -EBADF;
+	files->slots[descriptor] = NULL;
+	file_release(file);
+	return 0;
+}
+
+void files_close_on_exec(struct files *files)
+{
+	for (uint32_t i = 0; i < files->count; i++)
+		if (files->slots[i] && files_closes_on_exec(files, i))
+			files_close(files, i);
+}
+
+void files_set_directory(struct files *files, struct inode *directory)
+{
+	inode_hold(directory);
+	inode_put(files->directory);
+	files->directory = directory;
+}
+
+void files_set_program(struct files *files, const char *path, const char *arguments,
+		       uint32_t length)
+{
+	uint32_t used = 0, room = FILES_PROGRAM;
+
+	if (*path != '/') {
+		int32_t count = vfs_directory_path(files->directory, files->program, room - 1);
+
+		used = count > 0 ? (uint32_t)count - 1 : room; /* its NUL goes */
+		if (used > 1 && used < room)
+			files->program[used++] = '/';
+	}
+	if (used + strlen(path) < room)
+		memcpy(files->program + used, path, strlen(path) + 1);
+	else
+		files->program[0] = '\0';
+	files->arguments_length = length < FILES_ARGUMENTS ? length : FILES_ARGUMENTS;
+	memcpy(files->arguments, arguments, files->arguments_length);
+}

@@ -1,0 +1,52 @@
+/* A task's table of descriptors: small numbers for open files. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fs/file.h"
+
+#define FILES_INLINE 32u   /* descriptors that need no page of their own */
+#define FILES_MAX    1024u /* beyond: -EMFILE */
+
+/* So much is kept of a program's path and arguments. */
+#define FILES_PROGRAM	128u
+#define FILES_ARGUMENTS 256u
+
+struct files {
+	struct file **slots; /* a reference each, or NULL */
+	uint32_t count;	     /* slots that are there */
+	uint32_t close_on_exec[FILES_MAX / 32];
+	struct inode *directory; /* the working directory; a reference */
+	uint32_t umask;
+	struct file *first[FILES_INLINE];
+
+	char program[FILES_PROGRAM]; /* its path, from the root; "" when that is too long */
+	char arguments[FILES_ARGUMENTS];
+	uint32_t arguments_length;
+};
+
+/* The open file behind a descriptor, or NULL. */
+static inline struct file *files_get(const struct files *files, uint32_t descriptor)
+{
+	return descriptor < files->count ? files->slots[descriptor] : NULL;
+}
+
+/* Gives a file the lowest free descriptor from `lowest` on, and takes over the caller's reference.
+ * Returns the descriptor; -EMFILE or -ENOMEM, and the reference is still the caller's. */
+int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec);
+
+/* Gives a file this descriptor, and takes over the reference, as above; what had it is closed.
+ * -EBADF for a descriptor out of range. */
+int32_t files_replace(struct files *files, uint32_t descriptor, struct file *file,
+		      bool close_on_exec);
+
+/* -EBADF when it is not open. */
+int32_t files_close(struct files *files, uint32_t descriptor);
+
+bool files_closes_on_exec(const struct files *files, uint32_t descriptor);
+void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool close_on_exec);
+
+/* Makes an inode, of which it takes a reference, the working directory. */
+void files_set_directory(struct files *files, struct inode *directory);

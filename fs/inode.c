@@ -1,0 +1,50 @@
+/* What all file systems' inodes have in common. */
+#include "fs/inode.h"
+
+#include "kernel/string.h"
+#include "kernel/time.h"
+
+bool name_is(const struct name *name, const char *text)
+{
+	return strncmp(name->text, text, name->length) == 0 && text[name->length] == '\0';
+}
+
+struct name name_of(const char *text, uint32_t length)
+{
+	struct name name = { text, length, 0 };
+
+	for (uint32_t i = 0; i < length; i++)
+		name.hash = name.hash * 31 + (uint8_t)text[i];
+	return name;
+}
+
+uint64_t inode_now(void)
+{
+	return time_wall_ns();
+}
+
+void inode_touch(struct inode *inode, bool contents)
+{
+	inode->changed = inode_now();
+	if (contents)
+		inode->modified = inode->changed;
+	if (inode->ops->changed)
+		inode->ops->changed(inode);
+}
+
+void inode_initialize(struct inode *inode, uint32_t mode)
+{
+	uint64_t now = inode_now();
+
+	inode->references = 1;
+	inode->links = 1;
+	inode->mode = mode;
+	inode->accessed = inode->modified = inode->changed = now;
+}
+
+uint32_t filesystem_number(void)
+{
+	static uint32_t last;
+
+	return ++last;
+}

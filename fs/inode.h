@@ -1,0 +1,132 @@
+/*
+ * Inodes: what a name in a directory stands for. Every file system has its own kind behind the same
+ * operations.
+ *
+ * Functions return 0 (or a count) or a negated errno.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi_file.h"
+
+struct file_ops;
+struct inode;
+struct pipe;
+
+/* A part of a path, which goes on behind it: there is no NUL. */
+struct name {
+	const char *text;
+	uint32_t length; /* at most NAME_MAX */
+	uint32_t hash;
+};
+
+struct directory_entry {
+	struct name name;
+	uint32_t number;
+	uint32_t mode; /* the type at least */
+	uint64_t next; /* the position behind this entry */
+};
+
+/* Gets one entry. False: the entry was not taken, and no more are wanted. */
+typedef bool directory_visitor(void *context, const struct directory_entry *entry);
+
+/*
+ * What a file system does. An operation that is NULL is refused (mostly with EPERM). All names are
+ * those of directory entries: never "", "." or "..", except that lookup must know "..".
+ *
+ * The caller has checked the types, that what shall be made is not there, and that what shall be
+ * removed is; it holds references to all the inodes it gives.
+ */
+struct inode_ops {
+	/* Finds a name in a directory. *found gets a reference. -ENOENT. */
+	int32_t (*lookup)(struct inode *directory, const struct name *name, struct inode **found);
+
+	/* Makes an inode of any type but a symbolic link. *made gets a reference. */
+	int32_t (*create)(struct inode *directory, const struct name *name, uint32_t mode,
+			  uint32_t device, struct inode **made);
+	int32_t (*symlink)(struct inode *directory, const struct name *name, const char *target);
+	int32_t (*link)(struct inode *directory, const struct name *name, struct inode *inode);
+
+	/* Removes a name; a directory behind it must be empty (-ENOTEMPTY). The inode goes with its
+	 * last name and its last reference. */
+	int32_t (*remove)(struct inode *directory, const struct name *name, struct inode *inode);
+
+	/* Moves a name of inode; `replaced`, which may be NULL, had the new name before. */
+	int32_t (*rename)(struct inode *directory, const struct name *name, struct inode *inode,
+			  struct inode *new_directory, const struct name *new_name,
+			  struct inode *replaced);
+
+	/* Shows the entries from a position on, "." and ".." among them, and moves the position
+	 * behind those that were taken. Position 0 is the first; what others mean is the file
+	 * system's affair, but they stay good while names come and go. */
+	int32_t (*iterate)(struct inode *directory, uint64_t *position, directory_visitor *visit,
+			   void *context);
+
+	/* Copies a symbolic link's target, cut to size, without a NUL. Returns its length. */
+	int32_t (*read_link)(struct inode *inode, char *target, uint32_t size);
+
+	/* Makes a regular file shorter or longer; new bytes are zero. */
+	int32_t (*truncate)(struct inode *inode, uint64_t size);
+
+	/* Mode, owner or times in *inode were changed; NULL where nothing more is to be done. */
+	int32_t (*changed)(struct inode *inode);
+
+	/* The last reference is gone. */
+	void (*forget)(struct inode *inode);
+};
+
+struct inode {
+	const struct inode_ops *ops;
+	const struct file_ops *file_ops; /* of its open files; a device's come from its number */
+	uint32_t references;
+	uint32_t filesystem; /* a number for each mounted file system */
+	uint32_t number;
+	uint32_t mode;
+	uint32_t links; /* names; 0: it goes with the last reference */
+	uint32_t owner, group;
+	uint32_t device; /* of a device: major << 8 | minor */
+	uint64_t size;
+	uint64_t blocks;		      /* in use, of 512 bytes */
+	uint64_t accessed, modified, changed; /* ns since 1970 */
+	struct inode *mounted;		      /* the root of what is mounted here, or NULL */
+	struct inode *covers;		      /* of a mounted root: the directory it hides */
+	struct pipe *pipe;		      /* of a named pipe that is open, or NULL */
+};
+
+static inline bool inode_is(const struct inode *inode, uint32_t type)
+{
+	return (inode->mode & S_IFMT) == type;
+}
+
+static inline struct inode *inode_hold(struct inode *inode)
+{
+	inode->references++;
+	return inode;
+}
+
+/* Gives a reference back. NULL is allowed. */
+static inline void inode_put(struct inode *inode)
+{
+	if (inode && --inode->references == 0)
+		inode->ops->forget(inode);
+}
+
+/* Is it this name? */
+bool name_is(const struct name *name, const char *text);
+
+/* Makes a name of a text that lives as long; its length must be in the range. */
+struct name name_of(const char *text, uint32_t length);
+
+/* Fills in a new inode: one reference, one name, and the time now. */
+void inode_initialize(struct inode *inode, uint32_t mode);
+
+/* A number for a new file system. */
+uint32_t filesystem_number(void);
+
+/* Now, in ns since 1970. */
+uint64_t inode_now(void);
+
+/* The contents, or (false) only the inode itself, changed now. */
+void inode_touch(struct inode *inode, bool contents);

@@ -1,0 +1,224 @@
+/* From a path to an inode. */
+#include "fs/path.h"
+
+#include <stddef.h>
+
+#include "kernel/errno.h"
+#include "kernel/string.h"
+#include "mm/page_alloc.h"
+
+#define LINKS_MAX 40
+
+static struct inode *root;
+
+/* One page is kept: nearly every system call with a path needs one for a moment. */
+static char *spare;
+
+char *path_page(void)
+{
+	char *page = spare;
+
+	spare = NULL;
+	return page ? page : page_alloc(0);
+}
+
+void path_page_free(char *page)
+{
+	if (!page)
+		return;
+	if (spare)
+		page_free(spare, 0);
+	spare = page;
+}
+
+void path_set_root(struct inode *inode)
+{
+	root = inode;
+}
+
+struct inode *path_root(void)
+{
+	return root;
+}
+
+bool path_is_entry(const struct path *path)
+{
+	return path->last.length > 0 && !name_is(&path->last, ".") && !name_is(&path->last, "..");
+}
+
+void path_release(struct path *path)
+{
+	inode_put(path->directory);
+	inode_put(path->inode);
+	path_page_free(path->expanded);
+}
+
+/* Takes the next name off the rest of the path; at its end an empty one. */
+static void take_name(struct path *path)
+{
+	const char *at = path->rest;
+
+	while (*at == '/')
+		at++;
+	const char *start = at;
+
+	while (*at && *at != '/')
+		at++;
+	path->last = name_of(start, at - start);
+	path->slashes = *at == '/';
+	while (*at == '/')
+		at++;
+	path->rest = at;
+}
+
+/* Moves a reference from a directory to what is mounted on it. */
+static struct inode *across_mounts(struct inode *inode)
+{
+	while (inode && inode->mounted) {
+		struct inode *mounted = inode_hold(inode->mounted);
+
+		inode_put(inode);
+		inode = mounted;
+	}
+	return inode;
+}
+
+int32_t path_parent(struct inode *directory, struct inode **parent)
+{
+	static const struct name up = { "..", 2, 0 };
+
+	while (directory->covers)
+		directory = directory->covers;
+	int32_t error = directory->ops->lookup(directory, &up, parent);
+
+	if (!error)
+		*parent = across_mounts(*parent);
+	return error;
+}
+
+/* Looks the last name up. That it is not there is no error yet. */
+static int32_t look_up(struct path *path)
+{
+	struct inode *directory = path->directory;
+
+	if (!inode_is(directory, S_IFDIR))
+		return -ENOTDIR;
+	if (path->last.length > NAME_MAX)
+		return -ENAMETOOLONG;
+	if (name_is(&path->last, ".."))
+		return path_parent(directory, &path->inode);
+	if (!path_is_entry(path)) {
+		path->inode = inode_hold(directory);
+		return 0;
+	}
+	int32_t error = directory->ops->lookup(directory, &path->last, &path->inode);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	path->inode = across_mounts(path->inode);
+	return 0;
+}
+
+/* Puts a symbolic link's target before the rest of the path. text is a page. */
+static int32_t expand_into(char *text, struct path *path)
+{
+	uint32_t rest = strlen(path->rest);
+	int32_t length = path->inode->ops->read_link(path->inode, text, PATH_MAX);
+
+	if (length <= 0)
+		return length < 0 ? length : -ENOENT;
+	if (length + 1 + rest + 1 > PATH_MAX)
+		return -ENAMETOOLONG;
+	if (path->slashes)
+		text[length++] = '/';
+	memcpy(text + length, path->rest, rest + 1);
+	return 0;
+}
+
+static void restart_at(struct path *path, struct inode *directory)
+{
+	inode_put(path->directory);
+	path->directory = directory;
+}
+
+/* Goes on where the symbolic link leads. */
+static int32_t expand(struct path *path)
+{
+	char *text = path->links++ < LINKS_MAX ? path_page() : NULL;
+
+	if (!text)
+		return path->links > LINKS_MAX ? -ELOOP : -ENOMEM;
+	int32_t error = expand_into(text, path);
+
+	if (error) {
+		path_page_free(text);
+		return error;
+	}
+	path_page_free(path->expanded);
+	path->expanded = text;
+	path->rest = text;
+	inode_put(path->inode);
+	path->inode = NULL;
+	if (*text == '/')
+		restart_at(path, inode_hold(root));
+	return 0;
+}
+
+static bool is_followed(const struct path *path, enum path_end end)
+{
+	if (!path->inode || !inode_is(path->inode, S_IFLNK))
+		return false;
+	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes);
+}
+
+static int32_t walk(struct path *path, enum path_end end)
+{
+	for (;;) {
+		int32_t error;
+
+		take_name(path);
+		error = look_up(path);
+		if (error)
+			return error;
+		if (is_followed(path, end)) {
+			error = expand(path);
+			if (error)
+				return error;
+			continue;
+		}
+		if (!*path->rest)
+			return 0;
+		if (!path->inode)
+			return -ENOENT;
+		restart_at(path, path->inode);
+		path->inode = NULL;
+	}
+}
+
+int32_t path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end)
+{
+	if (!*text)
+		return -ENOENT;
+	*path = (struct path){ .rest = text };
+	path->directory = inode_hold(*text == '/' ? root : start);
+	int32_t error = walk(path, end);
+
+	if (!error && path->slashes && path->inode && !inode_is(path->inode, S_IFDIR))
+		error = -ENOTDIR;
+	if (error)
+		path_release(path);
+	return error;
+}
+
+int32_t path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
+{
+	struct path path;
+	int32_t error = path_resolve(&path, start, text, end);
+
+	if (error)
+		return error;
+	*found = path.inode;
+	path.inode = NULL;
+	path_release(&path);
+	return *found ? 0 : -ENOENT;
+}

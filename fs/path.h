@@ -1,0 +1,53 @@
+/* From a path to an inode: across symbolic links and mount points. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/inode.h"
+
+/* What to do when the last name of a path is a symbolic link's. */
+enum path_end {
+	PATH_FOLLOW, /* go where it leads */
+	PATH_STAY,   /* take the link itself, unless slashes follow it */
+	PATH_NAME,   /* take the link itself: the name is what matters */
+};
+
+struct path {
+	struct inode *directory; /* where the last name is looked up; a reference */
+	struct inode *inode;	 /* what it stands for, a reference; NULL: there is nothing */
+	struct name last;	 /* "", "." or ".." where the path ends in no directory entry */
+	bool slashes;		 /* behind the last name: it must be a directory's */
+
+	/* The walk's own. */
+	const char *rest;
+	char *expanded; /* a page with the text that `last` and `rest` point into, or NULL */
+	unsigned links;
+};
+
+/*
+ * Walks along a path, from the directory `start` on, or from the root. Where only the last name is
+ * not there, that is no error. Text and path must live until path_release, which is due when this
+ * has returned 0. Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG,
+ * -ENOMEM, or the file system's error.
+ */
+int32_t path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end);
+
+void path_release(struct path *path);
+
+/* Is the last name an entry of the directory, which can be made or removed? */
+bool path_is_entry(const struct path *path);
+
+/* The inode at a path, with a reference; -ENOENT when it is not there. */
+int32_t path_find(struct inode *start, const char *text, enum path_end end, struct inode **found);
+
+/* The directory above this one, across mount points, with a reference. */
+int32_t path_parent(struct inode *directory, struct inode **parent);
+
+/* Where paths begin; set once. */
+void path_set_root(struct inode *root);
+struct inode *path_root(void);
+
+/* A page for a path, and back. NULL without memory. */
+char *path_page(void);
+void path_page_free(char *page);

@@ -1,0 +1,42 @@
+/* /proc: what the kernel tells about itself and its tasks, as text. */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/inode.h"
+
+struct task;
+
+/* A text that is being written; it is made when a file is opened. */
+struct procfs_text {
+	char *bytes;
+	uint32_t length, size; /* what does not fit is lost */
+};
+
+void procfs_print(struct procfs_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One of /proc's files, or one of those in each task's directory. */
+struct procfs_entry {
+	const char *name;
+	/* Writes the text. task is NULL for a file of /proc itself. */
+	void (*show)(struct procfs_text *text, const struct task *task);
+	/* Of a symbolic link, instead: writes its target as snprintk does. */
+	int (*link)(char *target, uint32_t size, const struct task *task);
+	unsigned order; /* the text has up to 2^order pages */
+	struct procfs_entry *next;
+};
+
+/* Adds a file to /proc. The structure must live as long as the kernel. */
+void procfs_register(struct procfs_entry *entry);
+
+/* The files in a task's directory; the one behind the last has no name. In fs/procfs_tasks.c. */
+extern const struct procfs_entry procfs_task_files[];
+
+/* Adds the files that every kernel has: stat, meminfo and so on. */
+void procfs_register_system(void);
+
+/* The root of the file system, with a reference. */
+struct inode *procfs_create(void);

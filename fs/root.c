@@ -1,0 +1,61 @@
+/* The files that programs find when they begin. */
+#include "fs/root.h"
+
+#include <stddef.h>
+
+#include "drivers/fw_cfg.h"
+#include "drivers/settings.h"
+#include "fs/devices.h"
+#include "fs/initramfs.h"
+#include "fs/path.h"
+#include "fs/ramfs.h"
+#include "fs/tty.h"
+#include "fs/vfs.h"
+#include "kernel/errno.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+
+#define ARCHIVE "opt/org.apprentice/initramfs"
+
+static int32_t read_archive(void *context, void *buffer, uint32_t length)
+{
+	uint32_t *left = context;
+
+	if (length > *left)
+		length = *left;
+	fw_cfg_next(buffer, length);
+	*left -= length;
+	return length;
+}
+
+static void unpack(struct inode *root)
+{
+	struct initramfs_error error;
+	int32_t length = fw_cfg_open(ARCHIVE);
+	uint32_t left = length, entries;
+
+	if (length < 0) {
+		printk("files: the host gives none (%s)\n", errno_name(-length));
+		return;
+	}
+	int32_t result = initramfs_unpack(root, read_archive, &left, &entries, &error);
+
+	if (result < 0)
+		printk("files: %s: %s, at byte %llu of the archive (entry %s)\n",
+		       errno_name(-result), error.cause, error.offset, error.name);
+	else
+		printk("files: %u from the host, %u KiB\n", entries, (uint32_t)length / 1024);
+}
+
+void root_initialize(void)
+{
+	struct inode *root = ramfs_create();
+
+	if (!root || vfs_mount("none", "ramfs", "/", root) != 0)
+		panic("no memory for the root directory");
+	unpack(root);
+	vfs_make(path_root(), "/tmp", S_IFDIR | 01777, 0);
+	devices_initialize(setting_number("seed", 0));
+	tty_initialize();
+	devices_create();
+}

@@ -1,0 +1,14 @@
+/* The terminal: the serial line and the screen with its keyboard, as one. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TTY_DEVICE (5u << 8 | 1) /* /dev/console */
+
+/* Registers /dev/console and /dev/tty. From now on what is typed goes to programs: serial_get and
+ * keyboard_get find nothing any more. Interrupts must work. */
+void tty_initialize(void);
+
+/* Whether what is typed goes to programs, as it does at first; if not, the prompt gets it. */
+void tty_listen(bool wanted);

@@ -1,0 +1,166 @@
+/* Mutexes, which inherit urgency, and semaphores. */
+#include "kernel/lock.h"
+
+#include <stddef.h>
+
+#include "kernel/interrupts.h"
+#include "kernel/panic.h"
+#include "kernel/sched.h"
+#include "kernel/task.h"
+
+static int urgency(const struct task *task)
+{
+	return sched_class->urgency(task);
+}
+
+/* EXERCISE 4.4 (priorities, part 2: inheritance). All of this is done with interrupts off.
+   1. take: the task owns the mutex, which goes to the front of the list of what it holds.
+   2. donate: the current task waits for the mutex. Its urgency goes to the owner, unless that has a
+   better one; and from there to the owner of the mutex that this one waits for; at most
+   DONATION_DEPTH times.
+   3. most_urgent: of those who wait for a mutex; NULL if nobody does.
+   4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that it
+   still holds.
+   5. mutex_unlock: out of the list of what is held; hand it over, or leave it free. Who gets it must
+   no longer stand in the queue, inherits from those who still do, and wakes. Then return the loans.
+   Last of all: preempt_check, if interrupts were on. */
+/* SOLUTION 4.4 { */
+static void take(struct mutex *mutex, struct task *task)
+{
+	mutex->owner = task;
+	mutex->next_held = task->held;
+	task->held = mutex;
+}
+
+static void donate(const struct mutex *mutex)
+{
+	int lent = urgency(current);
+
+	for (unsigned depth = 0; mutex && depth < DONATION_DEPTH; depth++) {
+		struct task *owner = mutex->owner;
+
+		if (urgency(owner) > lent)
+			sched_donate(owner, lent);
+		mutex = owner->waiting;
+	}
+}
+
+static struct waiter *most_urgent(const struct mutex *mutex)
+{
+	struct waiter *best = mutex->waiters.first;
+
+	for (struct waiter *waiter = best; waiter; waiter = waiter->next)
+		if (urgency(waiter->task) < urgency(best->task))
+			best = waiter;
+	return best;
+}
+
+static void return_loans(struct task *task)
+{
+	int lent = URGENCY_NONE;
+
+	for (const struct mutex *mutex = task->held; mutex; mutex = mutex->next_held) {
+		const struct waiter *best = most_urgent(mutex);
+
+		if (best && urgency(best->task) < lent)
+			lent = urgency(best->task);
+	}
+	sched_donate(task, lent);
+}
+
+static void hand_over(struct mutex *mutex, struct waiter *waiter)
+{
+	struct task *task = waiter->task;
+
+	wait_leave(waiter);
+	task->waiting = NULL;
+	take(mutex, task);
+	return_loans(task);
+	sched_wake(task);
+}
+
+void mutex_unlock(struct mutex *mutex)
+{
+	bool enabled = interrupts_disable();
+	struct mutex **link = &current->held;
+
+	ASSERT(mutex->owner == current);
+	while (*link != mutex)
+		link = &(*link)->next_held;
+	*link = mutex->next_held;
+	mutex->owner = NULL;
+	struct waiter *next = most_urgent(mutex);
+
+	if (next)
+		hand_over(mutex, next);
+	return_loans(current);
+	interrupts_restore(enabled);
+	if (enabled)
+		preempt_check();
+}
+
+void mutex_lock(struct mutex *mutex)
+{
+	bool enabled = interrupts_disable();
+	struct waiter waiter;
+
+	ASSERT(mutex->owner != current);
+	if (!mutex->owner) {
+		take(mutex, current);
+	} else {
+		wait_join(&mutex->waiters, &waiter);
+		current->waiting = mutex;
+		donate(mutex);
+		while (mutex->owner != current)
+			sched_sleep(TASK_BLOCKED);
+	}
+	interrupts_restore(enabled);
+}
+/* } SOLUTION 4.4 */
+
+bool mutex_try_lock(struct mutex *mutex)
+{
+	bool enabled = interrupts_disable(), is_free = !mutex->owner;
+
+	if (is_free)
+		take(mutex, current);
+	interrupts_restore(enabled);
+	return is_free;
+}
+
+/* EXERCISE 4.3 (sleeping, part 3): the count is looked at, and changed, with interrupts off.
+   1. semaphore_down: sleep with wait_sleep_blocked as long as the count is 0, then take one. Look
+   again after each sleep: somebody else may have been faster.
+   2. semaphore_up: one more, and wake one. */
+/* SOLUTION 4.3 { */
+void semaphore_down(struct semaphore *semaphore)
+{
+	bool enabled = interrupts_disable();
+
+	while (semaphore->count == 0)
+		wait_sleep_blocked(&semaphore->waiters);
+	semaphore->count--;
+	interrupts_restore(enabled);
+}
+
+void semaphore_up(struct semaphore *semaphore)
+{
+	bool enabled = interrupts_disable();
+
+	semaphore->count++;
+	wait_wake_one(&semaphore->waiters);
+	interrupts_restore(enabled);
+	if (enabled)
+		preempt_check();
+}
+/* } SOLUTION 4.3 */
+
+bool semaphore_try_down(struct semaphore *semaphore)
+{
+	bool enabled = interrupts_disable(), has_one = semaphore->count > 0;
+
+	if (has_one)
+		semaphore->count--;
+	interrupts_restore(enabled);
+	return has_one;
+}

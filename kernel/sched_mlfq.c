@@ -1,0 +1,140 @@
+/*
+ * Multi-level feedback queues: who uses the processor up sinks, who sleeps a lot stays above.
+ *
+ * A level is served only while all above it are empty. A task begins at the top level that its
+ * niceness allows, and goes one level down when it has used up that level's allotment, in however
+ * many pieces: sleeping just before the tick does not help. Once a second all are lifted to their
+ * top levels again, so that nobody starves, and who has become interactive shows it.
+ */
+#include "kernel/sched.h"
+
+#include <stddef.h>
+
+#include "kernel/time.h"
+
+#define LEVELS	 8
+#define BOOST_NS 1000000000ull
+
+static struct list queues[LEVELS] = {
+	LIST_EMPTY(queues[0]), LIST_EMPTY(queues[1]), LIST_EMPTY(queues[2]), LIST_EMPTY(queues[3]),
+	LIST_EMPTY(queues[4]), LIST_EMPTY(queues[5]), LIST_EMPTY(queues[6]), LIST_EMPTY(queues[7]),
+};
+static uint64_t next_boost; /* time_ns() */
+
+static int urgency(const struct task *task)
+{
+	const struct task_schedule *schedule = &task->schedule;
+
+	return schedule->donated < schedule->level ? schedule->donated : schedule->level;
+}
+
+static void dequeue(struct task *task)
+{
+	list_remove(&task->schedule.in_queue);
+}
+
+/* Stamps of processor time at one level: sched_quantum ticks at the best, and twice as much two
+ * levels below. Half a tick less, since time is looked at by ticks. */
+static uint64_t allotment(unsigned level)
+{
+	uint32_t tick = time_stamps_per_tick();
+
+	return ((uint64_t)tick * sched_quantum << level / 2) - tick / 2;
+}
+
+/* EXERCISE 4.4 (priorities, part 1; choice A: feedback queues):
+   1. join: niceness -20 begins at level 0, 0 at 4, 19 at 7, with nothing used.
+   2. enqueue: at the end of the queue of its urgency(). But one that was pre-empted has not had its
+   turn, and goes to the front; unless it has just sunk, that is, its quantum is 0. The quantum is 1
+   from then on: a new turn.
+   3. pick: from the best level that is not empty.
+   4. charge: what was used is remembered over sleeps. At the allotment the task sinks one level,
+   begins a new account, and its quantum is 0. From the lowest level nobody sinks further.
+   5. boost: everybody joins anew, and those who wait change their places.
+   6. tick: boost when next_boost has come. The turn is over when the quantum is 0; begin a new one.
+   7. preempts: only who is more urgent does. */
+/* SOLUTION 4.4 { */
+static void join(struct task *task)
+{
+	task->schedule.level = (task->schedule.nice + 20) / 5;
+	task->schedule.used = 0;
+	task->schedule.quantum = 1;
+}
+
+static void enqueue(struct task *task, enum sched_reason reason)
+{
+	struct list *queue = &queues[urgency(task)];
+	bool has_turn = reason == SCHED_PREEMPTED && task->schedule.quantum > 0;
+
+	task->schedule.quantum = 1;
+	list_insert(&task->schedule.in_queue, has_turn ? queue->next : queue);
+}
+
+static struct task *pick(void)
+{
+	for (unsigned level = 0; level < LEVELS; level++) {
+		if (list_is_empty(&queues[level]))
+			continue;
+		struct task *task =
+			list_entry(queues[level].next, struct task, schedule.in_queue);
+
+		dequeue(task);
+		return task;
+	}
+	return NULL;
+}
+
+static void charge(struct task *task, uint64_t stamps)
+{
+	struct task_schedule *schedule = &task->schedule;
+
+	schedule->used += stamps;
+	if (schedule->used < allotment(schedule->level))
+		return;
+	schedule->used = 0;
+	schedule->quantum = 0;
+	if (schedule->level < LEVELS - 1)
+		schedule->level++;
+}
+
+static void boost(void)
+{
+	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		if (task->schedule.is_queued)
+			dequeue(task);
+		join(task);
+		if (task->schedule.is_queued)
+			enqueue(task, SCHED_NEW);
+	}
+}
+
+static bool tick(struct task *task)
+{
+	uint64_t now = time_ns();
+	bool is_over = task->schedule.quantum == 0;
+
+	if ((int64_t)(now - next_boost) >= 0) {
+		next_boost = now + BOOST_NS;
+		boost();
+		return true;
+	}
+	return is_over;
+}
+
+static bool preempts(const struct task *woken, const struct task *running)
+{
+	return urgency(woken) < urgency(running);
+}
+/* } SOLUTION 4.4 */
+
+const struct sched_class sched_mlfq = {
+	.name = "mlfq",
+	.join = join,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.pick = pick,
+	.charge = charge,
+	.tick = tick,
+	.preempts = preempts,
+	.urgency = urgency,
+};

@@ -1,0 +1,164 @@
+/* Signals at their end: the action of each one that is pending, and calls that it interrupted. */
+#include "kernel/signal.h"
+
+#include "kernel/descriptors.h"
+#include "kernel/errno.h"
+#include "kernel/gates.h"
+#include "kernel/sched.h"
+#include "kernel/syscall.h"
+#include "kernel/task.h"
+#include "kernel/task_family.h"
+#include "kernel/task_signal.h"
+
+#define INT_BYTES	2 /* of the instruction INT 0x80 */
+#define VECTOR_BREAK	3
+#define VECTOR_OVERFLOW 4
+#define STATUS_STOPPED	0x7f
+/* What exceptions cause comes before all others. */
+#define SYNCHRONOUS                                                                                \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
+	 SIGNAL_BIT(SIGFPE))
+
+extern const uintptr_t trap_stubs[VECTORS];
+
+/* ---- from exceptions to signals ---- */
+
+static uint32_t fault_address(void)
+{
+	uint32_t address;
+
+	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
+	return address;
+}
+
+static void on_user_exception(struct trap_frame *frame)
+{
+	static const struct {
+		uint8_t signal, code;
+	} table[EXCEPTIONS] = {
+		[0] = { SIGFPE, FPE_INTDIV },	[1] = { SIGTRAP, TRAP_TRACE },
+		[3] = { SIGTRAP, SI_KERNEL },	[6] = { SIGILL, ILL_ILLOPN },
+		[11] = { SIGBUS, SI_KERNEL },	[12] = { SIGBUS, SI_KERNEL },
+		[16] = { SIGFPE, FPE_FLTINV },	[17] = { SIGBUS, BUS_ADRALN },
+		[19] = { SIGFPE, FPE_FLTINV },
+	};
+	int signal = table[frame->vector].signal;
+	struct signal_cause cause = { table[frame->vector].code, { .address = frame->eip }, 0 };
+
+	if (!signal) {
+		signal = SIGSEGV;
+		cause.code = SI_KERNEL;
+		cause.address = 0;
+	}
+	if (frame->vector == VECTOR_PAGE_FAULT) {
+		cause.code = frame->error_code & 1 ? SEGV_ACCERR : SEGV_MAPERR;
+		cause.address = fault_address();
+	}
+	task_signal_force(signal, &cause);
+}
+
+/* ---- from signals to what they do ---- */
+
+/* A system call that a signal has interrupted ends with EINTR; or it begins again, as if it had
+ * never been: the number goes back into eax, and eip to the INT instruction. */
+static void finish_call(struct trap_frame *frame, bool has_handler, bool begins_again)
+{
+	int32_t result = frame->eax;
+
+	if (frame->vector != SYSCALL_VECTOR || (result != -ERESTART && result != -ERESTART_SLEEP))
+		return;
+	if (has_handler && (result == -ERESTART_SLEEP || !begins_again)) {
+		frame->eax = -EINTR;
+		current->signals.resume_ns = 0;
+	} else {
+		frame->eax = frame->error_code;
+		frame->eip -= INT_BYTES;
+	}
+}
+
+static void stop(int signal)
+{
+	bool is_from_terminal = signal != SIGSTOP;
+
+	if (is_from_terminal && task_group_is_orphaned(current))
+		return;
+	current->status = signal << 8 | STATUS_STOPPED;
+	current->has_stopped = true;
+	current->has_continued = false;
+	task_notify_parent(current, CLD_STOPPED, signal);
+	sched_sleep(TASK_STOPPED);
+}
+
+static void act_by_default(int signal)
+{
+	switch (signal_default(signal)) {
+	case DEFAULT_TERMINATE:
+		task_exit(signal);
+	case DEFAULT_STOP:
+		stop(signal);
+		break;
+	case DEFAULT_IGNORE:
+	case DEFAULT_CONTINUE:
+		break;
+	}
+}
+
+static void call_handler(struct trap_frame *frame, int signal)
+{
+	struct task_signals *signals = &current->signals;
+	struct abi_signal_action *slot = &signals->actions[signal - 1], action = *slot;
+	uint64_t before = signals->is_suspended ? signals->saved : signals->blocked;
+
+	finish_call(frame, true, action.flags & SA_RESTART);
+	signals->is_suspended = false;
+	if (action.flags & SA_RESETHAND)
+		slot->handler = SIGNAL_DEFAULT;
+	if (signal_frame_build(frame, signal, &signals->causes[signal - 1], &action, before) != 0)
+		task_exit(SIGSEGV);
+	uint64_t itself = action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(signal);
+
+	task_signal_block(signals->blocked | action.mask | itself);
+}
+
+/* Takes the next signal to act upon, or 0. */
+static int take(void)
+{
+	uint64_t ready = current->signals.pending & ~current->signals.blocked;
+
+	if (ready & SYNCHRONOUS)
+		ready &= SYNCHRONOUS;
+	if (ready == 0)
+		return 0;
+	int signal = __builtin_ctzll(ready) + 1;
+
+	current->signals.pending &= ~SIGNAL_BIT(signal);
+	return signal;
+}
+
+static void deliver(struct trap_frame *frame)
+{
+	int signal;
+
+	trap_return_work &= ~WORK_SIGNAL;
+	while ((signal = take()) != 0) {
+		uint32_t handler = current->signals.actions[signal - 1].handler;
+
+		if (handler == SIGNAL_DEFAULT)
+			act_by_default(signal);
+		else if (handler != SIGNAL_IGNORE)
+			call_handler(frame, signal);
+	}
+	finish_call(frame, false, true);
+	if (current->signals.is_suspended) {
+		current->signals.is_suspended = false;
+		task_signal_block(current->signals.saved);
+	}
+}
+
+void signal_initialize(void)
+{
+	trap_register_user(on_user_exception);
+	sched_register_signals(deliver);
+	gate_set(VECTOR_BREAK, KERNEL_CODE, trap_stubs[VECTOR_BREAK], GATE_INTERRUPT, 3);
+	gate_set(VECTOR_OVERFLOW, KERNEL_CODE, trap_stubs[VECTOR_OVERFLOW], GATE_INTERRUPT, 3);
+}

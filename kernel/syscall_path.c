@@ -1,0 +1,335 @@
+/* System calls with paths: opening, and changing directories. */
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/files.h"
+#include "fs/path.h"
+#include "fs/vfs.h"
+#include "kernel/errno.h"
+#include "kernel/string.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_file.h"
+#include "kernel/task.h"
+#include "kernel/user_copy.h"
+
+#define HERE		 ((uint32_t)AT_FDCWD)
+#define RENAME_NOREPLACE 1u
+
+/* ---- places ---- */
+
+static int32_t find_start(struct place *place, uint32_t directory)
+{
+	struct file *file;
+
+	place->start = current->files->directory;
+	if (directory == HERE || *place->path == '/')
+		return 0;
+	file = files_get(current->files, directory);
+	if (!file)
+		return -EBADF;
+	place->start = file->inode;
+	return inode_is(file->inode, S_IFDIR) || !*place->path ? 0 : -ENOTDIR;
+}
+
+int32_t place_get(struct place *place, uint32_t directory, uint32_t address)
+{
+	place->path = path_page();
+	if (!place->path)
+		return -ENOMEM;
+	int32_t error = string_from_user(place->path, address, PATH_MAX);
+
+	if (error >= 0)
+		error = find_start(place, directory);
+	if (error < 0)
+		place_put(place);
+	return error;
+}
+
+void place_put(struct place *place)
+{
+	path_page_free(place->path);
+}
+
+int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)
+{
+	enum path_end end = flags & AT_SYMLINK_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
+	struct place at;
+	int32_t error = place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	if (!*at.path && flags & AT_EMPTY_PATH)
+		*inode = inode_hold(at.start);
+	else
+		error = path_find(at.start, at.path, end, inode);
+	place_put(&at);
+	return error;
+}
+
+/* ---- opening ---- */
+
+static int32_t open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
+{
+	struct files *files = current->files;
+	struct file *file;
+	struct place at;
+	int32_t error = place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	error = vfs_open(at.start, at.path, flags, mode & ~files->umask, &file);
+	place_put(&at);
+	if (error)
+		return error;
+	int32_t descriptor = files_add(files, file, 0, flags & O_CLOEXEC);
+
+	if (descriptor < 0)
+		file_release(file);
+	return descriptor;
+}
+
+CALL(sys_open, open_at(HERE, frame->ebx, frame->ecx, frame->edx))
+CALL(sys_openat, open_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+CALL(sys_creat, open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRUNC, frame->ecx))
+
+/* ---- making and removing ---- */
+
+static int32_t make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
+{
+	struct place at;
+	int32_t error = place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	error = vfs_make(at.start, at.path, mode & ~current->files->umask, device);
+	place_put(&at);
+	return error;
+}
+
+static int32_t make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
+{
+	return make_at(directory, address, S_IFDIR | (mode & S_ALL), 0);
+}
+
+/* No type means a regular file. */
+static int32_t make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
+{
+	uint32_t type = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
+
+	if (type == S_IFDIR)
+		return -EPERM;
+	if (type != S_IFREG && type != S_IFCHR && type != S_IFBLK && type != S_IFIFO)
+		return -EINVAL;
+	return make_at(directory, address, type | (mode & S_ALL), device);
+}
+
+static int32_t remove_at(uint32_t directory, uint32_t address, uint32_t flags)
+{
+	struct place at;
+	int32_t error = flags & ~AT_REMOVEDIR ? -EINVAL : place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	error = vfs_remove(at.start, at.path, flags & AT_REMOVEDIR);
+	place_put(&at);
+	return error;
+}
+
+CALL(sys_mkdir, make_directory_at(HERE, frame->ebx, frame->ecx))
+CALL(sys_mkdirat, make_directory_at(frame->ebx, frame->ecx, frame->edx))
+CALL(sys_mknod, make_node_at(HERE, frame->ebx, frame->ecx, frame->edx))
+CALL(sys_mknodat, make_node_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+CALL(sys_unlink, remove_at(HERE, frame->ebx, 0))
+CALL(sys_unlinkat, remove_at(frame->ebx, frame->ecx, frame->edx))
+CALL(sys_rmdir, remove_at(HERE, frame->ebx, AT_REMOVEDIR))
+
+/* ---- links and names ---- */
+
+static int32_t link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
+		       uint32_t new_address, uint32_t flags)
+{
+	struct inode *inode;
+	struct place to;
+	int32_t error = inode_at(directory, address,
+				 (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW) |
+				     (flags & AT_EMPTY_PATH),
+				 &inode);
+
+	if (error)
+		return error;
+	error = place_get(&to, new_directory, new_address);
+	if (!error) {
+		error = vfs_link(to.start, to.path, inode);
+		place_put(&to);
+	}
+	inode_put(inode);
+	return error;
+}
+
+static int32_t symlink_at(uint32_t target, uint32_t directory, uint32_t address)
+{
+	struct place from, at;
+	int32_t error = place_get(&from, HERE, target);
+
+	if (error)
+		return error;
+	error = place_get(&at, directory, address);
+	if (!error) {
+		error = vfs_symlink(at.start, at.path, from.path);
+		place_put(&at);
+	}
+	place_put(&from);
+	return error;
+}
+
+static bool exists(const struct place *at)
+{
+	struct inode *inode;
+	int32_t error = path_find(at->start, at->path, PATH_NAME, &inode);
+
+	if (!error)
+		inode_put(inode);
+	return !error;
+}
+
+static int32_t rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
+			 uint32_t new_address, uint32_t flags)
+{
+	struct place from, to;
+	int32_t error = flags & ~RENAME_NOREPLACE ? -EINVAL : place_get(&from, directory, address);
+
+	if (error)
+		return error;
+	error = place_get(&to, new_directory, new_address);
+	if (!error) {
+		error = flags & RENAME_NOREPLACE && exists(&to)
+			    ? -EEXIST
+			    : vfs_rename(from.start, from.path, to.start, to.path);
+		place_put(&to);
+	}
+	place_put(&from);
+	return error;
+}
+
+/* Copies a symbolic link's target, without a NUL, to ring 3. */
+static int32_t give_target(struct inode *inode, uint32_t to, int32_t size)
+{
+	char *target;
+
+	if (!inode_is(inode, S_IFLNK) || size <= 0)
+		return -EINVAL;
+	target = path_page();
+	if (!target)
+		return -ENOMEM;
+	int32_t length = inode->ops->read_link(inode, target, size < PATH_MAX ? size : PATH_MAX);
+
+	if (length > 0 && copy_to_user(to, target, length))
+		length = -EFAULT;
+	path_page_free(target);
+	return length;
+}
+
+static int32_t read_link_at(uint32_t directory, uint32_t address, uint32_t to, int32_t size)
+{
+	struct inode *inode;
+	int32_t result = inode_at(directory, address, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &inode);
+
+	if (result)
+		return result;
+	result = give_target(inode, to, size);
+	inode_put(inode);
+	return result;
+}
+
+CALL(sys_link, link_at(HERE, frame->ebx, HERE, frame->ecx, 0))
+CALL(sys_linkat, link_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+CALL(sys_symlink, symlink_at(frame->ebx, HERE, frame->ecx))
+CALL(sys_symlinkat, symlink_at(frame->ebx, frame->ecx, frame->edx))
+CALL(sys_rename, rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
+CALL(sys_renameat, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
+CALL(sys_renameat2, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+CALL(sys_readlink, read_link_at(HERE, frame->ebx, frame->ecx, frame->edx))
+CALL(sys_readlinkat, read_link_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+
+/* ---- the working directory ---- */
+
+static int32_t enter(struct inode *inode)
+{
+	if (!inode_is(inode, S_IFDIR))
+		return -ENOTDIR;
+	files_set_directory(current->files, inode);
+	return 0;
+}
+
+static int32_t sys_chdir(struct trap_frame *frame)
+{
+	struct inode *inode;
+	int32_t error = inode_at(HERE, frame->ebx, 0, &inode);
+
+	if (error)
+		return error;
+	error = enter(inode);
+	inode_put(inode);
+	return error;
+}
+
+static int32_t sys_fchdir(struct trap_frame *frame)
+{
+	struct file *file = files_get(current->files, frame->ebx);
+
+	return file ? enter(file->inode) : -EBADF;
+}
+
+static int32_t sys_getcwd(struct trap_frame *frame)
+{
+	char *path = path_page();
+
+	if (!path)
+		return -ENOMEM;
+	uint32_t size = frame->ecx < PATH_MAX ? frame->ecx : PATH_MAX;
+	int32_t length = vfs_directory_path(current->files->directory, path, size);
+
+	if (length > 0 && copy_to_user(frame->ebx, path, length))
+		length = -EFAULT;
+	path_page_free(path);
+	return length;
+}
+
+static int32_t sys_umask(struct trap_frame *frame)
+{
+	uint32_t before = current->files->umask;
+
+	current->files->umask = frame->ebx & 0777;
+	return before;
+}
+
+static const struct syscall calls[] = {
+	{ 5, "open", "soo", sys_open },
+	{ 8, "creat", "so", sys_creat },
+	{ 9, "link", "ss", sys_link },
+	{ 10, "unlink", "s", sys_unlink },
+	{ 12, "chdir", "s", sys_chdir },
+	{ 14, "mknod", "sox", sys_mknod },
+	{ 38, "rename", "ss", sys_rename },
+	{ 39, "mkdir", "so", sys_mkdir },
+	{ 40, "rmdir", "s", sys_rmdir },
+	{ 60, "umask", "o", sys_umask },
+	{ 83, "symlink", "ss", sys_symlink },
+	{ 85, "readlink", "spd", sys_readlink },
+	{ 133, "fchdir", "d", sys_fchdir },
+	{ 183, "getcwd", "pd", sys_getcwd },
+	{ 295, "openat", "dsoo", sys_openat },
+	{ 296, "mkdirat", "dso", sys_mkdirat },
+	{ 297, "mknodat", "dsox", sys_mknodat },
+	{ 301, "unlinkat", "dsx", sys_unlinkat },
+	{ 302, "renameat", "dsds", sys_renameat },
+	{ 303, "linkat", "dsdsx", sys_linkat },
+	{ 304, "symlinkat", "sds", sys_symlinkat },
+	{ 305, "readlinkat", "dspd", sys_readlinkat },
+	{ 353, "renameat2", "dsdsx", sys_renameat2 },
+};
+
+void syscall_path_register(void)
+{
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

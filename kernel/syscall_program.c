@@ -1,0 +1,103 @@
+/* System calls about the program itself: its end, its number, its thread-local segment. */
+#include "kernel/syscall_program.h"
+
+#include "kernel/descriptor.h"
+#include "kernel/descriptors.h"
+#include "kernel/errno.h"
+#include "kernel/syscall.h"
+#include "kernel/task.h"
+#include "kernel/user_copy.h"
+
+/* Linux's struct user_desc. */
+struct user_descriptor {
+	uint32_t entry; /* of the descriptor table; -1: choose one */
+	uint32_t base;
+	uint32_t limit;
+	uint32_t flags;
+};
+
+#define FLAG_32_BIT	 0x01u
+#define FLAG_CONTENTS	 0x06u /* 0: data, 2: a stack; code is refused */
+#define FLAG_READ_ONLY	 0x08u
+#define FLAG_IN_PAGES	 0x10u
+#define FLAG_NOT_PRESENT 0x20u
+#define FLAG_AVAILABLE	 0x40u
+#define CONTENTS_STACK	 0x02u
+#define FLAGS_OF_NONE	 (FLAG_READ_ONLY | FLAG_NOT_PRESENT) /* clears the entry */
+#define ACCESS_DATA	 0xf0u				     /* present, ring 3 */
+#define ACCESS_WRITABLE	 0x02u
+#define ACCESS_DOWN	 0x04u /* expands down */
+#define ENTRY		 (THREAD_LOCAL / 8)
+#define ANY_ENTRY	 0xffffffffu
+
+static int32_t run_exit(struct trap_frame *frame)
+{
+	task_exit((frame->ebx & 0xff) << 8);
+}
+
+static int32_t run_getpid(struct trap_frame *frame)
+{
+	(void)frame;
+	return current->pid;
+}
+
+static int32_t run_set_tid_address(struct trap_frame *frame)
+{
+	current->clear_on_exit = frame->ebx;
+	return current->pid;
+}
+
+/* The descriptor that is asked for, packed; 0 to clear the entry. */
+static uint64_t pack(const struct user_descriptor *wanted)
+{
+	struct descriptor descriptor = {
+		.base = wanted->base,
+		.limit = wanted->limit,
+		.access = ACCESS_DATA,
+		.flags = (wanted->flags & FLAG_32_BIT ? DESCRIPTOR_32_BIT : 0) |
+			 (wanted->flags & FLAG_AVAILABLE ? DESCRIPTOR_AVAILABLE : 0),
+	};
+
+	if ((wanted->flags & ~FLAG_AVAILABLE) == FLAGS_OF_NONE && !wanted->base && !wanted->limit)
+		return 0;
+	if (!(wanted->flags & FLAG_READ_ONLY))
+		descriptor.access |= ACCESS_WRITABLE;
+	if ((wanted->flags & FLAG_CONTENTS) == CONTENTS_STACK)
+		descriptor.access |= ACCESS_DOWN;
+	if (wanted->flags & FLAG_IN_PAGES)
+		descriptor.limit = wanted->limit << 12 | 0xfff;
+	return descriptor_pack(&descriptor);
+}
+
+static int32_t run_set_thread_area(struct trap_frame *frame)
+{
+	struct user_descriptor wanted;
+
+	if (copy_from_user(&wanted, frame->ebx, sizeof(wanted)) != 0)
+		return -EFAULT;
+	if (wanted.entry == ANY_ENTRY && current->thread_local)
+		return -ESRCH;
+	if ((wanted.entry != ANY_ENTRY && wanted.entry != ENTRY) ||
+	    (wanted.flags & FLAG_CONTENTS) > CONTENTS_STACK)
+		return -EINVAL;
+	wanted.entry = ENTRY;
+	if (copy_to_user(frame->ebx, &wanted.entry, sizeof(wanted.entry)) != 0)
+		return -EFAULT;
+	current->thread_local = pack(&wanted);
+	descriptors_set_thread_local(current->thread_local);
+	return 0;
+}
+
+void syscall_program_register(void)
+{
+	static const struct syscall calls[] = {
+		{ 1, "exit", "d", run_exit },
+		{ 20, "getpid", "", run_getpid },
+		{ 224, "gettid", "", run_getpid },
+		{ 243, "set_thread_area", "p", run_set_thread_area },
+		{ 252, "exit_group", "d", run_exit },
+		{ 258, "set_tid_address", "p", run_set_tid_address },
+	};
+
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

@@ -1,0 +1,7 @@
+/* System calls about the program itself, its memory, and the machine: those that need neither files
+ * nor other tasks. */
+#pragma once
+
+void syscall_program_register(void);
+void syscall_memory_register(void);
+void syscall_system_register(void);

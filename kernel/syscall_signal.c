@@ -1,0 +1,307 @@
+/* System calls about signals. */
+#include "kernel/syscall_signal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/errno.h"
+#include "kernel/signal.h"
+#include "kernel/syscall.h"
+#include "kernel/task.h"
+#include "kernel/task_signal.h"
+#include "kernel/user_copy.h"
+#include "kernel/wait.h"
+
+#define MASK_SIZE 8
+#define INIT	  1 /* pid */
+
+static int32_t give(uint32_t address, const void *value, uint32_t size)
+{
+	return copy_to_user(address, value, size) == 0 ? 0 : -EFAULT;
+}
+
+/* ---- sending ---- */
+
+/* Signal 0 is not sent; it asks whether it could be. */
+static void send(struct task *task, int signal, int32_t code)
+{
+	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
+
+	if (signal)
+		task_signal_cause(task, signal, &cause);
+}
+
+static bool is_program(const struct task *task)
+{
+	return task->space || task->life == TASK_ZOMBIE;
+}
+
+/* To a group's members; to all but init and the sender for group -1. */
+static int32_t send_to_group(int32_t pgrp, int signal)
+{
+	int32_t result = -ESRCH;
+
+	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		bool is_meant = pgrp == -1 ? task->pid != INIT && task != current
+					   : task->pgrp == pgrp;
+
+		if (!is_meant || !is_program(task))
+			continue;
+		send(task, signal, SI_USER);
+		result = 0;
+	}
+	return result;
+}
+
+static int32_t send_to_pid(int32_t pid, int signal, int32_t code)
+{
+	struct task *task = task_find(pid);
+
+	if (!task || !is_program(task))
+		return -ESRCH;
+	send(task, signal, code);
+	return 0;
+}
+
+static int32_t run_kill(struct trap_frame *frame)
+{
+	int32_t pid = frame->ebx;
+
+	if (frame->ecx > SIGNALS)
+		return -EINVAL;
+	if (pid > 0)
+		return send_to_pid(pid, frame->ecx, SI_USER);
+	if (pid == INT32_MIN)
+		return -ESRCH;
+	return send_to_group(pid == 0 ? current->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
+}
+
+static int32_t run_tkill(struct trap_frame *frame)
+{
+	if ((int32_t)frame->ebx <= 0 || frame->ecx > SIGNALS)
+		return -EINVAL;
+	return send_to_pid(frame->ebx, frame->ecx, SI_TKILL);
+}
+
+static int32_t run_tgkill(struct trap_frame *frame)
+{
+	if ((int32_t)frame->ebx <= 0 || (int32_t)frame->ecx <= 0 || frame->edx > SIGNALS)
+		return -EINVAL;
+	return frame->ebx == frame->ecx ? send_to_pid(frame->ecx, frame->edx, SI_TKILL) : -ESRCH;
+}
+
+/* ---- actions ---- */
+
+static bool has_fixed_action(uint32_t signal)
+{
+	return signal == SIGKILL || signal == SIGSTOP;
+}
+
+static void set_action(uint32_t signal, const struct abi_signal_action *action)
+{
+	current->signals.actions[signal - 1] = *action;
+	task_signal_forget_ignored(current, signal);
+}
+
+static int32_t run_rt_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct abi_signal_action new, old;
+
+	if (frame->esi != MASK_SIZE || signal < 1 || signal > SIGNALS ||
+	    (frame->ecx && has_fixed_action(signal)))
+		return -EINVAL;
+	old = current->signals.actions[signal - 1];
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		set_action(signal, &new);
+	return 0;
+}
+
+static int32_t run_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct abi_old_signal_action new;
+
+	if (signal < 1 || signal > SIGNALS || (frame->ecx && has_fixed_action(signal)))
+		return -EINVAL;
+	const struct abi_signal_action *now = &current->signals.actions[signal - 1];
+	const struct abi_old_signal_action old = { now->handler, now->mask, now->flags,
+						   now->restorer };
+
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		set_action(signal, &(struct abi_signal_action){ new.handler, new.flags,
+								new.restorer, new.mask });
+	return 0;
+}
+
+/* signal, as System V had it: the handler is used once. */
+static int32_t run_signal(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+
+	if (signal < 1 || signal > SIGNALS || has_fixed_action(signal))
+		return -EINVAL;
+	uint32_t old = current->signals.actions[signal - 1].handler;
+
+	set_action(signal, &(struct abi_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0,
+							0 });
+	return old;
+}
+
+/* ---- masks: of 64 signals, or of 32 ---- */
+
+static int32_t change_mask(uint32_t how, uint64_t set)
+{
+	uint64_t blocked = current->signals.blocked;
+
+	switch (how) {
+	case SIG_BLOCK:
+		task_signal_block(blocked | set);
+		return 0;
+	case SIG_UNBLOCK:
+		task_signal_block(blocked & ~set);
+		return 0;
+	case SIG_SETMASK:
+		task_signal_block(set);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int32_t sigprocmask(const struct trap_frame *frame, uint32_t size)
+{
+	uint64_t old = current->signals.blocked, set = 0;
+
+	if (frame->ecx && copy_from_user(&set, frame->ecx, size) != 0)
+		return -EFAULT;
+	if (frame->ebx == SIG_SETMASK && size < MASK_SIZE)
+		set |= old & 0xffffffff00000000;
+	int32_t error = frame->ecx ? change_mask(frame->ebx, set) : 0;
+
+	if (!error && frame->edx)
+		error = give(frame->edx, &old, size);
+	return error;
+}
+
+static int32_t run_sigprocmask(struct trap_frame *frame)
+{
+	return sigprocmask(frame, sizeof(uint32_t));
+}
+
+static int32_t run_rt_sigprocmask(struct trap_frame *frame)
+{
+	return frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE) : -EINVAL;
+}
+
+static int32_t give_pending(uint32_t address, uint32_t size)
+{
+	uint64_t pending = current->signals.pending & current->signals.blocked;
+
+	return give(address, &pending, size);
+}
+
+static int32_t run_sigpending(struct trap_frame *frame)
+{
+	return give_pending(frame->ebx, sizeof(uint32_t));
+}
+
+static int32_t run_rt_sigpending(struct trap_frame *frame)
+{
+	return frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL;
+}
+
+/* ---- waiting for a signal ---- */
+
+static int32_t run_pause(struct trap_frame *frame)
+{
+	(void)frame;
+	while (wait_any(NULL, 0, WAIT_FOREVER) == 0)
+		;
+	return -ERESTART_SLEEP;
+}
+
+static int32_t run_sigsuspend(struct trap_frame *frame)
+{
+	task_signal_suspend((current->signals.blocked & 0xffffffff00000000) | frame->edx);
+	return run_pause(frame);
+}
+
+static int32_t run_rt_sigsuspend(struct trap_frame *frame)
+{
+	uint64_t mask;
+
+	if (frame->ecx != MASK_SIZE)
+		return -EINVAL;
+	if (copy_from_user(&mask, frame->ebx, sizeof(mask)) != 0)
+		return -EFAULT;
+	task_signal_suspend(mask);
+	return run_pause(frame);
+}
+
+/* ---- handlers: their stack, and the way back ---- */
+
+static int32_t run_sigaltstack(struct trap_frame *frame)
+{
+	struct abi_signal_stack new, old = current->signals.stack;
+	bool is_in_use = signal_stack_holds(&old, frame->user_esp);
+
+	old.flags = is_in_use ? SS_ONSTACK : old.size == 0 ? SS_DISABLE : 0;
+	if (frame->ebx && copy_from_user(&new, frame->ebx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->ebx && is_in_use)
+		return -EPERM;
+	if (frame->ebx && (new.flags & ~(SS_DISABLE | SS_ONSTACK)))
+		return -EINVAL;
+	if (frame->ebx && !(new.flags & SS_DISABLE) && new.size < SIGNAL_STACK_LEAST)
+		return -ENOMEM;
+	if (frame->ecx && give(frame->ecx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ebx && (new.flags & SS_DISABLE))
+		new = (struct abi_signal_stack){ .flags = SS_DISABLE };
+	if (frame->ebx)
+		current->signals.stack = new;
+	return 0;
+}
+
+static int32_t run_sigreturn(struct trap_frame *frame)
+{
+	return signal_frame_restore(frame, false);
+}
+
+static int32_t run_rt_sigreturn(struct trap_frame *frame)
+{
+	return signal_frame_restore(frame, true);
+}
+
+void syscall_signal_register(void)
+{
+	static const struct syscall calls[] = {
+		{ 29, "pause", "", run_pause },
+		{ 37, "kill", "dd", run_kill },
+		{ 48, "signal", "dp", run_signal },
+		{ 67, "sigaction", "dpp", run_sigaction },
+		{ 72, "sigsuspend", "ddx", run_sigsuspend },
+		{ 73, "sigpending", "p", run_sigpending },
+		{ 119, "sigreturn", "", run_sigreturn },
+		{ 126, "sigprocmask", "dpp", run_sigprocmask },
+		{ 173, "rt_sigreturn", "", run_rt_sigreturn },
+		{ 174, "rt_sigaction", "dppd", run_rt_sigaction },
+		{ 175, "rt_sigprocmask", "dppd", run_rt_sigprocmask },
+		{ 176, "rt_sigpending", "pd", run_rt_sigpending },
+		{ 179, "rt_sigsuspend", "pd", run_rt_sigsuspend },
+		{ 186, "sigaltstack", "pp", run_sigaltstack },
+		{ 238, "tkill", "dd", run_tkill },
+		{ 270, "tgkill", "ddd", run_tgkill },
+	};
+
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

@@ -1,0 +1,327 @@
+/* System calls of what is known about a file: the stat family, modes, owners and times. */
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/files.h"
+#include "fs/vfs.h"
+#include "kernel/divide.h"
+#include "kernel/errno.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_file.h"
+#include "kernel/task.h"
+#include "kernel/user_copy.h"
+#include "mm/page_alloc.h"
+
+#define HERE	   ((uint32_t)AT_FDCWD)
+#define BLOCK_SIZE PAGE_SIZE
+#define NS	   1000000000u
+
+static uint32_t seconds(uint64_t ns, uint32_t *rest)
+{
+	return divide64(ns, NS, rest);
+}
+
+/* ---- the three layouts ---- */
+
+static int32_t give_stat64(const struct inode *inode, uint32_t to)
+{
+	struct linux_stat64 stat = {
+		.filesystem = inode->filesystem,
+		.number_low = inode->number,
+		.mode = inode->mode,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.device = inode->device,
+		.size = inode->size,
+		.block_size = BLOCK_SIZE,
+		.blocks = inode->blocks,
+		.number = inode->number,
+	};
+	uint32_t rest[3];
+
+	stat.accessed = seconds(inode->accessed, &rest[0]);
+	stat.modified = seconds(inode->modified, &rest[1]);
+	stat.changed = seconds(inode->changed, &rest[2]);
+	stat.accessed_ns = rest[0];
+	stat.modified_ns = rest[1];
+	stat.changed_ns = rest[2];
+	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+}
+
+static int32_t give_stat(const struct inode *inode, uint32_t to)
+{
+	struct linux_stat stat = {
+		.filesystem = inode->filesystem,
+		.number = inode->number,
+		.mode = inode->mode,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.device = inode->device,
+		.size = inode->size,
+		.block_size = BLOCK_SIZE,
+		.blocks = inode->blocks,
+	};
+
+	if (inode->size > INT32_MAX)
+		return -EOVERFLOW;
+	stat.accessed = seconds(inode->accessed, &stat.accessed_ns);
+	stat.modified = seconds(inode->modified, &stat.modified_ns);
+	stat.changed = seconds(inode->changed, &stat.changed_ns);
+	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+}
+
+static struct linux_statx_time statx_time(uint64_t ns)
+{
+	struct linux_statx_time time = { 0 };
+
+	time.seconds = seconds(ns, &time.ns);
+	return time;
+}
+
+static int32_t give_statx(const struct inode *inode, uint32_t to)
+{
+	struct linux_statx stat = {
+		.mask = STATX_BASIC,
+		.block_size = BLOCK_SIZE,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.mode = inode->mode,
+		.number = inode->number,
+		.size = inode->size,
+		.blocks = inode->blocks,
+		.accessed = statx_time(inode->accessed),
+		.changed = statx_time(inode->changed),
+		.modified = statx_time(inode->modified),
+		.device_major = inode->device >> 8,
+		.device_minor = inode->device & 0xff,
+		.filesystem_minor = inode->filesystem,
+	};
+
+	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+}
+
+/* ---- the calls ---- */
+
+typedef int32_t giver(const struct inode *inode, uint32_t to);
+
+static int32_t stat_at(uint32_t directory, uint32_t address, uint32_t flags, giver *give,
+		       uint32_t to)
+{
+	struct inode *inode;
+	int32_t error = inode_at(directory, address, flags, &inode);
+
+	if (error)
+		return error;
+	error = give(inode, to);
+	inode_put(inode);
+	return error;
+}
+
+static int32_t stat_file(uint32_t descriptor, giver *give, uint32_t to)
+{
+	struct file *file = files_get(current->files, descriptor);
+
+	return file ? give(file->inode, to) : -EBADF;
+}
+
+CALL(sys_stat, stat_at(HERE, frame->ebx, 0, give_stat, frame->ecx))
+CALL(sys_lstat, stat_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx))
+CALL(sys_fstat, stat_file(frame->ebx, give_stat, frame->ecx))
+CALL(sys_stat64, stat_at(HERE, frame->ebx, 0, give_stat64, frame->ecx))
+CALL(sys_lstat64, stat_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx))
+CALL(sys_fstat64, stat_file(frame->ebx, give_stat64, frame->ecx))
+CALL(sys_fstatat64, stat_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx))
+CALL(sys_statx, stat_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi))
+
+/* Everybody is root, who may do all but execute what nobody may. */
+static int32_t access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
+{
+	struct inode *inode;
+	int32_t error = wanted > 7 ? -EINVAL : inode_at(directory, address, flags, &inode);
+
+	if (error)
+		return error;
+	if (wanted & X_OK && inode_is(inode, S_IFREG) && !(inode->mode & S_IXALL))
+		error = -EACCES;
+	inode_put(inode);
+	return error;
+}
+
+CALL(sys_access, access_at(HERE, frame->ebx, frame->ecx, 0))
+CALL(sys_faccessat, access_at(frame->ebx, frame->ecx, frame->edx, 0))
+CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+
+/* ---- changes ---- */
+
+/* What to change; the caller's frame says how. */
+typedef int32_t changer(struct inode *inode, uint32_t first, uint32_t second);
+
+static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
+{
+	(void)unused;
+	inode->mode = (inode->mode & S_IFMT) | (mode & S_ALL);
+	inode_touch(inode, false);
+	return 0;
+}
+
+/* -1 leaves an owner as it is. */
+static int32_t change_owner(struct inode *inode, uint32_t owner, uint32_t group)
+{
+	inode->owner = owner == UINT32_MAX ? inode->owner : owner;
+	inode->group = group == UINT32_MAX ? inode->group : group;
+	inode_touch(inode, false);
+	return 0;
+}
+
+static int32_t change_size(struct inode *inode, uint32_t low, uint32_t high)
+{
+	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
+}
+
+static int32_t change_at(uint32_t directory, uint32_t address, uint32_t flags, changer *change,
+			 uint32_t first, uint32_t second)
+{
+	struct inode *inode;
+	int32_t error = inode_at(directory, address, flags, &inode);
+
+	if (error)
+		return error;
+	error = change(inode, first, second);
+	inode_put(inode);
+	return error;
+}
+
+static int32_t change_file(uint32_t descriptor, changer *change, uint32_t first, uint32_t second)
+{
+	struct file *file = files_get(current->files, descriptor);
+
+	return file ? change(file->inode, first, second) : -EBADF;
+}
+
+/* The 16 bits of the older calls; all ones mean -1. */
+static uint32_t old_owner(uint32_t owner)
+{
+	return (int32_t)(int16_t)owner == -1 ? UINT32_MAX : (uint16_t)owner;
+}
+
+CALL(sys_chmod, change_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
+CALL(sys_fchmod, change_file(frame->ebx, change_mode, frame->ecx, 0))
+CALL(sys_fchmodat, change_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
+CALL(sys_chown,
+     change_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_lchown, change_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner,
+			   old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_fchown,
+     change_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_chown32, change_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
+CALL(sys_lchown32,
+     change_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
+CALL(sys_fchown32, change_file(frame->ebx, change_owner, frame->ecx, frame->edx))
+CALL(sys_fchownat,
+     change_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
+CALL(sys_truncate,
+     change_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
+CALL(sys_truncate64, change_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
+
+/* ---- times ---- */
+
+/* One of the two times that ring 3 gives: seconds, and ns or (of the older calls) microseconds. */
+struct time_request {
+	uint32_t seconds;
+	uint32_t part;
+};
+
+static int32_t set_time(uint64_t *time, const struct time_request *request, uint32_t unit)
+{
+	if (request->part == UTIME_NOW && unit == 1)
+		*time = inode_now();
+	else if (request->part >= NS / unit && !(request->part == UTIME_OMIT && unit == 1))
+		return -EINVAL;
+	else if (request->part != UTIME_OMIT)
+		*time = (uint64_t)request->seconds * NS + request->part * unit;
+	return 0;
+}
+
+/* times is 0 for now, or where ring 3 has the two; a unit of theirs is so many ns. */
+static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
+{
+	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+	int32_t error;
+
+	if (times && copy_from_user(requests, times, sizeof(requests)))
+		return -EFAULT;
+	error = set_time(&inode->accessed, &requests[0], times ? unit : 1);
+	if (!error)
+		error = set_time(&inode->modified, &requests[1], times ? unit : 1);
+	inode_touch(inode, false);
+	return error;
+}
+
+static int32_t sys_utimensat(struct trap_frame *frame)
+{
+	if (!frame->ecx) /* futimens: the file is the descriptor's */
+		return change_file(frame->ebx, change_times, frame->edx, 1);
+	return change_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, 1);
+}
+
+CALL(sys_utimes, change_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
+
+/* ---- file systems ---- */
+
+/* All that there is so far lives in memory. */
+static int32_t give_statfs(const struct inode *inode, uint32_t to)
+{
+	struct linux_statfs64 stat = {
+		.type = 0x858458f6, /* ramfs */
+		.block_size = PAGE_SIZE,
+		.blocks = page_free_count(),
+		.blocks_free = page_free_count(),
+		.blocks_available = page_free_count(),
+		.identity = { inode->filesystem },
+		.name_max = NAME_MAX,
+		.fragment_size = PAGE_SIZE,
+	};
+
+	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+}
+
+CALL(sys_statfs64, stat_at(HERE, frame->ebx, 0, give_statfs, frame->edx))
+CALL(sys_fstatfs64, stat_file(frame->ebx, give_statfs, frame->edx))
+
+static const struct syscall calls[] = {
+	{ 15, "chmod", "so", sys_chmod },
+	{ 16, "lchown", "sdd", sys_lchown },
+	{ 33, "access", "so", sys_access },
+	{ 92, "truncate", "sd", sys_truncate },
+	{ 94, "fchmod", "do", sys_fchmod },
+	{ 95, "fchown", "ddd", sys_fchown },
+	{ 106, "stat", "sp", sys_stat },
+	{ 107, "lstat", "sp", sys_lstat },
+	{ 108, "fstat", "dp", sys_fstat },
+	{ 182, "chown", "sdd", sys_chown },
+	{ 193, "truncate64", "sxx", sys_truncate64 },
+	{ 195, "stat64", "sp", sys_stat64 },
+	{ 196, "lstat64", "sp", sys_lstat64 },
+	{ 197, "fstat64", "dp", sys_fstat64 },
+	{ 198, "lchown32", "sdd", sys_lchown32 },
+	{ 207, "fchown32", "ddd", sys_fchown32 },
+	{ 212, "chown32", "sdd", sys_chown32 },
+	{ 268, "statfs64", "sdp", sys_statfs64 },
+	{ 269, "fstatfs64", "ddp", sys_fstatfs64 },
+	{ 271, "utimes", "sp", sys_utimes },
+	{ 298, "fchownat", "dsddx", sys_fchownat },
+	{ 300, "fstatat64", "dspx", sys_fstatat64 },
+	{ 306, "fchmodat", "dso", sys_fchmodat },
+	{ 307, "faccessat", "dso", sys_faccessat },
+	{ 320, "utimensat", "dspx", sys_utimensat },
+	{ 383, "statx", "dsxxp", sys_statx },
+	{ 439, "faccessat2", "dsox", sys_faccessat2 },
+};
+
+void syscall_stat_register(void)
+{
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

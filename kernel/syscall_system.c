@@ -1,0 +1,167 @@
+/* System calls about the machine and its (one) user. */
+#include <stddef.h>
+
+#include "kernel/divide.h"
+#include "kernel/errno.h"
+#include "kernel/machine.h"
+#include "kernel/random.h"
+#include "kernel/string.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_program.h"
+#include "kernel/task.h"
+#include "kernel/time.h"
+#include "kernel/user_copy.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
+
+#define NAME 65 /* bytes of each of uname's texts */
+
+struct abi_names {
+	char system[NAME], node[NAME], release[NAME], version[NAME], machine[NAME], domain[NAME];
+};
+
+/* Linux's struct sysinfo for i386. */
+struct abi_system {
+	int32_t uptime; /* seconds */
+	uint32_t loads[3];
+	uint32_t memory, free_memory, shared, buffers, swap, free_swap; /* in units */
+	uint16_t tasks, padding;
+	uint32_t high_memory, free_high_memory;
+	uint32_t unit; /* bytes */
+	char filler[8];
+};
+
+struct abi_limit {
+	uint32_t soft, hard;
+};
+
+#define NANOSECONDS 1000000000u
+#define LIMITS	    16
+#define LIMIT_STACK 3
+#define LIMIT_FILES 7
+#define UNLIMITED   0xffffffffu
+
+/* reboot(2)'s magic numbers and commands. */
+#define REBOOT_MAGIC	 0xfee1deadu
+#define REBOOT_MAGIC_2	 672274793u
+#define REBOOT_POWER_OFF 0x4321fedcu
+#define REBOOT_HALT	 0xcdef0123u
+#define REBOOT_RESTART	 0x01234567u
+
+/* There is one user, root, and one group. */
+static int32_t run_zero(struct trap_frame *frame)
+{
+	(void)frame;
+	return 0;
+}
+
+static int32_t run_set_user(struct trap_frame *frame)
+{
+	return frame->ebx == 0 || frame->ebx == UNLIMITED ? 0 : -EPERM;
+}
+
+static int32_t run_uname(struct trap_frame *frame)
+{
+	static const struct abi_names names = {
+		.system = "Linux",
+		.node = "apprentice",
+		.release = "6.1.0-apprentice",
+		.version = "#1",
+		.machine = "i686",
+		.domain = "(none)",
+	};
+
+	return copy_to_user(frame->ebx, &names, sizeof(names)) ? -EFAULT : 0;
+}
+
+static int32_t run_sysinfo(struct trap_frame *frame)
+{
+	struct abi_system system = {
+		.uptime = divide64(time_ns(), NANOSECONDS, NULL),
+		.memory = memory_map_usable(),
+		.free_memory = page_free_count() * (PAGE_SIZE / 1024),
+		.unit = 1024,
+	};
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		system.tasks++;
+	return copy_to_user(frame->ebx, &system, sizeof(system)) ? -EFAULT : 0;
+}
+
+static int32_t run_getrandom(struct trap_frame *frame)
+{
+	static struct random random;
+	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
+	int32_t total = 0;
+
+	random.state ^= time_stamp();
+	while (buffer.length > 0) {
+		uint64_t word = random_next(&random);
+		int32_t count = buffer_put(&buffer, &word, sizeof(word));
+
+		if (count < 0)
+			return total ? total : count;
+		total += count;
+	}
+	return total;
+}
+
+static int32_t run_getrlimit(struct trap_frame *frame)
+{
+	struct abi_limit limit = { UNLIMITED, UNLIMITED };
+
+	if (frame->ebx >= LIMITS)
+		return -EINVAL;
+	if (frame->ebx == LIMIT_STACK)
+		limit.soft = 256 << 10;
+	if (frame->ebx == LIMIT_FILES)
+		limit.soft = limit.hard = 256;
+	return copy_to_user(frame->ecx, &limit, sizeof(limit)) ? -EFAULT : 0;
+}
+
+/* The machine ends with a status: that of the fourth argument, which Linux does not look at for
+ * these commands. */
+static int32_t run_reboot(struct trap_frame *frame)
+{
+	if (frame->ebx != REBOOT_MAGIC || frame->ecx != REBOOT_MAGIC_2)
+		return -EINVAL;
+	switch (frame->edx) {
+	case REBOOT_POWER_OFF:
+	case REBOOT_HALT:
+	case REBOOT_RESTART:
+		machine_exit(frame->esi & 0xff);
+	default:
+		return -EINVAL;
+	}
+}
+
+void syscall_system_register(void)
+{
+	static const struct syscall calls[] = {
+		{ 23, "setuid", "d", run_set_user },
+		{ 24, "getuid", "", run_zero },
+		{ 46, "setgid", "d", run_set_user },
+		{ 47, "getgid", "", run_zero },
+		{ 49, "geteuid", "", run_zero },
+		{ 50, "getegid", "", run_zero },
+		{ 75, "setrlimit", "dp", run_zero },
+		{ 76, "getrlimit", "dp", run_getrlimit },
+		{ 80, "getgroups", "dp", run_zero },
+		{ 81, "setgroups", "dp", run_zero },
+		{ 88, "reboot", "xxxx", run_reboot },
+		{ 116, "sysinfo", "p", run_sysinfo },
+		{ 122, "uname", "p", run_uname },
+		{ 191, "ugetrlimit", "dp", run_getrlimit },
+		{ 199, "getuid32", "", run_zero },
+		{ 200, "getgid32", "", run_zero },
+		{ 201, "geteuid32", "", run_zero },
+		{ 202, "getegid32", "", run_zero },
+		{ 205, "getgroups32", "dp", run_zero },
+		{ 206, "setgroups32", "dp", run_zero },
+		{ 213, "setuid32", "d", run_set_user },
+		{ 214, "setgid32", "d", run_set_user },
+		{ 355, "getrandom", "pdx", run_getrandom },
+	};
+
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

@@ -1,0 +1,291 @@
+/* System calls about tasks: families, groups, and the scheduler. */
+#include "kernel/syscall_task.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/errno.h"
+#include "kernel/sched.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_time.h"
+#include "kernel/task_family.h"
+#include "kernel/time.h"
+#include "kernel/user_copy.h"
+
+#define NICE_LEAST	(-20)
+#define NICE_MOST	19
+#define PRIORITY_PID	0
+#define PRIORITY_GROUP	1
+#define PRIORITY_USER	2
+#define PRIORITY_OFFSET 20 /* getpriority returns 20 - nice: never negative */
+#define POLICY_OTHER	0
+#define CPU_MASK_SIZE	4
+
+static int32_t give(uint32_t address, const void *value, uint32_t size)
+{
+	return copy_to_user(address, value, size) == 0 ? 0 : -EFAULT;
+}
+
+/* ---- families ---- */
+
+static int32_t run_fork(struct trap_frame *frame)
+{
+	(void)frame;
+	return task_fork(&(struct fork_request){ .flags = SIGCHLD });
+}
+
+static int32_t run_vfork(struct trap_frame *frame)
+{
+	(void)frame;
+	return task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK });
+}
+
+static int32_t run_clone(struct trap_frame *frame)
+{
+	return task_fork(&(struct fork_request){
+		.flags = frame->ebx,
+		.stack = frame->ecx,
+		.parent_word = frame->edx,
+		.child_word = frame->edi,
+	});
+}
+
+static int32_t run_wait4(struct trap_frame *frame)
+{
+	struct wait_news news;
+	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
+
+	if (pid <= 0)
+		return pid;
+	const struct abi_usage usage = usage_of_ticks(news.user_ticks, news.system_ticks);
+
+	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
+		return -EFAULT;
+	if (frame->esi && give(frame->esi, &usage, sizeof(usage)) != 0)
+		return -EFAULT;
+	return pid;
+}
+
+static int32_t run_waitpid(struct trap_frame *frame)
+{
+	struct wait_news news;
+	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
+
+	if (pid > 0 && frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
+		return -EFAULT;
+	return pid;
+}
+
+static int32_t run_getppid(struct trap_frame *frame)
+{
+	(void)frame;
+	return current->parent ? current->parent->pid : 0;
+}
+
+/* ---- groups and sessions ---- */
+
+/* The task of this pid, or for 0 the current one; NULL: there is none. */
+static struct task *find(int32_t pid)
+{
+	struct task *task = pid ? task_find(pid) : current;
+
+	return task && (task->space || task->life == TASK_ZOMBIE) ? task : NULL;
+}
+
+static bool is_group_in_session(int32_t pgrp, int32_t session)
+{
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->pgrp == pgrp && task->session == session)
+			return true;
+	return false;
+}
+
+static int32_t run_setpgid(struct trap_frame *frame)
+{
+	struct task *task = find(frame->ebx);
+	int32_t pgrp = frame->ecx;
+
+	if (pgrp < 0)
+		return -EINVAL;
+	if (!task || (task != current && task->parent != current))
+		return -ESRCH;
+	if (pgrp == 0)
+		pgrp = task->pid;
+	if (task != current && task->has_called_exec)
+		return -EACCES;
+	if (task->session != current->session || task->session == task->pid ||
+	    (pgrp != task->pid && !is_group_in_session(pgrp, task->session)))
+		return -EPERM;
+	task->pgrp = pgrp;
+	return 0;
+}
+
+static int32_t run_getpgid(struct trap_frame *frame)
+{
+	const struct task *task = find(frame->ebx);
+
+	return task ? task->pgrp : -ESRCH;
+}
+
+static int32_t run_getpgrp(struct trap_frame *frame)
+{
+	(void)frame;
+	return current->pgrp;
+}
+
+static int32_t run_getsid(struct trap_frame *frame)
+{
+	const struct task *task = find(frame->ebx);
+
+	return task ? task->session : -ESRCH;
+}
+
+static int32_t run_setsid(struct trap_frame *frame)
+{
+	(void)frame;
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->pgrp == current->pid)
+			return -EPERM;
+	current->pgrp = current->session = current->pid;
+	current->tty = 0;
+	return current->pid;
+}
+
+/* ---- the scheduler ---- */
+
+static int32_t run_sched_yield(struct trap_frame *frame)
+{
+	(void)frame;
+	yield();
+	return 0;
+}
+
+static int clamp_nice(int64_t nice)
+{
+	return nice < NICE_LEAST ? NICE_LEAST : nice > NICE_MOST ? NICE_MOST : (int)nice;
+}
+
+static int32_t run_nice(struct trap_frame *frame)
+{
+	sched_set_nice(current, clamp_nice((int64_t)current->schedule.nice + (int32_t)frame->ebx));
+	return 0;
+}
+
+/* Is the task meant by setpriority's and getpriority's two arguments? There is one user. */
+static bool has_priority(const struct task *task, uint32_t which, int32_t who)
+{
+	switch (which) {
+	case PRIORITY_PID:
+		return task->pid == (who ? who : current->pid);
+	case PRIORITY_GROUP:
+		return task->pgrp == (who ? who : current->pgrp);
+	default:
+		return who == 0;
+	}
+}
+
+static int32_t run_setpriority(struct trap_frame *frame)
+{
+	int32_t result = -ESRCH;
+
+	if (frame->ebx > PRIORITY_USER)
+		return -EINVAL;
+	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		if (!task->space || !has_priority(task, frame->ebx, frame->ecx))
+			continue;
+		sched_set_nice(task, clamp_nice((int32_t)frame->edx));
+		result = 0;
+	}
+	return result;
+}
+
+static int32_t run_getpriority(struct trap_frame *frame)
+{
+	int32_t result = -ESRCH;
+
+	if (frame->ebx > PRIORITY_USER)
+		return -EINVAL;
+	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
+		int32_t priority = PRIORITY_OFFSET - task->schedule.nice;
+
+		if (task->space && has_priority(task, frame->ebx, frame->ecx) && priority > result)
+			result = priority;
+	}
+	return result;
+}
+
+/* All tasks are under one class, which is nobody's own policy: Linux's name for that is "other". */
+static int32_t run_sched_getscheduler(struct trap_frame *frame)
+{
+	return find(frame->ebx) ? POLICY_OTHER : -ESRCH;
+}
+
+static int32_t run_sched_setscheduler(struct trap_frame *frame)
+{
+	uint32_t priority;
+
+	if (!find(frame->ebx))
+		return -ESRCH;
+	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
+		return -EFAULT;
+	return frame->ecx == POLICY_OTHER && priority == 0 ? 0 : -EINVAL;
+}
+
+static int32_t run_sched_getparam(struct trap_frame *frame)
+{
+	const uint32_t priority = 0;
+
+	return find(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
+}
+
+static int32_t run_sched_rr_get_interval(struct trap_frame *frame)
+{
+	const struct abi_timespec quantum = {
+		.seconds = sched_quantum / TICKS_PER_SECOND,
+		.nanoseconds = sched_quantum % TICKS_PER_SECOND *
+			       (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND),
+	};
+
+	return find(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;
+}
+
+static int32_t run_sched_getaffinity(struct trap_frame *frame)
+{
+	const uint32_t first_processor = 1;
+
+	if (!find(frame->ebx))
+		return -ESRCH;
+	if (frame->ecx < CPU_MASK_SIZE)
+		return -EINVAL;
+	int32_t error = give(frame->edx, &first_processor, CPU_MASK_SIZE);
+
+	return error ? error : CPU_MASK_SIZE;
+}
+
+void syscall_task_register(void)
+{
+	static const struct syscall calls[] = {
+		{ 2, "fork", "", run_fork },
+		{ 7, "waitpid", "dpx", run_waitpid },
+		{ 34, "nice", "d", run_nice },
+		{ 57, "setpgid", "dd", run_setpgid },
+		{ 64, "getppid", "", run_getppid },
+		{ 65, "getpgrp", "", run_getpgrp },
+		{ 66, "setsid", "", run_setsid },
+		{ 96, "getpriority", "dd", run_getpriority },
+		{ 97, "setpriority", "ddd", run_setpriority },
+		{ 114, "wait4", "dpxp", run_wait4 },
+		{ 120, "clone", "xpppp", run_clone },
+		{ 132, "getpgid", "d", run_getpgid },
+		{ 147, "getsid", "d", run_getsid },
+		{ 155, "sched_getparam", "dp", run_sched_getparam },
+		{ 156, "sched_setscheduler", "ddp", run_sched_setscheduler },
+		{ 157, "sched_getscheduler", "d", run_sched_getscheduler },
+		{ 158, "sched_yield", "", run_sched_yield },
+		{ 161, "sched_rr_get_interval", "dp", run_sched_rr_get_interval },
+		{ 190, "vfork", "", run_vfork },
+		{ 242, "sched_getaffinity", "ddp", run_sched_getaffinity },
+	};
+
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

@@ -1,0 +1,394 @@
+/* System calls about time: what it is, how much was used, and sleeping until it is another. */
+#include "kernel/syscall_time.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/divide.h"
+#include "kernel/errno.h"
+#include "kernel/syscall.h"
+#include "kernel/task.h"
+#include "kernel/time.h"
+#include "kernel/timer.h"
+#include "kernel/user_copy.h"
+#include "kernel/wait.h"
+
+#define NS		NANOSECONDS_PER_SECOND
+#define NS_PER_TICK	(NS / TICKS_PER_SECOND)
+#define US_PER_TICK	(1000000 / TICKS_PER_SECOND)
+#define LONGEST_SECONDS 0x7fffffff
+
+static int32_t give(uint32_t address, const void *value, uint32_t size)
+{
+	return copy_to_user(address, value, size) == 0 ? 0 : -EFAULT;
+}
+
+/* ---- clocks ---- */
+
+static struct abi_timespec64 split(uint64_t ns)
+{
+	uint32_t rest;
+	uint64_t seconds = divide64(ns, NS, &rest);
+
+	return (struct abi_timespec64){ seconds, rest };
+}
+
+static uint64_t processor_ns(void)
+{
+	return divide64(current->schedule.total * 1000000, time_tsc_khz(), NULL);
+}
+
+/* What a clock shows. -EINVAL for one that is not there. */
+static int32_t read_clock(uint32_t clock, uint64_t *ns)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+		*ns = time_wall_ns();
+		return 0;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+	case CLOCK_MONOTONIC_COARSE:
+	case CLOCK_BOOTTIME:
+		*ns = time_ns();
+		return 0;
+	case CLOCK_PROCESS_CPUTIME_ID:
+	case CLOCK_THREAD_CPUTIME_ID:
+		*ns = processor_ns();
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int32_t run_clock_gettime64(struct trap_frame *frame)
+{
+	uint64_t ns;
+	int32_t error = read_clock(frame->ebx, &ns);
+
+	if (error)
+		return error;
+	struct abi_timespec64 time = split(ns);
+
+	return give(frame->ecx, &time, sizeof(time));
+}
+
+static int32_t give_timespec(uint32_t address, uint64_t ns)
+{
+	struct abi_timespec64 time = split(ns);
+	const struct abi_timespec old = { time.seconds, time.nanoseconds };
+
+	return give(address, &old, sizeof(old));
+}
+
+static int32_t run_clock_gettime(struct trap_frame *frame)
+{
+	uint64_t ns;
+	int32_t error = read_clock(frame->ebx, &ns);
+
+	return error ? error : give_timespec(frame->ecx, ns);
+}
+
+static int32_t run_clock_getres(struct trap_frame *frame)
+{
+	uint64_t ns;
+	int32_t error = read_clock(frame->ebx, &ns);
+
+	if (error || !frame->ecx)
+		return error;
+	return give_timespec(frame->ecx, 1);
+}
+
+static struct abi_timeval timeval_of(uint64_t ns)
+{
+	struct abi_timespec64 time = split(ns);
+
+	return (struct abi_timeval){ time.seconds, (int32_t)time.nanoseconds / 1000 };
+}
+
+static int32_t run_gettimeofday(struct trap_frame *frame)
+{
+	static const uint32_t utc[2];
+	const struct abi_timeval now = timeval_of(time_wall_ns());
+
+	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return frame->ecx ? give(frame->ecx, utc, sizeof(utc)) : 0;
+}
+
+static int32_t run_time(struct trap_frame *frame)
+{
+	int32_t now = split(time_wall_ns()).seconds;
+
+	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return now;
+}
+
+/* ---- what was used ---- */
+
+static int32_t run_times(struct trap_frame *frame)
+{
+	const struct abi_times times = { current->user_ticks, current->system_ticks,
+					 current->children_user_ticks,
+					 current->children_system_ticks };
+
+	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
+		return -EFAULT;
+	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & 0x7fffffff;
+}
+
+static struct abi_timeval timeval_of_ticks(uint32_t ticks)
+{
+	return (struct abi_timeval){ ticks / TICKS_PER_SECOND,
+				     ticks % TICKS_PER_SECOND * US_PER_TICK };
+}
+
+struct abi_usage usage_of_ticks(uint32_t user, uint32_t system)
+{
+	return (struct abi_usage){
+		.user = timeval_of_ticks(user),
+		.system = timeval_of_ticks(system),
+	};
+}
+
+static int32_t run_getrusage(struct trap_frame *frame)
+{
+	struct abi_usage usage;
+
+	if ((int32_t)frame->ebx == USAGE_SELF) {
+		usage = usage_of_ticks(current->user_ticks, current->system_ticks);
+		usage.involuntary_switches = current->preemptions;
+		usage.voluntary_switches = current->switches - current->preemptions;
+	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
+		usage = usage_of_ticks(current->children_user_ticks,
+				       current->children_system_ticks);
+	} else {
+		return -EINVAL;
+	}
+	return give(frame->ecx, &usage, sizeof(usage));
+}
+
+/* ---- sleeping ---- */
+
+/* Nanoseconds of a time that ring 3 gives; -EINVAL for what is none. More than 68 years are as
+ * good as for ever. */
+static int32_t ns_of(const struct abi_timespec64 *time, uint64_t *ns)
+{
+	if (time->seconds < 0 || time->nanoseconds < 0 || time->nanoseconds >= NS)
+		return -EINVAL;
+	int64_t seconds = time->seconds < LONGEST_SECONDS ? time->seconds : LONGEST_SECONDS;
+
+	*ns = (uint64_t)seconds * NS + time->nanoseconds;
+	return 0;
+}
+
+static int32_t take_timespec(uint32_t address, uint64_t *ns)
+{
+	struct abi_timespec old;
+
+	if (copy_from_user(&old, address, sizeof(old)) != 0)
+		return -EFAULT;
+	const struct abi_timespec64 time = { old.seconds, old.nanoseconds };
+
+	return ns_of(&time, ns);
+}
+
+static int32_t take_timespec64(uint32_t address, uint64_t *ns)
+{
+	struct abi_timespec64 time;
+
+	if (copy_from_user(&time, address, sizeof(time)) != 0)
+		return -EFAULT;
+	time.nanoseconds &= 0xffffffff; /* programs may leave anything in the upper half */
+	return ns_of(&time, ns);
+}
+
+/* Sleeps until a time of time_ns(). Returns 0 or -ERESTART_SLEEP. */
+static int32_t sleep_until(uint64_t deadline)
+{
+	int result;
+
+	while ((result = wait_any(NULL, 0, deadline)) == 0)
+		;
+	return result == -ERESTART ? -ERESTART_SLEEP : 0;
+}
+
+/* A sleep that was interrupted, and goes on without a handler, ends when it would have ended. */
+static int32_t sleep_for(uint64_t ns, uint64_t *left)
+{
+	uint64_t deadline = current->signals.resume_ns;
+
+	if (deadline == 0)
+		deadline = time_ns() + ns;
+	int32_t result = sleep_until(deadline);
+	uint64_t now = time_ns();
+
+	current->signals.resume_ns = result ? deadline : 0;
+	*left = deadline > now ? deadline - now : 0;
+	return result;
+}
+
+static int32_t run_nanosleep(struct trap_frame *frame)
+{
+	uint64_t ns, left;
+	int32_t result = take_timespec(frame->ebx, &ns);
+
+	if (result)
+		return result;
+	result = sleep_for(ns, &left);
+	if (result && frame->ecx && give_timespec(frame->ecx, left) != 0)
+		return -EFAULT;
+	return result;
+}
+
+/* Until a time of a clock. What it shows runs as fast as time_ns() does. */
+static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
+{
+	uint64_t shown;
+	int32_t error = read_clock(clock, &shown);
+
+	if (error || time <= shown)
+		return error;
+	return sleep_until(time_ns() + (time - shown));
+}
+
+static int32_t clock_sleep(const struct trap_frame *frame, uint64_t ns, uint64_t *left)
+{
+	uint32_t clock = frame->ebx;
+
+	*left = 0;
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+		return -EINVAL;
+	return frame->ecx & TIMER_ABSTIME ? sleep_until_clock(clock, ns) : sleep_for(ns, left);
+}
+
+static bool wants_rest(const struct trap_frame *frame, int32_t result)
+{
+	return result == -ERESTART_SLEEP && frame->esi && !(frame->ecx & TIMER_ABSTIME);
+}
+
+static int32_t run_clock_nanosleep(struct trap_frame *frame)
+{
+	uint64_t ns, left;
+	int32_t result = take_timespec(frame->edx, &ns);
+
+	if (result)
+		return result;
+	result = clock_sleep(frame, ns, &left);
+	if (wants_rest(frame, result) && give_timespec(frame->esi, left) != 0)
+		return -EFAULT;
+	return result;
+}
+
+static int32_t run_clock_nanosleep64(struct trap_frame *frame)
+{
+	uint64_t ns, left;
+	int32_t result = take_timespec64(frame->edx, &ns);
+
+	if (result)
+		return result;
+	result = clock_sleep(frame, ns, &left);
+	struct abi_timespec64 rest = split(left);
+
+	if (wants_rest(frame, result) && give(frame->esi, &rest, sizeof(rest)) != 0)
+		return -EFAULT;
+	return result;
+}
+
+/* ---- alarms ---- */
+
+static void ring(struct timer *timer)
+{
+	struct task *task = list_entry((char *)timer, struct task, alarm);
+
+	task_signal(task, SIGALRM);
+	if (task->alarm_interval)
+		timer_start(timer, timer->deadline + task->alarm_interval, ring);
+}
+
+/* Nanoseconds until the alarm rings; 0: never. */
+static uint64_t alarm_left(void)
+{
+	uint64_t now = time_ns(), deadline = current->alarm.deadline;
+
+	if (!timer_is_running(&current->alarm))
+		return 0;
+	return deadline > now ? deadline - now : 1;
+}
+
+static void set_alarm(uint64_t ns, uint64_t interval)
+{
+	timer_cancel(&current->alarm);
+	current->alarm_interval = interval;
+	if (ns)
+		timer_start(&current->alarm, time_ns() + ns, ring);
+}
+
+static int32_t run_alarm(struct trap_frame *frame)
+{
+	uint32_t rest;
+	uint64_t left = divide64(alarm_left(), NS, &rest);
+
+	set_alarm((uint64_t)frame->ebx * NS, 0);
+	return left + (rest >= NS / 2 || (rest && left == 0)); /* never 0 for an alarm that was set */
+}
+
+static int32_t give_alarm(uint32_t address)
+{
+	const struct abi_interval_timer timer = { timeval_of(current->alarm_interval),
+						  timeval_of(alarm_left()) };
+
+	return give(address, &timer, sizeof(timer));
+}
+
+static int32_t run_getitimer(struct trap_frame *frame)
+{
+	return frame->ebx == ITIMER_REAL ? give_alarm(frame->ecx) : -EINVAL;
+}
+
+static int32_t ns_of_timeval(const struct abi_timeval *time, uint64_t *ns)
+{
+	const struct abi_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
+
+	return ns_of(&fine, ns);
+}
+
+static int32_t run_setitimer(struct trap_frame *frame)
+{
+	struct abi_interval_timer timer = { { 0, 0 }, { 0, 0 } };
+	uint64_t value, interval;
+
+	if (frame->ebx != ITIMER_REAL)
+		return -EINVAL;
+	if (frame->ecx && copy_from_user(&timer, frame->ecx, sizeof(timer)) != 0)
+		return -EFAULT;
+	if (ns_of_timeval(&timer.value, &value) != 0 ||
+	    ns_of_timeval(&timer.interval, &interval) != 0)
+		return -EINVAL;
+	if (frame->edx && give_alarm(frame->edx) != 0)
+		return -EFAULT;
+	set_alarm(value, interval);
+	return 0;
+}
+
+void syscall_time_register(void)
+{
+	static const struct syscall calls[] = {
+		{ 13, "time", "p", run_time },
+		{ 27, "alarm", "d", run_alarm },
+		{ 43, "times", "p", run_times },
+		{ 77, "getrusage", "dp", run_getrusage },
+		{ 78, "gettimeofday", "pp", run_gettimeofday },
+		{ 104, "setitimer", "dpp", run_setitimer },
+		{ 105, "getitimer", "dp", run_getitimer },
+		{ 162, "nanosleep", "pp", run_nanosleep },
+		{ 265, "clock_gettime", "dp", run_clock_gettime },
+		{ 266, "clock_getres", "dp", run_clock_getres },
+		{ 267, "clock_nanosleep", "dxpp", run_clock_nanosleep },
+		{ 403, "clock_gettime64", "dp", run_clock_gettime64 },
+		{ 407, "clock_nanosleep_time64", "dxpp", run_clock_nanosleep64 },
+	};
+
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

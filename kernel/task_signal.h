@@ -1,0 +1,31 @@
+/* Signals on the way to a task; kernel/signal.c takes them from there. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/task.h"
+
+/* What a signal does when there is no handler. */
+enum signal_default {
+	DEFAULT_TERMINATE,
+	DEFAULT_IGNORE,
+	DEFAULT_STOP,
+	DEFAULT_CONTINUE,
+};
+
+enum signal_default signal_default(int signal);
+
+/* Sends the current task a signal that it can neither block nor ignore, and that not even init
+ * survives without a handler: it has caused an exception. */
+void task_signal_force(int signal, const struct signal_cause *cause);
+
+/* Changes what the current task blocks; SIGKILL and SIGSTOP never are. */
+void task_signal_block(uint64_t blocked);
+
+/* Does so for one system call: what was blocked comes back when the call has ended, behind the
+ * handler of a signal if there was one. */
+void task_signal_suspend(uint64_t blocked);
+
+/* Drops what is pending and would do nothing now, after an action has changed. */
+void task_signal_forget_ignored(struct task *task, int signal);

@@ -1,0 +1,59 @@
+/* Waiting, while there is one task only: the processor halts until an interrupt changes something.
+ * Nobody need be woken, for nobody sleeps; a queue stays empty. */
+#include "kernel/errno.h"
+#include "kernel/time.h"
+#include "kernel/wait.h"
+
+/* STI takes effect behind the next instruction: no interrupt comes between it and HLT. */
+static void halt(void)
+{
+	__asm__ volatile("sti; hlt; cli" : : : "memory");
+}
+
+int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
+{
+	(void)queue;
+	if (time_ns() >= deadline_ns)
+		return -ETIMEDOUT;
+	halt();
+	return 0;
+}
+
+int wait_sleep(struct wait_queue *queue)
+{
+	return wait_sleep_until(queue, WAIT_FOREVER);
+}
+
+void wait_sleep_blocked(struct wait_queue *queue)
+{
+	wait_sleep(queue);
+}
+
+void wait_join(struct wait_queue *queue, struct waiter *waiter)
+{
+	waiter->queue = queue;
+}
+
+int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
+{
+	bool enabled = interrupts_disable();
+	int result = wait_sleep_until(count > 0 ? waiters->queue : 0, deadline_ns);
+
+	interrupts_restore(enabled);
+	return result;
+}
+
+void wait_leave(struct waiter *waiter)
+{
+	(void)waiter;
+}
+
+void wait_wake(struct wait_queue *queue)
+{
+	(void)queue;
+}
+
+void wait_wake_one(struct wait_queue *queue)
+{
+	(void)queue;
+}

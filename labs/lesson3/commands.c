@@ -1,0 +1,136 @@
+/* The commands that lesson 3 adds: run programs, and see their system calls. */
+#include "labs/lesson3/commands.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/files.h"
+#include "fs/tty.h"
+#include "kernel/abi_file.h"
+#include "kernel/errno.h"
+#include "kernel/exec.h"
+#include "kernel/monitor.h"
+#include "kernel/printk.h"
+#include "kernel/syscall_trace.h"
+#include "kernel/task.h"
+#include "kernel/task_single.h"
+
+#define LINE 160
+
+/* Puts the words of a command, and an environment, together for exec. */
+static int add_strings(struct exec_strings *strings, int count, char **words)
+{
+	int error = 0;
+
+	for (int i = 0; i < count && !error; i++)
+		error = exec_add_argument(strings, words[i]);
+	if (!error)
+		error = exec_add_environment(strings, "PATH=/bin:/sbin:/usr/bin:/usr/sbin");
+	return error ? error : exec_add_environment(strings, "HOME=/");
+}
+
+/* Descriptors 0, 1 and 2, and no others, are the terminal. */
+static int open_terminal(void)
+{
+	struct file *file;
+	int error = file_open("/dev/console", O_RDWR, 0, &file);
+
+	if (error)
+		return error;
+	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
+		file_hold(file);
+		files_replace(current->files, descriptor, file, false);
+	}
+	file_release(file);
+	return 0;
+}
+
+static int load(int count, char **words, struct trap_frame *frame)
+{
+	struct exec_strings strings;
+	int error = exec_strings_create(&strings);
+
+	if (error)
+		return error;
+	error = add_strings(&strings, count, words);
+	if (!error)
+		error = exec(words[0], &strings, frame);
+	exec_strings_destroy(&strings);
+	return error;
+}
+
+/* Loads the program and runs it to its end. Returns its wait status, or a negated errno. */
+static int32_t run_program(int count, char **words)
+{
+	struct trap_frame frame;
+
+	current->files = files_create();
+	if (!current->files)
+		return -ENOMEM;
+	int32_t status = open_terminal();
+
+	if (status == 0)
+		status = load(count, words, &frame);
+	if (status == 0) {
+		tty_listen(true);
+		status = task_single_run(&frame);
+		tty_listen(false);
+	}
+	files_destroy(current->files);
+	return status;
+}
+
+/* Says what a shell would. Returns the shell's status for it. */
+static int report(const char *name, int32_t status)
+{
+	if (status < 0)
+		printk("%s: %s\n", name, errno_name(-status));
+	else if (status & 0x7f)
+		printk("%s: ended by signal %d\n", name, status & 0x7f);
+	if (status < 0)
+		return status == -ENOENT ? 127 : 126;
+	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
+}
+
+static int run_run(int count, char **words)
+{
+	return report(words[1], run_program(count - 1, words + 1));
+}
+
+/* Prints what was recorded since. */
+static void print_trace(uint32_t next)
+{
+	struct syscall_record record;
+	char line[LINE];
+	uint32_t lost = 0;
+
+	while (syscall_trace_read(&next, &record, 1, &lost) == 1) {
+		syscall_trace_format(&record, line, sizeof(line));
+		printk("%s", line);
+	}
+	if (lost > 0)
+		printk("%u earlier calls were overwritten\n", lost);
+}
+
+static int run_strace(int count, char **words)
+{
+	uint32_t start = syscall_trace.total;
+
+	syscall_trace_on = true;
+	int32_t status = run_program(count - 1, words + 1);
+
+	syscall_trace_on = false;
+	print_trace(start);
+	return report(words[1], status);
+}
+
+static const struct command commands[] = {
+	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
+	{ "strace", "PROGRAM [WORD...]", "the same, and the system calls it made", 1, run_strace },
+};
+
+void lesson3_commands_register(void)
+{
+	tty_listen(false);
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

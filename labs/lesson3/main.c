@@ -1,0 +1,78 @@
+/* The kernel after lesson 3: it runs programs made for Linux, one at a time. */
+#include "drivers/keyboard.h"
+#include "drivers/pic.h"
+#include "drivers/pit.h"
+#include "drivers/serial.h"
+#include "drivers/vga.h"
+#include "fs/root.h"
+#include "kernel/boot_info.h"
+#include "kernel/fpu.h"
+#include "kernel/interrupts.h"
+#include "kernel/printk.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_file.h"
+#include "kernel/syscall_program.h"
+#include "kernel/sysenter.h"
+#include "kernel/task_single.h"
+#include "kernel/time.h"
+#include "kernel/trap.h"
+#include "kernel/user_copy.h"
+#include "labs/lesson1/commands.h"
+#include "labs/lesson2/commands.h"
+#include "labs/lesson3/commands.h"
+#include "labs/prompt.h"
+#include "mm/early.h"
+#include "mm/memory_map.h"
+
+void kmain(uint32_t magic, uint32_t information);
+
+/* What is typed, here or on the serial line. */
+static int get_typed(void)
+{
+	int character = keyboard_get();
+
+	return character >= 0 ? character : serial_get();
+}
+
+static void register_calls(void)
+{
+	syscall_program_register();
+	syscall_memory_register();
+	syscall_system_register();
+	syscall_file_register();
+}
+
+void kmain(uint32_t magic, uint32_t information)
+{
+	serial_initialize();
+	vga_initialize();
+	printk("\nApprentice: an i386 kernel to learn from\n");
+	trap_initialize();
+
+	boot_info_read(magic, information);
+	memory_map_initialize();
+	memory_map_print();
+	printk("boot: loaded by %s\n", boot_info.loader);
+	early_initialize();
+
+	pic_initialize();
+	time_initialize(pit_measure_tsc_khz());
+	pit_initialize(TICKS_PER_SECOND);
+	keyboard_initialize();
+	interrupts_enable();
+	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
+	       TICKS_PER_SECOND);
+
+	user_copy_initialize();
+	fpu_initialize();
+	syscall_initialize();
+	sysenter_initialize();
+	register_calls();
+	task_single_initialize();
+	root_initialize();
+
+	lesson1_commands_register();
+	lesson2_commands_register();
+	lesson3_commands_register();
+	prompt(get_typed, wait_for_interrupt);
+}

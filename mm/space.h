@@ -1,0 +1,66 @@
+/*
+ * An address space: what one task sees below the kernel. Until lesson 5 mm/space_slot.c stands
+ * behind this header: one 4 MiB page at SPACE_START holds code, data, heap and stack.
+ *
+ * Addresses and lengths are in bytes; a range that is not whole pages is widened to them. No
+ * function here sleeps.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct space;
+
+#define SPACE_START  0x08000000u /* programs for Linux are linked 288 KiB further */
+#define SPACE_SHARED 0xbffff000u /* kernel/shared_page.asm, in every space, read-only */
+
+/* Bits of protection, as in Linux's mmap. */
+#define SPACE_READ    1u
+#define SPACE_WRITE   2u
+#define SPACE_EXECUTE 4u
+
+/* A new space with nothing in it but the stack, or NULL without memory. */
+struct space *space_create(void);
+
+/* A space with the same contents, or NULL without memory. */
+struct space *space_copy(const struct space *space);
+
+/* Makes the space what it was when it was new. */
+void space_clear(struct space *space);
+
+/* Frees the space and its memory. It must not be the one in use. */
+void space_destroy(struct space *space);
+
+/* Makes the processor see this space; NULL: none but the kernel. */
+void space_use(const struct space *space);
+
+/* Maps memory, all zero, in place of what was mapped there. Returns 0, or -ENOMEM where the space
+ * has no room. */
+int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection);
+
+/* The same where there is room. Returns the address, or -ENOMEM. */
+int32_t space_map_anywhere(struct space *space, uint32_t length, unsigned protection);
+
+/* Is nothing mapped there, and could it be? */
+bool space_is_free(const struct space *space, uint32_t address, uint32_t length);
+
+/* Unmaps whole pages; what is not mapped is left out. Returns 0, or -EINVAL for an address inside a
+ * page and for no length. */
+int space_unmap(struct space *space, uint32_t address, uint32_t length);
+
+/* Changes the protection of mapped pages. Returns 0, -EINVAL, or -ENOMEM for what is not mapped. */
+int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection);
+
+/* Where the heap begins: behind the program. Called once, by exec. */
+void space_set_heap(struct space *space, uint32_t address);
+
+/* Moves the end of the heap, as Linux's brk: returns the new end, or the old one when that cannot
+ * be. New memory is zero. */
+uint32_t space_set_break(struct space *space, uint32_t address);
+
+/* The first address behind the stack. */
+uint32_t space_stack_top(const struct space *space);
+
+/* Bytes that are mapped. */
+uint32_t space_size(const struct space *space);

@@ -1,0 +1,4 @@
+/* Giving the processor away. */
+#pragma once
+
+int sched_yield(void);

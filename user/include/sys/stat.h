@@ -1,0 +1,46 @@
+/* What is known of a file. */
+#pragma once
+
+#include <sys/types.h>
+#include <time.h>
+
+/* As Linux's stat64 of the i386 has it. */
+struct stat {
+	dev_t st_dev;
+	uint32_t padding;
+	uint32_t short_ino;
+	mode_t st_mode;
+	unsigned st_nlink;
+	uid_t st_uid;
+	gid_t st_gid;
+	dev_t st_rdev;
+	uint32_t more_padding;
+	off_t st_size;
+	unsigned st_blksize;
+	uint64_t st_blocks;
+	struct timespec st_atim, st_mtim, st_ctim;
+	ino_t st_ino;
+};
+
+#define S_IFMT	 0170000
+#define S_IFIFO	 0010000
+#define S_IFCHR	 0020000
+#define S_IFDIR	 0040000
+#define S_IFBLK	 0060000
+#define S_IFREG	 0100000
+#define S_IFLNK	 0120000
+#define S_IFSOCK 0140000
+
+#define S_ISFIFO(mode) (((mode) & S_IFMT) == S_IFIFO)
+#define S_ISCHR(mode)  (((mode) & S_IFMT) == S_IFCHR)
+#define S_ISDIR(mode)  (((mode) & S_IFMT) == S_IFDIR)
+#define S_ISBLK(mode)  (((mode) & S_IFMT) == S_IFBLK)
+#define S_ISREG(mode)  (((mode) & S_IFMT) == S_IFREG)
+#define S_ISLNK(mode)  (((mode) & S_IFMT) == S_IFLNK)
+
+int stat(const char *path, struct stat *status);
+int lstat(const char *path, struct stat *status);
+int fstat(int descriptor, struct stat *status);
+int mkdir(const char *path, mode_t mode);
+int chmod(const char *path, mode_t mode);
+mode_t umask(mode_t mask);

@@ -1,0 +1,16 @@
+/* Clocks. */
+#pragma once
+
+#include <sys/types.h>
+
+#define CLOCK_REALTIME	0
+#define CLOCK_MONOTONIC 1
+
+struct timespec {
+	time_t tv_sec;
+	long tv_nsec;
+};
+
+time_t time(time_t *now);
+int clock_gettime(clockid_t clock, struct timespec *now);
+int nanosleep(const struct timespec *duration, struct timespec *left);

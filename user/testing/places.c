@@ -1,0 +1,45 @@
+/* Addresses to hand to the kernel, good and bad. */
+#include "user/testing/places.h"
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define KERNEL_BYTES  (8u << 20) /* of the kernel that are surely there */
+#define HOLE_START    0x00010000u
+#define HOLE_BYTES    0x07e00000u
+#define PROGRAM_START 0x08048000u
+
+/* On the course's kernel a program's own pages can all be written: the shared page cannot. */
+static uint32_t read_only(void)
+{
+	uint32_t shared = getauxval(AT_SYSINFO_EHDR);
+
+	return shared ? shared : PROGRAM_START;
+}
+
+uint32_t place_address(enum place place, struct random *random)
+{
+	switch (place) {
+	case IN_NULL_PAGE:
+		return random_below(random, PAGE_BYTES);
+	case IN_HOLE:
+		return HOLE_START + random_below(random, HOLE_BYTES);
+	case AT_BORDER:
+		return KERNEL_START;
+	case IN_KERNEL:
+		return KERNEL_START + random_below(random, KERNEL_BYTES);
+	case AT_TOP:
+		return -(uint32_t)PAGE_BYTES + random_below(random, PAGE_BYTES);
+	default:
+		return read_only();
+	}
+}
+
+uint32_t place_edge(int scratch)
+{
+	uint32_t page = (uint32_t)&page & -PAGE_BYTES;
+
+	while (write(scratch, (void *)page, 1) == 1)
+		page += PAGE_BYTES;
+	return page;
+}
