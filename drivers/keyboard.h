@@ -11,5 +11,6 @@ void keyboard_initialize(void);
 int keyboard_get(void);
 
 /* From now on gives what is typed to receive, from the interrupt handler, and keyboard_get finds
- * nothing any more. Arrows and the keys around them come as a terminal's sequences ("\033[A"). */
+ * nothing any more. Arrows and the keys around them come as a terminal's sequences ("\033[A").
+ * NULL: as before. */
 void keyboard_listen(void (*receive)(uint8_t byte));

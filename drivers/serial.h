@@ -17,7 +17,7 @@ void serial_interrupts(bool wanted);
 
 /* From now on gives each character that arrives to receive, from the interrupt handler, while
  * has_room says so. After that the others wait in the port, and with the sender, for
- * serial_resume. */
+ * serial_resume. receive NULL: as before, for serial_get. */
 void serial_listen(void (*receive)(uint8_t byte), bool (*has_room)(void));
 
 /* There may be room again. */

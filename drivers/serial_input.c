@@ -24,10 +24,11 @@ static void interrupt(void)
 
 void serial_listen(void (*receive_byte)(uint8_t byte), bool (*has_room_for_more)(void))
 {
+	serial_interrupts(false);
 	receive = receive_byte;
 	has_room = has_room_for_more;
 	irq_register(LINE, interrupt);
-	serial_interrupts(true);
+	serial_interrupts(receive != NULL);
 }
 
 void serial_resume(void)

@@ -109,10 +109,10 @@ struct files *files_copy(const struct files *files);
 /* Closes everything. */
 void files_destroy(struct files *files);
 
-/* Notes, for /proc, which program the task runs now: its path, and its arguments, one behind the
- * other, each with its NUL. Long ones are cut. */
+/* Notes, for /proc, which program the task runs now: its path, and so many arguments, one behind
+ * the other, each with its NUL. Long ones are cut. */
 void files_set_program(struct files *files, const char *path, const char *arguments,
-		       uint32_t length);
+		       uint32_t count);
 
 /* Closes those with FD_CLOEXEC, as exec wants it. */
 void files_close_on_exec(struct files *files);

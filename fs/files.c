@@ -1,5 +1,5 @@
 /* A task's table of descriptors. The first few lie in the table itself; with more than those it
- * moves to a page. */
+ * moves to a page, which holds FILES_MAX of them. */
 #include "fs/files.h"
 
 #include "fs/path.h"
@@ -10,8 +10,6 @@
 #include "mm/page_alloc.h"
 
 static struct pool pool = POOL_INITIALIZER(struct files);
-
-_Static_assert(FILES_MAX * sizeof(struct file *) == PAGE_SIZE, "a page of slots");
 
 struct files *files_create(void)
 {
@@ -144,22 +142,33 @@ void files_set_directory(struct files *files, struct inode *directory)
 	files->directory = directory;
 }
 
-void files_set_program(struct files *files, const char *path, const char *arguments,
-		       uint32_t length)
+/* Makes a path that begins at the root of one that may begin at the working directory; "" when it
+ * gets too long. */
+static void set_path(struct files *files, const char *path)
 {
-	uint32_t used = 0, room = FILES_PROGRAM;
+	uint32_t length = strlen(path), used = 0;
 
 	if (*path != '/') {
-		int32_t count = vfs_directory_path(files->directory, files->program, room - 1);
+		int32_t count =
+		    vfs_directory_path(files->directory, files->program, FILES_PROGRAM - 1);
 
-		used = count > 0 ? (uint32_t)count - 1 : room; /* its NUL goes */
-		if (used > 1 && used < room)
+		used = count > 0 ? (uint32_t)count - 1 : FILES_PROGRAM; /* without its NUL */
+		if (used > 1 && used < FILES_PROGRAM)
 			files->program[used++] = '/';
 	}
-	if (used + strlen(path) < room)
-		memcpy(files->program + used, path, strlen(path) + 1);
+	if (used + length < FILES_PROGRAM)
+		memcpy(files->program + used, path, length + 1);
 	else
 		files->program[0] = '\0';
+}
+
+void files_set_program(struct files *files, const char *path, const char *arguments, uint32_t count)
+{
+	uint32_t length = 0;
+
+	set_path(files, path);
+	for (; count > 0 && length < FILES_ARGUMENTS; count--)
+		length += strlen(arguments + length) + 1;
 	files->arguments_length = length < FILES_ARGUMENTS ? length : FILES_ARGUMENTS;
 	memcpy(files->arguments, arguments, files->arguments_length);
 }

@@ -13,10 +13,10 @@
 #include "kernel/string.h"
 #include "mm/page_alloc.h"
 
-#define SLOT_BITS     10u
-#define SLOTS	      (1u << SLOT_BITS)
+#define SLOTS (uint32_t)(PAGE_SIZE / sizeof(void *)) /* in a table */
+#define SLOT_BITS (unsigned)__builtin_ctz(SLOTS)
 #define LEVELS	      2u
-#define FILE_SIZE_MAX (1ull << 32)
+#define FILE_SIZE_MAX ((uint64_t)SLOTS * SLOTS * PAGE_SIZE)
 
 struct ramfs_statistics ramfs_counts;
 

@@ -8,6 +8,7 @@
 #include "fs/devices.h"
 #include "fs/initramfs.h"
 #include "fs/path.h"
+#include "fs/procfs.h"
 #include "fs/ramfs.h"
 #include "fs/tty.h"
 #include "fs/vfs.h"
@@ -58,4 +59,7 @@ void root_initialize(void)
 	devices_initialize(setting_number("seed", 0));
 	tty_initialize();
 	devices_create();
+	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
+	if (vfs_mount("none", "proc", "/proc", procfs_create()) != 0)
+		printk("files: /proc is no directory, and stays as it is\n");
 }

@@ -59,6 +59,8 @@ static int32_t check_background(int signal)
 		return 0;
 	if (task_signal_ignored(current, signal))
 		return signal == SIGTTIN ? -EIO : 0;
+	if (task_group_is_orphaned(current))
+		return -EIO;
 	task_signal_group(current->pgrp, signal);
 	return -ERESTART;
 }
@@ -319,12 +321,11 @@ void tty_initialize(void)
 	line_initialize(&line, console_write, signal_foreground);
 	device_register(&console);
 	device_register(&own);
-	keyboard_listen(type_key);
-	serial_listen(type, has_room);
+	tty_listen(true);
 }
 
 void tty_listen(bool wanted)
 {
 	keyboard_listen(wanted ? type_key : NULL);
-	serial_interrupts(wanted);
+	serial_listen(wanted ? type : NULL, has_room);
 }

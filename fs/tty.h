@@ -6,8 +6,7 @@
 
 #define TTY_DEVICE (5u << 8 | 1) /* /dev/console */
 
-/* Registers /dev/console and /dev/tty. From now on what is typed goes to programs: serial_get and
- * keyboard_get find nothing any more. Interrupts must work. */
+/* Registers /dev/console and /dev/tty. */
 void tty_initialize(void);
 
 /* Whether what is typed goes to programs, as it does at first; if not, the prompt gets it. */

@@ -56,7 +56,7 @@ struct abi_signal_action {
 	uint32_t flags;
 	uint32_t restorer;
 	uint64_t mask; /* blocked while the handler runs */
-} __attribute__((packed));
+};
 
 /* sigaction's structure, of the days of 32 signals. */
 struct abi_old_signal_action {

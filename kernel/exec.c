@@ -14,7 +14,6 @@
 
 #define INTERPRETERS   4     /* a script may name a script, so often */
 #define FLAGS_AT_START 0x202 /* interrupts on */
-#define KILLED	       9     /* the wait status of SIGKILL */
 #define ANY_EXECUTE    0111
 #define TYPE_MASK      0170000
 #define TYPE_REGULAR   0100000
@@ -177,9 +176,12 @@ static int replace(const struct elf_image *image, const struct exec_strings *str
 		return error;
 	if (elf_load(image) == 0)
 		stack = exec_build_stack(image, strings, path);
-	if (stack < 0 && stack > -4096)
-		task_exit(KILLED);
+	if (stack < 0 && stack > -4096) {
+		task_signal(current, SIGKILL);
+		stack = 0;
+	}
 	set_name(path);
+	files_set_program(current->files, path, strings->text, strings->arguments);
 	files_close_on_exec(current->files);
 	task_reset_for_exec();
 	set_frame(frame, elf_entry(image), stack);

@@ -120,6 +120,13 @@ static void call_handler(struct trap_frame *frame, int signal)
 	task_signal_block(signals->blocked | action.mask | itself);
 }
 
+static int lowest(uint64_t signals)
+{
+	uint32_t low = signals;
+
+	return low ? __builtin_ctz(low) + 1 : __builtin_ctz(signals >> 32) + 33;
+}
+
 /* Takes the next signal to act upon, or 0. */
 static int take(void)
 {
@@ -129,7 +136,7 @@ static int take(void)
 		ready &= SYNCHRONOUS;
 	if (ready == 0)
 		return 0;
-	int signal = __builtin_ctzll(ready) + 1;
+	int signal = lowest(ready);
 
 	current->signals.pending &= ~SIGNAL_BIT(signal);
 	return signal;

@@ -61,7 +61,7 @@ struct info_frame {
 		struct abi_signal_stack stack;
 		struct context context;
 		uint64_t blocked;
-	} __attribute__((packed)) user;
+	} user;
 	uint8_t code[8];
 };
 

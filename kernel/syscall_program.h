@@ -5,3 +5,4 @@
 void syscall_program_register(void);
 void syscall_memory_register(void);
 void syscall_system_register(void);
+void syscall_exec_register(void);

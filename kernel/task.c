@@ -16,7 +16,7 @@
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
-#define FIRST_PID 2 /* 1 is asked for */
+#define FIRST_PID 2 /* once the numbers wrap around: 1 stays the first task's */
 #define LAST_PID  32767
 
 _Static_assert(sizeof(struct task) <= PAGE_SIZE, "a task is kept in a page");
@@ -25,7 +25,7 @@ struct task *current;
 uint32_t task_count;
 
 static struct list all = LIST_EMPTY(all);
-static int32_t last_pid = FIRST_PID - 1;
+static int32_t last_pid;
 static struct task *fpu_owner;		  /* whose state is in the unit; NULL: nobody's */
 static const struct space *loaded_space; /* what the processor sees below the kernel */
 static struct task *buried;		  /* has ended; its stack was in use until now */
@@ -74,7 +74,7 @@ static void set_name(struct task *task, const char *name)
 	memcpy(task->name, name, length);
 }
 
-struct task *task_create(const char *name, int32_t pid)
+struct task *task_create(const char *name)
 {
 	struct task *task = page_alloc(0);
 	void *stack = task ? kernel_stack_create() : NULL;
@@ -86,7 +86,7 @@ struct task *task_create(const char *name, int32_t pid)
 	}
 	memset(task, 0, sizeof(*task));
 	set_name(task, name);
-	task->pid = pid ? pid : find_pid();
+	task->pid = find_pid();
 	task->kernel_stack = stack;
 	task->frame = (struct trap_frame *)((uintptr_t)stack + KERNEL_STACK_SIZE) - 1;
 	task->begun_ns = time_ns();
@@ -219,4 +219,22 @@ void task_reset_for_exec(void)
 	current->thread_local = 0;
 	descriptors_set_thread_local(0);
 	fpu_reset();
+}
+
+static const char *explain_double_fault(uint32_t address)
+{
+	static char text[120];
+
+	if (!kernel_stack_is_guard(address))
+		return NULL;
+	snprintk(text, sizeof(text),
+		 "the kernel's stack of task %d (%s), %u bytes, overflowed at 0x%08x", current->pid,
+		 current->name, KERNEL_STACK_SIZE, address);
+	return text;
+}
+
+void task_initialize(void)
+{
+	kernel_stack_initialize();
+	trap_register_double_fault(explain_double_fault);
 }

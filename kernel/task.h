@@ -135,6 +135,10 @@ bool task_signal_pending(void);
  * for SIGTTIN and SIGTTOU.) */
 bool task_signal_ignored(const struct task *task, int signal);
 
+/* Has no member of the task's process group a parent in another group of the session, who could
+ * continue it? Such a group is not stopped by the terminal. */
+bool task_group_is_orphaned(const struct task *member);
+
 /* For exec: gives the current task an empty space of its own, which the processor sees then. That
  * is the old one, cleared; or a new one, if it had none, or only a borrowed one (vfork). Returns 0,
  * or -ENOMEM, and nothing has changed: so this is the point of no return. */

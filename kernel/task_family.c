@@ -105,7 +105,7 @@ int32_t task_fork(const struct fork_request *request)
 
 	if ((request->flags & ~KNOWN_FLAGS) || sharing == CLONE_VM)
 		return -EINVAL;
-	struct task *child = task_create(current->name, 0);
+	struct task *child = task_create(current->name);
 
 	if (!child)
 		return -EAGAIN;

@@ -52,9 +52,6 @@ int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news);
 /* Tells the parent with SIGCHLD, and wakes it if it waits. code is one of CLD_... From any context. */
 void task_notify_parent(struct task *task, int32_t code, int32_t status);
 
-/* Has no member of the group a parent in another group of the session, who could continue it? */
-bool task_group_is_orphaned(const struct task *member);
-
 /* Who copies and closes open files, and who is told the status when the first program ends. */
 struct task_hooks {
 	struct files *(*files_copy)(const struct files *files); /* NULL without memory */

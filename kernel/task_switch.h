@@ -14,9 +14,12 @@ struct switch_frame {
 	void (*resume)(void);
 };
 
-/* A new task, in no queue and without a family: pid 1 or above, or 0 to find a free one. Owns a
- * kernel stack, at whose top is its trap frame. NULL without memory or when there are too many. */
-struct task *task_create(const char *name, int32_t pid);
+/* Makes room for the stacks of tasks. Before the first address space. */
+void task_initialize(void);
+
+/* A new task, in no queue and without a family. The first one is pid 1. Owns a kernel stack, at
+ * whose top is its trap frame. NULL without memory or when there are too many. */
+struct task *task_create(const char *name);
 
 /* Frees a task that has neither space nor files any more, and leaves its stack to task_switched. */
 void task_free(struct task *task);

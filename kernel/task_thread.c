@@ -17,7 +17,7 @@
 struct task *kthread_create(const char *name, void (*function)(void *argument), void *argument)
 {
 	preempt_disable();
-	struct task *task = task_create(name, 0);
+	struct task *task = task_create(name);
 
 	if (task) {
 		struct switch_frame *frame = (struct switch_frame *)task->frame - 1;

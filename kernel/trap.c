@@ -17,6 +17,7 @@ static void (*user_handler)(struct trap_frame *frame);
 static bool (*fixups[FIXUPS])(struct trap_frame *frame);
 static void (*return_work)(struct trap_frame *frame);
 volatile uint32_t trap_return_work;
+static const char *(*explain_double_fault)(uint32_t address);
 
 /* Intel SDM volume 3, table 6-1 and section 6.15. */
 static const struct {
@@ -227,11 +228,19 @@ static void double_fault(void)
 	};
 
 	frame.esp_ignored = before->esp - kernel_esp(&frame);
+	const char *meaning = explain_double_fault ? explain_double_fault(fault_address()) : NULL;
 
+	if (meaning)
+		panic_in_trap(&frame, "exception 8, double fault (error code 0x0): %s", meaning);
 	panic_in_trap(&frame,
 		      "exception 8, double fault (error code 0x0): a second exception while the "
 		      "first was being delivered; esp was 0x%08x, the last page fault at 0x%08x",
 		      before->esp, fault_address());
+}
+
+void trap_register_double_fault(const char *(*explain)(uint32_t address))
+{
+	explain_double_fault = explain;
 }
 
 void trap_initialize(void)

@@ -45,6 +45,10 @@ void trap_register_return(void (*work)(struct trap_frame *frame));
 /* Does that work; for the entries of system calls, which are not in kernel/trap_entry.asm. */
 void trap_return(struct trap_frame *frame);
 
+/* Asks the function what a double fault may mean, of which only the last page fault's address is
+ * known: a sentence, or NULL. */
+void trap_register_double_fault(const char *(*explain)(uint32_t address));
+
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);
 

@@ -5,7 +5,7 @@ LESSON ?= storage
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start prove test test-fast
+.PHONY: lab start prove bench test test-fast
 
 help::
 	@echo
@@ -20,6 +20,7 @@ help::
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
 	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
 	@echo "                    LESSON=1 [SAMPLE=k]     one lesson; so many mutants, and one cheat"
+	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
@@ -45,6 +46,36 @@ SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)'
 prove: setup-test
 	@$(PYTHON) -m labs.tools.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed)
+
+# Instructions per operation: the same program with two C libraries, the compiler's and our own.
+BENCH_LESSON ?= 4
+BENCH := $(BUILD)/bench/bench $(BUILD)/bench/bench_small
+BENCH_CFLAGS := -std=gnu11 -march=i686 -O2 -Wall -Wextra $(if $(CI),-Werror) -I. -static
+BENCH_SMALL := -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -fcf-protection=none \
+	-fno-asynchronous-unwind-tables -isystem user/include
+
+$(BUILD)/bench/bench: user/bench.c
+	@mkdir -p $(@D)
+	$(call say,USER,$@)
+	$(Q)$(call tool,cc) $(BENCH_CFLAGS) $< -o $@
+
+$(BUILD)/bench/bench_small: user/bench.c \
+		$(patsubst %,$(BUILD)/bench/%.o,$(notdir $(wildcard user/libc/*.c user/libc/*.asm)))
+	$(call say,USER,$@)
+	$(Q)$(call tool,cc) $(BENCH_CFLAGS) $(BENCH_SMALL) $^ -lgcc -o $@
+
+$(BUILD)/bench/%.c.o: user/libc/%.c
+	@mkdir -p $(@D)
+	$(Q)$(call tool,cc) $(BENCH_CFLAGS) $(BENCH_SMALL) -c $< -o $@
+
+$(BUILD)/bench/%.asm.o: user/libc/%.asm
+	@mkdir -p $(@D)
+	$(Q)nasm -f elf32 $< -o $@
+
+bench: setup-test
+	@$(MAKE) -s LESSON=$(BENCH_LESSON) image-direct $(BENCH)
+	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
+		--programs $(BENCH)
 
 # The whole proof of the graders takes ten minutes: here a sample of it, and all by make prove.
 test: setup-test

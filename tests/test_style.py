@@ -41,6 +41,7 @@ HEIGHTS = (
     ("kernel/wait*", 2),
     ("kernel/lock*", 2),
     ("kernel/time*", 2),
+    ("kernel/pool*", 2),
     ("kernel/*", 1),
     ("boot/*", 0),
 )
@@ -65,7 +66,7 @@ COMMENTS = {
 # DESIGN, section 8: lines of code, without comments and empty lines. The first that fits counts.
 BUDGETS = {
     "storage": (6000, ("drivers/ata*", "drivers/block*", "fs/*")),
-    "kernel": (6500, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
+    "kernel": (11000, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
 }
 
 

@@ -22,11 +22,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Calls that the kernels of the course may do without; and so may its C library. */
+#define SYS_MOUNT     21
+#define SYS_GETRANDOM 355
+
 #define PAGE_SIZE     4096u
 #define PAGES	      256u
 #define ROUNDS	      11u
-#define EXIT_NOT_RUN  127
+#define NOTHING	      "nothing" /* the argument with which it ends at once */
 #define WARM_UP_TIMES 2
+#define LINE_SIZE     160
 
 /* A row of the table. `run` does so many operations, and returns what the last call of the last one
  * returned: negative is -errno. Each operation counts as `units`. */
@@ -35,11 +40,12 @@ struct row {
 	long (*run)(uint32_t count);
 	uint32_t count;
 	uint32_t units;
-	long (*prepare)(void); /* negative when the row cannot be had; NULL when nothing is needed */
-	void (*finish)(void);  /* undoes it; NULL likewise */
+	long (*prepare)(void); /* negative: the row cannot be had. NULL: nothing is needed */
+	void (*finish)(void);  /* undoes it */
 };
 
 static const char *program; /* the path of this file, for execve */
+static const char *name;    /* the end of that path, with which each line begins */
 static uint8_t memory[PAGES * PAGE_SIZE] __attribute__((aligned(4096)));
 static int file;
 static int requests[2], answers[2]; /* pipes */
@@ -248,13 +254,15 @@ static long round_trip(uint32_t count)
 
 /* --- processes --- */
 
-/* Waits for a child, which must leave with status 0. */
+/* Waits for a child that was made, which leaves with 0 or the number of an error. */
 static long wait_for(long process)
 {
 	int status = 0;
 	long result = process < 0 ? process : call(SYS_wait4, process, (long)&status, 0, 0);
 
-	return result >= 0 && status != 0 ? -ECHILD : result;
+	if (result >= 0 && status != 0)
+		result = WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+	return result;
 }
 
 static long fork_exit_wait(uint32_t count)
@@ -272,16 +280,15 @@ static long fork_exit_wait(uint32_t count)
 
 static long fork_exec_wait(uint32_t count)
 {
-	const char *arguments[] = { program, "nothing", NULL };
+	const char *arguments[] = { program, NOTHING, NULL };
 	const char *environment[] = { NULL };
 	long result = 0;
 
 	for (; count && result >= 0; count--) {
 		result = call(SYS_fork, 0, 0, 0, 0);
-		if (result == 0) {
-			call(SYS_execve, (long)program, (long)arguments, (long)environment, 0);
-			leave(EXIT_NOT_RUN);
-		}
+		if (result == 0)
+			leave(-call(SYS_execve, (long)program, (long)arguments, (long)environment,
+				    0));
 		result = wait_for(result);
 	}
 	return result;
@@ -410,20 +417,20 @@ static void say(const char *line)
 
 static void report_missing(const struct row *row, long error)
 {
-	char line[80];
+	char line[LINE_SIZE];
 
 	if (error == -ENOSYS)
-		snprintf(line, sizeof(line), "bench %s none\n", row->name);
+		snprintf(line, sizeof(line), "%s %s none\n", name, row->name);
 	else
-		snprintf(line, sizeof(line), "bench %s failed with error %ld\n", row->name, -error);
+		snprintf(line, sizeof(line), "%s %s error %ld\n", name, row->name, -error);
 	say(line);
 }
 
 static void report(const struct row *row, const uint32_t *results)
 {
-	char line[120];
+	char line[LINE_SIZE];
 
-	snprintf(line, sizeof(line), "bench %s %u from %u to %u\n", row->name,
+	snprintf(line, sizeof(line), "%s %s %u from %u to %u\n", name, row->name,
 		 per_unit(row, results[ROUNDS / 2]), per_unit(row, results[0]),
 		 per_unit(row, results[ROUNDS - 1]));
 	say(line);
@@ -450,28 +457,38 @@ static void run_row(const struct row *row)
 		row->finish();
 }
 
-/* As the first process of a Linux without anything else, it makes what it needs. */
-static void make_devices(void)
+/* What a Linux lacks that has only just started, and has nothing but this program: devices, and
+ * random numbers. Until there are enough of them, each new process looks for more. */
+static void prepare_linux(void)
 {
 	if (call(SYS_access, (long)"/dev/zero", R_OK, 0, 0) == -ENOENT)
-		call(SYS_mount, (long)"devtmpfs", (long)"/dev", (long)"devtmpfs", 0);
+		call(SYS_MOUNT, (long)"devtmpfs", (long)"/dev", (long)"devtmpfs", 0);
+	call(SYS_GETRANDOM, (long)memory, 1, 0, 0);
 }
 
-static void power_off(void)
+/* Goes on as the next program of the list, which ends in NULL; then as the only process there is.
+ */
+static void go_on(char **programs)
 {
-	call(SYS_reboot, 0xfee1dead, 0x28121969, RB_POWER_OFF, 0);
+	const char *environment[] = { NULL };
+
+	if (programs[0])
+		call(SYS_execve, (long)programs[0], (long)programs, (long)environment, 0);
+	say("end\n");
+	if (call_nothing(SYS_getpid) == 1)
+		call(SYS_reboot, 0xfee1dead, 0x28121969, RB_POWER_OFF, 0);
 }
 
+/* arguments: this program's path, and those of others that are to run after it. */
 int main(int count, char **arguments)
 {
-	if (count > 1 && strcmp(arguments[1], "nothing") == 0)
-		leave(EXIT_SUCCESS);
+	if (count > 1 && strcmp(arguments[1], NOTHING) == 0)
+		return EXIT_SUCCESS;
 	program = arguments[0];
-	make_devices();
+	name = strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
+	prepare_linux();
 	for (uint32_t i = 0; i < ROW_COUNT; i++)
 		run_row(&rows[i]);
-	say("bench end\n");
-	if (getpid() == 1)
-		power_off();
+	go_on(arguments + 1);
 	return EXIT_SUCCESS;
 }

@@ -37,6 +37,7 @@ static int get_typed(void)
 static void register_calls(void)
 {
 	syscall_program_register();
+	syscall_exec_register();
 	syscall_memory_register();
 	syscall_system_register();
 	syscall_file_register();

@@ -153,9 +153,9 @@ def apt(cache: Path, command: str, *words: str) -> list[str]:
 
 def run(name: str, command: list[str], directory: str | None = None) -> str:
     """A command's output. Raises PackageError with what it said, when it fails."""
-    keywords = {"capture_output": True, "text": True, "timeout": SECONDS, "check": False}
+    keywords = {"cwd": directory, "env": {**os.environ, "LC_ALL": "C"}, "timeout": SECONDS}
     try:
-        done = subprocess.run(command, cwd=directory, env={**os.environ, "LC_ALL": "C"}, **keywords)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **keywords)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PackageError(f"{name}: {error}") from error
     if done.returncode != 0:

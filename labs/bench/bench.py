@@ -1,0 +1,190 @@
+"""`make bench`: instructions per operation, of the same programs on Linux and on our kernel.
+
+    python -m labs.bench.bench --kernel build/lesson4/kernel.elf --programs BENCH BENCH_SMALL
+
+Both kernels run in the same machine, whose time stamp counter counts instructions, so the figures
+are the same each time, on any host. Linux is Debian's package. The table goes to README.md beside
+this file; where the package cannot be had, our figures are printed, and the table stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from labs.bench.table import Peer, Side, replace_table, table
+from labs.tools.machine import killed_with_us
+from labs.tools.package import PackageError, cache_directory, fetch, newest_dependency
+from labs.tools.qemu_command import Config, ConfigError, qemu_command, quoted
+
+README = Path(__file__).with_name("README.md")
+LINE = re.compile(r"^(\w+) (\w+) (?:(\d+) from \d+ to \d+|none|error (\d+))$", re.MULTILINE)
+END = re.compile(r"^end$", re.MULTILINE)
+MEMORY_MIB = 64
+WALL_SECONDS = 500
+LINUX = "linux-image-686"
+LINUX_WORDS = "console=ttyS0 quiet panic=-1"
+
+
+class BenchError(Exception):
+    """The figures cannot be had; the text says why."""
+
+
+def figures(output: str) -> dict[tuple[str, str], int | None]:
+    """The figures in a machine's output, by program and row; None where the kernel has no such
+    call. Raises BenchError for a row that failed, and for a run that did not come to its end."""
+    output = output.replace("\r\n", "\n")
+    found = {}
+    for match in LINE.finditer(output):
+        program, row, instructions, error = match.groups()
+        if error:
+            raise BenchError(f"{program}: {row} failed with error {error}")
+        found[program, row] = int(instructions) if instructions else None
+    if not END.search(output):
+        last = "\n".join(output.splitlines()[-8:])
+        raise BenchError(f"the programs did not come to their end; the last lines:\n{last}")
+    return found
+
+
+def boot(config: Config) -> str:
+    """Runs a machine until it ends itself, and returns what came over its serial line."""
+    with tempfile.TemporaryDirectory() as name:
+        serial = Path(name, "serial")
+        command = qemu_command(config, Path(name), ["-serial", f"file:{quoted(serial)}"])
+        try:
+            done = subprocess.run(
+                [*killed_with_us(), *command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=WALL_SECONDS,
+                check=False,
+            )
+            said = done.stderr.strip()
+        except subprocess.TimeoutExpired:
+            said = f"stopped after {WALL_SECONDS} seconds"
+        output = serial.read_text(errors="replace") if serial.exists() else ""
+    return f"{output}\n{said}"
+
+
+def machine(kernel: Path, **fields: object) -> Config:
+    """The machine for both kernels: an instruction takes a nanosecond, and time stamps count
+    nanoseconds. debug_exit lets QEMU end by itself when the guest switches it off."""
+    return Config(
+        boot="direct", kernel=kernel, memory=MEMORY_MIB, icount=0, debug_exit=True, **fields
+    )
+
+
+def cpio_entry(name: str, mode: int, contents: bytes = b"") -> bytes:
+    """A file in a cpio archive of the format "newc": header, name and contents, each filled up to
+    four bytes. `mode` holds the file's type, too."""
+    fields = (0, mode, 0, 0, 1, 0, len(contents), 0, 0, 0, 0, len(name) + 1, 0)
+    head = "070701" + "".join(f"{field:08X}" for field in fields) + name + "\0"
+    return padded(head.encode()) + padded(contents)
+
+
+def padded(part: bytes) -> bytes:
+    """The part and zeros up to a multiple of four bytes."""
+    return part + bytes(-len(part) % 4)
+
+
+def root_of(programs: Sequence[Path], directory: Path) -> Path:
+    """An initramfs with the programs in /bin."""
+    path = directory / "initramfs"
+    entries = [cpio_entry("bin", 0o40755)]
+    entries += [cpio_entry(f"bin/{each.name}", 0o100755, each.read_bytes()) for each in programs]
+    path.write_bytes(b"".join([*entries, cpio_entry("TRAILER!!!", 0)]))
+    return path
+
+
+def paths_in_guest(programs: Sequence[Path]) -> list[str]:
+    """Where root_of puts them: the first one runs the others."""
+    return [f"/bin/{each.name}" for each in programs]
+
+
+def linux_kernel() -> tuple[Path, Peer]:
+    """Debian's kernel for the i386 without PAE. Raises PackageError."""
+    package = fetch(newest_dependency(LINUX, "linux-image-6"))
+    path = cache_directory() / f"vmlinuz-{package.name}-{package.version}"
+    if not path.exists():
+        package.extract(f"boot/vmlinuz-{package.name.removeprefix('linux-image-')}", path)
+    return path, Peer(package.name, package.version, package.sha256)
+
+
+def measure_linux(kernel: Path, programs: Sequence[Path]) -> Side:
+    """The figures of Linux, with the first program as its first process."""
+    first, *others = paths_in_guest(programs)
+    words = f"{LINUX_WORDS} rdinit={first} -- {' '.join(others)}"
+    with tempfile.TemporaryDirectory() as name:
+        root = root_of(programs, Path(name))
+        extra = ("-initrd", str(root))
+        return figures(boot(machine(kernel, command_line=words, extra=extra)))
+
+
+def measure_ours(kernel: Path, programs: Sequence[Path]) -> Side:
+    """The figures of our kernel, with the first program run from its prompt."""
+    script = f"run {' '.join(paths_in_guest(programs))}"
+    with tempfile.TemporaryDirectory() as name:
+        root = root_of(programs, Path(name))
+        extra = ("-fw_cfg", f"name=opt/org.apprentice/initramfs,file={quoted(root)}")
+        return figures(boot(machine(kernel, script=script, extra=extra)))
+
+
+def hash_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def emulator_version() -> str:
+    """QEMU's version, as "7.2.0"."""
+    done = subprocess.run(
+        ["qemu-system-i386", "--version"], capture_output=True, text=True, check=True
+    )
+    return re.search(r"version (\d[\d.]*)", done.stdout)[1].rstrip(".")
+
+
+def origin(peer: Peer, programs: Sequence[Path]) -> str:
+    """What the figures were measured with, for the lines below the table."""
+    lines = [f"Linux: Debian's {peer.name}, version {peer.version}, SHA-256\n`{peer.sha256}`.\n"]
+    for each in programs:
+        lines.append(f"{each.name}: {each.stat().st_size:,} bytes, SHA-256\n`{hash_of(each)}`.\n")
+    lines.append(f"The machine: QEMU {emulator_version()}, {MEMORY_MIB} MiB.\n")
+    return "\n" + "\n".join(lines)
+
+
+def compare(kernel: Path, programs: Sequence[Path]) -> int:
+    """Measures both sides, prints the table, and keeps it where there is one to keep."""
+    ours = measure_ours(kernel, programs)
+    try:
+        linux_path, peer = linux_kernel()
+    except PackageError as error:
+        print(table(ours, {}))
+        print(f"Linux was not measured, and the table is as it was: {error}", file=sys.stderr)
+        return 0
+    new = table(ours, measure_linux(linux_path, programs)) + origin(peer, programs)
+    README.write_text(replace_table(README.read_text(), new))
+    print(f"{new}\nThe table is in {README}.")
+    return 0
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="make bench", allow_abbrev=False)
+    parser.add_argument("--kernel", type=Path, required=True)
+    parser.add_argument("--programs", type=Path, nargs="+", required=True)
+    options = parser.parse_args()
+    try:
+        return compare(options.kernel, options.programs)
+    except (BenchError, ConfigError) as error:
+        print(f"make bench: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

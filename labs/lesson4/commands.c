@@ -1,0 +1,112 @@
+/* The commands that lesson 4 adds: programs, threads, and the scheduler. */
+#include "labs/lesson4/commands.h"
+
+#include <stddef.h>
+
+#include "fs/tty.h"
+#include "kernel/divide.h"
+#include "kernel/errno.h"
+#include "kernel/monitor.h"
+#include "kernel/number.h"
+#include "kernel/printk.h"
+#include "kernel/sched.h"
+#include "kernel/task.h"
+#include "kernel/task_switch.h"
+#include "kernel/time.h"
+#include "labs/lesson4/programs.h"
+
+#define MOST_SPINNERS 16
+#define SPIN_MS	      1000
+
+static int run_run(int count, char **words)
+{
+	tty_listen(true);
+	int32_t status = program_run(count - 1, words + 1);
+
+	tty_listen(false);
+	if (status < 0)
+		printk("%s: %s\n", words[1], errno_name(-status));
+	else if (status & 0x7f)
+		printk("%s: ended by signal %d\n", words[1], status & 0x7f);
+	return program_exit_code(status);
+}
+
+static uint32_t milliseconds(uint64_t stamps)
+{
+	return divide64(stamps, time_tsc_khz(), NULL);
+}
+
+static int run_threads(int count, char **words)
+{
+	static const char lives[] = { 'R', 'S', 'D', 'T', 'Z' };
+
+	(void)count, (void)words;
+	printk("  pid ppid      ms nice name\n");
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		printk("%5d %4d %7u %4d %c %s\n", task->pid, task->parent ? task->parent->pid : 0,
+		       milliseconds(task->schedule.total), task->schedule.nice, lives[task->life],
+		       task->name);
+	return 0;
+}
+
+static volatile bool spinning;
+
+static void spin(void *argument)
+{
+	(void)argument;
+	while (spinning)
+		;
+}
+
+/* Waits for the threads to end, for as long as they may need for their turns. */
+static void await_end(uint32_t before)
+{
+	for (unsigned i = 0; i < MOST_SPINNERS && task_count > before; i++)
+		msleep(SPIN_MS);
+}
+
+static int run_spin(int count, char **words)
+{
+	struct task *tasks[MOST_SPINNERS];
+	uint32_t before = task_count;
+	uint64_t wanted;
+
+	(void)count;
+	if (!number_parse(words[1], &wanted) || wanted > MOST_SPINNERS) {
+		printk("spin: 1 to %u threads\n", MOST_SPINNERS);
+		return 1;
+	}
+	spinning = true;
+	for (unsigned i = 0; i < wanted; i++)
+		tasks[i] = kthread_create("spin", spin, NULL);
+	msleep(SPIN_MS);
+	for (unsigned i = 0; i < wanted; i++)
+		if (tasks[i])
+			printk("spin: thread %d had the processor for %u ms\n", tasks[i]->pid,
+			       milliseconds(tasks[i]->schedule.total));
+	spinning = false;
+	await_end(before);
+	return 0;
+}
+
+static int run_sched(int count, char **words)
+{
+	if (count > 1 && sched_use(words[1]) != 0) {
+		printk("sched: %s is none of rr, mlfq, fair\n", words[1]);
+		return 1;
+	}
+	printk("sched: %s\n", sched_class->name);
+	return 0;
+}
+
+static const struct command commands[] = {
+	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
+	{ "threads", "", "every task", 0, run_threads },
+	{ "spin", "N", "N threads share the processor for a second", 1, run_spin },
+	{ "sched", "[rr|mlfq|fair]", "how the processor is shared", 0, run_sched },
+};
+
+void lesson4_commands_register(void)
+{
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

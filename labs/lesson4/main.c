@@ -1,0 +1,195 @@
+/* The kernel after lesson 4: many programs at a time. */
+#include "drivers/keyboard.h"
+#include "drivers/pic.h"
+#include "drivers/pit.h"
+#include "drivers/rtc.h"
+#include "drivers/serial.h"
+#include "drivers/settings.h"
+#include "drivers/vga.h"
+#include "fs/file.h"
+#include "fs/root.h"
+#include "fs/tty.h"
+#include "kernel/boot_info.h"
+#include "kernel/errno.h"
+#include "kernel/fpu.h"
+#include "kernel/interrupts.h"
+#include "kernel/machine.h"
+#include "kernel/panic.h"
+#include "kernel/printk.h"
+#include "kernel/sched.h"
+#include "kernel/signal.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_file.h"
+#include "kernel/syscall_program.h"
+#include "kernel/syscall_signal.h"
+#include "kernel/syscall_task.h"
+#include "kernel/syscall_time.h"
+#include "kernel/sysenter.h"
+#include "kernel/task_family.h"
+#include "kernel/task_switch.h"
+#include "kernel/time.h"
+#include "kernel/trap.h"
+#include "kernel/user_copy.h"
+#include "labs/lesson1/commands.h"
+#include "labs/lesson2/commands.h"
+#include "labs/lesson4/commands.h"
+#include "labs/lesson4/programs.h"
+#include "labs/prompt.h"
+#include "mm/early.h"
+#include "mm/memory_map.h"
+
+#define COMMAND_SIZE 1024
+#define LAST_STATUS  61 /* the highest that the machine can end with */
+
+void kmain(uint32_t magic, uint32_t information);
+
+/* What is typed, here or on the serial line. */
+static int get_typed(void)
+{
+	int character = keyboard_get();
+
+	return character >= 0 ? character : serial_get();
+}
+
+static void rest(void)
+{
+	msleep(10);
+}
+
+static void register_calls(void)
+{
+	syscall_program_register();
+	syscall_exec_register();
+	syscall_memory_register();
+	syscall_system_register();
+	syscall_file_register();
+	syscall_task_register();
+	syscall_signal_register();
+	syscall_time_register();
+}
+
+/* ---- the first task ---- */
+
+static void __attribute__((noreturn)) end_machine(const char *name, int32_t status)
+{
+	int code = program_exit_code(status);
+
+	if (code > LAST_STATUS)
+		printk("%s: ended with status %d\n", name, code);
+	machine_exit(code <= LAST_STATUS ? code : EXIT_FAILURE);
+}
+
+static void init_ended(int32_t status)
+{
+	end_machine("init", status);
+}
+
+static void run_command(void)
+{
+	static char command[COMMAND_SIZE];
+	static char *const words[] = { "/bin/sh", "-c", command };
+	int length = setting_read("cmd", command, sizeof(command));
+
+	if (length < 0)
+		return;
+	if ((uint32_t)length >= sizeof(command))
+		panic("the command has %d bytes; %u is the limit", length, COMMAND_SIZE - 1);
+	int32_t status = program_run(3, words);
+
+	if (status < 0)
+		printk("%s: %s\n", words[0], errno_name(-status));
+	end_machine("the command", status);
+}
+
+/* Goes on as the first program that is there. */
+static void become_init(void)
+{
+	static char *const names[] = { "/init", "/bin/init", "/bin/sh" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int32_t error = program_become(1, &names[i]);
+
+		if (error == 0)
+			task_enter_user(current->frame);
+		printk("init: %s: %s\n", names[i], errno_name(-error));
+	}
+	printk("init: there is no program to begin with; here is the kernel's own prompt.\n");
+}
+
+static void first_task(void *argument)
+{
+	char script[1];
+
+	(void)argument;
+	preempt_disable();
+	if (setting_read("script", script, sizeof(script)) < 0) {
+		run_command();
+		become_init();
+	}
+	tty_listen(false);
+	prompt(get_typed, rest);
+}
+
+/* ---- the kernel ---- */
+
+static void choose_class(void)
+{
+	char name[8] = "rr";
+
+	setting_read("sched", name, sizeof(name));
+	if (sched_use(name) != 0)
+		printk("sched=%s is none of rr, mlfq, fair; %s is used\n", name, sched_class->name);
+	sched_quantum = setting_number("quantum", sched_quantum);
+	if (sched_quantum < 1 || sched_quantum > 1000)
+		panic("quantum=%u is none of 1 to 1000 ticks", sched_quantum);
+}
+
+static void tasks_initialize(void)
+{
+	static const struct task_hooks hooks = { files_copy, files_destroy, init_ended };
+
+	fpu_initialize();
+	task_initialize();
+	sched_initialize();
+	signal_initialize();
+	task_register_hooks(&hooks);
+	choose_class();
+	pit_on_tick(sched_tick);
+}
+
+void kmain(uint32_t magic, uint32_t information)
+{
+	serial_initialize();
+	vga_initialize();
+	printk("\nApprentice: an i386 kernel to learn from\n");
+	trap_initialize();
+
+	boot_info_read(magic, information);
+	memory_map_initialize();
+	memory_map_print();
+	printk("boot: loaded by %s\n", boot_info.loader);
+	early_initialize();
+
+	pic_initialize();
+	time_initialize(pit_measure_tsc_khz());
+	time_set_wall(rtc_seconds());
+	tasks_initialize();
+	pit_initialize(TICKS_PER_SECOND);
+	keyboard_initialize();
+	interrupts_enable();
+	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
+	       TICKS_PER_SECOND);
+
+	user_copy_initialize();
+	syscall_initialize();
+	sysenter_initialize();
+	register_calls();
+	root_initialize();
+
+	lesson1_commands_register();
+	lesson2_commands_register();
+	lesson4_commands_register();
+	if (!kthread_create("first", first_task, NULL))
+		panic("no memory for the first task");
+	sched_idle();
+}

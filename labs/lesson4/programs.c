@@ -1,0 +1,127 @@
+/* Programs that the kernel starts itself: threads of the kernel that turn into programs. */
+#include "labs/lesson4/programs.h"
+
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/abi_file.h"
+#include "kernel/errno.h"
+#include "kernel/exec.h"
+#include "kernel/lock.h"
+#include "kernel/sched.h"
+#include "kernel/task_family.h"
+#include "kernel/task_switch.h"
+
+#define STATUS_NOT_FOUND (127 << 8)
+
+/* What whoever starts a program and the new task share, until it is known whether it runs. */
+struct start {
+	int count;
+	char *const *words;
+	int error;
+	struct semaphore done;
+};
+
+static int add_strings(struct exec_strings *strings, int count, char *const words[])
+{
+	int error = 0;
+
+	for (int i = 0; i < count && !error; i++)
+		error = exec_add_argument(strings, words[i]);
+	if (!error)
+		error = exec_add_environment(strings, "PATH=/bin:/sbin:/usr/bin:/usr/sbin");
+	if (!error)
+		error = exec_add_environment(strings, "HOME=/");
+	return error ? error : exec_add_environment(strings, "TERM=vt100");
+}
+
+/* Descriptors 0, 1 and 2 are the terminal. */
+static int open_terminal(void)
+{
+	struct file *file;
+	int error = file_open("/dev/console", O_RDWR, 0, &file);
+
+	if (error)
+		return error;
+	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
+		file_hold(file);
+		files_replace(current->files, descriptor, file, false);
+	}
+	file_release(file);
+	return 0;
+}
+
+static int load(int count, char *const words[])
+{
+	struct exec_strings strings;
+	int error = exec_strings_create(&strings);
+
+	if (error)
+		return error;
+	error = add_strings(&strings, count, words);
+	if (!error)
+		error = exec(words[0], &strings, current->frame);
+	exec_strings_destroy(&strings);
+	return error;
+}
+
+int32_t program_become(int count, char *const words[])
+{
+	current->pgrp = current->session = current->pid;
+	if (!current->files)
+		current->files = files_create();
+	int error = current->files ? open_terminal() : -ENOMEM;
+
+	return error ? error : load(count, words);
+}
+
+static void become_program(void *argument)
+{
+	struct start *start = argument;
+
+	preempt_disable();
+	int error = start->error = program_become(start->count, start->words);
+
+	semaphore_up(&start->done);
+	if (error)
+		task_exit(STATUS_NOT_FOUND);
+	task_enter_user(current->frame);
+}
+
+static int32_t start_program(int count, char *const words[])
+{
+	struct start start = { .count = count, .words = words };
+
+	preempt_disable();
+	struct task *task = kthread_create(words[0], become_program, &start);
+
+	if (!task) {
+		preempt_enable();
+		return -EAGAIN;
+	}
+	int32_t pid = task->pid;
+
+	task->parent = current;
+	task->exit_signal = SIGCHLD;
+	preempt_enable();
+	semaphore_down(&start.done);
+	return start.error ? start.error : pid;
+}
+
+int32_t program_run(int count, char *const words[])
+{
+	struct wait_news news = { 0 };
+	int32_t pid = start_program(count, words), ended;
+
+	do
+		ended = task_wait(-1, 0, &news);
+	while (pid > 0 && ended > 0 && ended != pid);
+	return pid > 0 ? news.status : pid;
+}
+
+int program_exit_code(int32_t status)
+{
+	if (status < 0)
+		return status == -ENOENT ? 127 : 126;
+	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
+}

@@ -1,0 +1,42 @@
+/* The host's own file system, in a directory of its own: what the same operations do there. */
+#pragma once
+
+#include <stdint.h>
+
+/* Operations on one or two paths. */
+enum operation {
+	MAKE,	   /* open with O_CREAT */
+	MAKE_NEW,  /* O_CREAT | O_EXCL */
+	READ,	   /* O_RDONLY */
+	WRITE,	   /* O_WRONLY | O_TRUNC, and the text of the first path's length */
+	ENTER,	   /* O_DIRECTORY */
+	NO_FOLLOW, /* O_NOFOLLOW */
+	MAKE_DIRECTORY,
+	REMOVE_DIRECTORY,
+	REMOVE,
+	MAKE_LINK,   /* of the first path's file, named by the second */
+	MAKE_SYMLINK, /* with the first text, named by the second path */
+	RENAME,
+	STAT,
+	LSTAT,
+	READ_LINK,
+	OPERATIONS,
+};
+
+/* What an operation gives: 0 or a negated errno; and what can be seen. */
+struct outcome {
+	int32_t error;
+	uint32_t type;	/* mode >> 12 */
+	uint32_t links; /* 0 for directories: file systems differ there */
+	uint64_t size;	/* 0 for directories */
+	char text[300];
+};
+
+/* Makes an empty directory, so deep that four times ".." leads to nobody else, and enters it.
+ * Returns its path, without links. Exits with a message when that cannot be done. */
+const char *oracle_begin(void);
+
+struct outcome oracle_do(enum operation operation, const char *first, const char *second);
+
+/* Removes it. */
+void oracle_end(void);

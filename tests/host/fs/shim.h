@@ -1,0 +1,33 @@
+/* What the tests of the file layer share: the kernel's lower floors, as a program can have them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/file.h"
+#include "fs/inode.h"
+#include "tests/host/unit.h"
+
+/* Memory: how many pages may still be allocated, and how many are out. */
+extern uint32_t shim_pages_left, shim_pages_out;
+
+/* Buffers with is_user set fault behind so many more bytes. */
+extern uint32_t shim_bytes_until_fault;
+
+/* Signals that were sent, as bits; the tests clear them. */
+extern uint64_t shim_signals;
+
+/* A new root directory, and the current task's table of descriptors in it. */
+void shim_new_root(void);
+
+/* Removes everything below a directory. */
+void shim_remove_all(struct inode *directory);
+
+/* Fails unless nothing but the roots, and so many pages, is allocated any more. */
+void shim_require_no_leak(const char *after, uint32_t pages);
+
+/* Pages that the file layer has, its tables included. */
+uint32_t shim_ramfs_pages(void);
+
+extern const struct unit_test names_tests[], data_tests[], archive_tests[], line_tests[],
+    pipe_tests[];

@@ -1,0 +1,287 @@
+/* fs/path.c, fs/vfs.c and the directories of ramfs: each operation must do what the host's own file
+ * system does, to the error number. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fs/path.h"
+#include "fs/vfs.h"
+#include "kernel/errno.h"
+#include "tests/host/fs/oracle.h"
+#include "tests/host/fs/shim.h"
+
+#define PATH_SIZE 1200u
+
+static struct inode *base;
+static char base_path[300];
+
+/* ---- ours ---- */
+
+static int32_t open_close(const char *path, uint32_t flags, const char *text)
+{
+	struct file *file;
+	int32_t error = vfs_open(base, path, flags, 0644, &file);
+
+	if (error)
+		return error;
+	if (text) {
+		struct buffer buffer = buffer_of_kernel((void *)text, strlen(text));
+
+		error = file_write(file, &buffer);
+	}
+	file_release(file);
+	return error < 0 ? error : 0;
+}
+
+static int32_t look(const char *path, enum path_end end, struct outcome *outcome)
+{
+	struct inode *inode;
+	int32_t error = path_find(base, path, end, &inode);
+
+	if (error)
+		return error;
+	bool is_directory = inode_is(inode, S_IFDIR);
+
+	outcome->type = inode->mode >> 12;
+	outcome->links = is_directory ? 0 : inode->links;
+	outcome->size = is_directory ? 0 : inode->size;
+	inode_put(inode);
+	return 0;
+}
+
+static int32_t read_link(const char *path, struct outcome *outcome)
+{
+	struct inode *inode;
+	int32_t error = path_find(base, path, PATH_STAY, &inode);
+
+	if (error)
+		return error;
+	error = -EINVAL;
+	if (inode_is(inode, S_IFLNK))
+		error = inode->ops->read_link(inode, outcome->text, sizeof(outcome->text) - 1);
+	inode_put(inode);
+	return error < 0 ? error : 0;
+}
+
+static int32_t make_link(const char *first, const char *second)
+{
+	struct inode *inode;
+	int32_t error = path_find(base, first, PATH_STAY, &inode);
+
+	if (error)
+		return error;
+	error = vfs_link(base, second, inode);
+	inode_put(inode);
+	return error;
+}
+
+static int32_t perform(enum operation operation, const char *first, const char *second,
+		       struct outcome *outcome)
+{
+	switch (operation) {
+	case MAKE:
+		return open_close(first, O_CREAT | O_RDWR, NULL);
+	case MAKE_NEW:
+		return open_close(first, O_CREAT | O_EXCL | O_RDWR, NULL);
+	case READ:
+		return open_close(first, O_RDONLY, NULL);
+	case WRITE:
+		return open_close(first, O_WRONLY | O_TRUNC, first);
+	case ENTER:
+		return open_close(first, O_RDONLY | O_DIRECTORY, NULL);
+	case NO_FOLLOW:
+		return open_close(first, O_RDONLY | O_NOFOLLOW, NULL);
+	case MAKE_DIRECTORY:
+		return vfs_make(base, first, S_IFDIR | 0755, 0);
+	case REMOVE_DIRECTORY:
+		return vfs_remove(base, first, true);
+	case REMOVE:
+		return vfs_remove(base, first, false);
+	case MAKE_LINK:
+		return make_link(first, second);
+	case MAKE_SYMLINK:
+		return vfs_symlink(base, second, first);
+	case RENAME:
+		return vfs_rename(base, first, base, second);
+	case STAT:
+		return look(first, PATH_FOLLOW, outcome);
+	case LSTAT:
+		return look(first, PATH_STAY, outcome);
+	default:
+		return read_link(first, outcome);
+	}
+}
+
+/* ---- random paths ---- */
+
+static void append(char *path, const char *text)
+{
+	REQUIRE(strlen(path) + strlen(text) < PATH_SIZE, "a path that is too long");
+	strcat(path, text);
+}
+
+/* Up to four names, at most `ups` of them "..", now and then odd slashes or an absolute path. */
+static void make_path(struct random *random, char *path, unsigned ups)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "a", "b", "c", "." };
+	static char long_name[NAME_MAX + 2];
+	unsigned count = random_below(random, 4) + (random_below(random, 40) != 0);
+
+	memset(long_name, 'n', NAME_MAX + (random_below(random, 2)));
+	long_name[NAME_MAX + 1] = '\0';
+	path[0] = '\0';
+	if (random_below(random, 8) == 0) {
+		append(path, base_path);
+		append(path, count ? "/" : "");
+	}
+	for (unsigned i = 0; i < count; i++) {
+		append(path, i ? "/" : "");
+		append(path, random_below(random, 12) == 0 ? "/" : "");
+		if (i == 0 && *path == '/' && strncmp(path, base_path, strlen(base_path)) != 0)
+			path[0] = '\0';
+		if (ups > 0 && random_below(random, 8) == 0) {
+			append(path, "..");
+			ups--;
+		} else if (random_below(random, 60) == 0) {
+			append(path, long_name);
+		} else {
+			append(path, names[random_below(random, 8)]);
+		}
+	}
+	append(path, random_below(random, 10) == 0 ? "/" : "");
+}
+
+static void compare(enum operation operation, const char *first, const char *second)
+{
+	struct outcome theirs = oracle_do(operation, first, second), ours;
+
+	memset(&ours, 0, sizeof(ours));
+	ours.error = perform(operation, first, second, &ours);
+	if (ours.error == theirs.error && ours.type == theirs.type && ours.links == theirs.links &&
+	    ours.size == theirs.size && strcmp(ours.text, theirs.text) == 0)
+		return;
+	unit_fail(__FILE__, __LINE__,
+		  "operation %d, \"%s\", \"%s\": %d, type %u, %u links, size %u, \"%s\"; the host "
+		  "gives %d, type %u, %u links, size %u, \"%s\"",
+		  operation, first, second, ours.error, ours.type, ours.links,
+		  (unsigned)ours.size, ours.text, theirs.error, theirs.type, theirs.links,
+		  (unsigned)theirs.size, theirs.text);
+}
+
+/* The same directories as the host's, from the root on. */
+static void make_base(const char *path)
+{
+	char part[sizeof(base_path)];
+
+	snprintf(base_path, sizeof(base_path), "%s", path);
+	for (uint32_t i = 1; i <= strlen(path); i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		REQUIRE(vfs_make(path_root(), part, S_IFDIR | 0755, 0) == 0, "%s", part);
+	}
+	REQUIRE(path_find(path_root(), path, PATH_FOLLOW, &base) == 0, "%s", path);
+}
+
+static void test_random(struct random *random, uint32_t rounds)
+{
+	char first[PATH_SIZE], second[PATH_SIZE];
+
+	make_base(oracle_begin());
+	for (unit_round = 0; unit_round < rounds; unit_round++) {
+		enum operation operation = random_below(random, OPERATIONS);
+
+		make_path(random, first, operation == MAKE_SYMLINK ? 0 : 4);
+		make_path(random, second, 4);
+		compare(operation, first, second);
+	}
+	oracle_end();
+	inode_put(base);
+	shim_remove_all(path_root());
+	shim_require_no_leak("random operations", 0);
+}
+
+/* ---- what the random paths do not reach ---- */
+
+static int32_t stat_of(const char *path)
+{
+	struct outcome outcome;
+
+	return look(path, PATH_FOLLOW, &outcome);
+}
+
+/* A chain of links is followed 40 times; a loop ends. */
+static void test_links(struct random *random, uint32_t rounds)
+{
+	char name[16], target[16];
+
+	(void)random, (void)rounds;
+	base = path_root();
+	REQUIRE(vfs_make(base, "0", S_IFREG | 0644, 0) == 0, "a file");
+	for (unsigned i = 1; i <= 41; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		snprintf(target, sizeof(target), "%u", i - 1);
+		REQUIRE(vfs_symlink(base, name, target) == 0, "link %u", i);
+	}
+	REQUIRE(stat_of("40") == 0, "40 links");
+	REQUIRE(stat_of("41") == -ELOOP, "41 links");
+	REQUIRE(vfs_symlink(base, "loop", "loop/x") == 0 && stat_of("loop") == -ELOOP, "a loop");
+	shim_remove_all(base);
+	shim_require_no_leak("links", 0);
+}
+
+/* A path of 4095 bytes is walked, and a link that makes it longer is refused. */
+static void test_long(struct random *random, uint32_t rounds)
+{
+	static char path[PATH_MAX], target[PATH_MAX];
+
+	(void)random, (void)rounds;
+	base = path_root();
+	memset(path, '/', PATH_MAX - 2);
+	path[PATH_MAX - 2] = '.';
+	REQUIRE(stat_of(path) == 0, "4095 bytes");
+	memset(target, '/', PATH_MAX - 3);
+	strcpy(target + PATH_MAX - 5, "/.");
+	REQUIRE(vfs_symlink(base, "long", target) == 0, "a long link");
+	REQUIRE(stat_of("long") == 0 && stat_of("long/") == 0, "a long link, followed");
+	REQUIRE(stat_of("long/long/long") == -ENAMETOOLONG, "a long link that gets longer");
+	shim_remove_all(base);
+	shim_require_no_leak("long paths", 0);
+}
+
+/* The path of a directory, across a mount. */
+static void test_directory_path(struct random *random, uint32_t rounds)
+{
+	struct inode *root = path_root(), *inner, *mounted;
+	char path[64];
+
+	(void)random, (void)rounds;
+	vfs_make(root, "/x", S_IFDIR | 0755, 0);
+	vfs_make(root, "/x/point", S_IFDIR | 0755, 0);
+	mounted = inode_hold(root); /* only to have something to compare with */
+	shim_new_root();
+	inner = path_root();
+	path_set_root(root);
+	vfs_make(inner, "deep", S_IFDIR | 0755, 0);
+	REQUIRE(vfs_mount("none", "ramfs", "/x/point", inode_hold(inner)) == 0, "a mount");
+	REQUIRE(path_find(root, "/x/point/deep/../deep", PATH_FOLLOW, &inner) == 0, "across");
+	REQUIRE(vfs_directory_path(inner, path, sizeof(path)) == 14 &&
+		    strcmp(path, "/x/point/deep") == 0,
+		"the path is %s", path);
+	REQUIRE(vfs_directory_path(inner, path, 13) == -ERANGE, "a buffer that is too small");
+	REQUIRE(vfs_remove(root, "/x/point", true) == -EBUSY, "a mount point removed");
+	REQUIRE(vfs_rename(root, "/x/point", root, "/y") == -EBUSY, "a mount point renamed");
+	REQUIRE(vfs_rename(root, "/x/point/deep", root, "/y") == -EXDEV, "a name across");
+	REQUIRE(vfs_remove(root, "/x/point/deep", true) == 0, "removed below");
+	REQUIRE(vfs_directory_path(inner, path, sizeof(path)) == -ENOENT, "a removed directory");
+	REQUIRE(vfs_directory_path(root, path, sizeof(path)) == 2 && strcmp(path, "/") == 0,
+		"the root");
+	inode_put(inner);
+	inode_put(mounted);
+}
+
+const struct unit_test names_tests[] = {
+	{ "names_random", test_random }, { "names_links", test_links },
+	{ "names_long", test_long },	 { "names_directory_path", test_directory_path },
+	{ 0 },
+};

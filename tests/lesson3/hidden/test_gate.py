@@ -1,0 +1,238 @@
+"""Exercise 3.1, hidden: every register and flag, every number, the way back, and its price."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from labs.tools.symbols import read_symbols
+from tests.lesson3.support import (
+    AFTER_GATE,
+    ALIGNMENT,
+    ARGUMENTS,
+    DATA,
+    DIRECTION,
+    ENOSYS,
+    GATE,
+    GETPID,
+    IDENTITY,
+    INTERRUPTS,
+    KERNEL_CODE,
+    KERNEL_DATA,
+    NESTED,
+    SEGMENTS,
+    STACK,
+    STATUS_FLAGS,
+    UNAME,
+    USER_CODE,
+    USER_DATA,
+    ring3,
+    steps_to,
+)
+
+BUDGET = 80  # instructions, INT and IRET included
+LIMIT = 512
+TRAP_GATE_3 = 0xEF00
+FLAGS_KEPT = STATUS_FLAGS | DIRECTION | NESTED | ALIGNMENT | IDENTITY | INTERRUPTS
+
+
+@pytest.mark.exercise("3.1", points=1, gate=True)
+def test_gate_in_memory(lab):
+    """A trap gate, for ring 3, to syscall_entry; its neighbours stay shut."""
+    with ring3(lab) as caller:
+        guest = caller.guest
+        base, _ = guest.tables()["IDT"]
+        low, high = guest.read_words(base + 8 * 0x80, 2)
+        others = [guest.read_word(base + 8 * vector + 4) & 0xFFFF for vector in (0x7F, 0x81)]
+        entry = guest.address("syscall_entry")
+    assert high & 0xFFFF == TRAP_GATE_3, (
+        f"gate 0x80 has the bits {high & 0xFFFF:#06x}; a trap gate for ring 3 has 0xef00"
+    )
+    assert (low & 0xFFFF | high & 0xFFFF0000, low >> 16) == (entry, KERNEL_CODE)
+    assert others == [0x8E00] * 2
+
+
+@pytest.mark.exercise("3.1", points=2)
+def test_every_register_in_many_calls(lab):
+    """Calls with random registers and flags (1000, in plain TCG 100): only EAX changes."""
+    seeded = random.Random(lab.seed)
+    with ring3(lab) as caller, caller.guest.stopping_at(AFTER_GATE):
+        for _ in range(1000 if lab.mode == "icount" else 100):
+            number = seeded.choice((GETPID, 400, seeded.getrandbits(32) | 1 << 31))
+            before = {name: seeded.getrandbits(32) for name in ARGUMENTS}
+            before["esp"] = STACK - 4 * seeded.randrange(64)
+            flags = seeded.getrandbits(22) & (FLAGS_KEPT & ~INTERRUPTS) | INTERRUPTS | 2
+            caller.prepare(number, (), **before, eflags=flags)
+            assert caller.guest.resume() == AFTER_GATE
+            after = caller.guest.registers()
+            expected = 1 if number == GETPID else -ENOSYS & 0xFFFFFFFF
+            assert after["eax"] == expected, f"call {number:#x} returns {after['eax']:#x}"
+            changed = [name for name, value in before.items() if after[name] != value]
+            assert not changed, f"call {number:#x} changes {', '.join(changed)}"
+            differ = (after["eflags"] ^ flags) & FLAGS_KEPT
+            assert not differ, f"call {number:#x} changes the flags {differ:#x}"
+
+
+@pytest.mark.exercise("3.1", points=1)
+def test_segment_registers(lab):
+    """Null selectors of ring 3 do not harm the kernel, and come back."""
+    chosen = {"ds": 0, "es": 0, "fs": USER_DATA, "gs": 0}
+    with ring3(lab) as caller:
+        after = caller.call(GETPID, **chosen)
+        assert after["eax"] == 1
+        assert {name: after[name] for name in SEGMENTS} == chosen
+        assert (after["cs"], after["ss"]) == (USER_CODE, USER_DATA)
+
+
+@pytest.mark.exercise("3.1", points=2)
+def test_any_number(lab):
+    """-1, 2^31 - 1, the table's end, and numbers whose place in a table wraps to another's."""
+    wrapping = [GETPID + (1 << shift) for shift in (9, 16, 20, 27, 28, 29, 30, 31)]
+    numbers = [0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, LIMIT - 1, LIMIT, LIMIT + 1, *wrapping]
+    with ring3(lab) as caller:
+        for number in numbers:
+            found = caller.result(number)
+            assert found == -ENOSYS, f"call {number:#x} returns {found}, not {-ENOSYS}"
+        assert caller.result(GETPID) == 1
+
+
+@pytest.mark.exercise("3.1", points=1)
+def test_nothing_behind_the_table_is_a_call(lab):
+    """512 numbers, from 0: what lies behind the table's last word is not looked at."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        (table,) = (
+            each
+            for each in read_symbols(guest.symbols.path)
+            if (each.name, each.size) == ("calls", 4 * LIMIT)
+        )
+        assert guest.call("syscall_find", GETPID) != 0
+        for number in (LIMIT, LIMIT + 1, (1 << 32) - 1):
+            place = table.address + 4 * number & 0xFFFFFFFF
+            word = guest.read_word(place)
+            guest.write(place, struct.pack("<I", DATA))
+            found = guest.call("syscall_find", number)
+            guest.write(place, struct.pack("<I", word))
+            assert found == 0, f"syscall_find({number}) takes a word that is none of its table"
+
+
+@pytest.mark.exercise("3.1", points=2)
+def test_what_the_call_sees(lab):
+    """The frame has ring 3's registers and the number as its error code; C has its own flags and
+    segments, and interrupts are on."""
+    seeded = random.Random(lab.seed)
+    values = [seeded.getrandbits(32) for _ in ARGUMENTS]
+    number = seeded.randrange(400, 500)
+    flags = INTERRUPTS | DIRECTION | NESTED | 2
+    with ring3(lab) as caller:
+        frame = caller.stop_in_call(number, *values, eflags=flags)
+        inside = caller.guest.registers()
+        caller.guest.run_to(AFTER_GATE)
+    assert [frame[name] for name in ARGUMENTS] == values
+    assert (frame["eax"], frame["error_code"], frame["vector"]) == (number, number, 0x80)
+    assert (frame["eip"], frame["cs"] & 0xFFFF) == (AFTER_GATE, USER_CODE)
+    assert (frame["user_esp"], frame["user_ss"] & 0xFFFF) == (STACK, USER_DATA)
+    assert (inside["ds"], inside["es"]) == (KERNEL_DATA, KERNEL_DATA)
+    assert not inside["eflags"] & DIRECTION, "the direction flag of ring 3 is set in C"
+    assert not inside["eflags"] & NESTED
+    assert inside["eflags"] & INTERRUPTS, "interrupts are off in the call"
+
+
+@pytest.mark.exercise("3.1", points=1)
+def test_stack_does_not_creep(lab):
+    """Each call begins at the same place of the kernel's stack, aligned as the frame is."""
+    with ring3(lab) as caller:
+        places = set()
+        for number in (GETPID, 500, UNAME, GETPID):
+            frame = caller.stop_in_call(number, DATA)
+            places.add(frame["address"])
+            caller.guest.run_to(AFTER_GATE)
+    assert len(places) == 1, f"frames lay at {sorted(map(hex, places))}"
+
+
+@pytest.mark.exercise("3.1", points=1)
+def test_a_call_may_change_the_frame(lab):
+    """What a call writes into the frame is what ring 3 gets: a signal handler begins so."""
+    with ring3(lab) as caller:
+        frame = caller.stop_in_call(400)
+        names = ("edi", "esi", "ebp", "ebx", "edx", "ecx")
+        wanted = {name: 0x1000 + i for i, name in enumerate(names)}
+        for name, value in wanted.items():
+            offset = ("edi", "esi", "ebp", "", "ebx", "edx", "ecx").index(name) * 4
+            caller.write(frame["address"] + offset, struct.pack("<I", value))
+        caller.write(frame["address"] + 17 * 4, struct.pack("<I", STACK - 64))
+        caller.guest.run_to(AFTER_GATE)
+        after = caller.guest.registers()
+    assert {name: after[name] for name in names} == wanted
+    assert after["esp"] == STACK - 64
+
+
+@pytest.mark.exercise("3.1", points=2)
+def test_work_before_the_way_back(lab):
+    """While there is work, trap_return is called with the frame: each time anew, until there is
+    none."""
+    with ring3(lab) as caller:
+        guest = caller.guest
+        frame = caller.stop_in_call(GETPID)
+        work = guest.address("trap_return_work")
+        guest.write(work, struct.pack("<I", 1))
+        for _ in range(3):
+            reached = guest.run_to("trap_return", AFTER_GATE)
+            assert reached == "trap_return", "back in ring 3, and the work was not done"
+            assert caller.frame()["address"] == frame["address"]
+            assert caller.frame()["eax"] == 1, "the result is not in the frame yet"
+        guest.write(work, bytes(4))
+        assert guest.run_to("trap_return", AFTER_GATE) == AFTER_GATE
+        assert guest.registers()["eax"] == 1
+
+
+@pytest.mark.exercise("3.1", points=1)
+def test_no_interrupt_slips_in(lab):
+    """From the last look at the work until IRET interrupts are off."""
+    with ring3(lab) as caller:
+        for work in (0, 1):
+            caller.stop_in_call(GETPID)
+            flag = caller.guest.address("trap_return_work")
+            caller.write(flag, struct.pack("<I", work))
+            if work:
+                caller.guest.run_to("trap_return")
+                caller.write(flag, bytes(4))
+            path = steps_to(caller.guest, AFTER_GATE, 200)
+            last = [each["eflags"] & INTERRUPTS for each in path[-8:]]
+            assert not any(last), "interrupts are on just before IRET"
+
+
+@pytest.mark.exercise("3.1", points=2)
+def test_price(lab):
+    """getpid takes at most 80 instructions, counted from outside."""
+    with ring3(lab) as caller:
+        caller.call(GETPID)
+        caller.prepare(GETPID, ())
+        path = steps_to(caller.guest, AFTER_GATE, 4 * BUDGET)
+    assert path[0]["eip"] == GATE
+    assert len(path) <= BUDGET, f"getpid takes {len(path)} instructions, more than {BUDGET}"
+
+
+@pytest.mark.exercise("3.1", points=2)
+def test_tracing(lab):
+    """While it is on, each call is begun with its frame and ended with its result; while it is
+    off, not a byte of the ring is written."""
+    with ring3(lab) as caller:
+        guest = caller.guest
+        ring = guest.symbols.find("syscall_trace")
+        before = guest.read(ring.address, ring.size)
+        for number in (GETPID, 400, UNAME):
+            caller.call(number, DATA)
+        assert guest.read(ring.address, ring.size) == before, "tracing is off, and writes"
+        guest.write(guest.address("syscall_trace_on"), b"\1")
+        for number, expected in ((GETPID, 1), (450, -ENOSYS & 0xFFFFFFFF)):
+            frame = caller.stop_in_call(number)
+            guest.run_to("syscall_trace_begin")
+            assert caller.frame()["address"] == frame["address"]
+            assert caller.frame()["eax"] == number, "the call has run before it is recorded"
+            guest.run_to("syscall_trace_end")
+            sequence, result = guest.read_words(guest.registers()["esp"] + 4, 2)
+            assert (sequence, result) == (guest.read_word(ring.address) - 1, expected)
+            guest.run_to(AFTER_GATE)
+            assert guest.registers()["eax"] == expected

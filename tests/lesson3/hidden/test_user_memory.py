@@ -1,0 +1,348 @@
+"""Exercise 3.3, hidden: borders, wraps, exact counts, strings at the end of the world, and memory
+that changes while it is read."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from tests.lesson3.support import (
+    DATA,
+    EFAULT,
+    ENAMETOOLONG,
+    GETPID,
+    KERNEL_BASE,
+    KERNEL_CODE,
+    OPEN,
+    READ,
+    SHARED_PAGE,
+    SPACE_END,
+    SPACE_START,
+    UNAME,
+    WATCH_READS,
+    WRITE,
+    call_with_access,
+    ring3,
+    signed,
+    steps_to,
+)
+from tests.remote import SCRATCH
+
+BUFFER = SCRATCH + 0x1000  # the kernel's side of a copy
+GUARD = b"\xa5" * 16
+PAGE_FAULT, GENERAL_PROTECTION = 14, 13
+GETCWD, SET_THREAD_AREA, WRITEV, PIPE, O_CREATE, O_RDWR = 183, 243, 146, 42, 0o100, 2
+PAGE_BUDGET = 1024 + 80  # instructions to copy a page: a word each, and what is around it
+
+
+def range_is_ok(address: int, length: int) -> bool:
+    """What user_range_ok shall say."""
+    return address + length <= KERNEL_BASE
+
+
+class Copies:
+    """The three functions that move bytes, called in the middle of a call, on a model of memory."""
+
+    def __init__(self, guest):
+        self.guest = guest
+
+    def check(self, function: str, user: int, length: int, good: int, kernel: int = BUFFER) -> None:
+        """The function moves `good` bytes, says how many are left, and touches nothing else."""
+        data = random.Random(user ^ length).randbytes(length)
+        goal = user if function != "copy_from_user" else kernel
+        source = {"copy_from_user": user, "copy_to_user": kernel}.get(function)
+        arguments = {
+            "copy_from_user": (kernel, user, length),
+            "copy_to_user": (user, kernel, length),
+            "clear_user": (user, length),
+        }[function]
+        whole = good if goal == user else length
+        around = 0 if goal == user and not self._is_there(user, whole) else len(GUARD)
+        if around:
+            self.guest.write(goal - around, GUARD + b"\x5a" * whole)
+        if around and whole == length and self._is_there(goal, whole + around):
+            self.guest.write(goal + whole, GUARD)
+        if source is not None:
+            self.guest.write(source, data[: good if source == user else length])
+        left = self.guest.call(function, *arguments)
+        assert left == length - good, (
+            f"{function} with {length} bytes at {user:#x}, of which {good} are there, leaves "
+            f"{left}, not {length - good}"
+        )
+        if not around:
+            return
+        expected = (bytes(good) if source is None else data[:good]) + b"\x5a" * (whole - good)
+        found = self.guest.read(goal - around, around + whole)
+        assert found == GUARD + expected, f"{function}: other bytes than asked for have changed"
+        if whole == length and self._is_there(goal, whole + around):
+            assert self.guest.read(goal + whole, around) == GUARD, f"{function} writes too much"
+
+    @staticmethod
+    def _is_there(address: int, length: int) -> bool:
+        return (SPACE_START <= address and address + length <= SPACE_END) or address >= SCRATCH
+
+
+FUNCTIONS = ("copy_from_user", "copy_to_user", "clear_user")
+
+
+@pytest.mark.exercise("3.3", points=2, gate=True)
+def test_copies(lab):
+    """Lengths from 0 to some hundreds, at every alignment of both sides."""
+    seeded = random.Random(lab.seed)
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        copies = Copies(guest)
+        for function in FUNCTIONS:
+            for length in (*range(9), *(seeded.randrange(9, 600) for _ in range(4))):
+                user = DATA + 64 + seeded.randrange(8)
+                copies.check(function, user, length, length, BUFFER + seeded.randrange(8))
+
+
+@pytest.mark.exercise("3.3", points=2)
+def test_range(lab):
+    """Sums that wrap, the border itself, empty ranges; a thousand random ones in the end."""
+    seeded = random.Random(lab.seed)
+    edges = (0, 1, 4096, KERNEL_BASE - 1, KERNEL_BASE, KERNEL_BASE + 1, 0xFFFFF000, 0xFFFFFFFF)
+    cases = [(address, length) for address in edges for length in edges]
+    cases += [(0xFFFFF000, 0x2000), (KERNEL_BASE - 0x1000, 0x1000), (KERNEL_BASE - 0x1000, 0x1001)]
+    for _ in range(100):
+        address = seeded.getrandbits(32)
+        cases += [(address, KERNEL_BASE - address + seeded.randrange(-2, 3) & 0xFFFFFFFF)]
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        for address, length in cases:
+            found = guest.call("user_range_ok", address, length) & 0xFF
+            assert found == range_is_ok(address, length), (
+                f"user_range_ok({address:#x}, {length:#x}) is {bool(found)}"
+            )
+
+
+@pytest.mark.exercise("3.3", points=3)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_exact_counts(lab, function):
+    """Ranges that end behind the program's last byte: what is left is told to the byte, and what
+    is before has been moved."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        copies = Copies(guest)
+        for good in (0, 1, 2, 3, 4, 5, 7, 8, 11, 64):
+            for bad in (1, 2, 3, 4, 6, 61):
+                copies.check(function, SPACE_END - good, good + bad, good)
+
+
+@pytest.mark.exercise("3.3", points=2)
+def test_kernel_memory_is_out_of_reach(lab):
+    """Addresses of the kernel, ranges that reach into it or wrap: all is left, nothing is moved."""
+    places = [(SCRATCH, 64), (KERNEL_BASE, 1), (KERNEL_BASE + 0x100000, 4096)]
+    places += [(0xFFFFFFFF, 1), (0xFFFFFFFF, 2), (0xFFFFF000, 0x2000), (SCRATCH, 0xFFFFFFFF)]
+    places += [(KERNEL_BASE - 16, 17), (SPACE_START, KERNEL_BASE - SPACE_START + 1)]
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        guest.write(SCRATCH, b"\x5a" * 64)
+        guest.write(BUFFER, b"\x66" * 64)
+        text = guest.read(KERNEL_BASE + 0x100000, 4096)
+        for function in FUNCTIONS:
+            for address, length in places:
+                arguments = {
+                    "copy_from_user": (BUFFER, address, length),
+                    "copy_to_user": (address, BUFFER, length),
+                    "clear_user": (address, length),
+                }[function]
+                left = guest.call(function, *arguments)
+                assert left == length, f"{function} at {address:#x}, {length:#x} bytes: {left:#x}"
+        assert guest.read(SCRATCH, 64) == b"\x5a" * 64, "the kernel's memory was changed"
+        assert guest.read(KERNEL_BASE + 0x100000, 4096) == text, "the kernel's code was changed"
+        assert guest.read(BUFFER, 64) == b"\x66" * 64, "the kernel's memory was given away"
+
+
+@pytest.mark.exercise("3.3", points=1)
+def test_shared_page_is_read_only(lab):
+    """It may be read, and it stays as it is: the kernel must not write where ring 3 may not."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        before = guest.read(SHARED_PAGE, 4096)
+        guest.write(BUFFER, b"\x66" * 4096)
+        for place, length in ((0, 64), (4092, 4), (100, 7)):
+            assert guest.call("copy_to_user", SHARED_PAGE + place, BUFFER, length) == length
+            assert guest.call("clear_user", SHARED_PAGE + place, length) == length
+        assert guest.read(SHARED_PAGE, 4096) == before
+        assert guest.call("copy_from_user", BUFFER, SHARED_PAGE, 4096) == 0
+        assert guest.read(BUFFER, 4096) == before
+
+
+def call_string(guest, address: int, size: int) -> tuple[int, bytes]:
+    """string_from_user into a buffer with guards; its result, and the bytes that it may write."""
+    guest.write(BUFFER - 16, GUARD + b"\x5a" * size + GUARD)
+    result = signed(guest.call("string_from_user", BUFFER, address, size))
+    found = guest.read(BUFFER - 16, size + 32)
+    assert (found[:16], found[16 + size :]) == (GUARD, GUARD), "a string overruns its buffer"
+    return result, found[16 : 16 + size]
+
+
+@pytest.mark.exercise("3.3", points=2)
+def test_strings(lab):
+    """Lengths around the size of the buffer, and an empty one."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        for length in (0, 1, 2, 14, 15):
+            text = bytes(range(65, 65 + length))
+            guest.write(DATA, text + b"\0more")
+            result, found = call_string(guest, DATA, 16)
+            assert (result, found[: length + 1]) == (length, text + b"\0")
+        for length, size in ((16, 16), (17, 16), (40, 16), (1, 1)):
+            guest.write(DATA, b"b" * length + b"\0")
+            result, _ = call_string(guest, DATA, size)
+            assert result == -ENAMETOOLONG, f"{length} letters into {size} bytes: {result}"
+
+
+@pytest.mark.exercise("3.3", points=2)
+def test_string_at_the_end(lab):
+    """Its NUL is the program's last byte, or the shared page's; or there is none, and then
+    nothing."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        for length in range(9):
+            guest.write(SPACE_END - length - 1, b"c" * length + b"\0")
+            result, found = call_string(guest, SPACE_END - length - 1, 64)
+            assert (result, found[: length + 1]) == (length, b"c" * length + b"\0")
+        assert call_string(guest, KERNEL_BASE - 1, 64)[0] == 0
+        guest.write(SPACE_END - 8, b"d" * 8)
+        for length in range(9):
+            assert call_string(guest, SPACE_END - length, 64)[0] == -EFAULT
+        guest.write(SCRATCH, b"e\0")
+        for address in (0, 4095, SPACE_START - 1, KERNEL_BASE, SCRATCH, 0xFFFFFFFF):
+            result, found = call_string(guest, address, 64)
+            assert result == -EFAULT, f"a string at {address:#x}: {result}"
+            assert b"e" not in found
+
+
+@pytest.mark.exercise("3.3", points=2)
+def test_string_that_changes(lab):
+    """Somebody overwrites it as soon as its NUL has been read. What the kernel has must be a whole
+    string all the same, of the length it was told."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        guest.write(DATA, b"abcdefgh\0")
+        guest.write(BUFFER, b"\x5a" * 64)
+        result = call_with_access(
+            guest,
+            "string_from_user",
+            *(BUFFER, DATA, 32),
+            kind=WATCH_READS,
+            at=DATA + 8,
+            then=lambda: guest.write(DATA, b"X" * 64),
+        )
+        found = guest.read(BUFFER, 64)
+    length = signed(result)
+    assert length == -ENAMETOOLONG or (0 <= length < 32 and found.find(b"\0") == length), (
+        f"string_from_user says {length}, and the kernel has {found[:32]}: it reads ring 3's "
+        "memory twice"
+    )
+    assert found[32:] == b"\x5a" * 32
+
+
+POINTERS = {
+    "null": 0,
+    "in the first page": 0xFFC,
+    "before the program": SPACE_START - 0x1000,
+    "behind the program": SPACE_END,
+    "in the middle of nowhere": 0x60000000,
+    "the border": KERNEL_BASE,
+    "the kernel's code": KERNEL_BASE + 0x100000,
+    "free kernel memory": SCRATCH,
+    "the top": 0xFFFFFFFC,
+    "the top, wrapping": 0xFFFFFFF0,
+}
+
+
+@pytest.mark.exercise("3.3", points=3)
+def test_forty_probes(lab):
+    """Ten bad pointers to each of seven calls: EFAULT, and the machine lives."""
+    with ring3(lab) as caller:
+        guest = caller.guest
+        guest.write(SCRATCH, b"\x5a" * 512)
+        caller.write(DATA, b"/probe\0")
+        file = caller.result(OPEN, DATA, O_CREATE | O_RDWR, 0o644)
+        zero = caller.result(OPEN, caller.write(DATA, b"/dev/zero\0"), 0)
+        assert min(file, zero) >= 0
+        for words, address in POINTERS.items():
+            caller.write(DATA, struct.pack("<II", address, 64))
+            calls = {
+                "write": (WRITE, file, address, 64),
+                "read": (READ, zero, address, 64),
+                "writev": (WRITEV, file, address, 1),
+                "writev's buffer": (WRITEV, file, DATA, 1),
+                "open": (OPEN, address, 0),
+                "uname": (UNAME, address),
+                "set_thread_area": (SET_THREAD_AREA, address),
+            }
+            for name, call in calls.items():
+                found = caller.result(*call)
+                assert found == -EFAULT, f"{name} with a pointer to {words}: {found}"
+        assert guest.read(SCRATCH, 512) == b"\x5a" * 512
+        assert caller.result(READ, file, DATA, 512) == 0, "a probe has written to the file"
+        for call in ((READ, zero, SHARED_PAGE, 64), (UNAME, SHARED_PAGE)):
+            assert caller.result(*call) == -EFAULT
+        assert caller.result(GETPID) == 1
+
+
+@pytest.mark.exercise("3.3", points=1)
+def test_partial_transfers(lab):
+    """read and write of a range whose end is missing: as many bytes as there are."""
+    with ring3(lab) as caller:
+        caller.write(DATA, b"/part\0")
+        file = caller.result(OPEN, DATA, O_CREATE | O_RDWR, 0o644)
+        zero = caller.result(OPEN, caller.write(DATA, b"/dev/zero\0"), 0)
+        caller.write(SPACE_END - 11, b"0123456789a")
+        assert caller.result(WRITE, file, SPACE_END - 11, 40) == 11
+        assert caller.result(READ, zero, SPACE_END - 11, 40) == 11
+        assert caller.guest.read(SPACE_END - 11, 11) == bytes(11)
+        assert caller.result(19, file, 0, 0) == 0
+        assert caller.result(READ, file, DATA, 64) == 11
+        assert caller.guest.read(DATA, 11) == b"0123456789a"
+
+
+@pytest.mark.exercise("3.3", points=2)
+def test_only_these_faults_are_mended(lab):
+    """Page faults at the table's instructions go on at the table's places; another address, and
+    another exception at the same one, are reported."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        start, end = guest.address("fixups_start"), guest.address("fixups_end")
+        words = guest.read_words(start, (end - start) // 4)
+        table = list(zip(words[::2], words[1::2], strict=True))
+        assert len(table) >= 3
+        frame = SCRATCH
+
+        def trap(vector: int, eip: int) -> int | None:
+            values = [0] * 12 + [vector, 0, eip, KERNEL_CODE, 2]
+            guest.write(frame, struct.pack("<17I", *values))
+            before = guest.registers()
+            ended = guest.call("trap_dispatch", frame, stop_at=("panic_announce",))
+            if ended is None:
+                guest.set(**before)
+                return None
+            return guest.read_word(frame + 4 * 14)
+
+        for fault, resume in table:
+            found = trap(PAGE_FAULT, fault)
+            assert found == resume, f"a page fault at {fault:#x}: {found}"
+            assert trap(GENERAL_PROTECTION, fault) is None, "not a page fault, and mended"
+            assert trap(PAGE_FAULT, fault + 1) is None, "an instruction that is not in the table"
+
+
+@pytest.mark.exercise("3.3", points=1)
+def test_crashes_are_still_reported(lab):
+    """The kernel's own wild pointers end in a panic, as they did."""
+    result = lab.run("crash null")
+    assert "exception 14, page fault (error code 0x2)" in result.serial, result.explain()
+
+
+@pytest.mark.exercise("3.3", points=1)
+def test_price_of_a_page(lab):
+    """4096 bytes are copied word by word."""
+    with ring3(lab) as caller, caller.in_kernel() as guest:
+        before = guest.registers()
+        stack = before["esp"] - 0x200 & ~15
+        for function, arguments in (
+            ("copy_from_user", (BUFFER, DATA, 4096)),
+            ("copy_to_user", (DATA, BUFFER, 4096)),
+        ):
+            guest.write(stack, struct.pack("<4I", before["eip"], *arguments))
+            guest.set(esp=stack, eip=guest.address(function))
+            taken = len(steps_to(guest, before["eip"], 5000))
+            guest.set(**before)
+            assert taken <= PAGE_BUDGET, f"{function} takes {taken} instructions for a page"

@@ -1,0 +1,216 @@
+"""What the tests of lesson 3 share: a program in ring 3 that makes the calls a test wants.
+
+with ring3(lab) as caller:
+    after = caller.call(GETPID)
+    assert after["eax"] == 1
+
+The program (programs/caller.asm) does nothing by itself. The machine stands still; the test sets the
+registers, lets one call run, and looks.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.lab import Lab
+from tests.remote import Guest, stopped
+
+HERE = Path(__file__).resolve().parent
+KERNEL_BASE = 0xC0000000
+SPACE_START, SPACE_END = 0x08000000, 0x08400000
+SHARED_PAGE = 0xBFFFF000
+KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA = 0x08, 0x10, 0x1B, 0x23
+
+# Places in programs/caller.asm.
+START, GATE, AFTER_GATE, FAST = 0x08048100, 0x08048110, 0x08048112, 0x08048120
+MANY, RANDOMS = 0x08048130, 0x08048150
+DATA, DATA_SIZE = 0x08050000, 0x10000
+STACK = SPACE_END - 0x4000
+
+EXIT, READ, WRITE, OPEN, CLOSE, GETPID, BRK = 1, 3, 4, 5, 6, 20, 45
+UNAME, MMAP2, EXIT_GROUP = 122, 192, 252
+ENOENT, E2BIG, ENOEXEC, EBADF, ENOMEM, EFAULT = 2, 7, 8, 9, 12, 14
+ENAMETOOLONG, ENOSYS = 36, 38
+
+CARRY, TRAP, INTERRUPTS, DIRECTION, NESTED, ALIGNMENT = 0x1, 0x100, 0x200, 0x400, 0x4000, 0x40000
+IDENTITY = 0x200000
+STATUS_FLAGS = 0x8D5  # carry, parity, auxiliary, zero, sign, overflow
+
+ARGUMENTS = ("ebx", "ecx", "edx", "esi", "edi", "ebp")
+SEGMENTS = ("ds", "es", "fs", "gs")
+FRAME = (
+    "edi", "esi", "ebp", "esp_ignored", "ebx", "edx", "ecx", "eax", "gs", "fs", "es", "ds",
+    "vector", "error_code", "eip", "cs", "eflags", "user_esp", "user_ss",
+)  # fmt: skip
+WATCH_WRITES, WATCH_READS = 2, 3  # kinds of gdb's Z packets
+
+
+def signed(word: int) -> int:
+    """32 bits as a number with a sign."""
+    return word - (1 << 32) if word >> 31 else word
+
+
+# ---- programs and files -----------------------------------------------------------------------
+
+
+def assembled(lab: Lab, name: str, **values: int) -> bytes:
+    """A program of tests/lesson3/programs, as an ELF file. `values` are NASM's -D."""
+    target = lab.scratch / name
+    settings = [f"-D{key}={value}" for key, value in values.items()]
+    source = str(HERE / "programs" / f"{name}.asm")
+    subprocess.run(["nasm", "-f", "bin", *settings, source, "-o", str(target)], check=True)
+    return target.read_bytes()
+
+
+def archive(files: Mapping[str, bytes]) -> bytes:
+    """A cpio archive, format newc: folders for all paths, and each file executable."""
+    folders = {str(parent) for path in files for parent in Path(path).parents} - {".", "/"}
+    entries = [(path, 0o40755, b"") for path in sorted(folders)]
+    entries += [(path, 0o100755, data) for path, data in sorted(files.items())]
+    parts = [entry(i, *each) for i, each in enumerate(entries, 1)]
+    return b"".join([*parts, entry(0, "TRAILER!!!", 0, b"")])
+
+
+def entry(inode: int, path: str, mode: int, data: bytes) -> bytes:
+    """One entry of an archive."""
+    name = path.encode() + b"\0"
+    fields = (inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0)
+    head = b"070701" + b"".join(b"%08x" % field for field in fields)
+    return padded(head + name) + padded(data)
+
+
+def padded(data: bytes) -> bytes:
+    """Up to a multiple of four bytes."""
+    return data + b"\0" * (-len(data) % 4)
+
+
+def with_files(lab: Lab, files: Mapping[str, bytes], *options: str) -> dict[str, object]:
+    """The fields of Config for a machine whose root has these files."""
+    path = lab.scratch / "initramfs"
+    path.write_bytes(archive(files))
+    setting = f"name=opt/org.apprentice/initramfs,file={path}"
+    return {"extra": ("-fw_cfg", setting, *options)}
+
+
+# ---- ring 3 on a leash ------------------------------------------------------------------------
+
+
+class Caller:
+    """A stopped machine whose processor is in ring 3, in programs/caller.asm."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+
+    def prepare(self, number: int, arguments: Sequence[int], **registers: int) -> None:
+        """Everything up to the call: by default it will be made by INT 0x80."""
+        values = dict(zip(ARGUMENTS, arguments, strict=False))
+        defaults = {"eip": GATE, "esp": STACK, "eflags": INTERRUPTS | 2, "eax": number}
+        self.guest.set(**(defaults | values | registers))
+
+    def call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
+        """Makes a call and returns the registers of ring 3 behind it."""
+        self.prepare(number, arguments, **registers)
+        self.guest.run_to(AFTER_GATE, goal=f"the end of call {number}")
+        return self.guest.registers()
+
+    def result(self, number: int, *arguments: int, **registers: int) -> int:
+        """What a call returns, with its sign."""
+        return signed(self.call(number, *arguments, **registers)["eax"])
+
+    def call_shared(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
+        """The same through the shared page."""
+        entry_point = self.guest.read_word(self.guest.address("shared_vsyscall"))
+        stack = registers.pop("esp", STACK) - 4
+        self.guest.write(stack, struct.pack("<I", AFTER_GATE))
+        self.prepare(number, arguments, **({"eip": entry_point, "esp": stack} | registers))
+        self.guest.run_to(AFTER_GATE, goal=f"the end of call {number} by SYSENTER")
+        return self.guest.registers()
+
+    def stop_in_call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
+        """Makes a call as far as syscall_dispatch, and returns its frame, with its address."""
+        self.prepare(number, arguments, **registers)
+        self.guest.run_to("syscall_dispatch")
+        return self.frame()
+
+    def frame(self) -> dict[str, int]:
+        """At the beginning of a function that is given a frame: its words, and its "address"."""
+        address = self.guest.read_word(self.guest.registers()["esp"] + 4)
+        words = self.guest.read_words(address, len(FRAME))
+        return {"address": address, **dict(zip(FRAME, words, strict=True))}
+
+    def write(self, address: int, data: bytes) -> int:
+        """Changes memory, and returns the address."""
+        self.guest.write(address, data)
+        return address
+
+    @contextmanager
+    def in_kernel(self) -> Iterator[Guest]:
+        """The guest in the middle of a call, for calling functions of the kernel."""
+        self.stop_in_call(GETPID)
+        yield self.guest
+        self.guest.run_to(AFTER_GATE)
+
+
+@contextmanager
+def ring3(lab: Lab, *options: str, files: Mapping[str, bytes] | None = None) -> Iterator[Caller]:
+    """The lab's kernel, running programs/caller.asm; no interrupt comes."""
+    everything = {"bin/caller": assembled(lab, "caller"), **(files or {})}
+    fields = with_files(lab, everything, *options)
+    with stopped(lab, START, "run /bin/caller", **fields) as guest:
+        mask_all_lines(guest)
+        yield Caller(guest)
+
+
+def mask_all_lines(guest: Guest) -> None:
+    """No interrupt comes any more."""
+    guest.out8(0x21, 0xFF)
+    guest.out8(0xA1, 0xFF)
+
+
+@contextmanager
+def watching(guest: Guest, kind: int, address: int, length: int = 1) -> Iterator[None]:
+    """The guest stops behind each access to these bytes; see run_to_access."""
+    assert guest._stub.ask(f"Z{kind},{address:x},{length:x}") == "OK"
+    yield
+    guest._stub.ask(f"z{kind},{address:x},{length:x}")
+
+
+def run_to_access(guest: Guest, *places: str | int) -> bool:
+    """Runs to the next watched access, or to one of the places; whether it was an access."""
+    addresses = {guest.address(place) for place in places}
+    with guest.stopping_at(*addresses):
+        guest._continue(3, "the access to memory that the test waits for")
+    return guest.linear() not in addresses
+
+
+def call_with_access(
+    guest: Guest, function: str, *arguments: int, kind: int, at: int, then: Callable[[], object]
+) -> int:
+    """Calls a function of the kernel, with interrupts as they are; does `then` behind each access to
+    the byte `at`. Returns EAX; registers are as before."""
+    before = guest.registers()
+    stack = (before["esp"] - 0x200 & ~15) - 4
+    guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", before["eip"], *arguments))
+    guest.set(esp=stack, eip=guest.address(function))
+    with watching(guest, kind, at):
+        while run_to_access(guest, before["eip"]):
+            then()
+    result = guest.registers()["eax"]
+    guest.set(**before)
+    return result
+
+
+def steps_to(guest: Guest, place: int, limit: int) -> list[dict[str, int]]:
+    """The registers before each instruction on the way to a place, one at a time."""
+    seen = []
+    while len(seen) <= limit:
+        registers = guest.registers()
+        if registers["eip"] == place:
+            return seen
+        seen.append(registers)
+        guest.step()
+    raise AssertionError(f"after {limit} instructions the call has not come back")
