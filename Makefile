@@ -31,6 +31,8 @@ help::
 	@echo "                    BOOT=disk|grub|direct   our loader, GRUB's CD, qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
+	@echo "                    PROGRAMS=DIR            put the files of this folder into the guest"
+	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1"
@@ -52,8 +54,9 @@ OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
 RUN   = $(PYTHON) -m labs.tools.run $(OPTIONS)
 DEBUG = $(PYTHON) -m labs.tools.debug $(OPTIONS)
 
+# What is built is said on stderr: the output is the guest's.
 run: setup
-	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
+	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS) >&2
 	@$(RUN)
 
 gdb: setup-test
@@ -173,12 +176,58 @@ $(OUT)/kernel.elf: $(OUT)/unnamed.elf
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OUT)/symbols.o -o $@
 
-# The course's programs are static Linux programs for the i386.
-$(BUILD)/user/%: user/%.c kernel/random.h labs/storage/stamp.h
+# --- user programs ------------------------------------------------------------------------------
+
+# Static Linux programs for the i386, with a small C library of their own (user/libc, user/include):
+# any compiler for the i386 builds them. One file a program, but for those that are named here.
+ONE_FILE  := $(wildcard user/*.c)
+TESTING   := $(filter-out user/testing/places.c,$(wildcard user/testing/*.c))
+SHELL_OF_COURSE := $(wildcard user/sh/*.c)
+USER      := $(patsubst %.c,$(BUILD)/user/%,$(notdir $(ONE_FILE) $(TESTING))) \
+	$(if $(SHELL_OF_COURSE),$(BUILD)/user/sh)
+USER_LIBC := $(patsubst user/%,$(BUILD)/user/objects/%.o,$(wildcard user/libc/*.c user/libc/*.asm))
+
+# The compiler's own headers, and ours; nobody else's.
+USER_CFLAGS = $(CFLAGS) -ffunction-sections -fdata-sections -nostdinc -isystem user/include \
+	-isystem $(shell $(call tool,cc) -print-file-name=include)
+
+$(BUILD)/user/objects/%.c.o: user/%.c Makefile
 	@mkdir -p $(@D)
-	$(call say,USER,$<)
-	$(Q)$(call tool,cc) -std=gnu11 -march=i686 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. \
-		-static $< -o $@
+	$(Q)$(call tool,cc) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/user/objects/%.asm.o: user/%.asm
+	@mkdir -p $(@D)
+	$(Q)nasm -f elf32 -g -F dwarf $< -o $@
+
+$(patsubst user/%.c,$(BUILD)/user/%,$(ONE_FILE)): $(BUILD)/user/%: $(BUILD)/user/objects/%.c.o
+$(patsubst user/testing/%.c,$(BUILD)/user/%,$(TESTING)): $(BUILD)/user/%: \
+		$(BUILD)/user/objects/testing/%.c.o $(BUILD)/user/objects/testing/places.c.o
+$(BUILD)/user/sh: $(SHELL_OF_COURSE:user/%=$(BUILD)/user/objects/%.o)
+
+$(USER): $(USER_LIBC)
+	$(call say,USER,$@)
+	$(Q)$(call tool,ld) $(LINKING) -static --gc-sections -Ttext-segment=0x08048000 $^ -o $@
+
+# For the guest: without what only a debugger reads.
+$(BUILD)/user/bin/%: $(BUILD)/user/%
+	@mkdir -p $(@D)
+	$(Q)$(call tool,strip) -o $@ $<
+
+.PHONY: user-programs
+user-programs: $(USER) $(USER:$(BUILD)/user/%=$(BUILD)/user/bin/%)
+
+-include $(wildcard $(BUILD)/user/objects/*.d $(BUILD)/user/objects/*/*.d)
+
+# A kernel that unpacks files gets them; make run PROGRAMS=DIR CMD='...' adds to them.
+ifneq ($(filter fs/initramfs.c,$(LISTED)),)
+HOST_TOOLS += user-programs
+OPTIONS    += --user $(BUILD)/user/bin
+endif
+OPTIONS    += $(if $(PROGRAMS),--programs '$(PROGRAMS)')
+ifneq ($(filter command,$(origin CMD)),)
+export TEXT_OF_CMD := $(value CMD)
+OPTIONS    += --command "$$TEXT_OF_CMD"
+endif
 
 # --- the boot disk ------------------------------------------------------------------------------
 

@@ -142,24 +142,29 @@ void files_set_directory(struct files *files, struct inode *directory)
 	files->directory = directory;
 }
 
-/* Makes a path that begins at the root of one that may begin at the working directory; "" when it
- * gets too long. */
-static void set_path(struct files *files, const char *path)
+/* Writes the path from the root, without symbolic links, that a path leads to; "" when it gets too
+ * long, or leads nowhere any more. */
+static void set_path(struct files *files, const char *text)
 {
-	uint32_t length = strlen(path), used = 0;
+	char *program = files->program;
+	struct path path;
+	int32_t error = path_resolve(&path, files->directory, text, PATH_FOLLOW);
 
-	if (*path != '/') {
-		int32_t count =
-		    vfs_directory_path(files->directory, files->program, FILES_PROGRAM - 1);
+	program[0] = '\0';
+	if (error)
+		return;
+	int32_t length = vfs_directory_path(path.directory, program, FILES_PROGRAM);
 
-		used = count > 0 ? (uint32_t)count - 1 : FILES_PROGRAM; /* without its NUL */
-		if (used > 1 && used < FILES_PROGRAM)
-			files->program[used++] = '/';
+	if (length == 2)
+		length = 1; /* the root's own slash is enough */
+	if (length > 0 && length + path.last.length < FILES_PROGRAM) {
+		program[length - 1] = '/';
+		memcpy(program + length, path.last.text, path.last.length);
+		program[length + path.last.length] = '\0';
+	} else {
+		program[0] = '\0';
 	}
-	if (used + length < FILES_PROGRAM)
-		memcpy(files->program + used, path, length + 1);
-	else
-		files->program[0] = '\0';
+	path_release(&path);
 }
 
 void files_set_program(struct files *files, const char *path, const char *arguments, uint32_t count)

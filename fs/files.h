@@ -8,8 +8,8 @@
 #include "fs/file.h"
 #include "mm/page_alloc.h"
 
-#define FILES_INLINE 32u   /* descriptors that need no page of their own */
-#define FILES_MAX (uint32_t)(PAGE_SIZE / sizeof(struct file *)) /* beyond: -EMFILE */
+#define FILES_INLINE 32u /* descriptors that need no page of their own */
+#define FILES_MAX    (uint32_t)(PAGE_SIZE / sizeof(struct file *)) /* beyond: -EMFILE */
 
 /* So much is kept of a program's path and arguments. */
 #define FILES_PROGRAM	128u

@@ -133,6 +133,7 @@ static int32_t read_header(struct archive *archive)
 			return fail(archive, -EINVAL, "a number that is not hexadecimal");
 	if (archive->fields[NAME_SIZE] == 0 || archive->fields[NAME_SIZE] > PATH_MAX)
 		return fail(archive, -EINVAL, "a name of no length, or of more than 4096 bytes");
+	memset(archive->name, 0, archive->fields[NAME_SIZE]); /* half a name ends, too */
 	error = read_exactly(archive, archive->name, archive->fields[NAME_SIZE]);
 	if (error)
 		return error;

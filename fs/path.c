@@ -168,7 +168,8 @@ static bool is_followed(const struct path *path, enum path_end end)
 {
 	if (!path->inode || !inode_is(path->inode, S_IFLNK))
 		return false;
-	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes);
+	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes) ||
+	       (end == PATH_CREATE && !path->slashes);
 }
 
 static int32_t walk(struct path *path, enum path_end end)
@@ -203,11 +204,14 @@ int32_t path_resolve(struct path *path, struct inode *start, const char *text, e
 	path->directory = inode_hold(*text == '/' ? root : start);
 	int32_t error = walk(path, end);
 
-	if (!error && path->slashes && path->inode && !inode_is(path->inode, S_IFDIR))
-		error = -ENOTDIR;
 	if (error)
 		path_release(path);
 	return error;
+}
+
+bool path_is_wrong_kind(const struct path *path)
+{
+	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
 }
 
 int32_t path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
@@ -217,8 +221,9 @@ int32_t path_find(struct inode *start, const char *text, enum path_end end, stru
 
 	if (error)
 		return error;
-	*found = path.inode;
-	path.inode = NULL;
+	error = path_is_wrong_kind(&path) ? -ENOTDIR : path.inode ? 0 : -ENOENT;
+	if (!error)
+		*found = inode_hold(path.inode);
 	path_release(&path);
-	return *found ? 0 : -ENOENT;
+	return error;
 }

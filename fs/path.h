@@ -9,6 +9,7 @@
 /* What to do when the last name of a path is a symbolic link's. */
 enum path_end {
 	PATH_FOLLOW, /* go where it leads */
+	PATH_CREATE, /* the same, but not behind slashes: no file can be made there */
 	PATH_STAY,   /* take the link itself, unless slashes follow it */
 	PATH_NAME,   /* take the link itself: the name is what matters */
 };
@@ -28,12 +29,15 @@ struct path {
 /*
  * Walks along a path, from the directory `start` on, or from the root. Where only the last name is
  * not there, that is no error. Text and path must live until path_release, which is due when this
- * has returned 0. Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG,
- * -ENOMEM, or the file system's error.
+ * has returned 0. Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a
+ * name, or what links make of the path), -ENOMEM, or the file system's error.
  */
 int32_t path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end);
 
 void path_release(struct path *path);
+
+/* Do slashes follow the name of what is no directory? Mostly that is -ENOTDIR. */
+bool path_is_wrong_kind(const struct path *path);
 
 /* Is the last name an entry of the directory, which can be made or removed? */
 bool path_is_entry(const struct path *path);

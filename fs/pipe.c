@@ -58,6 +58,13 @@ static uint32_t smallest(uint32_t a, uint32_t b, uint32_t c)
 	return least < c ? least : c;
 }
 
+/* Mostly nobody waits. */
+static void wake(struct wait_queue *queue)
+{
+	if (queue->first)
+		wait_wake(queue);
+}
+
 /* ---- reading ---- */
 
 /* Moves what is there. Returns how much, or an error when that is nothing. */
@@ -98,7 +105,7 @@ static int32_t read(struct file *file, struct buffer *to, uint64_t offset)
 	}
 	int32_t done = take(pipe, to);
 
-	wait_wake(&pipe->room);
+	wake(&pipe->room);
 	return done;
 }
 
@@ -144,7 +151,7 @@ static int32_t write_some(struct file *file, struct pipe *pipe, struct buffer *f
 		return wait_for_room(file, pipe, needed);
 	int32_t moved = put(pipe, from);
 
-	wait_wake(&pipe->data);
+	wake(&pipe->data);
 	return moved;
 }
 
@@ -207,8 +214,8 @@ static void leave(struct pipe *pipe, struct file *file)
 {
 	pipe->readers.files -= file_readable(file);
 	pipe->writers.files -= file_writable(file);
-	wait_wake(&pipe->data);
-	wait_wake(&pipe->room);
+	wake(&pipe->data);
+	wake(&pipe->room);
 	if (pipe->readers.files + pipe->writers.files > 0 || file->inode == &pipe->inode)
 		return;
 	file->inode->pipe = NULL;
@@ -297,7 +304,7 @@ static int32_t open_named(struct file *file)
 	if (!pipe)
 		return -ENOMEM;
 	enter(pipe, file);
-	wait_wake(&pipe->data);
+	wake(&pipe->data);
 	int32_t error = wait_for_other(file, pipe);
 
 	if (error)

@@ -13,8 +13,8 @@
 #include "kernel/string.h"
 #include "mm/page_alloc.h"
 
-#define SLOTS (uint32_t)(PAGE_SIZE / sizeof(void *)) /* in a table */
-#define SLOT_BITS (unsigned)__builtin_ctz(SLOTS)
+#define SLOTS	      (uint32_t)(PAGE_SIZE / sizeof(void *)) /* in a table */
+#define SLOT_BITS     (unsigned)__builtin_ctz(SLOTS)
 #define LEVELS	      2u
 #define FILE_SIZE_MAX ((uint64_t)SLOTS * SLOTS * PAGE_SIZE)
 

@@ -30,8 +30,6 @@ static int32_t create_file(struct path *path, uint32_t flags, uint32_t mode)
 
 	if (!(flags & O_CREAT) || directory->links == 0)
 		return -ENOENT;
-	if (path->slashes)
-		return -EISDIR;
 	if (!directory->ops->create)
 		return -EACCES;
 	return directory->ops->create(directory, &path->last, S_IFREG | (mode & S_ALL), 0,
@@ -55,6 +53,11 @@ static int32_t check_open(const struct inode *inode, uint32_t flags)
 static int32_t open_resolved(struct path *path, uint32_t flags, uint32_t mode, struct file **file)
 {
 	bool is_new = !path->inode;
+
+	if (path->slashes && flags & O_CREAT && path_is_entry(path))
+		return -EISDIR;
+	if (path_is_wrong_kind(path))
+		return -ENOTDIR;
 	int32_t error = is_new ? create_file(path, flags, mode) : check_open(path->inode, flags);
 
 	if (!error && !is_new && flags & O_TRUNC && inode_is(path->inode, S_IFREG))
@@ -70,6 +73,7 @@ int32_t vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t
 	int32_t error = path_resolve(&path, start, text,
 				     exclusive		  ? PATH_NAME
 				     : flags & O_NOFOLLOW ? PATH_STAY
+				     : flags & O_CREAT	  ? PATH_CREATE
 							  : PATH_FOLLOW);
 
 	if (error)
@@ -152,7 +156,7 @@ static int32_t check_remove(const struct path *path, bool directory)
 {
 	if (!path->inode)
 		return -ENOENT;
-	if (directory && !inode_is(path->inode, S_IFDIR))
+	if (path_is_wrong_kind(path) || (directory && !inode_is(path->inode, S_IFDIR)))
 		return -ENOTDIR;
 	if (!directory && inode_is(path->inode, S_IFDIR))
 		return -EISDIR;
@@ -221,8 +225,12 @@ static int32_t check_rename(const struct path *from, const struct path *to)
 		return -EXDEV;
 	if (to->directory->links == 0)
 		return -ENOENT;
+	if (path_is_wrong_kind(from) || path_is_wrong_kind(to))
+		return -ENOTDIR;
 	if (inode_is(from->inode, S_IFDIR) && is_below(to->directory, from->inode))
 		return -EINVAL;
+	if (to->inode && is_below(from->directory, to->inode))
+		return -ENOTEMPTY;
 	if (!from->directory->ops->rename)
 		return -EPERM;
 	return check_replace(from->inode, to);

@@ -5,29 +5,29 @@
 
 #define SIGNALS 64
 
-#define SIGHUP	  1
-#define SIGINT	  2
-#define SIGQUIT	  3
-#define SIGILL	  4
-#define SIGTRAP	  5
-#define SIGABRT	  6
-#define SIGBUS	  7
-#define SIGFPE	  8
-#define SIGKILL	  9
-#define SIGUSR1	  10
-#define SIGSEGV	  11
-#define SIGUSR2	  12
-#define SIGPIPE	  13
-#define SIGALRM	  14
-#define SIGTERM	  15
-#define SIGCHLD	  17
-#define SIGCONT	  18
-#define SIGSTOP	  19
-#define SIGTSTP	  20
-#define SIGTTIN	  21
-#define SIGTTOU	  22
-#define SIGURG	  23
-#define SIGWINCH  28
+#define SIGHUP	 1
+#define SIGINT	 2
+#define SIGQUIT	 3
+#define SIGILL	 4
+#define SIGTRAP	 5
+#define SIGABRT	 6
+#define SIGBUS	 7
+#define SIGFPE	 8
+#define SIGKILL	 9
+#define SIGUSR1	 10
+#define SIGSEGV	 11
+#define SIGUSR2	 12
+#define SIGPIPE	 13
+#define SIGALRM	 14
+#define SIGTERM	 15
+#define SIGCHLD	 17
+#define SIGCONT	 18
+#define SIGSTOP	 19
+#define SIGTSTP	 20
+#define SIGTTIN	 21
+#define SIGTTOU	 22
+#define SIGURG	 23
+#define SIGWINCH 28
 
 #define SIGNAL_BIT(signal) (1ull << ((signal) - 1))
 
@@ -66,8 +66,8 @@ struct abi_old_signal_action {
 	uint32_t restorer;
 };
 
-#define SS_ONSTACK	  1u
-#define SS_DISABLE	  2u
+#define SS_ONSTACK	   1u
+#define SS_DISABLE	   2u
 #define SIGNAL_STACK_LEAST 2048u
 
 struct abi_signal_stack {

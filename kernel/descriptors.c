@@ -79,4 +79,5 @@ void descriptors_initialize(void (*double_fault)(void))
 void descriptors_set_thread_local(uint64_t packed)
 {
 	gdt[THREAD_LOCAL / 8] = packed;
+	__asm__ volatile("movl %0, %%fs\n\tmovl %0, %%gs" : : "r"(0));
 }

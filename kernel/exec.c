@@ -130,7 +130,8 @@ static int find_program(char *path, struct exec_strings *strings, struct elf_ima
 		if (error)
 			return error;
 		error = follow_script(image, strings, path);
-		if (error == 0 && (error = elf_check(image)) == 0)
+		if (error == 0 && (error = elf_check(image)) == 0 &&
+		    (error = elf_check_room(image)) == 0)
 			return 0;
 		file_release(image->file);
 		if (error < 0)

@@ -82,6 +82,17 @@ int elf_check(struct elf_image *image)
 }
 /* } SOLUTION 3.6 */
 
+int elf_check_room(const struct elf_image *image)
+{
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = segment(image, i);
+
+		if (is_loaded(each) && !space_can_hold(each->vaddr + image->bias, each->memsz))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Two segments may share a page: what is mapped already stays. */
 static int map(const struct elf_program_header *segment, uint32_t start, uint32_t mapped_end)
 {

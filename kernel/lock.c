@@ -1,4 +1,4 @@
-/* Mutexes, which inherit urgency, and semaphores. */
+/* Mutexes, which inherit urgency. */
 #include "kernel/lock.h"
 
 #include <stddef.h>
@@ -19,11 +19,11 @@ static int urgency(const struct task *task)
    better one; and from there to the owner of the mutex that this one waits for; at most
    DONATION_DEPTH times.
    3. most_urgent: of those who wait for a mutex; NULL if nobody does.
-   4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that it
-   still holds.
-   5. mutex_unlock: out of the list of what is held; hand it over, or leave it free. Who gets it must
-   no longer stand in the queue, inherits from those who still do, and wakes. Then return the loans.
-   Last of all: preempt_check, if interrupts were on. */
+   4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that
+   it still holds.
+   5. mutex_unlock: out of the list of what is held; hand it over, or leave it free. Who gets it
+   must no longer stand in the queue, inherits from those who still do, and wakes. Then return the
+   loans. Last of all: preempt_check, if interrupts were on. */
 /* SOLUTION 4.4 { */
 static void take(struct mutex *mutex, struct task *task)
 {
@@ -126,41 +126,4 @@ bool mutex_try_lock(struct mutex *mutex)
 		take(mutex, current);
 	interrupts_restore(enabled);
 	return is_free;
-}
-
-/* EXERCISE 4.3 (sleeping, part 3): the count is looked at, and changed, with interrupts off.
-   1. semaphore_down: sleep with wait_sleep_blocked as long as the count is 0, then take one. Look
-   again after each sleep: somebody else may have been faster.
-   2. semaphore_up: one more, and wake one. */
-/* SOLUTION 4.3 { */
-void semaphore_down(struct semaphore *semaphore)
-{
-	bool enabled = interrupts_disable();
-
-	while (semaphore->count == 0)
-		wait_sleep_blocked(&semaphore->waiters);
-	semaphore->count--;
-	interrupts_restore(enabled);
-}
-
-void semaphore_up(struct semaphore *semaphore)
-{
-	bool enabled = interrupts_disable();
-
-	semaphore->count++;
-	wait_wake_one(&semaphore->waiters);
-	interrupts_restore(enabled);
-	if (enabled)
-		preempt_check();
-}
-/* } SOLUTION 4.3 */
-
-bool semaphore_try_down(struct semaphore *semaphore)
-{
-	bool enabled = interrupts_disable(), has_one = semaphore->count > 0;
-
-	if (has_one)
-		semaphore->count--;
-	interrupts_restore(enabled);
-	return has_one;
 }

@@ -9,7 +9,6 @@
 #include "kernel/string.h"
 #include "kernel/task_switch.h"
 #include "kernel/time.h"
-#include "kernel/timer.h"
 #include "kernel/trap.h"
 
 const struct sched_class *sched_class = &sched_round_robin;
@@ -18,7 +17,6 @@ struct sched_trace sched_trace;
 
 static struct task idle = { .name = "idle", .schedule.donated = URGENCY_NONE };
 static uint32_t queued; /* tasks that wait for the processor */
-static void (*deliver_signals)(struct trap_frame *frame);
 
 static void enqueue(struct task *task, enum sched_reason reason)
 {
@@ -68,18 +66,14 @@ static void record(const struct task *from, const struct task *to, enum sched_re
 	};
 }
 
-/* EXERCISE 4.2 (pre-emption, part 1 of 2): part 2 is in kernel/sched_round_robin.c.
-   1. schedule: charge the task that runs. If it is still TASK_READY, it gets back into the queue;
-   the idle task never does. Pick the next one; its time starts now. If it is the same one, there is
-   nothing to switch. Otherwise record it, count it, set current, task_load(next), switch_to, and, on
-   the other side, task_switched().
-   2. tick: count the tick for the task, in ring 3 or in the kernel; let the timers expire; charge
-   the task, and ask the class whether its turn is over. Only if somebody waits, ask for a change:
-   WORK_SCHEDULE. Do not change here: the interrupt is not done yet.
-   3. may_preempt: code of ring 3 always. The kernel only in a thread of its own (it has no space),
-   whose preempt_count is 0, and where interrupts were on.
-   4. work: it gets the frame of every trap that goes back while trap_return_work is not 0. */
-/* SOLUTION 4.2 { */
+/* EXERCISE 4.1 (threads, part 3): interrupts are off, and stay off.
+   1. The change that somebody may have asked for, WORK_SCHEDULE, is this one.
+   2. charge the task that runs. If it is still TASK_READY, it gets back into the queue; the idle
+   task never does.
+   3. pick the next one; its time starts now. If it is the same one, there is nothing to switch.
+   4. Otherwise record it, count it (switches of the next; preemptions of the one before, if it
+   was), set current, task_load(next), switch_to, and, on the other side, task_switched(). */
+/* SOLUTION 4.1 { */
 void schedule(enum sched_reason reason)
 {
 	struct task *before = current;
@@ -101,67 +95,12 @@ void schedule(enum sched_reason reason)
 	switch_to(before, next);
 	task_switched();
 }
+/* } SOLUTION 4.1 */
 
-static void tick(const struct trap_frame *frame)
+bool sched_turn_is_over(void)
 {
-	trap_return_work &= ~WORK_TICK;
-	if ((frame->cs & 3) == 3)
-		current->user_ticks++;
-	else
-		current->system_ticks++;
-	timers_expire(time_ns());
 	charge(current);
-	if (current != &idle && sched_class->tick(current) && queued > 0)
-		trap_return_work |= WORK_SCHEDULE;
-}
-
-static bool is_preemptible(void)
-{
-	return !current->space && current->schedule.preempt_count == 0;
-}
-
-void task_before_user(struct trap_frame *frame)
-{
-	while (trap_return_work & (WORK_SCHEDULE | WORK_SIGNAL)) {
-		if (trap_return_work & WORK_SCHEDULE)
-			schedule(SCHED_PREEMPTED);
-		else
-			deliver_signals(frame);
-	}
-}
-
-static void work(struct trap_frame *frame)
-{
-	if (trap_return_work & WORK_TICK)
-		tick(frame);
-	if ((frame->cs & 3) == 3)
-		task_before_user(frame);
-	else if ((trap_return_work & WORK_SCHEDULE) && is_preemptible() &&
-		 (frame->eflags & EFLAGS_INTERRUPTS))
-		schedule(SCHED_PREEMPTED);
-}
-/* } SOLUTION 4.2 */
-
-void sched_tick(void)
-{
-	trap_return_work |= WORK_TICK;
-}
-
-void preempt_check(void)
-{
-	if (!(trap_return_work & WORK_SCHEDULE) || !is_preemptible())
-		return;
-	bool enabled = interrupts_disable();
-
-	schedule(SCHED_PREEMPTED);
-	interrupts_restore(enabled);
-}
-
-void preempt_enable(void)
-{
-	ASSERT(current->schedule.preempt_count > 0);
-	current->schedule.preempt_count--;
-	preempt_check();
+	return current != &idle && sched_class->tick(current) && queued > 0;
 }
 
 void yield(void)
@@ -274,17 +213,12 @@ int sched_use(const char *name)
 	return 0;
 }
 
-void sched_register_signals(void (*deliver)(struct trap_frame *frame))
-{
-	deliver_signals = deliver;
-}
-
 void sched_initialize(void)
 {
 	idle.schedule.preempt_count = 1;
 	idle.schedule.started = time_stamp();
 	current = &idle;
-	trap_register_return(work);
+	trap_register_return(sched_work);
 }
 
 void sched_idle(void)

@@ -1,8 +1,9 @@
 /*
  * The scheduler: which task gets the processor next.
  *
- * What is common to all policies is in kernel/sched.c; a policy is a struct sched_class. All tasks
- * are under the same one at a time.
+ * What is common to all policies is in kernel/sched.c and, about the clock, in
+ * kernel/sched_preempt.c; a policy is a struct sched_class. All tasks are under the same one at a
+ * time.
  */
 #pragma once
 
@@ -82,11 +83,20 @@ void yield(void);
 /* Changes how nice a task is: -20 to 19. */
 void sched_set_nice(struct task *task, int nice);
 
-/* Sets the urgency that others lend to a task; URGENCY_NONE: nobody does. Interrupts must be off. */
+/* Sets the urgency that others lend to a task; URGENCY_NONE: nobody does. Interrupts must be off.
+ */
 void sched_donate(struct task *task, int urgency);
 
-/* A clock's tick has come: the rest is done at the end of this interrupt. For the timer's handler. */
+/* A clock's tick has come: the rest is done at the end of this interrupt. For the timer's handler.
+ */
 void sched_tick(void);
+
+/* Does what waits (the bits below) before a trap goes back; it is given the trap's frame, with
+ * interrupts off, and may run other tasks meanwhile. */
+void sched_work(struct trap_frame *frame);
+
+/* At a tick: charges the current task. Is its turn over, and does another one wait? */
+bool sched_turn_is_over(void);
 
 /* Things to do before a trap goes back: bits of trap_return_work. */
 #define WORK_TICK     1u
@@ -104,9 +114,15 @@ static inline void preempt_disable(void)
 
 void preempt_enable(void);
 
-/* Gives the processor away if a more urgent task was woken, and if a kernel thread may be pre-empted
- * here. Interrupts must have been on before what woke it. */
-void preempt_check(void);
+/* Gives the processor away, if this is a kernel thread that may be pre-empted. */
+void sched_preempt(void);
+
+/* Does so if a more urgent task was woken. Interrupts must have been on before what woke it. */
+static inline void preempt_check(void)
+{
+	if (trap_return_work & WORK_SCHEDULE)
+		sched_preempt();
+}
 
 /* ---- kernel threads: kernel/task_thread.c ---- */
 
@@ -126,7 +142,7 @@ void switch_to(struct task *from, struct task *to);
 #define SCHED_RECORDS 4096u /* a power of two */
 
 struct sched_record {
-	uint64_t stamp; /* of the time-stamp counter */
+	uint64_t stamp;	  /* of the time-stamp counter */
 	int16_t from, to; /* pids */
 	uint8_t reason;	  /* enum sched_reason: why `from` gave the processor away */
 	uint8_t padding[3];

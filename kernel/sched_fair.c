@@ -52,13 +52,13 @@ static uint32_t weight(const struct task *task)
 /* EXERCISE 4.6 (fair shares):
    1. is_before: a has had less than b; by the sign of the difference.
    2. charge: the stamps, scaled by WEIGHT_0 / weight(task), are added to the task's virtual time
-   (divide64). Then the minimum follows: it is the least of what this task and the first in the queue
-   have had, and never goes back.
+   (divide64). Then the minimum follows: it is the least of what this task and the first in the
+   queue have had, and never goes back.
    3. join: a new task has had what the one with the least has had, and not less: else it could keep
    the others waiting for as long as they have run.
    4. enqueue: whoever has slept has had nothing meanwhile, but must not save that up: at most one
-   turn's virtual time, sched_quantum ticks, below the minimum. Whoever yields pays what the first in
-   the queue has had. Then its place is behind all that have had less or the same.
+   turn's virtual time, sched_quantum ticks, below the minimum. Whoever yields pays what the first
+   in the queue has had. Then its place is behind all that have had less or the same.
    5. pick: the first one.
    6. tick: the turn is over when the first in the queue has had less.
    7. preempts: when it has had less, and by more than half a tick: else two tasks that wake each

@@ -35,21 +35,22 @@ static void dequeue(struct task *task)
 
 /* Stamps of processor time at one level: sched_quantum ticks at the best, and twice as much two
  * levels below. Half a tick less, since time is looked at by ticks. */
-static uint64_t allotment(unsigned level)
+static int64_t allotment(unsigned level)
 {
 	uint32_t tick = time_stamps_per_tick();
 
-	return ((uint64_t)tick * sched_quantum << level / 2) - tick / 2;
+	return ((int64_t)tick * sched_quantum << level / 2) - tick / 2;
 }
 
 /* EXERCISE 4.4 (priorities, part 1; choice A: feedback queues):
-   1. join: niceness -20 begins at level 0, 0 at 4, 19 at 7, with nothing used.
+   1. join: niceness -20 begins at level 0, 0 at 4, 19 at 7, with the whole allotment left.
    2. enqueue: at the end of the queue of its urgency(). But one that was pre-empted has not had its
    turn, and goes to the front; unless it has just sunk, that is, its quantum is 0. The quantum is 1
    from then on: a new turn.
    3. pick: from the best level that is not empty.
-   4. charge: what was used is remembered over sleeps. At the allotment the task sinks one level,
-   begins a new account, and its quantum is 0. From the lowest level nobody sinks further.
+   4. charge: what is left of the allotment is remembered over sleeps. When nothing is, the task
+   sinks one level, gets that one's allotment, and its quantum is 0. From the lowest level nobody
+   sinks further.
    5. boost: everybody joins anew, and those who wait change their places.
    6. tick: boost when next_boost has come. The turn is over when the quantum is 0; begin a new one.
    7. preempts: only who is more urgent does. */
@@ -57,7 +58,7 @@ static uint64_t allotment(unsigned level)
 static void join(struct task *task)
 {
 	task->schedule.level = (task->schedule.nice + 20) / 5;
-	task->schedule.used = 0;
+	task->schedule.left = allotment(task->schedule.level);
 	task->schedule.quantum = 1;
 }
 
@@ -75,8 +76,7 @@ static struct task *pick(void)
 	for (unsigned level = 0; level < LEVELS; level++) {
 		if (list_is_empty(&queues[level]))
 			continue;
-		struct task *task =
-			list_entry(queues[level].next, struct task, schedule.in_queue);
+		struct task *task = list_entry(queues[level].next, struct task, schedule.in_queue);
 
 		dequeue(task);
 		return task;
@@ -88,13 +88,13 @@ static void charge(struct task *task, uint64_t stamps)
 {
 	struct task_schedule *schedule = &task->schedule;
 
-	schedule->used += stamps;
-	if (schedule->used < allotment(schedule->level))
+	schedule->left -= stamps;
+	if (schedule->left > 0)
 		return;
-	schedule->used = 0;
 	schedule->quantum = 0;
 	if (schedule->level < LEVELS - 1)
 		schedule->level++;
+	schedule->left = allotment(schedule->level);
 }
 
 static void boost(void)

@@ -5,25 +5,6 @@
 
 static struct list queue = LIST_EMPTY(queue);
 
-/* EXERCISE 4.2 (pre-emption, part 2 of 2):
-   1. join and enqueue: a task begins each turn with a whole quantum, sched_quantum ticks, however
-   its last turn ended, and at the end of the queue.
-   2. pick: the first one, out of the queue. NULL when it is empty.
-   3. tick: one tick less. At the end of the quantum begin a new one, for there may be nobody else,
-   and say that the turn is over. */
-/* SOLUTION 4.2 { */
-static void join(struct task *task)
-{
-	task->schedule.quantum = sched_quantum;
-}
-
-static void enqueue(struct task *task, enum sched_reason reason)
-{
-	(void)reason;
-	join(task);
-	list_append(&queue, &task->schedule.in_queue);
-}
-
 static void dequeue(struct task *task)
 {
 	list_remove(&task->schedule.in_queue);
@@ -37,6 +18,24 @@ static struct task *pick(void)
 
 	dequeue(task);
 	return task;
+}
+
+/* EXERCISE 4.2 (pre-emption, part 2 of 2):
+   1. join and enqueue: a task begins each turn with a whole quantum, sched_quantum ticks, however
+   its last turn ended, and at the end of the queue.
+   2. tick: one tick less. At the end of the quantum begin a new one, for there may be nobody else,
+   and say that the turn is over. */
+/* SOLUTION 4.2 { */
+static void join(struct task *task)
+{
+	task->schedule.quantum = sched_quantum;
+}
+
+static void enqueue(struct task *task, enum sched_reason reason)
+{
+	(void)reason;
+	join(task);
+	list_append(&queue, &task->schedule.in_queue);
 }
 
 static bool tick(struct task *task)

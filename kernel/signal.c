@@ -36,10 +36,10 @@ static void on_user_exception(struct trap_frame *frame)
 	static const struct {
 		uint8_t signal, code;
 	} table[EXCEPTIONS] = {
-		[0] = { SIGFPE, FPE_INTDIV },	[1] = { SIGTRAP, TRAP_TRACE },
-		[3] = { SIGTRAP, SI_KERNEL },	[6] = { SIGILL, ILL_ILLOPN },
-		[11] = { SIGBUS, SI_KERNEL },	[12] = { SIGBUS, SI_KERNEL },
-		[16] = { SIGFPE, FPE_FLTINV },	[17] = { SIGBUS, BUS_ADRALN },
+		[0] = { SIGFPE, FPE_INTDIV },  [1] = { SIGTRAP, TRAP_TRACE },
+		[3] = { SIGTRAP, SI_KERNEL },  [6] = { SIGILL, ILL_ILLOPN },
+		[11] = { SIGBUS, SI_KERNEL },  [12] = { SIGBUS, SI_KERNEL },
+		[16] = { SIGFPE, FPE_FLTINV }, [17] = { SIGBUS, BUS_ADRALN },
 		[19] = { SIGFPE, FPE_FLTINV },
 	};
 	int signal = table[frame->vector].signal;

@@ -20,7 +20,7 @@ struct context {
 	uint32_t edi, esi, ebp, esp, ebx, edx, ecx, eax;
 	uint32_t trap, error_code;
 	uint32_t eip, cs, eflags, esp_at_signal, ss;
-	uint32_t fpu; /* address of a struct fpu_frame */
+	uint32_t fpu;	  /* address of a struct fpu_frame */
 	uint32_t blocked; /* signals 1 to 32 */
 	uint32_t fault_address;
 };
@@ -66,11 +66,12 @@ struct info_frame {
 };
 
 _Static_assert(sizeof(struct context) == 88 && sizeof(struct info) == 128 &&
-		       offsetof(struct fpu_frame, new) == 112 &&
-		       offsetof(struct info_frame, user.blocked) == 252,
+		   offsetof(struct fpu_frame, new) == 112 &&
+		   offsetof(struct info_frame, user.blocked) == 252,
 	       "as Linux has it");
 
-/* What a handler returns to when its program names no place: sigreturn's and rt_sigreturn's call. */
+/* What a handler returns to when its program names no place: sigreturn's and rt_sigreturn's call.
+ */
 static const uint8_t old_code[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
 static const uint8_t info_code[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0x90 };
 
@@ -98,7 +99,6 @@ static uint32_t stack_for(const struct trap_frame *frame, const struct abi_signa
 		return frame->user_esp;
 	return stack->address + stack->size;
 }
-
 
 /* Saves the unit's state below an address, and clears the unit. Returns where it is, or 0. */
 static uint32_t save_fpu(uint32_t below)

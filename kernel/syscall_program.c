@@ -69,6 +69,16 @@ static uint64_t pack(const struct user_descriptor *wanted)
 	return descriptor_pack(&descriptor);
 }
 
+/* A selector whose descriptor is gone must not be loaded again on the way back. */
+static void forget_segment(struct trap_frame *frame)
+{
+	uint32_t *const selectors[] = { &frame->gs, &frame->fs, &frame->es, &frame->ds };
+
+	for (unsigned i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++)
+		if ((*selectors[i] & 0xffff) == THREAD_LOCAL)
+			*selectors[i] = 0;
+}
+
 static int32_t run_set_thread_area(struct trap_frame *frame)
 {
 	struct user_descriptor wanted;
@@ -85,6 +95,8 @@ static int32_t run_set_thread_area(struct trap_frame *frame)
 		return -EFAULT;
 	current->thread_local = pack(&wanted);
 	descriptors_set_thread_local(current->thread_local);
+	if (!current->thread_local)
+		forget_segment(frame);
 	return 0;
 }
 

@@ -42,8 +42,8 @@ static int32_t send_to_group(int32_t pgrp, int signal)
 	int32_t result = -ESRCH;
 
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
-		bool is_meant = pgrp == -1 ? task->pid != INIT && task != current
-					   : task->pgrp == pgrp;
+		bool is_meant =
+		    pgrp == -1 ? task->pid != INIT && task != current : task->pgrp == pgrp;
 
 		if (!is_meant || !is_program(task))
 			continue;
@@ -151,8 +151,8 @@ static int32_t run_signal(struct trap_frame *frame)
 		return -EINVAL;
 	uint32_t old = current->signals.actions[signal - 1].handler;
 
-	set_action(signal, &(struct abi_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0,
-							0 });
+	set_action(signal,
+		   &(struct abi_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
 	return old;
 }
 
@@ -261,11 +261,11 @@ static int32_t run_sigaltstack(struct trap_frame *frame)
 		return -EPERM;
 	if (frame->ebx && (new.flags & ~(SS_DISABLE | SS_ONSTACK)))
 		return -EINVAL;
-	if (frame->ebx && !(new.flags & SS_DISABLE) && new.size < SIGNAL_STACK_LEAST)
+	if (frame->ebx && !(new.flags &SS_DISABLE) && new.size < SIGNAL_STACK_LEAST)
 		return -ENOMEM;
 	if (frame->ecx && give(frame->ecx, &old, sizeof(old)) != 0)
 		return -EFAULT;
-	if (frame->ebx && (new.flags & SS_DISABLE))
+	if (frame->ebx && (new.flags &SS_DISABLE))
 		new = (struct abi_signal_stack){ .flags = SS_DISABLE };
 	if (frame->ebx)
 		current->signals.stack = new;

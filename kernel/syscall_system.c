@@ -1,6 +1,7 @@
 /* System calls about the machine and its (one) user. */
 #include <stddef.h>
 
+#include "fs/files.h"
 #include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/machine.h"
@@ -40,6 +41,7 @@ struct abi_limit {
 #define LIMIT_STACK 3
 #define LIMIT_FILES 7
 #define UNLIMITED   0xffffffffu
+#define STACK_LIMIT (256u << 10) /* mm/space_slot.c */
 
 /* reboot(2)'s magic numbers and commands. */
 #define REBOOT_MAGIC	 0xfee1deadu
@@ -106,17 +108,43 @@ static int32_t run_getrandom(struct trap_frame *frame)
 	return total;
 }
 
+/* What there is of a resource; UNLIMITED where nobody counts. */
+static struct abi_limit limit_of(uint32_t resource)
+{
+	if (resource == LIMIT_STACK)
+		return (struct abi_limit){ STACK_LIMIT, UNLIMITED };
+	if (resource == LIMIT_FILES)
+		return (struct abi_limit){ FILES_MAX, FILES_MAX };
+	return (struct abi_limit){ UNLIMITED, UNLIMITED };
+}
+
 static int32_t run_getrlimit(struct trap_frame *frame)
 {
-	struct abi_limit limit = { UNLIMITED, UNLIMITED };
+	struct abi_limit limit = limit_of(frame->ebx);
 
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	if (frame->ebx == LIMIT_STACK)
-		limit.soft = 256 << 10;
-	if (frame->ebx == LIMIT_FILES)
-		limit.soft = limit.hard = 256;
 	return copy_to_user(frame->ecx, &limit, sizeof(limit)) ? -EFAULT : 0;
+}
+
+static uint64_t wide(uint32_t limit)
+{
+	return limit == UNLIMITED ? UINT64_MAX : limit;
+}
+
+/* Limits cannot be changed: a new one is accepted, and nothing comes of it. */
+static int32_t run_prlimit64(struct trap_frame *frame)
+{
+	struct abi_limit limit = limit_of(frame->ecx);
+	uint64_t answer[2] = { wide(limit.soft), wide(limit.hard) };
+
+	if (frame->ecx >= LIMITS)
+		return -EINVAL;
+	if (frame->ebx != 0 && !task_find(frame->ebx))
+		return -ESRCH;
+	if (frame->esi == 0)
+		return 0;
+	return copy_to_user(frame->esi, answer, sizeof(answer)) ? -EFAULT : 0;
 }
 
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for
@@ -160,6 +188,7 @@ void syscall_system_register(void)
 		{ 206, "setgroups32", "dp", run_zero },
 		{ 213, "setuid32", "d", run_set_user },
 		{ 214, "setgid32", "d", run_set_user },
+		{ 340, "prlimit64", "ddpp", run_prlimit64 },
 		{ 355, "getrandom", "pdx", run_getrandom },
 	};
 

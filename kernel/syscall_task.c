@@ -43,10 +43,10 @@ static int32_t run_vfork(struct trap_frame *frame)
 static int32_t run_clone(struct trap_frame *frame)
 {
 	return task_fork(&(struct fork_request){
-		.flags = frame->ebx,
-		.stack = frame->ecx,
-		.parent_word = frame->edx,
-		.child_word = frame->edi,
+	    .flags = frame->ebx,
+	    .stack = frame->ecx,
+	    .parent_word = frame->edx,
+	    .child_word = frame->edi,
 	});
 }
 
@@ -242,8 +242,8 @@ static int32_t run_sched_rr_get_interval(struct trap_frame *frame)
 {
 	const struct abi_timespec quantum = {
 		.seconds = sched_quantum / TICKS_PER_SECOND,
-		.nanoseconds = sched_quantum % TICKS_PER_SECOND *
-			       (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND),
+		.nanoseconds =
+		    sched_quantum % TICKS_PER_SECOND * (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND),
 	};
 
 	return find(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;

@@ -161,8 +161,8 @@ static int32_t run_getrusage(struct trap_frame *frame)
 		usage.involuntary_switches = current->preemptions;
 		usage.voluntary_switches = current->switches - current->preemptions;
 	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
-		usage = usage_of_ticks(current->children_user_ticks,
-				       current->children_system_ticks);
+		usage =
+		    usage_of_ticks(current->children_user_ticks, current->children_system_ticks);
 	} else {
 		return -EINVAL;
 	}
@@ -331,7 +331,8 @@ static int32_t run_alarm(struct trap_frame *frame)
 	uint64_t left = divide64(alarm_left(), NS, &rest);
 
 	set_alarm((uint64_t)frame->ebx * NS, 0);
-	return left + (rest >= NS / 2 || (rest && left == 0)); /* never 0 for an alarm that was set */
+	return left +
+	       (rest >= NS / 2 || (rest && left == 0)); /* never 0 for an alarm that was set */
 }
 
 static int32_t give_alarm(uint32_t address)

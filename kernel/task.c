@@ -26,9 +26,9 @@ uint32_t task_count;
 
 static struct list all = LIST_EMPTY(all);
 static int32_t last_pid;
-static struct task *fpu_owner;		  /* whose state is in the unit; NULL: nobody's */
+static struct task *fpu_owner;		 /* whose state is in the unit; NULL: nobody's */
 static const struct space *loaded_space; /* what the processor sees below the kernel */
-static struct task *buried;		  /* has ended; its stack was in use until now */
+static struct task *buried;		 /* has ended; its stack was in use until now */
 static bool is_buried_orphan;
 
 struct task *task_next(const struct task *task)
@@ -76,7 +76,7 @@ static void set_name(struct task *task, const char *name)
 
 struct task *task_create(const char *name)
 {
-	struct task *task = page_alloc(0);
+	struct task *task = task_count < TASK_LIMIT ? page_alloc(0) : NULL;
 	void *stack = task ? kernel_stack_create() : NULL;
 
 	if (!stack) {
@@ -134,11 +134,11 @@ static void use_space(const struct space *space)
 void task_load(struct task *next)
 {
 	trap_return_work &= ~WORK_SIGNAL;
+	descriptors_set_thread_local(next->thread_local);
 	if (!next->space)
 		return;
 	task_state_set_stack((uintptr_t)(next->frame + 1));
 	use_space(next->space);
-	descriptors_set_thread_local(next->thread_local);
 	load_fpu(next);
 	if (task_signal_pending() || next->signals.is_suspended)
 		trap_return_work |= WORK_SIGNAL;

@@ -37,13 +37,13 @@ enum task_life {
 
 /* What the scheduler knows of a task: kernel/sched.c and its classes. */
 struct task_schedule {
-	struct list in_queue;	   /* linked while it waits for the processor */
+	struct list in_queue; /* linked while it waits for the processor */
 	bool is_queued;
 	int8_t nice;		/* -20 (much) to 19 (little) */
 	int8_t donated;		/* the urgency of whoever waits for it, or URGENCY_NONE */
 	uint8_t level;		/* multi-level feedback: 0 is served first */
 	uint32_t quantum;	/* round robin: ticks that are left of its turn */
-	uint64_t used;		/* multi-level feedback: stamps of processor time at this level */
+	int64_t left;		/* multi-level feedback: stamps of processor time at this level */
 	uint64_t virtual_time;	/* fair: weighted; it wraps around */
 	uint64_t started;	/* the stamp when it was last charged */
 	uint64_t total;		/* stamps of processor time since it began */
@@ -55,7 +55,7 @@ struct task_signals {
 	uint64_t pending, blocked; /* bit n - 1 is signal n */
 	uint64_t saved;		   /* what was blocked before sigsuspend, while is_suspended */
 	bool is_suspended;
-	uint64_t resume_ns;	   /* the end of an interrupted sleep that is begun again; or 0 */
+	uint64_t resume_ns; /* the end of an interrupted sleep that is begun again; or 0 */
 	struct abi_signal_stack stack;
 	struct abi_signal_action actions[SIGNALS];
 	struct signal_cause causes[SIGNALS];
@@ -78,19 +78,20 @@ struct task {
 	void *kernel_stack;  /* owned: its lowest address */
 
 	/* The family: kernel/task_family.c. */
-	struct task *parent;	     /* NULL: a kernel thread, or the first program */
-	int32_t pgrp, session;	     /* pids of their leaders */
-	uint32_t tty;		     /* device number of the controlling terminal; 0: none */
-	int32_t exit_signal;	     /* for the parent when this one ends; 0: none */
-	int32_t status;		     /* as wait4 tells it */
+	struct task *parent;		 /* NULL: a kernel thread, or the first program */
+	int32_t pgrp, session;		 /* pids of their leaders */
+	uint32_t tty;			 /* device number of the controlling terminal; 0: none */
+	int32_t exit_signal;		 /* for the parent when this one ends; 0: none */
+	int32_t status;			 /* as wait4 tells it */
 	bool has_stopped, has_continued; /* news that the parent has not fetched */
-	bool is_borrowing;	     /* uses the space of its parent, which waits (vfork) */
-	bool has_called_exec;	     /* since it began: its parent may not change its group */
-	struct wait_queue children;  /* wakes when a child has news, or gives the space back */
-	uint32_t set_at_begin;	     /* address in ring 3 of a word that gets the pid; 0: none */
-	uint32_t clear_on_exit;	     /* of a word to zero at the end; 0: none */
+	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */
+	bool has_called_exec;		 /* since it began: its parent may not change its group */
+	struct wait_queue children;	 /* wakes when a child has news, or gives the space back */
+	uint32_t set_at_begin;	/* address in ring 3 of a word that gets the pid; 0: none */
+	uint32_t clear_on_exit; /* of a word to zero at the end; 0: none */
 
-	/* Time, in ticks: in ring 3, in the kernel; of children that were waited for; and alarms. */
+	/* Time, in ticks: in ring 3, in the kernel; of children that were waited for; and alarms.
+	 */
 	uint32_t user_ticks, system_ticks, children_user_ticks, children_system_ticks;
 	uint32_t switches, preemptions;
 	uint64_t begun_ns;

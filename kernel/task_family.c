@@ -11,7 +11,7 @@
 #include "kernel/user_copy.h"
 #include "mm/space.h"
 
-#define INIT	      1 /* pid of the first program, which inherits orphans */
+#define INIT	       1 /* pid of the first program, which inherits orphans */
 #define STATUS_GOES_ON 0xffff
 #define KNOWN_FLAGS                                                                                \
 	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | \
@@ -67,8 +67,8 @@ static void copy_identity(struct task *child, const struct fork_request *request
 }
 
 /* EXERCISE 4.5 (the life of a process, part 1: fork):
-   1. set_registers: the child's frame is the parent's, but for eax, and for the stack if another one
-   is asked for. Below it goes what switch_to pops: a struct switch_frame whose resume is
+   1. set_registers: the child's frame is the parent's, but for eax, and for the stack if another
+   one is asked for. Below it goes what switch_to pops: a struct switch_frame whose resume is
    program_begin. Its floating-point state is what the parent has in the unit now.
    2. task_fork: task_create, then copy_resources: when that fails nothing may be left of the child.
    Then identity and registers, and sched_begin.
@@ -190,10 +190,10 @@ static void close_files(void)
 
 /* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it stands
    on, and its status must stay until the parent asks.
-   1. leave_children: each child gets init for a parent. If it is a zombie already, init must be told;
-   or, when nobody wants it, it can be freed.
-   2. task_exit: it must not be pre-empted any more: its space goes. Close the files, zero the word at
-   clear_on_exit (not in borrowed memory), leave the space. Then, with interrupts off: status,
+   1. leave_children: each child gets init for a parent. If it is a zombie already, init must be
+   told; or, when nobody wants it, it can be freed.
+   2. task_exit: it must not be pre-empted any more: its space goes. Close the files, zero the word
+   at clear_on_exit (not in borrowed memory), leave the space. Then, with interrupts off: status,
    children, the parent, and task_bury. If this is init, nobody is left to adopt orphans:
    hooks->init_ended. */
 /* SOLUTION 4.5 { */

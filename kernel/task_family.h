@@ -44,12 +44,13 @@ struct wait_news {
 
 /*
  * Waits for news of children: all of them (which = -1), one pid (> 0), the own group's (0), or
- * another group's (< -1). A child that has ended is gone after that. Returns the child's pid, 0 with
- * WAIT_NOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
+ * another group's (< -1). A child that has ended is gone after that. Returns the child's pid, 0
+ * with WAIT_NOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
  */
 int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news);
 
-/* Tells the parent with SIGCHLD, and wakes it if it waits. code is one of CLD_... From any context. */
+/* Tells the parent with SIGCHLD, and wakes it if it waits. code is one of CLD_... From any context.
+ */
 void task_notify_parent(struct task *task, int32_t code, int32_t status);
 
 /* Who copies and closes open files, and who is told the status when the first program ends. */

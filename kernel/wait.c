@@ -22,14 +22,15 @@ static void wake_sleeper(struct timer *timer)
 /* EXERCISE 4.3 (sleeping, part 2):
    1. wait_join: the current task's place is at the end of the queue; nobody has woken it yet.
    wait_leave: out of it, if it is in one; the others keep their order.
-   2. sleep: in this state of life, and no longer than until the deadline: with a timer, which must be
-   cancelled behind the sleep, for it lies on this stack.
-   3. wait_any: with interrupts off, so that no wake-up can come between the look and the sleep. If a
-   waiter was woken since it joined, that is all. A signal that is pending comes next, then the
+   2. sleep: in this state of life, and no longer than until the deadline: with a timer, which must
+   be cancelled behind the sleep, for it lies on this stack.
+   3. wait_any: with interrupts off, so that no wake-up can come between the look and the sleep. If
+   a waiter was woken since it joined, that is all. A signal that is pending comes next, then the
    deadline. Only then sleep.
    msleep sleeps until the time has come, whoever wakes it before.
-   4. wait_wake: every waiter is marked, and its task woken. wait_wake_one: one that is not marked
-   yet; the most urgent at this moment, the first of equals. */
+   4. wait_wake: every waiter is marked, and its task woken; most often there is none.
+   wait_wake_one: one that is not marked yet; the most urgent at this moment, the first of equals.
+ */
 /* SOLUTION 4.3 { */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
 {
@@ -60,13 +61,16 @@ void wait_leave(struct waiter *waiter)
 
 static void sleep(enum task_life life, uint64_t deadline_ns)
 {
-	struct alarm_clock clock = { .task = current };
+	struct alarm_clock clock;
 
-	if (deadline_ns != WAIT_FOREVER)
-		timer_start(&clock.timer, deadline_ns, wake_sleeper);
+	if (deadline_ns == WAIT_FOREVER) {
+		sched_sleep(life);
+		return;
+	}
+	clock.task = current;
+	timer_start(&clock.timer, deadline_ns, wake_sleeper);
 	sched_sleep(life);
-	if (deadline_ns != WAIT_FOREVER)
-		timer_cancel(&clock.timer);
+	timer_cancel(&clock.timer);
 }
 
 static bool is_any_woken(const struct waiter *waiters, unsigned count)
@@ -106,6 +110,8 @@ void msleep(uint32_t milliseconds)
 
 void wait_wake(struct wait_queue *queue)
 {
+	if (!queue->first)
+		return;
 	bool enabled = interrupts_disable();
 
 	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next) {
@@ -123,8 +129,8 @@ void wait_wake_one(struct wait_queue *queue)
 	struct waiter *best = NULL;
 
 	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next)
-		if (!waiter->is_woken &&
-		    (!best || sched_class->urgency(waiter->task) < sched_class->urgency(best->task)))
+		if (!waiter->is_woken && (!best || sched_class->urgency(waiter->task) <
+						       sched_class->urgency(best->task)))
 			best = waiter;
 	if (best) {
 		best->is_woken = true;

@@ -48,32 +48,22 @@ prove: setup-test
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed)
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
-BENCH_LESSON ?= 4
-BENCH := $(BUILD)/bench/bench $(BUILD)/bench/bench_small
-BENCH_CFLAGS := -std=gnu11 -march=i686 -O2 -Wall -Wextra $(if $(CI),-Werror) -I. -static
-BENCH_SMALL := -nostdlib -ffreestanding -fno-pic -no-pie -fno-stack-protector -fcf-protection=none \
-	-fno-asynchronous-unwind-tables -isystem user/include
+BENCH_LESSON := 4
+BENCH := $(BUILD)/bench/bench_glibc $(BUILD)/user/bin/bench
 
-$(BUILD)/bench/bench: user/bench.c
+$(BUILD)/bench/bench_glibc: user/bench.c
 	@mkdir -p $(@D)
 	$(call say,USER,$@)
-	$(Q)$(call tool,cc) $(BENCH_CFLAGS) $< -o $@
+	$(Q)$(call tool,cc) -std=gnu11 -march=i686 -O2 -Wall -Wextra $(if $(CI),-Werror) -static $< -o $@
 
-$(BUILD)/bench/bench_small: user/bench.c \
-		$(patsubst %,$(BUILD)/bench/%.o,$(notdir $(wildcard user/libc/*.c user/libc/*.asm)))
-	$(call say,USER,$@)
-	$(Q)$(call tool,cc) $(BENCH_CFLAGS) $(BENCH_SMALL) $^ -lgcc -o $@
-
-$(BUILD)/bench/%.c.o: user/libc/%.c
-	@mkdir -p $(@D)
-	$(Q)$(call tool,cc) $(BENCH_CFLAGS) $(BENCH_SMALL) -c $< -o $@
-
-$(BUILD)/bench/%.asm.o: user/libc/%.asm
-	@mkdir -p $(@D)
-	$(Q)nasm -f elf32 $< -o $@
+# The tests want the kernel without processes, too.
+.PHONY: bench-files
+bench-files: $(BENCH)
+	@$(MAKE) -s LESSON=3 image-direct
+	@$(MAKE) -s LESSON=$(BENCH_LESSON) image-direct
 
 bench: setup-test
-	@$(MAKE) -s LESSON=$(BENCH_LESSON) image-direct $(BENCH)
+	@$(MAKE) -s bench-files
 	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
 		--programs $(BENCH)
 

@@ -19,7 +19,7 @@
 #define GUARD	    (SLOT - KERNEL_STACK_SIZE)
 #define WRITABLE    0x003u /* present; for the kernel only */
 
-_Static_assert(KERNEL_STACKS * SLOT == ENTRIES * PAGE_SIZE, "one table holds all stacks");
+_Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all stacks");
 
 extern uint32_t kernel_page_directory[ENTRIES];
 

@@ -216,6 +216,11 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 	return 0;
 }
 
+bool space_can_hold(uint32_t address, uint32_t length)
+{
+	return address >= SPACE_START && address <= STACK_START && length <= STACK_START - address;
+}
+
 bool space_is_free(const struct space *space, uint32_t address, uint32_t length)
 {
 	uint32_t first, end;

@@ -1,6 +1,7 @@
 /* forkbench [COUNT]: fork, exit and wait; and the same with an exec of this
  * program, which then does nothing. */
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ int main(int count, char **arguments)
 
 	if (times == 0) /* what the child is told */
 		return 0;
-	own_path = arguments[0];
+	own_path = (const char *)getauxval(AT_EXECFN);
 	measure("fork + exit + wait", 0, times);
 	measure("fork + exec + exit + wait", 1, times);
 	return 0;

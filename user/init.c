@@ -17,8 +17,12 @@
 #define SCRIPT "/etc/rc"
 
 static char *const environment[] = {
-	"PATH=/bin:/sbin:/usr/bin:/usr/sbin:/course/bin", "HOME=/", "TERM=linux", "USER=root",
-	"PS1=\\w # ", NULL,
+	"PATH=/bin:/sbin:/usr/bin:/usr/sbin:/course/bin",
+	"HOME=/",
+	"TERM=linux",
+	"USER=root",
+	"PS1=\\w # ",
+	NULL,
 };
 
 /* Descriptors 0 to 2, where the kernel gave none. */
@@ -68,8 +72,8 @@ int main(int count, char **arguments)
 	open_terminal();
 	if (access(SCRIPT, R_OK) == 0)
 		run((char *[]){ SHELL, SCRIPT, NULL }, false);
-	int status = one_command ? run((char *[]){ SHELL, "-c", arguments[2], NULL }, true) :
-				   run((char *[]){ SHELL, NULL }, true);
+	int status = one_command ? run((char *[]){ SHELL, "-c", arguments[2], NULL }, true)
+				 : run((char *[]){ SHELL, NULL }, true);
 
 	if (getpid() == 1 && status == 0) {
 		sync();

@@ -1,6 +1,6 @@
 /*
- * nullcall [COUNT]: the price of asking the kernel for nothing: a function for comparison, INT 0x80, and
- * SYSENTER through the shared page.
+ * nullcall [COUNT]: the price of asking the kernel for nothing: a function for comparison, INT
+ * 0x80, and SYSENTER through the shared page.
  */
 #include <stdlib.h>
 #include <sys/auxv.h>

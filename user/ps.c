@@ -57,8 +57,8 @@ static void show(char *line)
 	*end = '\0';
 	if (split(end + 1, fields) <= SIZE)
 		return;
-	unsigned long ticks = strtoul(fields[USER_TICKS], NULL, 10) +
-			      strtoul(fields[SYSTEM_TICKS], NULL, 10);
+	unsigned long ticks =
+	    strtoul(fields[USER_TICKS], NULL, 10) + strtoul(fields[SYSTEM_TICKS], NULL, 10);
 
 	printf("%5d %5s %s %4lu.%02lu %7lu %s\n", atoi(line), fields[PARENT], fields[STATE],
 	       ticks / TICKS_PER_SECOND, ticks % TICKS_PER_SECOND,

@@ -13,22 +13,25 @@
 
 /* As Linux's struct user_desc. The bits are: 32-bit segment, limit in pages, usable. */
 struct area {
-	int number; /* -1: the kernel is to choose, and says here which */
+	int number; /* of the descriptor; -1: the kernel is to choose, and says here which */
 	uint32_t base, limit, bits;
 };
 #define BITS 0x51
 
 static uint32_t block[4]; /* each word holds its own number, and the process's mark on top */
 
+static int descriptor = -1;
+
 static int set(uint32_t *base)
 {
-	struct area area = { -1, (uint32_t)base, 0xfffff, BITS };
+	struct area area = { descriptor, (uint32_t)base, 0xfffff, BITS };
 
 	if (syscall(SYS_set_thread_area, &area) < 0) {
 		perror("tlscheck: set_thread_area");
 		return -1;
 	}
-	__asm__ volatile("mov %w0, %%gs" : : "r"(area.number << 3 | 3));
+	descriptor = area.number;
+	__asm__ volatile("mov %w0, %%gs" : : "r"(descriptor << 3 | 3));
 	return 0;
 }
 
@@ -61,7 +64,7 @@ static int check(const char *who, uint32_t value)
 	return 0;
 }
 
-/* The child gets the parent's descriptor; then it takes one of its own, at another address. */
+/* The child gets the parent's descriptor; then it moves it to another address. */
 static int run_child(void)
 {
 	static uint32_t other[4] = { 300, 301, 302, 303 };

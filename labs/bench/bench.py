@@ -1,6 +1,6 @@
 """`make bench`: instructions per operation, of the same programs on Linux and on our kernel.
 
-    python -m labs.bench.bench --kernel build/lesson4/kernel.elf --programs BENCH BENCH_SMALL
+    python -m labs.bench.bench --kernel build/lesson4/kernel.elf --programs BENCH_GLIBC BENCH
 
 Both kernels run in the same machine, whose time stamp counter counts instructions, so the figures
 are the same each time, on any host. Linux is Debian's package. The table goes to README.md beside
@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labs.bench.table import Peer, Side, replace_table, table
+from labs.tools.initramfs import archive, folder, regular
 from labs.tools.machine import killed_with_us
 from labs.tools.package import PackageError, cache_directory, fetch, newest_dependency
 from labs.tools.qemu_command import Config, ConfigError, qemu_command, quoted
@@ -81,25 +82,11 @@ def machine(kernel: Path, **fields: object) -> Config:
     )
 
 
-def cpio_entry(name: str, mode: int, contents: bytes = b"") -> bytes:
-    """A file in a cpio archive of the format "newc": header, name and contents, each filled up to
-    four bytes. `mode` holds the file's type, too."""
-    fields = (0, mode, 0, 0, 1, 0, len(contents), 0, 0, 0, 0, len(name) + 1, 0)
-    head = "070701" + "".join(f"{field:08X}" for field in fields) + name + "\0"
-    return padded(head.encode()) + padded(contents)
-
-
-def padded(part: bytes) -> bytes:
-    """The part and zeros up to a multiple of four bytes."""
-    return part + bytes(-len(part) % 4)
-
-
 def root_of(programs: Sequence[Path], directory: Path) -> Path:
     """An initramfs with the programs in /bin."""
     path = directory / "initramfs"
-    entries = [cpio_entry("bin", 0o40755)]
-    entries += [cpio_entry(f"bin/{each.name}", 0o100755, each.read_bytes()) for each in programs]
-    path.write_bytes(b"".join([*entries, cpio_entry("TRAILER!!!", 0)]))
+    entries = [regular(f"bin/{each.name}", each.read_bytes()) for each in programs]
+    path.write_bytes(archive([folder("dev"), *entries]))
     return path
 
 
@@ -132,8 +119,7 @@ def measure_ours(kernel: Path, programs: Sequence[Path]) -> Side:
     script = f"run {' '.join(paths_in_guest(programs))}"
     with tempfile.TemporaryDirectory() as name:
         root = root_of(programs, Path(name))
-        extra = ("-fw_cfg", f"name=opt/org.apprentice/initramfs,file={quoted(root)}")
-        return figures(boot(machine(kernel, script=script, extra=extra)))
+        return figures(boot(machine(kernel, script=script, initramfs=root)))
 
 
 def hash_of(path: Path) -> str:

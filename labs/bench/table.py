@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-GLIBC, SMALL = "bench", "bench_small"
+GLIBC, SMALL = "bench_glibc", "bench"
 """The same program with two C libraries, by the names of their files."""
 
 Side = Mapping[tuple[str, str], int | None]

@@ -21,7 +21,7 @@ from pathlib import Path
 from labs.tools import sandbox
 from labs.tools.exercises import ROOT, Exercise, blank, by_id
 
-ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs")
+ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
 SOURCES = (".c", ".asm")
 SHOWN = (".h", ".inc", ".ld")
 TOOLS = ("labs/tools/toolchain.sh", "labs/tools/symbols.awk", "tests/host/rename.h")

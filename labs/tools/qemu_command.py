@@ -74,6 +74,8 @@ class Config:
     the data, the card at once: booting from it takes the same instructions each time.
     icount: each instruction takes 2**icount ns of guest time; None is plain, asynchronous TCG.
     skip_idle: with icount, guest time jumps to the next timer whenever the processor is halted.
+    initramfs: a cpio archive with the guest's first files. settings: further names and texts that
+    the kernel can ask for, such as ("cmd", "ls").
     guest_limit: guest seconds; wall_limit: a backstop in real seconds; output_limit: bytes on the
     serial line. trace: collect the disk requests.
     variables: kernel variables to read when the run has ended (Result.variables).
@@ -90,6 +92,8 @@ class Config:
     skip_idle: bool = True
     seed: int | None = None
     script: str | None = None
+    initramfs: Path | None = None
+    settings: tuple[tuple[str, str], ...] = ()
     command_line: str | None = None
     guest_limit: float = 60
     wall_limit: float = 90
@@ -157,14 +161,19 @@ def end_arguments(config: Config) -> list[str]:
 
 
 def fw_cfg_arguments(config: Config, directory: Path) -> list[str]:
-    """Seed and script, which reach the kernel in each way of booting."""
+    """Seed, script, settings and files, which reach the kernel in each way of booting."""
     arguments = []
     if config.seed is not None:
         arguments += ["-fw_cfg", f"name={FW_CFG_PREFIX}seed,string={config.seed}"]
-    if config.script is not None:
-        path = directory / "script"
-        path.write_text(config.script)
-        arguments += ["-fw_cfg", f"name={FW_CFG_PREFIX}script,file={quoted(path)}"]
+    script = () if config.script is None else (("script", config.script),)
+    for name, text in (*script, *config.settings):
+        path = directory / name
+        path.write_text(text)
+        arguments += ["-fw_cfg", f"name={FW_CFG_PREFIX}{name},file={quoted(path)}"]
+    if config.initramfs:
+        check_file("initramfs", config.initramfs)
+        path = quoted(config.initramfs)
+        arguments += ["-fw_cfg", f"name={FW_CFG_PREFIX}initramfs,file={path}"]
     return arguments
 
 

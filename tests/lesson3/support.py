@@ -16,10 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from labs.tools.initramfs import archive, regular
 from tests.lab import Lab
 from tests.remote import Guest, stopped
 
 HERE = Path(__file__).resolve().parent
+SECONDS = 60  # for a program on the host
 KERNEL_BASE = 0xC0000000
 SPACE_START, SPACE_END = 0x08000000, 0x08400000
 SHARED_PAGE = 0xBFFFF000
@@ -66,34 +70,29 @@ def assembled(lab: Lab, name: str, **values: int) -> bytes:
     return target.read_bytes()
 
 
-def archive(files: Mapping[str, bytes]) -> bytes:
-    """A cpio archive, format newc: folders for all paths, and each file executable."""
-    folders = {str(parent) for path in files for parent in Path(path).parents} - {".", "/"}
-    entries = [(path, 0o40755, b"") for path in sorted(folders)]
-    entries += [(path, 0o100755, data) for path, data in sorted(files.items())]
-    parts = [entry(i, *each) for i, each in enumerate(entries, 1)]
-    return b"".join([*parts, entry(0, "TRAILER!!!", 0, b"")])
-
-
-def entry(inode: int, path: str, mode: int, data: bytes) -> bytes:
-    """One entry of an archive."""
-    name = path.encode() + b"\0"
-    fields = (inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0)
-    head = b"070701" + b"".join(b"%08x" % field for field in fields)
-    return padded(head + name) + padded(data)
-
-
-def padded(data: bytes) -> bytes:
-    """Up to a multiple of four bytes."""
-    return data + b"\0" * (-len(data) % 4)
-
-
 def with_files(lab: Lab, files: Mapping[str, bytes], *options: str) -> dict[str, object]:
-    """The fields of Config for a machine whose root has these files."""
+    """The fields of Config for a machine whose root has these files; `options` are QEMU's."""
     path = lab.scratch / "initramfs"
-    path.write_bytes(archive(files))
-    setting = f"name=opt/org.apprentice/initramfs,file={path}"
-    return {"extra": ("-fw_cfg", setting, *options)}
+    path.write_bytes(archive(regular(name, data) for name, data in sorted(files.items())))
+    return {"initramfs": path, "extra": options}
+
+
+def answers(program: Path, questions: Sequence[str], source: str) -> list[str]:
+    """What a program made by Lab.host prints for its input: a line a question. `source` is the
+    file that is to blame when it ends early."""
+    done = subprocess.run(
+        [program],
+        input="\n".join(questions) + "\n",
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        words = (done.stdout[-400:] + done.stderr[-2000:]).strip()
+        pytest.fail(f"{source}, on the host, stopped early:\n{words}", pytrace=False)
+    return done.stdout.splitlines()
 
 
 # ---- ring 3 on a leash ------------------------------------------------------------------------
@@ -121,13 +120,25 @@ class Caller:
         """What a call returns, with its sign."""
         return signed(self.call(number, *arguments, **registers)["eax"])
 
-    def call_shared(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
-        """The same through the shared page."""
+    def prepare_shared(self, number: int, arguments: Sequence[int], **registers: int) -> None:
+        """Everything up to the call, through the shared page."""
         entry_point = self.guest.read_word(self.guest.address("shared_vsyscall"))
         stack = registers.pop("esp", STACK) - 4
         self.guest.write(stack, struct.pack("<I", AFTER_GATE))
         self.prepare(number, arguments, **({"eip": entry_point, "esp": stack} | registers))
+
+    def call_shared(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
+        """Makes a call through the shared page."""
+        self.prepare_shared(number, arguments, **registers)
         self.guest.run_to(AFTER_GATE, goal=f"the end of call {number} by SYSENTER")
+        return self.guest.registers()
+
+    def stop_in_shared_call(
+        self, place: str, number: int, *arguments: int, **registers: int
+    ) -> dict[str, int]:
+        """Makes such a call as far as a place of the kernel, and returns the registers there."""
+        self.prepare_shared(number, arguments, **registers)
+        self.guest.run_to(place)
         return self.guest.registers()
 
     def stop_in_call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:

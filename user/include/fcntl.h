@@ -16,6 +16,8 @@
 #define O_DIRECTORY 0200000
 #define O_CLOEXEC   02000000
 
+#define AT_FDCWD -100 /* openat: from the current directory */
+
 #define F_DUPFD		0
 #define F_GETFD		1
 #define F_SETFD		2

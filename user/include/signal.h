@@ -28,7 +28,7 @@
 
 #define SIG_DFL ((void (*)(int))0)
 #define SIG_IGN ((void (*)(int))1)
-#define SIG_ERR ((void (*)(int))-1)
+#define SIG_ERR ((void (*)(int)) - 1)
 
 #define SA_SIGINFO  0x00000004u
 #define SA_RESTORER 0x04000000u

@@ -33,8 +33,8 @@ int putchar(int character);
 int puts(const char *text);
 void perror(const char *what);
 
-/* The formats: %d %i %u %x %X %o %c %s %p %%, with the flags '-', '0', '#', '+' and ' ', a width and
- * a precision, and the lengths hh, h, l, ll, z, j and t. No floating point. */
+/* The formats: %d %i %u %x %X %o %c %s %p %%, with the flags '-', '0', '#', '+' and ' ', a width
+ * and a precision, and the lengths hh, h, l, ll, z, j and t. No floating point. */
 int printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fprintf(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int dprintf(int descriptor, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -66,14 +66,14 @@ ssize_t write(int descriptor, const void *buffer, size_t length)
 /* An offset goes in two registers, the lower half first. */
 ssize_t pread(int descriptor, void *buffer, size_t length, off_t offset)
 {
-	return result_of(_syscall5(SYS_pread64, descriptor, (long)buffer, length, offset,
-				   offset >> 32));
+	return result_of(
+	    _syscall5(SYS_pread64, descriptor, (long)buffer, length, offset, offset >> 32));
 }
 
 ssize_t pwrite(int descriptor, const void *buffer, size_t length, off_t offset)
 {
-	return result_of(_syscall5(SYS_pwrite64, descriptor, (long)buffer, length, offset,
-				   offset >> 32));
+	return result_of(
+	    _syscall5(SYS_pwrite64, descriptor, (long)buffer, length, offset, offset >> 32));
 }
 
 off_t lseek(int descriptor, off_t offset, int whence)
@@ -81,8 +81,8 @@ off_t lseek(int descriptor, off_t offset, int whence)
 	off_t where;
 
 	/* Here the upper half comes first. */
-	if (result_of(_syscall5(SYS__llseek, descriptor, offset >> 32, offset, (long)&where,
-				whence)) < 0)
+	if (result_of(
+		_syscall5(SYS__llseek, descriptor, offset >> 32, offset, (long)&where, whence)) < 0)
 		return -1;
 	return where;
 }

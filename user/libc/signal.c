@@ -17,12 +17,12 @@ int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 	if (action) {
 		changed = *action;
 		changed.sa_flags |= SA_RESTORER;
-		changed.sa_restorer = action->sa_flags & SA_SIGINFO ? signal_information_return :
-								      signal_return;
+		changed.sa_restorer =
+		    action->sa_flags & SA_SIGINFO ? signal_information_return : signal_return;
 		action = &changed;
 	}
-	return result_of(_syscall4(SYS_rt_sigaction, signal, (long)action, (long)old,
-				   sizeof(sigset_t)));
+	return result_of(
+	    _syscall4(SYS_rt_sigaction, signal, (long)action, (long)old, sizeof(sigset_t)));
 }
 
 void (*signal(int signal, void (*handler)(int)))(int)
@@ -34,8 +34,8 @@ void (*signal(int signal, void (*handler)(int)))(int)
 
 int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return result_of(_syscall4(SYS_rt_sigprocmask, how, (long)set, (long)old,
-				   sizeof(sigset_t)));
+	return result_of(
+	    _syscall4(SYS_rt_sigprocmask, how, (long)set, (long)old, sizeof(sigset_t)));
 }
 
 int sigsuspend(const sigset_t *mask)

@@ -96,8 +96,8 @@ static int flush(FILE *stream)
 	size_t done = 0;
 
 	while (stream->is_open && stream->position == 0 && done < stream->length) {
-		ssize_t part = write(stream->descriptor, buffer_of(stream) + done,
-				     stream->length - done);
+		ssize_t part =
+		    write(stream->descriptor, buffer_of(stream) + done, stream->length - done);
 
 		if (part < 0 && errno == EINTR)
 			continue;

@@ -10,14 +10,16 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#define ERROR_LAST 4095u /* results from -4095 to -1 are errors; others, addresses say, are none */
+#define ERROR_LAST 4095u /* results from -4095 to -1 are errors; others, addresses say, are none   \
+			  */
 
 /* EXERCISE 3.2 (the user's side): C functions around INT 0x80.
    1. _syscall0 to _syscall5: the compiler puts the number and the arguments into their registers,
    and finds the result in eax: that is what constraints are for.
    2. It cannot see that a call reads and writes memory: tell it.
    3. _syscall6: the sixth argument goes into ebp, and the compiler may use that as its frame
-   pointer. No constraint names it: keep it yourself. Afterwards all registers but eax are as before.
+   pointer. No constraint names it: keep it yourself. Afterwards all registers but eax are as
+   before.
    4. result_of: only -4095 to -1 are errors. */
 /* SOLUTION 3.2 { */
 static inline long _syscall0(long number)

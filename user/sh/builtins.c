@@ -81,10 +81,10 @@ static const struct {
 	const char *name;
 	builtin *run;
 } builtins[] = {
-	{ ":", run_nothing },	{ "bg", jobs_background }, { "cd", run_cd },
-	{ "exec", run_exec },	{ "exit", run_exit },	   { "export", run_export },
-	{ "fg", jobs_foreground }, { "jobs", jobs_list },  { "kill", jobs_kill },
-	{ "pwd", run_pwd },	{ "unset", run_unset },	   { "wait", jobs_wait },
+	{ ":", run_nothing },	   { "bg", jobs_background }, { "cd", run_cd },
+	{ "exec", run_exec },	   { "exit", run_exit },      { "export", run_export },
+	{ "fg", jobs_foreground }, { "jobs", jobs_list },     { "kill", jobs_kill },
+	{ "pwd", run_pwd },	   { "unset", run_unset },    { "wait", jobs_wait },
 };
 
 builtin *builtin_find(const char *name)

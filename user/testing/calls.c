@@ -34,9 +34,9 @@
 /*
  * Letters for arguments: f a descriptor; p a pointer; q the same, or NULL; s a path to write or
  * remove in the folder; r a path to read; d a folder to go to; l a length; n a small number; w any
- * word; o an offset's upper half; m a mode; O open's flags; M mmap's; c a command of fcntl; i a
- * process; e a signal that does not arrive; b a pointer that cannot be read; 0 nothing.
- * Results that are addresses or process numbers are not hashed ('-').
+ * word; o an offset's upper half; m a mode; O open's flags; M mmap's; A the folder that openat
+ * starts from; c a command of fcntl; i a process; e a signal that does not arrive; b a pointer that
+ * cannot be read; 0 nothing. Results that are addresses or process numbers are not hashed ('-').
  */
 static const struct {
 	short number;
@@ -52,7 +52,7 @@ static const struct {
 	{ SYS_open, "sOm", '+' },
 	{ SYS_open, "r0", '+' },
 	{ SYS_open, "sOm", '+' },
-	{ SYS_openat, "fsOm", '+' },
+	{ SYS_openat, "AsOm", '+' },
 	{ SYS_close, "f", '+' },
 	{ SYS_dup, "f", '+' },
 	{ SYS_dup2, "ff", '+' },
@@ -79,7 +79,7 @@ static const struct {
 	{ SYS_getdents64, "fpl", '+' },
 	{ SYS_ioctl, "fwp", '+' },
 	{ SYS_poll, "pn0", '+' },
-	{ SYS_brk, "b", '-' },
+	{ SYS_brk, "0", '-' },
 	{ SYS_munmap, "bl", '+' },
 	{ SYS_mprotect, "blw", '+' },
 	{ SYS_mmap2, "0lwMfo", '-' },
@@ -219,6 +219,8 @@ static uint32_t argument(char letter)
 		return open_flags();
 	case 'M':
 		return (uint32_t)random_next(&numbers) & ~MAP_FIXED;
+	case 'A':
+		return below(4) == 0 ? -1u : (uint32_t)AT_FDCWD;
 	case 'N':
 		return O_NONBLOCK;
 	case 'W':
@@ -313,7 +315,7 @@ static void prepare(void)
 	empty_folder();
 	int scratch = open("a", O_RDWR | O_CREAT, 0600);
 
-	edge = place_edge(scratch);
+	edge = places_initialize(scratch);
 	close(scratch);
 	signal(SIGPIPE, SIG_IGN);
 	for (unsigned i = 0; i < ARENA; i += 8) {

@@ -9,13 +9,7 @@
 #define HOLE_BYTES    0x07e00000u
 #define PROGRAM_START 0x08048000u
 
-/* On the course's kernel a program's own pages can all be written: the shared page cannot. */
-static uint32_t read_only(void)
-{
-	uint32_t shared = getauxval(AT_SYSINFO_EHDR);
-
-	return shared ? shared : PROGRAM_START;
-}
+static uint32_t read_only;
 
 uint32_t place_address(enum place place, struct random *random)
 {
@@ -31,14 +25,16 @@ uint32_t place_address(enum place place, struct random *random)
 	case AT_TOP:
 		return -(uint32_t)PAGE_BYTES + random_below(random, PAGE_BYTES);
 	default:
-		return read_only();
+		return read_only;
 	}
 }
 
-uint32_t place_edge(int scratch)
+/* On the course's kernel a program's own pages can all be written, but not the shared page. */
+uint32_t places_initialize(int scratch)
 {
-	uint32_t page = (uint32_t)&page & -PAGE_BYTES;
+	uint32_t page = (uint32_t)&page & -PAGE_BYTES, shared = getauxval(AT_SYSINFO_EHDR);
 
+	read_only = shared ? shared : PROGRAM_START;
 	while (write(scratch, (void *)page, 1) == 1)
 		page += PAGE_BYTES;
 	return page;

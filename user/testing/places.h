@@ -10,16 +10,18 @@
 
 enum place {
 	IN_NULL_PAGE,
-	IN_HOLE,      /* below any program */
-	AT_BORDER,    /* the first byte that is the kernel's */
+	IN_HOLE,   /* below any program */
+	AT_BORDER, /* the first byte that is the kernel's */
 	IN_KERNEL,
 	AT_TOP,	      /* of the address space, where a length wraps */
 	IN_READ_ONLY, /* mapped, but not for writing; 0 if there is none */
 	PLACES
 };
 
+/* To be called first. Returns the edge: the first byte behind the stack, which is not mapped.
+ * Before it lies what the kernel left for the program's start, which may be overwritten from now
+ * on, and then is no longer there. scratch is a descriptor for writing. */
+uint32_t places_initialize(int scratch);
+
 /* An address of this kind; where there is a choice, the random numbers make it. */
 uint32_t place_address(enum place place, struct random *random);
-
-/* The first byte behind the stack, which is not mapped. scratch is a descriptor for writing. */
-uint32_t place_edge(int scratch);

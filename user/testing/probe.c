@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@
 /* Arguments that stand for something: a place, or one of what follows. Others are themselves. */
 #define CODE(what, extra) (0x6a000000 + ((what) << 16) + (extra))
 #define AT(place)	  CODE(place, 0)
-#define EDGE(bytes)	  CODE(PLACES, bytes)	  /* so many bytes before the edge; no NUL there */
+#define EDGE(bytes)	  CODE(PLACES, bytes) /* so many bytes before the edge; no NUL there */
 #define EDGE_PATH	  CODE(PLACES + 1, 0) /* "/", its NUL the last byte before the edge */
 #define OUTPUT		  CODE(PLACES + 2, 0) /* a descriptor to write to, of an empty file */
 #define INPUT		  CODE(PLACES + 3, 0) /* a descriptor to read from: this program */
@@ -249,10 +250,10 @@ int main(int count, char **arguments)
 {
 	unsigned order[COUNT], failed = 0;
 
-	program = arguments[0];
+	program = strdup((const char *)getauxval(AT_EXECFN));
 	numbers.state = count > 1 ? strtoull(arguments[1], NULL, 10) : 1;
 	open_files();
-	edge = place_edge(output);
+	edge = places_initialize(output);
 	close_files();
 	memcpy(kept, (void *)(edge - EDGE_BYTES), EDGE_BYTES);
 	shuffle(order);

@@ -1,5 +1,4 @@
 /* The host's own file system. It uses the host's headers, and so shares no constants with ours. */
-#define _GNU_SOURCE
 #include "tests/host/fs/oracle.h"
 
 #include <errno.h>

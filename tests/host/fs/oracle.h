@@ -14,7 +14,7 @@ enum operation {
 	MAKE_DIRECTORY,
 	REMOVE_DIRECTORY,
 	REMOVE,
-	MAKE_LINK,   /* of the first path's file, named by the second */
+	MAKE_LINK,    /* of the first path's file, named by the second */
 	MAKE_SYMLINK, /* with the first text, named by the second path */
 	RENAME,
 	STAT,

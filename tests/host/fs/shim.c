@@ -16,6 +16,7 @@
 #include "kernel/panic.h"
 #include "kernel/pool.h"
 #include "kernel/printk.h"
+#include "kernel/symbols.h"
 #include "kernel/task.h"
 #include "kernel/time.h"
 #include "mm/page_alloc.h"
@@ -58,6 +59,12 @@ void panic(const char *format, ...)
 	vprintf(format, arguments);
 	va_end(arguments);
 	abort();
+}
+
+/* Formats ask for names of addresses; nobody here prints one. */
+int symbol_describe(uintptr_t address, char *buffer, size_t size)
+{
+	return snprintf(buffer, size, "0x%" PRIxPTR, address);
 }
 
 /* ---- memory ---- */

@@ -198,7 +198,7 @@ def test_no_interrupt_slips_in(lab):
             if work:
                 caller.guest.run_to("trap_return")
                 caller.write(flag, bytes(4))
-            path = steps_to(caller.guest, AFTER_GATE, 200)
+            path = steps_to(caller.guest, AFTER_GATE, 5000)
             last = [each["eflags"] & INTERRUPTS for each in path[-8:]]
             assert not any(last), "interrupts are on just before IRET"
 

@@ -1,0 +1,286 @@
+/* Contents of files in ramfs against plain memory, with faults and without memory; and the table of
+ * descriptors against an array. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/files.h"
+#include "fs/path.h"
+#include "fs/ramfs.h"
+#include "fs/vfs.h"
+#include "kernel/errno.h"
+#include "kernel/task.h"
+#include "mm/page_alloc.h"
+#include "tests/host/fs/shim.h"
+
+#define MODEL_SIZE (12u << 20) /* a file reaches into the second of the tables */
+#define CHUNK	   20000u
+
+/* What the file must hold. */
+struct model {
+	uint8_t *bytes;
+	uint64_t size;
+};
+
+static struct file *open_new(const char *path)
+{
+	struct file *file;
+
+	REQUIRE(vfs_open(path_root(), path, O_CREAT | O_RDWR, 0644, &file) == 0, "%s", path);
+	return file;
+}
+
+/* Mostly near the beginning or near the end, where the pointers change their kind. */
+static uint32_t make_offset(struct random *random, const struct model *model)
+{
+	uint64_t near_end = model->size > CHUNK ? model->size - random_below(random, CHUNK) : 0;
+
+	switch (random_below(random, 4)) {
+	case 0:
+		return random_below(random, 16 * PAGE_SIZE);
+	case 1:
+		return near_end;
+	default:
+		return random_below(random, MODEL_SIZE - CHUNK);
+	}
+}
+
+static void write_some(struct random *random, struct file *file, struct model *model)
+{
+	static uint8_t chunk[CHUNK];
+	uint32_t offset = make_offset(random, model), length = random_below(random, CHUNK);
+	struct buffer buffer = buffer_of_kernel(chunk, length);
+
+	for (uint32_t i = 0; i < length; i++)
+		chunk[i] = random_next(random);
+	buffer.is_user = random_below(random, 4) == 0;
+	shim_bytes_until_fault = random_below(random, CHUNK);
+	int32_t moved = file_write_at(file, &buffer, offset);
+
+	if (moved == -EFAULT || moved == -ENOSPC)
+		return;
+	REQUIRE(moved >= 0 && (uint32_t)moved <= length, "a write of %u gives %d", length, moved);
+	REQUIRE((uint32_t)moved == length || buffer.is_user || shim_pages_left == 0,
+		"%d of %u bytes were written", moved, length);
+	memcpy(model->bytes + offset, chunk, moved);
+	if (moved > 0 && offset + (uint32_t)moved > model->size)
+		model->size = offset + moved;
+}
+
+static void read_some(struct random *random, struct file *file, const struct model *model)
+{
+	static uint8_t chunk[CHUNK];
+	uint32_t offset = make_offset(random, model), length = random_below(random, CHUNK);
+	struct buffer buffer = buffer_of_kernel(chunk, length);
+	uint64_t there = offset < model->size ? model->size - offset : 0;
+	uint32_t expected = length < there ? length : there;
+
+	REQUIRE(file_read_at(file, &buffer, offset) == (int32_t)expected, "%u bytes at %u", length,
+		offset);
+	REQUIRE(memcmp(chunk, model->bytes + offset, expected) == 0, "what is read at %u", offset);
+}
+
+static void truncate_some(struct random *random, struct file *file, struct model *model)
+{
+	uint32_t size = make_offset(random, model);
+
+	REQUIRE(vfs_truncate(file->inode, size) == 0, "to %u", size);
+	if (size < model->size)
+		memset(model->bytes + size, 0, model->size - size);
+	model->size = size;
+	REQUIRE(size > 0 || file->inode->blocks == 0, "an empty file has blocks");
+}
+
+static void test_contents(struct random *random, uint32_t rounds)
+{
+	struct model model = { calloc(1, MODEL_SIZE), 0 };
+	struct file *file = open_new("file");
+
+	for (unit_round = 0; unit_round < rounds; unit_round++) {
+		if (random_below(random, 100) == 0) /* memory gets short, or comes back */
+			shim_pages_left = random_below(random, 2) ? 3 : 100000;
+		switch (random_below(random, 12)) {
+		case 0:
+			truncate_some(random, file, &model);
+			break;
+		case 1 ... 5:
+			write_some(random, file, &model);
+			break;
+		default:
+			read_some(random, file, &model);
+		}
+		REQUIRE(file->inode->size == model.size, "the size is %u, not %u",
+			(unsigned)file->inode->size, (unsigned)model.size);
+	}
+	REQUIRE(vfs_remove(path_root(), "file", false) == 0, "the name goes, the file stays");
+	read_some(random, file, &model);
+	file_release(file);
+	free(model.bytes);
+	shim_require_no_leak("a file's contents", 0);
+}
+
+/* The largest offsets; and a hole of 64 MB costs no memory. */
+static void test_sparse(struct random *random, uint32_t rounds)
+{
+	struct file *file = open_new("sparse");
+	uint64_t far = 64u << 20, end = 1ull << 30;
+	struct buffer buffer = buffer_of_kernel("x", 1);
+
+	(void)random, (void)rounds;
+	REQUIRE(file_write_at(file, &buffer, far) == 1, "a byte at 64 MB");
+	REQUIRE(shim_ramfs_pages() == 3, "%u pages for a byte", shim_ramfs_pages());
+	REQUIRE(file->inode->blocks == 8, "%u blocks", (unsigned)file->inode->blocks);
+	buffer = buffer_of_kernel("x", 1);
+	REQUIRE(file_write_at(file, &buffer, end - 1) == 1, "a byte at the end of what 9 bits a "
+							    "level reach");
+	REQUIRE(vfs_truncate(file->inode, far) == 0 && file->inode->blocks == 0, "cut to a hole");
+	REQUIRE(vfs_truncate(file->inode, 0) == 0, "cut to nothing");
+	REQUIRE(shim_ramfs_pages() == 0, "%u pages for nothing", shim_ramfs_pages());
+	REQUIRE(vfs_truncate(file->inode, UINT64_MAX) == -EFBIG, "too far");
+	file_release(file);
+	shim_remove_all(path_root());
+	shim_require_no_leak("sparse files", 0);
+}
+
+/* ---- descriptors ---- */
+
+#define DESCRIPTORS 200u
+
+/* Which of the files each descriptor has (0: none), and whether exec closes it. */
+struct table_model {
+	uint8_t file[DESCRIPTORS];
+	bool closes[DESCRIPTORS];
+};
+
+static void check_table(const struct files *files, const struct table_model *model,
+			struct file *const *opened)
+{
+	for (uint32_t i = 0; i < DESCRIPTORS; i++) {
+		struct file *expected = model->file[i] ? opened[model->file[i] - 1] : NULL;
+
+		REQUIRE(files_get(files, i) == expected, "descriptor %u", i);
+		REQUIRE(!expected || files_closes_on_exec(files, i) == model->closes[i],
+			"descriptor %u closes on exec", i);
+	}
+}
+
+static void add(struct random *random, struct files *files, struct table_model *model,
+		struct file *const *opened)
+{
+	uint32_t which = random_below(random, 3), lowest = random_below(random, 60), at = lowest;
+	bool closes = random_below(random, 2);
+
+	while (at < DESCRIPTORS && model->file[at])
+		at++;
+	if (at == DESCRIPTORS)
+		return;
+	file_hold(opened[which]);
+	REQUIRE(files_add(files, opened[which], lowest, closes) == (int32_t)at, "the lowest");
+	model->file[at] = which + 1;
+	model->closes[at] = closes;
+}
+
+static void replace_or_close(struct random *random, struct files *files, struct table_model *model,
+			     struct file *const *opened)
+{
+	uint32_t at = random_below(random, DESCRIPTORS), which = random_below(random, 3);
+
+	if (random_below(random, 3) == 0) {
+		REQUIRE(files_close(files, at) == (model->file[at] ? 0 : -EBADF), "close %u", at);
+		model->file[at] = 0;
+		return;
+	}
+	file_hold(opened[which]);
+	REQUIRE(files_replace(files, at, opened[which], false) == (int32_t)at, "replace %u", at);
+	model->file[at] = which + 1;
+	model->closes[at] = false;
+}
+
+/* fork's copy has the same; exec closes what it should. */
+static void copy(struct random *random, struct files **files, struct table_model *model,
+		 struct file *const *opened)
+{
+	struct files *copied = files_copy(*files);
+
+	REQUIRE(copied, "a copy");
+	check_table(copied, model, opened);
+	if (random_below(random, 2)) {
+		files_destroy(*files);
+		*files = copied;
+	} else {
+		files_destroy(copied);
+	}
+	if (random_below(random, 2))
+		return;
+	files_close_on_exec(*files);
+	for (uint32_t i = 0; i < DESCRIPTORS; i++)
+		model->file[i] = model->closes[i] ? 0 : model->file[i];
+}
+
+static void test_descriptors(struct random *random, uint32_t rounds)
+{
+	struct file *opened[3] = { open_new("x"), open_new("y"), open_new("z") };
+	struct files *files = files_create();
+	struct table_model model = { 0 };
+
+	for (unit_round = 0; unit_round < rounds; unit_round++) {
+		uint32_t choice = random_below(random, 40);
+
+		if (choice == 0)
+			copy(random, &files, &model, opened);
+		else if (choice < 16)
+			replace_or_close(random, files, &model, opened);
+		else
+			add(random, files, &model, opened);
+		check_table(files, &model, opened);
+	}
+	REQUIRE(files_replace(files, FILES_MAX, opened[0], false) == -EBADF, "too high");
+	files_destroy(files);
+	for (uint32_t i = 0; i < 3; i++) {
+		REQUIRE(opened[i]->references == 1, "%u references", opened[i]->references);
+		file_release(opened[i]);
+	}
+	shim_remove_all(path_root());
+	shim_require_no_leak("descriptors", 0);
+}
+
+/* What /proc is told of a program: a path from the root, and whole or cut arguments. */
+static void test_program(struct random *random, uint32_t rounds)
+{
+	struct files *files = files_create();
+	struct inode *inode;
+	char path[FILES_PROGRAM + 1] = { 0 }, arguments[600] = { 0 };
+
+	(void)random, (void)rounds;
+	vfs_make(path_root(), "dir", S_IFDIR | 0755, 0);
+	files_set_program(files, "sh", "sh\0-c\0", 2);
+	REQUIRE(strcmp(files->program, "/sh") == 0, "%s", files->program);
+	vfs_symlink(path_root(), "link", "dir/sh");
+	files_set_program(files, "dir/../link", "sh\0-c\0", 2);
+	REQUIRE(strcmp(files->program, "/dir/sh") == 0, "%s", files->program);
+	REQUIRE(files->arguments_length == 6 && !memcmp(files->arguments, "sh\0-c\0", 6), "two");
+	REQUIRE(path_find(path_root(), "dir", PATH_FOLLOW, &inode) == 0, "dir");
+	files_set_directory(files, inode);
+	inode_put(inode);
+	files_set_program(files, "x", "", 0);
+	REQUIRE(strcmp(files->program, "/dir/x") == 0, "%s", files->program);
+	for (uint32_t length = 1; length <= FILES_PROGRAM; length++) {
+		memset(path, 'p', length);
+		files_set_program(files, path, "", 0);
+		REQUIRE(strlen(files->program) == (length + 5 < FILES_PROGRAM ? length + 5 : 0),
+			"a path of %u bytes", length);
+	}
+	memset(arguments, 'a', 500);
+	files_set_program(files, "/x", arguments, 1);
+	REQUIRE(files->arguments_length == FILES_ARGUMENTS, "a long argument");
+	files_destroy(files);
+	shim_remove_all(path_root());
+	shim_require_no_leak("programs", 0);
+}
+
+const struct unit_test data_tests[] = {
+	{ "data_contents", test_contents },
+	{ "data_sparse", test_sparse },
+	{ "data_descriptors", test_descriptors },
+	{ "data_program", test_program },
+	{ 0 },
+};

@@ -1,0 +1,158 @@
+/* fs/pipe.c against a queue: counts, contents, whole small writes, both ends' ends. */
+#include <string.h>
+
+#include "fs/path.h"
+#include "fs/pipe.h"
+#include "fs/vfs.h"
+#include "kernel/abi_signal.h"
+#include "kernel/errno.h"
+#include "tests/host/fs/shim.h"
+
+#define CHUNK 70000u
+
+/* The bytes on their way are those of a counter. */
+struct stream {
+	uint32_t written, taken;
+};
+
+static void write_some(struct random *random, struct file *writer, struct stream *stream)
+{
+	static uint8_t bytes[CHUNK];
+	uint32_t length = random_below(random, random_below(random, 4) ? 300 : CHUNK);
+	struct buffer buffer = buffer_of_kernel(bytes, length);
+	uint32_t room = PIPE_CAPACITY - (stream->written - stream->taken);
+
+	for (uint32_t i = 0; i < length; i++)
+		bytes[i] = (stream->written + i) * 7 >> 3;
+	int32_t moved = file_write(writer, &buffer);
+
+	if (moved == -EAGAIN) {
+		REQUIRE(room == 0 || (length <= PIPE_BUF && room < length), "%u, room for %u",
+			length, room);
+		return;
+	}
+	REQUIRE(moved == (int32_t)(length < room ? length : room), "%d of %u, room for %u", moved,
+		length, room);
+	REQUIRE(length > PIPE_BUF || moved == (int32_t)length, "a small write is torn apart");
+	stream->written += moved;
+}
+
+static void read_some(struct random *random, struct file *reader, struct stream *stream)
+{
+	static uint8_t bytes[CHUNK];
+	uint32_t length = 1 + random_below(random, random_below(random, 4) ? 300 : CHUNK - 1);
+	struct buffer buffer = buffer_of_kernel(bytes, length);
+	uint32_t filled = stream->written - stream->taken;
+	int32_t moved = file_read(reader, &buffer);
+
+	if (filled == 0) {
+		REQUIRE(moved == -EAGAIN, "an empty pipe gives %d", moved);
+		return;
+	}
+	REQUIRE(moved == (int32_t)(length < filled ? length : filled), "%d of %u", moved, filled);
+	for (int32_t i = 0; i < moved; i++)
+		REQUIRE(bytes[i] == (uint8_t)((stream->taken + i) * 7 >> 3), "byte %d", i);
+	stream->taken += moved;
+}
+
+static void check_poll(struct file *reader, struct file *writer, const struct stream *stream)
+{
+	uint32_t filled = stream->written - stream->taken;
+
+	REQUIRE(reader->ops->poll(reader, NULL) == (filled ? POLLIN : 0u), "what can be read");
+	REQUIRE(writer->ops->poll(writer, NULL) ==
+		    (PIPE_CAPACITY - filled >= PIPE_BUF ? POLLOUT : 0u),
+		"what can be written");
+}
+
+static void test_random(struct random *random, uint32_t rounds)
+{
+	struct file *reader, *writer;
+	struct stream stream = { 0, 0 };
+
+	REQUIRE(pipe_create(O_NONBLOCK, &reader, &writer) == 0, "a pipe");
+	for (unit_round = 0; unit_round < rounds; unit_round++) {
+		if (random_below(random, 2))
+			write_some(random, writer, &stream);
+		else
+			read_some(random, reader, &stream);
+		check_poll(reader, writer, &stream);
+	}
+	file_release(random_below(random, 2) ? reader : writer);
+	file_release(reader->references == 1 ? reader : writer);
+	shim_require_no_leak("a pipe", 0);
+}
+
+static int32_t read_byte(struct file *file)
+{
+	char byte;
+	struct buffer buffer = buffer_of_kernel(&byte, 1);
+
+	return file_read(file, &buffer);
+}
+
+static int32_t write_byte(struct file *file)
+{
+	struct buffer buffer = buffer_of_kernel("x", 1);
+
+	return file_write(file, &buffer);
+}
+
+/* Without memory, or without the other end. */
+static void test_ends(struct random *random, uint32_t rounds)
+{
+	struct file *reader, *writer;
+
+	(void)random, (void)rounds;
+	REQUIRE(pipe_create(0, &reader, &writer) == 0, "a pipe");
+	shim_pages_left = 0;
+	REQUIRE(write_byte(writer) == -ENOMEM, "a write without memory");
+	shim_pages_left = 100;
+	REQUIRE(read_byte(reader) == -ERESTART, "an empty pipe: the reader sleeps");
+	REQUIRE(write_byte(writer) == 1, "a byte");
+	file_release(writer);
+	REQUIRE(reader->ops->poll(reader, NULL) == (POLLIN | POLLHUP), "the last byte");
+	REQUIRE(read_byte(reader) == 1 && read_byte(reader) == 0, "the end");
+	file_release(reader);
+	REQUIRE(pipe_create(0, &reader, &writer) == 0, "a pipe");
+	file_release(reader);
+	shim_signals = 0;
+	REQUIRE(write_byte(writer) == -EPIPE && shim_signals == 1ull << SIGPIPE, "no reader");
+	REQUIRE(writer->ops->poll(writer, NULL) & POLLERR, "no reader, polled");
+	file_release(writer);
+	shim_require_no_leak("the ends", 0);
+}
+
+static int32_t open_named(uint32_t flags, struct file **file)
+{
+	return vfs_open(path_root(), "fifo", flags, 0, file);
+}
+
+static void test_named(struct random *random, uint32_t rounds)
+{
+	struct file *reader, *writer, *both;
+
+	(void)random, (void)rounds;
+	REQUIRE(vfs_make(path_root(), "fifo", S_IFIFO | 0600, 0) == 0, "a named pipe");
+	REQUIRE(open_named(O_WRONLY | O_NONBLOCK, &writer) == -ENXIO, "no reader");
+	REQUIRE(open_named(O_WRONLY, &writer) == -ERESTART, "no reader: it sleeps");
+	REQUIRE(open_named(O_RDONLY, &reader) == -ERESTART, "no writer: it sleeps");
+	REQUIRE(open_named(O_RDONLY | O_NONBLOCK, &reader) == 0, "a reader");
+	REQUIRE(open_named(O_WRONLY, &writer) == 0, "a writer");
+	REQUIRE(write_byte(writer) == 1 && read_byte(reader) == 1, "a byte");
+	file_release(writer);
+	REQUIRE(read_byte(reader) == 0, "the end");
+	REQUIRE(open_named(O_RDWR, &both) == 0 && write_byte(both) == 1, "both ends");
+	file_release(both);
+	REQUIRE(read_byte(reader) == 1, "what it left");
+	file_release(reader);
+	shim_remove_all(path_root());
+	shim_require_no_leak("a named pipe", 0);
+}
+
+const struct unit_test pipe_tests[] = {
+	{ "pipe_random", test_random },
+	{ "pipe_ends", test_ends },
+	{ "pipe_named", test_named },
+	{ 0 },
+};

@@ -1,0 +1,355 @@
+"""Exercise 3.6, hidden: thousands of damaged files, arguments without an end, a heap that wants too
+much, and a program that makes a hundred thousand random calls."""
+
+from __future__ import annotations
+
+import random
+import struct
+from dataclasses import replace
+
+import pytest
+
+from labs.tools.exercises import ROOT
+from labs.tools.result import Outcome
+from tests.lab import Lab
+from tests.lesson3 import support
+from tests.lesson3.executables import (
+    INTERPRET,
+    LINK_ADDRESS,
+    SHARED_OBJECT,
+    Image,
+    Segment,
+    question,
+    questions,
+)
+from tests.lesson3.support import (
+    AFTER_GATE,
+    BRK,
+    CLOSE,
+    DATA,
+    E2BIG,
+    EFAULT,
+    HERE,
+    KERNEL_BASE,
+    MMAP2,
+    RANDOMS,
+    SHARED_PAGE,
+    SPACE_END,
+    SPACE_START,
+    answers,
+    assembled,
+    ring3,
+    with_files,
+)
+
+COUNT = 4000
+PAGE = 4096
+STACK_START = SPACE_END - (256 << 10)
+PRIVATE, FIXED, ANONYMOUS, NOREPLACE, EEXIST = 2, 0x10, 0x20, 0x100000, 17
+
+
+# ---- files ------------------------------------------------------------------------------------
+
+
+def check(lab: Lab, images: list[Image]) -> None:
+    """elf_check says of each what it shall."""
+    program = lab.host(["kernel/exec_elf.c"], [HERE / "host" / "elf_check.c"], "elf_check")
+    found = answers(program, [question(each) for each in images], "kernel/exec_elf.c")
+    assert len(found) == len(images)
+    for image, answer in zip(images, found, strict=True):
+        expected = image.verdict()
+        bias = image.bias() if expected == 0 else 0
+        assert answer == f"{expected} {bias:x}", (
+            f"elf_check returns (with the bias) {answer}, not {expected} {bias:x}, for {image}"
+        )
+
+
+@pytest.mark.exercise("3.6", points=2, host=True, gate=True)
+def test_damaged_files(lab):
+    """Four thousand files with one or two lies, against an independent judge."""
+    check(lab, list(questions(lab.seed, COUNT)))
+
+
+@pytest.mark.exercise("3.6", points=2, host=True)
+def test_headers_at_their_edges(lab):
+    """Program headers that end with the bytes that were read, or one byte further; that wrap; of
+    another size; at odd places."""
+    images = []
+    for count in (1, 2, 5):
+        segments = tuple(Segment(vaddr=LINK_ADDRESS + i * PAGE) for i in range(count))
+        for there in (52 + 32 * count, 52 + 32 * count - 1, 1024):
+            images.append(Image(segments, bytes_there=there))
+        last = 1024 - 32 * count
+        images += [Image(segments, phoff=last + step) for step in (-4, -3, -2, -1, 0, 4)]
+    images += [Image(phoff=phoff) for phoff in (0xFFFFFFE0, 0xFFFFFFFC, 0xFFFFFC34, 1 << 31)]
+    images += [Image(phentsize=size) for size in (0, 31, 33, 64, 0xFFFF)]
+    images += [Image(phnum=count) for count in (0, 30, 31, 0xFFFF)]
+    images += [Image(bytes_there=there) for there in (0, 4, 20, 51, 52)]
+    check(lab, images)
+
+
+@pytest.mark.exercise("3.6", points=2, host=True)
+def test_segments_at_their_edges(lab):
+    """The first and the last byte of ring 3, sums that wrap, a file larger than memory; with and
+    without a bias."""
+    images = []
+    for kind, bias in ((2, 0), (SHARED_OBJECT, LINK_ADDRESS)):
+        places = (SPACE_START, SPACE_START - 1, LINK_ADDRESS, SHARED_PAGE - 64, SHARED_PAGE - 63)
+        places += (SHARED_PAGE, KERNEL_BASE, 0xFFFFF000, 0xFFFFFFC0, 0, 0x1000)
+        for place in places:
+            for length in (1, 64, SHARED_PAGE - place & 0xFFFFFFFF, 0xFFFFFFFF):
+                vaddr = place - bias & 0xFFFFFFFF
+                segments = (Segment(vaddr=vaddr, filesz=0, memsz=length),)
+                images.append(Image(segments, type=kind))
+    images += [Image((Segment(filesz=65),)), Image((Segment(filesz=0xFFFFFFFF),))]
+    empty = Segment(vaddr=0xFFFFFFFF, filesz=0, memsz=0)
+    images += [Image((Segment(), empty)), Image((empty,)), Image((replace(empty, filesz=5),))]
+    images += [Image((Segment(), Segment(type=INTERPRET, vaddr=0)))]
+    images += [Image((Segment(), Segment(vaddr=0xC0000000)))]
+    check(lab, images)
+
+
+@pytest.mark.exercise("3.6", points=1)
+def test_kernel_survives_bad_programs(lab):
+    """As programs to be run: each is refused in a word, and the next one runs."""
+    bad = [
+        Image((Segment(vaddr=0xC0100000, filesz=0, memsz=PAGE),)),
+        Image((Segment(vaddr=0xFFFFF000, filesz=0, memsz=PAGE * 2),)),
+        Image((Segment(vaddr=0x1000),)),
+        Image(phnum=0xFFFF),
+        Image(phoff=0xFFFFFFE0),
+        Image((Segment(), Segment(type=INTERPRET))),
+        Image((Segment(filesz=0xFFFF, memsz=16),)),
+    ]
+    files = {f"bin/bad{i}": image.bytes() for i, image in enumerate(bad)}
+    files["bin/good"] = assembled(lab, "ending")
+    script = "; ".join([*(f"run /bin/bad{i}" for i in range(len(bad))), "run /bin/good"])
+    result = lab.run(script, **with_files(lab, files))
+    assert result.outcome is Outcome.ENDED, result.explain()
+    for i in range(len(bad)):
+        assert f"/bin/bad{i}: ENOEXEC" in result.serial, result.explain()
+    assert "the end" in result.serial, result.explain()
+
+
+# ---- arguments --------------------------------------------------------------------------------
+
+TEXTS = 65536
+ARRAY, STRINGS, MEMORY_END = 0x08001000, 0x08010000, 0x08040000
+
+
+def at(address: int, data: bytes) -> str:
+    """Puts bytes into ring 3's memory: a line for the program."""
+    return f"at {address:x} {len(data):x} {data.hex()}"
+
+
+def words(*values: int) -> bytes:
+    """An array of ring 3."""
+    return struct.pack(f"<{len(values)}I", *values)
+
+
+def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
+    """What tests/lesson3/host/exec_strings.c answers, in words."""
+    driver = HERE / "host" / "exec_strings.c"
+    program = lab.host(["kernel/exec_strings.c", "kernel/string.c"], [driver], "exec_strings")
+    return [each.split() for each in answers(program, lines, "kernel/exec_strings.c")]
+
+
+@pytest.mark.exercise("3.6", points=2, host=True)
+def test_arguments(lab):
+    """Strings in their order, behind what was there; a null array, and one in an array's end."""
+    texts = [b"program", b"", b"two words", b"x" * 300]
+    places, strings = [], b""
+    for text in texts:
+        places.append(STRINGS + len(strings))
+        strings += text + b"\0"
+    lines = [at(STRINGS, strings), at(ARRAY, words(*places, 0, places[2], 0)), "kernel first"]
+    lines += [f"add {ARRAY:x} {ARRAY + 20:x}", "new", "add 0 0", "new", f"add {ARRAY:x} 0"]
+    whole = b"first\0" + strings + texts[2] + b"\0"
+    found = ask(lab, lines)
+    assert found[0] == ["0", "5", "1", str(len(whole)), whole.hex() + "."]
+    assert found[1] == ["0", "0", "0", "0", "."]
+    assert found[2] == ["0", "4", "0", str(len(strings)), strings.hex() + "."]
+
+
+@pytest.mark.exercise("3.6", points=2, host=True)
+def test_bad_arguments(lab):
+    """Arrays and strings that are not there, or that go over the edge: EFAULT."""
+    lines = [at(STRINGS, b"good\0"), at(MEMORY_END - 4, b"good")]
+    arrays = [words(STRINGS, 0xC0000000, 0), words(4, 0), words(STRINGS, MEMORY_END - 4, 0)]
+    for i, array in enumerate(arrays):
+        lines += [at(ARRAY + 64 * i, array), "new", f"add {ARRAY + 64 * i:x} 0"]
+    for bad in (4, 0xC0000000, 0xFFFFFFFC, MEMORY_END, MEMORY_END - 2):
+        lines += ["new", f"add {bad:x} 0", "new", f"add 0 {bad:x}"]
+    lines += [at(MEMORY_END - 8, words(STRINGS, STRINGS)), "new", f"add {MEMORY_END - 8:x} 0"]
+    for answer in ask(lab, lines):
+        assert answer[0] == str(-EFAULT), f"exec_add_from_user returns {answer[0]}"
+
+
+@pytest.mark.exercise("3.6", points=2, host=True)
+def test_room_for_arguments(lab):
+    """To the last byte, and one more; and an array without an end: E2BIG, for each takes a NUL."""
+    exact = b"a" * (TEXTS - 6) + b"\0"
+    lines = [at(STRINGS, exact), at(ARRAY, words(STRINGS, 0, STRINGS + TEXTS - 6, 0))]
+    lines += ["new", f"add {ARRAY:x} 0"]  # a byte less than there is room for
+    lines += ["new", "kernel four", f"add {ARRAY:x} 0"]  # one string of five bytes before: full
+    lines += ["new", "kernel fours", f"add {ARRAY:x} 0"]
+    lines += ["new", f"add {ARRAY:x} {ARRAY:x}"]
+    lines += ["new", "kernel four", f"add {ARRAY:x} {ARRAY + 8:x}"]
+    found = ask(lab, lines)
+    assert [each[0] for each in found] == ["0", "0", str(-E2BIG), str(-E2BIG), str(-E2BIG)]
+    assert [each[3] for each in found[:2]] == [str(TEXTS - 5), str(TEXTS)]
+    assert all(int(each[3]) <= TEXTS for each in found), "more than there is room for"
+    endless = [at(STRINGS, b"\0"), at(ARRAY, words(STRINGS) * ((MEMORY_END - ARRAY) // 4))]
+    endless += ["new", f"add {ARRAY:x} 0"]
+    (answer,) = ask(lab, endless)
+    assert answer[0] in (str(-E2BIG), str(-EFAULT)), "an array without an end"
+    assert int(answer[3]) <= TEXTS
+
+
+# ---- the heap ---------------------------------------------------------------------------------
+
+
+def is_mapped(caller: support.Caller, page: int) -> bool:
+    """Whether the kernel says that something is there: by a mapping that must not replace any.
+    Where there is nothing, there is a page now, and it is taken away again."""
+    flags = PRIVATE | ANONYMOUS | FIXED | NOREPLACE
+    found = caller.result(MMAP2, page, PAGE, 3, flags, 0xFFFFFFFF, 0)
+    if found == -EEXIST:
+        return True
+    assert found == page, f"mmap2 at {page:#x}: {found}"
+    assert caller.result(91, page, PAGE) == 0
+    return False
+
+
+@pytest.mark.exercise("3.6", points=2)
+def test_heap_takes_and_gives_pages(lab):
+    """Pages are taken as a whole, and given back as soon as the heap has no byte in them."""
+    with ring3(lab) as caller:
+        start = caller.result(BRK, 0)
+        pages = [start + PAGE * i for i in range(4)]
+        for end, expected in (
+            (start + 1, [True, False, False, False]),
+            (start + PAGE, [True, False, False, False]),
+            (start + PAGE + 1, [True, True, False, False]),
+            (start + 3 * PAGE, [True, True, True, False]),
+            (start + PAGE + 7, [True, True, False, False]),
+            (start + PAGE, [True, False, False, False]),
+            (start, [False] * 4),
+        ):
+            assert caller.result(BRK, end) == end
+            assert [is_mapped(caller, page) for page in pages] == expected, f"{end - start} bytes"
+
+
+@pytest.mark.exercise("3.6", points=2)
+def test_new_memory_is_zero(lab):
+    """Whatever the program has left there: in whole pages, and in the page of the old end."""
+    seeded = random.Random(lab.seed)
+    with ring3(lab) as caller:
+        start = end = caller.result(BRK, 0)
+        for _ in range(25):
+            caller.write(start, b"\x5a" * (4 * PAGE))
+            old, end = end, start + seeded.choice((0, 1, 100, PAGE, seeded.randrange(4 * PAGE)))
+            assert caller.result(BRK, end) == end
+            if end > old:
+                found = caller.guest.read(old, end - old)
+                assert found == bytes(end - old), f"from {old - start} to {end - start}"
+            kept = caller.guest.read(start, min(old, end) - start)
+            assert kept == b"\x5a" * len(kept), "what the heap had is gone"
+
+
+@pytest.mark.exercise("3.6", points=2)
+def test_heap_has_borders(lab):
+    """Its start, the stack, what mmap has given away, and numbers that wrap: the end stays."""
+    with ring3(lab) as caller:
+        start = caller.result(BRK, 0)
+        end = start + 5000
+        assert caller.result(BRK, end) == end
+        wrong = (0, 1, start - 1, SPACE_START, LINK_ADDRESS, STACK_START + 1, SPACE_END)
+        wrong += (SPACE_END - 1, KERNEL_BASE, 0xFFFFF000, 0xFFFFF001, 0xFFFFFFFF, 0x7FFFFFFF)
+        for address in wrong:
+            found = caller.result(BRK, address)
+            assert found == end, f"brk({address:#x}) gives {found & 0xFFFFFFFF:#x}"
+        assert caller.guest.read(support.GATE, 2) == b"\xcd\x80"
+        flags = PRIVATE | ANONYMOUS
+        mapping = caller.result(MMAP2, 0, PAGE, 3, flags, 0xFFFFFFFF, 0)
+        caller.write(mapping, b"\x5a" * PAGE)
+        assert caller.result(BRK, mapping + 1) == end, "the heap grows into a mapping"
+        assert caller.result(BRK, STACK_START) == end, "the heap grows over a mapping"
+        assert caller.guest.read(mapping, PAGE) == b"\x5a" * PAGE
+        assert caller.result(BRK, mapping) == mapping
+        assert caller.result(91, mapping, PAGE) == 0
+        assert caller.result(BRK, STACK_START) == STACK_START
+        assert caller.result(BRK, start) == start
+
+
+# ---- everything -------------------------------------------------------------------------------
+
+FIRST = 2000  # random calls whose results are compared
+
+# Not in the random calls: those that end the program or the machine, begin another program, wait
+# for somebody, send signals, move the program's own memory, or change the names of files.
+LEFT_OUT = {
+    *(1, 2, 7, 10, 11, 26, 29, 36, 37, 38, 40, 42, 72, 88, 90, 104, 114, 118, 119, 120, 142, 163),
+    *(168, 173, 177, 178, 179, 190, 192, 238, 252, 267, 270, 284, 301, 302, 308, 309, 331, 27),
+    *(45, 91, 162, 9, 14, 39, 83, 92, 93, 129, 193, 194),
+}
+
+
+def random_calls(lab: Lab, seed: int, more: int) -> tuple[int, int]:
+    """Runs FIRST of them, then `more`, and FIRST once more, which need no memory that they have not
+    had. Returns a sum over the first results, and how many pages were lost by the last."""
+    good = [DATA + offset for offset in (0, 16, 0x100, 0x1003, 0x8000, 0xFF00)]
+    bad = [0, 4, 0xFFF, SPACE_START - 1, SPACE_END - 1, SPACE_END, SHARED_PAGE, KERNEL_BASE - 1]
+    bad += [KERNEL_BASE, KERNEL_BASE + 0x100000, 0xFFFFF000, 0xFFFFFFFF, 0x60000000]
+    sizes = [1, 64, 100, 512, 1000, 4096, 0xC0000000, 0xFFFFFFFF]
+    values = [*good, *bad, *sizes]
+    values += good[: 32 - len(values)]
+    with ring3(lab) as caller:
+        guest = caller.guest
+        caller.write(DATA, b"/dev/zero\0".ljust(16, b"\0") + b"/dev/null\0")
+        caller.write(DATA + 0x100, b"/bin/caller\0")
+        caller.write(DATA + 0x1003, struct.pack("<4I", DATA, 64, DATA + 0x8000, 32))
+        image = assembled(lab, "caller")
+        place = LINK_ADDRESS + len(image) - 4 * 48
+        refused = [0] * 16
+        for number in LEFT_OUT:
+            refused[number // 32] |= 1 << number % 32
+        caller.write(place, words(*refused, *(value & 0xFFFFFFFF for value in values)))
+        total = run_randoms(caller, seed, FIRST, place)
+        run_randoms(caller, seed ^ 1, more, place)
+        before = free_pages(caller)
+        run_randoms(caller, seed, FIRST, place)
+        return total, before - free_pages(caller)
+
+
+def run_randoms(caller: support.Caller, seed: int, count: int, place: int) -> int:
+    """Lets the program make so many random calls, without a terminal; closes what it has opened.
+    Returns a sum over the results."""
+    if count == 0:
+        return 0
+    for file in range(3):
+        caller.call(CLOSE, file)
+    caller.write(place - 12, bytes(4))
+    caller.prepare(0, (), eip=RANDOMS, esi=count, edi=seed)
+    caller.guest.run_to(AFTER_GATE, seconds=20, goal="the end of the random calls")
+    for file in range(256):
+        caller.call(CLOSE, file)
+    return caller.guest.read_word(place - 12)
+
+
+def free_pages(caller: support.Caller) -> int:
+    """How many pages the kernel has left."""
+    with caller.in_kernel() as guest:
+        return guest.call("page_free_count")
+
+
+@pytest.mark.exercise("3.6", points=3)
+def test_random_calls(lab):
+    """A hundred thousand with random pointers (in plain TCG four thousand): the machine lives, no
+    page is lost, and the results are those of the reference."""
+    more = 100_000 - 2 * FIRST if lab.mode == "icount" else 0
+    seed = random.Random(lab.seed).getrandbits(32) | 2
+    total, lost = random_calls(lab, seed, more)
+    assert lost <= 0, f"{lost} pages are lost"
+    reference = Lab(lab.lesson, ROOT, lab.seed, lab.mode, lab.scratch)
+    assert total == random_calls(reference, seed, 0)[0], "other results than the reference's"

@@ -1,0 +1,114 @@
+"""Exercise 3.2, hidden: every argument in every kind of code, memory that the compiler cannot see,
+and results that look like errors."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from tests.lesson3.stubs import NUMBER, VARIANTS, stubs
+from tests.lesson3.support import ARGUMENTS, ENOSYS, FRAME, signed
+
+KEPT = ("ebx", "esi", "edi", "ebp")  # by a function, in C on the i386
+LIVE = 10
+RESULT = 4 * FRAME.index("eax")
+
+
+def put_result(program, value: int) -> None:
+    """What the call of the frame at hand will have returned: syscall_dispatch is left out."""
+    guest = program.guest
+    frame = program.frame()["address"]
+    guest.write(frame + RESULT, struct.pack("<I", value & 0xFFFFFFFF))
+    registers = guest.registers()
+    guest.set(eip=guest.read_word(registers["esp"]), esp=registers["esp"] + 4)
+
+
+@pytest.mark.exercise("3.2", points=2, gate=True)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_arguments(lab, variant):
+    """None to six, random, with and without frame pointer, optimized or not; the result is what
+    the kernel gives, and the registers that C keeps are kept."""
+    seeded = random.Random(lab.seed)
+    with stubs(lab, variant) as program:
+        for count in range(7):
+            arguments = [seeded.getrandbits(32) for _ in range(count)]
+            kept = {name: seeded.getrandbits(32) for name in KEPT}
+            program.guest.set(**kept)
+            frame = program.begin(f"call{count}", NUMBER, *arguments)
+            assert frame["eax"] == NUMBER
+            found = [frame[name] for name in ARGUMENTS[:count]]
+            assert found == arguments, f"_syscall{count}: {found}, not {arguments}"
+            result = seeded.getrandbits(32)
+            put_result(program, result)
+            assert program.end() == result, f"_syscall{count} changes the result"
+            after = program.guest.registers()
+            changed = [name for name in KEPT if after[name] != kept[name]]
+            assert not changed, f"behind _syscall{count} {', '.join(changed)} have changed"
+
+
+@pytest.mark.exercise("3.2", points=2)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_values_that_live(lab, variant):
+    """Ten values, needed behind two calls with all arguments, are what they were."""
+    seeded = random.Random(lab.seed)
+    with stubs(lab, variant) as program:
+        words = [seeded.getrandbits(32) for _ in range(LIVE)]
+        program.guest.write(program.address("values"), struct.pack(f"<{LIVE}I", *words))
+        arguments = [seeded.getrandbits(32) for _ in range(6)]
+        frame = program.begin("between", NUMBER, *arguments)
+        assert [frame[name] for name in ARGUMENTS] == arguments
+        frame = program.again()
+        assert [frame[name] for name in ARGUMENTS[:5]] == arguments[4::-1]
+        assert signed(program.end()) == 0, "values are lost over a call"
+
+
+@pytest.mark.exercise("3.2", points=2)
+def test_memory_that_the_call_writes(lab):
+    """A buffer that is zero before the call has what the call has put there."""
+    seeded = random.Random(lab.seed)
+    with stubs(lab) as program:
+        for variant in range(2):
+            frame = program.begin("receive", NUMBER)
+            words = [seeded.getrandbits(30) for _ in range(2)]
+            program.guest.write(frame["ecx"], struct.pack("<2I", *words))
+            assert program.end() == sum(words), (
+                f"read {variant + 1}: the program does not see what the call has written"
+            )
+
+
+@pytest.mark.exercise("3.2", points=2)
+@pytest.mark.parametrize("variant", ["plain", "no-frames"])
+def test_memory_that_the_call_reads(lab, variant):
+    """What the program has written lies in memory when the call is made."""
+    word = random.Random(lab.seed).getrandbits(32)
+    with stubs(lab, variant) as program:
+        frame = program.begin("send", NUMBER, word)
+        found = program.guest.read_words(frame["ebx"], 2)
+        assert found == (word, ~word & 0xFFFFFFFF), "the buffer is not in memory yet"
+        assert signed(program.end()) == -ENOSYS
+
+
+@pytest.mark.exercise("3.2", points=1)
+def test_calls_without_a_use(lab):
+    """A call is made even if nobody looks at its result."""
+    with stubs(lab) as program:
+        assert program.begin("unused", NUMBER)["eax"] == NUMBER
+        assert program.again()["ebx"] == 1
+        program.end()
+
+
+@pytest.mark.exercise("3.2", points=2)
+def test_errors_and_addresses(lab):
+    """-4095 to -1 are errors; -4096 and every address are none, and errno stays."""
+    with stubs(lab) as program:
+        judge, errno = program.address("judge"), program.address("errno")
+        for result in (-1, -2, -38, -512, -4094, -4095):
+            assert signed(program.guest.call(judge, result)) == -1, f"{result} is an error"
+            assert program.guest.read_word(errno) == -result
+        program.guest.write(errno, struct.pack("<I", 99))
+        for result in (0, 1, 4095, 0x7FFFFFFF, -4096, -4097, -0x80000000, -0x40001000):
+            found = signed(program.guest.call(judge, result))
+            assert found == result, f"{result} is no error, and comes back as {found}"
+        assert program.guest.read_word(errno) == 99, "errno was changed without an error"

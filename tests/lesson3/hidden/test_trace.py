@@ -1,0 +1,301 @@
+"""Exercise 3.5, hidden: the ring when it wraps, records that are gone, interrupts in between, and
+what tracing must not do."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from tests.lesson3.support import (
+    AFTER_GATE,
+    DATA,
+    EFAULT,
+    GATE,
+    GETPID,
+    INTERRUPTS,
+    MANY,
+    OPEN,
+    WATCH_READS,
+    WATCH_WRITES,
+    call_with_access,
+    ring3,
+    steps_to,
+)
+from tests.lesson3.tracing import BUFFER, LOST, MASK, NEXT, RECORDS, Ring
+from tests.remote import SCRATCH
+
+BUDGET = 400  # instructions of getpid with tracing
+FRAME_WORDS = 19
+FRAME_PLACE = SCRATCH + 0x800
+NUMBER_IN_RECORD = 16  # bytes from a record's beginning
+
+
+def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
+    """A frame of ring 3, as syscall_trace_begin gets it; its address."""
+    words = [0] * FRAME_WORDS
+    words[4], words[7] = argument, number
+    ring.guest.write(FRAME_PLACE, struct.pack(f"<{FRAME_WORDS}I", *words))
+    return FRAME_PLACE
+
+
+@pytest.mark.exercise("3.5", points=2, gate=True)
+def test_records_are_whole(lab):
+    """Random calls: every field is what the call had, and the records have their order."""
+    seeded = random.Random(lab.seed)
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        ring.switch(True)
+        calls = []
+        for _ in range(20):
+            number = seeded.choice((GETPID, seeded.randrange(400, 500), seeded.getrandbits(32)))
+            arguments = tuple(seeded.getrandbits(32) for _ in range(6))
+            number = number if number == GETPID else number | 400
+            calls.append((number, arguments, caller.result(number, *arguments)))
+        assert ring.total() == len(calls)
+        records = [ring.record(i) for i in range(len(calls))]
+    for i, (record, (number, arguments, result)) in enumerate(zip(records, calls, strict=True)):
+        assert (record.number, record.arguments, record.result) == (number, arguments, result)
+        assert (record.pid, record.sequence, record.finished, record.text) == (1, i, 1, b"")
+    starts = [record.start for record in records]
+    assert starts == sorted(starts) and starts[0] > 0
+    assert all(a.start + a.ticks <= b.start for a, b in zip(records, records[1:], strict=False))
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_ring_goes_round(lab):
+    """1100 calls: the last 1024 are there, each at its place."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        ring.switch(True)
+        caller.prepare(GETPID, (), eip=MANY, esi=1100, edx=5000)
+        caller.guest.run_to(AFTER_GATE)
+        assert ring.total() == 1100
+        every = ring.every()
+    for place, record in enumerate(every):
+        sequence = place + RECORDS if place + RECORDS < 1100 else place
+        assert (record.sequence, record.arguments[2]) == (sequence, 5000 + sequence)
+        assert record.finished == 1
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_reader_that_is_late(lab):
+    """What was overwritten is skipped and counted; what is there comes once, in order."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        ring.switch(True)
+        caller.prepare(GETPID, (), eip=MANY, esi=1100, edx=0)
+        caller.guest.run_to(AFTER_GATE)
+        ring.switch(False)
+        with caller.in_kernel():
+            for first, oldest in ((0, 76), (75, 76), (76, 76), (77, 77), (1098, 1098)):
+                got, following, lost = ring.read(first, 3)
+                expected = list(range(oldest, min(oldest + 3, 1100)))
+                assert [each.sequence for each in got] == expected
+                assert (following, lost) == (expected[-1] + 1, oldest - first)
+            assert ring.read(1100, 3) == ([], 1100, 0)
+            got, following, lost = ring.read(1000, 200)
+            assert [each.arguments[2] for each in got] == list(range(1000, 1100))
+            assert (following, lost) == (1100, 0)
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_numbers_that_wrap(lab):
+    """The 2^32nd record: total is smaller than the reader's number, and nothing is lost; or much
+    is, and is counted."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        with caller.in_kernel():
+            ring.set_total(-3)
+            for i in range(6):
+                sequence = caller.guest.call("syscall_trace_begin", fake_frame(ring, 400 + i))
+                assert sequence == (i - 3) & MASK
+                caller.guest.call("syscall_trace_end", sequence, i)
+            assert ring.total() == 3
+            got, following, lost = ring.read(-3, 10)
+            assert [each.sequence for each in got] == [(i - 3) & MASK for i in range(6)]
+            assert [each.result for each in got] == list(range(6))
+            assert (following, lost) == (3, 0)
+            _, following, lost = ring.read(-2000, 1)
+            assert (following, lost) == (3 - RECORDS + 1 & MASK, 2003 - RECORDS)
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_record_that_is_gone(lab):
+    """A call that ends late: another one has its place, and stays as it is."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        with caller.in_kernel() as guest:
+            slow = guest.call("syscall_trace_begin", fake_frame(ring, 401))
+            ring.set_total(slow + RECORDS)
+            other = guest.call("syscall_trace_begin", fake_frame(ring, 402))
+            before = ring.contents()
+            guest.call("syscall_trace_end", slow, 77)
+            assert ring.contents() == before, "the record of another call was ended"
+            guest.call("syscall_trace_end", other, 78)
+            assert (ring.record(other).result, ring.record(other).finished) == (78, 1)
+
+
+@pytest.mark.exercise("3.5", points=1)
+def test_call_that_does_not_end(lab):
+    """Its record is there, says so, and can be read."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        with caller.in_kernel() as guest:
+            ring.set_total(5)
+            place = ring.place(5)
+            guest.write(place, b"\xff" * 72)
+            guest.call("syscall_trace_begin", fake_frame(ring, 252, 7))
+            (record,), following, _ = ring.read(5, 1)
+    assert (record.number, record.arguments[0], record.finished) == (252, 7, 0)
+    assert (record.result, record.text, following) == (0, b"", 6)
+
+
+@pytest.mark.exercise("3.5", points=1)
+def test_time_of_a_call(lab):
+    """ticks is the time in between; what does not fit is the largest number."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        with caller.in_kernel() as guest:
+            for since in (123_456_789, 3 << 30, 5 << 32, 1 << 40):
+                sequence = guest.call("syscall_trace_begin", fake_frame(ring, 400))
+                start = ring.record(sequence).start
+                assert start > 0
+                start = start - since & (1 << 64) - 1
+                guest.write(ring.place(sequence), struct.pack("<Q", start))
+                guest.call("syscall_trace_end", sequence, 0)
+                ticks = ring.record(sequence).ticks
+                if since > MASK:
+                    assert ticks == MASK, f"a time of more than 32 bits is {ticks:#x}"
+                else:
+                    assert since <= ticks < since + (1 << 30), f"{ticks}, not {since} and a bit"
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_strings(lab):
+    """The first string: whole, cut to 23 letters, and none behind a bad pointer."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        ring.switch(True)
+        for text in (b"", b"/a", b"x" * 23, b"y" * 24, b"z" * 90):
+            caller.call(OPEN, caller.write(DATA, text + b"\0"), 0)
+            assert ring.record(ring.total() - 1).text == text[:23]
+        for bad in (0, 0xC0000000, SCRATCH):
+            assert caller.result(OPEN, bad, 0) == -EFAULT
+            assert ring.record(ring.total() - 1).text == b""
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_interrupts_while_it_writes(lab):
+    """They are off while the ring is written, by begin and by end; on while ring 3's string is
+    fetched; and behind each as they were before."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        guest = caller.guest
+        ring.switch(True)
+        seen = []
+
+        def note() -> None:
+            seen.append(guest.registers()["eflags"] & INTERRUPTS)
+
+        for number, kind in ((OPEN, "string"), (GETPID, "none")):
+            caller.stop_in_call(number, caller.write(DATA, b"/a\0"), 0)
+            if kind == "string":
+                guest.run_to("string_from_user")
+                flags = guest.registers()["eflags"]
+                assert flags & INTERRUPTS, "ring 3's memory is read with interrupts off"
+            guest.run_to(AFTER_GATE)
+        caller.stop_in_call(450)
+        frame = caller.frame()["address"]
+        sequence = ring.total()
+        number_at = ring.place(sequence) + NUMBER_IN_RECORD
+        call_with_access(
+            guest, "syscall_trace_begin", frame, kind=WATCH_WRITES, at=number_at, then=note
+        )
+        assert ring.record(sequence).number == 450
+        assert seen and not any(seen), "an interrupt may come in the middle of a record"
+        seen.clear()
+        call_with_access(guest, "syscall_trace_begin", frame, kind=WATCH_WRITES, at=ring.address,
+                         then=note)  # fmt: skip
+        assert seen and not any(seen), "an interrupt may come before the record is counted"
+        for was in (0, INTERRUPTS):
+            for function, arguments in (
+                ("syscall_trace_begin", (frame,)),
+                ("syscall_trace_end", (sequence, 1)),
+            ):
+                assert flags_after(guest, function, arguments, was) == was, (
+                    f"{function} leaves the interrupts other than they were"
+                )
+
+
+def flags_after(guest, function: str, arguments: tuple[int, ...], was: int) -> int:
+    """Calls a function with the interrupt flag as `was`; returns the flag behind it."""
+    before = guest.registers()
+    stack = (before["esp"] - 0x200 & ~15) - 4
+    guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", before["eip"], *arguments))
+    flags = before["eflags"] & ~INTERRUPTS | was
+    guest.set(esp=stack, eip=guest.address(function), eflags=flags)
+    guest.run_to(before["eip"])
+    after = guest.registers()["eflags"] & INTERRUPTS
+    guest.set(**before)
+    return after
+
+
+@pytest.mark.exercise("3.5", points=2)
+def test_interrupts_while_it_reads(lab):
+    """A record is copied whole, for interrupts are off; between two they are on again."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        ring.switch(True)
+        for _ in range(4):
+            caller.call(GETPID)
+        ring.switch(False)
+        guest = caller.guest
+        seen = []
+        caller.stop_in_call(GETPID)
+        guest.write(NEXT, bytes(8))
+        call_with_access(
+            guest,
+            "syscall_trace_read",
+            *(NEXT, BUFFER, 4, LOST),
+            kind=WATCH_READS,
+            at=ring.place(2) + NUMBER_IN_RECORD,
+            then=lambda: seen.append(guest.registers()["eflags"] & INTERRUPTS),
+        )
+        assert seen and not any(seen), "a record may change while it is copied"
+        before = guest.registers()
+        guest.write(NEXT, bytes(8))
+        stack = (before["esp"] - 0x200 & ~15) - 4
+        guest.write(stack, struct.pack("<5I", before["eip"], NEXT, BUFFER, 4, LOST))
+        guest.set(esp=stack, eip=guest.address("syscall_trace_read"))
+        path = steps_to(guest, before["eip"], 3000)
+        on = [bool(each["eflags"] & INTERRUPTS) for each in path]
+        changes = sum(a != b for a, b in zip(on, on[1:], strict=False))
+    assert changes >= 8, "four records are copied without letting an interrupt in"
+
+
+@pytest.mark.exercise("3.5", points=1)
+def test_nothing_is_printed(lab):
+    """Tracing writes to memory, and not a letter to the serial line."""
+    with ring3(lab) as caller:
+        ring = Ring(caller.guest)
+        before = caller.guest.said_bytes()
+        ring.switch(True)
+        for number in (GETPID, 450, OPEN):
+            caller.call(number, DATA)
+        with caller.in_kernel():
+            ring.read(0, 4)
+        assert caller.guest.said_bytes() == before
+
+
+@pytest.mark.exercise("3.5", points=1)
+def test_price(lab):
+    """getpid with tracing takes at most 400 instructions."""
+    with ring3(lab) as caller:
+        Ring(caller.guest).switch(True)
+        caller.call(GETPID)
+        caller.prepare(GETPID, ())
+        path = steps_to(caller.guest, AFTER_GATE, 8 * BUDGET)
+    assert path[0]["eip"] == GATE
+    assert len(path) <= BUDGET, f"getpid takes {len(path)} instructions, more than {BUDGET}"

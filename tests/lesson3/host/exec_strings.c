@@ -1,0 +1,117 @@
+/*
+ * exec_add_from_user on a memory of ring 3 that standard input describes: a line "at ADDRESS LENGTH HEX"
+ * puts bytes there, LENGTH of them, "add ARGUMENTS ENVIRONMENT" adds what the two arrays point to, and prints the
+ * result, both counts, the length, and the text in hexadecimal; "kernel TEXT" adds one argument of
+ * the kernel's first; "new" forgets all. Numbers are hexadecimal.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/errno.h"
+#include "kernel/exec.h"
+#include "kernel/user_copy.h"
+#include "mm/page_alloc.h"
+
+#define START 0x08000000u
+#define SIZE  0x40000u
+
+static uint8_t memory[SIZE];
+static unsigned fetches;
+
+void *page_alloc(unsigned order)
+{
+	return malloc((size_t)PAGE_SIZE << order);
+}
+
+void page_free(void *pages, unsigned order)
+{
+	(void)order;
+	free(pages);
+}
+
+static bool is_there(uint32_t address, uint32_t length)
+{
+	return address >= START && address < START + SIZE && length <= START + SIZE - address;
+}
+
+/* An endless array is somebody's bug when it is read without an end. */
+static void count_fetch(void)
+{
+	if (++fetches > 200000) {
+		puts("endless");
+		exit(0);
+	}
+}
+
+uint32_t copy_from_user(void *to, uint32_t from, uint32_t length)
+{
+	count_fetch();
+	if (!is_there(from, length))
+		return length;
+	memcpy(to, &memory[from - START], length);
+	return 0;
+}
+
+int32_t string_from_user(char *to, uint32_t from, uint32_t size)
+{
+	count_fetch();
+	for (uint32_t i = 0; i < size; i++) {
+		if (!is_there(from + i, 1))
+			return -EFAULT;
+		to[i] = memory[from + i - START];
+		if (!to[i])
+			return i;
+	}
+	return -ENAMETOOLONG;
+}
+
+static void put(uint32_t address)
+{
+	unsigned length = 0, value;
+
+	if (scanf("%x", &length) != 1)
+		return;
+	for (; length > 0 && scanf("%2x", &value) == 1; length--, address++)
+		if (is_there(address, 1))
+			memory[address - START] = value;
+}
+
+static void add(struct exec_strings *strings)
+{
+	unsigned arguments, environment;
+
+	if (scanf("%x %x", &arguments, &environment) != 2)
+		return;
+	fetches = 0;
+	int result = exec_add_from_user(strings, arguments, environment);
+
+	printf("%d %u %u %u ", result, strings->arguments, strings->environment, strings->length);
+	for (uint32_t i = 0; i < strings->length && i < EXEC_STRINGS; i++)
+		printf("%02x", (uint8_t)strings->text[i]);
+	puts(".");
+}
+
+int main(void)
+{
+	struct exec_strings strings;
+	char word[16], text[64];
+	unsigned address;
+
+	exec_strings_create(&strings);
+	while (scanf("%15s", word) == 1) {
+		if (strcmp(word, "at") == 0 && scanf("%x", &address) == 1) {
+			put(address);
+		} else if (strcmp(word, "kernel") == 0 && scanf("%63s", text) == 1) {
+			exec_add_argument(&strings, text);
+		} else if (strcmp(word, "add") == 0) {
+			add(&strings);
+		} else {
+			exec_strings_destroy(&strings);
+			exec_strings_create(&strings);
+		}
+	}
+	exec_strings_destroy(&strings);
+	return 0;
+}

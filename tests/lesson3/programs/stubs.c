@@ -1,0 +1,106 @@
+/* The stubs of user/libc/syscall.h, as functions that a test calls from outside: one a number of
+ * arguments, and some that are hard for a compiler that has not been told everything. */
+#include "user/libc/syscall.h"
+
+#define LIVE 10 /* values that are needed behind a call: more than there are registers */
+
+int errno;
+volatile long values[LIVE];
+
+void _start(void);
+long call0(long number);
+long call1(long number, long a);
+long call2(long number, long a, long b);
+long call3(long number, long a, long b, long c);
+long call4(long number, long a, long b, long c, long d);
+long call5(long number, long a, long b, long c, long d, long e);
+long call6(long number, long a, long b, long c, long d, long e, long f);
+long between(long number, long a, long b, long c, long d, long e, long f);
+long receive(long number);
+long send(long number, long word);
+void unused(long number);
+long judge(long result);
+
+void _start(void)
+{
+	for (;;)
+		;
+}
+
+long call0(long number)
+{
+	return _syscall0(number);
+}
+
+long call1(long number, long a)
+{
+	return _syscall1(number, a);
+}
+
+long call2(long number, long a, long b)
+{
+	return _syscall2(number, a, b);
+}
+
+long call3(long number, long a, long b, long c)
+{
+	return _syscall3(number, a, b, c);
+}
+
+long call4(long number, long a, long b, long c, long d)
+{
+	return _syscall4(number, a, b, c, d);
+}
+
+long call5(long number, long a, long b, long c, long d, long e)
+{
+	return _syscall5(number, a, b, c, d, e);
+}
+
+long call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	return _syscall6(number, a, b, c, d, e, f);
+}
+
+/* Two calls amid values that live across them; counts what has changed. */
+long between(long number, long a, long b, long c, long d, long e, long f)
+{
+	long kept[LIVE], changed = 0;
+
+	for (int i = 0; i < LIVE; i++)
+		kept[i] = values[i];
+	long first = _syscall6(number, a, b, c, d, e, f);
+	long second = _syscall5(number, e, d, c, b, a);
+
+	for (int i = 0; i < LIVE; i++)
+		changed += kept[i] != values[i];
+	return changed * 1000 + (first != second);
+}
+
+/* The sum of two words that only the call can have written. */
+long receive(long number)
+{
+	long buffer[2] = { 0, 0 };
+
+	_syscall3(number, 0, (long)buffer, sizeof(buffer));
+	return buffer[0] + buffer[1];
+}
+
+/* Two words, of which only the call knows. */
+long send(long number, long word)
+{
+	long buffer[2] = { word, ~word };
+
+	return _syscall2(number, (long)buffer, sizeof(buffer));
+}
+
+void unused(long number)
+{
+	_syscall0(number);
+	_syscall1(number, 1);
+}
+
+long judge(long result)
+{
+	return result_of(result);
+}

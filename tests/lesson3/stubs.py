@@ -1,0 +1,92 @@
+"""The stubs of exercise 3.2, compiled into a program and called from outside."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from labs.tools.symbols import Symbols, symbols_of
+from tests.lab import ROOT, Lab, run_tool
+from tests.lesson3.support import HERE, Caller, mask_all_lines, with_files
+from tests.remote import Guest, stopped
+
+NUMBER = 450  # no call has it
+FLAGS = "-std=gnu11 -march=i686 -g -ffreestanding -fno-stack-protector -fcf-protection=none -I."
+VARIANTS = {
+    "plain": "-O2 -fno-pic -fno-omit-frame-pointer",
+    "no-frames": "-O2 -fno-pic -fomit-frame-pointer",
+    "pic": "-O2 -fPIC -fno-omit-frame-pointer",
+    "debug": "-O0 -fno-pic",
+}
+BUILD = """\
+set -e
+cc=$(labs/tools/toolchain.sh cc)
+includes="-nostdinc -isystem user/include -isystem $($cc -print-file-name=include)"
+$cc {flags} $includes -c {directory}/stubs.c -o {directory}/stubs.o
+$(labs/tools/toolchain.sh ld) -nostdlib -static -Ttext-segment=0x08048000 -z noexecstack \
+    {directory}/stubs.o {directory}/missing.o -o {directory}/stubs
+"""
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """The program on a leash."""
+
+    guest: Guest
+    symbols: Symbols
+    home: int
+
+    def address(self, name: str) -> int:
+        """Where a function or a variable of the program lies."""
+        return self.symbols.find(name).address
+
+    def begin(self, function: str, *arguments: int) -> dict[str, int]:
+        """Calls a function as far as the kernel's syscall_dispatch; the frame of its call."""
+        reached = self.guest.call(self.address(function), *arguments, stop_at=("syscall_dispatch",))
+        assert reached is None, f"{function} makes no system call"
+        return self.frame()
+
+    def frame(self) -> dict[str, int]:
+        """At syscall_dispatch: the registers of ring 3, and where the frame lies."""
+        return Caller(self.guest).frame()
+
+    def end(self) -> int:
+        """Lets the function come back, and returns its result."""
+        self.guest.run_to(self.home, goal="the end of the function that made the call")
+        return self.guest.registers()["eax"]
+
+    def again(self) -> dict[str, int]:
+        """Goes on to the next call; its frame."""
+        reached = self.guest.run_to("syscall_dispatch", self.home)
+        assert reached == "syscall_dispatch", "the function makes no further call"
+        return self.frame()
+
+
+def built(lab: Lab, variant: str) -> bytes:
+    """The program, with the tree's own header. Raises BuildFailure."""
+    directory = lab.root / "build" / f"stubs-{variant}-{lab.mode}"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "stubs.c").write_bytes((HERE / "programs" / "stubs.c").read_bytes())
+    missing = ["nasm", "-f", "elf32", "user/libc/missing.asm", "-o", str(directory / "missing.o")]
+    subprocess.run(missing, cwd=ROOT, check=True)
+    flags = f"{FLAGS} {VARIANTS[variant]}"
+    script = BUILD.format(flags=flags, directory=directory.relative_to(lab.root))
+    run_tool(["bash", "-c", script], lab.root, lab.boxed)
+    return (directory / "stubs").read_bytes()
+
+
+@contextmanager
+def stubs(lab: Lab, variant: str = "plain") -> Iterator[Stubs]:
+    """The program, stopped in ring 3."""
+    program = built(lab, variant)
+    path = lab.scratch / "stubs"
+    path.write_bytes(program)
+    symbols = symbols_of(path)
+    home = symbols.find("_start").address
+    fields = with_files(lab, {"bin/stubs": program})
+    with stopped(lab, home, "run /bin/stubs", **fields) as guest:
+        mask_all_lines(guest)
+        yield Stubs(guest, symbols, home)
+

@@ -1,0 +1,45 @@
+"""Exercise 3.6: programs that are none, and a heap that grows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.lesson3.executables import Image, Segment, question
+from tests.lesson3.support import BRK, HERE, answers, ring3, with_files
+
+DRIVER = HERE / "host" / "elf_check.c"
+
+
+@pytest.mark.exercise("3.6", points=1, host=True)
+def test_honest_and_not(lab):
+    """A program, one without segments, one for another machine, one that lies in the kernel."""
+    images = [
+        Image(),
+        Image(segments=()),
+        Image(machine=62),
+        Image(segments=(Segment(vaddr=0xC0100000),)),
+        replace(Image(), bytes_there=20),
+    ]
+    program = lab.host(["kernel/exec_elf.c"], [DRIVER], "elf_check")
+    found = answers(program, [question(each) for each in images], "kernel/exec_elf.c")
+    assert found == ["0 0", "-8 0", "-8 0", "-8 0", "-8 0"]
+
+
+@pytest.mark.exercise("3.6", points=1)
+def test_a_text_is_no_program(lab):
+    """The kernel says so, and lives."""
+    files = {"bin/text": b"This is no program.\n", "bin/empty": b""}
+    result = lab.run("run /bin/text; run /bin/empty; help", **with_files(lab, files))
+    assert result.serial.count("ENOEXEC") == 2, result.explain()
+
+
+@pytest.mark.exercise("3.6", points=1)
+def test_heap_grows(lab):
+    """brk gives the end of the heap, moves it up, and gives memory that is zero."""
+    with ring3(lab) as caller:
+        start = caller.result(BRK, 0)
+        assert caller.result(BRK, start + 10000) == start + 10000
+        assert caller.result(BRK, 0) == start + 10000
+        assert caller.guest.read(start, 10000) == bytes(10000)

@@ -1,0 +1,199 @@
+"""Exercise 4.1, hidden: the switch itself, first steps, ends, and what schedule does besides."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.lesson4.support import IDLE, INTERRUPTS, YIELDED, Threads, signed, threads
+
+TURNS = "tests/lesson4/threads/turns.c"
+BUDGET = 120  # instructions of yield, from its call in one thread to its return in another
+KERNEL_STACK = 8192
+FRAME_BYTES = 4 * 19
+TASK_LIMIT = 256
+STAMPS_PER_MS = 1_000_000
+
+
+def random_words(lab, count: int) -> list[int]:
+    """Different words of 32 bits."""
+    return random.Random(lab.seed).sample(range(1 << 32), count)
+
+
+@pytest.mark.exercise("4.1", points=2, gate=True)
+def test_many_threads_take_turns(lab):
+    """In the order in which they began, each with its own argument, again and again."""
+    seeded = random.Random(lab.seed)
+    count, rounds = seeded.randrange(3, 20), seeded.randrange(5, 30)
+    arguments = random_words(lab, count)
+    with threads(lab, TURNS, "take_turns", count, rounds, *arguments) as run:
+        found = run.answers()
+    assert found == arguments * rounds, "the threads do not run in turn"
+
+
+@pytest.mark.exercise("4.1", points=3)
+def test_registers_of_the_switch(lab):
+    """switch_to alone, between two bare stacks: EBX, ESI, EDI, EBP and ESP are kept, and a forged
+    frame is taken word by word."""
+    values = random_words(lab, 8)
+    with threads(lab, TURNS, "switch_registers", *values) as run:
+        found = run.answers()
+    names = ("EBX", "ESI", "EDI", "EBP")
+    for name, value, came in zip(names, values[:4], found[:4], strict=True):
+        assert came == value, f"{name} was {value:#x}, and is {came:#x} behind switch_to"
+    assert found[4] == 0, f"ESP has moved by {signed(found[4])}"
+    for name, value, came in zip(names, values[4:], found[5:9], strict=True):
+        assert came == value, f"the new stack has {value:#x} for {name}, which becomes {came:#x}"
+    assert found[9] == 0, f"the new stack's ESP is wrong by {signed(found[9])}"
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_first_steps(lab):
+    """At a thread's first instruction: its argument, an aligned stack of its own near its top, no
+    caller, interrupts on although its maker had them off."""
+    argument = random_words(lab, 1)[0]
+    with threads(lab, TURNS, "first_steps", argument) as run:
+        esp, ebp, eflags, found, low, high = run.answers()
+    assert found == argument
+    assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
+    assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
+    assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must lie at a multiple of 16"
+    assert ebp == 0, f"EBP is {ebp:#x}: the chain of callers has no end"
+    assert eflags & INTERRUPTS, "interrupts are off"
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_ten_thousand_lives(lab):
+    """Threads begin and end, by return and by kthread_exit: no task and no page is lost."""
+    count, at_a_time = (10_000, 8) if lab.mode == "icount" else (1_000, 8)
+    with threads(lab, TURNS, "many_lives", count, at_a_time) as run:
+        tasks, pages, tasks_after, pages_after = run.answers()
+    assert tasks_after == tasks
+    assert pages_after == pages, f"{pages - pages_after} pages are lost after {count} threads"
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_new_thread_behind_the_end(lab):
+    """A thread that runs for the first time frees what the one before could not free itself."""
+    with threads(lab, TURNS, "new_after_end") as run:
+        before, *inside, after = run.answers()
+    # Two begin. The first one ends as the second begins, which has a child, and so on.
+    assert after == before, f"{after - before} tasks are left over"
+    assert inside == [before + 2, before + 1], f"the threads saw {inside} tasks, before {before}"
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_stack_is_freed_by_another(lab):
+    """No stack is freed while ESP is in it."""
+    with threads(lab, TURNS, "end_and_go_on") as run:
+        for _ in range(3):
+            run.guest.run_to("kernel_stack_destroy")
+            esp = run.guest.registers()["esp"]
+            stack = run.guest.read_word(esp + 4)
+            assert not stack <= esp < stack + KERNEL_STACK, "a thread frees the stack it stands on"
+        run.finish()
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_idle_task_competes_with_nobody(lab):
+    """While threads are ready the idle task never runs; while all sleep, nobody else does."""
+    with threads(lab, TURNS, "beside_the_idle_task") as run:
+        begin, busy, ended, slept = (each - run.first_change for each in run.answers())
+        record = run.changes()
+    dropped = len(record) - (run.guest_total - run.first_change) if False else 0
+    assert dropped == 0
+    crowd = [change for change in record if change.after == IDLE]
+    assert slept - ended >= 2, "the first thread did not sleep"
+    late = record[-(slept - ended) :]
+    assert crowd, "the idle task has never run"
+    assert all(change in late for change in crowd), "the idle task runs while others are ready"
+    assert {change.after for change in late} <= {IDLE, 1}
+    assert busy - begin > 100 or len(record) == 4096
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_accounts(lab):
+    """Each thread pays for its own time, and switches are counted; nobody was pre-empted."""
+    seeded = random.Random(lab.seed)
+    work = [seeded.randrange(STAMPS_PER_MS, 5 * STAMPS_PER_MS) for _ in range(3)]
+    with threads(lab, TURNS, "accounts", *work) as run:
+        found = run.answers()
+    for index, stamps in enumerate(work):
+        total, switches, preemptions = found[3 * index : 3 * index + 3]
+        assert 4 * stamps <= total <= 4.4 * stamps + STAMPS_PER_MS // 2, (
+            f"a thread that used {4 * stamps} time stamps has {total} on its account"
+        )
+        assert switches == 5, f"it got the processor 5 times, and {switches} are counted"
+        assert preemptions == 0
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_interrupt_flag_is_each_threads_own(lab):
+    """Behind yield it is as it was before, whatever the others had."""
+    with threads(lab, TURNS, "flags") as run:
+        found = [bool(word & INTERRUPTS) for word in run.answers()]
+    assert found == [False, False, True, True]
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_alone(lab):
+    """schedule without anybody else: the task goes on, and nothing is recorded."""
+    with threads(lab, TURNS, "alone") as run:
+        records, switches, is_ready = run.answers()
+    assert records == 0, f"{records} changes from a task to itself are recorded"
+    assert (switches, is_ready) == (0, 1)
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_request_is_done(lab):
+    """WORK_SCHEDULE is cleared by the change that it asked for, whoever made it."""
+    with threads(lab, TURNS, "clears_the_request") as run:
+        assert run.answers() == [0, 0]
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_record(lab):
+    """Every change is recorded: from whom, to whom, why, in the order of time."""
+    count, rounds = 3, 4
+    with threads(lab, TURNS, "take_turns", count, rounds, 1, 2, 3) as run:
+        run.finish()
+        record = run.changes()
+    for one, next_one in zip(record, record[1:], strict=False):
+        assert one.after == next_one.before, "a change is missing in the record"
+        assert one.stamp <= next_one.stamp
+    pids = sorted({change.after for change in record} - {1})
+    assert len(pids) == count
+    turns = [change.after for change in record if change.after != 1]
+    assert turns == pids * (rounds + 1)
+    assert {change.reason for change in record[: count * rounds]} == {YIELDED}
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_no_memory(lab):
+    """kthread_create returns NULL when there is no room, and pre-emption is as it was before."""
+    with threads(lab, TURNS, "no_memory") as run:
+        count, preempt_count, works_again = run.answers()
+    assert 100 < count < TASK_LIMIT
+    assert preempt_count == 0, "preempt_count has changed"
+    assert works_again
+
+
+@pytest.mark.exercise("4.1", points=2)
+def test_price(lab):
+    """At most 120 instructions from one thread's yield to the other's return."""
+    with threads(lab, TURNS, "for_ever") as run:
+        returns = [at_yield(run) for _ in range(8)]
+        home = returns[-1 - 1]
+        count = 0
+        while run.guest.registers()["eip"] != home or count < 2:
+            run.guest.step()
+            count += 1
+            assert count <= 4 * BUDGET, "yield does not come to the other thread"
+    assert count <= BUDGET, f"yield takes {count} instructions, more than {BUDGET}"
+
+
+def at_yield(run: Threads) -> int:
+    """Runs to the next call of yield, and returns where it will return to."""
+    run.guest.run_to("yield")
+    return run.guest.read_word(run.guest.registers()["esp"])

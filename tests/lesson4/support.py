@@ -1,0 +1,160 @@
+"""What the tests of lesson 4 share: threads of the test's own in the kernel under test, programs in
+ring 3, and the record of all changes of tasks.
+
+with threads(lab, "tests/lesson4/threads/turns.c", "take_turns", 3, 10) as run:
+    assert run.answers() == [...]
+
+The C code in threads/ is compiled with the headers of the whole tree, and put into the stopped
+kernel, into memory that nobody uses. What it answers is judged here.
+"""
+
+from __future__ import annotations
+
+import shlex
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from labs.tools.symbols import Symbols, symbols_of
+from tests.lab import ROOT, Lab
+from tests.remote import Guest, stopped
+
+COMMON = "tests/lesson4/threads/thread_test.c"
+SCRIPT = "tests/lesson4/threads/threads.ld"
+FLAGS = (
+    *("-std=gnu11", "-march=i686", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffreestanding"),
+    *("-fno-pic", "-fno-stack-protector", "-fno-omit-frame-pointer", "-fno-strict-aliasing"),
+    *("-fno-asynchronous-unwind-tables", "-fcf-protection=none", "-mgeneral-regs-only"),
+    *("-fno-optimize-sibling-calls", "-mno-red-zone", "-fno-tree-loop-distribute-patterns"),
+)
+
+MASK = 0xFFFFFFFF
+INTERRUPTS, DIRECTION = 0x200, 0x400
+TICK_NS = 10_000_000
+RECORD = struct.Struct("<QhhB3x")
+RECORDS = 4096
+NEW, WOKEN, YIELDED, PREEMPTED, SLEEPS, STOPS, ENDS = range(7)
+IDLE = 0
+WORK_TICK, WORK_SCHEDULE, WORK_SIGNAL = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of tasks: when (time stamps), from which pid to which, and why."""
+
+    stamp: int
+    before: int
+    after: int
+    reason: int
+
+
+class Threads:
+    """Code of a test in a stopped kernel, before its first instruction."""
+
+    def __init__(self, guest: Guest, symbols: Symbols) -> None:
+        self.guest = guest
+        self.symbols = symbols
+        self.first_change = guest.read_word(guest.address("sched_trace"))
+
+    def address(self, name: str) -> int:
+        """Where a name of the test's code lies."""
+        return self.symbols.find(name).address
+
+    def finish(self, seconds: float = 6) -> None:
+        """Runs to the end of the code."""
+        self.guest.run_to(self.address("finished"), seconds=seconds, goal="the threads' end")
+
+    def answers(self, seconds: float = 6) -> list[int]:
+        """Runs to the end, and returns what was answered."""
+        self.finish(seconds)
+        return self.answered()
+
+    def answered(self) -> list[int]:
+        """What has been answered so far."""
+        count = self.guest.read_word(self.address("answer_count"))
+        return list(self.guest.read_words(self.address("answers"), count)) if count else []
+
+    def changes(self) -> list[Change]:
+        """The changes of tasks since the beginning, of which the kernel keeps the last 4096."""
+        return changes(self.guest, self.first_change)
+
+
+def changes(guest: Guest, first: int = 0) -> list[Change]:
+    """The kernel's record from the change number `first` on."""
+    base = guest.address("sched_trace")
+    total = guest.read_word(base)
+    numbers = range(max(first, total - RECORDS), total)
+    if not numbers:
+        return []
+    data = guest.read(base + 8, RECORDS * RECORD.size)
+    return [Change(*RECORD.unpack_from(data, n % RECORDS * RECORD.size)) for n in numbers]
+
+
+def tool(name: str) -> list[str]:
+    """A tool of the build, as the Makefile chooses it."""
+    command = ["labs/tools/toolchain.sh", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return shlex.split(done.stdout)
+
+
+def run_tool(*command: str) -> None:
+    """Runs a tool on the test's own code."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"the test's own code does not build:\n{done.stderr}"
+
+
+def code(lab: Lab, source: str) -> Path:
+    """Compiles a file of threads/, linked to the kernel under test."""
+    kernel = lab.build(f"build/lesson{lab.lesson}/kernel.elf")
+    objects = []
+    for path in (COMMON, source):
+        objects.append(str(lab.scratch / (Path(path).stem + ".o")))
+        run_tool(*tool("cc"), *FLAGS, "-I.", "-c", path, "-o", objects[-1])
+    target = lab.scratch / "threads.elf"
+    run_tool(*tool("ld"), "-T", SCRIPT, "-R", str(kernel), *objects, "-o", str(target))
+    return target
+
+
+def image_of(lab: Lab, program: Path) -> bytes:
+    """What of the code goes into memory."""
+    target = program.with_suffix(".bin")
+    run_tool(*tool("objcopy"), "-O", "binary", str(program), str(target))
+    return target.read_bytes()
+
+
+@contextmanager
+def threads(
+    lab: Lab, source: str, function: str, *questions: int, **fields: object
+) -> Iterator[Threads]:
+    """The lab's kernel, stopped where its first thread is about to run a function of `source`."""
+    program = code(lab, source)
+    image = image_of(lab, program)
+    with stopped(lab, "prompt", **fields) as guest:
+        run = Threads(guest, symbols_of(program))
+        guest.write(run.address("begin"), image)
+        words = [word & MASK for word in questions]
+        if words:
+            guest.write(run.address("questions"), struct.pack(f"<{len(words)}I", *words))
+        guest.set(eip=run.address("begin"), eax=run.address(function))
+        yield run
+
+
+def signed(word: int) -> int:
+    """32 bits as a number with a sign."""
+    return word - (1 << 32) if word >> 31 else word
+
+
+def pairs(words: Sequence[int]) -> list[int]:
+    """64-bit numbers from their halves, the lower one first."""
+    assert len(words) % 2 == 0
+    return [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=True)]
+
+
+def fail(message: str) -> None:
+    """Fails the test with this message."""
+    pytest.fail(message, pytrace=False)
