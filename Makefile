@@ -82,7 +82,7 @@ setup-test:
 
 measure: setup-test
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
-	@$(MAKE) -s image-disk
+	@$(MAKE) -s image-disk $(HOST_TOOLS)
 	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT)
 
 doctor:

@@ -63,12 +63,14 @@
 #define UTIME_NOW  0x3fffffff
 #define UTIME_OMIT 0x3ffffffe
 
-#define POLLIN	 0x001
-#define POLLPRI	 0x002
-#define POLLOUT	 0x004
-#define POLLERR	 0x008
-#define POLLHUP	 0x010
-#define POLLNVAL 0x020
+#define POLLIN	   0x001
+#define POLLPRI	   0x002
+#define POLLOUT	   0x004
+#define POLLERR	   0x008
+#define POLLHUP	   0x010
+#define POLLNVAL   0x020
+#define POLLRDNORM 0x040
+#define POLLWRNORM 0x100
 
 struct linux_poll {
 	int32_t descriptor;

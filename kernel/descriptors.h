@@ -21,6 +21,6 @@ struct table_pointer {
  * stack of its own, when the task gate DOUBLE_FAULT_TASK is taken; it must not return. */
 void descriptors_initialize(void (*double_fault)(void));
 
-/* Sets the descriptor THREAD_LOCAL: packed as kernel/descriptor.h says, or 0 for none. FS and GS are
- * null then: a trap in the kernel would restore a selector whose descriptor may be gone. */
+/* Sets the descriptor THREAD_LOCAL: packed as kernel/descriptor.h says, or 0 for none. FS and GS
+ * are null then: a trap in the kernel would restore a selector whose descriptor may be gone. */
 void descriptors_set_thread_local(uint64_t packed);

@@ -48,7 +48,8 @@
  * sees it. */
 #define ERESTART 512
 
-/* The same, but after a handler it is always EINTR: for calls that sleep for a time, or for a signal.
+/* The same, but after a handler it is always EINTR: for calls that sleep for a time, or for a
+ * signal.
  */
 #define ERESTART_SLEEP 514
 

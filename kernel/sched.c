@@ -205,6 +205,7 @@ int sched_use(const char *name)
 			sched_class->dequeue(task);
 	sched_class = class;
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		task->schedule.donated = URGENCY_NONE; /* it was the other class's measure */
 		class->join(task);
 		if (task->schedule.is_queued)
 			class->enqueue(task, SCHED_NEW);

@@ -13,6 +13,7 @@
 #include "kernel/time.h"
 
 #define LEVELS	 8
+#define LEVEL_0	 4 /* where niceness 0 begins */
 #define BOOST_NS 1000000000ull
 
 static struct list queues[LEVELS] = {
@@ -33,13 +34,15 @@ static void dequeue(struct task *task)
 	list_remove(&task->schedule.in_queue);
 }
 
-/* Stamps of processor time at one level: sched_quantum ticks at the best, and twice as much two
- * levels below. Half a tick less, since time is looked at by ticks. */
+/* Stamps of processor time at one level: sched_quantum ticks where niceness 0 begins and above;
+ * below that twice as much, and twice that at the lowest. Half a tick less, since time is looked at
+ * by ticks. */
 static int64_t allotment(unsigned level)
 {
 	uint32_t tick = time_stamps_per_tick();
+	unsigned doublings = level > LEVEL_0 ? (level - LEVEL_0 + 1) / 2 : 0;
 
-	return ((int64_t)tick * sched_quantum << level / 2) - tick / 2;
+	return ((int64_t)tick * sched_quantum << doublings) - tick / 2;
 }
 
 /* EXERCISE 4.4 (priorities, part 1; choice A: feedback queues):
@@ -51,7 +54,8 @@ static int64_t allotment(unsigned level)
    4. charge: what is left of the allotment is remembered over sleeps. When nothing is, the task
    sinks one level, gets that one's allotment, and its quantum is 0. From the lowest level nobody
    sinks further.
-   5. boost: everybody joins anew, and those who wait change their places.
+   5. boost: everybody joins anew. Those who wait get new places, in the order in which they would
+   have been picked. The one that runs has had its turn.
    6. tick: boost when next_boost has come. The turn is over when the quantum is 0; begin a new one.
    7. preempts: only who is more urgent does. */
 /* SOLUTION 4.4 { */
@@ -97,28 +101,32 @@ static void charge(struct task *task, uint64_t stamps)
 	schedule->left = allotment(schedule->level);
 }
 
-static void boost(void)
+static void boost(struct task *running)
 {
-	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
-		if (task->schedule.is_queued)
-			dequeue(task);
+	struct list waiting = LIST_EMPTY(waiting);
+	struct task *task;
+
+	while ((task = pick()))
+		list_append(&waiting, &task->schedule.in_queue);
+	for (task = task_next(NULL); task; task = task_next(task))
 		join(task);
-		if (task->schedule.is_queued)
-			enqueue(task, SCHED_NEW);
+	while (!list_is_empty(&waiting)) {
+		task = list_entry(waiting.next, struct task, schedule.in_queue);
+		dequeue(task);
+		enqueue(task, SCHED_NEW);
 	}
+	running->schedule.quantum = 0;
 }
 
 static bool tick(struct task *task)
 {
 	uint64_t now = time_ns();
-	bool is_over = task->schedule.quantum == 0;
 
 	if ((int64_t)(now - next_boost) >= 0) {
 		next_boost = now + BOOST_NS;
-		boost();
-		return true;
+		boost(task);
 	}
-	return is_over;
+	return task->schedule.quantum == 0;
 }
 
 static bool preempts(const struct task *woken, const struct task *running)

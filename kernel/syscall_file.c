@@ -41,7 +41,7 @@ static struct file *writable(uint32_t descriptor)
 static bool get_buffer(struct buffer *buffer, uint32_t address, uint32_t length)
 {
 	*buffer = buffer_of_user(address, length < TRANSFER_MAX ? length : TRANSFER_MAX);
-	return user_range_ok(address, buffer->length);
+	return user_range_ok(address, length);
 }
 
 static int32_t sys_read(struct trap_frame *frame)

@@ -33,6 +33,8 @@ static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *ta
 		return POLLNVAL;
 	if (file->ops->poll)
 		ready = file->ops->poll(file, table);
+	ready |= ready & POLLIN ? POLLRDNORM : 0;
+	ready |= ready & POLLOUT ? POLLWRNORM : 0;
 	return ready & (wanted | POLLERR | POLLHUP);
 }
 

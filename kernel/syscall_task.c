@@ -18,7 +18,7 @@
 #define PRIORITY_GROUP	1
 #define PRIORITY_USER	2
 #define PRIORITY_OFFSET 20 /* getpriority returns 20 - nice: never negative */
-#define POLICY_OTHER	0
+#define PRIORITY_MOST	99 /* of SCHED_RR */
 #define CPU_MASK_SIZE	4
 
 static int32_t give(uint32_t address, const void *value, uint32_t size)
@@ -214,10 +214,27 @@ static int32_t run_getpriority(struct trap_frame *frame)
 	return result;
 }
 
-/* All tasks are under one class, which is nobody's own policy: Linux's name for that is "other". */
+/* Linux's numbers of the policies that are nearest to the classes here. All tasks are under one
+ * class: whoever changes its own policy changes that of all. */
+static const struct {
+	uint32_t policy;
+	const struct sched_class *class;
+} policies[] = {
+	{ 0, &sched_fair }, /* SCHED_OTHER */
+	{ 2, &sched_round_robin },
+	{ 3, &sched_mlfq }, /* SCHED_BATCH */
+};
+
+#define POLICIES (sizeof(policies) / sizeof(policies[0]))
+
 static int32_t run_sched_getscheduler(struct trap_frame *frame)
 {
-	return find(frame->ebx) ? POLICY_OTHER : -ESRCH;
+	if (!find(frame->ebx))
+		return -ESRCH;
+	for (unsigned i = 0; i < POLICIES; i++)
+		if (policies[i].class == sched_class)
+			return policies[i].policy;
+	return -EINVAL;
 }
 
 static int32_t run_sched_setscheduler(struct trap_frame *frame)
@@ -228,7 +245,21 @@ static int32_t run_sched_setscheduler(struct trap_frame *frame)
 		return -ESRCH;
 	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
 		return -EFAULT;
-	return frame->ecx == POLICY_OTHER && priority == 0 ? 0 : -EINVAL;
+	for (unsigned i = 0; i < POLICIES; i++)
+		if (policies[i].policy == frame->ecx && priority <= PRIORITY_MOST)
+			return sched_use(policies[i].class->name);
+	return -EINVAL;
+}
+
+/* Priorities of policies are accepted, and mean nothing. */
+static int32_t run_sched_get_priority_max(struct trap_frame *frame)
+{
+	return frame->ebx == policies[1].policy ? PRIORITY_MOST : 0;
+}
+
+static int32_t run_sched_get_priority_min(struct trap_frame *frame)
+{
+	return frame->ebx == policies[1].policy ? 1 : 0;
 }
 
 static int32_t run_sched_getparam(struct trap_frame *frame)
@@ -282,6 +313,8 @@ void syscall_task_register(void)
 		{ 156, "sched_setscheduler", "ddp", run_sched_setscheduler },
 		{ 157, "sched_getscheduler", "d", run_sched_getscheduler },
 		{ 158, "sched_yield", "", run_sched_yield },
+		{ 159, "sched_get_priority_max", "d", run_sched_get_priority_max },
+		{ 160, "sched_get_priority_min", "d", run_sched_get_priority_min },
 		{ 161, "sched_rr_get_interval", "dp", run_sched_rr_get_interval },
 		{ 190, "vfork", "", run_vfork },
 		{ 242, "sched_getaffinity", "ddp", run_sched_getaffinity },

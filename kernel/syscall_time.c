@@ -302,9 +302,11 @@ static void ring(struct timer *timer)
 {
 	struct task *task = list_entry((char *)timer, struct task, alarm);
 
+	uint64_t now = time_ns(), next = timer->deadline + task->alarm_interval;
+
 	task_signal(task, SIGALRM);
 	if (task->alarm_interval)
-		timer_start(timer, timer->deadline + task->alarm_interval, ring);
+		timer_start(timer, next > now ? next : now + task->alarm_interval, ring);
 }
 
 /* Nanoseconds until the alarm rings; 0: never. */

@@ -179,6 +179,15 @@ static void tell_end(struct task *task)
 			   signal ? signal : task->status >> 8);
 }
 
+/* A stopped child that nobody can continue any more, now that its parent ends, is told so. */
+static void release_stopped(struct task *child)
+{
+	if (child->life != TASK_STOPPED || !task_group_is_orphaned(child))
+		return;
+	task_signal_group(child->pgrp, SIGHUP);
+	task_signal_group(child->pgrp, SIGCONT);
+}
+
 static void close_files(void)
 {
 	struct files *files = current->files;
@@ -191,7 +200,7 @@ static void close_files(void)
 /* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it stands
    on, and its status must stay until the parent asks.
    1. leave_children: each child gets init for a parent. If it is a zombie already, init must be
-   told; or, when nobody wants it, it can be freed.
+   told; or, when nobody wants it, it can be freed. For one that is stopped: release_stopped.
    2. task_exit: it must not be pre-empted any more: its space goes. Close the files, zero the word
    at clear_on_exit (not in borrowed memory), leave the space. Then, with interrupts off: status,
    children, the parent, and task_bury. If this is init, nobody is left to adopt orphans:
@@ -207,6 +216,7 @@ static void leave_children(void)
 			continue;
 		task->parent = init;
 		task->exit_signal = SIGCHLD;
+		release_stopped(task);
 		if (task->life != TASK_ZOMBIE)
 			continue;
 		if (is_unwanted(task))

@@ -134,10 +134,13 @@ void task_signal_block(uint64_t blocked)
 
 void task_signal_suspend(uint64_t blocked)
 {
+	bool enabled = interrupts_disable();
+
 	current->signals.saved = current->signals.blocked;
 	current->signals.is_suspended = true;
 	trap_return_work |= WORK_SIGNAL; /* so that it comes back in any case */
 	task_signal_block(blocked);
+	interrupts_restore(enabled);
 }
 
 void task_signal_forget_ignored(struct task *task, int signal)

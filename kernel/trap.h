@@ -36,8 +36,8 @@ void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
 
 /*
  * Not 0: there is something to do before a trap or a system call goes back to where it came from.
- * The function that is registered gets the frame then, with interrupts off; it looks at frame->cs to
- * see where that is, and it may run other tasks meanwhile.
+ * The function that is registered gets the frame then, with interrupts off; it looks at frame->cs
+ * to see where that is, and it may run other tasks meanwhile.
  */
 extern volatile uint32_t trap_return_work;
 void trap_register_return(void (*work)(struct trap_frame *frame));

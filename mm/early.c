@@ -20,6 +20,7 @@
 #define FIRST_PAGE  (0x100000u / PAGE_SIZE) /* the first MiB stays the BIOS's and the loader's */
 #define ORDER_LIMIT 10
 #define JUNK	    0xcc /* INT3: executing freed memory shows as well */
+#define JUNK_ORDER  4	 /* of larger blocks only the first page is filled: that would take long */
 
 extern const char kernel_start[], kernel_end[];
 
@@ -100,7 +101,7 @@ void page_free(void *pages, unsigned order)
 	uint32_t first = physical_address(pages) / PAGE_SIZE;
 
 	ASSERT(order <= ORDER_LIMIT && first % (1u << order) == 0 && first < PAGES);
-	memset(pages, JUNK, PAGE_SIZE << order);
+	memset(pages, JUNK, PAGE_SIZE << (order <= JUNK_ORDER ? order : 0));
 	for (uint32_t i = 0; i < 1u << order; i++)
 		set_free(first + i, true);
 }

@@ -12,8 +12,9 @@
  */
 void *page_alloc(unsigned order);
 
-/* Gives back what page_alloc(order) returned. The pages are filled with junk, so that a use after
- * this call shows. Panics on an address that is not allocated. */
+/* Gives back what page_alloc(order) returned. The pages (of a large block: the first one) are
+ * filled with junk, so that a use after this call shows. Panics on an address that is not
+ * allocated. */
 void page_free(void *pages, unsigned order);
 
 /* Free pages, in pages. */

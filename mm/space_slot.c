@@ -243,7 +243,7 @@ void space_set_heap(struct space *space, uint32_t address)
    already. Refused means: nothing has changed, and the old end is the result.
    2. Growing maps whole pages, by space_map, which zeroes them; shrinking takes whole pages away.
    The page in which the old end lies belongs to the heap already.
-   3. New memory is zero to the byte, in that page too: a program may have shrunk its heap before. */
+   3. New memory is zero to the byte, in that page too: a program may have shrunk its heap. */
 /* SOLUTION 3.6 { */
 uint32_t space_set_break(struct space *space, uint32_t address)
 {

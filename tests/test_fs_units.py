@@ -44,7 +44,7 @@ SEED = 20100627
 
 # Test and rounds. What a table drives has one round.
 TESTS = {
-    "names_random": 60_000,
+    "names_random": 25_000,
     "names_links": 1,
     "names_long": 1,
     "names_directory_path": 1,
@@ -55,9 +55,9 @@ TESTS = {
     "pipe_random": 20_000,
     "pipe_ends": 1,
     "pipe_named": 1,
-    "archive_good": 400,
+    "archive_good": 200,
     "archive_truncations": 1,
-    "archive_damage": 6_000,
+    "archive_damage": 3_000,
     "archive_refusals": 1,
     "archive_order": 1,
     "line_table": 1,

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "fs/procfs.h"
 #include "fs/tty.h"
 #include "kernel/divide.h"
 #include "kernel/errno.h"
@@ -99,6 +100,13 @@ static int run_sched(int count, char **words)
 	return 0;
 }
 
+static void show_sched(struct procfs_text *text, const struct task *task)
+{
+	(void)task;
+	procfs_print(text, "class %s\nquantum %u ticks\nswitches %u\n", sched_class->name,
+		     sched_quantum, sched_trace.total);
+}
+
 static const struct command commands[] = {
 	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
 	{ "threads", "", "every task", 0, run_threads },
@@ -108,5 +116,8 @@ static const struct command commands[] = {
 
 void lesson4_commands_register(void)
 {
+	static struct procfs_entry sched = { .name = "sched", .show = show_sched };
+
+	procfs_register(&sched);
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
 }

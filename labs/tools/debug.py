@@ -22,7 +22,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from labs.tools.gdb.guest_programs import write_programs
 from labs.tools.machine import killed_with_us, short_directory
+from labs.tools.programs import COMMAND
 from labs.tools.qemu_command import Config, ConfigError, Drive, check_config, qemu_command
 from labs.tools.run import guarded, machine_config, machine_options
 from labs.tools.steps import Step, write_steps
@@ -30,8 +32,14 @@ from labs.tools.steps import Step, write_steps
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 ENTRY = HERE / "gdb" / "apprentice.py"
+USER = ROOT / "build" / "user"
 START_SECONDS = 20
 POLL_SECONDS = 0.01
+
+# C functions that the kernel's assembly calls with the address of a struct trap_frame.
+WITH_FRAME = ("trap_dispatch", "syscall_dispatch", "trap_return", "task_before_user")
+CALL = re.compile(rf"^ *(\w+):\s+call +\w+ <(?:{'|'.join(WITH_FRAME)})>$", re.MULTILINE)
+
 NO_PYTHON = """\
 make gdb: {gdb} was built without Python. So the commands of this course are missing, and 16-bit
 make gdb: code is shown as 32-bit code. Mend: apt-get install gdb (it replaces gdb-minimal).
@@ -43,10 +51,13 @@ class DebugError(ConfigError):
     """The session cannot begin; the text names the cause and the remedy."""
 
 
-def debug(config: Config, batch: Path | None = None, steps: Sequence[Step] = ()) -> int:
+def debug(
+    config: Config, batch: Path | None = None, steps: Sequence[Step] = (), user: Path = USER
+) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
-    The loader's symbols are looked for beside config.kernel. The machine gets no clock by
+    The loader's symbols are looked for beside config.kernel, those of the guest's programs in the
+    folder `user`, or in the programs themselves. The machine gets no clock by
     instructions, unless it is a replay: a person at the prompt would see the guest's time race.
     `batch` is a file of gdb commands to run instead of a dialogue; `steps` are done before.
     Raises ConfigError.
@@ -60,6 +71,8 @@ def debug(config: Config, batch: Path | None = None, steps: Sequence[Step] = ())
         (directory / "symbols").write_text("\n".join(files))
         if steps:
             write_steps(directory / "steps", steps)
+        if config.initramfs:
+            write_programs(config.initramfs, user, directory)
         with started_qemu(config, directory, has_python):
             return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
     finally:
@@ -174,16 +187,18 @@ def boot_sector_symbols(sectors: int, directory: Path) -> Path:
 
 
 def trap_unwinding(kernel: Path, directory: Path) -> list[Path]:
-    """A file that tells gdb how to go back behind a trap; none for a kernel without traps."""
-    symbols = run_tool([*tool("nm"), "-n", str(kernel)])
-    found = re.search(r"^(\w+) . trap_common\n(\w+) ", symbols, re.MULTILINE)
-    if not found:
+    """A file that tells gdb how to go back behind a trap or a system call, where the kernel's
+    assembly has called C; none for a kernel without. For calls in C it says the same, but there
+    gdb takes the kernel's own words, which come first."""
+    code = run_tool([*tool("objdump"), "-d", "--no-show-raw-insn", str(kernel)])
+    places = sorted(int(address, 16) for address in CALL.findall(code))
+    if not places:
         return []
-    start, end = (int(address, 16) for address in found.groups())
-    part = directory / "trap_common.o"
-    size = f"-Wa,--defsym,SIZE={end - start}"
-    run_tool([*tool("cc"), "-c", size, "-o", str(part), str(HERE / "gdb" / "trap_common.s")])
-    linked = link(part, start)
+    source, part = directory / "entries.s", directory / "entries.o"
+    lines = "".join(f"\tentry {place - places[0]:#x}\n" for place in places)
+    source.write_text((HERE / "gdb" / "entries.s").read_text() + lines)
+    run_tool([*tool("cc"), "-c", "-o", str(part), str(source)])
+    linked = link(part, places[0])
     run_tool([*tool("objcopy"), "-R", ".text", "-w", "-N", "*", str(linked)])
     return [linked]
 
@@ -217,7 +232,10 @@ def main() -> int:
     drives = tuple(Drive(path.resolve(), unit) for unit, path in enumerate(options.drive, start=1))
     options.build = options.build.resolve()
     batch = options.batch.resolve() if options.batch else None
-    return debug(replace(machine_config(options), drives=drives), batch)
+    config = replace(machine_config(options), drives=drives)
+    if options.command is not None:
+        config = replace(config, settings=(*config.settings, ("cmd", f"/bin/sh /{COMMAND}")))
+    return debug(config, batch, user=options.user.parent if options.user else USER)
 
 
 if __name__ == "__main__":

@@ -195,7 +195,9 @@ def linked_sources(lesson: int) -> list[str]:
     """The sources of a lesson's kernel."""
     lists = [ROOT / f"labs/lesson{number}/sources" for number in range(1, lesson + 1)]
     listed = [line for each in lists for line in each.read_text().split()]
-    return [*listed, f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
+    taken_away = {line[1:] for line in listed if line.startswith("-")}
+    kept = [line for line in listed if line[0] != "-" and line not in taken_away]
+    return [*kept, f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
 
 
 def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:

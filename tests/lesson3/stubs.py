@@ -89,4 +89,3 @@ def stubs(lab: Lab, variant: str = "plain") -> Iterator[Stubs]:
     with stopped(lab, home, "run /bin/stubs", **fields) as guest:
         mask_all_lines(guest)
         yield Stubs(guest, symbols, home)
-

@@ -4,8 +4,8 @@ with ring3(lab) as caller:
     after = caller.call(GETPID)
     assert after["eax"] == 1
 
-The program (programs/caller.asm) does nothing by itself. The machine stands still; the test sets the
-registers, lets one call run, and looks.
+The program (programs/caller.asm) does nothing by itself. The machine stands still; the test sets
+the registers, lets one call run, and looks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA = 0x08, 0x10, 0x1B, 0x23
 
 # Places in programs/caller.asm.
 START, GATE, AFTER_GATE, FAST = 0x08048100, 0x08048110, 0x08048112, 0x08048120
-MANY, RANDOMS = 0x08048130, 0x08048150
+MANY, CLOSE_ALL, RANDOMS = 0x08048130, 0x08048140, 0x08048150
 DATA, DATA_SIZE = 0x08050000, 0x10000
 STACK = SPACE_END - 0x4000
 
@@ -201,8 +201,8 @@ def run_to_access(guest: Guest, *places: str | int) -> bool:
 def call_with_access(
     guest: Guest, function: str, *arguments: int, kind: int, at: int, then: Callable[[], object]
 ) -> int:
-    """Calls a function of the kernel, with interrupts as they are; does `then` behind each access to
-    the byte `at`. Returns EAX; registers are as before."""
+    """Calls a function of the kernel, with interrupts as they are; does `then` behind each access
+    to the byte `at`. Returns EAX; registers are as before."""
     before = guest.registers()
     stack = (before["esp"] - 0x200 & ~15) - 4
     guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", before["eip"], *arguments))

@@ -22,10 +22,12 @@ import pytest
 
 from labs.tools.symbols import Symbols, symbols_of
 from tests.lab import ROOT, Lab
+from tests.lesson3.support import with_files
 from tests.remote import Guest, stopped
 
 COMMON = "tests/lesson4/threads/thread_test.c"
 SCRIPT = "tests/lesson4/threads/threads.ld"
+PROGRAM = "tests/lesson4/programs/program.c"
 FLAGS = (
     *("-std=gnu11", "-march=i686", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffreestanding"),
     *("-fno-pic", "-fno-stack-protector", "-fno-omit-frame-pointer", "-fno-strict-aliasing"),
@@ -142,6 +144,27 @@ def threads(
             guest.write(run.address("questions"), struct.pack(f"<{len(words)}I", *words))
         guest.set(eip=run.address("begin"), eax=run.address(function))
         yield run
+
+
+def program(lab: Lab, source: str) -> bytes:
+    """Compiles a file of programs/, for ring 3: a static ELF file."""
+    target = lab.scratch / Path(source).stem
+    options = ["-nostdlib", "-static", "-Wl,--build-id=none", "-Wl,-z,noexecstack"]
+    run_tool(*tool("cc"), *FLAGS, *options, "-I.", PROGRAM, source, "-o", str(target))
+    return target.read_bytes()
+
+
+def run_programs(
+    lab: Lab, source: str, *commands: str, options: Sequence[str] = (), **fields: object
+) -> list[str]:
+    """Runs a program of programs/ once for each text of arguments, and returns the lines that it
+    printed, all together."""
+    name = Path(source).stem
+    files = with_files(lab, {f"bin/{name}": program(lab, source)}, *options)
+    script = "; ".join(f"run /bin/{name} {each}".strip() for each in commands)
+    said = lab.run(script, **files, **fields).check().serial
+    lines = said.replace("\r", "").partition("\n> ")[2].splitlines()
+    return [line for line in lines if not line.startswith(("run ", "> "))]
 
 
 def signed(word: int) -> int:

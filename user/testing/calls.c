@@ -26,17 +26,20 @@
 #define ARENA	   65536u /* where good pointers point, and a margin behind for what they receive */
 #define MARGIN	   16384u
 #define LENGTH_MAX 8192u
-#define FILES_MAX  24 /* descriptors that are closed at the end: 3 up to it */
+#define HUGE	   0xf8000000u /* wraps around from wherever a program is */
+#define FILES_MAX  24	       /* descriptors that are closed at the end: 3 up to it */
 #define ERRORS	   4096
+#define VECTORS	   16  /* as many as a small number says, at most */
 #define RARELY	   32  /* of so many turns of fork one is taken */
 #define DEPTH	   100 /* calls, after which the way back from folders in folders is taken */
 
 /*
- * Letters for arguments: f a descriptor; p a pointer; q the same, or NULL; s a path to write or
- * remove in the folder; r a path to read; d a folder to go to; l a length; n a small number; w any
- * word; o an offset's upper half; m a mode; O open's flags; M mmap's; A the folder that openat
- * starts from; c a command of fcntl; i a process; e a signal that does not arrive; b a pointer that
- * cannot be read; 0 nothing. Results that are addresses or process numbers are not hashed ('-').
+ * Letters for arguments: f a descriptor; p a pointer; q the same, or NULL; v a list of them; s a
+ * path to write or remove in the folder; r a path to read; d a folder to go to; l a length; n a
+ * small number; w any word; o an offset's upper half; m a mode; O open's flags; M mmap's; A the
+ * folder that openat starts from; c a command of fcntl; i a process; e a signal that does not
+ * arrive; b a pointer that cannot be read; 0 nothing. Results that are addresses or process numbers
+ * are not hashed ('-').
  */
 static const struct {
 	short number;
@@ -45,8 +48,8 @@ static const struct {
 } calls[] = {
 	{ SYS_read, "fpl", '+' },
 	{ SYS_write, "fpl", '+' },
-	{ SYS_readv, "fpn", '+' },
-	{ SYS_writev, "fpn", '+' },
+	{ SYS_readv, "fvn", '+' },
+	{ SYS_writev, "fvn", '+' },
 	{ SYS_pread64, "fplno", '+' },
 	{ SYS_pwrite64, "fplno", '+' },
 	{ SYS_open, "sOm", '+' },
@@ -132,6 +135,18 @@ static uint32_t pointer(void)
 	return (uint32_t)arena + below(ARENA);
 }
 
+/* A list for readv: what it points to is good or bad, but never the program itself. */
+static uint32_t vectors(void)
+{
+	static uint32_t list[VECTORS][2];
+
+	for (unsigned i = 0; i < VECTORS; i++) {
+		list[i][0] = pointer();
+		list[i][1] = below(LENGTH_MAX / VECTORS);
+	}
+	return below(4) == 0 ? bad_pointer() : (uint32_t)list;
+}
+
 static uint32_t path(const char *const *names, unsigned count)
 {
 	return below(6) == 0 ? bad_pointer() : (uint32_t)names[below(count)];
@@ -208,7 +223,7 @@ static uint32_t argument(char letter)
 	case 'd':
 		return own_folder();
 	case 'l':
-		return below(16) == 0 ? 1u << 31 | below(1u << 31) : below(LENGTH_MAX);
+		return below(16) == 0 ? HUGE | below(1u << 27) : below(LENGTH_MAX);
 	case 'n':
 		return below(16);
 	case 'o':
@@ -221,6 +236,8 @@ static uint32_t argument(char letter)
 		return (uint32_t)random_next(&numbers) & ~MAP_FIXED;
 	case 'A':
 		return below(4) == 0 ? -1u : (uint32_t)AT_FDCWD;
+	case 'v':
+		return vectors();
 	case 'N':
 		return O_NONBLOCK;
 	case 'W':

@@ -65,16 +65,35 @@ def count(text: str) -> int:
     return max(1, number(text))
 
 
+def kernel_file() -> gdb.Objfile:
+    """The kernel's symbols. Raises Refusal when there are none."""
+    for file in gdb.objfiles():
+        return file
+    raise Refusal("no symbols are loaded")
+
+
 def variable(name: str, file: str | None = None) -> gdb.Value:
-    """A variable of the running kernel; `file` tells statics of the same name apart."""
+    """A variable of the running kernel; `file` tells statics of the same name apart. A program's
+    variable of that name is another one."""
     if not Processor().has_paging:
         raise Refusal("the kernel does not run yet; b kmain and c take you there")
+    kernel = kernel_file()
+    if file:
+        return variable_in_file(name, file)
+    symbol = kernel.lookup_global_symbol(name) or kernel.lookup_static_symbol(name)
+    if symbol is None:
+        raise Refusal(f"this kernel has no {name}")
+    return symbol.value()
+
+
+def variable_in_file(name: str, file: str) -> gdb.Value:
+    """A static variable."""
     try:
-        return gdb.parse_and_eval(f"'{file}'::{name}" if file else name)
+        return gdb.parse_and_eval(f"'{file}'::{name}")
     except gdb.MemoryError:
         raise
     except gdb.error as error:
-        raise Refusal(f"this kernel has no {name}: {error}") from error
+        raise Refusal(f"this kernel has no {name} in {file}") from error
 
 
 def last_lines(text: str, lines: int) -> str:

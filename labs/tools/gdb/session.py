@@ -37,6 +37,9 @@ SETTINGS = (
     "set print pretty on",
     "set print entry-values if-needed",
     "set backtrace limit 64",
+    "set backtrace past-main on",
+    "set stack-cache off",  # a task's stack may lie where another one's was seen just before
+    "set code-cache off",
 )
 
 

@@ -1,7 +1,7 @@
 """How gdb gets from a frame to its caller where the compiler has left no description.
 
 That is behind the task gate of a double fault, where no code is, and in 16-bit code. Behind a trap
-it is described (trap_common.s).
+it is described (entries.s).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from gdb.unwinder import Unwinder, register_unwinder
 from labs.tools.gdb.processor import Processor, symbol_at
 
 WORD = 0xFFFF
+LOWEST = 16  # a stack pointer that is below every other: gdb wants callers to have a higher one
+SHARED_PAGE, KERNEL = 0xBFFFF000, 0xC0000000
 BOOT_CODE = range(0x7C00, 0x10000)
 EMPTY_STACKS = (0x7C00, 0xFFF0)  # the boot sector's and the second stage's
 GENERAL_REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
@@ -27,6 +29,22 @@ class FrameId:
         self.pc = gdb.Value(pc).cast(gdb.lookup_type("unsigned int"))
 
 
+class Teleport:
+    """Makes gdb take other registers for those of the caller of the newest frame. That is how a
+    task is shown that does not run (labs/tools/gdb/views.py)."""
+
+    def __init__(self) -> None:
+        self.registers: dict[str, int] | None = None
+
+    def go(self, registers: dict[str, int] | None) -> None:
+        """From now on; None: back to the truth."""
+        self.registers = registers
+        gdb.invalidate_cached_frames()
+
+
+TELEPORT = Teleport()
+
+
 class AssemblyUnwinder(Unwinder):
     """Finds the callers of the kernel's and the loader's assembly."""
 
@@ -36,6 +54,8 @@ class AssemblyUnwinder(Unwinder):
     def __call__(self, pending: gdb.PendingFrame) -> gdb.UnwindInfo | None:
         """Returns the caller's registers, or None: then gdb finds them itself."""
         try:
+            if TELEPORT.registers is not None and pending.level() == 0:
+                return caller(pending, LOWEST, TELEPORT.registers, LOWEST)
             if pending.architecture().name() == "i8086":
                 return from_16_bit_code(pending)
             return from_32_bit_code(pending)
@@ -53,10 +73,13 @@ def word(address: int, size: int = 4) -> int:
     return int.from_bytes(bytes(gdb.selected_inferior().read_memory(address, size)), "little")
 
 
-def caller(pending: gdb.PendingFrame, start: int, registers: dict[str, int]) -> gdb.UnwindInfo:
+def caller(
+    pending: gdb.PendingFrame, start: int, registers: dict[str, int], stack: int | None = None
+) -> gdb.UnwindInfo:
     """The answer to gdb: this frame's identity (its stack and where its code begins), and the
     registers of its caller, as far as they differ."""
-    info = pending.create_unwind_info(FrameId(register(pending, "esp"), start))
+    stack = register(pending, "esp") if stack is None else stack
+    info = pending.create_unwind_info(FrameId(stack, start))
     for name in REGISTERS:
         value = pending.read_register(name)
         if name in registers:
@@ -74,7 +97,19 @@ def from_32_bit_code(pending: gdb.PendingFrame) -> gdb.UnwindInfo | None:
         return caller(pending, pc, {"eip": word(stack), "esp": stack + 4})
     if name and name.startswith("double_fault+"):
         return caller(pending, pc, before_task_switch())
+    if pc >= SHARED_PAGE and pc < KERNEL:
+        return from_shared_page(pending, pc, stack)
     return None
+
+
+def from_shared_page(pending: gdb.PendingFrame, pc: int, stack: int) -> gdb.UnwindInfo | None:
+    """Where SYSENTER's calls come back to in ring 3 (kernel/shared_page.asm): EBP, EDX, ECX and the
+    address to return to are on the stack."""
+    if pc != word(int(gdb.parse_and_eval("(unsigned)&shared_sysenter_return"))):
+        return None
+    names = ("ebp", "edx", "ecx", "eip")
+    registers = {name: word(stack + 4 * index) for index, name in enumerate(names)}
+    return caller(pending, pc, registers | {"esp": stack + 16})
 
 
 def trap_frame_at(address: int) -> gdb.Value:

@@ -127,9 +127,7 @@ def test_what_the_call_sees(lab):
     differ = [name for name in same if frame[name] & 0xFFFFFFFF != by_gate[name] & 0xFFFFFFFF]
     segments = {*SEGMENTS, "cs", "user_ss"}
     differ = [
-        name
-        for name in differ
-        if name not in segments or (frame[name] ^ by_gate[name]) & 0xFFFF
+        name for name in differ if name not in segments or (frame[name] ^ by_gate[name]) & 0xFFFF
     ]
     assert not differ, f"other than by INT 0x80: {', '.join(differ)}"
     assert frame["eip"] == home and frame["cs"] & 0xFFFF == USER_CODE

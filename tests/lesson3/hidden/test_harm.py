@@ -25,7 +25,7 @@ from tests.lesson3.executables import (
 from tests.lesson3.support import (
     AFTER_GATE,
     BRK,
-    CLOSE,
+    CLOSE_ALL,
     DATA,
     E2BIG,
     EFAULT,
@@ -305,7 +305,6 @@ def random_calls(lab: Lab, seed: int, more: int) -> tuple[int, int]:
     values = [*good, *bad, *sizes]
     values += good[: 32 - len(values)]
     with ring3(lab) as caller:
-        guest = caller.guest
         caller.write(DATA, b"/dev/zero\0".ljust(16, b"\0") + b"/dev/null\0")
         caller.write(DATA + 0x100, b"/bin/caller\0")
         caller.write(DATA + 0x1003, struct.pack("<4I", DATA, 64, DATA + 0x8000, 32))
@@ -327,13 +326,11 @@ def run_randoms(caller: support.Caller, seed: int, count: int, place: int) -> in
     Returns a sum over the results."""
     if count == 0:
         return 0
-    for file in range(3):
-        caller.call(CLOSE, file)
+    caller.call(0, 255, eip=CLOSE_ALL)
     caller.write(place - 12, bytes(4))
     caller.prepare(0, (), eip=RANDOMS, esi=count, edi=seed)
     caller.guest.run_to(AFTER_GATE, seconds=20, goal="the end of the random calls")
-    for file in range(256):
-        caller.call(CLOSE, file)
+    caller.call(0, 255, eip=CLOSE_ALL)
     return caller.guest.read_word(place - 12)
 
 

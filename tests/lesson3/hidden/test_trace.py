@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import struct
+from itertools import pairwise
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_records_are_whole(lab):
         assert (record.pid, record.sequence, record.finished, record.text) == (1, i, 1, b"")
     starts = [record.start for record in records]
     assert starts == sorted(starts) and starts[0] > 0
-    assert all(a.start + a.ticks <= b.start for a, b in zip(records, records[1:], strict=False))
+    assert all(a.start + a.ticks <= b.start for a, b in pairwise(records))
 
 
 @pytest.mark.exercise("3.5", points=2)
@@ -271,7 +272,7 @@ def test_interrupts_while_it_reads(lab):
         guest.set(esp=stack, eip=guest.address("syscall_trace_read"))
         path = steps_to(guest, before["eip"], 3000)
         on = [bool(each["eflags"] & INTERRUPTS) for each in path]
-        changes = sum(a != b for a, b in zip(on, on[1:], strict=False))
+        changes = sum(a != b for a, b in pairwise(on))
     assert changes >= 8, "four records are copied without letting an interrupt in"
 
 

@@ -81,7 +81,7 @@ class Copies:
 
     @staticmethod
     def _is_there(address: int, length: int) -> bool:
-        return (SPACE_START <= address and address + length <= SPACE_END) or address >= SCRATCH
+        return (address >= SPACE_START and address + length <= SPACE_END) or address >= SCRATCH
 
 
 FUNCTIONS = ("copy_from_user", "copy_to_user", "clear_user")

@@ -1,8 +1,11 @@
 /*
- * exec_add_from_user on a memory of ring 3 that standard input describes: a line "at ADDRESS LENGTH HEX"
- * puts bytes there, LENGTH of them, "add ARGUMENTS ENVIRONMENT" adds what the two arrays point to, and prints the
- * result, both counts, the length, and the text in hexadecimal; "kernel TEXT" adds one argument of
- * the kernel's first; "new" forgets all. Numbers are hexadecimal.
+ * exec_add_from_user on a memory of ring 3 that standard input describes, a command a line, with
+ * hexadecimal numbers:
+ *   at ADDRESS LENGTH HEX      puts so many bytes there
+ *   kernel TEXT                adds one argument of the kernel's own
+ *   add ARGUMENTS ENVIRONMENT  adds what the two arrays point to; prints the result, both counts,
+ *                              the length, and the text in hexadecimal
+ *   new                        forgets all that was added
  */
 #include <stdbool.h>
 #include <stdio.h>

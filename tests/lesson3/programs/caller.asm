@@ -39,6 +39,15 @@ many:					; 0x08048130
 	jnz many
 	jmp after_gate
 
+	times 0x140 - ($ - $$) db 0
+; Closes all files, from EBX down.
+close:					; 0x08048140
+	mov eax, 6
+	int 0x80
+	dec ebx
+	jns close
+	jmp after_gate
+
 	times 0x150 - ($ - $$) db 0
 ; ESI random calls: xorshift in EDI, numbers below 512, arguments of all sizes. Keeps the results'
 ; sum in [sum]. Calls that end the program, or take the machine away, are left out, and so are

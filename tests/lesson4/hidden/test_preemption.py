@@ -1,0 +1,248 @@
+"""Exercise 4.2, hidden: how long a turn is, whom the clock may interrupt, and what it leaves."""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+from collections import defaultdict
+
+import pytest
+
+from tests.lesson4.support import (
+    INTERRUPTS,
+    PREEMPTED,
+    TICK_NS,
+    YIELDED,
+    Change,
+    Threads,
+    fail,
+    run_programs,
+    threads,
+)
+
+CLOCK = "tests/lesson4/threads/clock.c"
+SERVICE = re.compile(r"^pic[01]: .*isr=(\w+)", re.MULTILINE)
+TIMER = 32
+KERNEL_CODE = 8
+LONGEST = 1000  # instructions of a thread that mixes
+GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi", "eip")
+STATUS_FLAGS = 0x8D5
+
+
+def turns(record: list[Change], pids: list[int]) -> list[tuple[int, int, int]]:
+    """Whole turns of these tasks: pid, time stamps, why it ended."""
+    pairs = zip(record, record[1:], strict=False)
+    return [(a.after, b.stamp - a.stamp, b.reason) for a, b in pairs if a.after in pids]
+
+
+def check_length(lab, stamps: int, ticks: int, what: str) -> None:
+    """A time must be so many ticks: exactly so with -icount, roughly elsewhere."""
+    found = stamps / TICK_NS
+    allowed = 0.02 if lab.mode == "icount" else 0.9 + ticks / 2
+    assert abs(found - ticks) <= allowed, f"{what} takes {found:.2f} ticks, not {ticks}"
+
+
+@pytest.mark.exercise("4.2", points=3, gate=True)
+def test_turns(lab):
+    """Threads that never yield: each in turn, each for one quantum, to the tick."""
+    seeded = random.Random(lab.seed)
+    count, quantum = seeded.randrange(3, 6), seeded.randrange(2, 5)
+    with threads(lab, CLOCK, "share", count, 4 * count * quantum, quantum) as run:
+        *pids, begin, end = run.answers()
+        record = run.changes()[begin - run.first_change : end - run.first_change]
+    found = turns(record, pids)[1:]
+    assert len(found) >= 2 * count, f"only {len(found)} turns in {4 * count * quantum} ticks"
+    order = [pid for pid, _, _ in found]
+    first = pids.index(order[0])
+    assert order == [pids[(first + n) % count] for n in range(len(order))], "not in turn"
+    for _, stamps, reason in found[:-1]:
+        assert reason == PREEMPTED
+        check_length(lab, stamps, quantum, f"a turn with a quantum of {quantum} ticks")
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_quantum_after_a_yield(lab):
+    """A thread that yields late in its turn gets a whole turn the next time."""
+    quantum = 5
+    with threads(lab, CLOCK, "yields_early", quantum, 4 * TICK_NS + TICK_NS // 2) as run:
+        pids = run.answers()
+        record = run.changes()
+    found = turns(record, pids)
+    own = [(stamps, reason) for pid, stamps, reason in found if pid == pids[0]]
+    assert own[0][1] == YIELDED
+    check_length(lab, own[1][0], quantum, "the turn behind the yield")
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_alone_for_long(lab):
+    """A thread that was alone for many quanta is still interrupted when another one comes."""
+    quantum = 3
+    with threads(lab, CLOCK, "alone_then_not", quantum, 4 * quantum + 2) as run:
+        has_run, stamps = run.answers()
+    assert has_run, "the new thread has not run at all"
+    allowed = quantum + 1.1 if lab.mode == "icount" else 3 * quantum
+    assert stamps <= allowed * TICK_NS, f"it had to wait {stamps / TICK_NS:.1f} ticks"
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_preempt_count(lab):
+    """preempt_disable nests; behind the last preempt_enable the change comes at once."""
+    with threads(lab, CLOCK, "holds", 8 * TICK_NS) as run:
+        assert run.answers() == [1, 2, 3]
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_kernel_of_a_program(lab):
+    """A task with a space is not interrupted in the kernel, for as long as it works there."""
+    with threads(lab, CLOCK, "works_for_a_program", 8 * TICK_NS) as run:
+        assert run.answers() == [1, 2, 3]
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_code_with_interrupts_off(lab):
+    """An exception in code that has interrupts off does not change tasks on its way back."""
+    with threads(lab, CLOCK, "interrupts_off") as run:
+        found = [word for word in run.answers() if word != 7]
+    assert found[0] == 0, "tasks were changed where interrupts were off"
+    assert found[1] == 1, "with interrupts on, the request was not answered"
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_ticks(lab):
+    """A tick is counted once, for ring 3 or the kernel, and lets the timers expire: not in the
+    handler, but on the way back."""
+    with threads(lab, CLOCK, "ticks") as run:
+        in_handler, expired, system, user, system_after, user_after = run.answers()
+    assert in_handler == 0, "the timers expire before the interrupt is done"
+    assert expired == 1, f"a timer that is due was called {expired} times"
+    assert (system, user) == (1, 0), f"one tick counts {system} in the kernel, {user} in ring 3"
+    assert (system_after, user_after) == (1, 1), "a tick in ring 3 is not counted there"
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_before_ring_3(lab):
+    """What one piece of work asks for is done as well, before ring 3."""
+    mark = random.Random(lab.seed).getrandbits(31)
+    with threads(lab, CLOCK, "before_user", mark) as run:
+        found = run.answers()
+    assert found[0] == mark, "the signal is not delivered with the trap's frame"
+    assert found == [mark, 5, 0, 0], "the change that the delivery asked for is not made"
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_end_of_interrupt_comes_first(lab):
+    """Whenever tasks are changed, neither interrupt controller waits for an END."""
+    with threads(lab, CLOCK, "share", 3, 12, 1) as run:
+        for _ in range(12):
+            run.guest.run_to("switch_to")
+            services = SERVICE.findall(run.guest.monitor("info pic"))
+            assert [int(word, 16) for word in services] == [0, 0], "an interrupt is not done yet"
+            assert not run.guest.registers()["eflags"] & INTERRUPTS, "interrupts are on"
+        run.finish()
+
+
+@pytest.mark.exercise("4.2", points=3)
+def test_programs_in_ring_3(lab):
+    """Programs that calculate in every register and flag, ESP and DF among them: together they get
+    the results that each gets alone."""
+    seeded = random.Random(lab.seed)
+    seeds = [seeded.randrange(1 << 20) * 2 + odd for odd in (0, 1, 1, 0)]
+    rounds = 300_000 if lab.mode == "icount" else 3_000_000
+    source = "tests/lesson4/programs/mix.c"
+    quantum = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
+    alone = [f"{rounds} {seed}" for seed in seeds]
+    together = f"{rounds} {' '.join(map(str, seeds))}"
+    lines = run_programs(lab, source, *alone, together, options=quantum)
+    count = len(seeds)
+    assert len(lines) == 2 * count, f"{2 * count} results were to be printed: {lines}"
+    assert [int(line.split()[0]) for line in lines[:count]] == seeds
+    assert sorted(lines[count:]) == sorted(lines[:count]), "an interrupted calculation went wrong"
+
+
+# ---- instruction by instruction -----------------------------------------------------------------
+
+
+class Mixers:
+    """Threads that are run one instruction at a time, with a tick wherever the test wants one."""
+
+    def __init__(self, run: Threads) -> None:
+        self.run, self.guest = run, run.guest
+        self.start, self.end = run.address("mix_loop"), run.address("mix_end")
+        base, _ = self.guest.tables()["IDT"]
+        low, high = self.guest.read_words(base + 8 * TIMER, 2)
+        self.entry = low & 0xFFFF | high & 0xFFFF0000
+        self.homes: dict[int, int] = {}
+        self.history: dict[int, list[tuple]] = defaultdict(list)
+
+    def to_loop(self, *places: int) -> None:
+        """Runs to where a thread begins its loop, or to one of the places."""
+        self.guest.run_to(self.start, *places, goal="a thread that was interrupted")
+
+    def steps(self, count: int) -> bool:
+        """Executes so many instructions of the loop, and notes all registers before each. False if
+        the thread has come to its end."""
+        for _ in range(count):
+            registers = self.guest.registers()
+            if registers["eip"] == self.end:
+                return False
+            thread = registers["esp"] & ~0x3FFF
+            self.homes.setdefault(thread, registers["esp"])
+            state = (
+                *(registers[name] for name in GENERAL),
+                registers["esp"] - self.homes[thread],
+                registers["eflags"] & STATUS_FLAGS,
+            )
+            self.history[thread].append(state)
+            self.guest.step()
+        return self.guest.registers()["eip"] != self.end
+
+    def tick(self) -> int:
+        """A tick, here: what the processor does at IRQ 0. Returns where it came from."""
+        now = self.guest.registers()
+        stack = now["esp"] - 12
+        self.guest.write(stack, struct.pack("<3I", now["eip"], KERNEL_CODE, now["eflags"]))
+        flags = now["eflags"] & ~INTERRUPTS
+        self.guest.set(eip=self.entry, esp=stack, eflags=flags)
+        return now["eip"]
+
+
+def alone(lab, values: list[int]) -> list[tuple]:
+    """The states of one thread that nobody interrupts."""
+    with threads(lab, CLOCK, "mixers", *values, 1) as run:
+        mixers = Mixers(run)
+        mixers.to_loop()
+        mixers.steps(LONGEST)
+    (history,) = mixers.history.values()
+    return history
+
+
+@pytest.mark.exercise("4.2", points=3)
+def test_single_steps(lab):
+    """Three threads with a tick after every few instructions: each has the registers and flags that
+    it has alone, at each instruction."""
+    seeded = random.Random(lab.seed)
+    rounds = 4
+    questions = [[*(seeded.getrandbits(32) for _ in range(5)), rounds, seeded.getrandbits(32)]
+                 for _ in range(3)]  # fmt: skip
+    expected = [alone(lab, values) for values in questions]
+    words = [word for values in questions for word in (*values, 1)]
+    with threads(lab, CLOCK, "mixers", *words) as run:
+        mixers = Mixers(run)
+        interrupted: set[int] = set()
+        ended = ticks = 0
+        while ended < len(questions):
+            mixers.to_loop(*interrupted)
+            if mixers.steps(seeded.randrange(1, 6)):
+                interrupted.add(mixers.tick())
+                ticks += 1
+            else:
+                ended += 1
+    assert ticks > 10
+    found = list(mixers.history.values())
+    assert len(found) == 3
+    for history in found:
+        if history not in expected:
+            differ = [i for each in expected for i, pair in enumerate(zip(history, each, strict=False))
+                      if pair[0] != pair[1]]  # fmt: skip
+            fail(f"a thread's registers differ from its own run alone, from step {min(differ)} on")
