@@ -5,6 +5,7 @@
 
 #include "drivers/keyboard.h"
 #include "drivers/serial.h"
+#include "drivers/settings.h"
 #include "fs/devices.h"
 #include "fs/line.h"
 #include "kernel/abi_signal.h"
@@ -318,6 +319,8 @@ void tty_initialize(void)
 					 NULL };
 	static struct device own = { "tty", S_IFCHR | 0666, TTY_ANY, &own_ops, NULL };
 
+	window.rows = setting_number("rows", window.rows);
+	window.columns = setting_number("columns", window.columns);
 	line_initialize(&line, console_write, signal_foreground);
 	device_register(&console);
 	device_register(&own);

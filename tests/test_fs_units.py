@@ -133,11 +133,18 @@ def i386_units(tmp_path_factory) -> Path:
     return program
 
 
-def run(program: Path, *arguments: object) -> str:
-    """Runs a test; returns what it printed, and fails with that if the status is not 0."""
+def run(program: Path, directory: Path, *arguments: object) -> str:
+    """Runs a test in a directory of its own; returns what it printed, and fails with that if the
+    status is not 0."""
     command = [str(program), *map(str, arguments)]
     done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, timeout=60
+        command,
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=60,
     )
     if done.returncode != 0:
         cause = "undefined behaviour (SIGILL)\n" if done.returncode == -4 else ""
@@ -149,14 +156,14 @@ def run(program: Path, *arguments: object) -> str:
 
 
 @pytest.mark.parametrize(("name", "rounds"), TESTS.items())
-def test_on_the_host(host_units, name, rounds):
-    run(host_units, name, SEED, rounds)
+def test_on_the_host(host_units, tmp_path, name, rounds):
+    run(host_units, tmp_path, name, SEED, rounds)
 
 
 @pytest.mark.parametrize(("name", "rounds"), TESTS.items())
-def test_in_32_bits(i386_units, name, rounds):
-    run(i386_units, name, SEED + 1, rounds)
+def test_in_32_bits(i386_units, tmp_path, name, rounds):
+    run(i386_units, tmp_path, name, SEED + 1, rounds)
 
 
-def test_every_test_is_run(host_units):
-    assert run(host_units).split() == list(TESTS)
+def test_every_test_is_run(host_units, tmp_path):
+    assert run(host_units, tmp_path).split() == list(TESTS)

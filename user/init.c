@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/reboot.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,14 +35,16 @@ static void open_terminal(void)
 		descriptor = dup(descriptor);
 }
 
-/* A session of its own gives the shell the terminal. */
+/* In a session of its own the shell gets the terminal. */
 static pid_t start(char *const arguments[], bool session)
 {
 	pid_t process = fork();
 
 	if (process == 0) {
-		if (session)
+		if (session) {
 			setsid();
+			ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+		}
 		execve(arguments[0], arguments, environment);
 		fprintf(stderr, "init: %s: %s\n", arguments[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
@@ -70,6 +73,8 @@ int main(int count, char **arguments)
 	bool one_command = count > 2 && strcmp(arguments[1], "-c") == 0;
 
 	open_terminal();
+	if (getpid() == 1)
+		ioctl(STDIN_FILENO, TIOCNOTTY); /* where opening it has made it init's */
 	if (access(SCRIPT, R_OK) == 0)
 		run((char *[]){ SHELL, SCRIPT, NULL }, false);
 	int status = one_command ? run((char *[]){ SHELL, "-c", arguments[2], NULL }, true)

@@ -36,7 +36,7 @@ DATA, DATA_SIZE = 0x08050000, 0x10000
 STACK = SPACE_END - 0x4000
 
 EXIT, READ, WRITE, OPEN, CLOSE, GETPID, BRK = 1, 3, 4, 5, 6, 20, 45
-UNAME, MMAP2, EXIT_GROUP = 122, 192, 252
+UNAME, MMAP2, SET_THREAD_AREA, EXIT_GROUP = 122, 192, 243, 252
 ENOENT, E2BIG, ENOEXEC, EBADF, ENOMEM, EFAULT = 2, 7, 8, 9, 12, 14
 ENAMETOOLONG, ENOSYS = 36, 38
 
@@ -157,6 +157,14 @@ class Caller:
         """Changes memory, and returns the address."""
         self.guest.write(address, data)
         return address
+
+    def moved_segment(self) -> int:
+        """The selector of a data segment of ring 3 that does not begin at 0: a kernel that goes
+        through it finds other memory than it thinks."""
+        any_entry, limit, flags = 0xFFFFFFFF, 0xFFFFF, 0x51  # 32 bits, in pages, usable
+        self.write(DATA, struct.pack("<4I", any_entry, DATA, limit, flags))
+        assert self.result(SET_THREAD_AREA, DATA) == 0
+        return self.guest.read_word(DATA) * 8 + 3
 
     @contextmanager
     def in_kernel(self) -> Iterator[Guest]:

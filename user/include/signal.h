@@ -40,6 +40,7 @@
 #define SIG_SETMASK 2
 
 typedef uint64_t sigset_t; /* bit n - 1 for signal n */
+typedef int sig_atomic_t;
 
 /* As rt_sigaction has it. */
 struct sigaction {

@@ -14,7 +14,13 @@ sys.modules.setdefault("labs.tools.symbols", SimpleNamespace(Symbols=object))
 
 import labs.tools.gdb.descriptor_commands  # noqa: E402
 import labs.tools.gdb.kernel_commands  # noqa: E402
-import labs.tools.gdb.machine_commands  # noqa: E402, F401
+import labs.tools.gdb.machine_commands  # noqa: E402
+import labs.tools.gdb.process_commands  # noqa: E402
+import labs.tools.gdb.programs  # noqa: E402
+import labs.tools.gdb.scheduler_commands  # noqa: E402
+import labs.tools.gdb.syscall_commands  # noqa: E402
+import labs.tools.gdb.task_commands  # noqa: E402
+import labs.tools.gdb.waiting_commands  # noqa: E402, F401
 from labs.tools.gdb.session import SESSION  # noqa: E402
 from labs.tools.gdb.unwinding import install  # noqa: E402
 

@@ -10,7 +10,7 @@
 	.set	breg_esp, 0x74		# DW_OP_breg4: ESP plus a signed LEB128
 	.set	deref, 0x06
 	.set	plus, 0x23		# DW_OP_plus_uconst
-	.set	CALL_BYTES, 5
+	.set	BYTES, 6		# of the call, and one more: gdb looks up both ends
 
 	# A register that lies in the frame: DW_CFA_expression with its number.
 	.macro	saved number, offset
@@ -39,7 +39,7 @@
 	saved	8, 56		# eip
 	saved	41, 60		# cs
 	saved	9, 64		# eflags
-	.skip	CALL_BYTES
+	.skip	BYTES
 	.cfi_endproc
 	.endm
 

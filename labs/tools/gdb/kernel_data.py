@@ -121,12 +121,15 @@ def text(value: gdb.Value) -> str:
     return data.partition(b"\0")[0].decode(errors="replace")
 
 
-def text_at(address: int, limit: int = 64) -> str:
-    """A text in memory; "?" where there is none."""
-    try:
-        return gdb.Value(address).cast(gdb.lookup_type("char").pointer()).string(length=limit)
-    except (gdb.error, UnicodeDecodeError):
-        return "?"
+def text_at(address: int) -> str:
+    """A short text in memory; "?" where there is none."""
+    for limit in (64, 8):
+        try:
+            data = read_linear(address, limit)
+            return data.partition(b"\0")[0].decode(errors="replace")
+        except gdb.MemoryError:
+            continue
+    return "?"
 
 
 def enumerator(value: gdb.Value, prefix: str) -> str:

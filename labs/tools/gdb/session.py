@@ -9,7 +9,9 @@ import gdb
 
 from labs.tools.gdb.commands import Refusal
 from labs.tools.gdb.processor import ArchitectureFollower, Processor, quiet
+from labs.tools.gdb.programs import PROGRAMS
 from labs.tools.gdb.steps import follow
+from labs.tools.gdb.tasks import in_ring_3
 from labs.tools.gdb.streams import Console, Tail, open_interrupt_log
 
 BANNER = """\
@@ -37,7 +39,6 @@ SETTINGS = (
     "set print pretty on",
     "set print entry-values if-needed",
     "set backtrace limit 64",
-    "set backtrace past-main on",
     "set stack-cache off",  # a task's stack may lie where another one's was seen just before
     "set code-cache off",
 )
@@ -61,6 +62,7 @@ class Session:
         quiet(f"file {kernel}")
         for file in others:
             quiet(f"add-symbol-file {file}")
+        PROGRAMS.read(directory)
         self._interrupts = open_interrupt_log(directory / "interrupts")
         self._console = Console(directory / "serial")
         self._follower = ArchitectureFollower(directory)
@@ -102,6 +104,8 @@ class Session:
         self._console.stop()
         if getattr(event, "stop_signal", "") == "SIGQUIT":
             self._switched_off()
+        if PROGRAMS.follow() and in_ring_3():
+            gdb.write(quiet("frame"))
         self._show_place()
 
     def _show_place(self) -> None:

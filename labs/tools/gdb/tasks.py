@@ -35,12 +35,8 @@ STACK_BYTES = 8192  # mm/kernel_stack.h
 IDLE = 0
 USER_CODE = 0x1B  # kernel/descriptors.h
 FRAME_EIP = 14 * WORD  # offset in struct trap_frame
-NEW_TASK = ("thread_begin", "program_begin")  # kernel/switch.asm
 TRAP = "trap_common"
-
-# What lies between a task's own business and the switch to another one.
-WAITING_FILES = ("kernel/sched", "kernel/wait")
-WAITING_NAMES = (TRAP, "trap_dispatch", "trap_return", "syscall_leave", *NEW_TASK)
+NEW_TASK = ("thread_begin", "program_begin")  # kernel/switch.asm
 
 
 class Call(NamedTuple):
@@ -103,8 +99,10 @@ class Task:
 
     @property
     def stack(self) -> range:
-        """Its stack in the kernel; empty where it has none of its own."""
+        """Its stack in the kernel; what there is of the boot stack for the idle task; else none."""
         bottom = pointer(self.value["kernel_stack"])
+        if not bottom and self.pid == IDLE:
+            bottom = pointer(self.value["esp"])
         return range(bottom, bottom + STACK_BYTES) if bottom else range(0)
 
     @property
@@ -285,35 +283,3 @@ def calls_of_processor() -> list[Call]:
             calls.append(call_at(pc, 0, is_return=bool(calls)))
         frame = frame.older()
     return calls
-
-
-def place_of(task: Task) -> str:
-    """Where a task stands, in few words."""
-    state = task.state
-    if state == "zombie":
-        return ending(int(task.value["status"]))
-    if task.is_new:
-        return "has not run yet"
-    if task.is_current and task.space and in_ring_3():
-        return f"ring 3, {user_place(Processor().registers['EIP'])}"
-    names = [call.name for call in task.calls() if is_own_business(call)]
-    frame = None if names else task.user_frame()
-    if frame is not None:
-        return f"ring 3, {user_place(int(frame['eip']))}"
-    return " < ".join(list(dict.fromkeys(names))[:3]) or "?"
-
-
-def is_own_business(call: Call) -> bool:
-    """Whether a function says what the task wants, and not just how it waits."""
-    return not call.file.startswith(WAITING_FILES) and call.name not in WAITING_NAMES
-
-
-def user_place(eip: int) -> str:
-    """An address of ring 3; its symbol is that of the program that gdb knows now."""
-    return f"{eip:#010x}"
-
-
-def ending(status: int) -> str:
-    """How a task has ended: the status of wait4 in words."""
-    signal = status & 0x7F
-    return f"ended by signal {signal}" if signal else f"ended with status {status >> 8 & 0xFF}"

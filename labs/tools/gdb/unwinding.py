@@ -14,6 +14,7 @@ from labs.tools.gdb.processor import Processor, symbol_at
 WORD = 0xFFFF
 LOWEST = 16  # a stack pointer that is below every other: gdb wants callers to have a higher one
 SHARED_PAGE, KERNEL = 0xBFFFF000, 0xC0000000
+SYSENTER_INT_80 = b"\x0f\x34\xcd\x80"  # what stands before it
 BOOT_CODE = range(0x7C00, 0x10000)
 EMPTY_STACKS = (0x7C00, 0xFFF0)  # the boot sector's and the second stage's
 GENERAL_REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
@@ -105,7 +106,7 @@ def from_32_bit_code(pending: gdb.PendingFrame) -> gdb.UnwindInfo | None:
 def from_shared_page(pending: gdb.PendingFrame, pc: int, stack: int) -> gdb.UnwindInfo | None:
     """Where SYSENTER's calls come back to in ring 3 (kernel/shared_page.asm): EBP, EDX, ECX and the
     address to return to are on the stack."""
-    if pc != word(int(gdb.parse_and_eval("(unsigned)&shared_sysenter_return"))):
+    if word(pc - len(SYSENTER_INT_80)) != int.from_bytes(SYSENTER_INT_80, "little"):
         return None
     names = ("ebp", "edx", "ecx", "eip")
     registers = {name: word(stack + 4 * index) for index, name in enumerate(names)}

@@ -19,7 +19,7 @@ from labs.tools.gdb.processor import Processor, quiet
 from labs.tools.gdb.tasks import Task
 from labs.tools.gdb.unwinding import GENERAL_REGISTERS, TELEPORT
 
-TOP_OF_CALLS = "#0 "
+GDB_SAYS = "<signal handler called>"
 
 
 @contextmanager
@@ -54,16 +54,24 @@ def directory_of(task: Task) -> int:
 def seen_as(task: Task, registers: dict[str, int] | None) -> Iterator[None]:
     """gdb's newest frame but one is the task's; the selected one, too. With registers None the
     frames stay the processor's."""
-    level = gdb.selected_frame().level()
+    level = gdb.selected_frame().level()  # a frame itself does not outlive the changes
     with address_space(task):
         try:
             TELEPORT.go(registers)
             if registers is not None:
-                quiet("frame 1")
+                select(1)
             yield
         finally:
             TELEPORT.go(None)
-            quiet(f"frame {level}")
+            select(level)
+
+
+def select(level: int) -> None:
+    """Selects a frame without a word."""
+    frame = gdb.newest_frame()
+    while frame.level() < level and frame.older() is not None:
+        frame = frame.older()
+    frame.select()
 
 
 def registers_of(task: Task) -> dict[str, int] | None:
@@ -86,7 +94,7 @@ def backtrace(task: Task) -> str:
     """The task's calls, in the kernel and in its program."""
     registers = registers_of(task)
     with seen_as(task, registers):
-        text = quiet("backtrace")
+        text = quiet("backtrace").replace(GDB_SAYS, "<trap or system call>")
     if registers is None:
         return text
     lines = text.splitlines(keepends=True)

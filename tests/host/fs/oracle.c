@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char top[] = "/tmp/oracle-XXXXXX";
+static char top[] = "oracle-XXXXXX";
+static char start[PATH_MAX];
 static char base[PATH_MAX];
 
 static void require(int result, const char *what)
@@ -27,6 +28,7 @@ const char *oracle_begin(void)
 	char *resolved;
 
 	umask(022);
+	require(getcwd(start, sizeof(start)) ? 0 : -1, "getcwd");
 	require(mkdtemp(top) ? 0 : -1, top);
 	require(chdir(top), top);
 	for (int i = 0; i < 6; i++) {
@@ -46,7 +48,7 @@ static int remove_one(const char *path, const struct stat *stat, int type, struc
 
 void oracle_end(void)
 {
-	require(chdir("/"), "/");
+	require(chdir(start), start);
 	require(nftw(top, remove_one, 20, FTW_DEPTH | FTW_PHYS), top);
 }
 

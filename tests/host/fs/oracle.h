@@ -32,8 +32,8 @@ struct outcome {
 	char text[300];
 };
 
-/* Makes an empty directory, so deep that four times ".." leads to nobody else, and enters it.
- * Returns its path, without links. Exits with a message when that cannot be done. */
+/* Makes an empty directory in the current one, so deep that four times ".." leads to nobody else,
+ * and enters it. Returns its path, without links. Exits with a message when that cannot be done. */
 const char *oracle_begin(void);
 
 struct outcome oracle_do(enum operation operation, const char *first, const char *second);

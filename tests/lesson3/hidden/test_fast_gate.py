@@ -112,8 +112,8 @@ def test_what_the_call_sees(lab):
     values = {name: seeded.getrandbits(32) for name in ARGUMENTS}
     number = seeded.randrange(400, 500)
     flags = INTERRUPTS | DIRECTION | NESTED | 2
-    chosen = {"ds": 0, "es": 0, "fs": USER_DATA, "gs": 0}
     with ring3(lab) as caller:
+        chosen = {"ds": caller.moved_segment(), "es": 0, "fs": USER_DATA, "gs": 0}
         by_gate = caller.stop_in_call(number, *values.values(), eflags=flags, **chosen)
         caller.guest.run_to(AFTER_GATE)
         inside = caller.stop_in_shared_call(

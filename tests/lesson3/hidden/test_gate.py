@@ -77,9 +77,10 @@ def test_every_register_in_many_calls(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_segment_registers(lab):
-    """Null selectors of ring 3 do not harm the kernel, and come back."""
-    chosen = {"ds": 0, "es": 0, "fs": USER_DATA, "gs": 0}
+    """Segments of ring 3 that begin elsewhere, or nowhere, do not harm the kernel, and come back."""
     with ring3(lab) as caller:
+        moved = caller.moved_segment()
+        chosen = {"ds": moved, "es": moved, "fs": USER_DATA, "gs": 0}
         after = caller.call(GETPID, **chosen)
         assert after["eax"] == 1
         assert {name: after[name] for name in SEGMENTS} == chosen

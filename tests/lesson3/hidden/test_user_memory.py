@@ -17,6 +17,7 @@ from tests.lesson3.support import (
     KERNEL_CODE,
     OPEN,
     READ,
+    SET_THREAD_AREA,
     SHARED_PAGE,
     SPACE_END,
     SPACE_START,
@@ -33,7 +34,7 @@ from tests.remote import SCRATCH
 BUFFER = SCRATCH + 0x1000  # the kernel's side of a copy
 GUARD = b"\xa5" * 16
 PAGE_FAULT, GENERAL_PROTECTION = 14, 13
-GETCWD, SET_THREAD_AREA, WRITEV, PIPE, O_CREATE, O_RDWR = 183, 243, 146, 42, 0o100, 2
+WRITEV, O_CREATE, O_RDWR = 146, 0o100, 2
 PAGE_BUDGET = 1024 + 80  # instructions to copy a page: a word each, and what is around it
 
 

@@ -1,0 +1,232 @@
+"""`make LESSON=3 measure`: what a system call costs that does nothing, and what bytes cost.
+
+    python -m labs.lesson3.measure --build build/lesson3 [--out build/measure] [--trap 250,60]
+
+Writes null_calls.csv, copies.csv and calls.svg. QEMU runs the kernel with an instruction each
+nanosecond (icount), so that time stamps are instructions, and the figures are the same each time.
+user/callcost.c makes the calls. --trap says how many cycles a processor takes for INT 0x80 with its
+IRET, and for SYSENTER with its SYSEXIT, beyond one for each instruction.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from labs.tools.initramfs import archive, regular
+from labs.tools.machine import run
+from labs.tools.measurement import (
+    STYLE,
+    MeasurementError,
+    ask_prediction,
+    fit_line,
+    save_plot,
+    write_csv,
+)
+from labs.tools.qemu_command import Config, ConfigError
+from labs.tools.result import GuestFailure
+
+QUESTIONS = (
+    "How many instructions does getpid take by INT 0x80, how many by SYSENTER? Which is more?",
+    "Each call is recorded in a ring in memory. How many times as long does it take? And when it is"
+    " printed?",
+    "read copies n bytes to ring 3. From which n on is the copying more than all the rest?",
+)
+FORMS = ("function", "int 0x80", "sysenter", "shared page")
+MODES = ("off", "ring", "printk")
+GUEST_SECONDS = 600
+LINE = re.compile(r"^callcost: (.+), (\d+) steps$", re.MULTILINE)
+MODE = re.compile(r"^> trace (\w+)$", re.MULTILINE)
+
+# Cycles of a trap and its return beyond one for each instruction: rounded, of the order that was
+# measured on processors of about 2000. Yours differ: --trap.
+TRAP_CYCLES = (250, 60)
+
+
+@dataclass(frozen=True)
+class NullCall:
+    """What a call that does nothing costs. cycles: by the model, see TRAP_CYCLES."""
+
+    form: str
+    tracing: str
+    instructions: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What it costs to read so many bytes from a file in memory."""
+
+    bytes: int
+    instructions: int
+
+
+def null_calls(build: Path, trap_cycles: tuple[int, int]) -> list[NullCall]:
+    """Each form of the call in each mode of tracing."""
+    script = "; ".join(f"trace {mode}; run /bin/callcost null" for mode in MODES)
+    _, *parts = MODE.split(run_script(build, script))
+    found = {
+        (form, mode): int(steps)
+        for mode, text in zip(parts[::2], parts[1::2], strict=True)
+        for form, steps in LINE.findall(text)
+    }
+    missing = [f"{form}/{mode}" for form in FORMS for mode in MODES if (form, mode) not in found]
+    if missing:
+        raise MeasurementError(
+            f"no figure for {', '.join(missing)}: are exercises 3.1 to 3.5 written?"
+        )
+    by_int, by_sysenter = trap_cycles
+    extra = {"function": 0, "int 0x80": by_int}
+    return [
+        NullCall(form, mode, found[form, mode], found[form, mode] + extra.get(form, by_sysenter))
+        for mode in MODES
+        for form in FORMS
+    ]
+
+
+def copies(build: Path) -> list[Copy]:
+    """Reading from nothing to 64 KiB."""
+    output = run_script(build, "run /bin/callcost copy")
+    found = [Copy(int(what.split()[0]), int(steps)) for what, steps in LINE.findall(output)]
+    if len(found) < 2:
+        raise MeasurementError(f"nothing was copied; the kernel printed: {output[-400:]}")
+    return found
+
+
+def run_script(build: Path, script: str) -> str:
+    """What the kernel prints. Raises GuestFailure when it does not end well."""
+    program = build.parent / "user" / "bin" / "callcost"
+    if not program.is_file():
+        raise MeasurementError(f"{program} is not built: make user-programs")
+    with tempfile.TemporaryDirectory() as directory:
+        files = Path(directory) / "initramfs"
+        files.write_bytes(archive([regular("bin/callcost", program.read_bytes())]))
+        config = Config(
+            boot="direct",
+            kernel=build / "kernel.elf",
+            icount=0,
+            script=script,
+            initramfs=files,
+            guest_limit=GUEST_SECONDS,
+        )
+        return run(config).check().serial
+
+
+def cost_of_bytes(rows: Sequence[Copy]) -> tuple[float, float]:
+    """Instructions a byte, and for the call itself, from the reads of a page and more."""
+    large = [row for row in rows if row.bytes >= 4096]
+    return fit_line([row.bytes for row in large], [row.instructions for row in large])
+
+
+def plot(calls: Sequence[NullCall], rows: Sequence[Copy]) -> Figure:
+    """Three pictures: the calls in instructions, in cycles of the model, and the bytes."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10, 6.4), layout="constrained")
+        grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
+        plot_calls(figure.add_subplot(grid[:, 0]), calls)
+        plot_model(figure.add_subplot(grid[0, 1]), calls)
+        plot_copies(figure.add_subplot(grid[1, 1]), rows)
+    return figure
+
+
+def plot_calls(axes: Axes, calls: Sequence[NullCall]) -> None:
+    """Grouped bars: the forms, with a bar for each mode of tracing."""
+    for place, mode in enumerate(MODES):
+        mine = [call.instructions for call in calls if call.tracing == mode]
+        positions = [form + 0.27 * (place - 1) for form in range(len(FORMS))]
+        bars = axes.bar(positions, mine, width=0.25, label=f"tracing: {mode}")
+        axes.bar_label(bars, padding=2, fontsize=8)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(FORMS)), FORMS)
+    axes.grid(visible=False, axis="x")
+    axes.set(ylabel="instructions")
+    axes.set_title("A call that does nothing", loc="left")
+    axes.legend(loc="upper left")
+
+
+def plot_model(axes: Axes, calls: Sequence[NullCall]) -> None:
+    """Instructions and the model's cycles, without tracing."""
+    quiet = [call for call in calls if call.tracing == "off"]
+    names = [call.form for call in quiet]
+    instructions = [call.instructions for call in quiet]
+    extra = [call.cycles - call.instructions for call in quiet]
+    axes.barh(names, instructions, label="instructions")
+    bars = axes.barh(names, extra, left=instructions, label="trap and return")
+    axes.bar_label(bars, [str(call.cycles) for call in quiet], padding=3)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel="cycles, by the model", xlim=(0, 1.2 * max(call.cycles for call in quiet)))
+    axes.legend(loc="lower right", fontsize=8)
+
+
+def plot_copies(axes: Axes, rows: Sequence[Copy]) -> None:
+    """Cost against bytes, and the line through it."""
+    slope, base = cost_of_bytes(rows)
+    sizes = [row.bytes for row in rows if row.bytes]
+    axes.loglog(sizes, [base + slope * size for size in sizes], "-", color="grey", linewidth=1)
+    axes.loglog(sizes, [row.instructions for row in rows if row.bytes], "o", markersize=4)
+    axes.set(xlabel="bytes that are read", ylabel="instructions")
+    axes.set_title(f"{slope:.3f} instructions a byte", loc="left", fontsize=10)
+
+
+def report(calls: Sequence[NullCall], rows: Sequence[Copy]) -> None:
+    """Prints both tables."""
+    print(f"{'getpid, in instructions':<26}" + "".join(f"{mode:>10}" for mode in MODES))
+    for form in FORMS:
+        mine = [call for call in calls if call.form == form]
+        print(f"  {form:<24}" + "".join(f"{call.instructions:>10}" for call in mine))
+    print("\nThe same without tracing, in cycles of the model:")
+    for call in calls:
+        if call.tracing == "off":
+            print(f"  {call.form:<24}{call.cycles:>10}")
+    print("\nBytes that are read, and instructions:")
+    for row in rows:
+        print(f"  {row.bytes:<24}{row.instructions:>10}")
+    slope, base = cost_of_bytes(rows)
+    print(f"\n{slope:.3f} instructions a byte, and {base:.0f} for the call")
+
+
+def measure(build: Path, out: Path, trap_cycles: tuple[int, int]) -> None:
+    """Runs the whole measurement and writes its files."""
+    out.mkdir(parents=True, exist_ok=True)
+    ask_prediction(QUESTIONS, out / "calls_prediction.txt")
+    calls, rows = null_calls(build, trap_cycles), copies(build)
+    write_csv(out / "null_calls.csv", [vars(call) for call in calls])
+    write_csv(out / "copies.csv", [vars(row) for row in rows])
+    save_plot(plot(calls, rows), out / "calls.svg")
+    report(calls, rows)
+    print(f"\nThe figures are in {out}/null_calls.csv and copies.csv, the plot in {out}/calls.svg")
+
+
+def two_numbers(text: str) -> tuple[int, int]:
+    """The value of --trap. Raises ValueError."""
+    first, second = text.split(",")
+    return int(first), int(second)
+
+
+def main() -> int:
+    """Runs the command line; what goes wrong is said in one line."""
+    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
+    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
+    parser.add_argument("--out", type=Path, default=Path("build/measure"))
+    parser.add_argument("--trap", type=two_numbers, default=TRAP_CYCLES, metavar="INT,SYSENTER")
+    options = parser.parse_args()
+    try:
+        measure(options.build, options.out, options.trap)
+    except (ConfigError, GuestFailure, MeasurementError) as error:
+        print(f"make measure: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

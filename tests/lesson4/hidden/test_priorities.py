@@ -1,0 +1,370 @@
+"""Exercise 4.4, hidden: feedback queues against a model, and loans of urgency against another."""
+
+from __future__ import annotations
+
+import random
+import struct
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.lesson4.support import MASK, PREEMPTED, WOKEN, YIELDED, Threads, threads
+
+LOCKS = "tests/lesson4/threads/locks.c"
+LEVELS, NO_TASK, NONE = 8, 999, 127
+DEPTH = 8
+UNLOCK = 100
+TICK_US = 10_000
+JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, DONATE, PREEMPTS, LEVEL = range(9)
+FAKES = 8
+STAMPS = 10_000_010  # a tick, about
+
+
+def write_steps(run: Threads, words: list[int]) -> None:
+    """Puts words into the array `steps` of the test's code."""
+    data = struct.pack(f"<{len(words)}I", *(word & MASK for word in words))
+    run.guest.write(run.address("steps"), data)
+
+
+# ---- the queues -------------------------------------------------------------------------------
+
+
+@dataclass
+class Fake:
+    """A task of the model."""
+
+    nice: int = 0
+    level: int = 0
+    used: int = 0
+    turn: int = 0
+    donated: int = NONE
+
+    @property
+    def urgency(self) -> int:
+        """Its level, or what it was lent."""
+        return min(self.level, self.donated)
+
+
+class Model:
+    """What kernel/sched_mlfq.c does, without the boost."""
+
+    def __init__(self, stamps_per_tick: int, quantum: int) -> None:
+        self.tasks = [Fake() for _ in range(FAKES)]
+        self.queues: list[list[int]] = [[] for _ in range(LEVELS)]
+        self.allotments = [
+            (stamps_per_tick * quantum << level // 2) - stamps_per_tick // 2
+            for level in range(LEVELS)
+        ]
+
+    def step(self, step: int, number: int, value: int) -> int:
+        """The same as run_step of threads/locks.c."""
+        task = self.tasks[number]
+        match step:
+            case 0:  # JOIN
+                task.nice, task.donated = value, NONE
+                task.level, task.used, task.turn = (value + 20) // 5, 0, 1
+            case 1:  # ENQUEUE
+                queue = self.queues[task.urgency]
+                at = 0 if value == PREEMPTED and task.turn else len(queue)
+                queue.insert(at, number)
+                task.turn = 1
+            case 2:  # PICK
+                for queue in self.queues:
+                    if queue:
+                        return queue.pop(0)
+                return NO_TASK
+            case 3:  # CHARGE
+                task.used += value
+                if task.used >= self.allotments[task.level]:
+                    task.used = task.turn = 0
+                    task.level = min(task.level + 1, LEVELS - 1)
+            case 4:  # TICK
+                return int(task.turn == 0)
+            case 5:  # DEQUEUE
+                for queue in self.queues:
+                    if number in queue:
+                        queue.remove(number)
+            case 6:  # DONATE
+                task.donated = value
+            case 7:  # PREEMPTS
+                return int(task.urgency < self.tasks[value].urgency)
+            case _:
+                return task.level
+        return 0
+
+
+def draw_steps(seeded: random.Random, count: int) -> list[tuple[int, int, int]]:
+    """Steps in an order that a scheduler could make: one task runs at a time, and only tasks that
+    are not queued get in."""
+    steps = [(JOIN, n, seeded.randrange(-20, 20)) for n in range(FAKES)]
+    free, queued = set(range(FAKES)), set()
+    while len(steps) < count - 1:
+        number = seeded.choice(sorted(free)) if free else None
+        kind = seeded.random()
+        if kind < 0.35 and free:
+            reason = seeded.choice((WOKEN, YIELDED, PREEMPTED, PREEMPTED))
+            steps += [(TICK, number, 0), (ENQUEUE, number, reason)]
+            free.remove(number)
+            queued.add(number)
+        elif kind < 0.6 and free:
+            steps.append((CHARGE, number, seeded.randrange(1, STAMPS)))
+            steps += [(TICK, number, 0), (LEVEL, number, 0)]
+        elif kind < 0.65 and free:
+            steps.append((DONATE, number, seeded.choice((NONE, NONE, 0, 2, 5))))
+        elif kind < 0.7:
+            steps.append((PREEMPTS, seeded.randrange(FAKES), seeded.randrange(FAKES)))
+        elif kind < 0.75 and queued:
+            gone = seeded.choice(sorted(queued))
+            steps.append((DEQUEUE, gone, 0))
+            queued.remove(gone)
+            free.add(gone)
+        elif queued:
+            steps += [(PICK, 0, 0)] * len(queued)
+            free |= queued
+            queued.clear()
+    return steps[: count - 1]
+
+
+@pytest.mark.exercise("4.4", points=4, gate=True)
+def test_queues_against_a_model(lab):
+    """Hundreds of steps: joining, queueing for each reason, charging, ticks, donations."""
+    seeded = random.Random(lab.seed)
+    quantum = seeded.randrange(1, 4)
+    steps = draw_steps(seeded, 650)
+    with threads(lab, LOCKS, "class_steps", len(steps), quantum) as run:
+        write_steps(run, [word for step in steps for word in step])
+        stamps_per_tick, *found = run.answers()
+    model = Model(stamps_per_tick, quantum)
+    names = ("join", "enqueue", "pick", "charge", "tick", "dequeue", "(donation)", "preempts",
+             "(level)")  # fmt: skip
+    for index, (step, number, value) in enumerate(steps):
+        wanted = model.step(step, number, value)
+        assert found[index] == wanted, (
+            f"step {index}, {names[step]} of task {number} with {value}: {found[index]}, "
+            f"and it should be {wanted}"
+        )
+
+
+def class_answers(lab, steps: list[tuple[int, int, int]], quantum: int = 2) -> list[int]:
+    """The results of a few steps."""
+    with threads(lab, LOCKS, "class_steps", len(steps), quantum) as run:
+        write_steps(run, [word for step in steps for word in step])
+        return run.answers()[1:]
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_gaming(lab):
+    """Who sleeps just before each tick sinks like all others."""
+    rounds = [(CHARGE, 0, 9 * STAMPS // 10), (TICK, 0, 0), (ENQUEUE, 0, WOKEN), (PICK, 0, 0)]
+    steps = [(JOIN, 0, 0), *rounds, *rounds, *rounds, (LEVEL, 0, 0)]
+    steps += [*(rounds * 8), (LEVEL, 0, 0)]
+    found = class_answers(lab, steps, quantum=1)
+    first, second = found[len(rounds) * 3 + 1], found[-1]
+    assert first > 4, "three turns of almost a tick do not use up the allotment of one tick or two"
+    assert second > first
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_lowest_level(lab):
+    """Nobody sinks below level 7, and turns end there as well."""
+    sink = [(CHARGE, 0, 4_000_000_000), (TICK, 0, 0), (LEVEL, 0, 0), (ENQUEUE, 0, PREEMPTED)]
+    steps = [(JOIN, 0, 19), (JOIN, 1, 19), (ENQUEUE, 1, WOKEN)]
+    steps += [*sink, (PICK, 0, 0), (PICK, 0, 0), *sink, (PICK, 0, 0)]
+    found = class_answers(lab, steps)
+    assert found[3:9] == [0, 1, 7, 0, 1, 0], "two tasks on the lowest level do not take turns"
+    assert found[9:] == [0, 1, 7, 0, 0]
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_boost(lab):
+    """Once a second all tasks are lifted to the levels of their niceness, in their queues too."""
+    nice = [10, -20, 0, -10]
+    with threads(lab, LOCKS, "boost", *nice) as run:
+        found = run.answers()
+    assert found[:4] == [7] * 4, "they have not sunk"
+    early, kept, late = found[4], found[5], found[6]
+    assert (early, kept) == (0, 7), "tasks are lifted before a second is over"
+    assert late == 1, "at the boost the turn is not over"
+    assert found[7:11] == [6, 0, 4, 2], "tasks are not on the levels of their niceness"
+    assert found[11:15] == [1, 3, 2, 0], "the queues still are in the old order"
+    assert found[15] == 0, "the boost comes again at once"
+
+
+# ---- the loans --------------------------------------------------------------------------------
+
+
+@dataclass
+class Locker:
+    """A thread of the model."""
+
+    base: int
+    donated: int = NONE
+    held: list[int] = field(default_factory=list)
+    waiting: int | None = None
+
+    @property
+    def urgency(self) -> int:
+        """Its own, or what it was lent."""
+        return min(self.base, self.donated)
+
+
+class Loans:
+    """Mutexes and their threads, as the exercise describes them."""
+
+    def __init__(self, levels: list[int], locks: int) -> None:
+        self.threads = [Locker(level) for level in levels]
+        self.owners: list[int | None] = [None] * locks
+        self.waiters: list[list[int]] = [[] for _ in range(locks)]
+
+    def lock(self, number: int, lock: int) -> None:
+        """A thread takes a mutex, or waits for it."""
+        if self.owners[lock] is None:
+            self.take(number, lock)
+            return
+        self.waiters[lock].append(number)
+        self.threads[number].waiting = lock
+        lent = self.threads[number].urgency
+        at: int | None = lock
+        for _ in range(DEPTH):
+            if at is None:
+                break
+            owner = self.threads[self.owners[at]]
+            if owner.urgency > lent:
+                owner.donated = lent
+            at = owner.waiting
+
+    def take(self, number: int, lock: int) -> None:
+        """The mutex is the thread's."""
+        self.owners[lock] = number
+        self.threads[number].held.append(lock)
+
+    def unlock(self, number: int, lock: int) -> None:
+        """It is handed to the most urgent of those who wait."""
+        self.threads[number].held.remove(lock)
+        self.owners[lock] = None
+        if self.waiters[lock]:
+            best = min(self.waiters[lock], key=lambda each: self.threads[each].urgency)
+            self.waiters[lock].remove(best)
+            self.threads[best].waiting = None
+            self.take(best, lock)
+            self.settle(best)
+        self.settle(number)
+
+    def settle(self, number: int) -> None:
+        """What is lent to a thread comes from those who wait for what it holds."""
+        thread = self.threads[number]
+        lenders = [each for lock in thread.held for each in self.waiters[lock]]
+        thread.donated = min([NONE, *(self.threads[each].urgency for each in lenders)])
+
+    def state(self) -> list[int]:
+        """Urgencies and owners."""
+        owners = [NO_TASK if owner is None else owner for owner in self.owners]
+        return [thread.urgency for thread in self.threads] + owners
+
+
+def draw_commands(seeded: random.Random, nice: list[int], locks: int, count: int):
+    """Commands that cannot end in a deadlock: mutexes are taken upwards only."""
+    model = Loans([(each + 20) // 5 for each in nice], locks)
+    commands, states = [], []
+    while len(commands) < count:
+        number = seeded.randrange(len(nice))
+        thread = model.threads[number]
+        if thread.waiting is not None:
+            continue
+        above = range(max(thread.held, default=-1) + 1, locks)
+        if thread.held and (not above or seeded.random() < 0.4):
+            lock = seeded.choice(thread.held)
+            model.unlock(number, lock)
+            commands.append((number, UNLOCK + lock))
+        elif above:
+            lock = seeded.choice(above)
+            model.lock(number, lock)
+            commands.append((number, lock))
+        states.append(model.state())
+        if not any(thread.waiting is None for thread in model.threads):
+            break
+    return commands, states[: len(commands)]
+
+
+def check_commands(lab, nice: list[int], locks: int, commands, states) -> None:
+    """Gives the commands to real threads, and compares the state after each."""
+    size = len(nice) + locks
+    with threads(lab, LOCKS, "commands", len(nice), locks, len(commands), *nice) as run:
+        write_steps(run, [word for command in commands for word in command])
+        found = run.answers()
+    for index, (number, order) in enumerate(commands):
+        now, wanted = found[index * size :][:size], states[index]
+        verb = "unlocks" if order >= UNLOCK else "locks"
+        words = f"command {index}, thread {number} {verb} mutex {order % UNLOCK}"
+        count = len(nice)
+        assert now[count:] == wanted[count:], f"{words}: the owners are {now[count:]}"
+        assert now[:count] == wanted[:count], (
+            f"{words}: the urgencies are {now[:count]}, and should be {wanted[:count]}"
+        )
+
+
+@pytest.mark.exercise("4.4", points=4)
+def test_loans_against_a_model(lab):
+    """Six threads and four mutexes, at random: nested locks, several donors, releases in any order;
+    after each step everybody is as urgent as it should be."""
+    seeded = random.Random(lab.seed)
+    for _ in range(2):
+        nice = [seeded.randrange(-20, 15) for _ in range(6)]
+        check_commands(lab, nice, 4, *draw_commands(seeded, nice, 4, 150))
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_chain_of_loans(lab):
+    """Ten threads wait for each other; the one in a hurry at the end hurries eight of them. Then
+    all release."""
+    count = 11
+    nice = [14] * 10 + [-20]
+    model = Loans([(each + 20) // 5 for each in nice], count)
+    commands = [(n, n) for n in range(10)] + [(n, n - 1) for n in range(1, 10)] + [(10, 9)]
+    states = []
+    for number, lock in commands:
+        model.lock(number, lock)
+        states.append(model.state())
+    for number in range(10):
+        for lock in [number] if number == 0 else [number - 1, number]:
+            commands.append((number, UNLOCK + lock))
+            model.unlock(number, lock)
+            states.append(model.state())
+    check_commands(lab, nice, count, commands, states)
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_two_donors_and_two_mutexes(lab):
+    """A thread that is hurried by two keeps what the second one lends when the first has got its
+    mutex."""
+    nice = [14, -20, -5, 0]
+    model = Loans([(each + 20) // 5 for each in nice], 3)
+    plan = [(0, 0), (0, 1), (2, 1), (1, 0), (3, 1), (0, 100), (0, 101), (2, 101), (1, 100)]
+    states = []
+    for number, order in plan:
+        if order >= UNLOCK:
+            model.unlock(number, order - UNLOCK)
+        else:
+            model.lock(number, order)
+        states.append(model.state())
+    check_commands(lab, nice, 3, plan, states)
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_inversion(lab):
+    """With the clock: a calculation of 60 ticks does not hold up who waits for a mutex that is held
+    for 4."""
+    with threads(lab, LOCKS, "inversion") as run:
+        first, ticks, second = run.answers()
+    assert (first, second) == (1, 2), "the calculation ended first"
+    allowed = 6 if lab.mode == "icount" else 20
+    assert ticks <= allowed, f"the mutex was got after {ticks} ticks"
+
+
+@pytest.mark.exercise("4.4", points=2)
+def test_wake_up_delay(lab):
+    """Among four calculations, who sleeps most of the time runs as soon as it wakes."""
+    with threads(lab, LOCKS, "wake_up_delay") as run:
+        (microseconds,) = run.answers()
+    allowed = 1.5 * TICK_US if lab.mode == "icount" else 8 * TICK_US
+    assert microseconds <= allowed, f"it once had to wait {microseconds} us"

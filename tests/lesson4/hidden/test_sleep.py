@@ -1,0 +1,217 @@
+"""Exercise 4.3, hidden: the order of timers, lost wake-ups, and what is left behind."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.lesson4.support import MASK, signed, threads
+
+SLEEP = "tests/lesson4/threads/sleep.c"
+ERESTART, ETIMEDOUT = 512, 110
+END = 999
+TICK_US = 10_000
+
+
+def groups(words: list[int]) -> list[list[int]]:
+    """The answers between the marks."""
+    found: list[list[int]] = [[]]
+    for word in words:
+        if word == END:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
+def expected_timers(offsets: list[int], cancelled: list[int], times: list[int]) -> list[list[int]]:
+    """Which timers are called at which time: by deadline, equals in the order of their start."""
+    left = [number for number in range(len(offsets)) if number not in cancelled]
+    called = []
+    for now in times:
+        due = sorted((n for n in left if offsets[n] <= now), key=lambda n: (offsets[n], n))
+        called.append(due)
+        left = [number for number in left if number not in due]
+    return called
+
+
+def check_timers(lab, base: int, offsets: list[int], cancelled: list[int], times: list[int]):
+    """Starts timers, cancels some, lets time pass; compares who was called when."""
+    words = [base & MASK, base >> 32, len(offsets), *offsets, len(cancelled), *cancelled]
+    with threads(lab, SLEEP, "order_of_timers", *words, len(times), *times) as run:
+        found = groups(run.answers())[:-1]
+    called = [part[0::2] for part in found]
+    running = [word for part in found for word in part[1::2]]
+    assert called == expected_timers(offsets, cancelled, times)
+    assert not any(running), "a timer that is called counts as running still"
+
+
+@pytest.mark.exercise("4.3", points=2, gate=True)
+def test_alarms(lab):
+    """Threads with sleeps of many lengths, 0 among them: each wakes in its order, not too early,
+    and at most a tick late."""
+    seeded = random.Random(lab.seed)
+    sleeps = [0, *(seeded.randrange(1, 30) * 10 + 5 for _ in range(9))]
+    seeded.shuffle(sleeps)
+    with threads(lab, SLEEP, "alarms", len(sleeps), *sleeps) as run:
+        found = run.answers()
+    woken = list(zip(found[::2], found[1::2], strict=True))
+    assert [sleeps[number] for number, _ in woken] == sorted(sleeps)
+    for number, microseconds in woken:
+        late = microseconds - 1000 * sleeps[number]
+        assert late >= 0, f"a sleep of {sleeps[number]} ms ended {-late} us too early"
+        allowed = 1.2 * TICK_US if lab.mode == "icount" else 8 * TICK_US
+        assert late <= allowed, f"a sleep of {sleeps[number]} ms ended {late} us late"
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_order_of_timers(lab):
+    """Many timers, several due at a time, equal deadlines in the order of their start; cancelled
+    ones are not called."""
+    seeded = random.Random(lab.seed)
+    offsets = [seeded.randrange(0, 8) * 100 for _ in range(14)]
+    cancelled = seeded.sample(range(14), 3)
+    check_timers(lab, 1 << 40, offsets, cancelled, [0, 99, 350, 350, 2000])
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_timers_around_the_wrap(lab):
+    """The clock wraps around between deadlines; it passes 2^32 between others."""
+    seeded = random.Random(lab.seed)
+    offsets = [seeded.randrange(-900, 900) for _ in range(12)]
+    for base in (1 << 64, 1 << 32, 1 << 63):
+        check_timers(lab, base % (1 << 64), offsets, [], [-500, -1, 0, 600, 1000])
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_timers_in_timers(lab):
+    """A timer that is called starts others, cancels others, and starts itself anew."""
+    with threads(lab, SLEEP, "timers_in_timers") as run:
+        assert groups(run.answers()) == [[0, 2], [0], [0]]
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_nothing_to_sleep(lab):
+    """msleep(0), and deadlines that have passed: no change of tasks, and nobody in the queue."""
+    with threads(lab, SLEEP, "no_sleep") as run:
+        changes, first, second, changes_after, queued = run.answers()
+    assert changes == 0, "msleep(0) gives the processor away"
+    assert (signed(first), signed(second)) == (-ETIMEDOUT, -ETIMEDOUT)
+    assert (changes_after, queued) == (0, 0)
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_long_sleeps(lab):
+    """The deadline of a sleep for minutes, or for a month."""
+    for milliseconds in (4295, 86_400_000, 0xFFFFFFFF):
+        with threads(lab, SLEEP, "one_sleep", milliseconds) as run:
+            guest = run.guest
+            guest.run_to("timer_start")
+            low, high = guest.read_words(guest.registers()["esp"] + 8, 2)
+            wanted = guest.call64("time_ns") + milliseconds * 1_000_000
+        late = wanted - (low | high << 32)
+        assert abs(late) < 10_000_000, f"msleep({milliseconds}) would end {late / 1e9:.1f} s early"
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_wake_before_sleep(lab):
+    """A wake-up between joining and sleeping is not lost, nor a semaphore's unit."""
+    with threads(lab, SLEEP, "woken_before") as run:
+        found = run.answers()
+    assert found == [0, 0, 0, 0, 0, 0], "a wake-up that came before the sleep was lost"
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_two_queues(lab):
+    """A task waits for two queues, and is woken by the second one; leaving twice does no harm."""
+    with threads(lab, SLEEP, "two_queues") as run:
+        assert run.answers() == [0, 0, 1, 0]
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_wake_one_and_all(lab):
+    """wait_wake_one wakes the one that has waited longest; two in a row wake two; wait_wake wakes
+    all that are left."""
+    with threads(lab, SLEEP, "one_by_one") as run:
+        assert groups(run.answers()) == [[], [0], [1, 2], [3, 4], []]
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_most_urgent_is_woken(lab):
+    """Of those who wait, the most urgent one; of equals, the first."""
+    nice = [10, 0, -20, 0, -10]
+    with threads(lab, SLEEP, "most_urgent_first", *nice) as run:
+        woken = [word for part in groups(run.answers()) for word in part]
+    assert [nice[number] for number in woken] == sorted(nice)
+    assert woken == [2, 4, 1, 3, 0]
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_wake_from_an_interrupt(lab):
+    """A timer wakes a thread: tasks are not changed, and interrupts stay off, in its call."""
+    with threads(lab, SLEEP, "from_an_interrupt") as run:
+        assert run.answers() == [0, 0, 7]
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_one_leaves_the_queue(lab):
+    """The second of three gives up at its deadline: -ETIMEDOUT, and the other two keep their
+    places."""
+    with threads(lab, SLEEP, "one_leaves") as run:
+        before, after = groups(run.answers())
+    assert [signed(word) for word in before] in ([0, -ETIMEDOUT, 2], [-ETIMEDOUT, -ETIMEDOUT, 2])
+    assert after == [1, 3, 0]
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_no_timer_is_left(lab):
+    """A sleeper that is woken early takes its timer with it: the timer lies on its stack."""
+    with threads(lab, SLEEP, "early_wake") as run:
+        (microseconds,) = run.answers()
+        head = run.guest.address("timers")
+        first = run.guest.read_word(head)
+    assert microseconds < 8 * TICK_US
+    assert first == head, "a timer of a sleep that is over still runs"
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_stubborn_sleeper(lab):
+    """msleep lasts to its end, whoever wakes the task, and whatever signal waits."""
+    with threads(lab, SLEEP, "stubborn") as run:
+        (microseconds,) = run.answers()
+    assert microseconds >= 80_000, f"msleep(80) ended after {microseconds} us"
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_producers_and_consumers(lab):
+    """Under pre-emption no unit of a semaphore is lost, and none is taken twice."""
+    threads_of_each, units = 4, 2000 if lab.mode == "icount" else 500
+    with threads(lab, SLEEP, "many_hands", threads_of_each, units) as run:
+        found = run.answers()
+    assert found == [threads_of_each * units, 0, 0]
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_wrong_wake(lab):
+    """Who is woken although there is no unit sleeps again."""
+    with threads(lab, SLEEP, "wrong_wake") as run:
+        assert groups(run.answers()) == [[], [], [0, 5], [0]]
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_signals(lab):
+    """A signal that waits ends the wait before it begins; but what has happened has happened."""
+    with threads(lab, SLEEP, "signals") as run:
+        found = [signed(word) for word in run.answers()]
+    assert found == [-ERESTART, -ERESTART, 0, 0]
+
+
+@pytest.mark.exercise("4.3", points=1)
+def test_interrupt_flag(lab):
+    """Each function leaves the interrupt flag as it was."""
+    with threads(lab, SLEEP, "flags") as run:
+        found = run.answers()
+    half = len(found) // 2
+    assert not any(found[:half]), "a function switches interrupts on"
+    assert all(found[half:]), "a function leaves interrupts off"
