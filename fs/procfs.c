@@ -82,6 +82,25 @@ static int32_t read(struct file *file, struct buffer *to, uint64_t offset)
 	return buffer_put(to, text->bytes + offset, text->length - (uint32_t)offset);
 }
 
+static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	const struct procfs_entry *entry = ((struct procfs_inode *)file->inode)->entry;
+	char line[PROCFS_LINE];
+	int32_t length = buffer_take(from, line, sizeof(line) - 1);
+
+	(void)offset;
+	if (!entry->store)
+		return -EACCES;
+	if (length < 0)
+		return length;
+	line[length] = '\0';
+	if (strchr(line, '\n'))
+		*strchr(line, '\n') = '\0';
+	int32_t error = entry->store(line);
+
+	return error ? error : length;
+}
+
 static void release(struct file *file)
 {
 	struct procfs_text *text = file->private;
@@ -100,9 +119,10 @@ static void forget(struct inode *inode)
 static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_entry *entry,
 		 uint32_t number)
 {
-	inode_initialize(&inode->inode, !entry	      ? S_IFDIR | 0555
-					: entry->link ? S_IFLNK | 0777
-						      : S_IFREG | 0444);
+	inode_initialize(&inode->inode, !entry	       ? S_IFDIR | 0555
+					: entry->link  ? S_IFLNK | 0777
+					: entry->store ? S_IFREG | 0644
+						       : S_IFREG | 0444);
 	inode->inode.ops = &procfs_ops;
 	inode->inode.file_ops = entry ? &text_ops : &directory_ops;
 	inode->inode.filesystem = root.inode.filesystem;
@@ -241,14 +261,27 @@ static int32_t iterate(struct inode *inode, uint64_t *position, directory_visito
 	return 0;
 }
 
+/* A shell's > wants to make a file empty before it writes. */
+static int32_t truncate(struct inode *inode, uint64_t size)
+{
+	(void)size;
+	return ((struct procfs_inode *)inode)->entry->store ? 0 : -EACCES;
+}
+
 static const struct inode_ops procfs_ops = {
 	.lookup = lookup,
+	.truncate = truncate,
 	.iterate = iterate,
 	.read_link = read_link,
 	.forget = forget,
 };
 
-static const struct file_ops text_ops = { .open = open, .read = read, .release = release };
+static const struct file_ops text_ops = {
+	.open = open,
+	.read = read,
+	.write = write,
+	.release = release,
+};
 static const struct file_ops directory_ops = { 0 };
 
 struct inode *procfs_create(void)

@@ -9,6 +9,8 @@
 
 struct task;
 
+#define PROCFS_LINE 64u
+
 /* A text that is being written; it is made when a file is opened. */
 struct procfs_text {
 	char *bytes;
@@ -25,6 +27,9 @@ struct procfs_entry {
 	void (*show)(struct procfs_text *text, const struct task *task);
 	/* Of a symbolic link, instead: writes its target as snprintk does. */
 	int (*link)(char *target, uint32_t size, const struct task *task);
+	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
+	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
+	int32_t (*store)(const char *line);
 	unsigned order; /* the text has up to 2^order pages */
 	struct procfs_entry *next;
 };

@@ -45,7 +45,7 @@ static int64_t allotment(unsigned level)
 	return ((int64_t)tick * sched_quantum << doublings) - tick / 2;
 }
 
-/* EXERCISE 4.4 (priorities, part 1; choice A: feedback queues):
+/* EXERCISE 4.4 (priorities, part 1: feedback queues):
    1. join: niceness -20 begins at level 0, 0 at 4, 19 at 7, with the whole allotment left.
    2. enqueue: at the end of the queue of its urgency(). But one that was pre-empted has not had its
    turn, and goes to the front; unless it has just sunk, that is, its quantum is 0. The quantum is 1
@@ -56,7 +56,8 @@ static int64_t allotment(unsigned level)
    sinks further.
    5. boost: everybody joins anew. Those who wait get new places, in the order in which they would
    have been picked. The one that runs has had its turn.
-   6. tick: boost when next_boost has come. The turn is over when the quantum is 0; begin a new one.
+   6. tick: boost when next_boost has come. The turn is over when the quantum is 0; enqueue begins a
+   new one.
    7. preempts: only who is more urgent does. */
 /* SOLUTION 4.4 { */
 static void join(struct task *task)

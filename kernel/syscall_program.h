@@ -6,3 +6,6 @@ void syscall_program_register(void);
 void syscall_memory_register(void);
 void syscall_system_register(void);
 void syscall_exec_register(void);
+
+/* Adds /proc/syscalls. */
+void syscall_trace_register(void);

@@ -20,29 +20,49 @@
 #define FIRST_PAGE  (0x100000u / PAGE_SIZE) /* the first MiB stays the BIOS's and the loader's */
 #define ORDER_LIMIT 10
 #define JUNK	    0xcc /* INT3: executing freed memory shows as well */
-#define JUNK_ORDER  4	 /* of larger blocks only the first page is filled: that would take long */
+
+/* Small blocks come from the top of memory, large ones from below, so that the small ones do not
+ * break up what the large ones need. Only small ones are filled with junk whole: it takes long. */
+#define SMALL_ORDER 4
 
 extern const char kernel_start[], kernel_end[];
 
-/* A set bit is a free page. What is not usable memory is never free. */
+/* A set bit is a free page. What is not usable memory is never free. All free pages lie in
+ * [lowest_free, free_end). */
 static uint32_t free_map[PAGES / 32];
 static size_t free_pages;
-static uint32_t lowest_free; /* no page below it is free */
+static uint32_t lowest_free, free_end;
 
 static bool is_free(uint32_t page)
 {
 	return free_map[page / 32] >> page % 32 & 1;
 }
 
-static void set_free(uint32_t page, bool free)
+/* Moves the bounds to free pages, past whole words where nothing is free. */
+static void tighten(void)
 {
-	ASSERT(is_free(page) != free);
-	free_map[page / 32] ^= 1u << page % 32;
-	free_pages += free ? 1 : -1;
-	if (free && page < lowest_free)
-		lowest_free = page;
-	while (!free && page == lowest_free && lowest_free < PAGES && !is_free(lowest_free))
-		page = ++lowest_free;
+	while (lowest_free < free_end && !is_free(lowest_free))
+		lowest_free += lowest_free % 32 == 0 && !free_map[lowest_free / 32] ? 32 : 1;
+	while (lowest_free < free_end && !is_free(free_end - 1))
+		free_end -= free_end % 32 == 0 && !free_map[free_end / 32 - 1] ? 32 : 1;
+}
+
+/* Changes count pages, a power of two that divides first: one bit, some, or whole words. */
+static void set_free(uint32_t first, uint32_t count, bool free)
+{
+	uint32_t width = count < 32 ? count : 32;
+	uint32_t mask = (uint32_t)((1ull << width) - 1) << first % 32;
+
+	for (uint32_t page = first; page < first + count; page += width) {
+		ASSERT((free_map[page / 32] & mask) == (free ? 0 : mask));
+		free_map[page / 32] ^= mask;
+	}
+	free_pages += free ? count : -count;
+	if (free && (first < lowest_free || lowest_free == free_end))
+		lowest_free = first;
+	if (free && first + count > free_end)
+		free_end = first + count;
+	tighten();
 }
 
 static bool is_kernel(uint32_t page)
@@ -59,7 +79,7 @@ static void add_range(const struct boot_memory_range *range)
 
 	for (uint64_t page = first; page < end && page < PAGES; page++)
 		if (page >= FIRST_PAGE && !is_kernel(page))
-			set_free(page, true);
+			set_free(page, 1, true);
 }
 
 void early_initialize(void)
@@ -81,19 +101,34 @@ static uint32_t free_run(uint32_t page, uint32_t count)
 	return run;
 }
 
+/* The first free block of count pages from below, or the last one; PAGES when there is none. */
+static uint32_t find_low(uint32_t count)
+{
+	for (uint32_t page = lowest_free & -count; page + count <= free_end; page += count)
+		if (free_run(page, count) == count)
+			return page;
+	return PAGES;
+}
+
+static uint32_t find_high(uint32_t count)
+{
+	for (uint32_t end = free_end & -count; end >= lowest_free + count; end -= count)
+		if (free_run(end - count, count) == count)
+			return end - count;
+	return PAGES;
+}
+
 void *page_alloc(unsigned order)
 {
 	uint32_t count = 1u << order;
 
 	ASSERT(order <= ORDER_LIMIT);
-	for (uint32_t page = lowest_free & -count; page < PAGES; page += count) {
-		if (free_run(page, count) < count)
-			continue;
-		for (uint32_t i = 0; i < count; i++)
-			set_free(page + i, false);
-		return direct_map(page * PAGE_SIZE);
-	}
-	return NULL;
+	uint32_t page = order <= SMALL_ORDER ? find_high(count) : find_low(count);
+
+	if (page == PAGES)
+		return NULL;
+	set_free(page, count, false);
+	return direct_map(page * PAGE_SIZE);
 }
 
 void page_free(void *pages, unsigned order)
@@ -101,9 +136,8 @@ void page_free(void *pages, unsigned order)
 	uint32_t first = physical_address(pages) / PAGE_SIZE;
 
 	ASSERT(order <= ORDER_LIMIT && first % (1u << order) == 0 && first < PAGES);
-	memset(pages, JUNK, PAGE_SIZE << (order <= JUNK_ORDER ? order : 0));
-	for (uint32_t i = 0; i < 1u << order; i++)
-		set_free(first + i, true);
+	memset(pages, JUNK, PAGE_SIZE << (order <= SMALL_ORDER ? order : 0));
+	set_free(first, 1u << order, true);
 }
 
 size_t page_free_count(void)

@@ -116,7 +116,11 @@ static const struct command commands[] = {
 
 void lesson4_commands_register(void)
 {
-	static struct procfs_entry sched = { .name = "sched", .show = show_sched };
+	static struct procfs_entry sched = {
+		.name = "sched",
+		.show = show_sched,
+		.store = sched_use,
+	};
 
 	procfs_register(&sched);
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));

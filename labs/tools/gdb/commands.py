@@ -82,7 +82,7 @@ def variable(name: str, file: str | None = None) -> gdb.Value:
         return variable_in_file(name, file)
     symbol = kernel.lookup_global_symbol(name) or kernel.lookup_static_symbol(name)
     if symbol is None:
-        raise Refusal(f"this kernel has no {name}")
+        raise Refusal(f"this kernel has no {name}; it may come in a later lesson")
     return symbol.value()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-from contextlib import contextmanager, suppress
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import gdb
@@ -100,9 +100,11 @@ PROGRAMS = Programs()
 
 
 def path_of(task: Task) -> str:
-    """Which program a task runs: its path in the guest; "" for none."""
+    """Which program a task runs: its path in the guest; "" for none, or when its table of files is
+    gone: until lesson 4 a program's end leaves the pointer as it was."""
     files = pointer(task.value["files"])
-    return text(structure("files", files)["program"]) if files and task.space else ""
+    path = text(structure("files", files)["program"]) if files and task.space else ""
+    return path if path.startswith("/") and path.isprintable() else ""
 
 
 def quoted(path: str) -> str:

@@ -11,8 +11,8 @@ from labs.tools.gdb.commands import Refusal
 from labs.tools.gdb.processor import ArchitectureFollower, Processor, quiet
 from labs.tools.gdb.programs import PROGRAMS
 from labs.tools.gdb.steps import follow
-from labs.tools.gdb.tasks import in_ring_3
 from labs.tools.gdb.streams import Console, Tail, open_interrupt_log
+from labs.tools.gdb.tasks import in_ring_3
 
 BANNER = """\
 Apprentice under gdb. The PC has just been switched on and stands before its first instruction.

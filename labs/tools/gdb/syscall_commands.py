@@ -82,10 +82,9 @@ def escaped(found: re.Match[str]) -> str:
 
 
 def result_words(result: int) -> str:
-    """A result; errors by name."""
-    if not -LAST_ERROR <= result < 0:
-        return str(result) if result >= 0 else f"{result & 0xFFFFFFFF:#x}"
-    return f"-1 {errno.errorcode[-result]}" if -result in errno.errorcode else str(result)
+    """A result; errors with their names."""
+    name = errno.errorcode.get(-result, "") if -LAST_ERROR <= result < 0 else ""
+    return f"{result} {name}".rstrip()
 
 
 def duration(ticks: int) -> str:

@@ -3,6 +3,11 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import gdb
+
 from labs.tools.gdb.commands import Refusal, command, table
 from labs.tools.gdb.kernel_commands import register_lines
 from labs.tools.gdb.kernel_data import noted
@@ -24,7 +29,7 @@ LOOKS = (
 
 @command("tasks")
 def tasks() -> str:
-    """Every task: state, parent, what its scheduling class knows of it, where it stands or waits."""
+    """Every task: parent, state, what the scheduling class knows, where it stands or waits."""
     found, damage = all_tasks()
     rows = [task_row(task) for task in found]
     heads = (*HEADS, class_heading(), "where")
@@ -34,13 +39,16 @@ def tasks() -> str:
 def task_row(task: Task) -> tuple[object, ...]:
     """One task, as cells of a table; a structure that cannot be read is said."""
     mark = "*" if task.is_current else ""
-    cells = (task.pid, task.parent, task.state, task.name, milliseconds(task))
-    return mark, *cells, class_cell(task), place_of(task)
+    try:
+        cells = (task.pid, task.parent, task.state, task.name, milliseconds(task))
+        return mark, *cells, class_cell(task), place_of(task)
+    except gdb.error as error:
+        return mark, "?", "", "", "", "", "", f"damaged, at {task.address:#010x}: {error}"
 
 
 @command("task", "[PID]")
 def task_command(pid: str = "") -> str:
-    """A task's registers of ring 3, and its calls, in the kernel and in its program; whoever runs."""
+    """A task's registers of ring 3, and its calls in the kernel and in its program."""
     task = find_task(pid)
     parts = [headline(task), place_of(task)]
     if task.state == "zombie":
@@ -81,5 +89,17 @@ def in_task(pid: str, *words: str) -> str:
     if not words or words[0].partition("/")[0] not in LOOKS:
         raise Refusal(f"one of {', '.join(LOOKS)} may follow")
     task = find_task(pid)
-    with PROGRAMS.of(task), seen_as(task, registers_of(task)):
+    with PROGRAMS.of(task), seen_as(task, registers_of(task)), no_calls():
         return quiet(" ".join(words))
+
+
+@contextmanager
+def no_calls() -> Iterator[None]:
+    """An expression may not call a function: that would let the machine run."""
+    with suppress(gdb.error):  # new in gdb 10
+        quiet("set may-call-functions off")
+    try:
+        yield
+    finally:
+        with suppress(gdb.error):
+            quiet("set may-call-functions on")

@@ -23,7 +23,6 @@ from labs.tools.gdb.kernel_data import (
     text,
     walk_links,
     walk_ring,
-    word_at,
     words_from,
 )
 from labs.tools.gdb.processor import Processor, symbol_at
@@ -34,19 +33,17 @@ FRAMES_AT_MOST = 64
 STACK_BYTES = 8192  # mm/kernel_stack.h
 IDLE = 0
 USER_CODE = 0x1B  # kernel/descriptors.h
+SWITCH_FRAME = ("edi", "esi", "ebx", "ebp", "eip")  # kernel/task_switch.h
 FRAME_EIP = 14 * WORD  # offset in struct trap_frame
 TRAP = "trap_common"
 NEW_TASK = ("thread_begin", "program_begin")  # kernel/switch.asm
 
 
 class Call(NamedTuple):
-    """A frame on a task's kernel stack: an address in a function, its name, its file, and its
-    frame pointer, which is 0 for the innermost one."""
+    """A function on a task's kernel stack: its name and its file."""
 
-    pc: int
     name: str
     file: str
-    ebp: int
 
 
 @dataclass(frozen=True)
@@ -114,17 +111,16 @@ class Task:
     @property
     def is_new(self) -> bool:
         """Whether it has never had the processor."""
-        return bool(self.saved_esp) and symbol_at(word_at(self.saved_esp + 16)) in NEW_TASK
+        words = words_from(self.saved_esp, len(SWITCH_FRAME)) if self.saved_esp else []
+        return bool(words) and symbol_at(words[-1]) in NEW_TASK
 
     def saved_registers(self) -> dict[str, int]:
         """What it will go on with in the kernel: struct switch_frame. Raises Refusal."""
-        if self.value["life"] == constant_of("TASK_ZOMBIE"):
-            raise Refusal(f"{self.title} has ended")
-        if not self.saved_esp:
-            raise Refusal(f"{self.title} has no registers on a stack: its esp is damaged")
-        edi, esi, ebx, ebp, eip = words_from(self.saved_esp, 5)
-        esp = self.saved_esp + 5 * WORD
-        return {"edi": edi, "esi": esi, "ebx": ebx, "ebp": ebp, "eip": eip, "esp": esp}
+        words = words_from(self.saved_esp, len(SWITCH_FRAME)) if self.saved_esp else []
+        if not words:
+            raise Refusal(f"{self.title} has no registers on its stack: its esp is damaged")
+        esp = self.saved_esp + len(words) * WORD
+        return dict(zip(SWITCH_FRAME, words, strict=True)) | {"esp": esp}
 
     def user_frame(self) -> gdb.Value | None:
         """The struct trap_frame with its registers of ring 3; None while it has none: a thread of
@@ -146,11 +142,6 @@ class Task:
             return []
         registers = self.saved_registers()
         return calls_from(registers["eip"], registers["ebp"], self.stack)
-
-
-def constant_of(name: str) -> int:
-    """The value of a constant of the kernel."""
-    return int(gdb.parse_and_eval(name))
 
 
 def in_ring_3() -> bool:
@@ -243,24 +234,21 @@ def function_at(pc: int) -> tuple[str, str]:
     return (symbol_at(pc) or f"{pc:#010x}").partition("+")[0], ""
 
 
-def call_at(pc: int, ebp: int, is_return: bool = True) -> Call:
-    """The call for an address; one to return to belongs to the call before it."""
-    return Call(pc, *function_at(pc - is_return), ebp)
+def call_at(pc: int, is_return: bool = True) -> Call:
+    """The function of an address; one to return to belongs to the call before it."""
+    return Call(*function_at(pc - is_return))
 
 
 def calls_from(eip: int, ebp: int, stack: range) -> list[Call]:
     """Follows the chain of frame pointers upwards in a stack; a trap in between is passed."""
-    calls = [call_at(eip, ebp)]
+    calls = [call_at(eip)]
     while len(calls) < FRAMES_AT_MOST and ebp in stack and ebp % WORD == 0:
-        try:
-            older, pc = word_at(ebp), word_at(ebp + WORD)
-        except gdb.MemoryError:
-            break
+        older, pc, argument = words_from(ebp, 3) or (0, 0, 0)
         if pc < KERNEL_BASE:
             break
-        calls.append(call_at(pc, older))
+        calls.append(call_at(pc))
         if calls[-1].name == TRAP:
-            calls += interrupted(word_at(ebp + 2 * WORD))
+            calls += interrupted(argument)
         if older <= ebp:
             break
         ebp = older
@@ -270,7 +258,7 @@ def calls_from(eip: int, ebp: int, stack: range) -> list[Call]:
 def interrupted(frame: int) -> list[Call]:
     """The function of the kernel that a trap has interrupted."""
     eip, cs = words_from(frame + FRAME_EIP, 2) or (0, 3)
-    return [] if cs & 3 else [call_at(eip, 0, is_return=False)]
+    return [] if cs & 3 else [call_at(eip, is_return=False)]
 
 
 def calls_of_processor() -> list[Call]:
@@ -280,6 +268,6 @@ def calls_of_processor() -> list[Call]:
     while frame is not None and len(calls) < FRAMES_AT_MOST:
         pc = frame.pc()
         if pc >= KERNEL_BASE and frame.type() == gdb.NORMAL_FRAME:
-            calls.append(call_at(pc, 0, is_return=bool(calls)))
+            calls.append(call_at(pc, is_return=bool(calls)))
         frame = frame.older()
     return calls

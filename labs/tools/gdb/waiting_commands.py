@@ -29,7 +29,7 @@ from labs.tools.gdb.kernel_data import (
 from labs.tools.gdb.open_files import is_pipe, open_files
 from labs.tools.gdb.places import in_few_words, is_own_business, place_of
 from labs.tools.gdb.processor import symbol_at
-from labs.tools.gdb.tasks import TASKS_AT_MOST, Task, all_tasks, held_mutexes
+from labs.tools.gdb.tasks import Task, all_tasks, held_mutexes
 
 WAITERS_AT_MOST = 4096
 CHAIN_AT_MOST = 64
@@ -206,7 +206,7 @@ def locks() -> str:
 
 
 def mutexes(tasks: list[Task]) -> tuple[set[int], list[str]]:
-    """The addresses of all mutexes that are held or waited for, and what is wrong with the lists."""
+    """The mutexes that are held or waited for, by address, and what is wrong with the lists."""
     found: set[int] = set()
     damages = []
     for task in tasks:

@@ -11,7 +11,7 @@ import pytest
 from tests.lesson4.support import MASK, PREEMPTED, WOKEN, YIELDED, Threads, threads
 
 LOCKS = "tests/lesson4/threads/locks.c"
-LEVELS, NO_TASK, NONE = 8, 999, 127
+LEVELS, LEVEL_0, NO_TASK, NONE = 8, 4, 999, 127
 DEPTH = 8
 UNLOCK = 100
 TICK_US = 10_000
@@ -35,7 +35,7 @@ class Fake:
 
     nice: int = 0
     level: int = 0
-    used: int = 0
+    left: int = 0
     turn: int = 0
     donated: int = NONE
 
@@ -52,7 +52,7 @@ class Model:
         self.tasks = [Fake() for _ in range(FAKES)]
         self.queues: list[list[int]] = [[] for _ in range(LEVELS)]
         self.allotments = [
-            (stamps_per_tick * quantum << level // 2) - stamps_per_tick // 2
+            (stamps_per_tick * quantum << max(0, level - LEVEL_0 + 1) // 2) - stamps_per_tick // 2
             for level in range(LEVELS)
         ]
 
@@ -62,7 +62,8 @@ class Model:
         match step:
             case 0:  # JOIN
                 task.nice, task.donated = value, NONE
-                task.level, task.used, task.turn = (value + 20) // 5, 0, 1
+                task.level, task.turn = (value + 20) // 5, 1
+                task.left = self.allotments[task.level]
             case 1:  # ENQUEUE
                 queue = self.queues[task.urgency]
                 at = 0 if value == PREEMPTED and task.turn else len(queue)
@@ -74,10 +75,10 @@ class Model:
                         return queue.pop(0)
                 return NO_TASK
             case 3:  # CHARGE
-                task.used += value
-                if task.used >= self.allotments[task.level]:
-                    task.used = task.turn = 0
-                    task.level = min(task.level + 1, LEVELS - 1)
+                task.left -= value
+                if task.left <= 0:
+                    task.turn, task.level = 0, min(task.level + 1, LEVELS - 1)
+                    task.left = self.allotments[task.level]
             case 4:  # TICK
                 return int(task.turn == 0)
             case 5:  # DEQUEUE

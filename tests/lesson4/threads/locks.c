@@ -188,7 +188,9 @@ void boost(void)
 	quiet();
 	begin_mlfq();
 	interrupts_disable();
-	sched_mlfq.tick(current);
+	sched_mlfq.join(&fakes[0]);
+	sched_mlfq.tick(&fakes[0]);
+	sched_mlfq.join(&fakes[0]);
 	for (unsigned i = 0; i < 4; i++) {
 		tasks[i] = begin_nice(nothing, i, (int32_t)questions[i]);
 		sched_mlfq.dequeue(tasks[i]);
@@ -198,16 +200,17 @@ void boost(void)
 		sched_mlfq.enqueue(tasks[i], SCHED_PREEMPTED);
 		answer(tasks[i]->schedule.level);
 	}
-	answer(sched_mlfq.tick(current));
+	answer(sched_mlfq.tick(&fakes[0]));
 	answer(tasks[0]->schedule.level);
 	for (uint64_t start = time_ns(); time_ns() - start < 1010000000ull;)
 		;
-	answer(sched_mlfq.tick(current));
+	answer(sched_mlfq.tick(&fakes[0]));
 	for (unsigned i = 0; i < 4; i++)
 		answer(tasks[i]->schedule.level);
 	for (unsigned i = 0; i < 4; i++)
 		answer(sched_mlfq.pick()->pid - tasks[0]->pid);
-	answer(sched_mlfq.tick(current));
+	sched_mlfq.join(&fakes[0]);
+	answer(sched_mlfq.tick(&fakes[0]));
 }
 
 /* ---- threads that lock and unlock at command ---- */

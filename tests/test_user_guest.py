@@ -1,0 +1,154 @@
+"""The programs of user/ and Debian's busybox on the kernel, as `make run CMD=...` runs them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from labs.tools import programs
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 120
+Guest = Callable[..., subprocess.CompletedProcess]
+
+
+@pytest.fixture(scope="session")
+def options(build) -> list[str]:
+    """What the Makefile gives labs.tools.run."""
+    build("user-programs")
+    for lesson in (3, 4):
+        subprocess.run(
+            ["make", "-s", f"LESSON={lesson}", "image-direct"], cwd=ROOT, check=True, timeout=600
+        )
+    return ["-m", "labs.tools.run", "--boot", "direct", "--user", "build/user/bin"]
+
+
+@pytest.fixture(scope="session")
+def guest(options) -> Guest:
+    """Runs a command in the guest of lesson 4."""
+
+    def run(command: str, *more: object) -> subprocess.CompletedProcess:
+        words = [sys.executable, *options, "--build", "build/lesson4", "--command", command]
+        words += map(str, more)
+        return subprocess.run(
+            words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def needs_busybox() -> None:
+    if programs.busybox() is None:
+        pytest.skip("there is no busybox here")
+
+
+@pytest.mark.parametrize("status", [0, 1, 62, 63, 200, 255])
+def test_output_and_status(guest, status):
+    """All of both, and nothing else: the kernel's own words are not among the output."""
+    done = guest(f"echo 'a  b'; /bin/echo -n no newline; exit {status}")
+    assert (done.stdout, done.returncode) == ("a  b\nno newline", status)
+    assert done.stderr == ""
+
+
+def test_programs_of_ones_own(guest, tmp_path):
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "mine"
+    script.write_text("#!/bin/sh\necho mine: $1\n")
+    script.chmod(0o755)
+    (tmp_path / "link").symlink_to("bin/mine")
+    done = guest("mine a; /link b", "--programs", tmp_path)
+    assert done.stdout == "mine: a\nmine: b\n", done.stderr
+
+
+def test_a_command_that_kills_the_machine(guest):
+    """No end, no status of the command: that is said."""
+    done = guest("echo before; poweroff -f; sleep 10" if programs.busybox() else "kill -9 1")
+    if done.returncode == 0:
+        pytest.fail(done.stdout)
+    assert "did not come to its end" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["tlscheck", "fpucheck"])
+def test_state_of_the_processor(guest, name):
+    assert guest(name).stdout == f"{name}: ok\n"
+
+
+def test_c_library(guest):
+    done = guest("libccheck")
+    assert (re.findall(r"^not ok.*", done.stdout, re.M), done.returncode) == ([], 0)
+
+
+def test_probes(guest):
+    done = guest("probe 1; probe 2")
+    assert len(re.findall(r"^ok ", done.stdout, re.M)) == 80, done.stdout
+    assert "SKIP" not in done.stdout
+
+
+@pytest.mark.slow
+def test_random_calls(guest):
+    """The kernel survives them and loses no memory; the same seed gives the same results."""
+    line = "free_of() { sed -n 's/^MemFree: *//p' /proc/meminfo; }; free_of"
+    if programs.busybox() is None:
+        line = "cat /proc/meminfo"
+    first = guest(f"calls 1 1000 >/dev/null; {line}; calls 1; {line}").stdout
+    hashes = re.findall(r"hash=(\w+)", first + guest("calls 1").stdout)
+    assert len(hashes) == 2, first
+    assert hashes[0] == hashes[1]
+    free = re.findall(r"^(?:MemFree: *)?(\d+) kB", first, re.M)
+    assert free[0] == free[-1] if programs.busybox() else len(free) > 1
+
+
+def test_own_shell(guest):
+    line = "echo one | cat; false || echo two; (exit 7) & wait $!; echo $?; ls /none 2>/tmp/e; cat /tmp/e"
+    path = "/course/bin/sh" if programs.busybox() else "/bin/sh"
+    done = guest(f"PATH=/course/bin:/bin {path} -c '{line}'")
+    assert done.stdout == "one\ntwo\n7\nls: /none: No such file or directory\n"
+
+
+def test_programs_of_lesson_3(options):
+    """One at a time, from the kernel's own prompt; what needs other processes says so."""
+    script = "run /bin/hello a; run /bin/probe 3; run /bin/calls 1 5000; run /bin/tlscheck"
+    words = [sys.executable, *options, "--build", "build/lesson3", "--script", script]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "argument 1: a\n" in done.stdout
+    assert len(re.findall(r"^ok \d+ (?!.*SKIP)", done.stdout, re.M)) == 40, done.stdout
+    assert "calls seed=1 count=5000" in done.stdout
+    assert "tlscheck: ok" in done.stdout
+
+
+def test_the_terminal(options, needs_busybox):
+    """Size, ^C, ^Z, completion, and the machine's end with the shell's status."""
+    words = [*options, "--build", "build/lesson4"]
+    child = pexpect.spawn(
+        sys.executable, words, cwd=str(ROOT), encoding="utf-8", timeout=60, dimensions=(33, 111)
+    )
+    child.expect("# ")
+    child.sendline("stty size")
+    child.expect("33 111")
+    child.sendline("sleep 1000; echo ended with $?")
+    child.expect("ended.*\n")
+    child.sendcontrol("c")
+    child.expect("# ")
+    child.sendline("echo status $?")
+    child.expect("status 130")
+    child.send("echo comp >/tmp/completion; cat /tmp/compl\t\n")
+    child.expect("comp\r")
+    child.sendline("sleep 1000")
+    child.expect("sleep 1000\r")
+    child.expect("\n")
+    child.sendcontrol("z")
+    child.expect("Stopped")
+    child.sendline("kill -9 %1; wait; exit 9")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 9
