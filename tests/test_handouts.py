@@ -23,7 +23,8 @@ from labs.tools.exercises import of_lesson
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-LESSONS = (1, 2)
+LESSONS = (1, 2, 3)
+WITH_PROGRAMS = 3  # the first lesson whose kernel has files, and programs in them
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GDB_PROMPT, SHELL_PROMPT = "(gdb) ", "$ "
@@ -64,12 +65,19 @@ def steps(lesson: int, language: str, prompt: str) -> list[Step]:
 
 
 def built(lesson: int) -> Path:
-    """The lesson's kernel and boot disk; returns their directory."""
+    """The lesson's kernel and boot disk, and its programs; returns their directory."""
     with (ROOT / "build" / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        command = ["make", "-s", f"LESSON={lesson}", "image-disk", "image-direct"]
+        programs = ["user-programs"] if lesson >= WITH_PROGRAMS else []
+        command = ["make", "-s", f"LESSON={lesson}", "image-disk", "image-direct", *programs]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return ROOT / "build" / f"lesson{lesson}"
+
+
+def machine_options(lesson: int) -> list[str]:
+    """What `make run` and `make gdb` give to their programs for this lesson."""
+    options = ["--build", str(built(lesson))]
+    return options + (["--user", "build/user/bin"] if lesson >= WITH_PROGRAMS else [])
 
 
 def form(line: str) -> str:
@@ -190,7 +198,7 @@ def test_console_shows_what_is_printed_today(lesson: int) -> None:
             continue
         settings = dict(word.split("=", 1) for word in words if "=" in word)
         assert words[0] == "make" and "run" in words, f"how shall {step.command} be checked?"
-        command = [sys.executable, "-m", "labs.tools.run", "--build", str(built(lesson))]
+        command = [sys.executable, "-m", "labs.tools.run", *machine_options(lesson)]
         command += ["--boot", settings.get("BOOT", "disk"), "--script", settings["SCRIPT"]]
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
@@ -210,7 +218,7 @@ def test_gdb_walk(lesson: int, tmp_path: Path) -> None:
         f"echo {mark.format(index)}\\n\n{step.command}\n" for index, step in enumerate(walk)
     )
     script.write_text("".join(commands) + f"echo {mark.format(len(walk))}\\n\n")
-    command = [sys.executable, "-m", "labs.tools.debug", "--build", str(built(lesson))]
+    command = [sys.executable, "-m", "labs.tools.debug", *machine_options(lesson)]
     done = subprocess.run(
         [*command, "--batch", str(script)],
         cwd=ROOT,

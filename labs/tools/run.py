@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import os
 import secrets
-import shutil
 import struct
 import subprocess
 import sys
@@ -106,7 +105,7 @@ def converse(config: Config) -> int:
     """Gives the terminal to the guest. Returns its exit status; 0 when QEMU was ended from here.
     The keys go to the guest, ^C too: QEMU's mon:stdio sees to that."""
     print("Type exit to leave; Ctrl-A X ends the machine at any time.", flush=True)
-    columns, rows = shutil.get_terminal_size()
+    columns, rows = os.get_terminal_size(sys.stdout.fileno())
     size = (("rows", str(rows)), ("columns", str(columns)))
     config = replace(config, icount=None, debug_exit=True, settings=(*config.settings, *size))
     with tempfile.TemporaryDirectory() as directory:

@@ -33,11 +33,17 @@ ALWAYS = (
     ),
     *(LIST, "tests/conftest.py"),
 )
-OF_LESSON = ("labs/lesson{}/*", "tests/lesson{}/visible/*")
+OF_LESSON = (
+    *("labs/lesson{}/*", "tests/lesson{}/visible/*"),
+    *("tests/lesson{}/host/*", "tests/lesson{}/programs/*"),
+)
+# What trees have from a lesson on, and none before has: programs need a kernel that runs them.
+SINCE = {"user/*": 3}
 
 # What no student gets, whoever names it. The rooms of later lessons need no mention.
 NEVER = (
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/kernel/*", "slides/*"),
+    "user/seekrw.c",  # the storage lab's
     *("labs/storage/*", "labs/author.mk", "labs/tools/start*", "labs/tools/student_tree.py"),
     *("labs/tools/prove*", "*answers*", "*solutions*", ".ci/*"),
 )
@@ -93,6 +99,7 @@ def begins_with(path: str, lesson: int, root: Path) -> bool:
     """Is the file one that a tree has even if no other refers to it?"""
     numbers = [number for number in lessons(root) if number <= lesson]
     patterns = [*ALWAYS, *(each.format(number) for number in numbers for each in OF_LESSON)]
+    patterns += [pattern for pattern, first in SINCE.items() if first <= lesson]
     return path in linked(numbers, root) or any(fnmatch(path, each) for each in patterns)
 
 
@@ -100,6 +107,7 @@ def is_withheld(path: str, lesson: int, root: Path) -> bool:
     """Is the file none for a student of this lesson, even if another one refers to it?"""
     later = [number for number in lessons(root) if number > lesson]
     rooms = [f"{room}/lesson{number}/*" for room in ("labs", "tests") for number in later]
+    rooms += [pattern for pattern, first in SINCE.items() if first > lesson]
     earlier = linked([number for number in lessons(root) if number <= lesson], root)
     return path not in earlier and (
         path in linked(later, root) or any(fnmatch(path, each) for each in (*NEVER, *rooms))
@@ -107,9 +115,11 @@ def is_withheld(path: str, lesson: int, root: Path) -> bool:
 
 
 def linked(numbers: list[int], root: Path) -> set[str]:
-    """What the kernels of these lessons are linked from, by their lists."""
+    """What the kernels of these lessons are linked from, by their lists. What a later one of them
+    takes away (a line -FILE) the earlier ones still need."""
     lists = [root / f"labs/lesson{number}/sources" for number in numbers]
-    return {path for each in lists if each.is_file() for path in each.read_text().split()}
+    lines = [line for each in lists if each.is_file() for line in each.read_text().split()]
+    return {line for line in lines if not line.startswith("-")}
 
 
 @cache

@@ -15,7 +15,7 @@ from labs.tools.gdb.commands import Refusal, command
 from labs.tools.gdb.guest_programs import Program, read_programs
 from labs.tools.gdb.kernel_data import pointer, structure, text
 from labs.tools.gdb.processor import quiet, symbol_at
-from labs.tools.gdb.tasks import Task, current_task, in_ring_3
+from labs.tools.gdb.tasks import Task, current_task
 
 TOOLCHAIN = Path(__file__).resolve().parents[1] / "toolchain.sh"
 SYMBOL = re.compile(r"^(\w+) \w (\S+)$", re.MULTILINE)
@@ -134,7 +134,7 @@ class UserBreakpoint(gdb.Breakpoint):
     def stop(self) -> bool:
         """Whether the program that has come here is the one that is meant."""
         with suppress(gdb.error, Refusal):
-            return in_ring_3() and path_of(current_task()) == self._path
+            return path_of(current_task()) == self._path
         return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -231,7 +232,7 @@ def function_at(pc: int) -> tuple[str, str]:
         block = block.superblock
     if found is not None:
         return found.name, found.symtab.filename
-    return (symbol_at(pc) or f"{pc:#010x}").partition("+")[0], ""
+    return re.split(r"[+.]", symbol_at(pc) or f"{pc:#010x}")[0], ""  # a label is part of a function
 
 
 def call_at(pc: int, is_return: bool = True) -> Call:

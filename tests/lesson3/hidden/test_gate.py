@@ -77,7 +77,7 @@ def test_every_register_in_many_calls(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_segment_registers(lab):
-    """Segments of ring 3 that begin elsewhere, or nowhere, do not harm the kernel, and come back."""
+    """Segments of ring 3 that begin elsewhere, or nowhere, do no harm, and come back."""
     with ring3(lab) as caller:
         moved = caller.moved_segment()
         chosen = {"ds": moved, "es": moved, "fs": USER_DATA, "gs": 0}

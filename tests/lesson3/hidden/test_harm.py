@@ -13,6 +13,7 @@ from labs.tools.exercises import ROOT
 from labs.tools.result import Outcome
 from tests.lab import Lab
 from tests.lesson3 import support
+from tests.lesson3.damage import damaged_files, verdict
 from tests.lesson3.executables import (
     INTERPRET,
     LINK_ADDRESS,
@@ -20,7 +21,6 @@ from tests.lesson3.executables import (
     Image,
     Segment,
     question,
-    questions,
 )
 from tests.lesson3.support import (
     AFTER_GATE,
@@ -57,7 +57,7 @@ def check(lab: Lab, images: list[Image]) -> None:
     found = answers(program, [question(each) for each in images], "kernel/exec_elf.c")
     assert len(found) == len(images)
     for image, answer in zip(images, found, strict=True):
-        expected = image.verdict()
+        expected = verdict(image)
         bias = image.bias() if expected == 0 else 0
         assert answer == f"{expected} {bias:x}", (
             f"elf_check returns (with the bias) {answer}, not {expected} {bias:x}, for {image}"
@@ -67,7 +67,7 @@ def check(lab: Lab, images: list[Image]) -> None:
 @pytest.mark.exercise("3.6", points=2, host=True, gate=True)
 def test_damaged_files(lab):
     """Four thousand files with one or two lies, against an independent judge."""
-    check(lab, list(questions(lab.seed, COUNT)))
+    check(lab, list(damaged_files(lab.seed, COUNT)))
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)

@@ -108,7 +108,7 @@ def draw_steps(seeded: random.Random, count: int) -> list[tuple[int, int, int]]:
             free.remove(number)
             queued.add(number)
         elif kind < 0.6 and free:
-            steps.append((CHARGE, number, seeded.randrange(1, STAMPS)))
+            steps.append((CHARGE, number, seeded.randrange(1, 2 * STAMPS)))
             steps += [(TICK, number, 0), (LEVEL, number, 0)]
         elif kind < 0.65 and free:
             steps.append((DONATE, number, seeded.choice((NONE, NONE, 0, 2, 5))))

@@ -1,0 +1,223 @@
+"""Exercise 4.6, hidden: virtual times against a model, and shares of the processor."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from tests.lesson4.support import MASK, NEW, PREEMPTED, TICK_NS, WOKEN, YIELDED, pairs, threads
+
+FAIR = "tests/lesson4/threads/fair.c"
+JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, NICE, PREEMPTS, DONATE = range(9)
+NAMES = ("join", "enqueue", "pick", "charge", "tick", "dequeue", "(niceness)", "preempts",
+         "(donation)")  # fmt: skip
+FAKES, NO_TASK, NONE = 8, 999, 127
+WRAP = 1 << 64
+QUANTUM = 2
+
+
+def weights() -> list[int]:
+    """Of niceness -20 to 19: each step is a factor of 5/4."""
+    found = [1024]
+    for _ in range(20):
+        found.insert(0, found[0] * 5 // 4)
+    for _ in range(19):
+        found.append(found[-1] * 4 // 5)
+    return found
+
+
+def is_before(a: int, b: int) -> bool:
+    """By the sign of the difference, in 64 bits."""
+    return (a - b) % WRAP >= WRAP // 2
+
+
+class Model:
+    """What kernel/sched_fair.c does."""
+
+    def __init__(self, stamps_per_tick: int, minimum: int) -> None:
+        self.weights = weights()
+        self.times = [0] * FAKES
+        self.nice = [0] * FAKES
+        self.donated = [NONE] * FAKES
+        self.queue: list[int] = []
+        self.stamps_per_tick = stamps_per_tick
+        self.minimum = minimum % WRAP
+
+    def charge(self, number: int, stamps: int) -> None:
+        """The task pays; the minimum follows."""
+        weight = self.weights[min(self.nice[number], self.donated[number]) + 20]
+        self.times[number] = (self.times[number] + stamps * 1024 // weight) % WRAP
+        least = self.times[number]
+        if self.queue and is_before(self.times[self.queue[0]], least):
+            least = self.times[self.queue[0]]
+        if is_before(self.minimum, least):
+            self.minimum = least
+
+    def enqueue(self, number: int, reason: int) -> None:
+        """In its place."""
+        lowest = (self.minimum - self.stamps_per_tick * QUANTUM) % WRAP
+        if reason == WOKEN and is_before(self.times[number], lowest):
+            self.times[number] = lowest
+        if reason == YIELDED and self.queue:
+            first = self.times[self.queue[0]]
+            if is_before(self.times[number], first):
+                self.times[number] = first
+        at = len(self.queue)
+        while at and is_before(self.times[number], self.times[self.queue[at - 1]]):
+            at -= 1
+        self.queue.insert(at, number)
+
+    def step(self, step: int, number: int, value: int) -> int:
+        """The same as run_step of threads/fair.c."""
+        match step:
+            case 0:  # JOIN
+                self.nice[number], self.donated[number] = value, NONE
+                self.times[number] = self.minimum
+            case 1:  # ENQUEUE
+                self.enqueue(number, value)
+            case 2:  # PICK
+                return self.queue.pop(0) if self.queue else NO_TASK
+            case 3:  # CHARGE
+                self.charge(number, value)
+            case 4:  # TICK
+                first = self.queue[0] if self.queue else number
+                return int(is_before(self.times[first], self.times[number]))
+            case 5:  # DEQUEUE
+                self.queue.remove(number)
+            case 6:  # NICE
+                self.nice[number] = value
+            case 7:  # PREEMPTS
+                late = (self.times[number] + self.stamps_per_tick // 2) % WRAP
+                return int(is_before(late, self.times[value]))
+            case _:
+                self.donated[number] = value
+        return 0
+
+
+def draw_steps(seeded: random.Random, count: int) -> list[tuple[int, int, int]]:
+    """Steps that a scheduler could make: most often the first one runs, and pays."""
+    steps = [(JOIN, n, seeded.randrange(-20, 20)) for n in range(FAKES)]
+    model = Model(10_000_000, 0)
+    for step in steps:
+        model.step(*step)
+    asleep, running = list(range(FAKES)), None
+
+    def add(*step: int) -> int:
+        steps.append(step)
+        return model.step(*step)
+
+    while len(steps) < count - 4:
+        kind = seeded.random()
+        if running is not None:
+            add(CHARGE, running, seeded.randrange(1, 40_000_000))
+            add(TICK, running, 0)
+            if kind < 0.2:
+                asleep.append(running)
+            else:
+                add(ENQUEUE, running, YIELDED if kind < 0.4 else PREEMPTED)
+            running = None
+        elif asleep and (kind < 0.3 or not model.queue):
+            number = asleep.pop(seeded.randrange(len(asleep)))
+            if kind < 0.05:
+                add(JOIN, number, seeded.randrange(-20, 20))
+            elif kind < 0.1:
+                add(seeded.choice((NICE, DONATE)), number, seeded.randrange(-20, 20))
+            add(PREEMPTS, number, seeded.randrange(FAKES))
+            add(ENQUEUE, number, NEW if kind < 0.05 else WOKEN)
+        elif kind < 0.4:
+            gone = seeded.choice(model.queue)
+            add(DEQUEUE, gone, 0)
+            asleep.append(gone)
+        elif model.queue:
+            running = add(PICK, 0, 0)
+    return steps
+
+
+def check_steps(lab, steps: list[tuple[int, int, int]], minimum: int) -> None:
+    """Makes the steps; compares result and virtual time of each."""
+    with threads(lab, FAIR, "class_steps", len(steps), QUANTUM) as run:
+        words = [word & MASK for step in steps for word in step]
+        run.guest.write(run.address("steps"), struct.pack(f"<{len(words)}I", *words))
+        run.guest.write(run.guest.address("minimum"), struct.pack("<Q", minimum % WRAP))
+        stamps_per_tick, *found = run.answers()
+    model = Model(stamps_per_tick, minimum)
+    for index, (step, number, value) in enumerate(steps):
+        result, low, high = found[3 * index : 3 * index + 3]
+        wanted = model.step(step, number, value)
+        words = f"step {index}, {NAMES[step]} of task {number} with {value}"
+        assert result == wanted, f"{words}: {result}, and it should be {wanted}"
+        late = ((low | high << 32) - model.times[number] + WRAP // 2) % WRAP - WRAP // 2
+        assert late == 0, f"{words}: its virtual time is wrong by {late}"
+
+
+@pytest.mark.exercise("4.6", points=4, gate=True)
+def test_against_a_model(lab):
+    """Hundreds of steps: results and virtual times, to the last bit."""
+    seeded = random.Random(lab.seed)
+    check_steps(lab, draw_steps(seeded, 600), 1 << 33)
+
+
+@pytest.mark.exercise("4.6", points=3)
+def test_wrap(lab):
+    """The same while the virtual times wrap around, and while they pass 2^63 and 2^32."""
+    seeded = random.Random(lab.seed)
+    for minimum in (-300_000_000, (1 << 63) - 300_000_000, (1 << 32) - 300_000_000):
+        check_steps(lab, draw_steps(seeded, 300), minimum)
+
+
+@pytest.mark.exercise("4.6", points=2)
+def test_equal_shares(lab):
+    """Jain's index of five equal threads is 0.99 or better."""
+    count, ticks = 5, 100
+    with threads(lab, FAIR, "shares", count, ticks, *[0] * count) as run:
+        totals = pairs(run.answers())
+    jain = sum(totals) ** 2 / (count * sum(total**2 for total in totals))
+    assert jain >= 0.99, f"Jain's index is {jain:.4f}: {[t // 1_000_000 for t in totals]} ms"
+    assert sum(totals) >= 0.9 * ticks * TICK_NS, "the processor stood still"
+
+
+@pytest.mark.exercise("4.6", points=2)
+def test_shares_by_weight(lab):
+    """Threads of different niceness: each has its share, but for a turn."""
+    seeded = random.Random(lab.seed)
+    nice = [0, *(seeded.choice((-7, -5, -3, 3, 5, 7)) for _ in range(2))]
+    with threads(lab, FAIR, "shares", len(nice), 150, *nice) as run:
+        totals = pairs(run.answers())
+    table = weights()
+    whole = sum(table[each + 20] for each in nice)
+    for each, total in zip(nice, totals, strict=True):
+        wanted = sum(totals) * table[each + 20] / whole
+        turn = (QUANTUM + 1) * TICK_NS if lab.mode == "icount" else 12 * TICK_NS
+        assert abs(total - wanted) <= turn, (
+            f"niceness {each} among {nice}: {total / TICK_NS:.1f} ticks, not {wanted / TICK_NS:.1f}"
+        )
+
+
+@pytest.mark.exercise("4.6", points=2)
+def test_newcomer(lab):
+    """A new thread gets its third, and not what the others have had before it came."""
+    with threads(lab, FAIR, "newcomer") as run:
+        totals = pairs(run.answers())
+    before, after = totals[:2], totals[2:]
+    gains = [after[0] - before[0], after[1] - before[1], after[2]]
+    allowed = 4 if lab.mode == "icount" else 9
+    for gain in gains:
+        assert abs(gain - 10 * TICK_NS) <= allowed * TICK_NS, (
+            f"in 30 ticks the three got {[round(each / TICK_NS, 1) for each in gains]}"
+        )
+
+
+@pytest.mark.exercise("4.6", points=2)
+def test_sleeper(lab):
+    """Who has slept for 60 ticks does not get them all at once."""
+    with threads(lab, FAIR, "sleeper") as run:
+        totals = pairs(run.answers())
+    before, after = totals[:3], totals[3:]
+    gains = [late - early for early, late in zip(before, after, strict=True)]
+    allowed = 5 if lab.mode == "icount" else 9
+    for gain in gains:
+        assert abs(gain - 10 * TICK_NS) <= allowed * TICK_NS, (
+            f"in 30 ticks the three got {[round(each / TICK_NS, 1) for each in gains]}"
+        )

@@ -1,0 +1,174 @@
+"""Exercise 4.5, hidden: what a child has, who learns of its end, and what is left of it."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from tests.lesson3.support import with_files
+from tests.lesson4.support import program, run_programs
+
+FAMILY = "tests/lesson4/programs/family.c"
+ECHILD, EAGAIN, ENOMEM, EINVAL = 10, 11, 12, 22
+FREE = re.compile(r"(\d+) of \d+ KiB free")
+
+
+def numbers(lab, count: int, limit: int = 1 << 31) -> list[int]:
+    """Numbers for the program's arguments."""
+    return [random.Random(lab.seed).randrange(1, limit) + n for n in range(count)]
+
+
+def said(lab, command: str, *values: int, **fields: object) -> list[str]:
+    """The lines of one program."""
+    return run_programs(lab, FAMILY, " ".join([command, *map(str, values)]), **fields)
+
+
+@pytest.mark.exercise("4.5", points=3, gate=True)
+def test_fork_returns_twice(lab):
+    """0 in the child, its pid in the parent; the exit code comes to the parent."""
+    for number in numbers(lab, 3):
+        lines = said(lab, "simple", number, number % 256)
+        assert lines == [f"child {number}", "same 1", f"code {number % 256}"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_registers(lab):
+    """All other registers, ESP and the flags are what the parent had, in both."""
+    assert said(lab, "registers", *numbers(lab, 6)) == ["child 0", "parent 0"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_memory_is_copied(lab):
+    """Data and stack are two from the fork on."""
+    assert said(lab, "memory", *numbers(lab, 2)) == ["child 3", "parent 4"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_stack_of_clone(lab):
+    """clone with a stack: the child begins with it."""
+    word = random.Random(lab.seed).randrange(20, 60)
+    assert said(lab, "stack", word) == [f"stack {4 * word}"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_floating_point_unit(lab):
+    """The child finds in x87 and SSE registers what its parent had there just before the fork."""
+    assert said(lab, "unit", *numbers(lab, 1, 1 << 30)) == ["child 0", "parent 0"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_flags_of_clone(lab):
+    """Words that are to get the pid; and what only threads need is refused."""
+    lines = said(lab, "clone")
+    assert lines == [f"threads {-EINVAL}", f"memory {-EINVAL}", "child 1", "parent 1"]
+
+
+@pytest.mark.exercise("4.5", points=3)
+def test_rules_of_wait(lab):
+    """Of one child, of all, of none, of somebody else's; in any order, once each, and without
+    waiting."""
+    codes = [number % 256 for number in numbers(lab, 4)]
+    lines = said(lab, "rules", *codes)
+    assert lines == [
+        f"none {-ECHILD}",
+        f"first {-ECHILD}",
+        f"options {-EINVAL}",
+        f"group {-ECHILD}",
+        *(f"code {code}" for code in codes[2::-1]),
+        f"again {-ECHILD}",
+        "busy 0",
+        "busy 0",
+        "brother 1",
+        f"last {codes[3]}",
+        f"none {-ECHILD}",
+    ]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_groups(lab):
+    """waitpid(0) is about the own process group, waitpid(-n) about group n."""
+    assert said(lab, "groups") == ["own 2", "other 1"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_statuses(lab):
+    """Exit codes are cut to 8 bits; stopped, going on, killed, each told once and if asked for."""
+    code = random.Random(lab.seed).randrange(256, 1 << 20)
+    stopped, killed = 0x7F | 19 << 8, 9
+    assert said(lab, "statuses", code) == [
+        f"code {(code & 0xFF) << 8}",
+        "runs 0",
+        "stopped 0",
+        f"stopped {stopped}",
+        "told 0",
+        "goes on 0",
+        f"goes on {0xFFFF}",
+        f"killed {killed}",
+    ]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_unwanted_children(lab):
+    """Who ignores SIGCHLD has no zombies: wait ends when all children have, and tells none."""
+    assert said(lab, "unwanted") == [f"none {-ECHILD}"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_times(lab):
+    """A child's time counts for its parent, but only once it was waited for."""
+    assert said(lab, "times", 5) == ["before 0", "after 1"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_orphans(lab):
+    """When their parent ends, children belong to task 1; the last one to end closes the pipe."""
+    for _ in range(2):
+        lines = said(lab, "orphans")
+        assert lines == ["child 5", f"none {-ECHILD}", "parent 1", "end 0"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_zombies(lab):
+    """Zombies count until they are waited for: then fork fails, and none is lost."""
+    lines = said(lab, "zombies")
+    assert lines == [f"error {-EAGAIN}", "many 1", "missing 0", "room 1"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_no_memory(lab):
+    """fork fails when there is no memory, and leaves nothing behind: the second time there is room
+    for as many."""
+    lines = said(lab, "full", memory=32)
+    assert lines == [f"error {-ENOMEM}", "some 1", "fewer 0"]
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_borrowed_memory(lab):
+    """vfork: the parent sleeps until the child has ended, and sees what it has written; the word to
+    clear at the end is left alone."""
+    number = numbers(lab, 1)[0]
+    assert said(lab, "borrowed", number) == ["seen 0", "word 7", "child 1"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_crowd(lab):
+    """Six children at the same time, with turns of one tick."""
+    quantum = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
+    lines = said(lab, "crowd", *numbers(lab, 6), options=quantum)
+    assert lines == ["wrong 0"], f"{lines} of six children came to another result"
+
+
+@pytest.mark.exercise("4.5", points=3)
+def test_nothing_is_lost(lab):
+    """After families of all kinds there is as much free memory as before."""
+    every = ["simple 1 2", "rules 1 2 3 4", "orphans", "unwanted", "zombies", "borrowed 5",
+             "statuses 3", "full"]  # fmt: skip
+    files = with_files(lab, {"bin/family": program(lab, FAMILY)})
+    once = "; ".join(f"run /bin/family {each}" for each in every)
+    result = lab.run(f"{once}; memory; {once}; memory; threads", memory=32, **files).check()
+    before, after = map(int, FREE.findall(result.serial)[-2:])
+    assert after == before, f"{before - after} KiB are lost"
+    tasks = result.serial.rpartition("> threads")[2].strip().splitlines()[1:]
+    assert len(tasks) == 1, f"tasks are left over: {tasks}"
