@@ -25,6 +25,7 @@ from pathlib import Path
 from labs.tools.machine import killed_with_us, short_directory
 from labs.tools.qemu_command import Config, ConfigError, Drive, check_config, qemu_command
 from labs.tools.run import guarded, machine_config, machine_options
+from labs.tools.steps import Step, write_steps
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -42,20 +43,23 @@ class DebugError(ConfigError):
     """The session cannot begin; the text names the cause and the remedy."""
 
 
-def debug(config: Config, batch: Path | None = None) -> int:
+def debug(config: Config, batch: Path | None = None, steps: Sequence[Step] = ()) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
     The loader's symbols are looked for beside config.kernel. The machine gets no clock by
     instructions, unless it is a replay: a person at the prompt would see the guest's time race.
-    `batch` is a file of gdb commands to run instead of a dialogue. Raises ConfigError.
+    `batch` is a file of gdb commands to run instead of a dialogue; `steps` are done before.
+    Raises ConfigError.
     """
-    config = config if config.replay else replace(config, icount=None)
+    config = config if config.replay or steps else replace(config, icount=None)
     check_config(config)
     gdb, has_python = find_gdb()
     directory = Path(tempfile.mkdtemp(prefix="gdb-", dir=short_directory()))
     try:
         files = symbol_files(config, directory)
         (directory / "symbols").write_text("\n".join(files))
+        if steps:
+            write_steps(directory / "steps", steps)
         with started_qemu(config, directory, has_python):
             return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
     finally:

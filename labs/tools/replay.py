@@ -2,9 +2,10 @@
 
     python -m labs.tools.replay --test test_numbers [--batch FILE]
 
-Runs the test, takes the last machine that it started, lets that run once more while QEMU records
-it, and opens gdb on the record: it is the same run each time, to the instruction. What a test does
-to its machine from outside (typing, changing registers) is not in the record.
+Runs the test, and opens gdb on the last machine that it started. A machine that ran by itself runs
+once more while QEMU records it, and gdb gets the record: it is the same run each time, to the
+instruction. A machine that the test drove through QEMU's gdb server is driven again (by
+labs/tools/steps.py), up to the last time that the test let it run; there gdb takes over.
 
 --batch runs a file of gdb commands instead, and ends. The exit status is gdb's.
 """
@@ -24,12 +25,20 @@ from pathlib import Path
 from labs.tools.debug import DebugError, debug
 from labs.tools.machine import run
 from labs.tools.qemu_command import Config, ConfigError
+from labs.tools.replay_plugin import Story, read_story
 from labs.tools.result import Outcome, Result
+from labs.tools.run import check_header
+from labs.tools.steps import Narrator, last_run, shortened, steps_of
+from labs.tools.symbols import symbols_of
 
+NO_MACHINE = """\
+this test starts no machine, so there is nothing to replay. It does not build, or it
+replay: looks into a file, or it calls your functions on this computer. What it says is above."""
 ROOT = Path(__file__).resolve().parents[2]
 DIRECTORY = ROOT / "build/replay"
 TEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 WORDS_SHOWN = 12
+LOGGING = ("-d", "-D", "-trace")
 
 # QEMU 7.2 writes the end of a run into its record before the last instructions that led to it, and
 # a replay would end there too early. Its format: a version, then events of a byte and their data.
@@ -58,15 +67,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def replay(test: str, batch: Path | None = None) -> int:
-    """Runs the test, records its machine, and opens gdb on the record; returns gdb's status.
-    Raises ReplayError, ConfigError, DebugError."""
+    """Runs the test, and opens gdb on its machine once more; returns gdb's status. Raises
+    ReplayError, ConfigError, DebugError."""
     node = find_test(test)
-    config = machine_of(node)
+    config, story = told(node)
+    if config.boot == "direct":
+        check_header(config.kernel)
+    if story.packets:
+        return driven(config, story.packets, batch)
     record = DIRECTORY / "record"
     record.unlink(missing_ok=True)
     result = recorded(config, record)
     print(f"replay: recorded: {first_lines(result)}\n", flush=True)
     return debug(replace(config, replay=record), batch)
+
+
+def driven(config: Config, packets: Sequence[str], batch: Path | None) -> int:
+    """Says what the test did to its machine, and opens gdb before its last run."""
+    steps = steps_of(packets)
+    narrator = Narrator(symbols_of(config.kernel))
+    done, last = list(narrator.lines(steps)), last_run(packets)
+    print("replay: the test drives its machine from outside. Already done again:")
+    print("".join(f"  {line}\n" for line in shortened(done) or ["nothing"]), end="")
+    print(f"What the test does next: {narrator.running(last)}\n", flush=True)
+    return debug(config, batch, steps)
 
 
 def find_test(words: str) -> str:
@@ -79,30 +103,42 @@ def find_test(words: str) -> str:
         for path in sorted(ROOT.glob("tests/lesson*/*/test_*.py"))
         if function in TEST.findall(path.read_text()) and path.as_posix().endswith(file)
     ]
+    if not words:
+        raise ReplayError("say which test: make replay TEST=test_name; make grade names them")
     if not found:
-        raise ReplayError(f"there is no test {words or '(say TEST=test_...)'}")
+        raise ReplayError(f"there is no test {words}; make grade names them")
     if len(found) > 1:
         raise ReplayError(f"which one? TEST={' or TEST='.join(found)}")
     return found[0] + bracket + parameters
 
 
-def machine_of(node: str) -> Config:
-    """Runs a test with -icount, and returns its last machine. Raises ReplayError."""
+def told(node: str) -> tuple[Config, Story]:
+    """Runs a test with -icount; returns its last machine, and what was done to it. Raises
+    ReplayError."""
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     DIRECTORY.mkdir(parents=True)
-    note = DIRECTORY / "machine"
+    note, story_file = DIRECTORY / "machine", DIRECTORY / "story"
     file, _, name = node.partition("::")
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    command += ["-p", "labs.tools.replay_plugin", f"--story={story_file}"]
     command += ["--mode=icount", f"--note={note}", f"--basetemp={DIRECTORY / 'tests'}"]
     command += [f"{file}::{name.partition('[')[0]}", *selection(name)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise ReplayError(f"pytest could not run {node}:\n{done.stdout}{done.stderr}")
-    print(f"replay: {node} {'fails' if done.returncode else 'passes'}")
+    story = read_story(story_file)
+    verdict = f"fails: {story.words}" if done.returncode else "passes"
+    print(f"replay: {node} {verdict}", flush=True)
     if not note.exists():
-        raise ReplayError(f"{node} starts no machine:\n{done.stdout}")
+        raise ReplayError(NO_MACHINE)
     config: Config = pickle.loads(note.read_bytes())
-    return replace(config, extra=())
+    return replace(config, extra=devices(config.extra)), story
+
+
+def devices(extra: Sequence[str]) -> tuple[str, ...]:
+    """QEMU's options, in pairs, without those for a log: this session has its own."""
+    pairs = zip(extra[::2], extra[1::2], strict=True)
+    return tuple(each for pair in pairs if pair[0] not in LOGGING for each in pair)
 
 
 def selection(name: str) -> list[str]:

@@ -33,7 +33,7 @@ ALWAYS = (
     ),
     *(LIST, "tests/conftest.py"),
 )
-OF_LESSON = ("labs/lesson{}/*", "tests/lesson{}/visible/*")
+OF_LESSON = ("labs/lesson{}/*", "tests/lesson{}/visible/*", "tests/lesson{}/host/*")
 
 # What no student gets, whoever names it. The rooms of later lessons need no mention.
 NEVER = (

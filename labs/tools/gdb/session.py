@@ -9,11 +9,17 @@ import gdb
 
 from labs.tools.gdb.commands import Refusal
 from labs.tools.gdb.processor import ArchitectureFollower, Processor, quiet
+from labs.tools.gdb.steps import follow
 from labs.tools.gdb.streams import Console, Tail, open_interrupt_log
 
 BANNER = """\
 Apprentice under gdb. The PC has just been switched on and stands before its first instruction.
 Type:  {boot_sector}b kmain  and  c  for the kernel; then si, n, bt, x/5i $pc ...
+What the kernel prints shows after "| ". Stop it with Ctrl-C. More commands:  apprentice
+"""
+FOLLOWED = """\
+Apprentice under gdb. The machine stands where the test is about to let it run for the last time.
+Type:  c  to run as the test did, or  s, si, x/5i $pc ...  to go there in small steps.
 What the kernel prints shows after "| ". Stop it with Ctrl-C. More commands:  apprentice
 """
 RUNNING = ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance")
@@ -56,18 +62,22 @@ class Session:
         self._console = Console(directory / "serial")
         self._follower = ArchitectureFollower(directory)
         has_own_loader = any(Path(file).stem == "mbr" for file in others)
-        gdb.write(BANNER.format(boot_sector=BOOT_SECTOR if has_own_loader else ""))
+        banner = BANNER.format(boot_sector=BOOT_SECTOR if has_own_loader else "")
+        steps = directory / "steps"
+        gdb.write(FOLLOWED if steps.exists() else banner)
         quiet(f"target remote {directory / 'gdb'}")
-        self._follow()
+        self._follow(steps)
 
-    def _follow(self) -> None:
-        """From now on each stop is followed."""
+    def _follow(self, steps: Path) -> None:
+        """From now on each stop is followed. Does the steps of a test again, if there are any."""
         gdb.events.before_prompt.connect(self._look_at_screen)
         gdb.events.cont.connect(lambda event: self._console.run(not self._is_drawn))
         gdb.events.stop.connect(self._stopped)
         BeforeRunning("before-running", gdb.COMMAND_OBSCURE)
         for name in RUNNING:
             gdb.execute(HOOK.format(name=name))
+        if steps.exists():
+            follow(steps)
         self._show_place()
 
     def console(self) -> Console:
