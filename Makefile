@@ -20,7 +20,7 @@ LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sour
 
 # --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run gdb hint grade replay diff measure doctor setup format slides handouts clean image
+.PHONY: help run gdb hint grade replay diff measure doctor setup format handouts clean image
 
 help::
 	@echo "Apprentice: an i386 kernel to learn from. The commands:"
@@ -36,11 +36,10 @@ help::
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1"
-	@echo "  make replay     a test's machine again, recorded, under gdb: TEST=test_name"
+	@echo "  make replay     a test's machine again, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
 	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
-	@echo "  make slides     the lessons' slides, as pages for a browser"
 	@echo "  make handouts   the lessons' handouts, as pages for a browser"
 	@echo "  make format     put the source into its form"
 	@echo "  make clean      remove what was built"
@@ -91,10 +90,6 @@ doctor:
 format: setup-test
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs .venv/bin/clang-format -i
 	@.venv/bin/ruff format -q labs tests && .venv/bin/ruff check -q --fix labs tests
-
-slides: setup-test
-	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
-	@echo "$(BUILD)/slides/index.html"
 
 handouts: setup-test labs/conf.py labs/index.md
 	@$(PYTHON) -m sphinx -q -W -b html labs $(BUILD)/handouts

@@ -23,7 +23,8 @@ _start:
 	; addresses.
 	; 1. Interrupts stay off, and string instructions go up, whatever the loader has left.
 	; 2. Move the magic number out of EAX to EDX: the next step needs EAX.
-	; 3. Zero the BSS, from physical(bss_start) up to physical(bss_end), every byte of it.
+	; 3. Zero the BSS, from physical(bss_start) up to physical(bss_end): every byte of it, and
+	;    none behind it. Its length may be any number.
 	;
 	; EBX and EDX must keep their values until kmain is called; enable_paging leaves them alone.
 	; SOLUTION 1.2 {
@@ -45,7 +46,7 @@ global higher_half:function
 higher_half:
 	; EXERCISE 1.2 (the first instructions, part 2 of 2): now addresses are what the linker
 	; says.
-	; 1. Take the stack: ESP = boot_stack_top.
+	; 1. Take the whole stack: ESP = boot_stack_top.
 	; 2. EBP = 0: the chain of stack frames ends here (exercise 1.6 follows it).
 	; 3. Call kmain(magic, information) as C does: the last argument is pushed first, and the
 	;    stack is 16-byte aligned at the call.

@@ -10,13 +10,14 @@
    boot/load_elf.h, the structures are in boot/elf.h. Check everything before you write anything:
    file and area say what is there, and a sum of two numbers of the file may wrap.
    1. The header: whole, magic number, 32-bit little-endian x86, an executable, program headers of
-   the size you expect, at least one, all of them inside the file.
+   the size you expect, at least one, all of them inside the file, at a multiple of four bytes.
    2. Each PT_LOAD segment: inside the file, filesz at most memsz, inside the area, not over another
-   one.
+   one. One whose memsz is 0 takes no memory: do not look at its address. (ld makes such a segment
+   at 0 when its sections are empty.) What other types of segments say does not matter.
    3. The entry point lies in the file's part of a segment, by its physical address.
    4. Copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest up
-   to memsz. Say what is wrong in a sentence of its own each time: somebody will read it on a black
-   screen. */
+   to memsz.
+   Say what is wrong in a sentence of its own each time: somebody will read it on a black screen. */
 /* SOLUTION 1.4 { */
 static const char *check_header(const struct elf_header *header, uint32_t bytes)
 {

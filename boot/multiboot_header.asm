@@ -7,9 +7,9 @@
 section .multiboot progbits alloc exec nowrite ; as .boot, which it goes into
 	; EXERCISE 1.1 (the Multiboot header): three 32-bit words that tell a boot loader what this
 	; is.
-	; 1. The magic number 0x1badb002.
-	; 2. The flags: bit 0 asks for modules on page borders, bit 1 for a memory map. No other
-	;    bit: bit 16 would promise addresses that are not here.
+	; 1. The magic number 0x1badb002, at a multiple of four bytes.
+	; 2. The flags: set bit 0, which asks for modules on page borders, and bit 1, which asks for
+	;    a memory map. Set no other bit: bit 16 would promise addresses that are not here.
 	; 3. A checksum that makes the sum of the three words zero, modulo 2^32.
 	; SOLUTION 1.1 {
 MAGIC	equ 0x1badb002

@@ -26,7 +26,8 @@ enable_paging:
 	;    paging is on), and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED
 	;    bytes of memory.
 	; 2. Allow 4 MiB pages in CR4. Load CR3: it takes a physical address.
-	; 3. Switch paging on, and write protection with it, in CR0.
+	; 3. Switch paging on, and write protection with it, in CR0. In both registers the other
+	;    bits stay as they are.
 	; 4. Jump to paging_is_on: an absolute jump through a register, for a relative one would
 	;    stay low.
 	; SOLUTION 2.5 {

@@ -10,11 +10,13 @@ bits 16
 ; in 32-bit protected mode: flat segments, interrupts off, the same stack.
 global enter_protected_mode
 enter_protected_mode:
-	; EXERCISE 2.2 (entering protected mode): six steps, and the order matters.
-	; 1. Interrupts off: the vectors of real mode mean nothing from here on.
+	; EXERCISE 2.2 (entering protected mode): six steps, and the order matters. EAX is yours;
+	; all other registers are the caller's.
+	; 1. Interrupts off: the vectors of real mode mean nothing from here on. Leave the IDT
+	;    register alone: each call of the BIOS needs them again.
 	; 2. Load the GDT register from gdt_pointer, at the end of this file; complete that too.
-	; 3. Set bit 0 of CR0.
-	; 4. A far jump to CODE32: CS keeps its old meaning until it is loaded anew.
+	; 3. Set bit 0 of CR0, and keep its other bits.
+	; 4. At once, a far jump to CODE32: CS keeps its old meaning until it is loaded anew.
 	; 5. Now in 32-bit code: load DS, ES, FS, GS and SS with DATA32, and clear the upper half of
 	;    ESP: the BIOS may have left anything in it.
 	; 6. Return: the caller was 16-bit code, so its return address is two bytes on the stack,

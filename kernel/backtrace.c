@@ -19,8 +19,9 @@ struct stack_frame {
 extern const char boot_stack[], boot_stack_top[];
 
 /* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/symbols.c.
-   1. is_frame: a frame pointer is aligned, and the whole frame lies in the boot stack, from
-   boot_stack up to boot_stack_top. Anything else may be garbage, and following it a second fault.
+   1. is_frame: a frame pointer is a multiple of four, and the whole frame lies in the boot stack,
+   from boot_stack up to boot_stack_top. Anything else may be garbage, and following it a second
+   fault.
    2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at
    most FRAMES_AT_MOST. The stack grows down, so a caller's frame lies higher: if it does not, stop.
  */

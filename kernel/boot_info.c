@@ -29,7 +29,8 @@ static void add_range(uint64_t base, uint64_t length, uint32_t type)
    1. Walk the map: mmap_length bytes at mmap_addr, which is a physical address (direct_map). The
    next entry is size + 4 bytes further, for size does not count itself, and entries may be longer
    than the structure. add_range each, with its type: what is not memory matters as well. An entry
-   that is cut off at the end of the map is none.
+   that is cut off at the end of the map is none. Where a size leads past the end of the map, or
+   back, the walk ends, with what came before.
    2. Without a map (bit MULTIBOOT_MEMORY_MAP of flags) there may be MULTIBOOT_MEMORY: then
    mem_upper KiB of available memory begin at 1 MiB, which may be 4 GiB or more.
    3. Leave the rest to mm/memory_map.c: it sorts and cuts. */

@@ -7,6 +7,8 @@
    1. Pack: a limit above 0xfffff is counted in pages (divide by 4096) and needs the granularity
    bit, 55.
    2. Put the pieces together with shifts and masks; a shift beyond bit 31 needs a 64-bit operand.
+   Of the flags only the three bits count that kernel/descriptor.h names: granularity is not the
+   caller's.
    3. Unpack: the way back. With granularity the limit in bytes ends in twelve one bits. */
 /* SOLUTION 2.1 { */
 #define LARGEST_BYTE_LIMIT 0xfffffu

@@ -71,13 +71,15 @@ static void format_string(struct output *output, const struct conversion *conver
 
 /* EXERCISE 1.3 (formatted printing, part 1): numbers. The rest of this file reads the format and
    calls these.
-   1. write_digits: the last digit is the remainder of a division by the base. 64-bit numbers divide
-   with divide64 (kernel/divide.h): the compiler's way would call a library that the kernel has not
-   got.
+   1. write_digits, a function of your own for the other three: the last digit is the remainder of a
+   division by the base. 64-bit numbers divide with divide64 (kernel/divide.h): the compiler's way
+   would call a library that the kernel has not got. For 0 it writes none: see the precision.
    2. format_number: in this order, blanks up to the width, the prefix, zeros, the digits; with '-'
    the blanks come last. The precision is the least number of digits, 1 when none is given. The flag
-   '0' turns the blanks into zeros, but not together with '-' or with a precision.
-   3. format_signed: the prefix is the sign. The smallest number has no positive twin.
+   '0' turns the blanks into zeros, but not together with '-' or with a precision. With '#' a number
+   of base 8 begins with a 0: it gets one, if it has none.
+   3. format_signed: the prefix is '-', or what the conversion has in `positive`. The smallest
+   number has no positive twin.
    4. format_hexadecimal: with '#', and for any number but 0, the prefix is 0x, or 0X for capitals.
  */
 /* SOLUTION 1.3 { */

@@ -24,7 +24,7 @@ user_enter:
 	; 2. DS, ES, FS and GS get USER_DATA: the kernel's selectors would fault at the first use.
 	; 3. Push what IRET takes for a change of rings: SS, ESP, EFLAGS (interrupts on, nothing
 	;    else), CS, EIP.
-	; 4. Leave nothing of the kernel in the general registers. IRET.
+	; 4. Leave nothing of the kernel in the general registers: zero them. IRET.
 	; SOLUTION 2.6 {
 	push esp
 	call task_state_set_stack

@@ -5,7 +5,7 @@ LESSON ?= storage
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start prove bench test test-fast
+.PHONY: lab start slides prove bench test test-fast
 
 help::
 	@echo
@@ -16,6 +16,7 @@ help::
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
+	@echo "  make slides     the lessons' slides, as pages for a browser"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
 	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
@@ -38,6 +39,10 @@ lab: setup
 
 start: setup
 	@$(PYTHON) -m labs.tools.start '$(LESSON)' '$(DIR)'
+
+slides: setup-test
+	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
+	@echo "$(BUILD)/slides/index.html"
 
 GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--output '$(OUTPUT)') \
 	$(SEED_OF_RUN)
@@ -67,7 +72,7 @@ bench: setup-test
 	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
 		--programs $(BENCH)
 
-# The whole proof of the graders takes ten minutes: here a sample of it, and all by make prove.
+# The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-test
 	@$(MAKE) -s everything
 	@$(PYTHON) -m pytest -n 2 tests

@@ -14,7 +14,10 @@ from __future__ import annotations
 import fcntl
 import pickle
 import shlex
+import signal
+import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,10 +34,15 @@ IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
 
 # A kernel of lessons 1 and 2 needs a tenth of this. Guest time is real time in plain TCG.
 LIMITS = {
-    "icount": {"icount": 3, "guest_limit": 5, "wall_limit": 40},
-    "tcg": {"icount": None, "guest_limit": 20, "wall_limit": 40},
+    "icount": {"icount": 3, "guest_limit": 5, "wall_limit": 60},
+    "tcg": {"icount": None, "guest_limit": 20, "wall_limit": 60},
 }
+# QEMU's own time, which a busy host does not stretch. A kernel that runs through its own data makes
+# QEMU translate without end, while guest time stands almost still.
+PROCESSOR_LIMIT = 8
 OUTPUT_LIMIT = 256 << 10
+PROGRAM_STOPPED = (124, 128 + signal.SIGKILL, 128 + signal.SIGXCPU)  # what limits leave as status
+ANSWER_SECONDS = 3 * sandbox.PROGRAM.wall  # a backstop: the program has limits of its own
 STUCK = (Outcome.HANG, Outcome.WALL_LIMIT, Outcome.OUTPUT_LIMIT)
 
 HOST_FLAGS = ("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
@@ -49,6 +57,11 @@ set -o pipefail
 export ASAN_OPTIONS=detect_leaks=0
 {command} "$@" 2> >(head -c 65536 >&2) | head -c 4194304
 """
+
+
+# What this process has tried to build, by tree and target, and why it failed. Nobody changes a tree
+# while it is tested.
+BUILT: dict[tuple[Path, str], str] = {}
 
 
 class BuildFailure(AssertionError):
@@ -74,13 +87,25 @@ class Lab:
     stuck: list[Outcome] = field(default_factory=list)
 
     def build(self, target: str) -> Path:
-        """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path."""
+        """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path. Raises
+        BuildFailure."""
+        place = (self.root, target)
+        if place not in BUILT:
+            BUILT[place] = self._make(target)
+        if BUILT[place]:
+            raise BuildFailure(BUILT[place])
+        return self.root / target
+
+    def _make(self, target: str) -> str:
+        """Runs make, one process at a time. Returns why it failed."""
         (self.root / "build").mkdir(exist_ok=True)
         with (self.root / "build" / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            command = ["make", "-s", f"LESSON={self.lesson}", target]
-            run_tool(command, self.root, self.boxed)
-        return self.root / target
+            try:
+                run_tool(["make", "-s", f"LESSON={self.lesson}", target], self.root, self.boxed)
+            except BuildFailure as failure:
+                return str(failure)
+        return ""
 
     def config(self, script: str | None, **fields: object) -> Config:
         """The lesson's kernel as a machine; `fields` are those of Config. boot is "direct"
@@ -114,8 +139,8 @@ class Lab:
         the test's own C files `extra`, and returns the program (a script that starts it, boxed
         where the tree is; it passes arguments and standard input on, and cuts long output).
 
-        What the program says is the student's word: let it answer questions (on standard input,
-        made from `seed`), and judge the answers in Python. It may end, or print, at any point.
+        What the program says is the student's word: let it answer questions (see ask; made from
+        `seed`), and judge the answers in Python. It may end, or print, at any point.
         """
         directory = self.scratch / f"{name}.d"
         directory.mkdir(parents=True, exist_ok=True)
@@ -124,6 +149,15 @@ class Lab:
         drivers = map(str, extra)
         run_tool([*COMPILER, *drivers, *map(str, objects), "-o", str(program)], ROOT, False)
         return self._wrapped(program)
+
+    def ask(self, program: Path, questions: bytes) -> subprocess.CompletedProcess[bytes]:
+        """Runs a program of `host` with this as its standard input."""
+        done = subprocess.run(
+            [program], input=questions, capture_output=True, timeout=ANSWER_SECONDS, check=False
+        )
+        if done.returncode in PROGRAM_STOPPED:
+            self.stuck.append(Outcome.HANG)
+        return done
 
     def _host_object(self, source: str) -> Path:
         """Compiles one file. What a boxed tree does not have is not the student's."""
@@ -150,16 +184,32 @@ class Lab:
 
 
 class LabMachine(Machine):
-    """A machine that tells its lab when it did not come to an end."""
+    """A machine with a limit to QEMU's own time, that tells its lab when it came to no end."""
 
     def __init__(self, lab: Lab, config: Config, interactive: bool = True) -> None:
         super().__init__(config, interactive)
         self._lab = lab
 
+    def _limit_reached(self) -> Outcome | None:
+        if processor_times(self.process_id)[0] > PROCESSOR_LIMIT:
+            return Outcome.WALL_LIMIT
+        return super()._limit_reached()
+
     def __exit__(self, *error: object) -> None:
         if self.result and self.result.outcome in STUCK:
             self._lab.stuck.append(self.result.outcome)
         super().__exit__(*error)
+
+
+def processor_times(process: int) -> tuple[float, float]:
+    """The seconds for which the threads of a process have run, and for which they would have and
+    had to wait for a processor; zeros where Linux does not tell (proc(5), schedstat)."""
+    busy = waiting = 0
+    with suppress(OSError, ValueError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            ran, waited, _ = map(int, (thread / "schedstat").read_text().split())
+            busy, waiting = busy + ran, waiting + waited
+    return busy / 1e9, waiting / 1e9
 
 
 def run_tool(command: Sequence[str], directory: Path, boxed: bool) -> None:

@@ -10,18 +10,19 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.lab import LAB_OF, ROOT, Lab
+from tests.lab_course import Course, not_run, place
 from tests.lab_words import in_words
 
 MODES = ("icount", "tcg")
 HOST_MODES = ("host",)
 VISIBLE_SEED = 2010
-HANGS_ALLOWED = 2
+GROUP = re.compile(rf"@(.*)@(?:{'|'.join((*MODES, *HOST_MODES))})")
 TRIES = 3  # in plain TCG
 MARKER = (
     "exercise(id, points=1, gate=False, host=False): a graded test of exercise `id`. `points` is "
@@ -78,15 +79,6 @@ class Item:
         return f"{self.job}:{self.exercise}"
 
 
-@dataclass
-class Course:
-    """What has happened so far in one group."""
-
-    gate: str = ""
-    failed: set[str] = field(default_factory=set)
-    hangs: int = 0
-
-
 def pytest_addoption(parser):
     """The options of a grading run."""
     group = parser.getgroup("lab", "the kernel under test")
@@ -95,15 +87,13 @@ def pytest_addoption(parser):
     group.addoption("--seed", default="", help="what the hidden tests' questions are made from")
     group.addoption("--note", default="", help="a file that keeps the last machine's Config")
     group.addoption("--plan", type=Path, help="a file of jobs, one in JSON a line")
+    group.addoption("--only", type=Path, help="run only these tests of the plan, in the same form")
     group.addoption("--records", type=Path, help="where the results go, one in JSON a line")
 
 
 def pytest_configure(config):
     """Makes the marker known, and starts the plan."""
     config.addinivalue_line("markers", MARKER)
-    config.addinivalue_line(
-        "markers", "xdist_group: pytest-xdist's, which one process runs without"
-    )
     plan = Plan(config)
     config.stash[LAB_OF] = plan.lab_of
     config.pluginmanager.register(plan, "lab-plan")
@@ -114,7 +104,9 @@ class Plan:
 
     def __init__(self, config: pytest.Config) -> None:
         self._jobs = jobs_of(config)
+        self._is_planned = bool(config.getoption("--plan"))
         self._records: Path | None = config.getoption("--records")
+        self._only = places_in(config.getoption("--only"))
         self._courses: dict[str, Course] = {}
         self._worker = os.environ.get("PYTEST_XDIST_WORKER")
 
@@ -133,8 +125,7 @@ class Plan:
             [
                 pytest.param(
                     (job, mode),
-                    id=f"{job.name}-{mode}" if job.name else mode,
-                    marks=pytest.mark.xdist_group(f"{job.name}:{exercise}"),
+                    id=f"@{job.name}:{exercise}@{mode}" if self._is_planned else mode,
                 )
                 for job in self._jobs
                 if job.wants(exercise, test)
@@ -153,12 +144,39 @@ class Plan:
             known = item_of(item)
             if known is None:
                 return (-1,)
-            place = order[function_of(item)]
+            function = order[function_of(item)]
             job = names.index(known.job)
-            return (job, known.exercise, not known.gate, place, known.test, known.mode)
+            return (job, known.exercise, not known.gate, function, known.test, known.mode)
 
-        items[:] = [each for each in items if not is_unwanted(each)]
+        items[:] = [each for each in items if self._is_wanted(each)]
         items.sort(key=key)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config, log):
+        """Gives each group to one process. (Its own xdist_group does nothing: pytest-xdist 3.8
+        writes it into the names of the tests, where pytest 9.2 does not let it.)"""
+        from xdist.scheduler import LoadScopeScheduling
+
+        class ByGroup(LoadScopeScheduling):
+            def _split_scope(self, nodeid: str) -> str:
+                return group_in(nodeid)
+
+            def remove_node(self, node: object) -> str | None:
+                """Leaves out what a process that died had still to run: others that have been told
+                to end would never take it, and the run would not end."""
+                units = self.assigned_work.pop(node).values()
+                left = (test for unit in units for test, is_done in unit.items() if not is_done)
+                return next(left, None)
+
+        return ByGroup(config, log) if self._is_planned else None
+
+    def _is_wanted(self, item: pytest.Item) -> bool:
+        """Whether a job wants this test (pytest makes a skipped item of one that none wants), and
+        --only does."""
+        known = item_of(item)
+        if known is None:
+            return "lab" not in getattr(item, "fixturenames", ())
+        return not self._only or place(asdict(known)) in self._only
 
     def pytest_collection_finish(self, session):
         """Writes down what is planned: what never ran counts too."""
@@ -171,20 +189,15 @@ class Plan:
 
     def pytest_runtest_setup(self, item):
         """Skips what cannot change the score, or would only hang again."""
-        if known := item_of(item):
-            job = next(job for job in self._jobs if job.name == known.job)
-            if reason := self._why_not(known, job):
-                pytest.skip(f"not run: {reason}")
+        known = item_of(item)
+        if known and (words := self._course(known).why_not(known.test, known.gate)):
+            item.user_not_run = True
+            pytest.skip(words)
 
-    def _why_not(self, item: Item, job: Job) -> str:
-        course = self._courses.setdefault(item.group, Course())
-        if course.gate and not job.thorough and not item.gate:
-            return f"{short_name(course.gate)} failed, and all else of this exercise needs it"
-        if course.hangs >= HANGS_ALLOWED:
-            return f"the kernel did not end in {HANGS_ALLOWED} runs before"
-        if item.test in course.failed:
-            return "it failed with -icount"
-        return ""
+    def _course(self, item: Item) -> Course:
+        """What has come of an item's group in this process."""
+        job = next(job for job in self._jobs if job.name == item.job)
+        return self._courses.setdefault(item.group, Course(job.thorough))
 
     def lab_of(self, request, scratch: Path) -> Lab:
         """The lab of a test."""
@@ -213,7 +226,7 @@ class Plan:
             try:
                 pyfuncitem.obj(**arguments)
                 return True
-            except Exception:
+            except (Exception, pytest.fail.Exception):
                 if pyfuncitem.user_lab.stuck:
                     raise
         pyfuncitem.obj(**arguments)
@@ -228,15 +241,19 @@ class Plan:
             report.when == "call" or (report.when == "setup" and call.excinfo)
         ):
             return report
-        words = "" if report.passed else in_words(call.excinfo.value, known.mode)
-        record = asdict(known) | {"passed": report.passed, "words": words}
+        record = self._record(item, report.passed, call)
         report.user_properties.append(("lab", record))
-        if not report.passed:
-            course = self._courses.setdefault(known.group, Course())
-            course.failed.add(known.test)
-            course.gate = course.gate or (known.test if known.gate else "")
-            course.hangs += bool(getattr(item, "user_lab", None) and item.user_lab.stuck)
+        self._course(known).note(record)
         return report
+
+    def _record(self, item: pytest.Item, passed: bool, call: pytest.CallInfo) -> dict:
+        """What is to be known of a run. stuck: the machine did not come to an end."""
+        known = item_of(item)
+        words = "" if passed else in_words(call.excinfo.value, known.mode)
+        if getattr(item, "user_not_run", False):
+            return not_run(asdict(known), words)
+        stuck = not passed and bool(getattr(item, "user_lab", None) and item.user_lab.stuck)
+        return asdict(known) | {"passed": passed, "ran": True, "stuck": stuck, "words": words}
 
     def pytest_runtest_logreport(self, report):
         """Writes a result down at once, in the process that has them all."""
@@ -271,14 +288,20 @@ def marker_of(node: pytest.Item) -> pytest.Mark:
     return marker
 
 
+def group_in(nodeid: str) -> str:
+    """The group that stands in a test's name; what has none is one by itself."""
+    found = GROUP.search(nodeid)
+    return found[1] if found else nodeid
+
+
 def function_of(item: pytest.Item) -> str:
     """The test's name without parameters."""
     return item.nodeid.partition("[")[0]
 
 
-def is_unwanted(item: pytest.Item) -> bool:
-    """Whether no job wants this test; pytest makes one skipped item of it."""
-    return "lab" in getattr(item, "fixturenames", ()) and item_of(item) is None
+def places_in(path: Path | None) -> set[tuple]:
+    """The tests that a file lists; none without a file."""
+    return {place(json.loads(line)) for line in path.read_text().splitlines()} if path else set()
 
 
 def item_of(item: pytest.Item) -> Item | None:
@@ -304,11 +327,6 @@ def item_of(item: pytest.Item) -> Item | None:
 def parameters(item: pytest.Item) -> list[tuple[str, str]]:
     """The test's own parameters, in words that are the same in every process."""
     return [(name, str(value)[:40]) for name, value in sorted(item.callspec.params.items())]
-
-
-def short_name(test: str) -> str:
-    """A test without its file."""
-    return test.rpartition("::")[2]
 
 
 def title_of(docstring: str | None) -> str:

@@ -127,6 +127,7 @@ def test_damaged_inodes_pointers_and_directories(ext, ext_copy):
         patch(image, offset, layout, *old)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ext2", "ext4", "default"])
 def test_mutations_are_survived(ext, ext_images, name):
     """Seeded damage anywhere in the metadata, and then in each of the structures."""

@@ -78,6 +78,7 @@ def lab_tool(build):
     return build("build/host/lab-file")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drive", disks.DRIVES[1:], ids=lambda drive: drive.name)
 def test_map_of_a_file_of_gigabytes(guest, lab_tool, tmp_path, drive):
     """The lab's file at 1:100: 20 GB, through triple-indirect pointers or 149 extents."""
@@ -91,6 +92,7 @@ def test_map_of_a_file_of_gigabytes(guest, lab_tool, tmp_path, drive):
     assert max(physical for physical, _ in answers) > 4_000_000
 
 
+@pytest.mark.slow
 def test_map_beyond_a_terabyte(guest, lab_tool, tmp_path):
     """The lab's ext4 drive at full size: 2 TB, sparse, extents two deep."""
     image = make_image(tmp_path / "a.img", disks.FULL_BYTES, "-t ext4 -b 4096 -J size=4")

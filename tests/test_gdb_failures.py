@@ -16,6 +16,8 @@ import pytest
 
 from gdb_session import LAUNCHER, ROOT, probe
 
+pytestmark = pytest.mark.slow
+
 SAME_PLACE = {"text_start": "higher_half"}  # two names for one address, and gdb takes the global
 
 

@@ -353,6 +353,29 @@ def test_solutions_put_back_are_the_reference(solution) -> None:
     assert without_addresses(mine.serial) == without_addresses(theirs.serial)
 
 
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_visible_tests_pass_with_the_solutions(trees, tmp_path, lesson) -> None:
+    """Whoever solves everything gets every point: a tree has all that its tests need."""
+    tree = tmp_path / "tree"
+    shutil.copytree(trees[lesson], tree)
+    (tree / ".venv").symlink_to(ROOT / ".venv")
+    for each in exercises.of_lesson(lesson):
+        solve(tree, each.id)
+    command = [sys.executable, "-m", "labs.tools.grade", "--lesson", str(lesson)]
+    graded = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    assert "100 of 100" in graded.stdout, graded.stdout + graded.stderr
+    assert "All visible tests pass" in graded.stdout
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_make_in_a_tree_offers_only_what_is_there(trees, lesson) -> None:
+    """No command of the authors, and for each of the others the module that it runs."""
+    listed = subprocess.run(["make"], cwd=trees[lesson], capture_output=True, text=True, check=True)
+    assert "make slides" not in listed.stdout
+    for module in re.findall(r"-m (labs(?:\.\w+)+)\s", (trees[lesson] / "Makefile").read_text()):
+        assert (trees[lesson] / module.replace(".", "/")).with_suffix(".py").is_file(), module
+
+
 def without_addresses(text: str) -> str:
     """The text without what changes with the length of the code and of the file."""
     return re.sub(r"\b(0x)?[0-9a-f]{8}\b|\+0x[0-9a-f]+|\d+ bytes", "ADDRESS", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import textwrap
@@ -10,16 +9,23 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from labs.tools import sandbox
 from labs.tools.exercises import by_id, of_lesson
-from labs.tools.grade import advice, graded
+from labs.tools.grade import graded
 from labs.tools.grade import main as grade
-from labs.tools.grade_report import gradescope, junit, scores_of, text_report, total
-from labs.tools.graded_tree import ROOT, SubmissionError, first_error, handout_files, submitted
+from labs.tools.grade_report import gradescope, junit, text_report, total
+from labs.tools.graded_tree import (
+    ALWAYS_BUILT,
+    ROOT,
+    SubmissionError,
+    first_error,
+    graded_tree,
+    handout_files,
+    submitted,
+)
 from labs.tools.prove_cheats import cheats_of, lay_cheat
 from labs.tools.prove_mutants import (
     MutantError,
@@ -29,17 +35,11 @@ from labs.tools.prove_mutants import (
     read_mutant,
     verdict,
 )
-from labs.tools.qemu_command import Config
-from labs.tools.replay import find_test, recorded
-from labs.tools.replay import main as replay
-from labs.tools.result import Outcome
-from labs.tools.test_run import TestRunError, results_of, run_tests
-from tests.lab_plan import Job
+from labs.tools.test_run import run_tests
 
 pytestmark = pytest.mark.slow
 
 FORMAT = by_id("1.3")
-LESSON_1 = of_lesson(1)
 LIMITS = sandbox.Limits(processor=2, wall=5, memory=1 << 28, file=1 << 20, output=1000)
 
 # ---- the sandbox --------------------------------------------------------------------------------
@@ -143,123 +143,6 @@ def test_first_error(output, words):
     assert words in first_error(output)
 
 
-# ---- plan and scores, on a lesson of tests that need no kernel ----------------------------------
-
-SMALL_LESSON = """
-import pytest
-
-@pytest.mark.exercise("1.3", points=3)
-def test_passes(lab):
-    "It passes."
-
-@pytest.mark.exercise("1.3", points=1)
-@pytest.mark.parametrize("number", [1, 2])
-def test_half(lab, number):
-    assert number == 1, f"the number is {number}"
-
-@pytest.mark.exercise("1.3", points=1)
-def test_only_tcg_fails(lab):
-    assert lab.mode == "icount", "a number that varies"
-
-@pytest.mark.exercise("1.4", gate=True)
-def test_gate(lab):
-    assert False, "the gate"
-
-@pytest.mark.exercise("1.4", points=9, host=True)
-def test_behind_the_gate(lab):
-    pass
-
-@pytest.mark.exercise("1.5")
-@pytest.mark.parametrize("number", range(5))
-def test_hangs(lab, number):
-    lab.stuck.append("hang")
-    raise ValueError(f"/tmp/somewhere/{number} after 1.25 s of guest time")
-"""
-
-
-CONFTEST = 'pytest_plugins = ["tests.lab", "tests.lab_plan"]\n'
-
-
-@pytest.fixture(scope="module", params=[1, 2])
-def small_lesson(request, tmp_path_factory):
-    """The results of the small lesson by one process and by two."""
-    directory = tmp_path_factory.mktemp("small")
-    (directory / "conftest.py").write_text(CONFTEST)
-    (directory / "test_small.py").write_text(SMALL_LESSON)
-    jobs = [Job("a", str(ROOT), thorough=False), Job("b", str(ROOT), exercise="1.3")]
-    return run_tests(jobs, [f"-c{ROOT / 'pyproject.toml'}", str(directory)], request.param)
-
-
-def job_of(results, name):
-    return [result for result in results if result.job == name]
-
-
-def test_points_are_weighted_and_shared(small_lesson):
-    scores = scores_of(LESSON_1, job_of(small_lesson, "b"))
-    assert [score.points for score in scores] == [0, 0, 15 * 3.5 / 5, 0, 0, 0]
-    assert {result.exercise for result in job_of(small_lesson, "b")} == {"1.3"}
-
-
-def test_words(small_lesson):
-    words = {result.name: result.words for result in job_of(small_lesson, "b")}
-    assert words["test_passes"] == ""
-    assert words["test_half[2]"] == "the number is 2"
-    assert words["test_only_tcg_fails"] == "it passes with -icount, and fails in plain TCG"
-
-
-def test_without_its_gate_an_exercise_has_nothing(small_lesson):
-    results = job_of(small_lesson, "a")
-    score = scores_of(LESSON_1, results)[3]
-    assert score.points == 0
-    assert [test.words for test in score.tests] == [
-        "the gate",
-        "not run: test_gate failed, and all else of this exercise needs it",
-    ]
-
-
-def test_a_kernel_hangs_twice_and_no_more(small_lesson):
-    words = [result.words for result in job_of(small_lesson, "a") if result.exercise == "1.5"]
-    assert words == ["ValueError: 0", "ValueError: 1"] + 3 * [
-        "not run: the kernel did not end in 2 runs before"
-    ]
-
-
-def test_what_was_never_run_has_failed():
-    item = {"job": "", "exercise": "1.3", "test": "t::test_a", "title": "", "gate": False}
-    planned = [item | {"mode": mode, "points": 1} for mode in ("icount", "tcg")]
-    (result,) = results_of(planned, [planned[0] | {"passed": True, "words": ""}])
-    assert not result.passed
-    assert result.mode == "tcg"
-    assert "not run" in result.words
-
-
-def test_reports(small_lesson):
-    scores = scores_of(LESSON_1, job_of(small_lesson, "a"), {"1.4": ["boot/mbr.asm is missing"]})
-    parsed = json.loads(gradescope(scores, "seed"))
-    assert parsed["score"] == total(scores) == 10.5
-    assert [test["max_score"] for test in parsed["tests"]] == [10, 15, 15, 25, 20, 15]
-    assert "boot/mbr.asm is missing" in parsed["tests"][3]["output"]
-    suites = ElementTree.fromstring(junit(scores))
-    assert suites.find("testsuite[3]").get("failures") == "2"
-    assert "total" in text_report(scores)
-    assert str(ROOT) not in text_report(scores)
-
-
-def test_advice(small_lesson):
-    scores = scores_of(LESSON_1, job_of(small_lesson, "a"))
-    lines = advice(scores[5], scores)
-    assert lines[0].startswith("1.6 needs 1.3 and 1.5, which do not pass yet")
-    assert "help:   make hint EX=1.3" in advice(scores[2], scores)
-    assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores)
-
-
-def test_broken_tests_are_an_error(tmp_path):
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_broken.py").write_text("import nothing_at_all\n")
-    with pytest.raises(TestRunError, match="nothing_at_all"):
-        run_tests([Job("", str(ROOT))], [f"-c{ROOT / 'pyproject.toml'}", str(tmp_path)], 1)
-
-
 @pytest.mark.parametrize("arguments", [["--lesson", "9"], ["--lesson", "1", "--submission", "no"]])
 def test_grade_says_what_is_wrong(arguments, capsys):
     assert grade(arguments) == 1
@@ -320,38 +203,6 @@ def test_every_cheat_fills_every_file(tmp_path, lesson):
         assert files <= laid
 
 
-# ---- replay -------------------------------------------------------------------------------------
-
-
-def test_find_test():
-    assert find_test("test_format.py::test_numbers").endswith("test_format.py::test_numbers")
-    with pytest.raises(ValueError, match="there is no test test_nothing"):
-        find_test("test_nothing")
-
-
-def test_replay_is_the_same_each_time(build, tmp_path, capfd):
-    """gdb sees the same registers at the same place, and the kernel's own end."""
-    batch = tmp_path / "commands"
-    batch.write_text("break machine_exit\ncontinue\ninfo registers\nx/8i $pc\nbacktrace\n")
-    seen = []
-    for _ in range(2):
-        assert replay(["--test", "test_memory.py::test_ranges", "--batch", str(batch)]) == 0
-        seen.append(capfd.readouterr().out.partition("Breakpoint 1, ")[2])
-    assert "eip" in seen[0]
-    assert "machine_exit (status=" in seen[0]
-    assert seen[0] == seen[1]
-
-
-@pytest.mark.parametrize("fields", [{"boot": "disk"}, {"boot": "direct", "script": "panic"}])
-def test_record_of_each_way_to_boot(build, tmp_path, fields):
-    kernel, image = build("build/storage/kernel.elf"), build("build/storage/boot.img")
-    fields = {"script": "help", "kernel": kernel, "icount": 3, **fields}
-    if fields["boot"] == "disk":
-        fields["image"] = image
-    result = recorded(Config(**fields), tmp_path / "record")
-    assert result.outcome in (Outcome.ENDED, Outcome.PANIC)
-
-
 # ---- all of it, on lesson 1 ---------------------------------------------------------------------
 
 
@@ -390,37 +241,54 @@ def busy_host():
             burner.wait()
 
 
-def test_awful_submission(reference, tmp_path):
-    """What works scores; for the rest there is a reason, and the same one with a busy host."""
-    exercises = [by_id("1.1"), by_id("1.2"), by_id("1.4"), by_id("1.5")]
-    deep = '#include "mm/memory_map.c"\n'
+def test_files_that_do_not_compile(reference, tmp_path):
+    """Each has its reason, the same each time, and stands in the tree as in the handout."""
+    exercises = [by_id("1.4"), by_id("1.5")]
     changes = {
-        "boot/entry.asm": stub("1.2", "boot/entry.asm", 'exercise_missing "1.2"', "jmp $"),
         "boot/load_elf.c": "this is no C\n",
-        "mm/memory_map.c": deep,
+        "mm/memory_map.c": '#include "mm/memory_map.c"\n',
         "kernel/boot_info.c": "char big[] = { [0 ... 0x7ffffff0] = 1 };\n",
     }
     made = submission(tmp_path / "submission", exercises, changes)
     (made / "boot/mbr.asm").unlink()
+    trees = [graded_tree(each, made, tmp_path / "work") for each in exercises]
+    found = {path: words for tree in trees for path, words in tree.problems.items()}
+    assert found["boot/mbr.asm"] == "boot/mbr.asm is missing"
+    assert "boot/load_elf.c:1:1: error:" in found["boot/load_elf.c"]
+    assert "include nested depth" in found["mm/memory_map.c"]
+    assert "too much time or memory" in found["kernel/boot_info.c"]
+    for tree in trees:
+        for path, data in handout_files(tree.exercise).items():
+            assert (tree.tree / path).read_bytes() == data
+
+
+def test_tree_shows_no_solution(reference, tmp_path):
+    """What a submission is built beside: no other source with a solution, no test, no kernel."""
+    made = submission(tmp_path / "submission", [FORMAT], {})
+    tree = graded_tree(FORMAT, made, tmp_path / "work").tree
+    texts = [path for path in tree.rglob("*") if path.suffix in (".c", ".asm") and path.read_text()]
+    assert {str(path.relative_to(tree)) for path in texts} == {*FORMAT.files, *ALWAYS_BUILT}
+    assert not list(tree.rglob("*.elf"))
+    assert not list(tree.rglob("test_*"))
+    assert not (tree / "labs/exercises.toml").exists()
+
+
+def test_same_report_on_a_busy_host(reference, tmp_path):
+    """What works scores, for the rest there is a reason; with two processes, idle, and with one,
+    beside others that work."""
+    exercises = [by_id("1.1"), by_id("1.2")]
+    loop = stub("1.2", "boot/entry.asm", 'exercise_missing "1.2"', "jmp $")
+    made = submission(tmp_path / "submission", exercises, {"boot/entry.asm": loop})
     scores = graded(exercises, made, tmp_path / "first", "seed")
-    assert [score.points for score in scores] == [10, 0, 0, 0]
-    text = text_report(scores)
-    for words in (
-        "loops or waits for ever",
-        "boot/mbr.asm is missing",
-        "boot/load_elf.c does not compile: boot/load_elf.c:1:1: error:",
-        "include nested depth",
-        "kernel/boot_info.c does not compile: the compiler needs too much time or memory",
-    ):
-        assert words in text
-    assert "/tmp" not in text
+    assert [score.points for score in scores] == [10, 0]
+    assert "loops or waits for ever" in text_report(scores)
+    assert "/tmp" not in text_report(scores)
     with busy_host():
         again = graded(exercises, made, tmp_path / "second", "seed", workers=1)
     assert gradescope(again, "seed") == gradescope(scores, "seed")
     assert junit(again) == junit(scores)
 
 
-@pytest.mark.slow
 def test_floods_and_crashes(reference, tmp_path):
     """A flooded serial line and a triple fault have their words."""
     flood = stub(
@@ -439,20 +307,18 @@ def test_floods_and_crashes(reference, tmp_path):
     assert all(test.words for score in scores for test in score.failed)
 
 
-@pytest.mark.slow
 def test_handout_reference_and_a_cheat(reference, tmp_path):
     """Nothing for the handout and for one who includes the reference, all for the reference."""
-    exercises = [by_id("1.1"), FORMAT]
-    handout = {k: v.decode() for each in exercises for k, v in handout_files(each).items()}
+    exercises = [by_id("1.1")]
+    handout = {path: data.decode() for path, data in handout_files(exercises[0]).items()}
     nothing = submission(tmp_path / "handout", exercises, handout)
     assert total(graded(exercises, nothing, tmp_path / "1", "seed")) == 0
-    assert total(graded(exercises, ROOT, tmp_path / "2", "seed")) == 25
+    assert total(graded(exercises, ROOT, tmp_path / "2", "seed")) == 10
     cheat = next(each for each in cheats_of(1) if each.name == "includes-reference")
     lay_cheat(cheat, 1, tmp_path / "cheat")
     assert total(graded(exercises, tmp_path / "cheat", tmp_path / "3", "seed")) == 0
 
 
-@pytest.mark.slow
 def test_one_mutant(reference, tmp_path):
     """A bug that the hidden test catches."""
     chosen = next(each for each in mutants_of(1) if each.exercise == "1.3")

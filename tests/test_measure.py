@@ -104,6 +104,7 @@ def test_modelled_ratio(measured):
     assert 0.97 <= report.ratio(figures, "hdb", "hdd") <= 1.03
 
 
+@pytest.mark.slow
 def test_counts_repeat(guest, directory, measured):
     """The same seed gives the same requests; another seed gives others, which carry no stamps."""
     again = guest(f"measure {EXPERIMENT.reads}", drives=drives(directory), seed=2010, trace=True)

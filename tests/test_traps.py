@@ -112,6 +112,7 @@ def test_triple_fault_is_explained(guest):
     assert "empty_table" in result.explain()
 
 
+@pytest.mark.slow
 def test_hang_is_explained(guest):
     """Registers, and the name of the function that goes round and round."""
     result = guest("crash hang", guest_limit=5)

@@ -2,3 +2,4 @@
 #pragma once
 
 void lesson4_commands_register(void);
+void switches_commands_register(void);

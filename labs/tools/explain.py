@@ -14,6 +14,7 @@ PANIC_LINES = 60
 MAX_FRAMES = 24
 PUSH_EBP = b"\x55"  # the first instruction of a function with a frame
 PROTECTED_MODE = 1
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # moves the cursor, or clears the screen: GRUB's
 
 # Intel SDM volume 3, table 6-1.
 VECTOR_NAMES = {
@@ -67,7 +68,7 @@ def panic_report(serial: str) -> str:
 
 def last_lines(serial: str, count: int = 10) -> str:
     """The end of the serial output, or a word that there is none."""
-    lines = serial.splitlines()[-count:]
+    lines = CONTROL.sub("", serial).splitlines()[-count:]
     if not lines:
         return "Nothing was printed on the serial line."
     return "The last lines on the serial line:\n" + "\n".join("  | " + line for line in lines)

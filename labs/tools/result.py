@@ -96,10 +96,12 @@ class Result:
         drives = [drive.name for drive in self.config.all_drives()]
         return {name: [each for each in self.all_requests if each.drive == name] for name in drives}
 
-    def explain(self) -> str:
-        """The outcome in words. After a triple fault the machine runs once more to find why."""
-        parts = [f"{self._headline()}.", panic_report(self.serial), self._fault(), self.details]
-        parts.append(last_lines(self.serial))
+    def explain(self, with_output: bool = True) -> str:
+        """The outcome in words. After a triple fault the machine runs once more to find why.
+        `with_output` is False where the reader has seen what the guest printed."""
+        parts = [f"{self._headline()}.", self._fault(), self.details]
+        if with_output:
+            parts = [parts[0], panic_report(self.serial), *parts[1:], last_lines(self.serial)]
         return "\n".join(part for part in parts if part)
 
     def _headline(self) -> str:

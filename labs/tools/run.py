@@ -119,7 +119,8 @@ def follow_script(config: Config) -> int:
     result = run(config)
     print(result.serial, end="")
     if result.outcome is not Outcome.ENDED or result.status is None:
-        print(f"\n{result.explain()}", file=sys.stderr)
+        sys.stdout.flush()
+        print(f"\nmake run: {result.explain(with_output=False)}", file=sys.stderr)
     return 1 if result.status is None else result.status
 
 

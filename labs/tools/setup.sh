@@ -43,8 +43,9 @@ never_packaged() {
 	[ "$1" = grub-for-pc ] && [[ ! $(uname -m) =~ ^(x86_64|i[3-6]86)$ ]]
 }
 
+# No pipe into a trial: with pipefail it would fail where the compiler ends before all is written.
 has_header() {
-	echo "#include <$1>" | gcc -E - >/dev/null 2>&1
+	gcc -E - <<<"#include <$1>" >/dev/null 2>&1
 }
 
 # Tries the chosen compiler, and the two that may have a static C library beside it.
@@ -52,8 +53,8 @@ links_static() {
 	local compiler
 	for compiler in "$(toolchain cc 2>/dev/null)" "i686-linux-gnu-gcc" "gcc -m32"; do
 		# shellcheck disable=SC2086 # a command with its option
-		echo 'int main(void) { return 0; }' |
-			$compiler -static -x c - -o /dev/null >/dev/null 2>&1 && return
+		$compiler -static -x c - -o /dev/null <<<'int main(void) { return 0; }' \
+			>/dev/null 2>&1 && return
 	done
 	return 1
 }

@@ -15,9 +15,11 @@ from elftools.elf.sections import SymbolTableSection
 
 
 class Symbol(NamedTuple):
-    """A name in the kernel; `size` is in bytes and 0 where the assembler gave none."""
+    """A name in the kernel; `size` is in bytes and 0 where the assembler gave none. A function is
+    more than a label, such as the linker script's."""
 
     address: int
+    is_function: bool
     size: int
     name: str
     is_code: bool
@@ -60,9 +62,9 @@ class Symbols:
         symbol = self._code[index] if index >= 0 else None
         return symbol if symbol and address < symbol.address + (symbol.size or 4096) else None
 
-    def _line(self, address: int) -> str | None:
+    def _line(self, address: int) -> str:
         index = bisect_right(self._lines, address, key=itemgetter(0)) - 1
-        return self._lines[index][1] if index >= 0 else None
+        return self._lines[index][1] if index >= 0 else ""
 
     @cached_property
     def _lines(self) -> list[tuple[int, str]]:
@@ -96,11 +98,13 @@ def symbol_of(entry: ElfSymbol) -> Symbol | None:
         return None
     if entry["st_shndx"] in ("SHN_UNDEF", "SHN_ABS") or (is_label and "." in entry.name):
         return None
-    return Symbol(entry["st_value"], entry["st_size"], entry.name, kind != "STT_OBJECT")
+    is_function, is_code = kind == "STT_FUNC", kind != "STT_OBJECT"
+    return Symbol(entry["st_value"], is_function, entry["st_size"], entry.name, is_code)
 
 
 def read_lines(path: Path) -> list[tuple[int, str]]:
-    """The line table of an ELF file: addresses and "file:line"; empty without DWARF."""
+    """The line table of an ELF file: addresses and "file:line", "" where a sequence of known lines
+    ends. Empty without DWARF."""
     with path.open("rb") as stream:
         elf = ELFFile(stream)
         if not elf.has_dwarf_info():
@@ -116,7 +120,7 @@ def unit_lines(program: LineProgram) -> list[tuple[int, str]]:
     names = [PurePath(entry.name.decode(errors="replace")).name for entry in program["file_entry"]]
     states = (entry.state for entry in program.get_entries() if entry.state)
     return [
-        (state.address, f"{names[state.file - first]}:{state.line}")
+        (state.address, "" if state.end_sequence else f"{names[state.file - first]}:{state.line}")
         for state in states
-        if not state.end_sequence and 0 <= state.file - first < len(names)
+        if 0 <= state.file - first < len(names)
     ]

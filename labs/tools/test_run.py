@@ -3,7 +3,8 @@
 run_tests([Job("reference", ".")], ["tests/lesson1"]) -> [TestResult, ...]
 
 The results are the same with one process and with several: the tests of one tree and one exercise
-are run by one process, in order (tests/lab_plan.py).
+are run by one process, in order (tests/lab_plan.py), and are judged in that order
+(tests/lab_course.py).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.lab_course import settled
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
@@ -65,38 +68,51 @@ def run_tests(
     jobs: Sequence[Any], paths: Sequence[str], workers: int = WORKERS
 ) -> list[TestResult]:
     """Runs the tests in `paths` (files, directories, nodes) for each job of tests/lab_plan.py.
-    Raises TestRunError when they cannot be collected, or when the run was broken off."""
+    Raises TestRunError when they cannot be collected, or when the run was broken off.
+
+    What should have run and did not (a process died, and took its results along) is run once more,
+    by one process."""
+    thorough = {job.name for job in jobs if job.thorough}
     with tempfile.TemporaryDirectory(prefix="grade-") as name:
-        directory = Path(name)
-        plan, records = directory / "plan", directory / "records"
-        plan.write_text("".join(json.dumps(asdict(job)) + "\n" for job in jobs))
+        run = Run(Path(name), paths)
+        write_lines(run.plan, map(asdict, jobs))
+        records = run.pytest("first", spread(workers))
+        planned = read_lines(planned_file(run.directory / "first"))
+        known, missing = settled(planned, records, thorough)
+        if missing:
+            write_lines(run.directory / "only", missing)
+            records += run.pytest("second", ["-n1", f"--only={run.directory / 'only'}"])
+            known, missing = settled(planned, records, thorough)
+    return results_of(planned, known)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A directory for the files of a run, and the tests in question."""
+
+    directory: Path
+    paths: Sequence[str]
+
+    @property
+    def plan(self) -> Path:
+        """The jobs."""
+        return self.directory / "plan"
+
+    def pytest(self, name: str, options: Sequence[str]) -> list[dict]:
+        """Runs pytest, and returns the records. Raises TestRunError."""
+        records, log = self.directory / name, self.directory / f"{name}.log"
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
-        command += [f"--plan={plan}", f"--records={records}", f"--basetemp={directory / 'tests'}"]
-        command += [f"--timeout={TEST_SECONDS}", *spread(workers), *paths]
-        status = run_pytest(command, directory / "log")
+        command += [f"--plan={self.plan}", f"--records={records}", f"--timeout={TEST_SECONDS}"]
+        command += [f"--basetemp={self.directory / 'tests'}", *options, *self.paths]
+        status = run_pytest(command, log)
         if status not in (0, 1) or not planned_file(records).exists():
-            raise TestRunError(f"pytest ended with {status}:\n{tail(directory / 'log')}")
-        results = results_of(read_lines(planned_file(records)), read_lines(records))
-        thorough = {job.name for job in jobs if job.thorough}
-        return [each if each.job in thorough else behind_gate(each, results) for each in results]
-
-
-def behind_gate(result: TestResult, results: list[TestResult]) -> TestResult:
-    """Behind a gate that failed nothing counts. What ran all the same, in another process before
-    the gate's end, is reported as if it had not: a report must not depend on the order."""
-    place = (result.job, result.exercise)
-    gates = [each for each in results if each.gate and (each.job, each.exercise) == place]
-    failed = [each for each in gates if not each.passed]
-    if result.gate or not failed:
-        return result
-    function = function_of(failed[0].name)
-    words = f"not run: {function} failed, and all else of this exercise needs it"
-    return replace(result, passed=False, words=words, mode="")
+            raise TestRunError(f"pytest ended with {status}:\n{tail(log)}")
+        return read_lines(records)
 
 
 def spread(workers: int) -> list[str]:
     """The options of pytest-xdist. One process needs none."""
-    return [f"-n{workers}", "--dist=loadgroup"] if workers > 1 else ["-pno:xdist"]
+    return [f"-n{workers}"] if workers > 1 else ["-pno:xdist"]
 
 
 def run_pytest(command: list[str], log: Path) -> int:
@@ -122,6 +138,11 @@ def planned_file(records: Path) -> Path:
 def read_lines(path: Path) -> list[dict]:
     """The JSON objects of a file, one a line; none without a file."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def write_lines(path: Path, objects: Iterable[Mapping]) -> None:
+    """Writes what read_lines reads."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in objects))
 
 
 def tail(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tests.lesson1.remote import SCRATCH, Guest
+from tests.remote import SCRATCH, Guest
 
 # Bits of an argument, and what narrower ones leave of it.
 LENGTHS = {"hh": 8, "h": 16, "": 32, "l": 32, "z": 32, "t": 32, "ll": 64, "j": 64}
@@ -75,7 +75,7 @@ def formatted(guest: Guest, size: int, template: str, *arguments: int) -> tuple[
     """Calls snprintk with a buffer of `size` bytes: the length that it returns, and the memory from
     the buffer on, first its own bytes and then what follows."""
     guest.write(BUFFER - 16, GUARD * (16 + ROOM))
-    length = guest.call("snprintk", BUFFER, size, guest.text(template), *arguments) & 0xFFFFFFFF
+    length = guest.call("snprintk", BUFFER, size, guest.text(template), *arguments)
     memory = guest.read(BUFFER - 16, 16 + ROOM)
     assert memory[:16] == GUARD * 16, f"{template!r}: something was written before the buffer"
     return length, memory[16 : 16 + size], memory[16 + size :]

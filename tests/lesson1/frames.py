@@ -10,7 +10,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from tests.lesson1.remote import Guest
+from tests.remote import Guest
 
 FRAMES_AT_MOST = 32
 FRAME_SIZE = 8

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from tests.lab import ROOT, Lab
-from tests.lesson1.remote import Guest
+from tests.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.lesson1.support import PT_LOAD, Executable, Segment
+from tests.remote import Guest
 
 DRIVER = ROOT / "tests/lesson1/host/load_elf.c"
 AREA = 0x100000
@@ -21,7 +21,6 @@ AREA_SIZE = 0x4000
 PAGE = MARGIN = 4096
 POISON = b"\xcc"
 NO_ENTRY = 0x5EED5EED
-PROGRAM_SECONDS = 60
 
 SECTOR = 512
 STAGE2 = 0x8000
@@ -53,13 +52,7 @@ def loader_program(lab: Lab) -> Path:
 def load(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[Answer]:
     """Has load_elf load each file into the area from 1 MiB up to `end`."""
     questions = [struct.pack("<III", AREA, end, len(file)) + file for file in files]
-    done = subprocess.run(
-        [loader_program(lab)],
-        input=b"".join(questions),
-        capture_output=True,
-        timeout=PROGRAM_SECONDS,
-        check=False,
-    )
+    done = lab.ask(loader_program(lab), b"".join(questions))
     answers, rest = [], done.stdout
     for _ in files:
         answer, rest = parsed(rest, window_size(end))
@@ -90,7 +83,8 @@ def report(done: subprocess.CompletedProcess, index: int, files: Sequence[bytes]
     """Fails the test with what the program said at its end."""
     words = (done.stdout[-200:] + b"\n" + done.stderr).decode(errors="replace")
     known = [line for line in words.splitlines() if "ERROR:" in line or "is not written" in line]
-    cause = known[0] if known else "it gave no whole answer"
+    stopped = "it loops or waits for ever" if done.returncode in PROGRAM_STOPPED else ""
+    cause = stopped or (known[0] if known else "it gave no whole answer")
     pytest.fail(
         f"load_elf, file {index} of {len(files)} ({len(files[index])} bytes): {cause}\n{words}",
         pytrace=False,

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.lesson1.remote import SCRATCH, Guest
 from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER
+from tests.remote import SCRATCH, Guest
 
 MEMORY, MAP = 1 << 0, 1 << 6  # flags: which members are valid
 FLAGS_SIZE, MEM_UPPER, MMAP_LENGTH, MMAP_ADDRESS = 4, 8, 44, 48  # offsets of members
@@ -65,7 +65,8 @@ def tell(
     guest.write(INFORMATION, bytes(information))
     guest.write(guest.address("boot_info"), bytes(RANGES_OFFSET))
     arguments = (MULTIBOOT_LOADER, INFORMATION - KERNEL_BASE)
-    return guest.call("boot_info_read", *arguments, stop_at=("panic",))
+    result = guest.call("boot_info_read", *arguments, stop_at=("panic",))
+    return "panic" if result is None else result
 
 
 def told(guest: Guest) -> list[Range]:
@@ -93,7 +94,7 @@ def words(each: Range) -> str:
 def require_usable(guest: Guest, expected: int) -> None:
     """memory_map_usable says so many KiB of the ranges in boot_info."""
     guest.call("memory_map_initialize")
-    found = guest.call("memory_map_usable")
+    found = guest.call64("memory_map_usable")
     assert found == expected, f"{found} KiB are usable, and not {expected}"
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.lab import Lab
+from tests.lab import PROGRAM_STOPPED, Lab
 
 DRIVER = Path(__file__).resolve().parent / "host" / "descriptors.c"
-SECONDS = 60
 
 
 _programs: dict[bytes, Path] = {}
@@ -26,20 +24,15 @@ def program(lab: Lab) -> Path:
     return _programs[source]
 
 
-def ask(program: Path, questions: Iterable[str]) -> list[str]:
+def ask(lab: Lab, questions: Iterable[str]) -> list[str]:
     """The answers of tests/lesson2/host/descriptors.c, as many as there are questions."""
     asked = list(questions)
-    done = subprocess.run(
-        [program],
-        input="\n".join(asked) + "\n",
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=SECONDS,
-        check=False,
-    )
-    answers = done.stdout.splitlines()
+    done = lab.ask(program(lab), "".join(f"{each}\n" for each in asked).encode())
+    said, complaints = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    answers = said.splitlines()
+    if done.returncode in PROGRAM_STOPPED:
+        pytest.fail("kernel/descriptor.c, on the host, loops or waits for ever", pytrace=False)
     if done.returncode != 0 or len(answers) != len(asked):
-        words = (done.stdout[-400:] + done.stderr[-2000:]).strip()
+        words = (said[-400:] + complaints[-2000:]).strip()
         pytest.fail(f"kernel/descriptor.c, on the host, stopped early:\n{words}", pytrace=False)
     return answers

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from labs.tools.explain import RECORD, parse_registers
-from labs.tools.result import Outcome
 from labs.tools.symbols import Symbols, symbols_of
 from tests.lab import Lab
-from tests.lesson2.remote import StoppedMachine, Stuck
+from tests.remote import Guest, halted, stopped
 
 KERNEL_BASE = 0xC0000000
 KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA = 0x08, 0x10, 0x1B, 0x23
@@ -56,7 +54,7 @@ def recorded_traps(text: str) -> Iterator[Trap]:
     """The traps in QEMU's log of "-d int"."""
     found = list(RECORD.finditer(text))
     ends = [match.start() for match in found[1:]] + [len(text)]
-    for match, end in zip(found, ends, strict=True):
+    for match, end in zip(found, ends, strict=False):
         yield Trap(
             vector=int(match["vector"], 16),
             error_code=int(match["error"], 16),
@@ -81,38 +79,29 @@ def user_exceptions(traps: list[Trap]) -> list[Trap]:
     return [trap for trap in own if trap.vector not in range(32, 48)]
 
 
-@contextmanager
 def stopped_at(lab: Lab, symbol: str, script: str | None = None, **fields: object):
     """The lab's kernel, stopped where a function of it begins."""
-    with switched_on(lab, script, **fields) as machine:
-        machine.run_to(machine.address(symbol))
-        yield machine
+    return stopped(lab, symbol, script, **fields)
 
 
-@contextmanager
 def switched_on(lab: Lab, script: str | None = None, **fields: object):
-    """The lab's machine before its first instruction. The lab gets to know when it is stuck."""
-    try:
-        with StoppedMachine(lab.config(script, **fields)) as machine:
-            yield machine
-    except Stuck:
-        lab.stuck.append(Outcome.HANG)
-        raise
+    """The lab's machine before its first instruction."""
+    return halted(lab, lab.config(script, **fields))
 
 
-def mask_all_lines(machine: StoppedMachine) -> None:
+def mask_all_lines(machine: Guest) -> None:
     """No interrupt comes any more."""
     machine.out8(0x21, 0xFF)
     machine.out8(0xA1, 0xFF)
 
 
-def go_round(machine: StoppedMachine) -> None:
+def go_round(machine: Guest) -> None:
     """Lets the stopped kernel go round at LOOP, with a stack of its own and interrupts on."""
     machine.write(LOOP, JUMP_TO_ITSELF)
-    machine.set_registers(eip=LOOP, esp=LOOP_STACK, eflags=INTERRUPTS | 2)
+    machine.set(eip=LOOP, esp=LOOP_STACK, eflags=INTERRUPTS | 2)
 
 
-def trap_frame(machine: StoppedMachine) -> tuple[int, dict[str, int]]:
+def trap_frame(machine: Guest) -> tuple[int, dict[str, int]]:
     """At the beginning of trap_dispatch: where the frame lies that it was given, and its words."""
     (address,) = machine.read_words(machine.registers()["esp"] + 4, 1)
     return address, dict(zip(FRAME, machine.read_words(address, len(FRAME)), strict=True))

@@ -19,8 +19,8 @@ from tests.lesson1.frames import (
     require_lines,
     walk,
 )
-from tests.lesson1.remote import SCRATCH, Guest, stopped
 from tests.lesson1.support import KERNEL
+from tests.remote import SCRATCH, Guest, stopped
 
 JUNK = 0xCCCCCCCC
 
@@ -36,7 +36,7 @@ def prepared(lab) -> Iterator[tuple[Guest, Code, Random]]:
 
 def require_start(guest: Guest, address: int, expected: int) -> None:
     """symbol_start of the kernel says where the function of an address begins; 0: there is none."""
-    start = guest.call("symbol_start", address) & 0xFFFFFFFF
+    start = guest.call("symbol_start", address)
     assert start == expected, f"symbol_start({address:#x}) is {start:#x} and not {expected:#x}"
 
 

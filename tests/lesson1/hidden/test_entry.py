@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from tests.lesson1.remote import Guest, stopped
 from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER, relink
+from tests.remote import Guest, stopped
 
 JUNK = b"\xcc"
 GUARD = 64  # bytes around the BSS that must stay
@@ -97,7 +97,7 @@ def test_interrupts_are_off(lab):
     """Even when a loader left them on."""
     with entered(lab) as (guest, _):
         for port in INTERRUPT_MASKS:
-            guest.output(port, 0xFF)
+            guest.out8(port, 0xFF)
         guest.set(eflags=0x2 | INTERRUPT)
         guest.run_to("kmain")
         assert not guest.registers()["eflags"] & INTERRUPT, "interrupts are on at kmain"

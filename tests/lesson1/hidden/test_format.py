@@ -19,7 +19,7 @@ from tests.lesson1.formats import (
     require,
     require_conversions,
 )
-from tests.lesson1.remote import stopped
+from tests.remote import stopped
 
 PIPE_SIZE = 4096
 PIPE_SECONDS = 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson1.remote import stopped
 from tests.lesson1.support import (
     HEADER_AREA,
     KERNEL,
@@ -12,6 +11,7 @@ from tests.lesson1.support import (
     multiboot_header,
     relink,
 )
+from tests.remote import stopped
 
 ENTRY_TRIES = 8  # GRUB's own code may lie where the kernel's entry will be
 

@@ -24,8 +24,8 @@ from tests.lesson1.loading import (
     sample,
     stage2_sectors,
 )
-from tests.lesson1.remote import halted
 from tests.lesson1.support import KERNEL, Executable, Segment, loaded_segments
+from tests.remote import halted
 
 BOOT_SECTOR = 0x7C00
 TRIES = 3

@@ -18,7 +18,7 @@ from tests.lesson1.memory import (
     tell,
     told,
 )
-from tests.lesson1.remote import stopped
+from tests.remote import stopped
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -162,6 +162,6 @@ def test_real_machines(lab, memory, boot):
         expected = loader_ranges(guest, information, base=0xC0000000)
         guest.run_to("memory_map_print")
         require_told(guest, expected)
-        found = guest.call("memory_map_usable")
+        found = guest.call64("memory_map_usable")
     assert found == kibibytes(expected), f"{found} KiB and not {kibibytes(expected)}"
     assert memory * 1024 - 1024 < found <= memory * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson1.remote import stopped
+from tests.remote import stopped
 
 
 @pytest.mark.exercise("1.2", points=1, gate=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson1.formats import require
-from tests.lesson1.remote import stopped
+from tests.remote import stopped
 
 
 @pytest.mark.exercise("1.3", points=1)

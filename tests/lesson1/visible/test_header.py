@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson1.remote import stopped
 from tests.lesson1.support import HEADER_AREA, KERNEL, MULTIBOOT_LOADER, multiboot_header
+from tests.remote import stopped
 
 
 @pytest.mark.exercise("1.1", points=1, gate=True, host=True)

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from tests.lesson1.loading import AREA, STAGE2, boot_disk, random_stage2, require_loaded
-from tests.lesson1.remote import halted, stopped
 from tests.lesson1.support import MULTIBOOT_LOADER, Executable, Segment
+from tests.remote import halted, stopped
 
 
 @pytest.mark.exercise("1.4", points=1)

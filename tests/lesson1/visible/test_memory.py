@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson1.memory import kibibytes, loader_ranges, require_told
-from tests.lesson1.remote import stopped
+from tests.remote import stopped
 
 
 @pytest.mark.exercise("1.5", points=1)
@@ -23,5 +23,5 @@ def test_usable_memory(lab):
     with stopped(lab, "_start") as guest:
         expected = kibibytes(loader_ranges(guest, guest.registers()["ebx"], base=0))
         guest.run_to("memory_map_print", why="kernel/boot_info.c")
-        found = guest.call("memory_map_usable")
+        found = guest.call64("memory_map_usable")
     assert found == expected, f"{found} KiB, and QEMU gave {expected} KiB"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.lesson2.descriptors import ask, program
+from tests.lesson2.descriptors import ask
 from tests.lesson2.support import stopped_at
 
 COUNT = 100_000
@@ -48,10 +47,10 @@ class Descriptor(NamedTuple):
         return f"pack {self.base:x} {self.limit:x} {self.access:x} {self.flags:x}"
 
 
-def check_pack(program: Path, descriptors: Iterable[Descriptor]) -> None:
+def check_pack(lab, descriptors: Iterable[Descriptor]) -> None:
     """descriptor_pack gives the 64 bits that the processor wants."""
     asked = list(descriptors)
-    answers = ask(program, (each.question() for each in asked))
+    answers = ask(lab, (each.question() for each in asked))
     for descriptor, answer in zip(asked, answers, strict=True):
         assert answer == f"{descriptor.packed():x}", (
             f"descriptor_pack of base {descriptor.base:#x}, limit {descriptor.limit:#x}, access "
@@ -60,10 +59,10 @@ def check_pack(program: Path, descriptors: Iterable[Descriptor]) -> None:
         )
 
 
-def check_unpack(program: Path, values: Iterable[int]) -> None:
+def check_unpack(lab, values: Iterable[int]) -> None:
     """descriptor_unpack understands 64 bits as the processor does."""
     asked = list(values)
-    answers = ask(program, (f"unpack {bits:x}" for bits in asked))
+    answers = ask(lab, (f"unpack {bits:x}" for bits in asked))
     for bits, answer in zip(asked, answers, strict=True):
         expected = Descriptor.unpacked(bits)
         assert answer == "{:x} {:x} {:x} {:x}".format(*expected), (
@@ -86,22 +85,22 @@ def random_descriptors(seed: int, count: int):
 @pytest.mark.exercise("2.1", points=2, host=True, gate=True)
 def test_pack_random(lab):
     """A hundred thousand descriptors against an independent packing."""
-    check_pack(program(lab), random_descriptors(lab.seed, COUNT))
+    check_pack(lab, random_descriptors(lab.seed, COUNT))
 
 
 @pytest.mark.exercise("2.1", points=2, host=True)
 def test_unpack_random(lab):
     """A hundred thousand values of 64 bits: all that the processor can meet."""
     numbers = random.Random(lab.seed)
-    check_unpack(program(lab), (numbers.getrandbits(64) for _ in range(COUNT)))
+    check_unpack(lab, (numbers.getrandbits(64) for _ in range(COUNT)))
 
 
 @pytest.mark.exercise("2.1", points=1, host=True)
 def test_base_pieces(lab):
     """Each bit of the base has one place."""
     bases = [1 << bit for bit in range(32)] + [0xFF000000, 0x00FFFFFF, 0xFFFFFFFF]
-    check_pack(program(lab), (Descriptor(base, 0, 0, 0) for base in bases))
-    check_unpack(program(lab), (Descriptor(base, 0, 0, 0).packed() for base in bases))
+    check_pack(lab, (Descriptor(base, 0, 0, 0) for base in bases))
+    check_unpack(lab, (Descriptor(base, 0, 0, 0).packed() for base in bases))
 
 
 @pytest.mark.exercise("2.1", points=2, host=True)
@@ -110,15 +109,15 @@ def test_limit_bounds(lab):
     limits = [1 << bit for bit in range(32)] + [(1 << bit) - 1 for bit in range(33)]
     limits += [0xFFFFE, 0xFFFFF, 0x100000, 0x100FFF, 0x101000, 0xFFFFF000, 0xFFFFEFFF]
     descriptors = [Descriptor(0x89ABCDEF, limit, 0x93, 5) for limit in limits]
-    check_pack(program(lab), descriptors)
-    check_unpack(program(lab), (each.packed() for each in descriptors))
+    check_pack(lab, descriptors)
+    check_unpack(lab, (each.packed() for each in descriptors))
 
 
 @pytest.mark.exercise("2.1", points=1, host=True)
 def test_flags_do_not_reach_granularity(lab):
     """Bit 3 of the flags is none of the caller's: granularity follows from the limit."""
-    check_pack(program(lab), (Descriptor(0, 0x1234, 0, flags) for flags in range(256)))
-    check_pack(program(lab), (Descriptor(0, 0x12345678, 0, flags) for flags in range(256)))
+    check_pack(lab, (Descriptor(0, 0x1234, 0, flags) for flags in range(256)))
+    check_pack(lab, (Descriptor(0, 0x12345678, 0, flags) for flags in range(256)))
 
 
 @pytest.mark.exercise("2.1", points=2)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.lesson2.remote import StoppedMachine
 from tests.lesson2.support import (
     DIRECTION,
     DOUBLE_FAULT_TASK,
@@ -30,6 +29,7 @@ from tests.lesson2.support import (
     stopped_at,
     trap_frame,
 )
+from tests.remote import Guest
 
 VECTORS = range(256)
 DOUBLE_FAULT = 8
@@ -45,7 +45,7 @@ HANDLER_STACK = 0x200
 class Traps:
     """A stopped kernel that is sent into its gates."""
 
-    def __init__(self, machine: StoppedMachine, seed: int) -> None:
+    def __init__(self, machine: Guest, seed: int) -> None:
         self.machine = machine
         self.random = random.Random(seed)
         self.dispatch = machine.address("trap_dispatch")
@@ -72,10 +72,10 @@ class Traps:
             machine.write(stack, struct.pack("<4I", *words))
             entry = self.stub(vector)
             flags = registers["eflags"] & ~INTERRUPTS
-            machine.set_registers(**registers | {"esp": stack, "eip": entry, "eflags": flags})
+            machine.set(**registers | {"esp": stack, "eip": entry, "eflags": flags})
         else:
             machine.write(CODE, INT + bytes([vector]))
-            machine.set_registers(**registers | {"eip": CODE})
+            machine.set(**registers | {"eip": CODE})
         assert machine.resume() == self.dispatch
         return home
 
@@ -118,7 +118,7 @@ class Traps:
         now = machine.registers()
         (home,) = machine.read_words(now["esp"], 1)
         junk = {name: self.random.getrandbits(32) for name in ("eax", "ecx", "edx")}
-        machine.set_registers(**junk, esp=now["esp"] + 4, eip=home)
+        machine.set(**junk, esp=now["esp"] + 4, eip=home)
 
     def check_return(self, vector: int, registers: dict[str, int], home: int) -> None:
         """Everything is as it was."""
@@ -236,7 +236,7 @@ def test_nested_exceptions(lab):
             kernel.check_frame(vector, code, registers, home)
             visits.append((vector, registers, home, kernel.machine.registers()))
         for vector, registers, home, handler in reversed(visits):
-            kernel.machine.set_registers(**handler)
+            kernel.machine.set(**handler)
             kernel.leave()
             kernel.check_return(vector, registers, home)
 
@@ -256,7 +256,7 @@ def test_real_exceptions(lab):
             registers = kernel.random_registers() | {"eax": 0x1228, "ebx": 0xF8000000, "ecx": 0}
             registers |= {"ds": KERNEL_DATA, "eip": CODE}
             kernel.machine.write(CODE, code)
-            kernel.machine.set_registers(**registers)
+            kernel.machine.set(**registers)
             kernel.machine.resume()
             _, frame = trap_frame(kernel.machine)
             found = frame["vector"], frame["error_code"], frame["eip"] - CODE

@@ -64,7 +64,7 @@ def test_registers_are_kept(lab):
     seeded = random.Random(lab.seed)
     ebx, edx = seeded.getrandbits(32), seeded.getrandbits(32)
     with stopped_at(lab, "enable_paging") as machine:
-        machine.set_registers(ebx=ebx, edx=edx)
+        machine.set(ebx=ebx, edx=edx)
         reached = machine.run_to(machine.address("higher_half"))
         after = machine.registers()
     assert reached >= KERNEL_BASE
@@ -88,7 +88,7 @@ def read_by_the_processor(machine, address: int) -> bool:
     code += b"\xea" + struct.pack("<IH", CODE + len(code) + 7, 8)  # jmp far, to the next
     code += b"\xa1" + struct.pack("<I", address)  # mov eax, [address]
     machine.write(CODE, code)
-    machine.set_registers(eip=CODE, esp=SCRATCH + 0x8000, eflags=2)
+    machine.set(eip=CODE, esp=SCRATCH + 0x8000, eflags=2)
     return machine.run_to(CODE + len(code), HANDLER) != HANDLER
 
 

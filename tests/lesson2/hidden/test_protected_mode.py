@@ -21,7 +21,7 @@ def at_entrance(lab: Lab, **registers: int):
     symbols = loader_symbols(lab)
     with switched_on(lab, boot="disk") as machine:
         machine.run_to(symbols.find("enter_protected_mode").address)
-        machine.set_registers(**registers)
+        machine.set(**registers)
         yield machine, symbols
 
 
@@ -67,7 +67,7 @@ def test_every_segment_register_is_new(lab):
 def test_interrupts_are_off(lab):
     """They may be on before: the vectors of real mode mean nothing in protected mode."""
     with at_entrance(lab) as (machine, _):
-        machine.set_registers(eflags=machine.registers()["eflags"] | INTERRUPTS)
+        machine.set(eflags=machine.registers()["eflags"] | INTERRUPTS)
         limit = machine.tables()["IDT"]
         for _ in range(STEPS):
             machine.step()
@@ -85,7 +85,7 @@ def test_stack_is_the_same(lab):
     garbage = random.Random(lab.seed).randrange(1, 0x10000) << 16
     with at_entrance(lab) as (machine, symbols):
         top = machine.registers()["esp"] & 0xFFFF
-        machine.set_registers(esp=garbage | top)
+        machine.set(esp=garbage | top)
         enter(machine, symbols)
         esp = machine.registers()["esp"]
     assert esp == top + 2, (
@@ -131,7 +131,7 @@ def test_entry_after_a_bios_call(lab):
         esp = machine.registers()["esp"]
         home = machine.read_words(esp, 1)[0]
         machine.run_to(entrance)
-        machine.set_registers(esp=0x5A5A0000 | machine.registers()["esp"] & 0xFFFF)
+        machine.set(esp=0x5A5A0000 | machine.registers()["esp"] & 0xFFFF)
         machine.run_to(home)
         after, segments = machine.registers(), machine.segments()
     assert after["esp"] == esp + 4, f"ESP is {after['esp']:#x} behind the BIOS call"

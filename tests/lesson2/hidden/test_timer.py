@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.lesson2.remote import StoppedMachine
 from tests.lesson2.support import (
     INTERRUPTS,
     KERNEL_CODE,
@@ -28,6 +27,7 @@ from tests.lesson2.support import (
     switched_on,
     trap_frame,
 )
+from tests.remote import Guest
 
 FIRST, SECOND = "pic0", "pic1"
 STATE = re.compile(r"^(pic[01]): irr=(\w+) imr=(\w+) isr=(\w+) .*irq_base=(\w+)", re.MULTILINE)
@@ -45,7 +45,7 @@ PERIODS = 6
 class Controllers:
     """A stopped kernel that goes round in a loop, and lines that can be raised."""
 
-    def __init__(self, machine: StoppedMachine, ports: dict[int, int]) -> None:
+    def __init__(self, machine: Guest, ports: dict[int, int]) -> None:
         self.machine = machine
         self.ports = ports
         self.dispatch = machine.address("trap_dispatch")
@@ -86,7 +86,7 @@ class Controllers:
         stack = now["esp"] - 512
         machine.write(stack, struct.pack("<3I", LOOP, KERNEL_CODE, 2))
         entry = low & 0xFFFF | high & 0xFFFF0000
-        machine.set_registers(eip=entry, esp=stack, eflags=2)
+        machine.set(eip=entry, esp=stack, eflags=2)
         return machine.run_to(LOOP, *places)
 
 
@@ -218,7 +218,7 @@ def test_divisor(lab):
             machine.out8(0x20, 0x20)
 
 
-def ticks_of(machine: StoppedMachine, dispatch: int) -> tuple[float, list[int]]:
+def ticks_of(machine: Guest, dispatch: int) -> tuple[float, list[int]]:
     """Lets some ticks come: how much time has passed in the timer's clocks, and what it counted at
     the beginning and behind each tick. Time is added up from short pieces: the PM timer wraps."""
     passed, (before, count) = 0.0, clocks(machine)
@@ -234,7 +234,7 @@ def ticks_of(machine: StoppedMachine, dispatch: int) -> tuple[float, list[int]]:
     return passed, counts
 
 
-def clocks(machine: StoppedMachine) -> tuple[float, int]:
+def clocks(machine: Guest) -> tuple[float, int]:
     """The PM timer, in the interval timer's clocks; and the interval timer's own count."""
     machine.out8(0x43, 0xD2)
     count = machine.in8(0x40) | machine.in8(0x40) << 8

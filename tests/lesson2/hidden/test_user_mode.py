@@ -236,7 +236,7 @@ def test_stack_of_the_trap(lab):
             machine.run_to(machine.address("user_enter"))
             esp = machine.registers()["esp"]
             machine.write(esp - depth, machine.read(esp, 12))
-            machine.set_registers(esp=esp - depth)
+            machine.set(esp=esp - depth)
             machine.run_to(machine.address("trap_dispatch"))
             frame, _ = trap_frame(machine)
             (esp0,) = machine.read_words(esp0_address, 1)
@@ -246,7 +246,7 @@ def test_stack_of_the_trap(lab):
             assert saved - 64 <= top <= saved, f"esp0 is {esp0:#x}, the stack was at {saved:#x}"
             machine.run_to(machine.address("user_leave"))
             machine.run_to(machine.read_words(esp - depth, 1)[0])
-            machine.set_registers(esp=esp + 4)
+            machine.set(esp=esp + 4)
 
 
 @pytest.mark.exercise("2.6", points=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson2.descriptors import ask, program
+from tests.lesson2.descriptors import ask
 from tests.lesson2.support import KERNEL_CODE, KERNEL_DATA, stopped_at
 
 PACKED = {
@@ -23,7 +23,7 @@ UNPACKED = {
 @pytest.mark.exercise("2.1", points=1, host=True)
 def test_pack_examples(lab):
     """A flat segment of 4 GiB, one of 64 KiB, and a task state."""
-    answers = ask(program(lab), (f"pack {fields}" for fields in PACKED))
+    answers = ask(lab, (f"pack {fields}" for fields in PACKED))
     for (fields, expected), answer in zip(PACKED.items(), answers, strict=True):
         assert answer == f"{expected:x}", (
             f"descriptor_pack of base, limit, access, flags = {fields} (hexadecimal) gives "
@@ -34,7 +34,7 @@ def test_pack_examples(lab):
 @pytest.mark.exercise("2.1", points=1, host=True)
 def test_unpack_examples(lab):
     """The way back, for segments whose limit is counted in bytes."""
-    answers = ask(program(lab), (f"unpack {packed:x}" for packed in UNPACKED))
+    answers = ask(lab, (f"unpack {packed:x}" for packed in UNPACKED))
     for (packed, expected), answer in zip(UNPACKED.items(), answers, strict=True):
         assert answer == expected, (
             f"descriptor_unpack of {packed:#018x} gives base, limit, access, flags = {answer} "

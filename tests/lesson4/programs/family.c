@@ -1,5 +1,5 @@
-/* Exercise 4.5: parents and children. The first argument says what is tried, others are numbers from
- * the test. */
+/* Exercise 4.5: parents and children. The first argument says what is tried, others are numbers
+ * from the test. */
 #include "tests/lesson4/programs/program.h"
 
 #define SIGKILL	 9
@@ -503,14 +503,22 @@ int run(int count, char **words)
 		const char *name;
 		void (*run)(void);
 	} all[] = {
-		{ "simple", simple },	      { "registers", registers },
-		{ "memory", memory },	      { "stack", stack },
-		{ "unit", unit },	      { "clone", flags_of_clone },
-		{ "rules", rules },	      { "groups", groups },
-		{ "statuses", statuses },     { "unwanted", unwanted },
-		{ "times", times_of_children }, { "orphans", orphans },
-		{ "zombies", zombies },	      { "full", no_memory },
-		{ "borrowed", borrowed },     { "crowd", crowd },
+		{ "simple", simple },
+		{ "registers", registers },
+		{ "memory", memory },
+		{ "stack", stack },
+		{ "unit", unit },
+		{ "clone", flags_of_clone },
+		{ "rules", rules },
+		{ "groups", groups },
+		{ "statuses", statuses },
+		{ "unwanted", unwanted },
+		{ "times", times_of_children },
+		{ "orphans", orphans },
+		{ "zombies", zombies },
+		{ "full", no_memory },
+		{ "borrowed", borrowed },
+		{ "crowd", crowd },
 	};
 
 	for (int i = 2; i < count && i < 10; i++)

@@ -2,13 +2,13 @@
 #include "kernel/lock.h"
 #include "tests/lesson4/threads/thread_test.h"
 
-#define TASKS	 14
-#define MUTEXES	 14
-#define UNLOCK	 100
-#define END	 200
-#define NO_TASK	 999
-#define TICK_NS	 10000000ull
-#define LOWEST	 19
+#define TASKS	14
+#define MUTEXES 14
+#define UNLOCK	100
+#define END	200
+#define NO_TASK 999
+#define TICK_NS 10000000ull
+#define LOWEST	19
 
 void urgent_first(void);
 void exclusion(void);
@@ -308,7 +308,8 @@ static void hurry(void *argument)
 	semaphore_up(&done);
 }
 
-/* A lock's holder that is not urgent, a calculation that is more urgent, and somebody in a hurry. */
+/* A lock's holder that is not urgent, a calculation that is more urgent, and somebody in a hurry.
+ */
 void inversion(void)
 {
 	sched_use("mlfq");

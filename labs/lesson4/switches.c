@@ -1,0 +1,165 @@
+/* The commands `pingpong` and `quantum`: raw figures of what it costs to change tasks. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drivers/pit.h"
+#include "kernel/lock.h"
+#include "kernel/machine.h"
+#include "kernel/monitor.h"
+#include "kernel/number.h"
+#include "kernel/printk.h"
+#include "kernel/sched.h"
+#include "kernel/task_switch.h"
+#include "kernel/time.h"
+#include "labs/lesson4/commands.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+
+#define PAGES_ORDER 9 /* 512 pages */
+#define ROUND_LOOPS 1000u
+
+static struct semaphore ended;
+
+static uint32_t parse(const char *word, uint32_t most)
+{
+	uint64_t number;
+
+	return number_parse(word, &number) && number <= most ? (uint32_t)number : UINT32_MAX;
+}
+
+/* --- pingpong: two threads that yield to each other, and touch pages in between --- */
+
+static uint32_t page_count, round_count, loads, last_cr3;
+static bool has_spaces;
+
+static uint32_t read_cr3(void)
+{
+	uint32_t cr3;
+
+	__asm__ volatile("movl %%cr3, %0" : "=r"(cr3));
+	return cr3;
+}
+
+static void touch(volatile uint8_t *pages)
+{
+	for (uint32_t i = 0; i < page_count; i++)
+		pages[i * PAGE_SIZE]++;
+}
+
+static void play(void *argument)
+{
+	uint32_t left = round_count;
+
+	preempt_disable();
+	current->space = has_spaces ? space_create() : NULL;
+	while (left-- > 0) {
+		touch(argument);
+		yield();
+		loads += read_cr3() != last_cr3;
+		last_cr3 = read_cr3();
+	}
+	if (current->space) {
+		bool enabled = interrupts_disable();
+
+		task_leave_space();
+		interrupts_restore(enabled);
+	}
+	preempt_enable();
+}
+
+/* Plays, alone with one other thread. Returns the time stamps that it took. */
+static uint64_t play_game(uint8_t *first, uint8_t *second)
+{
+	uint32_t before = task_count;
+	uint64_t start = time_stamp();
+
+	preempt_disable();
+	kthread_create("ping", play, first);
+	kthread_create("pong", play, second);
+	preempt_enable();
+	while (task_count > before)
+		yield();
+	return time_stamp() - start;
+}
+
+static int run_pingpong(int count, char **words)
+{
+	uint8_t *first = page_alloc(PAGES_ORDER), *second = page_alloc(PAGES_ORDER);
+
+	(void)count;
+	page_count = parse(words[1], 1 << PAGES_ORDER);
+	has_spaces = parse(words[2], 1);
+	round_count = parse(words[3], 1000000);
+	loads = 0;
+	if (first && second && page_count != UINT32_MAX && round_count != UINT32_MAX) {
+		uint64_t passed = play_game(first, second);
+
+		printk("pingpong: %u pages, %u spaces, %u rounds, %llu time stamps, %u loads\n",
+		       page_count, has_spaces ? 2 : 1, round_count, passed, loads);
+	}
+	if (first)
+		page_free(first, PAGES_ORDER);
+	if (second)
+		page_free(second, PAGES_ORDER);
+	return EXIT_SUCCESS;
+}
+
+/* --- quantum: two threads that share some work, with turns of one tick --- */
+
+static volatile uint32_t rounds_left;
+
+static void work(void *argument)
+{
+	(void)argument;
+	while (rounds_left > 0) {
+		uint32_t loops = ROUND_LOOPS;
+
+		rounds_left--;
+		__asm__ volatile("1: decl %0; jnz 1b" : "+r"(loops));
+	}
+	semaphore_up(&ended);
+}
+
+static void share_work(void)
+{
+	kthread_create("work", work, NULL);
+	kthread_create("work", work, NULL);
+	semaphore_down(&ended);
+	semaphore_down(&ended);
+}
+
+static int run_quantum(int count, char **words)
+{
+	uint32_t hz = parse(words[1], 20000), rounds = parse(words[2], 100000000);
+	uint32_t quantum = sched_quantum, changes = sched_trace.total;
+
+	(void)count;
+	if (hz < 20 || hz == UINT32_MAX || rounds == UINT32_MAX) {
+		printk("quantum: 20 to 20000 Hz, and a number of rounds\n");
+		return EXIT_FAILURE;
+	}
+	sched_quantum = 1;
+	pit_initialize(hz);
+	rounds_left = rounds;
+	uint64_t start = time_stamp();
+
+	share_work();
+	printk("quantum: %u Hz, %u rounds, %llu time stamps, %u changes\n", hz, rounds,
+	       time_stamp() - start, sched_trace.total - changes);
+	pit_initialize(TICKS_PER_SECOND);
+	sched_quantum = quantum;
+	return EXIT_SUCCESS;
+}
+
+void switches_commands_register(void)
+{
+	static const struct command commands[] = {
+		{ "pingpong", "PAGES 0|1 ROUNDS",
+		  "two threads touch pages and yield; 1: two spaces", 3, run_pingpong },
+		{ "quantum", "HZ ROUNDS", "two threads share work, in turns of one tick", 2,
+		  run_quantum },
+	};
+
+	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
+}

@@ -1,0 +1,101 @@
+"""QEMU's gdb stub: packets of gdb's remote serial protocol, with bounded waits.
+
+The protocol: "Debugging with GDB", appendix E. Of QEMU's additions to it qRcmd is used here, which
+takes commands of QEMU's monitor.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from tests.lab import processor_times
+
+PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
+POLL_SECONDS = 0.2
+START_SECONDS = 20
+IDLE_SECONDS = 8  # of real time in which QEMU could have worked and had nothing to do
+
+
+class StubGone(AssertionError):
+    """QEMU has ended, or did not start."""
+
+
+class GdbStub:
+    """A connection to the stub of a QEMU that has just been started."""
+
+    def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._received = b""
+        self._stream = connection(path, process)
+        self.ask("qXfer:features:read:target.xml:0,fff")  # else QEMU sets no single register
+
+    def close(self) -> None:
+        """Lets go of QEMU."""
+        self._stream.close()
+
+    def ask(self, request: str) -> str:
+        """Sends a packet and returns the answer. Raises TimeoutError, StubGone."""
+        self.send(request)
+        return self.receive(START_SECONDS)
+
+    def send(self, request: str) -> None:
+        """Sends a packet."""
+        data = request.encode()
+        self._stream.sendall(b"$%s#%02x" % (data, sum(data) & 0xFF))
+
+    def interrupt(self) -> None:
+        """Makes the guest stand still."""
+        self._stream.sendall(b"\x03")
+        self.receive(START_SECONDS)
+
+    def receive(self, seconds: float) -> str:
+        """The next packet. Raises TimeoutError when QEMU has used up this much processor time, or
+        has had nothing to do for long: a busy host does not make a guest late."""
+        start, before = time.monotonic(), None
+        while not (match := PACKET.search(self._received)):
+            if self._take():
+                continue
+            busy, waiting = processor_times(self._process.pid)
+            before = before or (busy, waiting)
+            busy, waiting = busy - before[0], waiting - before[1]
+            if busy > seconds or time.monotonic() - start - busy - waiting > IDLE_SECONDS:
+                raise TimeoutError
+        self._received = self._received[match.end() :]
+        self._stream.sendall(b"+")
+        return match[1].decode()
+
+    def _take(self) -> bool:
+        """Adds what arrives within a moment; False when there is nothing. Raises StubGone."""
+        try:
+            received = self._stream.recv(1 << 16)
+        except TimeoutError:
+            return False
+        if not received:
+            raise StubGone("QEMU has ended")
+        self._received += received
+        return True
+
+    def monitor(self, command: str) -> str:
+        """Runs a command of QEMU's monitor and returns what it prints."""
+        answer, text = self.ask("qRcmd," + command.encode().hex()), ""
+        while answer.startswith("O") and answer != "OK":
+            text += bytes.fromhex(answer[1:]).decode()
+            answer = self.receive(START_SECONDS)
+        return text
+
+
+def connection(path: Path, process: subprocess.Popen[bytes]) -> socket.socket:
+    """The connection to QEMU's socket, as soon as there is one. Raises StubGone."""
+    stream = socket.socket(socket.AF_UNIX)
+    deadline = time.monotonic() + START_SECONDS
+    while stream.connect_ex(str(path)) != 0:
+        if process.poll() is not None or time.monotonic() > deadline:
+            stream.close()
+            raise StubGone("QEMU did not start the kernel")
+        time.sleep(0.005)
+    stream.settimeout(POLL_SECONDS)
+    return stream

@@ -1,0 +1,74 @@
+"""Which tests of a group are run: a rule over their order and what came of those before.
+
+The rule is used twice: while the tests run, to save time, and for the report, which so depends on
+nothing but the planned order and what came of each test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+HANGS_ALLOWED = 2
+
+
+@dataclass
+class Course:
+    """What has come so far of a group: the tests of one job and one exercise, in order. thorough:
+    tests behind a gate that failed are run all the same, although they cannot change the score."""
+
+    thorough: bool = True
+    gate: str = ""
+    failed: set[str] = field(default_factory=set)
+    hangs: int = 0
+
+    def why_not(self, test: str, gate: bool) -> str:
+        """Why a test is not to be run, in the words of the report; empty when it is."""
+        if self.gate and not self.thorough and not gate:
+            return f"not run: {self.gate} failed, and all else of this exercise needs it"
+        if self.hangs >= HANGS_ALLOWED:
+            return f"not run: the kernel did not end in {HANGS_ALLOWED} runs before"
+        if test in self.failed:
+            return "not run: it failed with -icount"
+        return ""
+
+    def note(self, record: Mapping[str, object]) -> None:
+        """Takes the record of the next test, run or not."""
+        if record["passed"]:
+            return
+        self.failed.add(record["test"])
+        self.hangs += record["stuck"]
+        if record["gate"] and not self.gate:
+            self.gate = record["test"].rpartition("::")[2].partition("[")[0]
+
+
+def settled(
+    planned: list[dict], records: list[dict], thorough: set[str]
+) -> tuple[list[dict], list[dict]]:
+    """The record of each planned test as they would be had each group been run in order by one
+    process, and the planned tests that it would have run and that have not been. thorough: the
+    names of the jobs that are."""
+    ran = {place(each): each for each in records if each["ran"]}
+    courses: dict[tuple[str, str], Course] = {}
+    known, missing = [], []
+    for item in planned:
+        group = (item["job"], item["exercise"])
+        course = courses.setdefault(group, Course(item["job"] in thorough))
+        if words := course.why_not(item["test"], item["gate"]):
+            record = not_run(item, words)
+        elif not (record := ran.get(place(item))):
+            missing.append(item)
+            continue
+        course.note(record)
+        known.append(record)
+    return known, missing
+
+
+def place(record: Mapping[str, object]) -> tuple[object, ...]:
+    """What tells a run of a test from all others."""
+    return record["job"], record["test"], record["mode"]
+
+
+def not_run(item: Mapping[str, object], words: str) -> dict:
+    """The record of a test that is not run."""
+    return {**item, "passed": False, "ran": False, "stuck": False, "words": words}

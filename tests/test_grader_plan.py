@@ -1,0 +1,213 @@
+"""The grader's plan and its scores, on a lesson of tests that need no kernel."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from labs.tools.exercises import ROOT, of_lesson
+from labs.tools.grade import advice
+from labs.tools.grade_report import gradescope, junit, scores_of, text_report, total
+from labs.tools.test_run import TestRunError, results_of, run_tests
+from tests.lab_course import settled
+from tests.lab_plan import Job
+
+LESSON_1 = of_lesson(1)
+
+SMALL_LESSON = """
+import os
+import pathlib
+import pytest
+
+seen = []
+
+@pytest.mark.exercise("1.1")
+@pytest.mark.parametrize("number", range(4))
+def test_one_process_in_order(lab, number):
+    seen.append((number, lab.mode))
+    assert seen == [(i, mode) for i in range(4) for mode in ("icount", "tcg")][:len(seen)]
+
+@pytest.mark.exercise("1.2")
+def test_ends_its_process(lab):
+    died = pathlib.Path(__file__).with_name("died")
+    if "PYTEST_XDIST_WORKER" in os.environ and not died.exists():
+        died.touch()
+        os._exit(9)
+
+@pytest.mark.exercise("1.3", points=3)
+def test_passes(lab):
+    "It passes."
+
+@pytest.mark.exercise("1.3", points=1)
+@pytest.mark.parametrize("number", [1, 2])
+def test_half(lab, number):
+    assert number == 1, f"the number is {number}"
+
+@pytest.mark.exercise("1.3", points=1)
+def test_only_tcg_fails(lab):
+    assert lab.mode == "icount", "a number that varies"
+
+@pytest.mark.exercise("1.4", gate=True)
+def test_gate(lab):
+    assert False, "the gate"
+
+@pytest.mark.exercise("1.4", points=9, host=True)
+def test_behind_the_gate(lab):
+    pass
+
+@pytest.mark.exercise("1.5")
+@pytest.mark.parametrize("number", range(5))
+def test_hangs(lab, number):
+    lab.stuck.append("hang")
+    raise ValueError(f"/tmp/somewhere/{number} after 1.25 s of guest time")
+"""
+
+
+CONFTEST = 'pytest_plugins = ["tests.lab", "tests.lab_plan"]\n'
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(number, marks=pytest.mark.slow) for number in (1, 2)]
+)
+def small_lesson(request, tmp_path_factory):
+    """The results of the small lesson by one process and by two."""
+    directory = tmp_path_factory.mktemp("small")
+    (directory / "conftest.py").write_text(CONFTEST)
+    (directory / "test_small.py").write_text(SMALL_LESSON)
+    jobs = [Job("a", str(ROOT), thorough=False), Job("b", str(ROOT), exercise="1.3")]
+    return run_tests(jobs, [f"-c{ROOT / 'pyproject.toml'}", str(directory)], request.param)
+
+
+def job_of(results, name):
+    return [result for result in results if result.job == name]
+
+
+def test_points_are_weighted_and_shared(small_lesson):
+    scores = scores_of(LESSON_1, job_of(small_lesson, "b"))
+    assert [score.points for score in scores] == [0, 0, 15 * 3.5 / 5, 0, 0, 0]
+    assert {result.exercise for result in job_of(small_lesson, "b")} == {"1.3"}
+
+
+def test_words(small_lesson):
+    words = {result.name: result.words for result in job_of(small_lesson, "b")}
+    assert words["test_passes"] == ""
+    assert words["test_half[2]"] == "the number is 2"
+    assert words["test_only_tcg_fails"] == "it passes with -icount, and fails in plain TCG"
+
+
+def test_without_its_gate_an_exercise_has_nothing(small_lesson):
+    results = job_of(small_lesson, "a")
+    score = scores_of(LESSON_1, results)[3]
+    assert score.points == 0
+    assert [test.words for test in score.tests] == [
+        "the gate",
+        "not run: test_gate failed, and all else of this exercise needs it",
+    ]
+
+
+def test_a_kernel_hangs_twice_and_no_more(small_lesson):
+    words = [result.words for result in job_of(small_lesson, "a") if result.exercise == "1.5"]
+    assert words == ["ValueError: 0", "ValueError: 1"] + 3 * [
+        "not run: the kernel did not end in 2 runs before"
+    ]
+
+
+def test_a_group_is_run_in_order_by_one_process(small_lesson):
+    words = [result.words for result in job_of(small_lesson, "a") if result.exercise == "1.1"]
+    assert words == 4 * [""]
+
+
+def test_what_a_dead_process_took_along_is_run_again(small_lesson):
+    (result,) = [each for each in job_of(small_lesson, "a") if each.exercise == "1.2"]
+    assert result.passed
+
+
+def test_reports(small_lesson):
+    scores = scores_of(LESSON_1, job_of(small_lesson, "a"), {"1.4": ["boot/mbr.asm is missing"]})
+    parsed = json.loads(gradescope(scores, "seed"))
+    assert parsed["score"] == total(scores) == 10 + 15 + 10.5
+    assert [test["max_score"] for test in parsed["tests"]] == [10, 15, 15, 25, 20, 15]
+    assert "boot/mbr.asm is missing" in parsed["tests"][3]["output"]
+    suites = ElementTree.fromstring(junit(scores))
+    assert suites.find("testsuite[3]").get("failures") == "2"
+    assert "total" in text_report(scores)
+    assert str(ROOT) not in text_report(scores)
+
+
+def test_advice(small_lesson):
+    scores = scores_of(LESSON_1, job_of(small_lesson, "a"))
+    lines = advice(scores[5], scores)
+    assert lines[0].startswith("1.6 needs 1.3 and 1.5, which do not pass yet")
+    assert "help:   make hint EX=1.3" in advice(scores[2], scores)
+    assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores)
+
+
+@pytest.mark.slow
+def test_broken_tests_are_an_error(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_broken.py").write_text("import nothing_at_all\n")
+    with pytest.raises(TestRunError, match="nothing_at_all"):
+        run_tests([Job("", str(ROOT))], [f"-c{ROOT / 'pyproject.toml'}", str(tmp_path)], 1)
+
+
+# ---- the report as a function of what came of each test ------------------------------------------
+
+
+def records(job: str, *tests: tuple[str, str, str]) -> list[dict]:
+    """What came of tests of exercise 1.3: name, mode, and "passed", "failed", "stuck" or "skipped";
+    a name that begins with "gate" is a gate."""
+    return [
+        {"job": job, "exercise": "1.3", "test": f"t::{name}", "mode": mode}
+        | {"gate": name.startswith("gate"), "passed": came == "passed", "words": came}
+        | {"ran": came != "skipped", "stuck": came == "stuck"}
+        for name, mode, came in tests
+    ]
+
+
+def words_of(known: list[dict]) -> list[str]:
+    return [each["words"].removeprefix("not run: ") for each in known]
+
+
+HUNG = "the kernel did not end in 2 runs before"
+
+
+def test_report_does_not_depend_on_who_ran_what():
+    """Three hung in two processes: the third would not have been run by one."""
+    came = records("a", *((f"{i}", "icount", "stuck") for i in range(3)), ("3", "icount", "passed"))
+    known, missing = settled(came, came[::-1], set())
+    assert words_of(known) == ["stuck", "stuck", HUNG, HUNG]
+    assert missing == []
+
+
+def test_report_has_what_was_left_out_without_reason():
+    """A process that died took a hang along: what was not run after it is run."""
+    came = records("a", ("0", "icount", "stuck"), ("1", "icount", "passed"))
+    came += records("a", ("2", "icount", "skipped"), ("3", "icount", "stuck"))
+    came += records("a", ("4", "icount", "passed"))
+    known, missing = settled(came, came, set())
+    assert missing == [came[2]]
+    known, missing = settled(came, came + records("a", ("2", "icount", "stuck")), set())
+    assert words_of(known) == ["stuck", "passed", "stuck", HUNG, HUNG]
+    assert missing == []
+
+
+def test_report_behind_a_gate_and_behind_icount():
+    came = records("a", ("gate[1]", "icount", "passed"), ("gate[1]", "tcg", "failed"))
+    came += records("a", ("gate[2]", "icount", "failed"), ("gate[2]", "tcg", "passed"))
+    came += records("a", ("x", "icount", "passed"))
+    known, _ = settled(came, came, set())
+    behind = "gate failed, and all else of this exercise needs it"
+    assert words_of(known) == ["passed", "failed", "failed", "it failed with -icount", behind]
+    known, _ = settled(came, came, {"a"})
+    assert known[-1]["passed"]
+
+
+def test_what_was_never_run_has_failed():
+    item = {"job": "", "exercise": "1.3", "test": "t::test_a", "title": "", "gate": False}
+    planned = [item | {"mode": mode, "points": 1} for mode in ("icount", "tcg")]
+    (result,) = results_of(planned, [planned[0] | {"passed": True, "words": ""}])
+    assert not result.passed
+    assert result.mode == "tcg"
+    assert "not run" in result.words

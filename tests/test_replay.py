@@ -1,0 +1,156 @@
+"""make replay: a test's machine once more, from its record or driven as the test has driven it."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from labs.tools.qemu_command import Config
+from labs.tools.replay import find_test, recorded
+from labs.tools.replay import main as replay
+from labs.tools.result import Outcome
+from labs.tools.steps import Narrator, Step, last_run, shortened, steps_of
+from labs.tools.symbols import Symbols
+
+ROOT = Path(__file__).resolve().parent.parent
+STACK, TEXT, HOME = 0xC0109E00, 0xC0070000, 0xC0103000
+
+
+def run(capfd, tmp_path: Path, test: str, commands: str) -> str:
+    """What a session shows in which these commands of gdb are typed."""
+    batch = tmp_path / "commands"
+    batch.write_text(commands)
+    assert replay(["--test", test, "--batch", str(batch)]) == 0
+    return capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_driven_machine(capfd, tmp_path) -> None:
+    """gdb begins where the test calls a function for the last time, and sees the same result."""
+    commands = "info symbol $pc\nprint (char *)format\ncontinue\nprint (char *)0xc0040000\n"
+    said = run(capfd, tmp_path, "test_format.py::test_numbers", commands)
+    assert "test_format.py::test_numbers passes" in said
+    assert '  call snprintk(0xc0040000, 0x100, 0xc0070000 "%d", 0x2a)\n  let it return\n' in said
+    assert "What the test does next: let it return" in said
+    assert "snprintk in section .text" in said
+    assert '"%s has %d"' in said
+    assert '"Class 1 has -7"' in said
+
+
+@pytest.mark.slow
+def test_driven_machine_with_ports(capfd, tmp_path) -> None:
+    """Registers, memory and ports of the stopped machine; the key arrives here, too."""
+    said = run(capfd, tmp_path, "test_keyboard", "backtrace 1\ncontinue\nprint $eax\n")
+    assert "  monitor o /b 0x60 0x1e\n" in said
+    assert "#0  keyboard_get ()" in said
+    assert "$1 = 0x61" in said  # the letter a
+
+
+@pytest.mark.slow
+def test_driven_machine_in_real_mode(capfd, tmp_path) -> None:
+    said = run(capfd, tmp_path, "test_second_stage_is_read", "continue\nwhere-am-i\n")
+    assert "run to 0x00008000" in said
+    assert "[16-bit real mode]  0000:8000 = 0x00008000 stage2_start:" in said
+
+
+@pytest.mark.slow
+def test_nothing_to_replay(capfd) -> None:
+    assert replay(["--test", "test_pack_examples"]) == 1
+    said = capfd.readouterr()
+    assert "test_pack_examples passes" in said.out
+    assert "this test starts no machine" in said.err
+
+
+@pytest.mark.slow
+def test_record_is_the_same_each_time(capfd, tmp_path) -> None:
+    """gdb sees the same registers at the same place, and the kernel's own end."""
+    commands = "break machine_exit\ncontinue\ninfo registers\nx/8i $pc\nbacktrace\n"
+    said = [run(capfd, tmp_path, "test_own_loader_boots", commands) for _ in range(2)]
+    seen = [each.partition("Breakpoint 1.2, ")[2] for each in said]
+    assert "eip" in seen[0]
+    assert "machine_exit (status=" in seen[0]
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("fields", [{"boot": "disk"}, {"boot": "direct", "script": "panic"}])
+def test_record_of_each_way_to_boot(build, tmp_path, fields) -> None:
+    kernel, image = build("build/storage/kernel.elf"), build("build/storage/boot.img")
+    fields = {"script": "help", "kernel": kernel, "icount": 3, **fields}
+    if fields["boot"] == "disk":
+        fields["image"] = image
+    result = recorded(Config(**fields), tmp_path / "record")
+    assert result.outcome in (Outcome.ENDED, Outcome.PANIC)
+
+
+def test_find_test() -> None:
+    assert find_test("test_format.py::test_numbers").endswith("test_format.py::test_numbers")
+    with pytest.raises(ValueError, match="there is no test test_nothing"):
+        find_test("test_nothing")
+
+
+def test_replay_asks_for_a_test(capsys) -> None:
+    assert replay([]) == 1
+    assert "say which test: make replay TEST=test_name" in capsys.readouterr().err
+
+
+# ---- steps --------------------------------------------------------------------------------------
+
+
+class NoSymbols(Symbols):
+    """A kernel of which one function is known."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def describe(self, address: int, is_return: bool = False) -> str:
+        return f"{address:#010x} kmain+0x0 (main.c:1)" if address == HOME else f"{address:#010x}"
+
+
+def write(address: int, data: bytes) -> str:
+    return f"M{address:x},{len(data):x}:{data.hex()}"
+
+
+def registers(**values: int) -> str:
+    """The packet that sets all registers; those that are not named are zero."""
+    words = [0] * 16
+    words[4], words[8] = values["esp"], values["eip"]
+    return "G" + struct.pack("<16I", *words).hex()
+
+
+CALL = [
+    *("qXfer:features:read:target.xml:0,fff", f"Z1,{HOME:x},1", "c", "g", f"z1,{HOME:x},1"),
+    *(write(TEXT, b"%d\0"), write(STACK, struct.pack("<3I", HOME, TEXT, 7))),
+    *(registers(esp=STACK, eip=0xC0105000), f"Z1,{HOME:x},1", "c", f"z1,{HOME:x},1", "m0,4"),
+]
+
+
+def test_steps_end_before_the_last_run() -> None:
+    steps = steps_of(CALL)
+    kinds = [step.kind for step in steps]
+    assert kinds == ["break", "continue", "forget", "write", "write", "set", "break"]
+    assert steps[5].values["esp"] == STACK
+    assert last_run(CALL) == "continue"
+    assert steps_of(["g", "m0,4"]) == []
+
+
+def test_steps_in_words() -> None:
+    narrator = Narrator(NoSymbols())
+    lines = list(narrator.lines(steps_of(CALL)))
+    assert lines == ["run to kmain", 'call 0xc0105000(0xc0070000 "%d", 0x7)']
+    assert narrator.running("continue") == "let it return"
+
+
+def test_single_registers_and_the_monitor() -> None:
+    port, look = b"o /b 0x21 0xff".hex(), b"info registers".hex()
+    steps = steps_of(["P15=00e01000", f"qRcmd,{port}", f"qRcmd,{look}", "s"])
+    assert steps == [
+        Step("set", values={"cr3": 0x0010E000}),
+        Step("monitor", data="o /b 0x21 0xff"),
+    ]
+
+
+def test_a_long_story_is_shortened() -> None:
+    assert shortened(["a"] * 12) == ["a"] * 12
+    assert shortened([*"abc", *"d" * 12]) == ["... 3 more", *"d" * 12]
