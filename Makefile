@@ -31,7 +31,7 @@ help::
 	@echo "                    BOOT=disk|grub|direct   our loader, GRUB's CD, qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
-	@echo "                    PROGRAMS=DIR            put the files of this folder into the guest"
+	@echo "                    PROGRAMS=DIR            put a folder's files into the guest"
 	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"

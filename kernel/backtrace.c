@@ -18,9 +18,18 @@ struct stack_frame {
 
 extern const char boot_stack[], boot_stack_top[];
 
+/* Where the stack lies that is in use. */
+static uintptr_t stack_start = (uintptr_t)boot_stack, stack_top = (uintptr_t)boot_stack_top;
+
+void backtrace_use_stack(const void *stack, uint32_t size)
+{
+	stack_start = (uintptr_t)(stack ? stack : boot_stack);
+	stack_top = stack ? stack_start + size : (uintptr_t)boot_stack_top;
+}
+
 /* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/symbols.c.
-   1. is_frame: a frame pointer is a multiple of four, and the whole frame lies in the boot stack,
-   from boot_stack up to boot_stack_top. Anything else may be garbage, and following it a second
+   1. is_frame: a frame pointer is a multiple of four, and the whole frame lies in the stack, from
+   stack_start up to stack_top. Anything else may be garbage, and following it a second
    fault.
    2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at
    most FRAMES_AT_MOST. The stack grows down, so a caller's frame lies higher: if it does not, stop.
@@ -30,8 +39,8 @@ static bool is_frame(const struct stack_frame *frame)
 {
 	uintptr_t address = (uintptr_t)frame;
 
-	return address % sizeof(uintptr_t) == 0 && address >= (uintptr_t)boot_stack &&
-	       address <= (uintptr_t)boot_stack_top - sizeof(*frame);
+	return address % sizeof(uintptr_t) == 0 && address >= stack_start &&
+	       address <= stack_top - sizeof(*frame);
 }
 /* } SOLUTION 1.6 */
 

@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+/* The stack that the two functions below may follow: this one, of size bytes; NULL: the boot stack,
+ * as at first. */
+void backtrace_use_stack(const void *stack, uint32_t size);
+
 /* Prints the callers: the return addresses of the frames from the one at ebp on. Stops at a frame
  * pointer that cannot be one, and after 32 frames. */
 void backtrace(uintptr_t ebp);

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "kernel/backtrace.h"
 #include "kernel/descriptors.h"
 #include "kernel/errno.h"
 #include "kernel/panic.h"
@@ -134,6 +135,7 @@ static void use_space(const struct space *space)
 void task_load(struct task *next)
 {
 	trap_return_work &= ~WORK_SIGNAL;
+	backtrace_use_stack(next->kernel_stack, KERNEL_STACK_SIZE);
 	descriptors_set_thread_local(next->thread_local);
 	if (!next->space)
 		return;

@@ -78,7 +78,7 @@ test: setup-test
 	@$(PYTHON) -m pytest -n 2 tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
 
-FAST = --ignore=tests/lesson1 --ignore=tests/lesson2
+FAST = --ignore-glob='tests/lesson*'
 
 test-fast: setup-test
 	@$(MAKE) -s everything

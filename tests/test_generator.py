@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -17,11 +18,13 @@ import pytest
 
 from labs.tools import difference, exercises, hint, start, student_tree
 from labs.tools.exercises import ExerciseError, blank, by_id, filled, regions, solved
+from labs.tools.initramfs import archive, from_host, regular
 from labs.tools.machine import Machine, run
 from labs.tools.qemu_command import Config, ConfigError
 from labs.tools.result import Outcome, Result
 from labs.tools.run import check_header
 from labs.tools.student_tree import TreeError, contents
+from tests.test_handouts import WITH_PROGRAMS
 
 pytestmark = pytest.mark.slow
 
@@ -56,14 +59,22 @@ def make(tree: Path, lesson: int, *targets: str) -> None:
 
 
 def boot(tree: Path, lesson: int, way: str, script: str = "memory") -> Result:
-    """Builds and boots a tree's kernel."""
-    make(tree, lesson, f"image-{way}")
+    """Builds and boots a tree's kernel; from lesson 3 on with the programs of the course, and with
+    a text that is none."""
+    make(tree, lesson, f"image-{way}", *(["user-programs"] if lesson >= WITH_PROGRAMS else []))
     directory = tree / "build" / f"lesson{lesson}"
+    programs = None
+    if lesson >= WITH_PROGRAMS:
+        programs = directory / "test-initramfs"
+        entries = from_host(tree / "build/user/bin")
+        files = [replace(each, path=f"bin/{each.path}") for each in entries]
+        programs.write_bytes(archive([*files, regular("bin/text", b"no program\n")]))
     kernel = directory / "kernel.elf"
     if way == "direct":
         check_header(kernel)
     image = directory / IMAGES[way] if way in IMAGES else None
-    return run(Config(boot=way, kernel=kernel, image=image, script=script, guest_limit=10))
+    config = Config(boot=way, kernel=kernel, image=image, script=script, guest_limit=10)
+    return run(replace(config, initramfs=programs))
 
 
 def solve(tree: Path, number: str) -> None:
@@ -329,6 +340,33 @@ def test_each_solution_leads_to_the_next_blank(trees, tmp_path) -> None:
     assert without_addresses(mine.check().serial) == without_addresses(theirs.check().serial)
 
 
+@pytest.mark.parametrize("way", ["disk", "direct", "grub"])
+def test_lesson_3_begins_with_the_first_blank(trees, way) -> None:
+    assert_missing(boot(trees[3], 3, way), "3.1")
+
+
+def test_lesson_3_in_the_order_of_its_numbers(trees, tmp_path) -> None:
+    """Each exercise can be seen to work without those behind it."""
+    tree = tmp_path / "tree"
+    shutil.copytree(trees[3], tree)
+    for number, script, following in (
+        ("3.1", "run /bin/hello", "3.2"),
+        ("3.2", "strace /bin/hello", "3.5"),
+        ("3.3", "run /bin/text", "3.6"),
+    ):
+        solve(tree, number)
+        assert_missing(boot(tree, 3, "direct", script), following)
+    assert "Hello from ring 3!" in boot(tree, 3, "direct", "run /bin/hello").check().serial
+    assert "no SYSENTER" in boot(tree, 3, "direct", "run /bin/nullcall 9").check().serial
+    for number, script, words in (
+        ("3.4", "run /bin/nullcall 9", "getpid by the shared page"),
+        ("3.5", "strace /bin/hello", "1 exit_group(0) = ?"),
+        ("3.6", "run /bin/probe", "ok 40"),
+    ):
+        solve(tree, number)
+        assert words in boot(tree, 3, "direct", script).check().serial
+
+
 def reference(lesson: int, way: str, script: str) -> Result:
     """The repository's own kernel of the lesson."""
     return boot(ROOT, lesson, way, script)
@@ -391,6 +429,20 @@ REACHED_BY = {
     "kernel/trap_entry.asm": ("direct", "exception 3"),
     "kernel/task_state.c": ("direct", "probe cli"),
     "kernel/user_entry.asm": ("direct", "probe cli"),
+    "kernel/syscall_entry.asm": ("direct", "run /bin/hello"),
+    "user/libc/syscall.h": ("direct", "run /bin/hello"),
+    "kernel/user_copy.c": ("direct", "run /bin/probe"),
+    "kernel/sysenter_entry.asm": ("direct", "run /bin/nullcall 9"),
+    "kernel/syscall_trace.c": ("direct", "strace /bin/hello"),
+    "kernel/exec_elf.c": ("direct", "run /bin/text"),
+    "kernel/exec_strings.c": ("direct", "run /bin/probe"),
+    "mm/space_slot.c": ("direct", "run /bin/callcost copy; run /bin/ls /; run /bin/calls 1 9"),
+}
+
+# Stubs that do what programs need: what they lack can be seen, but they do not speak.
+SILENT = {
+    "kernel/sysenter.c": "the kernel has no shared page: no SYSENTER",
+    "kernel/shared_page.asm": "getpid by the shared page",
 }
 
 
@@ -401,14 +453,18 @@ def test_one_blank_alone_says_which_it_is(solution, tmp_path, exercise, path, in
     shutil.copytree(solution, tree, ignore=shutil.ignore_patterns(".git", "*.iso"))
     (tree / path).write_text(one_blank(path, exercise, index))
     way, script = REACHED_BY.get(path, ("direct", "memory"))
+    lesson = max(2, exercise.lesson)
     if exercise.id == "1.1":
         with pytest.raises(ConfigError, match=r"exercise 1\.1"):
-            boot(tree, 2, way)
+            boot(tree, lesson, way)
     elif path == "boot/protected_mode.asm" and index == 1:
-        result = boot(tree, 2, way, script)  # data cannot speak: the GDT is empty
+        result = boot(tree, lesson, way, script)  # data cannot speak: the GDT is empty
         assert result.outcome is Outcome.TRIPLE_FAULT
+    elif path in SILENT:
+        result = boot(tree, lesson, way, "run /bin/nullcall 9").check()
+        assert SILENT[path] in result.serial
     else:
-        assert_missing(boot(tree, 2, way, script), exercise.id)
+        assert_missing(boot(tree, lesson, way, script), exercise.id)
 
 
 def one_blank(path: str, exercise: exercises.Exercise, index: int) -> str:

@@ -229,3 +229,41 @@ def test_what_goes_wrong_is_one_line(tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("make measure: kernel: ")
     assert done.stderr.count("\n") == 1
+
+
+# ---- lesson 3 -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return measured(3, tmp_path_factory.mktemp("calls"))
+
+
+def test_null_calls_have_their_order(calls) -> None:
+    """In instructions SYSENTER is dearer than INT 0x80, by the model it is cheaper; the ring is
+    dearer than nothing, and printk than all."""
+    table = {(row["form"], row["tracing"]): row for row in rows(calls["null_calls.csv"])}
+    assert len(table) == 12
+    quiet = {form: int(table[form, "off"]["instructions"]) for form, _ in table}
+    cycles = {form: int(table[form, "off"]["cycles"]) for form, _ in table}
+    assert quiet["function"] < 10 < quiet["int 0x80"] <= 80 < quiet["sysenter"] <= 100
+    assert cycles["sysenter"] < cycles["int 0x80"]
+    assert len({table["function", mode]["instructions"] for mode in ("off", "ring", "printk")}) == 1
+    for form in ("int 0x80", "sysenter", "shared page"):
+        modes = [int(table[form, mode]["instructions"]) for mode in ("off", "ring", "printk")]
+        assert modes[0] + 100 < modes[1] < modes[2] / 4
+
+
+def test_bytes_cost_a_quarter(calls) -> None:
+    """An instruction a word, and a little for each page."""
+    table = [(int(row["bytes"]), int(row["instructions"])) for row in rows(calls["copies.csv"])]
+    assert [size for size, _ in table] == [0, *(1 << i for i in range(17))]
+    large = [row for row in table if row[0] >= 4096]
+    per_byte, _ = fit_line(*zip(*large, strict=True))
+    assert 0.25 < per_byte < 0.35
+    assert table[0][1] < 400
+
+
+def test_calls_come_out_twice(calls, tmp_path) -> None:
+    assert measured(3, tmp_path) == calls
+    assert ElementTree.fromstring(calls["calls.svg"]).tag.endswith("svg")

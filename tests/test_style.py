@@ -42,6 +42,7 @@ HEIGHTS = (
     ("kernel/lock*", 2),
     ("kernel/time*", 2),
     ("kernel/pool*", 2),
+    ("kernel/semaphore*", 2),
     ("kernel/*", 1),
     ("boot/*", 0),
 )
@@ -66,7 +67,7 @@ COMMENTS = {
 # DESIGN, section 8: lines of code, without comments and empty lines. The first that fits counts.
 BUDGETS = {
     "storage": (6000, ("drivers/ata*", "drivers/block*", "fs/*")),
-    "kernel": (11000, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
+    "kernel": (11500, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
 }
 
 

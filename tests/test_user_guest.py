@@ -150,7 +150,9 @@ def test_the_terminal(options, needs_busybox):
     time.sleep(PAUSE)
     child.sendcontrol("z")
     child.expect("Stopped")
-    child.sendline("kill -9 %1; wait; exit 9")
+    child.sendline("kill -9 %1")
+    child.expect("# ")
+    child.sendline("exit 9")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 9

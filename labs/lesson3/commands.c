@@ -4,9 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/files.h"
+#include "fs/file.h"
 #include "fs/tty.h"
-#include "kernel/abi_file.h"
 #include "kernel/errno.h"
 #include "kernel/exec.h"
 #include "kernel/monitor.h"
@@ -19,66 +18,20 @@
 
 #define LINE 160
 
-/* Puts the words of a command, and an environment, together for exec. */
-static int add_strings(struct exec_strings *strings, int count, char **words)
-{
-	int error = 0;
-
-	for (int i = 0; i < count && !error; i++)
-		error = exec_add_argument(strings, words[i]);
-	if (!error)
-		error = exec_add_environment(strings, "PATH=/bin:/sbin:/usr/bin:/usr/sbin");
-	return error ? error : exec_add_environment(strings, "HOME=/");
-}
-
-/* Descriptors 0, 1 and 2, and no others, are the terminal. */
-static int open_terminal(void)
-{
-	struct file *file;
-	int error = file_open("/dev/console", O_RDWR, 0, &file);
-
-	if (error)
-		return error;
-	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
-		file_hold(file);
-		files_replace(current->files, descriptor, file, false);
-	}
-	file_release(file);
-	return 0;
-}
-
-static int load(int count, char **words, struct trap_frame *frame)
-{
-	struct exec_strings strings;
-	int error = exec_strings_create(&strings);
-
-	if (error)
-		return error;
-	error = add_strings(&strings, count, words);
-	if (!error)
-		error = exec(words[0], &strings, frame);
-	exec_strings_destroy(&strings);
-	return error;
-}
-
 /* Loads the program and runs it to its end. Returns its wait status, or a negated errno. */
 static int32_t run_program(int count, char **words)
 {
 	struct trap_frame frame;
+	int32_t status = exec_at_terminal(count, words, &frame);
 
-	current->files = files_create();
-	if (!current->files)
-		return -ENOMEM;
-	int32_t status = open_terminal();
-
-	if (status == 0)
-		status = load(count, words, &frame);
 	if (status == 0) {
 		tty_listen(true);
 		status = task_single_run(&frame);
 		tty_listen(false);
 	}
-	files_destroy(current->files);
+	if (current->files)
+		files_destroy(current->files);
+	current->files = NULL;
 	return status;
 }
 

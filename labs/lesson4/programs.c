@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include "fs/files.h"
-#include "kernel/abi_file.h"
 #include "kernel/errno.h"
 #include "kernel/exec.h"
 #include "kernel/lock.h"
@@ -22,57 +20,10 @@ struct start {
 	struct semaphore done;
 };
 
-static int add_strings(struct exec_strings *strings, int count, char *const words[])
-{
-	int error = 0;
-
-	for (int i = 0; i < count && !error; i++)
-		error = exec_add_argument(strings, words[i]);
-	if (!error)
-		error = exec_add_environment(strings, "PATH=/bin:/sbin:/usr/bin:/usr/sbin");
-	if (!error)
-		error = exec_add_environment(strings, "HOME=/");
-	return error ? error : exec_add_environment(strings, "TERM=vt100");
-}
-
-/* Descriptors 0, 1 and 2 are the terminal. */
-static int open_terminal(void)
-{
-	struct file *file;
-	int error = file_open("/dev/console", O_RDWR, 0, &file);
-
-	if (error)
-		return error;
-	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
-		file_hold(file);
-		files_replace(current->files, descriptor, file, false);
-	}
-	file_release(file);
-	return 0;
-}
-
-static int load(int count, char *const words[])
-{
-	struct exec_strings strings;
-	int error = exec_strings_create(&strings);
-
-	if (error)
-		return error;
-	error = add_strings(&strings, count, words);
-	if (!error)
-		error = exec(words[0], &strings, current->frame);
-	exec_strings_destroy(&strings);
-	return error;
-}
-
 int32_t program_become(int count, char *const words[])
 {
 	current->pgrp = current->session = current->pid;
-	if (!current->files)
-		current->files = files_create();
-	int error = current->files ? open_terminal() : -ENOMEM;
-
-	return error ? error : load(count, words);
+	return exec_at_terminal(count, words, current->frame);
 }
 
 static void become_program(void *argument)

@@ -57,10 +57,9 @@ def debug(
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
     The loader's symbols are looked for beside config.kernel, those of the guest's programs in the
-    folder `user`, or in the programs themselves. The machine gets no clock by
-    instructions, unless it is a replay: a person at the prompt would see the guest's time race.
-    `batch` is a file of gdb commands to run instead of a dialogue; `steps` are done before.
-    Raises ConfigError.
+    folder `user`, or in the programs themselves. The machine gets no clock by instructions, unless
+    it is a replay: a person at the prompt would see the guest's time race. `batch` is a file of gdb
+    commands to run instead of a dialogue; `steps` are done before. Raises ConfigError.
     """
     config = config if config.replay or steps else replace(config, icount=None)
     check_config(config)

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pytest
+
 from labs.tools.symbols import Symbols, symbols_of
 from tests.lab import ROOT, Lab, run_tool
+from tests.lab_words import MISSING
 from tests.lesson3.support import HERE, Caller, mask_all_lines, with_files
 from tests.remote import Guest, stopped
 
@@ -46,7 +49,16 @@ class Stubs:
         """Calls a function as far as the kernel's syscall_dispatch; the frame of its call."""
         reached = self.guest.call(self.address(function), *arguments, stop_at=("syscall_dispatch",))
         assert reached is None, f"{function} makes no system call"
-        return self.frame()
+        frame = self.frame()
+        if frame["eax"] != arguments[0]:
+            self._fail(f"{function} makes call {frame['eax']}, not {arguments[0]}")
+        return frame
+
+    def _fail(self, words: str) -> None:
+        """Fails the test with the words of a blank that was reached, or else with these."""
+        self.guest.run_to("task_exit", self.home)
+        missing = MISSING.search(self.guest.said())
+        pytest.fail(missing[0] if missing else words, pytrace=False)
 
     def frame(self) -> dict[str, int]:
         """At syscall_dispatch: the registers of ring 3, and where the frame lies."""

@@ -106,7 +106,8 @@ def test_errors_and_addresses(lab):
         judge, errno = program.address("judge"), program.address("errno")
         for result in (-1, -2, -38, -512, -4094, -4095):
             assert signed(program.guest.call(judge, result)) == -1, f"{result} is an error"
-            assert program.guest.read_word(errno) == -result
+            found = signed(program.guest.read_word(errno))
+            assert found == -result, f"the result {result} makes errno {found}"
         program.guest.write(errno, struct.pack("<I", 99))
         for result in (0, 1, 4095, 0x7FFFFFFF, -4096, -4097, -0x80000000, -0x40001000):
             found = signed(program.guest.call(judge, result))

@@ -1,0 +1,294 @@
+"""`make LESSON=4 measure`: the price of a switch, and how much work is left at each quantum.
+
+    python -m labs.lesson4.measure --build build/lesson4 [--out build/measure]
+
+Writes switches.csv, quanta.csv and switches.svg. The kernel counts instructions (QEMU executes one a
+nanosecond) and loads of CR3; QEMU has no TLB like a processor's, so the misses come from a model of
+one, which is given the pages that the two threads and the kernel touch. The figures are the same
+each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from labs.tools.machine import run
+from labs.tools.measurement import (
+    STYLE,
+    MeasurementError,
+    ask_prediction,
+    save_plot,
+    write_csv,
+)
+from labs.tools.qemu_command import Config, ConfigError
+from labs.tools.result import GuestFailure
+
+QUESTIONS = (
+    "How many instructions does it take from one thread's yield to the other's return?",
+    "Two programs touch 32 pages each between switches. How many TLB misses does a switch cost, if"
+    " the TLB has 64 entries, and loading CR3 empties it? How many with global kernel pages?",
+    "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
+)
+PAGES = (0, 8, 16, 24, 32, 40, 48, 56, 64, 96, 128, 192, 256, 384, 512)
+ROUNDS = 200
+ENTRIES = 64
+WAYS = 4
+KERNEL_PAGES = 9  # of 4 KiB, which the kernel touches in a switch: code, stacks, tasks, tables
+MISS_CYCLES = 134  # of a page walk: 1207 cycles for 9 pages were measured on a Pentium 4
+WARM_UP, COUNTED = 4, 8  # turns in the model
+GUEST_SECONDS = 600
+GAME = re.compile(
+    r"^pingpong: (\d+) pages, (\d) spaces, (\d+) rounds, (\d+) time stamps, (\d+) loads$",
+    re.MULTILINE,
+)
+SHARE = re.compile(
+    r"^quantum: (\d+) Hz, (\d+) rounds, (\d+) time stamps, (\d+) changes$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a switch leaves of the TLB. spaces: of the two threads, in the kernel's measurement."""
+
+    name: str
+    spaces: int
+    flushes: bool
+    keeps_global: bool
+
+
+CASES = (
+    Case("same CR3", 1, False, False),
+    Case("other CR3, global kernel pages", 2, True, True),
+    Case("other CR3", 2, True, False),
+)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """One way to run the kernel: 2**shift ns for each instruction; what it works, and its ticks."""
+
+    name: str
+    shift: int
+    rounds: int
+    hertz: tuple[int, ...]
+
+
+PROCESSORS = (
+    Processor("1000 MIPS", 0, 200_000, (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)),
+    Processor("1 MIPS", 10, 1000, (20, 50, 100, 200, 300, 500)),
+)
+
+
+@dataclass(frozen=True)
+class SwitchRow:
+    """One point: per switch, the instructions (without those that touch the pages), the loads of
+    CR3, the misses of the model, and the cycles that both make."""
+
+    case: str
+    pages: int
+    instructions: float
+    loads: float
+    misses: float
+    cycles: float
+
+
+@dataclass(frozen=True)
+class QuantumRow:
+    """One point: turns of so many milliseconds, changes of tasks, and the work that is left."""
+
+    processor: str
+    quantum_ms: float
+    changes: int
+    useful_percent: float
+
+
+class Tlb:
+    """A set-associative TLB that forgets the entry that was not used for longest."""
+
+    def __init__(self, entries: int = ENTRIES) -> None:
+        self.sets: list[OrderedDict[tuple[str, int], None]] = [
+            OrderedDict() for _ in range(entries // WAYS)
+        ]
+        self.misses = 0
+
+    def use(self, owner: str, page: int) -> None:
+        """Looks a page up; a miss brings it in."""
+        entries = self.sets[page % len(self.sets)]
+        key = (owner, page)
+        if key in entries:
+            entries.move_to_end(key)
+            return
+        self.misses += 1
+        if len(entries) == WAYS:
+            entries.popitem(last=False)
+        entries[key] = None
+
+    def flush(self, keeps_global: bool) -> None:
+        """What a load of CR3 does."""
+        for entries in self.sets:
+            for key in list(entries):
+                if not (keeps_global and key[0] == "kernel"):
+                    del entries[key]
+
+
+def misses(case: Case, pages: int, entries: int = ENTRIES) -> float:
+    """Misses for each switch between two threads that touch so many pages of their own."""
+    tlb = Tlb(entries)
+    for turn in range(WARM_UP + COUNTED):
+        if turn == WARM_UP:
+            tlb.misses = 0
+        for page in range(KERNEL_PAGES):
+            tlb.use("kernel", page)
+        for page in range(pages):
+            tlb.use(f"thread {turn % 2}", KERNEL_PAGES + pages * (turn % 2) + page)
+        if case.flushes:
+            tlb.flush(case.keeps_global)
+    return tlb.misses / COUNTED
+
+
+def play(build: Path) -> list[SwitchRow]:
+    """Lets the kernel play with each number of pages, and adds the model's misses."""
+    commands = [f"pingpong {pages} {other} {ROUNDS}" for other in (0, 1) for pages in PAGES]
+    output = run_script(build, 0, "; ".join(commands))
+    found = [tuple(map(int, line)) for line in GAME.findall(output)]
+    if len(found) != len(commands):
+        raise MeasurementError(f"not every game was played; the kernel printed: {output}")
+    games = {(spaces, pages): (stamps, loads) for pages, spaces, _, stamps, loads in found}
+    touching = (games[1, PAGES[-1]][0] - games[1, 0][0]) / (2 * ROUNDS * PAGES[-1])
+    return [switch_row(case, pages, games, touching) for case in CASES for pages in PAGES]
+
+
+def switch_row(
+    case: Case, pages: int, games: dict[tuple[int, int], tuple[int, int]], touching: float
+) -> SwitchRow:
+    """A point of the plot; `touching` are the instructions for one page."""
+    stamps, loads = games[case.spaces, pages]
+    instructions = stamps / (2 * ROUNDS) - touching * pages
+    missed = misses(case, pages)
+    return SwitchRow(
+        case=case.name,
+        pages=pages,
+        instructions=round(instructions, 1),
+        loads=round(loads / (2 * ROUNDS), 2),
+        misses=missed,
+        cycles=round(instructions + missed * MISS_CYCLES, 1),
+    )
+
+
+def share(build: Path, processor: Processor) -> list[QuantumRow]:
+    """The work that is left at each length of a turn. Lost is what a turn of 1 s would not lose:
+    the line through the two longest turns says how long the work takes without a clock."""
+    script = "; ".join(f"quantum {hz} {processor.rounds}" for hz in processor.hertz)
+    output = run_script(build, processor.shift, script)
+    found = [tuple(map(int, line)) for line in SHARE.findall(output)]
+    if [hz for hz, *_ in found] != list(processor.hertz):
+        raise MeasurementError(f"not every quantum was measured; the kernel printed: {output}")
+    (_, _, first, few), (_, _, second, more) = found[0], found[2]
+    alone = first - (second - first) / (more - few) * few
+    return [
+        QuantumRow(processor.name, 1000 / hz, changes, round(100 * alone / stamps, 3))
+        for hz, _, stamps, changes in found
+    ]
+
+
+def run_script(build: Path, shift: int, script: str) -> str:
+    """What the kernel prints. Raises GuestFailure when it does not end well."""
+    config = Config(
+        boot="direct",
+        kernel=build / "kernel.elf",
+        icount=shift,
+        script=script,
+        guest_limit=GUEST_SECONDS,
+    )
+    return run(config).check().serial
+
+
+def plot(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> Figure:
+    """Two pictures: the price of a switch, and the work that is left."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10, 4.8), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        plot_switches(left, switches)
+        plot_quanta(right, quanta)
+    return figure
+
+
+def plot_switches(axes: Axes, rows: Sequence[SwitchRow]) -> None:
+    """One curve for each case."""
+    for case in CASES:
+        mine = [row for row in rows if row.case == case.name]
+        axes.plot([r.pages for r in mine], [r.cycles for r in mine], "o-", markersize=3,
+                  linewidth=1, label=case.name)  # fmt: skip
+    axes.axvline(ENTRIES, color="grey", linewidth=1, linestyle=":")
+    axes.annotate(f"{ENTRIES} entries", (ENTRIES, 0), xytext=(4, 4), textcoords="offset points")
+    axes.set(xlabel="pages that each thread touches", ylabel="cycles for each switch (model)")
+    axes.set_yscale("symlog", linthresh=1000)
+    axes.set_title("The price of a switch", loc="left")
+    axes.legend(loc="lower right")
+
+
+def plot_quanta(axes: Axes, rows: Sequence[QuantumRow]) -> None:
+    """One curve for each processor."""
+    for processor in PROCESSORS:
+        mine = [row for row in rows if row.processor == processor.name]
+        axes.semilogx([r.quantum_ms for r in mine], [r.useful_percent for r in mine], "o-",
+                      markersize=3, linewidth=1, label=processor.name)  # fmt: skip
+    axes.set(xlabel="length of a turn, ms", ylabel="work that is left, %", ylim=(0, 105))
+    axes.set_title("Useful work", loc="left")
+    axes.legend(loc="lower right")
+
+
+def report(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> None:
+    """Prints both tables."""
+    print("case                             pages  instructions  loads   misses    cycles")
+    for row in switches:
+        print(
+            f"{row.case:<32} {row.pages:5} {row.instructions:13.1f} {row.loads:6.2f}"
+            f" {row.misses:8.1f} {row.cycles:9.1f}"
+        )
+    print("\nprocessor  turn, ms  changes   work left")
+    for row in quanta:
+        print(
+            f"{row.processor:<9} {row.quantum_ms:9.1f} {row.changes:8} {row.useful_percent:9.2f} %"
+        )
+
+
+def measure(build: Path, out: Path) -> None:
+    """Runs the whole measurement and writes its files."""
+    out.mkdir(parents=True, exist_ok=True)
+    ask_prediction(QUESTIONS, out / "switches_prediction.txt")
+    switches = play(build)
+    quanta = [row for processor in PROCESSORS for row in share(build, processor)]
+    write_csv(out / "switches.csv", [vars(row) for row in switches])
+    write_csv(out / "quanta.csv", [vars(row) for row in quanta])
+    save_plot(plot(switches, quanta), out / "switches.svg")
+    report(switches, quanta)
+    print(f"\nThe figures are in {out}/switches.csv and quanta.csv, the plot in {out}/switches.svg")
+
+
+def main() -> int:
+    """Runs the command line; what goes wrong is said in one line."""
+    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
+    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
+    parser.add_argument("--out", type=Path, default=Path("build/measure"))
+    options = parser.parse_args()
+    try:
+        measure(options.build, options.out)
+    except (ConfigError, GuestFailure, MeasurementError) as error:
+        print(f"make measure: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
