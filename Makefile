@@ -55,11 +55,11 @@ DEBUG = $(PYTHON) -m labs.tools.debug $(OPTIONS)
 
 # What is built is said on stderr: the output is the guest's.
 run: setup
-	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS) >&2
+	@$(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS) >&2
 	@$(RUN)
 
 gdb: setup-test
-	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
+	@$(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS)
 	@$(DEBUG)
 
 hint: setup

@@ -1,7 +1,10 @@
 # What only the whole repository has, and no student's tree: the storage lab, and the machine that
 # makes lessons. Included by the Makefile.
 
-LESSON ?= storage
+# At a terminal, and for commands, make run is the latest kernel with its shell; else the lab.
+IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(shell \
+	test -t 0 && test -t 2 && echo yes)))
+LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
@@ -11,7 +14,7 @@ help::
 	@echo
 	@echo "The storage lab and the lessons:"
 	@echo
-	@echo "  make run        LESSON=storage          without a terminal: make lab"
+	@echo "  make run        without a terminal: make lab; LESSON=storage: its kernel's prompt"
 	@echo "  make lab        the storage lab's measurement: raw sectors against files"
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"

@@ -2,120 +2,25 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import pickle
 import re
-import struct
 import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gdb_session import PRELUDE, ROOT
-from labs.tools.gdb.guest_programs import LINK_ADDRESS, read_programs, write_programs
-from labs.tools.initramfs import archive, regular, symlink
-from labs.tools.programs import guest_root
-from labs.tools.qemu_command import Config
+from gdb_guest import by_name, command, guest_probe, in_order, names_of, rows
+from gdb_session import ROOT
 
-USER = ROOT / "build" / "user"
-SECONDS = 120
-LAUNCH = """\
-import pickle, sys
-from pathlib import Path
-from labs.tools.debug import debug
-config = pickle.loads(Path(sys.argv[1]).read_bytes())
-sys.exit(debug(config, Path(sys.argv[2]), user=Path(sys.argv[3])))
-"""
-COMMANDS = (
-    *("tasks", "task", "runqueue", "sched-trace", "waiting", "locks", "space", "files", "signals"),
-    *("syscalls", "in-task 1 backtrace"),
-)
-
-
-def make(*words: str) -> None:
-    """Builds something, one process at a time."""
-    (ROOT / "build").mkdir(exist_ok=True)
-    with (ROOT / "build" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
-            ["make", "-s", *words], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
+TOOLCHAIN = ROOT / "labs" / "tools" / "toolchain.sh"
 
 
 @pytest.fixture(scope="module")
-def guest_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An initramfs with the course's programs; the kernels of lessons 3 and 4 are built, too."""
-    make("LESSON=3", "image-direct")
-    make("LESSON=4", "image-direct", "user-programs")
-    path = tmp_path_factory.mktemp("files") / "initramfs"
-    path.write_bytes(archive(guest_root(USER / "bin", None)))
-    return path
-
-
-@pytest.fixture(scope="module")
-def probe(
-    guest_files: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., dict[str, Any]]:
-    """Runs a probe (tests/gdb_session.py) on a lesson's kernel with the course's programs."""
-
-    def run(code: str, lesson: int = 4, **fields: object) -> dict[str, Any]:
-        directory = tmp_path_factory.mktemp("probe")
-        answer, file = directory / "said.json", directory / "probe.py"
-        kernel = ROOT / f"build/lesson{lesson}/kernel.elf"
-        config = Config(boot="direct", kernel=kernel, initramfs=guest_files, **fields)
-        (directory / "config").write_bytes(pickle.dumps(config))
-        file.write_text(PRELUDE.format(path=str(answer)) + textwrap.dedent(code) + "\nsaw()\n")
-        done = subprocess.run(
-            [sys.executable, "-c", LAUNCH, str(directory / "config"), str(file), str(USER)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert answer.exists(), done.stdout + done.stderr
-        return json.loads(answer.read_text()) | {"screen": done.stdout}
-
-    return run
-
-
-def command(text: str, **settings: str) -> dict[str, object]:
-    """Fields of a machine that runs a command in the guest's shell."""
-    return {"settings": (("cmd", text), *settings.items())}
-
-
-def rows(table: str) -> list[list[str]]:
-    """The cells of a table, without its heads; an empty cell is left out."""
-    return [re.split(r"  +", line.strip()) for line in table.splitlines()[1:]]
-
-
-def by_name(table: str, name: str) -> list[str]:
-    """The one row of a table that has this cell."""
-    found = [row for row in rows(table) if name in row]
-    assert len(found) == 1, table
-    return found[0]
-
-
-def names_of(backtrace: str) -> list[str]:
-    """The functions of a backtrace; what gdb says between < > is one, too."""
-    calls = re.findall(r"^#\d+ +(?:0x\w+ in )?(<.*?>|[\w?]+)", backtrace, re.MULTILINE)
-    return [name.strip() for name in calls]
-
-
-def in_order(wanted: list[str], found: list[str]) -> bool:
-    """Whether all of these names are among the others, in this order."""
-    rest = iter(found)
-    return all(name in rest for name in wanted)
+def probe(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """Runs a probe (tests/gdb_guest.py) in a folder of its own."""
+    return lambda code, **fields: guest_probe(tmp_path_factory.mktemp("probe"), code, **fields)
 
 
 # ---- one program reads, two compute ------------------------------------------------------------
@@ -123,7 +28,7 @@ def in_order(wanted: list[str], found: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def shell(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """`spin & spin & cat`: first where cat begins, then when it has slept for ten ticks."""
+    """`spin & spin & cat`: first where cat begins, then at a tick while it and the shell sleep."""
     return probe(
         """
         said["early"] = run("tasks")
@@ -133,8 +38,10 @@ def shell(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         said["begins"] = run("where-am-i"), run("backtrace"), run("info symbol $pc"), run("tasks")
         said["cat"] = pid = int(gdb.parse_and_eval("current->pid"))
         run("delete")
+        run("set $cat = current")
+        run("set $sh = current->parent")
         run("tbreak sched_turn_is_over")
-        run("ignore $bpnum 10")
+        run("condition $bpnum $cat->life == TASK_SLEEPING && $sh->life == TASK_SLEEPING")
         run("continue")
         said["pids"] = pids = {
             "sh": int(gdb.parse_and_eval("current->parent->pid")),
@@ -311,16 +218,22 @@ def pipes(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         run("set var syscall_trace_on = 1")
         run("user-break pingpong")
         run("continue")
+        run("set $main = (unsigned)$pc")
         run("delete")
         run("break 'fs/pipe.c':write")
         run("ignore $bpnum 20")
-        run("continue")
-        for name in ("tasks", "waiting", "files", "syscalls 6", "syscalls", "backtrace"):
+        for _ in range(50):
+            run("continue")
+            if "of the pipe" in run("waiting"):
+                break
+        for name in ("waiting", "files", "syscalls 6", "syscalls"):
             said[name] = run(name)
-        said["buffer"] = run("in-task 2 signals"), run("signals 2")
-        run("delete")
-        run("break 'kernel/task_family.c':task_exit")
-        run("condition $bpnum current->pid == 2")
+        run("set var current->signals.actions[1].handler = $main")
+        run("set var current->signals.actions[1].flags = 0x10000004")
+        run("set var current->signals.actions[2].handler = 1")
+        run("set var current->signals.pending = 1 << 14")
+        run("set var current->signals.blocked = 0xfffffffffffffeff")
+        said["signals"] = run("signals")
         """,
         **command("exec pingpong 100000"),
     )
@@ -349,6 +262,93 @@ def test_files_with_pipes(pipes):
     kinds = [re.split(r"  +", line.strip())[:3] for line in pipes["files"].splitlines()[2:]]
     assert [kind[1:] for kind in kinds[3:]].count(["r", "pipe"]) in (1, 2)
     assert all(kind[2] == "character device" for kind in kinds[:3])
+
+
+def test_signals(pipes):
+    """Of a task whose signals gdb has set: a handler, an ignored one, one that waits."""
+    _, pending, blocked, _, *actions = pipes["signals"].splitlines()
+    assert pending == "pending: SIGTERM"
+    assert blocked == "blocked: all but SIGKILL"
+    interrupt, quits = (re.split(r"  +", line) for line in actions)
+    assert re.fullmatch(r"0x0804\w+ main", interrupt[1])
+    assert (interrupt[0], interrupt[2]) == ("SIGINT", "information, restart")
+    assert quits[:2] == ["SIGQUIT", "is ignored"]
+
+
+# ---- programs of other kinds --------------------------------------------------------------------
+
+MOVES = """\
+static int calls;
+
+static int __attribute__((noinline)) inner(int number)
+{
+	int result;
+
+	__asm__ volatile("int $0x80" : "=a"(result) : "a"(20) : "memory");
+	return result + number + ++calls;
+}
+
+void _start(void)
+{
+	volatile int number = inner(3) + inner(4);
+
+	__asm__ volatile("int $0x80" : : "a"(1), "b"(number));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a position-independent program."""
+    directory = tmp_path_factory.mktemp("programs")
+    part, source = directory / "moves.o", directory / "moves.c"
+    source.write_text(MOVES)
+    cc, ld = (
+        subprocess.run([TOOLCHAIN, name], capture_output=True, text=True, check=True)
+        for name in ("cc", "ld")
+    )
+    options = ["-g", "-O1", "-fpie", "-ffreestanding", "-fno-stack-protector"]
+    subprocess.run([*cc.stdout.split(), *options, "-c", source, "-o", part], check=True)
+    link = ["-pie", "--no-dynamic-linker", "-static", "-e", "_start"]
+    (directory / "bin").mkdir()
+    target = directory / "bin" / "moves"
+    subprocess.run([*ld.stdout.split(), *link, part, "-o", target], check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def other(probe: Callable[..., dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """A program that is not where its file says, and one that calls by SYSENTER."""
+    return probe(
+        """
+        run("user-break moves inner")
+        for stop in ("first", "second"):
+            run("continue")
+            said[stop] = run("backtrace"), run("print calls")
+        run("delete")
+        run("break run_getpid")
+        run("condition $bpnum frame->eip >= 0xbffff000")
+        run("continue")
+        said["sysenter"] = run("backtrace")
+        """,
+        programs=folder,
+        **command("moves; nullcall 1"),
+    )
+
+
+def test_symbols_of_a_program_that_is_moved(other):
+    """Its variables are at their places, too: one call has been counted before the second."""
+    for stop, number, calls in (("first", 3, 0), ("second", 4, 1)):
+        backtrace, counted = other[stop]
+        assert re.match(rf"#0 +inner \(number={number:#x}\) at .*moves\.c:\d+\n", backtrace)
+        assert counted.split()[-1] == hex(calls)
+
+
+def test_calls_through_sysenter(other):
+    """From the kernel through the shared page into the program."""
+    calls = ["run_getpid", "syscall_dispatch", "<signal handler called>", "??"]
+    assert in_order([*calls, "call_shared_entry", "main"], names_of(other["sysenter"]))
+    assert re.search(r"#\d+ +0xbffff\w{3} in \?\?", other["sysenter"])
 
 
 # ---- lesson 3 -----------------------------------------------------------------------------------
@@ -407,133 +407,5 @@ def test_after_a_panic(single):
     """The program's files are gone by then, and nobody may take what is there for some."""
     assert "the kernel has panicked" in single["stop"]
     assert "machine_exit (kernel/machine.c) < panic_in_trap < page_fault" in single["after tasks"]
-    assert "is none (any more)" in single["after files"]
+    assert "/dev/console" not in single["after files"]
     assert "page_fault" in names_of(single["after task"])
-
-
-# ---- when things are broken ---------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def broken(probe: Callable[..., dict[str, Any]]) -> Callable[[str], str]:
-    """What a command says when something has been overwritten, after a panic. One session."""
-    said = probe(
-        """
-        run("break machine_exit")
-        run("continue")
-        run("set $first = (struct task *)((char *)'kernel/task.c'::all.next"
-            " - (long)&((struct task *)0)->in_all)")
-        run("set $mutex = (struct mutex *)&sched_trace.ring[0]")
-        def broken_by(name, commands, *places):
-            old = [memory(int(gdb.parse_and_eval(f"(long)&{place}")) & 0xffffffff, 4)
-                   for place, _ in places]
-            for place, value in places:
-                run(f"set var *(unsigned *)&{place} = {value}")
-            said[name] = "".join(run(command) for command in commands)
-            for (place, _), before in zip(places, old):
-                value = int.from_bytes(bytes.fromhex(before), "little")
-                run(f"set var *(unsigned *)&{place} = {value}")
-        every = ("tasks", "task 1", "files 1", "space 1", "signals 1", "waiting", "locks",
-                 "runqueue", "sched-trace", "syscalls")
-        said["whole"] = run("tasks")
-        broken_by("circle", every, ("$first->in_all.next", "&$first->in_all"))
-        broken_by("wild", every, ("'kernel/task.c'::all.next", "0x12345678"))
-        broken_by("unmapped", every, ("'kernel/task.c'::all.next", "0xfc000000"))
-        broken_by("queue", ("runqueue",),
-                  ("'kernel/sched_round_robin.c'::queue.next", "&$first->schedule.in_queue"),
-                  ("$first->schedule.in_queue.next", "0xfffffff0"))
-        broken_by("stack", every, ("$first->esp", "0xc0000000"), ("current", "0xc0000000"))
-        broken_by("parent", ("tasks",), ("$first->parent", "0xfc000000"))
-        broken_by("deadlock", ("locks",),
-                  ("$first->held", "$mutex"), ("$first->waiting", "$mutex + 1"),
-                  ("$mutex->owner", "$first"), ("$mutex->next_held", 0),
-                  ("($mutex + 1)->owner", "&'kernel/sched.c'::idle"),
-                  ("'kernel/sched.c'::idle.waiting", "$mutex"))
-        broken_by("held", ("locks",), ("$first->held", "$mutex"), ("$mutex->next_held", "$mutex"))
-        said["again"] = run("tasks")
-        """,
-        script="crash null",
-    )
-    return cache(lambda name: said[name])
-
-
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("circle", "the list is damaged: it comes back to 0x"),
-        ("wild", "the list is damaged: it goes on at 0x12345678"),
-        ("unmapped", "the list is damaged: there is no memory at 0xfc000000"),
-        ("queue", "the list is damaged: "),
-        ("stack", "error: "),
-        ("parent", "damaged, at 0x"),
-        ("held", "held by task 1 (first): the list is damaged: it comes back to "),
-    ],
-)
-def test_damage_is_said_and_ends(broken, what, words):
-    assert words in broken(what)
-
-
-def test_damage_is_undone(broken):
-    """So the cases above are independent of each other."""
-    assert broken("again") == broken("whole")
-    assert "damaged" not in broken("whole")
-
-
-def test_tasks_that_wait_for_each_other(broken):
-    text = broken("deadlock")
-    assert "Deadlock: task 1 (first) waits for task 0 (idle) waits for task 1 (first)." in text
-    assert [row[1] for row in rows(text)[:2]] == ["task 1 (first)", "task 0 (idle)"]
-
-
-def test_a_kernel_without_tasks(probe):
-    """It is said what is missing; nothing else goes wrong."""
-    make("LESSON=2", "image-direct")
-    code = f"""
-        go_to("prompt")
-        said["answers"] = [run(command) for command in {COMMANDS!r}]
-        said["listed"] = run("apprentice")
-    """
-    said = probe(code, lesson=2)
-    assert all(re.match(r"error: \S+: this kernel has no ", a) for a in said["answers"])
-    listed = {line.split()[0] for line in said["listed"].splitlines()}
-    assert {name.split()[0] for name in COMMANDS} <= listed
-
-
-# ---- which files hold the symbols ---------------------------------------------------------------
-
-
-def elf(kind: int, tail: bytes = b"") -> bytes:
-    """The beginning of a program."""
-    return b"\x7fELF" + bytes(12) + struct.pack("<H", kind) + tail
-
-
-def test_programs_are_known_by_their_contents(tmp_path):
-    """One that was stripped leads to the original; what is unknown is copied; texts are none."""
-    unstripped, session = tmp_path / "user", tmp_path / "session"
-    (unstripped / "bin").mkdir(parents=True)
-    session.mkdir()
-    (unstripped / "one").write_bytes(elf(2, b"symbols"))
-    (unstripped / "bin" / "one").write_bytes(elf(2, b"stripped"))
-    (unstripped / "bin" / "gone").write_bytes(elf(2, b"no original"))
-    entries = [
-        regular("bin/renamed", elf(2, b"stripped")),
-        regular("bin/gone", elf(2, b"no original")),
-        regular("own/moves", elf(3)),
-        regular("etc/text", b"not a program"),
-        symlink("bin/link", "renamed"),
-    ]
-    (tmp_path / "archive").write_bytes(archive(entries))
-    write_programs(tmp_path / "archive", unstripped, session)
-    found = read_programs(session)
-    assert set(found) == {"/bin/renamed", "/bin/gone", "/own/moves"}
-    assert Path(found["/bin/renamed"].file) == unstripped / "one"
-    assert Path(found["/bin/gone"].file).read_bytes() == elf(2, b"no original")
-    assert [found[path].bias for path in sorted(found)] == [0, 0, LINK_ADDRESS]
-
-
-@pytest.mark.parametrize("cut", [0, 50, 150, 300])
-def test_an_archive_that_is_cut(tmp_path, cut):
-    whole = archive([regular("bin/one", elf(2, bytes(100)))])
-    (tmp_path / "archive").write_bytes(whole[:cut])
-    write_programs(tmp_path / "archive", tmp_path / "nowhere", tmp_path)
-    assert set(read_programs(tmp_path)) <= {"/bin/one"}

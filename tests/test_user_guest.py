@@ -152,6 +152,8 @@ def test_the_terminal(options, needs_busybox):
     child.expect("Stopped")
     child.sendline("kill -9 %1")
     child.expect("# ")
+    child.sendline("exit 8")
+    child.expect("You have stopped jobs")  # ash has not looked yet
     child.sendline("exit 9")
     child.expect(pexpect.EOF)
     child.close()

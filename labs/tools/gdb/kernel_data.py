@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from labs.tools.gdb.processor import read_linear, symbol_at
 KERNEL_BASE = 0xC0000000
 WORD = 4
 MASK = 0xFFFFFFFF
-POINTED = re.compile(r"<(\w+)>")
 
 
 class Walk(NamedTuple):

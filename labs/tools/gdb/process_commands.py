@@ -10,7 +10,7 @@ import gdb
 
 from labs.tools.gdb.commands import Refusal, command, table
 from labs.tools.gdb.kernel_data import KERNEL_BASE, has_member, noted, pointer, structure
-from labs.tools.gdb.machine_commands import mapping_rows
+from labs.tools.gdb.machine_commands import CR4_LARGE_PAGES, PAGE, mapping_rows
 from labs.tools.gdb.open_files import (
     Entry,
     describe,
@@ -24,9 +24,7 @@ from labs.tools.gdb.programs import PROGRAMS
 from labs.tools.gdb.tasks import Task, find_task
 from labs.tools.gdb.views import directory_of
 
-PAGE = 4096
 SPACE_START = 0x08000000  # mm/space.h
-CR4_LARGE_PAGES = 1 << 4
 
 # Linux's numbers on the i386: asm/fcntl.h and asm/signal.h.
 ACCESS = {0: "r", 1: "w", 2: "rw"}

@@ -100,8 +100,8 @@ PROGRAMS = Programs()
 
 
 def path_of(task: Task) -> str:
-    """Which program a task runs: its path in the guest; "" for none, or when its table of files is
-    gone: until lesson 4 a program's end leaves the pointer as it was."""
+    """Which program a task runs: its path in the guest; "" for none, and when what should have the
+    path is gone: what is read then is no path."""
     files = pointer(task.value["files"])
     path = text(structure("files", files)["program"]) if files and task.space else ""
     return path if path.startswith("/") and path.isprintable() else ""

@@ -26,6 +26,7 @@ from labs.tools.gdb.kernel_data import (
     word_at,
     words_from,
 )
+from labs.tools.gdb.machine_commands import PAGE
 from labs.tools.gdb.open_files import is_pipe, open_files
 from labs.tools.gdb.places import in_few_words, is_own_business, place_of
 from labs.tools.gdb.processor import symbol_at
@@ -33,7 +34,6 @@ from labs.tools.gdb.tasks import Task, all_tasks, held_mutexes
 
 WAITERS_AT_MOST = 4096
 CHAIN_AT_MOST = 64
-PAGE = 4096
 NANOSECONDS = 1_000_000_000
 
 
@@ -54,7 +54,7 @@ def waiting() -> str:
     for task in tasks:
         if task.is_current or task.state not in ("sleeping", "blocked"):
             continue
-        queues = [queue_cells(place, tasks) for place in places_of(task)] or [("no queue", "")]
+        queues = [queue_cells(found, tasks) for found in places_of(task)] or [("no queue", "")]
         until = deadline_of(task)
         for name, woken in queues:
             rows.append((name, task.pid, task.name, task.state, woken, until, place_of(task)))
@@ -100,9 +100,8 @@ def real_places(task: Task, addresses: list[int], words: list[int]) -> Iterator[
     """Of these addresses and what is there, those that are a struct waiter of the task in a
     queue."""
     for address, word in zip(addresses, words, strict=True):
-        place = place_at(task, address) if word == task.address else None
-        if place:
-            yield place
+        if word == task.address and (found := place_at(task, address)):
+            yield found
 
 
 def place_at(task: Task, address: int) -> Place | None:
@@ -123,10 +122,10 @@ def places_in_page(task: Task, words: list[int]) -> Iterator[Place]:
     for start in dict.fromkeys(word for word in words if is_page(task, word)):
         address = start
         while address - start < WAITERS_AT_MOST * size and first_word(address) == task.address:
-            place = place_at(task, address)
-            if place is None:
+            found = place_at(task, address)
+            if found is None:
                 break
-            yield place
+            yield found
             address += size
 
 

@@ -148,8 +148,8 @@ def words(*values: int) -> bytes:
 
 
 def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
-    """What tests/lesson3/host/exec_strings.c answers, in words."""
-    driver = HERE / "host" / "exec_strings.c"
+    """What tests/lesson3/hidden/exec_strings.c answers, in words."""
+    driver = HERE / "hidden" / "exec_strings.c"
     program = lab.host(["kernel/exec_strings.c", "kernel/string.c"], [driver], "exec_strings")
     return [each.split() for each in answers(program, lines, "kernel/exec_strings.c")]
 

@@ -123,10 +123,14 @@ def test_times(lab):
 
 @pytest.mark.exercise("4.5", points=2)
 def test_orphans(lab):
-    """When their parent ends, children belong to task 1; the last one to end closes the pipe."""
-    for _ in range(2):
-        lines = said(lab, "orphans")
-        assert lines == ["child 5", f"none {-ECHILD}", "parent 1", "end 0"]
+    """When their parent ends, children belong to task 1, zombies too; the last one to end closes
+    the pipe."""
+    files = with_files(lab, {"bin/family": program(lab, FAMILY)})
+    result = lab.run("run /bin/family orphans; threads", **files).check()
+    said_first, _, tasks = result.serial.rpartition("> threads")
+    lines = said_first.strip().splitlines()[-4:]
+    assert lines == ["child 5", f"none {-ECHILD}", "parent 1", "end 0"]
+    assert len(tasks.strip().splitlines()) == 2, f"somebody is left over: {tasks.strip()}"
 
 
 @pytest.mark.exercise("4.5", points=2)

@@ -298,10 +298,12 @@ static void statuses(void)
 			call(CALL_SCHED_YIELD, 0, 0, 0);
 	say("runs", wait_for(child, &status, NOHANG));
 	call(CALL_KILL, child, SIGSTOP, 0);
+	rest();
 	say("stopped", wait_for(child, &status, NOHANG));
 	say("stopped", wait_for(child, &status, UNTRACED) == child ? status : -1);
 	say("told", wait_for(child, &status, UNTRACED | NOHANG));
 	call(CALL_KILL, child, SIGCONT, 0);
+	rest();
 	say("goes on", wait_for(child, &status, UNTRACED | NOHANG));
 	say("goes on", wait_for(child, &status, GOES_ON) == child ? status : -1);
 	call(CALL_KILL, child, SIGKILL, 0);
@@ -356,9 +358,11 @@ static void orphans(void)
 				if (i == 1)
 					leave(0);
 				rest();
+				rest();
 				say("parent", call(CALL_GETPPID, 0, 0, 0));
 				leave(0);
 			}
+		rest();
 		leave(5);
 	}
 	call(CALL_CLOSE, alive[1], 0, 0);

@@ -4,6 +4,7 @@
 #define SPINNERS 8
 #define FAKES	 8
 #define NO_TASK	 999
+#define CONFUSED 777 /* a step that fits only if all before were right */
 #define TICK_NS	 10000000ull
 
 void in_turn(void);
@@ -66,10 +67,15 @@ static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
 		sched_fair.join(task);
 		return 0;
 	case ENQUEUE:
+		if (task->schedule.is_queued)
+			return CONFUSED;
+		task->schedule.is_queued = true;
 		sched_fair.enqueue(task, value);
 		return 0;
 	case PICK:
 		picked = sched_fair.pick();
+		if (picked)
+			picked->schedule.is_queued = false;
 		return picked ? (uint32_t)(picked - fakes) : NO_TASK;
 	case CHARGE:
 		sched_fair.charge(task, value);
@@ -77,6 +83,9 @@ static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
 	case TICK:
 		return sched_fair.tick(task);
 	case DEQUEUE:
+		if (!task->schedule.is_queued)
+			return CONFUSED;
+		task->schedule.is_queued = false;
 		sched_fair.dequeue(task);
 		return 0;
 	case NICE:
@@ -154,7 +163,7 @@ void newcomer(void)
 	tasks[1] = begin_spinner(0);
 	sleep_ticks(60);
 	answer_totals(2);
-	tasks[2] = begin_spinner(0);
+	tasks[2] = begin_thread(spin, 0);
 	sleep_ticks(30);
 	interrupts_disable();
 	answer_totals(3);

@@ -2,13 +2,14 @@
 #include "kernel/lock.h"
 #include "tests/lesson4/threads/thread_test.h"
 
-#define TASKS	14
-#define MUTEXES 14
-#define UNLOCK	100
-#define END	200
-#define NO_TASK 999
-#define TICK_NS 10000000ull
-#define LOWEST	19
+#define TASKS	 14
+#define MUTEXES	 14
+#define UNLOCK	 100
+#define END	 200
+#define NO_TASK	 999
+#define CONFUSED 777 /* a step that fits only if all before were right */
+#define TICK_NS	 10000000ull
+#define LOWEST	 19
 
 void urgent_first(void);
 void exclusion(void);
@@ -139,10 +140,15 @@ static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
 		sched_mlfq.join(task);
 		return 0;
 	case ENQUEUE:
+		if (task->schedule.is_queued)
+			return CONFUSED;
+		task->schedule.is_queued = true;
 		sched_mlfq.enqueue(task, value);
 		return 0;
 	case PICK:
 		picked = sched_mlfq.pick();
+		if (picked)
+			picked->schedule.is_queued = false;
 		return picked ? (uint32_t)(picked - fakes) : NO_TASK;
 	case CHARGE:
 		sched_mlfq.charge(task, value);
@@ -150,6 +156,9 @@ static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
 	case TICK:
 		return sched_mlfq.tick(task);
 	case DEQUEUE:
+		if (!task->schedule.is_queued)
+			return CONFUSED;
+		task->schedule.is_queued = false;
 		sched_mlfq.dequeue(task);
 		return 0;
 	case DONATE:
