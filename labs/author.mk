@@ -1,9 +1,10 @@
 # What only the whole repository has, and no student's tree: the storage lab, and the machine that
 # makes lessons. Included by the Makefile.
 
-# At a terminal, and for commands, make run is the latest kernel with its shell; else the lab.
-IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(shell \
-	test -t 0 && test -t 2 && echo yes)))
+# For commands, and at a terminal, make run is the latest kernel with its shell; else the lab.
+OF_LAB   := $(SCRIPT)$(filter command environment,$(origin READS) $(origin SCALE))
+TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
+IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
