@@ -2,9 +2,9 @@
 
     python -m labs.lesson4.measure --build build/lesson4 [--out build/measure]
 
-Writes switches.csv, quanta.csv and switches.svg. The kernel counts instructions (QEMU executes one a
-nanosecond) and loads of CR3; QEMU has no TLB like a processor's, so the misses come from a model of
-one, which is given the pages that the two threads and the kernel touch. The figures are the same
+Writes switches.csv, quanta.csv and switches.svg. The kernel counts instructions (QEMU executes one
+a nanosecond) and loads of CR3; QEMU has no TLB like a processor's, so the misses come from a model
+of one, which is given the pages that the two threads and the kernel touch. The figures are the same
 each time.
 """
 

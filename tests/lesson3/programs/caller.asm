@@ -27,7 +27,7 @@ after_gate:				; 0x08048112
 
 	times 0x120 - ($ - $$) db 0
 fast:					; 0x08048120
-	sysenter
+	db 0x0f, 0x34			; SYSENTER
 
 	times 0x130 - ($ - $$) db 0
 ; Makes ESI calls of getpid, with the arguments EDX + n, then goes on at after_gate.

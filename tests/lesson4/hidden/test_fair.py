@@ -96,43 +96,57 @@ class Model:
         return 0
 
 
+class Drawer:
+    """Draws steps that a scheduler could make: most often the first one runs, and pays."""
+
+    def __init__(self, seeded: random.Random) -> None:
+        self.seeded = seeded
+        self.steps: list[tuple[int, int, int]] = []
+        self.model = Model(10_000_000, 0)
+        self.asleep = list(range(FAKES))
+        for number in range(FAKES):
+            self.add(JOIN, number, seeded.randrange(-20, 20))
+
+    def add(self, *step: int) -> int:
+        """One step; its result, as the model has it."""
+        self.steps.append(step)
+        return self.model.step(*step)
+
+    def let_run(self, number: int) -> None:
+        """A task uses the processor, and sleeps, yields, or is pre-empted."""
+        self.add(CHARGE, number, self.seeded.randrange(1, 40_000_000))
+        self.add(TICK, number, 0)
+        kind = self.seeded.random()
+        if kind < 0.2:
+            self.asleep.append(number)
+        else:
+            self.add(ENQUEUE, number, YIELDED if kind < 0.4 else PREEMPTED)
+
+    def wake(self) -> None:
+        """A task begins to compete: mostly one that has slept."""
+        number = self.asleep.pop(self.seeded.randrange(len(self.asleep)))
+        kind = self.seeded.random()
+        if kind < 0.15:
+            self.add(JOIN, number, self.seeded.randrange(-20, 20))
+        elif kind < 0.3:
+            self.add(self.seeded.choice((NICE, DONATE)), number, self.seeded.randrange(-20, 20))
+        self.add(PREEMPTS, number, self.seeded.randrange(FAKES))
+        self.add(ENQUEUE, number, NEW if kind < 0.15 else WOKEN)
+
+
 def draw_steps(seeded: random.Random, count: int) -> list[tuple[int, int, int]]:
-    """Steps that a scheduler could make: most often the first one runs, and pays."""
-    steps = [(JOIN, n, seeded.randrange(-20, 20)) for n in range(FAKES)]
-    model = Model(10_000_000, 0)
-    for step in steps:
-        model.step(*step)
-    asleep, running = list(range(FAKES)), None
-
-    def add(*step: int) -> int:
-        steps.append(step)
-        return model.step(*step)
-
-    while len(steps) < count - 4:
+    """So many steps, about."""
+    drawer = Drawer(seeded)
+    while len(drawer.steps) < count - 5:
         kind = seeded.random()
-        if running is not None:
-            add(CHARGE, running, seeded.randrange(1, 40_000_000))
-            add(TICK, running, 0)
-            if kind < 0.2:
-                asleep.append(running)
-            else:
-                add(ENQUEUE, running, YIELDED if kind < 0.4 else PREEMPTED)
-            running = None
-        elif asleep and (kind < 0.3 or not model.queue):
-            number = asleep.pop(seeded.randrange(len(asleep)))
-            if kind < 0.05:
-                add(JOIN, number, seeded.randrange(-20, 20))
-            elif kind < 0.1:
-                add(seeded.choice((NICE, DONATE)), number, seeded.randrange(-20, 20))
-            add(PREEMPTS, number, seeded.randrange(FAKES))
-            add(ENQUEUE, number, NEW if kind < 0.05 else WOKEN)
+        if drawer.asleep and (kind < 0.3 or not drawer.model.queue):
+            drawer.wake()
         elif kind < 0.4:
-            gone = seeded.choice(model.queue)
-            add(DEQUEUE, gone, 0)
-            asleep.append(gone)
-        elif model.queue:
-            running = add(PICK, 0, 0)
-    return steps
+            drawer.asleep.append(seeded.choice(drawer.model.queue))
+            drawer.add(DEQUEUE, drawer.asleep[-1], 0)
+        else:
+            drawer.let_run(drawer.add(PICK, 0, 0))
+    return drawer.steps
 
 
 def check_steps(lab, steps: list[tuple[int, int, int]], minimum: int) -> None:

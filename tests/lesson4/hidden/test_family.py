@@ -10,7 +10,9 @@ import pytest
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program, run_programs
 
-FAMILY = "tests/lesson4/programs/family.c"
+CHILDREN = "tests/lesson4/programs/children.c"
+PARENTS = "tests/lesson4/programs/parents.c"
+OF_CHILDREN = ("simple", "registers", "memory", "stack", "unit", "clone", "borrowed", "crowd")
 ECHILD, EAGAIN, ENOMEM, EINVAL = 10, 11, 12, 22
 FREE = re.compile(r"(\d+) of \d+ KiB free")
 
@@ -22,7 +24,8 @@ def numbers(lab, count: int, limit: int = 1 << 31) -> list[int]:
 
 def said(lab, command: str, *values: int, **fields: object) -> list[str]:
     """The lines of one program."""
-    return run_programs(lab, FAMILY, " ".join([command, *map(str, values)]), **fields)
+    source = CHILDREN if command in OF_CHILDREN else PARENTS
+    return run_programs(lab, source, " ".join([command, *map(str, values)]), **fields)
 
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
@@ -125,8 +128,8 @@ def test_times(lab):
 def test_orphans(lab):
     """When their parent ends, children belong to task 1, zombies too; the last one to end closes
     the pipe."""
-    files = with_files(lab, {"bin/family": program(lab, FAMILY)})
-    result = lab.run("run /bin/family orphans; threads", **files).check()
+    files = with_files(lab, {"bin/parents": program(lab, PARENTS)})
+    result = lab.run("run /bin/parents orphans; threads", **files).check()
     said_first, _, tasks = result.serial.rpartition("> threads")
     lines = said_first.strip().splitlines()[-4:]
     assert lines == ["child 5", f"none {-ECHILD}", "parent 1", "end 0"]
@@ -167,10 +170,12 @@ def test_crowd(lab):
 @pytest.mark.exercise("4.5", points=3)
 def test_nothing_is_lost(lab):
     """After families of all kinds there is as much free memory as before."""
-    every = ["simple 1 2", "rules 1 2 3 4", "orphans", "unwanted", "zombies", "borrowed 5",
-             "statuses 3", "full"]  # fmt: skip
-    files = with_files(lab, {"bin/family": program(lab, FAMILY)})
-    once = "; ".join(f"run /bin/family {each}" for each in every)
+    every = ["children simple 1 2", "parents rules 1 2 3 4", "parents orphans", "parents unwanted",
+             "parents zombies", "children borrowed 5", "parents statuses 3",
+             "parents full"]  # fmt: skip
+    programs = {"bin/children": program(lab, CHILDREN), "bin/parents": program(lab, PARENTS)}
+    files = with_files(lab, programs)
+    once = "; ".join(f"run /bin/{each}" for each in every)
     result = lab.run(f"{once}; memory; {once}; memory; threads", memory=32, **files).check()
     before, after = map(int, FREE.findall(result.serial)[-2:])
     assert after == before, f"{before - after} KiB are lost"

@@ -6,6 +6,7 @@ import random
 import re
 import struct
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -32,8 +33,8 @@ STATUS_FLAGS = 0x8D5
 
 def turns(record: list[Change], pids: list[int]) -> list[tuple[int, int, int]]:
     """Whole turns of these tasks: pid, time stamps, why it ended."""
-    pairs = zip(record, record[1:], strict=False)
-    return [(a.after, b.stamp - a.stamp, b.reason) for a, b in pairs if a.after in pids]
+    found = ((a.after, b.stamp - a.stamp, b.reason) for a, b in pairwise(record))
+    return [turn for turn in found if turn[0] in pids]
 
 
 def check_length(lab, stamps: int, ticks: int, what: str) -> None:
@@ -243,6 +244,10 @@ def test_single_steps(lab):
     assert len(found) == 3
     for history in found:
         if history not in expected:
-            differ = [i for each in expected for i, pair in enumerate(zip(history, each, strict=False))
-                      if pair[0] != pair[1]]  # fmt: skip
-            fail(f"a thread's registers differ from its own run alone, from step {min(differ)} on")
+            step = max(first_difference(history, each) for each in expected)
+            fail(f"a thread's registers differ from its own run alone, from step {step} on")
+
+
+def first_difference(one: list[tuple], other: list[tuple]) -> int:
+    """The first place where two histories differ."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))

@@ -58,40 +58,56 @@ class Model:
 
     def step(self, step: int, number: int, value: int) -> int:
         """The same as run_step of threads/locks.c."""
+        steps = (self.join, self.enqueue, self.pick, self.charge, self.tick, self.dequeue,
+                 self.donate, self.preempts, self.level)  # fmt: skip
+        return int(steps[step](number, value) or 0)
+
+    def join(self, number: int, value: int) -> None:
+        """Begins where its niceness says."""
         task = self.tasks[number]
-        match step:
-            case 0:  # JOIN
-                task.nice, task.donated = value, NONE
-                task.level, task.turn = (value + 20) // 5, 1
-                task.left = self.allotments[task.level]
-            case 1:  # ENQUEUE
-                queue = self.queues[task.urgency]
-                at = 0 if value == PREEMPTED and task.turn else len(queue)
-                queue.insert(at, number)
-                task.turn = 1
-            case 2:  # PICK
-                for queue in self.queues:
-                    if queue:
-                        return queue.pop(0)
-                return NO_TASK
-            case 3:  # CHARGE
-                task.left -= value
-                if task.left <= 0:
-                    task.turn, task.level = 0, min(task.level + 1, LEVELS - 1)
-                    task.left = self.allotments[task.level]
-            case 4:  # TICK
-                return int(task.turn == 0)
-            case 5:  # DEQUEUE
-                for queue in self.queues:
-                    if number in queue:
-                        queue.remove(number)
-            case 6:  # DONATE
-                task.donated = value
-            case 7:  # PREEMPTS
-                return int(task.urgency < self.tasks[value].urgency)
-            case _:
-                return task.level
-        return 0
+        task.nice, task.donated = value, NONE
+        task.level, task.turn = (value + 20) // 5, 1
+        task.left = self.allotments[task.level]
+
+    def enqueue(self, number: int, value: int) -> None:
+        """At the end, or at the front in the middle of a turn."""
+        task = self.tasks[number]
+        queue = self.queues[task.urgency]
+        queue.insert(0 if value == PREEMPTED and task.turn else len(queue), number)
+        task.turn = 1
+
+    def pick(self, _number: int, _value: int) -> int:
+        """From the best queue."""
+        best = next((queue for queue in self.queues if queue), None)
+        return best.pop(0) if best else NO_TASK
+
+    def charge(self, number: int, value: int) -> None:
+        """Sinks when nothing is left."""
+        task = self.tasks[number]
+        task.left -= value
+        if task.left <= 0:
+            task.turn, task.level = 0, min(task.level + 1, LEVELS - 1)
+            task.left = self.allotments[task.level]
+
+    def tick(self, number: int, _value: int) -> bool:
+        """Is the turn over?"""
+        return self.tasks[number].turn == 0
+
+    def dequeue(self, number: int, _value: int) -> None:
+        """Out of its queue."""
+        next(queue for queue in self.queues if number in queue).remove(number)
+
+    def donate(self, number: int, value: int) -> None:
+        """Somebody lends this urgency."""
+        self.tasks[number].donated = value
+
+    def preempts(self, number: int, value: int) -> bool:
+        """Only who is more urgent does."""
+        return self.tasks[number].urgency < self.tasks[value].urgency
+
+    def level(self, number: int, _value: int) -> int:
+        """Where it is."""
+        return self.tasks[number].level
 
 
 def draw_steps(seeded: random.Random, count: int) -> list[tuple[int, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_record(lab):
     with threads(lab, TURNS, "take_turns", count, rounds, 1, 2, 3) as run:
         run.finish()
         record = run.changes()
-    for one, next_one in zip(record, record[1:], strict=False):
+    for one, next_one in pairwise(record):
         assert one.after == next_one.before, "a change is missing in the record"
         assert one.stamp <= next_one.stamp
     pids = sorted({change.after for change in record} - {1})

@@ -1,0 +1,64 @@
+"""Students' trees, for the tests that make, build and boot them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from labs.tools import exercises, start
+from labs.tools.exercises import by_id, filled
+from labs.tools.initramfs import archive, from_host, regular
+from labs.tools.machine import run
+from labs.tools.qemu_command import Config
+from labs.tools.result import Result
+from labs.tools.run import check_header
+from tests.test_handouts import WITH_PROGRAMS
+
+ROOT = Path(__file__).resolve().parent.parent
+LESSONS = tuple(exercises.lessons())
+MESSAGE = "exercise {0} is not written yet (labs/lesson{0[0]}/README.md)"
+IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
+
+
+def started_trees(build: Callable[[str], Path], place: Path) -> dict[int, Path]:
+    """The students' trees of all lessons, as they begin."""
+    build("build/objects/boot/paging.asm.o")
+    build("build/objects/boot/protected_mode.asm.o")
+    for lesson in LESSONS:
+        start.start(lesson, place / str(lesson))
+    return {lesson: place / str(lesson) for lesson in LESSONS}
+
+
+def make(tree: Path, lesson: int, *targets: str) -> None:
+    """Builds in a student's tree, with warnings as errors."""
+    command = ["make", "-s", "-j2", f"LESSON={lesson}", "CI=1", *targets]
+    made = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def boot(tree: Path, lesson: int, way: str, script: str = "memory") -> Result:
+    """Builds and boots a tree's kernel; from lesson 3 on with the programs of the course, and with
+    a text that is none."""
+    make(tree, lesson, f"image-{way}", *(["user-programs"] if lesson >= WITH_PROGRAMS else []))
+    directory = tree / "build" / f"lesson{lesson}"
+    programs = None
+    if lesson >= WITH_PROGRAMS:
+        programs = directory / "test-initramfs"
+        entries = from_host(tree / "build/user/bin")
+        files = [replace(each, path=f"bin/{each.path}") for each in entries]
+        programs.write_bytes(archive([*files, regular("bin/text", b"no program\n")]))
+    kernel = directory / "kernel.elf"
+    if way == "direct":
+        check_header(kernel)
+    image = directory / IMAGES[way] if way in IMAGES else None
+    config = Config(boot=way, kernel=kernel, image=image, script=script, guest_limit=10)
+    return run(replace(config, initramfs=programs))
+
+
+def solve(tree: Path, number: str) -> None:
+    """Writes the reference's solution into the blanks of an exercise."""
+    for path in by_id(number).files:
+        text = filled((tree / path).read_text(), (ROOT / path).read_text(), number)
+        (tree / path).write_text(text)

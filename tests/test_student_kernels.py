@@ -1,0 +1,241 @@
+"""The kernels of students' trees: which blank is reached first, what each blank says, and what
+the solutions make of them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs.tools import exercises
+from labs.tools.exercises import blank, by_id, regions
+from labs.tools.machine import Machine
+from labs.tools.qemu_command import Config, ConfigError
+from labs.tools.result import Outcome, Result
+from tests.student_trees import (
+    LESSONS,
+    MESSAGE,
+    ROOT,
+    boot,
+    make,
+    solve,
+    started_trees,
+)
+
+pytestmark = pytest.mark.slow
+
+BLANKS = [
+    pytest.param(each, path, index, id=f"{each.id}-{Path(path).name}-{index + 1}")
+    for each in exercises.load()
+    for path in each.files
+    for index in range(len(each.stubs[path]))
+]
+
+
+@pytest.fixture(scope="module")
+def trees(build, tmp_path_factory) -> dict[int, Path]:
+    """The students' trees, as they begin."""
+    return started_trees(build, tmp_path_factory.mktemp("trees"))
+
+
+def assert_missing(result: Result, number: str) -> None:
+    """The run ended at this exercise's stub, which said so."""
+    assert result.outcome in (Outcome.ENDED, Outcome.PANIC), result.explain()
+    said = re.findall(r"^exercise .* is not written yet.*$", result.serial, re.MULTILINE)
+    assert said == [MESSAGE.format(number)], result.explain()
+
+
+@pytest.mark.parametrize("way", ["disk", "direct", "grub"])
+def test_lesson_1_begins_with_the_first_blank(trees, way) -> None:
+    if way == "direct":
+        with pytest.raises(ConfigError, match=r"exercise 1\.1"):
+            boot(trees[1], 1, way)
+    elif way == "grub":
+        result = boot(trees[1], 1, way)
+        assert "This is no Multiboot kernel (exercise 1.1)." in result.serial
+        assert result.outcome is Outcome.ENDED
+    else:
+        assert_missing(boot(trees[1], 1, way), "1.4")
+
+
+@pytest.mark.parametrize(("way", "number"), [("disk", "2.2"), ("direct", "2.5"), ("grub", "2.5")])
+def test_lesson_2_begins_with_the_first_blank(trees, way, number) -> None:
+    assert_missing(boot(trees[2], 2, way), number)
+
+
+def test_each_solution_leads_to_the_next_blank(trees, tmp_path) -> None:
+    """Lesson 1 as a student takes it; lesson 2 is given in objects and stays so."""
+    tree = tmp_path / "tree"
+    shutil.copytree(trees[1], tree)
+    for number, following in (("1.1", "1.2"), ("1.2", "1.3"), ("1.3", "1.5"), ("1.5", "1.6")):
+        solve(tree, number)
+        assert_missing(boot(tree, 1, "direct", "panic"), following)
+    solve(tree, "1.6")
+    solve(tree, "1.4")
+    mine = boot(tree, 1, "disk", "help; memory")
+    theirs = reference(1, "disk", "help; memory")
+    assert without_addresses(mine.check().serial) == without_addresses(theirs.check().serial)
+
+
+@pytest.mark.parametrize("way", ["disk", "direct", "grub"])
+def test_lesson_3_begins_with_the_first_blank(trees, way) -> None:
+    assert_missing(boot(trees[3], 3, way), "3.1")
+
+
+def test_lesson_3_in_the_order_of_its_numbers(trees, tmp_path) -> None:
+    """Each exercise can be seen to work without those behind it."""
+    tree = tmp_path / "tree"
+    shutil.copytree(trees[3], tree)
+    for number, script, following in (
+        ("3.1", "run /bin/hello", "3.2"),
+        ("3.2", "strace /bin/hello", "3.5"),
+        ("3.3", "run /bin/text", "3.6"),
+    ):
+        solve(tree, number)
+        assert_missing(boot(tree, 3, "direct", script), following)
+    assert "Hello from ring 3!" in boot(tree, 3, "direct", "run /bin/hello").check().serial
+    assert "no SYSENTER" in boot(tree, 3, "direct", "run /bin/nullcall 9").check().serial
+    for number, script, words in (
+        ("3.4", "run /bin/nullcall 9", "getpid by the shared page"),
+        ("3.5", "strace /bin/hello", "1 exit_group(0) = ?"),
+        ("3.6", "run /bin/probe", "ok 40"),
+    ):
+        solve(tree, number)
+        assert words in boot(tree, 3, "direct", script).check().serial
+
+
+def reference(lesson: int, way: str, script: str) -> Result:
+    """The repository's own kernel of the lesson."""
+    return boot(ROOT, lesson, way, script)
+
+
+@pytest.fixture(scope="session")
+def solution(trees, tmp_path_factory) -> Path:
+    """The tree of the last lesson with the solutions put back, built."""
+    tree = tmp_path_factory.mktemp("solution") / "tree"
+    shutil.copytree(trees[LESSONS[-1]], tree)
+    for each in exercises.of_lesson(LESSONS[-1]):
+        solve(tree, each.id)
+    make(tree, LESSONS[-1], "image-disk")
+    return tree
+
+
+def test_solutions_put_back_are_the_reference(solution) -> None:
+    script = "help; memory; probe cli; exception 3"
+    mine = boot(solution, 2, "direct", script)
+    theirs = reference(2, "direct", script)
+    assert (mine.outcome, mine.status) == (theirs.outcome, theirs.status)
+    assert without_addresses(mine.serial) == without_addresses(theirs.serial)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_visible_tests_pass_with_the_solutions(trees, tmp_path, lesson) -> None:
+    """Whoever solves everything gets every point: a tree has all that its tests need."""
+    tree = tmp_path / "tree"
+    shutil.copytree(trees[lesson], tree)
+    (tree / ".venv").symlink_to(ROOT / ".venv")
+    for each in exercises.of_lesson(lesson):
+        solve(tree, each.id)
+    command = [sys.executable, "-m", "labs.tools.grade", "--lesson", str(lesson)]
+    graded = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    assert "100 of 100" in graded.stdout, graded.stdout + graded.stderr
+    assert "All visible tests pass" in graded.stdout
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_make_in_a_tree_offers_only_what_is_there(trees, lesson) -> None:
+    """No command of the authors, and for each of the others the module that it runs."""
+    listed = subprocess.run(["make"], cwd=trees[lesson], capture_output=True, text=True, check=True)
+    assert "make slides" not in listed.stdout
+    for module in re.findall(r"-m (labs(?:\.\w+)+)\s", (trees[lesson] / "Makefile").read_text()):
+        assert (trees[lesson] / module.replace(".", "/")).with_suffix(".py").is_file(), module
+
+
+def without_addresses(text: str) -> str:
+    """The text without what changes with the length of the code and of the file."""
+    return re.sub(r"\b(0x)?[0-9a-f]{8}\b|\+0x[0-9a-f]+|\d+ bytes", "ADDRESS", text)
+
+
+# How a blank is reached that the kernel does not reach by itself.
+REACHED_BY = {
+    "boot/mbr.asm": ("disk", ""),
+    "boot/load_elf.c": ("disk", ""),
+    "boot/protected_mode.asm": ("disk", ""),
+    "kernel/backtrace.c": ("direct", "panic"),
+    "kernel/symbols.c": ("direct", "panic"),
+    "kernel/trap_entry.asm": ("direct", "exception 3"),
+    "kernel/task_state.c": ("direct", "probe cli"),
+    "kernel/user_entry.asm": ("direct", "probe cli"),
+    "kernel/syscall_entry.asm": ("direct", "run /bin/hello"),
+    "user/libc/syscall.h": ("direct", "run /bin/hello"),
+    "kernel/user_copy.c": ("direct", "run /bin/probe"),
+    "kernel/sysenter_entry.asm": ("direct", "run /bin/nullcall 9"),
+    "kernel/syscall_trace.c": ("direct", "strace /bin/hello"),
+    "kernel/exec_elf.c": ("direct", "run /bin/text"),
+    "kernel/exec_strings.c": ("direct", "run /bin/probe"),
+    "mm/space_slot.c": ("direct", "run /bin/callcost copy; run /bin/ls /; run /bin/calls 1 9"),
+}
+
+# Stubs that do what programs need: what they lack can be seen, but they do not speak.
+SILENT = {
+    "kernel/sysenter.c": "the kernel has no shared page: no SYSENTER",
+    "kernel/shared_page.asm": "getpid by the shared page",
+}
+
+
+@pytest.mark.parametrize(("exercise", "path", "index"), BLANKS)
+def test_one_blank_alone_says_which_it_is(solution, tmp_path, exercise, path, index) -> None:
+    """All else is solved. Whoever reaches the blank is told, and the machine ends."""
+    tree = tmp_path / "tree"
+    shutil.copytree(solution, tree, ignore=shutil.ignore_patterns(".git", "*.iso"))
+    (tree / path).write_text(one_blank(path, exercise, index))
+    way, script = REACHED_BY.get(path, ("direct", "memory"))
+    lesson = max(2, exercise.lesson)
+    if exercise.id == "1.1":
+        with pytest.raises(ConfigError, match=r"exercise 1\.1"):
+            boot(tree, lesson, way)
+    elif path == "boot/protected_mode.asm" and index == 1:
+        result = boot(tree, lesson, way, script)  # data cannot speak: the GDT is empty
+        assert result.outcome is Outcome.TRIPLE_FAULT
+    elif path in SILENT:
+        result = boot(tree, lesson, way, "run /bin/nullcall 9").check()
+        assert SILENT[path] in result.serial
+    else:
+        assert_missing(boot(tree, lesson, way, script), exercise.id)
+
+
+def one_blank(path: str, exercise: exercises.Exercise, index: int) -> str:
+    """The reference's file with one stub, in the exercise's region number index."""
+    text = (ROOT / path).read_text()
+    bodies = [each.body for each in regions(text)]
+    return exercises.replaced(
+        blank(text, path, exercise),
+        lambda region, number: region.body if number == index else bodies[number],
+    )
+
+
+@pytest.mark.parametrize("number", ["2.5", "2.1"])
+def test_a_stub_speaks_on_the_screen_too(solution, tmp_path, number) -> None:
+    """The last line of the VGA's text, from assembly before paging and from C after it."""
+    tree, path = tmp_path / "tree", by_id(number).files[0]
+    shutil.copytree(solution, tree, ignore=shutil.ignore_patterns(".git", "*.iso"))
+    (tree / path).write_text(one_blank(path, by_id(number), 0))
+    make(tree, 2, "image-direct")
+    config = Config(boot="direct", kernel=tree / "build/lesson2/kernel.elf", guest_limit=10)
+    with Machine(config) as machine:
+        machine.expect("README.md")
+        cells = machine.read_physical(0xB8000 + 24 * 160, 160)
+    assert cells[::2].decode().startswith(MESSAGE.format(number))
+
+
+def test_a_stub_speaks_in_a_test_on_the_host(tmp_path) -> None:
+    program = tmp_path / "program"
+    source = '#include "kernel/exercise.h"\nint main(void) { exercise_missing("2.1"); }\n'
+    command = ["gcc", "-Wall", "-Wextra", "-Werror", "-I.", "-x", "c", "-", "-o", str(program)]
+    subprocess.run(command, cwd=ROOT, input=source, text=True, check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, MESSAGE.format("2.1") + "\n")
