@@ -40,6 +40,6 @@ int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
 
 /* The same for a program that the kernel itself starts: words[0] is its path, its environment is a
- * plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table of files, if it has
- * none. */
+ * plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table of files, if it
+ * has none. */
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);

@@ -23,8 +23,8 @@ struct elf_image {
  * or -ENOEXEC for what is no static program for the i386 that fits below the kernel. */
 int elf_check(struct elf_image *image);
 
-/* Is there room in a space for each segment of a program that elf_check has found to be one? Returns
- * 0 or -ENOMEM. */
+/* Is there room in a space for each segment of a program that elf_check has found to be one?
+ * Returns 0 or -ENOMEM. */
 int elf_check_room(const struct elf_image *image);
 
 /* Maps the segments into the current task's space, which is empty, and reads them. Sets the heap

@@ -23,8 +23,8 @@ extern shared_sysenter_return
 ; 2. Build the frame that INT 0x80 would have built: SS, ESP, EFLAGS (with interrupts on: SYSENTER
 ;    cleared them), CS, EIP = [shared_sysenter_return], number, vector; save_registers.
 ; 3. Ring 3 may have set any flag: load HARMLESS ones. Then interrupts may come.
-; 4. Read the sixth argument from ring 3's stack into the frame's EBP. The address may be anything: a
-;    word that does not lie below KERNEL_BASE, or is not there, makes the result -EFAULT and skips
+; 4. Read the sixth argument from ring 3's stack into the frame's EBP. The address may be anything:
+;    a word that does not lie below KERNEL_BASE, or is not there, makes the result -EFAULT and skips
 ;    the call. The instruction that reads it goes into the section .fixups, with the place to go on.
 ; 5. syscall_dispatch(frame).
 ; 6. With interrupts off: SYSEXIT is for the plain case only: no work, and EIP is still that of step

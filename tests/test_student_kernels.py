@@ -113,7 +113,7 @@ def reference(lesson: int, way: str, script: str) -> Result:
     return boot(ROOT, lesson, way, script)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def solution(trees, tmp_path_factory) -> Path:
     """The tree of the last lesson with the solutions put back, built."""
     tree = tmp_path_factory.mktemp("solution") / "tree"

@@ -188,8 +188,10 @@ def test_equal_shares(lab):
     with threads(lab, FAIR, "shares", count, ticks, *[0] * count) as run:
         totals = pairs(run.answers())
     jain = sum(totals) ** 2 / (count * sum(total**2 for total in totals))
-    assert jain >= 0.99, f"Jain's index is {jain:.4f}: {[t // 1_000_000 for t in totals]} ms"
-    assert sum(totals) >= 0.9 * ticks * TICK_NS, "the processor stood still"
+    assert jain >= (0.99 if lab.mode == "icount" else 0.9), (
+        f"Jain's index is {jain:.4f}: {[t // 1_000_000 for t in totals]} ms"
+    )
+    assert sum(totals) >= 0.9 * ticks * 1_000_000, "the processor stood still"
 
 
 @pytest.mark.exercise("4.6", points=2)
@@ -203,10 +205,19 @@ def test_shares_by_weight(lab):
     whole = sum(table[each + 20] for each in nice)
     for each, total in zip(nice, totals, strict=True):
         wanted = sum(totals) * table[each + 20] / whole
-        turn = (QUANTUM + 1) * TICK_NS if lab.mode == "icount" else 12 * TICK_NS
+        turn = (QUANTUM + 1 if lab.mode == "icount" else 40) * TICK_NS
         assert abs(total - wanted) <= turn, (
             f"niceness {each} among {nice}: {total / TICK_NS:.1f} ticks, not {wanted / TICK_NS:.1f}"
         )
+
+
+def check_thirds(lab, gains: list[int], allowed: float) -> None:
+    """Each of three has got about 10 of 30 ticks. In plain TCG a tick lasts as long as the host
+    wants: there everybody has got something."""
+    words = f"in 30 ticks the three got {[round(each / TICK_NS, 1) for each in gains]}"
+    assert all(gains), words
+    if lab.mode == "icount":
+        assert all(abs(gain / TICK_NS - 10) <= allowed for gain in gains), words
 
 
 @pytest.mark.exercise("4.6", points=2)
@@ -216,11 +227,7 @@ def test_newcomer(lab):
         totals = pairs(run.answers())
     before, after = totals[:2], totals[2:]
     gains = [after[0] - before[0], after[1] - before[1], after[2]]
-    allowed = 4 if lab.mode == "icount" else 9
-    for gain in gains:
-        assert abs(gain - 10 * TICK_NS) <= allowed * TICK_NS, (
-            f"in 30 ticks the three got {[round(each / TICK_NS, 1) for each in gains]}"
-        )
+    check_thirds(lab, gains, 4)
 
 
 @pytest.mark.exercise("4.6", points=2)
@@ -230,8 +237,4 @@ def test_sleeper(lab):
         totals = pairs(run.answers())
     before, after = totals[:3], totals[3:]
     gains = [late - early for early, late in zip(before, after, strict=True)]
-    allowed = 5 if lab.mode == "icount" else 9
-    for gain in gains:
-        assert abs(gain - 10 * TICK_NS) <= allowed * TICK_NS, (
-            f"in 30 ticks the three got {[round(each / TICK_NS, 1) for each in gains]}"
-        )
+    check_thirds(lab, gains, 5)

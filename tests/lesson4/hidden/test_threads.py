@@ -121,7 +121,8 @@ def test_accounts(lab):
         found = run.answers()
     for index, stamps in enumerate(work):
         total, switches, preemptions = found[3 * index : 3 * index + 3]
-        assert 4 * stamps <= total <= 4.4 * stamps + STAMPS_PER_MS // 2, (
+        most = 4.4 * stamps + STAMPS_PER_MS // 2 if lab.mode == "icount" else float("inf")
+        assert 4 * stamps <= total <= most, (
             f"a thread that used {4 * stamps} time stamps has {total} on its account"
         )
         assert switches == 5, f"it got the processor 5 times, and {switches} are counted"
@@ -184,12 +185,11 @@ def test_price(lab):
     """yield has a limit, and so has the switch itself: from task_load in one thread to the return
     of yield in the other."""
     with threads(lab, TURNS, "for_ever") as run:
-        for _ in range(8):
-            home = at_yield(run)
+        *_, home, other_home = [at_yield(run) for _ in range(8)]
         whole = steps_to(run.guest, home, 4 * YIELD_BUDGET)
         at_yield(run)
         run.guest.run_to("task_load")
-        switch = steps_to(run.guest, home, 4 * SWITCH_BUDGET)
+        switch = steps_to(run.guest, other_home, 4 * SWITCH_BUDGET)
     assert len(whole) <= YIELD_BUDGET, f"yield takes {len(whole)} instructions"
     assert len(switch) <= SWITCH_BUDGET, f"the switch takes {len(switch)} instructions"
 

@@ -123,6 +123,25 @@ static void times_of_children(void)
 
 /* ---- orphans, zombies, and too many ---- */
 
+/* A child with two children: one that ends before it, and one that lives on for a while. */
+static void have_children(void)
+{
+	int32_t children[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		children[i] = fork();
+		if (children[i] != 0)
+			continue;
+		for (unsigned times = 0; i == 1 && times < 5; times++)
+			rest();
+		if (i == 1)
+			say("parent", call(CALL_GETPPID, 0, 0, 0));
+		leave(0);
+	}
+	rest();
+	leave(children[0] & 0xff);
+}
+
 static void orphans(void)
 {
 	int32_t alive[2];
@@ -131,24 +150,15 @@ static void orphans(void)
 	call(CALL_PIPE, (uintptr_t)alive, 0, 0);
 	int32_t child = fork();
 
-	if (child == 0) {
-		for (unsigned i = 0; i < 2; i++)
-			if (fork() == 0) {
-				if (i == 1)
-					leave(0);
-				rest();
-				rest();
-				say("parent", call(CALL_GETPPID, 0, 0, 0));
-				leave(0);
-			}
-		rest();
-		leave(5);
-	}
+	if (child == 0)
+		have_children();
 	call(CALL_CLOSE, alive[1], 0, 0);
 	int32_t status, pid = wait_for(child, &status, 0);
 
-	say("child", pid == child ? status >> 8 : -1);
+	say("child", pid == child);
 	say("none", wait_for(-1, 0, 0));
+	rest();
+	say("zombie", call(CALL_KILL, status >> 8, 0, 0));
 	say("end", call(CALL_READ, alive[0], (uintptr_t)&byte, 1));
 }
 

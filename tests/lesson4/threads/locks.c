@@ -180,6 +180,7 @@ void class_steps(void)
 	quiet();
 	interrupts_disable();
 	sched_quantum = questions[1];
+	time_initialize(1000000);
 	answer(time_stamps_per_tick());
 	sched_mlfq.tick(current);
 	for (uint32_t i = 0; i < questions[0]; i++)
