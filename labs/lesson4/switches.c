@@ -115,7 +115,7 @@ static int run_pingpong(int count, char **words)
 
 /* --- quantum: two threads that share some work, with turns of one tick --- */
 
-static volatile uint32_t rounds_left;
+static volatile int32_t rounds_left;
 
 static void work(void *argument)
 {
@@ -123,7 +123,9 @@ static void work(void *argument)
 	while (rounds_left > 0) {
 		uint32_t loops = ROUND_LOOPS;
 
-		rounds_left--;
+		/* One instruction: a tick between a load and a store would undo the other one's
+		 * work. */
+		__asm__ volatile("decl %0" : "+m"(rounds_left));
 		__asm__ volatile("1: decl %0; jnz 1b" : "+r"(loops));
 	}
 	semaphore_up(&ended);

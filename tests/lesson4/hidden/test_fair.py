@@ -181,6 +181,14 @@ def test_wrap(lab):
         check_steps(lab, draw_steps(seeded, 300), minimum)
 
 
+@pytest.mark.exercise("4.6", points=1)
+def test_far_apart(lab):
+    """Virtual times that differ by more than 31 bits: the one that has had less goes first."""
+    steps = [(JOIN, 0, 19), (JOIN, 1, 0), (CHARGE, 0, 40_000_000), (ENQUEUE, 0, PREEMPTED)]
+    steps += [(ENQUEUE, 1, NEW), (PICK, 0, 0), (TICK, 1, 0), (PICK, 0, 0), (TICK, 0, 0)]
+    check_steps(lab, steps, 1 << 40)
+
+
 @pytest.mark.exercise("4.6", points=2)
 def test_equal_shares(lab):
     """Jain's index of five equal threads is 0.99 or better."""
