@@ -40,6 +40,7 @@ QUESTIONS = (
     "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
 )
 PAGES = (0, 8, 16, 24, 32, 40, 48, 56, 64, 96, 128, 192, 256, 384, 512)
+SHOWN_PAGES = 200  # in the plot; behind them the curves are one
 ROUNDS = 200
 ENTRIES = 64
 WAYS = 4
@@ -230,9 +231,9 @@ def plot_switches(axes: Axes, rows: Sequence[SwitchRow]) -> None:
         axes.plot([r.pages for r in mine], [r.cycles for r in mine], "o-", markersize=3,
                   linewidth=1, label=case.name)  # fmt: skip
     axes.axvline(ENTRIES, color="grey", linewidth=1, linestyle=":")
-    axes.annotate(f"{ENTRIES} entries", (ENTRIES, 0), xytext=(4, 4), textcoords="offset points")
+    axes.text(ENTRIES + 2, 110, f"{ENTRIES} entries", color="grey")
     axes.set(xlabel="pages that each thread touches", ylabel="cycles for each switch (model)")
-    axes.set_yscale("symlog", linthresh=1000)
+    axes.set(yscale="log", xlim=(-3, SHOWN_PAGES), ylim=(100, 40_000))
     axes.set_title("The price of a switch", loc="left")
     axes.legend(loc="lower right")
 

@@ -21,6 +21,7 @@ from tests.lesson2.support import (
     USER_DATA,
     USER_STACK,
     Lab,
+    mask_all_lines,
     run_recorded,
     stopped_at,
     trap_frame,
@@ -231,6 +232,7 @@ def test_stack_of_the_trap(lab):
     called, each time anew."""
     seeded = random.Random(lab.seed)
     with stopped_at(lab, "prompt", "probe nothing; probe nothing; probe nothing") as machine:
+        mask_all_lines(machine)
         esp0_address = machine.segments()["TR"].base + STATE_ESP0
         for depth in (0, 64 + 16 * seeded.randrange(16), 16):
             machine.run_to(machine.address("user_enter"))
