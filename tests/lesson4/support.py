@@ -10,13 +10,16 @@ kernel, into memory that nobody uses. What it answers is judged here.
 
 from __future__ import annotations
 
+import atexit
 import shlex
 import struct
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -97,6 +100,7 @@ def changes(guest: Guest, first: int = 0) -> list[Change]:
     return [Change(*RECORD.unpack_from(data, n % RECORDS * RECORD.size)) for n in numbers]
 
 
+@cache
 def tool(name: str) -> list[str]:
     """A tool of the build, as the Makefile chooses it."""
     command = ["labs/tools/toolchain.sh", name]
@@ -110,14 +114,27 @@ def run_tool(*command: str) -> None:
     assert done.returncode == 0, f"the test's own code does not build:\n{done.stderr}"
 
 
+@cache
+def workshop() -> Path:
+    """Where this process keeps what it has compiled; gone with the process."""
+    directory = TemporaryDirectory(prefix="threads-")
+    atexit.register(directory.cleanup)
+    return Path(directory.name)
+
+
+@cache
+def compiled(source: str) -> str:
+    """A file of threads/ as an object, which does not depend on the kernel under test."""
+    target = str(workshop() / (Path(source).stem + ".o"))
+    run_tool(*tool("cc"), *FLAGS, "-I.", "-c", source, "-o", target)
+    return target
+
+
 def code(lab: Lab, source: str) -> Path:
-    """Compiles a file of threads/, linked to the kernel under test."""
+    """A file of threads/, linked to the kernel under test."""
     kernel = lab.build(f"build/lesson{lab.lesson}/kernel.elf")
-    objects = []
-    for path in (COMMON, source):
-        objects.append(str(lab.scratch / (Path(path).stem + ".o")))
-        run_tool(*tool("cc"), *FLAGS, "-I.", "-c", path, "-o", objects[-1])
     target = lab.scratch / "threads.elf"
+    objects = [compiled(COMMON), compiled(source)]
     run_tool(*tool("ld"), "-T", SCRIPT, "-R", str(kernel), *objects, "-o", str(target))
     return target
 
@@ -146,9 +163,10 @@ def threads(
         yield run
 
 
-def program(lab: Lab, source: str) -> bytes:
-    """Compiles a file of programs/, for ring 3: a static ELF file."""
-    target = lab.scratch / Path(source).stem
+@cache
+def program(source: str) -> bytes:
+    """A file of programs/, for ring 3: a static ELF file."""
+    target = workshop() / Path(source).stem
     options = ["-nostdlib", "-static", "-Wl,--build-id=none", "-Wl,-z,noexecstack"]
     run_tool(*tool("cc"), *FLAGS, *options, "-I.", PROGRAM, source, "-o", str(target))
     return target.read_bytes()
@@ -160,7 +178,7 @@ def run_programs(
     """Runs a program of programs/ once for each text of arguments, and returns the lines that it
     printed, all together."""
     name = Path(source).stem
-    files = with_files(lab, {f"bin/{name}": program(lab, source)}, *options)
+    files = with_files(lab, {f"bin/{name}": program(source)}, *options)
     script = "; ".join(f"run /bin/{name} {each}".strip() for each in commands)
     said = lab.run(script, **files, **fields).check().serial
     lines = said.replace("\r", "").partition("\n> ")[2].splitlines()

@@ -169,7 +169,7 @@ def test_nothing_is_lost(lab):
     every = ["children simple 1 2", "parents rules 1 2 3 4", "parents orphans", "parents unwanted",
              "parents zombies", "children borrowed 5", "parents statuses 3",
              "parents full"]  # fmt: skip
-    programs = {"bin/children": program(lab, CHILDREN), "bin/parents": program(lab, PARENTS)}
+    programs = {"bin/children": program(CHILDREN), "bin/parents": program(PARENTS)}
     files = with_files(lab, programs)
     once = "; ".join(f"run /bin/{each}" for each in every)
     result = lab.run(f"{once}; memory; {once}; memory; threads", memory=32, **files).check()

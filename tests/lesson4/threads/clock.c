@@ -142,8 +142,7 @@ void holds(void)
 	uint32_t before = task_count;
 
 	begin_thread(hold, questions[0]);
-	while (task_count > before)
-		sleep_ticks(1);
+	await_threads(before);
 }
 
 static void serve(void *argument)
