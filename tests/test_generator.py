@@ -20,6 +20,7 @@ from labs.tools.student_tree import TreeError, contents
 from tests.student_trees import (
     LESSONS,
     ROOT,
+    WITH_PROGRAMS,
     started_trees,
 )
 
@@ -96,9 +97,9 @@ def test_tree_has_no_file_of_later_lessons(lesson) -> None:
     linked_later = student_tree.linked(later, ROOT)
     storage = set((ROOT / "labs/storage/sources").read_text().split())
     blanks = {path for each in exercises.load() if each.lesson > lesson for path in each.files}
-    strangers = (
-        r"labs/storage|hidden|mutants|cheats|slides|user/|fs/|author|prove|start\.|student_tree"
-    )
+    strangers = r"labs/storage|hidden|mutants|cheats|slides|author|prove|tools/start\.|student_tree"
+    if lesson < WITH_PROGRAMS:
+        strangers += "|user/|fs/"
     for path in contents(lesson):
         assert path not in linked_later | storage | blanks, path
         assert not re.search(strangers, path), path

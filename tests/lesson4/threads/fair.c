@@ -22,7 +22,7 @@ static void sleep_ticks(uint32_t ticks)
 	uint64_t deadline = time_ns() + ticks * TICK_NS;
 	bool enabled = interrupts_disable();
 
-	while (time_ns() < deadline)
+	while (deadline > time_ns())
 		wait_sleep_until(&nobody, deadline);
 	interrupts_restore(enabled);
 }

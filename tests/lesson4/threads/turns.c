@@ -123,13 +123,11 @@ void switch_registers(void)
 
 	quiet();
 	interrupts_disable();
-	*frame = (struct switch_frame){
-		.ebx = questions[4],
-		.esi = questions[5],
-		.edi = questions[6],
-		.ebp = questions[7],
-		.resume = there,
-	};
+	frame->ebx = questions[4];
+	frame->esi = questions[5];
+	frame->edi = questions[6];
+	frame->ebp = questions[7];
+	frame->resume = there;
 	there_task.esp = (uintptr_t)frame;
 	go(&here_task, &there_task, questions, found);
 	for (unsigned i = 0; i < 4; i++)
