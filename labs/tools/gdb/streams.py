@@ -75,7 +75,8 @@ class Tail:
 
 class Console:
     """The guest's serial line. New output is shown with MARK before each line: at once while the
-    guest runs, the rest at the next stop."""
+    guest runs, the rest at the next stop. Where no person looks, only whole lines are shown while
+    it runs: gdb's own words must not come into the middle of one."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -83,17 +84,19 @@ class Console:
         self._waiting = bytearray()
         self._at_line_start = True
         self._is_live = False
+        self._is_seen = os.isatty(1)
         self._tail = Tail(self._socket.fileno(), self._receive)
 
     def _receive(self, data: bytes) -> None:
         self._waiting += data
         if self._is_live:
-            os.write(1, self._shown().encode())
+            length = len(self._waiting) if self._is_seen else self._waiting.rfind(b"\n") + 1
+            os.write(1, self._shown(length).encode())
 
-    def _shown(self) -> str:
-        """What has not been shown yet, with its marks."""
-        text = plain(self._waiting)
-        self._waiting.clear()
+    def _shown(self, length: int) -> str:
+        """The first bytes of what has not been shown yet, with its marks."""
+        text = plain(self._waiting[:length])
+        del self._waiting[:length]
         pieces = []
         for line in text.splitlines(keepends=True):
             pieces.append(MARK + line if self._at_line_start else line)
@@ -109,7 +112,7 @@ class Console:
         """The guest has stopped: shows the rest, and closes an open line."""
         self._is_live = False
         self._tail.drain()
-        text = self._shown()
+        text = self._shown(len(self._waiting))
         gdb.write(f"{text}\n" if text and not self._at_line_start else text)
         self._at_line_start = True
 
