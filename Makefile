@@ -113,7 +113,8 @@ say  = @printf '  %-5s %s\n' $1 $2
 tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(tool_$1))
 
 CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
-	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(CI),-Werror) \
+	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+	-Werror=implicit-function-declaration $(if $(CI),-Werror) \
 	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -fno-shrink-wrap \
 	-fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-strict-aliasing \
 	-fno-tree-loop-distribute-patterns -fcf-protection=none -mgeneral-regs-only -mno-red-zone \

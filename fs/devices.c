@@ -83,11 +83,10 @@ uint64_t device_random(void)
 	return random_next(&random);
 }
 
-static int32_t read_random(struct file *file, struct buffer *to, uint64_t offset)
+int32_t device_fill_random(struct buffer *to)
 {
 	int32_t done = 0;
 
-	(void)file, (void)offset;
 	while (to->length > 0) {
 		uint64_t bits = device_random();
 		int32_t moved = buffer_put(to, &bits, sizeof(bits));
@@ -97,6 +96,12 @@ static int32_t read_random(struct file *file, struct buffer *to, uint64_t offset
 		done += moved;
 	}
 	return done;
+}
+
+static int32_t read_random(struct file *file, struct buffer *to, uint64_t offset)
+{
+	(void)file, (void)offset;
+	return device_fill_random(to);
 }
 
 static const struct file_ops null_ops = { .read = read_nothing, .write = write_away };

@@ -28,3 +28,7 @@ int32_t devices_create(void);
 
 /* 64 random bits, from the same sequence as /dev/random's. */
 uint64_t device_random(void);
+
+/* Fills the whole buffer with them. Returns how many bytes, or -EFAULT when not even the first one
+ * could be written. */
+int32_t device_fill_random(struct buffer *to);

@@ -43,3 +43,9 @@ int exec(const char *path, struct exec_strings *strings, struct trap_frame *fram
  * plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table of files, if it
  * has none. */
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
+
+/* The status that a shell gives a program's end (a wait status, or the negated errno of its start):
+ * its exit code, 128 and the signal, 127 for what is not there, 126 for what cannot be run.
+ * exec_report also says what a shell would. */
+int exec_shell_status(int32_t status);
+int exec_report(const char *name, int32_t status);

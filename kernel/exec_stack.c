@@ -4,12 +4,11 @@
 
 #include <cpuid.h>
 
+#include "fs/devices.h"
 #include "kernel/errno.h"
-#include "kernel/random.h"
 #include "kernel/string.h"
 #include "kernel/sysenter.h"
 #include "kernel/task.h"
-#include "kernel/time.h"
 #include "kernel/user_copy.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
@@ -72,12 +71,10 @@ static uint32_t push_text(struct stack *stack, const char *text)
 
 static uint32_t push_random(struct stack *stack)
 {
-	static struct random random;
 	uint64_t words[RANDOM_BYTES / 8];
 
-	random.state ^= time_stamp();
 	for (unsigned i = 0; i < RANDOM_BYTES / 8; i++)
-		words[i] = random_next(&random);
+		words[i] = device_random();
 	push(stack, words, sizeof(words));
 	return stack->pointer;
 }

@@ -5,6 +5,7 @@
 #include "kernel/abi_file.h"
 #include "kernel/errno.h"
 #include "kernel/exec.h"
+#include "kernel/printk.h"
 #include "kernel/task.h"
 
 static int add_strings(struct exec_strings *strings, int count, char *const words[])
@@ -57,4 +58,20 @@ int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 	int error = current->files ? open_terminal() : -ENOMEM;
 
 	return error ? error : load(count, words, frame);
+}
+
+int exec_shell_status(int32_t status)
+{
+	if (status < 0)
+		return status == -ENOENT ? 127 : 126;
+	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
+}
+
+int exec_report(const char *name, int32_t status)
+{
+	if (status < 0)
+		printk("%s: %s\n", name, errno_name(-status));
+	else if (status & 0x7f)
+		printk("%s: ended by signal %d\n", name, status & 0x7f);
+	return exec_shell_status(status);
 }

@@ -23,14 +23,6 @@ extern const uintptr_t trap_stubs[VECTORS];
 
 /* ---- from exceptions to signals ---- */
 
-static uint32_t fault_address(void)
-{
-	uint32_t address;
-
-	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
-	return address;
-}
-
 static void on_user_exception(struct trap_frame *frame)
 {
 	static const struct {
@@ -52,7 +44,7 @@ static void on_user_exception(struct trap_frame *frame)
 	}
 	if (frame->vector == VECTOR_PAGE_FAULT) {
 		cause.code = frame->error_code & 1 ? SEGV_ACCERR : SEGV_MAPERR;
-		cause.address = fault_address();
+		cause.address = trap_fault_address();
 	}
 	task_signal_force(signal, &cause);
 }

@@ -1,6 +1,8 @@
 ; From one task to another: the processor's state in the kernel is its stack, and what a C function
 ; must keep for its caller.
 
+%include "kernel/trap_frame.inc"
+
 section .text
 bits 32
 extern task_switched
@@ -65,10 +67,5 @@ to_user:
 	push esp
 	call task_before_user
 	add esp, 4
-	popa
-	pop gs
-	pop fs
-	pop es
-	pop ds
-	add esp, 8			; vector and error code
+	restore_registers
 	iret

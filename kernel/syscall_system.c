@@ -1,11 +1,11 @@
 /* System calls about the machine and its (one) user. */
 #include <stddef.h>
 
+#include "fs/devices.h"
 #include "fs/files.h"
 #include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/machine.h"
-#include "kernel/random.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
 #include "kernel/syscall_program.h"
@@ -92,20 +92,9 @@ static int32_t run_sysinfo(struct trap_frame *frame)
 
 static int32_t run_getrandom(struct trap_frame *frame)
 {
-	static struct random random;
 	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
-	int32_t total = 0;
 
-	random.state ^= time_stamp();
-	while (buffer.length > 0) {
-		uint64_t word = random_next(&random);
-		int32_t count = buffer_put(&buffer, &word, sizeof(word));
-
-		if (count < 0)
-			return total ? total : count;
-		total += count;
-	}
-	return total;
+	return device_fill_random(&buffer);
 }
 
 /* What there is of a resource; UNLIMITED where nobody counts. */

@@ -60,7 +60,7 @@ const char *trap_name(unsigned vector)
 	return exceptions[vector].name ? exceptions[vector].name : "reserved exception";
 }
 
-static uint32_t fault_address(void)
+uint32_t trap_fault_address(void)
 {
 	uint32_t address;
 
@@ -97,7 +97,7 @@ static void describe_page_fault(uint32_t error, char *text, size_t size)
 		 error & 16  ? "executed at"
 		 : error & 2 ? "wrote to"
 			     : "read from",
-		 fault_address(), error & 1 ? "the page is protected" : "no page is there",
+		 trap_fault_address(), error & 1 ? "the page is protected" : "no page is there",
 		 error & 8 ? ", a reserved bit is set in its tables" : "");
 }
 
@@ -213,6 +213,7 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame))
 static void double_fault(void)
 {
 	const struct task_state *before = &kernel_task.state;
+	uint32_t address = trap_fault_address();
 	struct trap_frame frame = {
 		.edi = before->edi,
 		.esi = before->esi,
@@ -228,14 +229,14 @@ static void double_fault(void)
 	};
 
 	frame.esp_ignored = before->esp - kernel_esp(&frame);
-	const char *meaning = explain_double_fault ? explain_double_fault(fault_address()) : NULL;
+	const char *meaning = explain_double_fault ? explain_double_fault(address) : NULL;
 
 	if (meaning)
 		panic_in_trap(&frame, "exception 8, double fault (error code 0x0): %s", meaning);
 	panic_in_trap(&frame,
 		      "exception 8, double fault (error code 0x0): a second exception while the "
 		      "first was being delivered; esp was 0x%08x, the last page fault at 0x%08x",
-		      before->esp, fault_address());
+		      before->esp, address);
 }
 
 void trap_register_double_fault(const char *(*explain)(uint32_t address))

@@ -52,6 +52,9 @@ void trap_register_double_fault(const char *(*explain)(uint32_t address));
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);
 
+/* CR2: the address of the last page fault. */
+uint32_t trap_fault_address(void);
+
 /* The stack pointer at the time of the trap. */
 uint32_t trap_frame_esp(const struct trap_frame *frame);
 

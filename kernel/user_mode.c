@@ -5,21 +5,13 @@
 
 static struct user_visit visit;
 
-static uint32_t fault_address(void)
-{
-	uint32_t address;
-
-	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
-	return address;
-}
-
 /* An exception of ring 3 ends the visit: what lies on the kernel's stack since then is dropped. */
 static void on_user_exception(struct trap_frame *frame)
 {
 	visit = (struct user_visit){
 		.vector = frame->vector,
 		.error_code = frame->error_code,
-		.address = fault_address(),
+		.address = trap_fault_address(),
 		.eip = frame->eip,
 		.eflags = frame->eflags,
 		.cs = frame->cs,

@@ -6,7 +6,6 @@
 
 #include "fs/file.h"
 #include "fs/tty.h"
-#include "kernel/errno.h"
 #include "kernel/exec.h"
 #include "kernel/monitor.h"
 #include "kernel/printk.h"
@@ -35,21 +34,9 @@ static int32_t run_program(int count, char **words)
 	return status;
 }
 
-/* Says what a shell would. Returns the shell's status for it. */
-static int report(const char *name, int32_t status)
-{
-	if (status < 0)
-		printk("%s: %s\n", name, errno_name(-status));
-	else if (status & 0x7f)
-		printk("%s: ended by signal %d\n", name, status & 0x7f);
-	if (status < 0)
-		return status == -ENOENT ? 127 : 126;
-	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
-}
-
 static int run_run(int count, char **words)
 {
-	return report(words[1], run_program(count - 1, words + 1));
+	return exec_report(words[1], run_program(count - 1, words + 1));
 }
 
 /* Prints what was recorded since. */
@@ -76,7 +63,7 @@ static int run_strace(int count, char **words)
 
 	syscall_trace_on = false;
 	print_trace(start);
-	return report(words[1], status);
+	return exec_report(words[1], status);
 }
 
 /* getpid as it must not be: with printk in its path. For the measurement. */

@@ -6,7 +6,7 @@
 #include "fs/procfs.h"
 #include "fs/tty.h"
 #include "kernel/divide.h"
-#include "kernel/errno.h"
+#include "kernel/exec.h"
 #include "kernel/monitor.h"
 #include "kernel/number.h"
 #include "kernel/printk.h"
@@ -25,11 +25,7 @@ static int run_run(int count, char **words)
 	int32_t status = program_run(count - 1, words + 1);
 
 	tty_listen(false);
-	if (status < 0)
-		printk("%s: %s\n", words[1], errno_name(-status));
-	else if (status & 0x7f)
-		printk("%s: ended by signal %d\n", words[1], status & 0x7f);
-	return program_exit_code(status);
+	return exec_report(words[1], status);
 }
 
 static uint32_t milliseconds(uint64_t stamps)

@@ -11,6 +11,7 @@
 #include "fs/tty.h"
 #include "kernel/boot_info.h"
 #include "kernel/errno.h"
+#include "kernel/exec.h"
 #include "kernel/fpu.h"
 #include "kernel/interrupts.h"
 #include "kernel/machine.h"
@@ -73,7 +74,7 @@ static void register_calls(void)
 
 static void __attribute__((noreturn)) end_machine(const char *name, int32_t status)
 {
-	int code = program_exit_code(status);
+	int code = exec_shell_status(status);
 
 	if (code > LAST_STATUS)
 		printk("%s: ended with status %d\n", name, code);

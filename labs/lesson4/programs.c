@@ -69,10 +69,3 @@ int32_t program_run(int count, char *const words[])
 	while (pid > 0 && ended > 0 && ended != pid);
 	return pid > 0 ? news.status : pid;
 }
-
-int program_exit_code(int32_t status)
-{
-	if (status < 0)
-		return status == -ENOENT ? 127 : 126;
-	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
-}

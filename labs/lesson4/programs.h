@@ -11,7 +11,3 @@ int32_t program_become(int count, char *const words[]);
 /* Starts the program as a child of the current thread, and waits for its end, and for that of all
  * other children that end meanwhile. Returns its wait status, or a negated errno. */
 int32_t program_run(int count, char *const words[]);
-
-/* The status that a shell gives a program's end: its exit code, 128 and the signal, 127 for what is
- * not there, 126 for what cannot be run. */
-int program_exit_code(int32_t status);
