@@ -291,6 +291,12 @@ def test_difference_tells_the_lesson() -> None:
         difference.report("7")
 
 
+def test_difference_tells_what_is_no_longer_linked() -> None:
+    report = difference.report("4")
+    assert re.search(r"^  kernel/wait_idle.c +no longer linked$", report, re.MULTILINE)
+    assert "given as object code" not in report
+
+
 def test_difference_in_a_tree_knows_given_objects(trees) -> None:
     report = difference.report("1", trees[1])
     assert re.search(r"^  boot/paging.asm.o +given as object code$", report, re.MULTILINE)

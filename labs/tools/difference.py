@@ -1,4 +1,4 @@
-"""`make diff LESSON=n`: what a lesson adds to the one before: files, exercises, and its main.c."""
+"""`make diff LESSON=n`: what a lesson does to the one before: files, exercises, and its main.c."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labs.tools.exercises import ROOT, ExerciseError, lessons, of_lesson
+from labs.tools.source_lists import changes
 
 PROGRAM = "make diff"
 COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
@@ -31,14 +32,18 @@ def main_before(lesson: str, root: Path) -> str:
     return f"labs/lesson{max(earlier)}/main.c" if earlier else os.devnull
 
 
-def added_files(place: Path, root: Path) -> Iterator[tuple[str, str]]:
-    """The files that the lesson links beyond those of the lesson before, and how long they are."""
-    for path in (place / "sources").read_text().split():
+def changed_files(place: Path, root: Path) -> Iterator[tuple[str, str]]:
+    """The files that the lesson links beyond those of the lesson before, and how long they are;
+    then those that it no longer links."""
+    added, removed = changes(place)
+    for path in added:
         source = root / path
         if source.is_file():
             yield path, f"{source.read_text().count(chr(10))} lines"
         else:
             yield f"{path}.o", "given as object code"
+    for path in removed:
+        yield path, "no longer linked"
 
 
 def difference(lesson: str, root: Path) -> list[str]:
@@ -60,7 +65,7 @@ def report(lesson: str, root: Path = ROOT, colour: bool = False) -> str:
     number = int(lesson) if lesson.isdecimal() else 0
     title = lessons(root).get(number, "the storage lab")
     lines = [f"Lesson {lesson}, {title}, adds" if number else "The storage lab adds", ""]
-    lines += [f"  {path:<32}{length}" for path, length in added_files(place, root)]
+    lines += [f"  {path:<32}{length}" for path, length in changed_files(place, root)]
     exercises = of_lesson(number, root)
     if exercises:
         lines += ["", "You write", ""]

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from labs.tools import sandbox
 from labs.tools.exercises import ROOT, Exercise, blank, by_id
+from labs.tools.source_lists import linked
 
 ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
 SOURCES = (".c", ".asm")
@@ -193,11 +194,7 @@ def room_files() -> Iterator[str]:
 
 def linked_sources(lesson: int) -> list[str]:
     """The sources of a lesson's kernel."""
-    lists = [ROOT / f"labs/lesson{number}/sources" for number in range(1, lesson + 1)]
-    listed = [line for each in lists for line in each.read_text().split()]
-    taken_away = {line[1:] for line in listed if line.startswith("-")}
-    kept = [line for line in listed if line[0] != "-" and line not in taken_away]
-    return [*kept, f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
+    return [*linked(lesson, ROOT), f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
 
 
 def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:

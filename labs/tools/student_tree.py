@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from labs.tools.exercises import LIST, ROOT, ExerciseError, blank, lessons, load, regions, solved
+from labs.tools.source_lists import ever_linked
 
 # What each tree has, if it is there.
 ALWAYS = (
@@ -100,7 +101,7 @@ def begins_with(path: str, lesson: int, root: Path) -> bool:
     numbers = [number for number in lessons(root) if number <= lesson]
     patterns = [*ALWAYS, *(each.format(number) for number in numbers for each in OF_LESSON)]
     patterns += [pattern for pattern, first in SINCE.items() if first <= lesson]
-    return path in linked(numbers, root) or any(fnmatch(path, each) for each in patterns)
+    return path in ever_linked(numbers, root) or any(fnmatch(path, each) for each in patterns)
 
 
 def is_withheld(path: str, lesson: int, root: Path) -> bool:
@@ -108,18 +109,10 @@ def is_withheld(path: str, lesson: int, root: Path) -> bool:
     later = [number for number in lessons(root) if number > lesson]
     rooms = [f"{room}/lesson{number}/*" for room in ("labs", "tests") for number in later]
     rooms += [pattern for pattern, first in SINCE.items() if first > lesson]
-    earlier = linked([number for number in lessons(root) if number <= lesson], root)
+    earlier = ever_linked([number for number in lessons(root) if number <= lesson], root)
     return path not in earlier and (
-        path in linked(later, root) or any(fnmatch(path, each) for each in (*NEVER, *rooms))
+        path in ever_linked(later, root) or any(fnmatch(path, each) for each in (*NEVER, *rooms))
     )
-
-
-def linked(numbers: list[int], root: Path) -> set[str]:
-    """What the kernels of these lessons are linked from, by their lists. What a later one of them
-    takes away (a line -FILE) the earlier ones still need."""
-    lists = [root / f"labs/lesson{number}/sources" for number in numbers]
-    lines = [line for each in lists if each.is_file() for line in each.read_text().split()]
-    return {line for line in lines if not line.startswith("-")}
 
 
 @cache
