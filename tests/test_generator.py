@@ -16,6 +16,7 @@ import pytest
 
 from labs.tools import difference, exercises, hint, start, student_tree
 from labs.tools.exercises import ExerciseError, blank, by_id, regions, solved
+from labs.tools.source_lists import ever_linked
 from labs.tools.student_tree import TreeError, contents
 from tests.student_trees import (
     LESSONS,
@@ -94,7 +95,7 @@ def test_history_has_nothing_but_the_tree(trees, lesson) -> None:
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_tree_has_no_file_of_later_lessons(lesson) -> None:
     later = [number for number in LESSONS if number > lesson]
-    linked_later = student_tree.linked(later, ROOT)
+    linked_later = ever_linked(later, ROOT)
     storage = set((ROOT / "labs/storage/sources").read_text().split())
     blanks = {path for each in exercises.load() if each.lesson > lesson for path in each.files}
     strangers = r"labs/storage|hidden|mutants|cheats|slides|author|prove|tools/start\.|student_tree"

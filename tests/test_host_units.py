@@ -1,16 +1,10 @@
 """The kernel's pure functions, compiled for the host: properties, models, random damage.
 
-tests/host/*.c hold the tests. They are compiled twice: for this machine with the address and
-undefined-behaviour sanitizers, and, where a compiler can link a static i386 program, as the
-kernel is: 32 bits, with 64-bit division by the DIV instruction.
+tests/host/*.c hold the tests; tests/host/units.py says how they are compiled.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import platform
-import subprocess
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from labs.storage.workload import random_offsets
+from tests.host.units import SEED, Units, run
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     "boot/load_elf.c",
     "kernel/boot_info.c",
@@ -29,13 +23,6 @@ SOURCES = (
     "kernel/symbols.c",
     "mm/memory_map.c",
 )
-FLAGS = ("-std=gnu11", "-O1", "-g", "-I.", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
-# The kernel's functions get other names than the C library's, and so must not become builtins.
-AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
-SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")  # needs no library: a SIGILL
-I386_COMPILERS = (("i686-linux-gnu-gcc", "-static"), ("gcc", "-m32", "-static"))
-SEED = 20100627
 MASK = (1 << 64) - 1
 
 # Test and rounds. What a table drives has one round.
@@ -65,88 +52,19 @@ TESTS = {
 ONLY_I386 = {"boot_info_read": 1}  # its data lies at 3 GiB, which the sanitizer takes for itself
 
 
-def compile_units(directory: Path, compiler: tuple[str, ...]) -> str | None:
-    """Compiles `directory`/units; returns None, or what the compiler said."""
-    directory.mkdir(parents=True, exist_ok=True)
-    tests = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/host").glob("*.c"))
-    renamed = directory / "kernel.o"
-    commands = (
-        # One object of all the kernel's files, so that the renaming touches only them.
-        [*compiler, *FLAGS, *AS_KERNEL, "-r", "-nostdlib", *SOURCES, "-o", str(renamed)],
-        [*compiler, *FLAGS, *tests, str(renamed), "-o", str(directory / "units")],
-    )
-    for command in commands:
-        try:
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        except OSError as error:
-            return f"{command[0]}: {error.strerror}"
-        if done.returncode != 0:
-            return done.stderr
-    return None
-
-
-def built(directory: Path, compilers: list[tuple[str, ...]]) -> Path | str:
-    """The program, compiled by the first compiler that can; or why none can."""
-    causes = []
-    for compiler in compilers:
-        cause = compile_units(directory, compiler)
-        if cause is None:
-            return directory / "units"
-        causes.append(f"{' '.join(compiler)}: {cause}")
-    return "\n".join(causes)
-
-
-def built_once(
-    factory: pytest.TempPathFactory, name: str, compilers: list[tuple[str, ...]]
-) -> Path | str:
-    """As built(), but one process of pytest-xdist compiles for all of them."""
-    base = factory.getbasetemp()
-    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"units-{name}"
-    with (directory.parent / f"{directory.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (directory / "units").exists():
-            return directory / "units"
-        return built(directory, compilers)
+UNITS = Units("tests/host", SOURCES, ("-I.",))
 
 
 @pytest.fixture(scope="session")
 def host_units(tmp_path_factory) -> Path:
     """The tests as a program of this machine, with sanitizers."""
-    program = built_once(tmp_path_factory, "host", [("gcc", *SANITIZE)])
-    if isinstance(program, str):
-        pytest.fail(f"the unit tests do not compile:\n{program}", pytrace=False)
-    return program
+    return UNITS.for_host(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def i386_units(tmp_path_factory) -> Path:
-    """The tests as a 32-bit program; skips where none can be made or run."""
-    if platform.machine() not in ("x86_64", "i686", "i586", "i386"):
-        pytest.skip(f"a {platform.machine()} does not run 32-bit x86 programs")
-    compilers = [(*compiler, *TRAP) for compiler in I386_COMPILERS]
-    program = built_once(tmp_path_factory, "i386", compilers)
-    if isinstance(program, str):
-        pytest.skip(f"no compiler here links a static i386 program: {program.splitlines()[0]}")
-    try:
-        subprocess.run([program], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"this machine does not run i386 programs: {error}")
-    return program
-
-
-def run(program: Path, *arguments: object) -> str:
-    """Runs a test; returns what it printed, and fails with that if the status is not 0."""
-    command = [str(program), *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, timeout=60
-    )
-    if done.returncode != 0:
-        cause = "undefined behaviour (SIGILL)\n" if done.returncode == -4 else ""
-        pytest.fail(
-            f"{' '.join(command[1:])}: status {done.returncode}\n{cause}{done.stdout}{done.stderr}",
-            pytrace=False,
-        )
-    return done.stdout
+    """The tests as a 32-bit program."""
+    return UNITS.for_i386(tmp_path_factory)
 
 
 @pytest.mark.parametrize(("name", "rounds"), TESTS.items())
