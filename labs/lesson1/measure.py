@@ -10,7 +10,6 @@ card, whose answers take no time of the host's (instructions), one from the IDE 
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -30,13 +29,14 @@ from labs.tools.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
+    command_line,
+    ended,
     fit_line,
     save_plot,
     write_csv,
 )
 from labs.tools.monitor import MonitorLost
-from labs.tools.qemu_command import SECTOR_SIZE, Config, ConfigError
-from labs.tools.result import GuestFailure
+from labs.tools.qemu_command import SECTOR_SIZE, Config
 from labs.tools.stamps import NotReachedError, instructions_to
 from labs.tools.symbols import symbols_of
 
@@ -268,19 +268,11 @@ def measure(build: Path, out: Path) -> None:
 
 
 def main() -> int:
-    """Runs the command line; what goes wrong is said in one line."""
-    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
-    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
-    parser.add_argument("--out", type=Path, default=Path("build/measure"))
-    options = parser.parse_args()
-    try:
-        measure(options.build, options.out)
-    except (
-        ConfigError, DebugError, GuestFailure, MeasurementError, MonitorLost, NotReachedError
-    ) as error:  # fmt: skip
-        print(f"make measure: {error}", file=sys.stderr)
-        return 1
-    return 0
+    """Runs the command line; returns the exit status."""
+    options = command_line().parse_args()
+    return ended(
+        lambda: measure(options.build, options.out), DebugError, MonitorLost, NotReachedError
+    )
 
 
 if __name__ == "__main__":

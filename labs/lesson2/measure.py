@@ -9,7 +9,6 @@ counts nanoseconds, so that time stamps are instructions, and the figures are th
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Sequence
@@ -20,16 +19,16 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from labs.tools.machine import run
 from labs.tools.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
+    command_line,
+    ended,
+    run_script,
     save_plot,
     write_csv,
 )
-from labs.tools.qemu_command import Config, ConfigError
-from labs.tools.result import GuestFailure
 
 QUESTIONS = (
     "How many instructions does one timer tick take, from the interrupt until IRET is done?",
@@ -75,7 +74,7 @@ class TickRow:
 def sweep(build: Path, processor: Processor) -> list[TickRow]:
     """Lets the kernel do its work under each rate of ticks."""
     script = "; ".join(f"ticktax {hz} {processor.rounds}" for hz in HERTZ)
-    output = run_script(build, processor.shift, script)
+    output = run_script(build, script, icount=processor.shift, guest_limit=GUEST_SECONDS)
     found = [tuple(map(int, line)) for line in TICK.findall(output)]
     if [hz for hz, *_ in found] != list(HERTZ):
         raise MeasurementError(
@@ -113,7 +112,7 @@ def cost_of_tick(rows: Sequence[TickRow]) -> float:
 
 def round_trips(build: Path) -> dict[str, int]:
     """The instructions of a trap by kind and ring, the trapping one and IRET included."""
-    found = TRIP.findall(run_script(build, 0, "roundtrip"))
+    found = TRIP.findall(run_script(build, "roundtrip", icount=0, guest_limit=GUEST_SECONDS))
     taken = {(kind, ring): int(stamps) for kind, ring, stamps in found}
     kinds = dict.fromkeys(kind for kind, _ in taken if kind != "nothing")
     if not kinds:
@@ -123,18 +122,6 @@ def round_trips(build: Path) -> dict[str, int]:
         for kind in kinds
         for ring in ("0", "3")
     }
-
-
-def run_script(build: Path, shift: int, script: str) -> str:
-    """What the kernel prints. Raises GuestFailure when it does not end well."""
-    config = Config(
-        boot="direct",
-        kernel=build / "kernel.elf",
-        icount=shift,
-        script=script,
-        guest_limit=GUEST_SECONDS,
-    )
-    return run(config).check().serial
 
 
 def plot(rows: Sequence[TickRow], trips: dict[str, int]) -> Figure:
@@ -216,17 +203,9 @@ def measure(build: Path, out: Path) -> None:
 
 
 def main() -> int:
-    """Runs the command line; what goes wrong is said in one line."""
-    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
-    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
-    parser.add_argument("--out", type=Path, default=Path("build/measure"))
-    options = parser.parse_args()
-    try:
-        measure(options.build, options.out)
-    except (ConfigError, GuestFailure, MeasurementError) as error:
-        print(f"make measure: {error}", file=sys.stderr)
-        return 1
-    return 0
+    """Runs the command line; returns the exit status."""
+    options = command_line().parse_args()
+    return ended(lambda: measure(options.build, options.out))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ IRET, and for SYSENTER with its SYSEXIT, beyond one for each instruction.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import tempfile
@@ -23,17 +22,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from labs.tools.initramfs import archive, regular
-from labs.tools.machine import run
 from labs.tools.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
+    command_line,
+    ended,
     fit_line,
+    run_script,
     save_plot,
     write_csv,
 )
-from labs.tools.qemu_command import Config, ConfigError
-from labs.tools.result import GuestFailure
 
 QUESTIONS = (
     "How many instructions does getpid take by INT 0x80, how many by SYSENTER? Which is more?",
@@ -73,7 +72,7 @@ class Copy:
 def null_calls(build: Path, trap_cycles: tuple[int, int]) -> list[NullCall]:
     """Each form of the call in each mode of tracing."""
     script = "; ".join(f"trace {mode}; run /bin/callcost null" for mode in MODES)
-    _, *parts = MODE.split(run_script(build, script))
+    _, *parts = MODE.split(run_callcost(build, script))
     found = {
         (form, mode): int(steps)
         for mode, text in zip(parts[::2], parts[1::2], strict=True)
@@ -95,14 +94,14 @@ def null_calls(build: Path, trap_cycles: tuple[int, int]) -> list[NullCall]:
 
 def copies(build: Path) -> list[Copy]:
     """Reading from nothing to 64 KiB."""
-    output = run_script(build, "run /bin/callcost copy")
+    output = run_callcost(build, "run /bin/callcost copy")
     found = [Copy(int(what.split()[0]), int(steps)) for what, steps in LINE.findall(output)]
     if len(found) < 2:
         raise MeasurementError(f"nothing was copied; the kernel printed: {output[-400:]}")
     return found
 
 
-def run_script(build: Path, script: str) -> str:
+def run_callcost(build: Path, script: str) -> str:
     """What the kernel prints. Raises GuestFailure when it does not end well."""
     program = build.parent / "user" / "bin" / "callcost"
     if not program.is_file():
@@ -110,15 +109,7 @@ def run_script(build: Path, script: str) -> str:
     with tempfile.TemporaryDirectory() as directory:
         files = Path(directory) / "initramfs"
         files.write_bytes(archive([regular("bin/callcost", program.read_bytes())]))
-        config = Config(
-            boot="direct",
-            kernel=build / "kernel.elf",
-            icount=0,
-            script=script,
-            initramfs=files,
-            guest_limit=GUEST_SECONDS,
-        )
-        return run(config).check().serial
+        return run_script(build, script, icount=0, initramfs=files, guest_limit=GUEST_SECONDS)
 
 
 def cost_of_bytes(rows: Sequence[Copy]) -> tuple[float, float]:
@@ -214,18 +205,11 @@ def two_numbers(text: str) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Runs the command line; what goes wrong is said in one line."""
-    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
-    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
-    parser.add_argument("--out", type=Path, default=Path("build/measure"))
+    """Runs the command line; returns the exit status."""
+    parser = command_line()
     parser.add_argument("--trap", type=two_numbers, default=TRAP_CYCLES, metavar="INT,SYSENTER")
     options = parser.parse_args()
-    try:
-        measure(options.build, options.out, options.trap)
-    except (ConfigError, GuestFailure, MeasurementError) as error:
-        print(f"make measure: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return ended(lambda: measure(options.build, options.out, options.trap))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ each time.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections import OrderedDict
@@ -22,16 +21,16 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from labs.tools.machine import run
 from labs.tools.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
+    command_line,
+    ended,
+    run_script,
     save_plot,
     write_csv,
 )
-from labs.tools.qemu_command import Config, ConfigError
-from labs.tools.result import GuestFailure
 
 QUESTIONS = (
     "How many instructions does it take from one thread's yield to the other's return?",
@@ -160,7 +159,7 @@ def misses(case: Case, pages: int, entries: int = ENTRIES) -> float:
 def play(build: Path) -> list[SwitchRow]:
     """Lets the kernel play with each number of pages, and adds the model's misses."""
     commands = [f"pingpong {pages} {other} {ROUNDS}" for other in (0, 1) for pages in PAGES]
-    output = run_script(build, 0, "; ".join(commands))
+    output = run_script(build, "; ".join(commands), icount=0, guest_limit=GUEST_SECONDS)
     found = [tuple(map(int, line)) for line in GAME.findall(output)]
     if len(found) != len(commands):
         raise MeasurementError(f"not every game was played; the kernel printed: {output}")
@@ -190,7 +189,7 @@ def share(build: Path, processor: Processor) -> list[QuantumRow]:
     """The work that is left at each length of a turn. Lost is what a turn of 1 s would not lose:
     the line through the two longest turns says how long the work takes without a clock."""
     script = "; ".join(f"quantum {hz} {processor.rounds}" for hz in processor.hertz)
-    output = run_script(build, processor.shift, script)
+    output = run_script(build, script, icount=processor.shift, guest_limit=GUEST_SECONDS)
     found = [tuple(map(int, line)) for line in SHARE.findall(output)]
     if [hz for hz, *_ in found] != list(processor.hertz):
         raise MeasurementError(f"not every quantum was measured; the kernel printed: {output}")
@@ -200,18 +199,6 @@ def share(build: Path, processor: Processor) -> list[QuantumRow]:
         QuantumRow(processor.name, 1000 / hz, changes, round(100 * alone / stamps, 3))
         for hz, _, stamps, changes in found
     ]
-
-
-def run_script(build: Path, shift: int, script: str) -> str:
-    """What the kernel prints. Raises GuestFailure when it does not end well."""
-    config = Config(
-        boot="direct",
-        kernel=build / "kernel.elf",
-        icount=shift,
-        script=script,
-        guest_limit=GUEST_SECONDS,
-    )
-    return run(config).check().serial
 
 
 def plot(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> Figure:
@@ -278,17 +265,9 @@ def measure(build: Path, out: Path) -> None:
 
 
 def main() -> int:
-    """Runs the command line; what goes wrong is said in one line."""
-    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
-    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
-    parser.add_argument("--out", type=Path, default=Path("build/measure"))
-    options = parser.parse_args()
-    try:
-        measure(options.build, options.out)
-    except (ConfigError, GuestFailure, MeasurementError) as error:
-        print(f"make measure: {error}", file=sys.stderr)
-        return 1
-    return 0
+    """Runs the command line; returns the exit status."""
+    options = command_line().parse_args()
+    return ended(lambda: measure(options.build, options.out))
 
 
 if __name__ == "__main__":

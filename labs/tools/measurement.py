@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+
+from labs.tools.machine import run
+from labs.tools.qemu_command import Config, ConfigError
+from labs.tools.result import GuestFailure
 
 # The same figures give the same file: no date, no random names, and text that stays text.
 STYLE = {
@@ -26,6 +32,32 @@ STYLE = {
 
 class MeasurementError(Exception):
     """The figures cannot be had, or cannot be right; the text says why."""
+
+
+def command_line() -> argparse.ArgumentParser:
+    """The options that make measure gives; a measurement may add its own."""
+    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
+    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
+    parser.add_argument("--out", type=Path, default=Path("build/measure"))
+    return parser
+
+
+def ended(measure: Callable[[], None], *causes: type[Exception]) -> int:
+    """Measures. Returns the exit status; what goes wrong, for one of these causes too, is said in
+    one line."""
+    try:
+        measure()
+    except (ConfigError, GuestFailure, MeasurementError, *causes) as error:
+        print(f"make measure: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run_script(build: Path, script: str, **settings: Any) -> str:
+    """What the kernel in `build` prints while it runs the script; `settings` are Config's. Raises
+    GuestFailure when it does not end well."""
+    config = Config(boot="direct", kernel=build / "kernel.elf", script=script, **settings)
+    return run(config).check().serial
 
 
 def ask_prediction(questions: Sequence[str], path: Path) -> None:
