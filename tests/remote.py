@@ -10,11 +10,9 @@ fake what a boot loader left behind.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import struct
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +22,8 @@ from pathlib import Path
 import pytest
 
 from labs.tools.explain import parse_registers
-from labs.tools.machine import killed_with_us, short_directory
-from labs.tools.qemu_command import Config, qemu_command
+from labs.tools.qemu_command import Config
+from labs.tools.qemu_process import short_directory, start_qemu
 from labs.tools.result import Outcome
 from labs.tools.symbols import symbols_of
 from tests.gdb_stub import GdbStub, StubGone
@@ -321,15 +319,7 @@ def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[G
     line = serial or (f"file,id=serial,path={directory / 'serial'}",)
     channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
     channels += ["-chardev", *line, "-serial", "chardev:serial"]
-    with (directory / "stderr").open("wb") as stderr:
-        process = subprocess.Popen(
-            [*killed_with_us(), *qemu_command(config, directory, channels)],
-            stdin=subprocess.DEVNULL,
-            stdout=stderr,
-            stderr=stderr,
-            env={**os.environ, "TMPDIR": str(directory)},
-            start_new_session=True,
-        )
+    process = start_qemu(config, directory, channels)
     try:
         stub = GdbStub(directory / "gdb", process)
         yield Guest(lab, config, stub, directory)

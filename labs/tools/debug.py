@@ -23,9 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from labs.tools.gdb.guest_programs import write_programs
-from labs.tools.machine import killed_with_us, short_directory
 from labs.tools.programs import COMMAND
-from labs.tools.qemu_command import Config, ConfigError, Drive, check_config, qemu_command
+from labs.tools.qemu_command import Config, ConfigError, Drive, check_config
+from labs.tools.qemu_process import killed_with_us, short_directory, start_qemu
 from labs.tools.run import guarded, machine_config, machine_options
 from labs.tools.steps import Step, write_steps
 
@@ -101,15 +101,7 @@ def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[
     channels += ["-chardev", f"socket,id=serial,{serial}", "-serial", "chardev:serial"]
     if has_python:
         channels += interrupt_log(directory / "interrupts")
-    with (directory / "stderr").open("wb") as stderr:
-        process = subprocess.Popen(
-            [*killed_with_us(), *qemu_command(config, directory, channels)],
-            stdin=subprocess.DEVNULL,
-            stdout=stderr,
-            stderr=stderr,
-            env={**os.environ, "TMPDIR": str(directory)},
-            start_new_session=True,
-        )
+    process = start_qemu(config, directory, channels)
     try:
         wait_for(directory / "gdb", process)
         yield

@@ -10,7 +10,6 @@ with Machine(Config(image=Path("disk.img"))) as machine:
 from __future__ import annotations
 
 import io
-import os
 import re
 import shutil
 import socket
@@ -28,7 +27,8 @@ from qemu.qmp import ExecuteError
 from labs.tools.disk_trace import DiskTrace
 from labs.tools.explain import PANIC, parse_registers, standstill_report
 from labs.tools.monitor import GuestMemoryError, Monitor, MonitorLost
-from labs.tools.qemu_command import Config, qemu_command
+from labs.tools.qemu_command import Config
+from labs.tools.qemu_process import short_directory, start_qemu
 from labs.tools.result import PANIC_STATUS, BlockStatistics, GuestFailure, Outcome, Result
 from labs.tools.symbols import symbols_of
 
@@ -36,7 +36,6 @@ START_SECONDS = 20
 QUIT_SECONDS = 5
 POLL_SECONDS = 0.05
 LOG_TAIL = 1 << 20
-SOCKET_PATH_LIMIT = 80
 
 # The contract with the kernel: the exit port takes FIRST_STATUS + status, and without that port the
 # status lies here when the power goes off.
@@ -87,16 +86,7 @@ class Machine:
 
     def _start(self) -> None:
         self._monitor.listen(self._directory / "qmp")
-        command = qemu_command(self.config, self._directory, self._channels())
-        with (self._directory / "stderr").open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [*killed_with_us(), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                env={**os.environ, "TMPDIR": str(self._directory)},
-                start_new_session=True,
-            )
+        self._process = start_qemu(self.config, self._directory, self._channels())
         try:
             self._monitor.accept(self._process, START_SECONDS)
             self._connect_serial()
@@ -373,16 +363,6 @@ def counted(stats: dict[str, int]) -> BlockStatistics:
         failed=total("failed"),
         invalid=total("invalid"),
     )
-
-
-def killed_with_us() -> list[str]:
-    """A prefix that ends QEMU when this process dies without a chance to do so (Linux only)."""
-    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-
-
-def short_directory() -> str | None:
-    """Where the sockets go: a Unix socket's path is limited to 107 bytes."""
-    return "/tmp" if len(tempfile.gettempdir()) > SOCKET_PATH_LIMIT else None
 
 
 def listening_socket(path: Path) -> socket.socket:

@@ -7,7 +7,6 @@ boot sector.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -17,9 +16,9 @@ from functools import cache
 from pathlib import Path
 
 from labs.tools.debug import find_gdb
-from labs.tools.machine import killed_with_us, short_directory
 from labs.tools.monitor import Monitor
-from labs.tools.qemu_command import Config, qemu_command
+from labs.tools.qemu_command import Config
+from labs.tools.qemu_process import short_directory, start_qemu
 
 START_SECONDS = 20
 RUN_SECONDS = 60
@@ -62,12 +61,7 @@ def standing_machine(config: Config, directory: Path) -> Iterator[Monitor]:
         f"file:{directory / 'serial'}",
     ]
     channels += ["-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
-    process = subprocess.Popen(
-        [*killed_with_us(), *qemu_command(config, directory, channels)],
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "TMPDIR": str(directory)},
-        start_new_session=True,
-    )
+    process = start_qemu(config, directory, channels)
     try:
         monitor.accept(process, START_SECONDS)
         yield monitor
