@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "storage"
 LAUNCHER = [sys.executable, "-m", "labs.tools.debug", "--build", str(BUILD)]
-SECONDS = 60
+SECONDS = 120
 
 PRELUDE = """\
 import gdb, json, os, signal, threading, time

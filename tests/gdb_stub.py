@@ -16,7 +16,7 @@ from tests.lab import processor_times
 
 PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 POLL_SECONDS = 0.2
-START_SECONDS = 20
+START_SECONDS = 60
 IDLE_SECONDS = 8  # of real time in which QEMU could have worked and had nothing to do
 
 

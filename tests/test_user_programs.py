@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 NOBODY = 65534
-SECONDS = 60
+SECONDS = 120
 Run = Callable[..., subprocess.CompletedProcess]
 
 

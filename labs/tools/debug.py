@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 ENTRY = HERE / "gdb" / "apprentice.py"
 USER = ROOT / "build" / "user"
-START_SECONDS = 20
+START_SECONDS = 60
 POLL_SECONDS = 0.01
 
 # C functions that the kernel's assembly calls with the address of a struct trap_frame.

@@ -32,7 +32,7 @@ from labs.tools.qemu_process import short_directory, start_qemu
 from labs.tools.result import PANIC_STATUS, BlockStatistics, GuestFailure, Outcome, Result
 from labs.tools.symbols import symbols_of
 
-START_SECONDS = 20
+START_SECONDS = 60
 QUIT_SECONDS = 5
 POLL_SECONDS = 0.05
 LOG_TAIL = 1 << 20

@@ -20,7 +20,7 @@ from labs.tools.monitor import Monitor
 from labs.tools.qemu_command import Config
 from labs.tools.qemu_process import short_directory, start_qemu
 
-START_SECONDS = 20
+START_SECONDS = 60
 RUN_SECONDS = 60
 
 
