@@ -148,10 +148,7 @@ static void deliver(struct trap_frame *frame)
 			call_handler(frame, signal);
 	}
 	finish_call(frame, false, true);
-	if (current->signals.is_suspended) {
-		current->signals.is_suspended = false;
-		task_signal_block(current->signals.saved);
-	}
+	task_signal_resume();
 }
 
 void signal_initialize(void)

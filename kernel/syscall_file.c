@@ -82,12 +82,15 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count,
 		int32_t moved = -EFAULT;
 
 		if (!copy_from_user(&vector, vectors + i * sizeof(vector), sizeof(vector)) &&
-		    get_buffer(&buffer, vector.base, vector.length))
-			moved = vector.length ? transfer(file, &buffer) : 0;
+		    get_buffer(&buffer, vector.base, vector.length)) {
+			if (buffer.length > TRANSFER_MAX - done)
+				buffer.length = TRANSFER_MAX - done;
+			moved = buffer.length ? transfer(file, &buffer) : 0;
+		}
 		if (moved < 0)
 			return done ? (int32_t)done : moved;
 		done += moved;
-		if ((uint32_t)moved < vector.length || done > TRANSFER_MAX)
+		if ((uint32_t)moved < vector.length)
 			break;
 	}
 	return done;

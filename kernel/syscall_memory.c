@@ -66,7 +66,7 @@ static int32_t map(const struct mapping *mapping)
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
 
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
-	    ((mapping->flags & MAP_FIXED) && mapping->address % PAGE_SIZE))
+	    ((mapping->flags & (MAP_FIXED | MAP_NOREPLACE)) && mapping->address % PAGE_SIZE))
 		return -EINVAL;
 	if (!is_file)
 		return place(mapping);
@@ -74,7 +74,9 @@ static int32_t map(const struct mapping *mapping)
 
 	if (!file)
 		return -EBADF;
-	if (is_shared && (mapping->protection & SPACE_WRITE))
+	if (!file_readable(file))
+		return -EACCES;
+	if (file->ops->is_stream || (is_shared && (mapping->protection & SPACE_WRITE)))
 		return -ENODEV;
 	int32_t address = place(mapping);
 

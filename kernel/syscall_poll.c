@@ -8,17 +8,20 @@
 #include "kernel/syscall.h"
 #include "kernel/syscall_file.h"
 #include "kernel/task.h"
+#include "kernel/task_signal.h"
 #include "kernel/time.h"
 #include "kernel/user_copy.h"
 #include "kernel/wait.h"
 #include "mm/page_alloc.h"
 
-#define FEW	   8u /* waiters that lie on the stack */
-#define MANY_ORDER 2  /* pages, as a power of two, for FILES_MAX of them */
+#define QUEUES	   2u  /* that a file waits in: an end of a pipe may be for reading and writing */
+#define FEW	   16u /* waiters that lie on the stack */
+#define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
 #define MS	   1000000u
 #define SET_WORDS  (FILES_MAX / 32)
 
-_Static_assert(FILES_MAX * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER, "room for waiters");
+_Static_assert(FILES_MAX * QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
+	       "room for waiters");
 
 /* Looks at the files once. Returns how many are ready, or a negated errno. */
 typedef int32_t scanner(void *context, struct poll_table *table);
@@ -48,7 +51,7 @@ static int32_t wait_once(scanner *scan, void *context, struct poll_table *table,
 		wait_leave(&table->waiters[--table->count]);
 	if (error == -ETIMEDOUT)
 		return scan(context, NULL);
-	return error ? -EINTR : result;
+	return error ? -ERESTART_SLEEP : result;
 }
 
 /* Scans until something is ready, or until the deadline. */
@@ -62,22 +65,28 @@ static int32_t wait_until(scanner *scan, void *context, struct poll_table *table
 	return result;
 }
 
-/* count is how many files there are at most. */
+/* count is how many files there are at most. A wait that was interrupted, and goes on without a
+ * handler, ends when it would have ended. */
 static int32_t wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t deadline)
 {
+	uint64_t *resumed = &current->signals.resume_ns;
 	struct waiter few[FEW];
-	struct poll_table table = { few, 0, count };
+	struct poll_table table = { few, 0, count * QUEUES };
 	int32_t result = scan(context, NULL);
 
+	if (*resumed)
+		deadline = *resumed;
+	*resumed = 0;
 	if (result || deadline == 0)
 		return result;
-	if (count > FEW)
+	if (table.limit > FEW)
 		table.waiters = page_alloc(MANY_ORDER);
 	if (!table.waiters)
 		return -ENOMEM;
 	result = wait_until(scan, context, &table, deadline);
-	if (count > FEW)
+	if (table.limit > FEW)
 		page_free(table.waiters, MANY_ORDER);
+	*resumed = result == -ERESTART_SLEEP ? deadline : 0;
 	return result;
 }
 
@@ -244,64 +253,48 @@ static int32_t sys_select(struct trap_frame *frame)
 }
 
 /* The signals that ring 3 wants blocked meanwhile; address 0: as they are. */
-static int32_t begin_mask(uint32_t address, uint64_t *before)
+static int32_t begin_mask(uint32_t address)
 {
 	uint64_t mask;
 
-	*before = current->signals.blocked;
 	if (!address)
 		return 0;
 	if (copy_from_user(&mask, address, sizeof(mask)))
 		return -EFAULT;
-	current->signals.blocked = mask & ~(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP));
+	task_signal_suspend(mask);
 	return 0;
 }
 
 /* A signal that ended the wait is still to be delivered under the new mask: what delivers it puts
  * the old one back, as for sigsuspend. */
-static void end_mask(int32_t result, uint32_t address, uint64_t before)
+static int32_t end_mask(int32_t result)
 {
-	if (!address)
-		return;
-	if (result == -EINTR) {
-		current->signals.saved = before;
-		current->signals.is_suspended = true;
-	} else {
-		current->signals.blocked = before;
-	}
+	if (result != -ERESTART_SLEEP)
+		task_signal_resume();
+	return result;
 }
 
 static int32_t sys_pselect6(struct trap_frame *frame)
 {
 	uint32_t mask[2] = { 0, 0 }; /* its address and size */
-	uint64_t deadline, before;
+	uint64_t deadline;
 	int32_t error = get_deadline(frame->edi, 1, &deadline);
 
 	if (!error && frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
 		error = -EFAULT;
 	if (!error)
-		error = begin_mask(mask[0], &before);
-	if (error)
-		return error;
-	int32_t result = select_until(frame, deadline);
-
-	end_mask(result, mask[0], before);
-	return result;
+		error = begin_mask(mask[0]);
+	return error ? error : end_mask(select_until(frame, deadline));
 }
 
 static int32_t sys_ppoll(struct trap_frame *frame)
 {
-	uint64_t deadline, before;
+	uint64_t deadline;
 	int32_t error = get_deadline(frame->edx, 1, &deadline);
 
 	if (!error)
-		error = begin_mask(frame->esi, &before);
-	if (error)
-		return error;
-	int32_t result = poll_until(frame->ebx, frame->ecx, deadline);
-
-	end_mask(result, frame->esi, before);
-	return result;
+		error = begin_mask(frame->esi);
+	return error ? error : end_mask(poll_until(frame->ebx, frame->ecx, deadline));
 }
 
 static const struct syscall calls[] = {

@@ -28,6 +28,7 @@ struct user_descriptor {
 #define ACCESS_WRITABLE	 0x02u
 #define ACCESS_DOWN	 0x04u /* expands down */
 #define ENTRY		 (THREAD_LOCAL / 8)
+#define SELECTOR_MASK	 0xfffcu /* without the privilege level */
 #define ANY_ENTRY	 0xffffffffu
 
 static int32_t run_exit(struct trap_frame *frame)
@@ -69,14 +70,23 @@ static uint64_t pack(const struct user_descriptor *wanted)
 	return descriptor_pack(&descriptor);
 }
 
-/* A selector whose descriptor is gone must not be loaded again on the way back. */
+/* Ring 3 may have loaded it with any privilege level in its last two bits. */
+static bool is_thread_local(uint32_t selector)
+{
+	return (selector & SELECTOR_MASK) == (THREAD_LOCAL & SELECTOR_MASK);
+}
+
+/* A selector whose descriptor is gone, or is no stack any more, must not be loaded again on the way
+ * back: the kernel would fault. */
 static void forget_segment(struct trap_frame *frame)
 {
 	uint32_t *const selectors[] = { &frame->gs, &frame->fs, &frame->es, &frame->ds };
 
 	for (unsigned i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++)
-		if ((*selectors[i] & 0xffff) == THREAD_LOCAL)
+		if (is_thread_local(*selectors[i]) && !current->thread_local)
 			*selectors[i] = 0;
+	if (is_thread_local(frame->user_ss))
+		frame->user_ss = USER_DATA;
 }
 
 static int32_t run_set_thread_area(struct trap_frame *frame)
@@ -95,8 +105,7 @@ static int32_t run_set_thread_area(struct trap_frame *frame)
 		return -EFAULT;
 	current->thread_local = pack(&wanted);
 	descriptors_set_thread_local(current->thread_local);
-	if (!current->thread_local)
-		forget_segment(frame);
+	forget_segment(frame);
 	return 0;
 }
 

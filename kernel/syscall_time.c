@@ -229,6 +229,13 @@ static int32_t sleep_for(uint64_t ns, uint64_t *left)
 	return result;
 }
 
+/* What is left could not be told: the call does not begin again. */
+static int32_t give_up_sleep(void)
+{
+	current->signals.resume_ns = 0;
+	return -EFAULT;
+}
+
 static int32_t run_nanosleep(struct trap_frame *frame)
 {
 	uint64_t ns, left;
@@ -238,7 +245,7 @@ static int32_t run_nanosleep(struct trap_frame *frame)
 		return result;
 	result = sleep_for(ns, &left);
 	if (result && frame->ecx && give_timespec(frame->ecx, left) != 0)
-		return -EFAULT;
+		return give_up_sleep();
 	return result;
 }
 
@@ -277,7 +284,7 @@ static int32_t run_clock_nanosleep(struct trap_frame *frame)
 		return result;
 	result = clock_sleep(frame, ns, &left);
 	if (wants_rest(frame, result) && give_timespec(frame->esi, left) != 0)
-		return -EFAULT;
+		return give_up_sleep();
 	return result;
 }
 
@@ -292,7 +299,7 @@ static int32_t run_clock_nanosleep64(struct trap_frame *frame)
 	struct abi_timespec64 rest = split(left);
 
 	if (wants_rest(frame, result) && give(frame->esi, &rest, sizeof(rest)) != 0)
-		return -EFAULT;
+		return give_up_sleep();
 	return result;
 }
 

@@ -59,6 +59,8 @@ static void copy_identity(struct task *child, const struct fork_request *request
 	child->thread_local = current->thread_local;
 	child->schedule.nice = current->schedule.nice;
 	child->exit_signal = request->flags & CLONE_SIGNAL_MASK;
+	if (child->exit_signal > SIGNALS) /* as in Linux, the end is silent then */
+		child->exit_signal = 0;
 	if (request->flags & CLONE_CHILD_SETTID)
 		child->set_at_begin = request->child_word;
 	if (request->flags & CLONE_CHILD_CLEARTID)

@@ -143,6 +143,14 @@ void task_signal_suspend(uint64_t blocked)
 	interrupts_restore(enabled);
 }
 
+void task_signal_resume(void)
+{
+	if (!current->signals.is_suspended)
+		return;
+	current->signals.is_suspended = false;
+	task_signal_block(current->signals.saved);
+}
+
 void task_signal_forget_ignored(struct task *task, int signal)
 {
 	if (is_ignored(task, signal))

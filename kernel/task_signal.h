@@ -27,5 +27,8 @@ void task_signal_block(uint64_t blocked);
  * handler of a signal if there was one. */
 void task_signal_suspend(uint64_t blocked);
 
+/* Brings that back now, if nothing has done so yet. */
+void task_signal_resume(void);
+
 /* Drops what is pending and would do nothing now, after an action has changed. */
 void task_signal_forget_ignored(struct task *task, int signal);

@@ -10,6 +10,7 @@
 #include "kernel/panic.h"
 #include "kernel/printk.h"
 #include "kernel/task.h"
+#include "kernel/task_signal.h"
 #include "kernel/user_mode.h"
 #include "mm/space.h"
 
@@ -107,6 +108,16 @@ unsigned task_signal_group(int32_t pgrp, int signal)
 bool task_signal_pending(void)
 {
 	return task.signals.pending;
+}
+
+/* Nothing is blocked here. */
+void task_signal_suspend(uint64_t blocked)
+{
+	(void)blocked;
+}
+
+void task_signal_resume(void)
+{
 }
 
 bool task_signal_ignored(const struct task *target, int signal)

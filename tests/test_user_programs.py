@@ -144,6 +144,13 @@ def test_probes_are_shuffled(run):
     assert len(set(names[0])) == 40
 
 
+def test_corners(run):
+    """What the guest must do in rare cases is what Linux does."""
+    lines = run("corners").stdout.splitlines()
+    assert [line for line in lines[2:] if not line.startswith("ok ")] == []
+    assert lines[1] == f"1..{len(lines) - 2}"
+
+
 def test_random_calls(run):
     """Without root's rights: what is random had better not have them on somebody's machine."""
     user = {"user": NOBODY} if os.geteuid() == 0 else {}

@@ -13,6 +13,7 @@
 #define SYS_execve	    11
 #define SYS_chdir	    12
 #define SYS_time	    13
+#define SYS_mknod	    14
 #define SYS_chmod	    15
 #define SYS_lseek	    19
 #define SYS_getpid	    20
@@ -90,6 +91,7 @@
 #define SYS_openat	    295
 #define SYS_fstatat64	    300
 #define SYS_pselect6	    308
+#define SYS_ppoll	    309
 #define SYS_utimensat	    320
 #define SYS_dup3	    330
 #define SYS_pipe2	    331

@@ -1,0 +1,367 @@
+/*
+ * corners [NAME]: what system calls must do in cases that programs seldom come to. Prints a line
+ * for each (KTAP). On Linux all are ok.
+ *
+ * With a name it does one thing that must be seen from outside: `orphan` leaves a child behind,
+ * `flush` reads a line behind input that it threw away, `session` (as the leader of the console's
+ * session) leaves sessions behind.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ANY_CHILD     0x40000000 /* waitpid: one that sends no SIGCHLD, too */
+#define NO_SIGNAL     200	 /* clone: what is sent at the end, and is no signal */
+#define NEVER_MAPPED  ((void *)16)
+#define NOREPLACE     0x100000
+#define PIECE	      0x7ffff000u /* bytes that one call moves at most */
+#define TCFLSH	      0x540b
+#define PATIENCE      5 /* seconds for each check */
+#define FLUSH_SECONDS 2
+
+/* set_thread_area's struct user_desc, for the whole address space. */
+struct segment {
+	unsigned entry, base, limit, flags;
+};
+
+#define SEGMENT_WRITABLE 0x51
+#define SEGMENT_NONE	 0x28 /* clears the entry */
+
+static volatile sig_atomic_t caught;
+
+static void note(int signal)
+{
+	(void)signal;
+	caught++;
+}
+
+static void sleep_ms(long ms)
+{
+	const struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the end of a child that sends what is no signal ---- */
+
+static bool ends_without_signal(void)
+{
+	int status = 1;
+	long pid = syscall(SYS_clone, NO_SIGNAL, 0, 0, 0, 0, 0);
+
+	if (pid == 0)
+		_exit(0);
+	return pid > 0 && waitpid(pid, &status, ANY_CHILD) == pid && status == 0;
+}
+
+/* ---- selectors whose descriptor goes away ---- */
+
+/* Runs in a child, which may end by a signal: the machine must not. */
+static bool survives(void (*attack)(unsigned selector))
+{
+	struct segment segment = { -1u, 0, 0xfffff, SEGMENT_WRITABLE };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		syscall(SYS_set_thread_area, &segment, 0, 0, 0, 0, 0);
+		attack(segment.entry * 8);
+		segment = (struct segment){ segment.entry, 0, 0, SEGMENT_NONE };
+		syscall(SYS_set_thread_area, &segment, 0, 0, 0, 0, 0);
+		_exit(0);
+	}
+	return waitpid(pid, NULL, 0) == pid;
+}
+
+static void load_data(unsigned selector)
+{
+	__asm__ volatile("movl %0, %%fs" : : "r"(selector)); /* as if it were ring 0's */
+}
+
+static void load_stack(unsigned selector)
+{
+	__asm__ volatile("movl %0, %%ss" : : "r"(selector | 3));
+}
+
+static bool data_segment_goes(void)
+{
+	return survives(load_data);
+}
+
+static bool stack_segment_goes(void)
+{
+	return survives(load_stack);
+}
+
+/* ---- signals ---- */
+
+/* One that waits already ends ppoll, its handler runs, and the mask is the old one again. */
+static bool ppoll_takes_pending(void)
+{
+	const struct timespec second = { 1, 0 };
+	sigset_t none, usr1, mask;
+
+	signal(SIGUSR1, note);
+	sigemptyset(&none);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	raise(SIGUSR1);
+	long result = syscall(SYS_ppoll, NULL, 0, &second, &none, 8, 0);
+	bool is_interrupted = result == -1 && errno == EINTR && caught == 1;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	return is_interrupted && mask == usr1;
+}
+
+static void set_timer(long ms)
+{
+	long timer[4] = { 0, 0, 0, ms * 1000 };
+
+	syscall(SYS_setitimer, 0, timer, NULL, 0, 0, 0);
+}
+
+/* A sleep whose rest could not be told is over: the next one is as long as it should be. */
+static bool sleep_is_forgotten(void)
+{
+	const struct timespec long_time = { 3, 0 };
+
+	signal(SIGALRM, note);
+	set_timer(50);
+	if (nanosleep(&long_time, NEVER_MAPPED) != -1 || errno != EFAULT)
+		return false;
+	long start = now_ms();
+
+	sleep_ms(20);
+	return now_ms() - start < 1000;
+}
+
+/* A task that was stopped and continued meanwhile goes on polling, up to the same time. */
+static bool poll_goes_on(void)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		long start = now_ms();
+		int result = poll(NULL, 0, 400);
+
+		_exit(result == 0 && now_ms() - start >= 400 && now_ms() - start < 600 ? 0 : 1);
+	}
+	sleep_ms(100);
+	kill(pid, SIGSTOP);
+	sleep_ms(100);
+	kill(pid, SIGCONT);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* ---- files ---- */
+
+/* More than a call can move, in two pieces: the sum must not look like an error. */
+static bool writev_is_cut(void)
+{
+	const unsigned vector[4] = { 4096, PIECE, 4096, PIECE };
+
+	return syscall(SYS_writev, open("/dev/null", O_WRONLY), vector, 2, 0, 0, 0) == PIECE;
+}
+
+/* A file with both ends of a pipe waits for either. */
+static bool poll_hears_both_ends(void)
+{
+	static char bytes[65536];
+	const char *path = "/tmp/corners";
+
+	syscall(SYS_mknod, path, S_IFIFO | 0600, 0, 0, 0, 0);
+	struct pollfd file = { open(path, O_RDWR | O_NONBLOCK), POLLOUT, 0 };
+
+	unlink(path);
+	while (write(file.fd, bytes, sizeof(bytes)) > 0)
+		;
+	long start = now_ms();
+
+	if (fork() == 0) {
+		sleep_ms(50);
+		read(file.fd, bytes, sizeof(bytes));
+		_exit(0);
+	}
+	return poll(&file, 1, 2000) == 1 && now_ms() - start < 1000;
+}
+
+static bool map_fails(int file, int error)
+{
+	return mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED && errno == error;
+}
+
+/* Memory shows files only that can be read at any place. */
+static bool mmap_is_for_files(void)
+{
+	int ends[2], file = open("/tmp/corners", O_WRONLY | O_CREAT, 0600);
+
+	unlink("/tmp/corners");
+	return pipe(ends) == 0 && map_fails(file, EACCES) && map_fails(ends[0], ENODEV);
+}
+
+static bool mmap_wants_whole_pages(void)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | NOREPLACE;
+
+	return mmap((void *)0x08200010, 4096, PROT_READ, flags, -1, 0) == MAP_FAILED &&
+	       errno == EINVAL;
+}
+
+/* ---- all of them, each in a process of its own ---- */
+
+static const struct {
+	const char *name;
+	bool (*holds)(void);
+} checks[] = {
+	{ "a child's end sends what is no signal", ends_without_signal },
+	{ "a data segment's descriptor goes", data_segment_goes },
+	{ "the stack segment's descriptor goes", stack_segment_goes },
+	{ "ppoll takes a signal that waits", ppoll_takes_pending },
+	{ "a sleep that failed is over", sleep_is_forgotten },
+	{ "poll goes on behind a stop", poll_goes_on },
+	{ "writev moves no more than write", writev_is_cut },
+	{ "poll hears both ends of a pipe", poll_hears_both_ends },
+	{ "mmap is for files that can be read", mmap_is_for_files },
+	{ "mmap wants whole pages", mmap_wants_whole_pages },
+};
+
+#define COUNT (sizeof(checks) / sizeof(checks[0]))
+
+static bool holds(bool (*check)(void))
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(PATIENCE);
+		_exit(check() ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	return status == 0;
+}
+
+static int run_all(void)
+{
+	unsigned failed = 0;
+
+	printf("KTAP version 1\n1..%u\n", (unsigned)COUNT);
+	for (unsigned i = 0; i < COUNT; i++) {
+		fflush(stdout);
+		bool ok = holds(checks[i].holds);
+
+		printf("%s %u %s\n", ok ? "ok" : "not ok", i + 1, checks[i].name);
+		failed += !ok;
+	}
+	return failed > 0;
+}
+
+/* ---- what is seen from outside ---- */
+
+static int leave_orphan(void)
+{
+	if (fork() == 0)
+		sleep_ms(100);
+	return 0;
+}
+
+static int flush(void)
+{
+	char line[80];
+
+	puts("sleeping");
+	fflush(stdout);
+	sleep_ms(FLUSH_SECONDS * 1000);
+	syscall(SYS_ioctl, 0, TCFLSH, 0, 0, 0, 0);
+	puts("flushed");
+	fflush(stdout);
+	ssize_t length = read(0, line, sizeof(line));
+
+	return printf("read %.*s", (int)length, line) < 0;
+}
+
+/* Leads a session on the console, with a member that outlives it and one in the background. */
+static void lead_session(int report)
+{
+	setsid();
+	if (open("/dev/console", O_RDWR) < 0 || tcgetpgrp(0) != getpid())
+		_exit(1);
+	pid_t foreground = fork();
+
+	if (foreground == 0)
+		pause();
+	pid_t background = fork();
+
+	if (background == 0) {
+		setpgid(0, 0);
+		pause();
+	}
+	pid_t members[2] = { foreground, background };
+
+	setpgid(background, background);
+	write(report, members, sizeof(members));
+	_exit(0);
+}
+
+static bool leads(int report)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		lead_session(report);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* When its leader ends, a session loses its terminal to the next one; and the group that was in
+ * the foreground is told. */
+static int leave_sessions(void)
+{
+	pid_t members[2] = { 0, 0 };
+	int ends[2];
+
+	pipe(ends);
+	if (ioctl(0, TIOCNOTTY) != 0)
+		return 1;
+	bool first = leads(ends[1]);
+
+	read(ends[0], members, sizeof(members));
+	sleep_ms(100);
+	printf("first %d foreground %d background %d\n", first, kill(members[0], 0),
+	       kill(members[1], 0));
+	printf("second %d\n", leads(ends[1]));
+	return 0;
+}
+
+int main(int count, char **words)
+{
+	const char *what = count > 1 ? words[1] : "";
+
+	if (strcmp(what, "orphan") == 0)
+		return leave_orphan();
+	if (strcmp(what, "flush") == 0)
+		return flush();
+	if (strcmp(what, "session") == 0)
+		return leave_sessions();
+	return run_all();
+}
