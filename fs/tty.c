@@ -66,14 +66,6 @@ static int32_t check_background(int signal)
 	return -ERESTART;
 }
 
-static bool session_lives(int32_t pid)
-{
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->session == pid && task->life != TASK_ZOMBIE)
-			return true;
-	return false;
-}
-
 /* Makes it the terminal of the current session, if the task leads one that has none. */
 static int32_t acquire(void)
 {
@@ -81,7 +73,7 @@ static int32_t acquire(void)
 		return 0;
 	if (current->session != current->pid || current->tty != 0)
 		return -EPERM;
-	if (session != 0 && session_lives(session))
+	if (session != 0)
 		return -EPERM;
 	session = current->session;
 	foreground = current->pgrp;
@@ -104,6 +96,12 @@ static int32_t give_up(void)
 			task->tty = 0;
 	session = foreground = 0;
 	return 0;
+}
+
+void tty_leave(void)
+{
+	if (current->session == current->pid)
+		give_up();
 }
 
 static int32_t set_foreground(uint32_t argument)
@@ -242,15 +240,17 @@ static int32_t set_settings(uint32_t command, uint32_t argument)
 	if (copy_from_user(&settings, argument, sizeof(settings)))
 		return -EFAULT;
 	line_set(&line, &settings, command == TCSETSF);
+	serial_resume();
 	return 0;
 }
 
 static int32_t set_window(uint32_t argument)
 {
-	struct linux_window_size before = window;
+	struct linux_window_size before = window, wanted;
 
-	if (copy_from_user(&window, argument, sizeof(window)))
+	if (copy_from_user(&wanted, argument, sizeof(wanted)))
 		return -EFAULT;
+	window = wanted;
 	if (window.rows != before.rows || window.columns != before.columns)
 		signal_foreground(SIGWINCH);
 	return 0;
@@ -277,6 +277,7 @@ static int32_t control_line(uint32_t command, uint32_t argument)
 		return set_settings(command, argument);
 	case TCFLSH:
 		line_flush(&line);
+		serial_resume();
 		return 0;
 	case TCSBRK: /* all output is out */
 	case TCXONC:

@@ -194,6 +194,7 @@ static void close_files(void)
 {
 	struct files *files = current->files;
 
+	hooks->leave_terminal();
 	current->files = NULL;
 	if (files)
 		hooks->files_destroy(files);

@@ -53,10 +53,11 @@ int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news);
  */
 void task_notify_parent(struct task *task, int32_t code, int32_t status);
 
-/* Who copies and closes open files, and who is told the status when the first program ends. */
+/* Who copies and closes open files, and who is told when a task or the first program ends. */
 struct task_hooks {
 	struct files *(*files_copy)(const struct files *files); /* NULL without memory */
 	void (*files_destroy)(struct files *files);		/* may sleep */
+	void (*leave_terminal)(void);				/* the current task ends */
 	void (*init_ended)(int32_t status);			/* does not return */
 };
 

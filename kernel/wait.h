@@ -67,9 +67,10 @@ void wait_wake_one(struct wait_queue *queue);
 #define wait_event_until(queue, condition, deadline_ns)                                            \
 	({                                                                                         \
 		bool enabled = interrupts_disable();                                               \
+		uint64_t until = deadline_ns; /* looked at once: it may say "from now on" */       \
 		int result = 0;                                                                    \
                                                                                                    \
-		while (!(condition) && (result = wait_sleep_until(queue, deadline_ns)) == 0)       \
+		while (!(condition) && (result = wait_sleep_until(queue, until)) == 0)             \
 			;                                                                          \
 		interrupts_restore(enabled);                                                       \
 		result;                                                                            \

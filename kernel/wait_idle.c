@@ -1,6 +1,7 @@
 /* Waiting, while there is one task only: the processor halts until an interrupt changes something.
  * Nobody need be woken, for nobody sleeps; a queue stays empty. */
 #include "kernel/errno.h"
+#include "kernel/task.h"
 #include "kernel/time.h"
 #include "kernel/wait.h"
 
@@ -13,6 +14,8 @@ static void halt(void)
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	(void)queue;
+	if (task_signal_pending())
+		return -ERESTART;
 	if (time_ns() >= deadline_ns)
 		return -ETIMEDOUT;
 	halt();
@@ -26,7 +29,8 @@ int wait_sleep(struct wait_queue *queue)
 
 void wait_sleep_blocked(struct wait_queue *queue)
 {
-	wait_sleep(queue);
+	(void)queue;
+	halt();
 }
 
 void wait_join(struct wait_queue *queue, struct waiter *waiter)

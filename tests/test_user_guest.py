@@ -119,27 +119,76 @@ def test_own_shell(guest):
     assert done.stdout == "one\ntwo\n7\nls: /none: No such file or directory\n"
 
 
-def test_programs_of_lesson_3(options):
-    """One at a time, from the kernel's own prompt; what needs other processes says so."""
-    script = "run /bin/hello a; run /bin/probe 3; run /bin/calls 1 5000; run /bin/tlscheck"
-    words = [sys.executable, *options, "--build", "build/lesson3", "--script", script]
+def at_prompt(options: list[str], lesson: int, script: str) -> str:
+    """What the kernel's own prompt says to a script."""
+    words = [sys.executable, *options, "--build", f"build/lesson{lesson}", "--script", script]
     done = subprocess.run(
         words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "argument 1: a\n" in done.stdout
-    assert len(re.findall(r"^ok ", done.stdout, re.M)) == 40, done.stdout
-    assert re.findall(r"^ok \d+ (.*) # SKIP", done.stdout, re.M) == ["clock_gettime to the kernel"]
-    assert "calls seed=1 count=5000" in done.stdout
-    assert "tlscheck: ok" in done.stdout
+    return done.stdout
+
+
+def test_programs_of_lesson_3(options):
+    """One at a time, from the kernel's own prompt; what needs other processes says so."""
+    script = "run /bin/hello a; run /bin/probe 3; run /bin/calls 1 5000; run /bin/tlscheck"
+    said = at_prompt(options, 3, script)
+    assert "argument 1: a\n" in said
+    assert len(re.findall(r"^ok ", said, re.M)) == 40, said
+    assert re.findall(r"^ok \d+ (.*) # SKIP", said, re.M) == ["clock_gettime to the kernel"]
+    assert "calls seed=1 count=5000" in said
+    assert "tlscheck: ok" in said
+
+
+def test_orphans_at_the_prompt(options):
+    """Whoever outlives a program that the prompt ran is gone when it ends."""
+    said = at_prompt(options, 4, "run /bin/corners orphan; spin 1; threads")
+    assert re.findall(r"^ +(\d+) .* (\w+)$", said.partition("> threads")[2], re.M) == [
+        ("1", "first")
+    ]
+
+
+def test_a_session_ends(options):
+    """Its leader's end frees the terminal, and tells the group in the foreground."""
+    said = at_prompt(options, 4, "run /bin/corners session")
+    assert "first 1 foreground -1 background 0\nsecond 1\n" in said
+
+
+def spawn(options: list[str], lesson: int, **more: object) -> pexpect.spawn:
+    """The guest at a terminal."""
+    words = [*options, "--build", f"build/lesson{lesson}"]
+    return pexpect.spawn(sys.executable, words, cwd=str(ROOT), encoding="utf-8", timeout=60, **more)
+
+
+def test_interrupt_without_tasks(options):
+    """In lesson 3 ^C ends a program that waits for the keyboard."""
+    child = spawn(options, 3)
+    child.expect("apprentice> ")
+    child.sendline("run /bin/cat")
+    time.sleep(PAUSE)
+    child.sendcontrol("c")
+    child.expect("ended by signal 2")
+    child.close(force=True)
+
+
+def test_input_behind_a_flush(options):
+    """More than the terminal keeps: the line is told to wait. What is kept goes, and the rest
+    comes."""
+    child = spawn(options, 4)
+    child.expect("# ")
+    child.sendline("corners flush")
+    child.expect("sleeping")
+    for _ in range(40):
+        child.sendline("x" * 59)
+    child.expect("flushed")
+    child.sendline("later")
+    child.expect("read later")
+    child.close(force=True)
 
 
 def test_the_terminal(options, needs_busybox):
     """Size, ^C, ^Z, completion, and the machine's end with the shell's status."""
-    words = [*options, "--build", "build/lesson4"]
-    child = pexpect.spawn(
-        sys.executable, words, cwd=str(ROOT), encoding="utf-8", timeout=60, dimensions=(33, 111)
-    )
+    child = spawn(options, 4, dimensions=(33, 111))
     child.expect("# ")
     child.sendline("stty size")
     child.expect("33 111")

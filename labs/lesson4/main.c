@@ -148,7 +148,7 @@ static void choose_class(void)
 
 static void tasks_initialize(void)
 {
-	static const struct task_hooks hooks = { files_copy, files_destroy, init_ended };
+	static const struct task_hooks hooks = { files_copy, files_destroy, tty_leave, init_ended };
 
 	fpu_initialize();
 	task_initialize();

@@ -39,33 +39,24 @@ static void become_program(void *argument)
 	task_enter_user(current->frame);
 }
 
-static int32_t start_program(int count, char *const words[])
-{
-	struct start start = { .count = count, .words = words };
-
-	preempt_disable();
-	struct task *task = kthread_create(words[0], become_program, &start);
-
-	if (!task) {
-		preempt_enable();
-		return -EAGAIN;
-	}
-	int32_t pid = task->pid;
-
-	task->parent = current;
-	task->exit_signal = SIGCHLD;
-	preempt_enable();
-	semaphore_down(&start.done);
-	return start.error ? start.error : pid;
-}
-
+/* Whoever outlives the program becomes a child of this task, and goes without being asked for: it
+ * ignores SIGCHLD. The program itself sends no signal, and is waited for. */
 int32_t program_run(int count, char *const words[])
 {
-	struct wait_news news = { 0 };
-	int32_t pid = start_program(count, words), ended;
+	struct start start = { .count = count, .words = words };
+	struct wait_news news;
 
-	do
-		ended = task_wait(-1, 0, &news);
-	while (pid > 0 && ended > 0 && ended != pid);
-	return pid > 0 ? news.status : pid;
+	current->signals.actions[SIGCHLD - 1].handler = SIGNAL_IGNORE;
+	preempt_disable();
+	struct task *task = kthread_create(words[0], become_program, &start);
+	int32_t pid = task ? task->pid : 0;
+
+	if (task)
+		task->parent = current;
+	preempt_enable();
+	if (!task)
+		return -EAGAIN;
+	semaphore_down(&start.done);
+	task_wait(pid, 0, &news);
+	return start.error ? start.error : news.status;
 }
