@@ -4,8 +4,9 @@ ring 3, and the record of all changes of tasks.
 with threads(lab, "tests/lesson4/threads/turns.c", "take_turns", 3, 10) as run:
     assert run.answers() == [...]
 
-The C code in threads/ is compiled with the headers of the whole tree, and put into the stopped
-kernel, into memory that nobody uses. What it answers is judged here.
+The C code is compiled with the headers of the whole tree, and put into the stopped kernel, into
+memory that nobody uses. What it answers is judged here. With -icount its clock ticks ten times as
+often, and the kernel takes the processor for one that is ten times as slow.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from labs.tools.symbols import Symbols, symbols_of
+from labs.tools.symbols import Symbols
 from tests.lab import ROOT, Lab
 from tests.lesson3.support import with_files
 from tests.remote import Guest, stopped
@@ -40,7 +41,11 @@ FLAGS = (
 
 MASK = 0xFFFFFFFF
 INTERRUPTS, DIRECTION = 0x200, 0x400
-TICK_NS = 10_000_000
+TICK_STAMPS = {"icount": 1_000_000, "tcg": 10_000_000}
+CLOCK_RATES = {
+    "icount": 10,
+    "tcg": 1,
+}  # where a tick has a tenth of the instructions, it costs less
 RECORD = struct.Struct("<QhhB3x")
 RECORDS = 4096
 NEW, WOKEN, YIELDED, PREEMPTED, SLEEPS, STOPS, ENDS = range(7)
@@ -124,26 +129,27 @@ def workshop() -> Path:
 
 @cache
 def compiled(source: str) -> str:
-    """A file of threads/ as an object, which does not depend on the kernel under test."""
-    target = str(workshop() / (Path(source).stem + ".o"))
+    """A file of a test as an object, which does not depend on the kernel under test."""
+    target = str(workshop() / (source.replace("/", "-") + ".o"))
     run_tool(*tool("cc"), *FLAGS, "-I.", "-c", source, "-o", target)
     return target
 
 
-def code(lab: Lab, source: str) -> Path:
-    """A file of threads/, linked to the kernel under test."""
-    kernel = lab.build(f"build/lesson{lab.lesson}/kernel.elf")
-    target = lab.scratch / "threads.elf"
+@lru_cache(maxsize=4)
+def linked(kernel: Path, modified: int, source: str) -> tuple[bytes, Symbols]:
+    """A file of a test, linked to a kernel as it was at `modified` (nanoseconds): what goes into
+    memory, and its names."""
+    program, image = (workshop() / f"{Path(source).stem}.{kind}" for kind in ("elf", "bin"))
     objects = [compiled(COMMON), compiled(source)]
-    run_tool(*tool("ld"), "-T", SCRIPT, "-R", str(kernel), *objects, "-o", str(target))
-    return target
+    run_tool(*tool("ld"), "-T", SCRIPT, "-R", str(kernel), *objects, "-o", str(program))
+    run_tool(*tool("objcopy"), "-O", "binary", str(program), str(image))
+    return image.read_bytes(), Symbols(program)
 
 
-def image_of(lab: Lab, program: Path) -> bytes:
-    """What of the code goes into memory."""
-    target = program.with_suffix(".bin")
-    run_tool(*tool("objcopy"), "-O", "binary", str(program), str(target))
-    return target.read_bytes()
+def code(lab: Lab, source: str) -> tuple[bytes, Symbols]:
+    """The same for the kernel under test."""
+    kernel = lab.build(f"build/lesson{lab.lesson}/kernel.elf")
+    return linked(kernel, kernel.stat().st_mtime_ns, source)
 
 
 @contextmanager
@@ -151,11 +157,11 @@ def threads(
     lab: Lab, source: str, function: str, *questions: int, **fields: object
 ) -> Iterator[Threads]:
     """The lab's kernel, stopped where its first thread is about to run a function of `source`."""
-    program = code(lab, source)
-    image = image_of(lab, program)
+    image, symbols = code(lab, source)
     with stopped(lab, "prompt", **fields) as guest:
-        run = Threads(guest, symbols_of(program))
+        run = Threads(guest, symbols)
         guest.write(run.address("begin"), image)
+        guest.write(run.address("clock_rate"), struct.pack("<I", CLOCK_RATES[lab.mode]))
         words = [word & MASK for word in questions]
         if words:
             guest.write(run.address("questions"), struct.pack(f"<{len(words)}I", *words))
@@ -165,8 +171,8 @@ def threads(
 
 @cache
 def program(source: str) -> bytes:
-    """A file of programs/, for ring 3: a static ELF file."""
-    target = workshop() / Path(source).stem
+    """A program of a test, for ring 3: a static ELF file."""
+    target = workshop() / source.replace("/", "-")
     options = ["-nostdlib", "-static", "-Wl,--build-id=none", "-Wl,-z,noexecstack"]
     run_tool(*tool("cc"), *FLAGS, *options, "-I.", PROGRAM, source, "-o", str(target))
     return target.read_bytes()
@@ -175,7 +181,7 @@ def program(source: str) -> bytes:
 def run_programs(
     lab: Lab, source: str, *commands: str, options: Sequence[str] = (), **fields: object
 ) -> list[str]:
-    """Runs a program of programs/ once for each text of arguments, and returns the lines that it
+    """Runs a program once for each text of arguments, and returns the lines that it
     printed, all together."""
     name = Path(source).stem
     files = with_files(lab, {f"bin/{name}": program(source)}, *options)
@@ -183,6 +189,11 @@ def run_programs(
     said = lab.run(script, **files, **fields).check().serial
     lines = said.replace("\r", "").partition("\n> ")[2].splitlines()
     return [line for line in lines if not line.startswith(("run ", "> "))]
+
+
+def tick_stamps(lab: Lab) -> int:
+    """Time stamps from one tick to the next, in code that a test puts into the kernel."""
+    return TICK_STAMPS[lab.mode]
 
 
 def signed(word: int) -> int:

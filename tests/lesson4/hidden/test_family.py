@@ -10,9 +10,14 @@ import pytest
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program, run_programs
 
-CHILDREN = "tests/lesson4/programs/children.c"
-PARENTS = "tests/lesson4/programs/parents.c"
-OF_CHILDREN = ("simple", "registers", "memory", "stack", "unit", "clone", "borrowed", "crowd")
+SIMPLE = "tests/lesson4/programs/children.c"
+CHILDREN = "tests/lesson4/hidden/children.c"
+PARENTS = "tests/lesson4/hidden/parents.c"
+SOURCES = {
+    SIMPLE: ("simple", "memory"),
+    CHILDREN: ("registers", "stack", "unit", "clone", "borrowed", "crowd"),
+    PARENTS: ("rules", "groups", "statuses", "unwanted", "times", "orphans", "zombies", "full"),
+}
 ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
 FREE = re.compile(r"(\d+) of \d+ KiB free")
 
@@ -24,16 +29,18 @@ def numbers(lab, count: int, limit: int = 1 << 31) -> list[int]:
 
 def said(lab, command: str, *values: int, **fields: object) -> list[str]:
     """The lines of one program."""
-    source = CHILDREN if command in OF_CHILDREN else PARENTS
+    source = next(source for source, commands in SOURCES.items() if command in commands)
     return run_programs(lab, source, " ".join([command, *map(str, values)]), **fields)
 
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
 def test_fork_returns_twice(lab):
     """0 in the child, its pid in the parent; the exit code comes to the parent."""
-    for number in numbers(lab, 3):
-        lines = said(lab, "simple", number, number % 256)
-        assert lines == [f"child {number}", "same 1", f"code {number % 256}"]
+    chosen = numbers(lab, 3)
+    lines = run_programs(lab, SIMPLE, *(f"simple {each} {each % 256}" for each in chosen))
+    assert lines == [
+        word for each in chosen for word in (f"child {each}", "same 1", f"code {each % 256}")
+    ]
 
 
 @pytest.mark.exercise("4.5", points=2)
@@ -166,10 +173,14 @@ def test_crowd(lab):
 @pytest.mark.exercise("4.5", points=3)
 def test_nothing_is_lost(lab):
     """After families of all kinds there is as much free memory as before."""
-    every = ["children simple 1 2", "parents rules 1 2 3 4", "parents orphans", "parents unwanted",
+    every = ["simple simple 1 2", "parents rules 1 2 3 4", "parents orphans", "parents unwanted",
              "parents zombies", "children borrowed 5", "parents statuses 3",
              "parents full"]  # fmt: skip
-    programs = {"bin/children": program(CHILDREN), "bin/parents": program(PARENTS)}
+    programs = {
+        "bin/simple": program(SIMPLE),
+        "bin/children": program(CHILDREN),
+        "bin/parents": program(PARENTS),
+    }
     files = with_files(lab, programs)
     once = "; ".join(f"run /bin/{each}" for each in every)
     result = lab.run(f"{once}; memory; {once}; memory; threads", memory=32, **files).check()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson4.support import MASK, PREEMPTED, WOKEN, YIELDED, Threads, threads
 
-LOCKS = "tests/lesson4/threads/locks.c"
+LOCKS = "tests/lesson4/hidden/locks.c"
 LEVELS, LEVEL_0, NO_TASK, NONE = 8, 4, 999, 127
 DEPTH = 8
 UNLOCK = 100

@@ -11,6 +11,7 @@ from tests.lesson3.support import steps_to
 from tests.lesson4.support import IDLE, INTERRUPTS, YIELDED, Threads, signed, threads
 
 TURNS = "tests/lesson4/threads/turns.c"
+SWITCH = "tests/lesson4/hidden/turns.c"
 YIELD_BUDGET, SWITCH_BUDGET = 300, 120  # instructions
 KERNEL_STACK = 8192
 FRAME_BYTES = 4 * 19
@@ -39,7 +40,7 @@ def test_registers_of_the_switch(lab):
     """switch_to alone, between two bare stacks: EBX, ESI, EDI, EBP and ESP are kept, and a forged
     frame is taken word by word."""
     values = random_words(lab, 8)
-    with threads(lab, TURNS, "switch_registers", *values) as run:
+    with threads(lab, SWITCH, "switch_registers", *values) as run:
         found = run.answers()
     names = ("EBX", "ESI", "EDI", "EBP")
     for name, value, came in zip(names, values[:4], found[:4], strict=True):
@@ -55,7 +56,7 @@ def test_first_steps(lab):
     """At a thread's first instruction: its argument, an aligned stack of its own near its top, no
     caller, interrupts on although its maker had them off."""
     argument = random_words(lab, 1)[0]
-    with threads(lab, TURNS, "first_steps", argument) as run:
+    with threads(lab, SWITCH, "first_steps", argument) as run:
         esp, ebp, eflags, found, low, high = run.answers()
     assert found == argument
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
@@ -69,7 +70,7 @@ def test_first_steps(lab):
 def test_ten_thousand_lives(lab):
     """Threads begin and end, by return and by kthread_exit: no task and no page is lost."""
     count, at_a_time = (10_000, 8) if lab.mode == "icount" else (1_000, 8)
-    with threads(lab, TURNS, "many_lives", count, at_a_time) as run:
+    with threads(lab, SWITCH, "many_lives", count, at_a_time) as run:
         tasks, pages, tasks_after, pages_after = run.answers()
     assert tasks_after == tasks
     assert pages_after == pages, f"{pages - pages_after} pages are lost after {count} threads"
@@ -78,7 +79,7 @@ def test_ten_thousand_lives(lab):
 @pytest.mark.exercise("4.1", points=2)
 def test_new_thread_behind_the_end(lab):
     """A thread that runs for the first time frees what the one before could not free itself."""
-    with threads(lab, TURNS, "new_after_end") as run:
+    with threads(lab, SWITCH, "new_after_end") as run:
         before, *inside, after = run.answers()
     # Two begin. The first one ends as the second begins, which has a child, and so on.
     assert after == before, f"{after - before} tasks are left over"
@@ -100,7 +101,7 @@ def test_stack_is_freed_by_another(lab):
 @pytest.mark.exercise("4.1", points=2)
 def test_idle_task_competes_with_nobody(lab):
     """While threads are ready the idle task never runs; while all sleep, nobody else does."""
-    with threads(lab, TURNS, "beside_the_idle_task") as run:
+    with threads(lab, SWITCH, "beside_the_idle_task") as run:
         begin, busy, ended, slept = (each - run.first_change for each in run.answers())
         record = run.changes()
     crowd = [change for change in record if change.after == IDLE]
@@ -117,7 +118,7 @@ def test_accounts(lab):
     """Each thread pays for its own time, and switches are counted; nobody was pre-empted."""
     seeded = random.Random(lab.seed)
     work = [seeded.randrange(STAMPS_PER_MS, 5 * STAMPS_PER_MS) for _ in range(3)]
-    with threads(lab, TURNS, "accounts", *work) as run:
+    with threads(lab, SWITCH, "accounts", *work) as run:
         found = run.answers()
     for index, stamps in enumerate(work):
         total, switches, preemptions = found[3 * index : 3 * index + 3]
@@ -132,7 +133,7 @@ def test_accounts(lab):
 @pytest.mark.exercise("4.1", points=1)
 def test_interrupt_flag_is_each_threads_own(lab):
     """Behind yield it is as it was before, whatever the others had."""
-    with threads(lab, TURNS, "flags") as run:
+    with threads(lab, SWITCH, "flags") as run:
         found = [bool(word & INTERRUPTS) for word in run.answers()]
     assert found == [False, False, True, True]
 
@@ -140,7 +141,7 @@ def test_interrupt_flag_is_each_threads_own(lab):
 @pytest.mark.exercise("4.1", points=1)
 def test_alone(lab):
     """schedule without anybody else: the task goes on, and nothing is recorded."""
-    with threads(lab, TURNS, "alone") as run:
+    with threads(lab, SWITCH, "alone") as run:
         records, switches, is_ready = run.answers()
     assert records == 0, f"{records} changes from a task to itself are recorded"
     assert (switches, is_ready) == (0, 1)
@@ -149,7 +150,7 @@ def test_alone(lab):
 @pytest.mark.exercise("4.1", points=1)
 def test_request_is_done(lab):
     """WORK_SCHEDULE is cleared by the change that it asked for, whoever made it."""
-    with threads(lab, TURNS, "clears_the_request") as run:
+    with threads(lab, SWITCH, "clears_the_request") as run:
         assert run.answers() == [0, 0]
 
 
@@ -173,7 +174,7 @@ def test_record(lab):
 @pytest.mark.exercise("4.1", points=1)
 def test_no_memory(lab):
     """kthread_create returns NULL when there is no room, and pre-emption is as it was before."""
-    with threads(lab, TURNS, "no_memory") as run:
+    with threads(lab, SWITCH, "no_memory") as run:
         count, preempt_count, works_again = run.answers()
     assert 100 < count < TASK_LIMIT
     assert preempt_count == 0, "preempt_count has changed"
@@ -184,7 +185,7 @@ def test_no_memory(lab):
 def test_price(lab):
     """yield has a limit, and so has the switch itself: from task_load in one thread to the return
     of yield in the other."""
-    with threads(lab, TURNS, "for_ever") as run:
+    with threads(lab, SWITCH, "for_ever") as run:
         *_, home, other_home = [at_yield(run) for _ in range(8)]
         whole = steps_to(run.guest, home, 4 * YIELD_BUDGET)
         at_yield(run)

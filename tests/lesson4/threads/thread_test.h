@@ -17,10 +17,14 @@
 
 #define QUESTIONS 64
 #define ANSWERS	  4096
+#define TICK_NS	  10000000ull /* as the kernel counts time */
 
 extern uint32_t questions[QUESTIONS]; /* from the test */
 extern uint32_t answers[ANSWERS];     /* for the test */
 extern uint32_t answer_count;
+
+/* In C what `begin` calls, with what it finds in EAX. */
+void begin_test(void (*function)(void)) __attribute__((regparm(1)));
 
 /* Adds an answer; what does not fit is left out. */
 void answer(uint32_t word);
@@ -40,3 +44,19 @@ void await_threads(uint32_t count);
 
 /* Keeps the processor for so many time stamps. */
 void busy(uint32_t stamps);
+
+/* Sleeps for so many ticks, whoever wakes it. */
+void sleep_ticks(uint32_t ticks);
+
+/* A thread that uses the processor for ever, as nice as this. */
+struct task *begin_spinner(int nice);
+
+/* Answers for how many time stamps the task has had the processor: the lower half, the upper. */
+void answer_total(const struct task *task);
+
+/* From here on under feedback queues. The caller is the least urgent one: whenever it runs, all
+ * others wait for something. */
+void begin_mlfq(void);
+
+/* A thread that begins at the level of this niceness. */
+struct task *begin_nice(void (*function)(void *argument), uintptr_t argument, int nice);

@@ -1,0 +1,267 @@
+/* Exercise 4.4: feedback queues by themselves, and threads that lend urgency. */
+#include "kernel/lock.h"
+#include "tests/lesson4/threads/thread_test.h"
+
+#define TASKS	 14
+#define MUTEXES	 14
+#define UNLOCK	 100
+#define END	 200
+#define NO_TASK	 999
+#define CONFUSED 777 /* a step that fits only if all before were right */
+
+void class_steps(void);
+void boost(void);
+void commands(void);
+void inversion(void);
+void wake_up_delay(void);
+
+static struct semaphore gates[TASKS], done;
+static struct mutex mutexes[MUTEXES];
+static struct task *tasks[TASKS];
+static uint32_t orders[TASKS];
+
+/* ---- the class by itself, with tasks that are nothing but their schedule ---- */
+
+enum step { JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, DONATE, PREEMPTS, LEVEL };
+
+static struct task fakes[8];
+
+static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
+{
+	struct task *picked;
+
+	switch (step) {
+	case JOIN:
+		task->schedule.nice = (int32_t)value;
+		task->schedule.donated = URGENCY_NONE;
+		sched_mlfq.join(task);
+		return 0;
+	case ENQUEUE:
+		if (task->schedule.is_queued)
+			return CONFUSED;
+		task->schedule.is_queued = true;
+		sched_mlfq.enqueue(task, value);
+		return 0;
+	case PICK:
+		picked = sched_mlfq.pick();
+		if (picked)
+			picked->schedule.is_queued = false;
+		return picked ? (uint32_t)(picked - fakes) : NO_TASK;
+	case CHARGE:
+		sched_mlfq.charge(task, value);
+		return 0;
+	case TICK:
+		return sched_mlfq.tick(task);
+	case DEQUEUE:
+		if (!task->schedule.is_queued)
+			return CONFUSED;
+		task->schedule.is_queued = false;
+		sched_mlfq.dequeue(task);
+		return 0;
+	case DONATE:
+		task->schedule.donated = (int32_t)value;
+		return 0;
+	case PREEMPTS:
+		return sched_mlfq.preempts(task, &fakes[value]);
+	default:
+		return task->schedule.level;
+	}
+}
+
+/* From the test: what, to which task, and a value. */
+extern uint32_t steps[3 * 700];
+uint32_t steps[3 * 700] = { 1 };
+
+/* questions: steps, quantum. answers: stamps per tick, and the result of each step. */
+void class_steps(void)
+{
+	quiet();
+	interrupts_disable();
+	sched_quantum = questions[1];
+	time_initialize(1000000);
+	answer(time_stamps_per_tick());
+	sched_mlfq.tick(current);
+	for (uint32_t i = 0; i < questions[0]; i++)
+		answer(run_step(steps[3 * i], &fakes[steps[3 * i + 1]], steps[3 * i + 2]));
+}
+
+static void nothing(void *argument)
+{
+	(void)argument;
+}
+
+/* questions: the niceness of four threads. They sink; a second later all are lifted. */
+void boost(void)
+{
+	quiet();
+	begin_mlfq();
+	interrupts_disable();
+	sched_mlfq.join(&fakes[0]);
+	sched_mlfq.tick(&fakes[0]);
+	sched_mlfq.join(&fakes[0]);
+	for (unsigned i = 0; i < 4; i++) {
+		tasks[i] = begin_nice(nothing, i, (int32_t)questions[i]);
+		sched_mlfq.dequeue(tasks[i]);
+		for (unsigned times = 0; times < 8; times++)
+			sched_mlfq.charge(tasks[i], 1000000000u);
+		sched_mlfq.charge(tasks[i], 1000);
+		sched_mlfq.enqueue(tasks[i], SCHED_PREEMPTED);
+		answer(tasks[i]->schedule.level);
+	}
+	answer(sched_mlfq.tick(&fakes[0]));
+	answer(tasks[0]->schedule.level);
+	for (uint64_t start = time_ns(); time_ns() - start < 1010000000ull;)
+		;
+	answer(sched_mlfq.tick(&fakes[0]));
+	for (unsigned i = 0; i < 4; i++)
+		answer(tasks[i]->schedule.level);
+	for (unsigned i = 0; i < 4; i++)
+		answer(sched_mlfq.pick()->pid - tasks[0]->pid);
+	sched_mlfq.join(&fakes[0]);
+	answer(sched_mlfq.tick(&fakes[0]));
+}
+
+/* ---- threads that lock and unlock at command ---- */
+
+static void obey(void *argument)
+{
+	uint32_t number = (uintptr_t)argument;
+
+	for (;;) {
+		semaphore_down(&gates[number]);
+		uint32_t order = orders[number];
+
+		if (order == END)
+			return;
+		if (order >= UNLOCK)
+			mutex_unlock(&mutexes[order - UNLOCK]);
+		else
+			mutex_lock(&mutexes[order]);
+	}
+}
+
+static uint32_t number_of(const struct task *task)
+{
+	for (uint32_t i = 0; i < TASKS; i++)
+		if (task && task == tasks[i])
+			return i;
+	return NO_TASK;
+}
+
+/* questions: threads, their niceness, mutexes, commands (thread, order), as far as there is room;
+ * all others are in steps. answers: after each command urgencies and owners. */
+void commands(void)
+{
+	uint32_t count = questions[0], locks = questions[1];
+
+	quiet();
+	begin_mlfq();
+	for (uint32_t i = 0; i < count; i++)
+		tasks[i] = begin_nice(obey, i, (int32_t)questions[3 + i]);
+	yield();
+	for (uint32_t i = 0; i < questions[2]; i++) {
+		uint32_t number = steps[2 * i];
+
+		orders[number] = steps[2 * i + 1];
+		semaphore_up(&gates[number]);
+		yield();
+		for (uint32_t j = 0; j < count; j++)
+			answer(sched_class->urgency(tasks[j]));
+		for (uint32_t j = 0; j < locks; j++)
+			answer(number_of(mutexes[j].owner));
+	}
+}
+
+/* ---- with the clock ---- */
+
+static uint64_t start_ns;
+static volatile bool going = true;
+
+static uint32_t ticks_since_start(void)
+{
+	return (uint32_t)(time_ns() - start_ns) / TICK_NS;
+}
+
+static void spin_for(uint32_t ticks)
+{
+	for (uint64_t start = time_ns(); time_ns() - start < ticks * TICK_NS;)
+		;
+}
+
+static void slow_holder(void *argument)
+{
+	(void)argument;
+	mutex_lock(&mutexes[0]);
+	semaphore_up(&done);
+	spin_for(4);
+	mutex_unlock(&mutexes[0]);
+	semaphore_up(&done);
+}
+
+static void calculate(void *argument)
+{
+	(void)argument;
+	spin_for(60);
+	answer(2);
+	semaphore_up(&done);
+}
+
+static void hurry(void *argument)
+{
+	(void)argument;
+	mutex_lock(&mutexes[0]);
+	answer(1);
+	answer(ticks_since_start());
+	mutex_unlock(&mutexes[0]);
+	semaphore_up(&done);
+}
+
+/* A lock's holder that is not urgent, a calculation that is more urgent, and somebody in a hurry.
+ */
+void inversion(void)
+{
+	sched_use("mlfq");
+	begin_nice(slow_holder, 0, 19);
+	semaphore_down(&done);
+	start_ns = time_ns();
+	begin_nice(calculate, 0, 0);
+	begin_nice(hurry, 0, -20);
+	for (unsigned i = 0; i < 3; i++)
+		semaphore_down(&done);
+}
+
+static void hog(void *argument)
+{
+	(void)argument;
+	while (going)
+		;
+}
+
+static void serve_person(void *argument)
+{
+	uint32_t worst = 0;
+
+	(void)argument;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t deadline = time_ns() + 3 * TICK_NS;
+
+		msleep(30);
+		uint32_t late = (uint32_t)(time_ns() - deadline) / 1000;
+
+		worst = late > worst ? late : worst;
+		busy(100000);
+	}
+	answer(worst);
+	semaphore_up(&done);
+}
+
+/* Four calculations, and a thread that sleeps most of the time. */
+void wake_up_delay(void)
+{
+	sched_use("mlfq");
+	for (unsigned i = 0; i < 4; i++)
+		begin_thread(hog, i);
+	begin_thread(serve_person, 0);
+	semaphore_down(&done);
+	going = false;
+}
