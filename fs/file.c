@@ -24,6 +24,11 @@ struct file *file_create(const struct file_ops *ops, struct inode *inode, uint32
 	return file;
 }
 
+static bool is_writer(const struct file *file)
+{
+	return inode_is(file->inode, S_IFREG) && file_writable(file);
+}
+
 int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 {
 	const struct file_ops *ops = inode->file_ops;
@@ -35,6 +40,8 @@ int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 		ops = &pipe_named_ops;
 	if (!ops)
 		return -ENXIO;
+	if (inode->programs > 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return -ETXTBSY;
 	opened = file_create(ops, inode, flags);
 	if (!opened)
 		return -ENFILE;
@@ -45,6 +52,7 @@ int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 		pool_free(&pool, opened);
 		return error;
 	}
+	inode->writers += is_writer(opened);
 	*file = opened;
 	return 0;
 }
@@ -54,6 +62,21 @@ int32_t file_open(const char *path, uint32_t flags, uint32_t mode, struct file *
 	const struct files *files = current->files;
 
 	return vfs_open(files->directory, path, flags, mode & ~files->umask, file);
+}
+
+int32_t file_open_program(const char *path, struct file **file)
+{
+	int32_t error = file_open(path, O_RDONLY, 0, file);
+
+	if (error)
+		return error;
+	if ((*file)->inode->writers > 0) {
+		file_release(*file);
+		return -ETXTBSY;
+	}
+	(*file)->is_program = true;
+	(*file)->inode->programs++;
+	return 0;
 }
 
 void file_hold(struct file *file)
@@ -67,6 +90,9 @@ void file_release(struct file *file)
 		return;
 	if (file->ops->release)
 		file->ops->release(file);
+	file->inode->writers -= is_writer(file);
+	file->inode->programs -= file->is_program;
+	inode_put(file->directory);
 	inode_put(file->inode);
 	pool_free(&pool, file);
 }

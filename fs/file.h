@@ -48,11 +48,13 @@ struct file_ops {
 
 struct file {
 	const struct file_ops *ops;
-	struct inode *inode; /* a reference */
-	void *private;	     /* the operations' own */
-	uint64_t offset;     /* of the next read or write */
-	uint32_t flags;	     /* O_ACCMODE, O_APPEND, O_NONBLOCK, ... as open got them */
+	struct inode *inode;	 /* a reference */
+	struct inode *directory; /* where it was found, a reference; NULL: it has no name */
+	void *private;		 /* the operations' own */
+	uint64_t offset;	 /* of the next read or write */
+	uint32_t flags;		 /* O_ACCMODE, O_APPEND, O_NONBLOCK, ... as open got them */
 	uint32_t references;
+	bool is_program; /* see file_open_program */
 };
 
 static inline bool file_readable(const struct file *file)
@@ -74,6 +76,10 @@ static inline uint32_t file_mode(const struct file *file)
 /* Opens a path, from the current task's directory if it is relative. flags and mode are open's.
  * *file has one reference, which file_release gives back. */
 int32_t file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file);
+
+/* The same for a program to be run: until the file is released nobody can open it to write, which
+ * is -ETXTBSY here as well as there. */
+int32_t file_open_program(const char *path, struct file **file);
 
 /* A file with one reference, for an inode, of which it takes a reference of its own. The ops' open
  * is not called. NULL without memory. */
@@ -109,10 +115,8 @@ struct files *files_copy(const struct files *files);
 /* Closes everything. */
 void files_destroy(struct files *files);
 
-/* Notes, for /proc, which program the task runs now: its path, and so many arguments, one behind
- * the other, each with its NUL. Long ones are cut. */
-void files_set_program(struct files *files, const char *path, const char *arguments,
-		       uint32_t count);
+/* Notes which program the task runs now: a file of file_open_program's, or NULL. */
+void files_set_program(struct files *files, struct file *program);
 
 /* Closes those with FD_CLOEXEC, as exec wants it. */
 void files_close_on_exec(struct files *files);

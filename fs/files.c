@@ -3,7 +3,6 @@
 #include "fs/files.h"
 
 #include "fs/path.h"
-#include "fs/vfs.h"
 #include "kernel/errno.h"
 #include "kernel/pool.h"
 #include "kernel/string.h"
@@ -50,9 +49,7 @@ struct files *files_copy(const struct files *files)
 		files_destroy(copy);
 		return NULL;
 	}
-	memcpy(copy->program, files->program, sizeof(copy->program));
-	memcpy(copy->arguments, files->arguments, sizeof(copy->arguments));
-	copy->arguments_length = files->arguments_length;
+	files_set_program(copy, files->program);
 	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
 	for (uint32_t i = 0; i < files->count; i++)
 		if ((copy->slots[i] = files->slots[i]))
@@ -67,6 +64,7 @@ void files_destroy(struct files *files)
 			file_release(files->slots[i]);
 	if (files->slots != files->first)
 		page_free(files->slots, 0);
+	files_set_program(files, NULL);
 	inode_put(files->directory);
 	pool_free(&pool, files);
 }
@@ -142,38 +140,11 @@ void files_set_directory(struct files *files, struct inode *directory)
 	files->directory = directory;
 }
 
-/* Writes the path from the root, without symbolic links, that a path leads to; "" when it gets too
- * long, or leads nowhere any more. */
-static void set_path(struct files *files, const char *text)
+void files_set_program(struct files *files, struct file *program)
 {
-	char *program = files->program;
-	struct path path;
-	int32_t error = path_resolve(&path, files->directory, text, PATH_FOLLOW);
-
-	program[0] = '\0';
-	if (error)
-		return;
-	int32_t length = vfs_directory_path(path.directory, program, FILES_PROGRAM);
-
-	if (length == 2)
-		length = 1; /* the root's own slash is enough */
-	if (length > 0 && length + path.last.length < FILES_PROGRAM) {
-		program[length - 1] = '/';
-		memcpy(program + length, path.last.text, path.last.length);
-		program[length + path.last.length] = '\0';
-	} else {
-		program[0] = '\0';
-	}
-	path_release(&path);
-}
-
-void files_set_program(struct files *files, const char *path, const char *arguments, uint32_t count)
-{
-	uint32_t length = 0;
-
-	set_path(files, path);
-	for (; count > 0 && length < FILES_ARGUMENTS; count--)
-		length += strlen(arguments + length) + 1;
-	files->arguments_length = length < FILES_ARGUMENTS ? length : FILES_ARGUMENTS;
-	memcpy(files->arguments, arguments, files->arguments_length);
+	if (program)
+		file_hold(program);
+	if (files->program)
+		file_release(files->program);
+	files->program = program;
 }

@@ -11,10 +11,6 @@
 #define FILES_INLINE 32u /* descriptors that need no page of their own */
 #define FILES_MAX    (uint32_t)(PAGE_SIZE / sizeof(struct file *)) /* beyond: -EMFILE */
 
-/* So much is kept of a program's path and arguments. */
-#define FILES_PROGRAM	128u
-#define FILES_ARGUMENTS 256u
-
 struct files {
 	struct file **slots; /* a reference each, or NULL */
 	uint32_t count;	     /* slots that are there */
@@ -22,10 +18,7 @@ struct files {
 	struct inode *directory; /* the working directory; a reference */
 	uint32_t umask;
 	struct file *first[FILES_INLINE];
-
-	char program[FILES_PROGRAM]; /* its path, from the root; "" when that is too long */
-	char arguments[FILES_ARGUMENTS];
-	uint32_t arguments_length;
+	struct file *program; /* that the task runs; a reference, or NULL */
 };
 
 /* The open file behind a descriptor, or NULL. */

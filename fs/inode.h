@@ -67,6 +67,11 @@ struct inode_ops {
 	/* Copies a symbolic link's target, cut to size, without a NUL. Returns its length. */
 	int32_t (*read_link)(struct inode *inode, char *target, uint32_t size);
 
+	/* Of a symbolic link that leads to an inode, wherever that is, and not to a path. Gives
+	 * references to it, and to its directory, or NULL where that is not known. NULL: any other
+	 * symbolic link. */
+	int32_t (*jump)(struct inode *inode, struct inode **to, struct inode **directory);
+
 	/* Makes a regular file shorter or longer; new bytes are zero. */
 	int32_t (*truncate)(struct inode *inode, uint64_t size);
 
@@ -92,6 +97,7 @@ struct inode {
 	uint64_t accessed, modified, changed; /* ns since 1970 */
 	struct inode *mounted;		      /* the root of what is mounted here, or NULL */
 	struct inode *covers;		      /* of a mounted root: the directory it hides */
+	uint32_t writers, programs;	      /* of a regular file: open to write, open to be run */
 	struct pipe *pipe;		      /* of a named pipe that is open, or NULL */
 };
 

@@ -141,6 +141,21 @@ static void restart_at(struct path *path, struct inode *directory)
 	path->directory = directory;
 }
 
+/* Goes where a symbolic link leads that names no path. */
+static int32_t jump(struct path *path)
+{
+	struct inode *to, *directory;
+	int32_t error = path->inode->ops->jump(path->inode, &to, &directory);
+
+	if (error)
+		return error;
+	if (directory)
+		restart_at(path, directory);
+	inode_put(path->inode);
+	path->inode = to;
+	return 0;
+}
+
 /* Goes on where the symbolic link leads. */
 static int32_t expand(struct path *path)
 {
@@ -181,7 +196,11 @@ static int32_t walk(struct path *path, enum path_end end)
 		error = look_up(path);
 		if (error)
 			return error;
-		if (is_followed(path, end)) {
+		if (is_followed(path, end) && path->inode->ops->jump) {
+			error = jump(path);
+			if (error)
+				return error;
+		} else if (is_followed(path, end)) {
 			error = expand(path);
 			if (error)
 				return error;

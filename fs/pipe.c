@@ -266,6 +266,7 @@ int32_t pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 	inode_initialize(&pipe->inode, S_IFIFO | 0600);
 	pipe->inode.ops = &pipe_inode_ops;
 	pipe->inode.number = ++number;
+	pipe->inode.pipe = pipe; /* for who opens it by /proc/PID/fd */
 	*reader = file_create(&reader_ops, &pipe->inode, O_RDONLY | flags);
 	*writer = file_create(&writer_ops, &pipe->inode, O_WRONLY | flags);
 	if (*reader)
@@ -288,7 +289,7 @@ static int32_t wait_for_other(struct file *file, struct pipe *pipe)
 	const struct side *other = file_readable(file) ? &pipe->writers : &pipe->readers;
 	uint32_t seen = other->opened;
 
-	if (other->files > 0)
+	if (other->files > 0 || file->inode == &pipe->inode)
 		return 0;
 	if (file->flags & O_NONBLOCK)
 		return file_readable(file) ? 0 : -ENXIO;

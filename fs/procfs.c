@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 #include "fs/file.h"
+#include "fs/path.h"
+#include "fs/vfs.h"
 #include "kernel/errno.h"
 #include "kernel/pool.h"
 #include "kernel/printk.h"
@@ -28,7 +30,7 @@ static struct pool texts = POOL_INITIALIZER(struct procfs_text);
 static struct procfs_entry *entries;
 static struct procfs_inode root;
 
-static const struct inode_ops procfs_ops;
+static const struct inode_ops procfs_ops, jump_ops;
 static const struct file_ops text_ops, directory_ops;
 
 void procfs_register(struct procfs_entry *entry)
@@ -123,7 +125,7 @@ static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_en
 					: entry->link  ? S_IFLNK | 0777
 					: entry->store ? S_IFREG | 0644
 						       : S_IFREG | 0444);
-	inode->inode.ops = &procfs_ops;
+	inode->inode.ops = entry && entry->jump ? &jump_ops : &procfs_ops;
 	inode->inode.file_ops = entry ? &text_ops : &directory_ops;
 	inode->inode.filesystem = root.inode.filesystem;
 	inode->inode.number = number;
@@ -164,9 +166,21 @@ static int32_t pid_of(const struct name *name)
 	return task_find(pid) ? pid : 0;
 }
 
+static int32_t make_directory(int32_t pid, const struct procfs_entry *entry, uint32_t number,
+			      struct inode **found)
+{
+	int32_t error = entry->make(pid, number, found);
+
+	if (!error)
+		(*found)->filesystem = root.inode.filesystem;
+	return error;
+}
+
 static int32_t make(int32_t pid, const struct procfs_entry *entry, uint32_t number,
 		    struct inode **found)
 {
+	if (entry && entry->make)
+		return make_directory(pid, entry, number, found);
 	struct procfs_inode *inode = pool_alloc(&inodes);
 
 	if (!inode)
@@ -174,6 +188,11 @@ static int32_t make(int32_t pid, const struct procfs_entry *entry, uint32_t numb
 	fill(inode, pid, entry, number);
 	*found = &inode->inode;
 	return 0;
+}
+
+int32_t procfs_make_task(int32_t pid, struct inode **made)
+{
+	return make(pid, NULL, number_of(pid, 0), made);
 }
 
 static int32_t lookup(struct inode *inode, const struct name *name, struct inode **found)
@@ -187,23 +206,46 @@ static int32_t lookup(struct inode *inode, const struct name *name, struct inode
 		return 0;
 	}
 	if (pid)
-		return make(pid, NULL, number_of(pid, 0), found);
+		return procfs_make_task(pid, found);
 	for (uint32_t i = 0; (entry = entry_at(directory, i)); i++)
 		if (name_is(name, entry->name))
 			return make(directory->pid, entry, number_of(directory->pid, i + 1), found);
 	return -ENOENT;
 }
 
+int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
+{
+	char *path = path_page();
+
+	if (!path)
+		return -ENOMEM;
+	int32_t length = vfs_file_path(file, path, PATH_MAX) - 1;
+
+	length = length < (int32_t)size ? length : (int32_t)size;
+	if (length > 0)
+		memcpy(target, path, length);
+	path_page_free(path);
+	return length;
+}
+
 static int32_t read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
 	const struct task *task = link->pid ? task_find(link->pid) : NULL;
-	uint32_t length;
+	int32_t length;
 
 	if (link->pid && !task)
 		return -ESRCH;
 	length = link->entry->link(target, size, task);
-	return length < size ? length : size;
+	return length < (int32_t)size ? length : (int32_t)size;
+}
+
+static int32_t jump(struct inode *inode, struct inode **to, struct inode **directory)
+{
+	const struct procfs_inode *link = (const struct procfs_inode *)inode;
+	const struct task *task = task_find(link->pid);
+
+	return task && task->files ? link->entry->jump(task, to, directory) : -ENOENT;
 }
 
 /* The lowest pid from `least` on, or 0. */
@@ -236,7 +278,7 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 		file = entry_at(directory, position - 2);
 	if (file) {
 		entry->name = name_of(file->name, strlen(file->name));
-		entry->mode = file->link ? S_IFLNK : S_IFREG;
+		entry->mode = file->make ? S_IFDIR : file->link ? S_IFLNK : S_IFREG;
 		entry->number = number_of(directory->pid, position - 1);
 		return true;
 	}
@@ -272,6 +314,12 @@ static const struct inode_ops procfs_ops = {
 	.lookup = lookup,
 	.truncate = truncate,
 	.iterate = iterate,
+	.read_link = read_link,
+	.forget = forget,
+};
+
+static const struct inode_ops jump_ops = {
+	.jump = jump,
 	.read_link = read_link,
 	.forget = forget,
 };

@@ -7,6 +7,7 @@
 
 #include "fs/inode.h"
 
+struct file;
 struct task;
 
 #define PROCFS_LINE 64u
@@ -30,6 +31,10 @@ struct procfs_entry {
 	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
 	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
 	int32_t (*store)(const char *line);
+	/* Of a symbolic link, besides: see inode_ops. */
+	int32_t (*jump)(const struct task *task, struct inode **to, struct inode **directory);
+	/* Of a directory, instead: makes its inode. */
+	int32_t (*make)(int32_t pid, uint32_t number, struct inode **made);
 	unsigned order; /* the text has up to 2^order pages */
 	struct procfs_entry *next;
 };
@@ -39,6 +44,18 @@ void procfs_register(struct procfs_entry *entry);
 
 /* The files in a task's directory; the one behind the last has no name. In fs/procfs_tasks.c. */
 extern const struct procfs_entry procfs_task_files[];
+
+/* A symbolic link's target that is the path of an open file, as read_link wants it. */
+int32_t procfs_link_file(const struct file *file, char *target, uint32_t size);
+
+/* A task's directory. */
+int32_t procfs_make_task(int32_t pid, struct inode **made);
+
+/* The directory of a task's descriptors. In fs/procfs_descriptors.c. */
+int32_t procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made);
+
+/* /proc/mounts, and every task's. */
+void procfs_show_mounts(struct procfs_text *text, const struct task *task);
 
 /* Adds the files that every kernel has: stat, meminfo and so on. */
 void procfs_register_system(void);

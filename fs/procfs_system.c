@@ -1,4 +1,5 @@
 /* What /proc says of the whole machine: proc(5) of Linux's manual has the formats. */
+#include <cpuid.h>
 #include <stddef.h>
 
 #include "fs/procfs.h"
@@ -100,7 +101,7 @@ static void show_version(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "Apprentice: an i386 kernel to learn from\n");
 }
 
-static void show_mounts(struct procfs_text *text, const struct task *task)
+void procfs_show_mounts(struct procfs_text *text, const struct task *task)
 {
 	const struct mount *mount;
 
@@ -109,18 +110,45 @@ static void show_mounts(struct procfs_text *text, const struct task *task)
 		procfs_print(text, "%s %s %s rw 0 0\n", mount->source, mount->path, mount->type);
 }
 
+static void show_filesystems(struct procfs_text *text, const struct task *task)
+{
+	(void)task;
+	procfs_print(text, "nodev\tramfs\nnodev\tproc\n");
+}
+
+static void show_processor(struct procfs_text *text, const struct task *task)
+{
+	uint32_t eax, words[12], khz = time_tsc_khz();
+
+	(void)task;
+	__cpuid(0, eax, words[0], words[2], words[1]);
+	procfs_print(text, "processor\t: 0\nvendor_id\t: %.12s\n", (const char *)words);
+	__cpuid(1, eax, words[0], words[1], words[2]);
+	procfs_print(text, "cpu family\t: %u\nmodel\t\t: %u\nstepping\t: %u\n", eax >> 8 & 15,
+		     eax >> 4 & 15, eax & 15);
+	procfs_print(text, "cpu MHz\t\t: %u.%03u\nfpu\t\t: yes\n\n", khz / 1000, khz % 1000);
+}
+
 static int link_self(char *target, uint32_t size, const struct task *task)
 {
 	(void)task;
 	return snprintk(target, size, "%d", current->pid);
 }
 
+static int link_mounts(char *target, uint32_t size, const struct task *task)
+{
+	(void)task;
+	return snprintk(target, size, "self/mounts");
+}
+
 void procfs_register_system(void)
 {
 	static struct procfs_entry table[] = {
+		{ .name = "cpuinfo", .show = show_processor },
+		{ .name = "filesystems", .show = show_filesystems },
 		{ .name = "loadavg", .show = show_load },
 		{ .name = "meminfo", .show = show_memory },
-		{ .name = "mounts", .show = show_mounts },
+		{ .name = "mounts", .link = link_mounts },
 		{ .name = "self", .link = link_self },
 		{ .name = "stat", .show = show_stat },
 		{ .name = "uptime", .show = show_uptime },

@@ -5,11 +5,13 @@
 #include "fs/procfs.h"
 #include "fs/vfs.h"
 #include "kernel/divide.h"
+#include "kernel/errno.h"
 #include "kernel/printk.h"
-#include "kernel/string.h"
 #include "kernel/task.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
+
+#define STRINGS_ORDER 5 /* pages: all that exec takes */
 
 static const struct {
 	char letter;
@@ -71,30 +73,90 @@ static void show_name(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "%s\n", task->name);
 }
 
-/* A zombie has no files any more, and so no arguments. */
+/* A zombie has no memory any more. */
+static void show_memory(struct procfs_text *text, const struct task *task, uint32_t start,
+			uint32_t end)
+{
+	uint32_t length = end - start < text->size ? end - start : text->size;
+
+	if (task->space)
+		text->length = space_read(task->space, start, text->bytes, length);
+}
+
 static void show_arguments(struct procfs_text *text, const struct task *task)
 {
-	if (!task->files)
-		return;
-	text->length = task->files->arguments_length;
-	memcpy(text->bytes, task->files->arguments, text->length);
+	show_memory(text, task, task->arguments, task->environment);
+}
+
+static void show_environment(struct procfs_text *text, const struct task *task)
+{
+	show_memory(text, task, task->environment, task->strings_end);
+}
+
+/* Nothing is protected from a program in its slot, and what a range is for is not kept. */
+static void show_maps(struct procfs_text *text, const struct task *task)
+{
+	uint32_t start = 0, end;
+
+	for (; task->space && space_next_range(task->space, &start, &end); start = end) {
+		bool is_stack = end == space_stack_top(task->space);
+
+		procfs_print(text, "%08x-%08x rwxp 00000000 00:00 0 %s\n", start, end,
+			     is_stack ? "                         [stack]" : "");
+	}
 }
 
 static int link_program(char *target, uint32_t size, const struct task *task)
 {
-	return snprintk(target, size, "%s", task->files ? task->files->program : "");
+	const struct file *program = task->files ? task->files->program : NULL;
+
+	return program ? procfs_link_file(program, target, size) : -ENOENT;
+}
+
+static int32_t jump_program(const struct task *task, struct inode **to, struct inode **directory)
+{
+	const struct file *program = task->files->program;
+
+	if (!program)
+		return -ENOENT;
+	*to = inode_hold(program->inode);
+	*directory = program->directory ? inode_hold(program->directory) : NULL;
+	return 0;
 }
 
 static int link_directory(char *target, uint32_t size, const struct task *task)
 {
-	int32_t length = task->files ? vfs_directory_path(task->files->directory, target, size) : 0;
+	int32_t length =
+	    task->files ? vfs_directory_path(task->files->directory, target, size) : -ENOENT;
 
-	return length > 0 ? length - 1 : 0;
+	return length > 0 ? length - 1 : length;
+}
+
+static int32_t jump_directory(const struct task *task, struct inode **to, struct inode **directory)
+{
+	*to = inode_hold(task->files->directory);
+	*directory = NULL;
+	return 0;
+}
+
+static int link_root(char *target, uint32_t size, const struct task *task)
+{
+	(void)task;
+	return snprintk(target, size, "/");
 }
 
 const struct procfs_entry procfs_task_files[] = {
-	{ .name = "cmdline", .show = show_arguments }, { .name = "comm", .show = show_name },
-	{ .name = "cwd", .link = link_directory },     { .name = "exe", .link = link_program },
-	{ .name = "stat", .show = show_stat },	       { .name = "statm", .show = show_statm },
-	{ .name = "status", .show = show_status },     { 0 },
+	{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
+	{ .name = "comm", .show = show_name },
+	{ .name = "cwd", .link = link_directory, .jump = jump_directory },
+	{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
+	{ .name = "exe", .link = link_program, .jump = jump_program },
+	{ .name = "fd", .make = procfs_make_descriptors },
+	{ .name = "maps", .show = show_maps },
+	{ .name = "mounts", .show = procfs_show_mounts },
+	{ .name = "root", .link = link_root },
+	{ .name = "stat", .show = show_stat },
+	{ .name = "statm", .show = show_statm },
+	{ .name = "status", .show = show_status },
+	{ 0 },
 };

@@ -48,6 +48,15 @@ static void unpack(struct inode *root)
 		printk("files: %u from the host, %u KiB\n", entries, (uint32_t)length / 1024);
 }
 
+/* What /dev has for whoever wants a path for a descriptor. */
+static void link_descriptors(void)
+{
+	vfs_symlink(path_root(), "/dev/fd", "/proc/self/fd");
+	vfs_symlink(path_root(), "/dev/stdin", "/proc/self/fd/0");
+	vfs_symlink(path_root(), "/dev/stdout", "/proc/self/fd/1");
+	vfs_symlink(path_root(), "/dev/stderr", "/proc/self/fd/2");
+}
+
 void root_initialize(void)
 {
 	struct inode *root = ramfs_create();
@@ -59,6 +68,7 @@ void root_initialize(void)
 	devices_initialize(setting_number("seed", 0));
 	tty_initialize();
 	devices_create();
+	link_descriptors();
 	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
 	if (vfs_mount("none", "proc", "/proc", procfs_create()) != 0)
 		printk("files: /proc is no directory, and stays as it is\n");

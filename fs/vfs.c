@@ -5,6 +5,7 @@
 
 #include "fs/path.h"
 #include "kernel/errno.h"
+#include "kernel/printk.h"
 #include "kernel/string.h"
 
 #define MOUNTS 8u
@@ -18,6 +19,8 @@ int32_t vfs_truncate(struct inode *inode, uint64_t size)
 		return -EISDIR;
 	if (!inode_is(inode, S_IFREG) || !inode->ops->truncate)
 		return -EINVAL;
+	if (inode->programs > 0)
+		return -ETXTBSY;
 	return inode->ops->truncate(inode, size);
 }
 
@@ -62,7 +65,11 @@ static int32_t open_resolved(struct path *path, uint32_t flags, uint32_t mode, s
 
 	if (!error && !is_new && flags & O_TRUNC && inode_is(path->inode, S_IFREG))
 		error = vfs_truncate(path->inode, 0);
-	return error ? error : file_open_inode(path->inode, flags, file);
+	if (!error)
+		error = file_open_inode(path->inode, flags, file);
+	if (!error)
+		(*file)->directory = inode_hold(path->directory);
+	return error;
 }
 
 int32_t vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mode,
@@ -346,6 +353,36 @@ int32_t vfs_directory_path(struct inode *directory, char *path, uint32_t size)
 
 	memmove(path, end, length);
 	return length;
+}
+
+/* What Linux shows where a file has no name, or none any more. */
+static uint32_t nameless_path(const struct file *file, char *path, uint32_t size)
+{
+	const char *kind = inode_is(file->inode, S_IFIFO) ? "pipe" : "anon_inode";
+
+	if (!file->directory)
+		return snprintk(path, size, "%s:[%u]", kind, file->inode->number) + 1;
+	return snprintk(path, size, "/#%u (deleted)", file->inode->number) + 1;
+}
+
+int32_t vfs_file_path(const struct file *file, char *path, uint32_t size)
+{
+	char *end = path + size - 1;
+	struct inode *at;
+
+	if (inode_is(file->inode, S_IFDIR))
+		return vfs_directory_path(file->inode, path, size);
+	*end = '\0';
+	if (!file->directory || prepend_name(file->inode, file->directory, path, &end) != 0)
+		return nameless_path(file, path, size);
+	at = inode_hold(file->directory);
+	int32_t error = prepend_all(&at, path, &end);
+
+	inode_put(at);
+	if (error)
+		return error;
+	memmove(path, end, path + size - end);
+	return path + size - end;
 }
 
 /* ---- mounts ---- */

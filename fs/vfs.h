@@ -34,6 +34,9 @@ int32_t vfs_truncate(struct inode *inode, uint64_t size);
  * when size is too small, or -ENOENT when it has been removed. */
 int32_t vfs_directory_path(struct inode *directory, char *path, uint32_t size);
 
+/* The same for an open file; for one without a name a text in its place. size is at least 64. */
+int32_t vfs_file_path(const struct file *file, char *path, uint32_t size);
+
 /* Shows a file system's root, of which it takes over the reference, instead of the directory at
  * path; at "/" when there is no root yet. The texts must live as long as the kernel. */
 int32_t vfs_mount(const char *source, const char *type, const char *path, struct inode *root);

@@ -21,7 +21,7 @@
 /* Opens the file and reads its beginning. */
 static int open_image(const char *path, struct elf_image *image)
 {
-	int error = file_open(path, 0, 0, &image->file);
+	int error = file_open_program(path, &image->file);
 
 	if (error)
 		return error;
@@ -54,9 +54,8 @@ static char *skip_blanks(char *at)
  * may come out empty. */
 static void cut_line(char *line, char **path, char **argument)
 {
-	char *end = strchr(line, '\n');
+	char *end = line + strlen(line);
 
-	*end = '\0';
 	while (end > line && is_blank(end[-1]))
 		*--end = '\0';
 	*path = skip_blanks(line);
@@ -101,6 +100,17 @@ static int insert_interpreter(struct exec_strings *strings, const char *script, 
 	return error ? error : insert(strings, path);
 }
 
+/* Ends the first line, which ends with the file, if not earlier. False: not all of it was read. */
+static bool end_line(char *line, uint32_t bytes)
+{
+	line[bytes < ELF_BEGINNING ? bytes : ELF_BEGINNING - 1] = '\0';
+	char *end = strchr(line, '\n');
+
+	if (end)
+		*end = '\0';
+	return end || bytes < ELF_BEGINNING;
+}
+
 /* If the file is a script, makes path (of PATH_SIZE bytes) that of its interpreter. Returns 1 then,
  * 0 for what is no script, or a negated errno. */
 static int follow_script(struct elf_image *image, struct exec_strings *strings, char *path)
@@ -109,8 +119,7 @@ static int follow_script(struct elf_image *image, struct exec_strings *strings, 
 
 	if (image->bytes < 2 || line[0] != '#' || line[1] != '!')
 		return 0;
-	line[image->bytes < ELF_BEGINNING ? image->bytes : ELF_BEGINNING - 1] = '\0';
-	if (!strchr(line, '\n'))
+	if (!end_line(line, image->bytes))
 		return -ENOEXEC;
 	cut_line(line + 2, &interpreter, &argument);
 	if (!*interpreter || strlen(interpreter) >= EXEC_PATH)
@@ -182,7 +191,7 @@ static int replace(const struct elf_image *image, const struct exec_strings *str
 		stack = 0;
 	}
 	set_name(path);
-	files_set_program(current->files, path, strings->text, strings->arguments);
+	files_set_program(current->files, image->file);
 	files_close_on_exec(current->files);
 	task_reset_for_exec();
 	set_frame(frame, elf_entry(image), stack);

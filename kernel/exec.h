@@ -13,8 +13,8 @@ struct exec_strings {
 	uint32_t arguments, environment; /* how many */
 };
 
-#define EXEC_STRINGS 65536u
-#define EXEC_PATH    4096u /* bytes of a path, with its NUL */
+#define EXEC_STRINGS 131072u /* with a pointer to each: what Linux grants at least */
+#define EXEC_PATH    4096u   /* bytes of a path, with its NUL */
 
 /* Take memory and give it back. Returns 0 or -ENOMEM. */
 int exec_strings_create(struct exec_strings *strings);

@@ -148,8 +148,12 @@ int32_t exec_build_stack(const struct elf_image *image, const struct exec_string
 	uint32_t name = push_text(&stack, path);
 	uint32_t platform = push_text(&stack, "i686");
 
+	current->strings_end = stack.pointer;
 	push(&stack, strings->text, strings->length);
 	uint32_t texts = stack.pointer;
+
+	current->arguments = texts;
+	current->environment = texts + (environment_of(strings) - strings->text);
 	uint32_t random = push_random(&stack);
 	struct auxiliary vector[VECTOR_ENTRIES] = {
 		{ AT_PHDR, elf_headers_address(image) },

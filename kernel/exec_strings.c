@@ -7,7 +7,7 @@
 #include "kernel/user_copy.h"
 #include "mm/page_alloc.h"
 
-#define ORDER 4 /* EXEC_STRINGS bytes */
+#define ORDER 5 /* EXEC_STRINGS bytes */
 
 int exec_strings_create(struct exec_strings *strings)
 {
@@ -92,5 +92,13 @@ int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_
 {
 	int error = add_array(strings, arguments, &strings->arguments);
 
-	return error ? error : add_array(strings, environment, &strings->environment);
+	if (!error && strings->arguments == 0) /* programs expect a name of theirs */
+		error = exec_add_argument(strings, "");
+	if (!error)
+		error = add_array(strings, environment, &strings->environment);
+	uint32_t pointers = strings->arguments + strings->environment;
+
+	if (!error && pointers > (EXEC_STRINGS - strings->length) / sizeof(uint32_t))
+		return -E2BIG;
+	return error;
 }

@@ -76,6 +76,8 @@ struct task {
 	struct space *space; /* owned, unless is_borrowing; NULL: a kernel thread */
 	struct files *files; /* owned; NULL: a kernel thread */
 	void *kernel_stack;  /* owned: its lowest address */
+	/* Where the program found its arguments, its environment, and what is behind them. */
+	uint32_t arguments, environment, strings_end;
 
 	/* The family: kernel/task_family.c. */
 	struct task *parent;		 /* NULL: a kernel thread, or the first program */

@@ -56,6 +56,9 @@ static void copy_identity(struct task *child, const struct fork_request *request
 	child->pgrp = current->pgrp;
 	child->session = current->session;
 	child->tty = current->tty;
+	child->arguments = current->arguments;
+	child->environment = current->environment;
+	child->strings_end = current->strings_end;
 	child->thread_local = current->thread_local;
 	child->schedule.nice = current->schedule.nice;
 	child->exit_signal = request->flags & CLONE_SIGNAL_MASK;

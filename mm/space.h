@@ -65,5 +65,12 @@ uint32_t space_set_break(struct space *space, uint32_t address);
 /* The first address behind the stack. */
 uint32_t space_stack_top(const struct space *space);
 
+/* Copies from any space what is mapped there, up to the first page that is not. Returns how many
+ * bytes. */
+uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length);
+
+/* The first mapped range that ends behind *start, or (false) none. */
+bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end);
+
 /* Bytes that are mapped. */
 uint32_t space_size(const struct space *space);

@@ -274,6 +274,34 @@ uint32_t space_stack_top(const struct space *space)
 	return SLOT_END;
 }
 
+bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
+{
+	uint32_t page = *start < SPACE_START ? 0 : page_of(*start), first;
+
+	while (page < PAGES && !is_mapped(space, page))
+		page++;
+	for (first = page; page < PAGES && is_mapped(space, page); page++)
+		;
+	if (first == page)
+		return false;
+	if (*start < SPACE_START + first * PAGE_SIZE)
+		*start = SPACE_START + first * PAGE_SIZE;
+	*end = SPACE_START + page * PAGE_SIZE;
+	return true;
+}
+
+uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
+{
+	uint32_t start = address, end;
+
+	if (!space_next_range(space, &start, &end) || start != address)
+		return 0;
+	if (length > end - start)
+		length = end - start;
+	memcpy(to, space->slot + (start - SPACE_START), length);
+	return length;
+}
+
 uint32_t space_size(const struct space *space)
 {
 	uint32_t pages = 0;

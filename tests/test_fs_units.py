@@ -43,6 +43,7 @@ TESTS = {
     "data_sparse": 1,
     "data_descriptors": 4_000,
     "data_program": 1,
+    "data_file_path": 1,
     "pipe_random": 20_000,
     "pipe_ends": 1,
     "pipe_named": 1,

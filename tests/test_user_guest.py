@@ -111,6 +111,24 @@ def test_random_calls(guest, needs_busybox):
     assert free[0] == free[1]
 
 
+def test_paths_of_descriptors(guest, needs_busybox):
+    """/dev/stdin, /dev/fd and /proc/PID lead to the files themselves, named or not."""
+    lines = [
+        "echo pipe | cat /dev/stdin | cat /dev/fd/0",
+        "echo text >/tmp/t; sh -c 'rm /tmp/t; cat /proc/self/fd/3' 3</tmp/t",
+        "echo out >/dev/stdout; readlink /dev/stderr; ls /proc/self/fd | head -3 | tr '\\n' ' '",
+        "true | readlink /proc/self/fd/0 | sed 's/[0-9]/n/g'; cd /tmp; readlink /proc/self/cwd",
+        "A=b sh -c 'grep -azo A=b /proc/self/environ' | tr '\\0' '\\n'; readlink /proc/self/exe",
+        "cp /bin/busybox /tmp/busybox-2; /tmp/busybox-2 sleep 9 & sleep 1",
+        "(echo >/tmp/busybox-2) 2>&1 | sed 's/.*: //'; kill $!",
+        "printf '#!/bin/echo no end' >/tmp/s; chmod +x /tmp/s; /tmp/s; cat /proc/$$/fd/99 2>/dev/null || echo none",
+    ]
+    assert guest("; ".join(lines)).stdout.splitlines() == [
+        *("pipe", "text", "out", "/proc/self/fd/2", "0 1 2 pipe:[n]", "/tmp", "A=b"),
+        *("/bin/busybox", "Text file busy", "no end /tmp/s", "none"),
+    ]
+
+
 def test_own_shell(guest):
     line = "echo one | cat; false || echo two; (exit 7) & wait $!; echo $?; "
     line += "ls /none 2>/tmp/e; cat /tmp/e"

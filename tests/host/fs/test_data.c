@@ -243,44 +243,73 @@ static void test_descriptors(struct random *random, uint32_t rounds)
 	shim_require_no_leak("descriptors", 0);
 }
 
-/* What /proc is told of a program: a path from the root, and whole or cut arguments. */
+/* The program that a task runs: nobody writes to it, and nobody runs what is written to. */
 static void test_program(struct random *random, uint32_t rounds)
 {
-	struct files *files = files_create();
-	struct inode *inode;
-	char path[FILES_PROGRAM + 1] = { 0 }, arguments[600] = { 0 };
+	struct files *files = files_create(), *copy;
+	struct file *program, *other;
 
 	(void)random, (void)rounds;
-	vfs_make(path_root(), "dir", S_IFDIR | 0755, 0);
-	files_set_program(files, "sh", "sh\0-c\0", 2);
-	REQUIRE(strcmp(files->program, "/sh") == 0, "%s", files->program);
-	vfs_symlink(path_root(), "link", "dir/sh");
-	files_set_program(files, "dir/../link", "sh\0-c\0", 2);
-	REQUIRE(strcmp(files->program, "/dir/sh") == 0, "%s", files->program);
-	REQUIRE(files->arguments_length == 6 && !memcmp(files->arguments, "sh\0-c\0", 6), "two");
-	REQUIRE(path_find(path_root(), "dir", PATH_FOLLOW, &inode) == 0, "dir");
-	files_set_directory(files, inode);
-	inode_put(inode);
-	files_set_program(files, "x", "", 0);
-	REQUIRE(strcmp(files->program, "/dir/x") == 0, "%s", files->program);
-	for (uint32_t length = 1; length <= FILES_PROGRAM; length++) {
-		memset(path, 'p', length);
-		files_set_program(files, path, "", 0);
-		REQUIRE(strlen(files->program) == (length + 5 < FILES_PROGRAM ? length + 5 : 0),
-			"a path of %u bytes", length);
-	}
-	memset(arguments, 'a', 500);
-	files_set_program(files, "/x", arguments, 1);
-	REQUIRE(files->arguments_length == FILES_ARGUMENTS, "a long argument");
+	REQUIRE(vfs_open(path_root(), "p", O_WRONLY | O_CREAT, 0755, &other) == 0, "p");
+	REQUIRE(file_open_program("/p", &program) == -ETXTBSY, "it is written to");
+	file_release(other);
+	REQUIRE(file_open_program("/p", &program) == 0, "it is not written to any more");
+	files_set_program(files, program);
+	file_release(program);
+	copy = files_copy(files);
 	files_destroy(files);
+	REQUIRE(vfs_open(path_root(), "p", O_RDWR, 0, &other) == -ETXTBSY, "it is run");
+	REQUIRE(vfs_open(path_root(), "p", O_TRUNC, 0, &other) == -ETXTBSY, "it is run");
+	REQUIRE(vfs_truncate(program->inode, 0) == -ETXTBSY, "it is run");
+	files_destroy(copy);
+	REQUIRE(vfs_open(path_root(), "p", O_RDWR | O_TRUNC, 0, &other) == 0, "it is not run");
+	file_release(other);
 	shim_remove_all(path_root());
 	shim_require_no_leak("programs", 0);
 }
 
+static void require_path(const struct file *file, const char *expected)
+{
+	char path[100];
+	int32_t length = vfs_file_path(file, path, sizeof(path));
+
+	REQUIRE(length == (int32_t)strlen(expected) + 1 && strcmp(path, expected) == 0,
+		"%d %s, not %s", length, path, expected);
+}
+
+/* The path of an open file goes with its names. */
+static void test_file_path(struct random *random, uint32_t rounds)
+{
+	struct file *file, *directory, *reader, *writer;
+	char path[100], gone[100];
+
+	(void)random, (void)rounds;
+	vfs_make(path_root(), "dir", S_IFDIR | 0755, 0);
+	vfs_open(path_root(), "dir/f", O_RDWR | O_CREAT, 0600, &file);
+	vfs_open(path_root(), "dir", O_RDONLY, 0, &directory);
+	require_path(file, "/dir/f");
+	require_path(directory, "/dir");
+	vfs_rename(path_root(), "dir", path_root(), "new");
+	vfs_rename(path_root(), "new/f", path_root(), "new/g");
+	require_path(file, "/new/g");
+	REQUIRE(vfs_file_path(file, path, 64) == 7, "room");
+	vfs_remove(path_root(), "new/g", false);
+	vfs_remove(path_root(), "new", true);
+	snprintf(gone, sizeof(gone), "/#%u (deleted)", file->inode->number);
+	require_path(file, gone);
+	REQUIRE(pipe_create(0, &reader, &writer) == 0, "a pipe");
+	snprintf(gone, sizeof(gone), "pipe:[%u]", reader->inode->number);
+	require_path(reader, gone);
+	file_release(reader);
+	file_release(writer);
+	file_release(directory);
+	file_release(file);
+	shim_remove_all(path_root());
+	shim_require_no_leak("paths", 0);
+}
+
 const struct unit_test data_tests[] = {
-	{ "data_contents", test_contents },
-	{ "data_sparse", test_sparse },
-	{ "data_descriptors", test_descriptors },
-	{ "data_program", test_program },
-	{ 0 },
+	{ "data_contents", test_contents },	  { "data_sparse", test_sparse },
+	{ "data_descriptors", test_descriptors }, { "data_program", test_program },
+	{ "data_file_path", test_file_path },	  { 0 },
 };
