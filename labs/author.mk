@@ -59,6 +59,7 @@ prove: setup-test
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
 BENCH_LESSON := 4
 BENCH := $(BUILD)/bench/bench_glibc $(BUILD)/user/bin/bench
+SHARES := $(BUILD)/user/bin/shares
 
 $(BUILD)/bench/bench_glibc: user/bench.c
 	@mkdir -p $(@D)
@@ -67,14 +68,14 @@ $(BUILD)/bench/bench_glibc: user/bench.c
 
 # The tests want the kernel without processes, too.
 .PHONY: bench-files
-bench-files: $(BENCH)
+bench-files: $(BENCH) $(SHARES)
 	@$(MAKE) -s LESSON=3 image-direct
 	@$(MAKE) -s LESSON=$(BENCH_LESSON) image-direct
 
 bench: setup-test
 	@$(MAKE) -s bench-files
 	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
-		--programs $(BENCH)
+		--programs $(BENCH) --shares $(SHARES)
 
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-test

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from labs.bench import bench
+from labs.bench import bench, shares
+from labs.bench.shares import WEIGHTS, SharesError
 from labs.bench.table import (
     GLIBC,
     OPERATIONS,
@@ -25,6 +26,9 @@ from labs.tools.package import PackageError
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "build/bench" / GLIBC, ROOT / "build/user/bin" / SMALL]
+SHARES = ROOT / "build/user/bin/shares"
+QUANTUM = 20 / 4000
+"""A quantum's part of the time in which the shares are measured."""
 KEYS = {(operation.program, operation.row) for operation in OPERATIONS}
 STALE = 0.1
 """How far a kept figure may be from what is measured, for the kernel changes a little each day."""
@@ -101,6 +105,46 @@ def test_linux_as_in_the_table(linux, kept):
     assert set(figures) >= KEYS
     if peer.sha256 in bench.README.read_text():
         assert stale(kept[1], figures) == {}
+
+
+# ---- shares of the processor --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def our_shares(programs):
+    return bench.shares_ours(ROOT / "build/lesson4/kernel.elf", SHARES)
+
+
+@pytest.mark.slow
+def test_equal_tasks_get_equal_shares(our_shares):
+    assert {name: each.jain for name, each in our_shares.items() if each.jain < 0.99} == {}
+
+
+@pytest.mark.slow
+def test_shares_of_the_fair_class_are_within_a_quantum(our_shares):
+    wanted = [each / sum(WEIGHTS) for each in WEIGHTS]
+    assert our_shares["fair"].parts == pytest.approx(wanted, abs=QUANTUM)
+
+
+@pytest.mark.slow
+def test_a_sleeper_need_not_wait(our_shares):
+    """Round robin lets it wait for all others; the other two do not, in the mean."""
+    late = {name: each.delay[0] / 1000 for name, each in our_shares.items()}
+    assert late["rr"] > 50 and late["mlfq"] < 10 and late["fair"] < 10, late
+
+
+def test_the_table_has_all_classes():
+    text = bench.README.read_text()
+    assert shares.HEAD in text
+    assert [title for title in shares.TITLES.values() if f"\n| {title} |" not in text] == []
+
+
+def test_shares_that_are_missing():
+    output = "shares rr equal 1 2\r\nshares rr delay 5 6\r\nshares: fork: no\r\n"
+    with pytest.raises(SharesError, match=r"(?s)no shares of rr;.*fork: no"):
+        shares.shares_of(output, ["rr"])
+    found = shares.shares_of(f"{output}shares rr nice 3 1\n", ["rr"])["rr"]
+    assert (found.jain, found.parts, found.delay) == (0.9, [0.75, 0.25], (5, 6))
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -218,9 +262,10 @@ def test_no_network(cache):
 def test_without_linux_the_table_stays(cache, monkeypatch, capsys):
     ours = some_figures(1)
     monkeypatch.setattr(bench, "measure_ours", lambda *_: ours)
+    monkeypatch.setattr(bench, "shares_ours", lambda *_: {})
     before = bench.README.read_text()
-    assert bench.compare(ROOT / "kernel.elf", PROGRAMS) == 0
+    assert bench.compare(ROOT / "kernel.elf", PROGRAMS, SHARES) == 0
     shown = capsys.readouterr()
     assert sides_of(shown.out) == (ours, {})
-    assert "Linux was not measured, and the table is as it was: linux-image-686" in shown.err
+    assert "Linux was not measured, and the tables are as they were: linux-image-686" in shown.err
     assert bench.README.read_text() == before

@@ -121,7 +121,8 @@ def test_paths_of_descriptors(guest, needs_busybox):
         "A=b sh -c 'grep -azo A=b /proc/self/environ' | tr '\\0' '\\n'; readlink /proc/self/exe",
         "cp /bin/busybox /tmp/busybox-2; /tmp/busybox-2 sleep 9 & sleep 1",
         "(echo >/tmp/busybox-2) 2>&1 | sed 's/.*: //'; kill $!",
-        "printf '#!/bin/echo no end' >/tmp/s; chmod +x /tmp/s; /tmp/s; cat /proc/$$/fd/99 2>/dev/null || echo none",
+        "printf '#!/bin/echo no end' >/tmp/s; chmod +x /tmp/s; /tmp/s",
+        "cat /proc/$$/fd/99 2>/dev/null || echo none",
     ]
     assert guest("; ".join(lines)).stdout.splitlines() == [
         *("pipe", "text", "out", "/proc/self/fd/2", "0 1 2 pipe:[n]", "/tmp", "A=b"),

@@ -1,9 +1,11 @@
-"""`make bench`: instructions per operation, of the same programs on Linux and on our kernel.
+"""`make bench`: what operations cost and how the processor is shared, by the same programs on Linux
+and on our kernel.
 
-    python -m labs.bench.bench --kernel build/lesson4/kernel.elf --programs BENCH_GLIBC BENCH
+    python -m labs.bench.bench --kernel build/lesson4/kernel.elf --programs BENCH_GLIBC BENCH \
+        --shares SHARES
 
-Both kernels run in the same machine, whose time stamp counter counts instructions, so the figures
-are the same each time, on any host. Linux is Debian's package. The table goes to README.md beside
+Both kernels run in the same machine, whose time goes by instructions, so the figures are the same
+each time, on any host. Linux is Debian's package. The table goes to README.md beside
 this file; where the package cannot be had, our figures are printed, and the table stays.
 """
 
@@ -18,6 +20,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from labs.bench import shares
+from labs.bench.shares import Shares, SharesError
 from labs.bench.table import Peer, Side, replace_table, table
 from labs.tools.initramfs import archive, folder, regular
 from labs.tools.package import PackageError, cache_directory, fetch, newest_dependency
@@ -30,6 +34,8 @@ END = re.compile(r"^end$", re.MULTILINE)
 MEMORY_MIB = 64
 WALL_SECONDS = 500
 LINUX = "linux-image-686"
+SHARES_SHIFT = 4
+"""62.5 million instructions a second: a second is long enough for a quantum, and soon over."""
 LINUX_WORDS = "console=ttyS0 quiet panic=-1"
 
 
@@ -74,11 +80,11 @@ def boot(config: Config) -> str:
     return f"{output}\n{said}"
 
 
-def machine(kernel: Path, **fields: object) -> Config:
-    """The machine for both kernels: an instruction takes a nanosecond, and time stamps count
+def machine(kernel: Path, shift: int = 0, **fields: object) -> Config:
+    """The machine for both kernels: an instruction takes 2^shift nanoseconds, and time stamps count
     nanoseconds. debug_exit lets QEMU end by itself when the guest switches it off."""
     return Config(
-        boot="direct", kernel=kernel, memory=MEMORY_MIB, icount=0, debug_exit=True, **fields
+        boot="direct", kernel=kernel, memory=MEMORY_MIB, icount=shift, debug_exit=True, **fields
     )
 
 
@@ -122,6 +128,23 @@ def measure_ours(kernel: Path, programs: Sequence[Path]) -> Side:
         return figures(boot(machine(kernel, script=script, initramfs=root)))
 
 
+def shares_ours(kernel: Path, program: Path) -> dict[str, Shares]:
+    """How our classes share the processor. Raises BenchError."""
+    with tempfile.TemporaryDirectory() as name:
+        root = root_of([program], Path(name))
+        config = machine(kernel, SHARES_SHIFT, script=shares.script(), initramfs=root)
+        return shares.shares_of(boot(config), shares.CLASSES)
+
+
+def shares_linux(kernel: Path, program: Path) -> dict[str, Shares]:
+    """How Linux does. Raises BenchError."""
+    with tempfile.TemporaryDirectory() as name:
+        extra = ("-initrd", str(root_of([program], Path(name))))
+        words = shares.linux_words(LINUX_WORDS)
+        config = machine(kernel, SHARES_SHIFT, command_line=words, extra=extra)
+        return shares.shares_of(boot(config), [shares.LINUX])
+
+
 def hash_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -144,18 +167,20 @@ def origin(peer: Peer, programs: Sequence[Path]) -> str:
     return "\n" + "\n".join(lines)
 
 
-def compare(kernel: Path, programs: Sequence[Path]) -> int:
-    """Measures both sides, prints the table, and keeps it where there is one to keep."""
-    ours = measure_ours(kernel, programs)
+def compare(kernel: Path, programs: Sequence[Path], sharer: Path) -> int:
+    """Measures both sides, prints the tables, and keeps them where there is Linux's, too."""
+    ours, our_shares = measure_ours(kernel, programs), shares_ours(kernel, sharer)
     try:
         linux_path, peer = linux_kernel()
     except PackageError as error:
-        print(table(ours, {}))
-        print(f"Linux was not measured, and the table is as it was: {error}", file=sys.stderr)
+        print(table(ours, {}), shares.table(our_shares), sep="\n")
+        print(f"Linux was not measured, and the tables are as they were: {error}", file=sys.stderr)
         return 0
-    new = table(ours, measure_linux(linux_path, programs)) + origin(peer, programs)
+    all_shares = our_shares | shares_linux(linux_path, sharer)
+    figures = table(ours, measure_linux(linux_path, programs))
+    new = f"{figures}\n{shares.table(all_shares)}{origin(peer, [*programs, sharer])}"
     README.write_text(replace_table(README.read_text(), new))
-    print(f"{new}\nThe table is in {README}.")
+    print(f"{new}\nThe tables are in {README}.")
     return 0
 
 
@@ -164,10 +189,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", allow_abbrev=False)
     parser.add_argument("--kernel", type=Path, required=True)
     parser.add_argument("--programs", type=Path, nargs="+", required=True)
+    parser.add_argument("--shares", type=Path, required=True)
     options = parser.parse_args()
     try:
-        return compare(options.kernel, options.programs)
-    except (BenchError, ConfigError) as error:
+        return compare(options.kernel, options.programs, options.shares)
+    except (BenchError, SharesError, ConfigError) as error:
         print(f"make bench: {error}", file=sys.stderr)
         return 1
 

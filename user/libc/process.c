@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,11 @@ int execvp(const char *name, char *const arguments[])
 	}
 	errno = error;
 	return -1;
+}
+
+int setpriority(int which, int who, int value)
+{
+	return result_of(_syscall3(SYS_setpriority, which, who, value));
 }
 
 pid_t waitpid(pid_t pid, int *status, int options)

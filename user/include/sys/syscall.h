@@ -40,6 +40,7 @@
 #define SYS_symlink	    83
 #define SYS_readlink	    85
 #define SYS_reboot	    88
+#define SYS_setpriority	    97
 #define SYS_munmap	    91
 #define SYS_ftruncate	    93
 #define SYS_setitimer	    104
