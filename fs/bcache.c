@@ -8,15 +8,15 @@
 
 #define BUCKET_BITS 10
 
-static struct buffer *buckets[1u << BUCKET_BITS];
+static struct cached_block *buckets[1u << BUCKET_BITS];
 
 /* Joins both ends of the list: its newer neighbour is the oldest buffer, its older the newest. */
-static struct buffer ends = { .older = &ends, .newer = &ends };
+static struct cached_block ends = { .older = &ends, .newer = &ends };
 
 static struct bcache_stats stats;
 
 /* Multiplication by 2^32 / golden ratio spreads neighbouring blocks over the upper bits. */
-static struct buffer **bucket_of(const struct block_device *device, uint64_t block)
+static struct cached_block **bucket_of(const struct block_device *device, uint64_t block)
 {
 	uint32_t key = (uint32_t)block ^ (uint32_t)(block >> 32) ^ (uint32_t)(uintptr_t)device;
 
@@ -24,9 +24,9 @@ static struct buffer **bucket_of(const struct block_device *device, uint64_t blo
 }
 
 /* The same block may be cached in several sizes: two mounts may share a device. */
-static struct buffer *find(const struct block_device *device, uint64_t block, uint32_t size)
+static struct cached_block *find(const struct block_device *device, uint64_t block, uint32_t size)
 {
-	struct buffer *buffer = *bucket_of(device, block);
+	struct cached_block *buffer = *bucket_of(device, block);
 
 	while (buffer != NULL &&
 	       (buffer->device != device || buffer->block != block || buffer->size != size))
@@ -34,7 +34,7 @@ static struct buffer *find(const struct block_device *device, uint64_t block, ui
 	return buffer;
 }
 
-static void insert_newest(struct buffer *buffer)
+static void insert_newest(struct cached_block *buffer)
 {
 	buffer->older = ends.older;
 	buffer->newer = &ends;
@@ -42,7 +42,7 @@ static void insert_newest(struct buffer *buffer)
 	ends.older = buffer;
 }
 
-static void make_newest(struct buffer *buffer)
+static void make_newest(struct cached_block *buffer)
 {
 	buffer->older->newer = buffer->newer;
 	buffer->newer->older = buffer->older;
@@ -50,9 +50,9 @@ static void make_newest(struct buffer *buffer)
 }
 
 /* Empties a buffer: takes it out of the hash table. */
-static void forget(struct buffer *buffer)
+static void forget(struct cached_block *buffer)
 {
-	struct buffer **link = bucket_of(buffer->device, buffer->block);
+	struct cached_block **link = bucket_of(buffer->device, buffer->block);
 
 	while (*link != buffer)
 		link = &(*link)->chain;
@@ -61,9 +61,9 @@ static void forget(struct buffer *buffer)
 }
 
 /* An empty buffer, made from the oldest that nobody references; NULL if there is none. */
-static struct buffer *take_oldest(void)
+static struct cached_block *take_oldest(void)
 {
-	struct buffer *buffer = ends.newer;
+	struct cached_block *buffer = ends.newer;
 
 	while (buffer != &ends && buffer->references > 0)
 		buffer = buffer->newer;
@@ -75,9 +75,9 @@ static struct buffer *take_oldest(void)
 }
 
 /* Enters a buffer that has been filled into the hash table. */
-static void remember(struct buffer *buffer, struct block_device *device, uint64_t block)
+static void remember(struct cached_block *buffer, struct block_device *device, uint64_t block)
 {
-	struct buffer **bucket = bucket_of(device, block);
+	struct cached_block **bucket = bucket_of(device, block);
 
 	buffer->device = device;
 	buffer->block = block;
@@ -88,10 +88,10 @@ static void remember(struct buffer *buffer, struct block_device *device, uint64_
 
 /* Reads a block into a buffer, which enters the hash table only when it holds the contents. */
 static int load(struct block_device *device, uint64_t block, uint32_t size,
-		enum block_purpose purpose, struct buffer **out)
+		enum block_purpose purpose, struct cached_block **out)
 {
 	unsigned sectors = size / SECTOR_SIZE;
-	struct buffer *buffer;
+	struct cached_block *buffer;
 	int error;
 
 	if (block >= device->sectors) /* so that block * sectors cannot wrap */
@@ -111,9 +111,9 @@ static int load(struct block_device *device, uint64_t block, uint32_t size,
 }
 
 int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
-	       enum block_purpose purpose, struct buffer **out)
+	       enum block_purpose purpose, struct cached_block **out)
 {
-	struct buffer *buffer = find(device, block, size);
+	struct cached_block *buffer = find(device, block, size);
 
 	if (buffer != NULL) {
 		stats.hits[purpose]++;
@@ -130,7 +130,7 @@ int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	return 0;
 }
 
-void bcache_put(struct buffer *buffer)
+void bcache_put(struct cached_block *buffer)
 {
 	if (buffer != NULL)
 		buffer->references--;
@@ -140,7 +140,7 @@ uint32_t bcache_drop(void)
 {
 	uint32_t dropped = 0;
 
-	for (struct buffer *buffer = ends.newer; buffer != &ends; buffer = buffer->newer) {
+	for (struct cached_block *buffer = ends.newer; buffer != &ends; buffer = buffer->newer) {
 		if (buffer->device == NULL || buffer->references > 0)
 			continue;
 		forget(buffer);
@@ -150,16 +150,16 @@ uint32_t bcache_drop(void)
 }
 
 /* Makes up to `wanted` empty buffers in one page of structures. Returns how many. */
-static uint32_t make_buffers(struct buffer *buffers, uint32_t wanted)
+static uint32_t make_buffers(struct cached_block *buffers, uint32_t wanted)
 {
 	uint32_t made = 0;
 
-	while (made < wanted && made < PAGE_SIZE / sizeof(struct buffer)) {
+	while (made < wanted && made < PAGE_SIZE / sizeof(struct cached_block)) {
 		uint8_t *data = page_alloc(0);
 
 		if (data == NULL)
 			break;
-		buffers[made] = (struct buffer){ .data = data };
+		buffers[made] = (struct cached_block){ .data = data };
 		insert_newest(&buffers[made++]);
 	}
 	return made;
@@ -170,7 +170,7 @@ uint32_t bcache_init(uint32_t blocks)
 	uint32_t total = 0;
 
 	while (total < blocks) {
-		struct buffer *page = page_alloc(0);
+		struct cached_block *page = page_alloc(0);
 		uint32_t made = page == NULL ? 0 : make_buffers(page, blocks - total);
 
 		if (made == 0 && page != NULL)

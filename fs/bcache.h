@@ -7,16 +7,16 @@
 #include "drivers/block.h"
 
 /* One cached block. Its data is valid, and must not be written to, until bcache_put. */
-struct buffer {
+struct cached_block {
 	struct block_device *device; /* NULL: empty */
 	uint64_t block;		     /* in units of size */
 	uint32_t size;		     /* bytes: 1024, 2048 or 4096 */
 	uint32_t references;
 	uint8_t *data;
-	bool verified;	      /* a note of the user; false after each read from disk */
-	struct buffer *older; /* in the order of use */
-	struct buffer *newer;
-	struct buffer *chain; /* same hash */
+	bool verified;		    /* a note of the user; false after each read from disk */
+	struct cached_block *older; /* in the order of use */
+	struct cached_block *newer;
+	struct cached_block *chain; /* same hash */
 };
 
 struct bcache_stats {
@@ -35,10 +35,10 @@ uint32_t bcache_init(uint32_t blocks);
  * not cached.
  */
 int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
-	       enum block_purpose purpose, struct buffer **out);
+	       enum block_purpose purpose, struct cached_block **out);
 
 /* Gives a buffer back; it stays cached. NULL is allowed. */
-void bcache_put(struct buffer *buffer);
+void bcache_put(struct cached_block *buffer);
 
 /* Forgets every unreferenced block, so that the next reads are cold. Returns how many. */
 uint32_t bcache_drop(void);

@@ -198,7 +198,7 @@ static int32_t control(struct file *file, uint32_t command, uint32_t argument)
 
 	if (command != FIONREAD)
 		return -ENOTTY;
-	return copy_to_user(argument, &bytes, sizeof(bytes)) ? -EFAULT : 0;
+	return give(argument, &bytes, sizeof(bytes));
 }
 
 static void free_pipe(struct pipe *pipe)

@@ -225,11 +225,6 @@ static uint32_t poll(struct file *file, struct poll_table *table)
 	return line_available(&line) > 0 ? POLLIN | POLLOUT : POLLOUT;
 }
 
-static int32_t get(uint32_t to, const void *from, uint32_t length)
-{
-	return copy_to_user(to, from, length) ? -EFAULT : 0;
-}
-
 static int32_t set_settings(uint32_t command, uint32_t argument)
 {
 	struct linux_termios settings;
@@ -261,7 +256,7 @@ static int32_t control_session(uint32_t command, uint32_t argument)
 {
 	int32_t value = command == TIOCGPGRP ? foreground : session;
 
-	return current->tty == TTY_DEVICE ? get(argument, &value, sizeof(value)) : -ENOTTY;
+	return current->tty == TTY_DEVICE ? give(argument, &value, sizeof(value)) : -ENOTTY;
 }
 
 static int32_t control_line(uint32_t command, uint32_t argument)
@@ -270,7 +265,7 @@ static int32_t control_line(uint32_t command, uint32_t argument)
 
 	switch (command) {
 	case TCGETS:
-		return get(argument, &line.settings, sizeof(line.settings));
+		return give(argument, &line.settings, sizeof(line.settings));
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:
@@ -283,7 +278,7 @@ static int32_t control_line(uint32_t command, uint32_t argument)
 	case TCXONC:
 		return 0;
 	case FIONREAD:
-		return get(argument, &available, sizeof(available));
+		return give(argument, &available, sizeof(available));
 	}
 	return -ENOTTY;
 }
@@ -293,7 +288,7 @@ static int32_t control(struct file *file, uint32_t command, uint32_t argument)
 	(void)file;
 	switch (command) {
 	case TIOCGWINSZ:
-		return get(argument, &window, sizeof(window));
+		return give(argument, &window, sizeof(window));
 	case TIOCSWINSZ:
 		return set_window(argument);
 	case TIOCGPGRP:

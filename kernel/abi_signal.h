@@ -86,7 +86,6 @@ struct abi_signal_stack {
 #define SEGV_MAPERR   1
 #define SEGV_ACCERR   2
 #define BUS_ADRALN    1
-#define TRAP_BRKPT    1
 #define TRAP_TRACE    2
 #define CLD_EXITED    1
 #define CLD_KILLED    2

@@ -67,20 +67,6 @@ static void cut_line(char *line, char **path, char **argument)
 	}
 }
 
-/* Puts a text before the arguments. */
-static int insert(struct exec_strings *strings, const char *text)
-{
-	uint32_t size = strlen(text) + 1;
-
-	if (size > EXEC_STRINGS - strings->length)
-		return -E2BIG;
-	memmove(strings->text + size, strings->text, strings->length);
-	memcpy(strings->text, text, size);
-	strings->length += size;
-	strings->arguments++;
-	return 0;
-}
-
 /* The script's own name takes the place of the first argument; before it come the interpreter and
  * its argument. */
 static int insert_interpreter(struct exec_strings *strings, const char *script, const char *path,
@@ -93,11 +79,11 @@ static int insert_interpreter(struct exec_strings *strings, const char *script, 
 		strings->arguments--;
 		memmove(strings->text, strings->text + size, strings->length);
 	}
-	int error = insert(strings, script);
+	int error = exec_insert_argument(strings, script);
 
 	if (!error && *argument)
-		error = insert(strings, argument);
-	return error ? error : insert(strings, path);
+		error = exec_insert_argument(strings, argument);
+	return error ? error : exec_insert_argument(strings, path);
 }
 
 /* Ends the first line, which ends with the file, if not earlier. False: not all of it was read. */

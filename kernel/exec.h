@@ -20,8 +20,10 @@ struct exec_strings {
 int exec_strings_create(struct exec_strings *strings);
 void exec_strings_destroy(struct exec_strings *strings);
 
-/* Adds an argument; all of them come before the environment. Returns 0 or -E2BIG. */
+/* Add an argument as the last one, or as the first; all of them come before the environment. Return
+ * 0 or -E2BIG. */
 int exec_add_argument(struct exec_strings *strings, const char *text);
+int exec_insert_argument(struct exec_strings *strings, const char *text);
 int exec_add_environment(struct exec_strings *strings, const char *text);
 
 /* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty.

@@ -140,7 +140,7 @@ int elf_load(const struct elf_image *image)
 			return error;
 		if (start + each->memsz > end)
 			end = start + each->memsz;
-		mapped_end = (end + PAGE_SIZE - 1) & -PAGE_SIZE;
+		mapped_end = whole_pages(end);
 	}
 	space_set_heap(current->space, mapped_end);
 	return 0;

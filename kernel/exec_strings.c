@@ -20,31 +20,33 @@ void exec_strings_destroy(struct exec_strings *strings)
 	page_free(strings->text, ORDER);
 }
 
-static int add(struct exec_strings *strings, const char *text)
+/* Puts a text before byte number `at`, and counts it. */
+static int insert(struct exec_strings *strings, uint32_t at, const char *text, uint32_t *count)
 {
 	uint32_t size = strlen(text) + 1;
 
 	if (size > EXEC_STRINGS - strings->length)
 		return -E2BIG;
-	memcpy(strings->text + strings->length, text, size);
+	memmove(strings->text + at + size, strings->text + at, strings->length - at);
+	memcpy(strings->text + at, text, size);
 	strings->length += size;
+	(*count)++;
 	return 0;
 }
 
 int exec_add_argument(struct exec_strings *strings, const char *text)
 {
-	int error = add(strings, text);
+	return insert(strings, strings->length, text, &strings->arguments);
+}
 
-	strings->arguments += error == 0;
-	return error;
+int exec_insert_argument(struct exec_strings *strings, const char *text)
+{
+	return insert(strings, 0, text, &strings->arguments);
 }
 
 int exec_add_environment(struct exec_strings *strings, const char *text)
 {
-	int error = add(strings, text);
-
-	strings->environment += error == 0;
-	return error;
+	return insert(strings, strings->length, text, &strings->environment);
 }
 
 /* EXERCISE 3.6 (programs that mean harm, part 2): a program says what the next one is called with.

@@ -11,15 +11,7 @@ struct list {
 /* The structure that a link lies in. */
 #define list_entry(link, type, member) ((type *)((char *)(link) - offsetof(type, member)))
 
-#define list_for_each(link, list)                                                                  \
-	for (struct list *link = (list)->next; link != (list); link = link->next)
-
 #define LIST_EMPTY(list) { &(list), &(list) }
-
-static inline void list_initialize(struct list *list)
-{
-	list->next = list->previous = list;
-}
 
 static inline bool list_is_empty(const struct list *list)
 {

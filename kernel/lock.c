@@ -117,13 +117,3 @@ void mutex_lock(struct mutex *mutex)
 	interrupts_restore(enabled);
 }
 /* } SOLUTION 4.4 */
-
-bool mutex_try_lock(struct mutex *mutex)
-{
-	bool enabled = interrupts_disable(), is_free = !mutex->owner;
-
-	if (is_free)
-		take(mutex, current);
-	interrupts_restore(enabled);
-	return is_free;
-}

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/wait.h"
@@ -25,9 +24,6 @@ struct mutex {
  * has it already. */
 void mutex_lock(struct mutex *mutex);
 
-/* Takes the mutex if it is free. Never sleeps. */
-bool mutex_try_lock(struct mutex *mutex);
-
 /* Hands the mutex, which the current task holds, to the most urgent of those who wait, of equals to
  * the one that has waited longest. */
 void mutex_unlock(struct mutex *mutex);
@@ -39,9 +35,6 @@ struct semaphore {
 
 /* Takes one; sleeps, deaf to signals, while there is none. */
 void semaphore_down(struct semaphore *semaphore);
-
-/* Takes one if there is one. From any context. */
-bool semaphore_try_down(struct semaphore *semaphore);
 
 /* Gives one, to the most urgent of those who wait. From any context. */
 void semaphore_up(struct semaphore *semaphore);

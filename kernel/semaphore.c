@@ -29,13 +29,3 @@ void semaphore_up(struct semaphore *semaphore)
 		preempt_check();
 }
 /* } SOLUTION 4.3 */
-
-bool semaphore_try_down(struct semaphore *semaphore)
-{
-	bool enabled = interrupts_disable(), has_one = semaphore->count > 0;
-
-	if (has_one)
-		semaphore->count--;
-	interrupts_restore(enabled);
-	return has_one;
-}

@@ -21,35 +21,12 @@
 
 extern const uintptr_t trap_stubs[VECTORS];
 
-/* ---- from exceptions to signals ---- */
-
 static void on_user_exception(struct trap_frame *frame)
 {
-	static const struct {
-		uint8_t signal, code;
-	} table[EXCEPTIONS] = {
-		[0] = { SIGFPE, FPE_INTDIV },  [1] = { SIGTRAP, TRAP_TRACE },
-		[3] = { SIGTRAP, SI_KERNEL },  [6] = { SIGILL, ILL_ILLOPN },
-		[11] = { SIGBUS, SI_KERNEL },  [12] = { SIGBUS, SI_KERNEL },
-		[16] = { SIGFPE, FPE_FLTINV }, [17] = { SIGBUS, BUS_ADRALN },
-		[19] = { SIGFPE, FPE_FLTINV },
-	};
-	int signal = table[frame->vector].signal;
-	struct signal_cause cause = { table[frame->vector].code, { .address = frame->eip }, 0 };
+	struct signal_cause cause;
 
-	if (!signal) {
-		signal = SIGSEGV;
-		cause.code = SI_KERNEL;
-		cause.address = 0;
-	}
-	if (frame->vector == VECTOR_PAGE_FAULT) {
-		cause.code = frame->error_code & 1 ? SEGV_ACCERR : SEGV_MAPERR;
-		cause.address = trap_fault_address();
-	}
-	task_signal_force(signal, &cause);
+	task_signal_force(signal_of_exception(frame, &cause), &cause);
 }
-
-/* ---- from signals to what they do ---- */
 
 /* A system call that a signal has interrupted ends with EINTR; or it begins again, as if it had
  * never been: the number goes back into eax, and eip to the INT instruction. */

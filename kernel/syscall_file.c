@@ -166,7 +166,7 @@ static int32_t sys_llseek(struct trap_frame *frame)
 
 	if (error)
 		return error;
-	return copy_to_user(frame->esi, &offset, sizeof(offset)) ? -EFAULT : 0;
+	return give(frame->esi, &offset, sizeof(offset));
 }
 
 static int32_t truncate_file(struct file *file, uint64_t size)
@@ -179,7 +179,7 @@ static int32_t truncate_file(struct file *file, uint64_t size)
 CALL(sys_ftruncate, truncate_file(writable(frame->ebx), (int32_t)frame->ecx))
 CALL(sys_ftruncate64, truncate_file(writable(frame->ebx), wide(frame->ecx, frame->edx)))
 CALL(sys_fsync, file_of(frame->ebx) ? 0 : -EBADF)
-CALL(sys_sync, ((void)frame, 0))
+CALL(sys_sync, 0)
 
 /* ---- descriptors ---- */
 

@@ -14,26 +14,10 @@ void syscall_path_register(void);
 void syscall_stat_register(void);
 void syscall_poll_register(void);
 
-/* A path of ring 3, and the directory where it begins if it is relative. */
-struct place {
-	struct inode *start;
-	char *path; /* a page */
-};
-
-/* Fetches a path. directory is a descriptor or AT_FDCWD. -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR,
- * -ENOMEM; otherwise place_put gives it back. */
-int32_t place_get(struct place *place, uint32_t directory, uint32_t address);
-void place_put(struct place *place);
+#define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
 
 /* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH. */
 int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
-
-/* What a call is made of: a function of the frame's registers. */
-#define CALL(name, result)                                                                         \
-	static int32_t name(struct trap_frame *frame)                                              \
-	{                                                                                          \
-		return result;                                                                     \
-	}
 
 /* Two registers as one number. */
 static inline uint64_t wide(uint32_t low, uint32_t high)

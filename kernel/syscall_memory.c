@@ -23,10 +23,7 @@ struct mapping {
 	uint32_t offset; /* in pages */
 };
 
-static int32_t run_brk(struct trap_frame *frame)
-{
-	return space_set_break(current->space, frame->ebx);
-}
+CALL(run_brk, space_set_break(current->space, frame->ebx))
 
 /* Puts the file's bytes into memory that is mapped already; it ends with the file. */
 static int32_t read_file(const struct mapping *mapping, struct file *file, uint32_t address)
@@ -104,21 +101,13 @@ static int32_t run_mmap(struct trap_frame *frame)
 	return map(&mapping);
 }
 
-static int32_t run_munmap(struct trap_frame *frame)
-{
-	return space_unmap(current->space, frame->ebx, frame->ecx);
-}
+CALL(run_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
 
 static int32_t run_mprotect(struct trap_frame *frame)
 {
 	if (frame->edx & ~PROTECTIONS)
 		return -EINVAL;
 	return space_protect(current->space, frame->ebx, frame->ecx, frame->edx);
-}
-
-static uint32_t whole_pages(uint32_t length)
-{
-	return (length + PAGE_SIZE - 1) & -PAGE_SIZE;
 }
 
 /* Moves what is mapped at from to a larger place. */
@@ -161,10 +150,7 @@ static int32_t run_mremap(struct trap_frame *frame)
 }
 
 /* Advice, and requests to write back: there is nothing to do, but the range must be right. */
-static int32_t run_nothing(struct trap_frame *frame)
-{
-	return space_protect(current->space, frame->ebx, frame->ecx, 0);
-}
+CALL(run_nothing, space_protect(current->space, frame->ebx, frame->ecx, 0))
 
 void syscall_memory_register(void)
 {

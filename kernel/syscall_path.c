@@ -12,10 +12,15 @@
 #include "kernel/task.h"
 #include "kernel/user_copy.h"
 
-#define HERE		 ((uint32_t)AT_FDCWD)
 #define RENAME_NOREPLACE 1u
 
 /* ---- places ---- */
+
+/* A path of ring 3, and the directory where it begins if it is relative. */
+struct place {
+	struct inode *start;
+	char *path; /* a page */
+};
 
 static int32_t find_start(struct place *place, uint32_t directory)
 {
@@ -31,7 +36,14 @@ static int32_t find_start(struct place *place, uint32_t directory)
 	return inode_is(file->inode, S_IFDIR) || !*place->path ? 0 : -ENOTDIR;
 }
 
-int32_t place_get(struct place *place, uint32_t directory, uint32_t address)
+static void place_put(struct place *place)
+{
+	path_page_free(place->path);
+}
+
+/* Fetches a path. directory is a descriptor or AT_FDCWD. -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR,
+ * -ENOMEM; otherwise place_put gives it back. */
+static int32_t place_get(struct place *place, uint32_t directory, uint32_t address)
 {
 	place->path = path_page();
 	if (!place->path)
@@ -43,11 +55,6 @@ int32_t place_get(struct place *place, uint32_t directory, uint32_t address)
 	if (error < 0)
 		place_put(place);
 	return error;
-}
-
-void place_put(struct place *place)
-{
-	path_page_free(place->path);
 }
 
 int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)

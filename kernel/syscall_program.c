@@ -36,11 +36,7 @@ static int32_t run_exit(struct trap_frame *frame)
 	task_exit((frame->ebx & 0xff) << 8);
 }
 
-static int32_t run_getpid(struct trap_frame *frame)
-{
-	(void)frame;
-	return current->pid;
-}
+CALL(run_getpid, current->pid)
 
 static int32_t run_set_tid_address(struct trap_frame *frame)
 {

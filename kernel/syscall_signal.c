@@ -15,11 +15,6 @@
 #define MASK_SIZE 8
 #define INIT	  1 /* pid */
 
-static int32_t give(uint32_t address, const void *value, uint32_t size)
-{
-	return copy_to_user(address, value, size) == 0 ? 0 : -EFAULT;
-}
-
 /* ---- sending ---- */
 
 /* Signal 0 is not sent; it asks whether it could be. */
@@ -192,15 +187,8 @@ static int32_t sigprocmask(const struct trap_frame *frame, uint32_t size)
 	return error;
 }
 
-static int32_t run_sigprocmask(struct trap_frame *frame)
-{
-	return sigprocmask(frame, sizeof(uint32_t));
-}
-
-static int32_t run_rt_sigprocmask(struct trap_frame *frame)
-{
-	return frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE) : -EINVAL;
-}
+CALL(run_sigprocmask, sigprocmask(frame, sizeof(uint32_t)))
+CALL(run_rt_sigprocmask, frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE) : -EINVAL)
 
 static int32_t give_pending(uint32_t address, uint32_t size)
 {
@@ -209,15 +197,8 @@ static int32_t give_pending(uint32_t address, uint32_t size)
 	return give(address, &pending, size);
 }
 
-static int32_t run_sigpending(struct trap_frame *frame)
-{
-	return give_pending(frame->ebx, sizeof(uint32_t));
-}
-
-static int32_t run_rt_sigpending(struct trap_frame *frame)
-{
-	return frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL;
-}
+CALL(run_sigpending, give_pending(frame->ebx, sizeof(uint32_t)))
+CALL(run_rt_sigpending, frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL)
 
 /* ---- waiting for a signal ---- */
 
@@ -272,15 +253,8 @@ static int32_t run_sigaltstack(struct trap_frame *frame)
 	return 0;
 }
 
-static int32_t run_sigreturn(struct trap_frame *frame)
-{
-	return signal_frame_restore(frame, false);
-}
-
-static int32_t run_rt_sigreturn(struct trap_frame *frame)
-{
-	return signal_frame_restore(frame, true);
-}
+CALL(run_sigreturn, signal_frame_restore(frame, false))
+CALL(run_rt_sigreturn, signal_frame_restore(frame, true))
 
 void syscall_signal_register(void)
 {

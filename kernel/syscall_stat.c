@@ -4,6 +4,7 @@
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/vfs.h"
+#include "kernel/abi_time.h"
 #include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/syscall.h"
@@ -12,9 +13,8 @@
 #include "kernel/user_copy.h"
 #include "mm/page_alloc.h"
 
-#define HERE	   ((uint32_t)AT_FDCWD)
 #define BLOCK_SIZE PAGE_SIZE
-#define NS	   1000000000u
+#define NS	   NANOSECONDS_PER_SECOND
 
 static uint32_t seconds(uint64_t ns, uint32_t *rest)
 {
@@ -46,7 +46,7 @@ static int32_t give_stat64(const struct inode *inode, uint32_t to)
 	stat.accessed_ns = rest[0];
 	stat.modified_ns = rest[1];
 	stat.changed_ns = rest[2];
-	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+	return give(to, &stat, sizeof(stat));
 }
 
 static int32_t give_stat(const struct inode *inode, uint32_t to)
@@ -69,7 +69,7 @@ static int32_t give_stat(const struct inode *inode, uint32_t to)
 	stat.accessed = seconds(inode->accessed, &stat.accessed_ns);
 	stat.modified = seconds(inode->modified, &stat.modified_ns);
 	stat.changed = seconds(inode->changed, &stat.changed_ns);
-	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+	return give(to, &stat, sizeof(stat));
 }
 
 static struct linux_statx_time statx_time(uint64_t ns)
@@ -100,14 +100,14 @@ static int32_t give_statx(const struct inode *inode, uint32_t to)
 		.filesystem_minor = inode->filesystem,
 	};
 
-	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+	return give(to, &stat, sizeof(stat));
 }
 
 /* ---- the calls ---- */
 
 typedef int32_t giver(const struct inode *inode, uint32_t to);
 
-static int32_t stat_at(uint32_t directory, uint32_t address, uint32_t flags, giver *give,
+static int32_t stat_at(uint32_t directory, uint32_t address, uint32_t flags, giver *tell,
 		       uint32_t to)
 {
 	struct inode *inode;
@@ -115,16 +115,16 @@ static int32_t stat_at(uint32_t directory, uint32_t address, uint32_t flags, giv
 
 	if (error)
 		return error;
-	error = give(inode, to);
+	error = tell(inode, to);
 	inode_put(inode);
 	return error;
 }
 
-static int32_t stat_file(uint32_t descriptor, giver *give, uint32_t to)
+static int32_t stat_file(uint32_t descriptor, giver *tell, uint32_t to)
 {
 	struct file *file = files_get(current->files, descriptor);
 
-	return file ? give(file->inode, to) : -EBADF;
+	return file ? tell(file->inode, to) : -EBADF;
 }
 
 CALL(sys_stat, stat_at(HERE, frame->ebx, 0, give_stat, frame->ecx))
@@ -285,7 +285,7 @@ static int32_t give_statfs(const struct inode *inode, uint32_t to)
 		.fragment_size = PAGE_SIZE,
 	};
 
-	return copy_to_user(to, &stat, sizeof(stat)) ? -EFAULT : 0;
+	return give(to, &stat, sizeof(stat));
 }
 
 CALL(sys_statfs64, stat_at(HERE, frame->ebx, 0, give_statfs, frame->edx))

@@ -3,6 +3,7 @@
 
 #include "fs/devices.h"
 #include "fs/files.h"
+#include "kernel/abi_time.h"
 #include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/machine.h"
@@ -36,7 +37,6 @@ struct abi_limit {
 	uint32_t soft, hard;
 };
 
-#define NANOSECONDS 1000000000u
 #define LIMITS	    16
 #define LIMIT_STACK 3
 #define LIMIT_FILES 7
@@ -51,16 +51,8 @@ struct abi_limit {
 #define REBOOT_RESTART	 0x01234567u
 
 /* There is one user, root, and one group. */
-static int32_t run_zero(struct trap_frame *frame)
-{
-	(void)frame;
-	return 0;
-}
-
-static int32_t run_set_user(struct trap_frame *frame)
-{
-	return frame->ebx == 0 || frame->ebx == UNLIMITED ? 0 : -EPERM;
-}
+CALL(run_zero, 0)
+CALL(run_set_user, frame->ebx == 0 || frame->ebx == UNLIMITED ? 0 : -EPERM)
 
 static int32_t run_uname(struct trap_frame *frame)
 {
@@ -73,13 +65,13 @@ static int32_t run_uname(struct trap_frame *frame)
 		.domain = "(none)",
 	};
 
-	return copy_to_user(frame->ebx, &names, sizeof(names)) ? -EFAULT : 0;
+	return give(frame->ebx, &names, sizeof(names));
 }
 
 static int32_t run_sysinfo(struct trap_frame *frame)
 {
 	struct abi_system system = {
-		.uptime = divide64(time_ns(), NANOSECONDS, NULL),
+		.uptime = divide64(time_ns(), NANOSECONDS_PER_SECOND, NULL),
 		.memory = memory_map_usable(),
 		.free_memory = page_free_count() * (PAGE_SIZE / 1024),
 		.unit = 1024,
@@ -87,7 +79,7 @@ static int32_t run_sysinfo(struct trap_frame *frame)
 
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
 		system.tasks++;
-	return copy_to_user(frame->ebx, &system, sizeof(system)) ? -EFAULT : 0;
+	return give(frame->ebx, &system, sizeof(system));
 }
 
 static int32_t run_getrandom(struct trap_frame *frame)
@@ -113,7 +105,7 @@ static int32_t run_getrlimit(struct trap_frame *frame)
 
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	return copy_to_user(frame->ecx, &limit, sizeof(limit)) ? -EFAULT : 0;
+	return give(frame->ecx, &limit, sizeof(limit));
 }
 
 static uint64_t wide(uint32_t limit)
@@ -133,7 +125,7 @@ static int32_t run_prlimit64(struct trap_frame *frame)
 		return -ESRCH;
 	if (frame->esi == 0)
 		return 0;
-	return copy_to_user(frame->esi, answer, sizeof(answer)) ? -EFAULT : 0;
+	return give(frame->esi, answer, sizeof(answer));
 }
 
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for

@@ -21,34 +21,16 @@
 #define PRIORITY_MOST	99 /* of SCHED_RR */
 #define CPU_MASK_SIZE	4
 
-static int32_t give(uint32_t address, const void *value, uint32_t size)
-{
-	return copy_to_user(address, value, size) == 0 ? 0 : -EFAULT;
-}
-
 /* ---- families ---- */
 
-static int32_t run_fork(struct trap_frame *frame)
-{
-	(void)frame;
-	return task_fork(&(struct fork_request){ .flags = SIGCHLD });
-}
-
-static int32_t run_vfork(struct trap_frame *frame)
-{
-	(void)frame;
-	return task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK });
-}
-
-static int32_t run_clone(struct trap_frame *frame)
-{
-	return task_fork(&(struct fork_request){
-	    .flags = frame->ebx,
-	    .stack = frame->ecx,
-	    .parent_word = frame->edx,
-	    .child_word = frame->edi,
-	});
-}
+CALL(run_fork, task_fork(&(struct fork_request){ .flags = SIGCHLD }))
+CALL(run_vfork, task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
+CALL(run_clone, task_fork(&(struct fork_request){
+		    .flags = frame->ebx,
+		    .stack = frame->ecx,
+		    .parent_word = frame->edx,
+		    .child_word = frame->edi,
+		}))
 
 static int32_t run_wait4(struct trap_frame *frame)
 {
@@ -76,11 +58,7 @@ static int32_t run_waitpid(struct trap_frame *frame)
 	return pid;
 }
 
-static int32_t run_getppid(struct trap_frame *frame)
-{
-	(void)frame;
-	return current->parent ? current->parent->pid : 0;
-}
+CALL(run_getppid, current->parent ? current->parent->pid : 0)
 
 /* ---- groups and sessions ---- */
 
@@ -127,11 +105,7 @@ static int32_t run_getpgid(struct trap_frame *frame)
 	return task ? task->pgrp : -ESRCH;
 }
 
-static int32_t run_getpgrp(struct trap_frame *frame)
-{
-	(void)frame;
-	return current->pgrp;
-}
+CALL(run_getpgrp, current->pgrp)
 
 static int32_t run_getsid(struct trap_frame *frame)
 {
@@ -252,15 +226,8 @@ static int32_t run_sched_setscheduler(struct trap_frame *frame)
 }
 
 /* Priorities of policies are accepted, and mean nothing. */
-static int32_t run_sched_get_priority_max(struct trap_frame *frame)
-{
-	return frame->ebx == policies[1].policy ? PRIORITY_MOST : 0;
-}
-
-static int32_t run_sched_get_priority_min(struct trap_frame *frame)
-{
-	return frame->ebx == policies[1].policy ? 1 : 0;
-}
+CALL(run_sched_get_priority_max, frame->ebx == policies[1].policy ? PRIORITY_MOST : 0)
+CALL(run_sched_get_priority_min, frame->ebx == policies[1].policy ? 1 : 0)
 
 static int32_t run_sched_getparam(struct trap_frame *frame)
 {

@@ -18,11 +18,6 @@
 #define US_PER_TICK	(1000000 / TICKS_PER_SECOND)
 #define LONGEST_SECONDS 0x7fffffff
 
-static int32_t give(uint32_t address, const void *value, uint32_t size)
-{
-	return copy_to_user(address, value, size) == 0 ? 0 : -EFAULT;
-}
-
 /* ---- clocks ---- */
 
 static struct abi_timespec64 split(uint64_t ns)
@@ -31,11 +26,6 @@ static struct abi_timespec64 split(uint64_t ns)
 	uint64_t seconds = divide64(ns, NS, &rest);
 
 	return (struct abi_timespec64){ seconds, rest };
-}
-
-static uint64_t processor_ns(void)
-{
-	return divide64(current->schedule.total * 1000000, time_tsc_khz(), NULL);
 }
 
 /* What a clock shows. -EINVAL for one that is not there. */
@@ -54,40 +44,41 @@ static int32_t read_clock(uint32_t clock, uint64_t *ns)
 		return 0;
 	case CLOCK_PROCESS_CPUTIME_ID:
 	case CLOCK_THREAD_CPUTIME_ID:
-		*ns = processor_ns();
+		*ns = time_of_stamps(current->schedule.total);
 		return 0;
 	default:
 		return -EINVAL;
 	}
 }
 
-static int32_t run_clock_gettime64(struct trap_frame *frame)
+/* A time as ring 3 wants it: Linux's new structure, or the old one. */
+typedef int32_t teller(uint32_t address, uint64_t ns);
+
+static int32_t give_timespec64(uint32_t address, uint64_t ns)
 {
-	uint64_t ns;
-	int32_t error = read_clock(frame->ebx, &ns);
+	const struct abi_timespec64 time = split(ns);
 
-	if (error)
-		return error;
-	struct abi_timespec64 time = split(ns);
-
-	return give(frame->ecx, &time, sizeof(time));
+	return give(address, &time, sizeof(time));
 }
 
 static int32_t give_timespec(uint32_t address, uint64_t ns)
 {
-	struct abi_timespec64 time = split(ns);
+	const struct abi_timespec64 time = split(ns);
 	const struct abi_timespec old = { time.seconds, time.nanoseconds };
 
 	return give(address, &old, sizeof(old));
 }
 
-static int32_t run_clock_gettime(struct trap_frame *frame)
+static int32_t show_clock(const struct trap_frame *frame, teller *tell)
 {
 	uint64_t ns;
 	int32_t error = read_clock(frame->ebx, &ns);
 
-	return error ? error : give_timespec(frame->ecx, ns);
+	return error ? error : tell(frame->ecx, ns);
 }
+
+CALL(run_clock_gettime, show_clock(frame, give_timespec))
+CALL(run_clock_gettime64, show_clock(frame, give_timespec64))
 
 static int32_t run_clock_getres(struct trap_frame *frame)
 {
@@ -229,26 +220,6 @@ static int32_t sleep_for(uint64_t ns, uint64_t *left)
 	return result;
 }
 
-/* What is left could not be told: the call does not begin again. */
-static int32_t give_up_sleep(void)
-{
-	current->signals.resume_ns = 0;
-	return -EFAULT;
-}
-
-static int32_t run_nanosleep(struct trap_frame *frame)
-{
-	uint64_t ns, left;
-	int32_t result = take_timespec(frame->ebx, &ns);
-
-	if (result)
-		return result;
-	result = sleep_for(ns, &left);
-	if (result && frame->ecx && give_timespec(frame->ecx, left) != 0)
-		return give_up_sleep();
-	return result;
-}
-
 /* Until a time of a clock. What it shows runs as fast as time_ns() does. */
 static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
 {
@@ -260,48 +231,34 @@ static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
 	return sleep_until(time_ns() + (time - shown));
 }
 
-static int32_t clock_sleep(const struct trap_frame *frame, uint64_t ns, uint64_t *left)
+/* time and rest are addresses in ring 3; a rest that could not be told is none: the call does not
+ * begin again. */
+static int32_t clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
+			   int32_t (*take)(uint32_t address, uint64_t *ns), teller *tell)
 {
-	uint32_t clock = frame->ebx;
+	uint64_t ns, left;
 
-	*left = 0;
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return -EINVAL;
-	return frame->ecx & TIMER_ABSTIME ? sleep_until_clock(clock, ns) : sleep_for(ns, left);
-}
-
-static bool wants_rest(const struct trap_frame *frame, int32_t result)
-{
-	return result == -ERESTART_SLEEP && frame->esi && !(frame->ecx & TIMER_ABSTIME);
-}
-
-static int32_t run_clock_nanosleep(struct trap_frame *frame)
-{
-	uint64_t ns, left;
-	int32_t result = take_timespec(frame->edx, &ns);
+	int32_t result = take(time, &ns);
 
 	if (result)
 		return result;
-	result = clock_sleep(frame, ns, &left);
-	if (wants_rest(frame, result) && give_timespec(frame->esi, left) != 0)
-		return give_up_sleep();
-	return result;
-}
-
-static int32_t run_clock_nanosleep64(struct trap_frame *frame)
-{
-	uint64_t ns, left;
-	int32_t result = take_timespec64(frame->edx, &ns);
-
-	if (result)
+	if (flags & TIMER_ABSTIME)
+		return sleep_until_clock(clock, ns);
+	result = sleep_for(ns, &left);
+	if (!result || !rest || tell(rest, left) == 0)
 		return result;
-	result = clock_sleep(frame, ns, &left);
-	struct abi_timespec64 rest = split(left);
-
-	if (wants_rest(frame, result) && give(frame->esi, &rest, sizeof(rest)) != 0)
-		return give_up_sleep();
-	return result;
+	current->signals.resume_ns = 0;
+	return -EFAULT;
 }
+
+CALL(run_nanosleep,
+     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, take_timespec, give_timespec))
+CALL(run_clock_nanosleep,
+     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, take_timespec, give_timespec))
+CALL(run_clock_nanosleep64,
+     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, take_timespec64, give_timespec64))
 
 /* ---- alarms ---- */
 
@@ -352,10 +309,7 @@ static int32_t give_alarm(uint32_t address)
 	return give(address, &timer, sizeof(timer));
 }
 
-static int32_t run_getitimer(struct trap_frame *frame)
-{
-	return frame->ebx == ITIMER_REAL ? give_alarm(frame->ecx) : -EINVAL;
-}
+CALL(run_getitimer, frame->ebx == ITIMER_REAL ? give_alarm(frame->ecx) : -EINVAL)
 
 static int32_t ns_of_timeval(const struct abi_timeval *time, uint64_t *ns)
 {

@@ -9,6 +9,7 @@
 #include "kernel/errno.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
+#include "kernel/signal.h"
 #include "kernel/task.h"
 #include "kernel/task_signal.h"
 #include "kernel/user_mode.h"
@@ -17,30 +18,12 @@
 static struct task task = { .pid = 1, .pgrp = 1, .session = 1, .name = "kernel" };
 struct task *current = &task;
 
-/* Signals of exceptions: the rest is SIGSEGV. */
-static int signal_of(uint32_t vector)
-{
-	switch (vector) {
-	case 0:
-	case 16:
-	case 19:
-		return SIGFPE;
-	case 1:
-	case 3:
-		return SIGTRAP;
-	case 6:
-		return SIGILL;
-	case 17:
-		return SIGBUS;
-	default:
-		return SIGSEGV;
-	}
-}
-
 static void on_user_exception(struct trap_frame *frame)
 {
+	struct signal_cause cause;
+
 	printk("%s: %s at 0x%08x\n", task.name, trap_name(frame->vector), frame->eip);
-	task_exit(signal_of(frame->vector));
+	task_exit(signal_of_exception(frame, &cause));
 }
 
 /* On the way back to ring 3: a signal ends the program. */

@@ -22,13 +22,17 @@ uint32_t time_tsc_khz(void)
 	return khz;
 }
 
+uint64_t time_of_stamps(uint64_t stamps)
+{
+	uint64_t low = (stamps & 0xffffffff) * multiplier >> SHIFT;
+	uint64_t high = (stamps >> 32) * multiplier << (32 - SHIFT);
+
+	return high + low;
+}
+
 uint64_t time_ns(void)
 {
-	uint64_t ticks = time_stamp() - origin;
-	uint64_t low = (ticks & 0xffffffff) * multiplier >> SHIFT;
-	uint64_t high = (ticks >> 32) * multiplier << (32 - SHIFT);
-
-	return khz ? high + low : 0;
+	return khz ? time_of_stamps(time_stamp() - origin) : 0;
 }
 
 uint64_t time_wall_ns(void)
@@ -39,12 +43,4 @@ uint64_t time_wall_ns(void)
 void time_set_wall(uint32_t seconds)
 {
 	wall_origin = seconds * 1000000000ull - time_ns();
-}
-
-void time_delay_ns(uint32_t ns)
-{
-	uint64_t start = time_ns();
-
-	while (time_ns() - start < ns)
-		;
 }

@@ -27,6 +27,9 @@ static inline uint32_t time_stamps_per_tick(void)
 	return time_tsc_khz() * (1000 / TICKS_PER_SECOND);
 }
 
+/* Nanoseconds in so many counts. */
+uint64_t time_of_stamps(uint64_t stamps);
+
 /* The raw time-stamp counter. */
 static inline uint64_t time_stamp(void)
 {
@@ -35,6 +38,3 @@ static inline uint64_t time_stamp(void)
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return (uint64_t)high << 32 | low;
 }
-
-/* Waits, busily, for at least this many nanoseconds. */
-void time_delay_ns(uint32_t ns);

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/errno.h"
+
 /* A fault of one of these functions becomes its result. Before the first of them is called. */
 void user_copy_initialize(void);
 
@@ -15,6 +17,13 @@ bool user_range_ok(uint32_t address, uint32_t length);
  * not be copied: 0 is success. What comes before the first bad byte has been copied. */
 uint32_t copy_from_user(void *to, uint32_t from, uint32_t length);
 uint32_t copy_to_user(uint32_t to, const void *from, uint32_t length);
+
+/* Copies to the current task's memory, for a system call's result: 0, or -EFAULT when not all of it
+ * could be copied. */
+static inline int32_t give(uint32_t to, const void *from, uint32_t length)
+{
+	return copy_to_user(to, from, length) == 0 ? 0 : -EFAULT;
+}
 
 /* Zeroes the current task's memory. Returns as the two above do. */
 uint32_t clear_user(uint32_t to, uint32_t length);

@@ -153,11 +153,6 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return result;
 }
 
-int wait_sleep(struct wait_queue *queue)
-{
-	return wait_sleep_until(queue, WAIT_FOREVER);
-}
-
 void wait_sleep_blocked(struct wait_queue *queue)
 {
 	struct waiter waiter;

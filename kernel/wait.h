@@ -26,16 +26,13 @@ struct waiter {
 };
 
 /*
- * Sleeps until wait_wake(queue), or for a signal. Interrupts must be off, and are off when it
- * returns; they are on meanwhile. Returns 0, or -ERESTART when a signal waits for the task. May
- * return early: call it in a loop, as wait_event does.
+ * Sleeps until wait_wake(queue), for a signal, or up to a time of time_ns(). Interrupts must be
+ * off, and are off when it returns; they are on meanwhile. Returns 0, -ERESTART when a signal waits
+ * for the task, or -ETIMEDOUT. May return early: call it in a loop, as wait_event does.
  */
-int wait_sleep(struct wait_queue *queue);
-
-/* The same, but not beyond a time of time_ns(): then it returns -ETIMEDOUT. */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns);
 
-/* The same, but signals wait. For what will certainly happen soon. */
+/* The same, but without end, and signals wait. For what will certainly happen soon. */
 void wait_sleep_blocked(struct wait_queue *queue);
 
 /*

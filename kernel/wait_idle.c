@@ -22,17 +22,6 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return 0;
 }
 
-int wait_sleep(struct wait_queue *queue)
-{
-	return wait_sleep_until(queue, WAIT_FOREVER);
-}
-
-void wait_sleep_blocked(struct wait_queue *queue)
-{
-	(void)queue;
-	halt();
-}
-
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
 {
 	waiter->queue = queue;
@@ -53,11 +42,6 @@ void wait_leave(struct waiter *waiter)
 }
 
 void wait_wake(struct wait_queue *queue)
-{
-	(void)queue;
-}
-
-void wait_wake_one(struct wait_queue *queue)
 {
 	(void)queue;
 }

@@ -2,9 +2,16 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define PAGE_SHIFT 12
 #define PAGE_SIZE  (1u << PAGE_SHIFT)
+
+/* Bytes of whole pages; 0 when that is more than 4 GiB. */
+static inline uint32_t whole_pages(uint32_t bytes)
+{
+	return (bytes + PAGE_SIZE - 1) & -PAGE_SIZE;
+}
 
 /*
  * Returns the kernel address of 2^order pages, contiguous and aligned to their size (order 0 to

@@ -21,6 +21,7 @@ SOURCES = (
     "kernel/number.c",
     "kernel/string.c",
     "kernel/symbols.c",
+    "kernel/time.c",
     "mm/memory_map.c",
 )
 MASK = (1 << 64) - 1
@@ -44,6 +45,7 @@ TESTS = {
     "number_table": 1,
     "number_random": 100_000,
     "divide": 100_000,
+    "time": 100_000,
     "random_bounds": 100_000,
     "random_uniform": 100_000,
     "boot_option_table": 1,

@@ -69,7 +69,7 @@ static int list_block(const struct ext_inode *directory, const uint8_t *data, vi
 }
 
 /* Gets a block of a directory. Those have no holes. */
-static int get_block(const struct ext_inode *directory, uint64_t logical, struct buffer **out)
+static int get_block(const struct ext_inode *directory, uint64_t logical, struct cached_block **out)
 {
 	struct ext_fs *fs = directory->fs;
 	struct ext_mapping mapping;
@@ -90,7 +90,7 @@ int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
 	for (uint64_t logical = 0; logical < blocks && result == 0; logical++) {
-		struct buffer *buffer;
+		struct cached_block *buffer;
 
 		result = get_block(directory, logical, &buffer);
 		if (result)

@@ -3,7 +3,7 @@
 #include "kernel/errno.h"
 #include "kernel/string.h"
 
-int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct buffer **out)
+int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
 {
 	struct ext_fs *fs = inode->fs;
 

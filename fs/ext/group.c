@@ -34,7 +34,7 @@ static int read_descriptor(const struct ext_fs *fs, uint32_t group, struct ext_g
 	uint32_t size = fs->summary.descriptor_size;
 	uint32_t in_block = fs->summary.block_size / size;
 	uint64_t block = descriptor_block(fs, group / in_block);
-	struct buffer *buffer;
+	struct cached_block *buffer;
 	int error;
 
 	if (!ext_range_valid(fs, block, 1))

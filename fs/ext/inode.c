@@ -92,7 +92,7 @@ int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 {
 	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;
 	uint32_t offset = (number - 1) % fs->super.s_inodes_per_group * fs->inode_size;
-	struct buffer *buffer;
+	struct cached_block *buffer;
 	uint64_t table;
 	int error;
 

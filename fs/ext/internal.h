@@ -46,7 +46,7 @@ int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table);
 
 /* Gets a pointer block or extent block of an inode, from the cache. -EUCLEAN for a block outside
  * the file system. */
-int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct buffer **out);
+int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out);
 
 /* ext_map for the two formats, for a block of the file. When they begin, *out is a hole of depth 0
  * up to the end of the file; the caller cuts a length that goes further. */

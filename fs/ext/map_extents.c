@@ -58,15 +58,15 @@ static const union ext_extent_entry *find_entry(const struct ext_extent_node *no
 	return low > 0 ? &node->entries[low - 1] : NULL;
 }
 
-static const struct ext_extent_node *node_in(const struct buffer *buffer)
+static const struct ext_extent_node *node_in(const struct cached_block *buffer)
 {
 	return (const struct ext_extent_node *)buffer->data;
 }
 
 /* Gets the node in a block. Its contents are checked once in the life of the buffer. */
-static int get_node(const struct ext_inode *inode, uint64_t block, struct buffer **out)
+static int get_node(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
 {
-	struct buffer *buffer;
+	struct cached_block *buffer;
 	int error = ext_mapping_block(inode, block, &buffer);
 
 	if (error)
@@ -86,7 +86,7 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct buffer
 /* Follows an entry of an inner node to its child, which has to be of the depth given (so that every
  * walk ends) and to begin where the entry says. *buffer holds the entry, and then the child. */
 static int step_down(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
-		     struct buffer **buffer)
+		     struct cached_block **buffer)
 {
 	uint64_t block = entry.ei_leaf_lo | (uint64_t)entry.ei_leaf_hi << 32;
 	const struct ext_extent_node *child;
@@ -135,7 +135,7 @@ int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_
 {
 	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
 	const union ext_extent_entry *entry;
-	struct buffer *buffer = NULL; /* holds entry, unless the root does */
+	struct cached_block *buffer = NULL; /* holds entry, unless the root does */
 	uint64_t end = UINT64_MAX;
 	int error = check_node(inode, 0, root, ROOM(sizeof(inode->map)));
 

@@ -54,7 +54,7 @@ static int map_run(const struct ext_inode *inode, const uint32_t *pointers, unsi
 static int step_down(const struct ext_inode *inode, unsigned slot, uint32_t *pointer,
 		     struct ext_mapping *out)
 {
-	struct buffer *buffer;
+	struct cached_block *buffer;
 	int error = ext_mapping_block(inode, *pointer, &buffer);
 
 	if (error)
@@ -70,7 +70,7 @@ static int map_last(const struct ext_inode *inode, unsigned slot, uint32_t point
 		    struct ext_mapping *out)
 {
 	unsigned in_block = inode->fs->summary.block_size / sizeof(uint32_t);
-	struct buffer *buffer;
+	struct cached_block *buffer;
 	int error = ext_mapping_block(inode, pointer, &buffer);
 
 	if (error)

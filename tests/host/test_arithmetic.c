@@ -1,7 +1,9 @@
-/* kernel/divide.h and kernel/random.h. What numbers SplitMix64 gives, the Python side checks. */
+/* kernel/divide.h, kernel/time.h and kernel/random.h. What numbers SplitMix64 gives, the Python
+ * side checks. */
 #include <inttypes.h>
 
 #include "kernel/divide.h"
+#include "kernel/time.h"
 #include "tests/host/unit.h"
 
 static void try_divide(uint64_t dividend, uint32_t divisor)
@@ -34,6 +36,23 @@ static void test_divide(struct random *random, uint32_t rounds)
 		try_divide(random_wide(random), (uint32_t)(random_wide(random) >> 32) | 1u);
 	for (unit_round = 0; unit_round < rounds; unit_round++)
 		try_divide(random_next(random), (uint32_t)random_wide(random) | 1u);
+}
+
+/* Years of a fast processor's counts are time still, too short by less than a millionth. */
+static void test_time(struct random *random, uint32_t rounds)
+{
+	static const uint32_t frequencies[] = { 1000001, 3600000 }; /* kHz */
+
+	for (unit_round = 0; unit_round < rounds; unit_round++) {
+		uint32_t khz = frequencies[unit_round % 2];
+		uint64_t ns = random_next(random) >> (6 + unit_round % 58); /* up to 9 years */
+
+		time_initialize(khz);
+		uint64_t shown = time_of_stamps(ns / 1000000 * khz + ns % 1000000 * khz / 1000000);
+
+		REQUIRE(shown <= ns && ns - shown <= ns / 1000000 + 2000,
+			"%" PRIu64 " ns at %u kHz show as %" PRIu64, ns, khz, shown);
+	}
 }
 
 /* Bounds on both sides of each power of two: a mask that is one bit short or long shows here. */
@@ -86,8 +105,6 @@ static void test_uniform(struct random *random, uint32_t rounds)
 }
 
 const struct unit_test arithmetic_tests[] = {
-	{ "divide", test_divide },
-	{ "random_bounds", test_bounds },
-	{ "random_uniform", test_uniform },
-	{ NULL, NULL },
+	{ "divide", test_divide },	    { "time", test_time }, { "random_bounds", test_bounds },
+	{ "random_uniform", test_uniform }, { NULL, NULL },
 };

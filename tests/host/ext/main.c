@@ -22,7 +22,7 @@
 
 static struct ext_fs *fs;
 static uint8_t contents[READ_MAX];
-static struct buffer *held[BUFFERS];
+static struct cached_block *held[BUFFERS];
 static unsigned held_count;
 
 static void say_error(int64_t error)
@@ -223,9 +223,9 @@ static void drop(char *arguments)
 }
 
 /* Gets a block of 1 KiB. Returns NULL, with a message, when that fails. */
-static struct buffer *get(uint64_t block)
+static struct cached_block *get(uint64_t block)
 {
-	struct buffer *buffer = NULL;
+	struct cached_block *buffer = NULL;
 	int error = bcache_get(&disk.device, block, 1024, BLOCK_OTHER, &buffer);
 
 	if (error)
@@ -238,7 +238,7 @@ static struct buffer *get(uint64_t block)
 /* "hold BLOCK": gets a block, and keeps it until the end. */
 static void hold(char *block)
 {
-	struct buffer *buffer = get(strtoull(block, NULL, 0));
+	struct cached_block *buffer = get(strtoull(block, NULL, 0));
 
 	if (buffer != NULL)
 		held[held_count++] = buffer;

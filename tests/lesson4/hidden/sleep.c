@@ -191,7 +191,7 @@ void two_queues(void)
 static void wait_and_say(void *argument)
 {
 	interrupts_disable();
-	wait_sleep(&queue);
+	wait_sleep_until(&queue, WAIT_FOREVER);
 	answer((uintptr_t)argument);
 	interrupts_enable();
 }
