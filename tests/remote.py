@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.explain import parse_registers
+from labs.tools.explain import PANIC, parse_registers
 from labs.tools.qemu_command import Config
 from labs.tools.qemu_process import short_directory, start_qemu
 from labs.tools.result import Outcome
@@ -231,8 +231,7 @@ class Guest:
         signal = self._continue(seconds, goal)
         here = self.linear()
         if signal != TRAP or here not in self._breakpoints:
-            last = self.said().strip().splitlines()[-1:] or ["nothing"]
-            raise self._failure(f"the machine ended before it reached {goal}; it said: {last[0]}")
+            raise self._failure(f"the machine ended before it reached {goal}{self._last_words()}")
         return here
 
     def _continue(self, seconds: float, goal: str) -> str:
@@ -243,7 +242,9 @@ class Guest:
         except TimeoutError:
             self._lab.stuck.append(Outcome.HANG)
         self._stub.interrupt()
-        raise self._failure(f"the machine does not reach {goal}: it loops or waits for ever")
+        floods = len(self.said_bytes()) >= OUTPUT_LIMIT
+        how = "it floods the serial line" if floods else "it loops or waits for ever"
+        raise self._failure(f"the machine does not reach {goal}: {how}")
 
     def step(self) -> None:
         """One instruction; no interrupt comes in between."""
@@ -255,21 +256,30 @@ class Guest:
         return self.said()
 
     def call(
-        self, function: str | int, *arguments: int, stop_at: tuple[str | int, ...] = ()
+        self,
+        function: str | int,
+        *arguments: int,
+        stop_at: tuple[str | int, ...] = (),
+        name: str = "",
     ) -> int | None:
         """Calls a C function of the stopped kernel with interrupts off and returns EAX; registers
         are as before afterwards. An argument is 32 bits: give a 64-bit one as two. None where it
-        went to one of `stop_at` instead; there it is left."""
-        after = self._call(function, arguments, stop_at)
+        went to one of `stop_at` instead; there it is left. A failure says `name`, if it is given.
+        """
+        after = self._call(function, arguments, stop_at, name)
         return after and after["eax"]
 
     def call64(self, function: str | int, *arguments: int) -> int:
         """The same for a function that returns EDX:EAX."""
-        after = self._call(function, arguments, ())
+        after = self._call(function, arguments, (), "")
         return after["edx"] << 32 | after["eax"]
 
     def _call(
-        self, function: str | int, arguments: tuple[int, ...], stop_at: tuple[str | int, ...]
+        self,
+        function: str | int,
+        arguments: tuple[int, ...],
+        stop_at: tuple[str | int, ...],
+        name: str,
     ) -> dict[str, int] | None:
         """Calls, and returns the registers of the function's end."""
         before = self.registers()
@@ -278,7 +288,7 @@ class Guest:
         self.write(stack, struct.pack(f"<{1 + len(arguments)}I", *words))
         flags = before["eflags"] & ~INTERRUPTS
         self.set(esp=stack, eip=self.address(function), eflags=flags)
-        goal = f"the end of {names((function,))}, which the test has called"
+        goal = f"the end of {name or names((function,))}, which the test has called"
         reached = self.run_to(before["eip"], *stop_at, seconds=CALL_SECONDS, goal=goal)
         if reached != before["eip"]:
             return None
@@ -299,6 +309,13 @@ class Guest:
     def said(self) -> str:
         """The same as text, with the host's line ends."""
         return self.said_bytes().decode(errors="replace").replace("\r\n", "\n")
+
+    def _last_words(self) -> str:
+        """How it ended: a kernel's panic without its backtrace, or else the last line."""
+        said = self.said()
+        if panics := PANIC.findall(said):
+            return f": the kernel panicked: {panics[-1].removeprefix('PANIC: ')}"
+        return f"; it said: {(said.strip().splitlines() or ['nothing'])[-1]}"
 
     def _failure(self, message: str) -> BaseException:
         """What fails the test. Its first line is the same in each run; where a loop is, is not."""

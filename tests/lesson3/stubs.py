@@ -47,7 +47,9 @@ class Stubs:
 
     def begin(self, function: str, *arguments: int) -> dict[str, int]:
         """Calls a function as far as the kernel's syscall_dispatch; the frame of its call."""
-        reached = self.guest.call(self.address(function), *arguments, stop_at=("syscall_dispatch",))
+        place = self.address(function)
+        stop_at = ("syscall_dispatch",)
+        reached = self.guest.call(place, *arguments, stop_at=stop_at, name=function)
         assert reached is None, f"{function} makes no system call"
         frame = self.frame()
         if frame["eax"] != arguments[0]:

@@ -20,7 +20,7 @@ import pytest
 
 from labs.tools.initramfs import archive, regular
 from tests.lab import Lab
-from tests.remote import Guest, stopped
+from tests.remote import CALL_SECONDS, Guest, stopped
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 60  # for a program on the host
@@ -95,6 +95,19 @@ def answers(program: Path, questions: Sequence[str], source: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+# ---- what a test expects ----------------------------------------------------------------------
+
+
+def same(found: Mapping[str, int], expected: Mapping[str, int], what: str) -> None:
+    """Fails with the names and numbers of those that are not as expected."""
+    differ = [
+        f"{name} is {found[name]:#x}, not {value:#x}"
+        for name, value in expected.items()
+        if found[name] != value
+    ]
+    assert not differ, f"{what}: {'; '.join(differ)}"
+
+
 # ---- ring 3 on a leash ------------------------------------------------------------------------
 
 
@@ -113,7 +126,7 @@ class Caller:
     def call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
         """Makes a call and returns the registers of ring 3 behind it."""
         self.prepare(number, arguments, **registers)
-        self.guest.run_to(AFTER_GATE, goal=f"the end of call {number}")
+        self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=f"the end of call {number}")
         return self.guest.registers()
 
     def result(self, number: int, *arguments: int, **registers: int) -> int:
@@ -130,7 +143,8 @@ class Caller:
     def call_shared(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
         """Makes a call through the shared page."""
         self.prepare_shared(number, arguments, **registers)
-        self.guest.run_to(AFTER_GATE, goal=f"the end of call {number} by SYSENTER")
+        goal = f"the end of call {number} by SYSENTER"
+        self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=goal)
         return self.guest.registers()
 
     def stop_in_shared_call(
@@ -138,13 +152,14 @@ class Caller:
     ) -> dict[str, int]:
         """Makes such a call as far as a place of the kernel, and returns the registers there."""
         self.prepare_shared(number, arguments, **registers)
-        self.guest.run_to(place)
+        reached = self.guest.run_to(place, AFTER_GATE, seconds=CALL_SECONDS, goal=place)
+        assert reached == place, f"a call through the shared page comes back without {place}"
         return self.guest.registers()
 
     def stop_in_call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
         """Makes a call as far as syscall_dispatch, and returns its frame, with its address."""
         self.prepare(number, arguments, **registers)
-        self.guest.run_to("syscall_dispatch")
+        self.guest.run_to("syscall_dispatch", seconds=CALL_SECONDS)
         return self.frame()
 
     def frame(self) -> dict[str, int]:

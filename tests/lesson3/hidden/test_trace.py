@@ -13,6 +13,7 @@ from tests.lesson3.support import (
     AFTER_GATE,
     DATA,
     EFAULT,
+    FRAME,
     GATE,
     GETPID,
     INTERRUPTS,
@@ -28,16 +29,17 @@ from tests.lesson3.tracing import BUFFER, LOST, MASK, NEXT, RECORDS, Ring
 from tests.remote import SCRATCH
 
 BUDGET = 400  # instructions of getpid with tracing
-FRAME_WORDS = 19
 FRAME_PLACE = SCRATCH + 0x800
 NUMBER_IN_RECORD = 16  # bytes from a record's beginning
 
 
 def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
-    """A frame of ring 3, as syscall_trace_begin gets it; its address."""
-    words = [0] * FRAME_WORDS
-    words[4], words[7] = argument, number
-    ring.guest.write(FRAME_PLACE, struct.pack(f"<{FRAME_WORDS}I", *words))
+    """A frame of ring 3, as syscall_trace_begin gets it; its address. The number stands in EAX and
+    in the error code, and may be read from either."""
+    words = [0] * len(FRAME)
+    words[FRAME.index("ebx")] = argument
+    words[FRAME.index("eax")] = words[FRAME.index("error_code")] = number
+    ring.guest.write(FRAME_PLACE, struct.pack(f"<{len(FRAME)}I", *words))
     return FRAME_PLACE
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.lesson3.executables import Image, Segment, question
-from tests.lesson3.support import BRK, HERE, answers, ring3, with_files
+from tests.lesson3.support import BRK, ENOEXEC, HERE, answers, ring3, with_files
 
 DRIVER = HERE / "host" / "elf_check.c"
 
@@ -15,16 +15,18 @@ DRIVER = HERE / "host" / "elf_check.c"
 @pytest.mark.exercise("3.6", points=1, host=True)
 def test_honest_and_not(lab):
     """A program, one without segments, one for another machine, one that lies in the kernel."""
-    images = [
-        Image(),
-        Image(segments=()),
-        Image(machine=62),
-        Image(segments=(Segment(vaddr=0xC0100000),)),
-        replace(Image(), bytes_there=20),
-    ]
+    images = {
+        "an honest program": Image(),
+        "a program without segments": Image(segments=()),
+        "a program for another machine": Image(machine=62),
+        "a segment in the kernel": Image(segments=(Segment(vaddr=0xC0100000),)),
+        "a file of 20 bytes": replace(Image(), bytes_there=20),
+    }
     program = lab.host(["kernel/exec_elf.c"], [DRIVER], "elf_check")
-    found = answers(program, [question(each) for each in images], "kernel/exec_elf.c")
-    assert found == ["0 0", "-8 0", "-8 0", "-8 0", "-8 0"]
+    found = answers(program, [question(each) for each in images.values()], "kernel/exec_elf.c")
+    for words, answer in zip(images, found, strict=True):
+        expected = 0 if words == "an honest program" else -ENOEXEC
+        assert answer == f"{expected} 0", f"{words}: elf_check returns {answer[:-2]}"
 
 
 @pytest.mark.exercise("3.6", points=1)
@@ -40,6 +42,9 @@ def test_heap_grows(lab):
     """brk gives the end of the heap, moves it up, and gives memory that is zero."""
     with ring3(lab) as caller:
         start = caller.result(BRK, 0)
-        assert caller.result(BRK, start + 10000) == start + 10000
-        assert caller.result(BRK, 0) == start + 10000
-        assert caller.guest.read(start, 10000) == bytes(10000)
+        for address in (start + 10000, 0):
+            found = caller.result(BRK, address)
+            assert found == start + 10000, (
+                f"brk({address:#x}) returns {found:#x}, not {start + 10000:#x}"
+            )
+        assert caller.guest.read(start, 10000) == bytes(10000), "new memory is not zero"
