@@ -247,6 +247,16 @@ def test_no_hidden_test_or_mutant_in_a_tree(lesson) -> None:
     assert not found
 
 
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_file_that_only_hidden_tests_use(lesson) -> None:
+    """Each program of the tests is one that a test in the tree names, or another one includes."""
+    tree = contents(lesson)
+    tests = "".join(tree[path].decode() for path in tree if re.match(r"tests/.*\.(py|c)$", path))
+    for path in tree:
+        if re.match(r"tests/lesson\d/(?:host|programs)/", path):
+            assert re.search(rf'["/]{Path(path).stem}(?:\.\w+)?"', tests), path
+
+
 def names_of_tests(path: Path) -> list[str]:
     """The names of the tests in a file."""
     return re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)

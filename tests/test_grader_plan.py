@@ -144,6 +144,14 @@ def test_advice(small_lesson):
     assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores)
 
 
+def test_advice_offers_a_replay_of_a_machine_only():
+    item = {"job": "", "exercise": "1.3", "test": "t::test_a", "title": "", "gate": False}
+    item |= {"mode": "icount", "points": 1, "passed": False}
+    for words, offered in (("it does not build: x.c:1", False), ("it stands still", True)):
+        scores = scores_of(LESSON_1, results_of([item], [item | {"words": words}]))
+        assert ("replay: make replay TEST=test_a" in advice(scores[2], scores)) is offered
+
+
 @pytest.mark.slow
 def test_broken_tests_are_an_error(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST)

@@ -123,9 +123,11 @@ def needs_words(score: Score, scores: Sequence[Score]) -> str:
 
 
 def replay_words(score: Score) -> list[str]:
-    """The command that shows a failed test in gdb; not for one whose code is not written."""
+    """The command that shows a failed test in gdb; not for one whose code is not written, or does
+    not build: there is no machine to show."""
+    nothing = ("is not written yet", "it does not build")
     for test in score.failed:
-        if "is not written yet" not in test.words and test.mode == "icount":
+        if not any(words in test.words for words in nothing) and test.mode == "icount":
             return [f"replay: make replay TEST={test.name}"]
     return []
 

@@ -62,11 +62,12 @@ def signed(word: int) -> int:
 
 
 def assembled(lab: Lab, name: str, **values: int) -> bytes:
-    """A program of tests/lesson3/programs, as an ELF file. `values` are NASM's -D."""
+    """A program of tests/lesson3/programs, or of the hidden tests, as an ELF file. `values` are
+    NASM's -D."""
     target = lab.scratch / name
     settings = [f"-D{key}={value}" for key, value in values.items()]
-    source = str(HERE / "programs" / f"{name}.asm")
-    subprocess.run(["nasm", "-f", "bin", *settings, source, "-o", str(target)], check=True)
+    (source,) = HERE.glob(f"*/{name}.asm")
+    subprocess.run(["nasm", "-f", "bin", *settings, source, "-o", target], check=True)
     return target.read_bytes()
 
 
@@ -186,7 +187,7 @@ class Caller:
         """The guest in the middle of a call, for calling functions of the kernel."""
         self.stop_in_call(GETPID)
         yield self.guest
-        self.guest.run_to(AFTER_GATE)
+        self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal="the end of getpid")
 
 
 @contextmanager
