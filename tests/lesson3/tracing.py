@@ -77,9 +77,10 @@ class Ring:
         """All of it, as bytes."""
         return self.guest.read(self.address, self.size)
 
-    def read(self, first: int, count: int) -> tuple[list[Record], int, int]:
-        """syscall_trace_read: what it copied, where it would go on, and what it says was lost."""
-        self.guest.write(NEXT, struct.pack("<II", first & MASK, 0))
+    def read(self, first: int, count: int, lost: int = 0) -> tuple[list[Record], int, int]:
+        """syscall_trace_read: what it copied, where it would go on, and what it says was lost,
+        with the `lost` that were before."""
+        self.guest.write(NEXT, struct.pack("<II", first & MASK, lost))
         self.guest.write(BUFFER + LAYOUT.size * count, b"\x5a" * LAYOUT.size)
         copied = self.guest.call("syscall_trace_read", NEXT, BUFFER, count, LOST)
         following, lost = self.guest.read_words(NEXT, 2)

@@ -238,7 +238,7 @@ def test_work_before_the_way_back(lab):
         guest = caller.guest
         work = guest.address("trap_return_work")
         caller.stop_in_shared_call("syscall_dispatch", GETPID, 1, 2, 3, 4, 5, 6)
-        guest.write(work, struct.pack("<I", 1))
+        guest.write(work, struct.pack("<I", 1 << 8))
         reached = guest.run_to("trap_return", AFTER_GATE)
         assert reached == "trap_return", "back in ring 3, and the work was not done"
         assert not guest.registers()["eflags"] & INTERRUPTS, "the look and the way are not one"
@@ -272,14 +272,21 @@ def test_frame_that_was_changed(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_no_interrupt_slips_in(lab):
-    """From the look at the work up to SYSEXIT interrupts are off; in ring 3 they are on."""
+    """From the look at the work up to SYSEXIT interrupts are off; in ring 3 they are on. So it is
+    for a call that is refused, too."""
     with ring3(lab) as caller:
-        caller.stop_in_shared_call("syscall_dispatch", GETPID)
-        path = steps_to(caller.guest, place_of_return(caller), 300)
-        after = caller.guest.registers()
-    assert after["eflags"] & INTERRUPTS, "ring 3 goes on with interrupts off"
-    seen = [each["eflags"] & INTERRUPTS for each in path]
-    assert not any(seen[-12:-1]), "interrupts are on before SYSEXIT, on a stack without a frame"
+        home = place_of_return(caller)
+        for refused in (False, True):
+            if refused:
+                caller.guest.run_to(AFTER_GATE)
+                caller.prepare(GETPID, (), eip=FAST, ebp=KERNEL_BASE)
+            else:
+                caller.stop_in_shared_call("syscall_dispatch", GETPID)
+            path = steps_to(caller.guest, home, 300)
+            after = caller.guest.registers()
+            assert after["eflags"] & INTERRUPTS, "ring 3 goes on with interrupts off"
+            seen = [each["eflags"] & INTERRUPTS for each in path]
+            assert not any(seen[-12:-1]), "interrupts are on before SYSEXIT, without a frame"
 
 
 @pytest.mark.exercise("3.4", points=1)

@@ -177,7 +177,7 @@ def test_work_before_the_way_back(lab):
         guest = caller.guest
         frame = caller.stop_in_call(GETPID)
         work = guest.address("trap_return_work")
-        guest.write(work, struct.pack("<I", 1))
+        guest.write(work, struct.pack("<I", 1 << 8))
         for _ in range(3):
             reached = guest.run_to("trap_return", AFTER_GATE)
             assert reached == "trap_return", "back in ring 3, and the work was not done"
@@ -218,7 +218,7 @@ def test_price(lab):
 @pytest.mark.exercise("3.1", points=2)
 def test_tracing(lab):
     """While it is on, each call is begun with its frame and ended with its result; while it is
-    off, not a byte of the ring is written."""
+    off, not a byte of the ring is written, and none by a call in which it is switched on."""
     with ring3(lab) as caller:
         guest = caller.guest
         ring = guest.symbols.find("syscall_trace")
@@ -226,7 +226,11 @@ def test_tracing(lab):
         for number in (GETPID, 400, UNAME):
             caller.call(number, DATA)
         assert guest.read(ring.address, ring.size) == before, "tracing is off, and writes"
+        caller.stop_in_call(UNAME, DATA)
+        guest.run_to("copy_to_user")
         guest.write(guest.address("syscall_trace_on"), b"\1")
+        reached = guest.run_to("syscall_trace_end", AFTER_GATE)
+        assert reached == AFTER_GATE, "a record is ended that was not begun"
         for number, expected in ((GETPID, 1), (450, -ENOSYS & 0xFFFFFFFF)):
             frame = caller.stop_in_call(number)
             guest.run_to("syscall_trace_begin")

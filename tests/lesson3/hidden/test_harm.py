@@ -197,8 +197,9 @@ def test_room_for_arguments(lab):
     lines += ["new", "kernel four", f"add {ARRAY:x} {ARRAY + 8:x}"]
     found = ask(lab, lines)
     assert [each[0] for each in found] == ["0", "0", str(-E2BIG), str(-E2BIG), str(-E2BIG)]
-    assert [each[3] for each in found[:2]] == [str(TEXTS - 5), str(TEXTS)]
-    assert all(int(each[3]) <= TEXTS for each in found), "more than there is room for"
+    lengths = [int(each[3]) for each in found]
+    expected = [TEXTS - 5, TEXTS, len("fours") + 1, TEXTS - 5, TEXTS]
+    assert lengths == expected, f"what was added takes {lengths} bytes, not {expected}"
     endless = [at(STRINGS, b"\0"), at(ARRAY, words(STRINGS) * ((MEMORY_END - ARRAY) // 4))]
     endless += ["new", f"add {ARRAY:x} 0"]
     (answer,) = ask(lab, endless)

@@ -30,7 +30,7 @@ from tests.remote import SCRATCH
 
 BUDGET = 400  # instructions of getpid with tracing
 FRAME_PLACE = SCRATCH + 0x800
-NUMBER_IN_RECORD = 16  # bytes from a record's beginning
+NUMBER_IN_RECORD, RESULT_IN_RECORD = 16, 44  # bytes from a record's beginning
 
 
 def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
@@ -93,10 +93,13 @@ def test_reader_that_is_late(lab):
         ring.switch(False)
         with caller.in_kernel():
             for first, oldest in ((0, 76), (75, 76), (76, 76), (77, 77), (1098, 1098)):
-                got, following, lost = ring.read(first, 3)
+                got, following, lost = ring.read(first, 3, lost=5)
                 expected = list(range(oldest, min(oldest + 3, 1100)))
-                assert [each.sequence for each in got] == expected
-                assert (following, lost) == (expected[-1] + 1, oldest - first)
+                found = [each.sequence for each in got]
+                assert found == expected, f"from {first} on it reads {found}, not {expected}"
+                assert following == expected[-1] + 1
+                more = oldest - first
+                assert lost == 5 + more, f"5 were lost, and {more} more: it says {lost}"
             assert ring.read(1100, 3) == ([], 1100, 0)
             got, following, lost = ring.read(1000, 200)
             assert [each.arguments[2] for each in got] == list(range(1000, 1100))
@@ -222,6 +225,12 @@ def test_interrupts_while_it_writes(lab):
         call_with_access(guest, "syscall_trace_begin", frame, kind=WATCH_WRITES, at=ring.address,
                          then=note)  # fmt: skip
         assert seen and not any(seen), "an interrupt may come before the record is counted"
+        seen.clear()
+        call_with_access(
+            guest, "syscall_trace_end", sequence, 1, kind=WATCH_WRITES,
+            at=ring.place(sequence) + RESULT_IN_RECORD, then=note,
+        )  # fmt: skip
+        assert seen and not any(seen), "an interrupt may come while a record is ended"
         for was in (0, INTERRUPTS):
             for function, arguments in (
                 ("syscall_trace_begin", (frame,)),

@@ -86,6 +86,23 @@ long receive(long number)
 	return buffer[0] + buffer[1];
 }
 
+/* The same by each of the stubs, the buffer first. */
+#define RECEIVE(name, call)                                                                        \
+	long name(long number);                                                                    \
+	long name(long number)                                                                     \
+	{                                                                                          \
+		long buffer[2] = { 0, 0 };                                                         \
+		call;                                                                              \
+		return buffer[0] + buffer[1];                                                      \
+	}
+
+RECEIVE(receive1, _syscall1(number, (long)buffer))
+RECEIVE(receive2, _syscall2(number, (long)buffer, 0))
+RECEIVE(receive3, _syscall3(number, (long)buffer, 0, 0))
+RECEIVE(receive4, _syscall4(number, (long)buffer, 0, 0, 0))
+RECEIVE(receive5, _syscall5(number, (long)buffer, 0, 0, 0, 0))
+RECEIVE(receive6, _syscall6(number, (long)buffer, 0, 0, 0, 0, 0))
+
 /* Two words, of which only the call knows. */
 long send(long number, long word)
 {
