@@ -101,10 +101,10 @@ static void serve(void *argument)
 	current->space = (struct space *)1;
 	preempt_enable();
 	begin_thread(say, 2);
-	busy((uintptr_t)argument);
+	busy_ticks((uintptr_t)argument);
 	answer(1);
 	current->space = NULL;
-	busy((uintptr_t)argument);
+	busy_ticks((uintptr_t)argument);
 	answer(3);
 }
 

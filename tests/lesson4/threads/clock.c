@@ -38,14 +38,14 @@ static void hold(void *argument)
 	preempt_disable();
 	preempt_disable();
 	begin_thread(say, 2);
-	busy((uintptr_t)argument);
+	busy_ticks((uintptr_t)argument);
 	preempt_enable();
 	answer(1);
 	preempt_enable();
 	answer(3);
 }
 
-/* questions: stamps. */
+/* questions: ticks, more than a turn has. */
 void holds(void)
 {
 	uint32_t before = task_count;

@@ -69,6 +69,14 @@ void busy(uint32_t stamps)
 		;
 }
 
+void busy_ticks(uint32_t ticks)
+{
+	uint32_t start = pit_ticks();
+
+	while (pit_ticks() - start < ticks)
+		;
+}
+
 void sleep_ticks(uint32_t ticks)
 {
 	static struct wait_queue nobody;

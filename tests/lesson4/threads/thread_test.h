@@ -45,6 +45,9 @@ void await_threads(uint32_t count);
 /* Keeps the processor for so many time stamps. */
 void busy(uint32_t stamps);
 
+/* Keeps the processor until the timer has interrupted it so many times. */
+void busy_ticks(uint32_t ticks);
+
 /* Sleeps for so many ticks, whoever wakes it. */
 void sleep_ticks(uint32_t ticks);
 
