@@ -52,7 +52,7 @@ def read_cheat(directory: Path) -> Cheat:
     """A cheat of a directory."""
     table = tomllib.loads((directory / "cheat.toml").read_text())
     parts = {path.name: path.read_text() for path in directory.glob("[pw]*.*")}
-    lessons = tuple(table.get("lessons", (1, 2, 3)))
+    lessons = tuple(table.get("lessons", (1, 2, 3, 4)))
     return Cheat(directory.name, table["title"], lessons, table.get("links", False), parts)
 
 
