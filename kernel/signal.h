@@ -10,11 +10,6 @@
 /* Makes exceptions of ring 3 signals, and delivers signals on the way there. */
 void signal_initialize(void);
 
-/* ---- kernel/signal_exception.c ---- */
-
-/* The signal that an exception of ring 3 becomes, and its cause. */
-int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cause);
-
 /* ---- kernel/signal_frame.c ---- */
 
 /*

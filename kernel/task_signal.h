@@ -32,3 +32,6 @@ void task_signal_resume(void);
 
 /* Drops what is pending and would do nothing now, after an action has changed. */
 void task_signal_forget_ignored(struct task *task, int signal);
+
+/* The signal that an exception of ring 3 becomes, and its cause: kernel/task_exception.c. */
+int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cause);

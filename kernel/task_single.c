@@ -9,7 +9,6 @@
 #include "kernel/errno.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
-#include "kernel/signal.h"
 #include "kernel/task.h"
 #include "kernel/task_signal.h"
 #include "kernel/user_mode.h"

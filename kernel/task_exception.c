@@ -1,6 +1,5 @@
 /* Which signal an exception of ring 3 is. */
-#include "kernel/abi_signal.h"
-#include "kernel/signal.h"
+#include "kernel/task_signal.h"
 
 int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cause)
 {
