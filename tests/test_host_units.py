@@ -16,6 +16,7 @@ from tests.host.units import SEED, Units, run
 
 SOURCES = (
     "boot/load_elf.c",
+    "drivers/vga_escape.c",
     "kernel/boot_info.c",
     "kernel/format.c",
     "kernel/number.c",
@@ -50,6 +51,8 @@ TESTS = {
     "random_uniform": 100_000,
     "boot_option_table": 1,
     "boot_option_random": 20_000,
+    "screen_sequences": 1,
+    "screen_random": 20_000,
 }
 ONLY_I386 = {"boot_info_read": 1}  # its data lies at 3 GiB, which the sanitizer takes for itself
 
