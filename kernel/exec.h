@@ -26,9 +26,9 @@ int exec_add_argument(struct exec_strings *strings, const char *text);
 int exec_insert_argument(struct exec_strings *strings, const char *text);
 int exec_add_environment(struct exec_strings *strings, const char *text);
 
-/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty. Without any
- * argument there is one, the empty string, for programs count on a name.
- * Returns 0, -EFAULT or -E2BIG. */
+/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty. Where
+ * there is no argument, one is made, the empty string: programs count on a name. Returns 0, -EFAULT
+ * or -E2BIG. */
 int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment);
 
 /*
