@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools import sandbox
-from labs.tools.exercises import by_id, of_lesson
+from labs.tools.exercises import by_id, lessons, of_lesson
 from labs.tools.grade import graded
 from labs.tools.grade import main as grade
 from labs.tools.grade_report import gradescope, junit, text_report, total
@@ -185,13 +185,13 @@ def test_mutant_names_a_hidden_test(tmp_path):
     assert "there is no test" in verdict(visible, []).error
 
 
-@pytest.mark.parametrize("lesson", [1, 2])
+@pytest.mark.parametrize("lesson", lessons())
 def test_every_mutant_applies(lesson):
     for each in mutants_of(lesson):
         assert changed_files(each), each.name
 
 
-@pytest.mark.parametrize("lesson", [1, 2])
+@pytest.mark.parametrize("lesson", lessons())
 def test_every_cheat_fills_every_file(tmp_path, lesson):
     files = {path for exercise in of_lesson(lesson) for path in exercise.files}
     for cheat in cheats_of(lesson):

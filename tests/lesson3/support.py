@@ -10,6 +10,7 @@ the registers, lets one call run, and looks.
 
 from __future__ import annotations
 
+import random
 import struct
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ FRAME = (
     "edi", "esi", "ebp", "esp_ignored", "ebx", "edx", "ecx", "eax", "gs", "fs", "es", "ds",
     "vector", "error_code", "eip", "cs", "eflags", "user_esp", "user_ss",
 )  # fmt: skip
+PID_IN_TASK = 4  # bytes from a struct task's beginning
 WATCH_WRITES, WATCH_READS = 2, 3  # kinds of gdb's Z packets
 
 
@@ -160,7 +162,9 @@ class Caller:
     def stop_in_call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
         """Makes a call as far as syscall_dispatch, and returns its frame, with its address."""
         self.prepare(number, arguments, **registers)
-        self.guest.run_to("syscall_dispatch", seconds=CALL_SECONDS)
+        places = ("syscall_dispatch", AFTER_GATE)
+        reached = self.guest.run_to(*places, seconds=CALL_SECONDS, goal=places[0])
+        assert reached == places[0], f"call {number} comes back without syscall_dispatch"
         return self.frame()
 
     def frame(self) -> dict[str, int]:
@@ -173,6 +177,13 @@ class Caller:
         """Changes memory, and returns the address."""
         self.guest.write(address, data)
         return address
+
+    def renumber(self, seeded: random.Random) -> int:
+        """Gives the program another pid, so that nobody knows what getpid returns; which one."""
+        pid = seeded.randrange(2, 1 << 30)
+        task = self.guest.read_word(self.guest.address("current"))
+        self.write(task + PID_IN_TASK, struct.pack("<I", pid))
+        return pid
 
     def moved_segment(self) -> int:
         """The selector of a data segment of ring 3 that does not begin at 0: a kernel that goes

@@ -65,8 +65,22 @@ def place_of_return(caller: Caller) -> int:
 
 @pytest.mark.exercise("3.4", points=2, gate=True)
 def test_processor_registers(lab):
-    """The code segment from which the three others follow, a stack of the kernel, the entry."""
-    with ring3(lab) as caller, caller.in_kernel() as guest:
+    """The code segment from which the three others follow, a stack of the kernel, the entry; and a
+    call that comes that way to syscall_dispatch, and back with the kernel's answer."""
+    with ring3(lab) as caller:
+        pid = caller.renumber(random.Random(lab.seed))
+        look_at_registers(caller)
+        caller.stop_in_shared_call("sysenter_entry", GETPID)
+        reached = caller.guest.run_to("syscall_dispatch", "syscall_entry", AFTER_GATE)
+        assert reached == "syscall_dispatch", "a call by SYSENTER is not made before it comes back"
+        caller.guest.run_to(AFTER_GATE)
+        found = caller.guest.registers()["eax"]
+    assert found == pid, f"the program is number {pid}, and getpid returns {found}"
+
+
+def look_at_registers(caller: Caller) -> None:
+    """Looks at what SYSENTER will load."""
+    with caller.in_kernel() as guest:
         told = guest.call("sysenter_is_there") & 0xFF
         assert told == 1, "the processor has SYSENTER, and sysenter_is_there says no"
         code, stack, entry = registers_of_sysenter(guest)
