@@ -13,6 +13,7 @@ import pytest
 
 from labs.lesson1 import measure as measure_boot
 from labs.lesson2 import measure as measure_ticks
+from labs.lesson3 import measure as measure_calls
 from labs.tools.machine import run
 from labs.tools.measurement import MeasurementError, fit_line, write_csv
 from labs.tools.qemu_command import Config
@@ -255,13 +256,18 @@ def test_null_calls_have_their_order(calls) -> None:
 
 
 def test_bytes_cost_a_quarter(calls) -> None:
-    """An instruction a word, and a little for each page."""
-    table = [(int(row["bytes"]), int(row["instructions"])) for row in rows(calls["copies.csv"])]
-    assert [size for size, _ in table] == [0, *(1 << i for i in range(17))]
-    large = [row for row in table if row[0] >= 4096]
-    per_byte, _ = fit_line(*zip(*large, strict=True))
-    assert 0.25 < per_byte < 0.35
-    assert table[0][1] < 400
+    """An instruction a word, and a little for each page: the price is right to two per cent."""
+    table = [
+        measure_calls.Copy(int(row["bytes"]), int(row["instructions"]))
+        for row in rows(calls["copies.csv"])
+    ]
+    assert [row.bytes for row in table] == [0, *(1 << i for i in range(17))]
+    price = measure_calls.price_of(table)
+    assert 0.249 < price.byte < 0.251
+    assert 20 < price.page < 400
+    assert table[0].instructions < price.call < 400
+    for row in table[1:]:
+        assert price.of(row.bytes) == pytest.approx(row.instructions, rel=0.02)
 
 
 def test_calls_come_out_twice(calls, tmp_path) -> None:

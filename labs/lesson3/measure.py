@@ -43,6 +43,7 @@ QUESTIONS = (
 FORMS = ("function", "int 0x80", "sysenter", "shared page")
 MODES = ("off", "ring", "printk")
 GUEST_SECONDS = 600
+PAGE = 4096
 LINE = re.compile(r"^callcost: (.+), (\d+) steps$", re.MULTILINE)
 MODE = re.compile(r"^> trace (\w+)$", re.MULTILINE)
 
@@ -96,7 +97,7 @@ def copies(build: Path) -> list[Copy]:
     """Reading from nothing to 64 KiB."""
     output = run_callcost(build, "run /bin/callcost copy")
     found = [Copy(int(what.split()[0]), int(steps)) for what, steps in LINE.findall(output)]
-    if len(found) < 2:
+    if max((row.bytes for row in found), default=0) <= PAGE:
         raise MeasurementError(f"nothing was copied; the kernel printed: {output[-400:]}")
     return found
 
@@ -112,10 +113,32 @@ def run_callcost(build: Path, script: str) -> str:
         return run_script(build, script, icount=0, initramfs=files, guest_limit=GUEST_SECONDS)
 
 
-def cost_of_bytes(rows: Sequence[Copy]) -> tuple[float, float]:
-    """Instructions a byte, and for the call itself, from the reads of a page and more."""
-    large = [row for row in rows if row.bytes >= 4096]
-    return fit_line([row.bytes for row in large], [row.instructions for row in large])
+@dataclass(frozen=True)
+class Price:
+    """What a read costs, in instructions: a byte, a page after the first, and all the rest."""
+
+    byte: float
+    page: float
+    call: float
+
+    def of(self, size: int) -> float:
+        """The price of a read of so many bytes, at least one."""
+        return self.call + self.byte * size + self.page * further_pages(size)
+
+
+def further_pages(size: int) -> int:
+    """How many pages so many bytes take after the first."""
+    return (size - 1) // PAGE
+
+
+def price_of(rows: Sequence[Copy]) -> Price:
+    """Lines through the reads of at most a page, and through what larger ones cost beyond that."""
+    small = [row for row in rows if 0 < row.bytes <= PAGE]
+    byte, call = fit_line([row.bytes for row in small], [row.instructions for row in small])
+    large = [row for row in rows if row.bytes >= PAGE]
+    beyond = [row.instructions - call - byte * row.bytes for row in large]
+    page, _ = fit_line([further_pages(row.bytes) for row in large], beyond)
+    return Price(byte, page, call)
 
 
 def plot(calls: Sequence[NullCall], rows: Sequence[Copy]) -> Figure:
@@ -160,13 +183,16 @@ def plot_model(axes: Axes, calls: Sequence[NullCall]) -> None:
 
 
 def plot_copies(axes: Axes, rows: Sequence[Copy]) -> None:
-    """Cost against bytes, and the line through it."""
-    slope, base = cost_of_bytes(rows)
+    """Cost against bytes, and what the price says."""
+    price = price_of(rows)
     sizes = [row.bytes for row in rows if row.bytes]
-    axes.loglog(sizes, [base + slope * size for size in sizes], "-", color="grey", linewidth=1)
+    axes.loglog(sizes, [price.of(size) for size in sizes], "-", color="grey", linewidth=1)
     axes.loglog(sizes, [row.instructions for row in rows if row.bytes], "o", markersize=4)
     axes.set(xlabel="bytes that are read", ylabel="instructions")
-    axes.set_title(f"{slope:.3f} instructions a byte", loc="left", fontsize=10)
+    words = (
+        f"{price.call:.0f} instructions, {price.byte:.3f} a byte, {price.page:.0f} a further page"
+    )
+    axes.set_title(words, loc="left", fontsize=10)
 
 
 def report(calls: Sequence[NullCall], rows: Sequence[Copy]) -> None:
@@ -182,8 +208,9 @@ def report(calls: Sequence[NullCall], rows: Sequence[Copy]) -> None:
     print("\nBytes that are read, and instructions:")
     for row in rows:
         print(f"  {row.bytes:<24}{row.instructions:>10}")
-    slope, base = cost_of_bytes(rows)
-    print(f"\n{slope:.3f} instructions a byte, and {base:.0f} for the call")
+    price = price_of(rows)
+    print(f"\n{price.byte:.3f} instructions a byte, and {price.call:.0f} for the call;")
+    print(f"each page after the first costs {price.page:.0f} more")
 
 
 def measure(build: Path, out: Path, trap_cycles: tuple[int, int]) -> None:
