@@ -36,9 +36,10 @@ def test_larger_tlb_never_misses_more() -> None:
 
 @pytest.mark.slow
 def test_figures(tmp_path: Path) -> None:
-    """Instructions do not depend on the pages, cycles do; shorter turns leave less work."""
+    """Instructions do not depend on the pages, cycles do; shorter turns leave less work. Who naps
+    beside four others waits for four turns under round robin, for the tick under fair shares."""
     files = measured(4, tmp_path)
-    assert set(files) == {"switches.csv", "quanta.csv", "switches.svg"}
+    assert set(files) == {"switches.csv", "quanta.csv", "delays.csv", "switches.svg"}
     table = rows(files["switches.csv"])
     for case in switches.CASES:
         mine = [row for row in table if row["case"] == case.name]
@@ -55,3 +56,7 @@ def test_figures(tmp_path: Path) -> None:
         ]
         assert left == sorted(left, reverse=True)
         assert 0 < left[-1] < left[0] <= 100.1
+    delays = {row["sched_class"]: float(row["delay_ms"]) for row in rows(files["delays.csv"])}
+    assert 70 < delays["rr"] < 90
+    assert 8 < delays["fair"] < 12
+    assert delays["fair"] <= delays["mlfq"] < 20

@@ -18,6 +18,7 @@
 
 #define MOST_SPINNERS 16
 #define SPIN_MS	      1000
+#define NAP_MS	      20
 
 static int run_run(int count, char **words)
 {
@@ -62,6 +63,23 @@ static void await_end(uint32_t before)
 		msleep(SPIN_MS);
 }
 
+/* Naps for a second. Returns by how many microseconds it was late to get the processor, on the
+ * average. */
+static uint32_t take_naps(void)
+{
+	uint64_t start = time_ns(), late = 0;
+	uint32_t naps = 0;
+
+	do {
+		uint64_t due = time_ns() + NAP_MS * 1000000ull;
+
+		msleep(NAP_MS);
+		late += time_ns() - due;
+		naps++;
+	} while (time_ns() - start < SPIN_MS * 1000000ull);
+	return divide64(late, naps * 1000, NULL);
+}
+
 static int run_spin(int count, char **words)
 {
 	struct task *tasks[MOST_SPINNERS];
@@ -76,11 +94,13 @@ static int run_spin(int count, char **words)
 	spinning = true;
 	for (unsigned i = 0; i < wanted; i++)
 		tasks[i] = kthread_create("spin", spin, NULL);
-	msleep(SPIN_MS);
+	uint32_t late = take_naps();
+
 	for (unsigned i = 0; i < wanted; i++)
 		if (tasks[i])
 			printk("spin: thread %d had the processor for %u ms\n", tasks[i]->pid,
 			       milliseconds(tasks[i]->schedule.total));
+	printk("spin: who naps for %u ms gets the processor %u us late\n", NAP_MS, late);
 	spinning = false;
 	await_end(before);
 	return 0;

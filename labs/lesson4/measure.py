@@ -1,11 +1,12 @@
-"""`make LESSON=4 measure`: the price of a switch, and how much work is left at each quantum.
+"""`make LESSON=4 measure`: the price of a switch, how much work is left at each quantum, and how
+long who wakes has to wait for the processor.
 
     python -m labs.lesson4.measure --build build/lesson4 [--out build/measure]
 
-Writes switches.csv, quanta.csv and switches.svg. The kernel counts instructions (QEMU executes one
-a nanosecond) and loads of CR3; QEMU has no TLB like a processor's, so the misses come from a model
-of one, which is given the pages that the two threads and the kernel touch. The figures are the same
-each time.
+Writes switches.csv, quanta.csv, delays.csv and switches.svg. The kernel counts instructions (QEMU
+executes one a nanosecond) and loads of CR3; QEMU has no TLB like a processor's, so the misses come
+from a model of one, which is given the pages that the two threads and the kernel touch. The figures
+are the same each time.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ QUESTIONS = (
     "Two programs touch 32 pages each between switches. How many TLB misses does a switch cost, if"
     " the TLB has 64 entries, and loading CR3 empties it? How many with global kernel pages?",
     "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
+    "Four threads calculate, and a fifth one naps for 20 ms at a time. How many milliseconds after"
+    " the end of its nap does it get the processor, on the average: under rr, mlfq and fair?",
 )
 PAGES = (0, 8, 16, 24, 32, 40, 48, 56, 64, 96, 128, 192, 256, 384, 512)
 SHOWN_PAGES = 200  # in the plot; behind them the curves are one
@@ -45,12 +48,15 @@ ENTRIES = 64
 WAYS = 4
 KERNEL_PAGES = 9  # of 4 KiB, which the kernel touches in a switch: code, stacks, tasks, tables
 MISS_CYCLES = 134  # of a page walk: 1207 cycles for 9 pages were measured on a Pentium 4
+CLASSES = ("rr", "mlfq", "fair")
+SPINNERS, SPIN_SHIFT = 4, 4  # threads that calculate; each instruction takes 16 ns
 WARM_UP, COUNTED = 4, 8  # turns in the model
 GUEST_SECONDS = 600
 GAME = re.compile(
     r"^pingpong: (\d+) pages, (\d) spaces, (\d+) rounds, (\d+) time stamps, (\d+) loads$",
     re.MULTILINE,
 )
+NAP = re.compile(r"^spin: who naps for \d+ ms gets the processor (\d+) us late$", re.MULTILINE)
 SHARE = re.compile(
     r"^quantum: (\d+) Hz, (\d+) rounds, (\d+) time stamps, (\d+) changes$", re.MULTILINE
 )
@@ -110,6 +116,16 @@ class QuantumRow:
     quantum_ms: float
     changes: int
     useful_percent: float
+
+
+@dataclass(frozen=True)
+class DelayRow:
+    """Under this class, who wakes beside threads that calculate gets the processor so late, on the
+    average."""
+
+    sched_class: str
+    threads: int
+    delay_ms: float
 
 
 class Tlb:
@@ -201,6 +217,19 @@ def share(build: Path, processor: Processor) -> list[QuantumRow]:
     ]
 
 
+def nap(build: Path) -> list[DelayRow]:
+    """The delays under each class."""
+    script = "; ".join(f"sched {name}; spin {SPINNERS}" for name in CLASSES)
+    output = run_script(build, script, icount=SPIN_SHIFT, guest_limit=GUEST_SECONDS)
+    found = NAP.findall(output)
+    if len(found) != len(CLASSES):
+        raise MeasurementError(f"not every class was measured; the kernel printed: {output}")
+    return [
+        DelayRow(name, SPINNERS, int(late) / 1000)
+        for name, late in zip(CLASSES, found, strict=True)
+    ]
+
+
 def plot(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> Figure:
     """Two pictures: the price of a switch, and the work that is left."""
     with matplotlib.rc_context(STYLE):
@@ -236,8 +265,10 @@ def plot_quanta(axes: Axes, rows: Sequence[QuantumRow]) -> None:
     axes.legend(loc="lower right")
 
 
-def report(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> None:
-    """Prints both tables."""
+def report(
+    switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow], delays: Sequence[DelayRow]
+) -> None:
+    """Prints the tables."""
     print("case                             pages  instructions  loads   misses    cycles")
     for row in switches:
         print(
@@ -249,6 +280,9 @@ def report(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> None:
         print(
             f"{row.processor:<9} {row.quantum_ms:9.1f} {row.changes:8} {row.useful_percent:9.2f} %"
         )
+    print("\nclass  threads  delay, ms")
+    for row in delays:
+        print(f"{row.sched_class:<5} {row.threads:8} {row.delay_ms:10.1f}")
 
 
 def measure(build: Path, out: Path) -> None:
@@ -257,11 +291,14 @@ def measure(build: Path, out: Path) -> None:
     ask_prediction(QUESTIONS, out / "switches_prediction.txt")
     switches = play(build)
     quanta = [row for processor in PROCESSORS for row in share(build, processor)]
+    delays = nap(build)
     write_csv(out / "switches.csv", [vars(row) for row in switches])
     write_csv(out / "quanta.csv", [vars(row) for row in quanta])
+    write_csv(out / "delays.csv", [vars(row) for row in delays])
     save_plot(plot(switches, quanta), out / "switches.svg")
-    report(switches, quanta)
-    print(f"\nThe figures are in {out}/switches.csv and quanta.csv, the plot in {out}/switches.svg")
+    report(switches, quanta, delays)
+    print(f"\nThe figures are in {out}/switches.csv, quanta.csv and delays.csv,")
+    print(f"the plot in {out}/switches.svg")
 
 
 def main() -> int:
