@@ -360,5 +360,5 @@ def stopped(
 ) -> Iterator[Guest]:
     """The lab's kernel, stopped at a place. `fields` are those of Config."""
     with halted(lab, lab.config(script, **fields), serial) as guest:
-        guest.run_to(place)
+        guest.run_to(place, goal="its prompt" if place == "prompt" else "")
         yield guest
