@@ -8,6 +8,7 @@
 #include "kernel/errno.h"
 #include "kernel/pool.h"
 #include "kernel/task.h"
+#include "mm/page_alloc.h"
 
 static struct pool pool = POOL_INITIALIZER(struct file);
 
@@ -38,7 +39,7 @@ int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 		ops = device_ops(inode);
 	else if (inode_is(inode, S_IFIFO))
 		ops = &pipe_named_ops;
-	if (!ops)
+	if (!ops || inode_is(inode, S_IFSOCK))
 		return -ENXIO;
 	if (inode->programs > 0 && (flags & O_ACCMODE) != O_RDONLY)
 		return -ETXTBSY;
@@ -135,4 +136,41 @@ int32_t file_write(struct file *file, struct buffer *from)
 	if (moved > 0 && !file->ops->is_stream)
 		file->offset += moved;
 	return moved;
+}
+
+/* Moves the offset by what was written, which may be less than what was read. */
+static int32_t copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
+			 uint32_t length)
+{
+	struct buffer buffer = buffer_of_kernel(page, length);
+	int32_t read = file_read_at(from, &buffer, *offset);
+
+	if (read <= 0)
+		return read;
+	buffer = buffer_of_kernel(page, read);
+	int32_t written = file_write(to, &buffer);
+
+	if (written > 0)
+		*offset += written;
+	return written;
+}
+
+int32_t file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length)
+{
+	void *page = page_alloc(0);
+	uint32_t done = 0;
+	int32_t moved = page ? 1 : -ENOMEM;
+
+	offset = offset ? offset : &from->offset;
+	while (page && done < length && moved > 0) {
+		uint32_t wanted = length - done < PAGE_SIZE ? length - done : PAGE_SIZE;
+
+		moved = copy_page(to, from, offset, page, wanted);
+		done += moved > 0 ? moved : 0;
+		if (task_signal_pending())
+			break;
+	}
+	if (page)
+		page_free(page, 0);
+	return done > 0 || moved > 0 ? (int32_t)done : moved;
 }

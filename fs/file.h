@@ -100,6 +100,11 @@ int32_t file_write_at(struct file *file, struct buffer *from, uint64_t offset);
 int32_t file_read(struct file *file, struct buffer *to);
 int32_t file_write(struct file *file, struct buffer *from);
 
+/* Copies between two files, from an offset on, which is moved; NULL: that of the file. Stops where
+ * one of the two gives or takes less, and may be interrupted by a signal. Returns how many bytes.
+ */
+int32_t file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length);
+
 /* How many files are open, so that a leak shows. */
 uint32_t file_count(void);
 

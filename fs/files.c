@@ -7,6 +7,7 @@
 #include "kernel/pool.h"
 #include "kernel/string.h"
 #include "mm/page_alloc.h"
+#include "mm/space.h"
 
 static struct pool pool = POOL_INITIALIZER(struct files);
 
@@ -20,6 +21,9 @@ struct files *files_create(void)
 	files->count = FILES_INLINE;
 	files->directory = inode_hold(path_root());
 	files->umask = 022;
+	memset(files->limits, 0xff, sizeof(files->limits));
+	files->limits[LIMIT_STACK].soft = SPACE_STACK;
+	files->limits[LIMIT_FILES] = (struct limit){ FILES_MAX, FILES_MAX };
 	return files;
 }
 
@@ -45,6 +49,7 @@ struct files *files_copy(const struct files *files)
 		return NULL;
 	files_set_directory(copy, files->directory);
 	copy->umask = files->umask;
+	memcpy(copy->limits, files->limits, sizeof(copy->limits));
 	if (files->count > copy->count && !grow(copy)) {
 		files_destroy(copy);
 		return NULL;
@@ -90,7 +95,7 @@ int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool 
 
 	while (descriptor < files->count && files->slots[descriptor])
 		descriptor++;
-	if (descriptor >= FILES_MAX)
+	if (descriptor >= files->limits[LIMIT_FILES].soft)
 		return -EMFILE;
 	if (descriptor >= files->count && !grow(files))
 		return -ENOMEM;
@@ -102,7 +107,7 @@ int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool 
 int32_t files_replace(struct files *files, uint32_t descriptor, struct file *file,
 		      bool close_on_exec)
 {
-	if (descriptor >= FILES_MAX)
+	if (descriptor >= files->limits[LIMIT_FILES].soft)
 		return -EBADF;
 	if (descriptor >= files->count && !grow(files))
 		return -ENOMEM;

@@ -9,7 +9,17 @@
 #include "mm/page_alloc.h"
 
 #define FILES_INLINE 32u /* descriptors that need no page of their own */
-#define FILES_MAX    (uint32_t)(PAGE_SIZE / sizeof(struct file *)) /* beyond: -EMFILE */
+#define FILES_MAX    (uint32_t)(PAGE_SIZE / sizeof(struct file *))
+
+/* What setrlimit sets: soft is what counts. */
+struct limit {
+	uint32_t soft, hard;
+};
+
+#define LIMITS	      16
+#define LIMIT_STACK   3
+#define LIMIT_FILES   7 /* descriptors; at most FILES_MAX */
+#define LIMIT_NOTHING UINT32_MAX
 
 struct files {
 	struct file **slots; /* a reference each, or NULL */
@@ -17,6 +27,7 @@ struct files {
 	uint32_t close_on_exec[FILES_MAX / 32];
 	struct inode *directory; /* the working directory; a reference */
 	uint32_t umask;
+	struct limit limits[LIMITS];
 	struct file *first[FILES_INLINE];
 	struct file *program; /* that the task runs; a reference, or NULL */
 };

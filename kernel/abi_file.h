@@ -53,9 +53,11 @@
 #define F_GETPIPE_SZ	1032
 #define FD_CLOEXEC	1
 
-#define SEEK_SET 0
-#define SEEK_CUR 1
-#define SEEK_END 2
+#define SEEK_SET  0
+#define SEEK_CUR  1
+#define SEEK_END  2
+#define SEEK_DATA 3
+#define SEEK_HOLE 4
 
 #define X_OK 1
 

@@ -1,9 +1,11 @@
 /* Signals as programs see them: Linux's numbers and structures for i386. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
-#define SIGNALS 64
+#define SIGNALS	      64
+#define SIGNAL_QUEUED 32 /* from here on */
 
 #define SIGHUP	 1
 #define SIGINT	 2
@@ -91,6 +93,17 @@ struct abi_signal_stack {
 #define CLD_KILLED    2
 #define CLD_STOPPED   5
 #define CLD_CONTINUED 6
+
+/* struct siginfo, as most signals fill it. Where only a part of it is given, that is all but the
+ * rest. */
+struct abi_signal_info {
+	int32_t signal, error, code;
+	int32_t pid, user; /* or an address */
+	int32_t status;	   /* or a value */
+	uint32_t rest[26];
+};
+
+#define SIGNAL_INFO_CAUSE offsetof(struct abi_signal_info, rest)
 
 /* The middle of siginfo: for kill and SIGCHLD the sender's pid, its user (0), the status; for
  * exceptions the address. */

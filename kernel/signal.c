@@ -72,7 +72,7 @@ static void act_by_default(int signal)
 	}
 }
 
-static void call_handler(struct trap_frame *frame, int signal)
+static void call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
 {
 	struct task_signals *signals = &current->signals;
 	struct abi_signal_action *slot = &signals->actions[signal - 1], action = *slot;
@@ -82,47 +82,40 @@ static void call_handler(struct trap_frame *frame, int signal)
 	signals->is_suspended = false;
 	if (action.flags & SA_RESETHAND)
 		slot->handler = SIGNAL_DEFAULT;
-	if (signal_frame_build(frame, signal, &signals->causes[signal - 1], &action, before) != 0)
+	if (signal_frame_build(frame, signal, cause, &action, before) != 0)
 		task_exit(SIGSEGV);
 	uint64_t itself = action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(signal);
 
 	task_signal_block(signals->blocked | action.mask | itself);
 }
 
-static int lowest(uint64_t signals)
-{
-	uint32_t low = signals;
-
-	return low ? __builtin_ctz(low) + 1 : __builtin_ctz(signals >> 32) + 33;
-}
-
-/* Takes the next signal to act upon, or 0. */
-static int take(void)
+/* Takes the next signal to act upon, and its cause; or 0. */
+static int take(struct signal_cause *cause)
 {
 	uint64_t ready = current->signals.pending & ~current->signals.blocked;
 
 	if (ready & SYNCHRONOUS)
 		ready &= SYNCHRONOUS;
-	if (ready == 0)
-		return 0;
-	int signal = lowest(ready);
+	int signal = task_signal_lowest(ready);
 
-	current->signals.pending &= ~SIGNAL_BIT(signal);
+	if (signal)
+		task_signal_take(signal, cause);
 	return signal;
 }
 
 static void deliver(struct trap_frame *frame)
 {
+	struct signal_cause cause;
 	int signal;
 
 	trap_return_work &= ~WORK_SIGNAL;
-	while ((signal = take()) != 0) {
+	while ((signal = take(&cause)) != 0) {
 		uint32_t handler = current->signals.actions[signal - 1].handler;
 
 		if (handler == SIGNAL_DEFAULT)
 			act_by_default(signal);
 		else if (handler != SIGNAL_IGNORE)
-			call_handler(frame, signal);
+			call_handler(frame, signal, &cause);
 	}
 	finish_call(frame, false, true);
 	task_signal_resume();

@@ -41,21 +41,11 @@ struct frame {
 	uint8_t code[8];
 };
 
-/* struct siginfo. */
-struct info {
-	int32_t signal, error, code;
-	struct signal_cause_words {
-		uint32_t words[2]; /* pid and user, or an address */
-		int32_t status;
-	} cause;
-	uint32_t rest[26];
-};
-
 /* For handlers with SA_SIGINFO: with struct siginfo and struct ucontext. */
 struct info_frame {
 	uint32_t return_address;
 	uint32_t signal, info_address, context_address;
-	struct info info;
+	struct abi_signal_info info;
 	struct {
 		uint32_t flags, link;
 		struct abi_signal_stack stack;
@@ -65,7 +55,7 @@ struct info_frame {
 	uint8_t code[8];
 };
 
-_Static_assert(sizeof(struct context) == 88 && sizeof(struct info) == 128 &&
+_Static_assert(sizeof(struct context) == 88 && sizeof(struct abi_signal_info) == 128 &&
 		   offsetof(struct fpu_frame, new) == 112 &&
 		   offsetof(struct info_frame, user.blocked) == 252,
 	       "as Linux has it");
@@ -192,7 +182,7 @@ static int build_with_info(struct trap_frame *frame, int signal, const struct si
 		.signal = signal,
 		.info_address = address + offsetof(struct info_frame, info),
 		.context_address = address + offsetof(struct info_frame, user),
-		.info = { signal, 0, cause->code, { { cause->pid, 0 }, cause->status }, { 0 } },
+		.info = { signal, 0, cause->code, cause->pid, 0, cause->status, { 0 } },
 		.user = { 0, 0, current->signals.stack, *context, blocked },
 	};
 

@@ -16,6 +16,8 @@
 #define FIONCLEX     0x5450
 #define FIOCLEX	     0x5451
 
+#define CLOSE_RANGE_ON_EXEC 4u
+
 static struct file *file_of(uint32_t descriptor)
 {
 	return files_get(current->files, descriptor);
@@ -68,9 +70,10 @@ static int32_t sys_write(struct trap_frame *frame)
 	return file_write(file, &buffer);
 }
 
-/* Runs a transfer for each piece of memory in ring 3's list, until one moves less than it could. */
-static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count,
-			   int32_t (*transfer)(struct file *, struct buffer *))
+/* Runs a transfer for each piece of memory in ring 3's list, until one moves less than it could. At
+ * an offset; or where the file's own is, and that moves. */
+static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
+			   int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
 {
 	uint32_t done = 0;
 
@@ -85,7 +88,7 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count,
 		    get_buffer(&buffer, vector.base, vector.length)) {
 			if (buffer.length > TRANSFER_MAX - done)
 				buffer.length = TRANSFER_MAX - done;
-			moved = buffer.length ? transfer(file, &buffer) : 0;
+			moved = buffer.length ? transfer(file, &buffer, offset + done) : 0;
 		}
 		if (moved < 0)
 			return done ? (int32_t)done : moved;
@@ -96,19 +99,46 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count,
 	return done;
 }
 
+static int32_t read_here(struct file *file, struct buffer *to, uint64_t unused)
+{
+	(void)unused;
+	return file_read(file, to);
+}
+
+static int32_t write_here(struct file *file, struct buffer *from, uint64_t unused)
+{
+	(void)unused;
+	return file_write(file, from);
+}
+
 static int32_t sys_readv(struct trap_frame *frame)
 {
 	struct file *file = readable(frame->ebx);
 
-	return file ? each_vector(file, frame->ecx, frame->edx, file_read) : -EBADF;
+	return file ? each_vector(file, frame->ecx, frame->edx, 0, read_here) : -EBADF;
 }
 
 static int32_t sys_writev(struct trap_frame *frame)
 {
 	struct file *file = writable(frame->ebx);
 
-	return file ? each_vector(file, frame->ecx, frame->edx, file_write) : -EBADF;
+	return file ? each_vector(file, frame->ecx, frame->edx, 0, write_here) : -EBADF;
 }
+
+static int32_t each_vector_at(struct file *file, const struct trap_frame *frame,
+			      int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
+{
+	if (!file)
+		return -EBADF;
+	if (file->ops->is_stream)
+		return -ESPIPE;
+	if ((int32_t)frame->edi < 0)
+		return -EINVAL;
+	return each_vector(file, frame->ecx, frame->edx, wide(frame->esi, frame->edi), transfer);
+}
+
+CALL(sys_preadv, each_vector_at(readable(frame->ebx), frame, file_read_at))
+CALL(sys_pwritev, each_vector_at(writable(frame->ebx), frame, file_write_at))
 
 static int32_t transfer_at(struct file *file, const struct trap_frame *frame,
 			   int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
@@ -129,6 +159,32 @@ static int32_t transfer_at(struct file *file, const struct trap_frame *frame,
 CALL(sys_pread64, transfer_at(readable(frame->ebx), frame, file_read_at))
 CALL(sys_pwrite64, transfer_at(writable(frame->ebx), frame, file_write_at))
 
+/* From one file to another. offset is where ring 3 keeps the offset to read at, in so many bytes;
+ * 0: the file's own. */
+static int32_t send_file(const struct trap_frame *frame, uint32_t size)
+{
+	struct file *to = writable(frame->ebx), *from = readable(frame->ecx);
+	uint64_t offset = 0;
+
+	if (!to || !from)
+		return -EBADF;
+	if (from->ops->is_stream || !from->ops->read)
+		return -EINVAL;
+	if (frame->edx && copy_from_user(&offset, frame->edx, size) != 0)
+		return -EFAULT;
+	if ((int64_t)offset < 0)
+		return -EINVAL;
+	uint32_t length = frame->esi < TRANSFER_MAX ? frame->esi : TRANSFER_MAX;
+	int32_t moved = file_copy(to, from, frame->edx ? &offset : NULL, length);
+
+	if (moved > 0 && frame->edx && copy_to_user(frame->edx, &offset, size) != 0)
+		return -EFAULT;
+	return moved;
+}
+
+CALL(sys_sendfile, send_file(frame, sizeof(uint32_t)))
+CALL(sys_sendfile64, send_file(frame, sizeof(uint64_t)))
+
 /* Moves a file's offset. Returns 0, and the new one in *result. */
 static int32_t seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
 {
@@ -136,12 +192,16 @@ static int32_t seek(struct file *file, int64_t distance, uint32_t whence, int64_
 		return -EBADF;
 	if (file->ops->is_stream)
 		return -ESPIPE;
-	if (whence > SEEK_END)
+	if (whence > SEEK_HOLE)
 		return -EINVAL;
-	int64_t base = whence == SEEK_SET   ? 0
-		       : whence == SEEK_CUR ? (int64_t)file->offset
-					    : (int64_t)file->inode->size;
+	if (whence >= SEEK_DATA && (uint64_t)distance >= file->inode->size)
+		return -ENXIO;
+	int64_t base = whence == SEEK_CUR			   ? (int64_t)file->offset
+		       : whence == SEEK_END || whence == SEEK_HOLE ? (int64_t)file->inode->size
+								   : 0;
 
+	if (whence == SEEK_HOLE) /* all of it is data, as a file system may say */
+		distance = 0;
 	if (__builtin_add_overflow(base, distance, result) || *result < 0)
 		return -EINVAL;
 	file->offset = *result;
@@ -184,6 +244,22 @@ CALL(sys_sync, 0)
 /* ---- descriptors ---- */
 
 CALL(sys_close, files_close(current->files, frame->ebx))
+
+/* Closes them, or has exec close them. */
+static int32_t sys_close_range(struct trap_frame *frame)
+{
+	struct files *files = current->files;
+	uint32_t last = frame->ecx < files->count ? frame->ecx : files->count - 1;
+
+	if (frame->ebx > frame->ecx || frame->edx & ~CLOSE_RANGE_ON_EXEC)
+		return -EINVAL;
+	for (uint32_t i = frame->ebx; i <= last; i++)
+		if (frame->edx)
+			files_set_close_on_exec(files, i, true);
+		else
+			files_close(files, i);
+	return 0;
+}
 
 static int32_t duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
@@ -279,7 +355,9 @@ static int32_t set_flags(struct file *file, uint32_t flags)
 
 static int32_t duplicate_from(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
-	return lowest < FILES_MAX ? duplicate(descriptor, lowest, close_on_exec) : -EINVAL;
+	if (lowest >= current->files->limits[LIMIT_FILES].soft)
+		return -EINVAL;
+	return duplicate(descriptor, lowest, close_on_exec);
 }
 
 static int32_t sys_fcntl64(struct trap_frame *frame)
@@ -334,59 +412,6 @@ static int32_t sys_ioctl(struct trap_frame *frame)
 	return file->ops->control(file, frame->ecx, frame->edx);
 }
 
-/* ---- directories ---- */
-
-/* Where getdents64 puts entries. */
-struct entries {
-	struct buffer buffer;
-	int32_t error; /* why the next entry was not taken */
-};
-
-static bool put_entry(void *context, const struct directory_entry *entry)
-{
-	struct entries *entries = context;
-	struct {
-		struct linux_dirent64 head;
-		char name[NAME_MAX + 8];
-	} __attribute__((packed)) record;
-	uint32_t length = (sizeof(record.head) + entry->name.length + 1 + 7) & ~7u;
-
-	if (length > entries->buffer.length) {
-		entries->error = -EINVAL;
-		return false;
-	}
-	memset(&record, 0, length);
-	record.head =
-	    (struct linux_dirent64){ entry->number, entry->next, length, entry->mode >> 12 };
-	memcpy(record.name, entry->name.text, entry->name.length);
-	if (copy_to_user(entries->buffer.address, &record, length)) {
-		entries->error = -EFAULT;
-		return false;
-	}
-	entries->buffer.address += length;
-	entries->buffer.length -= length;
-	return true;
-}
-
-static int32_t sys_getdents64(struct trap_frame *frame)
-{
-	struct file *file = file_of(frame->ebx);
-	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
-
-	if (!file)
-		return -EBADF;
-	if (!inode_is(file->inode, S_IFDIR))
-		return -ENOTDIR;
-	if (file->inode->links == 0)
-		return -ENOENT;
-	int32_t error = file->inode->ops->iterate(file->inode, &file->offset, put_entry, &entries);
-	uint32_t done = frame->edx - entries.buffer.length;
-
-	if (done > 0)
-		return done;
-	return error ? error : entries.error;
-}
-
 static const struct syscall calls[] = {
 	{ 3, "read", "dpd", sys_read },
 	{ 4, "write", "dpd", sys_write },
@@ -407,10 +432,14 @@ static const struct syscall calls[] = {
 	{ 180, "pread64", "dpdxx", sys_pread64 },
 	{ 181, "pwrite64", "dpdxx", sys_pwrite64 },
 	{ 194, "ftruncate64", "dxx", sys_ftruncate64 },
-	{ 220, "getdents64", "dpd", sys_getdents64 },
 	{ 221, "fcntl64", "ddx", sys_fcntl64 },
+	{ 239, "sendfile64", "ddpd", sys_sendfile64 },
+	{ 187, "sendfile", "ddpd", sys_sendfile },
 	{ 330, "dup3", "ddo", sys_dup3 },
 	{ 331, "pipe2", "po", sys_pipe2 },
+	{ 333, "preadv", "dpdxx", sys_preadv },
+	{ 334, "pwritev", "dpdxx", sys_pwritev },
+	{ 436, "close_range", "ddx", sys_close_range },
 };
 
 void syscall_file_register(void)

@@ -16,6 +16,9 @@
 #define PROTECTIONS    7u
 #define REMAP_MAY_MOVE 1u
 
+#define ADVICE_DONT_NEED 4u
+#define ADVICE_MOST	 25u
+
 /* What mmap is asked for; old and new callers pass it in different ways. */
 struct mapping {
 	uint32_t address, length, protection, flags;
@@ -71,9 +74,11 @@ static int32_t map(const struct mapping *mapping)
 
 	if (!file)
 		return -EBADF;
-	if (!file_readable(file))
+	if (!file_readable(file) ||
+	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
 		return -EACCES;
-	if (file->ops->is_stream || (is_shared && (mapping->protection & SPACE_WRITE)))
+	if (!file->ops->read || file->ops->is_stream ||
+	    (is_shared && (mapping->protection & SPACE_WRITE)))
 		return -ENODEV;
 	int32_t address = place(mapping);
 
@@ -149,7 +154,21 @@ static int32_t run_mremap(struct trap_frame *frame)
 	return flags & REMAP_MAY_MOVE ? move(address, old_length, new_length) : -ENOMEM;
 }
 
-/* Advice, and requests to write back: there is nothing to do, but the range must be right. */
+/* Of all advice only this one is more than advice: the memory is zero afterwards. */
+static int32_t run_madvise(struct trap_frame *frame)
+{
+	uint32_t address = frame->ebx, length = whole_pages(frame->ecx);
+	int32_t error = space_protect(current->space, address, length, 0);
+
+	if (frame->edx > ADVICE_MOST)
+		return -EINVAL;
+	if (!error && frame->edx == ADVICE_DONT_NEED && clear_user(address, length) != 0)
+		return -EFAULT;
+	return error;
+}
+
+/* Requests to write back or to keep in memory: there is nothing to do, but the range must be right.
+ */
 CALL(run_nothing, space_protect(current->space, frame->ebx, frame->ecx, 0))
 
 void syscall_memory_register(void)
@@ -157,8 +176,9 @@ void syscall_memory_register(void)
 	static const struct syscall calls[] = {
 		{ 45, "brk", "x", run_brk },	       { 90, "mmap", "p", run_mmap },
 		{ 91, "munmap", "xd", run_munmap },    { 125, "mprotect", "xdd", run_mprotect },
-		{ 144, "msync", "xdd", run_nothing },  { 163, "mremap", "xddx", run_mremap },
-		{ 192, "mmap2", "xddxdx", run_mmap2 }, { 219, "madvise", "xdd", run_nothing },
+		{ 144, "msync", "xdd", run_nothing },  { 150, "mlock", "xd", run_nothing },
+		{ 151, "munlock", "xd", run_nothing }, { 163, "mremap", "xddx", run_mremap },
+		{ 192, "mmap2", "xddxdx", run_mmap2 }, { 219, "madvise", "xdd", run_madvise },
 	};
 
 	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));

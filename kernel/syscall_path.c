@@ -125,7 +125,8 @@ static int32_t make_node_at(uint32_t directory, uint32_t address, uint32_t mode,
 
 	if (type == S_IFDIR)
 		return -EPERM;
-	if (type != S_IFREG && type != S_IFCHR && type != S_IFBLK && type != S_IFIFO)
+	if (type != S_IFREG && type != S_IFCHR && type != S_IFBLK && type != S_IFIFO &&
+	    type != S_IFSOCK)
 		return -EINVAL;
 	return make_at(directory, address, type | (mode & S_ALL), device);
 }
@@ -310,6 +311,59 @@ static int32_t sys_umask(struct trap_frame *frame)
 	return before;
 }
 
+/* ---- entries ---- */
+
+/* Where getdents64 puts entries. */
+struct entries {
+	struct buffer buffer;
+	int32_t error; /* why the next entry was not taken */
+};
+
+static bool put_entry(void *context, const struct directory_entry *entry)
+{
+	struct entries *entries = context;
+	struct {
+		struct linux_dirent64 head;
+		char name[NAME_MAX + 8];
+	} __attribute__((packed)) record;
+	uint32_t length = (sizeof(record.head) + entry->name.length + 1 + 7) & ~7u;
+
+	if (length > entries->buffer.length) {
+		entries->error = -EINVAL;
+		return false;
+	}
+	memset(&record, 0, length);
+	record.head =
+	    (struct linux_dirent64){ entry->number, entry->next, length, entry->mode >> 12 };
+	memcpy(record.name, entry->name.text, entry->name.length);
+	if (copy_to_user(entries->buffer.address, &record, length)) {
+		entries->error = -EFAULT;
+		return false;
+	}
+	entries->buffer.address += length;
+	entries->buffer.length -= length;
+	return true;
+}
+
+static int32_t sys_getdents64(struct trap_frame *frame)
+{
+	struct file *file = files_get(current->files, frame->ebx);
+	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
+
+	if (!file)
+		return -EBADF;
+	if (!inode_is(file->inode, S_IFDIR))
+		return -ENOTDIR;
+	if (file->inode->links == 0)
+		return -ENOENT;
+	int32_t error = file->inode->ops->iterate(file->inode, &file->offset, put_entry, &entries);
+	uint32_t done = frame->edx - entries.buffer.length;
+
+	if (done > 0)
+		return done;
+	return error ? error : entries.error;
+}
+
 static const struct syscall calls[] = {
 	{ 5, "open", "soo", sys_open },
 	{ 8, "creat", "so", sys_creat },
@@ -325,6 +379,7 @@ static const struct syscall calls[] = {
 	{ 85, "readlink", "spd", sys_readlink },
 	{ 133, "fchdir", "d", sys_fchdir },
 	{ 183, "getcwd", "pd", sys_getcwd },
+	{ 220, "getdents64", "dpd", sys_getdents64 },
 	{ 295, "openat", "dsoo", sys_openat },
 	{ 296, "mkdirat", "dso", sys_mkdirat },
 	{ 297, "mknodat", "dsox", sys_mknodat },

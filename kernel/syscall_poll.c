@@ -3,6 +3,7 @@
 
 #include "fs/file.h"
 #include "fs/files.h"
+#include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
@@ -244,12 +245,30 @@ static int32_t get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 	return 0;
 }
 
+/* Linux writes back how much of the time is left, and does not mind if that cannot be written. */
+static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
+{
+	uint64_t now = time_ns();
+	uint32_t rest, time[2];
+
+	if (!address)
+		return;
+	time[0] = divide64(deadline > now ? deadline - now : 0, 1000 * MS, &rest);
+	time[1] = rest / unit;
+	copy_to_user(address, time, sizeof(time));
+}
+
 static int32_t sys_select(struct trap_frame *frame)
 {
 	uint64_t deadline;
 	int32_t error = get_deadline(frame->edi, 1000, &deadline);
 
-	return error ? error : select_until(frame, deadline);
+	if (error)
+		return error;
+	int32_t result = select_until(frame, deadline);
+
+	give_rest(frame->edi, 1000, deadline);
+	return result;
 }
 
 /* The signals that ring 3 wants blocked meanwhile; address 0: as they are. */
@@ -284,7 +303,12 @@ static int32_t sys_pselect6(struct trap_frame *frame)
 		error = -EFAULT;
 	if (!error)
 		error = begin_mask(mask[0]);
-	return error ? error : end_mask(select_until(frame, deadline));
+	if (error)
+		return error;
+	int32_t result = select_until(frame, deadline);
+
+	give_rest(frame->edi, 1, deadline);
+	return end_mask(result);
 }
 
 static int32_t sys_ppoll(struct trap_frame *frame)
@@ -294,7 +318,12 @@ static int32_t sys_ppoll(struct trap_frame *frame)
 
 	if (!error)
 		error = begin_mask(frame->esi);
-	return error ? error : end_mask(poll_until(frame->ebx, frame->ecx, deadline));
+	if (error)
+		return error;
+	int32_t result = poll_until(frame->ebx, frame->ecx, deadline);
+
+	give_rest(frame->edx, 1, deadline);
+	return end_mask(result);
 }
 
 static const struct syscall calls[] = {

@@ -6,6 +6,7 @@ void syscall_program_register(void);
 void syscall_memory_register(void);
 void syscall_system_register(void);
 void syscall_exec_register(void);
+void syscall_futex_register(void);
 
 /* Adds /proc/syscalls. */
 void syscall_trace_register(void);

@@ -9,7 +9,9 @@
 #include "kernel/syscall.h"
 #include "kernel/task.h"
 #include "kernel/task_signal.h"
+#include "kernel/time.h"
 #include "kernel/user_copy.h"
+#include "kernel/user_time.h"
 #include "kernel/wait.h"
 
 #define MASK_SIZE 8
@@ -83,6 +85,27 @@ static int32_t run_tgkill(struct trap_frame *frame)
 	if ((int32_t)frame->ebx <= 0 || (int32_t)frame->ecx <= 0 || frame->edx > SIGNALS)
 		return -EINVAL;
 	return frame->ebx == frame->ecx ? send_to_pid(frame->ecx, frame->edx, SI_TKILL) : -ESRCH;
+}
+
+/* A program says itself what siginfo tells, but for what only the kernel says. */
+static int32_t run_rt_sigqueueinfo(struct trap_frame *frame)
+{
+	struct task *task = task_find(frame->ebx);
+	struct abi_signal_info info;
+
+	if (copy_from_user(&info, frame->edx, SIGNAL_INFO_CAUSE) != 0)
+		return -EFAULT;
+	if ((info.code >= 0 || info.code == SI_TKILL) && task != current)
+		return -EPERM;
+	if (frame->ecx > SIGNALS)
+		return -EINVAL;
+	if (!task || !is_program(task))
+		return -ESRCH;
+	const struct signal_cause cause = { info.code, { .pid = info.pid }, info.status };
+
+	if (frame->ecx)
+		task_signal_cause(task, frame->ecx, &cause);
+	return 0;
 }
 
 /* ---- actions ---- */
@@ -228,6 +251,68 @@ static int32_t run_rt_sigsuspend(struct trap_frame *frame)
 	return run_pause(frame);
 }
 
+/* Takes one of the signals that wait. Returns 0 without one. */
+static int take_pending(uint64_t set, struct signal_cause *cause)
+{
+	int signal = task_signal_lowest(current->signals.pending & set);
+
+	if (signal)
+		task_signal_take(signal, cause);
+	return signal;
+}
+
+/* Signals of the set are taken even if they are blocked: while it waits, they wake. */
+static int32_t wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
+{
+	bool enabled = interrupts_disable();
+	int32_t signal, error = 0;
+
+	current->signals.awaited = set;
+	while ((signal = take_pending(set, cause)) == 0 && error == 0)
+		error = wait_any(NULL, 0, deadline);
+	current->signals.awaited = 0;
+	interrupts_restore(enabled);
+	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
+}
+
+static int32_t sigtimedwait(const struct trap_frame *frame,
+			    int32_t (*take_time)(uint32_t address, uint64_t *ns))
+{
+	uint64_t set, ns, deadline = WAIT_FOREVER;
+	struct signal_cause cause;
+
+	if (frame->esi != MASK_SIZE)
+		return -EINVAL;
+	if (copy_from_user(&set, frame->ebx, sizeof(set)) != 0)
+		return -EFAULT;
+	int32_t result = frame->edx ? take_time(frame->edx, &ns) : 0;
+
+	if (result)
+		return result;
+	if (frame->edx)
+		deadline = time_ns() + ns;
+	set &= ~(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP));
+	result = wait_for_signal(set, deadline, &cause);
+	if (result > 0 && frame->ecx) {
+		const struct abi_signal_info info = { result,	    0,	  cause.code, cause.pid, 0,
+						      cause.status, { 0 } };
+
+		if (give(frame->ecx, &info, sizeof(info)) != 0)
+			return -EFAULT;
+	}
+	return result;
+}
+
+static int32_t run_rt_sigtimedwait(struct trap_frame *frame)
+{
+	return sigtimedwait(frame, timespec_from_user);
+}
+
+static int32_t run_rt_sigtimedwait64(struct trap_frame *frame)
+{
+	return sigtimedwait(frame, timespec64_from_user);
+}
+
 /* ---- handlers: their stack, and the way back ---- */
 
 static int32_t run_sigaltstack(struct trap_frame *frame)
@@ -271,10 +356,13 @@ void syscall_signal_register(void)
 		{ 174, "rt_sigaction", "dppd", run_rt_sigaction },
 		{ 175, "rt_sigprocmask", "dppd", run_rt_sigprocmask },
 		{ 176, "rt_sigpending", "pd", run_rt_sigpending },
+		{ 177, "rt_sigtimedwait", "pppd", run_rt_sigtimedwait },
+		{ 178, "rt_sigqueueinfo", "ddp", run_rt_sigqueueinfo },
 		{ 179, "rt_sigsuspend", "pd", run_rt_sigsuspend },
 		{ 186, "sigaltstack", "pp", run_sigaltstack },
 		{ 238, "tkill", "dd", run_tkill },
 		{ 270, "tgkill", "ddd", run_tgkill },
+		{ 421, "rt_sigtimedwait_time64", "pppd", run_rt_sigtimedwait64 },
 	};
 
 	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));

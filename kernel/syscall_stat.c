@@ -16,6 +16,10 @@
 #define BLOCK_SIZE PAGE_SIZE
 #define NS	   NANOSECONDS_PER_SECOND
 
+#define AT_NO_AUTOMOUNT 0x800
+#define AT_STATX_SYNC	0x6000
+#define AT_STAT_FLAGS	(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH)
+
 static uint32_t seconds(uint64_t ns, uint32_t *rest)
 {
 	return divide64(ns, NS, rest);
@@ -133,8 +137,20 @@ CALL(sys_fstat, stat_file(frame->ebx, give_stat, frame->ecx))
 CALL(sys_stat64, stat_at(HERE, frame->ebx, 0, give_stat64, frame->ecx))
 CALL(sys_lstat64, stat_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx))
 CALL(sys_fstat64, stat_file(frame->ebx, give_stat64, frame->ecx))
-CALL(sys_fstatat64, stat_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx))
-CALL(sys_statx, stat_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi))
+
+static int32_t sys_fstatat64(struct trap_frame *frame)
+{
+	if (frame->esi & ~AT_STAT_FLAGS)
+		return -EINVAL;
+	return stat_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx);
+}
+
+static int32_t sys_statx(struct trap_frame *frame)
+{
+	if (frame->edx & ~(AT_STAT_FLAGS | AT_STATX_SYNC))
+		return -EINVAL;
+	return stat_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi);
+}
 
 /* Everybody is root, who may do all but execute what nobody may. */
 static int32_t access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)

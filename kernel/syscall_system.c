@@ -33,15 +33,17 @@ struct abi_system {
 	char filler[8];
 };
 
-struct abi_limit {
-	uint32_t soft, hard;
-};
+#define NANOSECONDS  1000000000u
+#define GROUPS_MAX   65536u
+#define RANDOM_FLAGS 7u /* of getrandom: all that there are */
 
-#define LIMITS	    16
-#define LIMIT_STACK 3
-#define LIMIT_FILES 7
-#define UNLIMITED   0xffffffffu
-#define STACK_LIMIT (256u << 10) /* mm/space_slot.c */
+/* prctl(2)'s commands. */
+#define PRCTL_GET_DUMPABLE  3
+#define PRCTL_SET_DUMPABLE  4
+#define PRCTL_SET_NAME	    15
+#define PRCTL_GET_NAME	    16
+#define PRCTL_SET_SUBREAPER 36
+#define PRCTL_GET_SUBREAPER 37
 
 /* reboot(2)'s magic numbers and commands. */
 #define REBOOT_MAGIC	 0xfee1deadu
@@ -52,7 +54,68 @@ struct abi_limit {
 
 /* There is one user, root, and one group. */
 CALL(run_zero, 0)
-CALL(run_set_user, frame->ebx == 0 || frame->ebx == UNLIMITED ? 0 : -EPERM)
+CALL(run_set_user, frame->ebx == 0 || frame->ebx == LIMIT_NOTHING ? 0 : -EPERM)
+
+static int32_t run_set_users(struct trap_frame *frame)
+{
+	const uint32_t wanted[] = { frame->ebx, frame->ecx };
+
+	for (unsigned i = 0; i < 2; i++)
+		if (wanted[i] != 0 && (uint16_t)wanted[i] != 0xffff)
+			return -EPERM;
+	return 0;
+}
+
+/* The real one, the effective one, and the one that was saved. */
+static int32_t run_get_users(struct trap_frame *frame)
+{
+	const uint32_t addresses[] = { frame->ebx, frame->ecx, frame->edx }, root = 0;
+	int32_t error = 0;
+
+	for (unsigned i = 0; i < 3 && !error; i++)
+		error = give(addresses[i], &root, sizeof(root));
+	return error;
+}
+
+/* Nobody is in more groups than root's: there is nothing to look up, and a list is refused. */
+static int32_t run_set_groups(struct trap_frame *frame)
+{
+	uint16_t group;
+
+	if (frame->ebx == 0)
+		return 0;
+	if (frame->ebx > GROUPS_MAX)
+		return -EINVAL;
+	return copy_from_user(&group, frame->ecx, sizeof(group)) ? -EFAULT : -EPERM;
+}
+
+static int32_t run_prctl(struct trap_frame *frame)
+{
+	char name[TASK_NAME];
+	uint32_t word;
+
+	switch (frame->ebx) {
+	case PRCTL_SET_NAME:
+		if (string_from_user(name, frame->ecx, sizeof(name)) == -EFAULT)
+			return -EFAULT;
+		name[TASK_NAME - 1] = '\0';
+		memcpy(current->name, name, sizeof(name));
+		return 0;
+	case PRCTL_GET_NAME:
+		return give(frame->ecx, current->name, TASK_NAME);
+	case PRCTL_SET_DUMPABLE:
+		return frame->ecx <= 1 ? 0 : -EINVAL;
+	case PRCTL_GET_DUMPABLE:
+		return 1;
+	case PRCTL_SET_SUBREAPER:
+		current->adopts = frame->ecx != 0;
+		return 0;
+	case PRCTL_GET_SUBREAPER:
+		word = current->adopts;
+		return give(frame->ecx, &word, sizeof(word));
+	}
+	return -EINVAL;
+}
 
 static int32_t run_uname(struct trap_frame *frame)
 {
@@ -86,45 +149,66 @@ static int32_t run_getrandom(struct trap_frame *frame)
 {
 	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
 
-	return device_fill_random(&buffer);
+	return frame->edx <= RANDOM_FLAGS ? device_fill_random(&buffer) : -EINVAL;
 }
 
-/* What there is of a resource; UNLIMITED where nobody counts. */
-static struct abi_limit limit_of(uint32_t resource)
+/* Only the limit of descriptors is kept to: nobody counts the rest, and the stack's is fixed. */
+static uint64_t wide(uint32_t limit)
 {
-	if (resource == LIMIT_STACK)
-		return (struct abi_limit){ STACK_LIMIT, UNLIMITED };
-	if (resource == LIMIT_FILES)
-		return (struct abi_limit){ FILES_MAX, FILES_MAX };
-	return (struct abi_limit){ UNLIMITED, UNLIMITED };
+	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
+}
+
+static uint32_t narrow(uint64_t limit)
+{
+	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
+}
+
+static int32_t set_limit(struct files *files, uint32_t resource, const struct limit *limit)
+{
+	if (limit->soft > limit->hard)
+		return -EINVAL;
+	if (resource == LIMIT_FILES && limit->hard > FILES_MAX)
+		return -EPERM;
+	files->limits[resource] = *limit;
+	return 0;
 }
 
 static int32_t run_getrlimit(struct trap_frame *frame)
 {
-	struct abi_limit limit = limit_of(frame->ebx);
+	if (frame->ebx >= LIMITS)
+		return -EINVAL;
+	return give(frame->ecx, &current->files->limits[frame->ebx], sizeof(struct limit));
+}
+
+static int32_t run_setrlimit(struct trap_frame *frame)
+{
+	struct limit limit;
 
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	return give(frame->ecx, &limit, sizeof(limit));
+	if (copy_from_user(&limit, frame->ecx, sizeof(limit)) != 0)
+		return -EFAULT;
+	return set_limit(current->files, frame->ebx, &limit);
 }
 
-static uint64_t wide(uint32_t limit)
-{
-	return limit == UNLIMITED ? UINT64_MAX : limit;
-}
-
-/* Limits cannot be changed: a new one is accepted, and nothing comes of it. */
 static int32_t run_prlimit64(struct trap_frame *frame)
 {
-	struct abi_limit limit = limit_of(frame->ecx);
-	uint64_t answer[2] = { wide(limit.soft), wide(limit.hard) };
+	struct task *task = frame->ebx ? task_find(frame->ebx) : current;
+	uint64_t wanted[2];
 
 	if (frame->ecx >= LIMITS)
 		return -EINVAL;
-	if (frame->ebx != 0 && !task_find(frame->ebx))
+	if (frame->edx && copy_from_user(wanted, frame->edx, sizeof(wanted)) != 0)
+		return -EFAULT;
+	if (!task || !task->files)
 		return -ESRCH;
-	if (frame->esi == 0)
-		return 0;
+	const struct limit *old = &task->files->limits[frame->ecx];
+	const uint64_t answer[2] = { wide(old->soft), wide(old->hard) };
+	const struct limit new = { narrow(wanted[0]), narrow(wanted[1]) };
+	int32_t error = frame->edx ? set_limit(task->files, frame->ecx, &new) : 0;
+
+	if (error || frame->esi == 0)
+		return error;
 	return give(frame->esi, answer, sizeof(answer));
 }
 
@@ -153,20 +237,30 @@ void syscall_system_register(void)
 		{ 47, "getgid", "", run_zero },
 		{ 49, "geteuid", "", run_zero },
 		{ 50, "getegid", "", run_zero },
-		{ 75, "setrlimit", "dp", run_zero },
+		{ 70, "setreuid", "dd", run_set_users },
+		{ 71, "setregid", "dd", run_set_users },
+		{ 75, "setrlimit", "dp", run_setrlimit },
 		{ 76, "getrlimit", "dp", run_getrlimit },
 		{ 80, "getgroups", "dp", run_zero },
-		{ 81, "setgroups", "dp", run_zero },
+		{ 81, "setgroups", "dp", run_set_groups },
 		{ 88, "reboot", "xxxx", run_reboot },
 		{ 116, "sysinfo", "p", run_sysinfo },
 		{ 122, "uname", "p", run_uname },
+		{ 136, "personality", "x", run_zero },
+		{ 172, "prctl", "dxxxx", run_prctl },
 		{ 191, "ugetrlimit", "dp", run_getrlimit },
 		{ 199, "getuid32", "", run_zero },
 		{ 200, "getgid32", "", run_zero },
 		{ 201, "geteuid32", "", run_zero },
 		{ 202, "getegid32", "", run_zero },
+		{ 203, "setreuid32", "dd", run_set_users },
+		{ 204, "setregid32", "dd", run_set_users },
 		{ 205, "getgroups32", "dp", run_zero },
-		{ 206, "setgroups32", "dp", run_zero },
+		{ 206, "setgroups32", "dp", run_set_groups },
+		{ 208, "setresuid32", "ddd", run_set_users },
+		{ 209, "getresuid32", "ppp", run_get_users },
+		{ 210, "setresgid32", "ddd", run_set_users },
+		{ 211, "getresgid32", "ppp", run_get_users },
 		{ 213, "setuid32", "d", run_set_user },
 		{ 214, "setgid32", "d", run_set_user },
 		{ 340, "prlimit64", "ddpp", run_prlimit64 },

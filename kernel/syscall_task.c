@@ -25,12 +25,21 @@
 
 CALL(run_fork, task_fork(&(struct fork_request){ .flags = SIGCHLD }))
 CALL(run_vfork, task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
-CALL(run_clone, task_fork(&(struct fork_request){
-		    .flags = frame->ebx,
-		    .stack = frame->ecx,
-		    .parent_word = frame->edx,
-		    .child_word = frame->edi,
-		}))
+
+/* There are no threads: a program that wants one has reached a limit. */
+static int32_t run_clone(struct trap_frame *frame)
+{
+	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+
+	if ((frame->ebx & thread) == thread)
+		return -EAGAIN;
+	return task_fork(&(struct fork_request){
+	    .flags = frame->ebx,
+	    .stack = frame->ecx,
+	    .parent_word = frame->edx,
+	    .child_word = frame->edi,
+	});
+}
 
 static int32_t run_wait4(struct trap_frame *frame)
 {
@@ -56,6 +65,43 @@ static int32_t run_waitpid(struct trap_frame *frame)
 	if (pid > 0 && frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
 		return -EFAULT;
 	return pid;
+}
+
+/* Linux's struct siginfo with a child's news. */
+static int32_t give_child(uint32_t address, int32_t pid, int32_t status)
+{
+	struct abi_signal_info info = { .signal = pid ? SIGCHLD : 0, .pid = pid };
+	int32_t signal = status & 0x7f;
+
+	if (pid) {
+		info.code = status == WAIT_STATUS_GOES_ON ? CLD_CONTINUED
+			    : signal == 0		  ? CLD_EXITED
+			    : signal == 0x7f		  ? CLD_STOPPED
+							  : CLD_KILLED;
+		info.status = info.code == CLD_CONTINUED ? SIGCONT
+			      : info.code == CLD_KILLED	 ? signal
+							 : status >> 8;
+	}
+	return give(address, &info, SIGNAL_INFO_CAUSE);
+}
+
+static int32_t run_waitid(struct trap_frame *frame)
+{
+	const int32_t which[] = { -1, frame->ecx, frame->ecx ? -frame->ecx : 0 };
+	uint32_t type = frame->ebx;
+	struct wait_news news = { 0 };
+
+	if (type > 2 || (type == 1 && (int32_t)frame->ecx <= 0) || (int32_t)frame->ecx < 0)
+		return -EINVAL;
+	int32_t pid = task_wait_id(which[type], frame->esi, &news);
+
+	if (pid < 0)
+		return pid;
+	const struct abi_usage usage = usage_of_ticks(news.user_ticks, news.system_ticks);
+
+	if (pid > 0 && frame->edi && give(frame->edi, &usage, sizeof(usage)) != 0)
+		return -EFAULT;
+	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
 }
 
 CALL(run_getppid, current->parent ? current->parent->pid : 0)
@@ -285,6 +331,7 @@ void syscall_task_register(void)
 		{ 161, "sched_rr_get_interval", "dp", run_sched_rr_get_interval },
 		{ 190, "vfork", "", run_vfork },
 		{ 242, "sched_getaffinity", "ddp", run_sched_getaffinity },
+		{ 284, "waitid", "ddpxp", run_waitid },
 	};
 
 	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));

@@ -11,12 +11,13 @@
 #include "kernel/time.h"
 #include "kernel/timer.h"
 #include "kernel/user_copy.h"
+#include "kernel/user_time.h"
 #include "kernel/wait.h"
+#include "mm/space.h"
 
-#define NS		NANOSECONDS_PER_SECOND
-#define NS_PER_TICK	(NS / TICKS_PER_SECOND)
-#define US_PER_TICK	(1000000 / TICKS_PER_SECOND)
-#define LONGEST_SECONDS 0x7fffffff
+#define NS	    NANOSECONDS_PER_SECOND
+#define NS_PER_TICK (NS / TICKS_PER_SECOND)
+#define US_PER_TICK (1000000 / TICKS_PER_SECOND)
 
 /* ---- clocks ---- */
 
@@ -34,6 +35,7 @@ static int32_t read_clock(uint32_t clock, uint64_t *ns)
 	switch (clock) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
 		*ns = time_wall_ns();
 		return 0;
 	case CLOCK_MONOTONIC:
@@ -151,6 +153,7 @@ static int32_t run_getrusage(struct trap_frame *frame)
 		usage = usage_of_ticks(current->user_ticks, current->system_ticks);
 		usage.involuntary_switches = current->preemptions;
 		usage.voluntary_switches = current->switches - current->preemptions;
+		usage.largest_size = space_size(current->space) / 1024;
 	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
 		usage =
 		    usage_of_ticks(current->children_user_ticks, current->children_system_ticks);
@@ -161,39 +164,6 @@ static int32_t run_getrusage(struct trap_frame *frame)
 }
 
 /* ---- sleeping ---- */
-
-/* Nanoseconds of a time that ring 3 gives; -EINVAL for what is none. More than 68 years are as
- * good as for ever. */
-static int32_t ns_of(const struct abi_timespec64 *time, uint64_t *ns)
-{
-	if (time->seconds < 0 || time->nanoseconds < 0 || time->nanoseconds >= NS)
-		return -EINVAL;
-	int64_t seconds = time->seconds < LONGEST_SECONDS ? time->seconds : LONGEST_SECONDS;
-
-	*ns = (uint64_t)seconds * NS + time->nanoseconds;
-	return 0;
-}
-
-static int32_t take_timespec(uint32_t address, uint64_t *ns)
-{
-	struct abi_timespec old;
-
-	if (copy_from_user(&old, address, sizeof(old)) != 0)
-		return -EFAULT;
-	const struct abi_timespec64 time = { old.seconds, old.nanoseconds };
-
-	return ns_of(&time, ns);
-}
-
-static int32_t take_timespec64(uint32_t address, uint64_t *ns)
-{
-	struct abi_timespec64 time;
-
-	if (copy_from_user(&time, address, sizeof(time)) != 0)
-		return -EFAULT;
-	time.nanoseconds &= 0xffffffff; /* programs may leave anything in the upper half */
-	return ns_of(&time, ns);
-}
 
 /* Sleeps until a time of time_ns(). Returns 0 or -ERESTART_SLEEP. */
 static int32_t sleep_until(uint64_t deadline)
@@ -254,11 +224,11 @@ static int32_t clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32
 }
 
 CALL(run_nanosleep,
-     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, take_timespec, give_timespec))
+     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, timespec_from_user, give_timespec))
 CALL(run_clock_nanosleep,
-     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, take_timespec, give_timespec))
-CALL(run_clock_nanosleep64,
-     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, take_timespec64, give_timespec64))
+     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
+CALL(run_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
+					timespec64_from_user, give_timespec64))
 
 /* ---- alarms ---- */
 
@@ -315,7 +285,7 @@ static int32_t ns_of_timeval(const struct abi_timeval *time, uint64_t *ns)
 {
 	const struct abi_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
 
-	return ns_of(&fine, ns);
+	return timespec_ns(&fine, ns);
 }
 
 static int32_t run_setitimer(struct trap_frame *frame)

@@ -10,6 +10,7 @@
 #include "kernel/printk.h"
 #include "kernel/sched.h"
 #include "kernel/string.h"
+#include "kernel/task_signal.h"
 #include "kernel/task_state.h"
 #include "kernel/task_switch.h"
 #include "kernel/time.h"
@@ -162,6 +163,7 @@ void task_switched(void)
 void task_bury(bool is_orphan)
 {
 	interrupts_disable();
+	task_signal_drop_all(current);
 	buried = current;
 	is_buried_orphan = is_orphan;
 	current->life = TASK_ZOMBIE;

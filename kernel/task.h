@@ -53,12 +53,14 @@ struct task_schedule {
 /* What waits for a task, and what it does then: kernel/task_signal.c, kernel/signal.c. */
 struct task_signals {
 	uint64_t pending, blocked; /* bit n - 1 is signal n */
+	uint64_t awaited;	   /* by sigtimedwait, though they are blocked */
 	uint64_t saved;		   /* what was blocked before sigsuspend, while is_suspended */
 	bool is_suspended;
 	uint64_t resume_ns; /* the end of an interrupted sleep that is begun again; or 0 */
 	struct abi_signal_stack stack;
 	struct abi_signal_action actions[SIGNALS];
 	struct signal_cause causes[SIGNALS];
+	struct queued_signal *queue; /* of signals that are pending a second time */
 };
 
 struct task {
@@ -87,6 +89,7 @@ struct task {
 	int32_t status;			 /* as wait4 tells it */
 	bool has_stopped, has_continued; /* news that the parent has not fetched */
 	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */
+	bool adopts;			 /* orphans below it, in place of init (prctl) */
 	bool has_called_exec;		 /* since it began: its parent may not change its group */
 	struct wait_queue children;	 /* wakes when a child has news, or gives the space back */
 	uint32_t set_at_begin;	/* address in ring 3 of a word that gets the pid; 0: none */

@@ -11,8 +11,7 @@
 #include "kernel/user_copy.h"
 #include "mm/space.h"
 
-#define INIT	       1 /* pid of the first program, which inherits orphans */
-#define STATUS_GOES_ON 0xffff
+#define INIT 1 /* pid of the first program, which inherits orphans */
 #define KNOWN_FLAGS                                                                                \
 	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | \
 	 CLONE_CHILD_SETTID)
@@ -203,10 +202,20 @@ static void close_files(void)
 		hooks->files_destroy(files);
 }
 
+/* Who inherits the current task's children: init, or somebody on the way there who has asked. */
+static struct task *find_init(void)
+{
+	struct task *task = current->parent;
+
+	while (task && !task->adopts)
+		task = task->parent;
+	return task ? task : task_find(INIT);
+}
+
 /* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it stands
    on, and its status must stay until the parent asks.
-   1. leave_children: each child gets init for a parent. If it is a zombie already, init must be
-   told; or, when nobody wants it, it can be freed. For one that is stopped: release_stopped.
+   1. leave_children: each child gets find_init() for a parent. If it is a zombie already, init must
+   be told; or, when nobody wants it, it can be freed. For one that is stopped: release_stopped.
    2. task_exit: it must not be pre-empted any more: its space goes. Close the files, zero the word
    at clear_on_exit (not in borrowed memory), leave the space. Then, with interrupts off: status,
    children, the parent, and task_bury. If this is init, nobody is left to adopt orphans:
@@ -214,7 +223,7 @@ static void close_files(void)
 /* SOLUTION 4.5 { */
 static void leave_children(void)
 {
-	struct task *init = task_find(INIT), *next;
+	struct task *init = find_init(), *next;
 
 	for (struct task *task = task_next(NULL); task; task = next) {
 		next = task_next(task);
@@ -271,7 +280,7 @@ static bool is_meant(const struct task *child, int32_t which)
 static void fetch(struct task *child, struct wait_news *news)
 {
 	*news = (struct wait_news){
-		.status = child->has_continued ? STATUS_GOES_ON : child->status,
+		.status = child->has_continued ? WAIT_STATUS_GOES_ON : child->status,
 		.user_ticks = child->user_ticks + child->children_user_ticks,
 		.system_ticks = child->system_ticks + child->children_system_ticks,
 	};
@@ -334,3 +343,58 @@ int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news)
 	return error ? error : pid;
 }
 /* } SOLUTION 4.5 */
+
+static bool is_wanted(const struct task *child, uint32_t options)
+{
+	return child->life == TASK_ZOMBIE ? options & WAIT_EXITED : has_news(child, options);
+}
+
+/* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
+static struct task *find_wanted(int32_t which, uint32_t options, int32_t *error)
+{
+	*error = -ECHILD;
+	for (struct task *child = task_next(NULL); child; child = task_next(child)) {
+		bool meant = is_meant(child, which);
+
+		if (meant && is_wanted(child, options))
+			return child;
+		*error = meant ? 0 : *error;
+	}
+	return NULL;
+}
+
+static int32_t look_id(int32_t which, uint32_t options, struct wait_news *news)
+{
+	int32_t error;
+	struct task *child = find_wanted(which, options, &error);
+
+	if (!child)
+		return error;
+	int32_t pid = child->pid;
+	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
+
+	if (child->life == TASK_ZOMBIE)
+		child->has_continued = false;
+	fetch(child, news);
+	if (options & WAIT_KEEP) {
+		child->has_stopped = has_stopped;
+		child->has_continued = has_continued;
+	} else if (child->life == TASK_ZOMBIE) {
+		reap(child, news);
+	}
+	return pid;
+}
+
+int32_t task_wait_id(int32_t which, uint32_t options, struct wait_news *news)
+{
+	const uint32_t kinds = WAIT_EXITED | WAIT_UNTRACED | WAIT_CONTINUED;
+	int32_t pid;
+
+	if (options & ~(KNOWN_OPTIONS | WAIT_EXITED | WAIT_KEEP) || !(options & kinds))
+		return -EINVAL;
+	if (options & WAIT_NOHANG)
+		return look_id(which, options, news);
+	int error = wait_event(&current->children, (pid = look_id(which, options, news)) != 0);
+
+	return error ? error : pid;
+}

@@ -8,7 +8,9 @@
 /* Flags of clone that are understood; the lowest byte is the signal at the child's end. */
 #define CLONE_SIGNAL_MASK    0x000000ffu
 #define CLONE_VM	     0x00000100u
+#define CLONE_SIGHAND	     0x00000800u
 #define CLONE_VFORK	     0x00004000u
+#define CLONE_THREAD	     0x00010000u
 #define CLONE_PARENT_SETTID  0x00100000u
 #define CLONE_CHILD_CLEARTID 0x00200000u
 #define CLONE_CHILD_SETTID   0x01000000u
@@ -34,8 +36,12 @@ void task_forked(void);
 /* Options of wait4. */
 #define WAIT_NOHANG    0x00000001u
 #define WAIT_UNTRACED  0x00000002u
+#define WAIT_EXITED    0x00000004u /* waitid's own */
 #define WAIT_CONTINUED 0x00000008u
+#define WAIT_KEEP      0x01000000u /* waitid's own: the news stays news */
 #define WAIT_THREADS   0xe0000000u /* concern threads only */
+
+#define WAIT_STATUS_GOES_ON 0xffff
 
 struct wait_news {
 	int32_t status; /* as wait4 tells it */
@@ -48,6 +54,9 @@ struct wait_news {
  * with WAIT_NOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
  */
 int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news);
+
+/* The same for waitid, which says whether it wants to know of ends, and can leave the news. */
+int32_t task_wait_id(int32_t which, uint32_t options, struct wait_news *news);
 
 /* Tells the parent with SIGCHLD, and wakes it if it waits. code is one of CLD_... From any context.
  */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "kernel/interrupts.h"
+#include "kernel/pool.h"
 #include "kernel/sched.h"
 #include "kernel/task_family.h"
 
@@ -12,6 +13,7 @@
 	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 #define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
 #define INIT	      1 /* pid */
+#define QUEUED_MAX    1024u
 
 enum signal_default signal_default(int signal)
 {
@@ -67,13 +69,90 @@ static void cancel_opposite(struct task *task, int signal)
 	sched_continue(task);
 }
 
+/* ---- signals that are pending more than once ---- */
+
+struct queued_signal {
+	struct queued_signal *next;
+	int signal;
+	struct signal_cause cause;
+};
+
+static struct pool queued = POOL_INITIALIZER(struct queued_signal);
+
+/* Without memory, or beyond the limit, the signal is pending once less. */
+static void enqueue(struct task_signals *signals, int signal, const struct signal_cause *cause)
+{
+	struct queued_signal **end = &signals->queue;
+	struct queued_signal *made = queued.used < QUEUED_MAX ? pool_alloc(&queued) : NULL;
+
+	if (!made)
+		return;
+	made->signal = signal;
+	made->cause = *cause;
+	while (*end)
+		end = &(*end)->next;
+	*end = made;
+}
+
+/* Takes the next one of a signal off the queue. */
+static bool dequeue(struct task_signals *signals, int signal, struct signal_cause *cause)
+{
+	struct queued_signal **at = &signals->queue, *found;
+
+	while (*at && (*at)->signal != signal)
+		at = &(*at)->next;
+	found = *at;
+	if (!found)
+		return false;
+	*cause = found->cause;
+	*at = found->next;
+	pool_free(&queued, found);
+	return true;
+}
+
+int task_signal_lowest(uint64_t signals)
+{
+	uint32_t low = signals, high = signals >> 32;
+
+	return low ? __builtin_ctz(low) + 1 : high ? __builtin_ctz(high) + 33 : 0;
+}
+
+void task_signal_take(int signal, struct signal_cause *cause)
+{
+	struct task_signals *signals = &current->signals;
+	bool enabled = interrupts_disable();
+
+	*cause = signals->causes[signal - 1];
+	if (!dequeue(signals, signal, &signals->causes[signal - 1]))
+		signals->pending &= ~SIGNAL_BIT(signal);
+	interrupts_restore(enabled);
+}
+
+static void drop(struct task_signals *signals, int signal)
+{
+	struct signal_cause cause;
+
+	while (dequeue(signals, signal, &cause))
+		;
+	signals->pending &= ~SIGNAL_BIT(signal);
+}
+
+void task_signal_drop_all(struct task *task)
+{
+	for (int signal = 1; signal <= SIGNALS; signal++)
+		drop(&task->signals, signal);
+}
+
 static void make_pending(struct task *task, int signal, const struct signal_cause *cause)
 {
 	static const struct signal_cause kernel = { .code = SI_KERNEL };
 
+	if (signal >= SIGNAL_QUEUED && (task->signals.pending & SIGNAL_BIT(signal)))
+		enqueue(&task->signals, signal, cause ? cause : &kernel);
+	else
+		task->signals.causes[signal - 1] = cause ? *cause : kernel;
 	task->signals.pending |= SIGNAL_BIT(signal);
-	task->signals.causes[signal - 1] = cause ? *cause : kernel;
-	if (task->signals.blocked & SIGNAL_BIT(signal))
+	if (task->signals.blocked & ~task->signals.awaited & SIGNAL_BIT(signal))
 		return;
 	if (task == current)
 		trap_return_work |= WORK_SIGNAL;
@@ -154,5 +233,5 @@ void task_signal_resume(void)
 void task_signal_forget_ignored(struct task *task, int signal)
 {
 	if (is_ignored(task, signal))
-		task->signals.pending &= ~SIGNAL_BIT(signal);
+		drop(&task->signals, signal);
 }

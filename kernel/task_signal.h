@@ -30,6 +30,16 @@ void task_signal_suspend(uint64_t blocked);
 /* Brings that back now, if nothing has done so yet. */
 void task_signal_resume(void);
 
+/* The first of a set of signals in the order in which they are taken, or 0. */
+int task_signal_lowest(uint64_t signals);
+
+/* Takes one that is pending, with its cause. Signals from SIGNAL_QUEUED on are pending as often as
+ * they were sent. */
+void task_signal_take(int signal, struct signal_cause *cause);
+
+/* Drops all that is pending. */
+void task_signal_drop_all(struct task *task);
+
 /* Drops what is pending and would do nothing now, after an action has changed. */
 void task_signal_forget_ignored(struct task *task, int signal);
 

@@ -19,8 +19,7 @@
 #define SLOT_SIZE    (PAGE_SIZE << SLOT_ORDER)
 #define SLOT_END     (SPACE_START + SLOT_SIZE)
 #define PAGES	     (SLOT_SIZE / PAGE_SIZE)
-#define STACK_SIZE   (256u << 10)
-#define STACK_START  (SLOT_END - STACK_SIZE)
+#define STACK_START  (SLOT_END - SPACE_STACK)
 #define LARGE_SHIFT  22
 #define ENTRIES	     1024
 #define ENTRY_SLOT   0x087u /* present, writable, for ring 3, 4 MiB */

@@ -67,7 +67,7 @@ COMMENTS = {
 # DESIGN, section 8: lines of code, without comments and empty lines. The first that fits counts.
 BUDGETS = {
     "storage": (6000, ("drivers/ata*", "drivers/block*", "fs/*")),
-    "kernel": (11500, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
+    "kernel": (12000, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
 }
 
 

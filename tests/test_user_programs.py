@@ -56,11 +56,17 @@ def shell(run) -> Callable[[str], tuple[str, int]]:
 # ---- the C library and the small programs -------------------------------------------------------
 
 
-def test_c_library(run):
-    done = run("libccheck")
+@pytest.mark.parametrize("name", ["libccheck", "callcheck"])
+def test_c_library_and_calls(run, name):
+    done = run(name)
     wrong = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
     assert (wrong, done.returncode) == ([], 0)
     assert done.stdout.splitlines()[-1] == f"1..{done.stdout.count('ok ')}"
+
+
+def test_pointers(run):
+    done = run("pointers", 2)
+    assert re.findall(r"^not ok.*\n.*", done.stdout, re.M) == []
 
 
 def test_programs_are_linked_for_linux(folder):

@@ -61,6 +61,7 @@ static void register_calls(void)
 {
 	syscall_program_register();
 	syscall_exec_register();
+	syscall_futex_register();
 	syscall_trace_register();
 	syscall_memory_register();
 	syscall_system_register();

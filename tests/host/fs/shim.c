@@ -176,6 +176,11 @@ void wait_join(struct wait_queue *queue, struct waiter *waiter)
 	(void)queue, (void)waiter;
 }
 
+bool task_signal_pending(void)
+{
+	return false;
+}
+
 void task_signal(struct task *receiver, int signal)
 {
 	(void)receiver;

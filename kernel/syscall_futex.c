@@ -1,0 +1,100 @@
+/*
+ * futex. Memory that two tasks see is there only while one of them waits (vfork): nobody can be
+ * woken whoever wakes, and a wait ends with its time, or with a signal.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/errno.h"
+#include "kernel/syscall.h"
+#include "kernel/syscall_program.h"
+#include "kernel/task.h"
+#include "kernel/time.h"
+#include "kernel/user_copy.h"
+#include "kernel/user_time.h"
+
+enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
+
+#define FLAGS	       0x180u /* of the operation: PRIVATE, and */
+#define REALTIME_CLOCK 0x100u
+
+/* A wait that begins again ends when it would have ended. Only WAIT's time is a distance. */
+static int32_t take_deadline(const struct trap_frame *frame, bool is_wide, uint64_t *deadline)
+{
+	uint64_t ns, now = frame->ecx & REALTIME_CLOCK ? time_wall_ns() : time_ns();
+
+	*deadline = WAIT_FOREVER;
+	if (!frame->esi)
+		return 0;
+	int32_t error =
+	    is_wide ? timespec64_from_user(frame->esi, &ns) : timespec_from_user(frame->esi, &ns);
+
+	if ((frame->ecx & ~FLAGS) == WAIT_BITS)
+		ns = ns > now ? ns - now : 0;
+	*deadline = current->signals.resume_ns ? current->signals.resume_ns : time_ns() + ns;
+	return error;
+}
+
+static int32_t wait(const struct trap_frame *frame, bool is_wide)
+{
+	uint64_t deadline;
+	uint32_t value;
+	int32_t result = take_deadline(frame, is_wide, &deadline);
+
+	if (result)
+		return result;
+	if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
+		return -EFAULT;
+	if (value != frame->edx)
+		return -EAGAIN;
+	while ((result = wait_any(NULL, 0, deadline)) == 0)
+		;
+	bool is_timed = result == -ERESTART && deadline != WAIT_FOREVER;
+
+	current->signals.resume_ns = is_timed ? deadline : 0;
+	return is_timed ? -ERESTART_SLEEP : result;
+}
+
+static int32_t futex(const struct trap_frame *frame, bool is_wide)
+{
+	uint32_t operation = frame->ecx & ~FLAGS, value;
+
+	if (frame->ebx % sizeof(value))
+		return -EINVAL;
+	if ((operation == WAIT_BITS || operation == WAKE_BITS) && frame->ebp == 0)
+		return -EINVAL;
+	switch (operation) {
+	case WAIT:
+	case WAIT_BITS:
+		return wait(frame, is_wide);
+	case COMPARE_REQUEUE:
+		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
+			return -EFAULT;
+		return value == frame->ebp ? 0 : -EAGAIN;
+	case WAKE:
+	case WAKE_BITS:
+	case REQUEUE:
+		return user_range_ok(frame->ebx, sizeof(value)) ? 0 : -EFAULT;
+	}
+	return -ENOSYS;
+}
+
+static int32_t run_futex(struct trap_frame *frame)
+{
+	return futex(frame, false);
+}
+
+static int32_t run_futex64(struct trap_frame *frame)
+{
+	return futex(frame, true);
+}
+
+void syscall_futex_register(void)
+{
+	static const struct syscall calls[] = {
+		{ 240, "futex", "pxdppx", run_futex },
+		{ 422, "futex_time64", "pxdppx", run_futex64 },
+	};
+
+	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
+}

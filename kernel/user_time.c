@@ -1,0 +1,39 @@
+/* Times that programs give, made nanoseconds. */
+#include "kernel/user_time.h"
+
+#include "kernel/errno.h"
+#include "kernel/user_copy.h"
+
+#define NS		NANOSECONDS_PER_SECOND
+#define LONGEST_SECONDS 0x7fffffff
+
+int32_t timespec_ns(const struct abi_timespec64 *time, uint64_t *ns)
+{
+	if (time->seconds < 0 || time->nanoseconds < 0 || time->nanoseconds >= NS)
+		return -EINVAL;
+	int64_t seconds = time->seconds < LONGEST_SECONDS ? time->seconds : LONGEST_SECONDS;
+
+	*ns = (uint64_t)seconds * NS + time->nanoseconds;
+	return 0;
+}
+
+int32_t timespec_from_user(uint32_t address, uint64_t *ns)
+{
+	struct abi_timespec old;
+
+	if (copy_from_user(&old, address, sizeof(old)) != 0)
+		return -EFAULT;
+	const struct abi_timespec64 time = { old.seconds, old.nanoseconds };
+
+	return timespec_ns(&time, ns);
+}
+
+int32_t timespec64_from_user(uint32_t address, uint64_t *ns)
+{
+	struct abi_timespec64 time;
+
+	if (copy_from_user(&time, address, sizeof(time)) != 0)
+		return -EFAULT;
+	time.nanoseconds &= 0xffffffff; /* programs may leave anything in the upper half */
+	return timespec_ns(&time, ns);
+}

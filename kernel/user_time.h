@@ -1,0 +1,13 @@
+/* Times that programs give. */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/abi_time.h"
+
+/* Nanoseconds of a time; -EINVAL for what is none. More than 68 years are as good as for ever. */
+int32_t timespec_ns(const struct abi_timespec64 *time, uint64_t *ns);
+
+/* The same of a struct timespec, or of one of 64 bits, at an address of ring 3. -EFAULT. */
+int32_t timespec_from_user(uint32_t address, uint64_t *ns);
+int32_t timespec64_from_user(uint32_t address, uint64_t *ns);

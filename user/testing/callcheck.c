@@ -1,0 +1,229 @@
+/*
+ * callcheck: what programs for Linux expect of calls that the course's own programs do not use.
+ * Prints a line for each check (KTAP). On Linux all are ok.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CALL_SENDFILE	  187
+#define CALL_GETRESUID	  209
+#define CALL_MADVISE	  219
+#define CALL_FUTEX	  240
+#define CALL_WAITID	  284
+#define CALL_PREADV	  333
+#define CALL_PRLIMIT	  340
+#define CALL_PRCTL	  172
+#define CALL_SIGTIMEDWAIT 177
+#define CALL_SIGQUEUEINFO 178
+#define CALL_SELECT	  142
+#define CALL_CLOSE_RANGE  436
+#define CALL_MMAP2	  192
+
+#define FIRST_QUEUED  34 /* a signal that is pending as often as it was sent */
+#define SUBREAPER     36
+#define SET_NAME      15
+#define GET_NAME      16
+#define LIMIT_FILES   7
+#define ADVICE_FORGET 4
+#define SEEK_TO_DATA  3
+#define SEEK_TO_HOLE  4
+
+static unsigned checks, failed;
+
+static void check(const char *name, bool ok)
+{
+	printf("%s %u %s\n", ok ? "ok" : "not ok", ++checks, name);
+	failed += !ok;
+}
+
+/* The call's result, or a negated error number. */
+static long call(long number, long a, long b, long c, long d, long e)
+{
+	long result = syscall(number, a, b, c, d, e, 0);
+
+	return result == -1 ? -errno : result;
+}
+
+#define ADDRESS(object) ((long)&(object))
+
+static void check_futex(void)
+{
+	uint32_t word = 5;
+	const int32_t time[2] = { 0, 1000000 };
+
+	check("futex wakes nobody", call(CALL_FUTEX, ADDRESS(word), 129, 1, 0, 0) == 0);
+	check("another value", call(CALL_FUTEX, ADDRESS(word), 0, 4, 0, 0) == -EAGAIN);
+	check("a wait for a time",
+	      call(CALL_FUTEX, ADDRESS(word), 128, 5, ADDRESS(time), 0) == -ETIMEDOUT);
+	check("an address inside a word",
+	      call(CALL_FUTEX, ADDRESS(word) + 1, 1, 1, 0, 0) == -EINVAL);
+}
+
+static void check_queue(void)
+{
+	uint64_t set = 1ull << (FIRST_QUEUED - 1), old;
+	const int32_t time[2] = { 0, 1000000 };
+	int32_t info[32], order = 0;
+
+	call(SYS_rt_sigprocmask, SIG_BLOCK, ADDRESS(set), ADDRESS(old), 8, 0);
+	for (int value = 1; value <= 3; value++) {
+		int32_t wanted[32] = { FIRST_QUEUED, 0, -1, getpid(), 0, value };
+
+		call(CALL_SIGQUEUEINFO, getpid(), FIRST_QUEUED, ADDRESS(wanted), 0, 0);
+	}
+	while (call(CALL_SIGTIMEDWAIT, ADDRESS(set), ADDRESS(info), ADDRESS(time), 8, 0) ==
+	       FIRST_QUEUED)
+		order = order * 10 + info[5];
+	check("signals wait in a queue, with their values", order == 123 && info[2] == -1);
+	check("sigtimedwait's time",
+	      call(CALL_SIGTIMEDWAIT, ADDRESS(set), 0, ADDRESS(time), 8, 0) == -EAGAIN);
+	call(SYS_rt_sigprocmask, SIG_SETMASK, ADDRESS(old), 0, 8, 0);
+}
+
+static int start_child(int status)
+{
+	int pid = fork();
+
+	if (pid == 0)
+		_exit(status);
+	return pid;
+}
+
+static void check_waitid(void)
+{
+	int32_t info[32] = { 0 };
+	int pid = start_child(7);
+
+	check("waitid can leave the news",
+	      call(CALL_WAITID, 1, pid, ADDRESS(info), 0x01000004, 0) == 0 && info[0] == SIGCHLD &&
+		  info[2] == 1 && info[3] == pid && info[5] == 7);
+	check("and take it", call(CALL_WAITID, 0, 0, ADDRESS(info), 4, 0) == 0 && info[3] == pid);
+	check("no child is left", call(CALL_WAITID, 0, 0, ADDRESS(info), 4, 0) == -ECHILD);
+	check("no kind of news", call(CALL_WAITID, 0, 0, ADDRESS(info), 1, 0) == -EINVAL);
+}
+
+/* A child that leaves a grandchild behind, which says who its parent is then. */
+static void check_subreaper(void)
+{
+	int ends[2], parent = 0;
+
+	check("to adopt orphans", call(CALL_PRCTL, SUBREAPER, 1, 0, 0, 0) == 0 && pipe(ends) == 0);
+	int pid = fork();
+
+	if (pid == 0) {
+		pid = getpid();
+		if (fork() > 0)
+			_exit(0);
+		while (getppid() == pid)
+			call(SYS_sched_yield, 0, 0, 0, 0, 0);
+		parent = getppid();
+		write(ends[1], &parent, sizeof(parent));
+		_exit(0);
+	}
+	read(ends[0], &parent, sizeof(parent));
+	check("it is mine", parent == getpid());
+	while (wait(NULL) > 0)
+		;
+	close(ends[0]);
+	close(ends[1]);
+	call(CALL_PRCTL, SUBREAPER, 0, 0, 0, 0);
+}
+
+static void check_names(void)
+{
+	char name[16];
+	uint32_t users[3] = { 1, 1, 1 };
+
+	call(CALL_PRCTL, SET_NAME, (long)"a name of my own", 0, 0, 0);
+	call(CALL_PRCTL, GET_NAME, (long)name, 0, 0, 0);
+	check("a name, cut", strcmp(name, "a name of my ow") == 0);
+	check("an unknown wish", call(CALL_PRCTL, 9999, 0, 0, 0, 0) == -EINVAL);
+	check("three users", call(CALL_GETRESUID, ADDRESS(users[0]), ADDRESS(users[1]),
+				  ADDRESS(users[2]), 0, 0) == 0 &&
+				 users[0] == (uint32_t)getuid());
+}
+
+static void check_select(void)
+{
+	int32_t time[2] = { 0, 20000 };
+
+	check("select's time is over",
+	      call(CALL_SELECT, 0, 0, 0, 0, ADDRESS(time)) == 0 && time[0] == 0 && time[1] == 0);
+}
+
+static void check_limits(void)
+{
+	uint64_t before[2], few[2] = { 5, 5 }, wrong[2] = { 6, 5 };
+
+	call(CALL_PRLIMIT, 0, LIMIT_FILES, 0, ADDRESS(before), 0);
+	few[1] = before[1];
+	check("a limit that makes no sense",
+	      call(CALL_PRLIMIT, 0, LIMIT_FILES, ADDRESS(wrong), 0, 0) == -EINVAL);
+	call(CALL_PRLIMIT, 0, LIMIT_FILES, ADDRESS(few), 0, 0);
+	check("the limit of descriptors", dup2(1, 4) == 4 && dup2(1, 5) == -1 && errno == EBADF &&
+					      dup2(1, 3) == 3 && dup(1) == -1 && errno == EMFILE);
+	check("close_range", call(CALL_CLOSE_RANGE, 3, -1, 0, 0, 0) == 0 && close(4) == -1);
+	call(CALL_PRLIMIT, 0, LIMIT_FILES, ADDRESS(before), 0, 0);
+}
+
+static void check_files(void)
+{
+	char text[8] = { 0 };
+	const uint32_t vectors[2][2] = { { ADDRESS(text[3]), 3 }, { ADDRESS(text[0]), 3 } };
+	uint32_t offset = 4;
+	int from = open("/tmp/callcheck", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int to = open("/tmp/callcheck.to", O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	write(from, "0123456789", 10);
+	check("preadv", call(CALL_PREADV, from, ADDRESS(vectors), 2, 1, 0) == 6 &&
+			    strcmp(text, "456123") == 0);
+	check("sendfile", call(CALL_SENDFILE, to, from, ADDRESS(offset), 99, 0) == 6 &&
+			      offset == 10 && lseek(from, 0, SEEK_CUR) == 10 &&
+			      pread(to, text, 6, 0) == 6 && strcmp(text, "456789") == 0);
+	check("data and holes", lseek(from, 3, SEEK_TO_DATA) == 3 &&
+				    lseek(from, 3, SEEK_TO_HOLE) == 10 &&
+				    lseek(from, 10, SEEK_TO_DATA) == -1 && errno == ENXIO);
+	close(from);
+	close(to);
+	from = open("/tmp/callcheck", O_WRONLY);
+	check("a mapping needs a file that can be read",
+	      call(CALL_MMAP2, 0, 4096, 1, 2, from) == -EACCES);
+	close(from);
+	unlink("/tmp/callcheck");
+	unlink("/tmp/callcheck.to");
+}
+
+static void check_memory(void)
+{
+	char *page = (char *)syscall(CALL_MMAP2, 0, 4096, 3, 0x22, -1, 0);
+
+	*page = 1;
+	check("memory that is forgotten",
+	      call(CALL_MADVISE, (long)page, 4096, ADVICE_FORGET, 0, 0) == 0 && *page == 0);
+	check("unknown advice", call(CALL_MADVISE, (long)page, 4096, 99, 0, 0) == -EINVAL);
+}
+
+int main(void)
+{
+	printf("KTAP version 1\n");
+	check_futex();
+	check_queue();
+	check_waitid();
+	check_subreaper();
+	check_names();
+	check_select();
+	check_limits();
+	check_files();
+	check_memory();
+	printf("1..%u\n", checks);
+	return failed > 0;
+}
