@@ -54,6 +54,7 @@ static void load_tables(void)
 			 "movw %w2, %%ss\n\t"
 			 "movw %w3, %%fs\n\t"
 			 "movw %w3, %%gs\n\t"
+			 "lldt %w3\n\t"
 			 "ltr %w4"
 			 :
 			 : "m"(pointer), "i"(KERNEL_CODE), "r"(KERNEL_DATA), "r"(0),

@@ -12,8 +12,9 @@
 #include "kernel/task.h"
 #include "mm/page_alloc.h"
 
-#define INTERPRETERS   4     /* a script may name a script, so often */
-#define FLAGS_AT_START 0x202 /* interrupts on */
+#define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
+#define INTERPRETERS   4      /* a script may name a script, so often */
+#define FLAGS_AT_START 0x202  /* interrupts on */
 #define ANY_EXECUTE    0111
 #define TYPE_MASK      0170000
 #define TYPE_REGULAR   0100000
@@ -184,6 +185,17 @@ static int replace(const struct elf_image *image, const struct exec_strings *str
 	return 0;
 }
 
+/* Programs expect a name of theirs; and the pointers to the strings need room, too. */
+static int complete(struct exec_strings *strings)
+{
+	int error = strings->arguments == 0 ? exec_insert_argument(strings, "") : 0;
+	uint32_t pointers = strings->arguments + strings->environment;
+
+	if (!error && pointers > EXEC_POINTERS)
+		error = -E2BIG;
+	return error;
+}
+
 /* With pages for the program's beginning and for its path. */
 static int exec_with(struct elf_image *image, char *program, const char *path,
 		     struct exec_strings *strings, struct trap_frame *frame)
@@ -193,8 +205,10 @@ static int exec_with(struct elf_image *image, char *program, const char *path,
 	if (size > EXEC_PATH)
 		return -ENAMETOOLONG;
 	memcpy(program, path, size);
-	int error = find_program(program, strings, image);
+	int error = complete(strings);
 
+	if (!error)
+		error = find_program(program, strings, image);
 	if (error)
 		return error;
 	error = replace(image, strings, program, frame);

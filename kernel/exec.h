@@ -13,7 +13,7 @@ struct exec_strings {
 	uint32_t arguments, environment; /* how many */
 };
 
-#define EXEC_STRINGS 131072u /* with a pointer to each: what Linux grants at least */
+#define EXEC_STRINGS 131072u /* what Linux grants at least */
 #define EXEC_PATH    4096u   /* bytes of a path, with its NUL */
 
 /* Take memory and give it back. Returns 0 or -ENOMEM. */
@@ -26,9 +26,8 @@ int exec_add_argument(struct exec_strings *strings, const char *text);
 int exec_insert_argument(struct exec_strings *strings, const char *text);
 int exec_add_environment(struct exec_strings *strings, const char *text);
 
-/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty. Where
- * there is no argument, one is made, the empty string: programs count on a name. Returns 0, -EFAULT
- * or -E2BIG. */
+/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty.
+ * Returns 0, -EFAULT or -E2BIG. */
 int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment);
 
 /*

@@ -94,13 +94,5 @@ int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_
 {
 	int error = add_array(strings, arguments, &strings->arguments);
 
-	if (!error && strings->arguments == 0) /* programs expect a name of theirs */
-		error = exec_add_argument(strings, "");
-	if (!error)
-		error = add_array(strings, environment, &strings->environment);
-	uint32_t pointers = strings->arguments + strings->environment;
-
-	if (!error && pointers > (EXEC_STRINGS - strings->length) / sizeof(uint32_t))
-		return -E2BIG;
-	return error;
+	return error ? error : add_array(strings, environment, &strings->environment);
 }

@@ -1,4 +1,5 @@
 /* Which signal an exception of ring 3 is. */
+#include "kernel/memory_layout.h"
 #include "kernel/task_signal.h"
 
 int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cause)
@@ -16,8 +17,13 @@ int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cau
 
 	*cause = (struct signal_cause){ table[frame->vector].code, { .address = frame->eip }, 0 };
 	if (frame->vector == VECTOR_PAGE_FAULT) {
-		cause->code = frame->error_code & 1 ? SEGV_ACCERR : SEGV_MAPERR;
-		cause->address = trap_fault_address();
+		uint32_t address = trap_fault_address();
+		bool is_there = (frame->error_code & 1) && address < KERNEL_BASE;
+
+		*cause = (struct signal_cause){
+			.code = is_there ? SEGV_ACCERR : SEGV_MAPERR,
+			.address = address,
+		};
 	} else if (!signal) {
 		*cause = (struct signal_cause){ .code = SI_KERNEL };
 	}

@@ -29,6 +29,7 @@
 #define CALL_MMAP2	  192
 
 #define FIRST_QUEUED  34 /* a signal that is pending as often as it was sent */
+#define WITH_INFO     4
 #define SUBREAPER     36
 #define SET_NAME      15
 #define GET_NAME      16
@@ -212,6 +213,47 @@ static void check_memory(void)
 	check("unknown advice", call(CALL_MADVISE, (long)page, 4096, 99, 0, 0) == -EINVAL);
 }
 
+static void tell_code(int signal, const int32_t *info)
+{
+	(void)signal;
+	_exit(info[2] & 0xff);
+}
+
+/* The code that a child finds with its SIGSEGV. */
+static int code_of(void (*mistake)(void))
+{
+	const struct sigaction action = {
+		.sa_handler = (void (*)(int))(uintptr_t)tell_code,
+		.sa_flags = WITH_INFO,
+	};
+	int status = 0, pid = fork();
+
+	if (pid == 0) {
+		sigaction(SIGSEGV, &action, NULL);
+		mistake();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+static void read_kernel(void)
+{
+	*(volatile char *)0xc0100000;
+}
+
+/* A descriptor of a local table, which there is not. */
+static void load_segment(void)
+{
+	__asm__ volatile("movl %0, %%gs" : : "r"(0x1234));
+}
+
+static void check_faults(void)
+{
+	check("the kernel's memory is not there", code_of(read_kernel) == 1);
+	check("no local descriptors", code_of(load_segment) == 0x80);
+}
+
 int main(void)
 {
 	printf("KTAP version 1\n");
@@ -224,6 +266,7 @@ int main(void)
 	check_limits();
 	check_files();
 	check_memory();
+	check_faults();
 	printf("1..%u\n", checks);
 	return failed > 0;
 }
