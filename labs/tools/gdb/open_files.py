@@ -157,6 +157,20 @@ def paths_of(wanted: set[int]) -> dict[int, str]:
     return found
 
 
+def path_of_file(file: gdb.Value) -> str:
+    """The path by which a file was opened, if it still has its name in the memory file system; ""
+    otherwise. A folder's own links lead from there to the root."""
+    inode, directory, names = pointer(file["inode"]), pointer(file["directory"]), []
+    while len(names) < DEPTH_AT_MOST and directory != inode:
+        name = next((name for name, entry in entries_of(directory) if entry == inode), "")
+        if not name:
+            return ""
+        names.append(name)
+        inode = directory
+        directory = pointer(structure("ramfs_inode", directory)["directory"]["parent"])
+    return "".join(f"/{name}" for name in reversed(names))
+
+
 def is_own_directory(address: int) -> bool:
     """Whether an inode is a directory of the memory file system (fs/ramfs.c)."""
     try:

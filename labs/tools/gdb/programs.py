@@ -13,7 +13,8 @@ import gdb
 
 from labs.tools.gdb.commands import Refusal, command
 from labs.tools.gdb.guest_programs import Program, read_programs
-from labs.tools.gdb.kernel_data import pointer, structure, text
+from labs.tools.gdb.kernel_data import pointer, structure
+from labs.tools.gdb.open_files import is_readable, path_of_file
 from labs.tools.gdb.processor import quiet, symbol_at
 from labs.tools.gdb.tasks import Task, current_task
 
@@ -100,11 +101,11 @@ PROGRAMS = Programs()
 
 
 def path_of(task: Task) -> str:
-    """Which program a task runs: its path in the guest; "" for none, and when what should have the
-    path is gone: what is read then is no path."""
+    """Which program a task runs: its path in the guest; "" for none, and when the file has lost its
+    name."""
     files = pointer(task.value["files"])
-    path = text(structure("files", files)["program"]) if files and task.space else ""
-    return path if path.startswith("/") and path.isprintable() else ""
+    program = pointer(structure("files", files)["program"]) if files and task.space else 0
+    return path_of_file(structure("file", program)) if program and is_readable(program) else ""
 
 
 def quoted(path: str) -> str:
