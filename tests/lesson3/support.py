@@ -132,6 +132,11 @@ class Caller:
         self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=f"the end of call {number}")
         return self.guest.registers()
 
+    def back(self) -> dict[str, int]:
+        """Lets a call that was begun come back, and returns the registers of ring 3 behind it."""
+        self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal="the end of the call")
+        return self.guest.registers()
+
     def result(self, number: int, *arguments: int, **registers: int) -> int:
         """What a call returns, with its sign."""
         return signed(self.call(number, *arguments, **registers)["eax"])

@@ -73,8 +73,7 @@ def test_processor_registers(lab):
         caller.stop_in_shared_call("sysenter_entry", GETPID)
         reached = caller.guest.run_to("syscall_dispatch", "syscall_entry", AFTER_GATE)
         assert reached == "syscall_dispatch", "a call by SYSENTER is not made before it comes back"
-        caller.guest.run_to(AFTER_GATE)
-        found = caller.guest.registers()["eax"]
+        found = caller.back()["eax"]
     assert found == pid, f"the program is number {pid}, and getpid returns {found}"
 
 
@@ -130,14 +129,13 @@ def test_what_the_call_sees(lab):
     with ring3(lab) as caller:
         chosen = {"ds": caller.moved_segment(), "es": 0, "fs": USER_DATA, "gs": 0}
         by_gate = caller.stop_in_call(number, *values.values(), eflags=flags, **chosen)
-        caller.guest.run_to(AFTER_GATE)
+        caller.back()
         inside = caller.stop_in_shared_call(
             "syscall_dispatch", number, **values, eflags=flags, **chosen
         )
         frame = caller.frame()
         home = place_of_return(caller)
-        caller.guest.run_to(AFTER_GATE)
-        after = caller.guest.registers()
+        after = caller.back()
     same = {*FRAME, "address"} - {"esp_ignored", "eip", "user_esp", "eflags"}
     differ = [name for name in same if frame[name] & 0xFFFFFFFF != by_gate[name] & 0xFFFFFFFF]
     segments = {*SEGMENTS, "cs", "user_ss"}
@@ -264,8 +262,7 @@ def test_work_before_the_way_back(lab):
             guest.write(frame["address"] + 4 * FRAME.index(name), struct.pack("<I", value))
         for name, value in {"eip": AFTER_GATE, "user_esp": STACK - 256}.items():
             guest.write(frame["address"] + 4 * FRAME.index(name), struct.pack("<I", value))
-        guest.run_to(AFTER_GATE)
-        after = guest.registers()
+        after = caller.back()
     assert {name: after[name] for name in wanted} == wanted
     assert after["esp"] == STACK - 256
 
@@ -279,8 +276,7 @@ def test_frame_that_was_changed(lab):
         address = caller.frame()["address"]
         for name, value in {"eip": AFTER_GATE, "ecx": 0x7777, "edx": 0x8888}.items():
             guest.write(address + 4 * FRAME.index(name), struct.pack("<I", value))
-        guest.run_to(AFTER_GATE)
-        after = guest.registers()
+        after = caller.back()
     assert (after["ecx"], after["edx"]) == (0x7777, 0x8888)
 
 
@@ -292,7 +288,7 @@ def test_no_interrupt_slips_in(lab):
         home = place_of_return(caller)
         for refused in (False, True):
             if refused:
-                caller.guest.run_to(AFTER_GATE)
+                caller.back()
                 caller.prepare(GETPID, (), eip=FAST, ebp=KERNEL_BASE)
             else:
                 caller.stop_in_shared_call("syscall_dispatch", GETPID)

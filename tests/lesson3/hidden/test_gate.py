@@ -50,8 +50,7 @@ def test_gate_in_memory(lab):
         others = [guest.read_word(base + 8 * vector + 4) & 0xFFFF for vector in (0x7F, 0x81)]
         entry = guest.address("syscall_entry")
         caller.stop_in_call(GETPID)
-        guest.run_to(AFTER_GATE)
-        found = guest.registers()["eax"]
+        found = caller.back()["eax"]
     assert high & 0xFFFF == TRAP_GATE_3, (
         f"gate 0x80 has the bits {high & 0xFFFF:#06x}; a trap gate for ring 3 has 0xef00"
     )
@@ -137,7 +136,7 @@ def test_what_the_call_sees(lab):
     with ring3(lab) as caller:
         frame = caller.stop_in_call(number, *values, eflags=flags)
         inside = caller.guest.registers()
-        caller.guest.run_to(AFTER_GATE)
+        caller.back()
     assert [frame[name] for name in ARGUMENTS] == values
     assert (frame["eax"], frame["error_code"], frame["vector"]) == (number, number, 0x80)
     assert (frame["eip"], frame["cs"] & 0xFFFF) == (AFTER_GATE, USER_CODE)
@@ -156,7 +155,7 @@ def test_stack_does_not_creep(lab):
         for number in (GETPID, 500, UNAME, GETPID):
             frame = caller.stop_in_call(number, DATA)
             places.add(frame["address"])
-            caller.guest.run_to(AFTER_GATE)
+            caller.back()
     assert len(places) == 1, f"frames lay at {sorted(map(hex, places))}"
 
 
@@ -171,8 +170,7 @@ def test_a_call_may_change_the_frame(lab):
             offset = ("edi", "esi", "ebp", "", "ebx", "edx", "ecx").index(name) * 4
             caller.write(frame["address"] + offset, struct.pack("<I", value))
         caller.write(frame["address"] + 17 * 4, struct.pack("<I", STACK - 64))
-        caller.guest.run_to(AFTER_GATE)
-        after = caller.guest.registers()
+        after = caller.back()
     assert {name: after[name] for name in names} == wanted
     assert after["esp"] == STACK - 64
 
@@ -247,5 +245,5 @@ def test_tracing(lab):
             guest.run_to("syscall_trace_end")
             sequence, result = guest.read_words(guest.registers()["esp"] + 4, 2)
             assert (sequence, result) == (guest.read_word(ring.address) - 1, expected)
-            guest.run_to(AFTER_GATE)
+            caller.back()
             assert guest.registers()["eax"] == expected

@@ -73,7 +73,7 @@ def test_ring_goes_round(lab):
         ring = Ring(caller.guest)
         ring.switch(True)
         caller.prepare(GETPID, (), eip=MANY, esi=1100, edx=5000)
-        caller.guest.run_to(AFTER_GATE)
+        caller.back()
         assert ring.total() == 1100
         every = ring.every()
     for place, record in enumerate(every):
@@ -89,7 +89,7 @@ def test_reader_that_is_late(lab):
         ring = Ring(caller.guest)
         ring.switch(True)
         caller.prepare(GETPID, (), eip=MANY, esi=1100, edx=0)
-        caller.guest.run_to(AFTER_GATE)
+        caller.back()
         ring.switch(False)
         with caller.in_kernel():
             for first, oldest in ((0, 76), (75, 76), (76, 76), (77, 77), (1098, 1098)):
@@ -211,7 +211,7 @@ def test_interrupts_while_it_writes(lab):
                 guest.run_to("string_from_user")
                 flags = guest.registers()["eflags"]
                 assert flags & INTERRUPTS, "ring 3's memory is read with interrupts off"
-            guest.run_to(AFTER_GATE)
+            caller.back()
         caller.stop_in_call(450)
         frame = caller.frame()["address"]
         sequence = ring.total()
