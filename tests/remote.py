@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools.explain import PANIC, parse_registers
+from labs.tools.machine import STATUS_SYMBOL, STATUSES
 from labs.tools.qemu_command import Config
 from labs.tools.qemu_process import short_directory, start_qemu
 from labs.tools.result import Outcome
@@ -43,6 +44,7 @@ PIECE = 1024  # bytes of memory in one packet
 BOOT_SECONDS = 6  # of processor time, for what takes the slowest loader one
 CALL_SECONDS = 3  # of processor time, for what takes the guest a tenth of one
 OUTPUT_LIMIT = 256 << 10
+FLOOD = 16 << 10  # bytes of output: a kernel that does not come to an end says less
 
 # Memory of the stopped kernel that nobody uses: the direct map of 256 to 512 KiB.
 SCRATCH = 0xC0040000
@@ -242,7 +244,7 @@ class Guest:
         except TimeoutError:
             self._lab.stuck.append(Outcome.HANG)
         self._stub.interrupt()
-        floods = len(self.said_bytes()) >= OUTPUT_LIMIT
+        floods = len(self.said_bytes()) >= FLOOD
         how = "it floods the serial line" if floods else "it loops or waits for ever"
         raise self._failure(f"the machine does not reach {goal}: {how}")
 
@@ -311,11 +313,21 @@ class Guest:
         return self.said_bytes().decode(errors="replace").replace("\r\n", "\n")
 
     def _last_words(self) -> str:
-        """How it ended: a kernel's panic without its backtrace, or else the last line."""
+        """How it ended: a kernel's panic without its backtrace, or else the last line; and that
+        nobody has ended it, which is a triple fault."""
         said = self.said()
         if panics := PANIC.findall(said):
             return f": the kernel panicked: {panics[-1].removeprefix('PANIC: ')}"
+        if not self._has_status():
+            return ": triple fault"
         return f"; it said: {(said.strip().splitlines() or ['nothing'])[-1]}"
+
+    def _has_status(self) -> bool:
+        """Whether the kernel left a status where Machine looks for it."""
+        try:
+            return self.read_word(self.address(STATUS_SYMBOL)) in STATUSES
+        except (KeyError, NotMapped):
+            return True
 
     def _failure(self, message: str) -> BaseException:
         """What fails the test. Its first line is the same in each run; where a loop is, is not."""
