@@ -21,9 +21,12 @@ static int urgency(const struct task *task)
    3. most_urgent: of those who wait for a mutex; NULL if nobody does.
    4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that
    it still holds.
-   5. mutex_unlock: out of the list of what is held; hand it over, or leave it free. Who gets it
-   must no longer stand in the queue, inherits from those who still do, and wakes. Then return the
-   loans. Last of all: preempt_check, if interrupts were on. */
+   5. mutex_lock: ASSERT that the task has it not yet. If it is free, take it; else join its queue,
+   donate, and sleep as TASK_BLOCKED until the owner before has made this task the owner.
+   6. mutex_unlock: ASSERT that it is the task's. Out of the list of what is held, and return the
+   loans: without them the next owner may be more urgent than this task. Then hand it over, or leave
+   it free. Who gets it must no longer stand in the queue, inherits from those who still do, and
+   wakes. Last of all: preempt_check, if interrupts were on. */
 /* SOLUTION 4.4 { */
 static void take(struct mutex *mutex, struct task *task)
 {
@@ -91,9 +94,9 @@ void mutex_unlock(struct mutex *mutex)
 	mutex->owner = NULL;
 	struct waiter *next = most_urgent(mutex);
 
+	return_loans(current);
 	if (next)
 		hand_over(mutex, next);
-	return_loans(current);
 	interrupts_restore(enabled);
 	if (enabled)
 		preempt_check();

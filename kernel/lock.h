@@ -24,8 +24,8 @@ struct mutex {
  * has it already. */
 void mutex_lock(struct mutex *mutex);
 
-/* Hands the mutex, which the current task holds, to the most urgent of those who wait, of equals to
- * the one that has waited longest. */
+/* Hands the mutex to the most urgent of those who wait, of equals to the one that has waited
+ * longest. Panics when the current task does not hold it. */
 void mutex_unlock(struct mutex *mutex);
 
 struct semaphore {

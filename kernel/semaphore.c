@@ -6,7 +6,7 @@
 /* EXERCISE 4.3 (sleeping, part 3): the count is looked at, and changed, with interrupts off.
    1. semaphore_down: sleep with wait_sleep_blocked as long as the count is 0, then take one. Look
    again after each sleep: somebody else may have been faster.
-   2. semaphore_up: one more, and wake one. */
+   2. semaphore_up: one more, and wake one. Behind it: preempt_check, if interrupts were on. */
 /* SOLUTION 4.3 { */
 void semaphore_down(struct semaphore *semaphore)
 {

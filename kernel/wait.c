@@ -30,7 +30,7 @@ static void wake_sleeper(struct timer *timer)
    msleep sleeps until the time has come, whoever wakes it before.
    4. wait_wake: every waiter is marked, and its task woken; most often there is none.
    wait_wake_one: one that is not marked yet; the most urgent at this moment, the first of equals.
- */
+   Behind both: preempt_check, if interrupts were on: it may be more urgent than the caller. */
 /* SOLUTION 4.3 { */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
 {

@@ -50,6 +50,7 @@ RECORD = struct.Struct("<QhhB3x")
 RECORDS = 4096
 NEW, WOKEN, YIELDED, PREEMPTED, SLEEPS, STOPS, ENDS = range(7)
 IDLE = 0
+TIMER, KERNEL_CODE = 32, 8  # a vector, a selector
 WORK_TICK, WORK_SCHEDULE, WORK_SIGNAL = 1, 2, 4
 
 
@@ -167,6 +168,18 @@ def threads(
             guest.write(run.address("questions"), struct.pack(f"<{len(words)}I", *words))
         guest.set(eip=run.address("begin"), eax=run.address(function))
         yield run
+
+
+def interrupt(guest: Guest) -> int:
+    """A tick of the clock, here: what the processor does at IRQ 0. Returns where it came from."""
+    base, _ = guest.tables()["IDT"]
+    low, high = guest.read_words(base + 8 * TIMER, 2)
+    now = guest.registers()
+    stack = now["esp"] - 12
+    guest.write(stack, struct.pack("<3I", now["eip"], KERNEL_CODE, now["eflags"]))
+    flags = now["eflags"] & ~INTERRUPTS
+    guest.set(eip=low & 0xFFFF | high & 0xFFFF0000, esp=stack, eflags=flags)
+    return now["eip"]
 
 
 @cache

@@ -4,9 +4,10 @@
 #include "kernel/trap.h"
 #include "tests/lesson4/threads/thread_test.h"
 
-#define SPINNERS   8
-#define BREAKPOINT 3
-#define USER_CODE  0x1b
+#define SPINNERS    8
+#define BREAKPOINT  3
+#define USER_CODE   0x1b
+#define KERNEL_CODE 0x08
 
 void share(void);
 void yields_early(void);
@@ -15,6 +16,8 @@ void works_for_a_program(void);
 void interrupts_off(void);
 void ticks(void);
 void before_user(void);
+void woken_by_the_tick(void);
+void woken_last(void);
 void mixers(void);
 
 static volatile bool going;
@@ -179,6 +182,50 @@ void ticks(void)
 	sched_work(&frame);
 	answer(current->system_ticks - system);
 	answer(current->user_ticks - user);
+}
+
+static void nap(void *argument)
+{
+	msleep((uintptr_t)argument);
+}
+
+/* A sleeper is due at the tick that ends this thread's turn; nobody else is there. */
+void woken_by_the_tick(void)
+{
+	struct trap_frame frame = { .cs = KERNEL_CODE };
+
+	quiet();
+	sched_quantum = 1;
+	begin_thread(nap, 15);
+	yield();
+	for (uint64_t start = time_ns(); time_ns() - start < 2 * TICK_NS;)
+		;
+	interrupts_disable();
+	preempt_disable();
+	sched_tick();
+	sched_work(&frame);
+	answer((trap_return_work & WORK_SCHEDULE) != 0);
+}
+
+static struct semaphore gate;
+
+static void wait_at_gate(void *argument)
+{
+	semaphore_down(&gate);
+	answer((uintptr_t)argument);
+}
+
+void woken_last(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	begin_thread(wait_at_gate, 9);
+	yield();
+	begin_thread(say, 1);
+	begin_thread(say, 2);
+	semaphore_up(&gate);
+	await_threads(before);
 }
 
 static unsigned delivered;

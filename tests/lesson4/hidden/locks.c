@@ -14,6 +14,10 @@ void boost(void);
 void commands(void);
 void inversion(void);
 void wake_up_delay(void);
+void lock_twice(void);
+void unlock_twice(void);
+void unlock_of_another(void);
+void unlock_in_a_hurry(void);
 
 static struct semaphore gates[TASKS], done;
 static struct mutex mutexes[MUTEXES];
@@ -264,4 +268,65 @@ void wake_up_delay(void)
 	begin_thread(serve_person, 0);
 	semaphore_down(&done);
 	going = false;
+}
+
+/* ---- wrong use, which is to end in a panic ---- */
+
+void lock_twice(void)
+{
+	quiet();
+	mutex_lock(&mutexes[0]);
+	mutex_lock(&mutexes[0]);
+}
+
+void unlock_twice(void)
+{
+	quiet();
+	mutex_lock(&mutexes[0]);
+	mutex_unlock(&mutexes[0]);
+	mutex_unlock(&mutexes[0]);
+}
+
+static void hold_for_ever(void *argument)
+{
+	(void)argument;
+	mutex_lock(&mutexes[0]);
+	semaphore_down(&gates[0]);
+}
+
+void unlock_of_another(void)
+{
+	quiet();
+	begin_thread(hold_for_ever, 0);
+	yield();
+	mutex_unlock(&mutexes[0]);
+}
+
+/* ---- the end of a loan ---- */
+
+static void lock_and_say(void *argument)
+{
+	mutex_lock(&mutexes[0]);
+	answer((uintptr_t)argument);
+	mutex_unlock(&mutexes[0]);
+}
+
+/* It is not urgent, and may be pre-empted. */
+static void unlock_and_say(void *argument)
+{
+	mutex_lock(&mutexes[0]);
+	begin_nice(lock_and_say, 1, -20);
+	yield();
+	mutex_unlock(&mutexes[0]);
+	answer((uintptr_t)argument);
+}
+
+void unlock_in_a_hurry(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	begin_mlfq();
+	begin_nice(unlock_and_say, 2, 10);
+	await_threads(before);
 }

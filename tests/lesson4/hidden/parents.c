@@ -5,6 +5,7 @@
 #define UNTRACED 2
 #define GOES_ON	 8
 
+#define CALL_ALARM   27
 #define CALL_SETPGID 57
 
 static void rules(void)
@@ -219,12 +220,40 @@ static void no_memory(void)
 	say("fewer", counts[0] - counts[1]);
 }
 
+/* A child that ends before its alarm rings; its place in memory is another one's by then. */
+static void early_end(void)
+{
+	int32_t child = fork();
+
+	if (child == 0) {
+		call(CALL_ALARM, 1, 0, 0);
+		leave(0);
+	}
+	wait_for(child, 0, 0);
+	if (fork() == 0) {
+		for (unsigned i = 0; i < 40; i++)
+			rest();
+		leave(0);
+	}
+	int32_t status = -1;
+
+	wait_for(-1, &status, 0);
+	say("next", status);
+}
+
 int run(int count, char **words)
 {
 	static const struct trial trials[] = {
-		{ "rules", rules },	  { "groups", groups },		  { "statuses", statuses },
-		{ "unwanted", unwanted }, { "times", times_of_children }, { "orphans", orphans },
-		{ "zombies", zombies },	  { "full", no_memory },	  { 0 },
+		{ "rules", rules },
+		{ "groups", groups },
+		{ "statuses", statuses },
+		{ "unwanted", unwanted },
+		{ "times", times_of_children },
+		{ "orphans", orphans },
+		{ "zombies", zombies },
+		{ "full", no_memory },
+		{ "alarm", early_end },
+		{ 0 },
 	};
 
 	return run_trial(trials, count, words);

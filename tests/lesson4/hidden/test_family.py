@@ -16,7 +16,17 @@ PARENTS = "tests/lesson4/hidden/parents.c"
 SOURCES = {
     SIMPLE: ("simple", "memory"),
     CHILDREN: ("registers", "stack", "unit", "clone", "borrowed", "crowd"),
-    PARENTS: ("rules", "groups", "statuses", "unwanted", "times", "orphans", "zombies", "full"),
+    PARENTS: (
+        "rules",
+        "groups",
+        "statuses",
+        "unwanted",
+        "times",
+        "orphans",
+        "zombies",
+        "full",
+        "alarm",
+    ),
 }
 ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
 FREE = re.compile(r"(\d+) of \d+ KiB free")
@@ -144,6 +154,12 @@ def test_zombies(lab):
     """Zombies count until they are waited for: then fork fails, and none is lost."""
     lines = said(lab, "zombies")
     assert lines == [f"error {-EAGAIN}", "many 1", "missing 0", "room 1"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_alarm_ends_with_its_task(lab):
+    """A task that ends before its alarm rings takes it along: it lies in the task."""
+    assert said(lab, "alarm") == ["next 0"]
 
 
 @pytest.mark.exercise("4.5", points=2)

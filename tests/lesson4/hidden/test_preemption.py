@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import struct
 from collections import defaultdict
 from itertools import pairwise
 
@@ -17,6 +16,7 @@ from tests.lesson4.support import (
     Change,
     Threads,
     fail,
+    interrupt,
     run_programs,
     threads,
     tick_stamps,
@@ -25,8 +25,6 @@ from tests.lesson4.support import (
 CLOCK = "tests/lesson4/hidden/clock.c"
 HOLDS = "tests/lesson4/threads/clock.c"
 SERVICE = re.compile(r"^pic[01]: .*isr=(\w+)", re.MULTILINE)
-TIMER = 32
-KERNEL_CODE = 8
 LONGEST = 1000  # instructions of a thread that mixes
 GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi", "eip")
 STATUS_FLAGS = 0x8D5
@@ -128,6 +126,22 @@ def test_ticks(lab):
     assert (system_after, user_after) == (1, 1), "a tick in ring 3 is not counted there"
 
 
+@pytest.mark.exercise("4.2", points=1)
+def test_woken_by_the_tick(lab):
+    """Who is woken by the tick that ends a turn gets the next one, and not the one behind it."""
+    with threads(lab, CLOCK, "woken_by_the_tick") as run:
+        (asks,) = run.answers()
+    assert asks, "the turn is judged before the timers have woken anybody"
+
+
+@pytest.mark.exercise("4.2", points=1)
+def test_woken_waits_its_turn(lab):
+    """Under round robin who wakes is the last in the queue, like who comes."""
+    with threads(lab, CLOCK, "woken_last") as run:
+        found = run.answers()
+    assert found == [1, 2, 9], f"1 and 2 waited already as 9 woke, and they ran as {found}"
+
+
 @pytest.mark.exercise("4.2", points=2)
 def test_before_ring_3(lab):
     """What one piece of work asks for is done as well, before ring 3."""
@@ -177,9 +191,6 @@ class Mixers:
     def __init__(self, run: Threads) -> None:
         self.run, self.guest = run, run.guest
         self.start, self.end = run.address("mix_loop"), run.address("mix_end")
-        base, _ = self.guest.tables()["IDT"]
-        low, high = self.guest.read_words(base + 8 * TIMER, 2)
-        self.entry = low & 0xFFFF | high & 0xFFFF0000
         self.homes: dict[int, int] = {}
         self.history: dict[int, list[tuple]] = defaultdict(list)
 
@@ -204,15 +215,6 @@ class Mixers:
             self.history[thread].append(state)
             self.guest.step()
         return self.guest.registers()["eip"] != self.end
-
-    def tick(self) -> int:
-        """A tick, here: what the processor does at IRQ 0. Returns where it came from."""
-        now = self.guest.registers()
-        stack = now["esp"] - 12
-        self.guest.write(stack, struct.pack("<3I", now["eip"], KERNEL_CODE, now["eflags"]))
-        flags = now["eflags"] & ~INTERRUPTS
-        self.guest.set(eip=self.entry, esp=stack, eflags=flags)
-        return now["eip"]
 
 
 def alone(lab, values: list[int]) -> list[tuple]:
@@ -242,7 +244,7 @@ def test_single_steps(lab):
         while ended < len(questions):
             mixers.to_loop(*interrupted)
             if mixers.steps(seeded.randrange(1, 6)):
-                interrupted.add(mixers.tick())
+                interrupted.add(interrupt(run.guest))
                 ticks += 1
             else:
                 ended += 1

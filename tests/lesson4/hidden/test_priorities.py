@@ -385,3 +385,19 @@ def test_wake_up_delay(lab):
         (microseconds,) = run.answers()
     allowed = 1.5 * TICK_US if lab.mode == "icount" else 40 * TICK_US
     assert microseconds <= allowed, f"it once had to wait {microseconds} us"
+
+
+@pytest.mark.exercise("4.4", points=1)
+@pytest.mark.parametrize("wrong", ["lock_twice", "unlock_twice", "unlock_of_another"])
+def test_wrong_use(lab, wrong):
+    """Who locks twice, or unlocks what it does not hold, is told so by a panic."""
+    with threads(lab, LOCKS, wrong) as run:
+        run.guest.run_to("panic", goal=f"a panic, after {wrong}")
+
+
+@pytest.mark.exercise("4.4", points=1)
+def test_handed_over_at_once(lab):
+    """Who unlocks for a more urgent one gives the processor away before anything else."""
+    with threads(lab, LOCKS, "unlock_in_a_hurry") as run:
+        found = run.answers()
+    assert found == [1, 2], "who waited, and is more urgent, does not run behind the unlock"

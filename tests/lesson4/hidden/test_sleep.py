@@ -213,5 +213,27 @@ def test_interrupt_flag(lab):
     with threads(lab, SLEEP, "flags") as run:
         found = run.answers()
     half = len(found) // 2
+    assert half > 0, "nothing was tried"
     assert not any(found[:half]), "a function switches interrupts on"
     assert all(found[half:]), "a function leaves interrupts off"
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_sleepers_do_not_compete(lab):
+    """Who sleeps is not ready, and does not get the processor only to look again."""
+    with threads(lab, SLEEP, "out_of_the_queue") as run:
+        found = run.answers()
+    ways = ("semaphore_down", "wait_event", "msleep")
+    for way, is_ready, turns in zip(ways, found[0::2], found[1::2], strict=True):
+        assert not is_ready, f"a task in {way} still competes for the processor"
+        assert turns == 0, f"a task in {way} has got the processor {turns} times meanwhile"
+
+
+@pytest.mark.exercise("4.3", points=2)
+def test_woken_in_a_hurry(lab):
+    """Who wakes a more urgent one, and may be pre-empted, gives the processor away at once."""
+    with threads(lab, SLEEP, "hurry_at_once") as run:
+        found = run.answers()
+    for index, way in enumerate(("semaphore_up", "wait_wake", "wait_wake_one")):
+        late = f"behind {way} the one that was woken does not run at once"
+        assert found.index(index) < found.index(10 + index), late

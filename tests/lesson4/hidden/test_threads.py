@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tests.lesson3.support import steps_to
-from tests.lesson4.support import IDLE, INTERRUPTS, YIELDED, Threads, signed, threads
+from tests.lesson4.support import IDLE, INTERRUPTS, YIELDED, Threads, interrupt, signed, threads
 
 TURNS = "tests/lesson4/threads/turns.c"
 SWITCH = "tests/lesson4/hidden/turns.c"
@@ -179,6 +179,20 @@ def test_no_memory(lab):
     assert 100 < count < TASK_LIMIT
     assert preempt_count == 0, "preempt_count has changed"
     assert works_again
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_creation_is_not_interrupted(lab):
+    """A tick in the middle of kthread_create changes no tasks: half a task stands in the lists."""
+    with threads(lab, SWITCH, "create_twice") as run:
+        for _ in range(2):
+            run.guest.run_to("kernel_stack_create")
+        now = run.guest.registers()
+        if now["eflags"] & INTERRUPTS:
+            home = run.guest.read_word(now["esp"])
+            interrupt(run.guest)
+            reached = run.guest.run_to(home, "switch_to", goal="the end of kernel_stack_create")
+            assert reached == home, "another task runs while a thread is being made"
 
 
 @pytest.mark.exercise("4.1", points=2)

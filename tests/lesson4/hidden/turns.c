@@ -15,6 +15,7 @@ void alone(void);
 void clears_the_request(void);
 void no_memory(void);
 void for_ever(void);
+void create_twice(void);
 
 /* ---- the switch itself: tasks that are nothing but a stack ---- */
 
@@ -336,4 +337,21 @@ void for_ever(void)
 	quiet();
 	begin_thread(for_ever_yielding, 0);
 	for_ever_yielding(NULL);
+}
+
+static void create_another(void *argument)
+{
+	(void)argument;
+	begin_thread(nothing, 0);
+}
+
+/* The first one, which may be interrupted, makes the second one; turns end at each tick. */
+void create_twice(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	sched_quantum = 1;
+	begin_thread(create_another, 0);
+	await_threads(before);
 }

@@ -120,6 +120,7 @@ void begin_mlfq(void)
 
 struct task *begin_nice(void (*function)(void *argument), uintptr_t argument, int nice)
 {
+	preempt_disable();
 	bool enabled = interrupts_disable();
 	struct task *task = begin_thread(function, argument);
 
@@ -128,5 +129,6 @@ struct task *begin_nice(void (*function)(void *argument), uintptr_t argument, in
 	sched_class->join(task);
 	sched_class->enqueue(task, SCHED_NEW);
 	interrupts_restore(enabled);
+	preempt_enable();
 	return task;
 }

@@ -1,0 +1,54 @@
+/* Round robin under another name. */
+#include "kernel/sched.h"
+
+static void join(struct task *task)
+{
+	sched_round_robin.join(task);
+}
+
+static void enqueue(struct task *task, enum sched_reason reason)
+{
+	sched_round_robin.enqueue(task, reason);
+}
+
+static void dequeue(struct task *task)
+{
+	sched_round_robin.dequeue(task);
+}
+
+static struct task *pick(void)
+{
+	return sched_round_robin.pick();
+}
+
+static void charge(struct task *task, uint64_t stamps)
+{
+	sched_round_robin.charge(task, stamps);
+}
+
+static bool tick(struct task *task)
+{
+	return sched_round_robin.tick(task);
+}
+
+static bool preempts(const struct task *woken, const struct task *running)
+{
+	return sched_round_robin.preempts(woken, running);
+}
+
+static int urgency(const struct task *task)
+{
+	return sched_round_robin.urgency(task);
+}
+
+const struct sched_class sched_fair = {
+	.name = "fair",
+	.join = join,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.pick = pick,
+	.charge = charge,
+	.tick = tick,
+	.preempts = preempts,
+	.urgency = urgency,
+};
