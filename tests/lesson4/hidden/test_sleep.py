@@ -9,6 +9,7 @@ import pytest
 from tests.lesson4.support import MASK, signed, threads
 
 SLEEP = "tests/lesson4/hidden/sleep.c"
+WAKE = "tests/lesson4/hidden/wake.c"
 ERESTART, ETIMEDOUT = 512, 110
 END = 999
 TICK_US = 10_000
@@ -221,7 +222,7 @@ def test_interrupt_flag(lab):
 @pytest.mark.exercise("4.3", points=2)
 def test_sleepers_do_not_compete(lab):
     """Who sleeps is not ready, and does not get the processor only to look again."""
-    with threads(lab, SLEEP, "out_of_the_queue") as run:
+    with threads(lab, WAKE, "out_of_the_queue") as run:
         found = run.answers()
     ways = ("semaphore_down", "wait_event", "msleep")
     for way, is_ready, turns in zip(ways, found[0::2], found[1::2], strict=True):
@@ -232,7 +233,7 @@ def test_sleepers_do_not_compete(lab):
 @pytest.mark.exercise("4.3", points=2)
 def test_woken_in_a_hurry(lab):
     """Who wakes a more urgent one, and may be pre-empted, gives the processor away at once."""
-    with threads(lab, SLEEP, "hurry_at_once") as run:
+    with threads(lab, WAKE, "hurry_at_once") as run:
         found = run.answers()
     for index, way in enumerate(("semaphore_up", "wait_wake", "wait_wake_one")):
         late = f"behind {way} the one that was woken does not run at once"
