@@ -214,9 +214,9 @@ static struct task *find_init(void)
 
 /* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it stands
    on, and its status must stay until the parent asks.
-   1. leave_children: each child gets find_init() for a parent, who hears of its end by SIGCHLD. If it
-   is a zombie already, init must be told; or, when nobody wants it, it can be freed. For one that is
-   stopped: release_stopped.
+   1. leave_children: each child gets find_init() for a parent, who hears of its end by SIGCHLD. If
+   it is a zombie already, init must be told; or, when nobody wants it, it can be freed. For one
+   that is stopped: release_stopped.
    2. task_exit: it must not be pre-empted any more: its space goes. Close the files, cancel the
    alarm, zero the word at clear_on_exit (not in borrowed memory), leave the space. Then, with
    interrupts off: status, children, the parent, and task_bury. If this is init, nobody is left to
