@@ -345,9 +345,14 @@ int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news)
 }
 /* } SOLUTION 4.5 */
 
+/* ---- waitid ---- */
+
 static bool is_wanted(const struct task *child, uint32_t options)
 {
-	return child->life == TASK_ZOMBIE ? options & WAIT_EXITED : has_news(child, options);
+	if (child->life == TASK_ZOMBIE)
+		return options & WAIT_EXITED;
+	return (child->has_stopped && (options & WAIT_UNTRACED)) ||
+	       (child->has_continued && (options & WAIT_CONTINUED));
 }
 
 /* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
@@ -364,6 +369,7 @@ static struct task *find_wanted(int32_t which, uint32_t options, int32_t *error)
 	return NULL;
 }
 
+/* Looks whether there is news; task_wait takes it, unless it is to stay. */
 static int32_t look_id(int32_t which, uint32_t options, struct wait_news *news)
 {
 	int32_t error;
@@ -371,19 +377,16 @@ static int32_t look_id(int32_t which, uint32_t options, struct wait_news *news)
 
 	if (!child)
 		return error;
-	int32_t pid = child->pid;
 	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
 
+	if (!(options & WAIT_KEEP))
+		return task_wait(child->pid, WAIT_NOHANG | (options & KNOWN_OPTIONS), news);
 	if (child->life == TASK_ZOMBIE)
 		child->has_continued = false;
 	fetch(child, news);
-	if (options & WAIT_KEEP) {
-		child->has_stopped = has_stopped;
-		child->has_continued = has_continued;
-	} else if (child->life == TASK_ZOMBIE) {
-		reap(child, news);
-	}
-	return pid;
+	child->has_stopped = has_stopped;
+	child->has_continued = has_continued;
+	return child->pid;
 }
 
 int32_t task_wait_id(int32_t which, uint32_t options, struct wait_news *news)
