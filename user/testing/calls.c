@@ -22,9 +22,9 @@
 
 #include "user/testing/places.h"
 
-#define FOLDER	   "/tmp/calls"
-#define ARENA	   65536u /* where good pointers point, and a margin behind for what they receive */
-#define MARGIN	   16384u
+#define FOLDER "/tmp/calls"
+#define ARENA  65536u /* where good pointers point, and a margin behind for what they receive: */
+#define MARGIN 32768u /* /proc/self/fd with all descriptors open takes 24 KiB */
 #define LENGTH_MAX 8192u
 #define HUGE	   0xf8000000u /* wraps around from wherever a program is */
 #define FILES_MAX  24	       /* descriptors that are closed at the end: 3 up to it */
@@ -105,6 +105,28 @@ static const struct {
 	{ SYS_umask, "n", '+' },
 	{ SYS_sched_yield, "", '+' },
 	{ SYS_reboot, "www", '+' },
+	{ 43, "p", '0' },	/* times */
+	{ 77, "np", '+' },	/* getrusage */
+	{ 116, "p", '+' },	/* sysinfo */
+	{ 142, "nqqqb", '+' },	/* select */
+	{ 163, "blln", '+' },	/* mremap */
+	{ 172, "nqqqq", '+' },	/* prctl */
+	{ 177, "bqbn", '+' },	/* rt_sigtimedwait */
+	{ 178, "ieb", '+' },	/* rt_sigqueueinfo */
+	{ 186, "bq", '+' },	/* sigaltstack */
+	{ 187, "ffqn", '+' },	/* sendfile */
+	{ 193, "slo", '+' },	/* truncate64 */
+	{ 219, "blw", '+' },	/* madvise */
+	{ 240, "bnnbbn", '+' }, /* futex */
+	{ 268, "rnp", '+' },	/* statfs64 */
+	{ 284, "nwpwq", '+' },	/* waitid */
+	{ 305, "Aspl", '+' },	/* readlinkat */
+	{ 309, "pnbq0", '0' },	/* ppoll */
+	{ 320, "Asbn", '+' },	/* utimensat */
+	{ 333, "fvnno", '+' },	/* preadv */
+	{ 334, "fvnno", '+' },	/* pwritev */
+	{ 340, "0nbq", '+' },	/* prlimit64 */
+	{ 383, "Aswwp", '+' },	/* statx */
 	{ -1, "wwwwww", '+' },
 	{ 0x7fff, "wwwwww", '+' },
 	{ 1000, "wwwwww", '+' },
@@ -162,8 +184,24 @@ static uint32_t own_path(void)
 
 static uint32_t any_path(void)
 {
-	static const char *const names[] = { "a",	  "b",	  "d/a", ".",  "..",   "/",
-					     "/dev/null", "/tmp", "",	 "no", "no/a", "/bin/no" };
+	static const char *const names[] = {
+		"a",
+		"b",
+		"d/a",
+		".",
+		"..",
+		"/",
+		"/dev/null",
+		"/tmp",
+		"",
+		"no",
+		"no/a",
+		"/bin/no",
+		"/proc/self/fd",
+		"/proc/self/exe",
+		"/proc/self/maps",
+		"/proc/self/cwd/a",
+	};
 
 	return path(names, sizeof(names) / sizeof(names[0]));
 }
