@@ -137,7 +137,8 @@ static int32_t run_mremap(struct trap_frame *frame)
 	uint32_t address = frame->ebx, flags = frame->esi;
 	uint32_t old_length = whole_pages(frame->ecx), new_length = whole_pages(frame->edx);
 
-	if (address % PAGE_SIZE != 0 || new_length == 0 || (flags & ~REMAP_MAY_MOVE))
+	if (address % PAGE_SIZE != 0 || old_length == 0 || new_length == 0 ||
+	    (flags & ~REMAP_MAY_MOVE))
 		return -EINVAL;
 	if (space_protect(current->space, address, old_length, SPACE_READ | SPACE_WRITE) != 0)
 		return -EFAULT;

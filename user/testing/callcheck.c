@@ -27,6 +27,7 @@
 #define CALL_SELECT	  142
 #define CALL_CLOSE_RANGE  436
 #define CALL_MMAP2	  192
+#define CALL_MREMAP	  163
 
 #define FIRST_QUEUED  34 /* a signal that is pending as often as it was sent */
 #define WITH_INFO     4
@@ -211,6 +212,8 @@ static void check_memory(void)
 	check("memory that is forgotten",
 	      call(CALL_MADVISE, (long)page, 4096, ADVICE_FORGET, 0, 0) == 0 && *page == 0);
 	check("unknown advice", call(CALL_MADVISE, (long)page, 4096, 99, 0, 0) == -EINVAL);
+	check("a mapping of no length grows into none",
+	      call(CALL_MREMAP, (long)page, 0, 4096, 1, 0) == -EINVAL);
 }
 
 static void tell_code(int signal, const int32_t *info)
