@@ -112,7 +112,11 @@ say  = @printf '  %-5s %s\n' $1 $2
 # The tools are chosen by trying them (labs/tools/toolchain.sh), and only when something is built.
 tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(tool_$1))
 
-CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. \
+# uint32_t is unsigned int, as printk's formats want it. A bare compiler may have unsigned long.
+INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0x7fffffff \
+	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' -U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
+
+CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
 	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla \
 	-Werror=implicit-function-declaration $(if $(CI),-Werror) \
 	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -fno-shrink-wrap \

@@ -349,10 +349,10 @@ int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news)
 
 static bool is_wanted(const struct task *child, uint32_t options)
 {
-	if (child->life == TASK_ZOMBIE)
-		return options & WAIT_EXITED;
-	return (child->has_stopped && (options & WAIT_UNTRACED)) ||
-	       (child->has_continued && (options & WAIT_CONTINUED));
+	uint32_t news =
+	    (child->has_stopped ? WAIT_UNTRACED : 0) | (child->has_continued ? WAIT_CONTINUED : 0);
+
+	return (child->life == TASK_ZOMBIE ? WAIT_EXITED : news) & options;
 }
 
 /* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
@@ -381,8 +381,7 @@ static int32_t look_id(int32_t which, uint32_t options, struct wait_news *news)
 
 	if (!(options & WAIT_KEEP))
 		return task_wait(child->pid, WAIT_NOHANG | (options & KNOWN_OPTIONS), news);
-	if (child->life == TASK_ZOMBIE)
-		child->has_continued = false;
+	child->has_continued = has_continued && child->life != TASK_ZOMBIE;
 	fetch(child, news);
 	child->has_stopped = has_stopped;
 	child->has_continued = has_continued;

@@ -25,6 +25,7 @@ help::
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
 	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
 	@echo "                    LESSON=1 [SAMPLE=k]     one lesson; so many mutants, and one cheat"
+	@echo "                    ONLY='4.6-*'            the mutants and cheats of these names"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
@@ -54,7 +55,7 @@ SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)'
 
 prove: setup-test
 	@$(PYTHON) -m labs.tools.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
-		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed)
+		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
 BENCH_LESSON := 4

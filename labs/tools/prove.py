@@ -1,10 +1,12 @@
 """`make prove`: the proof of the grader. It gives the handout nothing and the reference all points,
 its hidden tests catch every mutant, and no cheat gets a point.
 
-    python -m labs.tools.prove [--lesson 1] [--sample K [--seed S] | --changed] [--workers N]
+    python -m labs.tools.prove [--lesson 1] [--sample K [--seed S] | --changed | --only PATTERN]
+        [--workers N]
 
 --sample tries K mutants and one cheat a lesson; --changed those mutants whose files git sees
-changed. Both leave out the reference, which `make test` runs. Exit status: 0 when all holds.
+changed; --only those mutants and cheats whose names fit, such as "4.6-*". All three leave out the
+reference, which `make test` runs. Exit status: 0 when all holds.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 from labs.tools.exercises import ROOT, ExerciseError, lessons, of_lesson
@@ -94,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sample", type=int, help="so many mutants a lesson, and one cheat")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--changed", action="store_true", help="mutants whose files are changed")
+    made.add_argument("--only", metavar="PATTERN", help="mutants and cheats with such names")
     made.add_argument("--workers", type=int, default=WORKERS)
     return made
 
@@ -124,7 +128,10 @@ def prepared(lesson: int, options: argparse.Namespace, work: Path) -> Proof:
 def chosen(lesson: int, options: argparse.Namespace) -> Proof:
     """The mutants and cheats that the options ask for."""
     mutants, cheats = mutants_of(lesson), cheats_of(lesson)
-    if options.changed:
+    if options.only:
+        mutants = [mutant for mutant in mutants if fnmatch(mutant.name, options.only)]
+        cheats = [cheat for cheat in cheats if fnmatch(cheat.name, options.only)]
+    elif options.changed:
         files = changed_paths()
         mutants = [mutant for mutant in mutants if mutant.places & files]
         cheats = [cheat for cheat in cheats if any(cheat.name in path for path in files)]
@@ -132,7 +139,7 @@ def chosen(lesson: int, options: argparse.Namespace) -> Proof:
         chooser = random.Random(f"{options.seed}:{lesson}")
         mutants = chooser.sample(mutants, min(options.sample, len(mutants)))
         cheats = chooser.sample(cheats, min(1, len(cheats)))
-    whole = not options.changed and options.sample is None
+    whole = not (options.only or options.changed) and options.sample is None
     return Proof(lesson, mutants, cheats, is_whole=whole)
 
 

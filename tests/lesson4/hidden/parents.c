@@ -1,9 +1,10 @@
 /* Exercise 4.5: who learns of the end of a child, and how many there can be. */
 #include "tests/lesson4/programs/family.h"
 
-#define NOHANG	 1
-#define UNTRACED 2
-#define GOES_ON	 8
+#define NOHANG	      1
+#define UNTRACED      2
+#define GOES_ON	      8
+#define SET_SUBREAPER 36
 
 #define CALL_ALARM   27
 #define CALL_SETPGID 57
@@ -163,6 +164,30 @@ static void orphans(void)
 	say("end", call(CALL_READ, alive[0], (uintptr_t)&byte, 1));
 }
 
+/* The child's child ends, and leaves a zombie behind. That goes to the one above all, who has asked
+ * for orphans, and who sleeps; the child in between lives on. */
+static void heirs(void)
+{
+	call(CALL_PRCTL, SET_SUBREAPER, 1, 0);
+	int32_t child = fork();
+
+	if (child == 0) {
+		if (fork() == 0) {
+			if (fork() != 0)
+				rest();
+			leave(0);
+		}
+		for (unsigned times = 0; times < 5; times++)
+			rest();
+		leave(0);
+	}
+	int32_t heir = wait_for(-1, 0, 0);
+
+	say("heir", heir > 0 && heir != child);
+	say("early", wait_for(child, 0, NOHANG));
+	say("child", wait_for(child, 0, 0) == child);
+}
+
 extern int32_t vfork_and_leave(void);
 __asm__("vfork_and_leave:\n"
 	"	popl %edx\n"
@@ -250,6 +275,7 @@ int run(int count, char **words)
 		{ "unwanted", unwanted },
 		{ "times", times_of_children },
 		{ "orphans", orphans },
+		{ "heirs", heirs },
 		{ "zombies", zombies },
 		{ "full", no_memory },
 		{ "alarm", early_end },

@@ -18,6 +18,7 @@ SOURCES = {
     CHILDREN: ("registers", "stack", "unit", "clone", "borrowed", "crowd"),
     PARENTS: (
         "rules",
+        "heirs",
         "groups",
         "statuses",
         "unwanted",
@@ -141,12 +142,18 @@ def test_times(lab):
     assert said(lab, "times", 5) == ["before 0", "after 1"]
 
 
-@pytest.mark.exercise("4.5", points=2)
+@pytest.mark.exercise("4.5", points=1)
 def test_orphans(lab):
     """When their parent ends, children belong to task 1, zombies too; the last one to end closes
     the pipe."""
     lines = said(lab, "orphans")
     assert lines == ["child 1", f"none {-ECHILD}", f"zombie {-ESRCH}", "parent 1", "end 0"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_heir_of_a_zombie(lab):
+    """A zombie whose parent ends wakes who gets it, and is waited for there."""
+    assert said(lab, "heirs") == ["heir 1", "early 0", "child 1"]
 
 
 @pytest.mark.exercise("4.5", points=2)

@@ -52,7 +52,7 @@ static void say_when_woken(void *argument)
 		break;
 	default:
 		interrupts_disable();
-		wait_sleep(&queue);
+		wait_sleep_until(&queue, WAIT_FOREVER);
 		interrupts_enable();
 	}
 	answer((uintptr_t)argument);

@@ -100,7 +100,8 @@ struct task *begin_spinner(int nice)
 	bool enabled = interrupts_disable();
 	struct task *task = begin_thread(spin_for_ever, 0);
 
-	sched_set_nice(task, nice);
+	if (nice != task->schedule.nice) /* else it has the place where it began */
+		sched_set_nice(task, nice);
 	interrupts_restore(enabled);
 	return task;
 }
