@@ -114,7 +114,8 @@ tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(
 
 # uint32_t is unsigned int, as printk's formats want it. A bare compiler may have unsigned long.
 INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0x7fffffff \
-	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' -U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
+	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' \
+	-U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
 
 CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
 	-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla \

@@ -1,10 +1,7 @@
 /* Exercise 4.6: the class by itself, and who has not run for long. */
-#include "tests/lesson4/threads/thread_test.h"
+#include "tests/lesson4/hidden/class_steps.h"
 
-#define THREADS	 3
-#define FAKES	 8
-#define NO_TASK	 999
-#define CONFUSED 777 /* a step that fits only if all before were right */
+#define THREADS 3
 
 void class_steps(void);
 void newcomer(void);
@@ -12,74 +9,19 @@ void sleeper(void);
 
 /* ---- the class by itself ---- */
 
-enum step { JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, NICE, PREEMPTS, DONATE };
-
-static struct task fakes[FAKES];
-extern uint32_t steps[3 * 700];
-uint32_t steps[3 * 700] = { 1 };
-
-static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
-{
-	struct task *picked;
-
-	switch (step) {
-	case JOIN:
-		task->schedule.nice = (int32_t)value;
-		task->schedule.donated = URGENCY_NONE;
-		sched_fair.join(task);
-		return 0;
-	case ENQUEUE:
-		if (task->schedule.is_queued)
-			return CONFUSED;
-		task->schedule.is_queued = true;
-		sched_fair.enqueue(task, value);
-		return 0;
-	case PICK:
-		picked = sched_fair.pick();
-		if (picked)
-			picked->schedule.is_queued = false;
-		return picked ? (uint32_t)(picked - fakes) : NO_TASK;
-	case CHARGE:
-		sched_fair.charge(task, value);
-		return 0;
-	case TICK:
-		return sched_fair.tick(task);
-	case DEQUEUE:
-		if (!task->schedule.is_queued)
-			return CONFUSED;
-		task->schedule.is_queued = false;
-		sched_fair.dequeue(task);
-		return 0;
-	case NICE:
-		task->schedule.nice = (int32_t)value;
-		return 0;
-	case PREEMPTS:
-		return sched_fair.preempts(task, &fakes[value]);
-	default:
-		task->schedule.donated = (int32_t)value;
-		return 0;
-	}
-}
-
 /* questions: steps, quantum. answers: stamps per tick; after each step its result, and the virtual
  * time of the task, its lower half. */
 void class_steps(void)
 {
-	quiet();
-	interrupts_disable();
-	sched_quantum = questions[1];
-	time_initialize(1000000);
-	answer(time_stamps_per_tick());
+	begin_steps();
 	for (uint32_t i = 0; i < questions[0]; i++) {
-		struct task *task = &fakes[steps[3 * i + 1]];
+		const struct task *task = &fakes[steps[3 * i + 1]];
 
-		answer(run_step(steps[3 * i], task, steps[3 * i + 2]));
+		answer(run_step(&sched_fair, &steps[3 * i]));
 		answer((uint32_t)task->schedule.virtual_time);
 		answer((uint32_t)(task->schedule.virtual_time >> 32));
 	}
 }
-
-/* ---- with the clock ---- */
 
 /* ---- with the clock ---- */
 

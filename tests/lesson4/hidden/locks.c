@@ -1,13 +1,11 @@
 /* Exercise 4.4: feedback queues by themselves, and threads that lend urgency. */
 #include "kernel/lock.h"
-#include "tests/lesson4/threads/thread_test.h"
+#include "tests/lesson4/hidden/class_steps.h"
 
-#define TASKS	 14
-#define MUTEXES	 14
-#define UNLOCK	 100
-#define END	 200
-#define NO_TASK	 999
-#define CONFUSED 777 /* a step that fits only if all before were right */
+#define TASKS	14
+#define MUTEXES 14
+#define UNLOCK	100
+#define END	200
 
 void class_steps(void);
 void boost(void);
@@ -24,69 +22,15 @@ static struct mutex mutexes[MUTEXES];
 static struct task *tasks[TASKS];
 static uint32_t orders[TASKS];
 
-/* ---- the class by itself, with tasks that are nothing but their schedule ---- */
-
-enum step { JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, DONATE, PREEMPTS, LEVEL };
-
-static struct task fakes[8];
-
-static uint32_t run_step(uint32_t step, struct task *task, uint32_t value)
-{
-	struct task *picked;
-
-	switch (step) {
-	case JOIN:
-		task->schedule.nice = (int32_t)value;
-		task->schedule.donated = URGENCY_NONE;
-		sched_mlfq.join(task);
-		return 0;
-	case ENQUEUE:
-		if (task->schedule.is_queued)
-			return CONFUSED;
-		task->schedule.is_queued = true;
-		sched_mlfq.enqueue(task, value);
-		return 0;
-	case PICK:
-		picked = sched_mlfq.pick();
-		if (picked)
-			picked->schedule.is_queued = false;
-		return picked ? (uint32_t)(picked - fakes) : NO_TASK;
-	case CHARGE:
-		sched_mlfq.charge(task, value);
-		return 0;
-	case TICK:
-		return sched_mlfq.tick(task);
-	case DEQUEUE:
-		if (!task->schedule.is_queued)
-			return CONFUSED;
-		task->schedule.is_queued = false;
-		sched_mlfq.dequeue(task);
-		return 0;
-	case DONATE:
-		task->schedule.donated = (int32_t)value;
-		return 0;
-	case PREEMPTS:
-		return sched_mlfq.preempts(task, &fakes[value]);
-	default:
-		return task->schedule.level;
-	}
-}
-
-/* From the test: what, to which task, and a value. */
-extern uint32_t steps[3 * 700];
-uint32_t steps[3 * 700] = { 1 };
+/* ---- the class by itself ---- */
 
 /* questions: steps, quantum. answers: stamps per tick, and the result of each step. */
 void class_steps(void)
 {
-	quiet();
-	interrupts_disable();
-	sched_quantum = questions[1];
-	time_initialize(1000000);
-	answer(time_stamps_per_tick());
+	begin_steps();
 	sched_mlfq.tick(current);
 	for (uint32_t i = 0; i < questions[0]; i++)
-		answer(run_step(steps[3 * i], &fakes[steps[3 * i + 1]], steps[3 * i + 2]));
+		answer(run_step(&sched_mlfq, &steps[3 * i]));
 }
 
 static void nothing(void *argument)

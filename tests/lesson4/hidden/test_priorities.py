@@ -15,7 +15,7 @@ LEVELS, LEVEL_0, NO_TASK, NONE = 8, 4, 999, 127
 DEPTH = 8
 UNLOCK = 100
 TICK_US = 10_000
-JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, DONATE, PREEMPTS, LEVEL = range(9)
+JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, _, PREEMPTS, DONATE, LEVEL = range(10)
 FAKES = 8
 STAMPS = 10_000_010  # a tick, about
 
@@ -57,9 +57,18 @@ class Model:
         ]
 
     def step(self, step: int, number: int, value: int) -> int:
-        """The same as run_step of threads/locks.c."""
-        steps = (self.join, self.enqueue, self.pick, self.charge, self.tick, self.dequeue,
-                 self.donate, self.preempts, self.level)  # fmt: skip
+        """The same as run_step of class_steps.h."""
+        steps = {
+            JOIN: self.join,
+            ENQUEUE: self.enqueue,
+            PICK: self.pick,
+            CHARGE: self.charge,
+            TICK: self.tick,
+            DEQUEUE: self.dequeue,
+            PREEMPTS: self.preempts,
+            DONATE: self.donate,
+            LEVEL: self.level,
+        }
         return int(steps[step](number, value) or 0)
 
     def join(self, number: int, value: int) -> None:
