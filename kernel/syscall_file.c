@@ -125,15 +125,23 @@ static int32_t sys_writev(struct trap_frame *frame)
 	return file ? each_vector(file, frame->ecx, frame->edx, 0, write_here) : -EBADF;
 }
 
-static int32_t each_vector_at(struct file *file, const struct trap_frame *frame,
-			      int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
+/* What is wrong with a transfer at an offset of the caller's; 0: nothing. */
+static int32_t offset_error(const struct file *file, const struct trap_frame *frame)
 {
 	if (!file)
 		return -EBADF;
 	if (file->ops->is_stream)
 		return -ESPIPE;
-	if ((int32_t)frame->edi < 0)
-		return -EINVAL;
+	return (int32_t)frame->edi < 0 ? -EINVAL : 0;
+}
+
+static int32_t each_vector_at(struct file *file, const struct trap_frame *frame,
+			      int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
+{
+	int32_t error = offset_error(file, frame);
+
+	if (error)
+		return error;
 	return each_vector(file, frame->ecx, frame->edx, wide(frame->esi, frame->edi), transfer);
 }
 
@@ -144,13 +152,10 @@ static int32_t transfer_at(struct file *file, const struct trap_frame *frame,
 			   int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
 {
 	struct buffer buffer;
+	int32_t error = offset_error(file, frame);
 
-	if (!file)
-		return -EBADF;
-	if (file->ops->is_stream)
-		return -ESPIPE;
-	if ((int32_t)frame->edi < 0)
-		return -EINVAL;
+	if (error)
+		return error;
 	if (!get_buffer(&buffer, frame->ecx, frame->edx))
 		return -EFAULT;
 	return transfer(file, &buffer, wide(frame->esi, frame->edi));
