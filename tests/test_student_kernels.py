@@ -90,6 +90,11 @@ def test_lesson_3_begins_with_the_first_blank(trees, way) -> None:
     assert_missing(boot(trees[3], 3, way), "3.1")
 
 
+@pytest.mark.parametrize("way", ["disk", "direct", "grub"])
+def test_lesson_4_begins_with_the_first_blank(trees, way) -> None:
+    assert_missing(boot(trees[4], 4, way), "4.1")
+
+
 def test_lesson_3_in_the_order_of_its_numbers(trees, tmp_path) -> None:
     """Each exercise can be seen to work without those behind it."""
     tree = tmp_path / "tree"
