@@ -52,14 +52,15 @@ def run_tool(*command: str, text: str = "", allowed: tuple[int, ...] = (0,)) -> 
 
 
 def make_image(image: Path, size: int, options: str, source: Path | None = None) -> Path:
-    """Makes an image of `size` bytes, filled from a directory. Always the same bytes."""
+    """Makes an image of `size` bytes, filled from a directory. Always the same bytes, but for the
+    times of the files where the file system has the feature mmp."""
     image.unlink(missing_ok=True)
     with image.open("wb") as file:
         file.truncate(size)
     fill = ["-d", str(source)] if source else []
     seeds = ["-U", UUID, "-E", f"hash_seed={UUID},lazy_itable_init=1"]
     run_tool("mke2fs", "-q", "-F", *seeds, *fill, *options.split(), str(image))
-    if source:
+    if source and "mmp" not in options:  # there debugfs would first wait for other writers
         set_times(image, len({path.lstat().st_ino for path in source.rglob("*")}))
     return image
 
