@@ -19,15 +19,15 @@ enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
 #define REALTIME_CLOCK 0x100u
 
 /* A wait that begins again ends when it would have ended. Only WAIT's time is a distance. */
-static int32_t take_deadline(const struct trap_frame *frame, bool is_wide, uint64_t *deadline)
+static int32_t take_deadline(const struct trap_frame *frame, timespec_reader *take,
+			     uint64_t *deadline)
 {
 	uint64_t ns, now = frame->ecx & REALTIME_CLOCK ? time_wall_ns() : time_ns();
 
 	*deadline = WAIT_FOREVER;
 	if (!frame->esi)
 		return 0;
-	int32_t error =
-	    is_wide ? timespec64_from_user(frame->esi, &ns) : timespec_from_user(frame->esi, &ns);
+	int32_t error = take(frame->esi, &ns);
 
 	if ((frame->ecx & ~FLAGS) == WAIT_BITS)
 		ns = ns > now ? ns - now : 0;
@@ -35,11 +35,11 @@ static int32_t take_deadline(const struct trap_frame *frame, bool is_wide, uint6
 	return error;
 }
 
-static int32_t wait(const struct trap_frame *frame, bool is_wide)
+static int32_t wait(const struct trap_frame *frame, timespec_reader *take)
 {
 	uint64_t deadline;
 	uint32_t value;
-	int32_t result = take_deadline(frame, is_wide, &deadline);
+	int32_t result = take_deadline(frame, take, &deadline);
 
 	if (result)
 		return result;
@@ -55,7 +55,7 @@ static int32_t wait(const struct trap_frame *frame, bool is_wide)
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 
-static int32_t futex(const struct trap_frame *frame, bool is_wide)
+static int32_t futex(const struct trap_frame *frame, timespec_reader *take)
 {
 	uint32_t operation = frame->ecx & ~FLAGS, value;
 
@@ -66,7 +66,7 @@ static int32_t futex(const struct trap_frame *frame, bool is_wide)
 	switch (operation) {
 	case WAIT:
 	case WAIT_BITS:
-		return wait(frame, is_wide);
+		return wait(frame, take);
 	case COMPARE_REQUEUE:
 		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
 			return -EFAULT;
@@ -79,15 +79,8 @@ static int32_t futex(const struct trap_frame *frame, bool is_wide)
 	return -ENOSYS;
 }
 
-static int32_t run_futex(struct trap_frame *frame)
-{
-	return futex(frame, false);
-}
-
-static int32_t run_futex64(struct trap_frame *frame)
-{
-	return futex(frame, true);
-}
+CALL(run_futex, futex(frame, timespec_from_user))
+CALL(run_futex64, futex(frame, timespec64_from_user))
 
 void syscall_futex_register(void)
 {

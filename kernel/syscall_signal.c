@@ -275,8 +275,7 @@ static int32_t wait_for_signal(uint64_t set, uint64_t deadline, struct signal_ca
 	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 
-static int32_t sigtimedwait(const struct trap_frame *frame,
-			    int32_t (*take_time)(uint32_t address, uint64_t *ns))
+static int32_t sigtimedwait(const struct trap_frame *frame, timespec_reader *take_time)
 {
 	uint64_t set, ns, deadline = WAIT_FOREVER;
 	struct signal_cause cause;
@@ -303,15 +302,8 @@ static int32_t sigtimedwait(const struct trap_frame *frame,
 	return result;
 }
 
-static int32_t run_rt_sigtimedwait(struct trap_frame *frame)
-{
-	return sigtimedwait(frame, timespec_from_user);
-}
-
-static int32_t run_rt_sigtimedwait64(struct trap_frame *frame)
-{
-	return sigtimedwait(frame, timespec64_from_user);
-}
+CALL(run_rt_sigtimedwait, sigtimedwait(frame, timespec_from_user))
+CALL(run_rt_sigtimedwait64, sigtimedwait(frame, timespec64_from_user))
 
 /* ---- handlers: their stack, and the way back ---- */
 

@@ -204,7 +204,7 @@ static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
 /* time and rest are addresses in ring 3; a rest that could not be told is none: the call does not
  * begin again. */
 static int32_t clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
-			   int32_t (*take)(uint32_t address, uint64_t *ns), teller *tell)
+			   timespec_reader *take, teller *tell)
 {
 	uint64_t ns, left;
 

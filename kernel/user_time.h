@@ -9,5 +9,5 @@
 int32_t timespec_ns(const struct abi_timespec64 *time, uint64_t *ns);
 
 /* The same of a struct timespec, or of one of 64 bits, at an address of ring 3. -EFAULT. */
-int32_t timespec_from_user(uint32_t address, uint64_t *ns);
-int32_t timespec64_from_user(uint32_t address, uint64_t *ns);
+typedef int32_t timespec_reader(uint32_t address, uint64_t *ns);
+timespec_reader timespec_from_user, timespec64_from_user;
