@@ -215,6 +215,8 @@ static int32_t lookup(struct inode *inode, const struct name *name, struct inode
 
 int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
 {
+	if (!file)
+		return -ENOENT;
 	char *path = path_page();
 
 	if (!path)
@@ -238,6 +240,15 @@ static int32_t read_link(struct inode *inode, char *target, uint32_t size)
 		return -ESRCH;
 	length = link->entry->link(target, size, task);
 	return length < (int32_t)size ? length : (int32_t)size;
+}
+
+int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory)
+{
+	if (!file)
+		return -ENOENT;
+	*to = inode_hold(file->inode);
+	*directory = file->directory ? inode_hold(file->directory) : NULL;
+	return 0;
 }
 
 static int32_t jump(struct inode *inode, struct inode **to, struct inode **directory)

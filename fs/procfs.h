@@ -45,8 +45,10 @@ void procfs_register(struct procfs_entry *entry);
 /* The files in a task's directory; the one behind the last has no name. In fs/procfs_tasks.c. */
 extern const struct procfs_entry procfs_task_files[];
 
-/* A symbolic link's target that is the path of an open file, as read_link wants it. */
+/* For a symbolic link to an open file, as read_link and jump want it: its path, and itself. NULL is
+ * -ENOENT. */
 int32_t procfs_link_file(const struct file *file, char *target, uint32_t size);
+int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory);
 
 /* A task's directory. */
 int32_t procfs_make_task(int32_t pid, struct inode **made);

@@ -58,21 +58,15 @@ static struct file *file_of(int32_t pid, uint32_t descriptor)
 static int32_t read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct node *link = (const struct node *)inode;
-	const struct file *file = file_of(link->pid, link->descriptor);
 
-	return file ? procfs_link_file(file, target, size) : -ENOENT;
+	return procfs_link_file(file_of(link->pid, link->descriptor), target, size);
 }
 
 static int32_t jump(struct inode *inode, struct inode **to, struct inode **directory)
 {
 	const struct node *link = (const struct node *)inode;
-	const struct file *file = file_of(link->pid, link->descriptor);
 
-	if (!file)
-		return -ENOENT;
-	*to = inode_hold(file->inode);
-	*directory = file->directory ? inode_hold(file->directory) : NULL;
-	return 0;
+	return procfs_jump_file(file_of(link->pid, link->descriptor), to, directory);
 }
 
 /* ---- the directory ---- */

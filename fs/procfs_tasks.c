@@ -108,20 +108,12 @@ static void show_maps(struct procfs_text *text, const struct task *task)
 
 static int link_program(char *target, uint32_t size, const struct task *task)
 {
-	const struct file *program = task->files ? task->files->program : NULL;
-
-	return program ? procfs_link_file(program, target, size) : -ENOENT;
+	return procfs_link_file(task->files ? task->files->program : NULL, target, size);
 }
 
 static int32_t jump_program(const struct task *task, struct inode **to, struct inode **directory)
 {
-	const struct file *program = task->files->program;
-
-	if (!program)
-		return -ENOENT;
-	*to = inode_hold(program->inode);
-	*directory = program->directory ? inode_hold(program->directory) : NULL;
-	return 0;
+	return procfs_jump_file(task->files->program, to, directory);
 }
 
 static int link_directory(char *target, uint32_t size, const struct task *task)

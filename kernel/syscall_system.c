@@ -33,7 +33,6 @@ struct abi_system {
 	char filler[8];
 };
 
-#define NANOSECONDS  1000000000u
 #define GROUPS_MAX   65536u
 #define RANDOM_FLAGS 7u /* of getrandom: all that there are */
 
@@ -91,7 +90,7 @@ static int32_t run_set_groups(struct trap_frame *frame)
 
 static int32_t run_prctl(struct trap_frame *frame)
 {
-	char name[TASK_NAME];
+	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
 	uint32_t word;
 
 	switch (frame->ebx) {
