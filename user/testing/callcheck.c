@@ -152,6 +152,10 @@ static void check_names(void)
 	check("three users", call(CALL_GETRESUID, ADDRESS(users[0]), ADDRESS(users[1]),
 				  ADDRESS(users[2]), 0, 0) == 0 &&
 				 users[0] == (uint32_t)getuid());
+	memset(name, 'x', sizeof(name));
+	call(CALL_PRCTL, SET_NAME, (long)"ab", 0, 0, 0);
+	call(CALL_PRCTL, GET_NAME, (long)name, 0, 0, 0);
+	check("nothing behind a short name", memcmp(name, "ab\0\0\0\0\0\0\0\0\0\0\0\0\0", 16) == 0);
 }
 
 static void check_select(void)
