@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,10 +66,15 @@ def test_nothing_to_replay(capfd) -> None:
 
 
 @pytest.mark.slow
-def test_record_is_the_same_each_time(capfd, tmp_path) -> None:
-    """gdb sees the same registers at the same place, and the kernel's own end."""
-    commands = "break machine_exit\ncontinue\ninfo registers\nx/8i $pc\nbacktrace\n"
-    said = [run(capfd, tmp_path, "test_own_loader_boots", commands) for _ in range(2)]
+def test_record_is_the_same_each_time(tmp_path) -> None:
+    """gdb sees the same registers at the same place, and the kernel's own end, in two sessions at
+    the same time."""
+    batch = tmp_path / "commands"
+    batch.write_text("break machine_exit\ncontinue\ninfo registers\nx/8i $pc\nbacktrace\n")
+    command = [sys.executable, "-m", "labs.tools.replay", "--test", "test_own_loader_boots"]
+    command += ["--batch", str(batch)]
+    started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
+    said = [each.communicate()[0].decode() for each in started]
     seen = [each.partition("Breakpoint 1.2, ")[2] for each in said]
     assert "eip" in seen[0]
     assert "machine_exit (status=" in seen[0]

@@ -15,9 +15,9 @@ from __future__ import annotations
 import argparse
 import pickle
 import re
-import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from pathlib import Path
 from labs.tools.debug import DebugError, debug
 from labs.tools.machine import run
 from labs.tools.qemu_command import Config, ConfigError
+from labs.tools.qemu_process import short_directory
 from labs.tools.replay_plugin import Story, read_story
 from labs.tools.result import Outcome, Result
 from labs.tools.run import check_header
@@ -35,7 +36,6 @@ NO_MACHINE = """\
 this test starts no machine, so there is nothing to replay. It does not build, or it
 replay: looks into a file, or it calls your functions on this computer. What it says is above."""
 ROOT = Path(__file__).resolve().parents[2]
-DIRECTORY = ROOT / "build/replay"
 TEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 WORDS_SHOWN = 12
 LOGGING = ("-d", "-D", "-trace")
@@ -70,16 +70,16 @@ def replay(test: str, batch: Path | None = None) -> int:
     """Runs the test, and opens gdb on its machine once more; returns gdb's status. Raises
     ReplayError, ConfigError, DebugError."""
     node = find_test(test)
-    config, story = told(node)
-    if config.boot == "direct":
-        check_header(config.kernel)
-    if story.packets:
-        return driven(config, story.packets, batch)
-    record = DIRECTORY / "record"
-    record.unlink(missing_ok=True)
-    result = recorded(config, record)
-    print(f"replay: recorded: {first_lines(result)}\n", flush=True)
-    return debug(replace(config, replay=record), batch)
+    with tempfile.TemporaryDirectory(prefix="replay-", dir=short_directory()) as directory:
+        config, story = told(node, Path(directory))
+        if config.boot == "direct":
+            check_header(config.kernel)
+        if story.packets:
+            return driven(config, story.packets, batch)
+        record = Path(directory) / "record"
+        result = recorded(config, record)
+        print(f"replay: recorded: {first_lines(result)}\n", flush=True)
+        return debug(replace(config, replay=record), batch)
 
 
 def driven(config: Config, packets: Sequence[str], batch: Path | None) -> int:
@@ -112,16 +112,14 @@ def find_test(words: str) -> str:
     return found[0] + bracket + parameters
 
 
-def told(node: str) -> tuple[Config, Story]:
-    """Runs a test with -icount; returns its last machine, and what was done to it. Raises
-    ReplayError."""
-    shutil.rmtree(DIRECTORY, ignore_errors=True)
-    DIRECTORY.mkdir(parents=True)
-    note, story_file = DIRECTORY / "machine", DIRECTORY / "story"
+def told(node: str, directory: Path) -> tuple[Config, Story]:
+    """Runs a test with -icount; returns its last machine, and what was done to it. What the test
+    makes stays in `directory`. Raises ReplayError."""
+    note, story_file = directory / "machine", directory / "story"
     file, _, name = node.partition("::")
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
     command += ["-p", "labs.tools.replay_plugin", f"--story={story_file}"]
-    command += ["--mode=icount", f"--note={note}", f"--basetemp={DIRECTORY / 'tests'}"]
+    command += ["--mode=icount", f"--note={note}", f"--basetemp={directory / 'tests'}"]
     command += [f"{file}::{name.partition('[')[0]}", *selection(name)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
