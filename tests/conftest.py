@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from labs.tools.machine import Machine, run
 from labs.tools.qemu_command import Config, DiskError, Drive
 from labs.tools.result import Result
+from tests.building import make
 
 pytest_plugins = ["tests.lab", "tests.lab_plan"]
 
@@ -25,13 +24,7 @@ def build() -> Callable[[str], Path]:
     """Builds a file of the Makefile ("build/..."), and returns its path. One process at a time."""
 
     def build_target(target: str) -> Path:
-        (ROOT / "build").mkdir(exist_ok=True)
-        with (ROOT / "build" / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            command = ["make", "-s", target]
-            made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            pytest.fail(f"make {target} failed:\n{made.stdout}{made.stderr}", pytrace=False)
+        make(target)
         return ROOT / target
 
     return build_target

@@ -5,7 +5,6 @@ Probes are those of tests/gdb_session.py.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pickle
@@ -20,6 +19,7 @@ from gdb_session import PRELUDE, ROOT
 from labs.tools.initramfs import archive
 from labs.tools.programs import guest_root
 from labs.tools.qemu_command import Config
+from tests.building import make
 
 USER = ROOT / "build" / "user"
 SECONDS = 120
@@ -30,17 +30,6 @@ from labs.tools.debug import debug
 config = pickle.loads(Path(sys.argv[1]).read_bytes())
 sys.exit(debug(config, Path(sys.argv[2]), user=Path(sys.argv[3])))
 """
-
-
-def make(*words: str) -> None:
-    """Builds something, one process at a time."""
-    (ROOT / "build").mkdir(exist_ok=True)
-    with (ROOT / "build" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
-            ["make", "-s", *words], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def guest_probe(

@@ -145,7 +145,7 @@ def test_nothing_runs_on_when_the_launcher_is_killed(tmp_path):
     assert any("qemu-system" in name for name in sessions.values())
     child.kill(9)
     child.close(force=True)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in sessions) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in sessions if Path(f"/proc/{pid}").exists()]

@@ -36,6 +36,7 @@ from labs.tools.prove_mutants import (
     verdict,
 )
 from labs.tools.test_run import run_tests
+from tests.building import make
 
 pytestmark = pytest.mark.slow
 
@@ -226,7 +227,7 @@ def stub(exercise_id: str, path: str, old: str, new: str) -> str:
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     """The objects of the reference are there, whoever builds them."""
-    subprocess.run(["make", "-s", "LESSON=1", "image-disk"], cwd=ROOT, check=True)
+    make("LESSON=1", "image-disk")
 
 
 @contextmanager

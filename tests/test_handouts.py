@@ -7,7 +7,6 @@ out. Addresses and sizes that follow the compiler are compared by their form onl
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shlex
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools.exercises import of_lesson
+from tests.building import make
 
 pytestmark = pytest.mark.slow
 
@@ -66,11 +66,8 @@ def steps(lesson: int, language: str, prompt: str) -> list[Step]:
 
 def built(lesson: int) -> Path:
     """The lesson's kernel and boot disk, and its programs; returns their directory."""
-    with (ROOT / "build" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        programs = ["user-programs"] if lesson >= WITH_PROGRAMS else []
-        command = ["make", "-s", f"LESSON={lesson}", "image-disk", "image-direct", *programs]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    programs = ["user-programs"] if lesson >= WITH_PROGRAMS else []
+    make(f"LESSON={lesson}", "image-disk", "image-direct", *programs)
     return ROOT / "build" / f"lesson{lesson}"
 
 

@@ -146,7 +146,7 @@ def test_hang(assemble: Assemble, way: str, icount: int | None) -> None:
 def test_wall_limit(assemble: Assemble) -> None:
     result = run(with_changes(assemble("hang", WAY=0), guest_limit=10_000, wall_limit=0.5))
     assert result.outcome is Outcome.WALL_LIMIT
-    assert 0.5 <= result.wall_seconds < 5
+    assert 0.5 <= result.wall_seconds < 60
 
 
 def test_flood(assemble: Assemble) -> None:
@@ -367,7 +367,7 @@ def test_qemu_dies_with_its_harness(assemble: Assemble, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(assemble("echo").image)]
     harness = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     status = Path(f"/proc/{int(harness.stdout)}/status")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while status.exists() and "Z (zombie)" not in status.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)

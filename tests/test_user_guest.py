@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,21 +12,18 @@ import pexpect
 import pytest
 
 from labs.tools import programs
+from tests.building import make
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 120
-PAUSE = 1.0  # until a program that says nothing has started
 Guest = Callable[..., subprocess.CompletedProcess]
 
 
 @pytest.fixture(scope="session")
-def options(build) -> list[str]:
+def options() -> list[str]:
     """What the Makefile gives labs.tools.run."""
-    build("user-programs")
     for lesson in (3, 4):
-        subprocess.run(
-            ["make", "-s", f"LESSON={lesson}", "image-direct"], cwd=ROOT, check=True, timeout=600
-        )
+        make(f"LESSON={lesson}", "image-direct", "user-programs")
     return ["-m", "labs.tools.run", "--boot", "direct", "--user", "build/user/bin"]
 
 
@@ -222,7 +218,8 @@ def test_interrupt_without_tasks(options):
     child = spawn(options, 3)
     child.expect("apprentice> ")
     child.sendline("run /bin/cat")
-    time.sleep(PAUSE)
+    child.sendline("heard")
+    child.expect("heard\r(?s:.*)heard\r")
     child.sendcontrol("c")
     child.expect("ended by signal 2")
     child.close(force=True)
@@ -249,8 +246,8 @@ def test_the_terminal(options, needs_busybox):
     child.expect("# ")
     child.sendline("stty size")
     child.expect("33 111")
-    child.sendline("sleep 1000")
-    time.sleep(PAUSE)
+    child.sendline("(echo ready; cat)")
+    child.expect("ready\r")
     child.sendcontrol("c")
     child.expect("# ")
     child.sendline("echo status $?")
@@ -259,8 +256,8 @@ def test_the_terminal(options, needs_busybox):
     child.expect("# ")
     child.send("cat /tmp/compl\t\n")
     child.expect("\nfound it\r")
-    child.sendline("sleep 1000")
-    time.sleep(PAUSE)
+    child.sendline("(echo ready; cat)")
+    child.expect("ready\r")
     child.sendcontrol("z")
     child.expect("Stopped")
     child.sendline("kill -9 %1")

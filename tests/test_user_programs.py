@@ -250,6 +250,7 @@ def test_shell_controls_jobs(folder):
     assert b"Interrupt" in talk(master, b"\x03", prompt)
     os.write(master, b"sleep 100 | cat\n")
     wait_for_child(pid, "sleep")
+    wait_for_child(pid, "cat")
     assert b"[1] stopped  sleep 100 | cat" in talk(master, b"\x1a", prompt)
     assert b"148" in talk(master, b"echo $?\n", prompt)
     os.write(master, b"fg\n")
