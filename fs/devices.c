@@ -56,25 +56,21 @@ void device_register(struct device *device)
 
 static int32_t read_nothing(struct file *file, struct buffer *to, uint64_t offset)
 {
-	(void)file, (void)to, (void)offset;
 	return 0;
 }
 
 static int32_t write_away(struct file *file, struct buffer *from, uint64_t offset)
 {
-	(void)file, (void)offset;
 	return from->length;
 }
 
 static int32_t write_full(struct file *file, struct buffer *from, uint64_t offset)
 {
-	(void)file, (void)from, (void)offset;
 	return -ENOSPC;
 }
 
 static int32_t read_zeros(struct file *file, struct buffer *to, uint64_t offset)
 {
-	(void)file, (void)offset;
 	return buffer_put_zeros(to, to->length);
 }
 
@@ -100,7 +96,6 @@ int32_t device_fill_random(struct buffer *to)
 
 static int32_t read_random(struct file *file, struct buffer *to, uint64_t offset)
 {
-	(void)file, (void)offset;
 	return device_fill_random(to);
 }
 

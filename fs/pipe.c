@@ -91,7 +91,6 @@ static int32_t read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
 
-	(void)offset;
 	while (filled(pipe) == 0 && to->length > 0) {
 		if (pipe->writers.files == 0)
 			return 0;
@@ -161,7 +160,6 @@ static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
 	uint32_t needed = from->length <= PIPE_BUF ? from->length : 1; /* not torn apart */
 	int32_t done = 0;
 
-	(void)offset;
 	while (from->length > 0) {
 		int32_t moved = write_some(file, pipe, from, needed);
 

@@ -90,7 +90,6 @@ static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
 	char line[PROCFS_LINE];
 	int32_t length = buffer_take(from, line, sizeof(line) - 1);
 
-	(void)offset;
 	if (!entry->store)
 		return -EACCES;
 	if (length < 0)
@@ -317,7 +316,6 @@ static int32_t iterate(struct inode *inode, uint64_t *position, directory_visito
 /* A shell's > wants to make a file empty before it writes. */
 static int32_t truncate(struct inode *inode, uint64_t size)
 {
-	(void)size;
 	return ((struct procfs_inode *)inode)->entry->store ? 0 : -EACCES;
 }
 

@@ -47,7 +47,6 @@ static void show_stat(struct procfs_text *text, const struct task *task)
 {
 	struct usage usage = measure();
 
-	(void)task;
 	for (unsigned i = 0; i < 2; i++) /* all processors, then each */
 		procfs_print(text, "cpu%s %u 0 %u %u 0 0 0 0 0 0\n", i ? "0" : " ", usage.user,
 			     usage.system, usage.idle);
@@ -61,7 +60,6 @@ static void show_memory(struct procfs_text *text, const struct task *task)
 	uint32_t free = page_free_count() << KIB_SHIFT;
 	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
 
-	(void)task;
 	procfs_print(text, "MemTotal:       %8u kB\nMemFree:        %8u kB\n",
 		     (uint32_t)memory_map_usable(), free);
 	procfs_print(text, "MemAvailable:   %8u kB\nBuffers:        %8u kB\n", free, 0);
@@ -82,7 +80,6 @@ static void print_seconds(struct procfs_text *text, uint64_t hundredths, char en
 
 static void show_uptime(struct procfs_text *text, const struct task *task)
 {
-	(void)task;
 	print_seconds(text, divide64(time_ns(), TICK_NS, NULL), ' ');
 	print_seconds(text, measure().idle, '\n');
 }
@@ -92,14 +89,12 @@ static void show_load(struct procfs_text *text, const struct task *task)
 {
 	struct usage usage = measure();
 
-	(void)task;
 	procfs_print(text, "%u.00 %u.00 %u.00 %u/%u %d\n", usage.running, usage.running,
 		     usage.running, usage.running, usage.tasks, current->pid);
 }
 
 static void show_version(struct procfs_text *text, const struct task *task)
 {
-	(void)task;
 	procfs_print(text, "Apprentice: an i386 kernel to learn from\n");
 }
 
@@ -107,14 +102,12 @@ void procfs_show_mounts(struct procfs_text *text, const struct task *task)
 {
 	const struct mount *mount;
 
-	(void)task;
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
 		procfs_print(text, "%s %s %s rw 0 0\n", mount->source, mount->path, mount->type);
 }
 
 static void show_filesystems(struct procfs_text *text, const struct task *task)
 {
-	(void)task;
 	procfs_print(text, "nodev\tramfs\nnodev\tproc\n");
 }
 
@@ -122,7 +115,6 @@ static void show_processor(struct procfs_text *text, const struct task *task)
 {
 	uint32_t eax, words[12], khz = time_tsc_khz();
 
-	(void)task;
 	__cpuid(0, eax, words[0], words[2], words[1]);
 	procfs_print(text, "processor\t: 0\nvendor_id\t: %.12s\n", (const char *)words);
 	__cpuid(1, eax, words[0], words[1], words[2]);
@@ -137,7 +129,6 @@ static void show_objects(struct procfs_text *text, const struct task *task)
 {
 	struct ramfs_statistics ram = ramfs_statistics();
 
-	(void)task;
 	procfs_print(text, "tasks %u\nfiles %u\npipes %u\n", measure().tasks, file_count(),
 		     pipe_count());
 	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
@@ -145,13 +136,11 @@ static void show_objects(struct procfs_text *text, const struct task *task)
 
 static int link_self(char *target, uint32_t size, const struct task *task)
 {
-	(void)task;
 	return snprintk(target, size, "%d", current->pid);
 }
 
 static int link_mounts(char *target, uint32_t size, const struct task *task)
 {
-	(void)task;
 	return snprintk(target, size, "self/mounts");
 }
 

@@ -133,7 +133,6 @@ static int32_t jump_directory(const struct task *task, struct inode **to, struct
 
 static int link_root(char *target, uint32_t size, const struct task *task)
 {
-	(void)task;
 	return snprintk(target, size, "/");
 }
 

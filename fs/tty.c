@@ -136,7 +136,6 @@ static int32_t open_console(struct file *file)
 
 static int32_t open_own(struct file *file)
 {
-	(void)file;
 	return current->tty == TTY_DEVICE ? 0 : -ENXIO;
 }
 
@@ -182,7 +181,6 @@ static int32_t read(struct file *file, struct buffer *to, uint64_t offset)
 	bool is_end = to->length == 0;
 	int32_t error = is_end ? 0 : wait_for_input(file, to->length);
 
-	(void)offset;
 	if (error)
 		return error;
 	while (to->length > 0 && !is_end) {
@@ -206,7 +204,6 @@ static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
 	int32_t done = 0;
 	int32_t error = line.settings.local & TOSTOP ? check_background(SIGTTOU) : 0;
 
-	(void)file, (void)offset;
 	while (!error && from->length > 0) {
 		int32_t moved = buffer_take(from, chunk, CHUNK);
 
@@ -220,7 +217,6 @@ static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
 
 static uint32_t poll(struct file *file, struct poll_table *table)
 {
-	(void)file;
 	poll_add(table, &readers);
 	return line_available(&line) > 0 ? POLLIN | POLLOUT : POLLOUT;
 }
@@ -285,7 +281,6 @@ static int32_t control_line(uint32_t command, uint32_t argument)
 
 static int32_t control(struct file *file, uint32_t command, uint32_t argument)
 {
-	(void)file;
 	switch (command) {
 	case TIOCGWINSZ:
 		return give(argument, &window, sizeof(window));

@@ -140,7 +140,6 @@ void monitor_converse(char (*get)(void))
 
 static int run_help(int count, char **arguments)
 {
-	(void)count, (void)arguments;
 	for (size_t i = 0; i < table_count; i++)
 		for (size_t j = 0; j < tables[i].count; j++) {
 			const struct command *command = &tables[i].commands[j];

@@ -33,7 +33,6 @@ static void join(struct task *task)
 
 static void enqueue(struct task *task, enum sched_reason reason)
 {
-	(void)reason;
 	join(task);
 	list_append(&queue, &task->schedule.in_queue);
 }
@@ -49,18 +48,15 @@ static bool tick(struct task *task)
 
 static void charge(struct task *task, uint64_t stamps)
 {
-	(void)task, (void)stamps;
 }
 
 static bool preempts(const struct task *woken, const struct task *running)
 {
-	(void)woken, (void)running;
 	return false;
 }
 
 static int urgency(const struct task *task)
 {
-	(void)task;
 	return 0;
 }
 

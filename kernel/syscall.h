@@ -26,7 +26,6 @@ struct syscall {
 #define CALL(name, result)                                                                         \
 	static int32_t name(struct trap_frame *frame)                                              \
 	{                                                                                          \
-		(void)frame;                                                                       \
 		return result;                                                                     \
 	}
 

@@ -101,13 +101,11 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count, 
 
 static int32_t read_here(struct file *file, struct buffer *to, uint64_t unused)
 {
-	(void)unused;
 	return file_read(file, to);
 }
 
 static int32_t write_here(struct file *file, struct buffer *from, uint64_t unused)
 {
-	(void)unused;
 	return file_write(file, from);
 }
 

@@ -227,7 +227,6 @@ CALL(run_rt_sigpending, frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame
 
 static int32_t run_pause(struct trap_frame *frame)
 {
-	(void)frame;
 	while (wait_any(NULL, 0, WAIT_FOREVER) == 0)
 		;
 	return -ERESTART_SLEEP;

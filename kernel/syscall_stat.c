@@ -177,7 +177,6 @@ typedef int32_t changer(struct inode *inode, uint32_t first, uint32_t second);
 
 static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 {
-	(void)unused;
 	inode->mode = (inode->mode & S_IFMT) | (mode & S_ALL);
 	inode_touch(inode, false);
 	return 0;

@@ -162,7 +162,6 @@ static int32_t run_getsid(struct trap_frame *frame)
 
 static int32_t run_setsid(struct trap_frame *frame)
 {
-	(void)frame;
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
 		if (task->pgrp == current->pid)
 			return -EPERM;
@@ -175,7 +174,6 @@ static int32_t run_setsid(struct trap_frame *frame)
 
 static int32_t run_sched_yield(struct trap_frame *frame)
 {
-	(void)frame;
 	yield();
 	return 0;
 }

@@ -15,7 +15,6 @@ static void show(struct procfs_text *text, const struct task *task)
 	struct syscall_record record;
 	char line[LINE];
 
-	(void)task;
 	while (syscall_trace_read(&next, &record, 1, &lost) == 1) {
 		if (lost > 0)
 			procfs_print(text, "(%u earlier calls were overwritten)\n", lost);

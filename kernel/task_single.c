@@ -67,7 +67,6 @@ struct task *task_find(int32_t pid)
 
 void task_signal_cause(struct task *target, int signal, const struct signal_cause *cause)
 {
-	(void)cause;
 	if (signal == SIGCHLD || signal == SIGCONT || signal == SIGWINCH || signal == SIGURG)
 		return;
 	target->signals.pending |= SIGNAL_BIT(signal);
@@ -95,7 +94,6 @@ bool task_signal_pending(void)
 /* Nothing is blocked here. */
 void task_signal_suspend(uint64_t blocked)
 {
-	(void)blocked;
 }
 
 void task_signal_resume(void)
@@ -104,13 +102,11 @@ void task_signal_resume(void)
 
 bool task_signal_ignored(const struct task *target, int signal)
 {
-	(void)target, (void)signal;
 	return false;
 }
 
 bool task_group_is_orphaned(const struct task *member)
 {
-	(void)member;
 	return true;
 }
 

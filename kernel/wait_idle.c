@@ -13,7 +13,6 @@ static void halt(void)
 
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
-	(void)queue;
 	if (task_signal_pending())
 		return -ERESTART;
 	if (time_ns() >= deadline_ns)
@@ -38,10 +37,8 @@ int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
 
 void wait_leave(struct waiter *waiter)
 {
-	(void)waiter;
 }
 
 void wait_wake(struct wait_queue *queue)
 {
-	(void)queue;
 }

@@ -154,7 +154,6 @@ int space_map(struct space *space, uint32_t address, uint32_t length, unsigned p
 {
 	uint32_t first, end;
 
-	(void)protection;
 	if (!pages_of(address, length, &first, &end))
 		return -ENOMEM;
 	memset(space->slot + first * PAGE_SIZE, 0, (end - first) * PAGE_SIZE);
@@ -204,7 +203,6 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 {
 	uint32_t first, end;
 
-	(void)protection;
 	if (address % PAGE_SIZE != 0)
 		return -EINVAL;
 	if (!pages_of(address, length, &first, &end))
@@ -269,7 +267,6 @@ uint32_t space_set_break(struct space *space, uint32_t address)
 
 uint32_t space_stack_top(const struct space *space)
 {
-	(void)space;
 	return SLOT_END;
 }
 

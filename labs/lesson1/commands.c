@@ -10,7 +10,6 @@
 
 static int run_memory(int count, char **arguments)
 {
-	(void)count, (void)arguments;
 	memory_map_print();
 	printk("memory: %zu of %llu KiB free\n", page_free_count() * (PAGE_SIZE / 1024),
 	       memory_map_usable());
@@ -19,7 +18,6 @@ static int run_memory(int count, char **arguments)
 
 static int run_panic(int count, char **arguments)
 {
-	(void)count, (void)arguments;
 	panic("asked for by the command line");
 }
 

@@ -88,7 +88,6 @@ static const struct {
 
 static int run_crash(int count, char **arguments)
 {
-	(void)count;
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
 		if (strcmp(crashes[i].name, arguments[1]) == 0)
 			crashes[i].run();

@@ -94,7 +94,6 @@ static int run_allow(int count, char **arguments)
 {
 	uint64_t port;
 
-	(void)count;
 	if (!number_parse(arguments[1], &port) || port >= IO_PORTS) {
 		printk("allow: %s is no port\n", arguments[1]);
 		return EXIT_FAILURE;

@@ -81,7 +81,6 @@ static int run_ticktax(int count, char **arguments)
 {
 	uint64_t hz, rounds;
 
-	(void)count;
 	if (!number_parse(arguments[1], &hz) || !number_parse(arguments[2], &rounds) ||
 	    (hz != 0 && (hz < 18 || hz > 65536)) || rounds > UINT32_MAX) {
 		printk("ticktax: 0 Hz (no timer), or 18 to 65536; and a number of rounds\n");
@@ -105,7 +104,6 @@ extern const struct trip trips[];
 
 static void go_on(struct trap_frame *frame)
 {
-	(void)frame;
 }
 
 static void skip_the_access(struct trap_frame *frame)
@@ -145,7 +143,6 @@ static void set_handlers(bool open)
 
 static int run_roundtrip(int count, char **arguments)
 {
-	(void)count, (void)arguments;
 	set_handlers(true);
 	for (const struct trip *trip = trips; trip->name; trip++)
 		for (unsigned ring = 0; ring <= 3; ring += 3)

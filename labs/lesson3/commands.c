@@ -69,7 +69,6 @@ static int run_strace(int count, char **words)
 /* getpid as it must not be: with printk in its path. For the measurement. */
 static int32_t print_getpid(struct trap_frame *frame)
 {
-	(void)frame;
 	printk("%d getpid()\n", current->pid);
 	return current->pid;
 }
@@ -79,7 +78,6 @@ static int run_trace(int count, char **words)
 	static const struct syscall loud = { 20, "getpid", "", print_getpid };
 	static const struct syscall *quiet;
 
-	(void)count;
 	if (!quiet)
 		quiet = syscall_find(loud.number);
 	syscall_trace_on = strcmp(words[1], "ring") == 0;

@@ -38,7 +38,6 @@ static int run_threads(int count, char **words)
 {
 	static const char lives[] = { 'R', 'S', 'D', 'T', 'Z' };
 
-	(void)count, (void)words;
 	printk("  pid ppid      ms nice name\n");
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
 		printk("%5d %4d %7u %4d %c %s\n", task->pid, task->parent ? task->parent->pid : 0,
@@ -51,7 +50,6 @@ static volatile bool spinning;
 
 static void spin(void *argument)
 {
-	(void)argument;
 	while (spinning)
 		;
 }
@@ -86,7 +84,6 @@ static int run_spin(int count, char **words)
 	uint32_t before = task_count;
 	uint64_t wanted;
 
-	(void)count;
 	if (!number_parse(words[1], &wanted) || wanted > MOST_SPINNERS) {
 		printk("spin: 1 to %u threads\n", MOST_SPINNERS);
 		return 1;
@@ -118,7 +115,6 @@ static int run_sched(int count, char **words)
 
 static void show_sched(struct procfs_text *text, const struct task *task)
 {
-	(void)task;
 	procfs_print(text, "class %s\nquantum %u ticks\nswitches %u\n", sched_class->name,
 		     sched_quantum, sched_trace.total);
 }

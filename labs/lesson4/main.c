@@ -123,7 +123,6 @@ static void first_task(void *argument)
 {
 	char script[1];
 
-	(void)argument;
 	preempt_disable();
 	if (setting_read("script", script, sizeof(script)) < 0) {
 		run_command();

@@ -95,7 +95,6 @@ static int run_pingpong(int count, char **words)
 {
 	uint8_t *first = page_alloc(PAGES_ORDER), *second = page_alloc(PAGES_ORDER);
 
-	(void)count;
 	page_count = parse(words[1], 1 << PAGES_ORDER);
 	has_spaces = parse(words[2], 1);
 	round_count = parse(words[3], 1000000);
@@ -119,7 +118,6 @@ static volatile int32_t rounds_left;
 
 static void work(void *argument)
 {
-	(void)argument;
 	while (rounds_left > 0) {
 		uint32_t loops = ROUND_LOOPS;
 
@@ -144,7 +142,6 @@ static int run_quantum(int count, char **words)
 	uint32_t hz = parse(words[1], 20000), rounds = parse(words[2], 100000000);
 	uint32_t quantum = sched_quantum, changes = sched_trace.total;
 
-	(void)count;
 	if (hz < 20 || hz == UINT32_MAX || rounds == UINT32_MAX) {
 		printk("quantum: 20 to 20000 Hz, and a number of rounds\n");
 		return EXIT_FAILURE;

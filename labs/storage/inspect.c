@@ -79,7 +79,6 @@ static uint64_t total(const uint64_t *by_purpose)
 
 static int run_drives(int count, char **arguments)
 {
-	(void)count, (void)arguments;
 	printk("drive      sectors  requests   sectors read  errors\n");
 	for (struct block_device *device = block_first(); device; device = device->next)
 		printk("%-5s %12llu %9llu %14llu %7llu\n", device->name, device->sectors,
@@ -145,7 +144,6 @@ static int run_mount(int count, char **arguments)
 {
 	struct ext_fs *fs = lab_mount(arguments[1]);
 
-	(void)count;
 	if (!fs)
 		return EXIT_FAILURE;
 	const struct ext_summary *summary = ext_summary(fs);
@@ -161,7 +159,6 @@ static int show_entry(void *context, const char *name, uint32_t number, uint8_t 
 	struct ext_fs *fs = context;
 	struct ext_inode inode;
 
-	(void)type;
 	int error = ext_inode_read(fs, number, &inode);
 
 	if (error < 0)
@@ -215,7 +212,6 @@ static int read_file(char **arguments, struct ext_inode *inode,
 
 static void show_piece(void *context, const uint8_t *bytes, uint32_t length)
 {
-	(void)context;
 	while (length--)
 		printk("%c", *bytes++);
 }
@@ -224,7 +220,6 @@ static int run_cat(int count, char **arguments)
 {
 	struct ext_inode inode;
 
-	(void)count;
 	return read_file(arguments, &inode, show_piece, NULL);
 }
 
@@ -240,7 +235,6 @@ static int run_sum(int count, char **arguments)
 	struct ext_inode inode;
 	uint32_t crc = 0;
 
-	(void)count;
 	int status = read_file(arguments, &inode, sum_piece, &crc);
 
 	if (status == EXIT_SUCCESS)

@@ -192,7 +192,6 @@ static int run_selftest(int count, char **arguments)
 	const unsigned tests_count = sizeof(tests) / sizeof(tests[0]);
 	int status = EXIT_SUCCESS;
 
-	(void)count, (void)arguments;
 	printk("KTAP version 1\n1..%u\n", tests_count);
 	for (unsigned i = 0; i < tests_count; i++) {
 		const char *wrong = tests[i].run();
