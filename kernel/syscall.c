@@ -11,6 +11,8 @@
 void syscall_entry(void);
 void syscall_dispatch(struct trap_frame *frame);
 
+extern const struct syscall syscalls_start[], syscalls_end[]; /* boot/kernel.ld */
+
 static const struct syscall *calls[SYSCALL_LIMIT];
 
 void syscall_register(const struct syscall *table, size_t count)
@@ -19,6 +21,11 @@ void syscall_register(const struct syscall *table, size_t count)
 		ASSERT(table[i].number < SYSCALL_LIMIT);
 		calls[table[i].number] = &table[i];
 	}
+}
+
+void syscall_register_tables(void)
+{
+	syscall_register(syscalls_start, syscalls_end - syscalls_start);
 }
 
 /* EXERCISE 3.1 (the gate, part 2):

@@ -29,7 +29,14 @@ struct syscall {
 		return result;                                                                     \
 	}
 
-/* Loads the gate for INT 0x80, for ring 3, and registers the calls of kernel/syscall.c itself. */
+/* Behind a table of calls: the linker puts all of them together (boot/kernel.ld), so that a kernel
+ * has the calls of the files that it is made of. */
+#define SYSCALL_TABLE __attribute__((section(".syscalls"), used, aligned(4)))
+
+/* Registers all these tables. */
+void syscall_register_tables(void);
+
+/* Loads the gate for INT 0x80, for ring 3. */
 void syscall_initialize(void);
 
 /* Adds calls; the table must live as long as the kernel. A number registered twice: the later

@@ -3,7 +3,6 @@
 #include "kernel/errno.h"
 #include "kernel/exec.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_program.h"
 #include "kernel/user_copy.h"
 
 /* Copies the strings out of the old program, and replaces it. */
@@ -35,11 +34,6 @@ static int32_t run_execve(struct trap_frame *frame)
 	return result;
 }
 
-void syscall_exec_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 11, "execve", "spp", run_execve },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 11, "execve", "spp", run_execve },
+};

@@ -1,6 +1,4 @@
 /* System calls of open files: reading and writing, descriptors, ioctl and fcntl. */
-#include "kernel/syscall_file.h"
-
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/pipe.h"
@@ -8,6 +6,7 @@
 #include "kernel/errno.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
+#include "kernel/syscall_file.h"
 #include "kernel/task.h"
 #include "kernel/user_copy.h"
 
@@ -415,7 +414,7 @@ static int32_t sys_ioctl(struct trap_frame *frame)
 	return file->ops->control(file, frame->ecx, frame->edx);
 }
 
-static const struct syscall calls[] = {
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 3, "read", "dpd", sys_read },
 	{ 4, "write", "dpd", sys_write },
 	{ 6, "close", "d", sys_close },
@@ -444,11 +443,3 @@ static const struct syscall calls[] = {
 	{ 334, "pwritev", "dpdxx", sys_pwritev },
 	{ 436, "close_range", "ddx", sys_close_range },
 };
-
-void syscall_file_register(void)
-{
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-	syscall_path_register();
-	syscall_stat_register();
-	syscall_poll_register();
-}

@@ -1,18 +1,10 @@
-/* The system calls of files. */
+/* What the parts of the system calls of files share: kernel/syscall_file.c, _path.c, _stat.c, and
+ * _poll.c. */
 #pragma once
 
 #include <stdint.h>
 
 #include "fs/inode.h"
-
-/* Registers all of them. */
-void syscall_file_register(void);
-
-/* ---- for the parts of it: kernel/syscall_file.c, _path.c, _stat.c, _poll.c ---- */
-
-void syscall_path_register(void);
-void syscall_stat_register(void);
-void syscall_poll_register(void);
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
 

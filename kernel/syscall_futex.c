@@ -7,7 +7,6 @@
 
 #include "kernel/errno.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_program.h"
 #include "kernel/task.h"
 #include "kernel/time.h"
 #include "kernel/user_copy.h"
@@ -82,12 +81,7 @@ static int32_t futex(const struct trap_frame *frame, timespec_reader *take)
 CALL(run_futex, futex(frame, timespec_from_user))
 CALL(run_futex64, futex(frame, timespec64_from_user))
 
-void syscall_futex_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 240, "futex", "pxdppx", run_futex },
-		{ 422, "futex_time64", "pxdppx", run_futex64 },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 240, "futex", "pxdppx", run_futex },
+	{ 422, "futex_time64", "pxdppx", run_futex64 },
+};

@@ -2,7 +2,6 @@
 #include "fs/files.h"
 #include "kernel/errno.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_program.h"
 #include "kernel/task.h"
 #include "kernel/user_copy.h"
 #include "mm/page_alloc.h"
@@ -172,15 +171,10 @@ static int32_t run_madvise(struct trap_frame *frame)
  */
 CALL(run_nothing, space_protect(current->space, frame->ebx, frame->ecx, 0))
 
-void syscall_memory_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 45, "brk", "x", run_brk },	       { 90, "mmap", "p", run_mmap },
-		{ 91, "munmap", "xd", run_munmap },    { 125, "mprotect", "xdd", run_mprotect },
-		{ 144, "msync", "xdd", run_nothing },  { 150, "mlock", "xd", run_nothing },
-		{ 151, "munlock", "xd", run_nothing }, { 163, "mremap", "xddx", run_mremap },
-		{ 192, "mmap2", "xddxdx", run_mmap2 }, { 219, "madvise", "xdd", run_madvise },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 45, "brk", "x", run_brk },	       { 90, "mmap", "p", run_mmap },
+	{ 91, "munmap", "xd", run_munmap },    { 125, "mprotect", "xdd", run_mprotect },
+	{ 144, "msync", "xdd", run_nothing },  { 150, "mlock", "xd", run_nothing },
+	{ 151, "munlock", "xd", run_nothing }, { 163, "mremap", "xddx", run_mremap },
+	{ 192, "mmap2", "xddxdx", run_mmap2 }, { 219, "madvise", "xdd", run_madvise },
+};

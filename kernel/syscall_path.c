@@ -364,7 +364,7 @@ static int32_t sys_getdents64(struct trap_frame *frame)
 	return error ? error : entries.error;
 }
 
-static const struct syscall calls[] = {
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 5, "open", "soo", sys_open },
 	{ 8, "creat", "so", sys_creat },
 	{ 9, "link", "ss", sys_link },
@@ -390,8 +390,3 @@ static const struct syscall calls[] = {
 	{ 305, "readlinkat", "dspd", sys_readlinkat },
 	{ 353, "renameat2", "dsdsx", sys_renameat2 },
 };
-
-void syscall_path_register(void)
-{
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}

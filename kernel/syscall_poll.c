@@ -326,14 +326,9 @@ static int32_t sys_ppoll(struct trap_frame *frame)
 	return end_mask(result);
 }
 
-static const struct syscall calls[] = {
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 142, "_newselect", "dpppp", sys_select },
 	{ 168, "poll", "pdd", sys_poll },
 	{ 308, "pselect6", "dppppp", sys_pselect6 },
 	{ 309, "ppoll", "pdppd", sys_ppoll },
 };
-
-void syscall_poll_register(void)
-{
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}

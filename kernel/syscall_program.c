@@ -1,6 +1,4 @@
 /* System calls about the program itself: its end, its number, its thread-local segment. */
-#include "kernel/syscall_program.h"
-
 #include "kernel/descriptor.h"
 #include "kernel/descriptors.h"
 #include "kernel/errno.h"
@@ -105,16 +103,8 @@ static int32_t run_set_thread_area(struct trap_frame *frame)
 	return 0;
 }
 
-void syscall_program_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 1, "exit", "d", run_exit },
-		{ 20, "getpid", "", run_getpid },
-		{ 224, "gettid", "", run_getpid },
-		{ 243, "set_thread_area", "p", run_set_thread_area },
-		{ 252, "exit_group", "d", run_exit },
-		{ 258, "set_tid_address", "p", run_set_tid_address },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 1, "exit", "d", run_exit },	      { 20, "getpid", "", run_getpid },
+	{ 224, "gettid", "", run_getpid },    { 243, "set_thread_area", "p", run_set_thread_area },
+	{ 252, "exit_group", "d", run_exit }, { 258, "set_tid_address", "p", run_set_tid_address },
+};

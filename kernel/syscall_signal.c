@@ -1,6 +1,4 @@
 /* System calls about signals. */
-#include "kernel/syscall_signal.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -332,29 +330,24 @@ static int32_t run_sigaltstack(struct trap_frame *frame)
 CALL(run_sigreturn, signal_frame_restore(frame, false))
 CALL(run_rt_sigreturn, signal_frame_restore(frame, true))
 
-void syscall_signal_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 29, "pause", "", run_pause },
-		{ 37, "kill", "dd", run_kill },
-		{ 48, "signal", "dp", run_signal },
-		{ 67, "sigaction", "dpp", run_sigaction },
-		{ 72, "sigsuspend", "ddx", run_sigsuspend },
-		{ 73, "sigpending", "p", run_sigpending },
-		{ 119, "sigreturn", "", run_sigreturn },
-		{ 126, "sigprocmask", "dpp", run_sigprocmask },
-		{ 173, "rt_sigreturn", "", run_rt_sigreturn },
-		{ 174, "rt_sigaction", "dppd", run_rt_sigaction },
-		{ 175, "rt_sigprocmask", "dppd", run_rt_sigprocmask },
-		{ 176, "rt_sigpending", "pd", run_rt_sigpending },
-		{ 177, "rt_sigtimedwait", "pppd", run_rt_sigtimedwait },
-		{ 178, "rt_sigqueueinfo", "ddp", run_rt_sigqueueinfo },
-		{ 179, "rt_sigsuspend", "pd", run_rt_sigsuspend },
-		{ 186, "sigaltstack", "pp", run_sigaltstack },
-		{ 238, "tkill", "dd", run_tkill },
-		{ 270, "tgkill", "ddd", run_tgkill },
-		{ 421, "rt_sigtimedwait_time64", "pppd", run_rt_sigtimedwait64 },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 29, "pause", "", run_pause },
+	{ 37, "kill", "dd", run_kill },
+	{ 48, "signal", "dp", run_signal },
+	{ 67, "sigaction", "dpp", run_sigaction },
+	{ 72, "sigsuspend", "ddx", run_sigsuspend },
+	{ 73, "sigpending", "p", run_sigpending },
+	{ 119, "sigreturn", "", run_sigreturn },
+	{ 126, "sigprocmask", "dpp", run_sigprocmask },
+	{ 173, "rt_sigreturn", "", run_rt_sigreturn },
+	{ 174, "rt_sigaction", "dppd", run_rt_sigaction },
+	{ 175, "rt_sigprocmask", "dppd", run_rt_sigprocmask },
+	{ 176, "rt_sigpending", "pd", run_rt_sigpending },
+	{ 177, "rt_sigtimedwait", "pppd", run_rt_sigtimedwait },
+	{ 178, "rt_sigqueueinfo", "ddp", run_rt_sigqueueinfo },
+	{ 179, "rt_sigsuspend", "pd", run_rt_sigsuspend },
+	{ 186, "sigaltstack", "pp", run_sigaltstack },
+	{ 238, "tkill", "dd", run_tkill },
+	{ 270, "tgkill", "ddd", run_tgkill },
+	{ 421, "rt_sigtimedwait_time64", "pppd", run_rt_sigtimedwait64 },
+};

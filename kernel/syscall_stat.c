@@ -306,7 +306,7 @@ static int32_t give_statfs(const struct inode *inode, uint32_t to)
 CALL(sys_statfs64, stat_at(HERE, frame->ebx, 0, give_statfs, frame->edx))
 CALL(sys_fstatfs64, stat_file(frame->ebx, give_statfs, frame->edx))
 
-static const struct syscall calls[] = {
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
 	{ 16, "lchown", "sdd", sys_lchown },
 	{ 33, "access", "so", sys_access },
@@ -335,8 +335,3 @@ static const struct syscall calls[] = {
 	{ 383, "statx", "dsxxp", sys_statx },
 	{ 439, "faccessat2", "dsox", sys_faccessat2 },
 };
-
-void syscall_stat_register(void)
-{
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}

@@ -9,7 +9,6 @@
 #include "kernel/machine.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_program.h"
 #include "kernel/task.h"
 #include "kernel/time.h"
 #include "kernel/user_copy.h"
@@ -227,44 +226,39 @@ static int32_t run_reboot(struct trap_frame *frame)
 	}
 }
 
-void syscall_system_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 23, "setuid", "d", run_set_user },
-		{ 24, "getuid", "", run_zero },
-		{ 46, "setgid", "d", run_set_user },
-		{ 47, "getgid", "", run_zero },
-		{ 49, "geteuid", "", run_zero },
-		{ 50, "getegid", "", run_zero },
-		{ 70, "setreuid", "dd", run_set_users },
-		{ 71, "setregid", "dd", run_set_users },
-		{ 75, "setrlimit", "dp", run_setrlimit },
-		{ 76, "getrlimit", "dp", run_getrlimit },
-		{ 80, "getgroups", "dp", run_zero },
-		{ 81, "setgroups", "dp", run_set_groups },
-		{ 88, "reboot", "xxxx", run_reboot },
-		{ 116, "sysinfo", "p", run_sysinfo },
-		{ 122, "uname", "p", run_uname },
-		{ 136, "personality", "x", run_zero },
-		{ 172, "prctl", "dxxxx", run_prctl },
-		{ 191, "ugetrlimit", "dp", run_getrlimit },
-		{ 199, "getuid32", "", run_zero },
-		{ 200, "getgid32", "", run_zero },
-		{ 201, "geteuid32", "", run_zero },
-		{ 202, "getegid32", "", run_zero },
-		{ 203, "setreuid32", "dd", run_set_users },
-		{ 204, "setregid32", "dd", run_set_users },
-		{ 205, "getgroups32", "dp", run_zero },
-		{ 206, "setgroups32", "dp", run_set_groups },
-		{ 208, "setresuid32", "ddd", run_set_users },
-		{ 209, "getresuid32", "ppp", run_get_users },
-		{ 210, "setresgid32", "ddd", run_set_users },
-		{ 211, "getresgid32", "ppp", run_get_users },
-		{ 213, "setuid32", "d", run_set_user },
-		{ 214, "setgid32", "d", run_set_user },
-		{ 340, "prlimit64", "ddpp", run_prlimit64 },
-		{ 355, "getrandom", "pdx", run_getrandom },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 23, "setuid", "d", run_set_user },
+	{ 24, "getuid", "", run_zero },
+	{ 46, "setgid", "d", run_set_user },
+	{ 47, "getgid", "", run_zero },
+	{ 49, "geteuid", "", run_zero },
+	{ 50, "getegid", "", run_zero },
+	{ 70, "setreuid", "dd", run_set_users },
+	{ 71, "setregid", "dd", run_set_users },
+	{ 75, "setrlimit", "dp", run_setrlimit },
+	{ 76, "getrlimit", "dp", run_getrlimit },
+	{ 80, "getgroups", "dp", run_zero },
+	{ 81, "setgroups", "dp", run_set_groups },
+	{ 88, "reboot", "xxxx", run_reboot },
+	{ 116, "sysinfo", "p", run_sysinfo },
+	{ 122, "uname", "p", run_uname },
+	{ 136, "personality", "x", run_zero },
+	{ 172, "prctl", "dxxxx", run_prctl },
+	{ 191, "ugetrlimit", "dp", run_getrlimit },
+	{ 199, "getuid32", "", run_zero },
+	{ 200, "getgid32", "", run_zero },
+	{ 201, "geteuid32", "", run_zero },
+	{ 202, "getegid32", "", run_zero },
+	{ 203, "setreuid32", "dd", run_set_users },
+	{ 204, "setregid32", "dd", run_set_users },
+	{ 205, "getgroups32", "dp", run_zero },
+	{ 206, "setgroups32", "dp", run_set_groups },
+	{ 208, "setresuid32", "ddd", run_set_users },
+	{ 209, "getresuid32", "ppp", run_get_users },
+	{ 210, "setresgid32", "ddd", run_set_users },
+	{ 211, "getresgid32", "ppp", run_get_users },
+	{ 213, "setuid32", "d", run_set_user },
+	{ 214, "setgid32", "d", run_set_user },
+	{ 340, "prlimit64", "ddpp", run_prlimit64 },
+	{ 355, "getrandom", "pdx", run_getrandom },
+};

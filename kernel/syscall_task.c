@@ -1,6 +1,4 @@
 /* System calls about tasks: families, groups, and the scheduler. */
-#include "kernel/syscall_task.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -304,33 +302,28 @@ static int32_t run_sched_getaffinity(struct trap_frame *frame)
 	return error ? error : CPU_MASK_SIZE;
 }
 
-void syscall_task_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 2, "fork", "", run_fork },
-		{ 7, "waitpid", "dpx", run_waitpid },
-		{ 34, "nice", "d", run_nice },
-		{ 57, "setpgid", "dd", run_setpgid },
-		{ 64, "getppid", "", run_getppid },
-		{ 65, "getpgrp", "", run_getpgrp },
-		{ 66, "setsid", "", run_setsid },
-		{ 96, "getpriority", "dd", run_getpriority },
-		{ 97, "setpriority", "ddd", run_setpriority },
-		{ 114, "wait4", "dpxp", run_wait4 },
-		{ 120, "clone", "xpppp", run_clone },
-		{ 132, "getpgid", "d", run_getpgid },
-		{ 147, "getsid", "d", run_getsid },
-		{ 155, "sched_getparam", "dp", run_sched_getparam },
-		{ 156, "sched_setscheduler", "ddp", run_sched_setscheduler },
-		{ 157, "sched_getscheduler", "d", run_sched_getscheduler },
-		{ 158, "sched_yield", "", run_sched_yield },
-		{ 159, "sched_get_priority_max", "d", run_sched_get_priority_max },
-		{ 160, "sched_get_priority_min", "d", run_sched_get_priority_min },
-		{ 161, "sched_rr_get_interval", "dp", run_sched_rr_get_interval },
-		{ 190, "vfork", "", run_vfork },
-		{ 242, "sched_getaffinity", "ddp", run_sched_getaffinity },
-		{ 284, "waitid", "ddpxp", run_waitid },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 2, "fork", "", run_fork },
+	{ 7, "waitpid", "dpx", run_waitpid },
+	{ 34, "nice", "d", run_nice },
+	{ 57, "setpgid", "dd", run_setpgid },
+	{ 64, "getppid", "", run_getppid },
+	{ 65, "getpgrp", "", run_getpgrp },
+	{ 66, "setsid", "", run_setsid },
+	{ 96, "getpriority", "dd", run_getpriority },
+	{ 97, "setpriority", "ddd", run_setpriority },
+	{ 114, "wait4", "dpxp", run_wait4 },
+	{ 120, "clone", "xpppp", run_clone },
+	{ 132, "getpgid", "d", run_getpgid },
+	{ 147, "getsid", "d", run_getsid },
+	{ 155, "sched_getparam", "dp", run_sched_getparam },
+	{ 156, "sched_setscheduler", "ddp", run_sched_setscheduler },
+	{ 157, "sched_getscheduler", "d", run_sched_getscheduler },
+	{ 158, "sched_yield", "", run_sched_yield },
+	{ 159, "sched_get_priority_max", "d", run_sched_get_priority_max },
+	{ 160, "sched_get_priority_min", "d", run_sched_get_priority_min },
+	{ 161, "sched_rr_get_interval", "dp", run_sched_rr_get_interval },
+	{ 190, "vfork", "", run_vfork },
+	{ 242, "sched_getaffinity", "ddp", run_sched_getaffinity },
+	{ 284, "waitid", "ddpxp", run_waitid },
+};

@@ -306,23 +306,18 @@ static int32_t run_setitimer(struct trap_frame *frame)
 	return 0;
 }
 
-void syscall_time_register(void)
-{
-	static const struct syscall calls[] = {
-		{ 13, "time", "p", run_time },
-		{ 27, "alarm", "d", run_alarm },
-		{ 43, "times", "p", run_times },
-		{ 77, "getrusage", "dp", run_getrusage },
-		{ 78, "gettimeofday", "pp", run_gettimeofday },
-		{ 104, "setitimer", "dpp", run_setitimer },
-		{ 105, "getitimer", "dp", run_getitimer },
-		{ 162, "nanosleep", "pp", run_nanosleep },
-		{ 265, "clock_gettime", "dp", run_clock_gettime },
-		{ 266, "clock_getres", "dp", run_clock_getres },
-		{ 267, "clock_nanosleep", "dxpp", run_clock_nanosleep },
-		{ 403, "clock_gettime64", "dp", run_clock_gettime64 },
-		{ 407, "clock_nanosleep_time64", "dxpp", run_clock_nanosleep64 },
-	};
-
-	syscall_register(calls, sizeof(calls) / sizeof(calls[0]));
-}
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 13, "time", "p", run_time },
+	{ 27, "alarm", "d", run_alarm },
+	{ 43, "times", "p", run_times },
+	{ 77, "getrusage", "dp", run_getrusage },
+	{ 78, "gettimeofday", "pp", run_gettimeofday },
+	{ 104, "setitimer", "dpp", run_setitimer },
+	{ 105, "getitimer", "dp", run_getitimer },
+	{ 162, "nanosleep", "pp", run_nanosleep },
+	{ 265, "clock_gettime", "dp", run_clock_gettime },
+	{ 266, "clock_getres", "dp", run_clock_getres },
+	{ 267, "clock_nanosleep", "dxpp", run_clock_nanosleep },
+	{ 403, "clock_gettime64", "dp", run_clock_gettime64 },
+	{ 407, "clock_nanosleep_time64", "dxpp", run_clock_nanosleep64 },
+};

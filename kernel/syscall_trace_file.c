@@ -3,7 +3,6 @@
 #include "fs/procfs.h"
 #include "kernel/errno.h"
 #include "kernel/string.h"
-#include "kernel/syscall_program.h"
 #include "kernel/syscall_trace.h"
 
 #define TEXT_ORDER 5 /* 128 KiB: a line for each record of the ring */

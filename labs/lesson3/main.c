@@ -10,8 +10,7 @@
 #include "kernel/interrupts.h"
 #include "kernel/printk.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_file.h"
-#include "kernel/syscall_program.h"
+#include "kernel/syscall_trace.h"
 #include "kernel/sysenter.h"
 #include "kernel/task_single.h"
 #include "kernel/time.h"
@@ -32,17 +31,6 @@ static int get_typed(void)
 	int character = keyboard_get();
 
 	return character >= 0 ? character : serial_get();
-}
-
-static void register_calls(void)
-{
-	syscall_program_register();
-	syscall_exec_register();
-	syscall_futex_register();
-	syscall_trace_register();
-	syscall_memory_register();
-	syscall_system_register();
-	syscall_file_register();
 }
 
 void kmain(uint32_t magic, uint32_t information)
@@ -70,7 +58,8 @@ void kmain(uint32_t magic, uint32_t information)
 	fpu_initialize();
 	syscall_initialize();
 	sysenter_initialize();
-	register_calls();
+	syscall_register_tables();
+	syscall_trace_register();
 	task_single_initialize();
 	root_initialize();
 

@@ -20,11 +20,7 @@
 #include "kernel/sched.h"
 #include "kernel/signal.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_file.h"
-#include "kernel/syscall_program.h"
-#include "kernel/syscall_signal.h"
-#include "kernel/syscall_task.h"
-#include "kernel/syscall_time.h"
+#include "kernel/syscall_trace.h"
 #include "kernel/sysenter.h"
 #include "kernel/task_family.h"
 #include "kernel/task_switch.h"
@@ -55,20 +51,6 @@ static int get_typed(void)
 static void rest(void)
 {
 	msleep(10);
-}
-
-static void register_calls(void)
-{
-	syscall_program_register();
-	syscall_exec_register();
-	syscall_futex_register();
-	syscall_trace_register();
-	syscall_memory_register();
-	syscall_system_register();
-	syscall_file_register();
-	syscall_task_register();
-	syscall_signal_register();
-	syscall_time_register();
 }
 
 /* ---- the first task ---- */
@@ -185,7 +167,8 @@ void kmain(uint32_t magic, uint32_t information)
 	user_copy_initialize();
 	syscall_initialize();
 	sysenter_initialize();
-	register_calls();
+	syscall_register_tables();
+	syscall_trace_register();
 	root_initialize();
 
 	lesson1_commands_register();
