@@ -3,7 +3,6 @@
  * and hands over as a Multiboot loader does. Pointers are physical addresses here.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "boot/load_elf.h"

@@ -9,7 +9,6 @@
 #define MULTIBOOT_MEMORY      (1u << 0)
 #define MULTIBOOT_BOOT_DEVICE (1u << 1)
 #define MULTIBOOT_COMMAND     (1u << 2)
-#define MULTIBOOT_MODULES     (1u << 3)
 #define MULTIBOOT_MEMORY_MAP  (1u << 6)
 #define MULTIBOOT_LOADER_NAME (1u << 9)
 

@@ -13,7 +13,6 @@
 #include "kernel/errno.h"
 #include "kernel/io.h"
 #include "kernel/printk.h"
-#include "kernel/string.h"
 #include "kernel/time.h"
 
 /* Registers, as offsets from the channel's command block. */
@@ -30,12 +29,11 @@
 /* In the device control register. */
 #define NO_INTERRUPT 0x02
 
-#define STATUS_ERR  0x01
-#define STATUS_DRQ  0x08
-#define STATUS_DF   0x20
-#define STATUS_DRDY 0x40
-#define STATUS_BSY  0x80
-#define FLOATING    0xff /* what an empty bus reads as */
+#define STATUS_ERR 0x01
+#define STATUS_DRQ 0x08
+#define STATUS_DF  0x20
+#define STATUS_BSY 0x80
+#define FLOATING   0xff /* what an empty bus reads as */
 
 #define DEVICE_LBA   0xe0 /* LBA addressing; bits 7 and 5 are one for old drives */
 #define DEVICE_SLAVE 0x10

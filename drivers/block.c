@@ -2,8 +2,6 @@
  * traced. */
 #include "drivers/block.h"
 
-#include <stddef.h>
-
 #include "kernel/errno.h"
 #include "kernel/printk.h"
 #include "kernel/string.h"

@@ -3,7 +3,6 @@
 #include "drivers/keyboard.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "drivers/pic.h"
 #include "kernel/io.h"

@@ -1,13 +1,10 @@
 /* The 8254 interval timer. Commands: Intel 82C54 data sheet. */
 #include "drivers/pit.h"
 
-#include <stdbool.h>
-
 #include "drivers/pic.h"
 #include "kernel/divide.h"
 #include "kernel/io.h"
 #include "kernel/panic.h"
-#include "kernel/printk.h"
 #include "kernel/time.h"
 
 #define FREQUENCY      1193182u /* Hz: a third of the NTSC colour carrier */

@@ -1,9 +1,6 @@
 /* The first serial port. Registers: National Semiconductor PC16550D data sheet, table II. */
 #include "drivers/serial.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/io.h"
 #include "kernel/printk.h"
 

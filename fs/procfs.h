@@ -1,8 +1,6 @@
 /* /proc: what the kernel tells about itself and its tasks, as text. */
 #pragma once
 
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "fs/inode.h"

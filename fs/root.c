@@ -1,8 +1,6 @@
 /* The files that programs find when they begin. */
 #include "fs/root.h"
 
-#include <stddef.h>
-
 #include "drivers/fw_cfg.h"
 #include "drivers/settings.h"
 #include "fs/devices.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #define TTY_DEVICE (5u << 8 | 1) /* /dev/console */
 

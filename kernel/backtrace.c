@@ -2,7 +2,6 @@
 #include "kernel/backtrace.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "kernel/printk.h"
 #include "kernel/symbols.h"

@@ -6,7 +6,6 @@
 /* Flags, the upper half of byte 6. The granularity bit is not among them: it follows from the
  * limit. */
 #define DESCRIPTOR_AVAILABLE 0x1 /* for the system's own use */
-#define DESCRIPTOR_LONG	     0x2 /* 64-bit code; never here */
 #define DESCRIPTOR_32_BIT    0x4
 
 struct descriptor {

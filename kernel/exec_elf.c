@@ -2,10 +2,8 @@
 #include "kernel/exec_elf.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "kernel/errno.h"
-#include "kernel/memory_layout.h"
 #include "kernel/task.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"

@@ -1,8 +1,6 @@
 /* The kernel's own command line. */
 #include "kernel/monitor.h"
 
-#include <stdbool.h>
-
 #include "kernel/machine.h"
 #include "kernel/number.h"
 #include "kernel/panic.h"

@@ -4,7 +4,6 @@
 #include "fs/pipe.h"
 #include "fs/vfs.h"
 #include "kernel/errno.h"
-#include "kernel/string.h"
 #include "kernel/syscall.h"
 #include "kernel/syscall_file.h"
 #include "kernel/task.h"

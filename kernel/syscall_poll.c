@@ -7,7 +7,6 @@
 #include "kernel/errno.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
-#include "kernel/syscall_file.h"
 #include "kernel/task.h"
 #include "kernel/task_signal.h"
 #include "kernel/time.h"

@@ -1,7 +1,6 @@
 /* System calls about time: what it is, how much was used, and sleeping until it is another. */
 #include "kernel/syscall_time.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/divide.h"

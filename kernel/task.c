@@ -1,8 +1,6 @@
 /* Tasks: making them, counting them, finding them, and what ring 3 sees of the one that runs. */
 #include "kernel/task.h"
 
-#include <stddef.h>
-
 #include "kernel/backtrace.h"
 #include "kernel/descriptors.h"
 #include "kernel/errno.h"

@@ -1,7 +1,6 @@
 /* Signals on the way to a task; kernel/signal.c takes them from there. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/task.h"

@@ -7,7 +7,6 @@
 
 #include "kernel/descriptors.h"
 #include "kernel/errno.h"
-#include "kernel/panic.h"
 #include "kernel/printk.h"
 #include "kernel/task.h"
 #include "kernel/task_signal.h"

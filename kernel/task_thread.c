@@ -1,7 +1,5 @@
 /* Threads of the kernel: tasks without a program. */
-#include <stddef.h>
 
-#include "kernel/interrupts.h"
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "kernel/task_switch.h"

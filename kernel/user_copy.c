@@ -7,8 +7,6 @@
  */
 #include "kernel/user_copy.h"
 
-#include <stddef.h>
-
 #include "kernel/errno.h"
 #include "kernel/memory_layout.h"
 #include "kernel/string.h"

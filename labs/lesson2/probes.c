@@ -1,5 +1,4 @@
 /* The command `probe`: what happens when ring 3 tries something. */
-#include <stdint.h>
 
 #include "kernel/machine.h"
 #include "kernel/memory_layout.h"

@@ -1,8 +1,6 @@
 /* Programs that the kernel starts itself: threads of the kernel that turn into programs. */
 #include "labs/lesson4/programs.h"
 
-#include <stddef.h>
-
 #include "kernel/errno.h"
 #include "kernel/exec.h"
 #include "kernel/lock.h"
