@@ -3,7 +3,6 @@
 
 #include "fs/file.h"
 #include "fs/files.h"
-#include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
@@ -11,6 +10,7 @@
 #include "kernel/task_signal.h"
 #include "kernel/time.h"
 #include "kernel/user_copy.h"
+#include "kernel/user_time.h"
 #include "kernel/wait.h"
 #include "mm/page_alloc.h"
 
@@ -117,11 +117,14 @@ static int32_t scan_poll(void *context, struct poll_table *table)
 	return total;
 }
 
-static int32_t poll_until(uint32_t address, uint32_t count, uint64_t deadline)
+/* What a call's first two arguments ask for. */
+static int32_t poll_until(const struct trap_frame *frame, uint64_t deadline)
 {
-	struct poll_request request = { address, count };
+	struct poll_request request = { frame->ebx, frame->ecx };
 
-	return count > FILES_MAX ? -EINVAL : wait_for_files(scan_poll, &request, count, deadline);
+	if (request.count > FILES_MAX)
+		return -EINVAL;
+	return wait_for_files(scan_poll, &request, request.count, deadline);
 }
 
 static int32_t sys_poll(struct trap_frame *frame)
@@ -131,7 +134,7 @@ static int32_t sys_poll(struct trap_frame *frame)
 			    : patience == 0 ? 0
 					    : WAIT_FOREVER;
 
-	return poll_until(frame->ebx, frame->ecx, deadline);
+	return poll_until(frame, deadline);
 }
 
 /* ---- select ---- */
@@ -248,26 +251,11 @@ static int32_t get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
 {
 	uint64_t now = time_ns();
-	uint32_t rest, time[2];
+	struct abi_timespec rest = timespec_of(deadline > now ? deadline - now : 0);
 
-	if (!address)
-		return;
-	time[0] = divide64(deadline > now ? deadline - now : 0, 1000 * MS, &rest);
-	time[1] = rest / unit;
-	copy_to_user(address, time, sizeof(time));
-}
-
-static int32_t sys_select(struct trap_frame *frame)
-{
-	uint64_t deadline;
-	int32_t error = get_deadline(frame->edi, 1000, &deadline);
-
-	if (error)
-		return error;
-	int32_t result = select_until(frame, deadline);
-
-	give_rest(frame->edi, 1000, deadline);
-	return result;
+	rest.nanoseconds /= unit;
+	if (address)
+		copy_to_user(address, &rest, sizeof(rest));
 }
 
 /* The signals that ring 3 wants blocked meanwhile; address 0: as they are. */
@@ -283,46 +271,38 @@ static int32_t begin_mask(uint32_t address)
 	return 0;
 }
 
-/* A signal that ended the wait is still to be delivered under the new mask: what delivers it puts
- * the old one back, as for sigsuspend. */
-static int32_t end_mask(int32_t result)
+/* Waits with a time, in units of so many ns, and a mask that are in ring 3 (address 0: none). A
+ * signal that ended the wait is still to be delivered under the new mask: what delivers it puts the
+ * old one back, as for sigsuspend. */
+static int32_t wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit,
+			 uint32_t mask,
+			 int32_t (*wait)(const struct trap_frame *frame, uint64_t deadline))
 {
+	uint64_t deadline;
+	int32_t error = get_deadline(time, unit, &deadline);
+
+	if (!error)
+		error = begin_mask(mask);
+	if (error)
+		return error;
+	int32_t result = wait(frame, deadline);
+
+	give_rest(time, unit, deadline);
 	if (result != -ERESTART_SLEEP)
 		task_signal_resume();
 	return result;
 }
 
+CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
+CALL(sys_ppoll, wait_with(frame, frame->edx, 1, frame->esi, poll_until))
+
 static int32_t sys_pselect6(struct trap_frame *frame)
 {
 	uint32_t mask[2] = { 0, 0 }; /* its address and size */
-	uint64_t deadline;
-	int32_t error = get_deadline(frame->edi, 1, &deadline);
 
-	if (!error && frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
-		error = -EFAULT;
-	if (!error)
-		error = begin_mask(mask[0]);
-	if (error)
-		return error;
-	int32_t result = select_until(frame, deadline);
-
-	give_rest(frame->edi, 1, deadline);
-	return end_mask(result);
-}
-
-static int32_t sys_ppoll(struct trap_frame *frame)
-{
-	uint64_t deadline;
-	int32_t error = get_deadline(frame->edx, 1, &deadline);
-
-	if (!error)
-		error = begin_mask(frame->esi);
-	if (error)
-		return error;
-	int32_t result = poll_until(frame->ebx, frame->ecx, deadline);
-
-	give_rest(frame->edx, 1, deadline);
-	return end_mask(result);
+	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
+		return -EFAULT;
+	return wait_with(frame, frame->edi, 1, mask[0], select_until);
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {

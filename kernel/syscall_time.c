@@ -20,14 +20,6 @@
 
 /* ---- clocks ---- */
 
-static struct abi_timespec64 split(uint64_t ns)
-{
-	uint32_t rest;
-	uint64_t seconds = divide64(ns, NS, &rest);
-
-	return (struct abi_timespec64){ seconds, rest };
-}
-
 /* What a clock shows. -EINVAL for one that is not there. */
 static int32_t read_clock(uint32_t clock, uint64_t *ns)
 {
@@ -57,17 +49,16 @@ typedef int32_t teller(uint32_t address, uint64_t ns);
 
 static int32_t give_timespec64(uint32_t address, uint64_t ns)
 {
-	const struct abi_timespec64 time = split(ns);
+	const struct abi_timespec64 time = timespec64_of(ns);
 
 	return give(address, &time, sizeof(time));
 }
 
 static int32_t give_timespec(uint32_t address, uint64_t ns)
 {
-	const struct abi_timespec64 time = split(ns);
-	const struct abi_timespec old = { time.seconds, time.nanoseconds };
+	const struct abi_timespec time = timespec_of(ns);
 
-	return give(address, &old, sizeof(old));
+	return give(address, &time, sizeof(time));
 }
 
 static int32_t show_clock(const struct trap_frame *frame, teller *tell)
@@ -93,9 +84,9 @@ static int32_t run_clock_getres(struct trap_frame *frame)
 
 static struct abi_timeval timeval_of(uint64_t ns)
 {
-	struct abi_timespec64 time = split(ns);
+	const struct abi_timespec time = timespec_of(ns);
 
-	return (struct abi_timeval){ time.seconds, (int32_t)time.nanoseconds / 1000 };
+	return (struct abi_timeval){ time.seconds, time.nanoseconds / 1000 };
 }
 
 static int32_t run_gettimeofday(struct trap_frame *frame)
@@ -110,7 +101,7 @@ static int32_t run_gettimeofday(struct trap_frame *frame)
 
 static int32_t run_time(struct trap_frame *frame)
 {
-	int32_t now = split(time_wall_ns()).seconds;
+	int32_t now = timespec_of(time_wall_ns()).seconds;
 
 	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
 		return -EFAULT;

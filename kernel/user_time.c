@@ -1,6 +1,7 @@
-/* Times that programs give, made nanoseconds. */
+/* Times that programs give, made nanoseconds, and the way back. */
 #include "kernel/user_time.h"
 
+#include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/user_copy.h"
 
@@ -36,4 +37,19 @@ int32_t timespec64_from_user(uint32_t address, uint64_t *ns)
 		return -EFAULT;
 	time.nanoseconds &= 0xffffffff; /* programs may leave anything in the upper half */
 	return timespec_ns(&time, ns);
+}
+
+struct abi_timespec64 timespec64_of(uint64_t ns)
+{
+	uint32_t rest;
+	uint64_t seconds = divide64(ns, NS, &rest);
+
+	return (struct abi_timespec64){ seconds, rest };
+}
+
+struct abi_timespec timespec_of(uint64_t ns)
+{
+	const struct abi_timespec64 time = timespec64_of(ns);
+
+	return (struct abi_timespec){ time.seconds, time.nanoseconds };
 }

@@ -1,4 +1,4 @@
-/* Times that programs give. */
+/* Times that programs give, and get. */
 #pragma once
 
 #include <stdint.h>
@@ -11,3 +11,7 @@ int32_t timespec_ns(const struct abi_timespec64 *time, uint64_t *ns);
 /* The same of a struct timespec, or of one of 64 bits, at an address of ring 3. -EFAULT. */
 typedef int32_t timespec_reader(uint32_t address, uint64_t *ns);
 timespec_reader timespec_from_user, timespec64_from_user;
+
+/* The way back. */
+struct abi_timespec64 timespec64_of(uint64_t ns);
+struct abi_timespec timespec_of(uint64_t ns);
