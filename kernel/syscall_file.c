@@ -75,6 +75,8 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count, 
 {
 	uint32_t done = 0;
 
+	if (!file)
+		return -EBADF;
 	if (count > VECTORS_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < count; i++) {
@@ -107,19 +109,8 @@ static int32_t write_here(struct file *file, struct buffer *from, uint64_t unuse
 	return file_write(file, from);
 }
 
-static int32_t sys_readv(struct trap_frame *frame)
-{
-	struct file *file = readable(frame->ebx);
-
-	return file ? each_vector(file, frame->ecx, frame->edx, 0, read_here) : -EBADF;
-}
-
-static int32_t sys_writev(struct trap_frame *frame)
-{
-	struct file *file = writable(frame->ebx);
-
-	return file ? each_vector(file, frame->ecx, frame->edx, 0, write_here) : -EBADF;
-}
+CALL(sys_readv, each_vector(readable(frame->ebx), frame->ecx, frame->edx, 0, read_here))
+CALL(sys_writev, each_vector(writable(frame->ebx), frame->ecx, frame->edx, 0, write_here))
 
 /* What is wrong with a transfer at an offset of the caller's; 0: nothing. */
 static int32_t offset_error(const struct file *file, const struct trap_frame *frame)

@@ -39,31 +39,28 @@ static int32_t run_clone(struct trap_frame *frame)
 	});
 }
 
-static int32_t run_wait4(struct trap_frame *frame)
+/* What a child has used, where ring 3 wants to know it. */
+static int32_t give_usage(uint32_t address, const struct wait_news *news)
+{
+	const struct abi_usage usage = usage_of_ticks(news->user_ticks, news->system_ticks);
+
+	return address ? give(address, &usage, sizeof(usage)) : 0;
+}
+
+static int32_t wait_for(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
 	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
 
 	if (pid <= 0)
 		return pid;
-	const struct abi_usage usage = usage_of_ticks(news.user_ticks, news.system_ticks);
-
 	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
 		return -EFAULT;
-	if (frame->esi && give(frame->esi, &usage, sizeof(usage)) != 0)
-		return -EFAULT;
-	return pid;
+	return give_usage(usage, &news) ? -EFAULT : pid;
 }
 
-static int32_t run_waitpid(struct trap_frame *frame)
-{
-	struct wait_news news;
-	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
-
-	if (pid > 0 && frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
-		return -EFAULT;
-	return pid;
-}
+CALL(run_waitpid, wait_for(frame, 0))
+CALL(run_wait4, wait_for(frame, frame->esi))
 
 /* Linux's struct siginfo with a child's news. */
 static int32_t give_child(uint32_t address, int32_t pid, int32_t status)
@@ -95,9 +92,7 @@ static int32_t run_waitid(struct trap_frame *frame)
 
 	if (pid < 0)
 		return pid;
-	const struct abi_usage usage = usage_of_ticks(news.user_ticks, news.system_ticks);
-
-	if (pid > 0 && frame->edi && give(frame->edi, &usage, sizeof(usage)) != 0)
+	if (pid > 0 && give_usage(frame->edi, &news) != 0)
 		return -EFAULT;
 	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
 }

@@ -395,9 +395,8 @@ int32_t task_wait_id(int32_t which, uint32_t options, struct wait_news *news)
 
 	if (options & ~(KNOWN_OPTIONS | WAIT_EXITED | WAIT_KEEP) || !(options & kinds))
 		return -EINVAL;
-	if (options & WAIT_NOHANG)
-		return look_id(which, options, news);
-	int error = wait_event(&current->children, (pid = look_id(which, options, news)) != 0);
+	int error = wait_event(&current->children, (pid = look_id(which, options, news)) != 0 ||
+						       (options & WAIT_NOHANG));
 
 	return error ? error : pid;
 }

@@ -75,19 +75,19 @@ static uint32_t kernel_esp(const struct trap_frame *frame)
 	       offsetof(struct trap_frame, gs);
 }
 
-uint32_t trap_frame_esp(const struct trap_frame *frame)
+static uint32_t frame_esp(const struct trap_frame *frame)
 {
 	return frame->cs & 3 ? frame->user_esp : kernel_esp(frame);
 }
 
-void trap_frame_print(const struct trap_frame *frame)
+static void print_frame(const struct trap_frame *frame)
 {
 	printk("  eip %pS  cs %04x  eflags %08x\n", (void *)frame->eip, frame->cs & 0xffff,
 	       frame->eflags);
 	printk("  eax %08x  ebx %08x  ecx %08x  edx %08x\n", frame->eax, frame->ebx, frame->ecx,
 	       frame->edx);
 	printk("  esi %08x  edi %08x  ebp %08x  esp %08x\n", frame->esi, frame->edi, frame->ebp,
-	       trap_frame_esp(frame));
+	       frame_esp(frame));
 }
 
 /* Intel SDM volume 3, 4.7: the bits that the processor pushes for a page fault. */
@@ -134,8 +134,8 @@ panic_in_trap(const struct trap_frame *frame, const char *format, ...)
 	va_start(arguments, format);
 	panic_announce(format, arguments);
 	va_end(arguments);
-	trap_frame_print(frame);
-	backtrace_interrupted(frame->eip, trap_frame_esp(frame), frame->ebp);
+	print_frame(frame);
+	backtrace_interrupted(frame->eip, frame_esp(frame), frame->ebp);
 	machine_exit(EXIT_PANIC);
 }
 

@@ -55,11 +55,5 @@ const char *trap_name(unsigned vector);
 /* CR2: the address of the last page fault. */
 uint32_t trap_fault_address(void);
 
-/* The stack pointer at the time of the trap. */
-uint32_t trap_frame_esp(const struct trap_frame *frame);
-
-/* Prints the registers of a frame. */
-void trap_frame_print(const struct trap_frame *frame);
-
 /* Raises an exception as the processor would, with this error code, for tests of the report. */
 void trap_forge(unsigned vector, uint32_t error_code);
