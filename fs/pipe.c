@@ -266,13 +266,13 @@ int32_t pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 	pipe->inode.number = ++number;
 	pipe->inode.pipe = pipe; /* for who opens it by /proc/PID/fd */
 	*reader = file_create(&reader_ops, &pipe->inode, O_RDONLY | flags);
-	*writer = file_create(&writer_ops, &pipe->inode, O_WRONLY | flags);
+	*writer = *reader ? file_create(&writer_ops, &pipe->inode, O_WRONLY | flags) : NULL;
 	if (*reader)
 		enter(pipe, *reader);
 	if (*writer)
 		enter(pipe, *writer);
 	inode_put(&pipe->inode); /* the files hold it */
-	if (*reader && *writer)
+	if (*writer)
 		return 0;
 	if (*reader)
 		file_release(*reader);

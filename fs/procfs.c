@@ -220,11 +220,12 @@ int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
 
 	if (!path)
 		return -ENOMEM;
-	int32_t length = vfs_file_path(file, path, PATH_MAX) - 1;
+	int32_t length = vfs_file_path(file, path, PATH_MAX);
 
-	length = length < (int32_t)size ? length : (int32_t)size;
-	if (length > 0)
+	if (length > 0) { /* the NUL stays behind */
+		length = (uint32_t)length <= size ? length - 1 : (int32_t)size;
 		memcpy(target, path, length);
+	}
 	path_page_free(path);
 	return length;
 }

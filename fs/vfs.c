@@ -332,16 +332,11 @@ static int32_t prepend_all(struct inode **at, char *start, char **end)
 	return error;
 }
 
-int32_t vfs_directory_path(struct inode *directory, char *path, uint32_t size)
+/* Writes the path of a directory before what stands at end, up to the buffer's own end, and moves
+ * all of it to the beginning. Returns its length. */
+static int32_t complete_path(struct inode *directory, char *path, uint32_t size, char *end)
 {
 	struct inode *at = inode_hold(directory);
-	char *end = path + size;
-
-	if (size < 2) {
-		inode_put(at);
-		return -ERANGE;
-	}
-	*--end = '\0';
 	int32_t error = prepend_all(&at, path, &end);
 
 	inode_put(at);
@@ -353,6 +348,14 @@ int32_t vfs_directory_path(struct inode *directory, char *path, uint32_t size)
 
 	memmove(path, end, length);
 	return length;
+}
+
+int32_t vfs_directory_path(struct inode *directory, char *path, uint32_t size)
+{
+	if (size < 2)
+		return -ERANGE;
+	path[size - 1] = '\0';
+	return complete_path(directory, path, size, path + size - 1);
 }
 
 /* What Linux shows where a file has no name, or none any more. */
@@ -368,21 +371,14 @@ static uint32_t nameless_path(const struct file *file, char *path, uint32_t size
 int32_t vfs_file_path(const struct file *file, char *path, uint32_t size)
 {
 	char *end = path + size - 1;
-	struct inode *at;
+	int32_t length = -ENOENT;
 
-	if (inode_is(file->inode, S_IFDIR))
-		return vfs_directory_path(file->inode, path, size);
 	*end = '\0';
-	if (!file->directory || prepend_name(file->inode, file->directory, path, &end) != 0)
-		return nameless_path(file, path, size);
-	at = inode_hold(file->directory);
-	int32_t error = prepend_all(&at, path, &end);
-
-	inode_put(at);
-	if (error)
-		return error;
-	memmove(path, end, path + size - end);
-	return path + size - end;
+	if (inode_is(file->inode, S_IFDIR))
+		length = complete_path(file->inode, path, size, end);
+	else if (file->directory && prepend_name(file->inode, file->directory, path, &end) == 0)
+		length = complete_path(file->directory, path, size, end);
+	return length == -ENOENT ? (int32_t)nameless_path(file, path, size) : length;
 }
 
 /* ---- mounts ---- */
