@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "kernel/abi_time.h"
+
 #define PATH_MAX 4096 /* bytes, with the NUL */
 #define NAME_MAX 255  /* bytes, without it */
 #define PIPE_BUF 4096 /* a write to a pipe up to this size is not torn apart */
@@ -40,9 +42,12 @@
  */
 #define AT_FDCWD	    -100
 #define AT_SYMLINK_NOFOLLOW 0x100
+#define AT_EACCESS	    0x200
 #define AT_REMOVEDIR	    0x200
 #define AT_SYMLINK_FOLLOW   0x400
+#define AT_NO_AUTOMOUNT	    0x800
 #define AT_EMPTY_PATH	    0x1000
+#define AT_STATX_SYNC	    0x6000
 
 #define F_DUPFD		0
 #define F_GETFD		1
@@ -100,9 +105,7 @@ struct linux_stat64 {
 	uint64_t size;
 	uint32_t block_size;
 	uint64_t blocks; /* of 512 bytes */
-	uint32_t accessed, accessed_ns;
-	uint32_t modified, modified_ns;
-	uint32_t changed, changed_ns;
+	struct abi_timespec accessed, modified, changed;
 	uint64_t number;
 } __attribute__((packed));
 
@@ -118,16 +121,8 @@ struct linux_stat {
 	uint32_t size;
 	uint32_t block_size;
 	uint32_t blocks;
-	uint32_t accessed, accessed_ns;
-	uint32_t modified, modified_ns;
-	uint32_t changed, changed_ns;
+	struct abi_timespec accessed, modified, changed;
 	uint32_t padding[2];
-};
-
-struct linux_statx_time {
-	int64_t seconds;
-	uint32_t ns;
-	int32_t padding;
 };
 
 #define STATX_BASIC 0x7ff
@@ -145,7 +140,7 @@ struct linux_statx {
 	uint64_t size;
 	uint64_t blocks;
 	uint64_t attributes_mask;
-	struct linux_statx_time accessed, born, changed, modified;
+	struct abi_timespec64 accessed, born, changed, modified;
 	uint32_t device_major, device_minor;
 	uint32_t filesystem_major, filesystem_minor;
 	uint64_t padding_1[14];

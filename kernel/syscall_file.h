@@ -8,7 +8,8 @@
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
 
-/* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH. */
+/* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, and those
+ * that mean nothing here. -EINVAL for others. */
 int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
 
 /* Two registers as one number. */

@@ -12,6 +12,7 @@
 #include "kernel/user_copy.h"
 
 #define RENAME_NOREPLACE 1u
+#define AT_FLAGS	 (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
 
 /* ---- places ---- */
 
@@ -60,7 +61,7 @@ int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct in
 {
 	enum path_end end = flags & AT_SYMLINK_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
 	struct place at;
-	int32_t error = place_get(&at, directory, address);
+	int32_t error = flags & ~AT_FLAGS ? -EINVAL : place_get(&at, directory, address);
 
 	if (error)
 		return error;
@@ -157,10 +158,9 @@ static int32_t link_at(uint32_t directory, uint32_t address, uint32_t new_direct
 {
 	struct inode *inode;
 	struct place to;
+	uint32_t follow = flags & AT_SYMLINK_FOLLOW;
 	int32_t error = inode_at(directory, address,
-				 (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW) |
-				     (flags & AT_EMPTY_PATH),
-				 &inode);
+				 follow ? flags & ~follow : flags | AT_SYMLINK_NOFOLLOW, &inode);
 
 	if (error)
 		return error;

@@ -3,26 +3,16 @@
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/vfs.h"
-#include "kernel/abi_time.h"
-#include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/syscall.h"
 #include "kernel/syscall_file.h"
 #include "kernel/task.h"
 #include "kernel/user_copy.h"
+#include "kernel/user_time.h"
 #include "mm/page_alloc.h"
 
 #define BLOCK_SIZE PAGE_SIZE
 #define NS	   NANOSECONDS_PER_SECOND
-
-#define AT_NO_AUTOMOUNT 0x800
-#define AT_STATX_SYNC	0x6000
-#define AT_STAT_FLAGS	(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH)
-
-static uint32_t seconds(uint64_t ns, uint32_t *rest)
-{
-	return divide64(ns, NS, rest);
-}
 
 /* ---- the three layouts ---- */
 
@@ -40,15 +30,11 @@ static int32_t give_stat64(const struct inode *inode, uint32_t to)
 		.block_size = BLOCK_SIZE,
 		.blocks = inode->blocks,
 		.number = inode->number,
+		.accessed = timespec_of(inode->accessed),
+		.modified = timespec_of(inode->modified),
+		.changed = timespec_of(inode->changed),
 	};
-	uint32_t rest[3];
 
-	stat.accessed = seconds(inode->accessed, &rest[0]);
-	stat.modified = seconds(inode->modified, &rest[1]);
-	stat.changed = seconds(inode->changed, &rest[2]);
-	stat.accessed_ns = rest[0];
-	stat.modified_ns = rest[1];
-	stat.changed_ns = rest[2];
 	return give(to, &stat, sizeof(stat));
 }
 
@@ -65,22 +51,14 @@ static int32_t give_stat(const struct inode *inode, uint32_t to)
 		.size = inode->size,
 		.block_size = BLOCK_SIZE,
 		.blocks = inode->blocks,
+		.accessed = timespec_of(inode->accessed),
+		.modified = timespec_of(inode->modified),
+		.changed = timespec_of(inode->changed),
 	};
 
 	if (inode->size > INT32_MAX)
 		return -EOVERFLOW;
-	stat.accessed = seconds(inode->accessed, &stat.accessed_ns);
-	stat.modified = seconds(inode->modified, &stat.modified_ns);
-	stat.changed = seconds(inode->changed, &stat.changed_ns);
 	return give(to, &stat, sizeof(stat));
-}
-
-static struct linux_statx_time statx_time(uint64_t ns)
-{
-	struct linux_statx_time time = { 0 };
-
-	time.seconds = seconds(ns, &time.ns);
-	return time;
 }
 
 static int32_t give_statx(const struct inode *inode, uint32_t to)
@@ -95,9 +73,9 @@ static int32_t give_statx(const struct inode *inode, uint32_t to)
 		.number = inode->number,
 		.size = inode->size,
 		.blocks = inode->blocks,
-		.accessed = statx_time(inode->accessed),
-		.changed = statx_time(inode->changed),
-		.modified = statx_time(inode->modified),
+		.accessed = timespec64_of(inode->accessed),
+		.changed = timespec64_of(inode->changed),
+		.modified = timespec64_of(inode->modified),
 		.device_major = inode->device >> 8,
 		.device_minor = inode->device & 0xff,
 		.filesystem_minor = inode->filesystem,
@@ -136,26 +114,15 @@ CALL(sys_fstat, stat_file(frame->ebx, give_stat, frame->ecx))
 CALL(sys_stat64, stat_at(HERE, frame->ebx, 0, give_stat64, frame->ecx))
 CALL(sys_lstat64, stat_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx))
 CALL(sys_fstat64, stat_file(frame->ebx, give_stat64, frame->ecx))
-
-static int32_t sys_fstatat64(struct trap_frame *frame)
-{
-	if (frame->esi & ~AT_STAT_FLAGS)
-		return -EINVAL;
-	return stat_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx);
-}
-
-static int32_t sys_statx(struct trap_frame *frame)
-{
-	if (frame->edx & ~(AT_STAT_FLAGS | AT_STATX_SYNC))
-		return -EINVAL;
-	return stat_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi);
-}
+CALL(sys_fstatat64, stat_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx))
+CALL(sys_statx, stat_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi))
 
 /* Everybody is root, who may do all but execute what nobody may. */
 static int32_t access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
 {
 	struct inode *inode;
-	int32_t error = wanted > 7 ? -EINVAL : inode_at(directory, address, flags, &inode);
+	int32_t error =
+	    wanted > 7 ? -EINVAL : inode_at(directory, address, flags & ~AT_EACCESS, &inode);
 
 	if (error)
 		return error;
@@ -263,15 +230,17 @@ static int32_t set_time(uint64_t *time, const struct time_request *request, uint
 static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
 {
 	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
-	int32_t error;
+	uint64_t both[2] = { inode->accessed, inode->modified };
 
 	if (times && copy_from_user(requests, times, sizeof(requests)))
 		return -EFAULT;
-	error = set_time(&inode->accessed, &requests[0], times ? unit : 1);
-	if (!error)
-		error = set_time(&inode->modified, &requests[1], times ? unit : 1);
+	for (unsigned i = 0; i < 2; i++)
+		if (set_time(&both[i], &requests[i], times ? unit : 1) != 0)
+			return -EINVAL;
+	inode->accessed = both[0];
+	inode->modified = both[1];
 	inode_touch(inode, false);
-	return error;
+	return 0;
 }
 
 static int32_t sys_utimensat(struct trap_frame *frame)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,10 @@
 #define CALL_CLOSE_RANGE  436
 #define CALL_MMAP2	  192
 #define CALL_MREMAP	  163
+#define CALL_FCHOWNAT	  298
+#define CALL_LINKAT	  303
+#define CALL_UTIMENSAT	  320
+#define CALL_FACCESSAT2	  439
 
 #define FIRST_QUEUED  34 /* a signal that is pending as often as it was sent */
 #define WITH_INFO     4
@@ -38,6 +43,10 @@
 #define ADVICE_FORGET 4
 #define SEEK_TO_DATA  3
 #define SEEK_TO_HOLE  4
+#define HERE	      (-100) /* as a directory: the working directory */
+#define NO_FLAG	      0x10000000
+#define EFFECTIVE     0x200
+#define OMIT	      0x3ffffffe
 
 static unsigned checks, failed;
 
@@ -208,6 +217,57 @@ static void check_files(void)
 	unlink("/tmp/callcheck.to");
 }
 
+static void check_flags(void)
+{
+	const char *path = "/tmp/callcheck";
+
+	close(open(path, O_RDWR | O_CREAT | O_TRUNC, 0600));
+	check("flags that nobody knows",
+	      call(CALL_FCHOWNAT, HERE, (long)path, -1, -1, NO_FLAG) == -EINVAL &&
+		  call(CALL_LINKAT, HERE, (long)path, HERE, (long)"/tmp/other", NO_FLAG) ==
+		      -EINVAL &&
+		  call(CALL_UTIMENSAT, HERE, (long)path, 0, NO_FLAG, 0) == -EINVAL &&
+		  call(CALL_FACCESSAT2, HERE, (long)path, 0, NO_FLAG, 0) == -EINVAL);
+	check("the effective user's access",
+	      call(CALL_FACCESSAT2, HERE, (long)path, 0, EFFECTIVE, 0) == 0);
+	unlink(path);
+}
+
+/* The second time makes no sense: then the first one must not be set either. */
+static void check_times(void)
+{
+	const char *path = "/tmp/callcheck";
+	const int32_t good[4] = { 1000, 1, 2000, 2 }, wrong[4] = { 3000, 3, 4000, -5 };
+	const int32_t second[4] = { 0, OMIT, 5000, 5 };
+	struct stat found;
+
+	close(open(path, O_RDWR | O_CREAT | O_TRUNC, 0600));
+	call(CALL_UTIMENSAT, HERE, (long)path, ADDRESS(good), 0, 0);
+	check("a time that is none",
+	      call(CALL_UTIMENSAT, HERE, (long)path, ADDRESS(wrong), 0, 0) == -EINVAL &&
+		  stat(path, &found) == 0 && found.st_atim.tv_sec == 1000 &&
+		  found.st_mtim.tv_sec == 2000);
+	check("one time of two",
+	      call(CALL_UTIMENSAT, HERE, (long)path, ADDRESS(second), 0, 0) == 0 &&
+		  stat(path, &found) == 0 && found.st_atim.tv_sec == 1000 &&
+		  found.st_mtim.tv_sec == 5000);
+	unlink(path);
+}
+
+static void check_lost_directory(void)
+{
+	char link[32], path[128] = { 0 };
+	int descriptor;
+
+	mkdir("/tmp/callcheck.d", 0700);
+	descriptor = open("/tmp/callcheck.d", O_RDONLY | O_DIRECTORY);
+	rmdir("/tmp/callcheck.d");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
+	check("a directory that is gone", readlink(link, path, sizeof(path) - 1) > 10 &&
+					      strcmp(strchr(path, ' '), " (deleted)") == 0);
+	close(descriptor);
+}
+
 static void check_memory(void)
 {
 	char *page = (char *)syscall(CALL_MMAP2, 0, 4096, 3, 0x22, -1, 0);
@@ -272,6 +332,9 @@ int main(void)
 	check_select();
 	check_limits();
 	check_files();
+	check_flags();
+	check_times();
+	check_lost_directory();
 	check_memory();
 	check_faults();
 	printf("1..%u\n", checks);
