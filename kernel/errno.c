@@ -1,60 +1,26 @@
 /* The names of error numbers. */
 #include "kernel/errno.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-static const struct {
-	int number;
-	const char *name;
-} names[] = {
-	{ EPERM, "EPERM" },
-	{ ENOENT, "ENOENT" },
-	{ ESRCH, "ESRCH" },
-	{ EINTR, "EINTR" },
-	{ EIO, "EIO" },
-	{ ENXIO, "ENXIO" },
-	{ E2BIG, "E2BIG" },
-	{ ENOEXEC, "ENOEXEC" },
-	{ EBADF, "EBADF" },
-	{ ECHILD, "ECHILD" },
-	{ EAGAIN, "EAGAIN" },
-	{ ENOMEM, "ENOMEM" },
-	{ EACCES, "EACCES" },
-	{ EFAULT, "EFAULT" },
-	{ EBUSY, "EBUSY" },
-	{ EEXIST, "EEXIST" },
-	{ EXDEV, "EXDEV" },
-	{ ENODEV, "ENODEV" },
-	{ ENOTDIR, "ENOTDIR" },
-	{ EISDIR, "EISDIR" },
-	{ EINVAL, "EINVAL" },
-	{ ENFILE, "ENFILE" },
-	{ EMFILE, "EMFILE" },
-	{ ENOTTY, "ENOTTY" },
-	{ ETXTBSY, "ETXTBSY" },
-	{ EFBIG, "EFBIG" },
-	{ ENOSPC, "ENOSPC" },
-	{ ESPIPE, "ESPIPE" },
-	{ EROFS, "EROFS" },
-	{ EMLINK, "EMLINK" },
-	{ EPIPE, "EPIPE" },
-	{ EDOM, "EDOM" },
-	{ ERANGE, "ERANGE" },
-	{ EDEADLK, "EDEADLK" },
-	{ ENAMETOOLONG, "ENAMETOOLONG" },
-	{ ENOSYS, "ENOSYS" },
-	{ ENOTEMPTY, "ENOTEMPTY" },
-	{ ELOOP, "ELOOP" },
-	{ EOVERFLOW, "EOVERFLOW" },
-	{ EOPNOTSUPP, "EOPNOTSUPP" },
-	{ ETIMEDOUT, "ETIMEDOUT" },
-	{ EUCLEAN, "EUCLEAN" },
+#define NAMED(number) [number] = #number
+
+static const char *const names[] = {
+	NAMED(EPERM),	  NAMED(ENOENT),    NAMED(ESRCH),   NAMED(EINTR),     NAMED(EIO),
+	NAMED(ENXIO),	  NAMED(E2BIG),	    NAMED(ENOEXEC), NAMED(EBADF),     NAMED(ECHILD),
+	NAMED(EAGAIN),	  NAMED(ENOMEM),    NAMED(EACCES),  NAMED(EFAULT),    NAMED(EBUSY),
+	NAMED(EEXIST),	  NAMED(EXDEV),	    NAMED(ENODEV),  NAMED(ENOTDIR),   NAMED(EISDIR),
+	NAMED(EINVAL),	  NAMED(ENFILE),    NAMED(EMFILE),  NAMED(ENOTTY),    NAMED(ETXTBSY),
+	NAMED(EFBIG),	  NAMED(ENOSPC),    NAMED(ESPIPE),  NAMED(EROFS),     NAMED(EMLINK),
+	NAMED(EPIPE),	  NAMED(EDOM),	    NAMED(ERANGE),  NAMED(EDEADLK),   NAMED(ENAMETOOLONG),
+	NAMED(ENOSYS),	  NAMED(ENOTEMPTY), NAMED(ELOOP),   NAMED(EOVERFLOW), NAMED(EOPNOTSUPP),
+	NAMED(ETIMEDOUT), NAMED(EUCLEAN)
 };
 
 const char *errno_name(int error)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].number == error)
-			return names[i].name;
-	return "unknown error";
+	bool is_known = error >= 0 && (size_t)error < sizeof(names) / sizeof(names[0]);
+
+	return is_known && names[error] ? names[error] : "unknown error";
 }
