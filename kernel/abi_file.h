@@ -94,12 +94,7 @@ struct linux_vector {
 /* The result of stat64 and its like. */
 struct linux_stat64 {
 	uint64_t filesystem;
-	uint32_t padding_0;
-	uint32_t number_low;
-	uint32_t mode;
-	uint32_t links;
-	uint32_t owner;
-	uint32_t group;
+	uint32_t padding_0, number_low, mode, links, owner, group;
 	uint64_t device;
 	uint32_t padding_1;
 	uint64_t size;
@@ -111,16 +106,9 @@ struct linux_stat64 {
 
 /* The result of the older stat. */
 struct linux_stat {
-	uint32_t filesystem;
-	uint32_t number;
-	uint16_t mode;
-	uint16_t links;
-	uint16_t owner;
-	uint16_t group;
-	uint32_t device;
-	uint32_t size;
-	uint32_t block_size;
-	uint32_t blocks;
+	uint32_t filesystem, number;
+	uint16_t mode, links, owner, group;
+	uint32_t device, size, block_size, blocks;
 	struct abi_timespec accessed, modified, changed;
 	uint32_t padding[2];
 };
@@ -128,18 +116,11 @@ struct linux_stat {
 #define STATX_BASIC 0x7ff
 
 struct linux_statx {
-	uint32_t mask;
-	uint32_t block_size;
+	uint32_t mask, block_size;
 	uint64_t attributes;
-	uint32_t links;
-	uint32_t owner;
-	uint32_t group;
-	uint16_t mode;
-	uint16_t padding_0;
-	uint64_t number;
-	uint64_t size;
-	uint64_t blocks;
-	uint64_t attributes_mask;
+	uint32_t links, owner, group;
+	uint16_t mode, padding_0;
+	uint64_t number, size, blocks, attributes_mask;
 	struct abi_timespec64 accessed, born, changed, modified;
 	uint32_t device_major, device_minor;
 	uint32_t filesystem_major, filesystem_minor;
