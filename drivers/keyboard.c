@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "drivers/pic.h"
+#include "drivers/serial.h"
 #include "kernel/io.h"
 
 #define DATA	    0x60
@@ -103,4 +104,11 @@ void keyboard_initialize(void)
 int keyboard_get(void)
 {
 	return taken == written ? -1 : (uint8_t)buffer[taken++ % BUFFER];
+}
+
+int keyboard_or_serial_get(void)
+{
+	int character = keyboard_get();
+
+	return character >= 0 ? character : serial_get();
 }

@@ -10,6 +10,9 @@ void keyboard_initialize(void);
  * wait. */
 int keyboard_get(void);
 
+/* The same of what was typed here or at the other end of the serial line. */
+int keyboard_or_serial_get(void);
+
 /* From now on gives what is typed to receive, from the interrupt handler, and keyboard_get finds
  * nothing any more. Arrows and the keys around them come as a terminal's sequences ("\033[A").
  * NULL: as before. */

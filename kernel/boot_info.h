@@ -27,6 +27,10 @@ extern struct boot_info boot_info;
  */
 void boot_info_read(uint32_t magic, uint32_t information);
 
+/* The kernel's beginning in C, with what the boot loader gave; called once, by boot/entry.asm. Each
+ * lesson has its own, in its main.c. */
+void kmain(uint32_t magic, uint32_t information);
+
 /* The value of `name=value` on the command line: copies it, NUL-terminated and cut to size, and
  * returns true; false when it is not there. A value with blanks stands in double quotes. */
 bool boot_option(const char *name, char *value, uint32_t size);

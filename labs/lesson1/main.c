@@ -8,8 +8,6 @@
 #include "mm/early.h"
 #include "mm/memory_map.h"
 
-void kmain(uint32_t magic, uint32_t information);
-
 /* Nothing can wake a sleeping processor yet: look again at once. */
 static void idle(void)
 {

@@ -23,16 +23,6 @@
 #include "mm/early.h"
 #include "mm/memory_map.h"
 
-void kmain(uint32_t magic, uint32_t information);
-
-/* What is typed, here or on the serial line. */
-static int get_typed(void)
-{
-	int character = keyboard_get();
-
-	return character >= 0 ? character : serial_get();
-}
-
 void kmain(uint32_t magic, uint32_t information)
 {
 	serial_initialize();
@@ -66,5 +56,5 @@ void kmain(uint32_t magic, uint32_t information)
 	lesson1_commands_register();
 	lesson2_commands_register();
 	lesson3_commands_register();
-	prompt(get_typed, wait_for_interrupt);
+	prompt(keyboard_or_serial_get, wait_for_interrupt);
 }

@@ -38,16 +38,6 @@
 #define COMMAND_SIZE 1024
 #define LAST_STATUS  61 /* the highest that the machine can end with */
 
-void kmain(uint32_t magic, uint32_t information);
-
-/* What is typed, here or on the serial line. */
-static int get_typed(void)
-{
-	int character = keyboard_get();
-
-	return character >= 0 ? character : serial_get();
-}
-
 static void rest(void)
 {
 	msleep(10);
@@ -111,7 +101,7 @@ static void first_task(void *argument)
 		become_init();
 	}
 	tty_listen(false);
-	prompt(get_typed, rest);
+	prompt(keyboard_or_serial_get, rest);
 }
 
 /* ---- the kernel ---- */

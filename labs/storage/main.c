@@ -22,16 +22,6 @@
 
 #define CACHE_BLOCKS 2048u
 
-void kmain(uint32_t magic, uint32_t information);
-
-/* What is typed, here or on the serial line. */
-static int get_typed(void)
-{
-	int character = keyboard_get();
-
-	return character >= 0 ? character : serial_get();
-}
-
 void kmain(uint32_t magic, uint32_t information)
 {
 	serial_initialize();
@@ -63,5 +53,5 @@ void kmain(uint32_t magic, uint32_t information)
 	inspect_commands_register();
 	measure_commands_register();
 	selftest_commands_register();
-	prompt(get_typed, wait_for_interrupt);
+	prompt(keyboard_or_serial_get, wait_for_interrupt);
 }
