@@ -264,6 +264,23 @@ def test_files_with_pipes(pipes):
     assert all(kind[2] == "character device" for kind in kinds[:3])
 
 
+def test_files_by_their_paths(probe):
+    """From where they were opened up to the root, in the memory file system; others have none."""
+    said = probe(
+        """
+        run("user-break cat")
+        for name in ("memory", "proc"):
+            run("continue")
+            said[name] = run("files").splitlines()
+        """,
+        **command("cd /tmp; echo text > file; cat < file; cd /proc; cat < version; :"),
+    )
+    assert said["memory"][0].endswith("in the directory /tmp")
+    assert "/tmp/file" in said["memory"][2]
+    assert said["proc"][0].endswith("in the directory ?")
+    assert "of file system" in said["proc"][2]
+
+
 def test_signals(pipes):
     """Of a task whose signals gdb has set: a handler, an ignored one, one that waits."""
     _, pending, blocked, _, *actions = pipes["signals"].splitlines()

@@ -90,10 +90,10 @@ def is_pipe(file: gdb.Value) -> bool:
     return stat.S_ISFIFO(int(inode_of(file)["mode"])) and pointer(file["private"]) != 0
 
 
-def describe(file: gdb.Value, names: dict[int, str]) -> str:
-    """A file's path, its device, or what is in its pipe; `names` has the paths of inodes."""
+def describe(file: gdb.Value) -> str:
+    """A file's path, its device, or what is in its pipe."""
     inode = inode_of(file)
-    path = names.get(int(inode.address), "")
+    path = path_of_file(file)
     if is_pipe(file):
         return f"{path} {pipe_words(pointer(file['private']))}".lstrip()
     if kind_of(inode).endswith("device"):
@@ -135,40 +135,35 @@ def pipe_words(address: int) -> str:
 # ---- paths --------------------------------------------------------------------------------------
 
 
-def paths_of(wanted: set[int]) -> dict[int, str]:
-    """The paths of these inodes in the root file system, as far as they are found: it is searched,
-    and the search is bounded."""
-    root = optional("root", "fs/path.c")
-    found: dict[int, str] = {}
-    if root is None or not pointer(root):
-        return found
-    waiting = [(pointer(root), "", 0)]
-    seen = 0
-    while waiting and seen < ENTRIES_AT_MOST and len(found) < len(wanted):
-        directory, path, depth = waiting.pop()
-        if directory in wanted:
-            found[directory] = path or "/"
-        for name, inode in entries_of(directory):
-            seen += 1
-            if inode in wanted:
-                found[inode] = f"{path}/{name}"
-            if depth < DEPTH_AT_MOST and is_own_directory(inode):
-                waiting.append((inode, f"{path}/{name}", depth + 1))
-    return found
-
-
 def path_of_file(file: gdb.Value) -> str:
     """The path by which a file was opened, if it still has its name in the memory file system; ""
-    otherwise. A folder's own links lead from there to the root."""
-    inode, directory, names = pointer(file["inode"]), pointer(file["directory"]), []
+    otherwise."""
+    return climbed(pointer(file["inode"]), pointer(file["directory"]))
+
+
+def path_of_directory(directory: int) -> str:
+    """The path of a directory of the memory file system; "" for any other, and for one that has
+    been removed."""
+    return climbed(directory, parent_of(directory)) if is_own_directory(directory) else ""
+
+
+def climbed(inode: int, directory: int) -> str:
+    """The path of an inode in this directory. A directory's own link leads from there to the root,
+    which is above itself."""
+    root, names = optional("root", "fs/path.c"), []
     while len(names) < DEPTH_AT_MOST and directory != inode:
         name = next((name for name, entry in entries_of(directory) if entry == inode), "")
         if not name:
             return ""
         names.append(name)
-        inode = directory
-        directory = pointer(structure("ramfs_inode", directory)["directory"]["parent"])
-    return "".join(f"/{name}" for name in reversed(names))
+        inode, directory = directory, parent_of(directory)
+    is_whole = root is not None and inode == directory == pointer(root)
+    return "".join(f"/{name}" for name in reversed(names)) or "/" if is_whole else ""
+
+
+def parent_of(directory: int) -> int:
+    """The directory above one of the memory file system."""
+    return pointer(structure("ramfs_inode", directory)["directory"]["parent"])
 
 
 def is_own_directory(address: int) -> bool:

@@ -17,7 +17,7 @@ from labs.tools.gdb.open_files import (
     inode_of,
     kind_of,
     open_files,
-    paths_of,
+    path_of_directory,
 )
 from labs.tools.gdb.processor import Processor, symbol_at
 from labs.tools.gdb.programs import PROGRAMS
@@ -102,15 +102,13 @@ def files(pid: str = "") -> str:
         raise Refusal(f"{task.title} has no files")
     found, damage = open_files(task)
     directory = pointer(structure("files", address)["directory"])
-    inodes = {int(inode_of(entry.file).address) for entry in found}
-    names = paths_of(inodes | {directory})
     heads = ("fd", "how", "kind", "at", "uses", "which", "")
-    shown = table(heads, [file_row(entry, names) for entry in found]) if found else "none is open"
-    where = names.get(directory, "?")
+    shown = table(heads, [file_row(entry) for entry in found]) if found else "none is open"
+    where = path_of_directory(directory) or "?"
     return noted(f"{task.title}, in the directory {where}\n{shown}", damage)
 
 
-def file_row(entry: Entry, names: dict[int, str]) -> tuple[object, ...]:
+def file_row(entry: Entry) -> tuple[object, ...]:
     """A descriptor, as cells of a table."""
     file = entry.file
     flags = int(file["flags"])
@@ -123,7 +121,7 @@ def file_row(entry: Entry, names: dict[int, str]) -> tuple[object, ...]:
         kind_of(inode),
         int(file["offset"]),
         int(file["references"]),
-        describe(file, names),
+        describe(file),
         ", ".join(words),
     )
 
