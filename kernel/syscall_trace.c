@@ -105,63 +105,64 @@ uint32_t syscall_trace_read(uint32_t *next, struct syscall_record *records, uint
 }
 /* } SOLUTION 3.5 */
 
-/* Appends to text, which has size bytes, at length; returns the new length. */
-static size_t __attribute__((format(printf, 4, 5))) append(char *text, size_t size, size_t length,
-							   const char *format, ...)
+/* A text that is being written; what does not fit is cut off. */
+struct call_line {
+	char *text;
+	size_t size, length;
+};
+
+static void __attribute__((format(printf, 2, 3))) append(struct call_line *line, const char *format,
+							 ...)
 {
 	va_list arguments;
 
-	if (length >= size)
-		return length;
+	if (line->length >= line->size)
+		return;
 	va_start(arguments, format);
-	length += vsnprintk(text + length, size - length, format, arguments);
+	line->length +=
+	    vsnprintk(line->text + line->length, line->size - line->length, format, arguments);
 	va_end(arguments);
-	return length;
 }
 
-static size_t append_argument(char *text, size_t size, size_t length,
-			      const struct syscall_record *record, char letter, uint32_t value)
+static void append_argument(struct call_line *line, const struct syscall_record *record,
+			    char letter, uint32_t value)
 {
-	switch (letter) {
-	case 'd':
-		return append(text, size, length, "%d", value);
-	case 'o':
-		return append(text, size, length, "0%o", value);
-	case 's':
-		if (record->text[0])
-			return append(text, size, length, "\"%s\"", record->text);
-		return append(text, size, length, "0x%x", value);
-	default:
-		return append(text, size, length, "0x%x", value);
-	}
+	if (letter == 'd')
+		append(line, "%d", value);
+	else if (letter == 'o')
+		append(line, "0%o", value);
+	else if (letter == 's' && record->text[0])
+		append(line, "\"%s\"", record->text);
+	else
+		append(line, "0x%x", value);
 }
 
-static size_t append_result(char *text, size_t size, size_t length,
-			    const struct syscall_record *record)
+static void append_result(struct call_line *line, const struct syscall_record *record)
 {
 	if (!record->finished)
-		return append(text, size, length, ") = ?\n");
-	if (record->result < 0 && record->result > -4096)
-		return append(text, size, length, ") = %d %s\n", record->result,
-			      errno_name(-record->result));
-	return append(text, size, length, ") = %d\n", record->result);
+		append(line, ") = ?\n");
+	else if (record->result < 0 && record->result > -4096)
+		append(line, ") = %d %s\n", record->result, errno_name(-record->result));
+	else
+		append(line, ") = %d\n", record->result);
 }
 
 int syscall_trace_format(const struct syscall_record *record, char *text, size_t size)
 {
 	const struct syscall *call = syscall_find(record->number);
 	const char *letters = call ? call->arguments : "";
-	size_t length = snprintk(text, size, "%d ", record->pid);
+	struct call_line line = { text, size, 0 };
 
+	append(&line, "%d ", record->pid);
 	if (call)
-		length = append(text, size, length, "%s(", call->name);
+		append(&line, "%s(", call->name);
 	else
-		length = append(text, size, length, "call_%u(", record->number);
+		append(&line, "call_%u(", record->number);
 	for (unsigned i = 0; letters[i] && i < 6; i++) {
 		if (i > 0)
-			length = append(text, size, length, ", ");
-		length =
-		    append_argument(text, size, length, record, letters[i], record->arguments[i]);
+			append(&line, ", ");
+		append_argument(&line, record, letters[i], record->arguments[i]);
 	}
-	return append_result(text, size, length, record);
+	append_result(&line, record);
+	return line.length;
 }
