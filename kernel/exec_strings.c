@@ -1,5 +1,4 @@
 /* The arguments and the environment of a program to be started. */
-
 #include "kernel/errno.h"
 #include "kernel/exec.h"
 #include "kernel/string.h"

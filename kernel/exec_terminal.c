@@ -1,5 +1,4 @@
 /* Programs that the kernel itself starts: at the terminal, with a plain environment. */
-
 #include "fs/files.h"
 #include "kernel/abi_file.h"
 #include "kernel/errno.h"

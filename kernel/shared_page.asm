@@ -100,7 +100,3 @@ global shared_sysenter_return
 shared_sysenter_return:	dd address(return_here)
 global shared_vsyscall
 shared_vsyscall:	dd address(vsyscall)
-global shared_sigreturn
-shared_sigreturn:	dd address(sigreturn)
-global shared_rt_sigreturn
-shared_rt_sigreturn:	dd address(rt_sigreturn)

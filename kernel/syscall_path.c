@@ -1,5 +1,4 @@
 /* System calls with paths: opening, and changing directories. */
-
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/path.h"

@@ -1,5 +1,4 @@
 /* System calls of what is known about a file: the stat family, modes, owners and times. */
-
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/vfs.h"

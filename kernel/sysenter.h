@@ -12,6 +12,5 @@ void sysenter_initialize(void);
 bool sysenter_is_there(void);
 
 /* Addresses in the shared page (kernel/shared_page.asm), as ring 3 sees it: the stub that makes a
- * call, where SYSENTER's calls come back, and where handlers of signals return to. */
+ * call, and where SYSENTER's calls come back. */
 extern const uint32_t shared_vsyscall, shared_sysenter_return;
-extern const uint32_t shared_sigreturn, shared_rt_sigreturn;

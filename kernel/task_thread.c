@@ -1,5 +1,4 @@
 /* Threads of the kernel: tasks without a program. */
-
 #include "kernel/sched.h"
 #include "kernel/task.h"
 #include "kernel/task_switch.h"

@@ -1,5 +1,4 @@
 /* The command `probe`: what happens when ring 3 tries something. */
-
 #include "kernel/machine.h"
 #include "kernel/memory_layout.h"
 #include "kernel/monitor.h"
