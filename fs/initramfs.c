@@ -355,8 +355,8 @@ int32_t initramfs_unpack(struct inode *root, initramfs_reader *read, void *conte
 
 	error->cause = NULL;
 	archive.error = error;
-	archive.name = page_alloc(0);
-	archive.contents = page_alloc(0);
+	archive.name = path_page();
+	archive.contents = path_page();
 	int32_t result = -ENOMEM;
 
 	if (archive.name && archive.contents) {
@@ -366,9 +366,7 @@ int32_t initramfs_unpack(struct inode *root, initramfs_reader *read, void *conte
 	if (result && !error->cause)
 		*error = (struct initramfs_error){ .cause = "no memory" };
 	forget_all(&archive);
-	if (archive.name)
-		page_free(archive.name, 0);
-	if (archive.contents)
-		page_free(archive.contents, 0);
+	path_page_free(archive.name);
+	path_page_free(archive.contents);
 	return result;
 }

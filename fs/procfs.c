@@ -150,19 +150,25 @@ static const struct procfs_entry *entry_at(const struct procfs_inode *directory,
 	return entry;
 }
 
+bool procfs_number(const struct name *name, uint32_t *number)
+{
+	*number = 0;
+	if (name->length == 0 || name->length > 6 || (name->length > 1 && *name->text == '0'))
+		return false;
+	for (uint32_t i = 0; i < name->length; i++) {
+		if (name->text[i] < '0' || name->text[i] > '9')
+			return false;
+		*number = *number * 10 + name->text[i] - '0';
+	}
+	return true;
+}
+
 /* Which task's directory has the name? 0: none. */
 static int32_t pid_of(const struct name *name)
 {
-	int32_t pid = 0;
+	uint32_t pid;
 
-	if (name->length == 0 || name->length > 6 || name->text[0] == '0')
-		return 0;
-	for (uint32_t i = 0; i < name->length; i++) {
-		if (name->text[i] < '0' || name->text[i] > '9')
-			return 0;
-		pid = pid * 10 + name->text[i] - '0';
-	}
-	return task_find(pid) ? pid : 0;
+	return procfs_number(name, &pid) && task_find(pid) ? pid : 0;
 }
 
 static int32_t make_directory(int32_t pid, const struct procfs_entry *entry, uint32_t number,

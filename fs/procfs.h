@@ -1,6 +1,7 @@
 /* /proc: what the kernel tells about itself and its tasks, as text. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "fs/inode.h"
@@ -47,6 +48,9 @@ extern const struct procfs_entry procfs_task_files[];
  * -ENOENT. */
 int32_t procfs_link_file(const struct file *file, char *target, uint32_t size);
 int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory);
+
+/* The number that a name is: decimal, of up to six digits. False: it is none. */
+bool procfs_number(const struct name *name, uint32_t *number);
 
 /* A task's directory. */
 int32_t procfs_make_task(int32_t pid, struct inode **made);

@@ -74,21 +74,12 @@ static int32_t jump(struct inode *inode, struct inode **to, struct inode **direc
 static int32_t lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	struct node wanted = *(const struct node *)inode;
-	uint32_t descriptor = 0;
 
 	if (name_is(name, ".."))
 		return procfs_make_task(wanted.pid, found);
-	if (name->length == 0 || name->length > 4 || (name->length > 1 && *name->text == '0'))
+	if (!procfs_number(name, &wanted.descriptor) || !file_of(wanted.pid, wanted.descriptor))
 		return -ENOENT;
-	for (uint32_t i = 0; i < name->length; i++) {
-		if (name->text[i] < '0' || name->text[i] > '9')
-			return -ENOENT;
-		descriptor = descriptor * 10 + name->text[i] - '0';
-	}
-	if (!file_of(wanted.pid, descriptor))
-		return -ENOENT;
-	wanted.descriptor = descriptor;
-	wanted.inode.number = LINK_NUMBERS | (uint32_t)wanted.pid * FILES_MAX | descriptor;
+	wanted.inode.number = LINK_NUMBERS | (uint32_t)wanted.pid * FILES_MAX | wanted.descriptor;
 	return make(&wanted, S_IFLNK | 0700, &link_ops, found);
 }
 

@@ -71,9 +71,7 @@ static int32_t acquire(void)
 {
 	if (current->tty == TTY_DEVICE)
 		return 0;
-	if (current->session != current->pid || current->tty != 0)
-		return -EPERM;
-	if (session != 0)
+	if (current->session != current->pid || current->tty != 0 || session != 0)
 		return -EPERM;
 	session = current->session;
 	foreground = current->pgrp;
