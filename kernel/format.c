@@ -258,17 +258,14 @@ static int convert(struct output *output, const char *format, struct conversion 
 		format_signed(output, conversion, next_signed(conversion, arguments));
 		return 1;
 	case 'u':
-		format_number(output, conversion, "", next_unsigned(conversion, arguments), 10,
-			      false);
+	case 'o':
+		format_number(output, conversion, "", next_unsigned(conversion, arguments),
+			      *format == 'o' ? 8 : 10, false);
 		return 1;
 	case 'x':
 	case 'X':
 		format_hexadecimal(output, conversion, next_unsigned(conversion, arguments),
 				   *format == 'X');
-		return 1;
-	case 'o':
-		format_number(output, conversion, "", next_unsigned(conversion, arguments), 8,
-			      false);
 		return 1;
 	case 'c':
 		put_field(output, conversion, (char[]){ va_arg(*arguments, int) }, 1);

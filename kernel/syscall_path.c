@@ -11,6 +11,7 @@
 #include "kernel/user_copy.h"
 
 #define RENAME_NOREPLACE 1u
+#define TO_LINK		 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) /* not to what it leads to */
 #define AT_FLAGS	 (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
 
 /* ---- places ---- */
@@ -70,6 +71,26 @@ int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct in
 		error = path_find(at.start, at.path, end, inode);
 	place_put(&at);
 	return error;
+}
+
+int32_t call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call,
+		uint32_t first, uint32_t second)
+{
+	struct inode *inode;
+	int32_t result = inode_at(directory, address, flags, &inode);
+
+	if (result)
+		return result;
+	result = call(inode, first, second);
+	inode_put(inode);
+	return result;
+}
+
+int32_t call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second)
+{
+	struct file *file = files_get(current->files, descriptor);
+
+	return file ? call(file->inode, first, second) : -EBADF;
 }
 
 /* ---- opening ---- */
@@ -218,11 +239,11 @@ static int32_t rename_at(uint32_t directory, uint32_t address, uint32_t new_dire
 }
 
 /* Copies a symbolic link's target, without a NUL, to ring 3. */
-static int32_t give_target(struct inode *inode, uint32_t to, int32_t size)
+static int32_t give_target(struct inode *inode, uint32_t to, uint32_t size)
 {
 	char *target;
 
-	if (!inode_is(inode, S_IFLNK) || size <= 0)
+	if (!inode_is(inode, S_IFLNK) || (int32_t)size <= 0)
 		return -EINVAL;
 	target = path_page();
 	if (!target)
@@ -235,18 +256,6 @@ static int32_t give_target(struct inode *inode, uint32_t to, int32_t size)
 	return length;
 }
 
-static int32_t read_link_at(uint32_t directory, uint32_t address, uint32_t to, int32_t size)
-{
-	struct inode *inode;
-	int32_t result = inode_at(directory, address, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &inode);
-
-	if (result)
-		return result;
-	result = give_target(inode, to, size);
-	inode_put(inode);
-	return result;
-}
-
 CALL(sys_link, link_at(HERE, frame->ebx, HERE, frame->ecx, 0))
 CALL(sys_linkat, link_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
 CALL(sys_symlink, symlink_at(frame->ebx, HERE, frame->ecx))
@@ -254,12 +263,12 @@ CALL(sys_symlinkat, symlink_at(frame->ebx, frame->ecx, frame->edx))
 CALL(sys_rename, rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
 CALL(sys_renameat, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
 CALL(sys_renameat2, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
-CALL(sys_readlink, read_link_at(HERE, frame->ebx, frame->ecx, frame->edx))
-CALL(sys_readlinkat, read_link_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+CALL(sys_readlink, call_at(HERE, frame->ebx, TO_LINK, give_target, frame->ecx, frame->edx))
+CALL(sys_readlinkat, call_at(frame->ebx, frame->ecx, TO_LINK, give_target, frame->edx, frame->esi))
 
 /* ---- the working directory ---- */
 
-static int32_t enter(struct inode *inode)
+static int32_t enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
 	if (!inode_is(inode, S_IFDIR))
 		return -ENOTDIR;
@@ -267,24 +276,8 @@ static int32_t enter(struct inode *inode)
 	return 0;
 }
 
-static int32_t sys_chdir(struct trap_frame *frame)
-{
-	struct inode *inode;
-	int32_t error = inode_at(HERE, frame->ebx, 0, &inode);
-
-	if (error)
-		return error;
-	error = enter(inode);
-	inode_put(inode);
-	return error;
-}
-
-static int32_t sys_fchdir(struct trap_frame *frame)
-{
-	struct file *file = files_get(current->files, frame->ebx);
-
-	return file ? enter(file->inode) : -EBADF;
-}
+CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
+CALL(sys_fchdir, call_file(frame->ebx, enter, 0, 0))
 
 static int32_t sys_getcwd(struct trap_frame *frame)
 {

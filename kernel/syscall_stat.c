@@ -15,7 +15,7 @@
 
 /* ---- the three layouts ---- */
 
-static int32_t give_stat64(const struct inode *inode, uint32_t to)
+static int32_t give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_stat64 stat = {
 		.filesystem = inode->filesystem,
@@ -37,7 +37,7 @@ static int32_t give_stat64(const struct inode *inode, uint32_t to)
 	return give(to, &stat, sizeof(stat));
 }
 
-static int32_t give_stat(const struct inode *inode, uint32_t to)
+static int32_t give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_stat stat = {
 		.filesystem = inode->filesystem,
@@ -60,7 +60,7 @@ static int32_t give_stat(const struct inode *inode, uint32_t to)
 	return give(to, &stat, sizeof(stat));
 }
 
-static int32_t give_statx(const struct inode *inode, uint32_t to)
+static int32_t give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_statx stat = {
 		.mask = STATX_BASIC,
@@ -85,36 +85,14 @@ static int32_t give_statx(const struct inode *inode, uint32_t to)
 
 /* ---- the calls ---- */
 
-typedef int32_t giver(const struct inode *inode, uint32_t to);
-
-static int32_t stat_at(uint32_t directory, uint32_t address, uint32_t flags, giver *tell,
-		       uint32_t to)
-{
-	struct inode *inode;
-	int32_t error = inode_at(directory, address, flags, &inode);
-
-	if (error)
-		return error;
-	error = tell(inode, to);
-	inode_put(inode);
-	return error;
-}
-
-static int32_t stat_file(uint32_t descriptor, giver *tell, uint32_t to)
-{
-	struct file *file = files_get(current->files, descriptor);
-
-	return file ? tell(file->inode, to) : -EBADF;
-}
-
-CALL(sys_stat, stat_at(HERE, frame->ebx, 0, give_stat, frame->ecx))
-CALL(sys_lstat, stat_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx))
-CALL(sys_fstat, stat_file(frame->ebx, give_stat, frame->ecx))
-CALL(sys_stat64, stat_at(HERE, frame->ebx, 0, give_stat64, frame->ecx))
-CALL(sys_lstat64, stat_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx))
-CALL(sys_fstat64, stat_file(frame->ebx, give_stat64, frame->ecx))
-CALL(sys_fstatat64, stat_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx))
-CALL(sys_statx, stat_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi))
+CALL(sys_stat, call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
+CALL(sys_lstat, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
+CALL(sys_fstat, call_file(frame->ebx, give_stat, frame->ecx, 0))
+CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
+CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
+CALL(sys_fstat64, call_file(frame->ebx, give_stat64, frame->ecx, 0))
+CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
+CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
 /* Everybody is root, who may do all but execute what nobody may. */
 static int32_t access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
@@ -137,9 +115,6 @@ CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 /* ---- changes ---- */
 
-/* What to change; the caller's frame says how. */
-typedef int32_t changer(struct inode *inode, uint32_t first, uint32_t second);
-
 static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 {
 	inode->mode = (inode->mode & S_IFMT) | (mode & S_ALL);
@@ -161,50 +136,28 @@ static int32_t change_size(struct inode *inode, uint32_t low, uint32_t high)
 	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
 }
 
-static int32_t change_at(uint32_t directory, uint32_t address, uint32_t flags, changer *change,
-			 uint32_t first, uint32_t second)
-{
-	struct inode *inode;
-	int32_t error = inode_at(directory, address, flags, &inode);
-
-	if (error)
-		return error;
-	error = change(inode, first, second);
-	inode_put(inode);
-	return error;
-}
-
-static int32_t change_file(uint32_t descriptor, changer *change, uint32_t first, uint32_t second)
-{
-	struct file *file = files_get(current->files, descriptor);
-
-	return file ? change(file->inode, first, second) : -EBADF;
-}
-
 /* The 16 bits of the older calls; all ones mean -1. */
 static uint32_t old_owner(uint32_t owner)
 {
 	return (int32_t)(int16_t)owner == -1 ? UINT32_MAX : (uint16_t)owner;
 }
 
-CALL(sys_chmod, change_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
-CALL(sys_fchmod, change_file(frame->ebx, change_mode, frame->ecx, 0))
-CALL(sys_fchmodat, change_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
+CALL(sys_chmod, call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
+CALL(sys_fchmod, call_file(frame->ebx, change_mode, frame->ecx, 0))
+CALL(sys_fchmodat, call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
 CALL(sys_chown,
-     change_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
-CALL(sys_lchown, change_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner,
-			   old_owner(frame->ecx), old_owner(frame->edx)))
-CALL(sys_fchown,
-     change_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
-CALL(sys_chown32, change_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
+     call_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_lchown, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, old_owner(frame->ecx),
+			 old_owner(frame->edx)))
+CALL(sys_fchown, call_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_chown32, call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
 CALL(sys_lchown32,
-     change_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
-CALL(sys_fchown32, change_file(frame->ebx, change_owner, frame->ecx, frame->edx))
+     call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
+CALL(sys_fchown32, call_file(frame->ebx, change_owner, frame->ecx, frame->edx))
 CALL(sys_fchownat,
-     change_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
-CALL(sys_truncate,
-     change_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
-CALL(sys_truncate64, change_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
+     call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
+CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
+CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
 
 /* ---- times ---- */
 
@@ -245,16 +198,16 @@ static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
 static int32_t sys_utimensat(struct trap_frame *frame)
 {
 	if (!frame->ecx) /* futimens: the file is the descriptor's */
-		return change_file(frame->ebx, change_times, frame->edx, 1);
-	return change_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, 1);
+		return call_file(frame->ebx, change_times, frame->edx, 1);
+	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, 1);
 }
 
-CALL(sys_utimes, change_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
+CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
 
 /* ---- file systems ---- */
 
 /* All that there is so far lives in memory. */
-static int32_t give_statfs(const struct inode *inode, uint32_t to)
+static int32_t give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_statfs64 stat = {
 		.type = 0x858458f6, /* ramfs */
@@ -270,8 +223,8 @@ static int32_t give_statfs(const struct inode *inode, uint32_t to)
 	return give(to, &stat, sizeof(stat));
 }
 
-CALL(sys_statfs64, stat_at(HERE, frame->ebx, 0, give_statfs, frame->edx))
-CALL(sys_fstatfs64, stat_file(frame->ebx, give_statfs, frame->edx))
+CALL(sys_statfs64, call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, 0))
+CALL(sys_fstatfs64, call_file(frame->ebx, give_statfs, frame->edx, 0))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
