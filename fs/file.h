@@ -67,12 +67,6 @@ static inline bool file_writable(const struct file *file)
 	return (file->flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* Its type and permissions, as stat gives them. */
-static inline uint32_t file_mode(const struct file *file)
-{
-	return file->inode->mode;
-}
-
 /* Opens a path, from the current task's directory if it is relative. flags and mode are open's.
  * *file has one reference, which file_release gives back. */
 int32_t file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file);

@@ -15,9 +15,6 @@
 #define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
 #define INTERPRETERS   4      /* a script may name a script, so often */
 #define FLAGS_AT_START 0x202  /* interrupts on */
-#define ANY_EXECUTE    0111
-#define TYPE_MASK      0170000
-#define TYPE_REGULAR   0100000
 
 /* Opens the file and reads its beginning. */
 static int open_image(const char *path, struct elf_image *image)
@@ -26,11 +23,11 @@ static int open_image(const char *path, struct elf_image *image)
 
 	if (error)
 		return error;
-	uint32_t mode = file_mode(image->file);
+	const struct inode *inode = image->file->inode;
 	struct buffer buffer = buffer_of_kernel(image->beginning, ELF_BEGINNING);
 	int32_t bytes = -EACCES;
 
-	if ((mode & TYPE_MASK) == TYPE_REGULAR && (mode & ANY_EXECUTE))
+	if (inode_is(inode, S_IFREG) && (inode->mode & S_IXALL))
 		bytes = file_read_at(image->file, &buffer, 0);
 	if (bytes < 0)
 		file_release(image->file);
@@ -139,14 +136,14 @@ static int find_program(char *path, struct exec_strings *strings, struct elf_ima
 static void set_name(const char *path)
 {
 	const char *name = path;
-	size_t length = 0;
 
 	for (; *path; path++)
 		if (*path == '/' && path[1])
 			name = path + 1;
-	for (; name[length] && length < TASK_NAME - 1; length++)
-		current->name[length] = name[length];
-	current->name[length] = '\0';
+	size_t length = path - name < TASK_NAME ? path - name : TASK_NAME - 1;
+
+	memset(current->name, 0, TASK_NAME); /* all of it can be read back */
+	memcpy(current->name, name, length);
 }
 
 static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)

@@ -321,14 +321,40 @@ static void check_faults(void)
 	check("no local descriptors", code_of(load_segment) == 0x80);
 }
 
-int main(void)
+/* A program's name, as it is after its start by a longer one. */
+static int tell_name(void)
 {
+	char name[16];
+
+	call(CALL_PRCTL, GET_NAME, (long)name, 0, 0, 0);
+	return memcmp(name, "exe\0\0\0\0\0\0\0\0\0\0\0\0", 16) == 0 ? 3 : 4;
+}
+
+static void check_name_of_program(void)
+{
+	char *words[] = { "callcheck", "name", NULL };
+	int status = 0, pid = fork();
+
+	if (pid == 0) {
+		call(CALL_PRCTL, SET_NAME, (long)"a name of my own", 0, 0, 0);
+		execve("/proc/self/exe", words, environ);
+		_exit(5);
+	}
+	waitpid(pid, &status, 0);
+	check("nothing behind a program's name", WEXITSTATUS(status) == 3);
+}
+
+int main(int count, char **words)
+{
+	if (count > 1 && strcmp(words[1], "name") == 0)
+		return tell_name();
 	printf("KTAP version 1\n");
 	check_futex();
 	check_queue();
 	check_waitid();
 	check_subreaper();
 	check_names();
+	check_name_of_program();
 	check_select();
 	check_limits();
 	check_files();
