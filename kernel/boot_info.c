@@ -8,11 +8,12 @@
 
 struct boot_info boot_info;
 
-static void copy_text(char *to, uint32_t size, const char *from)
+/* Up to a character or to the end of the text; what is too long is cut. */
+static void copy_until(char end, char *to, uint32_t size, const char *from)
 {
 	uint32_t i;
 
-	for (i = 0; i + 1 < size && from[i]; i++)
+	for (i = 0; i + 1 < size && from[i] && from[i] != end; i++)
 		to[i] = from[i];
 	to[i] = '\0';
 }
@@ -68,11 +69,11 @@ void boot_info_read(uint32_t magic, uint32_t address)
 		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel",
 		      magic);
 	if (information->flags & MULTIBOOT_LOADER_NAME)
-		copy_text(boot_info.loader, sizeof(boot_info.loader),
-			  direct_map(information->boot_loader_name));
+		copy_until('\0', boot_info.loader, sizeof(boot_info.loader),
+			   direct_map(information->boot_loader_name));
 	if (information->flags & MULTIBOOT_COMMAND)
-		copy_text(boot_info.command_line, sizeof(boot_info.command_line),
-			  direct_map(information->cmdline));
+		copy_until('\0', boot_info.command_line, sizeof(boot_info.command_line),
+			   direct_map(information->cmdline));
 	read_ranges(information);
 	if (boot_info.range_count == 0)
 		panic("the boot loader %s describes no memory", boot_info.loader);
@@ -90,14 +91,10 @@ static const char *value_of(const char *word, const char *name)
 
 static void copy_value(char *to, uint32_t size, const char *from)
 {
-	char end = *from == '"' ? '"' : ' ';
-	uint32_t i;
-
-	if (end == '"')
-		from++;
-	for (i = 0; i + 1 < size && from[i] && from[i] != end; i++)
-		to[i] = from[i];
-	to[i] = '\0';
+	if (*from == '"')
+		copy_until('"', to, size, from + 1);
+	else
+		copy_until(' ', to, size, from);
 }
 
 bool boot_option(const char *name, char *value, uint32_t size)

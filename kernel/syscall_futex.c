@@ -21,7 +21,7 @@ enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
 static int32_t take_deadline(const struct trap_frame *frame, timespec_reader *take,
 			     uint64_t *deadline)
 {
-	uint64_t ns, now = frame->ecx & REALTIME_CLOCK ? time_wall_ns() : time_ns();
+	uint64_t ns = 0, now = frame->ecx & REALTIME_CLOCK ? time_wall_ns() : time_ns();
 
 	*deadline = WAIT_FOREVER;
 	if (!frame->esi)

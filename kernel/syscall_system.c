@@ -192,7 +192,7 @@ static int32_t run_setrlimit(struct trap_frame *frame)
 static int32_t run_prlimit64(struct trap_frame *frame)
 {
 	struct task *task = frame->ebx ? task_find(frame->ebx) : current;
-	uint64_t wanted[2];
+	uint64_t wanted[2] = { 0, 0 };
 
 	if (frame->ecx >= LIMITS)
 		return -EINVAL;
