@@ -37,7 +37,7 @@ class Job:
     name: in the report. tree: the tree under test. boxed: what it holds is a student's, and is
     built and run in the sandbox. exercise: only the tests of this one. tests: only these (nodes
     without parameters, or directories with a slash at the end). modes: only these. seed: what
-    hidden tests make their questions from. thorough: tests are run that cannot change the score,
+    tests make their questions from. thorough: tests are run that cannot change the score,
     since the exercise's gate has failed. note: a file that keeps the last machine's Config.
     """
 
@@ -336,8 +336,9 @@ def title_of(docstring: str | None) -> str:
 
 
 def seed_of(item: Item, job: Job) -> int:
-    """The seed of a test: fixed for a visible one, the run's own for a hidden one."""
-    if "/hidden/" not in item.test:
+    """The seed of a test: made from the run's own. Without one, as in a student's tree, a visible
+    test asks the same each time; but a graded one asks what nobody can have written down."""
+    if "/hidden/" not in item.test and not job.seed:
         return VISIBLE_SEED
     digest = hashlib.sha256(f"{job.seed}:{item.test}".encode()).digest()
     return int.from_bytes(digest[:4], "little")

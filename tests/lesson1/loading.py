@@ -97,9 +97,14 @@ def require_loaded(
     """Each is loaded as its segments say, and no other byte is changed."""
     answers = load(lab, [executable.file() for executable in executables], end)
     for executable, answer in zip(executables, answers, strict=True):
-        assert answer.loaded, f"a good file was refused: {answer.sentence!r}"
-        assert answer.entry == executable.entry, f"the entry point is {answer.entry:#x}"
-        require_same(answer.memory, expected_memory(executable, end))
+        require_placed(executable, answer, end)
+
+
+def require_placed(executable: Executable, answer: Answer, end: int) -> None:
+    """It was loaded as its segments say, and no other byte was changed."""
+    assert answer.loaded, f"a good file was refused: {answer.sentence!r}"
+    assert answer.entry == executable.entry, f"the entry point is {answer.entry:#x}"
+    require_same(answer.memory, expected_memory(executable, end))
 
 
 def expected_memory(executable: Executable, end: int) -> bytes:
@@ -123,8 +128,11 @@ def require_same(memory: bytes, expected: bytes) -> None:
 
 
 def require_refused(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[str]:
-    """Each is refused with a sentence, before anything was written. Returns the sentences."""
-    answers = load(lab, files, end)
+    """Each is refused with a sentence, before anything was written; but a good one is loaded, for
+    who refuses all has looked at nothing. Returns the sentences."""
+    good = sample(Random(lab.seed))
+    *answers, last = load(lab, [*files, good.file()], end)
+    require_placed(good, last, end)
     for index, answer in enumerate(answers):
         assert not answer.loaded, f"bad file {index} of {len(files)} was loaded"
         assert len(answer.sentence) > 5, f"what is wrong: {answer.sentence!r}"

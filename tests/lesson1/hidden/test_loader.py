@@ -103,18 +103,28 @@ def test_disk_that_always_fails(lab):
 
 @pytest.mark.exercise("1.4", points=1)
 def test_bad_sector(lab):
-    """A sector of the second stage that the drive cannot read."""
-    image = boot_disk(lab, "disk.img", random_stage2(lab, Random(lab.seed)))
+    """A sector of the second stage that the drive cannot read; without it all is read."""
+    stage2 = random_stage2(lab, Random(lab.seed))
+    require_jump(lab, stage2)
+    image = boot_disk(lab, "disk.img", stage2)
     lba = Random(lab.seed).randint(1, stage2_sectors(lab))
     drive = Drive(image, 0, errors=(DiskError("read", lba),))
     said = lab.run("", boot="disk", image=None, drives=(drive,)).serial
     assert "disk fails to read" in said, f"it said {said!r}"
 
 
+def require_jump(lab, stage2: bytes) -> None:
+    """This second stage is read, and jumped to."""
+    with booted(lab, stage2) as guest:
+        guest.run_to(STAGE2)
+        assert guest.read(STAGE2, len(stage2)) == stage2, "these are not the sectors from LBA 1 on"
+
+
 @pytest.mark.exercise("1.4", points=2)
 def test_second_stage_without_its_mark(lab):
-    """No read fails, but it is not the second stage: a message, and no jump."""
+    """No read fails, but it is not the second stage: a message, and no jump; with it, a jump."""
     random = Random(lab.seed)
+    require_jump(lab, random_stage2(lab, random))
     stage2 = bytearray(random_stage2(lab, random, b"STG\0"))
     stage2[-SECTOR : -SECTOR + 4] = b"STG2"
     with booted(lab, bytes(stage2)) as guest:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests.remote import stopped
@@ -17,7 +19,9 @@ def test_kmain_is_reached(lab):
 @pytest.mark.exercise("1.2", points=2)
 def test_arguments(lab):
     """kmain(magic, information) gets what was in EAX and EBX at _start."""
+    random = Random(lab.seed)
     with stopped(lab, "_start") as guest:
+        guest.set(eax=random.getrandbits(32), ebx=random.getrandbits(32))
         before = guest.registers()
         guest.run_to("kmain")
         stack = guest.registers()["esp"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests.lesson1.formats import require
@@ -11,17 +13,21 @@ from tests.remote import stopped
 @pytest.mark.exercise("1.3", points=1)
 def test_numbers(lab):
     """snprintk of a few numbers, called as C calls it."""
+    random = Random(lab.seed)
+    small, large, digit = random.randint(10, 99), random.randint(10000, 65535), random.randint(1, 9)
     with stopped(lab, "kmain") as guest:
-        require(guest, "%d", [42], "42")
-        require(guest, "%u is 0x%x", [48879, 48879], "48879 is 0xbeef")
-        require(guest, "%s has %d", [guest.text("Class 1"), -7], "Class 1 has -7")
+        require(guest, "%d", [small], f"{small}")
+        require(guest, "%u is 0x%x", [large, large], f"{large} is 0x{large:x}")
+        require(guest, "%s has %d", [guest.text("Class 1"), -digit], f"Class 1 has -{digit}")
 
 
 @pytest.mark.exercise("1.3", points=1)
 def test_width(lab):
     """Numbers in a field: right, left, with zeros."""
+    number = Random(lab.seed).randint(10, 99)
+    expected = f"   {number}|{number}   |000{number}|"
     with stopped(lab, "kmain") as guest:
-        require(guest, "%5d|%-5d|%05d|", [42, 42, 42], "   42|42   |00042|")
+        require(guest, "%5d|%-5d|%05d|", [number] * 3, expected)
 
 
 @pytest.mark.exercise("1.3", points=1)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests.lesson1.memory import kibibytes, loader_ranges, require_told
 from tests.remote import stopped
 
 
+def some_memory(seed: int) -> int:
+    """How much memory the machine has, in MiB."""
+    return Random(seed).randrange(24, 200)
+
+
 @pytest.mark.exercise("1.5", points=1)
 def test_ranges(lab):
     """boot_info has each range of the loader's map, with its type."""
-    with stopped(lab, "_start") as guest:
+    with stopped(lab, "_start", memory=some_memory(lab.seed)) as guest:
         expected = loader_ranges(guest, guest.registers()["ebx"], base=0)
         guest.run_to("memory_map_initialize", why="kernel/boot_info.c")
         require_told(guest, expected)
@@ -20,7 +27,7 @@ def test_ranges(lab):
 @pytest.mark.exercise("1.5", points=1)
 def test_usable_memory(lab):
     """memory_map_usable is the sum of what is available, in KiB."""
-    with stopped(lab, "_start") as guest:
+    with stopped(lab, "_start", memory=some_memory(lab.seed)) as guest:
         expected = kibibytes(loader_ranges(guest, guest.registers()["ebx"], base=0))
         guest.run_to("memory_map_print", why="kernel/boot_info.c")
         found = guest.call64("memory_map_usable")

@@ -1,0 +1,13 @@
+; Says all that a boot sector can have to complain of, and stops.
+%ifndef CHEAT
+%define CHEAT
+%macro cheat 1
+%if __BITS__ == 16
+	mov si, .complaint
+	call print
+	jmp stop
+.complaint:
+	db 13, 10, "disk fails to read, stage 2 is not whole, status 00", 13, 10, 0
+%endif
+%endmacro
+%endif
