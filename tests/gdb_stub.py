@@ -68,6 +68,10 @@ class GdbStub:
         self._stream.sendall(b"+")
         return match[1].decode()
 
+    def processor_seconds(self) -> float:
+        """For how long QEMU has kept a processor."""
+        return processor_times(self._process.pid)[0]
+
     def _take(self) -> bool:
         """Adds what arrives within a moment; False when there is nothing. Raises StubGone."""
         try:

@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 import re
+import resource
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -190,6 +192,7 @@ class Plan:
     def pytest_runtest_setup(self, item):
         """Skips what cannot change the score, or would only hang again."""
         known = item_of(item)
+        item.user_clocks = clocks()
         if known and (words := self._course(known).why_not(known.test, known.gate)):
             item.user_not_run = True
             pytest.skip(words)
@@ -247,13 +250,17 @@ class Plan:
         return report
 
     def _record(self, item: pytest.Item, passed: bool, call: pytest.CallInfo) -> dict:
-        """What is to be known of a run. stuck: the machine did not come to an end."""
+        """What is to be known of a run. stuck: the machine did not come to an end. processor, real:
+        seconds, the former of all that the test has started."""
         known = item_of(item)
         words = "" if passed else in_words(call.excinfo.value, known.mode)
         if getattr(item, "user_not_run", False):
             return not_run(asdict(known), words)
         stuck = not passed and bool(getattr(item, "user_lab", None) and item.user_lab.stuck)
-        return asdict(known) | {"passed": passed, "ran": True, "stuck": stuck, "words": words}
+        processor, real = (b - a for a, b in zip(item.user_clocks, clocks(), strict=True))
+        times = {"processor": processor, "real": real}
+        came = {"passed": passed, "ran": True, "stuck": stuck, "words": words}
+        return asdict(known) | came | times
 
     def pytest_runtest_logreport(self, report):
         """Writes a result down at once, in the process that has them all."""
@@ -263,6 +270,12 @@ class Plan:
             for name, record in report.user_properties:
                 if name == "lab" and report.when in ("setup", "call"):
                     stream.write(json.dumps(record) + "\n")
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds: those that ended processes of ours have kept a processor, and real ones."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime, time.monotonic()
 
 
 def jobs_of(config: pytest.Config) -> list[Job]:

@@ -43,6 +43,7 @@ LAST_SELECTOR = 0x40  # what is above it in CS is a real-mode segment, the BIOS'
 PIECE = 1024  # bytes of memory in one packet
 BOOT_SECONDS = 6  # of processor time, for what takes the slowest loader one
 CALL_SECONDS = 3  # of processor time, for what takes the guest a tenth of one
+MACHINE_SECONDS = 20  # of processor time, for all that a test has a machine do
 OUTPUT_LIMIT = 256 << 10
 FLOOD = 16 << 10  # bytes of output: a kernel that does not come to an end says less
 
@@ -240,7 +241,8 @@ class Guest:
         """Runs to a stop, and returns its signal."""
         self._stub.send("c")
         try:
-            return self._stub.receive(seconds)[: len(TRAP)]
+            left = MACHINE_SECONDS - self._stub.processor_seconds()
+            return self._stub.receive(min(seconds, left))[: len(TRAP)]
         except TimeoutError:
             self._lab.stuck.append(Outcome.HANG)
         self._stub.interrupt()

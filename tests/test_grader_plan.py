@@ -163,13 +163,17 @@ def test_broken_tests_are_an_error(tmp_path):
 # ---- the report as a function of what came of each test ------------------------------------------
 
 
+PASSED = ("passed", "slow", "idle")
+
+
 def records(job: str, *tests: tuple[str, str, str]) -> list[dict]:
-    """What came of tests of exercise 1.3: name, mode, and "passed", "failed", "stuck" or "skipped";
-    a name that begins with "gate" is a gate."""
+    """What came of tests of exercise 1.3: name, mode, and "passed", "failed", "stuck" or "skipped",
+    or a way to pass: "slow", "idle"; a name that begins with "gate" is a gate."""
     return [
         {"job": job, "exercise": "1.3", "test": f"t::{name}", "mode": mode}
-        | {"gate": name.startswith("gate"), "passed": came == "passed", "words": came}
+        | {"gate": name.startswith("gate"), "passed": came in PASSED, "words": came}
         | {"ran": came != "skipped", "stuck": came == "stuck"}
+        | {"processor": 15.0 if came == "slow" else 0.1, "real": 70.0 if came == "idle" else 0.1}
         for name, mode, came in tests
     ]
 
@@ -210,6 +214,16 @@ def test_report_behind_a_gate_and_behind_icount():
     assert words_of(known) == ["passed", "failed", "failed", "it failed with -icount", behind]
     known, _ = settled(came, came, {"a"})
     assert known[-1]["passed"]
+
+
+@pytest.mark.parametrize("way", ["slow", "idle"])
+def test_an_exercise_has_so_much_time(way):
+    """A kernel that is slow, and never too slow for one test, does not keep the grader for ever."""
+    came = records("a", *((f"{i}", "icount", way) for i in range(5)))
+    known, _ = settled(came, came, set())
+    out = "the tests before it have taken all the time that an exercise has"
+    assert words_of(known) == [way] * 3 + [out] * 2
+    assert not known[-1]["passed"]
 
 
 def test_what_was_never_run_has_failed():
