@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools import sandbox
-from labs.tools.graded_tree import first_error
+from labs.tools.graded_tree import first_error, is_plain_file
 from labs.tools.machine import Machine
 from labs.tools.qemu_command import Config
 from labs.tools.result import GuestFailure, Outcome, Result
@@ -94,6 +94,13 @@ class Lab:
             BUILT[place] = self._make(target)
         if BUILT[place]:
             raise BuildFailure(BUILT[place])
+        return self._own(target)
+
+    def _own(self, target: str) -> Path:
+        """The path of a file of the tree. Raises BuildFailure for a link, which may lead to what is
+        not the student's."""
+        if not is_plain_file(self.root, target):
+            raise BuildFailure(f"{target} is not a file")
         return self.root / target
 
     def _make(self, target: str) -> str:
@@ -152,12 +159,13 @@ class Lab:
 
     def ask(self, program: Path, questions: bytes) -> subprocess.CompletedProcess[bytes]:
         """Runs a program of `host` with this as its standard input."""
-        done = subprocess.run(
-            [program], input=questions, capture_output=True, timeout=ANSWER_SECONDS, check=False
-        )
-        if done.returncode in PROGRAM_STOPPED:
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe)
+        with process, sandbox.watched(process.pid):
+            output, errors = process.communicate(questions, timeout=ANSWER_SECONDS)
+        if process.returncode in PROGRAM_STOPPED:
             self.stuck.append(Outcome.HANG)
-        return done
+        return subprocess.CompletedProcess([program], process.returncode, output, errors)
 
     def _host_object(self, source: str) -> Path:
         """Compiles one file. What a boxed tree does not have is not the student's."""
@@ -167,14 +175,15 @@ class Lab:
         (root / target).parent.mkdir(parents=True, exist_ok=True)
         command = [*COMPILER, *AS_KERNEL, "-c", source, "-o", target]
         run_tool(command, root, self.boxed and student)
-        return root / target
+        return self._own(target) if student else root / target
 
     def _wrapped(self, program: Path) -> Path:
         """The script that starts a program within its limits."""
         command = ["timeout", "-k", "1", f"{sandbox.PROGRAM.wall:g}", *sandbox.PROGRAM.prefix()]
         if self.boxed:
             settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
-            command += [*sandbox.box(program.parent), *settings, f"{sandbox.INSIDE}/{program.name}"]
+            boxed = sandbox.box(program.parent, writable=False)
+            command += [*boxed, *settings, f"{sandbox.INSIDE}/{program.name}"]
         else:
             command += [str(program)]
         script = program.parent.with_suffix(".sh")

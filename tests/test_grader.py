@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import textwrap
 import time
@@ -24,6 +26,7 @@ from labs.tools.graded_tree import (
     first_error,
     graded_tree,
     handout_files,
+    is_plain_file,
     submitted,
 )
 from labs.tools.prove_cheats import cheats_of, lay_cheat
@@ -88,6 +91,42 @@ def test_box_limits_sleep_and_output(tmp_path):
     assert len(boxed(tmp_path, "head -c 100000 /dev/zero | tr '\\0' x").output) == 1000
 
 
+def test_box_of_a_program_is_read_only(tmp_path):
+    places = "/ /dev /dev/shm /proc /tree /usr"
+    script = f"for each in {places}; do touch $each/made && echo wrote in $each; done; touch /tmp/x"
+    command = [*sandbox.box(tmp_path, writable=False), "bash", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "for i in {1..60}; do sleep 30 & done; wait",
+        "for i in {1..3}; do prlimit --as=$((1 << 30)) tail /dev/zero & done; wait",
+    ],
+)
+def test_many_processes_and_much_memory_end_a_program(tmp_path, bomb):
+    command = [*sandbox.box(tmp_path), "bash", "-c", bomb]
+    start = time.monotonic()
+    with subprocess.Popen(["bash", "-c", f"{shlex.join(command)}; exit $?"]) as process:
+        with sandbox.watched(process.pid):
+            status = process.wait(30)
+        assert sandbox.descendants(process.pid) == {}
+    assert status == 128 + signal.SIGKILL
+    assert time.monotonic() - start < 20
+
+
+def test_a_link_is_no_file_of_a_tree(tmp_path):
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/kernel").write_text("own")
+    (tmp_path / "tree/link").symlink_to(ROOT / "Makefile")
+    (tmp_path / "tree/build").symlink_to(ROOT)
+    tree = tmp_path / "tree"
+    files = ("kernel", "link", "build/Makefile", "../tree/kernel", "missing")
+    assert [is_plain_file(tree, path) for path in files] == [True, False, False, False, False]
+
+
 def test_no_bubblewrap_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     sandbox.why_unavailable.cache_clear()
@@ -137,6 +176,7 @@ def test_no_link_above_a_file_is_followed(tmp_path):
         ("/tmp/ccAb12.s:3: Error: bad", "assembly:3: Error: bad"),
         ("x\nld: a.o: undefined reference to `f'", "ld: a.o: undefined reference to `f'"),
         ("cc1: out of memory allocating 65536 bytes", "too much time or memory"),
+        ('a.c:1:2: error: #error "\x1b[2J100 of 100"', 'a.c:1:2: error: #error "?[2J100 of 100'),
         ("", "no reason was given"),
     ],
 )

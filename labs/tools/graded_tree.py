@@ -123,7 +123,7 @@ def compiled(
             target = f"build/objects/{path}.o"
             command = ["make", "-s", f"LESSON={lesson}", target]
             done = sandbox.run(command, tree, sandbox.BUILD, boxed)
-            if done.status == 0 and is_plain_file(tree / target):
+            if done.status == 0 and is_plain_file(tree, target):
                 objects[path] = (tree / target).read_bytes()
             else:
                 words = done.limit or first_error(done.output)
@@ -223,9 +223,10 @@ def mode_of(path: str) -> int:
     return stat.S_IMODE((ROOT / path).stat().st_mode)
 
 
-def is_plain_file(path: Path) -> bool:
-    """Whether there is a file, and not a link to one."""
-    return path.is_file() and not path.is_symlink()
+def is_plain_file(tree: Path, path: str) -> bool:
+    """Whether a tree has this file, and no link on the way to it: a link that was made in the box
+    would lead out of it here."""
+    return (tree / path).is_file() and (tree / path).resolve() == tree.resolve() / path
 
 
 def first_error(output: str) -> str:
@@ -235,4 +236,5 @@ def first_error(output: str) -> str:
     lines = TEMPORARY_NAME.sub("assembly", output).strip().splitlines()
     lines = [line for line in lines if not line.startswith("make")]
     errors = [line for line in lines if TELLING.search(line)]
-    return (errors or lines or ["no reason was given"])[0].strip()
+    line = (errors or lines or ["no reason was given"])[0].strip()
+    return "".join(each if each.isprintable() else "?" for each in line)

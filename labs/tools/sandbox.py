@@ -14,7 +14,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,6 +57,12 @@ class Limits:
 BUILD = Limits(processor=5, wall=30, memory=1 << 30, file=32 << 20)
 PROGRAM = Limits(processor=5, wall=20, memory=None, file=1 << 20)
 
+# Of a program and all that it starts (prlimit knows single processes only, and not root's number of
+# them; an address space with a sanitizer's shadow has no limit that helps).
+MOST_PROCESSES = 32
+MOST_MEMORY = 2 << 30  # bytes
+LOOK_SECONDS = 0.05
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -66,8 +74,9 @@ class Finished:
     limit: str = ""
 
 
-def box(directory: Path, current: str = ".") -> list[str]:
-    """The command that starts the rest of the line in the box, in `current` of `directory`."""
+def box(directory: Path, writable: bool = True) -> list[str]:
+    """The command that starts the rest of the line in the box, in `directory`. Where that is not
+    writable, nothing is but /tmp."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
     for name, value in ENVIRONMENT.items():
         command += ["--setenv", name, value]
@@ -75,9 +84,10 @@ def box(directory: Path, current: str = ".") -> list[str]:
         command += ["--ro-bind-try", system, system]
     for link, target in LINKS.items():
         command += ["--symlink", target, link] if Path(link).is_symlink() else bound(link)
-    command += ["--proc", "/proc", "--dev", "/dev"]
+    command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     command += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
-    return [*command, "--bind", str(directory), INSIDE, "--chdir", f"{INSIDE}/{current}"]
+    bind = "--bind" if writable else "--ro-bind"
+    return [*command, bind, str(directory), INSIDE, "--remount-ro", "/", "--chdir", INSIDE]
 
 
 def bound(path: str) -> list[str]:
@@ -139,6 +149,44 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
         return bool(select.select([descriptor], [], [], seconds)[0])
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def watched(process: int) -> Iterator[None]:
+    """Ends all that a process has started as soon as that is too many processes, or too much
+    memory."""
+    over = threading.Event()
+    watch = threading.Thread(target=watch_until, args=(over, process))
+    watch.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watch.join()
+
+
+def watch_until(over: threading.Event, process: int) -> None:
+    """Looks again and again at what a process has started."""
+    while not over.wait(LOOK_SECONDS):
+        family = descendants(process)
+        if len(family) > MOST_PROCESSES or sum(family.values()) > MOST_MEMORY:
+            for each in family:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+
+
+def descendants(process: int) -> dict[int, int]:
+    """What a process has started, and what that has: process ids, and resident bytes of each."""
+    parents, sizes = {}, {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = entry.read_text(errors="replace").rpartition(")")[2].split()
+            number = int(entry.parent.name)
+            parents[number], sizes[number] = int(fields[1]), int(fields[21])
+    known, before = {process}, set()
+    while known != before:
+        before, known = known, known | {each for each in parents if parents[each] in known}
+    return {each: sizes[each] * os.sysconf("SC_PAGE_SIZE") for each in known - {process}}
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:

@@ -24,7 +24,6 @@ from tests.lab import Lab
 from tests.remote import CALL_SECONDS, Guest, stopped
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 60  # for a program on the host
 KERNEL_BASE = 0xC0000000
 SPACE_START, SPACE_END = 0x08000000, 0x08400000
 SHARED_PAGE = 0xBFFFF000
@@ -80,22 +79,15 @@ def with_files(lab: Lab, files: Mapping[str, bytes], *options: str) -> dict[str,
     return {"initramfs": path, "extra": options}
 
 
-def answers(program: Path, questions: Sequence[str], source: str) -> list[str]:
+def answers(lab: Lab, program: Path, questions: Sequence[str], source: str) -> list[str]:
     """What a program made by Lab.host prints for its input: a line a question. `source` is the
     file that is to blame when it ends early."""
-    done = subprocess.run(
-        [program],
-        input="\n".join(questions) + "\n",
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=SECONDS,
-        check=False,
-    )
+    done = lab.ask(program, "".join(f"{each}\n" for each in questions).encode())
+    said = done.stdout.decode(errors="replace")
     if done.returncode != 0:
-        words = (done.stdout[-400:] + done.stderr[-2000:]).strip()
+        words = (said[-400:] + done.stderr.decode(errors="replace")[-2000:]).strip()
         pytest.fail(f"{source}, on the host, stopped early:\n{words}", pytrace=False)
-    return done.stdout.splitlines()
+    return said.splitlines()
 
 
 # ---- what a test expects ----------------------------------------------------------------------

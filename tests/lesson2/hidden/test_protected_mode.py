@@ -34,7 +34,8 @@ def enter(machine, symbols) -> None:
 @pytest.mark.exercise("2.2", points=1, gate=True)
 def test_boots_from_disk(lab):
     """More than a hundred entries: each character that the loader prints goes to the BIOS."""
-    result = lab.run("memory; exit 7", boot="disk", memory=32).check(7)
+    status = random.Random(lab.seed).randrange(1, 60)
+    result = lab.run(f"memory; exit {status}", boot="disk", memory=32).check(status)
     assert "boot: loaded by Apprentice boot" in result.serial
 
 

@@ -54,7 +54,7 @@ PRIVATE, FIXED, ANONYMOUS, NOREPLACE, EEXIST = 2, 0x10, 0x20, 0x100000, 17
 def check(lab: Lab, images: list[Image]) -> None:
     """elf_check says of each what it shall."""
     program = lab.host(["kernel/exec_elf.c"], [HERE / "host" / "elf_check.c"], "elf_check")
-    found = answers(program, [question(each) for each in images], "kernel/exec_elf.c")
+    found = answers(lab, program, [question(each) for each in images], "kernel/exec_elf.c")
     assert len(found) == len(images)
     for image, answer in zip(images, found, strict=True):
         expected = verdict(image)
@@ -151,7 +151,7 @@ def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
     """What tests/lesson3/hidden/exec_strings.c answers, in words."""
     driver = HERE / "hidden" / "exec_strings.c"
     program = lab.host(["kernel/exec_strings.c", "kernel/string.c"], [driver], "exec_strings")
-    return [each.split() for each in answers(program, lines, "kernel/exec_strings.c")]
+    return [each.split() for each in answers(lab, program, lines, "kernel/exec_strings.c")]
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)
