@@ -24,14 +24,24 @@ def random_words(lab, count: int) -> list[int]:
     return random.Random(lab.seed).sample(range(1 << 32), count)
 
 
+def stack_of_answer(run: Threads) -> int:
+    """Runs to the next answer; the ESP of the thread that gives it."""
+    run.guest.run_to(run.address("answer"), goal="the next answer of a thread")
+    return run.guest.registers()["esp"]
+
+
 @pytest.mark.exercise("4.1", points=2, gate=True)
 def test_many_threads_take_turns(lab):
-    """In the order in which they began, each with its own argument, again and again."""
+    """In the order in which they began, each with its own argument, again and again; and each on a
+    stack of its own, where it was before."""
     seeded = random.Random(lab.seed)
     count, rounds = seeded.randrange(3, 20), seeded.randrange(5, 30)
     arguments = random_words(lab, count)
     with threads(lab, TURNS, "take_turns", count, rounds, *arguments) as run:
+        stacks = [stack_of_answer(run) for _ in range(2 * count)]
         found = run.answers()
+    assert len(set(stacks)) == count, f"{count} threads run on {len(set(stacks))} stacks"
+    assert stacks[count:] == stacks[:count], "a thread goes on where another one was"
     assert found == arguments * rounds, "the threads do not run in turn"
 
 
