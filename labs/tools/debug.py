@@ -9,6 +9,7 @@ GDB=NAME in the environment prefers that gdb. The exit status is gdb's.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +36,7 @@ ENTRY = HERE / "gdb" / "apprentice.py"
 USER = ROOT / "build" / "user"
 START_SECONDS = 60
 POLL_SECONDS = 0.01
+PIPE_BYTES = 1 << 20  # what Linux allows to all
 
 # C functions that the kernel's assembly calls with the address of a struct trap_frame.
 WITH_FRAME = ("trap_dispatch", "syscall_dispatch", "trap_return", "task_before_user")
@@ -95,12 +97,15 @@ def find_gdb() -> tuple[str, bool]:
 
 @contextmanager
 def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[None]:
-    """The machine, not running yet; its sockets and what it writes lie in `directory`."""
+    """The machine, not running yet; its socket, its pipes and what it writes lie in `directory`."""
     channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
-    serial = f"path={directory / 'serial'},server=on,wait=off,logfile={directory / 'console'}"
-    channels += ["-chardev", f"socket,id=serial,{serial}", "-serial", "chardev:serial"]
     if has_python:
-        channels += interrupt_log(directory / "interrupts")
+        for name in ("serial.in", "serial.out", "interrupts"):
+            make_pipe(directory / name)
+        channels += ["-d", "int,cpu_reset", "-D", str(directory / "interrupts")]
+    way, name = ("pipe", "serial") if has_python else ("file", "console")
+    channels += ["-chardev", f"{way},id=serial,path={directory / name}"]
+    channels += ["-serial", "chardev:serial"]
     process = start_qemu(config, directory, channels)
     try:
         wait_for(directory / "gdb", process)
@@ -110,12 +115,14 @@ def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[
         process.wait()
 
 
-def interrupt_log(path: Path) -> list[str]:
-    """QEMU's log of interrupts goes to a pipe, so that a long session does not fill the disk. It is
-    held open here until the end: QEMU must not wait for a reader, nor lose it."""
+def make_pipe(path: Path) -> None:
+    """A pipe that QEMU writes to, so that a long session does not fill the disk. It is held open
+    here until the end: QEMU must not lose its reader. It has room for what comes while gdb is busy:
+    a guest whose serial line is full gives characters up."""
     os.mkfifo(path)
-    os.open(path, os.O_RDWR)
-    return ["-d", "int,cpu_reset", "-D", str(path)]
+    held = os.open(path, os.O_RDWR)
+    with suppress(PermissionError):
+        fcntl.fcntl(held, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:

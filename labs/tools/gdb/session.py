@@ -11,7 +11,7 @@ from labs.tools.gdb.commands import Refusal
 from labs.tools.gdb.processor import ArchitectureFollower, Processor, quiet
 from labs.tools.gdb.programs import PROGRAMS
 from labs.tools.gdb.steps import follow
-from labs.tools.gdb.streams import Console, Tail, open_interrupt_log
+from labs.tools.gdb.streams import Console, Tail, open_pipe
 from labs.tools.gdb.tasks import in_ring_3
 
 BANNER = """\
@@ -63,7 +63,7 @@ class Session:
         for file in others:
             quiet(f"add-symbol-file {file}")
         PROGRAMS.read(directory)
-        self._interrupts = open_interrupt_log(directory / "interrupts")
+        self._interrupts = open_pipe(directory / "interrupts")  # of "-d int"
         self._console = Console(directory / "serial")
         self._follower = ArchitectureFollower(directory)
         has_own_loader = any(Path(file).stem == "mbr" for file in others)

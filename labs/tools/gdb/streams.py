@@ -6,7 +6,6 @@ import os
 import re
 import select
 import signal
-import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -74,29 +73,37 @@ class Tail:
 
 
 class Console:
-    """The guest's serial line. New output is shown with MARK before each line: at once while the
-    guest runs, the rest at the next stop. Where no person looks, only whole lines are shown while
-    it runs: gdb's own words must not come into the middle of one."""
+    """The guest's serial line: two pipes, `path` with .in and .out. New output is shown with MARK
+    before each line: at once while the guest runs, the rest at the next stop. Where no person
+    looks, only whole lines are shown while it runs. gdb's own thread writes all of it: it must not
+    come into the middle of what gdb says."""
 
     def __init__(self, path: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(str(path))
+        self._input = os.open(f"{path}.in", os.O_WRONLY)
         self._waiting = bytearray()
+        self._lock = threading.Lock()  # for what waits
         self._at_line_start = True
         self._is_live = False
         self._is_seen = os.isatty(1)
-        self._tail = Tail(self._socket.fileno(), self._receive)
+        self._tail = open_pipe(Path(f"{path}.out"), self._receive)
 
     def _receive(self, data: bytes) -> None:
-        self._waiting += data
+        with self._lock:
+            self._waiting += data
         if self._is_live:
-            length = len(self._waiting) if self._is_seen else self._waiting.rfind(b"\n") + 1
-            os.write(1, self._shown(length).encode())
+            gdb.post_event(self._show_live)
 
-    def _shown(self, length: int) -> str:
-        """The first bytes of what has not been shown yet, with its marks."""
-        text = plain(self._waiting[:length])
-        del self._waiting[:length]
+    def _show_live(self) -> None:
+        if self._is_live:
+            gdb.flush()
+            os.write(1, self._shown(only_lines=not self._is_seen).encode())
+
+    def _shown(self, only_lines: bool) -> str:
+        """What has not been shown yet, or the whole lines of it, with its marks."""
+        with self._lock:
+            length = self._waiting.rfind(b"\n") + 1 if only_lines else len(self._waiting)
+            text = plain(self._waiting[:length])
+            del self._waiting[:length]
         pieces = []
         for line in text.splitlines(keepends=True):
             pieces.append(MARK + line if self._at_line_start else line)
@@ -112,7 +119,7 @@ class Console:
         """The guest has stopped: shows the rest, and closes an open line."""
         self._is_live = False
         self._tail.drain()
-        text = self._shown(len(self._waiting))
+        text = self._shown(only_lines=False)
         gdb.write(f"{text}\n" if text and not self._at_line_start else text)
         self._at_line_start = True
 
@@ -122,9 +129,9 @@ class Console:
 
     def send(self, line: str) -> None:
         """Types a line and Enter. The guest reads it when it runs."""
-        self._socket.sendall(f"{line}\n".encode())
+        os.write(self._input, f"{line}\n".encode())
 
 
-def open_interrupt_log(path: Path) -> Tail:
-    """QEMU's log of exceptions and interrupts ("-d int"), which comes through a pipe at `path`."""
-    return Tail(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+def open_pipe(path: Path, on_data: Callable[[bytes], None] | None = None) -> Tail:
+    """What QEMU writes to a pipe."""
+    return Tail(os.open(path, os.O_RDONLY | os.O_NONBLOCK), on_data)
