@@ -173,7 +173,7 @@ def records(job: str, *tests: tuple[str, str, str]) -> list[dict]:
         {"job": job, "exercise": "1.3", "test": f"t::{name}", "mode": mode}
         | {"gate": name.startswith("gate"), "passed": came in PASSED, "words": came}
         | {"ran": came != "skipped", "stuck": came == "stuck"}
-        | {"processor": 15.0 if came == "slow" else 0.1, "real": 70.0 if came == "idle" else 0.1}
+        | {"processor": 25.0 if came == "slow" else 0.1, "real": 250.0 if came == "idle" else 0.1}
         for name, mode, came in tests
     ]
 

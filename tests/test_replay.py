@@ -36,11 +36,11 @@ def test_driven_machine(capfd, tmp_path) -> None:
     commands = "info symbol $pc\nprint (char *)format\ncontinue\nprint (char *)0xc0040000\n"
     said = run(capfd, tmp_path, "test_format.py::test_numbers", commands)
     assert "test_format.py::test_numbers passes" in said
-    assert '  call snprintk(0xc0040000, 0x100, 0xc0070000 "%d", 0x2a)\n  let it return\n' in said
+    assert '  call snprintk(0xc0040000, 0x100, 0xc0070000 "%d", 0x1b)\n  let it return\n' in said
     assert "What the test does next: let it return" in said
     assert "snprintk in section .text" in said
     assert '"%s has %d"' in said
-    assert '"Class 1 has -7"' in said
+    assert '"Class 1 has -8"' in said
 
 
 @pytest.mark.slow
