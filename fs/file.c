@@ -30,16 +30,21 @@ static bool is_writer(const struct file *file)
 	return inode_is(file->inode, S_IFREG) && file_writable(file);
 }
 
+/* Of O_PATH: nothing but a place. */
+static const struct file_ops place_ops;
+
 int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 {
 	const struct file_ops *ops = inode->file_ops;
 	struct file *opened;
 
-	if (inode_is(inode, S_IFCHR) || inode_is(inode, S_IFBLK))
+	if (flags & O_PATH)
+		ops = &place_ops;
+	else if (inode_is(inode, S_IFCHR) || inode_is(inode, S_IFBLK))
 		ops = device_ops(inode);
 	else if (inode_is(inode, S_IFIFO))
 		ops = &pipe_named_ops;
-	if (!ops || inode_is(inode, S_IFSOCK))
+	if (!ops || (inode_is(inode, S_IFSOCK) && ops != &place_ops))
 		return -ENXIO;
 	if (inode->programs > 0 && (flags & O_ACCMODE) != O_RDONLY)
 		return -ETXTBSY;

@@ -59,7 +59,7 @@ struct file {
 
 static inline bool file_readable(const struct file *file)
 {
-	return (file->flags & O_ACCMODE) != O_WRONLY;
+	return !(file->flags & (O_WRONLY | O_PATH));
 }
 
 static inline bool file_writable(const struct file *file)

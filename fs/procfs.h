@@ -58,8 +58,9 @@ int32_t procfs_make_task(int32_t pid, struct inode **made);
 /* The directory of a task's descriptors. In fs/procfs_descriptors.c. */
 int32_t procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made);
 
-/* /proc/mounts, and every task's. */
+/* Every task's mounts, and the same with numbers. */
 void procfs_show_mounts(struct procfs_text *text, const struct task *task);
+void procfs_show_mount_tree(struct procfs_text *text, const struct task *task);
 
 /* Adds the files that every kernel has: stat, meminfo and so on. */
 void procfs_register_system(void);

@@ -65,6 +65,7 @@ static void show_memory(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "MemAvailable:   %8u kB\nBuffers:        %8u kB\n", free, 0);
 	procfs_print(text, "Cached:         %8u kB\nSwapCached:     %8u kB\n", cached, 0);
 	procfs_print(text, "Shmem:          %8u kB\nSlab:           %8u kB\n", cached, 0);
+	procfs_print(text, "SReclaimable:   %8u kB\n", 0);
 	procfs_print(text, "SwapTotal:      %8u kB\nSwapFree:       %8u kB\n", 0, 0);
 	procfs_print(text, "Dirty:          %8u kB\nWriteback:      %8u kB\n", 0, 0);
 }
@@ -104,6 +105,17 @@ void procfs_show_mounts(struct procfs_text *text, const struct task *task)
 
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
 		procfs_print(text, "%s %s %s rw 0 0\n", mount->source, mount->path, mount->type);
+}
+
+/* All hang from the first. */
+void procfs_show_mount_tree(struct procfs_text *text, const struct task *task)
+{
+	const struct mount *mount;
+
+	(void)task;
+	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
+		procfs_print(text, "%u %u 0:%u / %s rw - %s %s rw\n", i + 1, i ? 1 : 0,
+			     mount->root->filesystem, mount->path, mount->type, mount->source);
 }
 
 static void show_filesystems(struct procfs_text *text, const struct task *task)

@@ -144,6 +144,7 @@ const struct procfs_entry procfs_task_files[] = {
 	{ .name = "exe", .link = link_program, .jump = jump_program },
 	{ .name = "fd", .make = procfs_make_descriptors },
 	{ .name = "maps", .show = show_maps },
+	{ .name = "mountinfo", .show = procfs_show_mount_tree },
 	{ .name = "mounts", .show = procfs_show_mounts },
 	{ .name = "root", .link = link_root },
 	{ .name = "stat", .show = show_stat },

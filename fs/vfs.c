@@ -26,6 +26,9 @@ int32_t vfs_truncate(struct inode *inode, uint64_t size)
 
 /* ---- opening ---- */
 
+/* What of open's flags counts beside O_PATH. */
+#define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
 /* Makes what is not there, for O_CREAT. */
 static int32_t create_file(struct path *path, uint32_t flags, uint32_t mode)
 {
@@ -46,7 +49,7 @@ static int32_t check_open(const struct inode *inode, uint32_t flags)
 
 	if ((flags & O_CREAT) && (flags & O_EXCL))
 		return -EEXIST;
-	if (inode_is(inode, S_IFLNK))
+	if (inode_is(inode, S_IFLNK) && !(flags & O_PATH))
 		return -ELOOP;
 	if (inode_is(inode, S_IFDIR))
 		return writes || flags & O_CREAT ? -EISDIR : 0;
@@ -75,6 +78,7 @@ static int32_t open_resolved(struct path *path, uint32_t flags, uint32_t mode, s
 int32_t vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mode,
 		 struct file **file)
 {
+	flags = flags & O_PATH ? flags & PLACE_FLAGS : flags;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 	struct path path;
 	int32_t error = path_resolve(&path, start, text,

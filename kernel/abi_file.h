@@ -25,6 +25,7 @@
 #define O_NOFOLLOW  0400000
 #define O_NOATIME   01000000
 #define O_CLOEXEC   02000000
+#define O_PATH	    010000000 /* only to name what is there */
 
 /* An inode's mode: its type, and who may do what. */
 #define S_IFMT	 0170000
@@ -36,6 +37,9 @@
 #define S_IFLNK	 0120000
 #define S_IFSOCK 0140000
 #define S_ALL	 07777
+#define S_ISUID	 0004000
+#define S_ISGID	 0002000
+#define S_IXGRP	 0000010
 #define S_IXALL	 0111
 
 /* Flags of the calls whose name ends in "at", and the descriptor that means the working directory.

@@ -3,11 +3,9 @@
 
 #include "kernel/interrupts.h"
 
-#define LOG_SIZE   16384u /* a power of two */
 #define LINE_LIMIT 512
 
-/* The latest output, for consoles that come later and for a debugger. log_length counts every byte
- * since boot; byte n is at log_ring[n % LOG_SIZE]. */
+/* For consoles that come later, for programs and for a debugger. */
 char log_ring[LOG_SIZE];
 uint32_t log_length;
 

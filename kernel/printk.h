@@ -22,6 +22,12 @@ int snprintk(char *buffer, size_t size, const char *format, ...)
  * called from any context. */
 void printk(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The latest of what printk printed. log_length counts every byte since boot; byte n is at
+ * log_ring[n % LOG_SIZE]. */
+#define LOG_SIZE 16384u /* a power of two */
+extern char log_ring[LOG_SIZE];
+extern uint32_t log_length;
+
 /* A console takes one character at a time and must not block for ever. */
 struct console {
 	void (*put)(char character);

@@ -341,7 +341,7 @@ static int32_t sys_getdents64(struct trap_frame *frame)
 	struct file *file = files_get(current->files, frame->ebx);
 	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
 
-	if (!file)
+	if (!file || file->flags & O_PATH)
 		return -EBADF;
 	if (!inode_is(file->inode, S_IFDIR))
 		return -ENOTDIR;

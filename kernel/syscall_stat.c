@@ -13,6 +13,8 @@
 #define BLOCK_SIZE PAGE_SIZE
 #define NS	   NANOSECONDS_PER_SECOND
 
+#define FALLOCATE_KEEP_SIZE 1u
+
 /* ---- the three layouts ---- */
 
 static int32_t give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
@@ -122,11 +124,13 @@ static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 	return 0;
 }
 
-/* -1 leaves an owner as it is. */
+/* -1 leaves an owner as it is. A program loses the right to run as its owner or group. */
 static int32_t change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 {
 	inode->owner = owner == UINT32_MAX ? inode->owner : owner;
 	inode->group = group == UINT32_MAX ? inode->group : group;
+	if (!inode_is(inode, S_IFDIR))
+		inode->mode &= inode->mode & S_IXGRP ? ~(S_ISUID | S_ISGID) : ~S_ISUID;
 	inode_touch(inode, false);
 	return 0;
 }
@@ -136,6 +140,13 @@ static int32_t change_size(struct inode *inode, uint32_t low, uint32_t high)
 	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
 }
 
+static int32_t change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
+{
+	struct file *file = files_get(current->files, descriptor);
+
+	return file && !(file->flags & O_PATH) ? change(file->inode, first, second) : -EBADF;
+}
+
 /* The 16 bits of the older calls; all ones mean -1. */
 static uint32_t old_owner(uint32_t owner)
 {
@@ -143,21 +154,43 @@ static uint32_t old_owner(uint32_t owner)
 }
 
 CALL(sys_chmod, call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
-CALL(sys_fchmod, call_file(frame->ebx, change_mode, frame->ecx, 0))
+CALL(sys_fchmod, change_file(frame->ebx, change_mode, frame->ecx, 0))
 CALL(sys_fchmodat, call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
 CALL(sys_chown,
      call_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
 CALL(sys_lchown, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, old_owner(frame->ecx),
 			 old_owner(frame->edx)))
-CALL(sys_fchown, call_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_fchown,
+     change_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
 CALL(sys_chown32, call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
 CALL(sys_lchown32,
      call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
-CALL(sys_fchown32, call_file(frame->ebx, change_owner, frame->ecx, frame->edx))
+CALL(sys_fchown32, change_file(frame->ebx, change_owner, frame->ecx, frame->edx))
 CALL(sys_fchownat,
      call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
 CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
 CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
+
+/* Makes a file longer, unless it shall keep its size. Nothing is set aside for it. */
+static int32_t sys_fallocate(struct trap_frame *frame)
+{
+	struct file *file = files_get(current->files, frame->ebx);
+	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
+
+	if (!file || !file_writable(file))
+		return -EBADF;
+	if (frame->ecx & ~FALLOCATE_KEEP_SIZE)
+		return -EOPNOTSUPP;
+	if (offset < 0 || length <= 0)
+		return -EINVAL;
+	if (!inode_is(file->inode, S_IFREG))
+		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
+	if (__builtin_add_overflow(offset, length, &end))
+		return -EFBIG;
+	if (frame->ecx || (uint64_t)end <= file->inode->size)
+		return 0;
+	return vfs_truncate(file->inode, end);
+}
 
 /* ---- times ---- */
 
@@ -198,10 +231,26 @@ static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
 static int32_t sys_utimensat(struct trap_frame *frame)
 {
 	if (!frame->ecx) /* futimens: the file is the descriptor's */
-		return call_file(frame->ebx, change_times, frame->edx, 1);
+		return change_file(frame->ebx, change_times, frame->edx, 1);
 	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, 1);
 }
 
+/* The oldest call has only seconds. */
+static int32_t change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
+{
+	uint32_t seconds[2];
+
+	if (!times)
+		return change_times(inode, 0, unused);
+	if (copy_from_user(seconds, times, sizeof(seconds)))
+		return -EFAULT;
+	inode->accessed = (uint64_t)seconds[0] * NS;
+	inode->modified = (uint64_t)seconds[1] * NS;
+	inode_touch(inode, false);
+	return 0;
+}
+
+CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_seconds, frame->ecx, 0))
 CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
 
 /* ---- file systems ---- */
@@ -229,6 +278,7 @@ CALL(sys_fstatfs64, call_file(frame->ebx, give_statfs, frame->edx, 0))
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
 	{ 16, "lchown", "sdd", sys_lchown },
+	{ 30, "utime", "sp", sys_utime },
 	{ 33, "access", "so", sys_access },
 	{ 92, "truncate", "sd", sys_truncate },
 	{ 94, "fchmod", "do", sys_fchmod },
@@ -252,6 +302,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 306, "fchmodat", "dso", sys_fchmodat },
 	{ 307, "faccessat", "dso", sys_faccessat },
 	{ 320, "utimensat", "dspx", sys_utimensat },
+	{ 324, "fallocate", "dxxxxx", sys_fallocate },
 	{ 383, "statx", "dsxxp", sys_statx },
 	{ 439, "faccessat2", "dsox", sys_faccessat2 },
 };

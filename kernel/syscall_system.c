@@ -7,6 +7,7 @@
 #include "kernel/divide.h"
 #include "kernel/errno.h"
 #include "kernel/machine.h"
+#include "kernel/printk.h"
 #include "kernel/string.h"
 #include "kernel/syscall.h"
 #include "kernel/task.h"
@@ -75,17 +76,23 @@ static int32_t run_get_users(struct trap_frame *frame)
 	return error;
 }
 
-/* Nobody is in more groups than root's: there is nothing to look up, and a list is refused. */
-static int32_t run_set_groups(struct trap_frame *frame)
+/* Nobody is in other groups than root's: a list of others is refused. Its elements are so large. */
+static int32_t set_groups(const struct trap_frame *frame, uint32_t size)
 {
-	uint16_t group;
+	uint32_t group = 0;
 
-	if (frame->ebx == 0)
-		return 0;
 	if (frame->ebx > GROUPS_MAX)
 		return -EINVAL;
-	return copy_from_user(&group, frame->ecx, sizeof(group)) ? -EFAULT : -EPERM;
+	for (uint32_t i = 0; i < frame->ebx; i++)
+		if (copy_from_user(&group, frame->ecx + i * size, size))
+			return -EFAULT;
+		else if (group != 0)
+			return -EPERM;
+	return 0;
 }
+
+CALL(run_set_groups, set_groups(frame, sizeof(uint16_t)))
+CALL(run_set_groups32, set_groups(frame, sizeof(uint32_t)))
 
 static int32_t run_prctl(struct trap_frame *frame)
 {
@@ -115,18 +122,80 @@ static int32_t run_prctl(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static int32_t run_uname(struct trap_frame *frame)
-{
-	static const struct abi_names names = {
-		.system = "Linux",
-		.node = "apprentice",
-		.release = "6.1.0-apprentice",
-		.version = "#1",
-		.machine = "i686",
-		.domain = "(none)",
-	};
+static struct abi_names names = {
+	.system = "Linux",
+	.node = "apprentice",
+	.release = "6.1.0-apprentice",
+	.version = "#1",
+	.machine = "i686",
+	.domain = "(none)",
+};
 
-	return give(frame->ebx, &names, sizeof(names));
+CALL(run_uname, give(frame->ebx, &names, sizeof(names)))
+
+static int32_t run_sethostname(struct trap_frame *frame)
+{
+	char name[NAME] = { 0 };
+
+	if (frame->ecx >= NAME)
+		return -EINVAL;
+	if (copy_from_user(name, frame->ebx, frame->ecx) != 0)
+		return -EFAULT;
+	memcpy(names.node, name, NAME);
+	return 0;
+}
+
+/* ---- the kernel's log ---- */
+
+/* syslog(2)'s actions. */
+#define LOG_READ_ALL  3
+#define LOG_READ_GONE 4 /* ... and clear */
+#define LOG_CLEAR     5
+#define LOG_LEVEL     8 /* as the two before: what consoles get; they get all */
+#define LOG_BYTES     10
+
+static uint32_t log_cleared; /* the first byte since */
+
+/* Gives the last bytes of the log. Returns how many. */
+static int32_t read_log(uint32_t to, uint32_t length)
+{
+	uint32_t there = log_length - log_cleared;
+
+	there = there < LOG_SIZE ? there : LOG_SIZE;
+	length = length < there ? length : there;
+	struct buffer buffer = buffer_of_user(to, length);
+
+	for (uint32_t at = log_length - length; buffer.length > 0;) {
+		uint32_t index = at % LOG_SIZE;
+		int32_t moved = buffer_put(&buffer, &log_ring[index], LOG_SIZE - index);
+
+		if (moved < 0)
+			return moved;
+		at += moved;
+	}
+	return length;
+}
+
+static int32_t run_syslog(struct trap_frame *frame)
+{
+	int32_t result = 0;
+
+	switch (frame->ebx) {
+	case LOG_READ_ALL:
+	case LOG_READ_GONE:
+		result = (int32_t)frame->edx < 0 ? -EINVAL : read_log(frame->ecx, frame->edx);
+		if (result < 0 || frame->ebx == LOG_READ_ALL)
+			return result;
+		/* fall through */
+	case LOG_CLEAR:
+		log_cleared = log_length;
+		return result;
+	case LOG_LEVEL - 2 ... LOG_LEVEL:
+		return 0;
+	case LOG_BYTES:
+		return LOG_SIZE;
+	}
+	return -EINVAL;
 }
 
 static int32_t run_sysinfo(struct trap_frame *frame)
@@ -235,14 +304,18 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 50, "getegid", "", run_zero },
 	{ 70, "setreuid", "dd", run_set_users },
 	{ 71, "setregid", "dd", run_set_users },
+	{ 74, "sethostname", "pd", run_sethostname },
 	{ 75, "setrlimit", "dp", run_setrlimit },
 	{ 76, "getrlimit", "dp", run_getrlimit },
 	{ 80, "getgroups", "dp", run_zero },
 	{ 81, "setgroups", "dp", run_set_groups },
 	{ 88, "reboot", "xxxx", run_reboot },
+	{ 103, "syslog", "dpd", run_syslog },
 	{ 116, "sysinfo", "p", run_sysinfo },
 	{ 122, "uname", "p", run_uname },
 	{ 136, "personality", "x", run_zero },
+	{ 152, "mlockall", "x", run_zero },
+	{ 153, "munlockall", "", run_zero },
 	{ 172, "prctl", "dxxxx", run_prctl },
 	{ 191, "ugetrlimit", "dp", run_getrlimit },
 	{ 199, "getuid32", "", run_zero },
@@ -252,7 +325,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 203, "setreuid32", "dd", run_set_users },
 	{ 204, "setregid32", "dd", run_set_users },
 	{ 205, "getgroups32", "dp", run_zero },
-	{ 206, "setgroups32", "dp", run_set_groups },
+	{ 206, "setgroups32", "dp", run_set_groups32 },
 	{ 208, "setresuid32", "ddd", run_set_users },
 	{ 209, "getresuid32", "ppp", run_get_users },
 	{ 210, "setresgid32", "ddd", run_set_users },

@@ -297,6 +297,18 @@ static int32_t run_sched_getaffinity(struct trap_frame *frame)
 	return error ? error : CPU_MASK_SIZE;
 }
 
+/* There is one processor to be on. */
+static int32_t run_sched_setaffinity(struct trap_frame *frame)
+{
+	uint32_t mask = 0, size = frame->ecx < sizeof(mask) ? frame->ecx : sizeof(mask);
+
+	if (!find(frame->ebx))
+		return -ESRCH;
+	if (copy_from_user(&mask, frame->edx, size) != 0)
+		return -EFAULT;
+	return mask & 1 ? 0 : -EINVAL;
+}
+
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 2, "fork", "", run_fork },
 	{ 7, "waitpid", "dpx", run_waitpid },
@@ -319,6 +331,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 160, "sched_get_priority_min", "d", run_sched_get_priority_min },
 	{ 161, "sched_rr_get_interval", "dp", run_sched_rr_get_interval },
 	{ 190, "vfork", "", run_vfork },
+	{ 241, "sched_setaffinity", "ddp", run_sched_setaffinity },
 	{ 242, "sched_getaffinity", "ddp", run_sched_getaffinity },
 	{ 284, "waitid", "ddpxp", run_waitid },
 };

@@ -15,6 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CALL_UTIME	  30
+#define CALL_SYSLOG	  103
+#define CALL_SETGROUPS	  206
+#define CALL_CHOWN	  212
+#define CALL_SETAFFINITY  241
+#define CALL_FSTATAT	  300
+#define CALL_FCHMOD	  94
+#define CALL_FALLOCATE	  324
 #define CALL_SENDFILE	  187
 #define CALL_GETRESUID	  209
 #define CALL_MADVISE	  219
@@ -47,6 +55,9 @@
 #define NO_FLAG	      0x10000000
 #define EFFECTIVE     0x200
 #define OMIT	      0x3ffffffe
+#define PLACE	      010000000
+#define NO_FOLLOW     0400000
+#define EMPTY_PATH    0x1000
 
 static unsigned checks, failed;
 
@@ -268,6 +279,77 @@ static void check_lost_directory(void)
 	close(descriptor);
 }
 
+/* Open only to name what is there, even a symbolic link. */
+static void check_places(void)
+{
+	char text[4];
+	uint64_t stat[12];
+	int place, link;
+
+	symlink("/tmp/callcheck", "/tmp/callcheck.link");
+	close(open("/tmp/callcheck", O_WRONLY | O_CREAT, 0600));
+	place = open("/tmp/callcheck", PLACE | O_WRONLY | O_TRUNC);
+	link = open("/tmp/callcheck.link", PLACE | NO_FOLLOW);
+	check("a place is neither read nor written",
+	      place >= 0 && read(place, text, 1) == -1 && errno == EBADF &&
+		  write(place, text, 1) == -1 && errno == EBADF);
+	check("nor changed", call(CALL_FCHMOD, place, 0, 0, 0, 0) == -EBADF &&
+				 call(CALL_FALLOCATE, place, 0, 0, 0, 1) == -EBADF);
+	check("a link's place",
+	      call(CALL_FSTATAT, link, (long)"", (long)stat, EMPTY_PATH, 0) == 0 &&
+		  (((uint32_t *)stat)[4] & 0170000) == 0120000);
+	check("no directory",
+	      open("/tmp/callcheck", PLACE | O_DIRECTORY) == -1 && errno == ENOTDIR);
+	close(place);
+	close(link);
+	unlink("/tmp/callcheck.link");
+	unlink("/tmp/callcheck");
+}
+
+static uint32_t mode_of(int file)
+{
+	uint32_t stat[24];
+
+	call(SYS_fstat64, file, (long)stat, 0, 0, 0);
+	return stat[4] & 07777;
+}
+
+static void check_owners(void)
+{
+	int file = open("/tmp/callcheck", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	const uint32_t group = getuid() == 0 ? 0 : 1;
+	uint32_t seconds[2] = { 5, 7 }, stat[24];
+
+	call(CALL_FCHMOD, file, 06755, 0, 0, 0);
+	call(CALL_CHOWN, (long)"/tmp/callcheck", -1, -1, 0, 0);
+	check("a new owner's program runs as who calls it", mode_of(file) == 0755);
+	check("root's group",
+	      call(CALL_SETGROUPS, 1, ADDRESS(group), 0, 0, 0) == (getuid() == 0 ? 0 : -EPERM));
+	check("whole seconds",
+	      call(CALL_UTIME, (long)"/tmp/callcheck", ADDRESS(seconds), 0, 0, 0) == 0 &&
+		  call(SYS_fstat64, file, (long)stat, 0, 0, 0) == 0 && stat[16] == 5 &&
+		  stat[17] == 0 && stat[18] == 7);
+	check("room for a file", syscall(CALL_FALLOCATE, file, 0, 100, 0, 50, 0) == 0 &&
+				     lseek(file, 0, SEEK_END) == 150 &&
+				     syscall(CALL_FALLOCATE, file, 1, 0, 0, 500, 0) == 0 &&
+				     lseek(file, 0, SEEK_END) == 150);
+	check("none of no length",
+	      syscall(CALL_FALLOCATE, file, 0, 0, 0, 0, 0) == -1 && errno == EINVAL);
+	close(file);
+	unlink("/tmp/callcheck");
+}
+
+static void check_machine(void)
+{
+	uint32_t mask = 0, first = 1;
+
+	check("a processor that is not there",
+	      call(CALL_SETAFFINITY, 0, 4, ADDRESS(mask), 0, 0) == -EINVAL);
+	check("one that is", call(CALL_SETAFFINITY, 0, 4, ADDRESS(first), 0, 0) == 0);
+	check("no more of the log than there is room",
+	      call(CALL_SYSLOG, 3, 16, 64, 0, 0) <= 0 && call(CALL_SYSLOG, 3, 16, -1, 0, 0) < 0);
+}
+
 static void check_memory(void)
 {
 	char *page = (char *)syscall(CALL_MMAP2, 0, 4096, 3, 0x22, -1, 0);
@@ -361,6 +443,9 @@ int main(int count, char **words)
 	check_flags();
 	check_times();
 	check_lost_directory();
+	check_places();
+	check_owners();
+	check_machine();
 	check_memory();
 	check_faults();
 	printf("1..%u\n", checks);
