@@ -230,6 +230,7 @@ static int32_t truncate_file(struct file *file, uint64_t size)
 
 CALL(sys_ftruncate, truncate_file(writable(frame->ebx), (int32_t)frame->ecx))
 CALL(sys_ftruncate64, truncate_file(writable(frame->ebx), wide(frame->ecx, frame->edx)))
+/* All is in memory: there is nothing to write back, or to advise about. */
 CALL(sys_fsync, file_of(frame->ebx) ? 0 : -EBADF)
 CALL(sys_sync, 0)
 
@@ -425,6 +426,8 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 181, "pwrite64", "dpdxx", sys_pwrite64 },
 	{ 194, "ftruncate64", "dxx", sys_ftruncate64 },
 	{ 221, "fcntl64", "ddx", sys_fcntl64 },
+	{ 250, "fadvise64", "dxxxx", sys_fsync },
+	{ 272, "fadvise64_64", "dxxxxx", sys_fsync },
 	{ 239, "sendfile64", "ddpd", sys_sendfile64 },
 	{ 187, "sendfile", "ddpd", sys_sendfile },
 	{ 330, "dup3", "ddo", sys_dup3 },

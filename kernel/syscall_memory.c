@@ -170,11 +170,13 @@ static int32_t run_madvise(struct trap_frame *frame)
 /* Requests to write back or to keep in memory: there is nothing to do, but the range must be right.
  */
 CALL(run_nothing, space_protect(current->space, frame->ebx, frame->ecx, 0))
+CALL(run_mlock,
+     space_protect(current->space, frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE, 0))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 45, "brk", "x", run_brk },	       { 90, "mmap", "p", run_mmap },
 	{ 91, "munmap", "xd", run_munmap },    { 125, "mprotect", "xdd", run_mprotect },
-	{ 144, "msync", "xdd", run_nothing },  { 150, "mlock", "xd", run_nothing },
-	{ 151, "munlock", "xd", run_nothing }, { 163, "mremap", "xddx", run_mremap },
+	{ 144, "msync", "xdd", run_nothing },  { 150, "mlock", "xd", run_mlock },
+	{ 151, "munlock", "xd", run_mlock },   { 163, "mremap", "xddx", run_mremap },
 	{ 192, "mmap2", "xddxdx", run_mmap2 }, { 219, "madvise", "xdd", run_madvise },
 };

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define CALL_UTIME	  30
+#define CALL_MLOCK	  150
+#define CALL_FADVISE	  272
 #define CALL_SYSLOG	  103
 #define CALL_SETGROUPS	  206
 #define CALL_CHOWN	  212
@@ -333,6 +335,8 @@ static void check_owners(void)
 				     lseek(file, 0, SEEK_END) == 150 &&
 				     syscall(CALL_FALLOCATE, file, 1, 0, 0, 500, 0) == 0 &&
 				     lseek(file, 0, SEEK_END) == 150);
+	check("advice is taken", call(CALL_FADVISE, file, 0, 0, 0, 0) == 0 &&
+				     call(CALL_FADVISE, 99, 0, 0, 0, 0) == -EBADF);
 	check("none of no length",
 	      syscall(CALL_FALLOCATE, file, 0, 0, 0, 0, 0) == -1 && errno == EINVAL);
 	close(file);
@@ -357,6 +361,8 @@ static void check_memory(void)
 	*page = 1;
 	check("memory that is forgotten",
 	      call(CALL_MADVISE, (long)page, 4096, ADVICE_FORGET, 0, 0) == 0 && *page == 0);
+	check("any bytes can be kept in memory",
+	      call(CALL_MLOCK, (long)page + 5, 10, 0, 0, 0) == 0);
 	check("unknown advice", call(CALL_MADVISE, (long)page, 4096, 99, 0, 0) == -EINVAL);
 	check("a mapping of no length grows into none",
 	      call(CALL_MREMAP, (long)page, 0, 4096, 1, 0) == -EINVAL);
