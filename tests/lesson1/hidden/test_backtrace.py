@@ -79,7 +79,7 @@ def test_no_function(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_tables_of_any_length(lab):
-    """No symbols at all, as in the kernel's first link; one; two; some."""
+    """No symbols at all, as in the kernel's first link; one; two; some; code before the first."""
     with prepared(lab) as (guest, code, random):
         count = guest.address("symbol_count")
         all_symbols = guest.read_word(count)
@@ -90,6 +90,10 @@ def test_tables_of_any_length(lab):
             for address in (code.start, code.end - 1, *in_code[-2:]):
                 expected = max((start for start in known if start <= address), default=0)
                 require_start(guest, address, expected)
+        guest.write(count, (1).to_bytes(4, "little"))
+        guest.write(guest.address("symbols"), (code.start + 8).to_bytes(4, "little"))
+        require_start(guest, code.start + 7, 0)
+        require_start(guest, code.start + 8, code.start + 8)
 
 
 # Frames

@@ -17,6 +17,7 @@ GUARD = 64  # bytes around the BSS that must stay
 DIRECTION, INTERRUPT = 0x400, 0x200
 INTERRUPT_MASKS = (0x21, 0xA1)  # the ports where both interrupt controllers take a mask
 TAIL = ". += {}; bss_end = .;"
+FIRST_STEPS = 4  # instructions, of which one switches interrupts off
 
 
 def physical(guest: Guest, place: str) -> int:
@@ -99,6 +100,11 @@ def test_interrupts_are_off(lab):
         for port in INTERRUPT_MASKS:
             guest.out8(port, 0xFF)
         guest.set(eflags=0x2 | INTERRUPT)
+        for _ in range(FIRST_STEPS):
+            guest.step()
+        assert not guest.registers()["eflags"] & INTERRUPT, (
+            f"interrupts are on behind {FIRST_STEPS} instructions: one that comes finds no handler"
+        )
         guest.run_to("kmain")
         assert not guest.registers()["eflags"] & INTERRUPT, "interrupts are on at kmain"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import struct
 from random import Random
 
 import pytest
@@ -19,10 +20,12 @@ from tests.lesson1.formats import (
     require,
     require_conversions,
 )
-from tests.remote import stopped
+from tests.remote import GENERAL, INTERRUPTS, SCRATCH, Guest, stopped
 
 PIPE_SIZE = 4096
 PIPE_SECONDS = 5
+JUMP_TO_ITSELF = b"\xeb\xfe"
+PATIENCE = 800  # instructions: enough for a letter that is sent, or given up at once
 
 
 @pytest.mark.exercise("1.3", points=3)
@@ -66,6 +69,7 @@ def test_zero(lab):
             variants += [Conversion(letter, precision=0), Conversion(letter, width=3, precision=2)]
             require_conversions(guest, [(variant, 0) for variant in variants])
         require(guest, "%#x %#X %#o", [0, 0, 0], "0 0 0")
+        require(guest, "<%#.0x> <%#.0X> <%#.0o> <%#3.0o>", [0, 0, 0, 0], "<> <> <0> <  0>")
         require(guest, "%s %p %d", [0, 0, 0], "(null) 0x00000000 0")
 
 
@@ -125,20 +129,36 @@ def blocked_pipe(directory) -> int:
 @pytest.mark.exercise("1.3", points=3)
 def test_port_that_is_never_ready(lab):
     """Nobody takes what the port sends, so that it is not ready any more: the character is given
-    up after a while, and not forced upon the port."""
+    up after a while, not at once, and not forced upon the port."""
     ours = blocked_pipe(lab.scratch)
     line = f"pipe,id=serial,path={lab.scratch / 'line'}"
     with stopped(lab, "kmain", serial=(line,)) as guest:
         guest.call("serial_initialize")
-        guest.call("printk", guest.text("ABCDEF"))
+        guest.call("printk", guest.text("ABCDE"))
+        waits = is_longer(guest, PATIENCE, "printk", guest.text("F"))
         os.read(ours, PIPE_SIZE)
         arrived = taken(ours, 2)
         guest.call("printk", guest.text("ready\n"))
         arrived += taken(ours, 7)
     os.close(ours)
+    assert waits, f"the port is not ready, and is given up within {PATIENCE} instructions"
     assert arrived == b"ABready\r\n", (
         f"the port was ready for A and B, and then again after F; {arrived!r} came out"
     )
+
+
+def is_longer(guest: Guest, steps: int, function: str, *arguments: int) -> bool:
+    """Whether a call takes more than so many instructions. It is broken off there."""
+    before = guest.registers()
+    stack = (before["esp"] - 0x200 & ~15) - 4
+    guest.write(SCRATCH, JUMP_TO_ITSELF)
+    guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", SCRATCH, *arguments))
+    guest.set(esp=stack, eip=guest.address(function), eflags=before["eflags"] & ~INTERRUPTS)
+    for _ in range(steps):
+        guest.step()
+    has_returned = guest.registers()["eip"] == SCRATCH
+    guest.set(**{name: before[name] for name in GENERAL})
+    return not has_returned
 
 
 def taken(ours: int, length: int) -> bytes:

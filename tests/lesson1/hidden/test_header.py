@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests.lesson1.support import (
@@ -35,8 +37,14 @@ def test_flags(lab):
 
 @pytest.mark.exercise("1.1", points=2, host=True)
 def test_linker_does_not_drop_it(lab):
-    """Nobody refers to the header, and the linker may collect what nobody refers to."""
-    require_good(relink(lab, options=["--gc-sections"]).read_bytes())
+    """Nobody refers to the header, nor to some code of .boot, and the linker may collect what
+    nobody refers to."""
+    mark = Random(lab.seed).randbytes(16)
+    words = ", ".join(map(str, mark))
+    assembly = f"section .boot progbits alloc exec\ndb {words}\n"
+    kernel = relink(lab, assembly=assembly, options=["--gc-sections"]).read_bytes()
+    require_good(kernel)
+    assert mark in kernel, "a section .boot that nobody refers to is gone"
 
 
 @pytest.mark.exercise("1.1", points=2, host=True)

@@ -80,11 +80,14 @@ def test_read_is_tried_again(lab, failures):
 @pytest.mark.exercise("1.4", points=2)
 def test_disk_that_always_fails(lab):
     """Three tries, with a reset of the drive after each failure that is followed by a try; then a
-    message with the BIOS's last status, and the end."""
+    message with the BIOS's last status, and the end. It is the second drive all the time."""
     random = Random(lab.seed)
     status = random.randint(0x10, 0xFF)
-    with booted(lab, random_stage2(lab, random)) as guest:
+    stage2 = random_stage2(lab, random)
+    drives = (Drive(boot_disk(lab, "other.img", stage2), 1),)
+    with booted(lab, stage2, drives=drives) as guest:
         guest.run_to(BOOT_SECTOR)
+        guest.set(edx=0x81)
         bios = Bios(guest)
         while call := bios.next_call(STAGE2, handler(guest, SCREEN)):
             if call.function == 0x42:
@@ -96,6 +99,8 @@ def test_disk_that_always_fails(lab):
         assert functions.count(0x42) == TRIES, f"the calls were {functions}"
         between = functions[functions.index(0x42) :]
         assert between[:5] == [0x42, 0, 0x42, 0, 0x42], f"the calls were {functions}"
+        wrong = [call for call in bios.calls if call.drive != 0x81]
+        assert not wrong, f"DL was 0x81; a call is for another drive: {wrong[0]}"
         said = guest.finish()
     assert "disk fails to read" in said, f"it said {said!r}"
     assert f"status {status:02x}" in said, f"the status was {status:#x}; it said {said!r}"
@@ -188,7 +193,9 @@ def test_only_pt_load_counts(lab):
     text = Segment(AREA, random.randbytes(100), 400)
     wild = Segment(0x123, b"", 0xFFFFFF00, memory=HIGH, kind=4, file_size=0xFFFFFF00)
     empty = Segment(0, b"", 0)
-    require_loaded(lab, [Executable(AREA, order) for order in ([wild, text, empty], [text, wild])])
+    inside = Segment(AREA + 50, b"", 0)
+    orders = [wild, text, empty], [text, wild], [text, inside], [inside, text]
+    require_loaded(lab, [Executable(AREA, order) for order in orders])
 
 
 @pytest.mark.exercise("1.4", points=1)
@@ -241,6 +248,7 @@ def test_header(lab):
         replace(good, header_count=0),
         replace(good, header_size=31),
         replace(good, header_count=0xFFFF),
+        replace(good, header_count=0x801),
         replace(good, header_offset=length & ~3),
         replace(good, header_offset=0xFFFFFFC0),
         replace(good, header_offset=0xFFFFFFFC),
@@ -289,7 +297,7 @@ def test_segment_outside_the_area(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_overlap(lab):
-    """Two segments want the same byte, in any order; neighbours do not."""
+    """Two segments of some want the same byte, in any order; neighbours do not."""
     random = Random(lab.seed)
     good = sample(random)
     first, second = good.segments
@@ -299,9 +307,16 @@ def test_overlap(lab):
     pairs.append((replace(first, address=ends[1] - 1), second))
     pairs += [(right, left) for left, right in pairs]
     entered = [replace(good, segments=p, entry=p[0].address) for p in pairs]
+    apart = replace(second, address=AREA + 0x2000)
+    entered += [replace(each, segments=insert(each.segments, apart)) for each in entered]
     require_refused(lab, [executable.file() for executable in entered])
-    neighbour = replace(second, address=ends[0])
-    require_loaded(lab, [replace(good, segments=(first, neighbour))])
+    neighbours = (first, replace(second, address=ends[0]))
+    require_loaded(lab, [replace(good, segments=p) for p in (neighbours, neighbours[::-1])])
+
+
+def insert(pair: tuple[Segment, Segment], between: Segment) -> tuple[Segment, ...]:
+    """Three segments."""
+    return (pair[0], between, pair[1])
 
 
 @pytest.mark.exercise("1.4", points=1, host=True)

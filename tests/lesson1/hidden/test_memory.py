@@ -88,6 +88,7 @@ def test_strange_ranges(lab):
         ([Range(2 * MIB, 2 * MIB), Range(MIB, 2 * MIB)], 3 * 1024),
         ([Range(MIB, 8 * MIB), Range(2 * MIB, MIB, RESERVED)], 7 * 1024),
         ([Range(MIB, MIB), Range((1 << 64) - MIB, 3 * MIB, RESERVED)], 1024),
+        ([Range(MIB, MIB + 700), Range(4 * MIB, MIB + 700)], 2 * 1024 + 1),
     ]
     with stopped(lab, "kmain") as guest:
         for ranges, expected in cases:
