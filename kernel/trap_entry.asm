@@ -34,7 +34,8 @@ trap_common:
 	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: ring 3 may have left anything
 	;    in them.
 	; 3. trap_dispatch(frame): the frame begins where ESP points.
-	; 4. Restore everything in the opposite order, drop vector and error code, IRET.
+	; 4. Restore everything in the opposite order, drop vector and error code, IRET. It brings
+	;    the interrupt flag back; until then interrupts stay off.
 	; SOLUTION 2.3 {
 	push ds
 	push es

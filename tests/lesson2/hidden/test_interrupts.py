@@ -40,6 +40,7 @@ FLAGS_KEPT = 0xED5  # interrupts, direction, and the six that arithmetic sets
 INT, INT3, UD2 = b"\xcd", b"\xcc", b"\x0f\x0b"
 CODE, STACK = SCRATCH, SCRATCH + 0x8000
 HANDLER_STACK = 0x200
+WAY_BACK = 64  # instructions, enough for any sensible solution
 
 
 class Traps:
@@ -221,6 +222,26 @@ def test_handler_may_change_the_frame(lab):
         kernel.machine.write(address + 4 * 16, struct.pack("<I", after["eflags"]))
         kernel.leave()
         kernel.check_return(0x80, after, home)
+
+
+@pytest.mark.exercise("2.3", points=1)
+def test_interrupts_stay_off_until_iret(lab):
+    """Step by step behind trap_dispatch: one that came in between would find half a frame, and its
+    own would lie below it."""
+    with traps(lab) as kernel:
+        for vector in (3, 14, 0x80):
+            registers = kernel.random_registers() | {"eflags": INTERRUPTS | 2}
+            home = kernel.enter(vector, 0, registers)
+            kernel.leave()
+            for _ in range(WAY_BACK):
+                kernel.machine.step()
+                now = kernel.machine.registers()
+                if now["eip"] == home:
+                    break
+                assert not now["eflags"] & INTERRUPTS, (
+                    f"vector {vector}: interrupts are on at {now['eip']:#x}, before IRET"
+                )
+            assert now["eip"] == home, f"vector {vector}: IRET does not go back"
 
 
 @pytest.mark.exercise("2.3", points=2)

@@ -15,7 +15,7 @@ ENTRIES, LARGE_PAGE = 1024, 4 << 20
 FIRST, MAPPED = KERNEL_BASE // LARGE_PAGE, 224  # 896 MiB
 FLAGS = 0x083  # present, writable, 4 MiB; ring 0
 ACCESSED, DIRTY = 0x20, 0x40
-WRITE_PROTECT, PAGING = 1 << 16, 1 << 31
+NUMERIC_ERROR, WRITE_PROTECT, ALIGNMENT, PAGING = 1 << 5, 1 << 16, 1 << 18, 1 << 31
 DEBUGGING, PAGE_SIZE, FXSAVE = 1 << 3, 1 << 4, 1 << 9  # of CR4
 PAGE_FAULT = 14
 
@@ -46,7 +46,8 @@ def test_control_registers(lab):
     other bits of CR0 and CR4 as they were."""
     with stopped_at(lab, "enable_paging") as machine:
         machine.set_control("cr4", DEBUGGING | FXSAVE)
-        before = machine.dump()["CR0"]
+        before = machine.dump()["CR0"] | NUMERIC_ERROR | ALIGNMENT
+        machine.set_control("cr0", before)
         machine.run_to(machine.address("higher_half"))
         after = machine.dump()
         table = machine.address("kernel_page_directory") - KERNEL_BASE
@@ -54,7 +55,9 @@ def test_control_registers(lab):
     assert table % 4096 == 0
     assert after["CR0"] & PAGING, "paging is off"
     assert after["CR0"] & WRITE_PROTECT, "the kernel may write to read-only pages"
-    assert after["CR0"] == before | PAGING | WRITE_PROTECT
+    assert after["CR0"] == before | PAGING | WRITE_PROTECT, (
+        f"CR0 was {before:#x} and is {after['CR0']:#x}"
+    )
     assert after["CR4"] == DEBUGGING | FXSAVE | PAGE_SIZE, f"CR4 is {after['CR4']:#x}"
 
 

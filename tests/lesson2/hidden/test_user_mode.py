@@ -163,15 +163,16 @@ def test_probes_of_ports(lab):
 
 @pytest.mark.exercise("2.6", points=2)
 def test_allowed_ports(lab):
-    """A port that is allowed, that one and no other; two in a byte of the map; and the very last,
-    behind which the processor looks one byte further."""
+    """A port that is allowed, once or twice, that one and no other; two in a byte of the map; and
+    the very last, behind which the processor looks one byte further."""
     base = random.Random(lab.seed).randrange(0x2000, 0x8000) & ~7
     first, second = base + 2, base + 5
     free, held = {"vector": UNDEFINED, "eip": 3}, {"vector": PROTECTION, "eip": 2}
     steps: list[Probe | str] = [f"allow {first:#x}"]
     steps += [Probe("in", base + each, **(free if each == 2 else held)) for each in range(-1, 9)]
     steps += [Probe("out", first, **free), Probe("in16", first, **held)]
-    steps += [f"allow {second:#x}", Probe("in", first, **free), Probe("in", second, **free)]
+    steps += [f"allow {second:#x}", f"allow {first:#x}"]
+    steps += [Probe("in", first, **free), Probe("in", second, **free)]
     steps += [f"allow {second + 1:#x}", Probe("in16", second, vector=UNDEFINED, eip=4)]
     steps += ["allow 65535", Probe("in", 65535, **free), Probe("in16", 65535, **held)]
     steps += [Probe("in", 65534, **held), "allow 0", Probe("in16", 65535, **held)]
