@@ -42,6 +42,7 @@ ENAMETOOLONG, ENOSYS = 36, 38
 
 CARRY, TRAP, INTERRUPTS, DIRECTION, NESTED, ALIGNMENT = 0x1, 0x100, 0x200, 0x400, 0x4000, 0x40000
 IDENTITY = 0x200000
+IO_PRIVILEGE = 0x3000
 STATUS_FLAGS = 0x8D5  # carry, parity, auxiliary, zero, sign, overflow
 
 ARGUMENTS = ("ebx", "ecx", "edx", "esi", "edi", "ebp")

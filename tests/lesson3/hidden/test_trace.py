@@ -30,6 +30,7 @@ from tests.remote import SCRATCH
 
 BUDGET = 400  # instructions of getpid with tracing
 FRAME_PLACE = SCRATCH + 0x800
+READ_TIME = b"\x0f\x31\xc3"  # rdtsc; ret
 NUMBER_IN_RECORD, RESULT_IN_RECORD = 16, 44  # bytes from a record's beginning
 
 
@@ -125,6 +126,29 @@ def test_numbers_that_wrap(lab):
             assert (following, lost) == (3, 0)
             _, following, lost = ring.read(-2000, 1)
             assert (following, lost) == (3 - RECORDS + 1 & MASK, 2003 - RECORDS)
+            _, following, lost = ring.read(-3 << 30, 1)
+            assert lost == 3 + (3 << 30) - RECORDS, f"of three billion records {lost} are lost"
+
+
+@pytest.mark.exercise("3.5", points=1)
+def test_call_in_between(lab):
+    """While the string of one call is fetched, which may take long, another call is recorded: each
+    has its own record, and the first one's time began before."""
+    with ring3(lab) as caller:
+        guest, ring = caller.guest, Ring(caller.guest)
+        ring.switch(True)
+        caller.stop_in_call(OPEN, caller.write(DATA, b"/a\0"), 77)
+        guest.run_to("string_from_user")
+        guest.write(SCRATCH, READ_TIME)
+        now = guest.call64(SCRATCH)
+        between = guest.call("syscall_trace_begin", fake_frame(ring, 402))
+        caller.back()
+        first = ring.record(ring.total() - 1)
+        assert ring.record(between).number == 402
+        assert (first.number, first.arguments[:2], first.text) == (OPEN, (DATA, 77), b"/a"), (
+            f"a call has got {first}, with a part of the one that came in between"
+        )
+        assert first.start <= now, "a record's time begins only when its string has been fetched"
 
 
 @pytest.mark.exercise("3.5", points=2)

@@ -16,6 +16,7 @@ long call4(long number, long a, long b, long c, long d);
 long call5(long number, long a, long b, long c, long d, long e);
 long call6(long number, long a, long b, long c, long d, long e, long f);
 long between(long number, long a, long b, long c, long d, long e, long f);
+long in_a_loop(long number, long last);
 long receive(long number);
 long send(long number, long word);
 void unused(long number);
@@ -77,6 +78,17 @@ long between(long number, long a, long b, long c, long d, long e, long f)
 	return changed * 1000 + (first != second);
 }
 
+/* Three calls in a loop, of which the first argument alone changes: a compiler keeps in registers
+ * what a call leaves alone. */
+long in_a_loop(long number, long last)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 3; i++)
+		sum += _syscall6(number, i, 2, 3, 4, 5, last);
+	return sum;
+}
+
 /* The sum of two words that only the call can have written. */
 long receive(long number)
 {
@@ -95,6 +107,17 @@ long receive(long number)
 		call;                                                                              \
 		return buffer[0] + buffer[1];                                                      \
 	}
+
+long received[2];
+long receive0(long number);
+
+/* The stub without arguments: a signal's handler may run meanwhile, or a child of vfork. */
+long receive0(long number)
+{
+	received[0] = received[1] = 0;
+	_syscall0(number);
+	return received[0] + received[1];
+}
 
 RECEIVE(receive1, _syscall1(number, (long)buffer))
 RECEIVE(receive2, _syscall2(number, (long)buffer, 0))
