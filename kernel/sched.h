@@ -128,7 +128,8 @@ static inline void preempt_check(void)
 
 /* A new kernel thread, which calls function(argument) and ends when that returns. It may be
  * pre-empted at any instruction: it may use the scheduler, waiting, locks, timers and printk, and
- * everything else between preempt_disable and preempt_enable. NULL without memory. */
+ * everything else between preempt_disable and preempt_enable. NULL without memory. The interrupt
+ * flag stays as it is. */
 struct task *kthread_create(const char *name, void (*function)(void *argument), void *argument);
 
 /* Ends the current kernel thread. */

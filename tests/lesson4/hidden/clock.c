@@ -160,7 +160,13 @@ static void expire(struct timer *timer)
 	expired++;
 }
 
-/* One tick, many traps: then one from ring 3. */
+static void deliver_nothing(struct trap_frame *frame)
+{
+	(void)frame;
+	trap_return_work &= ~WORK_SIGNAL;
+}
+
+/* One tick, many traps, while a signal waits: then one from ring 3. */
 void ticks(void)
 {
 	static struct timer timer;
@@ -172,13 +178,18 @@ void ticks(void)
 	timer_start(&timer, time_ns() - 1, expire);
 	sched_tick();
 	answer(expired);
+	trap_return_work |= WORK_SIGNAL;
 	for (unsigned i = 0; i < 10; i++)
 		__asm__ volatile("int3" : : : "memory");
 	answer(expired);
 	answer(current->system_ticks - system);
 	answer(current->user_ticks - user);
+	answer(trap_return_work & WORK_SIGNAL);
 	interrupts_disable();
+	trap_return_work = WORK_SCHEDULE | WORK_SIGNAL;
 	sched_tick();
+	answer(trap_return_work);
+	sched_register_signals(deliver_nothing);
 	sched_work(&frame);
 	answer(current->system_ticks - system);
 	answer(current->user_ticks - user);
@@ -238,7 +249,7 @@ static void deliver(struct trap_frame *frame)
 		trap_return_work |= WORK_SCHEDULE;
 }
 
-/* A signal's delivery asks for another task. */
+/* A signal's delivery asks for another task; then both wait at the same time. */
 void before_user(void)
 {
 	struct trap_frame frame = { .cs = USER_CODE, .eip = questions[0] };
@@ -251,7 +262,8 @@ void before_user(void)
 	trap_return_work = WORK_SIGNAL;
 	sched_work(&frame);
 	answer(trap_return_work & (WORK_SIGNAL | WORK_SCHEDULE));
-	trap_return_work = WORK_SCHEDULE;
+	begin_thread(say, 6);
+	trap_return_work = WORK_SCHEDULE | WORK_SIGNAL;
 	task_before_user(&frame);
 	answer(trap_return_work & (WORK_SIGNAL | WORK_SCHEDULE));
 	interrupts_enable();

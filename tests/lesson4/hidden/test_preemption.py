@@ -12,6 +12,9 @@ import pytest
 from tests.lesson4.support import (
     INTERRUPTS,
     PREEMPTED,
+    WORK_SCHEDULE,
+    WORK_SIGNAL,
+    WORK_TICK,
     YIELDED,
     Change,
     Threads,
@@ -117,12 +120,15 @@ def test_code_with_interrupts_off(lab):
 @pytest.mark.exercise("4.2", points=2)
 def test_ticks(lab):
     """A tick is counted once, for ring 3 or the kernel, and lets the timers expire: not in the
-    handler, but on the way back."""
+    handler, but on the way back. Other work that waits goes on waiting."""
+    every = WORK_TICK | WORK_SCHEDULE | WORK_SIGNAL
     with threads(lab, CLOCK, "ticks") as run:
-        in_handler, expired, system, user, system_after, user_after = run.answers()
+        in_handler, expired, system, user, kept, work, system_after, user_after = run.answers()
     assert in_handler == 0, "the timers expire before the interrupt is done"
     assert expired == 1, f"a timer that is due was called {expired} times"
     assert (system, user) == (1, 0), f"one tick counts {system} in the kernel, {user} in ring 3"
+    assert kept, "with the tick the signal is forgotten that waits for ring 3"
+    assert work == every, f"the handler leaves {work:#x} to be done: what waited is forgotten"
     assert (system_after, user_after) == (1, 1), "a tick in ring 3 is not counted there"
 
 
@@ -144,12 +150,14 @@ def test_woken_waits_its_turn(lab):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_before_ring_3(lab):
-    """What one piece of work asks for is done as well, before ring 3."""
+    """What one piece of work asks for is done as well, before ring 3; of both the change of tasks
+    comes first, and then the signal is nobody's: task_load asks anew who has one."""
     mark = random.Random(lab.seed).getrandbits(31)
     with threads(lab, CLOCK, "before_user", mark) as run:
         found = run.answers()
     assert found[0] == mark, "the signal is not delivered with the trap's frame"
-    assert found == [mark, 5, 0, 0], "the change that the delivery asked for is not made"
+    assert found[:3] == [mark, 5, 0], "the change that the delivery asked for is not made"
+    assert found[3:] == [6, 0], f"6 was to run before signals are looked at: {found[3:]}"
 
 
 @pytest.mark.exercise("4.2", points=2)

@@ -8,7 +8,17 @@ from itertools import pairwise
 import pytest
 
 from tests.lesson3.support import steps_to
-from tests.lesson4.support import IDLE, INTERRUPTS, YIELDED, Threads, interrupt, signed, threads
+from tests.lesson4.support import (
+    IDLE,
+    INTERRUPTS,
+    WORK_SCHEDULE,
+    WORK_TICK,
+    YIELDED,
+    Threads,
+    interrupt,
+    signed,
+    threads,
+)
 
 TURNS = "tests/lesson4/threads/turns.c"
 SWITCH = "tests/lesson4/hidden/turns.c"
@@ -17,6 +27,7 @@ KERNEL_STACK = 8192
 FRAME_BYTES = 4 * 19
 TASK_LIMIT = 256
 STAMPS_PER_MS = 1_000_000
+CLASS = ("name", "join", "enqueue", "dequeue", "pick", "charge")  # of struct sched_class
 
 
 def random_words(lab, count: int) -> list[int]:
@@ -67,7 +78,8 @@ def test_first_steps(lab):
     caller, interrupts on although its maker had them off."""
     argument = random_words(lab, 1)[0]
     with threads(lab, SWITCH, "first_steps", argument) as run:
-        esp, ebp, eflags, found, low, high = run.answers()
+        makers, esp, ebp, eflags, found, low, high = run.answers()
+    assert not makers, "its maker had interrupts off, and has them on behind kthread_create"
     assert found == argument
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
     assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
@@ -90,7 +102,10 @@ def test_ten_thousand_lives(lab):
 def test_new_thread_behind_the_end(lab):
     """A thread that runs for the first time frees what the one before could not free itself."""
     with threads(lab, SWITCH, "new_after_end") as run:
+        run.guest.run_to("kernel_stack_destroy")
+        flags = run.guest.registers()["eflags"]
         before, *inside, after = run.answers()
+    assert not flags & INTERRUPTS, "interrupts are on before the new thread has freed what is left"
     # Two begin. The first one ends as the second begins, which has a child, and so on.
     assert after == before, f"{after - before} tasks are left over"
     assert inside == [before + 2, before + 1], f"the threads saw {inside} tasks, before {before}"
@@ -141,6 +156,14 @@ def test_accounts(lab):
 
 
 @pytest.mark.exercise("4.1", points=1)
+def test_who_is_pre_empted(lab):
+    """A pre-emption is counted for the one that was, and not for the one that comes."""
+    with threads(lab, SWITCH, "who_is_pre_empted") as run:
+        found = run.answers()
+    assert found == [1, 0], f"one was pre-empted, the next one not; {found} are counted"
+
+
+@pytest.mark.exercise("4.1", points=1)
 def test_interrupt_flag_is_each_threads_own(lab):
     """Behind yield it is as it was before, whatever the others had."""
     with threads(lab, SWITCH, "flags") as run:
@@ -159,9 +182,32 @@ def test_alone(lab):
 
 @pytest.mark.exercise("4.1", points=1)
 def test_request_is_done(lab):
-    """WORK_SCHEDULE is cleared by the change that it asked for, whoever made it."""
+    """WORK_SCHEDULE is cleared by the change that it asked for, whoever made it; and nothing else
+    that is to be done."""
     with threads(lab, SWITCH, "clears_the_request") as run:
-        assert run.answers() == [0, 0]
+        found = run.answers()
+    assert not any(word & WORK_SCHEDULE for word in found), "WORK_SCHEDULE is still there"
+    assert found == [0, WORK_TICK], "a tick that is to be counted is forgotten"
+
+
+@pytest.mark.exercise("4.1", points=1)
+def test_order_of_a_change(lab):
+    """Who runs pays before it is queued: its time decides about its place. And the next one is
+    loaded before the switch, with everything that belongs to it."""
+    with threads(lab, SWITCH, "for_ever") as run:
+        guest = run.guest
+        functions = guest.read_words(guest.read_word(guest.address("sched_class")), len(CLASS))
+        steps = dict(zip(functions, CLASS, strict=True))
+        places = {at: name for at, name in steps.items() if name in ("charge", "enqueue", "pick")}
+        places |= {guest.address(name): name for name in ("task_load", "switch_to")}
+        at_yield(run)
+        order = [places[guest.run_to(*places, goal="the next step of a change")] for _ in places]
+        to, current = guest.read_word(guest.registers()["esp"] + 8), guest.address("current")
+        is_current = guest.read_word(current) == to
+    assert order == ["charge", "enqueue", "pick", "task_load", "switch_to"], (
+        f"the steps of a change are {', '.join(order)}"
+    )
+    assert is_current, "at switch_to `current` is not the task that comes"
 
 
 @pytest.mark.exercise("4.1", points=1)

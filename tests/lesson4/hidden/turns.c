@@ -10,6 +10,7 @@ void many_lives(void);
 void new_after_end(void);
 void beside_the_idle_task(void);
 void accounts(void);
+void who_is_pre_empted(void);
 void flags(void);
 void alone(void);
 void clears_the_request(void);
@@ -117,6 +118,7 @@ void first_steps(void)
 	struct task *task = begin_thread(newborn, questions[0]);
 	uint32_t stack = (uintptr_t)task->kernel_stack;
 
+	answer(interrupts_disable());
 	await_threads(before);
 	interrupts_enable();
 	for (unsigned i = 0; i < 4; i++)
@@ -245,6 +247,25 @@ void accounts(void)
 	(void)tasks;
 }
 
+static void give_away(void *argument)
+{
+	interrupts_disable();
+	schedule((enum sched_reason)(uintptr_t)argument);
+	interrupts_enable();
+	answer(current->preemptions);
+}
+
+/* One is pre-empted, the one behind it yields. */
+void who_is_pre_empted(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	begin_thread(give_away, SCHED_PREEMPTED);
+	begin_thread(give_away, SCHED_YIELDED);
+	await_threads(before);
+}
+
 static void note_flags(void *argument)
 {
 	uint32_t flags;
@@ -297,10 +318,10 @@ void clears_the_request(void)
 	quiet();
 	preempt_disable();
 	begin_thread(look_at_work, 0);
-	trap_return_work |= WORK_SCHEDULE;
 	interrupts_disable();
+	trap_return_work |= WORK_SCHEDULE | WORK_TICK;
 	schedule(SCHED_YIELDED);
-	answer(trap_return_work & WORK_SCHEDULE);
+	answer(trap_return_work & (WORK_SCHEDULE | WORK_TICK));
 	interrupts_enable();
 	await_threads(before);
 }
