@@ -16,6 +16,7 @@ void lock_twice(void);
 void unlock_twice(void);
 void unlock_of_another(void);
 void unlock_in_a_hurry(void);
+void woken_in_vain(void);
 
 static struct semaphore gates[TASKS], done;
 static struct mutex mutexes[MUTEXES];
@@ -38,7 +39,14 @@ static void nothing(void *argument)
 	(void)argument;
 }
 
-/* questions: the niceness of four threads. They sink; a second later all are lifted. */
+static void wait_for_time(uint32_t milliseconds)
+{
+	for (uint64_t start = time_ns(); time_ns() - start < milliseconds * 1000000ull;)
+		;
+}
+
+/* questions: the niceness of four threads. They sink, and a fifth one that sleeps; a second
+ * later all are lifted, and three seconds after that again, once. */
 void boost(void)
 {
 	quiet();
@@ -56,15 +64,25 @@ void boost(void)
 		sched_mlfq.enqueue(tasks[i], SCHED_PREEMPTED);
 		answer(tasks[i]->schedule.level);
 	}
+	tasks[4] = begin_nice(nothing, 4, 0);
+	sched_mlfq.dequeue(tasks[4]);
+	tasks[4]->life = TASK_BLOCKED;
+	sched_mlfq.charge(tasks[4], 4000000000u);
 	answer(sched_mlfq.tick(&fakes[0]));
 	answer(tasks[0]->schedule.level);
-	for (uint64_t start = time_ns(); time_ns() - start < 1010000000ull;)
-		;
+	time_initialize(time_tsc_khz() / 4); /* four times as fast: a second is soon over */
+	wait_for_time(1010);
 	answer(sched_mlfq.tick(&fakes[0]));
 	for (unsigned i = 0; i < 4; i++)
 		answer(tasks[i]->schedule.level);
 	for (unsigned i = 0; i < 4; i++)
 		answer(sched_mlfq.pick()->pid - tasks[0]->pid);
+	sched_mlfq.join(&fakes[0]);
+	answer(sched_mlfq.tick(&fakes[0]));
+	answer(tasks[4]->schedule.level);
+	wait_for_time(3010);
+	sched_mlfq.join(&fakes[0]);
+	answer(sched_mlfq.tick(&fakes[0]));
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
 }
@@ -253,6 +271,23 @@ static void lock_and_say(void *argument)
 	mutex_lock(&mutexes[0]);
 	answer((uintptr_t)argument);
 	mutex_unlock(&mutexes[0]);
+}
+
+/* Somebody wakes a thread that waits for the mutex, which is not free. */
+void woken_in_vain(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	mutex_lock(&mutexes[0]);
+	struct task *task = begin_thread(lock_and_say, 5);
+
+	yield();
+	sched_wake(task);
+	yield();
+	answer(7);
+	mutex_unlock(&mutexes[0]);
+	await_threads(before);
 }
 
 /* It is not urgent, and may be pre-empted. */

@@ -186,6 +186,12 @@ void two_queues(void)
 	wait_leave(&waiters[1]);
 	wait_leave(&waiters[1]);
 	answer(queue.first || other.first);
+	wait_join(&queue, &waiters[0]);
+	wait_join(&other, &waiters[1]);
+	wait_wake(&other);
+	answer(wait_any(waiters, 2, time_ns() - 1));
+	wait_leave(&waiters[0]);
+	wait_leave(&waiters[1]);
 }
 
 static void wait_and_say(void *argument)
@@ -218,6 +224,14 @@ void one_by_one(void)
 	interrupts_enable();
 	yield_often();
 	wait_wake(&queue);
+	yield_often();
+	for (unsigned i = 5; i < 8; i++)
+		begin_thread(wait_and_say, i);
+	yield_often();
+	interrupts_disable();
+	wait_wake_one(&queue);
+	wait_wake(&queue);
+	interrupts_enable();
 	yield_often();
 }
 
@@ -393,12 +407,14 @@ void many_hands(void)
 	answer(semaphore.waiters.first != NULL);
 }
 
+/* As a signal wakes it. */
 void wrong_wake(void)
 {
 	quiet();
 	struct task *task = begin_thread(down_and_say, 5);
 
 	yield_often();
+	task->signals.pending = 1;
 	sched_wake(task);
 	yield_often();
 	answer(semaphore.count);

@@ -109,8 +109,9 @@ class Model:
 class Drawer:
     """Draws steps that a scheduler could make: most often the first one runs, and pays."""
 
-    def __init__(self, seeded: random.Random) -> None:
+    def __init__(self, seeded: random.Random, most: int) -> None:
         self.seeded = seeded
+        self.most = most  # time stamps that a task uses the processor for, at once
         self.steps: list[tuple[int, int, int]] = []
         self.model = Model(10_000_000, 0)
         self.asleep = list(range(FAKES))
@@ -124,7 +125,7 @@ class Drawer:
 
     def let_run(self, number: int) -> None:
         """A task uses the processor, and sleeps, yields, or is pre-empted."""
-        self.add(CHARGE, number, self.seeded.randrange(1, 40_000_000))
+        self.add(CHARGE, number, self.seeded.randrange(1, self.most))
         self.add(TICK, number, 0)
         kind = self.seeded.random()
         if kind < 0.2:
@@ -144,9 +145,11 @@ class Drawer:
         self.add(ENQUEUE, number, NEW if kind < 0.15 else WOKEN)
 
 
-def draw_steps(seeded: random.Random, count: int) -> list[tuple[int, int, int]]:
+def draw_steps(
+    seeded: random.Random, count: int, most: int = 40_000_000
+) -> list[tuple[int, int, int]]:
     """So many steps, about."""
-    drawer = Drawer(seeded)
+    drawer = Drawer(seeded, most)
     while len(drawer.steps) < count - 5:
         kind = seeded.random()
         if drawer.asleep and (kind < 0.3 or not drawer.model.queue):
@@ -181,6 +184,14 @@ def test_against_a_model(lab):
     """Hundreds of steps: results and virtual times, to the last bit."""
     seeded = random.Random(lab.seed)
     check_steps(lab, draw_steps(seeded, 600), 1 << 33)
+
+
+@pytest.mark.exercise("4.6", points=1)
+def test_small_differences(lab):
+    """Times that are the same, or differ by a few time stamps: of equals who was queued first goes
+    first, and no turn ends for an equal."""
+    seeded = random.Random(lab.seed)
+    check_steps(lab, draw_steps(seeded, 300, most=6), seeded.getrandbits(40))
 
 
 @pytest.mark.exercise("4.6", points=3)

@@ -203,7 +203,8 @@ def test_lowest_level(lab):
 
 @pytest.mark.exercise("4.4", points=2)
 def test_boost(lab):
-    """Once a second all tasks are lifted to the levels of their niceness, in their queues too."""
+    """Once a second all tasks are lifted to the levels of their niceness, those that sleep and
+    those in the queues too."""
     nice = [10, -20, 0, -10]
     with threads(lab, LOCKS, "boost", *nice) as run:
         found = run.answers()
@@ -214,6 +215,8 @@ def test_boost(lab):
     assert found[7:11] == [6, 0, 4, 2], "tasks are not on the levels of their niceness"
     assert found[11:15] == [1, 3, 2, 0], "the queues still are in the old order"
     assert found[15] == 0, "the boost comes again at once"
+    assert found[16] == LEVEL_0, "a task that sleeps is not lifted"
+    assert found[17:] == [1, 0], "after three seconds there is not one boost"
 
 
 # ---- the loans --------------------------------------------------------------------------------
@@ -363,10 +366,13 @@ def test_chain_of_loans(lab):
 def test_two_donors_and_two_mutexes(lab):
     """A thread that is hurried by two keeps what the second one lends when the first has got its
     mutex."""
-    nice = [14, -20, -5, 0]
-    model = Loans([(each + 20) // 5 for each in nice], 3)
     plan = [(0, 0), (0, 1), (2, 1), (1, 0), (3, 1), (0, 100), (0, 101), (2, 101), (1, 100)]
-    states = []
+    check_plan(lab, [14, -20, -5, 0], plan)
+
+
+def check_plan(lab, nice: list[int], plan: list[tuple[int, int]]) -> None:
+    """Gives these commands, and compares with the model."""
+    model, states = Loans([(each + 20) // 5 for each in nice], 3), []
     for number, order in plan:
         if order >= UNLOCK:
             model.unlock(number, order - UNLOCK)
@@ -374,6 +380,14 @@ def test_two_donors_and_two_mutexes(lab):
             model.lock(number, order)
         states.append(model.state())
     check_commands(lab, nice, 3, plan, states)
+
+
+@pytest.mark.exercise("4.4", points=1)
+def test_heir_by_a_loan(lab):
+    """Of two that wait, the one that is hurried by a third gets the mutex, though by itself it is
+    the less urgent one."""
+    plan = [(0, 1), (1, 0), (2, 1), (1, 1), (3, 0), (0, 101), (1, 101), (2, 101), (1, 100)]
+    check_plan(lab, [14, 14, 0, -20], plan)
 
 
 @pytest.mark.exercise("4.4", points=2)
@@ -402,6 +416,14 @@ def test_wrong_use(lab, wrong):
     """Who locks twice, or unlocks what it does not hold, is told so by a panic."""
     with threads(lab, LOCKS, wrong) as run:
         run.guest.run_to("panic", goal=f"a panic, after {wrong}")
+
+
+@pytest.mark.exercise("4.4", points=1)
+def test_woken_in_vain(lab):
+    """Who waits for a mutex and is woken by anybody but its owner sleeps again."""
+    with threads(lab, LOCKS, "woken_in_vain") as run:
+        found = run.answers()
+    assert found == [7, 5], "a thread goes on behind mutex_lock while another one has the mutex"
 
 
 @pytest.mark.exercise("4.4", points=1)
