@@ -76,8 +76,8 @@ static void copy_identity(struct task *child, const struct fork_request *request
    program_begin. Its floating-point state is what the parent has in the unit now.
    2. task_fork: task_create, then copy_resources: when that fails nothing may be left of the child.
    Then identity and registers, and sched_begin.
-   3. With CLONE_VFORK sleep until the child does not borrow any more. Find it anew by its pid each
-   time: it may be gone. */
+   3. With CLONE_VFORK sleep until the child does not borrow any more; signals wait meanwhile. Find
+   it anew by its pid each time: it may be gone. */
 /* SOLUTION 4.5 { */
 static void set_registers(struct task *child, uint32_t stack)
 {

@@ -191,6 +191,12 @@ def program(source: str) -> bytes:
     return target.read_bytes()
 
 
+def program_symbols(source: str) -> Symbols:
+    """The names of such a program."""
+    program(source)
+    return Symbols(workshop() / source.replace("/", "-"))
+
+
 def run_programs(
     lab: Lab, source: str, *commands: str, options: Sequence[str] = (), **fields: object
 ) -> list[str]:

@@ -8,11 +8,20 @@ import re
 import pytest
 
 from tests.lesson3.support import with_files
-from tests.lesson4.support import program, run_programs
+from tests.lesson4.support import (
+    INTERRUPTS,
+    WORK_SCHEDULE,
+    interrupt,
+    program,
+    program_symbols,
+    run_programs,
+)
+from tests.remote import stopped
 
 SIMPLE = "tests/lesson4/programs/children.c"
 CHILDREN = "tests/lesson4/hidden/children.c"
 PARENTS = "tests/lesson4/hidden/parents.c"
+ENDS = "tests/lesson4/hidden/ends.c"
 SOURCES = {
     SIMPLE: ("simple", "memory"),
     CHILDREN: ("registers", "stack", "unit", "clone", "borrowed", "crowd"),
@@ -28,8 +37,10 @@ SOURCES = {
         "full",
         "alarm",
     ),
+    ENDS: ("silent", "stopped", "interrupted", "news", "grandchildren", "vfork"),
 }
-ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
+ESRCH, EINTR, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 4, 10, 11, 12, 22
+SIGHUP, SIGKILL = 1, 9
 FREE = re.compile(r"(\d+) of \d+ KiB free")
 
 
@@ -183,6 +194,65 @@ def test_borrowed_memory(lab):
     clear at the end is left alone."""
     number = numbers(lab, 1)[0]
     assert said(lab, "borrowed", number) == ["seen 0", "word 7", "child 1"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_silent_orphan(lab):
+    """An orphan's end is told to its new parent, whatever its first one wanted: by SIGCHLD. Here
+    that parent wants no zombies, and must not find one."""
+    assert said(lab, "silent") == [f"none {-ECHILD}"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_stopped_orphan(lab):
+    """A stopped child that nobody can continue any more gets SIGHUP, and goes on: it ends by it."""
+    assert said(lab, "stopped") == [f"orphan {SIGHUP}"], "-1: the orphan is stopped for ever"
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_interrupted_wait(lab):
+    """A signal ends wait with EINTR; or wait begins again behind the handler, where that says
+    so."""
+    lines = said(lab, "interrupted")
+    assert lines == [f"waited {-EINTR}", "signals 1", "waited 1", "signals 2"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_vfork_is_deaf(lab):
+    """A signal for a parent that waits for its memory waits as well, until the child has ended."""
+    assert said(lab, "vfork") == ["done 1", "signals 1", "child 1"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_news_of_the_dead(lab):
+    """Who has ended has ended: that it had gone on before is no news any more."""
+    assert said(lab, "news") == [f"killed {SIGKILL}"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_times_of_grandchildren(lab):
+    """What a child's own children have used is handed on with its own time."""
+    assert said(lab, "grandchildren", 3) == ["user 1", "system 1"]
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_last_steps(lab):
+    """At its end a task zeroes its word while it has its memory, and from then on keeps the
+    processor: half of what it was is gone."""
+    files = with_files(lab, {"bin/ends": program(ENDS)})
+    word = program_symbols(ENDS).find("own_word").address
+    with stopped(lab, "task_exit", "run /bin/ends word", **files) as guest:
+        before = guest.read_word(word)
+        guest.run_to("task_leave_space")
+        after = guest.read_word(word)
+        guest.run_to("space_destroy")
+        if guest.registers()["eflags"] & INTERRUPTS:
+            guest.write(guest.address("trap_return_work"), bytes([WORK_SCHEDULE]))
+            home = interrupt(guest)
+            reached = guest.run_to(home, "schedule", goal="the end of the interrupt")
+            assert reached == home, "the clock takes the processor from a task without its space"
+    assert before == 7, "the first to end is not the child"
+    assert after == 0, "the word at clear_on_exit is not zero when the space is left"
 
 
 @pytest.mark.exercise("4.5", points=1)
