@@ -49,11 +49,15 @@ void share(void)
 static void spin_and_yield(void *argument)
 {
 	busy((uintptr_t)argument);
-	yield();
+	if (questions[2])
+		sleep_ticks(1);
+	else
+		yield();
 	spin((void *)0);
 }
 
-/* questions: quantum, stamps after which the first thread yields for once. answers: pids. */
+/* questions: quantum, stamps after which the first thread yields for once, or (1) sleeps. answers:
+ * pids. */
 void yields_early(void)
 {
 	uint32_t before = task_count;

@@ -12,6 +12,7 @@ import pytest
 from tests.lesson4.support import (
     INTERRUPTS,
     PREEMPTED,
+    SLEEPS,
     WORK_SCHEDULE,
     WORK_SIGNAL,
     WORK_TICK,
@@ -66,16 +67,17 @@ def test_turns(lab):
 
 
 @pytest.mark.exercise("4.2", points=2)
-def test_quantum_after_a_yield(lab):
-    """A thread that yields late in its turn gets a whole turn the next time."""
+@pytest.mark.parametrize(("sleeps", "reason"), [(0, YIELDED), (1, SLEEPS)])
+def test_quantum_after_a_yield(lab, sleeps, reason):
+    """A thread that yields, or sleeps, late in its turn gets a whole turn the next time."""
     quantum = 5
-    with threads(lab, CLOCK, "yields_early", quantum, 9 * tick_stamps(lab) // 2) as run:
+    with threads(lab, CLOCK, "yields_early", quantum, 9 * tick_stamps(lab) // 2, sleeps) as run:
         pids = run.answers()
         record = run.changes()
     found = turns(record, pids)
     own = [(stamps, reason) for pid, stamps, reason in found if pid == pids[0]]
-    assert own[0][1] == YIELDED
-    check_length(lab, own[1][0], quantum, "the turn behind the yield")
+    assert own[0][1] == reason
+    check_length(lab, own[1][0], quantum, f"the turn behind the {('yield', 'sleep')[sleeps]}")
 
 
 @pytest.mark.exercise("4.2", points=2)
