@@ -46,7 +46,7 @@ static void wait_for_time(uint32_t milliseconds)
 }
 
 /* questions: the niceness of four threads. They sink, and a fifth one that sleeps; a second
- * later all are lifted, and three seconds after that again, once. */
+ * later all are lifted, a second after that again, and once more after three seconds. */
 void boost(void)
 {
 	quiet();
@@ -80,6 +80,9 @@ void boost(void)
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
 	answer(tasks[4]->schedule.level);
+	wait_for_time(1010);
+	sched_mlfq.join(&fakes[0]);
+	answer(sched_mlfq.tick(&fakes[0]));
 	wait_for_time(3010);
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
