@@ -39,16 +39,19 @@ static void nothing(void *argument)
 	(void)argument;
 }
 
-static void wait_for_time(uint32_t milliseconds)
+static void wait_until(uint64_t nanoseconds)
 {
-	for (uint64_t start = time_ns(); time_ns() - start < milliseconds * 1000000ull;)
+	while (time_ns() < nanoseconds)
 		;
 }
 
 /* questions: the niceness of four threads. They sink, and a fifth one that sleeps; a second
- * later all are lifted, a second after that again, and once more after three seconds. */
+ * later all are lifted, a second after that again, and once more after two seconds. */
 void boost(void)
 {
+	const uint64_t second = 1010000000;
+	uint64_t start;
+
 	quiet();
 	begin_mlfq();
 	interrupts_disable();
@@ -70,8 +73,9 @@ void boost(void)
 	sched_mlfq.charge(tasks[4], 4000000000u);
 	answer(sched_mlfq.tick(&fakes[0]));
 	answer(tasks[0]->schedule.level);
-	time_initialize(time_tsc_khz() / 4); /* four times as fast: a second is soon over */
-	wait_for_time(1010);
+	start = time_ns();
+	time_initialize(time_tsc_khz() / 4); /* from 0 on, and four times as fast */
+	wait_until(start + second);
 	answer(sched_mlfq.tick(&fakes[0]));
 	for (unsigned i = 0; i < 4; i++)
 		answer(tasks[i]->schedule.level);
@@ -80,10 +84,10 @@ void boost(void)
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
 	answer(tasks[4]->schedule.level);
-	wait_for_time(1010);
+	wait_until(time_ns() + second);
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
-	wait_for_time(3010);
+	wait_until(time_ns() + 2 * second);
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
 	sched_mlfq.join(&fakes[0]);

@@ -217,7 +217,7 @@ def test_boost(lab):
     assert found[15] == 0, "the boost comes again at once"
     assert found[16] == LEVEL_0, "a task that sleeps is not lifted"
     assert found[17] == 1, "a second behind the first boost there is none"
-    assert found[18:] == [1, 0], "after three seconds there is not one boost"
+    assert found[18:] == [1, 0], "after two seconds there is not one boost"
 
 
 # ---- the loans --------------------------------------------------------------------------------
