@@ -179,7 +179,7 @@ def test_programs_in_ring_3(lab):
     the results that each gets alone."""
     seeded = random.Random(lab.seed)
     seeds = [seeded.randrange(1 << 20) * 2 + odd for odd in (0, 1, 1, 0)]
-    rounds = 300_000 if lab.mode == "icount" else 3_000_000
+    rounds = 300_000 if lab.mode == "icount" else 1_000_000
     source = "tests/lesson4/hidden/mix.c"
     quantum = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
     alone = [f"{rounds} {seed}" for seed in seeds]
