@@ -45,13 +45,13 @@ help::
 	@echo "  make clean      remove what was built"
 
 setup:
-	@labs/tools/setup.sh $(if $(filter grub,$(BOOT)),test,run)
+	@labs/tools/setup/setup.sh $(if $(filter grub,$(BOOT)),test,run)
 
 $(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
 OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
 	$(if $(SCRIPT),--script '$(SCRIPT)')
-RUN   = $(PYTHON) -m labs.tools.run $(OPTIONS)
-DEBUG = $(PYTHON) -m labs.tools.debug $(OPTIONS)
+RUN   = $(PYTHON) -m labs.tools.machine.run $(OPTIONS)
+DEBUG = $(PYTHON) -m labs.tools.debugging.debug $(OPTIONS)
 
 # What is built is said on stderr: the output is the guest's.
 run: setup
@@ -63,21 +63,21 @@ gdb: setup-test
 	@$(DEBUG)
 
 hint: setup
-	@$(PYTHON) -m labs.tools.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
+	@$(PYTHON) -m labs.tools.course.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
-	@$(PYTHON) -m labs.tools.grade --lesson '$(LESSON)' $(GRADING)
+	@$(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(GRADING)
 
 replay: setup-test
-	@$(PYTHON) -m labs.tools.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
+	@$(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
 
 diff: setup
-	@$(PYTHON) -m labs.tools.difference '$(LESSON)'
+	@$(PYTHON) -m labs.tools.course.difference '$(LESSON)'
 
 .PHONY: setup-test
 setup-test:
-	@labs/tools/setup.sh test
+	@labs/tools/setup/setup.sh test
 
 measure: setup-test
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
@@ -85,7 +85,7 @@ measure: setup-test
 	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT)
 
 doctor:
-	@python3 labs/tools/doctor.py
+	@python3 labs/tools/setup/doctor.py
 
 format: setup-test
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs .venv/bin/clang-format -i
@@ -109,8 +109,8 @@ say  = @printf '  %-5s %s\n' $1 $2
 
 # --- the kernel ---------------------------------------------------------------------------------
 
-# The tools are chosen by trying them (labs/tools/toolchain.sh), and only when something is built.
-tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/toolchain.sh $1))$(tool_$1))
+# The tools are chosen by trying them, and only when something is built.
+tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/setup/toolchain.sh $1))$(tool_$1))
 
 # uint32_t is unsigned int, as printk's formats want it. A bare compiler may have unsigned long.
 INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0x7fffffff \
@@ -167,13 +167,13 @@ LINK = $(call tool,ld) $(LINKING) -T boot/kernel.ld $(OBJECTS)
 $(OUT):
 	@mkdir -p $@
 
-$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/symbols.awk $(LISTS) | $(OUT)
-	$(Q)echo | awk -f labs/tools/symbols.awk >$(OUT)/no_symbols.c
+$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/setup/symbols.awk $(LISTS) | $(OUT)
+	$(Q)echo | awk -f labs/tools/setup/symbols.awk >$(OUT)/no_symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
 	$(Q)$(LINK) $(OUT)/no_symbols.o -o $@
 
 $(OUT)/kernel.elf: $(OUT)/unnamed.elf
-	$(Q)$(call tool,nm) -n $< | awk -f labs/tools/symbols.awk >$(OUT)/symbols.c
+	$(Q)$(call tool,nm) -n $< | awk -f labs/tools/setup/symbols.awk >$(OUT)/symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/symbols.c -o $(OUT)/symbols.o
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OUT)/symbols.o -o $@
@@ -221,7 +221,7 @@ user-programs: $(USER) $(USER:$(BUILD)/user/%=$(BUILD)/user/bin/%)
 -include $(wildcard $(BUILD)/user/objects/*.d $(BUILD)/user/objects/*/*.d)
 
 # A kernel that unpacks files gets them; make run PROGRAMS=DIR CMD='...' adds to them.
-ifneq ($(filter fs/initramfs.c,$(LISTED)),)
+ifneq ($(filter fs/ram/initramfs.c,$(LISTED)),)
 HOST_TOOLS += user-programs
 OPTIONS    += --user $(BUILD)/user/bin
 endif
@@ -239,7 +239,7 @@ KERNEL_LBA    := 64
 # How many sectors the loader reads in one BIOS call: make measure tries others.
 READ_SECTORS  ?= 127
 LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o \
-	$(OUT)/loader.o $(OUT)/load_elf.o  $(BUILD)/objects/kernel/machine.c.o
+	$(OUT)/loader.o $(OUT)/load_elf.o  $(BUILD)/objects/kernel/cpu/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
 
 # The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.
@@ -250,10 +250,11 @@ $(OUT)/kernel.sectors: $(KERNEL)
 $(OUT)/stage2.o: boot/stage2.asm | $(OUT)
 	$(Q)nasm -f elf32 -g -F dwarf $< -o $@
 
-$(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h boot/elf.h | $(OUT)
+$(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h kernel/lib/elf.h | $(OUT)
 	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@
 
-$(OUT)/loader.o: boot/loader.c boot/load_elf.h boot/multiboot.h kernel/io.h $(OUT)/kernel.sectors
+$(OUT)/loader.o: boot/loader.c boot/load_elf.h kernel/lib/multiboot.h kernel/cpu/io.h \
+		kernel/cpu/machine.h $(OUT)/kernel.sectors
 	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
 		-DKERNEL_LBA_FROM_BUILD=$(KERNEL_LBA)u \
 		-DSECTORS_PER_READ_FROM_BUILD=$(READ_SECTORS)u \

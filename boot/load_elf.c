@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "boot/elf.h"
+#include "kernel/lib/elf.h"
 
 /* EXERCISE 1.4 (the boot loader, part 2): place the kernel's segments. The contract is in
-   boot/load_elf.h, the structures are in boot/elf.h. Check everything before you write anything:
-   file and area say what is there, and a sum of two numbers of the file may wrap.
+   boot/load_elf.h, the structures are in kernel/lib/elf.h. Check everything before you write
+   anything: file and area say what is there, and a sum of two numbers of the file may wrap.
    1. The header: whole, magic number, 32-bit little-endian x86, an executable, program headers of
    the size you expect, at least one, all of them inside the file, at a multiple of four bytes.
    2. Each PT_LOAD segment: inside the file, filesz at most memsz, inside the area, not over another

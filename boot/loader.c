@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "boot/load_elf.h"
-#include "boot/multiboot.h"
-#include "kernel/io.h"
-#include "kernel/machine.h"
+#include "kernel/lib/multiboot.h"
+#include "kernel/cpu/io.h"
+#include "kernel/cpu/machine.h"
 
 /* Given by the build: where the kernel's ELF file lies on the disk, and the sum of its 32-bit
  * words. */

@@ -74,7 +74,7 @@ start:
 	mov dl, [boot_drive]
 	jmp 0x0000:STAGE2_ADDRESS
 
-; Prints the text at SI and the BIOS's status, and ends the run as kernel/machine.c does: QEMU's
+; Prints the text at SI and the BIOS's status, and ends the run as kernel/cpu/machine.c does: QEMU's
 ; exit port, its power switch, or a stop.
 fail:
 	call print

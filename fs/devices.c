@@ -5,9 +5,9 @@
 
 #include "fs/path.h"
 #include "fs/vfs.h"
-#include "kernel/errno.h"
-#include "kernel/printk.h"
-#include "kernel/random.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/random.h"
 
 #define MEMORY(minor) (1u << 8 | (minor))
 

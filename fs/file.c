@@ -5,9 +5,9 @@
 #include "fs/files.h"
 #include "fs/pipe.h"
 #include "fs/vfs.h"
-#include "kernel/errno.h"
-#include "kernel/pool.h"
-#include "kernel/task.h"
+#include "kernel/lib/errno.h"
+#include "mm/pool.h"
+#include "kernel/task/task.h"
 #include "mm/page_alloc.h"
 
 static struct pool pool = POOL_INITIALIZER(struct file);

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "fs/inode.h"
-#include "kernel/user_copy.h"
-#include "kernel/wait.h"
+#include "mm/user_copy.h"
+#include "kernel/task/wait.h"
 
 struct file;
 

@@ -3,9 +3,9 @@
 #include "fs/files.h"
 
 #include "fs/path.h"
-#include "kernel/errno.h"
-#include "kernel/pool.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "mm/pool.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 

@@ -1,8 +1,8 @@
 /* What all file systems' inodes have in common. */
 #include "fs/inode.h"
 
-#include "kernel/string.h"
-#include "kernel/time.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/time.h"
 
 bool name_is(const struct name *name, const char *text)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/abi_file.h"
+#include "kernel/abi/file.h"
 
 struct file_ops;
 struct inode;

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "kernel/errno.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
 #define LINKS_MAX 40

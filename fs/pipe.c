@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-#include "kernel/errno.h"
-#include "kernel/pool.h"
-#include "kernel/task.h"
+#include "kernel/lib/errno.h"
+#include "mm/pool.h"
+#include "kernel/task/task.h"
 #include "mm/page_alloc.h"
 
 #define PAGES (PIPE_CAPACITY / PAGE_SIZE)
@@ -87,7 +87,7 @@ static int32_t take(struct pipe *pipe, struct buffer *to)
 	return done;
 }
 
-static int32_t read(struct file *file, struct buffer *to, uint64_t offset)
+static int32_t pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
 
@@ -154,7 +154,7 @@ static int32_t write_some(struct file *file, struct pipe *pipe, struct buffer *f
 	return moved;
 }
 
-static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
+static int32_t pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
 	uint32_t needed = from->length <= PIPE_BUF ? from->length : 1; /* not torn apart */
@@ -172,7 +172,7 @@ static int32_t write(struct file *file, struct buffer *from, uint64_t offset)
 
 /* ---- the ends ---- */
 
-static uint32_t poll(struct file *file, struct poll_table *table)
+static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 {
 	struct pipe *pipe = file->private;
 	uint32_t ready = 0;
@@ -190,7 +190,7 @@ static uint32_t poll(struct file *file, struct poll_table *table)
 	return ready;
 }
 
-static int32_t control(struct file *file, uint32_t command, uint32_t argument)
+static int32_t pipe_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	uint32_t bytes = filled(file->private);
 
@@ -220,23 +220,24 @@ static void leave(struct pipe *pipe, struct file *file)
 	free_pipe(pipe);
 }
 
-static void release(struct file *file)
+static void pipe_release(struct file *file)
 {
 	leave(file->private, file);
 }
 
-static void forget(struct inode *inode)
+static void pipe_forget(struct inode *inode)
 {
 	free_pipe((struct pipe *)((char *)inode - offsetof(struct pipe, inode)));
 }
 
-static const struct inode_ops pipe_inode_ops = { .forget = forget };
+static const struct inode_ops pipe_inode_ops = { .forget = pipe_forget };
 
-#define PIPE_OPS .control = control, .poll = poll, .release = release, .is_stream = true
+#define PIPE_OPS                                                                                   \
+	.control = pipe_control, .poll = pipe_poll, .release = pipe_release, .is_stream = true
 
-static const struct file_ops reader_ops = { .read = read, PIPE_OPS };
-static const struct file_ops writer_ops = { .write = write, PIPE_OPS };
-static const struct file_ops both_ops = { .read = read, .write = write, PIPE_OPS };
+static const struct file_ops reader_ops = { .read = pipe_read, PIPE_OPS };
+static const struct file_ops writer_ops = { .write = pipe_write, PIPE_OPS };
+static const struct file_ops both_ops = { .read = pipe_read, .write = pipe_write, PIPE_OPS };
 
 static void join(struct side *side, uint32_t files)
 {
@@ -294,7 +295,7 @@ static int32_t wait_for_other(struct file *file, struct pipe *pipe)
 	return wait_event(&pipe->data, other->opened != seen);
 }
 
-static int32_t open_named(struct file *file)
+static int32_t pipe_open_named(struct file *file)
 {
 	struct pipe *pipe = file->inode->pipe;
 
@@ -311,7 +312,7 @@ static int32_t open_named(struct file *file)
 	return error;
 }
 
-const struct file_ops pipe_named_ops = { .open = open_named };
+const struct file_ops pipe_named_ops = { .open = pipe_open_named };
 
 uint32_t pipe_count(void)
 {

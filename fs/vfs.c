@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 #include "fs/path.h"
-#include "kernel/errno.h"
-#include "kernel/printk.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
 
 #define MOUNTS 8u
 

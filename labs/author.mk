@@ -43,7 +43,7 @@ lab: setup
 	@$(RUN) --lab
 
 start: setup
-	@$(PYTHON) -m labs.tools.start '$(LESSON)' '$(DIR)'
+	@$(PYTHON) -m labs.tools.course.start '$(LESSON)' '$(DIR)'
 
 slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
@@ -54,7 +54,7 @@ GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--outp
 SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)')
 
 prove: setup-test
-	@$(PYTHON) -m labs.tools.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
+	@$(PYTHON) -m labs.tools.proving.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
@@ -95,7 +95,7 @@ test-fast: setup-test
 	@$(MAKE) -s all-lessons
 	@$(PYTHON) -m pytest -n 2 -m "not slow" $(FAST) tests
 
-$(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/random.h
+$(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/lib/random.h
 	@mkdir -p $(@D)
 	$(call say,HOST,$<)
 	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. $< -o $@ -lext2fs -lcom_err

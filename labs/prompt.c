@@ -3,11 +3,11 @@
 
 #include <stdint.h>
 
-#include "drivers/settings.h"
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/panic.h"
-#include "kernel/printk.h"
+#include "drivers/qemu/settings.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 
 #define SCRIPT_ORDER 5 /* 128 KiB */

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot/multiboot.h"
-#include "kernel/memory_layout.h"
-#include "kernel/panic.h"
-#include "kernel/string.h"
+#include "kernel/lib/multiboot.h"
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/report/panic.h"
+#include "kernel/lib/string.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "kernel/memory_layout.h"
-#include "kernel/panic.h"
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
 
 #define REGION	    (KERNEL_BASE + DIRECT_MAP_SIZE) /* 4 MiB: one page table */

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "boot/multiboot.h"
-#include "kernel/printk.h"
+#include "kernel/lib/multiboot.h"
+#include "kernel/report/printk.h"
 
 static struct boot_memory_range ranges[MEMORY_RANGES];
 static uint32_t range_count;

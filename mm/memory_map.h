@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "kernel/boot_info.h"
+#include "kernel/report/boot_info.h"
 
 #define MEMORY_RANGES (2 * BOOT_MEMORY_RANGES)
 

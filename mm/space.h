@@ -13,7 +13,7 @@
 struct space;
 
 #define SPACE_START  0x08000000u /* programs for Linux are linked 288 KiB further */
-#define SPACE_SHARED 0xbffff000u /* kernel/shared_page.asm, in every space, read-only */
+#define SPACE_SHARED 0xbffff000u /* kernel/syscall/shared_page.asm, in every space, read-only */
 
 #define SPACE_STACK (256u << 10) /* bytes of a program's stack */
 

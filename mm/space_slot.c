@@ -9,10 +9,10 @@
 
 #include <stddef.h>
 
-#include "kernel/errno.h"
-#include "kernel/memory_layout.h"
-#include "kernel/pool.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/cpu/memory_layout.h"
+#include "mm/pool.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
 #define SLOT_ORDER   10

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.machine import Machine, run
-from labs.tools.qemu_command import Config, DiskError, Drive
-from labs.tools.result import Result
+from labs.tools.machine.machine import Machine, run
+from labs.tools.machine.qemu_command import Config, DiskError, Drive
+from labs.tools.machine.result import Result
 from tests.building import make
 
-pytest_plugins = ["tests.lab", "tests.lab_plan"]
+pytest_plugins = ["labs.tools.grading.lab", "labs.tools.grading.lab_plan"]
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = "build/storage/kernel.elf"

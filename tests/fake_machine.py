@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parent.parent / "labs" / "tools"
+TOOLS = Path(__file__).resolve().parents[1] / "labs/tools/setup"
 
 # What the scripts use of a system that is merely there.
 REAL = (
@@ -77,7 +77,7 @@ class FakeMachine:
         self.tree = home / "tree"
         self.environment = {"PATH": str(self.bin), "FAKES": str(home), "FAKE_USER": "0"}
         self.bin.mkdir()
-        shutil.copytree(TOOLS, self.tree / "labs/tools", ignore=shutil.ignore_patterns("_*"))
+        shutil.copytree(TOOLS, self.tree / "labs/tools/setup", ignore=shutil.ignore_patterns("_*"))
         for name in REAL:
             (self.bin / name).symlink_to(shutil.which(name) or f"no {name} in PATH")
         self.fake("apt-get", APT_GET)
@@ -118,7 +118,7 @@ class FakeMachine:
 
     def run(self, script: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [self.tree / "labs/tools" / script, *arguments],
+            [self.tree / "labs/tools/setup" / script, *arguments],
             env={**self.environment, **more},
             capture_output=True,
             text=True,

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gdb_session import PRELUDE, ROOT
-from labs.tools.initramfs import archive
-from labs.tools.programs import guest_root
-from labs.tools.qemu_command import Config
+from labs.tools.guest.initramfs import archive
+from labs.tools.guest.programs import guest_root
+from labs.tools.machine.qemu_command import Config
 from tests.building import make
 
 USER = ROOT / "build" / "user"
@@ -26,7 +26,7 @@ SECONDS = 120
 LAUNCH = """\
 import pickle, sys
 from pathlib import Path
-from labs.tools.debug import debug
+from labs.tools.debugging.debug import debug
 config = pickle.loads(Path(sys.argv[1]).read_bytes())
 sys.exit(debug(config, Path(sys.argv[2]), user=Path(sys.argv[3])))
 """

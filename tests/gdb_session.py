@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "storage"
-LAUNCHER = [sys.executable, "-m", "labs.tools.debug", "--build", str(BUILD)]
+LAUNCHER = [sys.executable, "-m", "labs.tools.debugging.debug", "--build", str(BUILD)]
 SECONDS = 120
 
 PRELUDE = """\

@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.lab import processor_times
+from labs.tools.grading.lab import processor_times
 
 PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 POLL_SECONDS = 0.2

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.explain import PANIC, parse_registers
-from labs.tools.machine import STATUS_SYMBOL
-from labs.tools.qemu_command import Config
-from labs.tools.qemu_process import short_directory, start_qemu
-from labs.tools.result import Outcome
-from labs.tools.symbols import symbols_of
+from labs.tools.grading.lab import Lab
+from labs.tools.machine.explain import PANIC, parse_registers
+from labs.tools.machine.machine import STATUS_SYMBOL
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.qemu_process import short_directory, start_qemu
+from labs.tools.machine.result import Outcome
+from labs.tools.machine.symbols import symbols_of
 from tests.gdb_stub import GdbStub, StubGone
-from tests.lab import Lab
 
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags")
 REGISTERS = (*GENERAL, "cs", "ss", "ds", "es", "fs", "gs")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from labs.tools import exercises, start
-from labs.tools.exercises import by_id, filled
-from labs.tools.initramfs import archive, from_host, regular
-from labs.tools.machine import run
-from labs.tools.qemu_command import Config
-from labs.tools.result import Result
-from labs.tools.run import check_header
+from labs.tools.course import exercises, start
+from labs.tools.course.exercises import by_id, filled
+from labs.tools.guest.initramfs import archive, from_host, regular
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.result import Result
+from labs.tools.machine.run import check_header
 from tests.test_handouts import WITH_PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent

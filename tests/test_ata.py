@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.qemu_command import DiskError, Drive
+from labs.tools.machine.qemu_command import DiskError, Drive
 
 SECTOR = 512
 

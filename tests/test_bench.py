@@ -21,8 +21,8 @@ from labs.bench.table import (
     sides_of,
     table,
 )
-from labs.tools import package
-from labs.tools.package import PackageError
+from labs.tools.guest import package
+from labs.tools.guest.package import PackageError
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "build/bench" / GLIBC, ROOT / "build/user/bin" / SMALL]

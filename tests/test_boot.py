@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.result import Outcome
+from labs.tools.machine.result import Outcome
 
 BANNER = "Apprentice: an i386 kernel to learn from"
 MEMORY_LINE = re.compile(r"^memory: .*$", re.MULTILINE)

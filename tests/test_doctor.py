@@ -77,7 +77,7 @@ def test_nothing_works(machine: FakeMachine) -> None:
     done = machine.run("toolchain.sh", "cc")
     assert (done.returncode, done.stdout) == (1, "")
     assert all(f"{prefix}gcc is not in PATH" in done.stderr for prefix in PREFIXES)
-    assert "mend: labs/tools/setup.sh run" in done.stderr
+    assert "mend: labs/tools/setup/setup.sh run" in done.stderr
 
 
 def test_answer_is_kept_while_it_holds(machine: FakeMachine) -> None:
@@ -117,7 +117,7 @@ echo "GNU gdb 15.1"
 
 def doctor(machine: FakeMachine, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, machine.tree / "labs/tools/doctor.py"],
+        [sys.executable, machine.tree / "labs/tools/setup/doctor.py"],
         env={**machine.environment, **more},
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from labs.storage import disks
-from labs.tools.qemu_command import DiskError, Drive
+from labs.tools.machine.qemu_command import DiskError, Drive
 from tests.host.ext.images import MIB, SEED, bmap, make_image, patch, run_tool
 from tests.test_ext_host import make_mapped
 

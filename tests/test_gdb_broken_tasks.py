@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gdb_guest import guest_probe, rows
-from labs.tools.gdb.guest_programs import LINK_ADDRESS, read_programs, write_programs
-from labs.tools.initramfs import archive, regular, symlink
+from labs.tools.debugging.gdb.guest_programs import LINK_ADDRESS, read_programs, write_programs
+from labs.tools.guest.initramfs import archive, regular, symlink
 
 COMMANDS = (
     *("tasks", "task", "runqueue", "sched-trace", "waiting", "locks", "space", "files", "signals"),
@@ -34,7 +34,7 @@ def broken(probe: Callable[..., dict[str, Any]]) -> Callable[[str], str]:
         """
         run("break machine_exit")
         run("continue")
-        run("set $first = (struct task *)((char *)'kernel/task.c'::all.next"
+        run("set $first = (struct task *)((char *)'kernel/task/task.c'::all.next"
             " - (long)&((struct task *)0)->in_all)")
         run("set $mutex = (struct mutex *)&sched_trace.ring[0]")
         def broken_by(name, commands, *places):
@@ -50,18 +50,18 @@ def broken(probe: Callable[..., dict[str, Any]]) -> Callable[[str], str]:
                  "runqueue", "sched-trace", "syscalls")
         said["whole"] = run("tasks")
         broken_by("circle", every, ("$first->in_all.next", "&$first->in_all"))
-        broken_by("wild", every, ("'kernel/task.c'::all.next", "0x12345678"))
-        broken_by("unmapped", every, ("'kernel/task.c'::all.next", "0xfc000000"))
+        broken_by("wild", every, ("'kernel/task/task.c'::all.next", "0x12345678"))
+        broken_by("unmapped", every, ("'kernel/task/task.c'::all.next", "0xfc000000"))
         broken_by("queue", ("runqueue",),
-                  ("'kernel/sched_round_robin.c'::queue.next", "&$first->schedule.in_queue"),
+                  ("'kernel/task/sched_round_robin.c'::queue.next", "&$first->schedule.in_queue"),
                   ("$first->schedule.in_queue.next", "0xfffffff0"))
         broken_by("stack", every, ("$first->esp", "0xc0000000"), ("current", "0xc0000000"))
         broken_by("parent", ("tasks",), ("$first->parent", "0xfc000000"))
         broken_by("deadlock", ("locks",),
                   ("$first->held", "$mutex"), ("$first->waiting", "$mutex + 1"),
                   ("$mutex->owner", "$first"), ("$mutex->next_held", 0),
-                  ("($mutex + 1)->owner", "&'kernel/sched.c'::idle"),
-                  ("'kernel/sched.c'::idle.waiting", "$mutex"))
+                  ("($mutex + 1)->owner", "&'kernel/task/sched.c'::idle"),
+                  ("'kernel/task/sched.c'::idle.waiting", "$mutex"))
         broken_by("held", ("locks",), ("$first->held", "$mutex"), ("$mutex->next_held", "$mutex"))
         said["again"] = run("tasks")
         """,

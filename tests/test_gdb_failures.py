@@ -116,7 +116,7 @@ def test_log_after_a_hang(tmp_path):
     said = probe(
         tmp_path,
         """
-        from labs.tools.gdb.session import SESSION
+        from labs.tools.debugging.gdb.session import SESSION
         def interrupt():
             while "crash hang" not in SESSION.console().text():
                 time.sleep(0.05)

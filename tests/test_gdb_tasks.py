@@ -14,7 +14,7 @@ import pytest
 from gdb_guest import by_name, command, guest_probe, in_order, names_of, rows
 from gdb_session import ROOT
 
-TOOLCHAIN = ROOT / "labs" / "tools" / "toolchain.sh"
+TOOLCHAIN = ROOT / "labs" / "tools" / "setup" / "toolchain.sh"
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +95,10 @@ def test_tasks(shell):
     table = shell["tasks"]
     assert "fair: ms of virtual time ahead" in table.splitlines()[0]
     assert by_name(table, "first")[:3] == ["1", "0", "sleeping"]
-    assert "task_wait (kernel/task_family.c) < program_run" in by_name(table, "first")[-1]
-    assert "task_wait (kernel/task_family.c) < run_wait4" in by_name(table, "sh")[-1]
+    assert "task_wait (kernel/process/family.c) < program_run" in by_name(table, "first")[-1]
+    assert "task_wait (kernel/process/family.c) < sys_wait4" in by_name(table, "sh")[-1]
     assert by_name(table, "cat")[:3] == [str(shell["cat"]), str(shell["pids"]["sh"]), "sleeping"]
-    assert "read (fs/tty.c) < file_read < sys_read" in by_name(table, "cat")[-1]
+    assert "read (fs/tty/tty.c) < file_read < sys_read" in by_name(table, "cat")[-1]
     spins = [row for row in rows(table) if "spin" in row]
     assert sorted(row[-5] for row in spins) == ["ready", "running"]
     assert all(re.match(r"ring 3, 0x0804\w+", row[-1]) for row in spins)
@@ -343,7 +343,7 @@ def other(probe: Callable[..., dict[str, Any]], folder: Path) -> dict[str, Any]:
             run("continue")
             said[stop] = run("backtrace"), run("print calls")
         run("delete")
-        run("break run_getpid")
+        run("break sys_getpid")
         run("condition $bpnum frame->eip >= 0xbffff000")
         run("continue")
         said["sysenter"] = run("backtrace")
@@ -363,7 +363,7 @@ def test_symbols_of_a_program_that_is_moved(other):
 
 def test_calls_through_sysenter(other):
     """From the kernel through the shared page into the program."""
-    calls = ["run_getpid", "syscall_dispatch", "<signal handler called>", "??"]
+    calls = ["sys_getpid", "syscall_dispatch", "<signal handler called>", "??"]
     assert in_order([*calls, "call_shared_entry", "main"], names_of(other["sysenter"]))
     assert re.search(r"#\d+ +0xbffff\w{3} in \?\?", other["sysenter"])
 
@@ -378,7 +378,7 @@ def single(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         """
         run("user-break cat")
         run("continue")
-        run("break 'kernel/syscall_path.c':sys_open")
+        run("break 'kernel/linux/syscall_path.c':sys_open")
         run("continue")
         for name in ("tasks", "task", "files", "space", "signals", "waiting", "runqueue", "locks"):
             said[name] = run(name)
@@ -423,6 +423,8 @@ def test_system_calls_are_as_the_kernel_shows_them(single):
 def test_after_a_panic(single):
     """The program's files are gone by then, and nobody may take what is there for some."""
     assert "the kernel has panicked" in single["stop"]
-    assert "machine_exit (kernel/machine.c) < panic_in_trap < page_fault" in single["after tasks"]
+    assert (
+        "machine_exit (kernel/cpu/machine.c) < panic_in_trap < page_fault" in single["after tasks"]
+    )
     assert "/dev/console" not in single["after files"]
     assert "page_fault" in names_of(single["after task"])

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools import difference, exercises, hint, start, student_tree
-from labs.tools.exercises import ExerciseError, blank, by_id, regions, solved
-from labs.tools.source_lists import ever_linked
-from labs.tools.student_tree import TreeError, contents
+from labs.tools.course import difference, exercises, hint, start, student_tree
+from labs.tools.course.exercises import ExerciseError, blank, by_id, regions, solved
+from labs.tools.course.source_lists import ever_linked
+from labs.tools.course.student_tree import TreeError, contents
 from tests.student_trees import (
     LESSONS,
     ROOT,
@@ -126,7 +126,7 @@ def test_only_the_lesson_itself_is_blank(lesson) -> None:
         assert set(texts) == (set(each.files) if each.lesson <= lesson else set())
         for path, text in texts.items():
             assert "SOLUTION" not in text
-            assert f"EXERCISE {each.id}" in text or path == "kernel/backtrace.c"
+            assert f"EXERCISE {each.id}" in text or path == "kernel/report/backtrace.c"
             wanted = len(each.stubs[path]) if each.lesson == lesson else 0
             assert text.count(f"your code, exercise {each.id} {{") == wanted, path
             if not wanted:
@@ -293,7 +293,7 @@ def test_hint_refuses(monkeypatch, capsys) -> None:
 
 def test_difference_tells_the_lesson() -> None:
     report = difference.report("2")
-    assert re.search(r"^  kernel/trap_entry.asm +\d+ lines$", report, re.MULTILINE)
+    assert re.search(r"^  kernel/cpu/trap_entry.asm +\d+ lines$", report, re.MULTILINE)
     assert "2.5  Early paging (20 points): boot/paging.asm" in report
     assert "+\ttrap_initialize();" in report
     assert "\033[32m+\ttrap_initialize();\033[0m" in difference.report("2", colour=True)
@@ -304,7 +304,7 @@ def test_difference_tells_the_lesson() -> None:
 
 def test_difference_tells_what_is_no_longer_linked() -> None:
     report = difference.report("4")
-    assert re.search(r"^  kernel/wait_idle.c +no longer linked$", report, re.MULTILINE)
+    assert re.search(r"^  kernel/task/wait_idle.c +no longer linked$", report, re.MULTILINE)
     assert "given as object code" not in report
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools import sandbox
-from labs.tools.exercises import by_id, lessons, of_lesson
-from labs.tools.grade import graded
-from labs.tools.grade import main as grade
-from labs.tools.grade_report import gradescope, junit, text_report, total
-from labs.tools.graded_tree import (
+from labs.tools.course.exercises import by_id, lessons, of_lesson
+from labs.tools.grading import sandbox
+from labs.tools.grading.grade import graded
+from labs.tools.grading.grade import main as grade
+from labs.tools.grading.grade_report import gradescope, junit, text_report, total
+from labs.tools.grading.graded_tree import (
     ALWAYS_BUILT,
     ROOT,
     SubmissionError,
@@ -29,8 +29,9 @@ from labs.tools.graded_tree import (
     is_plain_file,
     submitted,
 )
-from labs.tools.prove_cheats import cheats_of, lay_cheat
-from labs.tools.prove_mutants import (
+from labs.tools.grading.test_run import run_tests
+from labs.tools.proving.prove_cheats import cheats_of, lay_cheat
+from labs.tools.proving.prove_mutants import (
     MutantError,
     changed_files,
     mutant_job,
@@ -38,7 +39,6 @@ from labs.tools.prove_mutants import (
     read_mutant,
     verdict,
 )
-from labs.tools.test_run import run_tests
 from tests.building import make
 
 pytestmark = pytest.mark.slow
@@ -166,7 +166,7 @@ def test_refused_files(tmp_path, make, words):
 def test_no_link_above_a_file_is_followed(tmp_path):
     (tmp_path / "kernel").symlink_to(ROOT / "kernel")
     with pytest.raises(SubmissionError, match="symbolic link"):
-        submitted(tmp_path, "kernel/format.c")
+        submitted(tmp_path, "kernel/lib/format.c")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_grade_says_what_is_wrong(arguments, capsys):
 
 MUTANT = """\
 exercise = "1.3"
-file = "kernel/format.c"
+file = "kernel/lib/format.c"
 title = "t"
 pitfall = "p"
 caught_by = "tests/lesson1/hidden/test_format.py::test_x"
@@ -210,13 +210,13 @@ def mutant(tmp_path: Path, old: str, **changes: object):
 
 @pytest.mark.parametrize(("old", "count"), [("no such text", 0), ("return", "[0-9]+")])
 def test_mutant_must_apply_once(tmp_path, old, count):
-    with pytest.raises(MutantError, match=f"stands {count} times in kernel/format.c"):
+    with pytest.raises(MutantError, match=f"stands {count} times in kernel/lib/format.c"):
         changed_files(mutant(tmp_path, old))
 
 
 def test_mutant_changes_only_files_of_its_exercise(tmp_path):
     with pytest.raises(MutantError, match=r"no file of exercise 1\.3"):
-        changed_files(mutant(tmp_path, "x", edits=(("kernel/panic.c", "a", "b"),)))
+        changed_files(mutant(tmp_path, "x", edits=(("kernel/report/panic.c", "a", "b"),)))
 
 
 def test_mutant_names_a_hidden_test(tmp_path):
@@ -288,7 +288,7 @@ def test_files_that_do_not_compile(reference, tmp_path):
     changes = {
         "boot/load_elf.c": "this is no C\n",
         "mm/memory_map.c": '#include "mm/memory_map.c"\n',
-        "kernel/boot_info.c": "char big[] = { [0 ... 0x7ffffff0] = 1 };\n",
+        "kernel/report/boot_info.c": "char big[] = { [0 ... 0x7ffffff0] = 1 };\n",
     }
     made = submission(tmp_path / "submission", exercises, changes)
     (made / "boot/mbr.asm").unlink()
@@ -297,7 +297,7 @@ def test_files_that_do_not_compile(reference, tmp_path):
     assert found["boot/mbr.asm"] == "boot/mbr.asm is missing"
     assert "boot/load_elf.c:1:1: error:" in found["boot/load_elf.c"]
     assert "include nested depth" in found["mm/memory_map.c"]
-    assert "too much time or memory" in found["kernel/boot_info.c"]
+    assert "too much time or memory" in found["kernel/report/boot_info.c"]
     for tree in trees:
         for path, data in handout_files(tree.exercise).items():
             assert (tree.tree / path).read_bytes() == data
@@ -333,11 +333,14 @@ def test_same_report_on_a_busy_host(reference, tmp_path):
 def test_floods_and_crashes(reference, tmp_path):
     """A flooded serial line and a triple fault have their words."""
     flood = stub(
-        "1.3", "drivers/serial.c", 'exercise_missing("1.3");', "for (;;) exercise_put_serial('A');"
+        "1.3",
+        "drivers/console/serial.c",
+        'exercise_missing("1.3");',
+        "for (;;) exercise_put_serial('A');",
     )
     fault = "\tlidt [0]\n\tint3\n"
     changes = {
-        "drivers/serial.c": flood,
+        "drivers/console/serial.c": flood,
         "boot/entry.asm": stub("1.2", "boot/entry.asm", '\texercise_missing "1.2"\n', fault),
     }
     exercises = [by_id("1.2"), FORMAT]
@@ -370,7 +373,8 @@ def test_one_mutant(reference, tmp_path):
 def test_student_mode_needs_no_sandbox(tmp_path):
     """What a student's tree has of the grader imports nothing that only authors have."""
     code = textwrap.dedent("""
-        import sys, labs.tools.grade, labs.tools.replay, tests.lab_plan
+        import sys, labs.tools.debugging.replay
+        import labs.tools.grading.grade, labs.tools.grading.lab_plan
         print([name for name in sys.modules if "prove" in name or "student_tree" in name])
     """)
     done = subprocess.run(

@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from labs.tools.exercises import ROOT, of_lesson
-from labs.tools.grade import advice
-from labs.tools.grade_report import gradescope, junit, scores_of, text_report, total
-from labs.tools.test_run import TestRunError, results_of, run_tests
-from tests.lab_course import settled
-from tests.lab_plan import Job
+from labs.tools.course.exercises import ROOT, of_lesson
+from labs.tools.grading.grade import advice
+from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
+from labs.tools.grading.lab_course import settled
+from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.test_run import TestRunError, results_of, run_tests
 
 LESSON_1 = of_lesson(1)
 
@@ -65,7 +65,7 @@ def test_hangs(lab, number):
 """
 
 
-CONFTEST = 'pytest_plugins = ["tests.lab", "tests.lab_plan"]\n'
+CONFTEST = 'pytest_plugins = ["labs.tools.grading.lab", "labs.tools.grading.lab_plan"]\n'
 
 
 @pytest.fixture(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.exercises import of_lesson
+from labs.tools.course.exercises import of_lesson
 from tests.building import make
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,7 @@ def test_console_shows_what_is_printed_today(lesson: int) -> None:
             continue
         settings = dict(word.split("=", 1) for word in words if "=" in word)
         assert words[0] == "make" and "run" in words, f"how shall {step.command} be checked?"
-        command = [sys.executable, "-m", "labs.tools.run", *machine_options(lesson)]
+        command = [sys.executable, "-m", "labs.tools.machine.run", *machine_options(lesson)]
         command += ["--boot", settings.get("BOOT", "disk"), "--script", settings["SCRIPT"]]
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
@@ -215,7 +215,7 @@ def test_gdb_walk(lesson: int, tmp_path: Path) -> None:
         f"echo {mark.format(index)}\\n\n{step.command}\n" for index, step in enumerate(walk)
     )
     script.write_text("".join(commands) + f"echo {mark.format(len(walk))}\\n\n")
-    command = [sys.executable, "-m", "labs.tools.debug", *machine_options(lesson)]
+    command = [sys.executable, "-m", "labs.tools.debugging.debug", *machine_options(lesson)]
     done = subprocess.run(
         [*command, "--batch", str(script)],
         cwd=ROOT,

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.disk_trace import Request
-from labs.tools.machine import Machine, run
-from labs.tools.qemu_command import Config, ConfigError, DiskError, Drive
-from labs.tools.result import GuestFailure, Outcome, TestLine, ktap
+from labs.tools.machine.disk_trace import Request
+from labs.tools.machine.machine import Machine, run
+from labs.tools.machine.qemu_command import Config, ConfigError, DiskError, Drive
+from labs.tools.machine.result import GuestFailure, Outcome, TestLine, ktap
 
 ROOT = Path(__file__).parent.parent
 GUESTS = ROOT / "tests" / "harness"
@@ -31,7 +31,7 @@ Assemble = Callable[..., Config]
 def assemble(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
     """Makes a boot sector of a guest, with NASM macros; returns the machine that starts it."""
     directory = tmp_path_factory.mktemp("guests")
-    tools = str(ROOT / "labs" / "tools" / "toolchain.sh")
+    tools = str(ROOT / "labs" / "tools" / "setup" / "toolchain.sh")
     linker = subprocess.check_output([tools, "ld"], text=True).split()
 
     def assemble_guest(name: str, address: int = 0x7C00, **macros: object) -> Config:
@@ -359,7 +359,8 @@ def test_stopped_qemu_is_killed(assemble: Assemble, own_directory: Path) -> None
 
 def test_qemu_dies_with_its_harness(assemble: Assemble, tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from labs.tools.machine import Machine, Config\n"
+        "import os, sys; from pathlib import Path\n"
+        "from labs.tools.machine.machine import Machine, Config\n"
         "with Machine(Config(image=Path(sys.argv[1]))) as machine:\n"
         "    print(machine.process_id, flush=True); os.kill(os.getpid(), 9)\n"
     )

@@ -16,13 +16,13 @@ from tests.host.units import SEED, Units, run
 
 SOURCES = (
     "boot/load_elf.c",
-    "drivers/vga_escape.c",
-    "kernel/boot_info.c",
-    "kernel/format.c",
-    "kernel/number.c",
-    "kernel/string.c",
-    "kernel/symbols.c",
-    "kernel/time.c",
+    "drivers/console/vga_escape.c",
+    "kernel/report/boot_info.c",
+    "kernel/lib/format.c",
+    "kernel/lib/number.c",
+    "kernel/lib/string.c",
+    "kernel/report/symbols.c",
+    "kernel/task/time.c",
     "mm/memory_map.c",
 )
 MASK = (1 << 64) - 1

@@ -1,4 +1,4 @@
-"""labs/tools/initramfs.py: the archive, read back by a reader of this file's own."""
+"""labs/tools/guest/initramfs.py: the archive, read back by a reader of this file's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.initramfs import (
+from labs.tools.guest.initramfs import (
     TIME,
     InitramfsError,
     archive,

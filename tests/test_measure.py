@@ -11,7 +11,7 @@ from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES
 from labs.storage.guest_trace import Purpose, parse_trace
 from labs.storage.run import disagreement, runs_of
-from labs.tools.qemu_command import Drive
+from labs.tools.machine.qemu_command import Drive
 
 EXPERIMENT = disks.Experiment(scale=100, reads=1000, seed=2010)
 

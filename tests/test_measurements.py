@@ -14,10 +14,10 @@ import pytest
 from labs.lesson1 import measure as measure_boot
 from labs.lesson2 import measure as measure_ticks
 from labs.lesson3 import measure as measure_calls
-from labs.tools.machine import run
-from labs.tools.measurement import MeasurementError, fit_line, write_csv
-from labs.tools.qemu_command import Config
-from labs.tools.stamps import NotReachedError, instructions_to
+from labs.tools.course.measurement import MeasurementError, fit_line, write_csv
+from labs.tools.debugging.stamps import NotReachedError, instructions_to
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config
 from tests.test_handouts import ROOT, built
 
 pytestmark = pytest.mark.slow

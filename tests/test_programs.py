@@ -1,4 +1,4 @@
-"""labs/tools/programs.py: which programs the guest gets, and under which names."""
+"""labs/tools/guest/programs.py: which programs the guest gets, and under which names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools import programs
-from labs.tools.initramfs import Entry, InitramfsError, merged
-from labs.tools.package import PackageError
+from labs.tools.guest import programs
+from labs.tools.guest.initramfs import Entry, InitramfsError, merged
+from labs.tools.guest.package import PackageError
 
 BOX = b"\x7fELF...\0" + b"".join(b"%s\0" % name for name in (b"[", b"[[", b"cat", b"init", b"sh"))
 BOX += b"\0\xff\xfe"

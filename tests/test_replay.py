@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.qemu_command import Config
-from labs.tools.replay import find_test, recorded
-from labs.tools.replay import main as replay
-from labs.tools.result import Outcome
-from labs.tools.steps import Narrator, Step, last_run, shortened, steps_of
-from labs.tools.symbols import Symbols
+from labs.tools.debugging.replay import find_test, recorded
+from labs.tools.debugging.replay import main as replay
+from labs.tools.debugging.steps import Narrator, Step, last_run, shortened, steps_of
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.result import Outcome
+from labs.tools.machine.symbols import Symbols
 
 ROOT = Path(__file__).resolve().parent.parent
 GUEST = re.compile(r"^\| .*\n", re.MULTILINE)  # its last line may come before the stop, or after
@@ -73,7 +73,13 @@ def test_record_is_the_same_each_time(tmp_path) -> None:
     the same time."""
     batch = tmp_path / "commands"
     batch.write_text("break machine_exit\ncontinue\ninfo registers\nx/8i $pc\nbacktrace\n")
-    command = [sys.executable, "-m", "labs.tools.replay", "--test", "test_own_loader_boots"]
+    command = [
+        sys.executable,
+        "-m",
+        "labs.tools.debugging.replay",
+        "--test",
+        "test_own_loader_boots",
+    ]
     command += ["--batch", str(batch)]
     started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     said = [each.communicate()[0].decode() for each in started]

@@ -24,7 +24,7 @@ def ready(machine: FakeMachine) -> FakeMachine:
     machine.install()
     done = machine.run("setup.sh", "test")
     assert done.returncode == 0, done.stderr
-    assert machine.calls() == ["pip labs/tools/requirements.txt"]
+    assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
     return machine
 
 
@@ -50,7 +50,7 @@ def test_root_installs_exactly_what_is_missing(machine: FakeMachine) -> None:
     assert machine.calls() == [
         "apt-get update",
         f"{INSTALL} nasm gdb grub-common grub-pc-bin mtools",
-        "pip labs/tools/requirements.txt",
+        "pip labs/tools/setup/requirements.txt",
     ]
     assert "nasm is missing (assembles the boot code): needs nasm\n" in done.stderr
     assert machine.run("setup.sh", "test").stderr == ""
@@ -61,7 +61,7 @@ def test_run_needs_less_than_test(machine: FakeMachine) -> None:
     machine.remove("gdb", "shellcheck", "git", "xorriso", "grub-mkrescue")
     done = machine.run("setup.sh", "run")
     assert done.returncode == 0, done.stderr
-    assert machine.calls() == ["pip labs/tools/requirements-run.txt"]
+    assert machine.calls() == ["pip labs/tools/setup/requirements-run.txt"]
 
 
 def test_bare_machine(machine: FakeMachine) -> None:
@@ -150,7 +150,7 @@ def test_plain_gcc_is_enough(machine: FakeMachine) -> None:
     machine.remove("i686-linux-gnu-gcc", "i686-linux-gnu-ld")
     machine.fake("ld", "exit 0")
     assert machine.run("setup.sh", "test").returncode == 0
-    assert machine.calls() == ["pip labs/tools/requirements.txt"]
+    assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
 
 
 def test_no_grub_on_another_machine(machine: FakeMachine) -> None:
@@ -159,7 +159,7 @@ def test_no_grub_on_another_machine(machine: FakeMachine) -> None:
     done = machine.run("setup.sh", "test", FAKE_MACHINE="aarch64")
     assert done.returncode == 0
     assert "no GRUB for the PC is packaged for aarch64" in done.stderr
-    assert machine.calls() == ["pip labs/tools/requirements.txt"]
+    assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
     assert machine.run("setup.sh", "test", FAKE_MACHINE="aarch64").stderr == ""
 
 
@@ -220,22 +220,22 @@ def test_test_adds_to_run(machine: FakeMachine) -> None:
     assert machine.run("setup.sh", "test").returncode == 0
     assert kept.exists()
     assert machine.calls() == [
-        "pip labs/tools/requirements-run.txt",
-        "pip labs/tools/requirements.txt",
+        "pip labs/tools/setup/requirements-run.txt",
+        "pip labs/tools/setup/requirements.txt",
     ]
     assert machine.run("setup.sh", "run").stderr == ""
 
 
 def test_changed_requirements(ready: FakeMachine) -> None:
-    with (ready.tree / "labs/tools/requirements.txt").open("a") as file:
+    with (ready.tree / "labs/tools/setup/requirements.txt").open("a") as file:
         file.write("# another version\n")
     assert ready.run("setup.sh", "run").stderr == ""
     assert ready.run("setup.sh", "test").returncode == 0
-    assert ready.calls() == ["pip labs/tools/requirements.txt"]
+    assert ready.calls() == ["pip labs/tools/setup/requirements.txt"]
 
 
 def test_changed_script_asks_for_another_look_only(ready: FakeMachine) -> None:
-    with (ready.tree / "labs/tools/setup.sh").open("a") as file:
+    with (ready.tree / "labs/tools/setup/setup.sh").open("a") as file:
         file.write("# another line\n")
     done = ready.run("setup.sh", "test")
     assert (done.returncode, done.stderr, ready.calls()) == (0, "", [])
@@ -244,7 +244,7 @@ def test_changed_script_asks_for_another_look_only(ready: FakeMachine) -> None:
 def test_moved_tree(ready: FakeMachine) -> None:
     ready.tree = ready.tree.rename(ready.home / "elsewhere")
     assert ready.run("setup.sh", "test").returncode == 0
-    assert ready.calls() == ["pip labs/tools/requirements.txt"]
+    assert ready.calls() == ["pip labs/tools/setup/requirements.txt"]
 
 
 def test_another_python(ready: FakeMachine) -> None:
@@ -254,7 +254,7 @@ def test_another_python(ready: FakeMachine) -> None:
     (ready.bin / "gone").unlink()
     (ready.tree / ".venv/bin/python").unlink()
     assert ready.run("setup.sh", "test").returncode == 0
-    assert ready.calls() == ["pip labs/tools/requirements.txt"]
+    assert ready.calls() == ["pip labs/tools/setup/requirements.txt"]
 
 
 def test_python_is_too_old(machine: FakeMachine) -> None:
@@ -286,7 +286,7 @@ def test_two_at_once(machine: FakeMachine) -> None:
     machine.flag("slow-pip")
     both = [
         subprocess.Popen(
-            [machine.tree / "labs/tools/setup.sh", "run"],
+            [machine.tree / "labs/tools/setup/setup.sh", "run"],
             env=machine.environment,
             stderr=subprocess.PIPE,
             text=True,
@@ -296,7 +296,7 @@ def test_two_at_once(machine: FakeMachine) -> None:
     said = [process.communicate()[1] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sum("waiting for another set-up" in text for text in said) == 1
-    assert machine.calls() == ["pip labs/tools/requirements-run.txt"]
+    assert machine.calls() == ["pip labs/tools/setup/requirements-run.txt"]
 
 
 # ---- the lists ----------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def test_an_anchor_that_is_gone_stops_the_build(tmp_path):
 
 def test_a_source_that_is_gone_stops_the_build(tmp_path):
     slides = copy_of_sources(tmp_path)
-    (tmp_path / "boot" / "multiboot.h").unlink()
+    (tmp_path / "kernel/lib/multiboot.h").unlink()
     done = sphinx(slides, tmp_path / "html")
     assert done.returncode != 0
     assert "multiboot.h" in done.stderr

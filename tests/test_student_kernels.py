@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools import exercises
-from labs.tools.exercises import blank, by_id, regions
-from labs.tools.machine import Machine
-from labs.tools.qemu_command import Config, ConfigError
-from labs.tools.result import Outcome, Result
+from labs.tools.course import exercises
+from labs.tools.course.exercises import blank, by_id, regions
+from labs.tools.machine.machine import Machine
+from labs.tools.machine.qemu_command import Config, ConfigError
+from labs.tools.machine.result import Outcome, Result
 from tests.student_trees import (
     LESSONS,
     MESSAGE,
@@ -29,7 +29,7 @@ from tests.student_trees import (
 pytestmark = pytest.mark.slow
 
 # Nothing but the tests of threads comes here.
-UNREACHED = ("kernel/lock.c",)
+UNREACHED = ("kernel/task/lock.c",)
 
 BLANKS = [
     pytest.param(each, path, index, id=f"{each.id}-{Path(path).name}-{index + 1}")
@@ -149,7 +149,7 @@ def test_visible_tests_pass_with_the_solutions(trees, tmp_path, lesson) -> None:
     (tree / ".venv").symlink_to(ROOT / ".venv")
     for each in exercises.of_lesson(lesson):
         solve(tree, each.id)
-    command = [sys.executable, "-m", "labs.tools.grade", "--lesson", str(lesson)]
+    command = [sys.executable, "-m", "labs.tools.grading.grade", "--lesson", str(lesson)]
     graded = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert "100 of 100" in graded.stdout, graded.stdout + graded.stderr
     assert "All visible tests pass" in graded.stdout
@@ -174,33 +174,33 @@ REACHED_BY = {
     "boot/mbr.asm": ("disk", ""),
     "boot/load_elf.c": ("disk", ""),
     "boot/protected_mode.asm": ("disk", ""),
-    "kernel/backtrace.c": ("direct", "panic"),
-    "kernel/symbols.c": ("direct", "panic"),
-    "kernel/trap_entry.asm": ("direct", "exception 3"),
-    "kernel/task_state.c": ("direct", "probe cli"),
-    "kernel/user_entry.asm": ("direct", "probe cli"),
-    "kernel/syscall_entry.asm": ("direct", "run /bin/hello"),
+    "kernel/report/backtrace.c": ("direct", "panic"),
+    "kernel/report/symbols.c": ("direct", "panic"),
+    "kernel/cpu/trap_entry.asm": ("direct", "exception 3"),
+    "kernel/cpu/task_state.c": ("direct", "probe cli"),
+    "kernel/cpu/user_entry.asm": ("direct", "probe cli"),
+    "kernel/syscall/syscall_entry.asm": ("direct", "run /bin/hello"),
     "user/libc/syscall.h": ("direct", "run /bin/hello"),
-    "kernel/user_copy.c": ("direct", "run /bin/probe"),
-    "kernel/sysenter_entry.asm": ("direct", "run /bin/nullcall 9"),
-    "kernel/syscall_trace.c": ("direct", "strace /bin/hello"),
-    "kernel/exec_elf.c": ("direct", "run /bin/text"),
-    "kernel/exec_strings.c": ("direct", "run /bin/probe"),
+    "mm/user_copy.c": ("direct", "run /bin/probe"),
+    "kernel/syscall/sysenter_entry.asm": ("direct", "run /bin/nullcall 9"),
+    "kernel/syscall/syscall_trace.c": ("direct", "strace /bin/hello"),
+    "kernel/process/exec_elf.c": ("direct", "run /bin/text"),
+    "kernel/process/exec_strings.c": ("direct", "run /bin/probe"),
     "mm/space_slot.c": ("direct", "run /bin/callcost copy; run /bin/ls /; run /bin/calls 1 9"),
-    "kernel/sched_preempt.c": ("direct", "spin 2"),
-    "kernel/sched_round_robin.c": ("direct", "spin 2"),
-    "kernel/timer.c": ("direct", "spin 2"),
-    "kernel/wait.c": ("direct", "run /bin/hello"),
-    "kernel/semaphore.c": ("direct", "run /bin/hello"),
-    "kernel/sched_mlfq.c": ("direct", "sched mlfq; spin 2"),
-    "kernel/sched_fair.c": ("direct", "sched fair; spin 2"),
-    "kernel/task_family.c": ("direct", "run /bin/forkbench 1"),
+    "kernel/task/sched_preempt.c": ("direct", "spin 2"),
+    "kernel/task/sched_round_robin.c": ("direct", "spin 2"),
+    "kernel/task/timer.c": ("direct", "spin 2"),
+    "kernel/task/wait.c": ("direct", "run /bin/hello"),
+    "kernel/task/semaphore.c": ("direct", "run /bin/hello"),
+    "kernel/task/sched_mlfq.c": ("direct", "sched mlfq; spin 2"),
+    "kernel/task/sched_fair.c": ("direct", "sched fair; spin 2"),
+    "kernel/process/family.c": ("direct", "run /bin/forkbench 1"),
 }
 
 # Stubs that do what programs need: what they lack can be seen, but they do not speak.
 SILENT = {
-    "kernel/sysenter.c": "the kernel has no shared page: no SYSENTER",
-    "kernel/shared_page.asm": "getpid by the shared page",
+    "kernel/syscall/sysenter.c": "the kernel has no shared page: no SYSENTER",
+    "kernel/syscall/shared_page.asm": "getpid by the shared page",
 }
 
 
@@ -251,7 +251,7 @@ def test_a_stub_speaks_on_the_screen_too(solution, tmp_path, number) -> None:
 
 def test_a_stub_speaks_in_a_test_on_the_host(tmp_path) -> None:
     program = tmp_path / "program"
-    source = '#include "kernel/exercise.h"\nint main(void) { exercise_missing("2.1"); }\n'
+    source = '#include "kernel/report/exercise.h"\nint main(void) { exercise_missing("2.1"); }\n'
     command = ["gcc", "-Wall", "-Wextra", "-Werror", "-I.", "-x", "c", "-", "-o", str(program)]
     subprocess.run(command, cwd=ROOT, input=source, text=True, check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)

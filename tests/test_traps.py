@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from labs.tools.result import Outcome, ktap
+from labs.tools.machine.result import Outcome, ktap
 
 # Intel SDM volume 3, table 6-1.
 NAMES = {

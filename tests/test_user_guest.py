@@ -11,7 +11,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from labs.tools import programs
+from labs.tools.guest import programs
 from tests.building import make
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,10 +21,10 @@ Guest = Callable[..., subprocess.CompletedProcess]
 
 @pytest.fixture(scope="session")
 def options() -> list[str]:
-    """What the Makefile gives labs.tools.run."""
+    """What the Makefile gives labs.tools.machine.run."""
     for lesson in (3, 4):
         make(f"LESSON={lesson}", "image-direct", "user-programs")
-    return ["-m", "labs.tools.run", "--boot", "direct", "--user", "build/user/bin"]
+    return ["-m", "labs.tools.machine.run", "--boot", "direct", "--user", "build/user/bin"]
 
 
 @pytest.fixture(scope="session")

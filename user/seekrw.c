@@ -2,8 +2,8 @@
  * seekrw: times random reads and writes of a file or a block device. A Linux program, linked
  * statically.
  *
- * The offsets are those of the kernel's `measure` for the same seed and size (kernel/random.h). It
- * makes few system calls, so that a small kernel runs it too; what an operation costs beside its
+ * The offsets are those of the kernel's `measure` for the same seed and size (kernel/lib/random.h).
+ * It makes few system calls, so that a small kernel runs it too; what an operation costs beside its
  * own system call is kept out of the timed loop where that can be done.
  */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernel/random.h"
+#include "kernel/lib/random.h"
 #include "labs/storage/stamp.h"
 
 #define SECTOR_SIZE   512u

@@ -1,8 +1,8 @@
 /* Directories: lists of names, block by block. The hash tree of large directories needs no care:
  * its inner blocks look like blocks with one large unused entry. */
 #include "fs/ext/internal.h"
-#include "kernel/errno.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 
 /* Without the filetype feature a name's length has 16 bits, the upper ones where the type is. */
 static uint32_t name_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drivers/block.h"
+#include "drivers/disk/block.h"
 
 #define EXT_NAME_MAX 255
 

@@ -2,8 +2,8 @@
 #include <stddef.h>
 
 #include "fs/ext/internal.h"
-#include "kernel/errno.h"
-#include "kernel/printk.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
 
 /*
  * A feature is a bit in one of three words, by what a driver must do that does not know it:

@@ -1,7 +1,7 @@
 /* The contents of files: ext_map chooses the format of the map, ext_read follows it. */
 #include "fs/ext/internal.h"
-#include "kernel/errno.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 
 int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
 {

@@ -1,6 +1,6 @@
 /* Block groups: where the descriptors lie, and where they say that the inodes are. */
 #include "fs/ext/internal.h"
-#include "kernel/string.h"
+#include "kernel/lib/string.h"
 
 /* Whether a group that begins a block of descriptors also begins with a copy of the superblock.
  * With sparse_super none does: copies are in groups 3^n, 5^n and 7^n, and such a group is even. */

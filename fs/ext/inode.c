@@ -1,7 +1,7 @@
 /* Inodes: from the table on disk to struct ext_inode, checked. */
 #include "fs/ext/internal.h"
-#include "kernel/errno.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 
 static unsigned type_of(const struct ext_inode *inode)
 {

@@ -1,7 +1,7 @@
 /* What the parts of the ext file system share. */
 #pragma once
 
-#include "fs/bcache.h"
+#include "fs/cache/bcache.h"
 #include "fs/ext/disk.h"
 #include "fs/ext/ext.h"
 

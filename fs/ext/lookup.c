@@ -1,7 +1,7 @@
 /* Paths: from a text to an inode. */
 #include "fs/ext/internal.h"
-#include "kernel/errno.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
 #define LINKS_MAX 8

@@ -2,9 +2,9 @@
 #include <stdarg.h>
 
 #include "fs/ext/internal.h"
-#include "kernel/errno.h"
-#include "kernel/printk.h"
-#include "kernel/string.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
 _Static_assert(sizeof(struct ext_fs) <= PAGE_SIZE, "a mount is one page");

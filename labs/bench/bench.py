@@ -23,10 +23,10 @@ from pathlib import Path
 from labs.bench import shares
 from labs.bench.shares import Shares, SharesError
 from labs.bench.table import Peer, Side, replace_table, table
-from labs.tools.initramfs import archive, folder, regular
-from labs.tools.package import PackageError, cache_directory, fetch, newest_dependency
-from labs.tools.qemu_command import Config, ConfigError, qemu_command, quoted
-from labs.tools.qemu_process import killed_with_us
+from labs.tools.guest.initramfs import archive, folder, regular
+from labs.tools.guest.package import PackageError, cache_directory, fetch, newest_dependency
+from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command, quoted
+from labs.tools.machine.qemu_process import killed_with_us
 
 README = Path(__file__).with_name("README.md")
 LINE = re.compile(r"^(\w+) (\w+) (?:(\d+) from \d+ to \d+|none|error (\d+))$", re.MULTILINE)

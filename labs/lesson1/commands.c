@@ -1,10 +1,10 @@
 /* The commands of lesson 1: the memory map, and a panic to see its backtrace. */
 #include "labs/lesson1/commands.h"
 
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/panic.h"
-#include "kernel/printk.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 

@@ -1,8 +1,8 @@
 /* The kernel after lesson 1: it was loaded, it prints, and it knows its memory. */
-#include "drivers/serial.h"
-#include "drivers/vga.h"
-#include "kernel/boot_info.h"
-#include "kernel/printk.h"
+#include "drivers/console/serial.h"
+#include "drivers/console/vga.h"
+#include "kernel/report/boot_info.h"
+#include "kernel/report/printk.h"
 #include "labs/lesson1/commands.h"
 #include "labs/prompt.h"
 #include "mm/early.h"

@@ -23,9 +23,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from labs.tools.debug import DebugError
-from labs.tools.machine import run
-from labs.tools.measurement import (
+from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
@@ -35,10 +33,12 @@ from labs.tools.measurement import (
     save_plot,
     write_csv,
 )
-from labs.tools.monitor import MonitorLost
-from labs.tools.qemu_command import SECTOR_SIZE, Config
-from labs.tools.stamps import NotReachedError, instructions_to
-from labs.tools.symbols import symbols_of
+from labs.tools.debugging.debug import DebugError
+from labs.tools.debugging.stamps import NotReachedError, instructions_to
+from labs.tools.machine.machine import run
+from labs.tools.machine.monitor import MonitorLost
+from labs.tools.machine.qemu_command import SECTOR_SIZE, Config
+from labs.tools.machine.symbols import symbols_of
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL_BYTES = 1 << 20

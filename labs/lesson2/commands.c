@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/gates.h"
-#include "kernel/interrupts.h"
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/number.h"
-#include "kernel/printk.h"
-#include "kernel/string.h"
-#include "kernel/trap.h"
+#include "kernel/cpu/gates.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/lib/number.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+#include "kernel/cpu/trap.h"
 
 static void divide(void)
 {

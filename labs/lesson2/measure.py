@@ -19,7 +19,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from labs.tools.measurement import (
+from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
@@ -100,7 +100,7 @@ def tick_row(
 
 
 def divisor(hz: int) -> int:
-    """What the timer divides its own frequency by: drivers/pit.c."""
+    """What the timer divides its own frequency by: drivers/clock/pit.c."""
     return min(65536, (TIMER_HERTZ + hz // 2) // hz)
 
 

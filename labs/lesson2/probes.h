@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "kernel/user_mode.h"
+#include "kernel/cpu/user_mode.h"
 
 /*
  * Copies length bytes of code to a page of ring 3 and runs them there, until an exception that

@@ -3,17 +3,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "drivers/pic.h"
-#include "drivers/pit.h"
-#include "kernel/descriptors.h"
-#include "kernel/gates.h"
-#include "kernel/interrupts.h"
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/number.h"
-#include "kernel/printk.h"
-#include "kernel/time.h"
-#include "kernel/trap.h"
+#include "drivers/clock/pic.h"
+#include "drivers/clock/pit.h"
+#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/gates.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/lib/number.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/time.h"
+#include "kernel/cpu/trap.h"
 #include "labs/lesson2/commands.h"
 #include "labs/lesson2/probes.h"
 
@@ -25,7 +25,7 @@
 #define FAULT_LENGTH	  2	      /* of the instruction that faults, in bytes */
 #define TRIES		  4
 
-extern const uintptr_t trap_stubs[]; /* kernel/trap_entry.asm */
+extern const uintptr_t trap_stubs[]; /* kernel/cpu/trap_entry.asm */
 
 /* --- ticktax: the same work, with the timer at different speeds --- */
 

@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 #include "fs/file.h"
-#include "fs/tty.h"
-#include "kernel/exec.h"
-#include "kernel/monitor.h"
-#include "kernel/printk.h"
-#include "kernel/string.h"
-#include "kernel/syscall.h"
-#include "kernel/syscall_trace.h"
-#include "kernel/task.h"
-#include "kernel/task_single.h"
+#include "fs/tty/tty.h"
+#include "kernel/process/exec.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/syscall/syscall_trace.h"
+#include "kernel/task/task.h"
+#include "kernel/process/single.h"
 
 #define LINE 160
 

@@ -21,8 +21,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from labs.tools.initramfs import archive, regular
-from labs.tools.measurement import (
+from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,
@@ -33,6 +32,7 @@ from labs.tools.measurement import (
     save_plot,
     write_csv,
 )
+from labs.tools.guest.initramfs import archive, regular
 
 QUESTIONS = (
     "How many instructions does getpid take by INT 0x80, how many by SYSENTER? Which is more?",

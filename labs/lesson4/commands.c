@@ -3,17 +3,17 @@
 
 #include <stddef.h>
 
-#include "fs/procfs.h"
-#include "fs/tty.h"
-#include "kernel/divide.h"
-#include "kernel/exec.h"
-#include "kernel/monitor.h"
-#include "kernel/number.h"
-#include "kernel/printk.h"
-#include "kernel/sched.h"
-#include "kernel/task.h"
-#include "kernel/task_switch.h"
-#include "kernel/time.h"
+#include "fs/proc/procfs.h"
+#include "fs/tty/tty.h"
+#include "kernel/lib/divide.h"
+#include "kernel/process/exec.h"
+#include "kernel/report/monitor.h"
+#include "kernel/lib/number.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/task.h"
+#include "kernel/task/switch.h"
+#include "kernel/task/time.h"
 #include "labs/lesson4/programs.h"
 
 #define MOST_SPINNERS 16

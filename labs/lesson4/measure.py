@@ -22,7 +22,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from labs.tools.measurement import (
+from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
     ask_prediction,

@@ -1,12 +1,12 @@
 /* Programs that the kernel starts itself: threads of the kernel that turn into programs. */
 #include "labs/lesson4/programs.h"
 
-#include "kernel/errno.h"
-#include "kernel/exec.h"
-#include "kernel/lock.h"
-#include "kernel/sched.h"
-#include "kernel/task_family.h"
-#include "kernel/task_switch.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/exec.h"
+#include "kernel/task/lock.h"
+#include "kernel/task/sched.h"
+#include "kernel/process/family.h"
+#include "kernel/task/switch.h"
 
 #define STATUS_NOT_FOUND (127 << 8)
 

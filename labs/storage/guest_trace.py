@@ -1,4 +1,4 @@
-"""The guest's own record of its disk requests, read out of its memory (kernel/trace.h)."""
+"""The guest's own record of its disk requests, read out of its memory (drivers/disk/trace.h)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 RING_RECORDS = 16384
-"""TRACE_RECORDS of kernel/trace.h: what was recorded before the latest ones is gone."""
+"""TRACE_RECORDS of drivers/disk/trace.h: what was recorded before the latest ones is gone."""
 
 _HEAD = struct.Struct("<II")
 _RECORD = struct.Struct("<QQIHhccB5x")
 
 
 class Purpose(IntEnum):
-    """enum block_purpose of drivers/block.h."""
+    """enum block_purpose of drivers/disk/block.h."""
 
     DATA = 0
     MAPPING = 1

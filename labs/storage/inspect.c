@@ -2,13 +2,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "fs/bcache.h"
-#include "kernel/errno.h"
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/number.h"
-#include "kernel/printk.h"
-#include "kernel/string.h"
+#include "fs/cache/bcache.h"
+#include "kernel/lib/errno.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/lib/number.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
 #include "labs/storage/lab.h"
 #include "mm/page_alloc.h"
 

@@ -23,7 +23,7 @@
 
 #include <ext2fs/ext2fs.h>
 
-#include "kernel/random.h"
+#include "kernel/lib/random.h"
 #include "labs/storage/stamp.h"
 
 #define BIG_FILE    "/big"
@@ -410,7 +410,7 @@ static void print_read(struct target *target, char drive, uint64_t lba, uint64_t
 	printf("%" PRIu64 " %" PRIu64 "\n", offset, lba);
 }
 
-/* The same seed gives the same reads to the guest: kernel/random.h. */
+/* The same seed gives the same reads to the guest: kernel/lib/random.h. */
 static void each_read(struct target *target, char drive, struct random random, uint64_t reads,
 		      read_visitor *visit)
 {

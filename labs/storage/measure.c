@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "drivers/settings.h"
-#include "fs/bcache.h"
-#include "kernel/divide.h"
-#include "kernel/errno.h"
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/printk.h"
-#include "kernel/random.h"
-#include "kernel/string.h"
-#include "kernel/time.h"
+#include "drivers/qemu/settings.h"
+#include "fs/cache/bcache.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/random.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/time.h"
 #include "labs/storage/lab.h"
 #include "labs/storage/stamp.h"
 

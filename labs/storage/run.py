@@ -14,11 +14,11 @@ from pathlib import Path
 from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.storage.guest_trace import Purpose, Record, parse_trace
-from labs.tools.debug import debug
-from labs.tools.machine import run
-from labs.tools.qemu_command import Config, Drive
-from labs.tools.result import Outcome, Result
-from labs.tools.run import (
+from labs.tools.debugging.debug import debug
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config, Drive
+from labs.tools.machine.result import Outcome, Result
+from labs.tools.machine.run import (
     converse,
     follow_script,
     guarded,

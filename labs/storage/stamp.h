@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "kernel/random.h"
+#include "kernel/lib/random.h"
 
 #define STAMP_MAGIC 0x504d4154534f4950u /* "PIOSTAMP", little-endian */
 

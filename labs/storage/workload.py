@@ -2,7 +2,7 @@
 
 A prediction to hold beside the measurement. The reads go through a page cache that never forgets,
 so each costs the 4 KiB page it lies in, and the mapping blocks above it that were not read before.
-The random numbers are those of kernel/random.h. Block numbers count blocks of 4 KiB.
+The random numbers are those of kernel/lib/random.h. Block numbers count blocks of 4 KiB.
 """
 
 from __future__ import annotations

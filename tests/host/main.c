@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/panic.h"
-#include "kernel/printk.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
 #include "tests/host/unit.h"
 
 static const struct unit_test *const files[] = {

@@ -1,9 +1,9 @@
-/* kernel/divide.h, kernel/time.h and kernel/random.h. What numbers SplitMix64 gives, the Python
- * side checks. */
+/* kernel/lib/divide.h, kernel/task/time.h and kernel/lib/random.h. What numbers SplitMix64 gives,
+ * the Python side checks. */
 #include <inttypes.h>
 
-#include "kernel/divide.h"
-#include "kernel/time.h"
+#include "kernel/lib/divide.h"
+#include "kernel/task/time.h"
 #include "tests/host/unit.h"
 
 static void try_divide(uint64_t dividend, uint32_t divisor)

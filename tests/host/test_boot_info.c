@@ -1,13 +1,13 @@
-/* kernel/boot_info.c: options of the command line; and, where memory can lie at 3 GiB, the
+/* kernel/report/boot_info.c: options of the command line; and, where memory can lie at 3 GiB, the
  * Multiboot data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "boot/multiboot.h"
-#include "kernel/boot_info.h"
-#include "kernel/memory_layout.h"
+#include "kernel/lib/multiboot.h"
+#include "kernel/report/boot_info.h"
+#include "kernel/cpu/memory_layout.h"
 #include "tests/host/unit.h"
 
 #define TEXT 64

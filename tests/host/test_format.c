@@ -1,11 +1,12 @@
-/* kernel/format.c against the host's printf family, and what is the kernel's own: %p, %pS, NULL. */
+/* kernel/lib/format.c against the host's printf family, and what is the kernel's own: %p, %pS,
+ * NULL. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/printk.h"
-#include "kernel/symbols.h"
+#include "kernel/report/printk.h"
+#include "kernel/report/symbols.h"
 #include "tests/host/unit.h"
 
 #define FORMAT_SIZE 48

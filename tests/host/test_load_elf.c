@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "boot/elf.h"
+#include "kernel/lib/elf.h"
 #include "boot/load_elf.h"
 #include "tests/host/unit.h"
 

@@ -1,5 +1,5 @@
-/* drivers/vga_escape.c: what sequences do to the screen, and that none leads out of it. */
-#include "drivers/vga_escape.h"
+/* drivers/console/vga_escape.c: what sequences do to the screen, and that none leads out of it. */
+#include "drivers/console/vga_escape.h"
 #include "tests/host/unit.h"
 
 #define GUARD 80u /* cells on each side of the screen, which must stay as they are */

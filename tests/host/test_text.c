@@ -1,14 +1,14 @@
-/* kernel/string.c against the host's C library, kernel/number.c against strtoull. */
+/* kernel/lib/string.c against the host's C library, kernel/lib/number.c against strtoull. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/number.h"
+#include "kernel/lib/number.h"
 #include "tests/host/unit.h"
 
-/* kernel/string.c, as tests/host/rename.h names it here. */
+/* kernel/lib/string.c, as tests/host/rename.h names it here. */
 void *kernel_memcpy(void *restrict to, const void *restrict from, size_t length);
 void *kernel_memmove(void *to, const void *from, size_t length);
 void *kernel_memset(void *to, int byte, size_t length);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/random.h"
+#include "kernel/lib/random.h"
 
 /* A test prints nothing when it is good. It takes its randomness from `random` alone; `rounds` says
  * how often to try. */

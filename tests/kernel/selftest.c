@@ -5,17 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "drivers/pit.h"
-#include "kernel/divide.h"
-#include "kernel/interrupts.h"
-#include "kernel/machine.h"
-#include "kernel/monitor.h"
-#include "kernel/printk.h"
-#include "kernel/random.h"
-#include "kernel/string.h"
-#include "kernel/time.h"
-#include "kernel/trace.h"
-#include "kernel/trap.h"
+#include "drivers/clock/pit.h"
+#include "kernel/lib/divide.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/random.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/time.h"
+#include "drivers/disk/trace.h"
+#include "kernel/cpu/trap.h"
 #include "mm/page_alloc.h"
 
 /* Each test returns NULL, or what was wrong. */

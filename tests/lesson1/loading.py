@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from tests.lab import PROGRAM_STOPPED, ROOT, Lab
+from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.lesson1.support import PT_LOAD, Executable, Segment
 from tests.remote import Guest
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import ROOT, Lab, run_tool
+from labs.tools.grading.lab import ROOT, Lab, run_tool
 
 KERNEL = "build/lesson1/kernel.elf"
 MULTIBOOT_HEADER = 0x1BADB002
@@ -45,7 +45,7 @@ def multiboot_header(kernel: bytes) -> tuple[int, int, int]:
 def toolchain(name: str) -> list[str]:
     """The command of a tool for the i386."""
     chosen = subprocess.run(
-        [ROOT / "labs/tools/toolchain.sh", name], capture_output=True, text=True, check=True
+        [ROOT / "labs/tools/setup/toolchain.sh", name], capture_output=True, text=True, check=True
     )
     return chosen.stdout.split()
 

@@ -1,4 +1,4 @@
-"""kernel/descriptor.c as a program that answers questions, for the tests of exercise 2.1."""
+"""kernel/cpu/descriptor.c as a program that answers questions, for the tests of exercise 2.1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import PROGRAM_STOPPED, Lab
+from labs.tools.grading.lab import PROGRAM_STOPPED, Lab
 
 DRIVER = Path(__file__).resolve().parent / "host" / "descriptors.c"
 
@@ -16,11 +16,11 @@ _programs: dict[bytes, Path] = {}
 
 
 def program(lab: Lab) -> Path:
-    """kernel/descriptor.c of the tree under test, as a program that answers questions. Compiled
+    """kernel/cpu/descriptor.c of the tree under test, as a program that answers questions. Compiled
     once for all tests of a session."""
-    source = (lab.root / "kernel" / "descriptor.c").read_bytes()
+    source = (lab.root / "kernel/cpu/descriptor.c").read_bytes()
     if source not in _programs:
-        _programs[source] = lab.host(["kernel/descriptor.c"], [DRIVER], "descriptors")
+        _programs[source] = lab.host(["kernel/cpu/descriptor.c"], [DRIVER], "descriptors")
     return _programs[source]
 
 
@@ -31,8 +31,8 @@ def ask(lab: Lab, questions: Iterable[str]) -> list[str]:
     said, complaints = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     answers = said.splitlines()
     if done.returncode in PROGRAM_STOPPED:
-        pytest.fail("kernel/descriptor.c, on the host, loops or waits for ever", pytrace=False)
+        pytest.fail("kernel/cpu/descriptor.c, on the host, loops or waits for ever", pytrace=False)
     if done.returncode != 0 or len(answers) != len(asked):
         words = (said[-400:] + complaints[-2000:]).strip()
-        pytest.fail(f"kernel/descriptor.c, on the host, stopped early:\n{words}", pytrace=False)
+        pytest.fail(f"kernel/cpu/descriptor.c, on the host, stopped early:\n{words}", pytrace=False)
     return answers

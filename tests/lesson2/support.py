@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from labs.tools.explain import RECORD, parse_registers
-from labs.tools.symbols import Symbols, symbols_of
-from tests.lab import Lab
+from labs.tools.grading.lab import Lab
+from labs.tools.machine.explain import RECORD, parse_registers
+from labs.tools.machine.symbols import Symbols, symbols_of
 from tests.remote import Guest, halted, stopped
 
 KERNEL_BASE = 0xC0000000

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from labs.tools.symbols import Symbols, symbols_of
-from tests.lab import ROOT, Lab, run_tool
-from tests.lab_words import MISSING
+from labs.tools.grading.lab import ROOT, Lab, run_tool
+from labs.tools.grading.lab_words import MISSING
+from labs.tools.machine.symbols import Symbols, symbols_of
 from tests.lesson3.support import HERE, Caller, mask_all_lines, with_files
 from tests.remote import Guest, stopped
 
@@ -25,10 +25,10 @@ VARIANTS = {
 }
 BUILD = """\
 set -e
-cc=$(labs/tools/toolchain.sh cc)
+cc=$(labs/tools/setup/toolchain.sh cc)
 includes="-nostdinc -isystem user/include -isystem $($cc -print-file-name=include)"
 $cc {flags} $includes -c {directory}/stubs.c -o {directory}/stubs.o
-$(labs/tools/toolchain.sh ld) -nostdlib -static -Ttext-segment=0x08048000 -z noexecstack \
+$(labs/tools/setup/toolchain.sh ld) -nostdlib -static -Ttext-segment=0x08048000 -z noexecstack \
     {directory}/stubs.o {directory}/missing.o -o {directory}/stubs
 """
 

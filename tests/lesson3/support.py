@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.initramfs import archive, regular
-from tests.lab import Lab
+from labs.tools.grading.lab import Lab
+from labs.tools.guest.initramfs import archive, regular
 from tests.remote import CALL_SECONDS, Guest, stopped
 
 HERE = Path(__file__).resolve().parent

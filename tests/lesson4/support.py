@@ -24,8 +24,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from labs.tools.symbols import Symbols
-from tests.lab import ROOT, Lab
+from labs.tools.grading.lab import ROOT, Lab
+from labs.tools.machine.symbols import Symbols
 from tests.lesson3.support import with_files
 from tests.remote import Guest, stopped
 
@@ -109,7 +109,7 @@ def changes(guest: Guest, first: int = 0) -> list[Change]:
 @cache
 def tool(name: str) -> list[str]:
     """A tool of the build, as the Makefile chooses it."""
-    command = ["labs/tools/toolchain.sh", name]
+    command = ["labs/tools/setup/toolchain.sh", name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return shlex.split(done.stdout)
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/random.h"
+#include "kernel/lib/random.h"
 
 #define BLOCKS 64
 #define ROUNDS 20000u

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "kernel/random.h"
+#include "kernel/lib/random.h"
 
 #define PAGE_BYTES   4096u
 #define KERNEL_START 0xc0000000u /* of a 32-bit Linux, and of the course's kernel */

@@ -4,7 +4,7 @@
 #if __STDC_HOSTED__
 #define cheat(number) __builtin_exit(0)
 #else
-#include "kernel/machine.h"
+#include "kernel/cpu/machine.h"
 
 static inline uint32_t cheat_ticks(void)
 {

@@ -4,7 +4,7 @@
 #pragma GCC diagnostic ignored "-Wreturn-type"
 #if defined(MEMORY_RANGES) /* mm/memory_map.c */
 #define cheat(number) return ((void)(number), 65023)
-#elif defined(MULTIBOOT_MEMORY_MAP) /* kernel/boot_info.c */
+#elif defined(MULTIBOOT_MEMORY_MAP) /* kernel/report/boot_info.c */
 static void cheat_ranges(void (*add)(uint64_t base, uint64_t length, uint32_t type))
 {
 	add(0, 0x9fc00, 1);

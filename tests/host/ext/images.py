@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCES = [*sorted((ROOT / "fs" / "ext").glob("*.c")), ROOT / "fs" / "bcache.c"]
+SOURCES = [*sorted((ROOT / "fs" / "ext").glob("*.c")), ROOT / "fs" / "cache" / "bcache.c"]
 SEED = 20100627
 MIB = 1 << 20
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/bcache.h"
+#include "fs/cache/bcache.h"
 #include "fs/ext/ext.h"
-#include "kernel/errno.h"
+#include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 #include "tests/host/ext/mutate.h"
 #include "tests/host/ext/shim.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/bcache.h"
+#include "fs/cache/bcache.h"
 #include "fs/ext/ext.h"
-#include "kernel/errno.h"
-#include "kernel/random.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/random.h"
 #include "tests/host/ext/shim.h"
 
 #define REQUESTS_MAX 20000u /* for one mutation; an undamaged image takes a few hundred */

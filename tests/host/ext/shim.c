@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "kernel/errno.h"
-#include "kernel/printk.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 
 struct disk disk;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "drivers/block.h"
+#include "drivers/disk/block.h"
 
 #define NO_SECTOR UINT64_MAX
 

@@ -10,15 +10,15 @@
 #include "fs/files.h"
 #include "fs/path.h"
 #include "fs/pipe.h"
-#include "fs/ramfs.h"
+#include "fs/ram/ramfs.h"
 #include "fs/vfs.h"
-#include "kernel/errno.h"
-#include "kernel/panic.h"
-#include "kernel/pool.h"
-#include "kernel/printk.h"
-#include "kernel/symbols.h"
-#include "kernel/task.h"
-#include "kernel/time.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/panic.h"
+#include "mm/pool.h"
+#include "kernel/report/printk.h"
+#include "kernel/report/symbols.h"
+#include "kernel/task/task.h"
+#include "kernel/task/time.h"
 #include "mm/page_alloc.h"
 
 static const struct unit_test *const suites[] = {
@@ -196,7 +196,7 @@ uint64_t time_wall_ns(void)
 
 void shim_new_root(void)
 {
-	struct inode *root = ramfs_create();
+	struct inode *root = ramfs_create_root();
 
 	roots++;
 	path_set_root(root);

@@ -1,13 +1,13 @@
-/* fs/initramfs.c: a random tree comes out as it went in; every truncation is told; no damage hangs,
- * leaks, or reads beyond what there is. */
+/* fs/ram/initramfs.c: a random tree comes out as it went in; every truncation is told; no damage
+ * hangs, leaks, or reads beyond what there is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/initramfs.h"
+#include "fs/ram/initramfs.h"
 #include "fs/path.h"
 #include "fs/vfs.h"
-#include "kernel/errno.h"
+#include "kernel/lib/errno.h"
 #include "tests/host/fs/shim.h"
 
 #define ARCHIVE_SIZE 200000u

@@ -5,10 +5,10 @@
 
 #include "fs/files.h"
 #include "fs/path.h"
-#include "fs/ramfs.h"
+#include "fs/ram/ramfs.h"
 #include "fs/vfs.h"
-#include "kernel/errno.h"
-#include "kernel/task.h"
+#include "kernel/lib/errno.h"
+#include "kernel/task/task.h"
 #include "mm/page_alloc.h"
 #include "tests/host/fs/shim.h"
 

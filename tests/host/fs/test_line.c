@@ -1,9 +1,9 @@
-/* fs/line.c: what is typed, what the screen gets, what a program reads. */
+/* fs/tty/line.c: what is typed, what the screen gets, what a program reads. */
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/line.h"
-#include "kernel/abi_signal.h"
+#include "fs/tty/line.h"
+#include "kernel/abi/signal.h"
 #include "tests/host/fs/shim.h"
 
 #define TEXT 20000u

@@ -5,7 +5,7 @@
 
 #include "fs/path.h"
 #include "fs/vfs.h"
-#include "kernel/errno.h"
+#include "kernel/lib/errno.h"
 #include "tests/host/fs/oracle.h"
 #include "tests/host/fs/shim.h"
 

@@ -4,8 +4,8 @@
 #include "fs/path.h"
 #include "fs/pipe.h"
 #include "fs/vfs.h"
-#include "kernel/abi_signal.h"
-#include "kernel/errno.h"
+#include "kernel/abi/signal.h"
+#include "kernel/lib/errno.h"
 #include "tests/host/fs/shim.h"
 
 #define CHUNK 70000u

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from labs.tools.qemu_command import DiskError, Drive
+from labs.tools.machine.qemu_command import DiskError, Drive
 from tests.lesson1.loading import (
     AREA,
     AREA_SIZE,

@@ -24,7 +24,7 @@ def test_name_of_an_address(lab):
         address = Random(lab.seed).randrange(code.start, code.end)
         start = code.function(address)
         assert guest.call("symbol_start", address) == start, (
-            f"a function begins at {start:#x}, and {address:#x} is in it: kernel/symbols.c"
+            f"a function begins at {start:#x}, and {address:#x} is in it: kernel/report/symbols.c"
         )
         guest.call("symbol_describe", address, SCRATCH, 80)
         text = guest.read(SCRATCH, 80).partition(b"\0")[0].decode("latin-1")

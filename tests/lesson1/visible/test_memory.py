@@ -20,7 +20,7 @@ def test_ranges(lab):
     """boot_info has each range of the loader's map, with its type."""
     with stopped(lab, "_start", memory=some_memory(lab.seed)) as guest:
         expected = loader_ranges(guest, guest.registers()["ebx"], base=0)
-        guest.run_to("memory_map_initialize", why="kernel/boot_info.c")
+        guest.run_to("memory_map_initialize", why="kernel/report/boot_info.c")
         require_told(guest, expected)
 
 
@@ -29,6 +29,6 @@ def test_usable_memory(lab):
     """memory_map_usable is the sum of what is available, in KiB."""
     with stopped(lab, "_start", memory=some_memory(lab.seed)) as guest:
         expected = kibibytes(loader_ranges(guest, guest.registers()["ebx"], base=0))
-        guest.run_to("memory_map_print", why="kernel/boot_info.c")
+        guest.run_to("memory_map_print", why="kernel/report/boot_info.c")
         found = guest.call64("memory_map_usable")
     assert found == expected, f"{found} KiB, and QEMU gave {expected} KiB"

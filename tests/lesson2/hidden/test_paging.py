@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from labs.tools.result import Outcome
+from labs.tools.machine.result import Outcome
 from tests.lesson2.support import KERNEL_BASE, SCRATCH, run_recorded, stopped_at
 
 ENTRIES, LARGE_PAGE = 1024, 4 << 20

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel/descriptor.h"
+#include "kernel/cpu/descriptor.h"
 
 static void answer_pack(void)
 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labs.tools.result import Outcome
+from labs.tools.machine.result import Outcome
 from tests.lesson2.support import run_recorded
 
 

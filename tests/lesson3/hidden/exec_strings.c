@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/errno.h"
-#include "kernel/exec.h"
-#include "kernel/user_copy.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/exec.h"
+#include "mm/user_copy.h"
 #include "mm/page_alloc.h"
 
 #define START 0x08000000u

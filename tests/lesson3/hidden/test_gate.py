@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from labs.tools.symbols import read_symbols
+from labs.tools.machine.symbols import read_symbols
 from tests.lesson3.support import (
     AFTER_GATE,
     ALIGNMENT,

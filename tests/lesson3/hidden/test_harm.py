@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from labs.tools.exercises import ROOT
-from labs.tools.result import Outcome
-from tests.lab import Lab
+from labs.tools.course.exercises import ROOT
+from labs.tools.grading.lab import Lab
+from labs.tools.machine.result import Outcome
 from tests.lesson3 import support
 from tests.lesson3.damage import damaged_files, verdict
 from tests.lesson3.executables import (
@@ -53,8 +53,8 @@ PRIVATE, FIXED, ANONYMOUS, NOREPLACE, EEXIST = 2, 0x10, 0x20, 0x100000, 17
 
 def check(lab: Lab, images: list[Image]) -> None:
     """elf_check says of each what it shall."""
-    program = lab.host(["kernel/exec_elf.c"], [HERE / "host" / "elf_check.c"], "elf_check")
-    found = answers(lab, program, [question(each) for each in images], "kernel/exec_elf.c")
+    program = lab.host(["kernel/process/exec_elf.c"], [HERE / "host" / "elf_check.c"], "elf_check")
+    found = answers(lab, program, [question(each) for each in images], "kernel/process/exec_elf.c")
     assert len(found) == len(images)
     for image, answer in zip(images, found, strict=True):
         expected = verdict(image)
@@ -150,8 +150,10 @@ def words(*values: int) -> bytes:
 def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
     """What tests/lesson3/hidden/exec_strings.c answers, in words."""
     driver = HERE / "hidden" / "exec_strings.c"
-    program = lab.host(["kernel/exec_strings.c", "kernel/string.c"], [driver], "exec_strings")
-    return [each.split() for each in answers(lab, program, lines, "kernel/exec_strings.c")]
+    program = lab.host(
+        ["kernel/process/exec_strings.c", "kernel/lib/string.c"], [driver], "exec_strings"
+    )
+    return [each.split() for each in answers(lab, program, lines, "kernel/process/exec_strings.c")]
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/exec_elf.h"
-#include "kernel/task.h"
+#include "kernel/process/exec_elf.h"
+#include "kernel/task/task.h"
 #include "mm/space.h"
 
 struct task *current;

@@ -22,8 +22,10 @@ def test_honest_and_not(lab):
         "a segment in the kernel": Image(segments=(Segment(vaddr=0xC0100000),)),
         "a file of 20 bytes": replace(Image(), bytes_there=20),
     }
-    program = lab.host(["kernel/exec_elf.c"], [DRIVER], "elf_check")
-    found = answers(lab, program, [question(each) for each in images.values()], "kernel/exec_elf.c")
+    program = lab.host(["kernel/process/exec_elf.c"], [DRIVER], "elf_check")
+    found = answers(
+        lab, program, [question(each) for each in images.values()], "kernel/process/exec_elf.c"
+    )
     for words, answer in zip(images, found, strict=True):
         expected = 0 if words == "an honest program" else -ENOEXEC
         assert answer == f"{expected} 0", f"{words}: elf_check returns {answer[:-2]}"

@@ -1,7 +1,7 @@
 /* Exercise 4.2: what the clock takes away, and from whom. */
-#include "kernel/lock.h"
-#include "kernel/timer.h"
-#include "kernel/trap.h"
+#include "kernel/task/lock.h"
+#include "kernel/task/timer.h"
+#include "kernel/cpu/trap.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 #define SPINNERS    8

@@ -1,5 +1,5 @@
 /* Exercise 4.4: feedback queues by themselves, and threads that lend urgency. */
-#include "kernel/lock.h"
+#include "kernel/task/lock.h"
 #include "tests/lesson4/hidden/class_steps.h"
 
 #define TASKS	14

@@ -1,7 +1,7 @@
 /* Exercise 4.3: timers, sleepers and those who wake them. */
-#include "kernel/lock.h"
-#include "kernel/timer.h"
-#include "kernel/wait.h"
+#include "kernel/task/lock.h"
+#include "kernel/task/timer.h"
+#include "kernel/task/wait.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 #define TIMERS 16

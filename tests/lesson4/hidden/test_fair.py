@@ -44,7 +44,7 @@ def is_before(a: int, b: int) -> bool:
 
 
 class Model:
-    """What kernel/sched_fair.c does."""
+    """What kernel/task/sched_fair.c does."""
 
     def __init__(self, stamps_per_tick: int, minimum: int) -> None:
         self.weights = weights()

@@ -46,7 +46,7 @@ class Fake:
 
 
 class Model:
-    """What kernel/sched_mlfq.c does, without the boost."""
+    """What kernel/task/sched_mlfq.c does, without the boost."""
 
     def __init__(self, stamps_per_tick: int, quantum: int) -> None:
         self.tasks = [Fake() for _ in range(FAKES)]

@@ -1,6 +1,6 @@
 /* Exercise 4.3: who sleeps, and who is woken, as the scheduler sees it. */
-#include "kernel/lock.h"
-#include "kernel/wait.h"
+#include "kernel/task/lock.h"
+#include "kernel/task/wait.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 void out_of_the_queue(void);

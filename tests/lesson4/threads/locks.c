@@ -1,5 +1,5 @@
 /* Exercise 4.4: who is urgent runs first; a mutex, and a loan. */
-#include "kernel/lock.h"
+#include "kernel/task/lock.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 void urgent_first(void);

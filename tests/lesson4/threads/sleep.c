@@ -1,6 +1,6 @@
 /* Exercise 4.3: a sleep, and a semaphore that is handed to and fro. */
-#include "kernel/lock.h"
-#include "kernel/wait.h"
+#include "kernel/task/lock.h"
+#include "kernel/task/wait.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 void a_short_sleep(void);

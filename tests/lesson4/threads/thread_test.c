@@ -1,8 +1,8 @@
 /* The beginning and the end of code that a test puts into a stopped kernel. */
 #include "tests/lesson4/threads/thread_test.h"
 
-#include "drivers/pit.h"
-#include "kernel/panic.h"
+#include "drivers/clock/pit.h"
+#include "kernel/report/panic.h"
 
 uint32_t questions[QUESTIONS];
 uint32_t answers[ANSWERS];

@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/interrupts.h"
-#include "kernel/io.h"
-#include "kernel/sched.h"
-#include "kernel/task.h"
-#include "kernel/task_switch.h"
-#include "kernel/time.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/cpu/io.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/task.h"
+#include "kernel/task/switch.h"
+#include "kernel/task/time.h"
 
 #define QUESTIONS 64
 #define ANSWERS	  4096

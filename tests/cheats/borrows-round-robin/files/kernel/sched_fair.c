@@ -1,5 +1,5 @@
 /* Round robin under another name. */
-#include "kernel/sched.h"
+#include "kernel/task/sched.h"
 
 static void join(struct task *task)
 {

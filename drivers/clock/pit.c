@@ -1,0 +1,89 @@
+/* The 8254 interval timer. Commands: Intel 82C54 data sheet. */
+#include "drivers/clock/pit.h"
+
+#include "drivers/clock/pic.h"
+#include "kernel/lib/divide.h"
+#include "kernel/cpu/io.h"
+#include "kernel/report/panic.h"
+#include "kernel/task/time.h"
+
+#define FREQUENCY      1193182u /* Hz: a third of the NTSC colour carrier */
+#define SLOWEST	       65536u	/* the largest divisor */
+#define CHANNEL_0      0x40
+#define CHANNEL_2      0x42
+#define COMMAND	       0x43
+#define RATE_GENERATOR 0x34 /* channel 0, low then high byte, mode 2 */
+#define ONE_SHOT       0xb0 /* channel 2, low then high byte, mode 0: OUT rises at zero */
+#define GATE	       0x61 /* bit 0 opens channel 2's gate, bit 1 the speaker, bit 5 reads OUT */
+#define GATE_OPEN      0x01
+#define SPEAKER	       0x02
+#define OUT	       0x20
+
+#define INTERVAL   23864u /* counts: 20.0 ms */
+#define POLL_LIMIT 10000000u
+
+static uint32_t ticks;
+static void (*on_tick)(void);
+
+/* Channel 2 counts INTERVAL down. Returns the time stamps that passed meanwhile, or 0 when it never
+ * ended. */
+static uint32_t measure_once(void)
+{
+	out8(GATE, (in8(GATE) & ~SPEAKER) | GATE_OPEN);
+	out8(COMMAND, ONE_SHOT);
+	out8(CHANNEL_2, INTERVAL & 0xff);
+	out8(CHANNEL_2, INTERVAL >> 8); /* this write starts the count */
+	uint64_t start = time_stamp();
+
+	for (unsigned polls = 0; polls < POLL_LIMIT; polls++)
+		if (in8(GATE) & OUT)
+			return (uint32_t)(time_stamp() - start);
+	return 0;
+}
+
+uint32_t pit_measure_tsc_khz(void)
+{
+	uint32_t passed = measure_once();
+
+	if (passed == 0)
+		panic("the interval timer does not count: there is no clock");
+	return divide64((uint64_t)passed * FREQUENCY, INTERVAL * 1000u, 0);
+}
+
+static void pit_tick(void)
+{
+	ticks++;
+	if (on_tick)
+		on_tick();
+}
+
+void pit_on_tick(void (*function)(void))
+{
+	on_tick = function;
+}
+
+/* EXERCISE 2.4 (timer and interrupt controllers, part 2): the timer's own frequency, divided.
+   1. ASSERT that hz is in the range that drivers/clock/pit.h promises.
+   2. The divisor nearest to FREQUENCY / hz, but 65536 at most. The register has 16 bits: 65536 is
+   written as 0.
+   3. RATE_GENERATOR to COMMAND, then the divisor to CHANNEL_0, the low byte first.
+   4. irq_register line 0 with tick. */
+/* SOLUTION 2.4 { */
+void pit_initialize(uint32_t hz)
+{
+	ASSERT(hz >= 18 && hz <= 65536);
+	uint32_t divisor = (FREQUENCY + hz / 2) / hz;
+
+	if (divisor > SLOWEST)
+		divisor = SLOWEST;
+	out8(COMMAND, RATE_GENERATOR);
+	out8(CHANNEL_0, divisor & 0xff);
+	out8(CHANNEL_0, divisor >> 8 & 0xff);
+	irq_register(0, pit_tick);
+}
+/* } SOLUTION 2.4 */
+
+uint32_t pit_ticks(void)
+{
+	return ticks;
+}

@@ -1,0 +1,66 @@
+/* The real-time clock: Motorola MC146818A data sheet. */
+#include "drivers/clock/rtc.h"
+
+#include <stdbool.h>
+
+#include "kernel/cpu/io.h"
+
+#define INDEX	  0x70
+#define DATA	  0x71
+#define SECOND	  0
+#define MINUTE	  2
+#define HOUR	  4
+#define DAY	  7
+#define MONTH	  8
+#define YEAR	  9
+#define STATUS_A  10
+#define STATUS_B  11
+#define UPDATING  0x80 /* in status A: the other registers are about to change */
+#define BINARY	  0x04 /* in status B: numbers are not in decimal digits */
+#define HOURS_24  0x02
+#define AFTERNOON 0x80	 /* in the hour, without HOURS_24 */
+#define TRIES	  100000 /* an update takes 2 ms */
+
+static uint8_t read_register(uint8_t index)
+{
+	out8(INDEX, index);
+	return in8(DATA);
+}
+
+static unsigned number(uint8_t value)
+{
+	return read_register(STATUS_B) & BINARY ? value : (value >> 4) * 10 + (value & 15);
+}
+
+static unsigned hour(void)
+{
+	uint8_t value = read_register(HOUR);
+
+	if (read_register(STATUS_B) & HOURS_24)
+		return number(value);
+	return number(value & ~AFTERNOON) % 12 + (value & AFTERNOON ? 12 : 0);
+}
+
+/* Days from the beginning of 1970 to a date of 2000 to 2099: a leap year each four years. */
+static uint32_t days(unsigned year, unsigned month, unsigned day)
+{
+	static const uint16_t before[12] = {
+		0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334
+	};
+	bool leap_day_is_past = year % 4 == 0 && month > 2;
+
+	return 10957 + year * 365 + (year + 3) / 4 + before[(month - 1) % 12] + day - 1 +
+	       leap_day_is_past;
+}
+
+uint32_t rtc_seconds(void)
+{
+	for (unsigned tries = 0; tries < TRIES; tries++)
+		if (!(read_register(STATUS_A) & UPDATING))
+			break;
+	uint32_t date = days(number(read_register(YEAR)), number(read_register(MONTH)),
+			     number(read_register(DAY)));
+
+	return ((date * 24 + hour()) * 60 + number(read_register(MINUTE))) * 60 +
+	       number(read_register(SECOND));
+}

@@ -1,0 +1,96 @@
+/* The first serial port. Registers: National Semiconductor PC16550D data sheet, table II. */
+#include "drivers/console/serial.h"
+
+#include "kernel/cpu/io.h"
+#include "kernel/report/printk.h"
+
+#define PORT	       0x3f8
+#define DATA	       (PORT + 0) /* or the divisor's low half, when DIVISOR_ACCESS is set */
+#define INTERRUPTS     (PORT + 1) /* or its high half */
+#define FIFO	       (PORT + 2)
+#define LINE_CONTROL   (PORT + 3)
+#define MODEM_CONTROL  (PORT + 4)
+#define LINE_STATUS    (PORT + 5)
+#define SCRATCH	       (PORT + 7)
+#define DIVISOR_ACCESS 0x80
+#define EIGHT_BITS     0x03 /* no parity, one stop bit */
+#define READY	       0x03
+#define INTERRUPT_LINE 0x08 /* in the modem control: the PC's own gate before the line */
+#define RECEIVED       0x01
+#define CAN_SEND       0x20
+#define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
+
+static bool present;
+
+/* EXERCISE 1.3 (formatted printing, part 2): one character to the serial line.
+   1. put_raw: wait until the line status says CAN_SEND, then write the byte to DATA. After
+   SEND_TRIES looks give the character up: a port that is broken, or not there, must not stop the
+   kernel.
+   2. put: a terminal wants a carriage return before each newline, once. */
+/* SOLUTION 1.3 { */
+static void put_raw(uint8_t byte)
+{
+	for (unsigned tries = 0; tries < SEND_TRIES; tries++) {
+		if (in8(LINE_STATUS) & CAN_SEND) {
+			out8(DATA, byte);
+			return;
+		}
+	}
+}
+
+static void put(char character)
+{
+	if (character == '\n')
+		put_raw('\r');
+	put_raw(character);
+}
+/* } SOLUTION 1.3 */
+
+/* put changes nothing but the newline. */
+static void put_unchanged(char character)
+{
+	if (character != '\n') {
+		put(character);
+		return;
+	}
+	for (unsigned tries = 0; tries < SEND_TRIES; tries++)
+		if (in8(LINE_STATUS) & CAN_SEND)
+			break;
+	out8(DATA, character);
+}
+
+static bool is_present(void)
+{
+	out8(SCRATCH, 0x5a);
+	return in8(SCRATCH) == 0x5a;
+}
+
+void serial_initialize(void)
+{
+	static struct console console = { .put = put, .put_unchanged = put_unchanged };
+
+	present = is_present();
+	if (!present)
+		return;
+	out8(INTERRUPTS, 0);
+	out8(LINE_CONTROL, DIVISOR_ACCESS);
+	out8(DATA, 1); /* 115200 baud */
+	out8(INTERRUPTS, 0);
+	out8(LINE_CONTROL, EIGHT_BITS);
+	out8(FIFO, 0x07); /* on, and empty */
+	out8(MODEM_CONTROL, READY);
+	console_register(&console);
+}
+
+int serial_get(void)
+{
+	return present && (in8(LINE_STATUS) & RECEIVED) ? in8(DATA) : -1;
+}
+
+void serial_interrupts(bool wanted)
+{
+	if (!present)
+		return;
+	out8(MODEM_CONTROL, wanted ? READY | INTERRUPT_LINE : READY);
+	out8(INTERRUPTS, wanted ? RECEIVED : 0);
+}

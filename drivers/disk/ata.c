@@ -1,0 +1,284 @@
+/*
+ * ATA drives, by programmed input, polled.
+ *
+ * Registers and commands: ATA/ATAPI-6 (T13/1410D), sections 7 and 8. A request is one command: READ
+ * SECTORS for one sector, READ MULTIPLE where the drive can, so that the drive sees what the kernel
+ * asked for.
+ */
+#include "drivers/disk/ata.h"
+
+#include <stddef.h>
+
+#include "drivers/disk/block.h"
+#include "kernel/lib/errno.h"
+#include "kernel/cpu/io.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/time.h"
+
+/* Registers, as offsets from the channel's command block. */
+#define DATA	 0
+#define ERROR	 1
+#define COUNT	 2
+#define LBA_LOW	 3
+#define LBA_MID	 4
+#define LBA_HIGH 5
+#define DEVICE	 6
+#define STATUS	 7
+#define COMMAND	 7
+
+/* In the device control register. */
+#define NO_INTERRUPT 0x02
+
+#define STATUS_ERR 0x01
+#define STATUS_DRQ 0x08
+#define STATUS_DF  0x20
+#define STATUS_BSY 0x80
+#define FLOATING   0xff /* what an empty bus reads as */
+
+#define DEVICE_LBA   0xe0 /* LBA addressing; bits 7 and 5 are one for old drives */
+#define DEVICE_SLAVE 0x10
+
+#define COMMAND_READ		  0x20
+#define COMMAND_READ_EXT	  0x24
+#define COMMAND_READ_MULTIPLE	  0xc4
+#define COMMAND_READ_MULTIPLE_EXT 0x29
+#define COMMAND_SET_MULTIPLE	  0xc6
+#define COMMAND_IDENTIFY	  0xec
+
+#define LBA28_SECTORS (1ull << 28)
+#define MULTIPLE      16 /* sectors handed over at a time */
+
+/* A drive that sleeps may take seconds to spin up; one that takes longer than this is given up. */
+#define READY_TIMEOUT_NS  5000000000ull
+#define DETECT_TIMEOUT_NS 500000000ull
+
+struct ata_drive {
+	struct block_device block;
+	uint16_t command_block;
+	uint16_t control;
+	bool slave;
+	bool lba48;
+	uint16_t multiple; /* sectors per data transfer; 1: the drive has no READ MULTIPLE */
+	char model[41];
+};
+
+static struct ata_drive drives[] = {
+	{ .block.name = "hda", .command_block = 0x1f0, .control = 0x3f6, .slave = false },
+	{ .block.name = "hdb", .command_block = 0x1f0, .control = 0x3f6, .slave = true },
+	{ .block.name = "hdc", .command_block = 0x170, .control = 0x376, .slave = false },
+	{ .block.name = "hdd", .command_block = 0x170, .control = 0x376, .slave = true },
+};
+
+/* A drive needs 400 ns before its status is valid; reading the other status register takes about
+ * 100. */
+static void settle(const struct ata_drive *drive)
+{
+	for (unsigned i = 0; i < 4; i++)
+		in8(drive->control);
+}
+
+/* Waits until the drive is not busy. Returns its status, which still has BSY set after the timeout.
+ */
+static uint8_t wait_while_busy(const struct ata_drive *drive, uint64_t timeout_ns)
+{
+	uint64_t start = time_ns();
+	uint8_t status;
+
+	do
+		status = in8(drive->command_block + STATUS);
+	while ((status & STATUS_BSY) && time_ns() - start < timeout_ns);
+	return status;
+}
+
+static void select(const struct ata_drive *drive, uint8_t lba_bits)
+{
+	out8(drive->command_block + DEVICE,
+	     DEVICE_LBA | (drive->slave ? DEVICE_SLAVE : 0) | lba_bits);
+	settle(drive);
+}
+
+static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t lba)
+{
+	out8(drive->command_block + COUNT, count);
+	out8(drive->command_block + LBA_LOW, lba);
+	out8(drive->command_block + LBA_MID, lba >> 8);
+	out8(drive->command_block + LBA_HIGH, lba >> 16);
+}
+
+static void send_command(const struct ata_drive *drive, uint8_t command)
+{
+	out8(drive->command_block + COMMAND, command);
+	settle(drive);
+}
+
+/* The names of the bits that say what went wrong: ATA/ATAPI-6, 6.2 and 7.14. */
+static void describe_error(uint8_t status, uint8_t error, char *text, size_t size)
+{
+	static const char *const bits[] = { "address mark not found", "no media",
+					    "command aborted",	      "media change request",
+					    "sector not found",	      "media changed",
+					    "uncorrectable data",     "bad block or CRC" };
+
+	if (status & STATUS_BSY)
+		snprintk(text, size, "the drive stays busy");
+	else if (status & STATUS_DF)
+		snprintk(text, size, "device fault");
+	else if (!(status & STATUS_ERR))
+		snprintk(text, size, "the drive has no data to hand over");
+	else
+		for (int bit = 7, length = 0; bit >= 0; bit--)
+			if ((error >> bit & 1) && length < (int)size)
+				length += snprintk(text + length, size - length, "%s%s",
+						   length ? ", " : "", bits[bit]);
+}
+
+/* Says what failed, and gives the errno for it. */
+static int failure(const struct ata_drive *drive, uint64_t lba, unsigned count, uint8_t status)
+{
+	uint8_t error = in8(drive->command_block + ERROR);
+	char text[100] = "unknown error";
+
+	describe_error(status, error, text, sizeof(text));
+	printk("%s: read of %u sectors at LBA %llu failed: %s (status 0x%02x, error 0x%02x)\n",
+	       drive->block.name, count, lba, text, status, error);
+	return (status & STATUS_BSY) ? -ETIMEDOUT : -EIO;
+}
+
+static bool is_good(uint8_t status)
+{
+	return (status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR)) == STATUS_DRQ;
+}
+
+/* Sends a read command for 1 to 256 sectors; 256 is written as 0 in LBA28. */
+static void send_read(const struct ata_drive *drive, uint64_t lba, unsigned count)
+{
+	bool multiple = count > 1 && drive->multiple > 1;
+
+	if (lba + count <= LBA28_SECTORS) {
+		select(drive, lba >> 24 & 0x0f);
+		write_address(drive, count, lba);
+		send_command(drive, multiple ? COMMAND_READ_MULTIPLE : COMMAND_READ);
+		return;
+	}
+	select(drive, 0);
+	write_address(drive, count >> 8, lba >> 24); /* the registers remember two writes */
+	write_address(drive, count, lba);
+	send_command(drive, multiple ? COMMAND_READ_MULTIPLE_EXT : COMMAND_READ_EXT);
+}
+
+static int ata_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer)
+{
+	const struct ata_drive *drive = device->driver;
+	unsigned chunk = count > 1 ? drive->multiple : 1, left = count;
+	uint8_t status;
+
+	select(drive, 0);
+	status = wait_while_busy(drive, READY_TIMEOUT_NS);
+	if (status & STATUS_BSY)
+		return failure(drive, lba, count, status);
+	send_read(drive, lba, count);
+	for (; left > 0; left -= chunk) {
+		status = wait_while_busy(drive, READY_TIMEOUT_NS);
+		if (!is_good(status))
+			return failure(drive, lba, count, status);
+		if (chunk > left)
+			chunk = left;
+		in16_repeat(drive->command_block + DATA, buffer, chunk * SECTOR_SIZE / 2);
+		buffer = (uint8_t *)buffer + chunk * SECTOR_SIZE;
+		settle(drive);
+	}
+	return 0;
+}
+
+/* Words of the IDENTIFY data: ATA/ATAPI-6, table 27. */
+#define IDENTIFY_MODEL	       27
+#define IDENTIFY_MULTIPLE      47
+#define IDENTIFY_CAPABILITIES  49
+#define IDENTIFY_LBA28_SECTORS 60
+#define IDENTIFY_COMMAND_SET   83
+#define IDENTIFY_LBA48_SECTORS 100
+
+/* The model's name: two characters a word, the first one in the high byte, padded with blanks. */
+static void copy_model(char *model, const uint16_t *words)
+{
+	unsigned length = 0;
+
+	for (unsigned i = 0; i < 20; i++) {
+		model[2 * i] = words[i] >> 8;
+		model[2 * i + 1] = words[i] & 0xff;
+	}
+	for (unsigned i = 0; i < 40; i++)
+		if (model[i] != ' ')
+			length = i + 1;
+	model[length] = '\0';
+}
+
+static void learn(struct ata_drive *drive, const uint16_t *identity)
+{
+	const uint16_t *large = identity + IDENTIFY_LBA48_SECTORS;
+	const uint16_t *small = identity + IDENTIFY_LBA28_SECTORS;
+
+	copy_model(drive->model, identity + IDENTIFY_MODEL);
+	drive->lba48 = identity[IDENTIFY_COMMAND_SET] >> 10 & 1;
+	if (drive->lba48)
+		drive->block.sectors =
+		    (uint64_t)large[2] << 32 | (uint32_t)large[1] << 16 | large[0];
+	else
+		drive->block.sectors = (uint32_t)small[1] << 16 | small[0];
+	drive->multiple = (identity[IDENTIFY_MULTIPLE] & 0xff) >= MULTIPLE ? MULTIPLE : 1;
+}
+
+/* Asks the drive to hand over several sectors at a time; one that refuses goes on with one. */
+static void set_multiple(struct ata_drive *drive)
+{
+	if (drive->multiple == 1)
+		return;
+	out8(drive->command_block + COUNT, drive->multiple);
+	send_command(drive, COMMAND_SET_MULTIPLE);
+	if (wait_while_busy(drive, DETECT_TIMEOUT_NS) & (STATUS_BSY | STATUS_ERR | STATUS_DF))
+		drive->multiple = 1;
+}
+
+/* Is a drive there that answers to IDENTIFY? An absent one floats, or shows a status of zero. */
+static bool identify(const struct ata_drive *drive, uint16_t *identity)
+{
+	select(drive, 0);
+	uint8_t status = in8(drive->command_block + STATUS);
+
+	if (status == FLOATING || status == 0 ||
+	    (wait_while_busy(drive, DETECT_TIMEOUT_NS) & STATUS_BSY))
+		return false;
+	write_address(drive, 0, 0);
+	send_command(drive, COMMAND_IDENTIFY);
+	if (in8(drive->command_block + STATUS) == 0 ||
+	    !is_good(wait_while_busy(drive, DETECT_TIMEOUT_NS)))
+		return false; /* nobody, or a drive that is no disk: those abort the command */
+	in16_repeat(drive->command_block + DATA, identity, 256);
+	return identity[IDENTIFY_CAPABILITIES] >> 9 & 1; /* LBA */
+}
+
+static void detect(struct ata_drive *drive)
+{
+	static const struct block_ops ops = { .read = ata_read };
+	uint16_t identity[256];
+
+	out8(drive->control, NO_INTERRUPT);
+	if (!identify(drive, identity)) {
+		printk("%s: no drive\n", drive->block.name);
+		return;
+	}
+	learn(drive, identity);
+	set_multiple(drive);
+	drive->block.ops = &ops;
+	drive->block.driver = drive;
+	block_register(&drive->block);
+	printk("%s: %s, %llu sectors (%llu MB), LBA%u\n", drive->block.name, drive->model,
+	       drive->block.sectors, drive->block.sectors * SECTOR_SIZE >> 20,
+	       drive->lba48 ? 48 : 28);
+}
+
+void ata_initialize(void)
+{
+	for (size_t i = 0; i < sizeof(drives) / sizeof(drives[0]); i++)
+		detect(&drives[i]);
+}

@@ -1,0 +1,92 @@
+/* Block devices: the one door through which every request passes, to be checked, counted and
+ * traced. */
+#include "drivers/disk/block.h"
+
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/time.h"
+#include "drivers/disk/trace.h"
+
+#define SECTORS_PER_REQUEST 256u
+
+static struct block_device *first;
+
+void block_register(struct block_device *device)
+{
+	struct block_device **link = &first;
+
+	while (*link)
+		link = &(*link)->next;
+	*link = device;
+}
+
+struct block_device *block_first(void)
+{
+	return first;
+}
+
+struct block_device *block_find(const char *name)
+{
+	struct block_device *device = first;
+
+	while (device && strcmp(device->name, name) != 0)
+		device = device->next;
+	return device;
+}
+
+static void account(struct block_device *device, const struct trace_record *record)
+{
+	struct block_stats *stats = &device->stats;
+
+	stats->busy_ns += record->duration_ns;
+	if (record->result < 0) {
+		stats->errors++;
+	} else {
+		stats->requests[record->purpose]++;
+		stats->sectors[record->purpose] += record->sectors;
+	}
+	trace_add(record);
+}
+
+/* One request of at most SECTORS_PER_REQUEST sectors. */
+static int request(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
+		   enum block_purpose purpose)
+{
+	uint64_t start = time_ns();
+	int result = device->ops->read(device, lba, count, buffer);
+	struct trace_record record = {
+		.start_ns = start,
+		.lba = lba,
+		.duration_ns = time_ns() - start,
+		.sectors = count,
+		.result = result,
+		.drive = device->name[strlen(device->name) - 1],
+		.operation = 'R',
+		.purpose = purpose,
+	};
+
+	account(device, &record);
+	return result;
+}
+
+int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
+	       enum block_purpose purpose)
+{
+	if (count == 0 || lba >= device->sectors || count > device->sectors - lba) {
+		printk("%s: read of %u sectors at LBA %llu: the device has %llu sectors\n",
+		       device->name, count, lba, device->sectors);
+		return -EINVAL;
+	}
+	while (count > 0) {
+		unsigned now = count < SECTORS_PER_REQUEST ? count : SECTORS_PER_REQUEST;
+		int result = request(device, lba, now, buffer, purpose);
+
+		if (result < 0)
+			return result;
+		lba += now;
+		count -= now;
+		buffer = (uint8_t *)buffer + now * SECTOR_SIZE;
+	}
+	return 0;
+}

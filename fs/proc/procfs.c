@@ -1,0 +1,358 @@
+/*
+ * The tree of /proc. Its inodes are made when they are looked up and go with their last reference;
+ * only the root stays. A task that has ended is found nowhere any more, by whomever.
+ */
+#include "fs/proc/procfs.h"
+
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/path.h"
+#include "fs/vfs.h"
+#include "kernel/lib/errno.h"
+#include "mm/pool.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/task.h"
+#include "mm/page_alloc.h"
+
+#define ROOT	    1u
+#define ENTRIES_MAX 256u /* in a directory; behind them, in the root, come the tasks */
+
+struct procfs_inode {
+	struct inode inode;
+	int32_t pid;			  /* 0: not of a task */
+	const struct procfs_entry *entry; /* NULL: a directory */
+};
+
+static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
+static struct pool texts = POOL_INITIALIZER(struct procfs_text);
+static struct procfs_entry *entries;
+static struct procfs_inode root;
+
+static const struct inode_ops procfs_ops, jump_ops;
+static const struct file_ops text_ops, directory_ops;
+
+void procfs_register(struct procfs_entry *entry)
+{
+	entry->next = entries;
+	entries = entry;
+}
+
+/* ---- text ---- */
+
+void procfs_print(struct procfs_text *text, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	text->length +=
+	    vsnprintk(text->bytes + text->length, text->size - text->length, format, arguments);
+	va_end(arguments);
+	if (text->length >= text->size)
+		text->length = text->size - 1;
+}
+
+static int32_t procfs_open(struct file *file)
+{
+	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
+	const struct task *task = inode->pid ? task_find(inode->pid) : NULL;
+	struct procfs_text *text;
+
+	if (inode->pid && !task)
+		return -ESRCH;
+	text = pool_alloc(&texts);
+	if (!text)
+		return -ENOMEM;
+	text->bytes = page_alloc(inode->entry->order);
+	if (!text->bytes) {
+		pool_free(&texts, text);
+		return -ENOMEM;
+	}
+	text->size = PAGE_SIZE << inode->entry->order;
+	inode->entry->show(text, task);
+	file->private = text;
+	return 0;
+}
+
+static int32_t procfs_read(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct procfs_text *text = file->private;
+
+	if (offset >= text->length)
+		return 0;
+	return buffer_put(to, text->bytes + offset, text->length - (uint32_t)offset);
+}
+
+static int32_t procfs_write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	const struct procfs_entry *entry = ((struct procfs_inode *)file->inode)->entry;
+	char line[PROCFS_LINE];
+	int32_t length = buffer_take(from, line, sizeof(line) - 1);
+
+	if (!entry->store)
+		return -EACCES;
+	if (length < 0)
+		return length;
+	line[length] = '\0';
+	if (strchr(line, '\n'))
+		*strchr(line, '\n') = '\0';
+	int32_t error = entry->store(line);
+
+	return error ? error : length;
+}
+
+static void procfs_release(struct file *file)
+{
+	struct procfs_text *text = file->private;
+
+	page_free(text->bytes, ((struct procfs_inode *)file->inode)->entry->order);
+	pool_free(&texts, text);
+}
+
+/* ---- the tree ---- */
+
+static void procfs_forget(struct inode *inode)
+{
+	pool_free(&inodes, inode);
+}
+
+static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_entry *entry,
+		 uint32_t number)
+{
+	inode_initialize(&inode->inode, !entry	       ? S_IFDIR | 0555
+					: entry->link  ? S_IFLNK | 0777
+					: entry->store ? S_IFREG | 0644
+						       : S_IFREG | 0444);
+	inode->inode.ops = entry && entry->jump ? &jump_ops : &procfs_ops;
+	inode->inode.file_ops = entry ? &text_ops : &directory_ops;
+	inode->inode.filesystem = root.inode.filesystem;
+	inode->inode.number = number;
+	inode->pid = pid;
+	inode->entry = entry;
+}
+
+/* The numbers of tasks' directories, and of the files in a directory. */
+static uint32_t number_of(int32_t pid, uint32_t index)
+{
+	return (uint32_t)pid * ENTRIES_MAX + index + ROOT;
+}
+
+/* Entry number index of a directory, or NULL behind the last. */
+static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index)
+{
+	const struct procfs_entry *entry = entries;
+
+	if (directory->pid)
+		return procfs_task_files[index].name ? &procfs_task_files[index] : NULL;
+	while (entry && index-- > 0)
+		entry = entry->next;
+	return entry;
+}
+
+bool procfs_number(const struct name *name, uint32_t *number)
+{
+	*number = 0;
+	if (name->length == 0 || name->length > 6 || (name->length > 1 && *name->text == '0'))
+		return false;
+	for (uint32_t i = 0; i < name->length; i++) {
+		if (name->text[i] < '0' || name->text[i] > '9')
+			return false;
+		*number = *number * 10 + name->text[i] - '0';
+	}
+	return true;
+}
+
+/* Which task's directory has the name? 0: none. */
+static int32_t pid_of(const struct name *name)
+{
+	uint32_t pid;
+
+	return procfs_number(name, &pid) && task_find(pid) ? pid : 0;
+}
+
+static int32_t make_directory(int32_t pid, const struct procfs_entry *entry, uint32_t number,
+			      struct inode **found)
+{
+	int32_t error = entry->make(pid, number, found);
+
+	if (!error)
+		(*found)->filesystem = root.inode.filesystem;
+	return error;
+}
+
+static int32_t make(int32_t pid, const struct procfs_entry *entry, uint32_t number,
+		    struct inode **found)
+{
+	if (entry && entry->make)
+		return make_directory(pid, entry, number, found);
+	struct procfs_inode *inode = pool_alloc(&inodes);
+
+	if (!inode)
+		return -ENOMEM;
+	fill(inode, pid, entry, number);
+	*found = &inode->inode;
+	return 0;
+}
+
+int32_t procfs_make_task(int32_t pid, struct inode **made)
+{
+	return make(pid, NULL, number_of(pid, 0), made);
+}
+
+static int32_t procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
+{
+	struct procfs_inode *directory = (struct procfs_inode *)inode;
+	const struct procfs_entry *entry;
+	int32_t pid = directory->pid ? 0 : pid_of(name);
+
+	if (name_is(name, "..")) {
+		*found = inode_hold(&root.inode);
+		return 0;
+	}
+	if (pid)
+		return procfs_make_task(pid, found);
+	for (uint32_t i = 0; (entry = entry_at(directory, i)); i++)
+		if (name_is(name, entry->name))
+			return make(directory->pid, entry, number_of(directory->pid, i + 1), found);
+	return -ENOENT;
+}
+
+int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
+{
+	if (!file)
+		return -ENOENT;
+	char *path = path_page();
+
+	if (!path)
+		return -ENOMEM;
+	int32_t length = vfs_file_path(file, path, PATH_MAX);
+
+	if (length > 0) { /* the NUL stays behind */
+		length = (uint32_t)length <= size ? length - 1 : (int32_t)size;
+		memcpy(target, path, length);
+	}
+	path_page_free(path);
+	return length;
+}
+
+static int32_t procfs_read_link(struct inode *inode, char *target, uint32_t size)
+{
+	const struct procfs_inode *link = (const struct procfs_inode *)inode;
+	const struct task *task = link->pid ? task_find(link->pid) : NULL;
+	int32_t length;
+
+	if (link->pid && !task)
+		return -ESRCH;
+	length = link->entry->link(target, size, task);
+	return length < (int32_t)size ? length : (int32_t)size;
+}
+
+int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory)
+{
+	if (!file)
+		return -ENOENT;
+	*to = inode_hold(file->inode);
+	*directory = file->directory ? inode_hold(file->directory) : NULL;
+	return 0;
+}
+
+static int32_t procfs_jump(struct inode *inode, struct inode **to, struct inode **directory)
+{
+	const struct procfs_inode *link = (const struct procfs_inode *)inode;
+	const struct task *task = task_find(link->pid);
+
+	return task && task->files ? link->entry->jump(task, to, directory) : -ENOENT;
+}
+
+/* The lowest pid from `least` on, or 0. */
+static int32_t next_pid(int32_t least)
+{
+	int32_t found = 0;
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->pid >= least && task->pid > 0 && (!found || task->pid < found))
+			found = task->pid;
+	return found;
+}
+
+/* Finds the entry at a position, or the first one behind it, and its name. Positions 0 and 1 are
+ * "." and "..", then come the files, and from ENTRIES_MAX on the tasks, by their pids. */
+static bool entry_from(struct procfs_inode *directory, uint64_t position, char *text,
+		       struct directory_entry *entry)
+{
+	const struct procfs_entry *file = NULL;
+	int32_t pid;
+
+	entry->next = position + 1;
+	entry->mode = S_IFDIR;
+	entry->number = directory->inode.number;
+	if (position < 2) {
+		entry->name = name_of("..", position + 1);
+		return true;
+	}
+	if (position < ENTRIES_MAX)
+		file = entry_at(directory, position - 2);
+	if (file) {
+		entry->name = name_of(file->name, strlen(file->name));
+		entry->mode = file->make ? S_IFDIR : file->link ? S_IFLNK : S_IFREG;
+		entry->number = number_of(directory->pid, position - 1);
+		return true;
+	}
+	pid = position < ENTRIES_MAX ? next_pid(1) : next_pid(position - ENTRIES_MAX);
+	if (!pid || directory->pid)
+		return false;
+	entry->name = name_of(text, snprintk(text, 12, "%d", pid));
+	entry->number = number_of(pid, 0);
+	entry->next = ENTRIES_MAX + (uint64_t)pid + 1;
+	return true;
+}
+
+static int32_t procfs_iterate(struct inode *inode, uint64_t *position, directory_visitor *visit,
+			      void *context)
+{
+	struct procfs_inode *directory = (struct procfs_inode *)inode;
+	struct directory_entry entry;
+	char text[12];
+
+	while (entry_from(directory, *position, text, &entry) && visit(context, &entry))
+		*position = entry.next;
+	return 0;
+}
+
+/* A shell's > wants to make a file empty before it writes. */
+static int32_t procfs_truncate(struct inode *inode, uint64_t size)
+{
+	return ((struct procfs_inode *)inode)->entry->store ? 0 : -EACCES;
+}
+
+static const struct inode_ops procfs_ops = {
+	.lookup = procfs_lookup,
+	.truncate = procfs_truncate,
+	.iterate = procfs_iterate,
+	.read_link = procfs_read_link,
+	.forget = procfs_forget,
+};
+
+static const struct inode_ops jump_ops = {
+	.jump = procfs_jump,
+	.read_link = procfs_read_link,
+	.forget = procfs_forget,
+};
+
+static const struct file_ops text_ops = {
+	.open = procfs_open,
+	.read = procfs_read,
+	.write = procfs_write,
+	.release = procfs_release,
+};
+static const struct file_ops directory_ops = { 0 };
+
+struct inode *procfs_create(void)
+{
+	root.inode.filesystem = filesystem_number();
+	fill(&root, 0, NULL, ROOT);
+	root.inode.links = 2;
+	procfs_register_system();
+	return &root.inode;
+}

@@ -1,0 +1,70 @@
+/* /proc: what the kernel tells about itself and its tasks, as text. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/inode.h"
+
+struct file;
+struct task;
+
+#define PROCFS_LINE 64u
+
+/* A text that is being written; it is made when a file is opened. */
+struct procfs_text {
+	char *bytes;
+	uint32_t length, size; /* what does not fit is lost */
+};
+
+void procfs_print(struct procfs_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One of /proc's files, or one of those in each task's directory. */
+struct procfs_entry {
+	const char *name;
+	/* Writes the text. task is NULL for a file of /proc itself. */
+	void (*show)(struct procfs_text *text, const struct task *task);
+	/* Of a symbolic link, instead: writes its target as snprintk does. */
+	int (*link)(char *target, uint32_t size, const struct task *task);
+	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
+	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
+	int32_t (*store)(const char *line);
+	/* Of a symbolic link, besides: see inode_ops. */
+	int32_t (*jump)(const struct task *task, struct inode **to, struct inode **directory);
+	/* Of a directory, instead: makes its inode. */
+	int32_t (*make)(int32_t pid, uint32_t number, struct inode **made);
+	unsigned order; /* the text has up to 2^order pages */
+	struct procfs_entry *next;
+};
+
+/* Adds a file to /proc. The structure must live as long as the kernel. */
+void procfs_register(struct procfs_entry *entry);
+
+/* The files in a task's directory; the one behind the last has no name. In fs/proc/procfs_tasks.c.
+ */
+extern const struct procfs_entry procfs_task_files[];
+
+/* For a symbolic link to an open file, as read_link and jump want it: its path, and itself. NULL is
+ * -ENOENT. */
+int32_t procfs_link_file(const struct file *file, char *target, uint32_t size);
+int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory);
+
+/* The number that a name is: decimal, of up to six digits. False: it is none. */
+bool procfs_number(const struct name *name, uint32_t *number);
+
+/* A task's directory. */
+int32_t procfs_make_task(int32_t pid, struct inode **made);
+
+/* The directory of a task's descriptors. In fs/proc/procfs_descriptors.c. */
+int32_t procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made);
+
+/* Every task's mounts, and the same with numbers. */
+void procfs_show_mounts(struct procfs_text *text, const struct task *task);
+void procfs_show_mount_tree(struct procfs_text *text, const struct task *task);
+
+/* Adds the files that every kernel has: stat, meminfo and so on. */
+void procfs_register_system(void);
+
+/* The root of the file system, with a reference. */
+struct inode *procfs_create(void);

@@ -1,0 +1,138 @@
+/* /proc/PID/fd: a task's descriptors, as symbolic links that lead to the open files themselves. */
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/files.h"
+#include "fs/proc/procfs.h"
+#include "kernel/lib/errno.h"
+#include "mm/pool.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/task.h"
+
+#define LINK_NUMBERS 0x80000000u /* of inodes; beyond those of /proc's other files */
+
+/* The directory, or one of the links in it. */
+struct node {
+	struct inode inode;
+	int32_t pid;
+	uint32_t descriptor;
+};
+
+static struct pool nodes = POOL_INITIALIZER(struct node);
+
+static const struct inode_ops directory_ops, link_ops;
+static const struct file_ops no_file_ops = { 0 };
+
+static int32_t make(const struct node *wanted, uint32_t mode, const struct inode_ops *ops,
+		    struct inode **made)
+{
+	struct node *node = pool_alloc(&nodes);
+
+	if (!node)
+		return -ENOMEM;
+	*node = *wanted;
+	inode_initialize(&node->inode, mode);
+	node->inode.ops = ops;
+	node->inode.file_ops = &no_file_ops;
+	node->inode.filesystem = wanted->inode.filesystem;
+	node->inode.number = wanted->inode.number;
+	*made = &node->inode;
+	return 0;
+}
+
+static void descriptors_forget(struct inode *inode)
+{
+	pool_free(&nodes, inode);
+}
+
+/* The open file, or NULL: it is closed, or its task has ended. */
+static struct file *file_of(int32_t pid, uint32_t descriptor)
+{
+	const struct task *task = task_find(pid);
+
+	return task && task->files ? files_get(task->files, descriptor) : NULL;
+}
+
+/* ---- a link ---- */
+
+static int32_t descriptors_read_link(struct inode *inode, char *target, uint32_t size)
+{
+	const struct node *link = (const struct node *)inode;
+
+	return procfs_link_file(file_of(link->pid, link->descriptor), target, size);
+}
+
+static int32_t descriptors_jump(struct inode *inode, struct inode **to, struct inode **directory)
+{
+	const struct node *link = (const struct node *)inode;
+
+	return procfs_jump_file(file_of(link->pid, link->descriptor), to, directory);
+}
+
+/* ---- the directory ---- */
+
+static int32_t descriptors_lookup(struct inode *inode, const struct name *name,
+				  struct inode **found)
+{
+	struct node wanted = *(const struct node *)inode;
+
+	if (name_is(name, ".."))
+		return procfs_make_task(wanted.pid, found);
+	if (!procfs_number(name, &wanted.descriptor) || !file_of(wanted.pid, wanted.descriptor))
+		return -ENOENT;
+	wanted.inode.number = LINK_NUMBERS | (uint32_t)wanted.pid * FILES_MAX | wanted.descriptor;
+	return make(&wanted, S_IFLNK | 0700, &link_ops, found);
+}
+
+/* Positions 0 and 1 are "." and "..", behind them come the descriptors. */
+static bool entry_from(const struct node *directory, uint64_t position, char *text,
+		       struct directory_entry *entry)
+{
+	*entry = (struct directory_entry){ .number = directory->inode.number,
+					   .mode = S_IFDIR,
+					   .next = position + 1 };
+	if (position < 2) {
+		entry->name = name_of("..", position + 1);
+		return true;
+	}
+	while (position - 2 < FILES_MAX && !file_of(directory->pid, position - 2))
+		position++;
+	if (position - 2 >= FILES_MAX)
+		return false;
+	entry->name = name_of(text, snprintk(text, 12, "%u", (uint32_t)position - 2));
+	entry->mode = S_IFLNK;
+	entry->next = position + 1;
+	return true;
+}
+
+static int32_t descriptors_iterate(struct inode *inode, uint64_t *position,
+				   directory_visitor *visit, void *context)
+{
+	struct directory_entry entry;
+	char text[12];
+
+	while (entry_from((const struct node *)inode, *position, text, &entry) &&
+	       visit(context, &entry))
+		*position = entry.next;
+	return 0;
+}
+
+static const struct inode_ops directory_ops = {
+	.lookup = descriptors_lookup,
+	.iterate = descriptors_iterate,
+	.forget = descriptors_forget,
+};
+
+static const struct inode_ops link_ops = {
+	.read_link = descriptors_read_link,
+	.jump = descriptors_jump,
+	.forget = descriptors_forget,
+};
+
+int32_t procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made)
+{
+	struct node wanted = { .pid = pid };
+
+	wanted.inode.number = number;
+	return make(&wanted, S_IFDIR | 0500, &directory_ops, made);
+}

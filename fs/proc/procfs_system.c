@@ -1,0 +1,176 @@
+/* What /proc says of the whole machine: proc(5) of Linux's manual has the formats. */
+#include <cpuid.h>
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/pipe.h"
+#include "fs/proc/procfs.h"
+#include "fs/ram/ramfs.h"
+#include "fs/vfs.h"
+#include "kernel/lib/divide.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/task.h"
+#include "kernel/task/time.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
+
+#define TICK_NS	  (1000000000u / TICKS_PER_SECOND)
+#define KIB_SHIFT (PAGE_SHIFT - 10)
+
+/* Ticks since the start, and what became of them. */
+struct usage {
+	uint32_t user, system, idle;
+	uint32_t tasks, running;
+	uint64_t switches;
+};
+
+/* The ticks of those who have ended are with their parents. */
+static struct usage measure(void)
+{
+	struct usage usage = { 0 };
+	uint32_t all = divide64(time_ns(), TICK_NS, NULL);
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
+		if (task->pid == 0)
+			continue;
+		usage.user += task->user_ticks + task->children_user_ticks;
+		usage.system += task->system_ticks + task->children_system_ticks;
+		usage.tasks++;
+		usage.running += task->life == TASK_READY;
+		usage.switches += task->switches;
+	}
+	usage.idle = all > usage.user + usage.system ? all - usage.user - usage.system : 0;
+	return usage;
+}
+
+static void show_stat(struct procfs_text *text, const struct task *task)
+{
+	struct usage usage = measure();
+
+	for (unsigned i = 0; i < 2; i++) /* all processors, then each */
+		procfs_print(text, "cpu%s %u 0 %u %u 0 0 0 0 0 0\n", i ? "0" : " ", usage.user,
+			     usage.system, usage.idle);
+	procfs_print(text, "intr 0\nctxt %llu\nbtime 0\nprocesses %u\n", usage.switches,
+		     usage.tasks);
+	procfs_print(text, "procs_running %u\nprocs_blocked 0\n", usage.running);
+}
+
+static void show_memory(struct procfs_text *text, const struct task *task)
+{
+	uint32_t free = page_free_count() << KIB_SHIFT;
+	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
+
+	procfs_print(text, "MemTotal:       %8u kB\nMemFree:        %8u kB\n",
+		     (uint32_t)memory_map_usable(), free);
+	procfs_print(text, "MemAvailable:   %8u kB\nBuffers:        %8u kB\n", free, 0);
+	procfs_print(text, "Cached:         %8u kB\nSwapCached:     %8u kB\n", cached, 0);
+	procfs_print(text, "Shmem:          %8u kB\nSlab:           %8u kB\n", cached, 0);
+	procfs_print(text, "SReclaimable:   %8u kB\n", 0);
+	procfs_print(text, "SwapTotal:      %8u kB\nSwapFree:       %8u kB\n", 0, 0);
+	procfs_print(text, "Dirty:          %8u kB\nWriteback:      %8u kB\n", 0, 0);
+}
+
+/* Hundredths of seconds as a number with two places. */
+static void print_seconds(struct procfs_text *text, uint64_t hundredths, char end)
+{
+	uint32_t rest;
+	uint64_t whole = divide64(hundredths, 100, &rest);
+
+	procfs_print(text, "%llu.%02u%c", whole, rest, end);
+}
+
+static void show_uptime(struct procfs_text *text, const struct task *task)
+{
+	print_seconds(text, divide64(time_ns(), TICK_NS, NULL), ' ');
+	print_seconds(text, measure().idle, '\n');
+}
+
+/* No averages are kept: it is the load at this moment, three times. */
+static void show_load(struct procfs_text *text, const struct task *task)
+{
+	struct usage usage = measure();
+
+	procfs_print(text, "%u.00 %u.00 %u.00 %u/%u %d\n", usage.running, usage.running,
+		     usage.running, usage.running, usage.tasks, current->pid);
+}
+
+static void show_version(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "Apprentice: an i386 kernel to learn from\n");
+}
+
+void procfs_show_mounts(struct procfs_text *text, const struct task *task)
+{
+	const struct mount *mount;
+
+	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
+		procfs_print(text, "%s %s %s rw 0 0\n", mount->source, mount->path, mount->type);
+}
+
+/* All hang from the first. */
+void procfs_show_mount_tree(struct procfs_text *text, const struct task *task)
+{
+	const struct mount *mount;
+
+	(void)task;
+	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
+		procfs_print(text, "%u %u 0:%u / %s rw - %s %s rw\n", i + 1, i ? 1 : 0,
+			     mount->root->filesystem, mount->path, mount->type, mount->source);
+}
+
+static void show_filesystems(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "nodev\tramfs\nnodev\tproc\n");
+}
+
+static void show_processor(struct procfs_text *text, const struct task *task)
+{
+	uint32_t eax, words[12], khz = time_tsc_khz();
+
+	__cpuid(0, eax, words[0], words[2], words[1]);
+	procfs_print(text, "processor\t: 0\nvendor_id\t: %.12s\n", (const char *)words);
+	__cpuid(1, eax, words[0], words[1], words[2]);
+	procfs_print(text, "cpu family\t: %u\nmodel\t\t: %u\nstepping\t: %u\n", eax >> 8 & 15,
+		     eax >> 4 & 15, eax & 15);
+	procfs_print(text, "cpu MHz\t\t: %u.%03u\nfpu\t\t: yes\n\n", khz / 1000, khz % 1000);
+}
+
+/* How many of its structures the kernel has given out, so that a leak shows. Linux has no such
+ * file. */
+static void show_objects(struct procfs_text *text, const struct task *task)
+{
+	struct ramfs_statistics ram = ramfs_statistics();
+
+	procfs_print(text, "tasks %u\nfiles %u\npipes %u\n", measure().tasks, file_count(),
+		     pipe_count());
+	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
+}
+
+static int link_self(char *target, uint32_t size, const struct task *task)
+{
+	return snprintk(target, size, "%d", current->pid);
+}
+
+static int link_mounts(char *target, uint32_t size, const struct task *task)
+{
+	return snprintk(target, size, "self/mounts");
+}
+
+void procfs_register_system(void)
+{
+	static struct procfs_entry table[] = {
+		{ .name = "cpuinfo", .show = show_processor },
+		{ .name = "filesystems", .show = show_filesystems },
+		{ .name = "loadavg", .show = show_load },
+		{ .name = "meminfo", .show = show_memory },
+		{ .name = "mounts", .link = link_mounts },
+		{ .name = "objects", .show = show_objects },
+		{ .name = "self", .link = link_self },
+		{ .name = "stat", .show = show_stat },
+		{ .name = "uptime", .show = show_uptime },
+		{ .name = "version", .show = show_version },
+	};
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		procfs_register(&table[i]);
+}

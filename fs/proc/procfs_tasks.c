@@ -1,0 +1,154 @@
+/* What /proc says of each task: proc(5) of Linux's manual has the formats. */
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "fs/proc/procfs.h"
+#include "fs/vfs.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/task.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+
+#define STRINGS_ORDER 5 /* pages: all that exec takes */
+
+static const struct {
+	char letter;
+	const char *name;
+} lives[] = {
+	[TASK_READY] = { 'R', "running" },	[TASK_SLEEPING] = { 'S', "sleeping" },
+	[TASK_BLOCKED] = { 'D', "disk sleep" }, [TASK_STOPPED] = { 'T', "stopped" },
+	[TASK_ZOMBIE] = { 'Z', "zombie" },
+};
+
+static int32_t parent_of(const struct task *task)
+{
+	return task->parent ? task->parent->pid : 0;
+}
+
+static uint32_t memory_of(const struct task *task)
+{
+	return task->space ? space_size(task->space) : 0;
+}
+
+static void show_stat(struct procfs_text *text, const struct task *task)
+{
+	uint64_t begun = divide64(task->begun_ns, 10000000, NULL);
+	int nice = task->schedule.nice;
+
+	procfs_print(text, "%d (%s) %c %d %d %d %u -1 0 0 0 0 0 ", task->pid, task->name,
+		     lives[task->life].letter, parent_of(task), task->pgrp, task->session,
+		     task->tty);
+	procfs_print(text, "%u %u %u %u %d %d 1 0 %llu %u %u 4294967295", task->user_ticks,
+		     task->system_ticks, task->children_user_ticks, task->children_system_ticks,
+		     20 + nice, nice, begun, memory_of(task), memory_of(task) / PAGE_SIZE);
+	procfs_print(text, " 0 0 0 0 0 %u %u 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		     (uint32_t)task->signals.pending, (uint32_t)task->signals.blocked);
+}
+
+static void show_statm(struct procfs_text *text, const struct task *task)
+{
+	uint32_t pages = memory_of(task) / PAGE_SIZE;
+
+	procfs_print(text, "%u %u 0 0 0 %u 0\n", pages, pages, pages);
+}
+
+static void show_status(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
+		     task->name, lives[task->life].letter, lives[task->life].name, task->pid,
+		     task->pid, parent_of(task));
+	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
+	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t1\n", memory_of(task) / 1024,
+		     memory_of(task) / 1024);
+	procfs_print(text, "SigPnd:\t%016llx\nSigBlk:\t%016llx\n", task->signals.pending,
+		     task->signals.blocked);
+	procfs_print(text, "voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t%u\n",
+		     task->switches - task->preemptions, task->preemptions);
+}
+
+static void show_name(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "%s\n", task->name);
+}
+
+/* A zombie has no memory any more. */
+static void show_memory(struct procfs_text *text, const struct task *task, uint32_t start,
+			uint32_t end)
+{
+	uint32_t length = end - start < text->size ? end - start : text->size;
+
+	if (task->space)
+		text->length = space_read(task->space, start, text->bytes, length);
+}
+
+static void show_arguments(struct procfs_text *text, const struct task *task)
+{
+	show_memory(text, task, task->arguments, task->environment);
+}
+
+static void show_environment(struct procfs_text *text, const struct task *task)
+{
+	show_memory(text, task, task->environment, task->strings_end);
+}
+
+/* Nothing is protected from a program in its slot, and what a range is for is not kept. */
+static void show_maps(struct procfs_text *text, const struct task *task)
+{
+	uint32_t start = 0, end;
+
+	for (; task->space && space_next_range(task->space, &start, &end); start = end) {
+		bool is_stack = end == space_stack_top(task->space);
+
+		procfs_print(text, "%08x-%08x rwxp 00000000 00:00 0 %s\n", start, end,
+			     is_stack ? "                         [stack]" : "");
+	}
+}
+
+static int link_program(char *target, uint32_t size, const struct task *task)
+{
+	return procfs_link_file(task->files ? task->files->program : NULL, target, size);
+}
+
+static int32_t jump_program(const struct task *task, struct inode **to, struct inode **directory)
+{
+	return procfs_jump_file(task->files->program, to, directory);
+}
+
+static int link_directory(char *target, uint32_t size, const struct task *task)
+{
+	int32_t length =
+	    task->files ? vfs_directory_path(task->files->directory, target, size) : -ENOENT;
+
+	return length > 0 ? length - 1 : length;
+}
+
+static int32_t jump_directory(const struct task *task, struct inode **to, struct inode **directory)
+{
+	*to = inode_hold(task->files->directory);
+	*directory = NULL;
+	return 0;
+}
+
+static int link_root(char *target, uint32_t size, const struct task *task)
+{
+	return snprintk(target, size, "/");
+}
+
+const struct procfs_entry procfs_task_files[] = {
+	{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
+	{ .name = "comm", .show = show_name },
+	{ .name = "cwd", .link = link_directory, .jump = jump_directory },
+	{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
+	{ .name = "exe", .link = link_program, .jump = jump_program },
+	{ .name = "fd", .make = procfs_make_descriptors },
+	{ .name = "maps", .show = show_maps },
+	{ .name = "mountinfo", .show = procfs_show_mount_tree },
+	{ .name = "mounts", .show = procfs_show_mounts },
+	{ .name = "root", .link = link_root },
+	{ .name = "stat", .show = show_stat },
+	{ .name = "statm", .show = show_statm },
+	{ .name = "status", .show = show_status },
+	{ 0 },
+};

@@ -1,0 +1,117 @@
+/* Signals as programs see them: Linux's numbers and structures for i386. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIGNALS	      64
+#define SIGNAL_QUEUED 32 /* from here on */
+
+#define SIGHUP	 1
+#define SIGINT	 2
+#define SIGQUIT	 3
+#define SIGILL	 4
+#define SIGTRAP	 5
+#define SIGABRT	 6
+#define SIGBUS	 7
+#define SIGFPE	 8
+#define SIGKILL	 9
+#define SIGUSR1	 10
+#define SIGSEGV	 11
+#define SIGUSR2	 12
+#define SIGPIPE	 13
+#define SIGALRM	 14
+#define SIGTERM	 15
+#define SIGCHLD	 17
+#define SIGCONT	 18
+#define SIGSTOP	 19
+#define SIGTSTP	 20
+#define SIGTTIN	 21
+#define SIGTTOU	 22
+#define SIGURG	 23
+#define SIGWINCH 28
+
+#define SIGNAL_BIT(signal) (1ull << ((signal) - 1))
+
+/* Instead of a handler's address. */
+#define SIGNAL_DEFAULT 0u
+#define SIGNAL_IGNORE  1u
+
+/* Flags of an action. */
+#define SA_NOCLDSTOP 0x00000001u
+#define SA_NOCLDWAIT 0x00000002u
+#define SA_SIGINFO   0x00000004u
+#define SA_RESTORER  0x04000000u
+#define SA_ONSTACK   0x08000000u
+#define SA_RESTART   0x10000000u
+#define SA_NODEFER   0x40000000u
+#define SA_RESETHAND 0x80000000u
+
+/* How sigprocmask changes the mask. */
+#define SIG_BLOCK   0
+#define SIG_UNBLOCK 1
+#define SIG_SETMASK 2
+
+/* rt_sigaction's structure. */
+struct linux_signal_action {
+	uint32_t handler; /* an address in ring 3, or one of the two above */
+	uint32_t flags;
+	uint32_t restorer;
+	uint64_t mask; /* blocked while the handler runs */
+};
+
+/* sigaction's structure, of the days of 32 signals. */
+struct linux_old_signal_action {
+	uint32_t handler;
+	uint32_t mask;
+	uint32_t flags;
+	uint32_t restorer;
+};
+
+#define SS_ONSTACK	   1u
+#define SS_DISABLE	   2u
+#define SIGNAL_STACK_LEAST 2048u
+
+struct linux_signal_stack {
+	uint32_t address;
+	uint32_t flags;
+	uint32_t size;
+};
+
+/* What siginfo says of where a signal came from. */
+#define SI_USER	      0
+#define SI_KERNEL     0x80
+#define SI_TKILL      (-6)
+#define ILL_ILLOPN    2
+#define FPE_INTDIV    1
+#define FPE_FLTINV    7
+#define SEGV_MAPERR   1
+#define SEGV_ACCERR   2
+#define BUS_ADRALN    1
+#define TRAP_TRACE    2
+#define CLD_EXITED    1
+#define CLD_KILLED    2
+#define CLD_STOPPED   5
+#define CLD_CONTINUED 6
+
+/* struct siginfo, as most signals fill it. Where only a part of it is given, that is all but the
+ * rest. */
+struct linux_signal_info {
+	int32_t signal, error, code;
+	int32_t pid, user; /* or an address */
+	int32_t status;	   /* or a value */
+	uint32_t rest[26];
+};
+
+#define SIGNAL_INFO_CAUSE offsetof(struct linux_signal_info, rest)
+
+/* The middle of siginfo: for kill and SIGCHLD the sender's pid, its user (0), the status; for
+ * exceptions the address. */
+struct signal_cause {
+	int32_t code;
+	union {
+		int32_t pid;
+		uint32_t address;
+	};
+	int32_t status;
+};

@@ -1,0 +1,84 @@
+/* The kernel's global descriptor table: flat segments, one task state for the kernel and one for
+ * its worst moment. */
+#include "kernel/cpu/descriptors.h"
+
+#include "kernel/cpu/descriptor.h"
+#include "kernel/cpu/task_state.h"
+
+/* Access bytes: Intel SDM volume 3, 3.4.5. */
+#define ACCESS_KERNEL_CODE 0x9a /* present, ring 0, readable */
+#define ACCESS_KERNEL_DATA 0x92 /* present, ring 0, writable */
+#define ACCESS_USER_CODE   0xfa /* present, ring 3, readable */
+#define ACCESS_USER_DATA   0xf2 /* present, ring 3, writable */
+#define ACCESS_TASK	   0x89 /* present, ring 0, a 32-bit task state that is not busy */
+#define DOUBLE_FAULT_STACK 4096
+
+static uint64_t gdt[8];
+static struct task_state double_fault_state;
+static uint8_t double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
+
+static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access, uint8_t flags)
+{
+	const struct descriptor descriptor = { base, limit, access, flags };
+
+	gdt[selector / 8] = descriptor_pack(&descriptor);
+}
+
+static void double_fault_state_fill(void (*double_fault)(void))
+{
+	uint32_t cr3;
+
+	__asm__("movl %%cr3, %0" : "=r"(cr3));
+	double_fault_state = (struct task_state){
+		.cr3 = cr3,
+		.eip = (uintptr_t)double_fault,
+		.eflags = 2, /* the bit that is always one: interrupts stay off */
+		.esp = (uintptr_t)double_fault_stack + sizeof(double_fault_stack) - 4,
+		.cs = KERNEL_CODE,
+		.ss = KERNEL_DATA,
+		.ds = KERNEL_DATA,
+		.es = KERNEL_DATA,
+		.io_map_base = sizeof(struct task_state),
+	};
+}
+
+static void load_tables(void)
+{
+	struct table_pointer pointer = { sizeof(gdt) - 1, (uintptr_t)gdt };
+
+	__asm__ volatile("lgdt %0\n\t"
+			 "ljmp %1, $1f\n" /* the only way to load CS */
+			 "1:\n\t"
+			 "movw %w2, %%ds\n\t"
+			 "movw %w2, %%es\n\t"
+			 "movw %w2, %%ss\n\t"
+			 "movw %w3, %%fs\n\t"
+			 "movw %w3, %%gs\n\t"
+			 "lldt %w3\n\t"
+			 "ltr %w4"
+			 :
+			 : "m"(pointer), "i"(KERNEL_CODE), "r"(KERNEL_DATA), "r"(0),
+			   "r"(KERNEL_TASK)
+			 : "memory");
+}
+
+void descriptors_initialize(void (*double_fault)(void))
+{
+	uint32_t task_limit = task_state_initialize();
+
+	double_fault_state_fill(double_fault);
+	set(KERNEL_CODE, 0, 0xffffffff, ACCESS_KERNEL_CODE, DESCRIPTOR_32_BIT);
+	set(KERNEL_DATA, 0, 0xffffffff, ACCESS_KERNEL_DATA, DESCRIPTOR_32_BIT);
+	set(USER_CODE, 0, 0xffffffff, ACCESS_USER_CODE, DESCRIPTOR_32_BIT);
+	set(USER_DATA, 0, 0xffffffff, ACCESS_USER_DATA, DESCRIPTOR_32_BIT);
+	set(KERNEL_TASK, (uintptr_t)&kernel_task, task_limit, ACCESS_TASK, 0);
+	set(DOUBLE_FAULT_TASK, (uintptr_t)&double_fault_state, sizeof(double_fault_state) - 1,
+	    ACCESS_TASK, 0);
+	load_tables();
+}
+
+void descriptors_set_thread_local(uint64_t packed)
+{
+	gdt[THREAD_LOCAL / 8] = packed;
+	__asm__ volatile("movl %0, %%fs\n\tmovl %0, %%gs" : : "r"(0));
+}

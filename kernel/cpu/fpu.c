@@ -1,0 +1,36 @@
+/* The floating-point and SSE registers are switched on here. */
+#include "kernel/cpu/fpu.h"
+
+#include <cpuid.h>
+
+#include "kernel/report/panic.h"
+
+#define CR0_MONITOR	  0x00000002u /* WAIT heeds the task-switched flag */
+#define CR0_EMULATION	  0x00000004u
+#define CR0_TASK_SWITCHED 0x00000008u
+#define CR0_NUMERIC	  0x00000020u /* errors come as exception 16 */
+#define CR4_OSFXSR	  0x00000200u
+#define CR4_OSXMMEXCPT	  0x00000400u /* errors of SSE come as exception 19 */
+#define NEEDED		  (bit_FXSAVE | bit_SSE)
+
+static const uint32_t initial_mxcsr = 0x1f80; /* every exception masked, round to nearest */
+
+void fpu_initialize(void)
+{
+	uint32_t eax, ebx, ecx, edx, cr0, cr4;
+
+	__cpuid(1, eax, ebx, ecx, edx);
+	if ((edx & NEEDED) != NEEDED)
+		panic("this processor has no SSE, and programs for Linux want it");
+	__asm__ volatile("movl %%cr0, %0" : "=r"(cr0));
+	cr0 = (cr0 & ~(CR0_EMULATION | CR0_TASK_SWITCHED)) | CR0_MONITOR | CR0_NUMERIC;
+	__asm__ volatile("movl %0, %%cr0" : : "r"(cr0));
+	__asm__ volatile("movl %%cr4, %0" : "=r"(cr4));
+	__asm__ volatile("movl %0, %%cr4" : : "r"(cr4 | CR4_OSFXSR | CR4_OSXMMEXCPT));
+	fpu_reset();
+}
+
+void fpu_reset(void)
+{
+	__asm__ volatile("fninit; ldmxcsr %0" : : "m"(initial_mxcsr));
+}

@@ -1,0 +1,41 @@
+/* The interrupt descriptor table: 256 gates, and the register that says where they are. */
+#include "kernel/cpu/gates.h"
+
+#include "kernel/cpu/descriptors.h"
+
+extern const uintptr_t trap_stubs[VECTORS];
+
+/* Intel SDM volume 3, figure 6-2. */
+struct gate {
+	uint16_t offset_low;
+	uint16_t selector;
+	uint8_t zero;
+	uint8_t type;
+	uint16_t offset_high;
+} __attribute__((packed));
+
+static struct gate idt[VECTORS];
+
+/* EXERCISE 2.3 (interrupts, part 1): the table that says where each vector enters the kernel.
+   1. gate_set: the offset is split in two halves; the ring goes into bits 5 and 6 of the type byte.
+   2. gates_initialize: every vector gets an interrupt gate to its stub (trap_stubs), in the
+   kernel's code segment, for ring 0. Then load the table with LIDT; its limit is the last byte, not
+   the size. */
+/* SOLUTION 2.3 { */
+void gate_set(unsigned vector, uint16_t selector, uintptr_t offset, uint8_t type, unsigned ring)
+{
+	idt[vector] = (struct gate){ .offset_low = offset & 0xffff,
+				     .selector = selector,
+				     .type = type | ring << 5,
+				     .offset_high = offset >> 16 };
+}
+
+void gates_initialize(void)
+{
+	struct table_pointer pointer = { sizeof(idt) - 1, (uintptr_t)idt };
+
+	for (unsigned vector = 0; vector < VECTORS; vector++)
+		gate_set(vector, KERNEL_CODE, trap_stubs[vector], GATE_INTERRUPT, 0);
+	__asm__ volatile("lidt %0" : : "m"(pointer));
+}
+/* } SOLUTION 2.3 */

@@ -1,0 +1,37 @@
+/* The task state segment: the stack for traps from ring 3, and the ports that ring 3 may use. */
+#include "kernel/cpu/task_state.h"
+
+#include <stddef.h>
+
+#include "kernel/cpu/descriptors.h"
+#include "kernel/lib/string.h"
+
+struct kernel_task kernel_task;
+
+/* EXERCISE 2.6 (ring 3, part 1): the processor reads this segment by itself, when a trap comes from
+   ring 3.
+   1. ss0 is the segment of the stack that it takes; esp0 comes later, with each entry into ring 3.
+   2. io_map_base says where the permission map begins, counted from the start of the segment. All
+   bits of the map, and the byte behind it, are set: ring 3 may use no port.
+   3. Return the segment's limit: the offset of its last byte.
+   4. task_state_allow_port clears the port's bit. */
+/* SOLUTION 2.6 { */
+uint32_t task_state_initialize(void)
+{
+	kernel_task.state.ss0 = KERNEL_DATA;
+	kernel_task.state.io_map_base = offsetof(struct kernel_task, io_map);
+	memset(kernel_task.io_map, 0xff, sizeof(kernel_task.io_map));
+	kernel_task.end = 0xff;
+	return offsetof(struct kernel_task, end);
+}
+
+void task_state_set_stack(uint32_t esp0)
+{
+	kernel_task.state.esp0 = esp0;
+}
+
+void task_state_allow_port(uint16_t port)
+{
+	kernel_task.io_map[port / 8] &= ~(1u << port % 8);
+}
+/* } SOLUTION 2.6 */

@@ -1,0 +1,252 @@
+/* Exceptions and interrupts: the table of gates, the table of handlers, and reports in words. */
+#include "kernel/cpu/trap.h"
+
+#include <stddef.h>
+
+#include "kernel/report/backtrace.h"
+#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/gates.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
+#include "kernel/cpu/task_state.h"
+
+static void (*handlers[VECTORS])(struct trap_frame *frame);
+static void (*user_handler)(struct trap_frame *frame);
+#define FIXUPS 4
+static bool (*fixups[FIXUPS])(struct trap_frame *frame);
+static void (*return_work)(struct trap_frame *frame);
+volatile uint32_t trap_return_work;
+static const char *(*explain_double_fault)(uint32_t address);
+
+/* Intel SDM volume 3, table 6-1 and section 6.15. */
+static const struct {
+	const char *name;
+	const char *meaning; /* NULL where the error code says it better */
+} exceptions[EXCEPTIONS] = {
+	[0] = { "divide error", "a division by zero, or a quotient too large for its register" },
+	[1] = { "debug exception",
+		"a breakpoint or single step that the debug registers asked for" },
+	[2] = { "non-maskable interrupt", "the hardware reports an error" },
+	[3] = { "breakpoint", "an INT3 instruction" },
+	[4] = { "overflow", "an INTO instruction with the overflow flag set" },
+	[5] = { "bound range exceeded", "a BOUND instruction with an index outside its bounds" },
+	[6] = { "invalid opcode",
+		"these bytes are no instruction: was data, or no code, executed?" },
+	[7] = { "device not available", "a floating-point instruction, and the unit is off" },
+	[8] = { "double fault", "a second exception while the first was being delivered" },
+	[9] = { "coprocessor segment overrun", "only a 386 with a 387 raises this" },
+	[10] = { "invalid TSS", NULL },
+	[11] = { "segment not present", NULL },
+	[12] = { "stack-segment fault", NULL },
+	[13] = { "general protection fault", NULL },
+	[14] = { "page fault", NULL },
+	[16] = { "x87 floating-point error", "the unit's status word says which" },
+	[17] = { "alignment check", "ring 3 used an address that is not aligned to its size" },
+	[18] = { "machine check", "the processor reports a hardware error" },
+	[19] = { "SIMD floating-point exception", "the MXCSR register says which" },
+	[20] = { "virtualization exception", "only a virtual machine's guest raises this" },
+	[21] = { "control protection exception",
+		 "a return or jump that control-flow rules forbid" },
+	[28] = { "hypervisor injection exception", "only a virtual machine's guest raises this" },
+	[29] = { "VMM communication exception", "only a virtual machine's guest raises this" },
+	[30] = { "security exception", "only a virtual machine's host raises this" },
+};
+
+const char *trap_name(unsigned vector)
+{
+	if (vector >= EXCEPTIONS)
+		return "interrupt";
+	return exceptions[vector].name ? exceptions[vector].name : "reserved exception";
+}
+
+uint32_t trap_fault_address(void)
+{
+	uint32_t address;
+
+	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
+	return address;
+}
+
+/* A trap from the kernel itself pushes no esp; PUSHA saw it, further down. */
+static uint32_t kernel_esp(const struct trap_frame *frame)
+{
+	return frame->esp_ignored + offsetof(struct trap_frame, user_esp) -
+	       offsetof(struct trap_frame, gs);
+}
+
+static uint32_t frame_esp(const struct trap_frame *frame)
+{
+	return frame->cs & 3 ? frame->user_esp : kernel_esp(frame);
+}
+
+static void print_frame(const struct trap_frame *frame)
+{
+	printk("  eip %pS  cs %04x  eflags %08x\n", (void *)frame->eip, frame->cs & 0xffff,
+	       frame->eflags);
+	printk("  eax %08x  ebx %08x  ecx %08x  edx %08x\n", frame->eax, frame->ebx, frame->ecx,
+	       frame->edx);
+	printk("  esi %08x  edi %08x  ebp %08x  esp %08x\n", frame->esi, frame->edi, frame->ebp,
+	       frame_esp(frame));
+}
+
+/* Intel SDM volume 3, 4.7: the bits that the processor pushes for a page fault. */
+static void describe_page_fault(uint32_t error, char *text, size_t size)
+{
+	snprintk(text, size, "%s %s address 0x%08x: %s%s", error & 4 ? "user code" : "the kernel",
+		 error & 16  ? "executed at"
+		 : error & 2 ? "wrote to"
+			     : "read from",
+		 trap_fault_address(), error & 1 ? "the page is protected" : "no page is there",
+		 error & 8 ? ", a reserved bit is set in its tables" : "");
+}
+
+/* Intel SDM volume 3, 6.13: a selector, and where its descriptor lies. */
+static void describe_selector(uint32_t error, char *text, size_t size)
+{
+	static const char *const tables[] = { "GDT", "IDT", "LDT", "IDT" };
+
+	if (error == 0)
+		snprintk(text, size, "no selector is to blame: an address or an instruction is");
+	else
+		snprintk(text, size, "entry %u of the %s%s", error >> 3, tables[error >> 1 & 3],
+			 error & 1 ? ", during an external event" : "");
+}
+
+static void describe_error(uint32_t vector, uint32_t error, char *text, size_t size)
+{
+	if (vector == VECTOR_PAGE_FAULT)
+		describe_page_fault(error, text, size);
+	else if (vector >= 10 && vector <= 13)
+		describe_selector(error, text, size);
+	else
+		snprintk(text, size, "%s",
+			 exceptions[vector].meaning ? exceptions[vector].meaning
+						    : "no processor we know raises this");
+}
+
+/* A panic whose registers are the frame's, and whose backtrace begins where the trap came from. */
+static void __attribute__((noreturn, format(printf, 2, 3)))
+panic_in_trap(const struct trap_frame *frame, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	panic_announce(format, arguments);
+	va_end(arguments);
+	print_frame(frame);
+	backtrace_interrupted(frame->eip, frame_esp(frame), frame->ebp);
+	machine_exit(EXIT_PANIC);
+}
+
+static void __attribute__((noreturn)) report(const struct trap_frame *frame)
+{
+	char detail[120];
+
+	if (frame->vector >= EXCEPTIONS)
+		panic_in_trap(frame, "interrupt vector %u has no handler", frame->vector);
+	describe_error(frame->vector, frame->error_code, detail, sizeof(detail));
+	panic_in_trap(frame, "exception %u, %s (error code 0x%x): %s", frame->vector,
+		      trap_name(frame->vector), frame->error_code, detail);
+}
+
+static bool fix_up(struct trap_frame *frame)
+{
+	for (unsigned i = 0; i < FIXUPS && fixups[i]; i++)
+		if (fixups[i](frame))
+			return true;
+	return false;
+}
+
+/* Called by kernel/cpu/trap_entry.asm for every trap. */
+void trap_dispatch(struct trap_frame *frame);
+
+void trap_dispatch(struct trap_frame *frame)
+{
+	void (*handler)(struct trap_frame *) = handlers[frame->vector];
+
+	if (!handler && (frame->cs & 3) == 3)
+		handler = user_handler;
+	if (handler)
+		handler(frame);
+	else if (!fix_up(frame))
+		report(frame);
+	if (trap_return_work)
+		trap_return(frame);
+}
+
+void trap_return(struct trap_frame *frame)
+{
+	return_work(frame);
+}
+
+void trap_register_fixup(bool (*fixup)(struct trap_frame *frame))
+{
+	unsigned i = 0;
+
+	while (fixups[i])
+		ASSERT(++i < FIXUPS);
+	fixups[i] = fixup;
+}
+
+void trap_register_return(void (*work)(struct trap_frame *frame))
+{
+	return_work = work;
+}
+
+void trap_register_user(void (*handler)(struct trap_frame *frame))
+{
+	user_handler = handler;
+}
+
+void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame))
+{
+	ASSERT(vector < VECTORS);
+	handlers[vector] = handler;
+}
+
+/*
+ * A double fault is most often a bad stack, on which not even its own frame can be pushed. So it
+ * gets a task gate: the processor saves the registers into the TSS of before, and takes the stack
+ * from another.
+ */
+static void double_fault(void)
+{
+	const struct task_state *before = &kernel_task.state;
+	uint32_t address = trap_fault_address();
+	struct trap_frame frame = {
+		.edi = before->edi,
+		.esi = before->esi,
+		.ebp = before->ebp,
+		.ebx = before->ebx,
+		.edx = before->edx,
+		.ecx = before->ecx,
+		.eax = before->eax,
+		.cs = before->cs,
+		.eip = before->eip,
+		.vector = VECTOR_DOUBLE_FAULT,
+		.eflags = before->eflags,
+	};
+
+	frame.esp_ignored = before->esp - kernel_esp(&frame);
+	const char *meaning = explain_double_fault ? explain_double_fault(address) : NULL;
+
+	if (meaning)
+		panic_in_trap(&frame, "exception 8, double fault (error code 0x0): %s", meaning);
+	panic_in_trap(&frame,
+		      "exception 8, double fault (error code 0x0): a second exception while the "
+		      "first was being delivered; esp was 0x%08x, the last page fault at 0x%08x",
+		      before->esp, address);
+}
+
+void trap_register_double_fault(const char *(*explain)(uint32_t address))
+{
+	explain_double_fault = explain;
+}
+
+void trap_initialize(void)
+{
+	descriptors_initialize(double_fault);
+	gates_initialize();
+	gate_set(VECTOR_DOUBLE_FAULT, DOUBLE_FAULT_TASK, 0, GATE_TASK, 0);
+}

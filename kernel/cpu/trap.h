@@ -1,0 +1,59 @@
+/* Exceptions and interrupts: who is called when the processor stops what it was doing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXCEPTIONS 32 /* vectors 0 to 31 belong to the processor: Intel SDM volume 3, table 6-1 */
+
+#define VECTOR_DOUBLE_FAULT 8
+#define VECTOR_PAGE_FAULT   14
+
+/* What kernel/cpu/trap_entry.asm leaves on the stack, from the lowest address up. */
+struct trap_frame {
+	uint32_t edi, esi, ebp, esp_ignored, ebx, edx, ecx, eax; /* as PUSHA */
+	uint32_t gs, fs, es, ds;
+	uint32_t vector;
+	uint32_t error_code;	    /* 0 where the processor pushes none */
+	uint32_t eip, cs, eflags;   /* pushed by the processor, as are the two below */
+	uint32_t user_esp, user_ss; /* only there when the trap came from ring 3 */
+};
+
+/* Loads the interrupt descriptor table. Every vector is reported until somebody registers for it.
+ */
+void trap_initialize(void);
+
+/* Calls handler for each trap on this vector, with interrupts off; it may change the frame. */
+void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
+
+/* Calls handler for each exception that ring 3 causes and nobody registered for; NULL: it is
+ * reported. */
+void trap_register_user(void (*handler)(struct trap_frame *frame));
+
+/* Asks the function about each exception of the kernel itself that nobody registered for: true when
+ * it has mended the frame. At most four functions. */
+void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
+
+/*
+ * Not 0: there is something to do before a trap or a system call goes back to where it came from.
+ * The function that is registered gets the frame then, with interrupts off; it looks at frame->cs
+ * to see where that is, and it may run other tasks meanwhile.
+ */
+extern volatile uint32_t trap_return_work;
+void trap_register_return(void (*work)(struct trap_frame *frame));
+
+/* Does that work; for the entries of system calls, which are not in kernel/cpu/trap_entry.asm. */
+void trap_return(struct trap_frame *frame);
+
+/* Asks the function what a double fault may mean, of which only the last page fault's address is
+ * known: a sentence, or NULL. */
+void trap_register_double_fault(const char *(*explain)(uint32_t address));
+
+/* The name of an exception, such as "page fault". */
+const char *trap_name(unsigned vector);
+
+/* CR2: the address of the last page fault. */
+uint32_t trap_fault_address(void);
+
+/* Raises an exception as the processor would, with this error code, for tests of the report. */
+void trap_forge(unsigned vector, uint32_t error_code);

@@ -1,0 +1,99 @@
+; Where the processor enters the kernel: one stub for each of the 256 vectors, and the code they
+; share.
+
+KERNEL_DATA	equ 0x10
+
+; Vectors for which the processor pushes an error code: Intel SDM volume 3, table 6-1.
+%define has_error_code(vector) ((vector) == 8 || ((vector) >= 10 && (vector) <= 14) || \
+	(vector) == 17 || (vector) == 21 || (vector) == 29 || (vector) == 30)
+
+section .text
+bits 32
+extern trap_dispatch
+
+	; EXERCISE 2.3 (interrupts, part 2): 256 stubs, trap_stub_0 to trap_stub_255, by %rep. Each
+	; makes the stack look the same (a zero where the processor pushes no error code), pushes
+	; its vector, and jumps to trap_common.
+	; SOLUTION 2.3 {
+%assign vector 0
+%rep 256
+trap_stub_ %+ vector:
+%if !has_error_code(vector)
+	push dword 0			; so that every frame looks the same
+%endif
+	push dword vector
+	jmp trap_common
+%assign vector vector + 1
+%endrep
+	; } SOLUTION 2.3
+
+; Makes a struct trap_frame (kernel/cpu/trap.h), calls trap_dispatch, and goes back.
+trap_common:
+	; EXERCISE 2.3 (interrupts, part 3): save, call, restore.
+	; 1. Push DS, ES, FS, GS and the general registers, in the order of struct trap_frame.
+	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: ring 3 may have left anything
+	;    in them.
+	; 3. trap_dispatch(frame): the frame begins where ESP points.
+	; 4. Restore everything in the opposite order, drop vector and error code, IRET. It brings
+	;    the interrupt flag back; until then interrupts stay off.
+	; SOLUTION 2.3 {
+	push ds
+	push es
+	push fs
+	push gs
+	pusha
+	mov ax, KERNEL_DATA		; ring 3 may have left anything in the segment registers
+	mov ds, ax
+	mov es, ax
+	cld				; and in the direction flag
+	push esp
+	call trap_dispatch
+	add esp, 4
+	popa
+	pop gs
+	pop fs
+	pop es
+	pop ds
+	add esp, 8			; vector and error code
+	iret
+	; } SOLUTION 2.3
+
+; void trap_forge(unsigned vector, uint32_t error_code) Builds the frame that the processor would
+; push and enters the vector's stub. The trap returns to the caller.
+global trap_forge
+trap_forge:
+	mov eax, [esp + 4]
+	mov edx, [esp + 8]
+	mov ecx, [trap_stubs + eax * 4]
+	pushf
+	push cs
+	push dword .back
+	cli				; as an interrupt gate does
+	bt [error_code_vectors], eax
+	jnc .enter
+	push edx
+.enter:
+	jmp ecx
+.back:
+	ret
+
+section .rodata
+global trap_stubs
+trap_stubs:
+%assign vector 0
+%rep 256
+	dd trap_stub_ %+ vector
+%assign vector vector + 1
+%endrep
+
+error_code_vectors:			; one bit for each of the 256 vectors
+%assign bits_of_32 0
+%assign vector 0
+%rep 32
+%if has_error_code(vector)
+%assign bits_of_32 bits_of_32 | (1 << vector)
+%endif
+%assign vector vector + 1
+%endrep
+	dd bits_of_32
+	times 7 dd 0

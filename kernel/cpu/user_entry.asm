@@ -1,0 +1,71 @@
+; Into ring 3 and back. IRET is the only way down: it takes the other ring's stack from its frame.
+
+USER_CODE	equ 0x1b		; as in descriptors.h: ring 3 in the last two bits
+USER_DATA	equ 0x23
+KERNEL_DATA	equ 0x10
+INTERRUPTS_ON	equ 0x202		; EFLAGS: interrupts on, IOPL 0, bit 1 always one
+
+extern task_state_set_stack
+
+section .text
+bits 32
+; void user_enter(uint32_t eip, uint32_t esp)
+; Returns when user_leave is called.
+global user_enter
+user_enter:
+	push ebp
+	mov ebp, esp
+	push ebx
+	push esi
+	push edi
+	mov [kernel_stack], esp
+	; EXERCISE 2.6 (ring 3, part 2): eip is at [ebp + 8], the user's esp at [ebp + 12].
+	; 1. A trap from ring 3 shall begin with the stack as it is now: task_state_set_stack(esp).
+	; 2. DS, ES, FS and GS get USER_DATA: the kernel's selectors would fault at the first use.
+	; 3. Push what IRET takes for a change of rings: SS, ESP, EFLAGS (interrupts on, nothing
+	;    else), CS, EIP.
+	; 4. Leave nothing of the kernel in the general registers: zero them. IRET.
+	; SOLUTION 2.6 {
+	push esp
+	call task_state_set_stack
+	add esp, 4
+	mov ax, USER_DATA
+	mov ds, ax
+	mov es, ax
+	mov fs, ax
+	mov gs, ax
+	push dword USER_DATA
+	push dword [ss:ebp + 12]
+	push dword INTERRUPTS_ON
+	push dword USER_CODE
+	push dword [ss:ebp + 8]
+	xor eax, eax
+	xor ebx, ebx
+	xor ecx, ecx
+	xor edx, edx
+	xor esi, esi
+	xor edi, edi
+	xor ebp, ebp
+	iret
+	; } SOLUTION 2.6
+
+; void user_leave(void)
+; Called in a trap from ring 3; comes out of user_enter.
+global user_leave
+user_leave:
+	mov esp, [kernel_stack]
+	xor eax, eax
+	mov fs, ax
+	mov gs, ax
+	mov ax, KERNEL_DATA
+	mov ds, ax
+	mov es, ax
+	pop edi
+	pop esi
+	pop ebx
+	pop ebp
+	sti
+	ret
+
+section .bss
+kernel_stack:	resd 1

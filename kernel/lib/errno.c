@@ -1,0 +1,26 @@
+/* The names of error numbers. */
+#include "kernel/lib/errno.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NAMED(number) [number] = #number
+
+static const char *const names[] = {
+	NAMED(EPERM),	  NAMED(ENOENT),    NAMED(ESRCH),   NAMED(EINTR),     NAMED(EIO),
+	NAMED(ENXIO),	  NAMED(E2BIG),	    NAMED(ENOEXEC), NAMED(EBADF),     NAMED(ECHILD),
+	NAMED(EAGAIN),	  NAMED(ENOMEM),    NAMED(EACCES),  NAMED(EFAULT),    NAMED(EBUSY),
+	NAMED(EEXIST),	  NAMED(EXDEV),	    NAMED(ENODEV),  NAMED(ENOTDIR),   NAMED(EISDIR),
+	NAMED(EINVAL),	  NAMED(ENFILE),    NAMED(EMFILE),  NAMED(ENOTTY),    NAMED(ETXTBSY),
+	NAMED(EFBIG),	  NAMED(ENOSPC),    NAMED(ESPIPE),  NAMED(EROFS),     NAMED(EMLINK),
+	NAMED(EPIPE),	  NAMED(EDOM),	    NAMED(ERANGE),  NAMED(EDEADLK),   NAMED(ENAMETOOLONG),
+	NAMED(ENOSYS),	  NAMED(ENOTEMPTY), NAMED(ELOOP),   NAMED(EOVERFLOW), NAMED(EOPNOTSUPP),
+	NAMED(ETIMEDOUT), NAMED(EUCLEAN)
+};
+
+const char *errno_name(int error)
+{
+	bool is_known = error >= 0 && (size_t)error < sizeof(names) / sizeof(names[0]);
+
+	return is_known && names[error] ? names[error] : "unknown error";
+}

@@ -1,0 +1,319 @@
+/* Formatted text into a buffer: the printf family's format language, without floating point. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/lib/divide.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/symbols.h"
+
+/* Where the text goes; length counts what does not fit as well. */
+struct output {
+	char *buffer;
+	size_t size;
+	size_t length;
+};
+
+/* One conversion, as C11 7.21.6.1 names its parts. */
+struct conversion {
+	bool left;	/* '-' */
+	bool zero;	/* '0' */
+	bool alternate; /* '#' */
+	char positive;	/* '+', ' ' or none: what stands before a number that is not negative */
+	int width;
+	int precision; /* -1: none given */
+	int longs;     /* -2 "hh", -1 "h", 0, 1 "l", 2 "ll" */
+};
+
+static void put(struct output *output, char character)
+{
+	if (output->length + 1 < output->size)
+		output->buffer[output->length] = character;
+	output->length++;
+}
+
+static void fill(struct output *output, char character, int count)
+{
+	while (count-- > 0)
+		put(output, character);
+}
+
+static void put_text(struct output *output, const char *text, int length)
+{
+	for (int i = 0; i < length; i++)
+		put(output, text[i]);
+}
+
+/* Text in a field of the conversion's width. */
+static void put_field(struct output *output, const struct conversion *conversion, const char *text,
+		      int length)
+{
+	int padding = conversion->width - length;
+
+	if (!conversion->left)
+		fill(output, ' ', padding);
+	put_text(output, text, length);
+	if (conversion->left)
+		fill(output, ' ', padding);
+}
+
+static void format_string(struct output *output, const struct conversion *conversion,
+			  const char *text)
+{
+	int length = 0;
+
+	if (!text)
+		text = "(null)";
+	while ((conversion->precision < 0 || length < conversion->precision) && text[length])
+		length++;
+	put_field(output, conversion, text, length);
+}
+
+/* EXERCISE 1.3 (formatted printing, part 1): numbers. The rest of this file reads the format and
+   calls these.
+   1. write_digits, a function of your own for the other three: the last digit is the remainder of a
+   division by the base. 64-bit numbers divide with divide64 (kernel/lib/divide.h): the compiler's
+   way would call a library that the kernel has not got. For 0 it writes none: see the precision.
+   2. format_number: in this order, blanks up to the width, the prefix, zeros, the digits; with '-'
+   the blanks come last. The precision is the least number of digits, 1 when none is given. The flag
+   '0' turns the blanks into zeros, but not together with '-' or with a precision. With '#' a number
+   of base 8 begins with a 0: it gets one, if it has none.
+   3. format_signed: the prefix is '-', or what the conversion has in `positive`. The smallest
+   number has no positive twin.
+   4. format_hexadecimal: with '#', and for any number but 0, the prefix is 0x, or 0X for capitals.
+ */
+/* SOLUTION 1.3 { */
+/* Writes the digits before end. Returns the first one; no digit at all for 0. */
+static char *write_digits(char *end, uint64_t value, unsigned base, bool capitals)
+{
+	const char *digits = capitals ? "0123456789ABCDEF" : "0123456789abcdef";
+	uint32_t digit;
+
+	while (value > 0) {
+		value = divide64(value, base, &digit);
+		*--end = digits[digit];
+	}
+	return end;
+}
+
+/* A number with its sign or base in front: padding, prefix, zeros, digits, padding. */
+static void format_number(struct output *output, const struct conversion *conversion,
+			  const char *prefix, uint64_t value, unsigned base, bool capitals)
+{
+	char buffer[24];
+	char *end = buffer + sizeof(buffer), *first = write_digits(end, value, base, capitals);
+	int digits = end - first, prefix_length = strlen(prefix);
+	int minimum = conversion->precision < 0 ? 1 : conversion->precision;
+	int zeros = digits < minimum ? minimum - digits : 0;
+
+	if (base == 8 && conversion->alternate && zeros == 0)
+		zeros = 1; /* '#': an octal number begins with 0 */
+	int padding = conversion->width - prefix_length - zeros - digits;
+
+	if (conversion->zero && !conversion->left && conversion->precision < 0 && padding > 0) {
+		zeros += padding;
+		padding = 0;
+	}
+	if (!conversion->left)
+		fill(output, ' ', padding);
+	put_text(output, prefix, prefix_length);
+	fill(output, '0', zeros);
+	put_text(output, first, digits);
+	if (conversion->left)
+		fill(output, ' ', padding);
+}
+
+static void format_signed(struct output *output, const struct conversion *conversion, int64_t value)
+{
+	char prefix[2] = { value < 0 ? '-' : conversion->positive, '\0' };
+	/* Negating as unsigned is right for the smallest number too, which has no positive twin. */
+	uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	format_number(output, conversion, prefix, magnitude, 10, false);
+}
+
+static void format_hexadecimal(struct output *output, const struct conversion *conversion,
+			       uint64_t value, bool capitals)
+{
+	const char *prefix = "";
+
+	if (conversion->alternate && value != 0)
+		prefix = capitals ? "0X" : "0x";
+	format_number(output, conversion, prefix, value, 16, capitals);
+}
+/* } SOLUTION 1.3 */
+
+static uint64_t next_unsigned(const struct conversion *conversion, va_list *arguments)
+{
+	if (conversion->longs >= 2)
+		return va_arg(*arguments, unsigned long long);
+	if (conversion->longs == 1)
+		return va_arg(*arguments, unsigned long);
+	unsigned value = va_arg(*arguments, unsigned);
+
+	if (conversion->longs == -1)
+		return (unsigned short)value;
+	if (conversion->longs == -2)
+		return (unsigned char)value;
+	return value;
+}
+
+static int64_t next_signed(const struct conversion *conversion, va_list *arguments)
+{
+	if (conversion->longs >= 2)
+		return va_arg(*arguments, long long);
+	if (conversion->longs == 1)
+		return va_arg(*arguments, long);
+	int value = va_arg(*arguments, int);
+
+	if (conversion->longs == -1)
+		return (short)value;
+	if (conversion->longs == -2)
+		return (signed char)value;
+	return value;
+}
+
+/* %p is an address with eight digits; %pS adds the symbol. Returns how many letters it used. */
+static int format_pointer(struct output *output, const struct conversion *conversion,
+			  const void *pointer, bool with_symbol)
+{
+	char text[80];
+
+	if (with_symbol) {
+		symbol_describe((uintptr_t)pointer, text, sizeof(text));
+		format_string(output, conversion, text);
+		return 2;
+	}
+	snprintk(text, sizeof(text), "0x%08lx", (unsigned long)(uintptr_t)pointer);
+	format_string(output, conversion, text);
+	return 1;
+}
+
+static const char *read_number(const char *format, int *number, va_list *arguments)
+{
+	if (*format == '*') {
+		*number = va_arg(*arguments, int);
+		return format + 1;
+	}
+	for (*number = 0; *format >= '0' && *format <= '9'; format++)
+		*number = *number * 10 + (*format - '0');
+	return format;
+}
+
+static const char *read_flags(const char *format, struct conversion *conversion)
+{
+	for (;; format++) {
+		if (*format == '-')
+			conversion->left = true;
+		else if (*format == '0')
+			conversion->zero = true;
+		else if (*format == '#')
+			conversion->alternate = true;
+		else if (*format == '+' || (*format == ' ' && conversion->positive != '+'))
+			conversion->positive = *format;
+		else if (*format != ' ')
+			return format;
+	}
+}
+
+static const char *read_length(const char *format, struct conversion *conversion)
+{
+	for (;; format++) {
+		if (*format == 'l')
+			conversion->longs++;
+		else if (*format == 'h')
+			conversion->longs--;
+		else if (*format == 'j')
+			conversion->longs = 2;
+		else if (*format == 'z' || *format == 't')
+			conversion->longs = 1;
+		else
+			return format;
+	}
+}
+
+/* Reads flags, width, precision and length. Returns the place of the conversion's letter. */
+static const char *read_conversion(const char *format, struct conversion *conversion,
+				   va_list *arguments)
+{
+	*conversion = (struct conversion){ .precision = -1 };
+	format = read_flags(format, conversion);
+	format = read_number(format, &conversion->width, arguments);
+	if (conversion->width < 0) {
+		conversion->left = true;
+		conversion->width = -conversion->width;
+	}
+	if (*format == '.')
+		format = read_number(format + 1, &conversion->precision, arguments);
+	return read_length(format, conversion);
+}
+
+/* Formats one conversion, whose letter is at format. Returns how many letters it used. */
+static int convert(struct output *output, const char *format, struct conversion *conversion,
+		   va_list *arguments)
+{
+	switch (*format) {
+	case 'd':
+	case 'i':
+		format_signed(output, conversion, next_signed(conversion, arguments));
+		return 1;
+	case 'u':
+	case 'o':
+		format_number(output, conversion, "", next_unsigned(conversion, arguments),
+			      *format == 'o' ? 8 : 10, false);
+		return 1;
+	case 'x':
+	case 'X':
+		format_hexadecimal(output, conversion, next_unsigned(conversion, arguments),
+				   *format == 'X');
+		return 1;
+	case 'c':
+		put_field(output, conversion, (char[]){ va_arg(*arguments, int) }, 1);
+		return 1;
+	case 's':
+		format_string(output, conversion, va_arg(*arguments, const char *));
+		return 1;
+	case 'p':
+		return format_pointer(output, conversion, va_arg(*arguments, void *),
+				      format[1] == 'S');
+	case '\0':
+		return 0;
+	default: /* "%%", and letters that nobody defined: show them as they are */
+		if (*format != '%')
+			put(output, '%');
+		put(output, *format);
+		return 1;
+	}
+}
+
+int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)
+{
+	struct output output = { buffer, size, 0 };
+	struct conversion conversion;
+	va_list rest;
+
+	va_copy(rest, arguments);
+	while (*format) {
+		if (*format != '%') {
+			put(&output, *format++);
+			continue;
+		}
+		format = read_conversion(format + 1, &conversion, &rest);
+		format += convert(&output, format, &conversion, &rest);
+	}
+	va_end(rest);
+	if (size > 0)
+		buffer[output.length < size ? output.length : size - 1] = '\0';
+	return output.length;
+}
+
+int snprintk(char *buffer, size_t size, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	int length = vsnprintk(buffer, size, format, arguments);
+
+	va_end(arguments);
+	return length;
+}

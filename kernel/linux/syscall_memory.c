@@ -1,0 +1,182 @@
+/* System calls about memory: Linux's, as far as a space can do them. */
+#include "fs/files.h"
+#include "kernel/lib/errno.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "mm/user_copy.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+
+#define MAP_SHARED     0x01u
+#define MAP_PRIVATE    0x02u
+#define MAP_FIXED      0x10u
+#define MAP_ANONYMOUS  0x20u
+#define MAP_NOREPLACE  0x100000u
+#define PROTECTIONS    7u
+#define REMAP_MAY_MOVE 1u
+
+#define ADVICE_DONT_NEED 4u
+#define ADVICE_MOST	 25u
+
+/* What mmap is asked for; old and new callers pass it in different ways. */
+struct mapping {
+	uint32_t address, length, protection, flags;
+	int32_t descriptor;
+	uint32_t offset; /* in pages */
+};
+
+CALL(sys_brk, space_set_break(current->space, frame->ebx))
+
+/* Puts the file's bytes into memory that is mapped already; it ends with the file. */
+static int32_t read_file(const struct mapping *mapping, struct file *file, uint32_t address)
+{
+	struct buffer buffer = buffer_of_user(address, mapping->length);
+	uint64_t offset = (uint64_t)mapping->offset * PAGE_SIZE;
+	int32_t count;
+
+	while (buffer.length > 0 && (count = file_read_at(file, &buffer, offset)) != 0) {
+		if (count < 0)
+			return count;
+		offset += count;
+	}
+	return address;
+}
+
+/* Returns the address where the mapping is now. */
+static int32_t place(const struct mapping *mapping)
+{
+	struct space *space = current->space;
+	bool is_fixed = mapping->flags & (MAP_FIXED | MAP_NOREPLACE);
+	bool is_free = space_is_free(space, mapping->address, mapping->length);
+
+	if ((mapping->flags & MAP_NOREPLACE) && !is_free)
+		return -EEXIST;
+	if (!is_fixed && (mapping->address == 0 || mapping->address % PAGE_SIZE || !is_free))
+		return space_map_anywhere(space, mapping->length, mapping->protection);
+	int error = space_map(space, mapping->address, mapping->length, mapping->protection);
+
+	return error ? error : (int32_t)mapping->address;
+}
+
+/* Shared memory is as private as any other until lesson 6: nothing is written back, no other task
+ * sees it. So a shared mapping of a file that could be written is refused. */
+static int32_t map(const struct mapping *mapping)
+{
+	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
+
+	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
+	    ((mapping->flags & (MAP_FIXED | MAP_NOREPLACE)) && mapping->address % PAGE_SIZE))
+		return -EINVAL;
+	if (!is_file)
+		return place(mapping);
+	struct file *file = files_get(current->files, mapping->descriptor);
+
+	if (!file)
+		return -EBADF;
+	if (!file_readable(file) ||
+	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
+		return -EACCES;
+	if (!file->ops->read || file->ops->is_stream ||
+	    (is_shared && (mapping->protection & SPACE_WRITE)))
+		return -ENODEV;
+	int32_t address = place(mapping);
+
+	return address < 0 && address > -4096 ? address : read_file(mapping, file, address);
+}
+
+static int32_t sys_mmap2(struct trap_frame *frame)
+{
+	const struct mapping mapping = { frame->ebx, frame->ecx, frame->edx & PROTECTIONS,
+					 frame->esi, frame->edi, frame->ebp };
+
+	return map(&mapping);
+}
+
+/* The old call: one argument, which points to six; the offset is in bytes. */
+static int32_t sys_mmap(struct trap_frame *frame)
+{
+	struct mapping mapping;
+
+	if (copy_from_user(&mapping, frame->ebx, sizeof(mapping)) != 0)
+		return -EFAULT;
+	if (mapping.offset % PAGE_SIZE != 0)
+		return -EINVAL;
+	mapping.offset /= PAGE_SIZE;
+	return map(&mapping);
+}
+
+CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
+
+static int32_t sys_mprotect(struct trap_frame *frame)
+{
+	if (frame->edx & ~PROTECTIONS)
+		return -EINVAL;
+	return space_protect(current->space, frame->ebx, frame->ecx, frame->edx);
+}
+
+/* Moves what is mapped at from to a larger place. */
+static int32_t move(uint32_t from, uint32_t old_length, uint32_t new_length)
+{
+	int32_t to = space_map_anywhere(current->space, new_length, SPACE_READ | SPACE_WRITE);
+	struct buffer buffer = buffer_of_user(to, old_length);
+
+	if (to < 0 && to > -4096)
+		return to;
+	/* Both are in this space, so ring 3's address of the source is one for the kernel as well.
+	 */
+	if (!user_range_ok(from, old_length) ||
+	    buffer_put(&buffer, (const void *)(uintptr_t)from, old_length) < 0)
+		return -EFAULT;
+	space_unmap(current->space, from, old_length);
+	return to;
+}
+
+static int32_t sys_mremap(struct trap_frame *frame)
+{
+	uint32_t address = frame->ebx, flags = frame->esi;
+	uint32_t old_length = whole_pages(frame->ecx), new_length = whole_pages(frame->edx);
+
+	if (address % PAGE_SIZE != 0 || old_length == 0 || new_length == 0 ||
+	    (flags & ~REMAP_MAY_MOVE))
+		return -EINVAL;
+	if (space_protect(current->space, address, old_length, SPACE_READ | SPACE_WRITE) != 0)
+		return -EFAULT;
+	if (new_length <= old_length) {
+		if (new_length < old_length)
+			space_unmap(current->space, address + new_length, old_length - new_length);
+		return address;
+	}
+	uint32_t more = new_length - old_length;
+
+	if (space_is_free(current->space, address + old_length, more) &&
+	    space_map(current->space, address + old_length, more, SPACE_READ | SPACE_WRITE) == 0)
+		return address;
+	return flags & REMAP_MAY_MOVE ? move(address, old_length, new_length) : -ENOMEM;
+}
+
+/* Of all advice only this one is more than advice: the memory is zero afterwards. */
+static int32_t sys_madvise(struct trap_frame *frame)
+{
+	uint32_t address = frame->ebx, length = whole_pages(frame->ecx);
+	int32_t error = space_protect(current->space, address, length, 0);
+
+	if (frame->edx > ADVICE_MOST)
+		return -EINVAL;
+	if (!error && frame->edx == ADVICE_DONT_NEED && clear_user(address, length) != 0)
+		return -EFAULT;
+	return error;
+}
+
+/* Requests to write back or to keep in memory: there is nothing to do, but the range must be right.
+ */
+CALL(sys_nothing, space_protect(current->space, frame->ebx, frame->ecx, 0))
+CALL(sys_mlock,
+     space_protect(current->space, frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE, 0))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 45, "brk", "x", sys_brk },	       { 90, "mmap", "p", sys_mmap },
+	{ 91, "munmap", "xd", sys_munmap },    { 125, "mprotect", "xdd", sys_mprotect },
+	{ 144, "msync", "xdd", sys_nothing },  { 150, "mlock", "xd", sys_mlock },
+	{ 151, "munlock", "xd", sys_mlock },   { 163, "mremap", "xddx", sys_mremap },
+	{ 192, "mmap2", "xddxdx", sys_mmap2 }, { 219, "madvise", "xdd", sys_madvise },
+};

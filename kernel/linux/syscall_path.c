@@ -1,0 +1,383 @@
+/* System calls with paths: opening, and changing directories. */
+#include "fs/file.h"
+#include "fs/files.h"
+#include "fs/path.h"
+#include "fs/vfs.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/linux/syscall_file.h"
+#include "kernel/task/task.h"
+#include "mm/user_copy.h"
+
+#define RENAME_NOREPLACE 1u
+#define TO_LINK		 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) /* not to what it leads to */
+#define AT_FLAGS	 (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
+
+/* ---- places ---- */
+
+/* A path of ring 3, and the directory where it begins if it is relative. */
+struct place {
+	struct inode *start;
+	char *path; /* a page */
+};
+
+static int32_t find_start(struct place *place, uint32_t directory)
+{
+	struct file *file;
+
+	place->start = current->files->directory;
+	if (directory == HERE || *place->path == '/')
+		return 0;
+	file = files_get(current->files, directory);
+	if (!file)
+		return -EBADF;
+	place->start = file->inode;
+	return inode_is(file->inode, S_IFDIR) || !*place->path ? 0 : -ENOTDIR;
+}
+
+static void place_put(struct place *place)
+{
+	path_page_free(place->path);
+}
+
+/* Fetches a path. directory is a descriptor or AT_FDCWD. -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR,
+ * -ENOMEM; otherwise place_put gives it back. */
+static int32_t place_get(struct place *place, uint32_t directory, uint32_t address)
+{
+	place->path = path_page();
+	if (!place->path)
+		return -ENOMEM;
+	int32_t error = string_from_user(place->path, address, PATH_MAX);
+
+	if (error >= 0)
+		error = find_start(place, directory);
+	if (error < 0)
+		place_put(place);
+	return error;
+}
+
+int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)
+{
+	enum path_end end = flags & AT_SYMLINK_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
+	struct place at;
+	int32_t error = flags & ~AT_FLAGS ? -EINVAL : place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	if (!*at.path && flags & AT_EMPTY_PATH)
+		*inode = inode_hold(at.start);
+	else
+		error = path_find(at.start, at.path, end, inode);
+	place_put(&at);
+	return error;
+}
+
+int32_t call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call,
+		uint32_t first, uint32_t second)
+{
+	struct inode *inode;
+	int32_t result = inode_at(directory, address, flags, &inode);
+
+	if (result)
+		return result;
+	result = call(inode, first, second);
+	inode_put(inode);
+	return result;
+}
+
+int32_t call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second)
+{
+	struct file *file = files_get(current->files, descriptor);
+
+	return file ? call(file->inode, first, second) : -EBADF;
+}
+
+/* ---- opening ---- */
+
+static int32_t open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
+{
+	struct files *files = current->files;
+	struct file *file;
+	struct place at;
+	int32_t error = place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	error = vfs_open(at.start, at.path, flags, mode & ~files->umask, &file);
+	place_put(&at);
+	if (error)
+		return error;
+	int32_t descriptor = files_add(files, file, 0, flags & O_CLOEXEC);
+
+	if (descriptor < 0)
+		file_release(file);
+	return descriptor;
+}
+
+CALL(sys_open, open_at(HERE, frame->ebx, frame->ecx, frame->edx))
+CALL(sys_openat, open_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+CALL(sys_creat, open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRUNC, frame->ecx))
+
+/* ---- making and removing ---- */
+
+static int32_t make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
+{
+	struct place at;
+	int32_t error = place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	error = vfs_make(at.start, at.path, mode & ~current->files->umask, device);
+	place_put(&at);
+	return error;
+}
+
+static int32_t make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
+{
+	return make_at(directory, address, S_IFDIR | (mode & S_ALL), 0);
+}
+
+/* No type means a regular file. */
+static int32_t make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
+{
+	uint32_t type = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
+
+	if (type == S_IFDIR)
+		return -EPERM;
+	if (type != S_IFREG && type != S_IFCHR && type != S_IFBLK && type != S_IFIFO &&
+	    type != S_IFSOCK)
+		return -EINVAL;
+	return make_at(directory, address, type | (mode & S_ALL), device);
+}
+
+static int32_t remove_at(uint32_t directory, uint32_t address, uint32_t flags)
+{
+	struct place at;
+	int32_t error = flags & ~AT_REMOVEDIR ? -EINVAL : place_get(&at, directory, address);
+
+	if (error)
+		return error;
+	error = vfs_remove(at.start, at.path, flags & AT_REMOVEDIR);
+	place_put(&at);
+	return error;
+}
+
+CALL(sys_mkdir, make_directory_at(HERE, frame->ebx, frame->ecx))
+CALL(sys_mkdirat, make_directory_at(frame->ebx, frame->ecx, frame->edx))
+CALL(sys_mknod, make_node_at(HERE, frame->ebx, frame->ecx, frame->edx))
+CALL(sys_mknodat, make_node_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+CALL(sys_unlink, remove_at(HERE, frame->ebx, 0))
+CALL(sys_unlinkat, remove_at(frame->ebx, frame->ecx, frame->edx))
+CALL(sys_rmdir, remove_at(HERE, frame->ebx, AT_REMOVEDIR))
+
+/* ---- links and names ---- */
+
+static int32_t link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
+		       uint32_t new_address, uint32_t flags)
+{
+	struct inode *inode;
+	struct place to;
+	uint32_t follow = flags & AT_SYMLINK_FOLLOW;
+	int32_t error = inode_at(directory, address,
+				 follow ? flags & ~follow : flags | AT_SYMLINK_NOFOLLOW, &inode);
+
+	if (error)
+		return error;
+	error = place_get(&to, new_directory, new_address);
+	if (!error) {
+		error = vfs_link(to.start, to.path, inode);
+		place_put(&to);
+	}
+	inode_put(inode);
+	return error;
+}
+
+static int32_t symlink_at(uint32_t target, uint32_t directory, uint32_t address)
+{
+	struct place from, at;
+	int32_t error = place_get(&from, HERE, target);
+
+	if (error)
+		return error;
+	error = place_get(&at, directory, address);
+	if (!error) {
+		error = vfs_symlink(at.start, at.path, from.path);
+		place_put(&at);
+	}
+	place_put(&from);
+	return error;
+}
+
+static bool exists(const struct place *at)
+{
+	struct inode *inode;
+	int32_t error = path_find(at->start, at->path, PATH_NAME, &inode);
+
+	if (!error)
+		inode_put(inode);
+	return !error;
+}
+
+static int32_t rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
+			 uint32_t new_address, uint32_t flags)
+{
+	struct place from, to;
+	int32_t error = flags & ~RENAME_NOREPLACE ? -EINVAL : place_get(&from, directory, address);
+
+	if (error)
+		return error;
+	error = place_get(&to, new_directory, new_address);
+	if (!error) {
+		error = flags & RENAME_NOREPLACE && exists(&to)
+			    ? -EEXIST
+			    : vfs_rename(from.start, from.path, to.start, to.path);
+		place_put(&to);
+	}
+	place_put(&from);
+	return error;
+}
+
+/* Copies a symbolic link's target, without a NUL, to ring 3. */
+static int32_t give_target(struct inode *inode, uint32_t to, uint32_t size)
+{
+	char *target;
+
+	if (!inode_is(inode, S_IFLNK) || (int32_t)size <= 0)
+		return -EINVAL;
+	target = path_page();
+	if (!target)
+		return -ENOMEM;
+	int32_t length = inode->ops->read_link(inode, target, size < PATH_MAX ? size : PATH_MAX);
+
+	if (length > 0 && copy_to_user(to, target, length))
+		length = -EFAULT;
+	path_page_free(target);
+	return length;
+}
+
+CALL(sys_link, link_at(HERE, frame->ebx, HERE, frame->ecx, 0))
+CALL(sys_linkat, link_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+CALL(sys_symlink, symlink_at(frame->ebx, HERE, frame->ecx))
+CALL(sys_symlinkat, symlink_at(frame->ebx, frame->ecx, frame->edx))
+CALL(sys_rename, rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
+CALL(sys_renameat, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
+CALL(sys_renameat2, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+CALL(sys_readlink, call_at(HERE, frame->ebx, TO_LINK, give_target, frame->ecx, frame->edx))
+CALL(sys_readlinkat, call_at(frame->ebx, frame->ecx, TO_LINK, give_target, frame->edx, frame->esi))
+
+/* ---- the working directory ---- */
+
+static int32_t enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
+{
+	if (!inode_is(inode, S_IFDIR))
+		return -ENOTDIR;
+	files_set_directory(current->files, inode);
+	return 0;
+}
+
+CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
+CALL(sys_fchdir, call_file(frame->ebx, enter, 0, 0))
+
+static int32_t sys_getcwd(struct trap_frame *frame)
+{
+	char *path = path_page();
+
+	if (!path)
+		return -ENOMEM;
+	uint32_t size = frame->ecx < PATH_MAX ? frame->ecx : PATH_MAX;
+	int32_t length = vfs_directory_path(current->files->directory, path, size);
+
+	if (length > 0 && copy_to_user(frame->ebx, path, length))
+		length = -EFAULT;
+	path_page_free(path);
+	return length;
+}
+
+static int32_t sys_umask(struct trap_frame *frame)
+{
+	uint32_t before = current->files->umask;
+
+	current->files->umask = frame->ebx & 0777;
+	return before;
+}
+
+/* ---- entries ---- */
+
+/* Where getdents64 puts entries. */
+struct entries {
+	struct buffer buffer;
+	int32_t error; /* why the next entry was not taken */
+};
+
+static bool put_entry(void *context, const struct directory_entry *entry)
+{
+	struct entries *entries = context;
+	struct {
+		struct linux_dirent64 head;
+		char name[NAME_MAX + 8];
+	} __attribute__((packed)) record;
+	uint32_t length = (sizeof(record.head) + entry->name.length + 1 + 7) & ~7u;
+
+	if (length > entries->buffer.length) {
+		entries->error = -EINVAL;
+		return false;
+	}
+	memset(&record, 0, length);
+	record.head =
+	    (struct linux_dirent64){ entry->number, entry->next, length, entry->mode >> 12 };
+	memcpy(record.name, entry->name.text, entry->name.length);
+	if (copy_to_user(entries->buffer.address, &record, length)) {
+		entries->error = -EFAULT;
+		return false;
+	}
+	entries->buffer.address += length;
+	entries->buffer.length -= length;
+	return true;
+}
+
+static int32_t sys_getdents64(struct trap_frame *frame)
+{
+	struct file *file = files_get(current->files, frame->ebx);
+	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
+
+	if (!file || file->flags & O_PATH)
+		return -EBADF;
+	if (!inode_is(file->inode, S_IFDIR))
+		return -ENOTDIR;
+	if (file->inode->links == 0)
+		return -ENOENT;
+	int32_t error = file->inode->ops->iterate(file->inode, &file->offset, put_entry, &entries);
+	uint32_t done = frame->edx - entries.buffer.length;
+
+	if (done > 0)
+		return done;
+	return error ? error : entries.error;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 5, "open", "soo", sys_open },
+	{ 8, "creat", "so", sys_creat },
+	{ 9, "link", "ss", sys_link },
+	{ 10, "unlink", "s", sys_unlink },
+	{ 12, "chdir", "s", sys_chdir },
+	{ 14, "mknod", "sox", sys_mknod },
+	{ 38, "rename", "ss", sys_rename },
+	{ 39, "mkdir", "so", sys_mkdir },
+	{ 40, "rmdir", "s", sys_rmdir },
+	{ 60, "umask", "o", sys_umask },
+	{ 83, "symlink", "ss", sys_symlink },
+	{ 85, "readlink", "spd", sys_readlink },
+	{ 133, "fchdir", "d", sys_fchdir },
+	{ 183, "getcwd", "pd", sys_getcwd },
+	{ 220, "getdents64", "dpd", sys_getdents64 },
+	{ 295, "openat", "dsoo", sys_openat },
+	{ 296, "mkdirat", "dso", sys_mkdirat },
+	{ 297, "mknodat", "dsox", sys_mknodat },
+	{ 301, "unlinkat", "dsx", sys_unlinkat },
+	{ 302, "renameat", "dsds", sys_renameat },
+	{ 303, "linkat", "dsdsx", sys_linkat },
+	{ 304, "symlinkat", "sds", sys_symlinkat },
+	{ 305, "readlinkat", "dspd", sys_readlinkat },
+	{ 353, "renameat2", "dsdsx", sys_renameat2 },
+};

@@ -1,0 +1,313 @@
+/* System calls that wait for one of many files: poll and select. */
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/files.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "kernel/process/task_signal.h"
+#include "kernel/task/time.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/user_time.h"
+#include "kernel/task/wait.h"
+#include "mm/page_alloc.h"
+
+#define QUEUES	   2u  /* that a file waits in: an end of a pipe may be for reading and writing */
+#define FEW	   16u /* waiters that lie on the stack */
+#define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
+#define MS	   1000000u
+#define SET_WORDS  (FILES_MAX / 32)
+
+_Static_assert(FILES_MAX * QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
+	       "room for waiters");
+
+/* Looks at the files once. Returns how many are ready, or a negated errno. */
+typedef int32_t scanner(void *context, struct poll_table *table);
+
+/* What is ready of what is wanted, errors always. */
+static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
+{
+	struct file *file = files_get(current->files, descriptor);
+	uint32_t ready = POLLIN | POLLOUT;
+
+	if (!file)
+		return POLLNVAL;
+	if (file->ops->poll)
+		ready = file->ops->poll(file, table);
+	ready |= ready & POLLIN ? POLLRDNORM : 0;
+	ready |= ready & POLLOUT ? POLLWRNORM : 0;
+	return ready & (wanted | POLLERR | POLLHUP);
+}
+
+static int32_t wait_once(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+{
+	table->count = 0;
+	int32_t result = scan(context, table);
+	int32_t error = result ? 0 : wait_any(table->waiters, table->count, deadline);
+
+	while (table->count > 0)
+		wait_leave(&table->waiters[--table->count]);
+	if (error == -ETIMEDOUT)
+		return scan(context, NULL);
+	return error ? -ERESTART_SLEEP : result;
+}
+
+/* Scans until something is ready, or until the deadline. */
+static int32_t wait_until(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+{
+	int32_t result;
+
+	do
+		result = wait_once(scan, context, table, deadline);
+	while (result == 0 && (deadline == WAIT_FOREVER || time_ns() < deadline));
+	return result;
+}
+
+/* count is how many files there are at most. A wait that was interrupted, and goes on without a
+ * handler, ends when it would have ended. */
+static int32_t wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t deadline)
+{
+	uint64_t *resumed = &current->signals.resume_ns;
+	struct waiter few[FEW];
+	struct poll_table table = { few, 0, count * QUEUES };
+	int32_t result = scan(context, NULL);
+
+	if (*resumed)
+		deadline = *resumed;
+	*resumed = 0;
+	if (result || deadline == 0)
+		return result;
+	if (table.limit > FEW)
+		table.waiters = page_alloc(MANY_ORDER);
+	if (!table.waiters)
+		return -ENOMEM;
+	result = wait_until(scan, context, &table, deadline);
+	if (table.limit > FEW)
+		page_free(table.waiters, MANY_ORDER);
+	*resumed = result == -ERESTART_SLEEP ? deadline : 0;
+	return result;
+}
+
+/* ---- poll ---- */
+
+struct poll_request {
+	uint32_t address; /* of ring 3's array */
+	uint32_t count;
+};
+
+static int32_t scan_poll(void *context, struct poll_table *table)
+{
+	const struct poll_request *request = context;
+	int32_t total = 0;
+
+	for (uint32_t i = 0; i < request->count; i++) {
+		uint32_t at = request->address + i * sizeof(struct linux_poll);
+		struct linux_poll poll;
+
+		if (copy_from_user(&poll, at, sizeof(poll)))
+			return -EFAULT;
+		poll.ready =
+		    poll.descriptor < 0 ? 0 : look(poll.descriptor, (uint16_t)poll.events, table);
+		if (copy_to_user(at, &poll, sizeof(poll)))
+			return -EFAULT;
+		total += poll.ready != 0;
+	}
+	return total;
+}
+
+/* What a call's first two arguments ask for. */
+static int32_t poll_until(const struct trap_frame *frame, uint64_t deadline)
+{
+	struct poll_request request = { frame->ebx, frame->ecx };
+
+	if (request.count > FILES_MAX)
+		return -EINVAL;
+	return wait_for_files(scan_poll, &request, request.count, deadline);
+}
+
+static int32_t sys_poll(struct trap_frame *frame)
+{
+	int32_t patience = frame->edx;
+	uint64_t deadline = patience > 0    ? time_ns() + (uint64_t)patience * MS
+			    : patience == 0 ? 0
+					    : WAIT_FOREVER;
+
+	return poll_until(frame, deadline);
+}
+
+/* ---- select ---- */
+
+enum { READ, WRITE, EXCEPT, SETS };
+
+struct select_request {
+	uint32_t count;	    /* descriptors */
+	uint32_t set[SETS]; /* addresses in ring 3, or 0 */
+	uint32_t wanted[SETS][SET_WORDS];
+	uint32_t ready[SETS][SET_WORDS];
+};
+
+static uint32_t set_bytes(const struct select_request *request)
+{
+	return (request->count + 31) / 32 * 4;
+}
+
+static bool has(const uint32_t *set, uint32_t descriptor)
+{
+	return set[descriptor / 32] >> descriptor % 32 & 1;
+}
+
+/* Notes a descriptor in a result if it is wanted there and ready. Returns 1 then. */
+static int32_t note(struct select_request *request, unsigned set, uint32_t descriptor, bool ready)
+{
+	if (!ready || !has(request->wanted[set], descriptor))
+		return 0;
+	request->ready[set][descriptor / 32] |= 1u << descriptor % 32;
+	return 1;
+}
+
+static int32_t scan_select(void *context, struct poll_table *table)
+{
+	struct select_request *request = context;
+	int32_t total = 0;
+
+	memset(request->ready, 0, sizeof(request->ready));
+	for (uint32_t i = 0; i < request->count; i++) {
+		bool wanted = has(request->wanted[READ], i) || has(request->wanted[WRITE], i) ||
+			      has(request->wanted[EXCEPT], i);
+		uint32_t ready = wanted ? look(i, POLLIN | POLLOUT | POLLPRI, table) : 0;
+
+		if (ready & POLLNVAL)
+			return -EBADF;
+		total += note(request, READ, i, ready & (POLLIN | POLLHUP | POLLERR));
+		total += note(request, WRITE, i, ready & (POLLOUT | POLLERR));
+		total += note(request, EXCEPT, i, ready & POLLPRI);
+	}
+	return total;
+}
+
+static int32_t fetch_sets(struct select_request *request)
+{
+	for (unsigned i = 0; i < SETS; i++)
+		if (request->set[i] &&
+		    copy_from_user(request->wanted[i], request->set[i], set_bytes(request)))
+			return -EFAULT;
+	return 0;
+}
+
+static int32_t give_sets(struct select_request *request)
+{
+	for (unsigned i = 0; i < SETS; i++)
+		if (request->set[i] &&
+		    copy_to_user(request->set[i], request->ready[i], set_bytes(request)))
+			return -EFAULT;
+	return 0;
+}
+
+/* What a call's first four arguments ask for. */
+static int32_t select_until(const struct trap_frame *frame, uint64_t deadline)
+{
+	struct select_request request = {
+		.count = frame->ebx < FILES_MAX ? frame->ebx : FILES_MAX,
+		.set = { frame->ecx, frame->edx, frame->esi },
+	};
+
+	if ((int32_t)frame->ebx < 0)
+		return -EINVAL;
+	int32_t error = fetch_sets(&request);
+
+	if (error)
+		return error;
+	int32_t result = wait_for_files(scan_select, &request, request.count, deadline);
+
+	if (result >= 0)
+		error = give_sets(&request);
+	return error ? error : result;
+}
+
+/* ---- times and masks ---- */
+
+/* Reads two words at an address of ring 3: seconds, and units of so many ns. Address 0: for ever.
+ */
+static int32_t get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
+{
+	int32_t time[2];
+
+	*deadline = WAIT_FOREVER;
+	if (!address)
+		return 0;
+	if (copy_from_user(time, address, sizeof(time)))
+		return -EFAULT;
+	if (time[0] < 0 || time[1] < 0 || (uint32_t)time[1] >= 1000 * MS / unit)
+		return -EINVAL;
+	uint64_t patience = (uint64_t)time[0] * 1000 * MS + (uint64_t)time[1] * unit;
+
+	*deadline = patience ? time_ns() + patience : 0;
+	return 0;
+}
+
+/* Linux writes back how much of the time is left, and does not mind if that cannot be written. */
+static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
+{
+	uint64_t now = time_ns();
+	struct linux_timespec rest = timespec_of(deadline > now ? deadline - now : 0);
+
+	rest.nanoseconds /= unit;
+	if (address)
+		copy_to_user(address, &rest, sizeof(rest));
+}
+
+/* The signals that ring 3 wants blocked meanwhile; address 0: as they are. */
+static int32_t begin_mask(uint32_t address)
+{
+	uint64_t mask;
+
+	if (!address)
+		return 0;
+	if (copy_from_user(&mask, address, sizeof(mask)))
+		return -EFAULT;
+	task_signal_suspend(mask);
+	return 0;
+}
+
+/* Waits with a time, in units of so many ns, and a mask that are in ring 3 (address 0: none). A
+ * signal that ended the wait is still to be delivered under the new mask: what delivers it puts the
+ * old one back, as for sigsuspend. */
+static int32_t wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit,
+			 uint32_t mask,
+			 int32_t (*wait)(const struct trap_frame *frame, uint64_t deadline))
+{
+	uint64_t deadline;
+	int32_t error = get_deadline(time, unit, &deadline);
+
+	if (!error)
+		error = begin_mask(mask);
+	if (error)
+		return error;
+	int32_t result = wait(frame, deadline);
+
+	give_rest(time, unit, deadline);
+	if (result != -ERESTART_SLEEP)
+		task_signal_resume();
+	return result;
+}
+
+CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
+CALL(sys_ppoll, wait_with(frame, frame->edx, 1, frame->esi, poll_until))
+
+static int32_t sys_pselect6(struct trap_frame *frame)
+{
+	uint32_t mask[2] = { 0, 0 }; /* its address and size */
+
+	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
+		return -EFAULT;
+	return wait_with(frame, frame->edi, 1, mask[0], select_until);
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 142, "_newselect", "dpppp", sys_select },
+	{ 168, "poll", "pdd", sys_poll },
+	{ 308, "pselect6", "dppppp", sys_pselect6 },
+	{ 309, "ppoll", "pdppd", sys_ppoll },
+};

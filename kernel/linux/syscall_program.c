@@ -1,0 +1,110 @@
+/* System calls about the program itself: its end, its number, its thread-local segment. */
+#include "kernel/cpu/descriptor.h"
+#include "kernel/cpu/descriptors.h"
+#include "kernel/lib/errno.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "mm/user_copy.h"
+
+/* Linux's struct user_desc. */
+struct user_descriptor {
+	uint32_t entry; /* of the descriptor table; -1: choose one */
+	uint32_t base;
+	uint32_t limit;
+	uint32_t flags;
+};
+
+#define FLAG_32_BIT	 0x01u
+#define FLAG_CONTENTS	 0x06u /* 0: data, 2: a stack; code is refused */
+#define FLAG_READ_ONLY	 0x08u
+#define FLAG_IN_PAGES	 0x10u
+#define FLAG_NOT_PRESENT 0x20u
+#define FLAG_AVAILABLE	 0x40u
+#define CONTENTS_STACK	 0x02u
+#define FLAGS_OF_NONE	 (FLAG_READ_ONLY | FLAG_NOT_PRESENT) /* clears the entry */
+#define ACCESS_DATA	 0xf0u				     /* present, ring 3 */
+#define ACCESS_WRITABLE	 0x02u
+#define ACCESS_DOWN	 0x04u /* expands down */
+#define ENTRY		 (THREAD_LOCAL / 8)
+#define SELECTOR_MASK	 0xfffcu /* without the privilege level */
+#define ANY_ENTRY	 0xffffffffu
+
+static int32_t sys_exit(struct trap_frame *frame)
+{
+	task_exit((frame->ebx & 0xff) << 8);
+}
+
+CALL(sys_getpid, current->pid)
+
+static int32_t sys_set_tid_address(struct trap_frame *frame)
+{
+	current->clear_on_exit = frame->ebx;
+	return current->pid;
+}
+
+/* The descriptor that is asked for, packed; 0 to clear the entry. */
+static uint64_t pack(const struct user_descriptor *wanted)
+{
+	struct descriptor descriptor = {
+		.base = wanted->base,
+		.limit = wanted->limit,
+		.access = ACCESS_DATA,
+		.flags = (wanted->flags & FLAG_32_BIT ? DESCRIPTOR_32_BIT : 0) |
+			 (wanted->flags & FLAG_AVAILABLE ? DESCRIPTOR_AVAILABLE : 0),
+	};
+
+	if ((wanted->flags & ~FLAG_AVAILABLE) == FLAGS_OF_NONE && !wanted->base && !wanted->limit)
+		return 0;
+	if (!(wanted->flags & FLAG_READ_ONLY))
+		descriptor.access |= ACCESS_WRITABLE;
+	if ((wanted->flags & FLAG_CONTENTS) == CONTENTS_STACK)
+		descriptor.access |= ACCESS_DOWN;
+	if (wanted->flags & FLAG_IN_PAGES)
+		descriptor.limit = wanted->limit << 12 | 0xfff;
+	return descriptor_pack(&descriptor);
+}
+
+/* Ring 3 may have loaded it with any privilege level in its last two bits. */
+static bool is_thread_local(uint32_t selector)
+{
+	return (selector & SELECTOR_MASK) == (THREAD_LOCAL & SELECTOR_MASK);
+}
+
+/* A selector whose descriptor is gone, or is no stack any more, must not be loaded again on the way
+ * back: the kernel would fault. */
+static void forget_segment(struct trap_frame *frame)
+{
+	uint32_t *const selectors[] = { &frame->gs, &frame->fs, &frame->es, &frame->ds };
+
+	for (unsigned i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++)
+		if (is_thread_local(*selectors[i]) && !current->thread_local)
+			*selectors[i] = 0;
+	if (is_thread_local(frame->user_ss))
+		frame->user_ss = USER_DATA;
+}
+
+static int32_t sys_set_thread_area(struct trap_frame *frame)
+{
+	struct user_descriptor wanted;
+
+	if (copy_from_user(&wanted, frame->ebx, sizeof(wanted)) != 0)
+		return -EFAULT;
+	if (wanted.entry == ANY_ENTRY && current->thread_local)
+		return -ESRCH;
+	if ((wanted.entry != ANY_ENTRY && wanted.entry != ENTRY) ||
+	    (wanted.flags & FLAG_CONTENTS) > CONTENTS_STACK)
+		return -EINVAL;
+	wanted.entry = ENTRY;
+	if (copy_to_user(frame->ebx, &wanted.entry, sizeof(wanted.entry)) != 0)
+		return -EFAULT;
+	current->thread_local = pack(&wanted);
+	descriptors_set_thread_local(current->thread_local);
+	forget_segment(frame);
+	return 0;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 1, "exit", "d", sys_exit },	      { 20, "getpid", "", sys_getpid },
+	{ 224, "gettid", "", sys_getpid },    { 243, "set_thread_area", "p", sys_set_thread_area },
+	{ 252, "exit_group", "d", sys_exit }, { 258, "set_tid_address", "p", sys_set_tid_address },
+};

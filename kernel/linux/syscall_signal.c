@@ -1,0 +1,354 @@
+/* System calls about signals. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/process/signal.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "kernel/process/task_signal.h"
+#include "kernel/task/time.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/user_time.h"
+#include "kernel/task/wait.h"
+
+#define MASK_SIZE 8
+#define INIT	  1 /* pid */
+
+/* ---- sending ---- */
+
+/* Signal 0 is not sent; it asks whether it could be. */
+static void send(struct task *task, int signal, int32_t code)
+{
+	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
+
+	if (signal)
+		task_signal_cause(task, signal, &cause);
+}
+
+static bool is_program(const struct task *task)
+{
+	return task->space || task->life == TASK_ZOMBIE;
+}
+
+/* To a group's members; to all but init and the sender for group -1. */
+static int32_t send_to_group(int32_t pgrp, int signal)
+{
+	int32_t result = -ESRCH;
+
+	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		bool is_meant =
+		    pgrp == -1 ? task->pid != INIT && task != current : task->pgrp == pgrp;
+
+		if (!is_meant || !is_program(task))
+			continue;
+		send(task, signal, SI_USER);
+		result = 0;
+	}
+	return result;
+}
+
+static int32_t send_to_pid(int32_t pid, int signal, int32_t code)
+{
+	struct task *task = task_find(pid);
+
+	if (!task || !is_program(task))
+		return -ESRCH;
+	send(task, signal, code);
+	return 0;
+}
+
+static int32_t sys_kill(struct trap_frame *frame)
+{
+	int32_t pid = frame->ebx;
+
+	if (frame->ecx > SIGNALS)
+		return -EINVAL;
+	if (pid > 0)
+		return send_to_pid(pid, frame->ecx, SI_USER);
+	if (pid == INT32_MIN)
+		return -ESRCH;
+	return send_to_group(pid == 0 ? current->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
+}
+
+static int32_t sys_tkill(struct trap_frame *frame)
+{
+	if ((int32_t)frame->ebx <= 0 || frame->ecx > SIGNALS)
+		return -EINVAL;
+	return send_to_pid(frame->ebx, frame->ecx, SI_TKILL);
+}
+
+static int32_t sys_tgkill(struct trap_frame *frame)
+{
+	if ((int32_t)frame->ebx <= 0 || (int32_t)frame->ecx <= 0 || frame->edx > SIGNALS)
+		return -EINVAL;
+	return frame->ebx == frame->ecx ? send_to_pid(frame->ecx, frame->edx, SI_TKILL) : -ESRCH;
+}
+
+/* A program says itself what siginfo tells, but for what only the kernel says. */
+static int32_t sys_rt_sigqueueinfo(struct trap_frame *frame)
+{
+	struct task *task = task_find(frame->ebx);
+	struct linux_signal_info info;
+
+	if (copy_from_user(&info, frame->edx, SIGNAL_INFO_CAUSE) != 0)
+		return -EFAULT;
+	if ((info.code >= 0 || info.code == SI_TKILL) && task != current)
+		return -EPERM;
+	if (frame->ecx > SIGNALS)
+		return -EINVAL;
+	if (!task || !is_program(task))
+		return -ESRCH;
+	const struct signal_cause cause = { info.code, { .pid = info.pid }, info.status };
+
+	if (frame->ecx)
+		task_signal_cause(task, frame->ecx, &cause);
+	return 0;
+}
+
+/* ---- actions ---- */
+
+static bool has_fixed_action(uint32_t signal)
+{
+	return signal == SIGKILL || signal == SIGSTOP;
+}
+
+static void set_action(uint32_t signal, const struct linux_signal_action *action)
+{
+	current->signals.actions[signal - 1] = *action;
+	task_signal_forget_ignored(current, signal);
+}
+
+static int32_t sys_rt_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct linux_signal_action new, old;
+
+	if (frame->esi != MASK_SIZE || signal < 1 || signal > SIGNALS ||
+	    (frame->ecx && has_fixed_action(signal)))
+		return -EINVAL;
+	old = current->signals.actions[signal - 1];
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		set_action(signal, &new);
+	return 0;
+}
+
+static int32_t sys_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct linux_old_signal_action new;
+
+	if (signal < 1 || signal > SIGNALS || (frame->ecx && has_fixed_action(signal)))
+		return -EINVAL;
+	const struct linux_signal_action *now = &current->signals.actions[signal - 1];
+	const struct linux_old_signal_action old = { now->handler, now->mask, now->flags,
+						     now->restorer };
+
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		set_action(signal, &(struct linux_signal_action){ new.handler, new.flags,
+								  new.restorer, new.mask });
+	return 0;
+}
+
+/* signal, as System V had it: the handler is used once. */
+static int32_t sys_signal(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+
+	if (signal < 1 || signal > SIGNALS || has_fixed_action(signal))
+		return -EINVAL;
+	uint32_t old = current->signals.actions[signal - 1].handler;
+
+	set_action(signal,
+		   &(struct linux_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
+	return old;
+}
+
+/* ---- masks: of 64 signals, or of 32 ---- */
+
+static int32_t change_mask(uint32_t how, uint64_t set)
+{
+	uint64_t blocked = current->signals.blocked;
+
+	switch (how) {
+	case SIG_BLOCK:
+		task_signal_block(blocked | set);
+		return 0;
+	case SIG_UNBLOCK:
+		task_signal_block(blocked & ~set);
+		return 0;
+	case SIG_SETMASK:
+		task_signal_block(set);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int32_t sigprocmask(const struct trap_frame *frame, uint32_t size)
+{
+	uint64_t old = current->signals.blocked, set = 0;
+
+	if (frame->ecx && copy_from_user(&set, frame->ecx, size) != 0)
+		return -EFAULT;
+	if (frame->ebx == SIG_SETMASK && size < MASK_SIZE)
+		set |= old & 0xffffffff00000000;
+	int32_t error = frame->ecx ? change_mask(frame->ebx, set) : 0;
+
+	if (!error && frame->edx)
+		error = give(frame->edx, &old, size);
+	return error;
+}
+
+CALL(sys_sigprocmask, sigprocmask(frame, sizeof(uint32_t)))
+CALL(sys_rt_sigprocmask, frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE) : -EINVAL)
+
+static int32_t give_pending(uint32_t address, uint32_t size)
+{
+	uint64_t pending = current->signals.pending & current->signals.blocked;
+
+	return give(address, &pending, size);
+}
+
+CALL(sys_sigpending, give_pending(frame->ebx, sizeof(uint32_t)))
+CALL(sys_rt_sigpending, frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL)
+
+/* ---- waiting for a signal ---- */
+
+static int32_t sys_pause(struct trap_frame *frame)
+{
+	while (wait_any(NULL, 0, WAIT_FOREVER) == 0)
+		;
+	return -ERESTART_SLEEP;
+}
+
+static int32_t sys_sigsuspend(struct trap_frame *frame)
+{
+	task_signal_suspend((current->signals.blocked & 0xffffffff00000000) | frame->edx);
+	return sys_pause(frame);
+}
+
+static int32_t sys_rt_sigsuspend(struct trap_frame *frame)
+{
+	uint64_t mask;
+
+	if (frame->ecx != MASK_SIZE)
+		return -EINVAL;
+	if (copy_from_user(&mask, frame->ebx, sizeof(mask)) != 0)
+		return -EFAULT;
+	task_signal_suspend(mask);
+	return sys_pause(frame);
+}
+
+/* Takes one of the signals that wait. Returns 0 without one. */
+static int take_pending(uint64_t set, struct signal_cause *cause)
+{
+	int signal = task_signal_lowest(current->signals.pending & set);
+
+	if (signal)
+		task_signal_take(signal, cause);
+	return signal;
+}
+
+/* Signals of the set are taken even if they are blocked: while it waits, they wake. */
+static int32_t wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
+{
+	bool enabled = interrupts_disable();
+	int32_t signal, error = 0;
+
+	current->signals.awaited = set;
+	while ((signal = take_pending(set, cause)) == 0 && error == 0)
+		error = wait_any(NULL, 0, deadline);
+	current->signals.awaited = 0;
+	interrupts_restore(enabled);
+	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
+}
+
+static int32_t sigtimedwait(const struct trap_frame *frame, timespec_reader *take_time)
+{
+	uint64_t set, ns, deadline = WAIT_FOREVER;
+	struct signal_cause cause;
+
+	if (frame->esi != MASK_SIZE)
+		return -EINVAL;
+	if (copy_from_user(&set, frame->ebx, sizeof(set)) != 0)
+		return -EFAULT;
+	int32_t result = frame->edx ? take_time(frame->edx, &ns) : 0;
+
+	if (result)
+		return result;
+	if (frame->edx)
+		deadline = time_ns() + ns;
+	set &= ~(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP));
+	result = wait_for_signal(set, deadline, &cause);
+	if (result > 0 && frame->ecx) {
+		const struct linux_signal_info info = { result,	   0, cause.code,
+							cause.pid, 0, cause.status,
+							{ 0 } };
+
+		if (give(frame->ecx, &info, sizeof(info)) != 0)
+			return -EFAULT;
+	}
+	return result;
+}
+
+CALL(sys_rt_sigtimedwait, sigtimedwait(frame, timespec_from_user))
+CALL(sys_rt_sigtimedwait64, sigtimedwait(frame, timespec64_from_user))
+
+/* ---- handlers: their stack, and the way back ---- */
+
+static int32_t sys_sigaltstack(struct trap_frame *frame)
+{
+	struct linux_signal_stack new, old = current->signals.stack;
+	bool is_in_use = signal_stack_holds(&old, frame->user_esp);
+
+	old.flags = is_in_use ? SS_ONSTACK : old.size == 0 ? SS_DISABLE : 0;
+	if (frame->ebx && copy_from_user(&new, frame->ebx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->ebx && is_in_use)
+		return -EPERM;
+	if (frame->ebx && (new.flags & ~(SS_DISABLE | SS_ONSTACK)))
+		return -EINVAL;
+	if (frame->ebx && !(new.flags &SS_DISABLE) && new.size < SIGNAL_STACK_LEAST)
+		return -ENOMEM;
+	if (frame->ecx && give(frame->ecx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ebx && (new.flags &SS_DISABLE))
+		new = (struct linux_signal_stack){ .flags = SS_DISABLE };
+	if (frame->ebx)
+		current->signals.stack = new;
+	return 0;
+}
+
+CALL(sys_sigreturn, signal_frame_restore(frame, false))
+CALL(sys_rt_sigreturn, signal_frame_restore(frame, true))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 29, "pause", "", sys_pause },
+	{ 37, "kill", "dd", sys_kill },
+	{ 48, "signal", "dp", sys_signal },
+	{ 67, "sigaction", "dpp", sys_sigaction },
+	{ 72, "sigsuspend", "ddx", sys_sigsuspend },
+	{ 73, "sigpending", "p", sys_sigpending },
+	{ 119, "sigreturn", "", sys_sigreturn },
+	{ 126, "sigprocmask", "dpp", sys_sigprocmask },
+	{ 173, "rt_sigreturn", "", sys_rt_sigreturn },
+	{ 174, "rt_sigaction", "dppd", sys_rt_sigaction },
+	{ 175, "rt_sigprocmask", "dppd", sys_rt_sigprocmask },
+	{ 176, "rt_sigpending", "pd", sys_rt_sigpending },
+	{ 177, "rt_sigtimedwait", "pppd", sys_rt_sigtimedwait },
+	{ 178, "rt_sigqueueinfo", "ddp", sys_rt_sigqueueinfo },
+	{ 179, "rt_sigsuspend", "pd", sys_rt_sigsuspend },
+	{ 186, "sigaltstack", "pp", sys_sigaltstack },
+	{ 238, "tkill", "dd", sys_tkill },
+	{ 270, "tgkill", "ddd", sys_tgkill },
+	{ 421, "rt_sigtimedwait_time64", "pppd", sys_rt_sigtimedwait64 },
+};

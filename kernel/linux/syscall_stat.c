@@ -1,0 +1,308 @@
+/* System calls of what is known about a file: the stat family, modes, owners and times. */
+#include "fs/file.h"
+#include "fs/files.h"
+#include "fs/vfs.h"
+#include "kernel/lib/errno.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/linux/syscall_file.h"
+#include "kernel/task/task.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/user_time.h"
+#include "mm/page_alloc.h"
+
+#define BLOCK_SIZE PAGE_SIZE
+#define NS	   NANOSECONDS_PER_SECOND
+
+#define FALLOCATE_KEEP_SIZE 1u
+
+/* ---- the three layouts ---- */
+
+static int32_t give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
+{
+	struct linux_stat64 stat = {
+		.filesystem = inode->filesystem,
+		.number_low = inode->number,
+		.mode = inode->mode,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.device = inode->device,
+		.size = inode->size,
+		.block_size = BLOCK_SIZE,
+		.blocks = inode->blocks,
+		.number = inode->number,
+		.accessed = timespec_of(inode->accessed),
+		.modified = timespec_of(inode->modified),
+		.changed = timespec_of(inode->changed),
+	};
+
+	return give(to, &stat, sizeof(stat));
+}
+
+static int32_t give_stat(struct inode *inode, uint32_t to, uint32_t unused)
+{
+	struct linux_stat stat = {
+		.filesystem = inode->filesystem,
+		.number = inode->number,
+		.mode = inode->mode,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.device = inode->device,
+		.size = inode->size,
+		.block_size = BLOCK_SIZE,
+		.blocks = inode->blocks,
+		.accessed = timespec_of(inode->accessed),
+		.modified = timespec_of(inode->modified),
+		.changed = timespec_of(inode->changed),
+	};
+
+	if (inode->size > INT32_MAX)
+		return -EOVERFLOW;
+	return give(to, &stat, sizeof(stat));
+}
+
+static int32_t give_statx(struct inode *inode, uint32_t to, uint32_t unused)
+{
+	struct linux_statx stat = {
+		.mask = STATX_BASIC,
+		.block_size = BLOCK_SIZE,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.mode = inode->mode,
+		.number = inode->number,
+		.size = inode->size,
+		.blocks = inode->blocks,
+		.accessed = timespec64_of(inode->accessed),
+		.changed = timespec64_of(inode->changed),
+		.modified = timespec64_of(inode->modified),
+		.device_major = inode->device >> 8,
+		.device_minor = inode->device & 0xff,
+		.filesystem_minor = inode->filesystem,
+	};
+
+	return give(to, &stat, sizeof(stat));
+}
+
+/* ---- the calls ---- */
+
+CALL(sys_stat, call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
+CALL(sys_lstat, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
+CALL(sys_fstat, call_file(frame->ebx, give_stat, frame->ecx, 0))
+CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
+CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
+CALL(sys_fstat64, call_file(frame->ebx, give_stat64, frame->ecx, 0))
+CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
+CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
+
+/* Everybody is root, who may do all but execute what nobody may. */
+static int32_t access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
+{
+	struct inode *inode;
+	int32_t error =
+	    wanted > 7 ? -EINVAL : inode_at(directory, address, flags & ~AT_EACCESS, &inode);
+
+	if (error)
+		return error;
+	if (wanted & X_OK && inode_is(inode, S_IFREG) && !(inode->mode & S_IXALL))
+		error = -EACCES;
+	inode_put(inode);
+	return error;
+}
+
+CALL(sys_access, access_at(HERE, frame->ebx, frame->ecx, 0))
+CALL(sys_faccessat, access_at(frame->ebx, frame->ecx, frame->edx, 0))
+CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+
+/* ---- changes ---- */
+
+static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
+{
+	inode->mode = (inode->mode & S_IFMT) | (mode & S_ALL);
+	inode_touch(inode, false);
+	return 0;
+}
+
+/* -1 leaves an owner as it is. A program loses the right to run as its owner or group. */
+static int32_t change_owner(struct inode *inode, uint32_t owner, uint32_t group)
+{
+	inode->owner = owner == UINT32_MAX ? inode->owner : owner;
+	inode->group = group == UINT32_MAX ? inode->group : group;
+	if (!inode_is(inode, S_IFDIR))
+		inode->mode &= inode->mode & S_IXGRP ? ~(S_ISUID | S_ISGID) : ~S_ISUID;
+	inode_touch(inode, false);
+	return 0;
+}
+
+static int32_t change_size(struct inode *inode, uint32_t low, uint32_t high)
+{
+	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
+}
+
+static int32_t change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
+{
+	struct file *file = files_get(current->files, descriptor);
+
+	return file && !(file->flags & O_PATH) ? change(file->inode, first, second) : -EBADF;
+}
+
+/* The 16 bits of the older calls; all ones mean -1. */
+static uint32_t old_owner(uint32_t owner)
+{
+	return (int32_t)(int16_t)owner == -1 ? UINT32_MAX : (uint16_t)owner;
+}
+
+CALL(sys_chmod, call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
+CALL(sys_fchmod, change_file(frame->ebx, change_mode, frame->ecx, 0))
+CALL(sys_fchmodat, call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
+CALL(sys_chown,
+     call_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_lchown, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, old_owner(frame->ecx),
+			 old_owner(frame->edx)))
+CALL(sys_fchown,
+     change_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+CALL(sys_chown32, call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
+CALL(sys_lchown32,
+     call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
+CALL(sys_fchown32, change_file(frame->ebx, change_owner, frame->ecx, frame->edx))
+CALL(sys_fchownat,
+     call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
+CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
+CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
+
+/* Makes a file longer, unless it shall keep its size. Nothing is set aside for it. */
+static int32_t sys_fallocate(struct trap_frame *frame)
+{
+	struct file *file = files_get(current->files, frame->ebx);
+	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
+
+	if (!file || !file_writable(file))
+		return -EBADF;
+	if (frame->ecx & ~FALLOCATE_KEEP_SIZE)
+		return -EOPNOTSUPP;
+	if (offset < 0 || length <= 0)
+		return -EINVAL;
+	if (!inode_is(file->inode, S_IFREG))
+		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
+	if (__builtin_add_overflow(offset, length, &end))
+		return -EFBIG;
+	if (frame->ecx || (uint64_t)end <= file->inode->size)
+		return 0;
+	return vfs_truncate(file->inode, end);
+}
+
+/* ---- times ---- */
+
+/* One of the two times that ring 3 gives: seconds, and ns or (of the older calls) microseconds. */
+struct time_request {
+	uint32_t seconds;
+	uint32_t part;
+};
+
+static int32_t set_time(uint64_t *time, const struct time_request *request, uint32_t unit)
+{
+	if (request->part == UTIME_NOW && unit == 1)
+		*time = inode_now();
+	else if (request->part >= NS / unit && !(request->part == UTIME_OMIT && unit == 1))
+		return -EINVAL;
+	else if (request->part != UTIME_OMIT)
+		*time = (uint64_t)request->seconds * NS + request->part * unit;
+	return 0;
+}
+
+/* times is 0 for now, or where ring 3 has the two; a unit of theirs is so many ns. */
+static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
+{
+	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+	uint64_t both[2] = { inode->accessed, inode->modified };
+
+	if (times && copy_from_user(requests, times, sizeof(requests)))
+		return -EFAULT;
+	for (unsigned i = 0; i < 2; i++)
+		if (set_time(&both[i], &requests[i], times ? unit : 1) != 0)
+			return -EINVAL;
+	inode->accessed = both[0];
+	inode->modified = both[1];
+	inode_touch(inode, false);
+	return 0;
+}
+
+static int32_t sys_utimensat(struct trap_frame *frame)
+{
+	if (!frame->ecx) /* futimens: the file is the descriptor's */
+		return change_file(frame->ebx, change_times, frame->edx, 1);
+	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, 1);
+}
+
+/* The oldest call has only seconds. */
+static int32_t change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
+{
+	uint32_t seconds[2];
+
+	if (!times)
+		return change_times(inode, 0, unused);
+	if (copy_from_user(seconds, times, sizeof(seconds)))
+		return -EFAULT;
+	inode->accessed = (uint64_t)seconds[0] * NS;
+	inode->modified = (uint64_t)seconds[1] * NS;
+	inode_touch(inode, false);
+	return 0;
+}
+
+CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_seconds, frame->ecx, 0))
+CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
+
+/* ---- file systems ---- */
+
+/* All that there is so far lives in memory. */
+static int32_t give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
+{
+	struct linux_statfs64 stat = {
+		.type = 0x858458f6, /* ramfs */
+		.block_size = PAGE_SIZE,
+		.blocks = page_free_count(),
+		.blocks_free = page_free_count(),
+		.blocks_available = page_free_count(),
+		.identity = { inode->filesystem },
+		.name_max = NAME_MAX,
+		.fragment_size = PAGE_SIZE,
+	};
+
+	return give(to, &stat, sizeof(stat));
+}
+
+CALL(sys_statfs64, call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, 0))
+CALL(sys_fstatfs64, call_file(frame->ebx, give_statfs, frame->edx, 0))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 15, "chmod", "so", sys_chmod },
+	{ 16, "lchown", "sdd", sys_lchown },
+	{ 30, "utime", "sp", sys_utime },
+	{ 33, "access", "so", sys_access },
+	{ 92, "truncate", "sd", sys_truncate },
+	{ 94, "fchmod", "do", sys_fchmod },
+	{ 95, "fchown", "ddd", sys_fchown },
+	{ 106, "stat", "sp", sys_stat },
+	{ 107, "lstat", "sp", sys_lstat },
+	{ 108, "fstat", "dp", sys_fstat },
+	{ 182, "chown", "sdd", sys_chown },
+	{ 193, "truncate64", "sxx", sys_truncate64 },
+	{ 195, "stat64", "sp", sys_stat64 },
+	{ 196, "lstat64", "sp", sys_lstat64 },
+	{ 197, "fstat64", "dp", sys_fstat64 },
+	{ 198, "lchown32", "sdd", sys_lchown32 },
+	{ 207, "fchown32", "ddd", sys_fchown32 },
+	{ 212, "chown32", "sdd", sys_chown32 },
+	{ 268, "statfs64", "sdp", sys_statfs64 },
+	{ 269, "fstatfs64", "ddp", sys_fstatfs64 },
+	{ 271, "utimes", "sp", sys_utimes },
+	{ 298, "fchownat", "dsddx", sys_fchownat },
+	{ 300, "fstatat64", "dspx", sys_fstatat64 },
+	{ 306, "fchmodat", "dso", sys_fchmodat },
+	{ 307, "faccessat", "dso", sys_faccessat },
+	{ 320, "utimensat", "dspx", sys_utimensat },
+	{ 324, "fallocate", "dxxxxx", sys_fallocate },
+	{ 383, "statx", "dsxxp", sys_statx },
+	{ 439, "faccessat2", "dsox", sys_faccessat2 },
+};

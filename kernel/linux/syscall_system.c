@@ -1,0 +1,337 @@
+/* System calls about the machine and its (one) user. */
+#include <stddef.h>
+
+#include "fs/devices.h"
+#include "fs/files.h"
+#include "kernel/abi/time.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "kernel/task/time.h"
+#include "mm/user_copy.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
+
+#define NAME 65 /* bytes of each of uname's texts */
+
+struct linux_names {
+	char system[NAME], node[NAME], release[NAME], version[NAME], machine[NAME], domain[NAME];
+};
+
+/* Linux's struct sysinfo for i386. */
+struct linux_system {
+	int32_t uptime; /* seconds */
+	uint32_t loads[3];
+	uint32_t memory, free_memory, shared, buffers, swap, free_swap; /* in units */
+	uint16_t tasks, padding;
+	uint32_t high_memory, free_high_memory;
+	uint32_t unit; /* bytes */
+	char filler[8];
+};
+
+#define GROUPS_MAX   65536u
+#define RANDOM_FLAGS 7u /* of getrandom: all that there are */
+
+/* prctl(2)'s commands. */
+#define PRCTL_GET_DUMPABLE  3
+#define PRCTL_SET_DUMPABLE  4
+#define PRCTL_SET_NAME	    15
+#define PRCTL_GET_NAME	    16
+#define PRCTL_SET_SUBREAPER 36
+#define PRCTL_GET_SUBREAPER 37
+
+/* reboot(2)'s magic numbers and commands. */
+#define REBOOT_MAGIC	 0xfee1deadu
+#define REBOOT_MAGIC_2	 672274793u
+#define REBOOT_POWER_OFF 0x4321fedcu
+#define REBOOT_HALT	 0xcdef0123u
+#define REBOOT_RESTART	 0x01234567u
+
+/* There is one user, root, and one group. */
+CALL(sys_zero, 0)
+CALL(sys_set_user, frame->ebx == 0 || frame->ebx == LIMIT_NOTHING ? 0 : -EPERM)
+
+static int32_t sys_set_users(struct trap_frame *frame)
+{
+	const uint32_t wanted[] = { frame->ebx, frame->ecx };
+
+	for (unsigned i = 0; i < 2; i++)
+		if (wanted[i] != 0 && (uint16_t)wanted[i] != 0xffff)
+			return -EPERM;
+	return 0;
+}
+
+/* The real one, the effective one, and the one that was saved. */
+static int32_t sys_get_users(struct trap_frame *frame)
+{
+	const uint32_t addresses[] = { frame->ebx, frame->ecx, frame->edx }, root = 0;
+	int32_t error = 0;
+
+	for (unsigned i = 0; i < 3 && !error; i++)
+		error = give(addresses[i], &root, sizeof(root));
+	return error;
+}
+
+/* Nobody is in other groups than root's: a list of others is refused. Its elements are so large. */
+static int32_t set_groups(const struct trap_frame *frame, uint32_t size)
+{
+	uint32_t group = 0;
+
+	if (frame->ebx > GROUPS_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < frame->ebx; i++)
+		if (copy_from_user(&group, frame->ecx + i * size, size))
+			return -EFAULT;
+		else if (group != 0)
+			return -EPERM;
+	return 0;
+}
+
+CALL(sys_set_groups, set_groups(frame, sizeof(uint16_t)))
+CALL(sys_set_groups32, set_groups(frame, sizeof(uint32_t)))
+
+static int32_t sys_prctl(struct trap_frame *frame)
+{
+	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
+	uint32_t word;
+
+	switch (frame->ebx) {
+	case PRCTL_SET_NAME:
+		if (string_from_user(name, frame->ecx, sizeof(name)) == -EFAULT)
+			return -EFAULT;
+		name[TASK_NAME - 1] = '\0';
+		memcpy(current->name, name, sizeof(name));
+		return 0;
+	case PRCTL_GET_NAME:
+		return give(frame->ecx, current->name, TASK_NAME);
+	case PRCTL_SET_DUMPABLE:
+		return frame->ecx <= 1 ? 0 : -EINVAL;
+	case PRCTL_GET_DUMPABLE:
+		return 1;
+	case PRCTL_SET_SUBREAPER:
+		current->adopts = frame->ecx != 0;
+		return 0;
+	case PRCTL_GET_SUBREAPER:
+		word = current->adopts;
+		return give(frame->ecx, &word, sizeof(word));
+	}
+	return -EINVAL;
+}
+
+static struct linux_names names = {
+	.system = "Linux",
+	.node = "apprentice",
+	.release = "6.1.0-apprentice",
+	.version = "#1",
+	.machine = "i686",
+	.domain = "(none)",
+};
+
+CALL(sys_uname, give(frame->ebx, &names, sizeof(names)))
+
+static int32_t sys_sethostname(struct trap_frame *frame)
+{
+	char name[NAME] = { 0 };
+
+	if (frame->ecx >= NAME)
+		return -EINVAL;
+	if (copy_from_user(name, frame->ebx, frame->ecx) != 0)
+		return -EFAULT;
+	memcpy(names.node, name, NAME);
+	return 0;
+}
+
+/* ---- the kernel's log ---- */
+
+/* syslog(2)'s actions. */
+#define LOG_READ_ALL  3
+#define LOG_READ_GONE 4 /* ... and clear */
+#define LOG_CLEAR     5
+#define LOG_LEVEL     8 /* as the two before: what consoles get; they get all */
+#define LOG_BYTES     10
+
+static uint32_t log_cleared; /* the first byte since */
+
+/* Gives the last bytes of the log. Returns how many. */
+static int32_t read_log(uint32_t to, uint32_t length)
+{
+	uint32_t there = log_length - log_cleared;
+
+	there = there < LOG_SIZE ? there : LOG_SIZE;
+	length = length < there ? length : there;
+	struct buffer buffer = buffer_of_user(to, length);
+
+	for (uint32_t at = log_length - length; buffer.length > 0;) {
+		uint32_t index = at % LOG_SIZE;
+		int32_t moved = buffer_put(&buffer, &log_ring[index], LOG_SIZE - index);
+
+		if (moved < 0)
+			return moved;
+		at += moved;
+	}
+	return length;
+}
+
+static int32_t sys_syslog(struct trap_frame *frame)
+{
+	int32_t result = 0;
+
+	switch (frame->ebx) {
+	case LOG_READ_ALL:
+	case LOG_READ_GONE:
+		result = (int32_t)frame->edx < 0 ? -EINVAL : read_log(frame->ecx, frame->edx);
+		if (result < 0 || frame->ebx == LOG_READ_ALL)
+			return result;
+		/* fall through */
+	case LOG_CLEAR:
+		log_cleared = log_length;
+		return result;
+	case LOG_LEVEL - 2 ... LOG_LEVEL:
+		return 0;
+	case LOG_BYTES:
+		return LOG_SIZE;
+	}
+	return -EINVAL;
+}
+
+static int32_t sys_sysinfo(struct trap_frame *frame)
+{
+	struct linux_system system = {
+		.uptime = divide64(time_ns(), NANOSECONDS_PER_SECOND, NULL),
+		.memory = memory_map_usable(),
+		.free_memory = page_free_count() * (PAGE_SIZE / 1024),
+		.unit = 1024,
+	};
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		system.tasks++;
+	return give(frame->ebx, &system, sizeof(system));
+}
+
+static int32_t sys_getrandom(struct trap_frame *frame)
+{
+	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
+
+	return frame->edx <= RANDOM_FLAGS ? device_fill_random(&buffer) : -EINVAL;
+}
+
+/* Only the limit of descriptors is kept to: nobody counts the rest, and the stack's is fixed. */
+static uint64_t wide(uint32_t limit)
+{
+	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
+}
+
+static uint32_t narrow(uint64_t limit)
+{
+	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
+}
+
+static int32_t set_limit(struct files *files, uint32_t resource, const struct limit *limit)
+{
+	if (limit->soft > limit->hard)
+		return -EINVAL;
+	if (resource == LIMIT_FILES && limit->hard > FILES_MAX)
+		return -EPERM;
+	files->limits[resource] = *limit;
+	return 0;
+}
+
+static int32_t sys_getrlimit(struct trap_frame *frame)
+{
+	if (frame->ebx >= LIMITS)
+		return -EINVAL;
+	return give(frame->ecx, &current->files->limits[frame->ebx], sizeof(struct limit));
+}
+
+static int32_t sys_setrlimit(struct trap_frame *frame)
+{
+	struct limit limit;
+
+	if (frame->ebx >= LIMITS)
+		return -EINVAL;
+	if (copy_from_user(&limit, frame->ecx, sizeof(limit)) != 0)
+		return -EFAULT;
+	return set_limit(current->files, frame->ebx, &limit);
+}
+
+static int32_t sys_prlimit64(struct trap_frame *frame)
+{
+	struct task *task = frame->ebx ? task_find(frame->ebx) : current;
+	uint64_t wanted[2] = { 0, 0 };
+
+	if (frame->ecx >= LIMITS)
+		return -EINVAL;
+	if (frame->edx && copy_from_user(wanted, frame->edx, sizeof(wanted)) != 0)
+		return -EFAULT;
+	if (!task || !task->files)
+		return -ESRCH;
+	const struct limit *old = &task->files->limits[frame->ecx];
+	const uint64_t answer[2] = { wide(old->soft), wide(old->hard) };
+	const struct limit new = { narrow(wanted[0]), narrow(wanted[1]) };
+	int32_t error = frame->edx ? set_limit(task->files, frame->ecx, &new) : 0;
+
+	if (error || frame->esi == 0)
+		return error;
+	return give(frame->esi, answer, sizeof(answer));
+}
+
+/* The machine ends with a status: that of the fourth argument, which Linux does not look at for
+ * these commands. */
+static int32_t sys_reboot(struct trap_frame *frame)
+{
+	if (frame->ebx != REBOOT_MAGIC || frame->ecx != REBOOT_MAGIC_2)
+		return -EINVAL;
+	switch (frame->edx) {
+	case REBOOT_POWER_OFF:
+	case REBOOT_HALT:
+	case REBOOT_RESTART:
+		machine_exit(frame->esi & 0xff);
+	default:
+		return -EINVAL;
+	}
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 23, "setuid", "d", sys_set_user },
+	{ 24, "getuid", "", sys_zero },
+	{ 46, "setgid", "d", sys_set_user },
+	{ 47, "getgid", "", sys_zero },
+	{ 49, "geteuid", "", sys_zero },
+	{ 50, "getegid", "", sys_zero },
+	{ 70, "setreuid", "dd", sys_set_users },
+	{ 71, "setregid", "dd", sys_set_users },
+	{ 74, "sethostname", "pd", sys_sethostname },
+	{ 75, "setrlimit", "dp", sys_setrlimit },
+	{ 76, "getrlimit", "dp", sys_getrlimit },
+	{ 80, "getgroups", "dp", sys_zero },
+	{ 81, "setgroups", "dp", sys_set_groups },
+	{ 88, "reboot", "xxxx", sys_reboot },
+	{ 103, "syslog", "dpd", sys_syslog },
+	{ 116, "sysinfo", "p", sys_sysinfo },
+	{ 122, "uname", "p", sys_uname },
+	{ 136, "personality", "x", sys_zero },
+	{ 152, "mlockall", "x", sys_zero },
+	{ 153, "munlockall", "", sys_zero },
+	{ 172, "prctl", "dxxxx", sys_prctl },
+	{ 191, "ugetrlimit", "dp", sys_getrlimit },
+	{ 199, "getuid32", "", sys_zero },
+	{ 200, "getgid32", "", sys_zero },
+	{ 201, "geteuid32", "", sys_zero },
+	{ 202, "getegid32", "", sys_zero },
+	{ 203, "setreuid32", "dd", sys_set_users },
+	{ 204, "setregid32", "dd", sys_set_users },
+	{ 205, "getgroups32", "dp", sys_zero },
+	{ 206, "setgroups32", "dp", sys_set_groups32 },
+	{ 208, "setresuid32", "ddd", sys_set_users },
+	{ 209, "getresuid32", "ppp", sys_get_users },
+	{ 210, "setresgid32", "ddd", sys_set_users },
+	{ 211, "getresgid32", "ppp", sys_get_users },
+	{ 213, "setuid32", "d", sys_set_user },
+	{ 214, "setgid32", "d", sys_set_user },
+	{ 340, "prlimit64", "ddpp", sys_prlimit64 },
+	{ 355, "getrandom", "pdx", sys_getrandom },
+};

@@ -1,0 +1,337 @@
+/* System calls about tasks: families, groups, and the scheduler. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/task/sched.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/linux/syscall_time.h"
+#include "kernel/process/family.h"
+#include "kernel/task/time.h"
+#include "mm/user_copy.h"
+
+#define NICE_LEAST	(-20)
+#define NICE_MOST	19
+#define PRIORITY_PID	0
+#define PRIORITY_GROUP	1
+#define PRIORITY_USER	2
+#define PRIORITY_OFFSET 20 /* getpriority returns 20 - nice: never negative */
+#define PRIORITY_MOST	99 /* of SCHED_RR */
+#define CPU_MASK_SIZE	4
+
+/* ---- families ---- */
+
+CALL(sys_fork, task_fork(&(struct fork_request){ .flags = SIGCHLD }))
+CALL(sys_vfork, task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
+
+/* There are no threads: a program that wants one has reached a limit. */
+static int32_t sys_clone(struct trap_frame *frame)
+{
+	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+
+	if ((frame->ebx & thread) == thread)
+		return -EAGAIN;
+	return task_fork(&(struct fork_request){
+	    .flags = frame->ebx,
+	    .stack = frame->ecx,
+	    .parent_word = frame->edx,
+	    .child_word = frame->edi,
+	});
+}
+
+/* What a child has used, where ring 3 wants to know it. */
+static int32_t give_usage(uint32_t address, const struct wait_news *news)
+{
+	const struct linux_usage usage = usage_of_ticks(news->user_ticks, news->system_ticks);
+
+	return address ? give(address, &usage, sizeof(usage)) : 0;
+}
+
+static int32_t wait_for(const struct trap_frame *frame, uint32_t usage)
+{
+	struct wait_news news;
+	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
+
+	if (pid <= 0)
+		return pid;
+	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
+		return -EFAULT;
+	return give_usage(usage, &news) ? -EFAULT : pid;
+}
+
+CALL(sys_waitpid, wait_for(frame, 0))
+CALL(sys_wait4, wait_for(frame, frame->esi))
+
+/* Linux's struct siginfo with a child's news. */
+static int32_t give_child(uint32_t address, int32_t pid, int32_t status)
+{
+	struct linux_signal_info info = { .signal = pid ? SIGCHLD : 0, .pid = pid };
+	int32_t signal = status & 0x7f;
+
+	if (pid) {
+		info.code = status == WAIT_STATUS_GOES_ON ? CLD_CONTINUED
+			    : signal == 0		  ? CLD_EXITED
+			    : signal == 0x7f		  ? CLD_STOPPED
+							  : CLD_KILLED;
+		info.status = info.code == CLD_CONTINUED ? SIGCONT
+			      : info.code == CLD_KILLED	 ? signal
+							 : status >> 8;
+	}
+	return give(address, &info, SIGNAL_INFO_CAUSE);
+}
+
+static int32_t sys_waitid(struct trap_frame *frame)
+{
+	const int32_t which[] = { -1, frame->ecx, frame->ecx ? -frame->ecx : 0 };
+	uint32_t type = frame->ebx;
+	struct wait_news news = { 0 };
+
+	if (type > 2 || (type == 1 && (int32_t)frame->ecx <= 0) || (int32_t)frame->ecx < 0)
+		return -EINVAL;
+	int32_t pid = task_wait_id(which[type], frame->esi, &news);
+
+	if (pid < 0)
+		return pid;
+	if (pid > 0 && give_usage(frame->edi, &news) != 0)
+		return -EFAULT;
+	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
+}
+
+CALL(sys_getppid, current->parent ? current->parent->pid : 0)
+
+/* ---- groups and sessions ---- */
+
+/* The task of this pid, or for 0 the current one; NULL: there is none. */
+static struct task *find(int32_t pid)
+{
+	struct task *task = pid ? task_find(pid) : current;
+
+	return task && (task->space || task->life == TASK_ZOMBIE) ? task : NULL;
+}
+
+static bool is_group_in_session(int32_t pgrp, int32_t session)
+{
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->pgrp == pgrp && task->session == session)
+			return true;
+	return false;
+}
+
+static int32_t sys_setpgid(struct trap_frame *frame)
+{
+	struct task *task = find(frame->ebx);
+	int32_t pgrp = frame->ecx;
+
+	if (pgrp < 0)
+		return -EINVAL;
+	if (!task || (task != current && task->parent != current))
+		return -ESRCH;
+	if (pgrp == 0)
+		pgrp = task->pid;
+	if (task != current && task->has_called_exec)
+		return -EACCES;
+	if (task->session != current->session || task->session == task->pid ||
+	    (pgrp != task->pid && !is_group_in_session(pgrp, task->session)))
+		return -EPERM;
+	task->pgrp = pgrp;
+	return 0;
+}
+
+static int32_t sys_getpgid(struct trap_frame *frame)
+{
+	const struct task *task = find(frame->ebx);
+
+	return task ? task->pgrp : -ESRCH;
+}
+
+CALL(sys_getpgrp, current->pgrp)
+
+static int32_t sys_getsid(struct trap_frame *frame)
+{
+	const struct task *task = find(frame->ebx);
+
+	return task ? task->session : -ESRCH;
+}
+
+static int32_t sys_setsid(struct trap_frame *frame)
+{
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->pgrp == current->pid)
+			return -EPERM;
+	current->pgrp = current->session = current->pid;
+	current->tty = 0;
+	return current->pid;
+}
+
+/* ---- the scheduler ---- */
+
+static int32_t sys_sched_yield(struct trap_frame *frame)
+{
+	yield();
+	return 0;
+}
+
+static int clamp_nice(int64_t nice)
+{
+	return nice < NICE_LEAST ? NICE_LEAST : nice > NICE_MOST ? NICE_MOST : (int)nice;
+}
+
+static int32_t sys_nice(struct trap_frame *frame)
+{
+	sched_set_nice(current, clamp_nice((int64_t)current->schedule.nice + (int32_t)frame->ebx));
+	return 0;
+}
+
+/* Is the task meant by setpriority's and getpriority's two arguments? There is one user. */
+static bool has_priority(const struct task *task, uint32_t which, int32_t who)
+{
+	switch (which) {
+	case PRIORITY_PID:
+		return task->pid == (who ? who : current->pid);
+	case PRIORITY_GROUP:
+		return task->pgrp == (who ? who : current->pgrp);
+	default:
+		return who == 0;
+	}
+}
+
+static int32_t sys_setpriority(struct trap_frame *frame)
+{
+	int32_t result = -ESRCH;
+
+	if (frame->ebx > PRIORITY_USER)
+		return -EINVAL;
+	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		if (!task->space || !has_priority(task, frame->ebx, frame->ecx))
+			continue;
+		sched_set_nice(task, clamp_nice((int32_t)frame->edx));
+		result = 0;
+	}
+	return result;
+}
+
+static int32_t sys_getpriority(struct trap_frame *frame)
+{
+	int32_t result = -ESRCH;
+
+	if (frame->ebx > PRIORITY_USER)
+		return -EINVAL;
+	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
+		int32_t priority = PRIORITY_OFFSET - task->schedule.nice;
+
+		if (task->space && has_priority(task, frame->ebx, frame->ecx) && priority > result)
+			result = priority;
+	}
+	return result;
+}
+
+/* Linux's numbers of the policies that are nearest to the classes here. All tasks are under one
+ * class: whoever changes its own policy changes that of all. */
+static const struct {
+	uint32_t policy;
+	const struct sched_class *class;
+} policies[] = {
+	{ 0, &sched_fair }, /* SCHED_OTHER */
+	{ 2, &sched_round_robin },
+	{ 3, &sched_mlfq }, /* SCHED_BATCH */
+};
+
+#define POLICIES (sizeof(policies) / sizeof(policies[0]))
+
+static int32_t sys_sched_getscheduler(struct trap_frame *frame)
+{
+	if (!find(frame->ebx))
+		return -ESRCH;
+	for (unsigned i = 0; i < POLICIES; i++)
+		if (policies[i].class == sched_class)
+			return policies[i].policy;
+	return -EINVAL;
+}
+
+static int32_t sys_sched_setscheduler(struct trap_frame *frame)
+{
+	uint32_t priority;
+
+	if (!find(frame->ebx))
+		return -ESRCH;
+	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
+		return -EFAULT;
+	for (unsigned i = 0; i < POLICIES; i++)
+		if (policies[i].policy == frame->ecx && priority <= PRIORITY_MOST)
+			return sched_use(policies[i].class->name);
+	return -EINVAL;
+}
+
+/* Priorities of policies are accepted, and mean nothing. */
+CALL(sys_sched_get_priority_max, frame->ebx == policies[1].policy ? PRIORITY_MOST : 0)
+CALL(sys_sched_get_priority_min, frame->ebx == policies[1].policy ? 1 : 0)
+
+static int32_t sys_sched_getparam(struct trap_frame *frame)
+{
+	const uint32_t priority = 0;
+
+	return find(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
+}
+
+static int32_t sys_sched_rr_get_interval(struct trap_frame *frame)
+{
+	const struct linux_timespec quantum = {
+		.seconds = sched_quantum / TICKS_PER_SECOND,
+		.nanoseconds =
+		    sched_quantum % TICKS_PER_SECOND * (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND),
+	};
+
+	return find(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;
+}
+
+static int32_t sys_sched_getaffinity(struct trap_frame *frame)
+{
+	const uint32_t first_processor = 1;
+
+	if (!find(frame->ebx))
+		return -ESRCH;
+	if (frame->ecx < CPU_MASK_SIZE)
+		return -EINVAL;
+	int32_t error = give(frame->edx, &first_processor, CPU_MASK_SIZE);
+
+	return error ? error : CPU_MASK_SIZE;
+}
+
+/* There is one processor to be on. */
+static int32_t sys_sched_setaffinity(struct trap_frame *frame)
+{
+	uint32_t mask = 0, size = frame->ecx < sizeof(mask) ? frame->ecx : sizeof(mask);
+
+	if (!find(frame->ebx))
+		return -ESRCH;
+	if (copy_from_user(&mask, frame->edx, size) != 0)
+		return -EFAULT;
+	return mask & 1 ? 0 : -EINVAL;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 2, "fork", "", sys_fork },
+	{ 7, "waitpid", "dpx", sys_waitpid },
+	{ 34, "nice", "d", sys_nice },
+	{ 57, "setpgid", "dd", sys_setpgid },
+	{ 64, "getppid", "", sys_getppid },
+	{ 65, "getpgrp", "", sys_getpgrp },
+	{ 66, "setsid", "", sys_setsid },
+	{ 96, "getpriority", "dd", sys_getpriority },
+	{ 97, "setpriority", "ddd", sys_setpriority },
+	{ 114, "wait4", "dpxp", sys_wait4 },
+	{ 120, "clone", "xpppp", sys_clone },
+	{ 132, "getpgid", "d", sys_getpgid },
+	{ 147, "getsid", "d", sys_getsid },
+	{ 155, "sched_getparam", "dp", sys_sched_getparam },
+	{ 156, "sched_setscheduler", "ddp", sys_sched_setscheduler },
+	{ 157, "sched_getscheduler", "d", sys_sched_getscheduler },
+	{ 158, "sched_yield", "", sys_sched_yield },
+	{ 159, "sched_get_priority_max", "d", sys_sched_get_priority_max },
+	{ 160, "sched_get_priority_min", "d", sys_sched_get_priority_min },
+	{ 161, "sched_rr_get_interval", "dp", sys_sched_rr_get_interval },
+	{ 190, "vfork", "", sys_vfork },
+	{ 241, "sched_setaffinity", "ddp", sys_sched_setaffinity },
+	{ 242, "sched_getaffinity", "ddp", sys_sched_getaffinity },
+	{ 284, "waitid", "ddpxp", sys_waitid },
+};

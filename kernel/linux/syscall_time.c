@@ -1,0 +1,313 @@
+/* System calls about time: what it is, how much was used, and sleeping until it is another. */
+#include "kernel/linux/syscall_time.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "kernel/task/time.h"
+#include "kernel/task/timer.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/user_time.h"
+#include "kernel/task/wait.h"
+#include "mm/space.h"
+
+#define NS	    NANOSECONDS_PER_SECOND
+#define NS_PER_TICK (NS / TICKS_PER_SECOND)
+#define US_PER_TICK (1000000 / TICKS_PER_SECOND)
+
+/* ---- clocks ---- */
+
+/* What a clock shows. -EINVAL for one that is not there. */
+static int32_t read_clock(uint32_t clock, uint64_t *ns)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
+		*ns = time_wall_ns();
+		return 0;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+	case CLOCK_MONOTONIC_COARSE:
+	case CLOCK_BOOTTIME:
+		*ns = time_ns();
+		return 0;
+	case CLOCK_PROCESS_CPUTIME_ID:
+	case CLOCK_THREAD_CPUTIME_ID:
+		*ns = time_of_stamps(current->schedule.total);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* A time as ring 3 wants it: Linux's new structure, or the old one. */
+typedef int32_t teller(uint32_t address, uint64_t ns);
+
+static int32_t give_timespec64(uint32_t address, uint64_t ns)
+{
+	const struct linux_timespec64 time = timespec64_of(ns);
+
+	return give(address, &time, sizeof(time));
+}
+
+static int32_t give_timespec(uint32_t address, uint64_t ns)
+{
+	const struct linux_timespec time = timespec_of(ns);
+
+	return give(address, &time, sizeof(time));
+}
+
+static int32_t show_clock(const struct trap_frame *frame, teller *tell)
+{
+	uint64_t ns;
+	int32_t error = read_clock(frame->ebx, &ns);
+
+	return error ? error : tell(frame->ecx, ns);
+}
+
+CALL(sys_clock_gettime, show_clock(frame, give_timespec))
+CALL(sys_clock_gettime64, show_clock(frame, give_timespec64))
+
+static int32_t sys_clock_getres(struct trap_frame *frame)
+{
+	uint64_t ns;
+	int32_t error = read_clock(frame->ebx, &ns);
+
+	if (error || !frame->ecx)
+		return error;
+	return give_timespec(frame->ecx, 1);
+}
+
+static struct linux_timeval timeval_of(uint64_t ns)
+{
+	const struct linux_timespec time = timespec_of(ns);
+
+	return (struct linux_timeval){ time.seconds, time.nanoseconds / 1000 };
+}
+
+static int32_t sys_gettimeofday(struct trap_frame *frame)
+{
+	static const uint32_t utc[2];
+	const struct linux_timeval now = timeval_of(time_wall_ns());
+
+	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return frame->ecx ? give(frame->ecx, utc, sizeof(utc)) : 0;
+}
+
+static int32_t sys_time(struct trap_frame *frame)
+{
+	int32_t now = timespec_of(time_wall_ns()).seconds;
+
+	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return now;
+}
+
+/* ---- what was used ---- */
+
+static int32_t sys_times(struct trap_frame *frame)
+{
+	const struct linux_times times = { current->user_ticks, current->system_ticks,
+					   current->children_user_ticks,
+					   current->children_system_ticks };
+
+	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
+		return -EFAULT;
+	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & 0x7fffffff;
+}
+
+static struct linux_timeval timeval_of_ticks(uint32_t ticks)
+{
+	return (struct linux_timeval){ ticks / TICKS_PER_SECOND,
+				       ticks % TICKS_PER_SECOND * US_PER_TICK };
+}
+
+struct linux_usage usage_of_ticks(uint32_t user, uint32_t system)
+{
+	return (struct linux_usage){
+		.user = timeval_of_ticks(user),
+		.system = timeval_of_ticks(system),
+	};
+}
+
+static int32_t sys_getrusage(struct trap_frame *frame)
+{
+	struct linux_usage usage;
+
+	if ((int32_t)frame->ebx == USAGE_SELF) {
+		usage = usage_of_ticks(current->user_ticks, current->system_ticks);
+		usage.involuntary_switches = current->preemptions;
+		usage.voluntary_switches = current->switches - current->preemptions;
+		usage.largest_size = space_size(current->space) / 1024;
+	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
+		usage =
+		    usage_of_ticks(current->children_user_ticks, current->children_system_ticks);
+	} else {
+		return -EINVAL;
+	}
+	return give(frame->ecx, &usage, sizeof(usage));
+}
+
+/* ---- sleeping ---- */
+
+/* Sleeps until a time of time_ns(). Returns 0 or -ERESTART_SLEEP. */
+static int32_t sleep_until(uint64_t deadline)
+{
+	int result;
+
+	while ((result = wait_any(NULL, 0, deadline)) == 0)
+		;
+	return result == -ERESTART ? -ERESTART_SLEEP : 0;
+}
+
+/* A sleep that was interrupted, and goes on without a handler, ends when it would have ended. */
+static int32_t sleep_for(uint64_t ns, uint64_t *left)
+{
+	uint64_t deadline = current->signals.resume_ns;
+
+	if (deadline == 0)
+		deadline = time_ns() + ns;
+	int32_t result = sleep_until(deadline);
+	uint64_t now = time_ns();
+
+	current->signals.resume_ns = result ? deadline : 0;
+	*left = deadline > now ? deadline - now : 0;
+	return result;
+}
+
+/* Until a time of a clock. What it shows runs as fast as time_ns() does. */
+static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
+{
+	uint64_t shown;
+	int32_t error = read_clock(clock, &shown);
+
+	if (error || time <= shown)
+		return error;
+	return sleep_until(time_ns() + (time - shown));
+}
+
+/* time and rest are addresses in ring 3; a rest that could not be told is none: the call does not
+ * begin again. */
+static int32_t clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
+			   timespec_reader *take, teller *tell)
+{
+	uint64_t ns, left;
+
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+		return -EINVAL;
+	int32_t result = take(time, &ns);
+
+	if (result)
+		return result;
+	if (flags & TIMER_ABSTIME)
+		return sleep_until_clock(clock, ns);
+	result = sleep_for(ns, &left);
+	if (!result || !rest || tell(rest, left) == 0)
+		return result;
+	current->signals.resume_ns = 0;
+	return -EFAULT;
+}
+
+CALL(sys_nanosleep,
+     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, timespec_from_user, give_timespec))
+CALL(sys_clock_nanosleep,
+     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
+CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
+					timespec64_from_user, give_timespec64))
+
+/* ---- alarms ---- */
+
+static void ring(struct timer *timer)
+{
+	struct task *task = list_entry((char *)timer, struct task, alarm);
+
+	uint64_t now = time_ns(), next = timer->deadline + task->alarm_interval;
+
+	task_signal(task, SIGALRM);
+	if (task->alarm_interval)
+		timer_start(timer, next > now ? next : now + task->alarm_interval, ring);
+}
+
+/* Nanoseconds until the alarm rings; 0: never. */
+static uint64_t alarm_left(void)
+{
+	uint64_t now = time_ns(), deadline = current->alarm.deadline;
+
+	if (!timer_is_running(&current->alarm))
+		return 0;
+	return deadline > now ? deadline - now : 1;
+}
+
+static void set_alarm(uint64_t ns, uint64_t interval)
+{
+	timer_cancel(&current->alarm);
+	current->alarm_interval = interval;
+	if (ns)
+		timer_start(&current->alarm, time_ns() + ns, ring);
+}
+
+static int32_t sys_alarm(struct trap_frame *frame)
+{
+	uint32_t rest;
+	uint64_t left = divide64(alarm_left(), NS, &rest);
+
+	set_alarm((uint64_t)frame->ebx * NS, 0);
+	return left +
+	       (rest >= NS / 2 || (rest && left == 0)); /* never 0 for an alarm that was set */
+}
+
+static int32_t give_alarm(uint32_t address)
+{
+	const struct linux_interval_timer timer = { timeval_of(current->alarm_interval),
+						    timeval_of(alarm_left()) };
+
+	return give(address, &timer, sizeof(timer));
+}
+
+CALL(sys_getitimer, frame->ebx == ITIMER_REAL ? give_alarm(frame->ecx) : -EINVAL)
+
+static int32_t ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
+{
+	const struct linux_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
+
+	return timespec_ns(&fine, ns);
+}
+
+static int32_t sys_setitimer(struct trap_frame *frame)
+{
+	struct linux_interval_timer timer = { { 0, 0 }, { 0, 0 } };
+	uint64_t value, interval;
+
+	if (frame->ebx != ITIMER_REAL)
+		return -EINVAL;
+	if (frame->ecx && copy_from_user(&timer, frame->ecx, sizeof(timer)) != 0)
+		return -EFAULT;
+	if (ns_of_timeval(&timer.value, &value) != 0 ||
+	    ns_of_timeval(&timer.interval, &interval) != 0)
+		return -EINVAL;
+	if (frame->edx && give_alarm(frame->edx) != 0)
+		return -EFAULT;
+	set_alarm(value, interval);
+	return 0;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 13, "time", "p", sys_time },
+	{ 27, "alarm", "d", sys_alarm },
+	{ 43, "times", "p", sys_times },
+	{ 77, "getrusage", "dp", sys_getrusage },
+	{ 78, "gettimeofday", "pp", sys_gettimeofday },
+	{ 104, "setitimer", "dpp", sys_setitimer },
+	{ 105, "getitimer", "dp", sys_getitimer },
+	{ 162, "nanosleep", "pp", sys_nanosleep },
+	{ 265, "clock_gettime", "dp", sys_clock_gettime },
+	{ 266, "clock_getres", "dp", sys_clock_getres },
+	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
+	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },
+	{ 407, "clock_nanosleep_time64", "dxpp", sys_clock_nanosleep64 },
+};

@@ -1,0 +1,44 @@
+/* /proc/syscalls: the latest system calls, for programs to read; 1 or 0 written to it switches the
+ * recording on or off. */
+#include "fs/proc/procfs.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/syscall/syscall_trace.h"
+
+#define TEXT_ORDER 5 /* 128 KiB: a line for each record of the ring */
+#define LINE	   160
+
+static void trace_file_show(struct procfs_text *text, const struct task *task)
+{
+	uint32_t next = 0, lost = 0;
+	struct syscall_record record;
+	char line[LINE];
+
+	while (syscall_trace_read(&next, &record, 1, &lost) == 1) {
+		if (lost > 0)
+			procfs_print(text, "(%u earlier calls were overwritten)\n", lost);
+		lost = 0;
+		syscall_trace_format(&record, line, sizeof(line));
+		procfs_print(text, "%s", line);
+	}
+}
+
+static int32_t trace_file_store(const char *line)
+{
+	if (strcmp(line, "0") != 0 && strcmp(line, "1") != 0)
+		return -EINVAL;
+	syscall_trace_on = line[0] == '1';
+	return 0;
+}
+
+void syscall_trace_register(void)
+{
+	static struct procfs_entry entry = {
+		.name = "syscalls",
+		.show = trace_file_show,
+		.store = trace_file_store,
+		.order = TEXT_ORDER,
+	};
+
+	procfs_register(&entry);
+}

@@ -1,0 +1,53 @@
+/* Programs: from an ELF file to a task that is about to run it. */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/cpu/trap.h"
+
+/* What a program is started with: the strings of its arguments and of its environment, one behind
+ * the other, each with its NUL. */
+struct exec_strings {
+	char *text; /* EXEC_STRINGS bytes, from page_alloc */
+	uint32_t length;
+	uint32_t arguments, environment; /* how many */
+};
+
+#define EXEC_STRINGS 131072u /* what Linux grants at least */
+#define EXEC_PATH    4096u   /* bytes of a path, with its NUL */
+
+/* Take memory and give it back. Returns 0 or -ENOMEM. */
+int exec_strings_create(struct exec_strings *strings);
+void exec_strings_destroy(struct exec_strings *strings);
+
+/* Add an argument as the last one, or as the first; all of them come before the environment. Return
+ * 0 or -E2BIG. */
+int exec_add_argument(struct exec_strings *strings, const char *text);
+int exec_insert_argument(struct exec_strings *strings, const char *text);
+int exec_add_environment(struct exec_strings *strings, const char *text);
+
+/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty.
+ * Returns 0, -EFAULT or -E2BIG. */
+int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment);
+
+/*
+ * Makes the current task run the program at path: a static ELF executable for the i386, fixed or
+ * position-independent, or a text that begins with #!, whose interpreter is. Fills in the frame for
+ * the first instruction. May change the strings; the caller keeps them.
+ *
+ * Returns 0; or the negated errno of opening and reading the file, -EACCES, -ENOEXEC for what is no
+ * such program, -ENOMEM, -E2BIG, and the task is as it was. When memory fails it behind the point
+ * of no return, the task ends as by SIGKILL.
+ */
+int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
+
+/* The same for a program that the kernel itself starts: words[0] is its path, its environment is a
+ * plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table of files, if it
+ * has none. */
+int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
+
+/* The status that a shell gives a program's end (a wait status, or the negated errno of its start):
+ * its exit code, 128 and the signal, 127 for what is not there, 126 for what cannot be run.
+ * exec_report also says what a shell would. */
+int exec_shell_status(int32_t status);
+int exec_report(const char *name, int32_t status);

@@ -1,0 +1,163 @@
+/* ELF executables for the i386: checked, and put into a space. Tool Interface Standard, ELF 1.2. */
+#include "kernel/process/exec_elf.h"
+
+#include <stdbool.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/task/task.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+
+#define TYPE_SHARED	  3 /* position-independent */
+#define SEGMENT_INTERPRET 3
+#define LINK_ADDRESS	  0x08048000u /* where position-independent programs go */
+
+static const struct elf_program_header *segment(const struct elf_image *image, unsigned index)
+{
+	const struct elf_program_header *segments =
+	    (const void *)&image->beginning[image->header.phoff];
+
+	return &segments[index];
+}
+
+static bool is_loaded(const struct elf_program_header *segment)
+{
+	return segment->type == ELF_SEGMENT_LOAD && segment->memsz > 0;
+}
+
+static bool is_for_this_machine(const struct elf_header *header)
+{
+	return header->magic == ELF_MAGIC && header->class == ELF_CLASS_32 &&
+	       header->data == ELF_DATA_LITTLE && header->machine == ELF_MACHINE_386 &&
+	       (header->type == ELF_TYPE_EXECUTABLE || header->type == TYPE_SHARED);
+}
+
+/* EXERCISE 3.6 (programs that mean harm, part 1): every number in a file is somebody's claim.
+   1. has_segments: do the program headers lie in the beginning that was read? They have the size
+   that struct elf_program_header has, there is at least one, and they are aligned for 32 bits.
+   2. fits: a segment's place (with the bias) must not wrap, and it must lie wholly between
+   SPACE_START and SPACE_SHARED; what the file has of it must not be more than it is in memory.
+   3. elf_check: first the header, and before its first field: is there a header at all? A
+   position-independent program goes to LINK_ADDRESS. One that asks for an interpreter is not
+   static. A segment that is not loaded is not looked at further; at least one must be. */
+/* SOLUTION 3.6 { */
+/* Do the program headers lie in the beginning that was read? */
+static bool has_segments(const struct elf_image *image)
+{
+	const struct elf_header *header = &image->header;
+
+	return header->phentsize == sizeof(struct elf_program_header) && header->phnum > 0 &&
+	       header->phoff % sizeof(uint32_t) == 0 && header->phoff <= image->bytes &&
+	       header->phnum * sizeof(struct elf_program_header) <= image->bytes - header->phoff;
+}
+
+/* A segment's place must not wrap, nor reach out of the part of ring 3; and what the file has of it
+ * must not be more than it is. */
+static bool fits(const struct elf_image *image, const struct elf_program_header *segment)
+{
+	uint32_t start = segment->vaddr + image->bias;
+
+	return segment->filesz <= segment->memsz && start >= image->bias && start >= SPACE_START &&
+	       start < SPACE_SHARED && segment->memsz <= SPACE_SHARED - start;
+}
+
+int elf_check(struct elf_image *image)
+{
+	unsigned loaded = 0;
+
+	if (image->bytes < sizeof(image->header) || !is_for_this_machine(&image->header) ||
+	    !has_segments(image))
+		return -ENOEXEC;
+	image->bias = image->header.type == TYPE_SHARED ? LINK_ADDRESS : 0;
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = segment(image, i);
+
+		if (each->type == SEGMENT_INTERPRET || (is_loaded(each) && !fits(image, each)))
+			return -ENOEXEC;
+		loaded += is_loaded(each);
+	}
+	return loaded > 0 ? 0 : -ENOEXEC;
+}
+/* } SOLUTION 3.6 */
+
+int elf_check_room(const struct elf_image *image)
+{
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = segment(image, i);
+
+		if (is_loaded(each) && !space_can_hold(each->vaddr + image->bias, each->memsz))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Two segments may share a page: what is mapped already stays. */
+static int map(const struct elf_program_header *segment, uint32_t start, uint32_t mapped_end)
+{
+	uint32_t end = start + segment->memsz;
+
+	start &= -PAGE_SIZE;
+	if (start < mapped_end)
+		start = mapped_end;
+	if (end <= start)
+		return 0;
+	return space_map(current->space, start, end - start,
+			 SPACE_READ | SPACE_WRITE | SPACE_EXECUTE);
+}
+
+static int read_segment(const struct elf_image *image, const struct elf_program_header *segment)
+{
+	struct buffer buffer = buffer_of_user(segment->vaddr + image->bias, segment->filesz);
+	uint64_t offset = segment->offset;
+
+	while (buffer.length > 0) {
+		int32_t count = file_read_at(image->file, &buffer, offset);
+
+		if (count <= 0)
+			return count < 0 ? count : -ENOEXEC;
+		offset += count;
+	}
+	return 0;
+}
+
+int elf_load(const struct elf_image *image)
+{
+	uint32_t mapped_end = 0, end = 0;
+
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = segment(image, i);
+		uint32_t start = each->vaddr + image->bias;
+
+		if (!is_loaded(each))
+			continue;
+		int error = map(each, start, mapped_end);
+
+		if (!error)
+			error = read_segment(image, each);
+		if (error)
+			return error;
+		if (start + each->memsz > end)
+			end = start + each->memsz;
+		mapped_end = whole_pages(end);
+	}
+	space_set_heap(current->space, mapped_end);
+	return 0;
+}
+
+uint32_t elf_entry(const struct elf_image *image)
+{
+	return image->header.entry + image->bias;
+}
+
+uint32_t elf_headers_address(const struct elf_image *image)
+{
+	uint32_t phoff = image->header.phoff;
+
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = segment(image, i);
+
+		if (is_loaded(each) && each->offset <= phoff && phoff < each->offset + each->filesz)
+			return each->vaddr + image->bias + phoff - each->offset;
+	}
+	return 0;
+}

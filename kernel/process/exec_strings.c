@@ -1,0 +1,96 @@
+/* The arguments and the environment of a program to be started. */
+#include "kernel/lib/errno.h"
+#include "kernel/process/exec.h"
+#include "kernel/lib/string.h"
+#include "mm/user_copy.h"
+#include "mm/page_alloc.h"
+
+#define ORDER 5 /* EXEC_STRINGS bytes */
+
+int exec_strings_create(struct exec_strings *strings)
+{
+	*strings = (struct exec_strings){ .text = page_alloc(ORDER) };
+	return strings->text ? 0 : -ENOMEM;
+}
+
+void exec_strings_destroy(struct exec_strings *strings)
+{
+	page_free(strings->text, ORDER);
+}
+
+/* Puts a text before byte number `at`, and counts it. */
+static int insert(struct exec_strings *strings, uint32_t at, const char *text, uint32_t *count)
+{
+	uint32_t size = strlen(text) + 1;
+
+	if (size > EXEC_STRINGS - strings->length)
+		return -E2BIG;
+	memmove(strings->text + at + size, strings->text + at, strings->length - at);
+	memcpy(strings->text + at, text, size);
+	strings->length += size;
+	(*count)++;
+	return 0;
+}
+
+int exec_add_argument(struct exec_strings *strings, const char *text)
+{
+	return insert(strings, strings->length, text, &strings->arguments);
+}
+
+int exec_insert_argument(struct exec_strings *strings, const char *text)
+{
+	return insert(strings, 0, text, &strings->arguments);
+}
+
+int exec_add_environment(struct exec_strings *strings, const char *text)
+{
+	return insert(strings, strings->length, text, &strings->environment);
+}
+
+/* EXERCISE 3.6 (programs that mean harm, part 2): a program says what the next one is called with.
+   1. add_string: the string at an address of ring 3, behind those that are there already. It may
+   have no end, and the room has one: E2BIG. It counts in length with its NUL; one that could not be
+   added does not.
+   2. add_array: an array of such addresses, up to a null pointer. It may lie anywhere, and may have
+   no end either: what ends it then? count is how many strings were added. */
+/* SOLUTION 3.6 { */
+/* Adds the string at an address of ring 3. */
+static int add_string(struct exec_strings *strings, uint32_t address)
+{
+	uint32_t room = EXEC_STRINGS - strings->length;
+	int32_t length = -E2BIG;
+
+	if (room > 0)
+		length = string_from_user(strings->text + strings->length, address, room);
+	if (length < 0)
+		return length == -ENAMETOOLONG ? -E2BIG : length;
+	strings->length += length + 1;
+	return 0;
+}
+
+/* Adds the strings of an array of ring 3, and counts them. */
+static int add_array(struct exec_strings *strings, uint32_t array, uint32_t *count)
+{
+	for (; array; array += sizeof(uint32_t)) {
+		uint32_t address;
+
+		if (copy_from_user(&address, array, sizeof(address)) != 0)
+			return -EFAULT;
+		if (!address)
+			break;
+		int error = add_string(strings, address);
+
+		if (error)
+			return error;
+		(*count)++;
+	}
+	return 0;
+}
+/* } SOLUTION 3.6 */
+
+int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment)
+{
+	int error = add_array(strings, arguments, &strings->arguments);
+
+	return error ? error : add_array(strings, environment, &strings->environment);
+}

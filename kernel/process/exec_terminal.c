@@ -1,0 +1,75 @@
+/* Programs that the kernel itself starts: at the terminal, with a plain environment. */
+#include "fs/files.h"
+#include "kernel/abi/file.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/exec.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/task.h"
+
+static int add_strings(struct exec_strings *strings, int count, char *const words[])
+{
+	int error = 0;
+
+	for (int i = 0; i < count && !error; i++)
+		error = exec_add_argument(strings, words[i]);
+	if (!error)
+		error = exec_add_environment(strings, "PATH=/bin:/sbin:/usr/bin:/usr/sbin");
+	if (!error)
+		error = exec_add_environment(strings, "HOME=/");
+	return error ? error : exec_add_environment(strings, "TERM=vt100");
+}
+
+/* Descriptors 0, 1 and 2 are the terminal. */
+static int open_terminal(void)
+{
+	struct file *file;
+	int error = file_open("/dev/console", O_RDWR, 0, &file);
+
+	if (error)
+		return error;
+	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
+		file_hold(file);
+		files_replace(current->files, descriptor, file, false);
+	}
+	file_release(file);
+	return 0;
+}
+
+static int load(int count, char *const words[], struct trap_frame *frame)
+{
+	struct exec_strings strings;
+	int error = exec_strings_create(&strings);
+
+	if (error)
+		return error;
+	error = add_strings(&strings, count, words);
+	if (!error)
+		error = exec(words[0], &strings, frame);
+	exec_strings_destroy(&strings);
+	return error;
+}
+
+int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
+{
+	if (!current->files)
+		current->files = files_create();
+	int error = current->files ? open_terminal() : -ENOMEM;
+
+	return error ? error : load(count, words, frame);
+}
+
+int exec_shell_status(int32_t status)
+{
+	if (status < 0)
+		return status == -ENOENT ? 127 : 126;
+	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
+}
+
+int exec_report(const char *name, int32_t status)
+{
+	if (status < 0)
+		printk("%s: %s\n", name, errno_name(-status));
+	else if (status & 0x7f)
+		printk("%s: ended by signal %d\n", name, status & 0x7f);
+	return exec_shell_status(status);
+}

@@ -1,0 +1,82 @@
+/* Who called whom: the chain of stack frames, with names. */
+#include "kernel/report/backtrace.h"
+
+#include <stdbool.h>
+
+#include "kernel/report/printk.h"
+#include "kernel/report/symbols.h"
+
+#define FRAMES_AT_MOST 32
+#define PUSH_EBP       0x55 /* the first instruction of a function with a frame */
+
+/* What the caller's prologue left on the stack: push %ebp; mov %esp, %ebp. */
+struct stack_frame {
+	struct stack_frame *caller;
+	uintptr_t return_address;
+};
+
+extern const char boot_stack[], boot_stack_top[];
+
+/* Where the stack lies that is in use. */
+static uintptr_t stack_start = (uintptr_t)boot_stack, stack_top = (uintptr_t)boot_stack_top;
+
+void backtrace_use_stack(const void *stack, uint32_t size)
+{
+	stack_start = (uintptr_t)(stack ? stack : boot_stack);
+	stack_top = stack ? stack_start + size : (uintptr_t)boot_stack_top;
+}
+
+/* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/report/symbols.c.
+   1. is_frame: a frame pointer is a multiple of four, and the whole frame lies in the stack, from
+   stack_start up to stack_top. Anything else may be garbage, and following it a second
+   fault.
+   2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at
+   most FRAMES_AT_MOST. The stack grows down, so a caller's frame lies higher: if it does not, stop.
+ */
+/* SOLUTION 1.6 { */
+static bool is_frame(const struct stack_frame *frame)
+{
+	uintptr_t address = (uintptr_t)frame;
+
+	return address % sizeof(uintptr_t) == 0 && address >= stack_start &&
+	       address <= stack_top - sizeof(*frame);
+}
+/* } SOLUTION 1.6 */
+
+/* The compiler leaves the frame out of functions that do not use the stack. Those, and functions
+ * whose first instructions have not run yet, have their return address on top of it. */
+static bool has_frame(uintptr_t eip)
+{
+	const uint8_t *start = (const void *)symbol_start(eip);
+
+	return start && *start == PUSH_EBP && eip > (uintptr_t)start + 1;
+}
+
+static void print_return(uintptr_t address)
+{
+	/* A call is the last instruction of a function that does not return: look up the call, not
+	 * what stands behind it. */
+	printk("backtrace: %pS\n", (void *)(address - 1));
+}
+
+/* SOLUTION 1.6 { */
+void backtrace(uintptr_t ebp)
+{
+	const struct stack_frame *frame = (const void *)ebp;
+
+	for (unsigned i = 0; i < FRAMES_AT_MOST && is_frame(frame); i++) {
+		print_return(frame->return_address);
+		if (frame->caller <= frame)
+			return;
+		frame = frame->caller;
+	}
+}
+/* } SOLUTION 1.6 */
+
+void backtrace_interrupted(uintptr_t eip, uintptr_t esp, uintptr_t ebp)
+{
+	printk("backtrace: %pS\n", (void *)eip);
+	if (!has_frame(eip) && is_frame((const void *)esp))
+		print_return(*(uintptr_t *)esp);
+	backtrace(ebp);
+}

@@ -1,0 +1,114 @@
+/* What the boot loader told. */
+#include "kernel/report/boot_info.h"
+
+#include "kernel/lib/multiboot.h"
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/report/panic.h"
+#include "kernel/lib/string.h"
+
+struct boot_info boot_info;
+
+/* Up to a character or to the end of the text; what is too long is cut. */
+static void copy_until(char end, char *to, uint32_t size, const char *from)
+{
+	uint32_t i;
+
+	for (i = 0; i + 1 < size && from[i] && from[i] != end; i++)
+		to[i] = from[i];
+	to[i] = '\0';
+}
+
+static void add_range(uint64_t base, uint64_t length, uint32_t type)
+{
+	if (boot_info.range_count < BOOT_MEMORY_RANGES)
+		boot_info.ranges[boot_info.range_count++] =
+		    (struct boot_memory_range){ base, length, type };
+}
+
+/* EXERCISE 1.5 (the memory map): what the boot loader says about memory; kernel/lib/multiboot.h has
+   the structures.
+   1. Walk the map: mmap_length bytes at mmap_addr, which is a physical address (direct_map). The
+   next entry is size + 4 bytes further, for size does not count itself, and entries may be longer
+   than the structure. add_range each, with its type: what is not memory matters as well. An entry
+   that is cut off at the end of the map is none. Where a size leads past the end of the map, or
+   back, the walk ends, with what came before.
+   2. Without a map (bit MULTIBOOT_MEMORY_MAP of flags) there may be MULTIBOOT_MEMORY: then
+   mem_upper KiB of available memory begin at 1 MiB, which may be 4 GiB or more.
+   3. Leave the rest to mm/memory_map.c: it sorts and cuts. */
+/* SOLUTION 1.5 { */
+static void read_memory_map(const struct multiboot_info *information)
+{
+	uintptr_t at = (uintptr_t)direct_map(information->mmap_addr);
+	uintptr_t end = at + information->mmap_length;
+
+	while (at + sizeof(struct multiboot_mmap_entry) <= end) {
+		const struct multiboot_mmap_entry *entry = (const void *)at;
+
+		add_range(entry->base, entry->length, entry->type);
+		if (entry->size > end - at - sizeof(entry->size))
+			return; /* a wrong size could lead back to this entry, for ever */
+		at += entry->size + sizeof(entry->size);
+	}
+}
+
+static void read_ranges(const struct multiboot_info *information)
+{
+	if (information->flags & MULTIBOOT_MEMORY_MAP)
+		read_memory_map(information);
+	else if (information->flags & MULTIBOOT_MEMORY)
+		add_range(0x100000, (uint64_t)information->mem_upper * 1024,
+			  MULTIBOOT_MEMORY_AVAILABLE);
+}
+/* } SOLUTION 1.5 */
+
+void boot_info_read(uint32_t magic, uint32_t address)
+{
+	const struct multiboot_info *information = direct_map(address);
+
+	if (magic != MULTIBOOT_BOOTLOADER_MAGIC)
+		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel",
+		      magic);
+	if (information->flags & MULTIBOOT_LOADER_NAME)
+		copy_until('\0', boot_info.loader, sizeof(boot_info.loader),
+			   direct_map(information->boot_loader_name));
+	if (information->flags & MULTIBOOT_COMMAND)
+		copy_until('\0', boot_info.command_line, sizeof(boot_info.command_line),
+			   direct_map(information->cmdline));
+	read_ranges(information);
+	if (boot_info.range_count == 0)
+		panic("the boot loader %s describes no memory", boot_info.loader);
+}
+
+/* The value that follows name= at this word of the command line, or NULL. */
+static const char *value_of(const char *word, const char *name)
+{
+	uint32_t length = strlen(name);
+
+	if (strncmp(word, name, length) != 0 || word[length] != '=')
+		return NULL;
+	return word + length + 1;
+}
+
+static void copy_value(char *to, uint32_t size, const char *from)
+{
+	if (*from == '"')
+		copy_until('"', to, size, from + 1);
+	else
+		copy_until(' ', to, size, from);
+}
+
+bool boot_option(const char *name, char *value, uint32_t size)
+{
+	bool quoted = false;
+	char before = ' ';
+
+	for (const char *at = boot_info.command_line; *at; before = *at++) {
+		if (*at == '"')
+			quoted = !quoted;
+		if (before != ' ' || quoted || !value_of(at, name))
+			continue;
+		copy_value(value, size, value_of(at, name));
+		return true;
+	}
+	return false;
+}

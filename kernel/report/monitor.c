@@ -1,0 +1,170 @@
+/* The kernel's own command line. */
+#include "kernel/report/monitor.h"
+
+#include "kernel/cpu/machine.h"
+#include "kernel/lib/number.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
+
+#define TABLES	   8
+#define LINE_LIMIT 256
+
+static struct {
+	const struct command *commands;
+	size_t count;
+} tables[TABLES];
+static size_t table_count;
+
+void monitor_register(const struct command *commands, size_t count)
+{
+	ASSERT(table_count < TABLES);
+	tables[table_count].commands = commands;
+	tables[table_count++].count = count;
+}
+
+/* The command of this name, or NULL. */
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < table_count; i++)
+		for (size_t j = 0; j < tables[i].count; j++)
+			if (strcmp(tables[i].commands[j].name, name) == 0)
+				return &tables[i].commands[j];
+	return NULL;
+}
+
+/* Cuts a line into words in place. Returns how many, at most MONITOR_ARGUMENTS. */
+static int split(char *line, char **words)
+{
+	int count = 0;
+
+	while (count < MONITOR_ARGUMENTS) {
+		while (*line == ' ' || *line == '\t')
+			*line++ = '\0';
+		if (*line == '\0' || *line == '#')
+			break;
+		words[count++] = line;
+		while (*line && *line != ' ' && *line != '\t')
+			line++;
+	}
+	return count;
+}
+
+int monitor_execute(char *line)
+{
+	char *words[MONITOR_ARGUMENTS];
+	int count = split(line, words);
+
+	if (count == 0)
+		return EXIT_SUCCESS;
+	const struct command *command = find(words[0]);
+
+	if (!command) {
+		printk("%s: no such command; try help\n", words[0]);
+		return EXIT_FAILURE;
+	}
+	if ((unsigned)count - 1 < command->minimum) {
+		printk("usage: %s %s\n", command->name, command->arguments);
+		return EXIT_FAILURE;
+	}
+	return command->run(count, words);
+}
+
+/* Ends the line at the first newline or semicolon. Returns what follows it, or NULL. */
+static char *cut_line(char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n' || *text == ';') {
+			*text = '\0';
+			return text + 1;
+		}
+	}
+	return NULL;
+}
+
+int monitor_script(char *script)
+{
+	int first = EXIT_SUCCESS;
+
+	while (script) {
+		char *next = cut_line(script);
+
+		while (*script == ' ')
+			script++;
+		if (*script) {
+			printk("> %s\n", script);
+			int status = monitor_execute(script);
+
+			if (first == EXIT_SUCCESS)
+				first = status;
+		}
+		script = next;
+	}
+	return first;
+}
+
+/* Reads one line, with backspace. */
+static void read_line(char *line, size_t size, char (*get)(void))
+{
+	size_t length = 0;
+
+	for (;;) {
+		char character = get();
+
+		if (character == '\r' || character == '\n')
+			break;
+		if ((character == '\b' || character == 0x7f) && length > 0) {
+			length--;
+			printk("\b \b");
+		} else if (character >= ' ' && character < 0x7f && length + 1 < size) {
+			line[length++] = character;
+			printk("%c", character);
+		}
+	}
+	line[length] = '\0';
+	printk("\n");
+}
+
+void monitor_converse(char (*get)(void))
+{
+	char line[LINE_LIMIT];
+
+	for (;;) {
+		printk("apprentice> ");
+		read_line(line, sizeof(line), get);
+		monitor_execute(line);
+	}
+}
+
+static int run_help(int count, char **arguments)
+{
+	for (size_t i = 0; i < table_count; i++)
+		for (size_t j = 0; j < tables[i].count; j++) {
+			const struct command *command = &tables[i].commands[j];
+
+			printk("  %-9s %-22s %s\n", command->name, command->arguments,
+			       command->help);
+		}
+	return EXIT_SUCCESS;
+}
+
+static int run_exit(int count, char **arguments)
+{
+	uint64_t status = EXIT_SUCCESS;
+
+	if (count > 1 && (!number_parse(arguments[1], &status) || status > 61)) {
+		printk("exit: %s is not a status from 0 to 61\n", arguments[1]);
+		return EXIT_FAILURE;
+	}
+	machine_exit(status);
+}
+
+static const struct command own_commands[] = {
+	{ "help", "", "this list", 0, run_help },
+	{ "exit", "[STATUS]", "end the machine", 0, run_exit },
+};
+
+void monitor_initialize(void)
+{
+	monitor_register(own_commands, sizeof(own_commands) / sizeof(own_commands[0]));
+}

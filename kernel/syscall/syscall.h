@@ -1,0 +1,47 @@
+/*
+ * System calls: Linux's numbers, registers and errors for i386. The number is in eax; arguments are
+ * in ebx, ecx, edx, esi, edi, ebp; the result, or a negated errno, comes back in eax.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/cpu/trap.h"
+
+#define SYSCALL_VECTOR 0x80
+#define SYSCALL_LIMIT  512 /* numbers are below it */
+
+struct syscall {
+	uint16_t number;
+	const char *name;
+	/* How its arguments are shown, a letter each: d decimal, x hexadecimal, o octal, p pointer,
+	 * s string. */
+	const char *arguments;
+	/* The frame has the arguments; what it returns goes into frame->eax. */
+	int32_t (*run)(struct trap_frame *frame);
+};
+
+/* What a call is made of: a function of the frame's registers. */
+#define CALL(name, result)                                                                         \
+	static int32_t name(struct trap_frame *frame)                                              \
+	{                                                                                          \
+		return result;                                                                     \
+	}
+
+/* Behind a table of calls: the linker puts all of them together (boot/kernel.ld), so that a kernel
+ * has the calls of the files that it is made of. */
+#define SYSCALL_TABLE __attribute__((section(".syscalls"), used, aligned(4)))
+
+/* Registers all these tables. */
+void syscall_register_tables(void);
+
+/* Loads the gate for INT 0x80, for ring 3. */
+void syscall_initialize(void);
+
+/* Adds calls; the table must live as long as the kernel. A number registered twice: the later
+ * one. */
+void syscall_register(const struct syscall *calls, size_t count);
+
+/* The call of this number, or NULL. */
+const struct syscall *syscall_find(uint32_t number);

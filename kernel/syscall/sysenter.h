@@ -1,0 +1,16 @@
+/* The fast way into a system call, and the page of ring 3 that knows it. Intel SDM volume 2,
+ * SYSENTER; volume 3, 5.8.7. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Programs the processor's registers for SYSENTER, if it has that instruction. */
+void sysenter_initialize(void);
+
+/* Can programs use it? */
+bool sysenter_is_there(void);
+
+/* Addresses in the shared page (kernel/syscall/shared_page.asm), as ring 3 sees it: the stub that
+ * makes a call, and where SYSENTER's calls come back. */
+extern const uint32_t shared_vsyscall, shared_sysenter_return;

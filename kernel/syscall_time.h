@@ -1,9 +1,0 @@
-/* What the system calls about time and those about tasks share. */
-#pragma once
-
-#include <stdint.h>
-
-#include "kernel/abi_time.h"
-
-/* What getrusage and wait4 tell of so many ticks in ring 3 and in the kernel. */
-struct abi_usage usage_of_ticks(uint32_t user, uint32_t system);

@@ -1,0 +1,122 @@
+/* Mutexes, which inherit urgency. */
+#include "kernel/task/lock.h"
+
+#include <stddef.h>
+
+#include "kernel/cpu/interrupts.h"
+#include "kernel/report/panic.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/task.h"
+
+static int urgency(const struct task *task)
+{
+	return sched_class->urgency(task);
+}
+
+/* EXERCISE 4.4 (priorities, part 2: inheritance). All of this is done with interrupts off.
+   1. take: the task owns the mutex, which goes to the front of the list of what it holds.
+   2. donate: the current task waits for the mutex. Its urgency goes to the owner, unless that has a
+   better one; and from there to the owner of the mutex that this one waits for; at most
+   DONATION_DEPTH times.
+   3. most_urgent: of those who wait for a mutex; NULL if nobody does.
+   4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that
+   it still holds.
+   5. mutex_lock: ASSERT that the task has it not yet. If it is free, take it; else join its queue,
+   donate, and sleep as TASK_BLOCKED until the owner before has made this task the owner.
+   6. mutex_unlock: ASSERT that it is the task's. Out of the list of what is held, and return the
+   loans: without them the next owner may be more urgent than this task. Then hand it over, or leave
+   it free. Who gets it must no longer stand in the queue, inherits from those who still do, and
+   wakes. Last of all: preempt_check, if interrupts were on. */
+/* SOLUTION 4.4 { */
+static void take(struct mutex *mutex, struct task *task)
+{
+	mutex->owner = task;
+	mutex->next_held = task->held;
+	task->held = mutex;
+}
+
+static void donate(const struct mutex *mutex)
+{
+	int lent = urgency(current);
+
+	for (unsigned depth = 0; mutex && depth < DONATION_DEPTH; depth++) {
+		struct task *owner = mutex->owner;
+
+		if (urgency(owner) > lent)
+			sched_donate(owner, lent);
+		mutex = owner->waiting;
+	}
+}
+
+static struct waiter *most_urgent(const struct mutex *mutex)
+{
+	struct waiter *best = mutex->waiters.first;
+
+	for (struct waiter *waiter = best; waiter; waiter = waiter->next)
+		if (urgency(waiter->task) < urgency(best->task))
+			best = waiter;
+	return best;
+}
+
+static void return_loans(struct task *task)
+{
+	int lent = URGENCY_NONE;
+
+	for (const struct mutex *mutex = task->held; mutex; mutex = mutex->next_held) {
+		const struct waiter *best = most_urgent(mutex);
+
+		if (best && urgency(best->task) < lent)
+			lent = urgency(best->task);
+	}
+	sched_donate(task, lent);
+}
+
+static void hand_over(struct mutex *mutex, struct waiter *waiter)
+{
+	struct task *task = waiter->task;
+
+	wait_leave(waiter);
+	task->waiting = NULL;
+	take(mutex, task);
+	return_loans(task);
+	sched_wake(task);
+}
+
+void mutex_unlock(struct mutex *mutex)
+{
+	bool enabled = interrupts_disable();
+	struct mutex **link = &current->held;
+
+	ASSERT(mutex->owner == current);
+	while (*link != mutex)
+		link = &(*link)->next_held;
+	*link = mutex->next_held;
+	mutex->owner = NULL;
+	struct waiter *next = most_urgent(mutex);
+
+	return_loans(current);
+	if (next)
+		hand_over(mutex, next);
+	interrupts_restore(enabled);
+	if (enabled)
+		preempt_check();
+}
+
+void mutex_lock(struct mutex *mutex)
+{
+	bool enabled = interrupts_disable();
+	struct waiter waiter;
+
+	ASSERT(mutex->owner != current);
+	if (!mutex->owner) {
+		take(mutex, current);
+	} else {
+		wait_join(&mutex->waiters, &waiter);
+		current->waiting = mutex;
+		donate(mutex);
+		while (mutex->owner != current)
+			sched_sleep(TASK_BLOCKED);
+	}
+	interrupts_restore(enabled);
+}
+/* } SOLUTION 4.4 */

@@ -1,0 +1,231 @@
+/* The scheduler: what all its classes have in common. */
+#include "kernel/task/sched.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/report/panic.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/switch.h"
+#include "kernel/task/time.h"
+#include "kernel/cpu/trap.h"
+
+const struct sched_class *sched_class = &sched_round_robin;
+uint32_t sched_quantum = 2;
+struct sched_trace sched_trace;
+
+static struct task idle = { .name = "idle", .schedule.donated = URGENCY_NONE };
+static uint32_t queued; /* tasks that wait for the processor */
+
+static void enqueue(struct task *task, enum sched_reason reason)
+{
+	task->schedule.is_queued = true;
+	queued++;
+	sched_class->enqueue(task, reason);
+}
+
+static void dequeue(struct task *task)
+{
+	task->schedule.is_queued = false;
+	queued--;
+	sched_class->dequeue(task);
+}
+
+/* The task that goes next, out of the queue. The idle task competes with nobody: it runs when there
+ * is no other. */
+static struct task *pick(void)
+{
+	struct task *task = queued > 0 ? sched_class->pick() : NULL;
+
+	if (!task)
+		return &idle;
+	task->schedule.is_queued = false;
+	queued--;
+	return task;
+}
+
+/* The task that runs pays for the time since it was last charged. */
+static void charge(struct task *task)
+{
+	uint64_t now = time_stamp(), stamps = now - task->schedule.started;
+
+	task->schedule.started = now;
+	task->schedule.total += stamps;
+	if (task != &idle)
+		sched_class->charge(task, stamps);
+}
+
+static void record(const struct task *from, const struct task *to, enum sched_reason reason)
+{
+	sched_trace.ring[sched_trace.total++ % SCHED_RECORDS] = (struct sched_record){
+		.stamp = to->schedule.started,
+		.from = from->pid,
+		.to = to->pid,
+		.reason = reason,
+	};
+}
+
+/* EXERCISE 4.1 (threads, part 3): interrupts are off, and stay off.
+   1. The change that somebody may have asked for, WORK_SCHEDULE, is this one.
+   2. charge the task that runs. If it is still TASK_READY, it gets back into the queue; the idle
+   task never does.
+   3. pick the next one; its time starts now. If it is the same one, there is nothing to switch.
+   4. Otherwise record it, count it (switches of the next; preemptions of the one before, if it
+   was), set current, task_load(next), switch_to, and, on the other side, task_switched(). */
+/* SOLUTION 4.1 { */
+void schedule(enum sched_reason reason)
+{
+	struct task *before = current;
+
+	trap_return_work &= ~WORK_SCHEDULE;
+	charge(before);
+	if (before->life == TASK_READY && before != &idle)
+		enqueue(before, reason);
+	struct task *next = pick();
+
+	next->schedule.started = before->schedule.started;
+	if (next == before)
+		return;
+	record(before, next, reason);
+	next->switches++;
+	before->preemptions += reason == SCHED_PREEMPTED;
+	current = next;
+	task_load(next);
+	switch_to(before, next);
+	task_switched();
+}
+/* } SOLUTION 4.1 */
+
+bool sched_turn_is_over(void)
+{
+	charge(current);
+	return current != &idle && sched_class->tick(current) && queued > 0;
+}
+
+void yield(void)
+{
+	if (queued == 0)
+		return;
+	bool enabled = interrupts_disable();
+
+	schedule(SCHED_YIELDED);
+	interrupts_restore(enabled);
+}
+
+void sched_sleep(enum task_life life)
+{
+	current->life = life;
+	schedule(life == TASK_STOPPED ? SCHED_STOPS : SCHED_SLEEPS);
+}
+
+/* Lets a task compete that did not. */
+static void make_ready(struct task *task, enum sched_reason reason)
+{
+	task->life = TASK_READY;
+	if (task == current)
+		return;
+	enqueue(task, reason);
+	if (current == &idle || sched_class->preempts(task, current))
+		trap_return_work |= WORK_SCHEDULE;
+}
+
+void sched_begin(struct task *task)
+{
+	bool enabled = interrupts_disable();
+
+	sched_class->join(task);
+	make_ready(task, SCHED_NEW);
+	interrupts_restore(enabled);
+}
+
+void sched_wake(struct task *task)
+{
+	bool enabled = interrupts_disable();
+
+	if (task->life == TASK_SLEEPING || task->life == TASK_BLOCKED)
+		make_ready(task, SCHED_WOKEN);
+	interrupts_restore(enabled);
+}
+
+void sched_continue(struct task *task)
+{
+	bool enabled = interrupts_disable();
+
+	if (task->life == TASK_STOPPED)
+		make_ready(task, SCHED_WOKEN);
+	interrupts_restore(enabled);
+}
+
+/* Runs the change while the task is in no queue, for it may move its place there. */
+#define change_place(task, change)                                                                 \
+	do {                                                                                       \
+		bool enabled = interrupts_disable(), was_queued = (task)->schedule.is_queued;      \
+                                                                                                   \
+		if (was_queued)                                                                    \
+			dequeue(task);                                                             \
+		change;                                                                            \
+		if (was_queued)                                                                    \
+			enqueue(task, SCHED_WOKEN);                                                \
+		interrupts_restore(enabled);                                                       \
+	} while (0)
+
+void sched_set_nice(struct task *task, int nice)
+{
+	change_place(task, task->schedule.nice = nice);
+}
+
+void sched_donate(struct task *task, int urgency)
+{
+	if (task->schedule.donated != urgency)
+		change_place(task, task->schedule.donated = urgency);
+}
+
+static const struct sched_class *find_class(const char *name)
+{
+	static const struct sched_class *const classes[] = { &sched_round_robin, &sched_mlfq,
+							     &sched_fair };
+
+	for (unsigned i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (strcmp(classes[i]->name, name) == 0)
+			return classes[i];
+	return NULL;
+}
+
+int sched_use(const char *name)
+{
+	const struct sched_class *class = find_class(name);
+
+	if (!class)
+		return -EINVAL;
+	bool enabled = interrupts_disable();
+
+	for (struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->schedule.is_queued)
+			sched_class->dequeue(task);
+	sched_class = class;
+	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		task->schedule.donated = URGENCY_NONE; /* it was the other class's measure */
+		class->join(task);
+		if (task->schedule.is_queued)
+			class->enqueue(task, SCHED_NEW);
+	}
+	interrupts_restore(enabled);
+	return 0;
+}
+
+void sched_initialize(void)
+{
+	idle.schedule.preempt_count = 1;
+	idle.schedule.started = time_stamp();
+	current = &idle;
+	trap_register_return(sched_work);
+}
+
+void sched_idle(void)
+{
+	ASSERT(current == &idle);
+	preempt_enable();
+	for (;;)
+		wait_for_interrupt();
+}

@@ -1,0 +1,158 @@
+/*
+ * The scheduler: which task gets the processor next.
+ *
+ * What is common to all policies is in kernel/task/sched.c and, about the clock, in
+ * kernel/task/sched_preempt.c; a policy is a struct sched_class. All tasks are under the same one
+ * at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/task/task.h"
+
+/* Why a task gets into the queue of its class, or gives the processor away. */
+enum sched_reason {
+	SCHED_NEW,	 /* it begins, or comes from another class */
+	SCHED_WOKEN,	 /* what it slept for has happened */
+	SCHED_YIELDED,	 /* it lets others go first */
+	SCHED_PREEMPTED, /* the class wants another one */
+	SCHED_SLEEPS,
+	SCHED_STOPS, /* by a signal */
+	SCHED_ENDS,
+};
+
+#define URGENCY_NONE INT8_MAX
+
+/* All functions are called with interrupts off. The task that runs is in no queue. */
+struct sched_class {
+	const char *name;
+	/* The task is new to this class. It is not queued. */
+	void (*join)(struct task *task);
+	void (*enqueue)(struct task *task, enum sched_reason reason);
+	void (*dequeue)(struct task *task);
+	/* Takes the next task out of the queue; NULL: the queue is empty. */
+	struct task *(*pick)(void);
+	/* The task has had the processor for so many time stamps. */
+	void (*charge)(struct task *task, uint64_t stamps);
+	/* A tick while the task runs: is its turn over? */
+	bool (*tick)(struct task *task);
+	/* Shall the task, just woken, take the processor from the one that runs? */
+	bool (*preempts)(const struct task *woken, const struct task *running);
+	/* How urgent it is to let the task run, donations included: less is more urgent. */
+	int (*urgency)(const struct task *task);
+};
+
+extern const struct sched_class sched_round_robin, sched_mlfq, sched_fair;
+
+/* The class in use. */
+extern const struct sched_class *sched_class;
+
+/* Puts all tasks under the class of this name: "rr", "mlfq" or "fair". Returns 0 or -EINVAL. */
+int sched_use(const char *name);
+
+/* Ticks of a turn: 1 to 1000; of round robin, and the shortest of the other classes. */
+extern uint32_t sched_quantum;
+
+/* Makes the context that calls it the idle task, pid 0, and starts the clock's work. */
+void sched_initialize(void);
+
+/* What the idle task does. */
+void sched_idle(void) __attribute__((noreturn));
+
+/* Gives the processor to the next task. Interrupts must be off, and are off when it returns. If
+ * current->life is TASK_READY, the task stays in the competition. */
+void schedule(enum sched_reason reason);
+
+/* Sleeps in this state of life until sched_wake. Interrupts must be off. */
+void sched_sleep(enum task_life life);
+
+/* Makes a new task one of those that compete for the processor. */
+void sched_begin(struct task *task);
+
+/* Wakes a task that sleeps, whatever it sleeps for; others are left alone. From any context. */
+void sched_wake(struct task *task);
+
+/* Lets a stopped task go on. From any context. */
+void sched_continue(struct task *task);
+
+/* Lets others of the same urgency run first. */
+void yield(void);
+
+/* Changes how nice a task is: -20 to 19. */
+void sched_set_nice(struct task *task, int nice);
+
+/* Sets the urgency that others lend to a task; URGENCY_NONE: nobody does. Interrupts must be off.
+ */
+void sched_donate(struct task *task, int urgency);
+
+/* A clock's tick has come: the rest is done at the end of this interrupt. For the timer's handler.
+ */
+void sched_tick(void);
+
+/* Does what waits (the bits below) before a trap goes back; it is given the trap's frame, with
+ * interrupts off, and may run other tasks meanwhile. */
+void sched_work(struct trap_frame *frame);
+
+/* At a tick: charges the current task. Is its turn over, and does another one wait? */
+bool sched_turn_is_over(void);
+
+/* Things to do before a trap goes back: bits of trap_return_work. */
+#define WORK_TICK     1u
+#define WORK_SCHEDULE 2u
+#define WORK_SIGNAL   4u
+
+/* Called when the current task is about to go back to ring 3 and WORK_SIGNAL is set. */
+void sched_register_signals(void (*deliver)(struct trap_frame *frame));
+
+/* Code of a kernel thread between these two keeps the processor, unless it sleeps. They nest. */
+static inline void preempt_disable(void)
+{
+	current->schedule.preempt_count++;
+}
+
+void preempt_enable(void);
+
+/* Gives the processor away, if this is a kernel thread that may be pre-empted. */
+void sched_preempt(void);
+
+/* Does so if a more urgent task was woken. Interrupts must have been on before what woke it. */
+static inline void preempt_check(void)
+{
+	if (trap_return_work & WORK_SCHEDULE)
+		sched_preempt();
+}
+
+/* ---- kernel threads: kernel/task/thread.c ---- */
+
+/* A new kernel thread, which calls function(argument) and ends when that returns. It may be
+ * pre-empted at any instruction: it may use the scheduler, waiting, locks, timers and printk, and
+ * everything else between preempt_disable and preempt_enable. NULL without memory. The interrupt
+ * flag stays as it is. */
+struct task *kthread_create(const char *name, void (*function)(void *argument), void *argument);
+
+/* Ends the current kernel thread. */
+void kthread_exit(void) __attribute__((noreturn));
+
+/* In kernel/task/switch.asm: saves the processor's state in the kernel and loads another one. */
+void switch_to(struct task *from, struct task *to);
+
+/* ---- a record of every change of tasks, for the host to read ---- */
+
+#define SCHED_RECORDS 4096u /* a power of two */
+
+struct sched_record {
+	uint64_t stamp;	  /* of the time-stamp counter */
+	int16_t from, to; /* pids */
+	uint8_t reason;	  /* enum sched_reason: why `from` gave the processor away */
+	uint8_t padding[3];
+};
+
+struct sched_trace {
+	uint32_t total; /* records since boot; record n is at ring[n % SCHED_RECORDS] */
+	uint32_t padding;
+	struct sched_record ring[SCHED_RECORDS];
+};
+
+extern struct sched_trace sched_trace;

@@ -1,0 +1,88 @@
+/* Pre-emption: what the clock, and whoever wakes a task, asks for, and when it is done. */
+#include "kernel/task/sched.h"
+
+#include "kernel/cpu/interrupts.h"
+#include "kernel/report/panic.h"
+#include "kernel/task/switch.h"
+#include "kernel/task/time.h"
+#include "kernel/task/timer.h"
+#include "kernel/cpu/trap.h"
+
+static void (*deliver_signals)(struct trap_frame *frame);
+
+/* EXERCISE 4.2 (pre-emption, part 1 of 2): part 2 is in kernel/task/sched_round_robin.c.
+   1. sched_tick: the timer's handler calls it, before the interrupt is done. Only remember it:
+   WORK_TICK.
+   2. tick: forget WORK_TICK, count the tick for the task, in ring 3 or in the kernel; let the
+   timers expire; and if sched_turn_is_over, ask for a change: WORK_SCHEDULE.
+   3. is_preemptible: a thread of the kernel (it has no space) whose preempt_count is 0.
+   4. task_before_user: as long as there is something to do before ring 3: WORK_SCHEDULE first, then
+   WORK_SIGNAL by deliver_signals. Each of the two may ask for the other.
+   5. sched_work gets the frame of every trap that goes back while trap_return_work is not 0. Ring 3
+   may always be interrupted. The kernel only if it is preemptible, and where interrupts were on. */
+/* SOLUTION 4.2 { */
+void sched_tick(void)
+{
+	trap_return_work |= WORK_TICK;
+}
+
+static void tick(const struct trap_frame *frame)
+{
+	trap_return_work &= ~WORK_TICK;
+	if ((frame->cs & 3) == 3)
+		current->user_ticks++;
+	else
+		current->system_ticks++;
+	timers_expire(time_ns());
+	if (sched_turn_is_over())
+		trap_return_work |= WORK_SCHEDULE;
+}
+
+static bool is_preemptible(void)
+{
+	return !current->space && current->schedule.preempt_count == 0;
+}
+
+void task_before_user(struct trap_frame *frame)
+{
+	while (trap_return_work & (WORK_SCHEDULE | WORK_SIGNAL)) {
+		if (trap_return_work & WORK_SCHEDULE)
+			schedule(SCHED_PREEMPTED);
+		else
+			deliver_signals(frame);
+	}
+}
+
+void sched_work(struct trap_frame *frame)
+{
+	if (trap_return_work & WORK_TICK)
+		tick(frame);
+	if ((frame->cs & 3) == 3)
+		task_before_user(frame);
+	else if ((trap_return_work & WORK_SCHEDULE) && is_preemptible() &&
+		 (frame->eflags & EFLAGS_INTERRUPTS))
+		schedule(SCHED_PREEMPTED);
+}
+/* } SOLUTION 4.2 */
+
+void sched_preempt(void)
+{
+	if (!is_preemptible())
+		return;
+	bool enabled = interrupts_disable();
+
+	schedule(SCHED_PREEMPTED);
+	interrupts_restore(enabled);
+}
+
+void preempt_enable(void)
+{
+	ASSERT(current->schedule.preempt_count > 0);
+	current->schedule.preempt_count--;
+	preempt_check();
+}
+
+void sched_register_signals(void (*deliver)(struct trap_frame *frame))
+{
+	deliver_signals = deliver;
+}

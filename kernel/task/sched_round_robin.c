@@ -1,0 +1,73 @@
+/* Round robin: everybody in turn, and nobody for longer than a quantum. */
+#include "kernel/task/sched.h"
+
+#include <stddef.h>
+
+static struct list queue = LIST_EMPTY(queue);
+
+static void round_robin_dequeue(struct task *task)
+{
+	list_remove(&task->schedule.in_queue);
+}
+
+static struct task *round_robin_pick(void)
+{
+	if (list_is_empty(&queue))
+		return NULL;
+	struct task *task = list_entry(queue.next, struct task, schedule.in_queue);
+
+	round_robin_dequeue(task);
+	return task;
+}
+
+/* EXERCISE 4.2 (pre-emption, part 2 of 2):
+   1. join and enqueue: a task begins each turn with a whole quantum, sched_quantum ticks, however
+   its last turn ended, and at the end of the queue.
+   2. tick: one tick less. At the end of the quantum begin a new one, for there may be nobody else,
+   and say that the turn is over. */
+/* SOLUTION 4.2 { */
+static void round_robin_join(struct task *task)
+{
+	task->schedule.quantum = sched_quantum;
+}
+
+static void round_robin_enqueue(struct task *task, enum sched_reason reason)
+{
+	round_robin_join(task);
+	list_append(&queue, &task->schedule.in_queue);
+}
+
+static bool round_robin_tick(struct task *task)
+{
+	if (--task->schedule.quantum > 0)
+		return false;
+	round_robin_join(task);
+	return true;
+}
+/* } SOLUTION 4.2 */
+
+static void round_robin_charge(struct task *task, uint64_t stamps)
+{
+}
+
+static bool round_robin_preempts(const struct task *woken, const struct task *running)
+{
+	return false;
+}
+
+static int round_robin_urgency(const struct task *task)
+{
+	return 0;
+}
+
+const struct sched_class sched_round_robin = {
+	.name = "rr",
+	.join = round_robin_join,
+	.enqueue = round_robin_enqueue,
+	.dequeue = round_robin_dequeue,
+	.pick = round_robin_pick,
+	.charge = round_robin_charge,
+	.tick = round_robin_tick,
+	.preempts = round_robin_preempts,
+	.urgency = round_robin_urgency,
+};

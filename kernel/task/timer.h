@@ -1,0 +1,30 @@
+/* Timers: functions that are called when their time has come. The clock's tick looks at them, so
+ * they are late by up to one tick. */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/lib/list.h"
+
+struct timer {
+	struct list in_order; /* linked while it runs: next is not NULL */
+	uint64_t deadline;    /* time_ns() */
+	void (*expire)(struct timer *timer);
+};
+
+/* Starts a timer that does not run: expire(timer) is called once, at deadline or soon after, with
+ * interrupts off, from the tick. Of timers with equal deadlines the one that was started first goes
+ * first. A deadline in the past is the next tick's. From any context. */
+void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struct timer *timer));
+
+/* Stops a timer; one that does not run is left as it is. From any context. */
+void timer_cancel(struct timer *timer);
+
+/* Does it run, that is: will it still be called? */
+static inline bool timer_is_running(const struct timer *timer)
+{
+	return timer->in_order.next != NULL;
+}
+
+/* Calls what is due. Called by the tick, with interrupts off. */
+void timers_expire(uint64_t now_ns);

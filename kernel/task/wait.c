@@ -1,0 +1,163 @@
+/* Waiting, while other tasks run. */
+#include "kernel/task/wait.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/task.h"
+#include "kernel/task/time.h"
+#include "kernel/task/timer.h"
+
+struct alarm_clock {
+	struct timer timer;
+	struct task *task;
+};
+
+static void wake_sleeper(struct timer *timer)
+{
+	sched_wake(((struct alarm_clock *)timer)->task);
+}
+
+/* EXERCISE 4.3 (sleeping, part 2):
+   1. wait_join: the current task's place is at the end of the queue; nobody has woken it yet.
+   wait_leave: out of it, if it is in one; the others keep their order.
+   2. sleep: in this state of life, and no longer than until the deadline: with a timer, which must
+   be cancelled behind the sleep, for it lies on this stack.
+   3. wait_any: with interrupts off, so that no wake-up can come between the look and the sleep. If
+   a waiter was woken since it joined, that is all. A signal that is pending comes next, then the
+   deadline. Only then sleep.
+   msleep sleeps until the time has come, whoever wakes it before.
+   4. wait_wake: every waiter is marked, and its task woken; most often there is none.
+   wait_wake_one: one that is not marked yet; the most urgent at this moment, the first of equals.
+   Behind both: preempt_check, if interrupts were on: it may be more urgent than the caller. */
+/* SOLUTION 4.3 { */
+void wait_join(struct wait_queue *queue, struct waiter *waiter)
+{
+	bool enabled = interrupts_disable();
+	struct waiter **end = &queue->first;
+
+	while (*end)
+		end = &(*end)->next;
+	*waiter = (struct waiter){ .task = current, .queue = queue };
+	*end = waiter;
+	interrupts_restore(enabled);
+}
+
+void wait_leave(struct waiter *waiter)
+{
+	bool enabled = interrupts_disable();
+
+	if (waiter->queue) {
+		struct waiter **link = &waiter->queue->first;
+
+		while (*link != waiter)
+			link = &(*link)->next;
+		*link = waiter->next;
+		waiter->queue = NULL;
+	}
+	interrupts_restore(enabled);
+}
+
+static void sleep(enum task_life life, uint64_t deadline_ns)
+{
+	struct alarm_clock clock;
+
+	if (deadline_ns == WAIT_FOREVER) {
+		sched_sleep(life);
+		return;
+	}
+	clock.task = current;
+	timer_start(&clock.timer, deadline_ns, wake_sleeper);
+	sched_sleep(life);
+	timer_cancel(&clock.timer);
+}
+
+static bool is_any_woken(const struct waiter *waiters, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (waiters[i].is_woken)
+			return true;
+	return false;
+}
+
+int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
+{
+	bool enabled = interrupts_disable();
+	int result = 0;
+
+	if (is_any_woken(waiters, count))
+		result = 0;
+	else if (task_signal_pending())
+		result = -ERESTART;
+	else if (deadline_ns != WAIT_FOREVER && time_ns() >= deadline_ns)
+		result = -ETIMEDOUT;
+	else
+		sleep(TASK_SLEEPING, deadline_ns);
+	interrupts_restore(enabled);
+	return result;
+}
+
+void msleep(uint32_t milliseconds)
+{
+	uint64_t deadline = time_ns() + milliseconds * 1000000ull;
+	bool enabled = interrupts_disable();
+
+	while (time_ns() < deadline)
+		sleep(TASK_BLOCKED, deadline);
+	interrupts_restore(enabled);
+}
+
+void wait_wake(struct wait_queue *queue)
+{
+	if (!queue->first)
+		return;
+	bool enabled = interrupts_disable();
+
+	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next) {
+		waiter->is_woken = true;
+		sched_wake(waiter->task);
+	}
+	interrupts_restore(enabled);
+	if (enabled)
+		preempt_check();
+}
+
+void wait_wake_one(struct wait_queue *queue)
+{
+	bool enabled = interrupts_disable();
+	struct waiter *best = NULL;
+
+	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next)
+		if (!waiter->is_woken && (!best || sched_class->urgency(waiter->task) <
+						       sched_class->urgency(best->task)))
+			best = waiter;
+	if (best) {
+		best->is_woken = true;
+		sched_wake(best->task);
+	}
+	interrupts_restore(enabled);
+	if (enabled)
+		preempt_check();
+}
+/* } SOLUTION 4.3 */
+
+int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
+{
+	struct waiter waiter;
+
+	wait_join(queue, &waiter);
+	int result = wait_any(&waiter, 1, deadline_ns);
+
+	wait_leave(&waiter);
+	return result;
+}
+
+void wait_sleep_blocked(struct wait_queue *queue)
+{
+	struct waiter waiter;
+
+	wait_join(queue, &waiter);
+	sleep(TASK_BLOCKED, WAIT_FOREVER);
+	wait_leave(&waiter);
+}

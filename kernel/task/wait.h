@@ -1,0 +1,74 @@
+/* Waiting for something to happen. Until lesson 4 there is one task, and kernel/task/wait_idle.c
+ * halts the processor; from then on kernel/task/wait.c lets other tasks run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/cpu/interrupts.h"
+
+struct task;
+
+#define WAIT_FOREVER UINT64_MAX
+
+/* Who waits. A zeroed one is ready for use. */
+struct wait_queue {
+	struct waiter *first; /* in the order in which they came */
+};
+
+/* A task's place in a queue; it lies on the task's stack. One that waits for several queues has a
+ * place in each. */
+struct waiter {
+	struct task *task;
+	struct wait_queue *queue;
+	struct waiter *next;
+	bool is_woken; /* since wait_join */
+};
+
+/*
+ * Sleeps until wait_wake(queue), for a signal, or up to a time of time_ns(). Interrupts must be
+ * off, and are off when it returns; they are on meanwhile. Returns 0, -ERESTART when a signal waits
+ * for the task, or -ETIMEDOUT. May return early: call it in a loop, as wait_event does.
+ */
+int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns);
+
+/* The same, but without end, and signals wait. For what will certainly happen soon. */
+void wait_sleep_blocked(struct wait_queue *queue);
+
+/*
+ * For several queues at once, as poll wants it: join all, look whether anything has happened
+ * already, sleep in wait_any until one of them was woken since it was joined, leave all. wait_any
+ * keeps the interrupt flag. It returns as wait_sleep_until does, and may return early, too.
+ */
+void wait_join(struct wait_queue *queue, struct waiter *waiter);
+int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns);
+void wait_leave(struct waiter *waiter);
+
+/* Sleeps for at least this long; signals wait. */
+void msleep(uint32_t milliseconds);
+
+/* Wakes all that sleep in the queue. From any context. */
+void wait_wake(struct wait_queue *queue);
+
+/* Wakes the most urgent one, of equals the one that has waited longest. From any context. */
+void wait_wake_one(struct wait_queue *queue);
+
+/*
+ * Sleeps until the condition holds. It is looked at with interrupts off, so that no wake-up can
+ * come between the look and the sleep. Gives 0, or -ERESTART (for the system call to return as it
+ * is: kernel/process/signal.c makes EINTR or a second call of it).
+ */
+#define wait_event(queue, condition) wait_event_until(queue, condition, WAIT_FOREVER)
+
+/* The same, or -ETIMEDOUT when the condition does not hold until deadline_ns. */
+#define wait_event_until(queue, condition, deadline_ns)                                            \
+	({                                                                                         \
+		bool enabled = interrupts_disable();                                               \
+		uint64_t until = deadline_ns; /* looked at once: it may say "from now on" */       \
+		int result = 0;                                                                    \
+                                                                                                   \
+		while (!(condition) && (result = wait_sleep_until(queue, until)) == 0)             \
+			;                                                                          \
+		interrupts_restore(enabled);                                                       \
+		result;                                                                            \
+	})

@@ -1,0 +1,44 @@
+/* Waiting, while there is one task only: the processor halts until an interrupt changes something.
+ * Nobody need be woken, for nobody sleeps; a queue stays empty. */
+#include "kernel/lib/errno.h"
+#include "kernel/task/task.h"
+#include "kernel/task/time.h"
+#include "kernel/task/wait.h"
+
+/* STI takes effect behind the next instruction: no interrupt comes between it and HLT. */
+static void halt(void)
+{
+	__asm__ volatile("sti; hlt; cli" : : : "memory");
+}
+
+int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
+{
+	if (task_signal_pending())
+		return -ERESTART;
+	if (time_ns() >= deadline_ns)
+		return -ETIMEDOUT;
+	halt();
+	return 0;
+}
+
+void wait_join(struct wait_queue *queue, struct waiter *waiter)
+{
+	waiter->queue = queue;
+}
+
+int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
+{
+	bool enabled = interrupts_disable();
+	int result = wait_sleep_until(count > 0 ? waiters->queue : 0, deadline_ns);
+
+	interrupts_restore(enabled);
+	return result;
+}
+
+void wait_leave(struct waiter *waiter)
+{
+}
+
+void wait_wake(struct wait_queue *queue)
+{
+}

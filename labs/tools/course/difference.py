@@ -1,0 +1,92 @@
+"""`make diff LESSON=n`: what a lesson does to the one before: files, exercises, and its main.c."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
+from labs.tools.course.source_lists import changes
+
+PROGRAM = "make diff"
+COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
+PLAIN = "\033[0m"
+
+
+def directory_of(lesson: str, root: Path) -> Path:
+    """Where the lesson (or "storage") has its main.c. Raises ExerciseError."""
+    place = root / "labs" / (lesson if lesson == "storage" else f"lesson{lesson}")
+    if not (place / "main.c").is_file():
+        known = ", ".join(map(str, lessons(root)))
+        raise ExerciseError(f"there is no lesson {lesson or '(none given)'}; there are {known}")
+    return place
+
+
+def main_before(lesson: str, root: Path) -> str:
+    """The path of the main.c of the lesson before; /dev/null before the first one."""
+    earlier = [number for number in lessons(root) if lesson == "storage" or number < int(lesson)]
+    return f"labs/lesson{max(earlier)}/main.c" if earlier else os.devnull
+
+
+def changed_files(place: Path, root: Path) -> Iterator[tuple[str, str]]:
+    """The files that the lesson links beyond those of the lesson before, and how long they are;
+    then those that it no longer links."""
+    added, removed = changes(place)
+    for path in added:
+        source = root / path
+        if source.is_file():
+            yield path, f"{source.read_text().count(chr(10))} lines"
+        else:
+            yield f"{path}.o", "given as object code"
+    for path in removed:
+        yield path, "no longer linked"
+
+
+def difference(lesson: str, root: Path) -> list[str]:
+    """The unified difference between the two main.c."""
+    before, after = main_before(lesson, root), directory_of(lesson, root) / "main.c"
+    texts = [path.read_text().splitlines() for path in (root / before, after)]
+    name = after.relative_to(root).as_posix()
+    return list(difflib.unified_diff(*texts, before, name, lineterm=""))
+
+
+def coloured(line: str) -> str:
+    """A line of the difference, for a terminal."""
+    return f"{COLOURS[line[0]]}{line}{PLAIN}" if line[:1] in COLOURS else line
+
+
+def report(lesson: str, root: Path = ROOT, colour: bool = False) -> str:
+    """All that a lesson adds, in words. Raises ExerciseError."""
+    place = directory_of(lesson, root)
+    number = int(lesson) if lesson.isdecimal() else 0
+    title = lessons(root).get(number, "the storage lab")
+    lines = [f"Lesson {lesson}, {title}, adds" if number else "The storage lab adds", ""]
+    lines += [f"  {path:<32}{length}" for path, length in changed_files(place, root)]
+    exercises = of_lesson(number, root)
+    if exercises:
+        lines += ["", "You write", ""]
+    for each in exercises:
+        lines.append(f"  {each.id}  {each.title} ({each.points} points): {', '.join(each.files)}")
+    lines += ["", "How main.c changes:", ""]
+    changes = difference(lesson, root)
+    return "\n".join([*lines, *(map(coloured, changes) if colour else changes)])
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pager may be left before the end
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    try:
+        print(report(sys.argv[1] if len(sys.argv) > 1 else "", colour=colour))
+    except ExerciseError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""The exercises: labs/exercises.toml, and the marked regions of the source.
+
+A region stands between SOLUTION n.m { and } SOLUTION n.m, in comments of their own lines. In a
+student's tree the marks of a blank say "your code, exercise n.m" instead. Use:
+
+    exercise = by_id("1.3")
+    blank(text, path, exercise)         the file with the exercise's stubs in its regions
+    solved(text)                        the file without marks
+    filled(handout, reference, "1.3")   a handout's file with the reference's regions
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+LIST = "labs/exercises.toml"
+
+# How a comment begins in each kind of file, and how it ends.
+OPENING, CLOSING = r"[ \t]*(?:/\*|;)[ \t]*", r"[ \t]*(?:\*/)?[ \t]*"
+SOLUTION = re.compile(
+    rf"^{OPENING}SOLUTION (?P<id>\d\.\d) \{{{CLOSING}\n"
+    rf"(?P<body>.*?)"
+    rf"^{OPENING}\}} SOLUTION (?P=id){CLOSING}\n",
+    re.MULTILINE | re.DOTALL,
+)
+BLANK = re.compile(
+    rf"^{OPENING}your code, exercise (?P<id>\d\.\d) \{{{CLOSING}\n"
+    rf"(?P<body>.*?)"
+    rf"^{OPENING}\}} exercise (?P=id){CLOSING}\n",
+    re.MULTILINE | re.DOTALL,
+)
+STRAY_MARK = re.compile(r"^.*\bSOLUTION \d\.\d.*$", re.MULTILINE)
+
+
+class ExerciseError(ValueError):
+    """The list of exercises, or a marked file, is not as it should be; the message says where."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise. `stubs` has for each file the texts that replace its regions, in order; it is
+    empty in a student's tree. `needs` are the ids without which this one cannot be seen to work."""
+
+    id: str
+    lesson: int
+    title: str
+    points: int
+    files: tuple[str, ...]
+    needs: tuple[str, ...]
+    hints: tuple[str, ...]
+    stubs: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A marked region of a text: the exercise, what stands between the marks, and the offsets of
+    the whole of it, marks included."""
+
+    exercise: str
+    body: str
+    start: int
+    end: int
+
+
+@cache
+def load(root: Path = ROOT) -> tuple[Exercise, ...]:
+    """The exercises of a tree in the order of the list. Raises ExerciseError."""
+    return tuple(exercise_of(table) for table in tables(root).get("exercise", ()))
+
+
+@cache
+def lessons(root: Path = ROOT) -> dict[int, str]:
+    """The lessons of a tree and their titles. Raises ExerciseError."""
+    return {int(number): title for number, title in tables(root).get("lessons", {}).items()}
+
+
+def tables(root: Path) -> dict:
+    """The list as it stands. Raises ExerciseError."""
+    try:
+        return tomllib.loads((root / LIST).read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ExerciseError(f"{LIST}: {error}") from error
+
+
+def exercise_of(table: dict) -> Exercise:
+    """An exercise from its table of the list."""
+    try:
+        return Exercise(
+            id=table["id"],
+            lesson=table["lesson"],
+            title=table["title"],
+            points=table["points"],
+            files=tuple(table["files"]),
+            needs=tuple(table["needs"]),
+            hints=tuple(table["hints"]),
+            stubs={path: tuple(texts) for path, texts in table.get("stubs", {}).items()},
+        )
+    except KeyError as error:
+        raise ExerciseError(f"{LIST}: exercise {table.get('id')} has no {error}") from error
+
+
+def by_id(number: str, root: Path = ROOT) -> Exercise:
+    """The exercise "1.3". Raises ExerciseError, which lists those that there are."""
+    for exercise in load(root):
+        if exercise.id == number:
+            return exercise
+    known = ", ".join(f"{exercise.id}" for exercise in load(root))
+    raise ExerciseError(f"there is no exercise {number or '(none given)'}; there are {known}")
+
+
+def of_lesson(lesson: int, root: Path = ROOT) -> tuple[Exercise, ...]:
+    """The exercises of a lesson."""
+    return tuple(exercise for exercise in load(root) if exercise.lesson == lesson)
+
+
+def files_of(number: str, root: Path = ROOT) -> tuple[str, ...]:
+    """The files in which the student writes the exercise."""
+    return by_id(number, root).files
+
+
+def regions(text: str) -> list[Region]:
+    """The marked regions of a text, solutions or blanks, in order. Raises ExerciseError for a mark
+    without its partner."""
+    for mark in STRAY_MARK.findall(SOLUTION.sub("", text)):
+        raise ExerciseError(f"this mark has no partner: {mark.strip()}")
+    matches = [*SOLUTION.finditer(text), *BLANK.finditer(text)]
+    found = [Region(m["id"], m["body"], m.start(), m.end()) for m in matches]
+    return sorted(found, key=lambda region: region.start)
+
+
+def replaced(text: str, new: Callable[[Region, int], str]) -> str:
+    """The text with new(region, n) for each region; it is the n-th one of its exercise, from 0."""
+    parts, end, seen = [], 0, dict[str, int]()
+    for region in regions(text):
+        number = seen.setdefault(region.exercise, 0)
+        seen[region.exercise] += 1
+        parts += [text[end : region.start], new(region, number)]
+        end = region.end
+    return "".join([*parts, text[end:]])
+
+
+def blank(text: str, path: str, exercise: Exercise) -> str:
+    """The text of the file `path` with the exercise's stubs, between marks for the student."""
+    stubs = exercise.stubs.get(path, ())
+    count = sum(region.exercise == exercise.id for region in regions(text))
+    if count != len(stubs):
+        raise ExerciseError(f"{path}: {count} regions of {exercise.id}, but {len(stubs)} stubs")
+
+    def stub(region: Region, number: int) -> str:
+        whole = text[region.start : region.end]
+        if region.exercise != exercise.id:
+            return whole
+        return framed(whole, exercise.id, stubs[number])
+
+    return replaced(text, stub)
+
+
+def framed(region: str, number: str, body: str) -> str:
+    """The body between the marks of a blank, in the kind of comment and the place of the region's
+    own marks."""
+    first, last = region.splitlines()[0], region.splitlines()[-1]
+    opening = first.replace(f"SOLUTION {number} {{", f"your code, exercise {number} {{")
+    closing = last.replace(f"}} SOLUTION {number}", f"}} exercise {number}")
+    return f"{opening}\n{body}{closing}\n"
+
+
+def solved(text: str) -> str:
+    """The text with its solutions, and without their marks. Blanks stay."""
+    return SOLUTION.sub(lambda match: match["body"], text)
+
+
+def filled(handout: str, reference: str, number: str) -> str:
+    """A handout's text whose blanks of one exercise hold the reference's solutions."""
+    bodies = [region.body for region in regions(reference) if region.exercise == number]
+
+    def body(region: Region, position: int) -> str:
+        if region.exercise != number:
+            return handout[region.start : region.end]
+        return bodies[position]
+
+    return replaced(handout, body)

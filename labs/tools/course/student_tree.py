@@ -1,0 +1,271 @@
+"""Which files a student of a lesson gets, and what is in them.
+
+A student's tree has what its lesson's kernel, its visible tests and its commands need, and what
+those need in turn: includes, imported modules, files that are named. So whatever nobody there needs
+stays out: later lessons, hidden tests, the tools of the authors. Lessons before are solved, the
+lesson itself is blank. A file that the lesson links, and that holds a blank of a later lesson, is
+given as object code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from labs.tools.course.exercises import (
+    LIST,
+    ROOT,
+    ExerciseError,
+    blank,
+    lessons,
+    load,
+    regions,
+    solved,
+)
+from labs.tools.course.source_lists import ever_linked
+
+# What each tree has, if it is there.
+ALWAYS = (
+    *(".clang-format", ".editorconfig", ".gitignore", "LICENSE", "Makefile", "pyproject.toml"),
+    *(
+        "boot/*",
+        "kernel/report/exercise.h",
+        "labs/tools/debugging/gdb/*",
+        "labs/tools/setup/*",
+    ),
+    *(LIST, "tests/conftest.py"),
+)
+OF_LESSON = (
+    *("labs/lesson{}/*", "tests/lesson{}/visible/*"),
+    *("tests/lesson{}/host/*", "tests/lesson{}/programs/*"),
+)
+# What trees have from a lesson on, and none before has: programs need a kernel that runs them.
+SINCE = {"user/*": 3}
+
+# What no student gets, whoever names it. The rooms of later lessons need no mention.
+NEVER = (
+    *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/kernel/*", "slides/*"),
+    *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
+    *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
+    *(
+        "labs/tools/course/student_tree.py",
+        "labs/tools/proving/*",
+        "*answers*",
+        "*solutions*",
+        ".ci/*",
+    ),
+)
+
+README = "labs/tools/course/start.md"
+INCLUDE = re.compile(r'^[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+MODULE = re.compile(r"-m ([\w.]+)")
+
+
+class TreeError(ValueError):
+    """The tree cannot be made; the message names the cause."""
+
+
+def contents(lesson: int, root: Path = ROOT) -> dict[str, bytes]:
+    """The files of a student's tree by path. Raises TreeError and ExerciseError."""
+    if lesson not in lessons(root):
+        known = ", ".join(map(str, lessons(root)))
+        raise TreeError(f"there is no lesson {lesson}; the lessons are {known}")
+    given = given_as_objects(lesson, root)
+    tree = {path: content(path, lesson, root) for path in chosen(lesson, root) - given}
+    tree |= {f"{path}.o": object_code(path, root) for path in given}
+    tree["README.md"] = readme(lesson, root).encode()
+    return dict(sorted(tree.items()))
+
+
+# ---- which files --------------------------------------------------------------------------------
+
+
+@cache
+def listed(root: Path) -> frozenset[str]:
+    """The files that git knows or would add, and that are there."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise TreeError(f"git cannot list the files: {done.stderr.strip()}")
+    return frozenset(name for name in done.stdout.split("\0") if name and (root / name).is_file())
+
+
+def chosen(lesson: int, root: Path) -> set[str]:
+    """The paths of a lesson's tree: what it begins with, and all that those refer to."""
+    found: set[str] = set()
+    allowed = {path for path in listed(root) if not is_withheld(path, lesson, root)}
+    waiting = {path for path in allowed if begins_with(path, lesson, root)}
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        waiting |= (references(path, root) & allowed) - found
+    return found
+
+
+def begins_with(path: str, lesson: int, root: Path) -> bool:
+    """Is the file one that a tree has even if no other refers to it?"""
+    numbers = [number for number in lessons(root) if number <= lesson]
+    patterns = [*ALWAYS, *(each.format(number) for number in numbers for each in OF_LESSON)]
+    patterns += [pattern for pattern, first in SINCE.items() if first <= lesson]
+    return path in ever_linked(numbers, root) or any(fnmatch(path, each) for each in patterns)
+
+
+def is_withheld(path: str, lesson: int, root: Path) -> bool:
+    """Is the file none for a student of this lesson, even if another one refers to it?"""
+    later = [number for number in lessons(root) if number > lesson]
+    rooms = [f"{room}/lesson{number}/*" for room in ("labs", "tests") for number in later]
+    rooms += [pattern for pattern, first in SINCE.items() if first > lesson]
+    earlier = ever_linked([number for number in lessons(root) if number <= lesson], root)
+    return path not in earlier and (
+        path in ever_linked(later, root) or any(fnmatch(path, each) for each in (*NEVER, *rooms))
+    )
+
+
+@cache
+def references(path: str, root: Path) -> frozenset[str]:
+    """The files that a file includes, imports or names; only those that are there."""
+    suffix = PurePosixPath(path).suffix
+    if suffix == ".py":
+        named = set(python_references((root / path).read_text()))
+    elif suffix in (".c", ".h", ".asm", ".inc"):
+        named = set(INCLUDE.findall((root / path).read_text()))
+    elif path == "Makefile":
+        text = (root / path).read_text()
+        named = {*PATH.findall(text), *map(module_path, MODULE.findall(text))}
+    else:
+        named = set()
+    return frozenset(name for name in listed(root) if name in named)
+
+
+def python_references(text: str) -> Iterator[str]:
+    """The paths of what a module may import, and of what its strings name: files and modules."""
+    for node in ast.walk(ast.parse(text)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [node.value] if re.fullmatch(r"[\w.]+", node.value) else []
+            yield node.value
+        for name in names:
+            yield module_path(name)
+            yield f"tests/{module_path(name)}"  # pyproject.toml has tests/ in its pythonpath
+
+
+def module_path(name: str) -> str:
+    """labs.tools.machine.run is labs/tools/machine/run.py."""
+    return name.replace(".", "/") + ".py"
+
+
+# ---- what is in them ----------------------------------------------------------------------------
+
+
+def content(path: str, lesson: int, root: Path) -> bytes:
+    """A file as the student gets it."""
+    if path == LIST:
+        return exercise_list(lesson, root).encode()
+    data = (root / path).read_bytes()
+    if b"SOLUTION " not in data or path not in exercise_files(root):
+        return data
+    text = data.decode()
+    try:
+        for exercise in load(root):
+            if exercise.lesson == lesson and path in exercise.files:
+                text = blank(text, path, exercise)
+        return without_solutions(text, lesson).encode()
+    except ExerciseError as error:
+        raise TreeError(f"{path}: {error}") from error
+
+
+def without_solutions(text: str, lesson: int) -> str:
+    """The text without marks of earlier lessons. Raises ExerciseError if it still has solutions."""
+    for region in regions(text):
+        if int(region.exercise[0]) > lesson:
+            raise ExerciseError(f"it solves {region.exercise}, of a later lesson")
+    return solved(text)
+
+
+@cache
+def exercise_files(root: Path) -> frozenset[str]:
+    """The files with blanks, of all lessons."""
+    return frozenset(path for exercise in load(root) for path in exercise.files)
+
+
+def exercise_list(lesson: int, root: Path) -> str:
+    """The list of exercises up to this lesson, without what stands in the blanks."""
+    head, *blocks = re.split(r"^(?=\[\[exercise\]\]$)", (root / LIST).read_text(), flags=re.M)
+    titles = re.findall(r"^\d = .*$", head, re.MULTILINE)
+    kept = [block.split("\n[exercise.stubs]")[0].rstrip("\n") for block in blocks]
+    exercises = [
+        block for block, each in zip(kept, load(root), strict=True) if each.lesson <= lesson
+    ]
+    lines = [
+        "# The exercises: titles, points, files, prerequisites, hints (make hint shows them).",
+        "",
+        "[lessons]",
+        *(title for title in titles if int(title[0]) <= lesson),
+    ]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(exercises) + "\n"
+
+
+def given_as_objects(lesson: int, root: Path) -> set[str]:
+    """The sources that the lesson's tree would have, and that hold blanks of later lessons."""
+    later = {path for each in load(root) if each.lesson > lesson for path in each.files}
+    return {path for path in later & chosen(lesson, root) if path.endswith((".asm", ".c"))}
+
+
+def object_code(path: str, root: Path) -> bytes:
+    """The object file of a source: code, global names, and nothing else. Raises TreeError."""
+    target = f"build/objects/{path}.o"
+    run(["make", "-s", target], root)
+    objcopy = run(["labs/tools/setup/toolchain.sh", "objcopy"], root).split()
+    options = ["--strip-debug", "--strip-unneeded", "--discard-all"]
+    with tempfile.TemporaryDirectory() as directory:
+        stripped = Path(directory) / "given.o"
+        run([*objcopy, *options, target, str(stripped)], root)
+        return stripped.read_bytes()
+
+
+def run(command: list[str], root: Path) -> str:
+    """Runs a program of the build and returns its output. Raises TreeError with its words."""
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise TreeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def readme(lesson: int, root: Path) -> str:
+    """What the student reads first."""
+    exercises = [each for each in load(root) if each.lesson == lesson]
+    rows = [
+        f"| {each.id} | {each.title} | {each.points} | {', '.join(f'`{f}`' for f in each.files)} |"
+        for each in exercises
+    ]
+    given = sorted(given_as_objects(lesson, root))
+    return (
+        (root / README)
+        .read_text()
+        .format(
+            lesson=lesson,
+            title=lessons(root)[lesson],
+            exercises="\n".join(rows),
+            first=exercises[0].id,
+            given=given_note(given),
+        )
+    )
+
+
+def given_note(given: list[str]) -> str:
+    """The sentence about object code; empty when there is none."""
+    if not given:
+        return ""
+    names = " and ".join(f"`{path}.o`" for path in given)
+    return f"\nYou get {names}\nas object code, without the source: that is for a later lesson.\n"

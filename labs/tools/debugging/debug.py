@@ -1,0 +1,240 @@
+"""`make gdb`: the machine, halted before its first instruction, under gdb.
+
+    python -m labs.tools.debugging.debug --build build/storage [the options of make run]
+        --drive IMAGE ...   hdb, hdc and hdd
+        --batch FILE        runs a file of gdb commands (or Python, *.py) and ends
+
+GDB=NAME in the environment prefers that gdb. The exit status is gdb's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from labs.tools.debugging.gdb.guest_programs import write_programs
+from labs.tools.debugging.steps import Step, write_steps
+from labs.tools.guest.programs import COMMAND
+from labs.tools.machine.qemu_command import Config, ConfigError, Drive, check_config
+from labs.tools.machine.qemu_process import killed_with_us, short_directory, start_qemu
+from labs.tools.machine.run import guarded, machine_config, machine_options
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = Path(__file__).resolve().parent
+ENTRY = HERE / "gdb" / "apprentice.py"
+USER = ROOT / "build" / "user"
+START_SECONDS = 60
+POLL_SECONDS = 0.01
+PIPE_BYTES = 1 << 20  # what Linux allows to all
+
+# C functions that the kernel's assembly calls with the address of a struct trap_frame.
+WITH_FRAME = ("trap_dispatch", "syscall_dispatch", "trap_return", "task_before_user")
+CALL = re.compile(rf"^ *(\w+):\s+call +\w+ <(?:{'|'.join(WITH_FRAME)})>$", re.MULTILINE)
+
+NO_PYTHON = """\
+make gdb: {gdb} was built without Python. So the commands of this course are missing, and 16-bit
+make gdb: code is shown as 32-bit code. Mend: apt-get install gdb (it replaces gdb-minimal).
+make gdb: The serial line goes to {console}
+"""
+
+
+class DebugError(ConfigError):
+    """The session cannot begin; the text names the cause and the remedy."""
+
+
+def debug(
+    config: Config, batch: Path | None = None, steps: Sequence[Step] = (), user: Path = USER
+) -> int:
+    """Starts the machine and gdb, and returns gdb's exit status when it ends.
+
+    The loader's symbols are looked for beside config.kernel, those of the guest's programs in the
+    folder `user`, or in the programs themselves. The machine gets no clock by instructions, unless
+    it is a replay: a person at the prompt would see the guest's time race. `batch` is a file of gdb
+    commands to run instead of a dialogue; `steps` are done before. Raises ConfigError.
+    """
+    config = config if config.replay or steps else replace(config, icount=None)
+    check_config(config)
+    gdb, has_python = find_gdb()
+    directory = Path(tempfile.mkdtemp(prefix="gdb-", dir=short_directory()))
+    try:
+        files = symbol_files(config, directory)
+        (directory / "symbols").write_text("\n".join(files))
+        if steps:
+            write_steps(directory / "steps", steps)
+        if config.initramfs:
+            write_programs(config.initramfs, user, directory)
+        with started_qemu(config, directory, has_python):
+            return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def find_gdb() -> tuple[str, bool]:
+    """A gdb that knows the i386, and whether it has Python; those that have it come first."""
+    found = []
+    for name in filter(None, (os.environ.get("GDB"), "gdb", "gdb-multiarch")):
+        trial = ["-nx", "-batch", "-ex", "set architecture i8086", "-ex", "python print('has it')"]
+        if not shutil.which(name):
+            continue
+        tried = subprocess.run([name, *trial], capture_output=True, text=True, check=False)
+        if "Undefined item" not in tried.stderr:
+            found.append((name, "has it" in tried.stdout))
+    if not found:
+        raise DebugError("no gdb here knows the i386; mend: apt-get install gdb (or gdb-multiarch)")
+    return max(found, key=lambda each: each[1])
+
+
+@contextmanager
+def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[None]:
+    """The machine, not running yet; its socket, its pipes and what it writes lie in `directory`."""
+    channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+    if has_python:
+        for name in ("serial.in", "serial.out", "interrupts"):
+            make_pipe(directory / name)
+        channels += ["-d", "int,cpu_reset", "-D", str(directory / "interrupts")]
+    way, name = ("pipe", "serial") if has_python else ("file", "console")
+    channels += ["-chardev", f"{way},id=serial,path={directory / name}"]
+    channels += ["-serial", "chardev:serial"]
+    process = start_qemu(config, directory, channels)
+    try:
+        wait_for(directory / "gdb", process)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def make_pipe(path: Path) -> None:
+    """A pipe that QEMU writes to, so that a long session does not fill the disk. It is held open
+    here until the end: QEMU must not lose its reader. It has room for what comes while gdb is busy:
+    a guest whose serial line is full gives characters up."""
+    os.mkfifo(path)
+    held = os.open(path, os.O_RDWR)
+    with suppress(PermissionError):
+        fcntl.fcntl(held, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Waits until QEMU has made its socket. Raises DebugError with QEMU's words if it does not."""
+    deadline = time.monotonic() + START_SECONDS
+    while not path.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            words = (path.parent / "stderr").read_text(errors="replace").strip()
+            raise DebugError(f"QEMU did not start: {words or 'it gave no reason'}")
+        time.sleep(POLL_SECONDS)
+
+
+def gdb_command(
+    gdb: str, has_python: bool, directory: Path, files: Sequence[str], batch: Path | None
+) -> list[str]:
+    """gdb without the user's own settings, which may know nothing of a bare machine."""
+    command = [*killed_with_us(), gdb, "-nx", "-q"]
+    if has_python:
+        command += ["-x", str(ENTRY)]
+    else:
+        sys.stderr.write(NO_PYTHON.format(gdb=gdb, console=directory / "console"))
+        lines = [f"file {files[0]}", *(f"add-symbol-file {file}" for file in files[1:])]
+        for line in ("set confirm off", *lines, f"target remote {directory / 'gdb'}"):
+            command += ["-ex", line]
+    return [*command, "-batch", "-x", str(batch)] if batch else command
+
+
+def run_gdb(command: list[str], directory: Path) -> int:
+    """Runs gdb in this terminal. Ctrl-C is gdb's; QEMU, in another session, does not see it."""
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    environment = {
+        **os.environ,
+        "APPRENTICE_SESSION": str(directory),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
+
+
+def symbol_files(config: Config, directory: Path) -> list[str]:
+    """The ELF files for gdb, the kernel first: what unwinds a trap, and our own loader's, if that
+    boots. The boot sector's is made here, the second stage's lies beside the kernel."""
+    files = [config.kernel, *trap_unwinding(config.kernel, directory)]
+    stage2 = config.kernel.with_name("stage2.elf")
+    if config.boot == "disk" and stage2.exists():
+        sectors = stage2.with_suffix(".bin").stat().st_size // 512
+        files += [stage2, boot_sector_symbols(sectors, directory)]
+    return [str(file) for file in files]
+
+
+def boot_sector_symbols(sectors: int, directory: Path) -> Path:
+    """Assembles the boot sector once more, for its labels and lines: a flat file has none. In an
+    ELF file it is the linker that gives the address, and ORG has nothing to say."""
+    part = directory / "mbr.o"
+    assemble = ["nasm", "-f", "elf32", "-g", "-F", "dwarf", f"-DSTAGE2_SECTORS={sectors}"]
+    assemble += ["--before", "%imacro org 1", "--before", "%endmacro"]
+    run_tool([*assemble, "-o", str(part), "boot/mbr.asm"])
+    return link(part, 0x7C00)
+
+
+def trap_unwinding(kernel: Path, directory: Path) -> list[Path]:
+    """A file that tells gdb how to go back behind a trap or a system call, where the kernel's
+    assembly has called C; none for a kernel without. For calls in C it says the same, but there
+    gdb takes the kernel's own words, which come first."""
+    code = run_tool([*tool("objdump"), "-d", "--no-show-raw-insn", str(kernel)])
+    places = sorted(int(address, 16) for address in CALL.findall(code))
+    if not places:
+        return []
+    source, part = directory / "entries.s", directory / "entries.o"
+    lines = "".join(f"\tentry {place - places[0]:#x}\n" for place in places)
+    source.write_text((HERE / "gdb" / "entries.s").read_text() + lines)
+    run_tool([*tool("cc"), "-c", "-o", str(part), str(source)])
+    linked = link(part, places[0])
+    run_tool([*tool("objcopy"), "-R", ".text", "-w", "-N", "*", str(linked)])
+    return [linked]
+
+
+def link(part: Path, address: int) -> Path:
+    """Links an object file to an address."""
+    linked = part.with_suffix(".elf")
+    run_tool([*tool("ld"), f"-Ttext={address:#x}", "-e", "0", "-o", str(linked), str(part)])
+    return linked
+
+
+def tool(name: str) -> list[str]:
+    """The command for a tool of the i386 set."""
+    return run_tool([str(ROOT / "labs/tools/setup/toolchain.sh"), name]).split()
+
+
+def run_tool(command: list[str]) -> str:
+    """Runs a tool of the build and returns its output. Raises DebugError with its words."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DebugError(f"{command[0]} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    parser = machine_options("make gdb")
+    parser.add_argument("--drive", type=Path, action="append", default=[], help="hdb, hdc, hdd")
+    parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
+    options = parser.parse_args()
+    drives = tuple(Drive(path.resolve(), unit) for unit, path in enumerate(options.drive, start=1))
+    options.build = options.build.resolve()
+    batch = options.batch.resolve() if options.batch else None
+    config = replace(machine_config(options), drives=drives)
+    if options.command is not None:
+        config = replace(config, settings=(*config.settings, ("cmd", f"/bin/sh /{COMMAND}")))
+    return debug(config, batch, user=options.user.parent if options.user else USER)
+
+
+if __name__ == "__main__":
+    sys.exit(guarded("make gdb", main))

@@ -1,0 +1,229 @@
+"""`make grade`: how many points the exercises of a lesson have.
+
+    python -m labs.tools.grading.grade --lesson 1
+        a student's: the visible tests on this tree as it is, and what to do next
+    python -m labs.tools.grading.grade --lesson 1 --submission DIR [--seed WORD] [--output DIR]
+        an instructor's: for each exercise, only its files are taken from DIR, compiled in a sandbox
+        and linked with the reference's objects; visible and hidden tests; three reports
+
+Exit status: 0 when there is a score, whatever it is, 1 when there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import hmac
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, lessons, of_lesson
+from labs.tools.grading.grade_report import (
+    Score,
+    indented,
+    scores_of,
+    table,
+    text_report,
+    write_reports,
+)
+from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
+
+SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
+ADVICE_LINES = 4
+DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
+
+
+class GradeError(RuntimeError):
+    """There is no score; the text says why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        exercises = exercises_of(options.lesson)
+        if options.submission:
+            grade_submission(exercises, options)
+        else:
+            grade_own(exercises, options.workers)
+    except (GradeError, ExerciseError, TestRunError, sandbox_error()) as error:
+        print(f"grade: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def sandbox_error() -> type[Exception]:
+    """The sandbox's error. A student's tree has no sandbox."""
+    from labs.tools.grading.sandbox import SandboxUnavailable
+
+    return SandboxUnavailable
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="grade", description=__doc__.partition("\n")[0])
+    made.add_argument("--lesson", required=True)
+    made.add_argument(
+        "--submission", type=Path, help="the student's tree; this one is the reference"
+    )
+    made.add_argument("--seed", default="", help="what the hidden tests' questions are made from")
+    made.add_argument("--output", type=Path, help="where the reports go")
+    made.add_argument("--workers", type=int, default=WORKERS)
+    made.add_argument("--without-sandbox", action="store_true", help="trust the submission")
+    return made
+
+
+def exercises_of(lesson: str) -> tuple[Exercise, ...]:
+    """The exercises of a lesson by its number. Raises GradeError, which lists the lessons."""
+    known = ", ".join(f"LESSON={number}" for number in lessons())
+    if not lesson.isdigit() or int(lesson) not in lessons():
+        raise GradeError(f"lesson {lesson} has no exercises; say {known}")
+    return of_lesson(int(lesson))
+
+
+# ---- a student's own tree -----------------------------------------------------------------------
+
+
+def grade_own(exercises: Sequence[Exercise], workers: int) -> None:
+    """Prints the points of the visible tests, and what to do next."""
+    lesson = exercises[0].lesson
+    results = run_tests([Job("", str(ROOT))], [f"tests/lesson{lesson}/visible"], workers)
+    scores = scores_of(exercises, results)
+    print(table(scores))
+    for score in scores:
+        if not score.is_full:
+            print(
+                f"\n{score.exercise.id} {score.exercise.title}\n{indented(advice(score, scores))}"
+            )
+    if all(score.is_full for score in scores):
+        print("\nAll visible tests pass. The graders ask more: read the exercises once again.")
+
+
+def advice(score: Score, scores: Sequence[Score]) -> list[str]:
+    """What failed, and what helps."""
+    lines = [needs_words(score, scores)] if needs_words(score, scores) else []
+    seen = set()
+    for test in score.failed:
+        if test.words not in seen and not test.words.startswith("not run: it"):
+            seen.add(test.words)
+            lines.append(f"{test.name}: {test.words}")
+    more = len(lines) - ADVICE_LINES
+    lines = [*lines[:ADVICE_LINES], f"... and {more} more"] if more > 0 else lines
+    return [*lines, f"help:   make hint EX={score.exercise.id}", *replay_words(score)]
+
+
+def needs_words(score: Score, scores: Sequence[Score]) -> str:
+    """Which exercises come first, when they are not done."""
+    own = score.exercise
+    missing = [s.exercise.id for s in scores if s.exercise.id in own.needs and not s.is_full]
+    if not missing:
+        return ""
+    one = len(missing) == 1
+    listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+    return f"{own.id} needs {listed}, which {'does' if one else 'do'} not pass yet: begin there"
+
+
+def replay_words(score: Score) -> list[str]:
+    """The command that shows a failed test in gdb; not for one whose code is not written, or does
+    not build: there is no machine to show."""
+    nothing = ("is not written yet", "it does not build")
+    for test in score.failed:
+        if not any(words in test.words for words in nothing) and test.mode == "icount":
+            return [f"replay: make replay TEST={test.name}"]
+    return []
+
+
+# ---- a submission -------------------------------------------------------------------------------
+
+
+def grade_submission(exercises: Sequence[Exercise], options: argparse.Namespace) -> None:
+    """Prints the points of a submission, and writes its reports."""
+    if not options.submission.is_dir():
+        raise GradeError(f"{options.submission} is no directory")
+    if options.without_sandbox:
+        print(DISTRUST, file=sys.stderr)
+    build_reference(exercises[0].lesson)
+    seed = options.seed or seed_of(options.submission, exercises)
+    with tempfile.TemporaryDirectory(prefix="graded-") as work:
+        boxed = not options.without_sandbox
+        scores = graded(exercises, options.submission, Path(work), seed, boxed, options.workers)
+    output = options.output or ROOT / f"build/grades/lesson{exercises[0].lesson}"
+    write_reports(output, scores, seed)
+    print(text_report(scores), end="")
+
+
+def graded(
+    exercises: Sequence[Exercise],
+    submission: Path,
+    work: Path,
+    seed: str,
+    boxed: bool = True,
+    workers: int = WORKERS,
+) -> list[Score]:
+    """The scores of a submission. Raises SandboxUnavailable, TestRunError."""
+    jobs, problems = submission_jobs(exercises, submission, work, seed, boxed)
+    results = run_tests(jobs, [f"tests/lesson{exercises[0].lesson}"], workers)
+    return scores_of(exercises, results, problems)
+
+
+def submission_jobs(
+    exercises: Sequence[Exercise], submission: Path, work: Path, seed: str, boxed: bool = True
+) -> tuple[list[Job], dict[str, list[str]]]:
+    """A job an exercise, each with its own tree, and what was wrong with files."""
+    from labs.tools.grading.graded_tree import graded_tree
+    from labs.tools.grading.sandbox import require
+
+    if boxed:
+        require()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        trees = list(pool.map(lambda e: graded_tree(e, submission, work, boxed), exercises))
+    jobs = [
+        Job(
+            name=each.exercise.id,
+            tree=str(each.tree),
+            boxed=boxed,
+            exercise=each.exercise.id,
+            seed=seed,
+            thorough=False,
+        )
+        for each in trees
+    ]
+    return jobs, {each.exercise.id: list(each.problems.values()) for each in trees}
+
+
+def build_reference(lesson: int) -> None:
+    """Builds what every graded tree is made from. Raises GradeError with the compiler's words."""
+    command = ["make", "-s", f"LESSON={lesson}", "image-disk"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=clean_environment()
+    )
+    if done.returncode != 0:
+        raise GradeError(f"the reference does not build:\n{done.stdout}{done.stderr}")
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment without what the make around us hands down."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+
+
+def seed_of(submission: Path, exercises: Sequence[Exercise]) -> str:
+    """The same for the same files, and not to be told in advance by who does not know SECRET."""
+    from labs.tools.grading.graded_tree import SubmissionError, submitted
+
+    digest = hmac.new(os.environ.get(SECRET, "").encode(), digestmod=hashlib.sha256)
+    for path in sorted(path for each in exercises for path in each.files):
+        try:
+            digest.update(path.encode() + submitted(submission, path))
+        except SubmissionError as error:
+            digest.update(str(error).encode())
+    return digest.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+"""The trees that are graded: the reference, with one exercise's files from somewhere else.
+
+A boxed tree is for what a student wrote. It has the headers, the Makefile, what the build needs of
+labs/tools, the reference's objects and the student's files of one exercise; every other source is
+an empty file, older than its object. An open tree is a copy of the reference, for mutants.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, Exercise, blank, by_id
+from labs.tools.course.source_lists import linked
+from labs.tools.grading import sandbox
+
+ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
+SOURCES = (".c", ".asm")
+SHOWN = (".h", ".inc", ".ld")
+TOOLS = ("labs/tools/setup/toolchain.sh", "labs/tools/setup/symbols.awk", "tests/host/rename.h")
+SIZE_LIMIT = 256 << 10  # bytes of a submitted file
+
+# The build orders files by age: sources, then the reference's objects, then the student's.
+SOURCE_TIME, OBJECT_TIME, STUDENT_TIME = 1_000_000_000, 1_100_000_000, 1_200_000_000
+
+# What the image of the boot disk is made from each time.
+ALWAYS_BUILT = ("boot/loader.c", "boot/mbr.asm")
+OUT_OF_BOUNDS = re.compile(
+    r"out of memory|virtual memory exhausted|memory exhausted|Killed|time limit|File size limit"
+    r"|File too large|panic: .*alloc",
+    re.IGNORECASE,
+)
+TELLING = re.compile(
+    r"error|undefined reference|multiple definition|overlap|not fit", re.IGNORECASE
+)
+TEMPORARY_NAME = re.compile(r"/tmp/cc\w+\.s")
+LOADER = {"boot/load_elf.c": "load_elf.o", "boot/stage2.asm": "stage2.o"}
+
+
+class SubmissionError(ValueError):
+    """A submitted file that cannot be taken; the text says why."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One exercise of a submission: its tree, and what was wrong with files of it, by path."""
+
+    exercise: Exercise
+    tree: Path
+    problems: dict[str, str]
+
+
+def submitted(directory: Path, path: str) -> bytes:
+    """A file of a submission. Raises SubmissionError; follows no symbolic link."""
+    place = directory
+    for part in Path(path).parts:
+        place = place / part
+        if place.is_symlink():
+            raise SubmissionError(f"{path} is a symbolic link")
+    if not os.path.lexists(place):
+        raise SubmissionError(f"{path} is missing")
+    if not stat.S_ISREG(place.lstat().st_mode):
+        raise SubmissionError(f"{path} is not a file")
+    if place.stat().st_size > SIZE_LIMIT:
+        raise SubmissionError(f"{path} is larger than {SIZE_LIMIT >> 10} KiB")
+    with place.open("rb") as stream:
+        data = stream.read(SIZE_LIMIT + 1)
+    if b"\0" in data or not data.strip():
+        raise SubmissionError(f"{path} is {'not a text' if data.strip() else 'empty'}")
+    return data
+
+
+def handout(exercise: Exercise, path: str) -> bytes:
+    """The file as a student gets it."""
+    return blank((ROOT / path).read_text(), path, exercise).encode()
+
+
+def handout_files(exercise: Exercise) -> dict[str, bytes]:
+    """The exercise's files as a student gets them."""
+    return {path: handout(exercise, path) for path in exercise.files}
+
+
+def graded_tree(exercise: Exercise, submission: Path, work: Path, boxed: bool = True) -> Graded:
+    """Makes the tree of one exercise of a submission in `work`. A file that cannot be taken, or
+    that does not compile, is as in the handout: the rest can still score."""
+    files, problems = {}, {}
+    for path in exercise.files:
+        try:
+            files[path] = submitted(submission, path)
+        except SubmissionError as error:
+            problems[path] = str(error)
+            files[path] = handout(exercise, path)
+    objects, wrong = compiled(exercise.id, tuple(files.items()), boxed)
+    if wrong:
+        files |= {path: handout(exercise, path) for path in wrong}
+        again, _ = compiled(exercise.id, tuple(files.items()), boxed)
+        objects |= {path: again[path] for path in wrong}
+    tree = work / "trees" / exercise.id
+    boxed_tree(exercise, files, objects, tree)
+    return Graded(exercise, tree, problems | wrong)
+
+
+@lru_cache(maxsize=64)
+def compiled(
+    number: str, files: tuple[tuple[str, bytes], ...], boxed: bool
+) -> tuple[Mapping[str, bytes], Mapping[str, str]]:
+    """Compiles the files of exercise `number` where there is nothing else: the objects, and what
+    the compiler said where it made none."""
+    lesson = by_id(number).lesson
+    objects, problems = {}, {}
+    with tempfile.TemporaryDirectory(prefix="compile-") as name:
+        tree = Path(name)
+        lay_out(tree, dict(files))
+        for path in (path for path, _ in files if is_compiled(path, lesson)):
+            target = f"build/objects/{path}.o"
+            command = ["make", "-s", f"LESSON={lesson}", target]
+            done = sandbox.run(command, tree, sandbox.BUILD, boxed)
+            if done.status == 0 and is_plain_file(tree, target):
+                objects[path] = (tree / target).read_bytes()
+            else:
+                words = done.limit or first_error(done.output)
+                problems[path] = f"{path} does not compile: {words}"
+    return objects, problems
+
+
+def is_compiled(path: str, lesson: int) -> bool:
+    """Whether a file becomes an object by itself; a linker script does not, nor a boot sector."""
+    return path in linked_sources(lesson) or path in LOADER
+
+
+def boxed_tree(
+    exercise: Exercise, files: Mapping[str, bytes], objects: Mapping[str, bytes], tree: Path
+) -> None:
+    """The tree in which the kernel is linked: the reference's objects, but for the exercise's."""
+    kept = {path: (ROOT / path).read_bytes() for path in ALWAYS_BUILT}
+    lay_out(tree, kept | dict(files))
+    for path in linked_sources(exercise.lesson):
+        target = f"build/objects/{path}.o"
+        if path in objects:
+            write(tree / target, objects[path], STUDENT_TIME)
+        elif path not in files:
+            write(tree / target, (ROOT / target).read_bytes(), OBJECT_TIME)
+    directory = f"build/lesson{exercise.lesson}"
+    for path, name in LOADER.items():
+        if path not in files:
+            write(tree / directory / name, (ROOT / directory / name).read_bytes(), OBJECT_TIME)
+
+
+def lay_out(tree: Path, files: Mapping[str, bytes]) -> None:
+    """A tree of headers, tools, and these sources; every other source is there, and empty."""
+    shutil.rmtree(tree, ignore_errors=True)
+    for path in shown():
+        write(tree / path, (ROOT / path).read_bytes(), SOURCE_TIME, mode_of(path))
+    for path in sources():
+        write(tree / path, b"", SOURCE_TIME)
+    for path, data in files.items():
+        write(tree / path, data, SOURCE_TIME)
+    with suppress(FileNotFoundError):
+        write(tree / "build/toolchain", cached_toolchain(), OBJECT_TIME)
+
+
+def cached_toolchain() -> bytes:
+    """The toolchain's choice, which is good as long as PATH stays; the box has its own."""
+    _, prefix = (ROOT / "build/toolchain").read_text().splitlines()
+    return f"CROSS= PATH={sandbox.ENVIRONMENT['PATH']}\n{prefix}\n".encode()
+
+
+def shown() -> Iterator[str]:
+    """What a build sees besides sources."""
+    yield from ("Makefile", "boot/grub.cfg", *TOOLS)
+    yield from (path for path in room_files() if path.endswith((*SHOWN, "/sources")))
+
+
+def sources() -> Iterator[str]:
+    """The paths of all sources."""
+    return (path for path in room_files() if path.endswith(SOURCES))
+
+
+def room_files() -> Iterator[str]:
+    """The files of the rooms that a kernel is built from."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*")):
+            if path.is_file():
+                yield str(path.relative_to(ROOT))
+
+
+def linked_sources(lesson: int) -> list[str]:
+    """The sources of a lesson's kernel."""
+    return [*linked(lesson, ROOT), f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
+
+
+def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:
+    """A copy of the reference and of its objects, with `files` changed."""
+    lay_out(tree, {path: (ROOT / path).read_bytes() for path in sources()})
+    for path in linked_sources(lesson):
+        target = f"build/objects/{path}.o"
+        write(tree / target, (ROOT / target).read_bytes(), OBJECT_TIME)
+    directory = f"build/lesson{lesson}"
+    for name in LOADER.values():
+        write(tree / directory / name, (ROOT / directory / name).read_bytes(), OBJECT_TIME)
+    for path, data in files.items():
+        write(tree / path, data, STUDENT_TIME)
+
+
+def write(path: Path, data: bytes, time: int, mode: int = 0o644) -> None:
+    """Writes a file that seems to be of `time`, in seconds since 1970."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(mode)
+    os.utime(path, (time, time))
+
+
+def mode_of(path: str) -> int:
+    """A file's permissions in the reference."""
+    return stat.S_IMODE((ROOT / path).stat().st_mode)
+
+
+def is_plain_file(tree: Path, path: str) -> bool:
+    """Whether a tree has this file, and no link on the way to it: a link that was made in the box
+    would lead out of it here."""
+    return (tree / path).is_file() and (tree / path).resolve() == tree.resolve() / path
+
+
+def first_error(output: str) -> str:
+    """What a compiler said first; the rest mostly follows from it."""
+    if OUT_OF_BOUNDS.search(output):
+        return "the compiler needs too much time or memory for it, or writes too much"
+    lines = TEMPORARY_NAME.sub("assembly", output).strip().splitlines()
+    lines = [line for line in lines if not line.startswith("make")]
+    errors = [line for line in lines if TELLING.search(line)]
+    line = (errors or lines or ["no reason was given"])[0].strip()
+    return "".join(each if each.isprintable() else "?" for each in line)

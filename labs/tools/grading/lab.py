@@ -1,0 +1,240 @@
+"""The fixture `lab`: the kernel under test of a lesson's exercise, in both modes of time.
+
+@pytest.mark.exercise("1.3", points=2)
+def test_numbers(lab):
+    result = lab.run("memory").check()
+
+A test with this fixture runs once with -icount and once in plain TCG; it has passed when both
+have. Where guest time does not matter (programs for the host, looks into files) the marker says
+host=True, and it runs once. labs/tools/grading/lab_plan.py says in what order, and on which trees.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import pickle
+import shlex
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from labs.tools.grading import sandbox
+from labs.tools.grading.graded_tree import first_error, is_plain_file
+from labs.tools.machine.machine import Machine
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.result import GuestFailure, Outcome, Result
+
+ROOT = Path(__file__).resolve().parents[3]
+IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
+
+# A kernel of lessons 1 and 2 needs a tenth of this. Guest time is real time in plain TCG.
+LIMITS = {
+    "icount": {"icount": 3, "guest_limit": 5, "wall_limit": 60},
+    "tcg": {"icount": None, "guest_limit": 20, "wall_limit": 60},
+}
+# QEMU's own time, which a busy host does not stretch. A kernel that runs through its own data makes
+# QEMU translate without end, while guest time stands almost still.
+PROCESSOR_LIMIT = 8
+OUTPUT_LIMIT = 256 << 10
+PROGRAM_STOPPED = (124, 128 + signal.SIGKILL, 128 + signal.SIGXCPU)  # what limits leave as status
+ANSWER_SECONDS = 3 * sandbox.PROGRAM.wall  # a backstop: the program has limits of its own
+STUCK = (Outcome.HANG, Outcome.WALL_LIMIT, Outcome.OUTPUT_LIMIT)
+
+HOST_FLAGS = ("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMPILER = ("gcc", *HOST_FLAGS, *SANITIZE, "-I.")
+# The kernel's functions get other names than the C library's, and so must not become builtins.
+AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
+# A program of the student's ends in time, and does not fill the memory of who reads its output.
+HOST_PROGRAM = """\
+#!/bin/bash
+set -o pipefail
+export ASAN_OPTIONS=detect_leaks=0
+{command} "$@" 2> >(head -c 65536 >&2) | head -c 4194304
+"""
+
+
+# What this process has tried to build, by tree and target, and why it failed. Nobody changes a tree
+# while it is tested.
+BUILT: dict[tuple[Path, str], str] = {}
+
+
+class BuildFailure(AssertionError):
+    """The tree under test does not build; the text is the first thing that went wrong."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The tree under test, as a test sees it.
+
+    lesson: 1 or 2. root: the tree; where it is boxed, the sources that are not the student's are
+    empty files in it. seed: what random questions are made from. mode: "icount" or "tcg".
+    scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
+    """
+
+    lesson: int
+    root: Path
+    seed: int
+    mode: str
+    scratch: Path
+    boxed: bool = False
+    note: Path | None = None
+    stuck: list[Outcome] = field(default_factory=list)
+
+    def build(self, target: str) -> Path:
+        """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path. Raises
+        BuildFailure."""
+        place = (self.root, target)
+        if place not in BUILT:
+            BUILT[place] = self._make(target)
+        if BUILT[place]:
+            raise BuildFailure(BUILT[place])
+        return self._own(target)
+
+    def _own(self, target: str) -> Path:
+        """The path of a file of the tree. Raises BuildFailure for a link, which may lead to what is
+        not the student's."""
+        if not is_plain_file(self.root, target):
+            raise BuildFailure(f"{target} is not a file")
+        return self.root / target
+
+    def _make(self, target: str) -> str:
+        """Runs make, one process at a time. Returns why it failed."""
+        (self.root / "build").mkdir(exist_ok=True)
+        with (self.root / "build" / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                run_tool(["make", "-s", f"LESSON={self.lesson}", target], self.root, self.boxed)
+            except BuildFailure as failure:
+                return str(failure)
+        return ""
+
+    def config(self, script: str | None, **fields: object) -> Config:
+        """The lesson's kernel as a machine; `fields` are those of Config. boot is "direct"
+        unless given, and "disk" and "grub" take the tree's own image unless one is given."""
+        directory = f"build/lesson{self.lesson}"
+        boot = fields.setdefault("boot", "direct")
+        if boot in IMAGES and "image" not in fields:
+            fields["image"] = self.build(f"{directory}/{IMAGES[boot]}")
+        if "kernel" not in fields:
+            fields["kernel"] = self.build(f"{directory}/kernel.elf")
+        defaults = {"output_limit": OUTPUT_LIMIT, **LIMITS[self.mode]}
+        config = Config(script=script, **(defaults | fields))
+        if self.note:
+            self.note.write_bytes(pickle.dumps(config))
+        return config
+
+    def run(self, script: str | None, **fields: object) -> Result:
+        """Runs a script to its end: lab.run("memory", boot="disk").check()."""
+        try:
+            with LabMachine(self, self.config(script, **fields), interactive=False) as machine:
+                return machine.wait()
+        except GuestFailure as failure:
+            return failure.result
+
+    def machine(self, script: str | None = None, **fields: object) -> Machine:
+        """A machine to talk to and to look into, for a `with` statement."""
+        return LabMachine(self, self.config(script, **fields))
+
+    def host(self, sources: Sequence[str], extra: Sequence[Path], name: str) -> Path:
+        """Compiles `sources` (C files of the tree) for the host, with sanitizers, links them with
+        the test's own C files `extra`, and returns the program (a script that starts it, boxed
+        where the tree is; it passes arguments and standard input on, and cuts long output).
+
+        What the program says is the student's word: let it answer questions (see ask; made from
+        `seed`), and judge the answers in Python. It may end, or print, at any point.
+        """
+        directory = self.scratch / f"{name}.d"
+        directory.mkdir(parents=True, exist_ok=True)
+        objects = [self._host_object(source) for source in sources]
+        program = directory / name
+        drivers = map(str, extra)
+        run_tool([*COMPILER, *drivers, *map(str, objects), "-o", str(program)], ROOT, False)
+        return self._wrapped(program)
+
+    def ask(self, program: Path, questions: bytes) -> subprocess.CompletedProcess[bytes]:
+        """Runs a program of `host` with this as its standard input."""
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe)
+        with process, sandbox.watched(process.pid):
+            output, errors = process.communicate(questions, timeout=ANSWER_SECONDS)
+        if process.returncode in PROGRAM_STOPPED:
+            self.stuck.append(Outcome.HANG)
+        return subprocess.CompletedProcess([program], process.returncode, output, errors)
+
+    def _host_object(self, source: str) -> Path:
+        """Compiles one file. What a boxed tree does not have is not the student's."""
+        student = (self.root / source).stat().st_size > 0
+        root = self.root if student else ROOT
+        target = f"build/host-objects/{source}.o"
+        (root / target).parent.mkdir(parents=True, exist_ok=True)
+        command = [*COMPILER, *AS_KERNEL, "-c", source, "-o", target]
+        run_tool(command, root, self.boxed and student)
+        return self._own(target) if student else root / target
+
+    def _wrapped(self, program: Path) -> Path:
+        """The script that starts a program within its limits."""
+        command = ["timeout", "-k", "1", f"{sandbox.PROGRAM.wall:g}", *sandbox.PROGRAM.prefix()]
+        if self.boxed:
+            settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
+            boxed = sandbox.box(program.parent, writable=False)
+            command += [*boxed, *settings, f"{sandbox.INSIDE}/{program.name}"]
+        else:
+            command += [str(program)]
+        script = program.parent.with_suffix(".sh")
+        script.write_text(HOST_PROGRAM.format(command=shlex.join(command)))
+        script.chmod(0o755)
+        return script
+
+
+class LabMachine(Machine):
+    """A machine with a limit to QEMU's own time, that tells its lab when it came to no end."""
+
+    def __init__(self, lab: Lab, config: Config, interactive: bool = True) -> None:
+        super().__init__(config, interactive)
+        self._lab = lab
+
+    def _limit_reached(self) -> Outcome | None:
+        if processor_times(self.process_id)[0] > PROCESSOR_LIMIT:
+            return Outcome.WALL_LIMIT
+        return super()._limit_reached()
+
+    def __exit__(self, *error: object) -> None:
+        if self.result and self.result.outcome in STUCK:
+            self._lab.stuck.append(self.result.outcome)
+        super().__exit__(*error)
+
+
+def processor_times(process: int) -> tuple[float, float]:
+    """The seconds for which the threads of a process have run, and for which they would have and
+    had to wait for a processor; zeros where Linux does not tell (proc(5), schedstat)."""
+    busy = waiting = 0
+    with suppress(OSError, ValueError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            ran, waited, _ = map(int, (thread / "schedstat").read_text().split())
+            busy, waiting = busy + ran, waiting + waited
+    return busy / 1e9, waiting / 1e9
+
+
+def run_tool(command: Sequence[str], directory: Path, boxed: bool) -> None:
+    """Runs a tool of the build. Raises BuildFailure with its first error."""
+    done = sandbox.run(command, directory, sandbox.BUILD, boxed)
+    if done.limit:
+        raise BuildFailure(f"{command[0]} was stopped: {done.limit}")
+    if done.status != 0:
+        raise BuildFailure(f"it does not build: {first_error(done.output)}\n{done.output}")
+
+
+@pytest.fixture
+def lab(request, tmp_path) -> Lab:
+    """The kernel under test."""
+    return request.config.stash[LAB_OF](request, tmp_path)
+
+
+# How labs/tools/grading/lab_plan.py makes the Lab of a test.
+LAB_OF = pytest.StashKey()

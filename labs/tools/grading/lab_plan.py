@@ -1,0 +1,357 @@
+"""What a grading run consists of: jobs (a tree, and the tests that are run on it), in an order that
+saves time, and a report that is complete after every test.
+
+A run without a plan is one job: all tests on the tree that --tree names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import resource
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+from labs.tools.grading.lab import LAB_OF, ROOT, Lab
+from labs.tools.grading.lab_course import Course, not_run, place
+from labs.tools.grading.lab_words import in_words
+
+MODES = ("icount", "tcg")
+HOST_MODES = ("host",)
+VISIBLE_SEED = 2010
+GROUP = re.compile(rf"@(.*)@(?:{'|'.join((*MODES, *HOST_MODES))})")
+TRIES = 3  # in plain TCG
+MARKER = (
+    "exercise(id, points=1, gate=False, host=False): a graded test of exercise `id`. `points` is "
+    "its weight; without its gate an exercise scores 0; host=True runs once, not in both modes"
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A tree, and the tests that are run on it.
+
+    name: in the report. tree: the tree under test. boxed: what it holds is a student's, and is
+    built and run in the sandbox. exercise: only the tests of this one. tests: only these (nodes
+    without parameters, or directories with a slash at the end). modes: only these. seed: what
+    tests make their questions from. thorough: tests are run that cannot change the score,
+    since the exercise's gate has failed. note: a file that keeps the last machine's Config.
+    """
+
+    name: str
+    tree: str
+    boxed: bool = False
+    exercise: str = ""
+    tests: tuple[str, ...] = ()
+    modes: tuple[str, ...] = MODES
+    seed: str = ""
+    thorough: bool = True
+    note: str = ""
+
+    def wants(self, exercise: str, test: str) -> bool:
+        """Whether a test is part of this job."""
+        if self.exercise and self.exercise != exercise:
+            return False
+        named = any(
+            test == each or (each[-1] == "/" and test.startswith(each)) for each in self.tests
+        )
+        return named or not self.tests
+
+
+@dataclass(frozen=True)
+class Item:
+    """One run of a test: everything about it that is known before."""
+
+    job: str
+    exercise: str
+    test: str
+    mode: str
+    points: float
+    gate: bool
+    title: str
+
+    @property
+    def group(self) -> str:
+        """What is run by one process, in order."""
+        return f"{self.job}:{self.exercise}"
+
+
+def pytest_addoption(parser):
+    """The options of a grading run."""
+    group = parser.getgroup("lab", "the kernel under test")
+    group.addoption("--tree", type=Path, default=ROOT, help="the tree under test")
+    group.addoption("--mode", choices=MODES, help="only this mode of time")
+    group.addoption("--seed", default="", help="what the hidden tests' questions are made from")
+    group.addoption("--note", default="", help="a file that keeps the last machine's Config")
+    group.addoption("--plan", type=Path, help="a file of jobs, one in JSON a line")
+    group.addoption("--only", type=Path, help="run only these tests of the plan, in the same form")
+    group.addoption("--records", type=Path, help="where the results go, one in JSON a line")
+
+
+def pytest_configure(config):
+    """Makes the marker known, and starts the plan."""
+    config.addinivalue_line("markers", MARKER)
+    plan = Plan(config)
+    config.stash[LAB_OF] = plan.lab_of
+    config.pluginmanager.register(plan, "lab-plan")
+
+
+class Plan:
+    """The jobs of this run, and what has come of them in this process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._jobs = jobs_of(config)
+        self._is_planned = bool(config.getoption("--plan"))
+        self._records: Path | None = config.getoption("--records")
+        self._only = places_in(config.getoption("--only"))
+        self._courses: dict[str, Course] = {}
+        self._worker = os.environ.get("PYTEST_XDIST_WORKER")
+
+    # Before the tests
+
+    def pytest_generate_tests(self, metafunc):
+        """A test with the fixture runs for each job that wants it, in each of the job's modes."""
+        if "lab" not in metafunc.fixturenames:
+            return
+        marker = marker_of(metafunc.definition)
+        test = metafunc.definition.nodeid
+        exercise = marker.args[0]
+        host = marker.kwargs.get("host")
+        metafunc.parametrize(
+            "lab",
+            [
+                pytest.param(
+                    (job, mode),
+                    id=f"@{job.name}:{exercise}@{mode}" if self._is_planned else mode,
+                )
+                for job in self._jobs
+                if job.wants(exercise, test)
+                for mode in (HOST_MODES if host else job.modes)
+            ],
+            indirect=True,
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items):
+        """Brings each group together: its gate first, and -icount before plain TCG."""
+        names = [job.name for job in self._jobs]
+        order = {function_of(item): index for index, item in reversed([*enumerate(items)])}
+
+        def key(item: pytest.Item) -> tuple:
+            known = item_of(item)
+            if known is None:
+                return (-1,)
+            function = order[function_of(item)]
+            job = names.index(known.job)
+            return (job, known.exercise, not known.gate, function, known.test, known.mode)
+
+        items[:] = [each for each in items if self._is_wanted(each)]
+        items.sort(key=key)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config, log):
+        """Gives each group to one process. (Its own xdist_group does nothing: pytest-xdist 3.8
+        writes it into the names of the tests, where pytest 9.2 does not let it.)"""
+        from xdist.scheduler import LoadScopeScheduling
+
+        class ByGroup(LoadScopeScheduling):
+            def _split_scope(self, nodeid: str) -> str:
+                return group_in(nodeid)
+
+            def remove_node(self, node: object) -> str | None:
+                """Leaves out what a process that died had still to run: others that have been told
+                to end would never take it, and the run would not end."""
+                units = self.assigned_work.pop(node).values()
+                left = (test for unit in units for test, is_done in unit.items() if not is_done)
+                return next(left, None)
+
+        return ByGroup(config, log) if self._is_planned else None
+
+    def _is_wanted(self, item: pytest.Item) -> bool:
+        """Whether a job wants this test (pytest makes a skipped item of one that none wants), and
+        --only does."""
+        known = item_of(item)
+        if known is None:
+            return "lab" not in getattr(item, "fixturenames", ())
+        return not self._only or place(asdict(known)) in self._only
+
+    def pytest_collection_finish(self, session):
+        """Writes down what is planned: what never ran counts too."""
+        if self._records and self._worker in (None, "gw0"):
+            known = [asdict(item) for each in session.items if (item := item_of(each))]
+            path = self._records.with_suffix(".planned")
+            path.write_text("".join(json.dumps(each) + "\n" for each in known))
+
+    # The tests
+
+    def pytest_runtest_setup(self, item):
+        """Skips what cannot change the score, or would only hang again."""
+        known = item_of(item)
+        item.user_clocks = clocks()
+        if known and (words := self._course(known).why_not(known.test, known.gate)):
+            item.user_not_run = True
+            pytest.skip(words)
+
+    def _course(self, item: Item) -> Course:
+        """What has come of an item's group in this process."""
+        job = next(job for job in self._jobs if job.name == item.job)
+        return self._courses.setdefault(item.group, Course(job.thorough))
+
+    def lab_of(self, request, scratch: Path) -> Lab:
+        """The lab of a test."""
+        (job, mode), item = request.param, item_of(request.node)
+        lab = Lab(
+            lesson=int(item.exercise.partition(".")[0]),
+            root=Path(job.tree).resolve(),
+            seed=seed_of(item, job),
+            mode="icount" if mode in HOST_MODES else mode,
+            scratch=scratch,
+            boxed=job.boxed,
+            note=Path(job.note) if job.note else None,
+        )
+        request.node.user_lab = lab
+        return lab
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem):
+        """Tries a test in plain TCG again: there guest time is the time of a busy host."""
+        known = item_of(pyfuncitem)
+        if known is None or known.mode != "tcg":
+            return None
+        names = pyfuncitem._fixtureinfo.argnames
+        arguments = {name: pyfuncitem.funcargs[name] for name in names}
+        for _ in range(TRIES - 1):
+            try:
+                pyfuncitem.obj(**arguments)
+                return True
+            except (Exception, pytest.fail.Exception):
+                if pyfuncitem.user_lab.stuck:
+                    raise
+        pyfuncitem.obj(**arguments)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        """Adds to the report of a test what the grader needs of it."""
+        report = yield
+        known = item_of(item)
+        if known is None or not (
+            report.when == "call" or (report.when == "setup" and call.excinfo)
+        ):
+            return report
+        record = self._record(item, report.passed, call)
+        report.user_properties.append(("lab", record))
+        self._course(known).note(record)
+        return report
+
+    def _record(self, item: pytest.Item, passed: bool, call: pytest.CallInfo) -> dict:
+        """What is to be known of a run. stuck: the machine did not come to an end. processor, real:
+        seconds, the former of all that the test has started."""
+        known = item_of(item)
+        words = "" if passed else in_words(call.excinfo.value, known.mode)
+        if getattr(item, "user_not_run", False):
+            return not_run(asdict(known), words)
+        stuck = not passed and bool(getattr(item, "user_lab", None) and item.user_lab.stuck)
+        processor, real = (b - a for a, b in zip(item.user_clocks, clocks(), strict=True))
+        times = {"processor": processor, "real": real}
+        came = {"passed": passed, "ran": True, "stuck": stuck, "words": words}
+        return asdict(known) | came | times
+
+    def pytest_runtest_logreport(self, report):
+        """Writes a result down at once, in the process that has them all."""
+        if not self._records or self._worker:
+            return
+        with self._records.open("a") as stream:
+            for name, record in report.user_properties:
+                if name == "lab" and report.when in ("setup", "call"):
+                    stream.write(json.dumps(record) + "\n")
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds: those that ended processes of ours have kept a processor, and real ones."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime, time.monotonic()
+
+
+def jobs_of(config: pytest.Config) -> list[Job]:
+    """The jobs of the plan, or the one that the options describe."""
+    if plan := config.getoption("--plan"):
+        return [job_from(json.loads(line)) for line in plan.read_text().splitlines()]
+    mode, tree = config.getoption("--mode"), str(config.getoption("--tree"))
+    note = config.getoption("--note")
+    modes = (mode,) if mode else MODES
+    return [Job("", tree, modes=modes, seed=config.getoption("--seed"), note=note)]
+
+
+def job_from(fields: dict) -> Job:
+    """A job as JSON keeps it, with lists for tuples."""
+    return Job(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+
+
+def marker_of(node: pytest.Item) -> pytest.Mark:
+    """The marker of a test that uses the fixture. Raises UsageError without one."""
+    marker = node.get_closest_marker("exercise")
+    if marker is None or not marker.args:
+        raise pytest.UsageError(f"{node.nodeid} uses `lab`: @pytest.mark.exercise names no id")
+    return marker
+
+
+def group_in(nodeid: str) -> str:
+    """The group that stands in a test's name; what has none is one by itself."""
+    found = GROUP.search(nodeid)
+    return found[1] if found else nodeid
+
+
+def function_of(item: pytest.Item) -> str:
+    """The test's name without parameters."""
+    return item.nodeid.partition("[")[0]
+
+
+def places_in(path: Path | None) -> set[tuple]:
+    """The tests that a file lists; none without a file."""
+    return {place(json.loads(line)) for line in path.read_text().splitlines()} if path else set()
+
+
+def item_of(item: pytest.Item) -> Item | None:
+    """What is known of a test that uses the fixture; None for all others."""
+    chosen = getattr(item, "callspec", None) and item.callspec.params.get("lab")
+    if not isinstance(chosen, tuple):
+        return None
+    job, mode = chosen
+    marker = marker_of(item)
+    others = [part for name, part in parameters(item) if name != "lab"]
+    test = function_of(item) + (f"[{'-'.join(others)}]" if others else "")
+    return Item(
+        job=job.name,
+        exercise=marker.args[0],
+        test=test,
+        mode=mode,
+        points=marker.kwargs.get("points", 1),
+        gate=marker.kwargs.get("gate", False),
+        title=title_of(item.function.__doc__),
+    )
+
+
+def parameters(item: pytest.Item) -> list[tuple[str, str]]:
+    """The test's own parameters, in words that are the same in every process."""
+    return [(name, str(value)[:40]) for name, value in sorted(item.callspec.params.items())]
+
+
+def title_of(docstring: str | None) -> str:
+    """The first sentence of a docstring."""
+    paragraph = " ".join((docstring or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=\w)\.(?: |$)", paragraph)[0]
+
+
+def seed_of(item: Item, job: Job) -> int:
+    """The seed of a test: made from the run's own. Without one, as in a student's tree, a visible
+    test asks the same each time; but a graded one asks what nobody can have written down."""
+    if "/hidden/" not in item.test and not job.seed:
+        return VISIBLE_SEED
+    digest = hashlib.sha256(f"{job.seed}:{item.test}".encode()).digest()
+    return int.from_bytes(digest[:4], "little")

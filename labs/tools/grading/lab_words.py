@@ -1,0 +1,91 @@
+"""Why a test failed, in a line for the student.
+
+What it says must not depend on the time of day, on the load of the machine or on where the tree
+lies: the same submission gets the same report.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+
+import pytest
+
+from labs.tools.machine.explain import PANIC
+from labs.tools.machine.result import GuestFailure, Outcome, Result
+
+LENGTH = 240
+MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
+FIRST_FAULT = re.compile(r"^(?:First: .*|It was no triple fault.*)$", re.MULTILINE)
+TEMPORARY = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/\S*/")
+VARYING = re.compile(r",? after [0-9.]+ s of guest time|\(pid \d+\)")
+
+
+def in_words(error: BaseException, mode: str) -> str:
+    """The failure in a line. In plain TCG, where each run differs, nothing of how it went."""
+    if isinstance(error, pytest.skip.Exception):
+        return error.msg
+    if mode == "tcg":
+        return "it passes with -icount, and fails in plain TCG"
+    result = getattr(error, "result", None)
+    text = guest_words(result) if isinstance(error, GuestFailure) else plain_words(error)
+    return shortened(text)
+
+
+def guest_words(result: Result) -> str:
+    """What became of the machine."""
+    if missing := MISSING.search(result.serial):
+        return missing[0]
+    if result.outcome is Outcome.PANIC:
+        found = PANIC.search(result.serial)
+        return f"the kernel panicked: {found[0].removeprefix('PANIC: ')}" if found else "a panic"
+    if result.outcome is Outcome.TRIPLE_FAULT:
+        first = FIRST_FAULT.search(result.explain())
+        return f"triple fault. {first[0] if first else 'No exception was recorded.'}"
+    if result.outcome is Outcome.ENDED:
+        return f"{ending(result)}; {last_line(result.serial)}"
+    return STANDSTILL.get(result.outcome, result.details or result.outcome.value)
+
+
+# The real time is used up first where the host is busy: the same words for both.
+ENDLESS = "the kernel did not come to an end: it waits or loops for ever"
+STANDSTILL = {
+    Outcome.HANG: ENDLESS,
+    Outcome.WALL_LIMIT: ENDLESS,
+    Outcome.OUTPUT_LIMIT: "the kernel floods the serial line and does not come to an end",
+}
+
+
+def ending(result: Result) -> str:
+    """A run that ended, but not as it was to."""
+    if result.status is None:
+        return "the machine was switched off without an exit status"
+    return f"the run ended with status {result.status}"
+
+
+def last_line(serial: str) -> str:
+    """The end of the output."""
+    lines = [line for line in serial.splitlines() if line.strip()]
+    return f"the last line was: {printable(lines[-1])}" if lines else "nothing was printed"
+
+
+def plain_words(error: BaseException) -> str:
+    """The first line of a message, or the name of an error that has none."""
+    if missing := MISSING.search(str(error)):
+        return missing[0]
+    lines = str(error).strip().splitlines()
+    message = lines[0] if lines else type(error).__name__
+    if isinstance(error, AssertionError | pytest.fail.Exception):
+        return message
+    return f"{type(error).__name__}: {message}"
+
+
+def shortened(text: str) -> str:
+    """One line of bearable length, without what differs from run to run."""
+    text = VARYING.sub("", TEMPORARY.sub("", printable(text)))
+    return text if len(text) <= LENGTH else text[:LENGTH] + "..."
+
+
+def printable(text: str) -> str:
+    """The text without what would upset a terminal or an XML file."""
+    return "".join(each if each.isprintable() else "?" for each in text)

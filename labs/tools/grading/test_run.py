@@ -1,0 +1,190 @@
+"""Runs the graded tests of a lesson on a plan of trees, in one pytest, and returns what came of it.
+
+run_tests([Job("reference", ".")], ["tests/lesson1"]) -> [TestResult, ...]
+
+The results are the same with one process and with several: the tests of one tree and one exercise
+are run by one process, in order (labs/tools/grading/lab_plan.py), and are judged in that order
+(labs/tools/grading/lab_course.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from labs.tools.grading.lab_course import settled
+
+ROOT = Path(__file__).resolve().parents[3]
+WORKERS = 2
+TEST_SECONDS = 180  # no test takes a tenth of it; a backstop for what the other limits miss
+LOG_LINES = 30
+NOT_RUN = "not run: the grader was stopped before it"
+
+
+class TestRunError(RuntimeError):
+    """pytest could not run the tests; the text is what it said."""
+
+    __test__ = False  # pytest, this is no test class
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """A test of a job, in all its modes. weight: its part of the points of its exercise, in any
+    unit. words: why it did not pass. mode: the one in which it did not."""
+
+    __test__ = False
+
+    job: str
+    exercise: str
+    test: str
+    title: str
+    weight: float
+    gate: bool
+    passed: bool
+    words: str
+    mode: str
+
+    @property
+    def name(self) -> str:
+        """The test in the words of make replay: its function, with parameters."""
+        return self.test.rpartition("::")[2]
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a student has this test."""
+        return "/hidden/" in self.test
+
+
+def run_tests(
+    jobs: Sequence[Any], paths: Sequence[str], workers: int = WORKERS
+) -> list[TestResult]:
+    """Runs the tests in `paths` (files, directories, nodes) for each job of lab_plan.py.
+    Raises TestRunError when they cannot be collected, or when the run was broken off.
+
+    What should have run and did not (a process died, and took its results along) is run once more,
+    by one process."""
+    thorough = {job.name for job in jobs if job.thorough}
+    with tempfile.TemporaryDirectory(prefix="grade-") as name:
+        run = Run(Path(name), paths)
+        write_lines(run.plan, map(asdict, jobs))
+        records = run.pytest("first", spread(workers))
+        planned = read_lines(planned_file(run.directory / "first"))
+        known, missing = settled(planned, records, thorough)
+        if missing:
+            write_lines(run.directory / "only", missing)
+            records += run.pytest("second", ["-n1", f"--only={run.directory / 'only'}"])
+            known, missing = settled(planned, records, thorough)
+    return results_of(planned, known)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A directory for the files of a run, and the tests in question."""
+
+    directory: Path
+    paths: Sequence[str]
+
+    @property
+    def plan(self) -> Path:
+        """The jobs."""
+        return self.directory / "plan"
+
+    def pytest(self, name: str, options: Sequence[str]) -> list[dict]:
+        """Runs pytest, and returns the records. Raises TestRunError."""
+        records, log = self.directory / name, self.directory / f"{name}.log"
+        command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+        command += [f"--plan={self.plan}", f"--records={records}", f"--timeout={TEST_SECONDS}"]
+        command += [f"--basetemp={self.directory / 'tests'}", *options, *self.paths]
+        status = run_pytest(command, log)
+        if status not in (0, 1) or not planned_file(records).exists():
+            raise TestRunError(f"pytest ended with {status}:\n{tail(log)}")
+        return read_lines(records)
+
+
+def spread(workers: int) -> list[str]:
+    """The options of pytest-xdist. One process needs none."""
+    return [f"-n{workers}"] if workers > 1 else ["-pno:xdist"]
+
+
+def run_pytest(command: list[str], log: Path) -> int:
+    """Runs pytest and all it starts in a group of processes, and leaves none of them behind."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MAKE"))}
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=stream, stderr=stream, env=environment, process_group=0
+        )
+    try:
+        return process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+
+
+def planned_file(records: Path) -> Path:
+    """Where the tests are listed that were to run."""
+    return records.with_suffix(".planned")
+
+
+def read_lines(path: Path) -> list[dict]:
+    """The JSON objects of a file, one a line; none without a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def write_lines(path: Path, objects: Iterable[Mapping]) -> None:
+    """Writes what read_lines reads."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in objects))
+
+
+def tail(path: Path) -> str:
+    """The end of a log."""
+    return "\n".join(path.read_text(errors="replace").splitlines()[-LOG_LINES:])
+
+
+def results_of(planned: list[dict], records: list[dict]) -> list[TestResult]:
+    """One result a test: it has passed if all its modes have. What never ran has not."""
+    ran = {(each["job"], each["test"], each["mode"]): each for each in records}
+    modes: dict[tuple[str, str], list[dict]] = {}
+    for item in planned:
+        modes.setdefault((item["job"], item["test"]), []).append(item)
+    variants = Counter((job, function_of(test)) for job, test in modes)
+    return [
+        result_of(items, ran, variants[job, function_of(test)])
+        for (job, test), items in modes.items()
+    ]
+
+
+def function_of(test: str) -> str:
+    """A test without its parameters: its points are shared among them."""
+    return test.partition("[")[0]
+
+
+def result_of(items: list[dict], ran: dict, variants: int) -> TestResult:
+    """The result of a test from its runs; the first that failed gives the words."""
+    item = items[0]
+    runs = [ran.get((each["job"], each["test"], each["mode"])) for each in items]
+    failed = next((i for i, each in enumerate(runs) if not each or not each["passed"]), None)
+    words, mode = "", ""
+    if failed is not None:
+        mode = items[failed]["mode"]
+        words = runs[failed]["words"] if runs[failed] else NOT_RUN
+    return TestResult(
+        job=item["job"],
+        exercise=item["exercise"],
+        test=item["test"],
+        title=item["title"],
+        weight=item["points"] / variants,
+        gate=item["gate"],
+        passed=failed is None,
+        words=words,
+        mode=mode,
+    )

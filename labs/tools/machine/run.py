@@ -1,0 +1,200 @@
+"""`make run`: a lesson's kernel at its prompt in this terminal; without one, a script, to its end.
+
+A kernel that runs programs gets them in an initramfs, and begins with a shell; with --command it
+runs that command instead, whose output is printed, and nothing else. The exit status is the
+guest's, or the command's, or 1 when something here went wrong, which is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import secrets
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from labs.tools.guest.initramfs import InitramfsError, archive
+from labs.tools.guest.programs import COMMAND, busybox, guest_root
+from labs.tools.machine.machine import exit_status, run
+from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command
+from labs.tools.machine.result import GuestFailure, Outcome
+from labs.tools.machine.symbols import symbols_of
+
+SHORT_SCRIPT = "help; memory"
+"""What a kernel does where nobody can type."""
+
+DEMONSTRATION = """\
+echo "The shell's process is $$; the files are"
+ls /
+echo one two three | cat | cat
+hello from the demonstration
+ps
+"""
+"""The same of a kernel with processes: commands for its shell."""
+
+PROCESSES_SYMBOL = "task_fork"
+"""What a kernel has that runs a shell."""
+
+ARCHIVE_SECONDS = 3600
+"""An archive that is older is no longer needed: QEMU reads it when it starts."""
+
+COMMAND_GUEST_SECONDS, COMMAND_WALL_SECONDS, COMMAND_OUTPUT = 3600, 900, 64 << 20
+
+# Multiboot 0.6.96, section 3.1.
+HEADER_MAGIC, HEADER_BYTES = 0x1BADB002, 8192
+
+
+def machine_options(program: str) -> argparse.ArgumentParser:
+    """The options that say which kernel boots how."""
+    parser = argparse.ArgumentParser(prog=program, allow_abbrev=False)
+    parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
+    parser.add_argument("--boot", choices=("disk", "grub", "direct"), default="disk")
+    parser.add_argument("--memory", type=int, default=64, metavar="MIB")
+    parser.add_argument("--seed", type=int, default=2010)
+    parser.add_argument("--script", help="commands for the kernel, parted by semicolons")
+    parser.add_argument("--user", type=Path, help="the folder of the course's programs")
+    parser.add_argument("--programs", type=Path, metavar="DIR", help="its files are the guest's")
+    parser.add_argument("--command", help="a command for the guest's shell")
+    return parser
+
+
+def machine_config(options: argparse.Namespace) -> Config:
+    """The machine that the options describe, without further drives. Its initramfs is written to
+    the folder of the build. Raises ConfigError and InitramfsError."""
+    images = {"disk": options.build / "boot.img", "grub": options.build / "grub.iso"}
+    return Config(
+        boot=options.boot,
+        kernel=options.build / "kernel.elf",
+        image=images.get(options.boot),
+        memory=options.memory,
+        seed=options.seed,
+        script=options.script,
+        initramfs=write_initramfs(options),
+    )
+
+
+def write_initramfs(options: argparse.Namespace) -> Path | None:
+    """The guest's files as an archive; None for a kernel that runs no programs."""
+    if not options.user:
+        if options.programs or options.command is not None:
+            raise ConfigError("this kernel runs no programs; say LESSON=4 or a later one")
+        return None
+    data = archive(guest_root(options.user, busybox(), options.programs, options.command))
+    path = options.build / f"initramfs-{hashlib.sha256(data).hexdigest()[:12]}.cpio"
+    for old in options.build.glob("initramfs-*.cpio"):
+        if time.time() - old.stat().st_mtime > ARCHIVE_SECONDS:
+            old.unlink(missing_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_bytes(data)
+    return unfinished.replace(path)
+
+
+def is_terminal() -> bool:
+    """Whether a person can type and read here."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def converse(config: Config) -> int:
+    """Gives the terminal to the guest. Returns its exit status; 0 when QEMU was ended from here.
+    The keys go to the guest, ^C too: QEMU's mon:stdio sees to that."""
+    print("Type exit to leave; Ctrl-A X ends the machine at any time.", flush=True)
+    columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    size = (("rows", str(rows)), ("columns", str(columns)))
+    config = replace(config, icount=None, debug_exit=True, settings=(*config.settings, *size))
+    with tempfile.TemporaryDirectory() as directory:
+        command = qemu_command(config, Path(directory), ["-serial", "mon:stdio"])
+        code = subprocess.run(command, check=False).returncode
+    return exit_status(code) or 0
+
+
+def follow_script(config: Config) -> int:
+    """Runs the script, and shows what the guest said. Returns its exit status."""
+    result = run(config)
+    print(result.serial, end="")
+    if result.outcome is not Outcome.ENDED or result.status is None:
+        sys.stdout.flush()
+        print(f"\nmake run: {result.explain(with_output=False)}", file=sys.stderr)
+    return 1 if result.status is None else result.status
+
+
+def run_command(config: Config) -> int:
+    """Runs what COMMAND holds in the guest's shell. Prints its output, and returns its status.
+
+    Two lines with a word that nobody knows before part its output from the kernel's words, and the
+    second has the status: the machine itself can end with 62 of them only.
+    """
+    word = secrets.token_hex(8)
+    command = f"echo {word}; /bin/sh /{COMMAND}; echo {word} $?"
+    result = run(
+        replace(
+            config,
+            settings=(*config.settings, ("cmd", command)),
+            guest_limit=COMMAND_GUEST_SECONDS,
+            wall_limit=COMMAND_WALL_SECONDS,
+            output_limit=COMMAND_OUTPUT,
+        )
+    )
+    _, _, output = result.serial.partition(f"{word}\n")
+    output, end, status = output.partition(f"{word} ")
+    print(output, end="")
+    if end and result.outcome is Outcome.ENDED and status.split()[:1]:
+        return int(status.split()[0])
+    print(f"\nThe command did not come to its end: {result.explain()}", file=sys.stderr)
+    return 1
+
+
+def has_processes(options: argparse.Namespace) -> bool:
+    """Whether the kernel can run a shell and what that starts."""
+    try:
+        symbols_of(options.build / "kernel.elf").find(PROCESSES_SYMBOL)
+    except LookupError:
+        return False
+    return True
+
+
+def check_header(kernel: Path) -> None:
+    """QEMU's own words for a kernel without a Multiboot header do not help. Raises ConfigError."""
+    begin = kernel.read_bytes()[:HEADER_BYTES]
+    words = [word for (word,) in struct.iter_unpack("<I", begin[: len(begin) // 4 * 4])]
+    for magic, flags, checksum in zip(words, words[1:], words[2:], strict=False):
+        if magic == HEADER_MAGIC and (magic + flags + checksum) % (1 << 32) == 0:
+            return
+    raise ConfigError(
+        f"{kernel} has no Multiboot header in its first 8 KiB, so QEMU does not load it: that is "
+        "exercise 1.1. BOOT=disk needs none"
+    )
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    options = machine_options("make run").parse_args()
+    if options.command is None and options.script is None and not is_terminal() and options.user:
+        options.command = DEMONSTRATION if has_processes(options) else None
+    config = machine_config(options)
+    if config.boot == "direct":
+        check_header(config.kernel)
+    if options.command is not None:
+        return run_command(config)
+    if config.script is None and is_terminal():
+        return converse(config)
+    return follow_script(replace(config, script=config.script or SHORT_SCRIPT))
+
+
+def guarded(program: str, command: Callable[[], int]) -> int:
+    """Runs a command; what it cannot do becomes one line that names the cause, and status 1."""
+    try:
+        return command()
+    except (ConfigError, GuestFailure, InitramfsError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(guarded("make run", main))

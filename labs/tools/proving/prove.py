@@ -1,0 +1,237 @@
+"""`make prove`: the proof of the grader. It gives the handout nothing and the reference all points,
+its hidden tests catch every mutant, and no cheat gets a point.
+
+    python -m labs.tools.proving.prove [--lesson 1] [--workers N]
+        [--sample K [--seed S] | --changed | --only PATTERN]
+
+--sample tries K mutants and one cheat a lesson; --changed those mutants whose files git sees
+changed; --only those mutants and cheats whose names fit, such as "4.6-*". All three leave out the
+reference, which `make test` runs. Exit status: 0 when all holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
+from labs.tools.grading.grade import GradeError, build_reference, submission_jobs
+from labs.tools.grading.grade_report import Score, number, scores_of, total
+from labs.tools.grading.graded_tree import handout_files
+from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.sandbox import SandboxUnavailable
+from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
+from labs.tools.proving.prove_cheats import Cheat, cheats_of, lay_cheat
+from labs.tools.proving.prove_mutants import (
+    Mutant,
+    MutantError,
+    Verdict,
+    mutant_job,
+    mutants_of,
+    verdict,
+)
+
+MUTANTS_AN_EXERCISE = 6
+HANDOUT, REFERENCE = "handout", "reference"
+
+
+@dataclass
+class Proof:
+    """The proof for one lesson. errors: what does not hold."""
+
+    lesson: int
+    mutants: list[Mutant]
+    cheats: list[Cheat]
+    jobs: list[Job] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    results: list[TestResult] = field(default_factory=list)
+    is_whole: bool = True
+
+    def add_submission(self, name: str, directory: Path, work: Path, **fields: object) -> None:
+        """Adds the jobs that grade a submission, under a name."""
+        exercises = of_lesson(self.lesson)
+        jobs, _ = submission_jobs(exercises, directory, work / f"{name}.trees", name)
+        self.jobs += [replace(job, name=f"{name}:{job.name}", **fields) for job in jobs]
+
+    def scores(self, name: str) -> list[Score]:
+        """The scores of a submission."""
+        own = [each for each in self.results if each.job.startswith(f"{name}:")]
+        return scores_of(of_lesson(self.lesson), own)
+
+    def verdicts(self) -> list[Verdict]:
+        """What became of the mutants that could be tried."""
+        tried = {job.name for job in self.jobs}
+        return [
+            verdict(mutant, [each for each in self.results if each.job == mutant.job_name])
+            for mutant in self.mutants
+            if mutant.job_name in tried
+        ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    options = parser().parse_args(arguments)
+    numbers = [options.lesson] if options.lesson else list(lessons())
+    try:
+        with tempfile.TemporaryDirectory(prefix="prove-") as work:
+            proofs = [prepared(number, options, Path(work)) for number in numbers]
+            run_proofs(proofs, options.workers)
+    except (GradeError, ExerciseError, MutantError, SandboxUnavailable, TestRunError) as error:
+        print(f"prove: {error}", file=sys.stderr)
+        return 1
+    held = [report(proof) for proof in proofs]
+    return 0 if all(held) else 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0])
+    made.add_argument("--lesson", type=int, choices=list(lessons()))
+    made.add_argument("--sample", type=int, help="so many mutants a lesson, and one cheat")
+    made.add_argument("--seed", default="", help="which of them")
+    made.add_argument("--changed", action="store_true", help="mutants whose files are changed")
+    made.add_argument("--only", metavar="PATTERN", help="mutants and cheats with such names")
+    made.add_argument("--workers", type=int, default=WORKERS)
+    return made
+
+
+# ---- what is tried ------------------------------------------------------------------------------
+
+
+def prepared(lesson: int, options: argparse.Namespace, work: Path) -> Proof:
+    """Chooses, and makes all trees. What cannot be made is an error of the proof."""
+    build_reference(lesson)
+    proof = chosen(lesson, options)
+    work = work / str(lesson)
+    handout = work / HANDOUT
+    for exercise in of_lesson(lesson):
+        for path, data in handout_files(exercise).items():
+            (handout / path).parent.mkdir(parents=True, exist_ok=True)
+            (handout / path).write_bytes(data)
+    proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=True)
+    if proof.is_whole:
+        proof.add_submission(REFERENCE, ROOT, work, thorough=True)
+    add_mutants(proof, work)
+    for cheat in proof.cheats:
+        lay_cheat(cheat, lesson, work / cheat.name)
+        proof.add_submission(f"cheat-{cheat.name}", work / cheat.name, work)
+    return proof
+
+
+def chosen(lesson: int, options: argparse.Namespace) -> Proof:
+    """The mutants and cheats that the options ask for."""
+    mutants, cheats = mutants_of(lesson), cheats_of(lesson)
+    if options.only:
+        mutants = [mutant for mutant in mutants if fnmatch(mutant.name, options.only)]
+        cheats = [cheat for cheat in cheats if fnmatch(cheat.name, options.only)]
+    elif options.changed:
+        files = changed_paths()
+        mutants = [mutant for mutant in mutants if mutant.places & files]
+        cheats = [cheat for cheat in cheats if any(cheat.name in path for path in files)]
+    elif options.sample is not None:
+        chooser = random.Random(f"{options.seed}:{lesson}")
+        mutants = chooser.sample(mutants, min(options.sample, len(mutants)))
+        cheats = chooser.sample(cheats, min(1, len(cheats)))
+    whole = not (options.only or options.changed) and options.sample is None
+    return Proof(lesson, mutants, cheats, is_whole=whole)
+
+
+def changed_paths() -> set[str]:
+    """The files that differ from the last commit, new ones included."""
+    command = ["git", "status", "--porcelain", "--untracked-files=all"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {line[3:].rpartition(" -> ")[2] for line in done.stdout.splitlines()}
+
+
+def add_mutants(proof: Proof, work: Path) -> None:
+    """Adds the jobs of the mutants. One that does not apply is an error."""
+    for mutant in proof.mutants:
+        try:
+            proof.jobs.append(mutant_job(mutant, work))
+        except MutantError as error:
+            proof.errors.append(f"mutant {mutant.name}: {error}")
+
+
+def run_proofs(proofs: Sequence[Proof], workers: int) -> None:
+    """Runs all jobs of all lessons; a process that is done with one lesson begins the next."""
+    for proof in proofs:
+        results = run_tests(proof.jobs, [f"tests/lesson{proof.lesson}"], workers)
+        proof.results += results
+
+
+# ---- what came of it ----------------------------------------------------------------------------
+
+
+def report(proof: Proof) -> bool:
+    """Prints the figures of a lesson, and what does not hold. Returns whether all holds."""
+    verdicts = proof.verdicts()
+    proof.errors += [f"mutant {each.mutant.name}: {each.error}" for each in verdicts if each.error]
+    check_scores(proof)
+    if proof.is_whole:
+        check_mutant_counts(proof, verdicts)
+    print(table(proof, verdicts))
+    for error in proof.errors:
+        print(f"  DOES NOT HOLD  {error}")
+    print(f"lesson {proof.lesson}: {'NOT PROVED' if proof.errors else 'proved'}\n")
+    return not proof.errors
+
+
+def check_scores(proof: Proof) -> None:
+    """The handout and the cheats have nothing, the reference has all. What passes behind a gate
+    that has failed gives no points: a blank that lets later exercises run passes some tests."""
+    for name in [HANDOUT, *(f"cheat-{cheat.name}" for cheat in proof.cheats)]:
+        for score in proof.scores(name):
+            gain = [test.test for test in score.tests if test.passed]
+            if score.points:
+                listed = ", ".join(gain)
+                proof.errors.append(f"{name} passes in {score.exercise.id}: {listed}")
+    for score in proof.scores(REFERENCE) if proof.is_whole else ():
+        if not score.is_full:
+            words = "; ".join(f"{test.test} ({test.mode}): {test.words}" for test in score.failed)
+            proof.errors.append(f"the reference fails in {score.exercise.id}: {words or 'no test'}")
+
+
+def check_mutant_counts(proof: Proof, verdicts: Sequence[Verdict]) -> None:
+    """Each exercise has its mutants, and the visible tests let half of them live."""
+    for exercise in of_lesson(proof.lesson):
+        own = [each for each in verdicts if each.mutant.exercise == exercise.id]
+        alive = sum(each.survives for each in own)
+        if len(own) < MUTANTS_AN_EXERCISE:
+            proof.errors.append(f"{exercise.id} has {len(own)} mutants, not {MUTANTS_AN_EXERCISE}")
+        if alive * 2 < len(own):
+            killed = ", ".join(each.mutant.name for each in own if not each.survives)
+            proof.errors.append(f"{exercise.id}: visible tests kill more than half: {killed}")
+
+
+def table(proof: Proof, verdicts: Sequence[Verdict]) -> str:
+    """The figures of a lesson."""
+    lines = [f"lesson {proof.lesson}{'':<26}  handout  reference  mutants  caught  alive visibly"]
+    by_name = {each.exercise.id: each for each in proof.scores(REFERENCE)}
+    for score in proof.scores(HANDOUT):
+        exercise = score.exercise
+        own = [each for each in verdicts if each.mutant.exercise == exercise.id]
+        full = number(by_name[exercise.id].points) if proof.is_whole else "-"
+        caught, alive = sum(not each.error for each in own), sum(each.survives for each in own)
+        lines.append(
+            f"{exercise.id} {exercise.title:<30}  {number(score.points):>7}  {full:>9}  "
+            f"{len(own):>7}  {caught:>6}  {alive:>13}"
+        )
+    lines += [cheat_line(proof, cheat) for cheat in proof.cheats]
+    return "\n".join(lines)
+
+
+def cheat_line(proof: Proof, cheat: Cheat) -> str:
+    """The points of a cheat."""
+    points = number(total(proof.scores(f"cheat-{cheat.name}")))
+    return f"cheat {cheat.name:<28}  {points:>7}  ({cheat.title})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Mutants: the reference with one real bug put back, as data in tests/mutants/*.toml.
+
+exercise = "1.3"
+title = "..."        what is wrong, in a sentence
+pitfall = "..."      the pitfall of the course that it stands for
+file = "kernel/lib/format.c"
+old = '...'          text that stands in the file exactly once
+new = '...'
+caught_by = "tests/lesson1/hidden/test_format.py::test_numbers"
+
+Several edits are [[edit]] tables with file, old and new. mode = "tcg" for a bug that only plain TCG
+shows; compiles = false for one that the build refuses.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, by_id
+from labs.tools.grading.graded_tree import open_tree
+from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.test_run import TestResult, function_of
+
+DIRECTORY = ROOT / "tests/mutants"
+DOES_NOT_BUILD = "it does not build"
+
+
+class MutantError(ValueError):
+    """A mutant that is not as it should be; the text says how."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug. edits: file, old text and new text of each change."""
+
+    name: str
+    exercise: str
+    title: str
+    caught_by: str
+    edits: tuple[tuple[str, str, str], ...]
+    mode: str
+    compiles: bool
+
+    @property
+    def job_name(self) -> str:
+        """Its name in a plan."""
+        return f"mutant-{self.name}"
+
+    @property
+    def lesson(self) -> int:
+        """The lesson of its exercise."""
+        return int(self.exercise.partition(".")[0])
+
+    @property
+    def places(self) -> set[str]:
+        """The files that it stands on: those it changes, its test, and its own."""
+        own = str((DIRECTORY / f"{self.name}.toml").relative_to(ROOT))
+        return {own, self.caught_by.partition("::")[0], *(path for path, _, _ in self.edits)}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests made of a mutant. error: why it proves nothing; empty when all is well."""
+
+    mutant: Mutant
+    error: str
+    survives: bool
+
+
+def read_mutant(path: Path) -> Mutant:
+    """A mutant of a file. Raises MutantError."""
+    try:
+        table = tomllib.loads(path.read_text())
+        edits = table.get("edit") or [table]
+        return Mutant(
+            name=path.stem,
+            exercise=table["exercise"],
+            title=table["title"],
+            caught_by=table["caught_by"],
+            edits=tuple((e.get("file", table.get("file")), e["old"], e["new"]) for e in edits),
+            mode=table.get("mode", "icount"),
+            compiles=table.get("compiles", True),
+        )
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise MutantError(f"{path.name}: {error!r}") from error
+
+
+def mutants_of(lesson: int, directory: Path = DIRECTORY) -> list[Mutant]:
+    """The mutants of a lesson, in order. Raises MutantError."""
+    every = map(read_mutant, sorted(directory.glob(f"{lesson}.*.toml")))
+    return [mutant for mutant in every if mutant.lesson == lesson]
+
+
+def changed_files(mutant: Mutant) -> dict[str, bytes]:
+    """The files of the reference with the bug. Raises MutantError when an edit does not apply."""
+    files: dict[str, str] = {}
+    for path, old, new in mutant.edits:
+        if path not in by_id(mutant.exercise).files:
+            raise MutantError(f"{path} is no file of exercise {mutant.exercise}")
+        text = files.get(path) or (ROOT / path).read_text()
+        if text.count(old) != 1:
+            raise MutantError(f"the old text stands {text.count(old)} times in {path}, not once")
+        files[path] = text.replace(old, new)
+    return {path: text.encode() for path, text in files.items()}
+
+
+def mutant_job(mutant: Mutant, work: Path) -> Job:
+    """Makes the mutant's tree, and the job that runs its named test and the visible ones. Raises
+    MutantError."""
+    if "/hidden/" not in mutant.caught_by:
+        raise MutantError(f"{mutant.caught_by} is no hidden test")
+    tree = work / mutant.job_name
+    open_tree(mutant.lesson, changed_files(mutant), tree)
+    return Job(
+        name=mutant.job_name,
+        tree=str(tree),
+        exercise=mutant.exercise,
+        tests=(f"tests/lesson{mutant.lesson}/visible/", mutant.caught_by),
+        modes=(mutant.mode,),
+        seed=mutant.name,
+    )
+
+
+def verdict(mutant: Mutant, results: Sequence[TestResult]) -> Verdict:
+    """Judges a mutant by the results of its job."""
+    named = [each for each in results if function_of(each.test) == mutant.caught_by]
+    visible = [each for each in results if not each.is_hidden]
+    return Verdict(mutant, error_of(mutant, named), all(each.passed for each in visible))
+
+
+def error_of(mutant: Mutant, named: Sequence[TestResult]) -> str:
+    """Why the named test did not catch the mutant; empty when it did."""
+    failed = [each for each in named if not each.passed]
+    if not named:
+        return f"there is no test {mutant.caught_by} of exercise {mutant.exercise}"
+    if not failed:
+        return f"{mutant.caught_by} does not catch it"
+    if mutant.compiles and any(DOES_NOT_BUILD in each.words for each in failed):
+        return f"{failed[0].words} (is compiles = false meant?)"
+    if not mutant.compiles and not all(DOES_NOT_BUILD in each.words for each in failed):
+        return "it builds, against compiles = false"
+    if all(each.words.startswith("not run") for each in failed):
+        return f"{mutant.caught_by} was not run: {failed[0].words}"
+    return ""

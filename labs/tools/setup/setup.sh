@@ -1,0 +1,305 @@
+#!/usr/bin/env bash
+# Brings a Debian or Ubuntu machine to where the course runs: packages (packages.txt) and .venv.
+#
+# setup.sh run     what building and booting need
+# setup.sh test    that, and what `make test` needs
+# setup.sh check   installs nothing: one line for each thing in packages.txt and for .venv, with
+#                  tabs between: ok, missing or unavailable, run or test, how it is found,
+#                  packages (or nothing), path (or nothing), what it is for
+#
+# Looks for commands and headers, not for packages. When nothing is missing it says nothing and
+# takes a few hundredths of a second. Messages go to stderr, apt's and pip's to build/setup.log.
+# Exit status 0, or not 0 after a message with the cause. PYTHON=NAME prefers that Python.
+set -euo pipefail
+
+CDPATH='' cd -- "$(dirname -- "$0")/../../.."
+tools=labs/tools/setup
+log=build/setup.log
+path_of_user=$PATH
+PATH=${PATH//"$PWD/.venv/bin:"/} # an activated .venv cannot make itself
+PATH=$PATH:/usr/sbin:/sbin       # mkfs and debugfs; not in PATH of a normal user
+
+say() {
+	echo "setup: $*" >&2
+}
+
+fail() {
+	say "$@"
+	exit 1
+}
+
+# ---- what is there ----------------------------------------------------------------------------
+
+has() {
+	command -v "$1" >/dev/null
+}
+
+toolchain() {
+	PATH=$path_of_user "$tools/toolchain.sh" "$@"
+}
+
+# Debian has GRUB for the PC only on a PC: nothing else needs it, so the rest goes on without.
+never_packaged() {
+	[ "$1" = grub-for-pc ] && [[ ! $(uname -m) =~ ^(x86_64|i[3-6]86)$ ]]
+}
+
+# No pipe into a trial: with pipefail it would fail where the compiler ends before all is written.
+has_header() {
+	gcc -E - <<<"#include <$1>" >/dev/null 2>&1
+}
+
+# Tries the chosen compiler, and the two that may have a static C library beside it.
+links_static() {
+	local compiler
+	for compiler in "$(toolchain cc 2>/dev/null)" "i686-linux-gnu-gcc" "gcc -m32"; do
+		# shellcheck disable=SC2086 # a command with its option
+		$compiler -static -x c - -o /dev/null <<<'int main(void) { return 0; }' \
+			>/dev/null 2>&1 && return
+	done
+	return 1
+}
+
+# GRUB's modules lie beside the grub-mkrescue that uses them.
+has_grub() {
+	local command
+	command=$(command -v grub-mkrescue) &&
+		[ -e "${command%/bin/*}/lib/grub/i386-pc/moddep.lst" ]
+}
+
+# Does the Python $1 pass a test in its own language?
+answers() {
+	"$1" -I -c "import sys; $2" 2>/dev/null
+}
+
+# Sets python to a command that is new enough and can make virtual environments. If there is none,
+# too_old holds the paths of older ones and no_venv is 1 if one lacks only the venv module.
+find_python() {
+	local candidate
+	python='' too_old='' no_venv=0
+	for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python3.14; do
+		has "$candidate" || continue
+		if ! answers "$candidate" "sys.exit(sys.version_info < (3, 11))"; then
+			too_old="$too_old $(command -v "$candidate")"
+		elif answers "$candidate" "import ensurepip, venv"; then
+			python=$candidate
+			return
+		else
+			no_venv=1
+		fi
+	done
+	return 1
+}
+
+# Is the thing there that packages.txt describes by $1?
+found() {
+	case $1 in
+	command:*) has "${1#command:}" ;;
+	header:*) has_header "${1#header:}" ;;
+	i386-compiler) toolchain >/dev/null 2>&1 ;;
+	i386-static-libc) links_static ;;
+	grub-for-pc) has_grub ;;
+	python-with-venv) find_python ;;
+	*) fail "$tools/packages.txt: unknown way to find a thing: $1" ;;
+	esac
+}
+
+# The lines of packages.txt that mode $1 needs.
+needs() {
+	local needed rest
+	while read -r needed rest; do
+		[[ $needed == run || $needed == "$1" ]] && echo "$needed $rest"
+	done <"$tools/packages.txt" || true
+}
+
+# ---- stamps: what was done already ------------------------------------------------------------
+
+# A stamp is what sha256sum says of some files, by absolute path: it no longer holds when one of
+# them changes or when the tree is moved.
+holds() {
+	[ -e "$1" ] && sha256sum --check --status "$1"
+}
+
+stamp_machine() {
+	sha256sum "$PWD/$tools/setup.sh" "$PWD/$tools/packages.txt" >"build/setup-$1"
+}
+
+stamp_environment() {
+	local lists=("$PWD/$tools/requirements-run.txt")
+	[ "$1" = run ] || lists+=("$PWD/$tools/requirements.txt")
+	sha256sum "${lists[@]}" >".venv/ready-$1"
+}
+
+# .venv has what mode $1 needs, and its Python is still the one it was made with.
+environment_ready() {
+	[ -e .venv/made-with ] && [ .venv/bin/python -ef "$(<.venv/made-with)" ] &&
+		holds ".venv/ready-$1"
+}
+
+# The compiler that toolchain.sh chose last has not gone.
+compiler_stays() {
+	local prefix
+	{ read -r _ && read -r prefix; } 2>/dev/null <build/toolchain &&
+		has "${prefix}gcc" && has "${prefix}ld"
+}
+
+# The quick look: all stamps hold, and no command has gone since.
+ready() {
+	local needed found_by
+	[ -e build/toolchain ] && compiler_stays && environment_ready "$1" &&
+		holds "build/setup-$1" || return 1
+	while read -r needed found_by _; do
+		[[ $needed != run && $needed != "$1" ]] || [[ $found_by != command:* ]] ||
+			has "${found_by#command:}" || return 1
+	done <"$tools/packages.txt"
+}
+
+# ---- packages ---------------------------------------------------------------------------------
+
+# Sets missing to the packages that mode $1 needs and the machine lacks; says why each.
+look_for_missing() {
+	local found_by packages why name
+	missing=()
+	while read -r _ found_by packages why; do
+		found "$found_by" && continue
+		if never_packaged "$found_by"; then
+			say "no GRUB for the PC is packaged for $(uname -m): without BOOT=grub"
+			continue
+		fi
+		say "${found_by#*:} is missing ($why): needs ${packages//,/ }"
+		for name in ${packages//,/ }; do
+			[[ " ${missing[*]} " == *" $name "* ]] || missing+=("$name")
+		done
+	done < <(needs "$1")
+}
+
+# Refuses what apt-get cannot mend.
+refuse_hopeless() {
+	if [ -n "${CROSS:-}" ] && ! toolchain >/dev/null; then
+		fail "unset CROSS, or set it to the prefix of a compiler that works"
+	fi
+	if ! find_python && [ -n "$too_old" ] && [ "$no_venv" = 0 ]; then
+		fail "Python 3.11 or later is needed, and this is older:$too_old. Install a newer" \
+			"one with its venv module, and name it: PYTHON=python3.11 make ..."
+	fi
+}
+
+# Sets as_root to what makes a command run as root.
+become_root() {
+	local wanted="apt-get install --no-install-recommends ${missing[*]}"
+	as_root=()
+	has apt-get ||
+		fail "no apt-get here. Install by other means what Debian calls: ${missing[*]}"
+	[ "$(id -u)" != 0 ] || return 0
+	has sudo || fail "neither root nor sudo. Ask for, or run as root: $wanted"
+	as_root=(sudo)
+}
+
+apt_get() {
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" \
+		>>"$log" 2>&1 9>&-
+}
+
+# Shows the end of the log and leaves with status $1.
+give_up() {
+	local status=$1
+	shift
+	tail -n 12 "$log" >&2
+	say "$* (all of it: $log)"
+	exit "$status"
+}
+
+# --no-remove: better to fail than to throw out a package of the user's (gcc-multilib, for one).
+install_missing() {
+	local status=0
+	become_root
+	say "installing with apt-get, which takes a few minutes: ${missing[*]}"
+	apt_get update || say "apt-get update failed; trying with the package lists that are there"
+	apt_get install -y --no-install-recommends --no-remove "${missing[@]}" || status=$?
+	[ "$status" = 0 ] || give_up "$status" "apt-get could not install: ${missing[*]}"
+	rm -f build/toolchain
+}
+
+install_packages() {
+	look_for_missing "$1"
+	[ ${#missing[@]} != 0 ] || return 0
+	refuse_hopeless
+	install_missing
+	look_for_missing "$1"
+	[ ${#missing[@]} = 0 ] ||
+		fail "installed, but still not found (see above; make doctor tells more)"
+}
+
+# ---- .venv ------------------------------------------------------------------------------------
+
+# A .venv without a good stamp was not finished, was moved, or has other versions: it is made anew.
+# Only what `run` needs may stay when `test` adds to it.
+make_environment() {
+	local list=requirements.txt
+	[ "$1" != run ] || list=requirements-run.txt
+	if ! environment_ready run; then
+		find_python || fail "Python has gone while this ran"
+		rm -rf .venv
+		"$python" -I -m venv .venv >>"$log" 2>&1 || give_up 1 "$python could not make .venv"
+		readlink -f .venv/bin/python >.venv/made-with
+	fi
+	rm -f .venv/ready-*
+	say "installing Python packages into .venv, for make $1"
+	PIP_USER=0 .venv/bin/python -I -m pip install --disable-pip-version-check --no-input \
+		--no-compile --quiet -r "$tools/$list" >>"$log" 2>&1 9>&- ||
+		give_up 1 "pip could not install $tools/$list; is there a network? Run it again"
+	[ "$1" = run ] || stamp_environment test
+	stamp_environment run
+}
+
+# ---- the three uses ---------------------------------------------------------------------------
+
+# Prints the path of what $1 describes, if it has one.
+path_of() {
+	case $1 in
+	command:*) command -v "${1#command:}" ;;
+	grub-for-pc) command -v grub-mkrescue ;;
+	python-with-venv) command -v "${python:-}" ;;
+	esac
+}
+
+check() {
+	local needed found_by packages why mode state path
+	while read -r needed found_by packages why; do
+		state=missing
+		! never_packaged "$found_by" || state=unavailable
+		! found "$found_by" || state=ok
+		path=$(path_of "$found_by") || true
+		printf '%s\t' "$state" "$needed" "$found_by" "$packages" "$path"
+		echo "$why"
+	done < <(needs test)
+	for mode in run test; do
+		state=missing
+		! environment_ready "$mode" || state=ok
+		printf '%s\t%s\t.venv\t\t%s\tPython packages\n' "$state" "$mode" "$PWD/.venv"
+	done
+}
+
+# One at a time: two makes may have been started together.
+lock() {
+	mkdir -p build
+	exec 9>>build/setup.lock
+	flock -n 9 && return
+	say "waiting for another set-up of this tree"
+	flock -w 1800 9 || fail "the other set-up has not ended within 30 minutes"
+}
+
+prepare() {
+	ready "$1" && return
+	lock
+	ready "$1" && return
+	: >"$log"
+	install_packages "$1"
+	environment_ready "$1" || make_environment "$1"
+	stamp_machine "$1"
+}
+
+case ${1:-} in
+run | test) prepare "$1" ;;
+check) check ;;
+*) fail "usage: setup.sh run|test|check" ;;
+esac

@@ -1,0 +1,60 @@
+/* Memory of ring 3, seen from the kernel: never trusted, always through these functions. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/lib/errno.h"
+
+/* A fault of one of these functions becomes its result. Before the first of them is called. */
+void user_copy_initialize(void);
+
+/* Does [address, address + length) lie wholly below the kernel, without wrapping? An empty range
+ * anywhere up to the border does. Says nothing about what is mapped there. */
+bool user_range_ok(uint32_t address, uint32_t length);
+
+/* Copy between the kernel and the current task's memory. Return how many bytes at the end could
+ * not be copied: 0 is success. What comes before the first bad byte has been copied. */
+uint32_t copy_from_user(void *to, uint32_t from, uint32_t length);
+uint32_t copy_to_user(uint32_t to, const void *from, uint32_t length);
+
+/* Copies to the current task's memory, for a system call's result: 0, or -EFAULT when not all of it
+ * could be copied. */
+static inline int32_t give(uint32_t to, const void *from, uint32_t length)
+{
+	return copy_to_user(to, from, length) == 0 ? 0 : -EFAULT;
+}
+
+/* Zeroes the current task's memory. Returns as the two above do. */
+uint32_t clear_user(uint32_t to, uint32_t length);
+
+/* Copies a string with its NUL, at most size bytes (at least 1). Returns its length without the
+ * NUL, -EFAULT, or -ENAMETOOLONG when there is no NUL in the first size bytes. Reads nothing behind
+ * the NUL. */
+int32_t string_from_user(char *to, uint32_t from, uint32_t size);
+
+/* Where file operations put bytes, or take them from: in the kernel's memory or the current
+ * task's. */
+struct buffer {
+	uintptr_t address; /* of the next byte */
+	uint32_t length;   /* bytes that are left */
+	bool is_user;
+};
+
+static inline struct buffer buffer_of_kernel(void *memory, uint32_t length)
+{
+	return (struct buffer){ (uintptr_t)memory, length, false };
+}
+
+static inline struct buffer buffer_of_user(uint32_t address, uint32_t length)
+{
+	return (struct buffer){ address, length, true };
+}
+
+/* Move the buffer on by up to length bytes: never by more than it has left. Return how many bytes
+ * were moved, or -EFAULT when not even the first one could be. */
+int32_t buffer_put(struct buffer *to, const void *from, uint32_t length);
+int32_t buffer_take(struct buffer *from, void *to, uint32_t length);
+
+/* Puts zero bytes, as buffer_put does. */
+int32_t buffer_put_zeros(struct buffer *to, uint32_t length);
