@@ -22,19 +22,19 @@ const struct file_ops *device_ops(const struct inode *inode)
 	return NULL;
 }
 
-static int32_t create_file(const struct device *device)
+static int create_file(const struct device *device)
 {
 	char path[32];
 
 	snprintk(path, sizeof(path), "/dev/%s", device->name);
-	int32_t error = vfs_make(path_root(), path, device->mode, device->number);
+	int error = vfs_make(path_root(), path, device->mode, device->number);
 
 	return error == -EEXIST ? 0 : error;
 }
 
-int32_t devices_create(void)
+int devices_create(void)
 {
-	int32_t error = vfs_make(path_root(), "/dev", S_IFDIR | 0755, 0);
+	int error = vfs_make(path_root(), "/dev", S_IFDIR | 0755, 0);
 
 	if (error && error != -EEXIST)
 		return error;
@@ -54,22 +54,22 @@ void device_register(struct device *device)
 
 /* ---- the small ones ---- */
 
-static int32_t read_nothing(struct file *file, struct buffer *to, uint64_t offset)
+static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return 0;
 }
 
-static int32_t write_away(struct file *file, struct buffer *from, uint64_t offset)
+static int write_away(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return from->length;
 }
 
-static int32_t write_full(struct file *file, struct buffer *from, uint64_t offset)
+static int write_full(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return -ENOSPC;
 }
 
-static int32_t read_zeros(struct file *file, struct buffer *to, uint64_t offset)
+static int read_zeros(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return buffer_put_zeros(to, to->length);
 }
@@ -79,13 +79,13 @@ uint64_t device_random(void)
 	return random_next(&random);
 }
 
-int32_t device_fill_random(struct buffer *to)
+int device_fill_random(struct buffer *to)
 {
-	int32_t done = 0;
+	int done = 0;
 
 	while (to->length > 0) {
 		uint64_t bits = device_random();
-		int32_t moved = buffer_put(to, &bits, sizeof(bits));
+		int moved = buffer_put(to, &bits, sizeof(bits));
 
 		if (moved < 0)
 			return done ? done : moved;
@@ -94,7 +94,7 @@ int32_t device_fill_random(struct buffer *to)
 	return done;
 }
 
-static int32_t read_random(struct file *file, struct buffer *to, uint64_t offset)
+static int read_random(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return device_fill_random(to);
 }

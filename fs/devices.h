@@ -24,11 +24,11 @@ const struct file_ops *device_ops(const struct inode *inode);
 void devices_initialize(uint64_t seed);
 
 /* Makes /dev and the files in it, where they are not there. */
-int32_t devices_create(void);
+int devices_create(void);
 
 /* 64 random bits, from the same sequence as /dev/random's. */
 uint64_t device_random(void);
 
 /* Fills the whole buffer with them. Returns how many bytes, or -EFAULT when not even the first one
  * could be written. */
-int32_t device_fill_random(struct buffer *to);
+int device_fill_random(struct buffer *to);

@@ -33,7 +33,7 @@ static bool is_writer(const struct file *file)
 /* Of O_PATH: nothing but a place. */
 static const struct file_ops place_ops;
 
-int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
+int file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 {
 	const struct file_ops *ops = inode->file_ops;
 	struct file *opened;
@@ -51,7 +51,7 @@ int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 	opened = file_create(ops, inode, flags);
 	if (!opened)
 		return -ENFILE;
-	int32_t error = ops->open ? ops->open(opened) : 0;
+	int error = ops->open ? ops->open(opened) : 0;
 
 	if (error) {
 		inode_put(inode);
@@ -63,16 +63,16 @@ int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 	return 0;
 }
 
-int32_t file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file)
+int file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file)
 {
 	const struct files *files = current->files;
 
 	return vfs_open(files->directory, path, flags, mode & ~files->umask, file);
 }
 
-int32_t file_open_program(const char *path, struct file **file)
+int file_open_program(const char *path, struct file **file)
 {
-	int32_t error = file_open(path, O_RDONLY, 0, file);
+	int error = file_open(path, O_RDONLY, 0, file);
 
 	if (error)
 		return error;
@@ -108,35 +108,35 @@ uint32_t file_count(void)
 	return pool.used;
 }
 
-static int32_t refusal(const struct file *file)
+static int refusal(const struct file *file)
 {
 	return inode_is(file->inode, S_IFDIR) ? -EISDIR : -EINVAL;
 }
 
-int32_t file_read_at(struct file *file, struct buffer *to, uint64_t offset)
+int file_read_at(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return file->ops->read ? file->ops->read(file, to, offset) : refusal(file);
 }
 
-int32_t file_write_at(struct file *file, struct buffer *from, uint64_t offset)
+int file_write_at(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return file->ops->write ? file->ops->write(file, from, offset) : refusal(file);
 }
 
-int32_t file_read(struct file *file, struct buffer *to)
+int file_read(struct file *file, struct buffer *to)
 {
-	int32_t moved = file_read_at(file, to, file->offset);
+	int moved = file_read_at(file, to, file->offset);
 
 	if (moved > 0 && !file->ops->is_stream)
 		file->offset += moved;
 	return moved;
 }
 
-int32_t file_write(struct file *file, struct buffer *from)
+int file_write(struct file *file, struct buffer *from)
 {
 	if (file->flags & O_APPEND)
 		file->offset = file->inode->size;
-	int32_t moved = file_write_at(file, from, file->offset);
+	int moved = file_write_at(file, from, file->offset);
 
 	if (moved > 0 && !file->ops->is_stream)
 		file->offset += moved;
@@ -144,27 +144,27 @@ int32_t file_write(struct file *file, struct buffer *from)
 }
 
 /* Moves the offset by what was written, which may be less than what was read. */
-static int32_t copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
-			 uint32_t length)
+static int copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
+		     uint32_t length)
 {
 	struct buffer buffer = buffer_of_kernel(page, length);
-	int32_t read = file_read_at(from, &buffer, *offset);
+	int read = file_read_at(from, &buffer, *offset);
 
 	if (read <= 0)
 		return read;
 	buffer = buffer_of_kernel(page, read);
-	int32_t written = file_write(to, &buffer);
+	int written = file_write(to, &buffer);
 
 	if (written > 0)
 		*offset += written;
 	return written;
 }
 
-int32_t file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length)
+int file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length)
 {
 	void *page = page_alloc(0);
 	uint32_t done = 0;
-	int32_t moved = page ? 1 : -ENOMEM;
+	int moved = page ? 1 : -ENOMEM;
 
 	offset = offset ? offset : &from->offset;
 	while (page && done < length && moved > 0) {

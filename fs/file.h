@@ -31,13 +31,13 @@ static inline void poll_add(struct poll_table *table, struct wait_queue *queue)
  * directories; control with ENOTTY. */
 struct file_ops {
 	/* The file has been opened by its name, and may be given other ops or private data. */
-	int32_t (*open)(struct file *file);
+	int (*open)(struct file *file);
 	/* Move up to buffer->length bytes, from the file's bytes at offset on (which a stream
 	 * ignores). Return how many, 0 at the end, or a negated errno. */
-	int32_t (*read)(struct file *file, struct buffer *to, uint64_t offset);
-	int32_t (*write)(struct file *file, struct buffer *from, uint64_t offset);
+	int (*read)(struct file *file, struct buffer *to, uint64_t offset);
+	int (*write)(struct file *file, struct buffer *from, uint64_t offset);
 	/* A device's own commands; argument is ring 3's word, often an address there. */
-	int32_t (*control)(struct file *file, uint32_t command, uint32_t argument);
+	int (*control)(struct file *file, uint32_t command, uint32_t argument);
 	/* Which of POLLIN, POLLOUT, POLLERR, POLLHUP hold now; gives the table, unless that is
 	 * NULL, the queue that wakes when one of them begins to hold. NULL: always ready. */
 	uint32_t (*poll)(struct file *file, struct poll_table *table);
@@ -69,11 +69,11 @@ static inline bool file_writable(const struct file *file)
 
 /* Opens a path, from the current task's directory if it is relative. flags and mode are open's.
  * *file has one reference, which file_release gives back. */
-int32_t file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file);
+int file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file);
 
 /* The same for a program to be run: until the file is released nobody can open it to write, which
  * is -ETXTBSY here as well as there. */
-int32_t file_open_program(const char *path, struct file **file);
+int file_open_program(const char *path, struct file **file);
 
 /* A file with one reference, for an inode, of which it takes a reference of its own. The ops' open
  * is not called. NULL without memory. */
@@ -81,23 +81,23 @@ struct file *file_create(const struct file_ops *ops, struct inode *inode, uint32
 
 /* The same for an inode that has a name: a device's ops follow from its number, and open is called.
  */
-int32_t file_open_inode(struct inode *inode, uint32_t flags, struct file **file);
+int file_open_inode(struct inode *inode, uint32_t flags, struct file **file);
 
 void file_hold(struct file *file);
 void file_release(struct file *file);
 
 /* Read or write at an offset, without moving the file's own. */
-int32_t file_read_at(struct file *file, struct buffer *to, uint64_t offset);
-int32_t file_write_at(struct file *file, struct buffer *from, uint64_t offset);
+int file_read_at(struct file *file, struct buffer *to, uint64_t offset);
+int file_write_at(struct file *file, struct buffer *from, uint64_t offset);
 
 /* Read or write where the file's offset is, and move it. */
-int32_t file_read(struct file *file, struct buffer *to);
-int32_t file_write(struct file *file, struct buffer *from);
+int file_read(struct file *file, struct buffer *to);
+int file_write(struct file *file, struct buffer *from);
 
 /* Copies between two files, from an offset on, which is moved; NULL: that of the file. Stops where
  * one of the two gives or takes less, and may be interrupted by a signal. Returns how many bytes.
  */
-int32_t file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length);
+int file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length);
 
 /* How many files are open, so that a leak shows. */
 uint32_t file_count(void);

@@ -89,7 +89,7 @@ void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool clos
 		files->close_on_exec[descriptor / 32] &= ~bit;
 }
 
-int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec)
+int files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec)
 {
 	uint32_t descriptor = lowest;
 
@@ -104,8 +104,7 @@ int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool 
 	return descriptor;
 }
 
-int32_t files_replace(struct files *files, uint32_t descriptor, struct file *file,
-		      bool close_on_exec)
+int files_replace(struct files *files, uint32_t descriptor, struct file *file, bool close_on_exec)
 {
 	if (descriptor >= files->limits[LIMIT_FILES].soft)
 		return -EBADF;
@@ -120,7 +119,7 @@ int32_t files_replace(struct files *files, uint32_t descriptor, struct file *fil
 	return descriptor;
 }
 
-int32_t files_close(struct files *files, uint32_t descriptor)
+int files_close(struct files *files, uint32_t descriptor)
 {
 	struct file *file = files_get(files, descriptor);
 

@@ -40,15 +40,14 @@ static inline struct file *files_get(const struct files *files, uint32_t descrip
 
 /* Gives a file the lowest free descriptor from `lowest` on, and takes over the caller's reference.
  * Returns the descriptor; -EMFILE or -ENOMEM, and the reference is still the caller's. */
-int32_t files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec);
+int files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec);
 
 /* Gives a file this descriptor, and takes over the reference, as above; what had it is closed.
  * -EBADF for a descriptor out of range. */
-int32_t files_replace(struct files *files, uint32_t descriptor, struct file *file,
-		      bool close_on_exec);
+int files_replace(struct files *files, uint32_t descriptor, struct file *file, bool close_on_exec);
 
 /* -EBADF when it is not open. */
-int32_t files_close(struct files *files, uint32_t descriptor);
+int files_close(struct files *files, uint32_t descriptor);
 
 bool files_closes_on_exec(const struct files *files, uint32_t descriptor);
 void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool close_on_exec);

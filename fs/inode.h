@@ -41,42 +41,42 @@ typedef bool directory_visitor(void *context, const struct directory_entry *entr
  */
 struct inode_ops {
 	/* Finds a name in a directory. *found gets a reference. -ENOENT. */
-	int32_t (*lookup)(struct inode *directory, const struct name *name, struct inode **found);
+	int (*lookup)(struct inode *directory, const struct name *name, struct inode **found);
 
 	/* Makes an inode of any type but a symbolic link. *made gets a reference. */
-	int32_t (*create)(struct inode *directory, const struct name *name, uint32_t mode,
-			  uint32_t device, struct inode **made);
-	int32_t (*symlink)(struct inode *directory, const struct name *name, const char *target);
-	int32_t (*link)(struct inode *directory, const struct name *name, struct inode *inode);
+	int (*create)(struct inode *directory, const struct name *name, uint32_t mode,
+		      uint32_t device, struct inode **made);
+	int (*symlink)(struct inode *directory, const struct name *name, const char *target);
+	int (*link)(struct inode *directory, const struct name *name, struct inode *inode);
 
 	/* Removes a name; a directory behind it must be empty (-ENOTEMPTY). The inode goes with its
 	 * last name and its last reference. */
-	int32_t (*remove)(struct inode *directory, const struct name *name, struct inode *inode);
+	int (*remove)(struct inode *directory, const struct name *name, struct inode *inode);
 
 	/* Moves a name of inode; `replaced`, which may be NULL, had the new name before. */
-	int32_t (*rename)(struct inode *directory, const struct name *name, struct inode *inode,
-			  struct inode *new_directory, const struct name *new_name,
-			  struct inode *replaced);
+	int (*rename)(struct inode *directory, const struct name *name, struct inode *inode,
+		      struct inode *new_directory, const struct name *new_name,
+		      struct inode *replaced);
 
 	/* Shows the entries from a position on, "." and ".." among them, and moves the position
 	 * behind those that were taken. Position 0 is the first; what others mean is the file
 	 * system's affair, but they stay good while names come and go. */
-	int32_t (*iterate)(struct inode *directory, uint64_t *position, directory_visitor *visit,
-			   void *context);
+	int (*iterate)(struct inode *directory, uint64_t *position, directory_visitor *visit,
+		       void *context);
 
 	/* Copies a symbolic link's target, cut to size, without a NUL. Returns its length. */
-	int32_t (*read_link)(struct inode *inode, char *target, uint32_t size);
+	int (*read_link)(struct inode *inode, char *target, uint32_t size);
 
 	/* Of a symbolic link that leads to an inode, wherever that is, and not to a path. Gives
 	 * references to it, and to its directory, or NULL where that is not known. NULL: any other
 	 * symbolic link. */
-	int32_t (*jump)(struct inode *inode, struct inode **to, struct inode **directory);
+	int (*jump)(struct inode *inode, struct inode **to, struct inode **directory);
 
 	/* Makes a regular file shorter or longer; new bytes are zero. */
-	int32_t (*truncate)(struct inode *inode, uint64_t size);
+	int (*truncate)(struct inode *inode, uint64_t size);
 
 	/* Mode, owner or times in *inode were changed; NULL where nothing more is to be done. */
-	int32_t (*changed)(struct inode *inode);
+	int (*changed)(struct inode *inode);
 
 	/* The last reference is gone. */
 	void (*forget)(struct inode *inode);

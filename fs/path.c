@@ -83,13 +83,13 @@ static struct inode *across_mounts(struct inode *inode)
 	return inode;
 }
 
-int32_t path_parent(struct inode *directory, struct inode **parent)
+int path_parent(struct inode *directory, struct inode **parent)
 {
 	static const struct name up = { "..", 2, 0 };
 
 	while (directory->covers)
 		directory = directory->covers;
-	int32_t error = directory->ops->lookup(directory, &up, parent);
+	int error = directory->ops->lookup(directory, &up, parent);
 
 	if (!error)
 		*parent = across_mounts(*parent);
@@ -97,7 +97,7 @@ int32_t path_parent(struct inode *directory, struct inode **parent)
 }
 
 /* Looks the last name up. That it is not there is no error yet. */
-static int32_t look_up(struct path *path)
+static int look_up(struct path *path)
 {
 	struct inode *directory = path->directory;
 
@@ -111,7 +111,7 @@ static int32_t look_up(struct path *path)
 		path->inode = inode_hold(directory);
 		return 0;
 	}
-	int32_t error = directory->ops->lookup(directory, &path->last, &path->inode);
+	int error = directory->ops->lookup(directory, &path->last, &path->inode);
 
 	if (error)
 		return error == -ENOENT ? 0 : error;
@@ -120,10 +120,10 @@ static int32_t look_up(struct path *path)
 }
 
 /* Puts a symbolic link's target before the rest of the path. text is a page. */
-static int32_t expand_into(char *text, struct path *path)
+static int expand_into(char *text, struct path *path)
 {
 	uint32_t rest = strlen(path->rest);
-	int32_t length = path->inode->ops->read_link(path->inode, text, PATH_MAX);
+	int length = path->inode->ops->read_link(path->inode, text, PATH_MAX);
 
 	if (length <= 0)
 		return length < 0 ? length : -ENOENT;
@@ -142,10 +142,10 @@ static void restart_at(struct path *path, struct inode *directory)
 }
 
 /* Goes where a symbolic link leads that names no path. */
-static int32_t jump(struct path *path)
+static int jump(struct path *path)
 {
 	struct inode *to, *directory;
-	int32_t error = path->inode->ops->jump(path->inode, &to, &directory);
+	int error = path->inode->ops->jump(path->inode, &to, &directory);
 
 	if (error)
 		return error;
@@ -157,13 +157,13 @@ static int32_t jump(struct path *path)
 }
 
 /* Goes on where the symbolic link leads. */
-static int32_t expand(struct path *path)
+static int expand(struct path *path)
 {
 	char *text = path->links++ < LINKS_MAX ? path_page() : NULL;
 
 	if (!text)
 		return path->links > LINKS_MAX ? -ELOOP : -ENOMEM;
-	int32_t error = expand_into(text, path);
+	int error = expand_into(text, path);
 
 	if (error) {
 		path_page_free(text);
@@ -187,10 +187,10 @@ static bool is_followed(const struct path *path, enum path_end end)
 	       (end == PATH_CREATE && !path->slashes);
 }
 
-static int32_t walk(struct path *path, enum path_end end)
+static int walk(struct path *path, enum path_end end)
 {
 	for (;;) {
-		int32_t error;
+		int error;
 
 		take_name(path);
 		error = look_up(path);
@@ -215,13 +215,13 @@ static int32_t walk(struct path *path, enum path_end end)
 	}
 }
 
-int32_t path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end)
+int path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end)
 {
 	if (!*text)
 		return -ENOENT;
 	*path = (struct path){ .rest = text };
 	path->directory = inode_hold(*text == '/' ? root : start);
-	int32_t error = walk(path, end);
+	int error = walk(path, end);
 
 	if (error)
 		path_release(path);
@@ -233,10 +233,10 @@ bool path_is_wrong_kind(const struct path *path)
 	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
 }
 
-int32_t path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
+int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
 {
 	struct path path;
-	int32_t error = path_resolve(&path, start, text, end);
+	int error = path_resolve(&path, start, text, end);
 
 	if (error)
 		return error;

@@ -32,7 +32,7 @@ struct path {
  * has returned 0. Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a
  * name, or what links make of the path), -ENOMEM, or the file system's error.
  */
-int32_t path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end);
+int path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end);
 
 void path_release(struct path *path);
 
@@ -43,10 +43,10 @@ bool path_is_wrong_kind(const struct path *path);
 bool path_is_entry(const struct path *path);
 
 /* The inode at a path, with a reference; -ENOENT when it is not there. */
-int32_t path_find(struct inode *start, const char *text, enum path_end end, struct inode **found);
+int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found);
 
 /* The directory above this one, across mount points, with a reference. */
-int32_t path_parent(struct inode *directory, struct inode **parent);
+int path_parent(struct inode *directory, struct inode **parent);
 
 /* Where paths begin; set once. */
 void path_set_root(struct inode *root);

@@ -68,9 +68,9 @@ static void wake(struct wait_queue *queue)
 /* ---- reading ---- */
 
 /* Moves what is there. Returns how much, or an error when that is nothing. */
-static int32_t take(struct pipe *pipe, struct buffer *to)
+static int take(struct pipe *pipe, struct buffer *to)
 {
-	int32_t done = 0, moved;
+	int done = 0, moved;
 
 	while (to->length > 0 && filled(pipe) > 0) {
 		uint32_t in_page = pipe->taken % PAGE_SIZE;
@@ -87,7 +87,7 @@ static int32_t take(struct pipe *pipe, struct buffer *to)
 	return done;
 }
 
-static int32_t pipe_read(struct file *file, struct buffer *to, uint64_t offset)
+static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
 
@@ -96,13 +96,12 @@ static int32_t pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 			return 0;
 		if (file->flags & O_NONBLOCK)
 			return -EAGAIN;
-		int32_t error =
-		    wait_event(&pipe->data, filled(pipe) > 0 || pipe->writers.files == 0);
+		int error = wait_event(&pipe->data, filled(pipe) > 0 || pipe->writers.files == 0);
 
 		if (error)
 			return error;
 	}
-	int32_t done = take(pipe, to);
+	int done = take(pipe, to);
 
 	wake(&pipe->room);
 	return done;
@@ -111,9 +110,9 @@ static int32_t pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 /* ---- writing ---- */
 
 /* Moves what there is room for. Returns how much, or an error when that is nothing. */
-static int32_t put(struct pipe *pipe, struct buffer *from)
+static int put(struct pipe *pipe, struct buffer *from)
 {
-	int32_t done = 0, moved;
+	int done = 0, moved;
 
 	while (from->length > 0 && room(pipe) > 0) {
 		uint32_t in_page = pipe->written % PAGE_SIZE;
@@ -131,7 +130,7 @@ static int32_t put(struct pipe *pipe, struct buffer *from)
 }
 
 /* Waits until `needed` bytes have room. */
-static int32_t wait_for_room(struct file *file, struct pipe *pipe, uint32_t needed)
+static int wait_for_room(struct file *file, struct pipe *pipe, uint32_t needed)
 {
 	if (file->flags & O_NONBLOCK)
 		return -EAGAIN;
@@ -139,8 +138,7 @@ static int32_t wait_for_room(struct file *file, struct pipe *pipe, uint32_t need
 }
 
 /* One step of a write: waits or moves. Returns how much it moved, perhaps 0, or an error. */
-static int32_t write_some(struct file *file, struct pipe *pipe, struct buffer *from,
-			  uint32_t needed)
+static int write_some(struct file *file, struct pipe *pipe, struct buffer *from, uint32_t needed)
 {
 	if (pipe->readers.files == 0) {
 		task_signal(current, SIGPIPE);
@@ -148,20 +146,20 @@ static int32_t write_some(struct file *file, struct pipe *pipe, struct buffer *f
 	}
 	if (room(pipe) < needed)
 		return wait_for_room(file, pipe, needed);
-	int32_t moved = put(pipe, from);
+	int moved = put(pipe, from);
 
 	wake(&pipe->data);
 	return moved;
 }
 
-static int32_t pipe_write(struct file *file, struct buffer *from, uint64_t offset)
+static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
 	uint32_t needed = from->length <= PIPE_BUF ? from->length : 1; /* not torn apart */
-	int32_t done = 0;
+	int done = 0;
 
 	while (from->length > 0) {
-		int32_t moved = write_some(file, pipe, from, needed);
+		int moved = write_some(file, pipe, from, needed);
 
 		if (moved < 0)
 			return done ? done : moved;
@@ -190,7 +188,7 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 	return ready;
 }
 
-static int32_t pipe_control(struct file *file, uint32_t command, uint32_t argument)
+static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	uint32_t bytes = filled(file->private);
 
@@ -255,7 +253,7 @@ static void enter(struct pipe *pipe, struct file *file)
 	join(&pipe->writers, file_writable(file));
 }
 
-int32_t pipe_create(uint32_t flags, struct file **reader, struct file **writer)
+int pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 {
 	static uint32_t number;
 	struct pipe *pipe = pool_alloc(&pool);
@@ -283,7 +281,7 @@ int32_t pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 /* ---- pipes with a name ---- */
 
 /* Waits until somebody opens the other side, be it for a moment only. */
-static int32_t wait_for_other(struct file *file, struct pipe *pipe)
+static int wait_for_other(struct file *file, struct pipe *pipe)
 {
 	const struct side *other = file_readable(file) ? &pipe->writers : &pipe->readers;
 	uint32_t seen = other->opened;
@@ -295,7 +293,7 @@ static int32_t wait_for_other(struct file *file, struct pipe *pipe)
 	return wait_event(&pipe->data, other->opened != seen);
 }
 
-static int32_t pipe_open_named(struct file *file)
+static int pipe_open_named(struct file *file)
 {
 	struct pipe *pipe = file->inode->pipe;
 
@@ -305,7 +303,7 @@ static int32_t pipe_open_named(struct file *file)
 		return -ENOMEM;
 	enter(pipe, file);
 	wake(&pipe->data);
-	int32_t error = wait_for_other(file, pipe);
+	int error = wait_for_other(file, pipe);
 
 	if (error)
 		leave(pipe, file);

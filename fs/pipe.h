@@ -9,7 +9,7 @@
 
 /* Makes a pipe without a name: a file to read from and one to write to, each with a reference.
  * flags: O_NONBLOCK or 0. -ENFILE without memory. */
-int32_t pipe_create(uint32_t flags, struct file **reader, struct file **writer);
+int pipe_create(uint32_t flags, struct file **reader, struct file **writer);
 
 /* Opening a pipe with a name: waits for the other end. */
 extern const struct file_ops pipe_named_ops;

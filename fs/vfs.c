@@ -13,7 +13,7 @@
 static struct mount mounts[MOUNTS];
 static uint32_t mount_count;
 
-int32_t vfs_truncate(struct inode *inode, uint64_t size)
+int vfs_truncate(struct inode *inode, uint64_t size)
 {
 	if (inode_is(inode, S_IFDIR))
 		return -EISDIR;
@@ -30,7 +30,7 @@ int32_t vfs_truncate(struct inode *inode, uint64_t size)
 #define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* Makes what is not there, for O_CREAT. */
-static int32_t create_file(struct path *path, uint32_t flags, uint32_t mode)
+static int create_file(struct path *path, uint32_t flags, uint32_t mode)
 {
 	struct inode *directory = path->directory;
 
@@ -43,7 +43,7 @@ static int32_t create_file(struct path *path, uint32_t flags, uint32_t mode)
 }
 
 /* May what is there be opened like this? */
-static int32_t check_open(const struct inode *inode, uint32_t flags)
+static int check_open(const struct inode *inode, uint32_t flags)
 {
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 
@@ -56,7 +56,7 @@ static int32_t check_open(const struct inode *inode, uint32_t flags)
 	return flags & O_DIRECTORY ? -ENOTDIR : 0;
 }
 
-static int32_t open_resolved(struct path *path, uint32_t flags, uint32_t mode, struct file **file)
+static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struct file **file)
 {
 	bool is_new = !path->inode;
 
@@ -64,7 +64,7 @@ static int32_t open_resolved(struct path *path, uint32_t flags, uint32_t mode, s
 		return -EISDIR;
 	if (path_is_wrong_kind(path))
 		return -ENOTDIR;
-	int32_t error = is_new ? create_file(path, flags, mode) : check_open(path->inode, flags);
+	int error = is_new ? create_file(path, flags, mode) : check_open(path->inode, flags);
 
 	if (!error && !is_new && flags & O_TRUNC && inode_is(path->inode, S_IFREG))
 		error = vfs_truncate(path->inode, 0);
@@ -75,17 +75,17 @@ static int32_t open_resolved(struct path *path, uint32_t flags, uint32_t mode, s
 	return error;
 }
 
-int32_t vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mode,
-		 struct file **file)
+int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mode,
+	     struct file **file)
 {
 	flags = flags & O_PATH ? flags & PLACE_FLAGS : flags;
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 	struct path path;
-	int32_t error = path_resolve(&path, start, text,
-				     exclusive		  ? PATH_NAME
-				     : flags & O_NOFOLLOW ? PATH_STAY
-				     : flags & O_CREAT	  ? PATH_CREATE
-							  : PATH_FOLLOW);
+	int error = path_resolve(&path, start, text,
+				 exclusive	      ? PATH_NAME
+				 : flags & O_NOFOLLOW ? PATH_STAY
+				 : flags & O_CREAT    ? PATH_CREATE
+						      : PATH_FOLLOW);
 
 	if (error)
 		return error;
@@ -97,9 +97,9 @@ int32_t vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t
 /* ---- names ---- */
 
 /* Finds the place of a name that is not there yet. */
-static int32_t resolve_new(struct path *path, struct inode *start, const char *text, bool directory)
+static int resolve_new(struct path *path, struct inode *start, const char *text, bool directory)
 {
-	int32_t error = path_resolve(path, start, text, PATH_NAME);
+	int error = path_resolve(path, start, text, PATH_NAME);
 
 	if (error)
 		return error;
@@ -112,10 +112,10 @@ static int32_t resolve_new(struct path *path, struct inode *start, const char *t
 	return error;
 }
 
-int32_t vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t device)
+int vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t device)
 {
 	struct path path;
-	int32_t error = resolve_new(&path, start, text, (mode & S_IFMT) == S_IFDIR);
+	int error = resolve_new(&path, start, text, (mode & S_IFMT) == S_IFDIR);
 
 	if (error)
 		return error;
@@ -127,10 +127,10 @@ int32_t vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t 
 	return error;
 }
 
-int32_t vfs_symlink(struct inode *start, const char *text, const char *target)
+int vfs_symlink(struct inode *start, const char *text, const char *target)
 {
 	struct path path;
-	int32_t error = *target ? resolve_new(&path, start, text, false) : -ENOENT;
+	int error = *target ? resolve_new(&path, start, text, false) : -ENOENT;
 
 	if (error)
 		return error;
@@ -141,7 +141,7 @@ int32_t vfs_symlink(struct inode *start, const char *text, const char *target)
 	return error;
 }
 
-static int32_t link_resolved(struct path *path, struct inode *inode)
+static int link_resolved(struct path *path, struct inode *inode)
 {
 	if (inode->filesystem != path->directory->filesystem)
 		return -EXDEV;
@@ -150,10 +150,10 @@ static int32_t link_resolved(struct path *path, struct inode *inode)
 	return path->directory->ops->link(path->directory, &path->last, inode);
 }
 
-int32_t vfs_link(struct inode *start, const char *text, struct inode *inode)
+int vfs_link(struct inode *start, const char *text, struct inode *inode)
 {
 	struct path path;
-	int32_t error = resolve_new(&path, start, text, false);
+	int error = resolve_new(&path, start, text, false);
 
 	if (error)
 		return error;
@@ -163,7 +163,7 @@ int32_t vfs_link(struct inode *start, const char *text, struct inode *inode)
 }
 
 /* Is it a directory entry, of the right kind, that may be removed? */
-static int32_t check_remove(const struct path *path, bool directory)
+static int check_remove(const struct path *path, bool directory)
 {
 	if (!path->inode)
 		return -ENOENT;
@@ -180,10 +180,10 @@ static int32_t check_remove(const struct path *path, bool directory)
 	return path->directory->ops->remove ? 0 : -EPERM;
 }
 
-int32_t vfs_remove(struct inode *start, const char *text, bool directory)
+int vfs_remove(struct inode *start, const char *text, bool directory)
 {
 	struct path path;
-	int32_t error = path_resolve(&path, start, text, PATH_NAME);
+	int error = path_resolve(&path, start, text, PATH_NAME);
 
 	if (error)
 		return error;
@@ -213,7 +213,7 @@ static bool is_below(struct inode *directory, const struct inode *inode)
 }
 
 /* The new name may be somebody's, if the kinds fit. */
-static int32_t check_replace(const struct inode *inode, const struct path *to)
+static int check_replace(const struct inode *inode, const struct path *to)
 {
 	bool is_directory = inode_is(inode, S_IFDIR);
 
@@ -226,7 +226,7 @@ static int32_t check_replace(const struct inode *inode, const struct path *to)
 	return 0;
 }
 
-static int32_t check_rename(const struct path *from, const struct path *to)
+static int check_rename(const struct path *from, const struct path *to)
 {
 	if (!from->inode)
 		return -ENOENT;
@@ -247,9 +247,9 @@ static int32_t check_rename(const struct path *from, const struct path *to)
 	return check_replace(from->inode, to);
 }
 
-static int32_t rename_resolved(struct path *from, struct path *to)
+static int rename_resolved(struct path *from, struct path *to)
 {
-	int32_t error = check_rename(from, to);
+	int error = check_rename(from, to);
 
 	if (error || from->inode == to->inode) /* two names of one file: nothing to be done */
 		return error;
@@ -257,11 +257,10 @@ static int32_t rename_resolved(struct path *from, struct path *to)
 					    to->directory, &to->last, to->inode);
 }
 
-int32_t vfs_rename(struct inode *start, const char *text, struct inode *new_start,
-		   const char *new_text)
+int vfs_rename(struct inode *start, const char *text, struct inode *new_start, const char *new_text)
 {
 	struct path from, to;
-	int32_t error = path_resolve(&from, start, text, PATH_NAME);
+	int error = path_resolve(&from, start, text, PATH_NAME);
 
 	if (error)
 		return error;
@@ -302,7 +301,7 @@ static bool search_visit(void *context, const struct directory_entry *entry)
 }
 
 /* Puts the name of a directory in its parent, with a slash, before *end. */
-static int32_t prepend_name(struct inode *directory, struct inode *parent, char *start, char **end)
+static int prepend_name(struct inode *directory, struct inode *parent, char *start, char **end)
 {
 	uint64_t position = 0;
 
@@ -320,10 +319,10 @@ static int32_t prepend_name(struct inode *directory, struct inode *parent, char 
 }
 
 /* Goes up to the root and writes the names from the end of the buffer on. */
-static int32_t prepend_all(struct inode **at, char *start, char **end)
+static int prepend_all(struct inode **at, char *start, char **end)
 {
 	struct inode *parent;
-	int32_t error = 0;
+	int error = 0;
 
 	while (!error && *at != path_root()) {
 		error = (*at)->links == 0 ? -ENOENT : path_parent(*at, &parent);
@@ -338,10 +337,10 @@ static int32_t prepend_all(struct inode **at, char *start, char **end)
 
 /* Writes the path of a directory before what stands at end, up to the buffer's own end, and moves
  * all of it to the beginning. Returns its length. */
-static int32_t complete_path(struct inode *directory, char *path, uint32_t size, char *end)
+static int complete_path(struct inode *directory, char *path, uint32_t size, char *end)
 {
 	struct inode *at = inode_hold(directory);
-	int32_t error = prepend_all(&at, path, &end);
+	int error = prepend_all(&at, path, &end);
 
 	inode_put(at);
 	if (error)
@@ -354,7 +353,7 @@ static int32_t complete_path(struct inode *directory, char *path, uint32_t size,
 	return length;
 }
 
-int32_t vfs_directory_path(struct inode *directory, char *path, uint32_t size)
+int vfs_directory_path(struct inode *directory, char *path, uint32_t size)
 {
 	if (size < 2)
 		return -ERANGE;
@@ -372,10 +371,10 @@ static uint32_t nameless_path(const struct file *file, char *path, uint32_t size
 	return snprintk(path, size, "/#%u (deleted)", file->inode->number) + 1;
 }
 
-int32_t vfs_file_path(const struct file *file, char *path, uint32_t size)
+int vfs_file_path(const struct file *file, char *path, uint32_t size)
 {
 	char *end = path + size - 1;
-	int32_t length = -ENOENT;
+	int length = -ENOENT;
 
 	*end = '\0';
 	if (inode_is(file->inode, S_IFDIR))
@@ -387,7 +386,7 @@ int32_t vfs_file_path(const struct file *file, char *path, uint32_t size)
 
 /* ---- mounts ---- */
 
-int32_t vfs_mount(const char *source, const char *type, const char *path, struct inode *root)
+int vfs_mount(const char *source, const char *type, const char *path, struct inode *root)
 {
 	if (mount_count == MOUNTS)
 		return -ENOMEM;
@@ -395,7 +394,7 @@ int32_t vfs_mount(const char *source, const char *type, const char *path, struct
 		path_set_root(root);
 	} else {
 		struct inode *covered;
-		int32_t error = path_find(path_root(), path, PATH_FOLLOW, &covered);
+		int error = path_find(path_root(), path, PATH_FOLLOW, &covered);
 
 		if (error)
 			return error;

@@ -42,7 +42,7 @@ void space_use(const struct space *space);
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
 /* The same where there is room. Returns the address, or -ENOMEM. */
-int32_t space_map_anywhere(struct space *space, uint32_t length, unsigned protection);
+int space_map_anywhere(struct space *space, uint32_t length, unsigned protection);
 
 /* Could a space, if there is nothing else in it, hold a program's part at this range? */
 bool space_can_hold(uint32_t address, uint32_t length);

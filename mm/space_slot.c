@@ -174,7 +174,7 @@ static uint32_t find_room(const struct space *space, uint32_t count)
 	return PAGES;
 }
 
-int32_t space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
+int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
 {
 	uint32_t page = PAGES;
 

@@ -103,7 +103,7 @@ uint32_t clear_user(uint32_t to, uint32_t length)
 	return zero_bytes((void *)(uintptr_t)to, length);
 }
 
-int32_t string_from_user(char *to, uint32_t from, uint32_t size)
+int string_from_user(char *to, uint32_t from, uint32_t size)
 {
 	for (uint32_t i = 0; i < size; i++) {
 		if (copy_from_user(to + i, from + i, 1) != 0)
@@ -121,7 +121,7 @@ void user_copy_initialize(void)
 }
 
 /* Accounts for length bytes of which left were not moved. */
-static int32_t advance(struct buffer *buffer, uint32_t length, uint32_t left)
+static int advance(struct buffer *buffer, uint32_t length, uint32_t left)
 {
 	if (length > 0 && left == length)
 		return -EFAULT;
@@ -135,7 +135,7 @@ static uint32_t at_most(const struct buffer *buffer, uint32_t length)
 	return length < buffer->length ? length : buffer->length;
 }
 
-int32_t buffer_put(struct buffer *to, const void *from, uint32_t length)
+int buffer_put(struct buffer *to, const void *from, uint32_t length)
 {
 	uint32_t left = 0;
 
@@ -147,7 +147,7 @@ int32_t buffer_put(struct buffer *to, const void *from, uint32_t length)
 	return advance(to, length, left);
 }
 
-int32_t buffer_take(struct buffer *from, void *to, uint32_t length)
+int buffer_take(struct buffer *from, void *to, uint32_t length)
 {
 	uint32_t left = 0;
 
@@ -159,7 +159,7 @@ int32_t buffer_take(struct buffer *from, void *to, uint32_t length)
 	return advance(from, length, left);
 }
 
-int32_t buffer_put_zeros(struct buffer *to, uint32_t length)
+int buffer_put_zeros(struct buffer *to, uint32_t length)
 {
 	uint32_t left = 0;
 

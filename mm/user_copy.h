@@ -20,7 +20,7 @@ uint32_t copy_to_user(uint32_t to, const void *from, uint32_t length);
 
 /* Copies to the current task's memory, for a system call's result: 0, or -EFAULT when not all of it
  * could be copied. */
-static inline int32_t give(uint32_t to, const void *from, uint32_t length)
+static inline int give(uint32_t to, const void *from, uint32_t length)
 {
 	return copy_to_user(to, from, length) == 0 ? 0 : -EFAULT;
 }
@@ -31,7 +31,7 @@ uint32_t clear_user(uint32_t to, uint32_t length);
 /* Copies a string with its NUL, at most size bytes (at least 1). Returns its length without the
  * NUL, -EFAULT, or -ENAMETOOLONG when there is no NUL in the first size bytes. Reads nothing behind
  * the NUL. */
-int32_t string_from_user(char *to, uint32_t from, uint32_t size);
+int string_from_user(char *to, uint32_t from, uint32_t size);
 
 /* Where file operations put bytes, or take them from: in the kernel's memory or the current
  * task's. */
@@ -53,8 +53,8 @@ static inline struct buffer buffer_of_user(uint32_t address, uint32_t length)
 
 /* Move the buffer on by up to length bytes: never by more than it has left. Return how many bytes
  * were moved, or -EFAULT when not even the first one could be. */
-int32_t buffer_put(struct buffer *to, const void *from, uint32_t length);
-int32_t buffer_take(struct buffer *from, void *to, uint32_t length);
+int buffer_put(struct buffer *to, const void *from, uint32_t length);
+int buffer_take(struct buffer *from, void *to, uint32_t length);
 
 /* Puts zero bytes, as buffer_put does. */
-int32_t buffer_put_zeros(struct buffer *to, uint32_t length);
+int buffer_put_zeros(struct buffer *to, uint32_t length);

@@ -56,7 +56,7 @@ static bool find(const char *name, struct file *file)
 	return false;
 }
 
-int32_t fw_cfg_open(const char *name)
+int fw_cfg_open(const char *name)
 {
 	struct file file;
 
@@ -75,7 +75,7 @@ void fw_cfg_next(void *buffer, uint32_t length)
 
 int fw_cfg_read(const char *name, char *buffer, uint32_t size)
 {
-	int32_t length = fw_cfg_open(name);
+	int length = fw_cfg_open(name);
 
 	if (length < 0)
 		return length;

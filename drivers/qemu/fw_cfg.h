@@ -11,7 +11,7 @@ int fw_cfg_read(const char *name, char *buffer, uint32_t size);
 
 /* Opens the file of this name, to be read from its beginning with fw_cfg_next, until another one is
  * opened or read. Returns its length, or as fw_cfg_read. */
-int32_t fw_cfg_open(const char *name);
+int fw_cfg_open(const char *name);
 
 /* The next bytes of the open file; zeros behind its end. */
 void fw_cfg_next(void *buffer, uint32_t length);

@@ -53,7 +53,7 @@ void procfs_print(struct procfs_text *text, const char *format, ...)
 		text->length = text->size - 1;
 }
 
-static int32_t procfs_open(struct file *file)
+static int procfs_open(struct file *file)
 {
 	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
 	const struct task *task = inode->pid ? task_find(inode->pid) : NULL;
@@ -75,7 +75,7 @@ static int32_t procfs_open(struct file *file)
 	return 0;
 }
 
-static int32_t procfs_read(struct file *file, struct buffer *to, uint64_t offset)
+static int procfs_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct procfs_text *text = file->private;
 
@@ -84,11 +84,11 @@ static int32_t procfs_read(struct file *file, struct buffer *to, uint64_t offset
 	return buffer_put(to, text->bytes + offset, text->length - (uint32_t)offset);
 }
 
-static int32_t procfs_write(struct file *file, struct buffer *from, uint64_t offset)
+static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	const struct procfs_entry *entry = ((struct procfs_inode *)file->inode)->entry;
 	char line[PROCFS_LINE];
-	int32_t length = buffer_take(from, line, sizeof(line) - 1);
+	int length = buffer_take(from, line, sizeof(line) - 1);
 
 	if (!entry->store)
 		return -EACCES;
@@ -97,7 +97,7 @@ static int32_t procfs_write(struct file *file, struct buffer *from, uint64_t off
 	line[length] = '\0';
 	if (strchr(line, '\n'))
 		*strchr(line, '\n') = '\0';
-	int32_t error = entry->store(line);
+	int error = entry->store(line);
 
 	return error ? error : length;
 }
@@ -164,25 +164,25 @@ bool procfs_number(const struct name *name, uint32_t *number)
 }
 
 /* Which task's directory has the name? 0: none. */
-static int32_t pid_of(const struct name *name)
+static int pid_of(const struct name *name)
 {
 	uint32_t pid;
 
 	return procfs_number(name, &pid) && task_find(pid) ? pid : 0;
 }
 
-static int32_t make_directory(int32_t pid, const struct procfs_entry *entry, uint32_t number,
-			      struct inode **found)
+static int make_directory(int32_t pid, const struct procfs_entry *entry, uint32_t number,
+			  struct inode **found)
 {
-	int32_t error = entry->make(pid, number, found);
+	int error = entry->make(pid, number, found);
 
 	if (!error)
 		(*found)->filesystem = root.inode.filesystem;
 	return error;
 }
 
-static int32_t make(int32_t pid, const struct procfs_entry *entry, uint32_t number,
-		    struct inode **found)
+static int make(int32_t pid, const struct procfs_entry *entry, uint32_t number,
+		struct inode **found)
 {
 	if (entry && entry->make)
 		return make_directory(pid, entry, number, found);
@@ -195,12 +195,12 @@ static int32_t make(int32_t pid, const struct procfs_entry *entry, uint32_t numb
 	return 0;
 }
 
-int32_t procfs_make_task(int32_t pid, struct inode **made)
+int procfs_make_task(int32_t pid, struct inode **made)
 {
 	return make(pid, NULL, number_of(pid, 0), made);
 }
 
-static int32_t procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
+static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	const struct procfs_entry *entry;
@@ -218,7 +218,7 @@ static int32_t procfs_lookup(struct inode *inode, const struct name *name, struc
 	return -ENOENT;
 }
 
-int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
+int procfs_link_file(const struct file *file, char *target, uint32_t size)
 {
 	if (!file)
 		return -ENOENT;
@@ -226,7 +226,7 @@ int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
 
 	if (!path)
 		return -ENOMEM;
-	int32_t length = vfs_file_path(file, path, PATH_MAX);
+	int length = vfs_file_path(file, path, PATH_MAX);
 
 	if (length > 0) { /* the NUL stays behind */
 		length = (uint32_t)length <= size ? length - 1 : (int32_t)size;
@@ -236,11 +236,11 @@ int32_t procfs_link_file(const struct file *file, char *target, uint32_t size)
 	return length;
 }
 
-static int32_t procfs_read_link(struct inode *inode, char *target, uint32_t size)
+static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
 	const struct task *task = link->pid ? task_find(link->pid) : NULL;
-	int32_t length;
+	int length;
 
 	if (link->pid && !task)
 		return -ESRCH;
@@ -248,7 +248,7 @@ static int32_t procfs_read_link(struct inode *inode, char *target, uint32_t size
 	return length < (int32_t)size ? length : (int32_t)size;
 }
 
-int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory)
+int procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory)
 {
 	if (!file)
 		return -ENOENT;
@@ -257,7 +257,7 @@ int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inod
 	return 0;
 }
 
-static int32_t procfs_jump(struct inode *inode, struct inode **to, struct inode **directory)
+static int procfs_jump(struct inode *inode, struct inode **to, struct inode **directory)
 {
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
 	const struct task *task = task_find(link->pid);
@@ -266,9 +266,9 @@ static int32_t procfs_jump(struct inode *inode, struct inode **to, struct inode 
 }
 
 /* The lowest pid from `least` on, or 0. */
-static int32_t next_pid(int32_t least)
+static int next_pid(int32_t least)
 {
-	int32_t found = 0;
+	int found = 0;
 
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
 		if (task->pid >= least && task->pid > 0 && (!found || task->pid < found))
@@ -308,8 +308,8 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 	return true;
 }
 
-static int32_t procfs_iterate(struct inode *inode, uint64_t *position, directory_visitor *visit,
-			      void *context)
+static int procfs_iterate(struct inode *inode, uint64_t *position, directory_visitor *visit,
+			  void *context)
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	struct directory_entry entry;
@@ -321,7 +321,7 @@ static int32_t procfs_iterate(struct inode *inode, uint64_t *position, directory
 }
 
 /* A shell's > wants to make a file empty before it writes. */
-static int32_t procfs_truncate(struct inode *inode, uint64_t size)
+static int procfs_truncate(struct inode *inode, uint64_t size)
 {
 	return ((struct procfs_inode *)inode)->entry->store ? 0 : -EACCES;
 }

@@ -29,11 +29,11 @@ struct procfs_entry {
 	int (*link)(char *target, uint32_t size, const struct task *task);
 	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
 	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
-	int32_t (*store)(const char *line);
+	int (*store)(const char *line);
 	/* Of a symbolic link, besides: see inode_ops. */
-	int32_t (*jump)(const struct task *task, struct inode **to, struct inode **directory);
+	int (*jump)(const struct task *task, struct inode **to, struct inode **directory);
 	/* Of a directory, instead: makes its inode. */
-	int32_t (*make)(int32_t pid, uint32_t number, struct inode **made);
+	int (*make)(int32_t pid, uint32_t number, struct inode **made);
 	unsigned order; /* the text has up to 2^order pages */
 	struct procfs_entry *next;
 };
@@ -47,17 +47,17 @@ extern const struct procfs_entry procfs_task_files[];
 
 /* For a symbolic link to an open file, as read_link and jump want it: its path, and itself. NULL is
  * -ENOENT. */
-int32_t procfs_link_file(const struct file *file, char *target, uint32_t size);
-int32_t procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory);
+int procfs_link_file(const struct file *file, char *target, uint32_t size);
+int procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory);
 
 /* The number that a name is: decimal, of up to six digits. False: it is none. */
 bool procfs_number(const struct name *name, uint32_t *number);
 
 /* A task's directory. */
-int32_t procfs_make_task(int32_t pid, struct inode **made);
+int procfs_make_task(int32_t pid, struct inode **made);
 
 /* The directory of a task's descriptors. In fs/proc/procfs_descriptors.c. */
-int32_t procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made);
+int procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made);
 
 /* Every task's mounts, and the same with numbers. */
 void procfs_show_mounts(struct procfs_text *text, const struct task *task);

@@ -23,8 +23,8 @@ static struct pool nodes = POOL_INITIALIZER(struct node);
 static const struct inode_ops directory_ops, link_ops;
 static const struct file_ops no_file_ops = { 0 };
 
-static int32_t make(const struct node *wanted, uint32_t mode, const struct inode_ops *ops,
-		    struct inode **made)
+static int make(const struct node *wanted, uint32_t mode, const struct inode_ops *ops,
+		struct inode **made)
 {
 	struct node *node = pool_alloc(&nodes);
 
@@ -55,14 +55,14 @@ static struct file *file_of(int32_t pid, uint32_t descriptor)
 
 /* ---- a link ---- */
 
-static int32_t descriptors_read_link(struct inode *inode, char *target, uint32_t size)
+static int descriptors_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct node *link = (const struct node *)inode;
 
 	return procfs_link_file(file_of(link->pid, link->descriptor), target, size);
 }
 
-static int32_t descriptors_jump(struct inode *inode, struct inode **to, struct inode **directory)
+static int descriptors_jump(struct inode *inode, struct inode **to, struct inode **directory)
 {
 	const struct node *link = (const struct node *)inode;
 
@@ -71,8 +71,7 @@ static int32_t descriptors_jump(struct inode *inode, struct inode **to, struct i
 
 /* ---- the directory ---- */
 
-static int32_t descriptors_lookup(struct inode *inode, const struct name *name,
-				  struct inode **found)
+static int descriptors_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	struct node wanted = *(const struct node *)inode;
 
@@ -105,8 +104,8 @@ static bool entry_from(const struct node *directory, uint64_t position, char *te
 	return true;
 }
 
-static int32_t descriptors_iterate(struct inode *inode, uint64_t *position,
-				   directory_visitor *visit, void *context)
+static int descriptors_iterate(struct inode *inode, uint64_t *position, directory_visitor *visit,
+			       void *context)
 {
 	struct directory_entry entry;
 	char text[12];
@@ -129,7 +128,7 @@ static const struct inode_ops link_ops = {
 	.forget = descriptors_forget,
 };
 
-int32_t procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made)
+int procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made)
 {
 	struct node wanted = { .pid = pid };
 

@@ -22,7 +22,7 @@ static const struct {
 	[TASK_ZOMBIE] = { 'Z', "zombie" },
 };
 
-static int32_t parent_of(const struct task *task)
+static int parent_of(const struct task *task)
 {
 	return task->parent ? task->parent->pid : 0;
 }
@@ -111,20 +111,20 @@ static int link_program(char *target, uint32_t size, const struct task *task)
 	return procfs_link_file(task->files ? task->files->program : NULL, target, size);
 }
 
-static int32_t jump_program(const struct task *task, struct inode **to, struct inode **directory)
+static int jump_program(const struct task *task, struct inode **to, struct inode **directory)
 {
 	return procfs_jump_file(task->files->program, to, directory);
 }
 
 static int link_directory(char *target, uint32_t size, const struct task *task)
 {
-	int32_t length =
+	int length =
 	    task->files ? vfs_directory_path(task->files->directory, target, size) : -ENOENT;
 
 	return length > 0 ? length - 1 : length;
 }
 
-static int32_t jump_directory(const struct task *task, struct inode **to, struct inode **directory)
+static int jump_directory(const struct task *task, struct inode **to, struct inode **directory)
 {
 	*to = inode_hold(task->files->directory);
 	*directory = NULL;

@@ -62,7 +62,7 @@ struct archive {
 	struct initramfs_error *error;
 };
 
-static int32_t fail(struct archive *archive, int32_t error, const char *cause)
+static int fail(struct archive *archive, int error, const char *cause)
 {
 	archive->error->cause = cause;
 	archive->error->offset = archive->entry;
@@ -72,9 +72,9 @@ static int32_t fail(struct archive *archive, int32_t error, const char *cause)
 
 /* ---- the stream ---- */
 
-static int32_t read_exactly(struct archive *archive, void *to, uint32_t length)
+static int read_exactly(struct archive *archive, void *to, uint32_t length)
 {
-	int32_t count = archive->read(archive->context, to, length);
+	int count = archive->read(archive->context, to, length);
 
 	if (count < 0)
 		return fail(archive, count, "the archive cannot be read");
@@ -83,7 +83,7 @@ static int32_t read_exactly(struct archive *archive, void *to, uint32_t length)
 }
 
 /* Skips up to the next multiple of 4. */
-static int32_t skip_padding(struct archive *archive)
+static int skip_padding(struct archive *archive)
 {
 	char padding[3];
 
@@ -104,7 +104,7 @@ static bool parse_number(const char *digits, uint32_t *number)
 	return true;
 }
 
-static int32_t check_magic(struct archive *archive, const char *header)
+static int check_magic(struct archive *archive, const char *header)
 {
 	if (memcmp(header, "070701", MAGIC_SIZE) == 0 || memcmp(header, "070702", MAGIC_SIZE) == 0)
 		return 0;
@@ -116,13 +116,13 @@ static int32_t check_magic(struct archive *archive, const char *header)
 }
 
 /* Reads a header and the name behind it. */
-static int32_t read_header(struct archive *archive)
+static int read_header(struct archive *archive)
 {
 	char header[HEADER_SIZE];
 
 	archive->name[0] = '\0';
 	archive->entry = archive->offset;
-	int32_t error = read_exactly(archive, header, sizeof(header));
+	int error = read_exactly(archive, header, sizeof(header));
 
 	if (!error)
 		error = check_magic(archive, header);
@@ -147,13 +147,13 @@ static int32_t read_header(struct archive *archive)
 /* ---- files ---- */
 
 /* Makes the directories above the name that are not there. */
-static int32_t make_parents(struct archive *archive)
+static int make_parents(struct archive *archive)
 {
 	for (char *at = archive->name; *at; at++) {
 		if (*at != '/' || at == archive->name)
 			continue;
 		*at = '\0';
-		int32_t error = vfs_make(archive->root, archive->name, S_IFDIR | 0755, 0);
+		int error = vfs_make(archive->root, archive->name, S_IFDIR | 0755, 0);
 
 		*at = '/';
 		if (error && error != -EEXIST)
@@ -163,14 +163,14 @@ static int32_t make_parents(struct archive *archive)
 }
 
 /* Copies the contents of an entry into a file. */
-static int32_t copy_contents(struct archive *archive, struct file *file)
+static int copy_contents(struct archive *archive, struct file *file)
 {
 	uint32_t left = archive->fields[SIZE];
 
 	while (left > 0) {
 		uint32_t chunk = left < PAGE_SIZE ? left : PAGE_SIZE;
 		struct buffer buffer = buffer_of_kernel(archive->contents, chunk);
-		int32_t error = read_exactly(archive, archive->contents, chunk);
+		int error = read_exactly(archive, archive->contents, chunk);
 
 		if (error)
 			return error;
@@ -195,7 +195,7 @@ static struct met **find_met(struct archive *archive)
 }
 
 /* Remembers a file that has more names. */
-static int32_t remember(struct archive *archive, struct inode *inode)
+static int remember(struct archive *archive, struct inode *inode)
 {
 	struct met *met = pool_alloc(&met_pool);
 
@@ -220,12 +220,12 @@ static void forget_all(struct archive *archive)
 }
 
 /* Makes the file, or another name of one that was met. What had the name before goes. */
-static int32_t make_regular(struct archive *archive)
+static int make_regular(struct archive *archive)
 {
 	const uint32_t *fields = archive->fields;
 	bool has_names = fields[LINKS] > 1;
 	struct met *met = has_names ? *find_met(archive) : NULL;
-	int32_t error = vfs_remove(archive->root, archive->name, false);
+	int error = vfs_remove(archive->root, archive->name, false);
 
 	if (error && error != -ENOENT)
 		return error;
@@ -245,21 +245,21 @@ static int32_t make_regular(struct archive *archive)
 	return error;
 }
 
-static int32_t make_directory(struct archive *archive)
+static int make_directory(struct archive *archive)
 {
-	int32_t error =
+	int error =
 	    vfs_make(archive->root, archive->name, S_IFDIR | (archive->fields[MODE] & S_ALL), 0);
 
 	return error == -EEXIST ? 0 : error;
 }
 
-static int32_t make_link(struct archive *archive)
+static int make_link(struct archive *archive)
 {
 	uint32_t length = archive->fields[SIZE];
 
 	if (length == 0 || length >= PATH_MAX)
 		return fail(archive, -EINVAL, "a symbolic link to nowhere, or too far");
-	int32_t error = read_exactly(archive, archive->contents, length);
+	int error = read_exactly(archive, archive->contents, length);
 
 	if (error)
 		return error;
@@ -271,12 +271,12 @@ static int32_t make_link(struct archive *archive)
 }
 
 /* Fills in what the header tells, and the contents. */
-static int32_t complete(struct archive *archive)
+static int complete(struct archive *archive)
 {
 	const uint32_t *fields = archive->fields;
 	struct inode *inode;
 	struct file *file;
-	int32_t error = path_find(archive->root, archive->name, PATH_NAME, &inode);
+	int error = path_find(archive->root, archive->name, PATH_NAME, &inode);
 
 	if (error)
 		return error;
@@ -297,7 +297,7 @@ static int32_t complete(struct archive *archive)
 	return error;
 }
 
-static int32_t make(struct archive *archive)
+static int make(struct archive *archive)
 {
 	switch (archive->fields[MODE] & S_IFMT) {
 	case S_IFDIR:
@@ -313,14 +313,14 @@ static int32_t make(struct archive *archive)
 	return fail(archive, -EINVAL, "a file of unknown type");
 }
 
-static int32_t unpack_entry(struct archive *archive)
+static int unpack_entry(struct archive *archive)
 {
 	bool has_contents = archive->fields[SIZE] > 0;
 	uint32_t type = archive->fields[MODE] & S_IFMT;
 
 	if (has_contents && type != S_IFREG && type != S_IFLNK)
 		return fail(archive, -EINVAL, "contents where there can be none");
-	int32_t error = make_parents(archive);
+	int error = make_parents(archive);
 
 	if (!error)
 		error = make(archive);
@@ -333,10 +333,10 @@ static int32_t unpack_entry(struct archive *archive)
 	return error;
 }
 
-static int32_t unpack_all(struct archive *archive, uint32_t *entries)
+static int unpack_all(struct archive *archive, uint32_t *entries)
 {
 	for (*entries = 0;; ++*entries) {
-		int32_t error = read_header(archive);
+		int error = read_header(archive);
 
 		if (error)
 			return error;
@@ -348,8 +348,8 @@ static int32_t unpack_all(struct archive *archive, uint32_t *entries)
 	}
 }
 
-int32_t initramfs_unpack(struct inode *root, initramfs_reader *read, void *context,
-			 uint32_t *entries, struct initramfs_error *error)
+int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, uint32_t *entries,
+		     struct initramfs_error *error)
 {
 	struct archive archive = { .root = root, .read = read, .context = context };
 
@@ -357,7 +357,7 @@ int32_t initramfs_unpack(struct inode *root, initramfs_reader *read, void *conte
 	archive.error = error;
 	archive.name = path_page();
 	archive.contents = path_page();
-	int32_t result = -ENOMEM;
+	int result = -ENOMEM;
 
 	if (archive.name && archive.contents) {
 		archive.name[0] = '\0';

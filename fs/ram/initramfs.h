@@ -7,7 +7,7 @@
 
 /* Gives the next bytes of an archive, up to length. Returns how many: fewer at its end only, or a
  * negated errno. */
-typedef int32_t initramfs_reader(void *context, void *buffer, uint32_t length);
+typedef int initramfs_reader(void *context, void *buffer, uint32_t length);
 
 /* What went wrong, and where. */
 struct initramfs_error {
@@ -22,5 +22,5 @@ struct initramfs_error {
  * for what is no such archive, or the errno of a file that could not be made. What was made before
  * stays.
  */
-int32_t initramfs_unpack(struct inode *root, initramfs_reader *read, void *context,
-			 uint32_t *entries, struct initramfs_error *error);
+int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, uint32_t *entries,
+		     struct initramfs_error *error);

@@ -148,7 +148,7 @@ static bool is_full_directory(const struct inode *inode)
 
 /* ---- operations ---- */
 
-static int32_t ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
+static int ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct ramfs_inode *ram = ramfs_inode(directory);
 
@@ -164,8 +164,8 @@ static int32_t ramfs_lookup(struct inode *directory, const struct name *name, st
 	return 0;
 }
 
-static int32_t ramfs_create(struct inode *directory, const struct name *name, uint32_t mode,
-			    uint32_t device, struct inode **made)
+static int ramfs_create(struct inode *directory, const struct name *name, uint32_t mode,
+			uint32_t device, struct inode **made)
 {
 	struct ramfs_entry *entry = make_entry(name);
 	struct ramfs_inode *inode = entry ? make_inode(mode, directory->filesystem) : NULL;
@@ -181,7 +181,7 @@ static int32_t ramfs_create(struct inode *directory, const struct name *name, ui
 	return 0;
 }
 
-static int32_t ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
+static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	struct ramfs_entry *entry = make_entry(name);
 
@@ -193,7 +193,7 @@ static int32_t ramfs_link(struct inode *directory, const struct name *name, stru
 	return 0;
 }
 
-static int32_t ramfs_remove(struct inode *directory, const struct name *name, struct inode *inode)
+static int ramfs_remove(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	if (is_full_directory(inode))
 		return -ENOTEMPTY;
@@ -202,11 +202,11 @@ static int32_t ramfs_remove(struct inode *directory, const struct name *name, st
 	return 0;
 }
 
-static int32_t ramfs_symlink(struct inode *directory, const struct name *name, const char *target)
+static int ramfs_symlink(struct inode *directory, const struct name *name, const char *target)
 {
 	struct inode *made;
 	uint32_t length = strlen(target);
-	int32_t error = ramfs_create(directory, name, S_IFLNK | 0777, 0, &made);
+	int error = ramfs_create(directory, name, S_IFLNK | 0777, 0, &made);
 
 	if (error)
 		return error;
@@ -221,7 +221,7 @@ static int32_t ramfs_symlink(struct inode *directory, const struct name *name, c
 	return error < 0 ? error : 0;
 }
 
-static int32_t ramfs_read_link(struct inode *inode, char *target, uint32_t size)
+static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	uint32_t length = inode->size < size ? (uint32_t)inode->size : size;
 
@@ -232,9 +232,9 @@ static int32_t ramfs_read_link(struct inode *inode, char *target, uint32_t size)
 	return length;
 }
 
-static int32_t ramfs_rename(struct inode *directory, const struct name *name, struct inode *inode,
-			    struct inode *new_directory, const struct name *new_name,
-			    struct inode *replaced)
+static int ramfs_rename(struct inode *directory, const struct name *name, struct inode *inode,
+			struct inode *new_directory, const struct name *new_name,
+			struct inode *replaced)
 {
 	struct ramfs_entry *entry;
 
@@ -264,8 +264,8 @@ static bool show(struct ramfs_inode *inode, const char *text, uint32_t length, u
 	return visit(context, &entry);
 }
 
-static int32_t ramfs_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
-			     void *context)
+static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
+			 void *context)
 {
 	struct ramfs_inode *ram = ramfs_inode(directory);
 

@@ -95,7 +95,7 @@ static void free_from(struct ramfs_inode *file, uint32_t first)
 		   first > RAMFS_DIRECT ? first - RAMFS_DIRECT : 0);
 }
 
-int32_t ramfs_truncate(struct inode *inode, uint64_t size)
+int ramfs_truncate(struct inode *inode, uint64_t size)
 {
 	struct ramfs_inode *file = ramfs_inode(inode);
 	uint32_t in_page = size % PAGE_SIZE;
@@ -114,8 +114,7 @@ int32_t ramfs_truncate(struct inode *inode, uint64_t size)
 	return 0;
 }
 
-static int32_t read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset,
-			 uint32_t length)
+static int read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset, uint32_t length)
 {
 	uint8_t *page = find_page(file, offset / PAGE_SIZE);
 
@@ -123,8 +122,8 @@ static int32_t read_page(struct ramfs_inode *file, struct buffer *to, uint64_t o
 		    : buffer_put_zeros(to, length);
 }
 
-static int32_t write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
-			  uint32_t length)
+static int write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
+		      uint32_t length)
 {
 	uint8_t *page = make_page(file, offset / PAGE_SIZE);
 
@@ -133,9 +132,8 @@ static int32_t write_page(struct ramfs_inode *file, struct buffer *from, uint64_
 
 /* Moves up to length bytes, page by page. Returns how many, or the error when not even the first
  * could be moved. */
-static int32_t move(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset,
-		    uint32_t length,
-		    int32_t (*move_page)(struct ramfs_inode *, struct buffer *, uint64_t, uint32_t))
+static int move(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset, uint32_t length,
+		int (*move_page)(struct ramfs_inode *, struct buffer *, uint64_t, uint32_t))
 {
 	uint32_t done = 0;
 
@@ -144,7 +142,7 @@ static int32_t move(struct ramfs_inode *file, struct buffer *buffer, uint64_t of
 
 		if (chunk > length - done)
 			chunk = length - done;
-		int32_t moved = move_page(file, buffer, offset + done, chunk);
+		int moved = move_page(file, buffer, offset + done, chunk);
 
 		if (moved < 0)
 			return done ? (int32_t)done : moved;
@@ -155,7 +153,7 @@ static int32_t move(struct ramfs_inode *file, struct buffer *buffer, uint64_t of
 	return done;
 }
 
-static int32_t ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
+static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct ramfs_inode *inode = ramfs_inode(file->inode);
 	uint32_t length = to->length;
@@ -167,7 +165,7 @@ static int32_t ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 	return move(inode, to, offset, length, read_page);
 }
 
-static int32_t ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
+static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct ramfs_inode *inode = ramfs_inode(file->inode);
 	uint32_t length = from->length;
@@ -176,7 +174,7 @@ static int32_t ramfs_write(struct file *file, struct buffer *from, uint64_t offs
 		return -EFBIG;
 	if (length > FILE_SIZE_MAX - offset)
 		length = FILE_SIZE_MAX - offset;
-	int32_t moved = move(inode, from, offset, length, write_page);
+	int moved = move(inode, from, offset, length, write_page);
 
 	if (moved <= 0)
 		return moved;
@@ -186,7 +184,7 @@ static int32_t ramfs_write(struct file *file, struct buffer *from, uint64_t offs
 	return moved;
 }
 
-int32_t ramfs_store(struct ramfs_inode *file, const void *from, uint32_t length)
+int ramfs_store(struct ramfs_inode *file, const void *from, uint32_t length)
 {
 	struct buffer buffer = buffer_of_kernel((void *)from, length);
 

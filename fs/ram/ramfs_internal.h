@@ -42,10 +42,10 @@ extern const struct file_ops ramfs_file_ops;
 extern struct ramfs_statistics ramfs_counts;
 
 /* Frees the contents from byte `size` on, and makes that the size. */
-int32_t ramfs_truncate(struct inode *inode, uint64_t size);
+int ramfs_truncate(struct inode *inode, uint64_t size);
 
 /* Writes from the kernel's memory, all or nothing. */
-int32_t ramfs_store(struct ramfs_inode *file, const void *from, uint32_t length);
+int ramfs_store(struct ramfs_inode *file, const void *from, uint32_t length);
 
 /* Copies from the first page of the contents. */
 void ramfs_load(struct ramfs_inode *file, void *to, uint32_t length);

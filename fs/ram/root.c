@@ -16,7 +16,7 @@
 
 #define ARCHIVE "opt/org.apprentice/initramfs"
 
-static int32_t read_archive(void *context, void *buffer, uint32_t length)
+static int read_archive(void *context, void *buffer, uint32_t length)
 {
 	uint32_t *left = context;
 
@@ -30,14 +30,14 @@ static int32_t read_archive(void *context, void *buffer, uint32_t length)
 static void unpack(struct inode *root)
 {
 	struct initramfs_error error;
-	int32_t length = fw_cfg_open(ARCHIVE);
+	int length = fw_cfg_open(ARCHIVE);
 	uint32_t left = length, entries;
 
 	if (length < 0) {
 		printk("files: the host gives none (%s)\n", errno_name(-length));
 		return;
 	}
-	int32_t result = initramfs_unpack(root, read_archive, &left, &entries, &error);
+	int result = initramfs_unpack(root, read_archive, &left, &entries, &error);
 
 	if (result < 0)
 		printk("files: %s: %s, at byte %llu of the archive (entry %s)\n",

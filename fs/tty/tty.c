@@ -54,7 +54,7 @@ static void type_key(uint8_t byte)
 
 /* A task in the background that touches its terminal is stopped, with its group: -ERESTART. One
  * that ignores or blocks the signal goes on: 0. */
-static int32_t check_background(int signal)
+static int check_background(int signal)
 {
 	if (current->tty != TTY_DEVICE || current->pgrp == foreground || foreground == 0)
 		return 0;
@@ -67,7 +67,7 @@ static int32_t check_background(int signal)
 }
 
 /* Makes it the terminal of the current session, if the task leads one that has none. */
-static int32_t acquire(void)
+static int acquire(void)
 {
 	if (current->tty == TTY_DEVICE)
 		return 0;
@@ -80,7 +80,7 @@ static int32_t acquire(void)
 }
 
 /* The session's leader gives the terminal up for all of it; others for themselves. */
-static int32_t give_up(void)
+static int give_up(void)
 {
 	if (current->tty != TTY_DEVICE)
 		return -ENOTTY;
@@ -102,10 +102,10 @@ void tty_leave(void)
 		give_up();
 }
 
-static int32_t set_foreground(uint32_t argument)
+static int set_foreground(uint32_t argument)
 {
 	int32_t group;
-	int32_t error = check_background(SIGTTOU);
+	int error = check_background(SIGTTOU);
 
 	if (current->tty != TTY_DEVICE)
 		return -ENOTTY;
@@ -125,24 +125,24 @@ static int32_t set_foreground(uint32_t argument)
 
 /* ---- operations ---- */
 
-static int32_t tty_open_console(struct file *file)
+static int tty_open_console(struct file *file)
 {
 	if (!(file->flags & O_NOCTTY))
 		acquire(); /* who may not have it may still write to it */
 	return 0;
 }
 
-static int32_t tty_open_own(struct file *file)
+static int tty_open_own(struct file *file)
 {
 	return current->tty == TTY_DEVICE ? 0 : -ENXIO;
 }
 
 /* Without ICANON: VMIN bytes, or fewer when VTIME tenths of a second pass. */
-static int32_t wait_for_bytes(uint32_t wanted)
+static int wait_for_bytes(uint32_t wanted)
 {
 	uint32_t least = line.settings.characters[VMIN];
 	uint64_t patience = line.settings.characters[VTIME] * TENTH_OF_NS;
-	int32_t error = 0;
+	int error = 0;
 
 	if (least > wanted)
 		least = wanted;
@@ -159,9 +159,9 @@ static int32_t wait_for_bytes(uint32_t wanted)
 	return error == -ETIMEDOUT ? 0 : error;
 }
 
-static int32_t wait_for_input(const struct file *file, uint32_t wanted)
+static int wait_for_input(const struct file *file, uint32_t wanted)
 {
-	int32_t error = check_background(SIGTTIN);
+	int error = check_background(SIGTTIN);
 
 	if (error || line_available(&line) > 0)
 		return error;
@@ -172,19 +172,19 @@ static int32_t wait_for_input(const struct file *file, uint32_t wanted)
 	return wait_for_bytes(wanted);
 }
 
-static int32_t tty_read(struct file *file, struct buffer *to, uint64_t offset)
+static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	char chunk[CHUNK];
-	int32_t done = 0;
+	int done = 0;
 	bool is_end = to->length == 0;
-	int32_t error = is_end ? 0 : wait_for_input(file, to->length);
+	int error = is_end ? 0 : wait_for_input(file, to->length);
 
 	if (error)
 		return error;
 	while (to->length > 0 && !is_end) {
 		uint32_t count =
 		    line_take(&line, chunk, to->length < CHUNK ? to->length : CHUNK, &is_end);
-		int32_t moved = buffer_put(to, chunk, count);
+		int moved = buffer_put(to, chunk, count);
 
 		if (moved < 0)
 			return done ? done : moved;
@@ -196,14 +196,14 @@ static int32_t tty_read(struct file *file, struct buffer *to, uint64_t offset)
 	return done;
 }
 
-static int32_t tty_write(struct file *file, struct buffer *from, uint64_t offset)
+static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	char chunk[CHUNK];
-	int32_t done = 0;
-	int32_t error = line.settings.local & TOSTOP ? check_background(SIGTTOU) : 0;
+	int done = 0;
+	int error = line.settings.local & TOSTOP ? check_background(SIGTTOU) : 0;
 
 	while (!error && from->length > 0) {
-		int32_t moved = buffer_take(from, chunk, CHUNK);
+		int moved = buffer_take(from, chunk, CHUNK);
 
 		if (moved < 0)
 			return done ? done : moved;
@@ -219,10 +219,10 @@ static uint32_t tty_poll(struct file *file, struct poll_table *table)
 	return line_available(&line) > 0 ? POLLIN | POLLOUT : POLLOUT;
 }
 
-static int32_t set_settings(uint32_t command, uint32_t argument)
+static int set_settings(uint32_t command, uint32_t argument)
 {
 	struct linux_termios settings;
-	int32_t error = check_background(SIGTTOU);
+	int error = check_background(SIGTTOU);
 
 	if (error)
 		return error;
@@ -233,7 +233,7 @@ static int32_t set_settings(uint32_t command, uint32_t argument)
 	return 0;
 }
 
-static int32_t set_window(uint32_t argument)
+static int set_window(uint32_t argument)
 {
 	struct linux_window_size before = window, wanted;
 
@@ -246,14 +246,14 @@ static int32_t set_window(uint32_t argument)
 }
 
 /* What only those may ask whose terminal it is. */
-static int32_t control_session(uint32_t command, uint32_t argument)
+static int control_session(uint32_t command, uint32_t argument)
 {
 	int32_t value = command == TIOCGPGRP ? foreground : session;
 
 	return current->tty == TTY_DEVICE ? give(argument, &value, sizeof(value)) : -ENOTTY;
 }
 
-static int32_t control_line(uint32_t command, uint32_t argument)
+static int control_line(uint32_t command, uint32_t argument)
 {
 	uint32_t available = line_available(&line);
 
@@ -277,7 +277,7 @@ static int32_t control_line(uint32_t command, uint32_t argument)
 	return -ENOTTY;
 }
 
-static int32_t tty_control(struct file *file, uint32_t command, uint32_t argument)
+static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	switch (command) {
 	case TIOCGWINSZ:

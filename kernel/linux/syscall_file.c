@@ -44,7 +44,7 @@ static bool get_buffer(struct buffer *buffer, uint32_t address, uint32_t length)
 	return user_range_ok(address, length);
 }
 
-static int32_t sys_read(struct trap_frame *frame)
+static int sys_read(struct trap_frame *frame)
 {
 	struct file *file = readable(frame->ebx);
 	struct buffer buffer;
@@ -56,7 +56,7 @@ static int32_t sys_read(struct trap_frame *frame)
 	return file_read(file, &buffer);
 }
 
-static int32_t sys_write(struct trap_frame *frame)
+static int sys_write(struct trap_frame *frame)
 {
 	struct file *file = writable(frame->ebx);
 	struct buffer buffer;
@@ -70,8 +70,8 @@ static int32_t sys_write(struct trap_frame *frame)
 
 /* Runs a transfer for each piece of memory in ring 3's list, until one moves less than it could. At
  * an offset; or where the file's own is, and that moves. */
-static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
-			   int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
+static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
+		       int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
 	uint32_t done = 0;
 
@@ -82,7 +82,7 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count, 
 	for (uint32_t i = 0; i < count; i++) {
 		struct linux_vector vector;
 		struct buffer buffer;
-		int32_t moved = -EFAULT;
+		int moved = -EFAULT;
 
 		if (!copy_from_user(&vector, vectors + i * sizeof(vector), sizeof(vector)) &&
 		    get_buffer(&buffer, vector.base, vector.length)) {
@@ -99,12 +99,12 @@ static int32_t each_vector(struct file *file, uint32_t vectors, uint32_t count, 
 	return done;
 }
 
-static int32_t read_here(struct file *file, struct buffer *to, uint64_t unused)
+static int read_here(struct file *file, struct buffer *to, uint64_t unused)
 {
 	return file_read(file, to);
 }
 
-static int32_t write_here(struct file *file, struct buffer *from, uint64_t unused)
+static int write_here(struct file *file, struct buffer *from, uint64_t unused)
 {
 	return file_write(file, from);
 }
@@ -113,7 +113,7 @@ CALL(sys_readv, each_vector(readable(frame->ebx), frame->ecx, frame->edx, 0, rea
 CALL(sys_writev, each_vector(writable(frame->ebx), frame->ecx, frame->edx, 0, write_here))
 
 /* What is wrong with a transfer at an offset of the caller's; 0: nothing. */
-static int32_t offset_error(const struct file *file, const struct trap_frame *frame)
+static int offset_error(const struct file *file, const struct trap_frame *frame)
 {
 	if (!file)
 		return -EBADF;
@@ -122,10 +122,10 @@ static int32_t offset_error(const struct file *file, const struct trap_frame *fr
 	return (int32_t)frame->edi < 0 ? -EINVAL : 0;
 }
 
-static int32_t each_vector_at(struct file *file, const struct trap_frame *frame,
-			      int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
+static int each_vector_at(struct file *file, const struct trap_frame *frame,
+			  int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
-	int32_t error = offset_error(file, frame);
+	int error = offset_error(file, frame);
 
 	if (error)
 		return error;
@@ -135,11 +135,11 @@ static int32_t each_vector_at(struct file *file, const struct trap_frame *frame,
 CALL(sys_preadv, each_vector_at(readable(frame->ebx), frame, file_read_at))
 CALL(sys_pwritev, each_vector_at(writable(frame->ebx), frame, file_write_at))
 
-static int32_t transfer_at(struct file *file, const struct trap_frame *frame,
-			   int32_t (*transfer)(struct file *, struct buffer *, uint64_t))
+static int transfer_at(struct file *file, const struct trap_frame *frame,
+		       int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
 	struct buffer buffer;
-	int32_t error = offset_error(file, frame);
+	int error = offset_error(file, frame);
 
 	if (error)
 		return error;
@@ -153,7 +153,7 @@ CALL(sys_pwrite64, transfer_at(writable(frame->ebx), frame, file_write_at))
 
 /* From one file to another. offset is where ring 3 keeps the offset to read at, in so many bytes;
  * 0: the file's own. */
-static int32_t send_file(const struct trap_frame *frame, uint32_t size)
+static int send_file(const struct trap_frame *frame, uint32_t size)
 {
 	struct file *to = writable(frame->ebx), *from = readable(frame->ecx);
 	uint64_t offset = 0;
@@ -167,7 +167,7 @@ static int32_t send_file(const struct trap_frame *frame, uint32_t size)
 	if ((int64_t)offset < 0)
 		return -EINVAL;
 	uint32_t length = frame->esi < TRANSFER_MAX ? frame->esi : TRANSFER_MAX;
-	int32_t moved = file_copy(to, from, frame->edx ? &offset : NULL, length);
+	int moved = file_copy(to, from, frame->edx ? &offset : NULL, length);
 
 	if (moved > 0 && frame->edx && copy_to_user(frame->edx, &offset, size) != 0)
 		return -EFAULT;
@@ -178,7 +178,7 @@ CALL(sys_sendfile, send_file(frame, sizeof(uint32_t)))
 CALL(sys_sendfile64, send_file(frame, sizeof(uint64_t)))
 
 /* Moves a file's offset. Returns 0, and the new one in *result. */
-static int32_t seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
+static int seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
 {
 	if (!file)
 		return -EBADF;
@@ -200,28 +200,27 @@ static int32_t seek(struct file *file, int64_t distance, uint32_t whence, int64_
 	return 0;
 }
 
-static int32_t sys_lseek(struct trap_frame *frame)
+static int sys_lseek(struct trap_frame *frame)
 {
 	int64_t offset;
-	int32_t error = seek(file_of(frame->ebx), (int32_t)frame->ecx, frame->edx, &offset);
+	int error = seek(file_of(frame->ebx), (int32_t)frame->ecx, frame->edx, &offset);
 
 	if (error)
 		return error;
 	return offset > INT32_MAX ? -EOVERFLOW : (int32_t)offset;
 }
 
-static int32_t sys_llseek(struct trap_frame *frame)
+static int sys_llseek(struct trap_frame *frame)
 {
 	int64_t offset;
-	int32_t error =
-	    seek(file_of(frame->ebx), wide(frame->edx, frame->ecx), frame->edi, &offset);
+	int error = seek(file_of(frame->ebx), wide(frame->edx, frame->ecx), frame->edi, &offset);
 
 	if (error)
 		return error;
 	return give(frame->esi, &offset, sizeof(offset));
 }
 
-static int32_t truncate_file(struct file *file, uint64_t size)
+static int truncate_file(struct file *file, uint64_t size)
 {
 	if (!file)
 		return -EBADF;
@@ -239,7 +238,7 @@ CALL(sys_sync, 0)
 CALL(sys_close, files_close(current->files, frame->ebx))
 
 /* Closes them, or has exec close them. */
-static int32_t sys_close_range(struct trap_frame *frame)
+static int sys_close_range(struct trap_frame *frame)
 {
 	struct files *files = current->files;
 	uint32_t last = frame->ecx < files->count ? frame->ecx : files->count - 1;
@@ -254,7 +253,7 @@ static int32_t sys_close_range(struct trap_frame *frame)
 	return 0;
 }
 
-static int32_t duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
+static int duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
 	struct file *file = file_of(descriptor);
 
@@ -267,7 +266,7 @@ static int32_t duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exe
 	return added;
 }
 
-static int32_t duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
+static int duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
 {
 	struct file *file = file_of(descriptor);
 
@@ -283,14 +282,14 @@ static int32_t duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 
 CALL(sys_dup, duplicate(frame->ebx, 0, false))
 
-static int32_t sys_dup2(struct trap_frame *frame)
+static int sys_dup2(struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx)
 		return file_of(frame->ebx) ? (int32_t)frame->ebx : -EBADF;
 	return duplicate_to(frame->ebx, frame->ecx, false);
 }
 
-static int32_t sys_dup3(struct trap_frame *frame)
+static int sys_dup3(struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx || frame->edx & ~O_CLOEXEC)
 		return -EINVAL;
@@ -298,8 +297,7 @@ static int32_t sys_dup3(struct trap_frame *frame)
 }
 
 /* Gives both ends of a pipe a descriptor, and ring 3 the two numbers. */
-static int32_t publish(struct file *reader, struct file *writer, uint32_t address,
-		       bool close_on_exec)
+static int publish(struct file *reader, struct file *writer, uint32_t address, bool close_on_exec)
 {
 	struct files *files = current->files;
 	int32_t numbers[2] = { files_add(files, reader, 0, close_on_exec), -EMFILE };
@@ -320,13 +318,13 @@ static int32_t publish(struct file *reader, struct file *writer, uint32_t addres
 	return numbers[1] < 0 ? numbers[1] : -EFAULT;
 }
 
-static int32_t make_pipe(uint32_t address, uint32_t flags)
+static int make_pipe(uint32_t address, uint32_t flags)
 {
 	struct file *reader, *writer;
 
 	if (flags & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
 		return -EINVAL;
-	int32_t error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
+	int error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
 
 	return error ? error : publish(reader, writer, address, flags & O_CLOEXEC);
 }
@@ -334,26 +332,26 @@ static int32_t make_pipe(uint32_t address, uint32_t flags)
 CALL(sys_pipe, make_pipe(frame->ebx, 0))
 CALL(sys_pipe2, make_pipe(frame->ebx, frame->ecx))
 
-static int32_t set_close_on_exec(uint32_t descriptor, bool close_on_exec)
+static int set_close_on_exec(uint32_t descriptor, bool close_on_exec)
 {
 	files_set_close_on_exec(current->files, descriptor, close_on_exec);
 	return 0;
 }
 
-static int32_t set_flags(struct file *file, uint32_t flags)
+static int set_flags(struct file *file, uint32_t flags)
 {
 	file->flags = (file->flags & ~SETTABLE) | (flags & SETTABLE);
 	return 0;
 }
 
-static int32_t duplicate_from(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
+static int duplicate_from(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
 	if (lowest >= current->files->limits[LIMIT_FILES].soft)
 		return -EINVAL;
 	return duplicate(descriptor, lowest, close_on_exec);
 }
 
-static int32_t sys_fcntl64(struct trap_frame *frame)
+static int sys_fcntl64(struct trap_frame *frame)
 {
 	uint32_t descriptor = frame->ebx, argument = frame->edx;
 	struct file *file = file_of(descriptor);
@@ -378,7 +376,7 @@ static int32_t sys_fcntl64(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static int32_t set_nonblocking(struct file *file, uint32_t address)
+static int set_nonblocking(struct file *file, uint32_t address)
 {
 	uint32_t wanted;
 
@@ -387,7 +385,7 @@ static int32_t set_nonblocking(struct file *file, uint32_t address)
 	return set_flags(file, wanted ? file->flags | O_NONBLOCK : file->flags & ~O_NONBLOCK);
 }
 
-static int32_t sys_ioctl(struct trap_frame *frame)
+static int sys_ioctl(struct trap_frame *frame)
 {
 	struct file *file = file_of(frame->ebx);
 

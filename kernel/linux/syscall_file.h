@@ -10,16 +10,16 @@
 
 /* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, and those
  * that mean nothing here. -EINVAL for others. */
-int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
+int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
 
 /* What a call does with an inode; the two numbers are the call's own arguments. */
-typedef int32_t inode_call(struct inode *inode, uint32_t first, uint32_t second);
+typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
 
 /* Do that with the inode at a path, which inode_at finds, or with an open file's: its result,
  * inode_at's error, or -EBADF. */
-int32_t call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call,
-		uint32_t first, uint32_t second);
-int32_t call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second);
+int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
+	    uint32_t second);
+int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second);
 
 /* Two registers as one number. */
 static inline uint64_t wide(uint32_t low, uint32_t high)

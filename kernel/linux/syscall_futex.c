@@ -18,15 +18,14 @@ enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
 #define REALTIME_CLOCK 0x100u
 
 /* A wait that begins again ends when it would have ended. Only WAIT's time is a distance. */
-static int32_t take_deadline(const struct trap_frame *frame, timespec_reader *take,
-			     uint64_t *deadline)
+static int take_deadline(const struct trap_frame *frame, timespec_reader *take, uint64_t *deadline)
 {
 	uint64_t ns = 0, now = frame->ecx & REALTIME_CLOCK ? time_wall_ns() : time_ns();
 
 	*deadline = WAIT_FOREVER;
 	if (!frame->esi)
 		return 0;
-	int32_t error = take(frame->esi, &ns);
+	int error = take(frame->esi, &ns);
 
 	if ((frame->ecx & ~FLAGS) == WAIT_BITS)
 		ns = ns > now ? ns - now : 0;
@@ -34,11 +33,11 @@ static int32_t take_deadline(const struct trap_frame *frame, timespec_reader *ta
 	return error;
 }
 
-static int32_t wait(const struct trap_frame *frame, timespec_reader *take)
+static int wait(const struct trap_frame *frame, timespec_reader *take)
 {
 	uint64_t deadline;
 	uint32_t value;
-	int32_t result = take_deadline(frame, take, &deadline);
+	int result = take_deadline(frame, take, &deadline);
 
 	if (result)
 		return result;
@@ -54,7 +53,7 @@ static int32_t wait(const struct trap_frame *frame, timespec_reader *take)
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 
-static int32_t futex(const struct trap_frame *frame, timespec_reader *take)
+static int futex(const struct trap_frame *frame, timespec_reader *take)
 {
 	uint32_t operation = frame->ecx & ~FLAGS, value;
 

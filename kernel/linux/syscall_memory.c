@@ -21,18 +21,18 @@
 /* What mmap is asked for; old and new callers pass it in different ways. */
 struct mapping {
 	uint32_t address, length, protection, flags;
-	int32_t descriptor;
+	int descriptor;
 	uint32_t offset; /* in pages */
 };
 
 CALL(sys_brk, space_set_break(current->space, frame->ebx))
 
 /* Puts the file's bytes into memory that is mapped already; it ends with the file. */
-static int32_t read_file(const struct mapping *mapping, struct file *file, uint32_t address)
+static int read_file(const struct mapping *mapping, struct file *file, uint32_t address)
 {
 	struct buffer buffer = buffer_of_user(address, mapping->length);
 	uint64_t offset = (uint64_t)mapping->offset * PAGE_SIZE;
-	int32_t count;
+	int count;
 
 	while (buffer.length > 0 && (count = file_read_at(file, &buffer, offset)) != 0) {
 		if (count < 0)
@@ -43,7 +43,7 @@ static int32_t read_file(const struct mapping *mapping, struct file *file, uint3
 }
 
 /* Returns the address where the mapping is now. */
-static int32_t place(const struct mapping *mapping)
+static int place(const struct mapping *mapping)
 {
 	struct space *space = current->space;
 	bool is_fixed = mapping->flags & (MAP_FIXED | MAP_NOREPLACE);
@@ -60,7 +60,7 @@ static int32_t place(const struct mapping *mapping)
 
 /* Shared memory is as private as any other until lesson 6: nothing is written back, no other task
  * sees it. So a shared mapping of a file that could be written is refused. */
-static int32_t map(const struct mapping *mapping)
+static int map(const struct mapping *mapping)
 {
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
 
@@ -84,7 +84,7 @@ static int32_t map(const struct mapping *mapping)
 	return address < 0 && address > -4096 ? address : read_file(mapping, file, address);
 }
 
-static int32_t sys_mmap2(struct trap_frame *frame)
+static int sys_mmap2(struct trap_frame *frame)
 {
 	const struct mapping mapping = { frame->ebx, frame->ecx, frame->edx & PROTECTIONS,
 					 frame->esi, frame->edi, frame->ebp };
@@ -93,7 +93,7 @@ static int32_t sys_mmap2(struct trap_frame *frame)
 }
 
 /* The old call: one argument, which points to six; the offset is in bytes. */
-static int32_t sys_mmap(struct trap_frame *frame)
+static int sys_mmap(struct trap_frame *frame)
 {
 	struct mapping mapping;
 
@@ -107,7 +107,7 @@ static int32_t sys_mmap(struct trap_frame *frame)
 
 CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
 
-static int32_t sys_mprotect(struct trap_frame *frame)
+static int sys_mprotect(struct trap_frame *frame)
 {
 	if (frame->edx & ~PROTECTIONS)
 		return -EINVAL;
@@ -115,7 +115,7 @@ static int32_t sys_mprotect(struct trap_frame *frame)
 }
 
 /* Moves what is mapped at from to a larger place. */
-static int32_t move(uint32_t from, uint32_t old_length, uint32_t new_length)
+static int move(uint32_t from, uint32_t old_length, uint32_t new_length)
 {
 	int32_t to = space_map_anywhere(current->space, new_length, SPACE_READ | SPACE_WRITE);
 	struct buffer buffer = buffer_of_user(to, old_length);
@@ -131,7 +131,7 @@ static int32_t move(uint32_t from, uint32_t old_length, uint32_t new_length)
 	return to;
 }
 
-static int32_t sys_mremap(struct trap_frame *frame)
+static int sys_mremap(struct trap_frame *frame)
 {
 	uint32_t address = frame->ebx, flags = frame->esi;
 	uint32_t old_length = whole_pages(frame->ecx), new_length = whole_pages(frame->edx);
@@ -155,10 +155,10 @@ static int32_t sys_mremap(struct trap_frame *frame)
 }
 
 /* Of all advice only this one is more than advice: the memory is zero afterwards. */
-static int32_t sys_madvise(struct trap_frame *frame)
+static int sys_madvise(struct trap_frame *frame)
 {
 	uint32_t address = frame->ebx, length = whole_pages(frame->ecx);
-	int32_t error = space_protect(current->space, address, length, 0);
+	int error = space_protect(current->space, address, length, 0);
 
 	if (frame->edx > ADVICE_MOST)
 		return -EINVAL;

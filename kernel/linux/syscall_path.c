@@ -22,7 +22,7 @@ struct place {
 	char *path; /* a page */
 };
 
-static int32_t find_start(struct place *place, uint32_t directory)
+static int find_start(struct place *place, uint32_t directory)
 {
 	struct file *file;
 
@@ -43,12 +43,12 @@ static void place_put(struct place *place)
 
 /* Fetches a path. directory is a descriptor or AT_FDCWD. -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR,
  * -ENOMEM; otherwise place_put gives it back. */
-static int32_t place_get(struct place *place, uint32_t directory, uint32_t address)
+static int place_get(struct place *place, uint32_t directory, uint32_t address)
 {
 	place->path = path_page();
 	if (!place->path)
 		return -ENOMEM;
-	int32_t error = string_from_user(place->path, address, PATH_MAX);
+	int error = string_from_user(place->path, address, PATH_MAX);
 
 	if (error >= 0)
 		error = find_start(place, directory);
@@ -57,11 +57,11 @@ static int32_t place_get(struct place *place, uint32_t directory, uint32_t addre
 	return error;
 }
 
-int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)
+int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)
 {
 	enum path_end end = flags & AT_SYMLINK_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
 	struct place at;
-	int32_t error = flags & ~AT_FLAGS ? -EINVAL : place_get(&at, directory, address);
+	int error = flags & ~AT_FLAGS ? -EINVAL : place_get(&at, directory, address);
 
 	if (error)
 		return error;
@@ -73,11 +73,11 @@ int32_t inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct in
 	return error;
 }
 
-int32_t call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call,
-		uint32_t first, uint32_t second)
+int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
+	    uint32_t second)
 {
 	struct inode *inode;
-	int32_t result = inode_at(directory, address, flags, &inode);
+	int result = inode_at(directory, address, flags, &inode);
 
 	if (result)
 		return result;
@@ -86,7 +86,7 @@ int32_t call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call
 	return result;
 }
 
-int32_t call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second)
+int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second)
 {
 	struct file *file = files_get(current->files, descriptor);
 
@@ -95,12 +95,12 @@ int32_t call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_
 
 /* ---- opening ---- */
 
-static int32_t open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
+static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
 	struct files *files = current->files;
 	struct file *file;
 	struct place at;
-	int32_t error = place_get(&at, directory, address);
+	int error = place_get(&at, directory, address);
 
 	if (error)
 		return error;
@@ -108,7 +108,7 @@ static int32_t open_at(uint32_t directory, uint32_t address, uint32_t flags, uin
 	place_put(&at);
 	if (error)
 		return error;
-	int32_t descriptor = files_add(files, file, 0, flags & O_CLOEXEC);
+	int descriptor = files_add(files, file, 0, flags & O_CLOEXEC);
 
 	if (descriptor < 0)
 		file_release(file);
@@ -121,10 +121,10 @@ CALL(sys_creat, open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRUNC, frame->e
 
 /* ---- making and removing ---- */
 
-static int32_t make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
+static int make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
 {
 	struct place at;
-	int32_t error = place_get(&at, directory, address);
+	int error = place_get(&at, directory, address);
 
 	if (error)
 		return error;
@@ -133,13 +133,13 @@ static int32_t make_at(uint32_t directory, uint32_t address, uint32_t mode, uint
 	return error;
 }
 
-static int32_t make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
+static int make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
 {
 	return make_at(directory, address, S_IFDIR | (mode & S_ALL), 0);
 }
 
 /* No type means a regular file. */
-static int32_t make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
+static int make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
 {
 	uint32_t type = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
 
@@ -151,10 +151,10 @@ static int32_t make_node_at(uint32_t directory, uint32_t address, uint32_t mode,
 	return make_at(directory, address, type | (mode & S_ALL), device);
 }
 
-static int32_t remove_at(uint32_t directory, uint32_t address, uint32_t flags)
+static int remove_at(uint32_t directory, uint32_t address, uint32_t flags)
 {
 	struct place at;
-	int32_t error = flags & ~AT_REMOVEDIR ? -EINVAL : place_get(&at, directory, address);
+	int error = flags & ~AT_REMOVEDIR ? -EINVAL : place_get(&at, directory, address);
 
 	if (error)
 		return error;
@@ -173,14 +173,14 @@ CALL(sys_rmdir, remove_at(HERE, frame->ebx, AT_REMOVEDIR))
 
 /* ---- links and names ---- */
 
-static int32_t link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
-		       uint32_t new_address, uint32_t flags)
+static int link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
+		   uint32_t new_address, uint32_t flags)
 {
 	struct inode *inode;
 	struct place to;
 	uint32_t follow = flags & AT_SYMLINK_FOLLOW;
-	int32_t error = inode_at(directory, address,
-				 follow ? flags & ~follow : flags | AT_SYMLINK_NOFOLLOW, &inode);
+	int error = inode_at(directory, address,
+			     follow ? flags & ~follow : flags | AT_SYMLINK_NOFOLLOW, &inode);
 
 	if (error)
 		return error;
@@ -193,10 +193,10 @@ static int32_t link_at(uint32_t directory, uint32_t address, uint32_t new_direct
 	return error;
 }
 
-static int32_t symlink_at(uint32_t target, uint32_t directory, uint32_t address)
+static int symlink_at(uint32_t target, uint32_t directory, uint32_t address)
 {
 	struct place from, at;
-	int32_t error = place_get(&from, HERE, target);
+	int error = place_get(&from, HERE, target);
 
 	if (error)
 		return error;
@@ -212,18 +212,18 @@ static int32_t symlink_at(uint32_t target, uint32_t directory, uint32_t address)
 static bool exists(const struct place *at)
 {
 	struct inode *inode;
-	int32_t error = path_find(at->start, at->path, PATH_NAME, &inode);
+	int error = path_find(at->start, at->path, PATH_NAME, &inode);
 
 	if (!error)
 		inode_put(inode);
 	return !error;
 }
 
-static int32_t rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
-			 uint32_t new_address, uint32_t flags)
+static int rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
+		     uint32_t new_address, uint32_t flags)
 {
 	struct place from, to;
-	int32_t error = flags & ~RENAME_NOREPLACE ? -EINVAL : place_get(&from, directory, address);
+	int error = flags & ~RENAME_NOREPLACE ? -EINVAL : place_get(&from, directory, address);
 
 	if (error)
 		return error;
@@ -239,7 +239,7 @@ static int32_t rename_at(uint32_t directory, uint32_t address, uint32_t new_dire
 }
 
 /* Copies a symbolic link's target, without a NUL, to ring 3. */
-static int32_t give_target(struct inode *inode, uint32_t to, uint32_t size)
+static int give_target(struct inode *inode, uint32_t to, uint32_t size)
 {
 	char *target;
 
@@ -248,7 +248,7 @@ static int32_t give_target(struct inode *inode, uint32_t to, uint32_t size)
 	target = path_page();
 	if (!target)
 		return -ENOMEM;
-	int32_t length = inode->ops->read_link(inode, target, size < PATH_MAX ? size : PATH_MAX);
+	int length = inode->ops->read_link(inode, target, size < PATH_MAX ? size : PATH_MAX);
 
 	if (length > 0 && copy_to_user(to, target, length))
 		length = -EFAULT;
@@ -268,7 +268,7 @@ CALL(sys_readlinkat, call_at(frame->ebx, frame->ecx, TO_LINK, give_target, frame
 
 /* ---- the working directory ---- */
 
-static int32_t enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
+static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
 	if (!inode_is(inode, S_IFDIR))
 		return -ENOTDIR;
@@ -279,14 +279,14 @@ static int32_t enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
 CALL(sys_fchdir, call_file(frame->ebx, enter, 0, 0))
 
-static int32_t sys_getcwd(struct trap_frame *frame)
+static int sys_getcwd(struct trap_frame *frame)
 {
 	char *path = path_page();
 
 	if (!path)
 		return -ENOMEM;
 	uint32_t size = frame->ecx < PATH_MAX ? frame->ecx : PATH_MAX;
-	int32_t length = vfs_directory_path(current->files->directory, path, size);
+	int length = vfs_directory_path(current->files->directory, path, size);
 
 	if (length > 0 && copy_to_user(frame->ebx, path, length))
 		length = -EFAULT;
@@ -294,7 +294,7 @@ static int32_t sys_getcwd(struct trap_frame *frame)
 	return length;
 }
 
-static int32_t sys_umask(struct trap_frame *frame)
+static int sys_umask(struct trap_frame *frame)
 {
 	uint32_t before = current->files->umask;
 
@@ -307,7 +307,7 @@ static int32_t sys_umask(struct trap_frame *frame)
 /* Where getdents64 puts entries. */
 struct entries {
 	struct buffer buffer;
-	int32_t error; /* why the next entry was not taken */
+	int error; /* why the next entry was not taken */
 };
 
 static bool put_entry(void *context, const struct directory_entry *entry)
@@ -336,7 +336,7 @@ static bool put_entry(void *context, const struct directory_entry *entry)
 	return true;
 }
 
-static int32_t sys_getdents64(struct trap_frame *frame)
+static int sys_getdents64(struct trap_frame *frame)
 {
 	struct file *file = files_get(current->files, frame->ebx);
 	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
@@ -347,7 +347,7 @@ static int32_t sys_getdents64(struct trap_frame *frame)
 		return -ENOTDIR;
 	if (file->inode->links == 0)
 		return -ENOENT;
-	int32_t error = file->inode->ops->iterate(file->inode, &file->offset, put_entry, &entries);
+	int error = file->inode->ops->iterate(file->inode, &file->offset, put_entry, &entries);
 	uint32_t done = frame->edx - entries.buffer.length;
 
 	if (done > 0)

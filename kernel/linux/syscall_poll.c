@@ -24,7 +24,7 @@ _Static_assert(FILES_MAX * QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_O
 	       "room for waiters");
 
 /* Looks at the files once. Returns how many are ready, or a negated errno. */
-typedef int32_t scanner(void *context, struct poll_table *table);
+typedef int scanner(void *context, struct poll_table *table);
 
 /* What is ready of what is wanted, errors always. */
 static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
@@ -41,11 +41,11 @@ static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *ta
 	return ready & (wanted | POLLERR | POLLHUP);
 }
 
-static int32_t wait_once(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+static int wait_once(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
 {
 	table->count = 0;
-	int32_t result = scan(context, table);
-	int32_t error = result ? 0 : wait_any(table->waiters, table->count, deadline);
+	int result = scan(context, table);
+	int error = result ? 0 : wait_any(table->waiters, table->count, deadline);
 
 	while (table->count > 0)
 		wait_leave(&table->waiters[--table->count]);
@@ -55,9 +55,9 @@ static int32_t wait_once(scanner *scan, void *context, struct poll_table *table,
 }
 
 /* Scans until something is ready, or until the deadline. */
-static int32_t wait_until(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+static int wait_until(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
 {
-	int32_t result;
+	int result;
 
 	do
 		result = wait_once(scan, context, table, deadline);
@@ -67,12 +67,12 @@ static int32_t wait_until(scanner *scan, void *context, struct poll_table *table
 
 /* count is how many files there are at most. A wait that was interrupted, and goes on without a
  * handler, ends when it would have ended. */
-static int32_t wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t deadline)
+static int wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t deadline)
 {
 	uint64_t *resumed = &current->signals.resume_ns;
 	struct waiter few[FEW];
 	struct poll_table table = { few, 0, count * QUEUES };
-	int32_t result = scan(context, NULL);
+	int result = scan(context, NULL);
 
 	if (*resumed)
 		deadline = *resumed;
@@ -97,10 +97,10 @@ struct poll_request {
 	uint32_t count;
 };
 
-static int32_t scan_poll(void *context, struct poll_table *table)
+static int scan_poll(void *context, struct poll_table *table)
 {
 	const struct poll_request *request = context;
-	int32_t total = 0;
+	int total = 0;
 
 	for (uint32_t i = 0; i < request->count; i++) {
 		uint32_t at = request->address + i * sizeof(struct linux_poll);
@@ -118,7 +118,7 @@ static int32_t scan_poll(void *context, struct poll_table *table)
 }
 
 /* What a call's first two arguments ask for. */
-static int32_t poll_until(const struct trap_frame *frame, uint64_t deadline)
+static int poll_until(const struct trap_frame *frame, uint64_t deadline)
 {
 	struct poll_request request = { frame->ebx, frame->ecx };
 
@@ -127,7 +127,7 @@ static int32_t poll_until(const struct trap_frame *frame, uint64_t deadline)
 	return wait_for_files(scan_poll, &request, request.count, deadline);
 }
 
-static int32_t sys_poll(struct trap_frame *frame)
+static int sys_poll(struct trap_frame *frame)
 {
 	int32_t patience = frame->edx;
 	uint64_t deadline = patience > 0    ? time_ns() + (uint64_t)patience * MS
@@ -159,7 +159,7 @@ static bool has(const uint32_t *set, uint32_t descriptor)
 }
 
 /* Notes a descriptor in a result if it is wanted there and ready. Returns 1 then. */
-static int32_t note(struct select_request *request, unsigned set, uint32_t descriptor, bool ready)
+static int note(struct select_request *request, unsigned set, uint32_t descriptor, bool ready)
 {
 	if (!ready || !has(request->wanted[set], descriptor))
 		return 0;
@@ -167,10 +167,10 @@ static int32_t note(struct select_request *request, unsigned set, uint32_t descr
 	return 1;
 }
 
-static int32_t scan_select(void *context, struct poll_table *table)
+static int scan_select(void *context, struct poll_table *table)
 {
 	struct select_request *request = context;
-	int32_t total = 0;
+	int total = 0;
 
 	memset(request->ready, 0, sizeof(request->ready));
 	for (uint32_t i = 0; i < request->count; i++) {
@@ -187,7 +187,7 @@ static int32_t scan_select(void *context, struct poll_table *table)
 	return total;
 }
 
-static int32_t fetch_sets(struct select_request *request)
+static int fetch_sets(struct select_request *request)
 {
 	for (unsigned i = 0; i < SETS; i++)
 		if (request->set[i] &&
@@ -196,7 +196,7 @@ static int32_t fetch_sets(struct select_request *request)
 	return 0;
 }
 
-static int32_t give_sets(struct select_request *request)
+static int give_sets(struct select_request *request)
 {
 	for (unsigned i = 0; i < SETS; i++)
 		if (request->set[i] &&
@@ -206,7 +206,7 @@ static int32_t give_sets(struct select_request *request)
 }
 
 /* What a call's first four arguments ask for. */
-static int32_t select_until(const struct trap_frame *frame, uint64_t deadline)
+static int select_until(const struct trap_frame *frame, uint64_t deadline)
 {
 	struct select_request request = {
 		.count = frame->ebx < FILES_MAX ? frame->ebx : FILES_MAX,
@@ -215,11 +215,11 @@ static int32_t select_until(const struct trap_frame *frame, uint64_t deadline)
 
 	if ((int32_t)frame->ebx < 0)
 		return -EINVAL;
-	int32_t error = fetch_sets(&request);
+	int error = fetch_sets(&request);
 
 	if (error)
 		return error;
-	int32_t result = wait_for_files(scan_select, &request, request.count, deadline);
+	int result = wait_for_files(scan_select, &request, request.count, deadline);
 
 	if (result >= 0)
 		error = give_sets(&request);
@@ -230,7 +230,7 @@ static int32_t select_until(const struct trap_frame *frame, uint64_t deadline)
 
 /* Reads two words at an address of ring 3: seconds, and units of so many ns. Address 0: for ever.
  */
-static int32_t get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
+static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 {
 	int32_t time[2];
 
@@ -259,7 +259,7 @@ static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
 }
 
 /* The signals that ring 3 wants blocked meanwhile; address 0: as they are. */
-static int32_t begin_mask(uint32_t address)
+static int begin_mask(uint32_t address)
 {
 	uint64_t mask;
 
@@ -274,18 +274,17 @@ static int32_t begin_mask(uint32_t address)
 /* Waits with a time, in units of so many ns, and a mask that are in ring 3 (address 0: none). A
  * signal that ended the wait is still to be delivered under the new mask: what delivers it puts the
  * old one back, as for sigsuspend. */
-static int32_t wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit,
-			 uint32_t mask,
-			 int32_t (*wait)(const struct trap_frame *frame, uint64_t deadline))
+static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit, uint32_t mask,
+		     int (*wait)(const struct trap_frame *frame, uint64_t deadline))
 {
 	uint64_t deadline;
-	int32_t error = get_deadline(time, unit, &deadline);
+	int error = get_deadline(time, unit, &deadline);
 
 	if (!error)
 		error = begin_mask(mask);
 	if (error)
 		return error;
-	int32_t result = wait(frame, deadline);
+	int result = wait(frame, deadline);
 
 	give_rest(time, unit, deadline);
 	if (result != -ERESTART_SLEEP)
@@ -296,7 +295,7 @@ static int32_t wait_with(const struct trap_frame *frame, uint32_t time, uint32_t
 CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
 CALL(sys_ppoll, wait_with(frame, frame->edx, 1, frame->esi, poll_until))
 
-static int32_t sys_pselect6(struct trap_frame *frame)
+static int sys_pselect6(struct trap_frame *frame)
 {
 	uint32_t mask[2] = { 0, 0 }; /* its address and size */
 

@@ -29,14 +29,14 @@ struct user_descriptor {
 #define SELECTOR_MASK	 0xfffcu /* without the privilege level */
 #define ANY_ENTRY	 0xffffffffu
 
-static int32_t sys_exit(struct trap_frame *frame)
+static int sys_exit(struct trap_frame *frame)
 {
 	task_exit((frame->ebx & 0xff) << 8);
 }
 
 CALL(sys_getpid, current->pid)
 
-static int32_t sys_set_tid_address(struct trap_frame *frame)
+static int sys_set_tid_address(struct trap_frame *frame)
 {
 	current->clear_on_exit = frame->ebx;
 	return current->pid;
@@ -83,7 +83,7 @@ static void forget_segment(struct trap_frame *frame)
 		frame->user_ss = USER_DATA;
 }
 
-static int32_t sys_set_thread_area(struct trap_frame *frame)
+static int sys_set_thread_area(struct trap_frame *frame)
 {
 	struct user_descriptor wanted;
 

@@ -32,9 +32,9 @@ static bool is_program(const struct task *task)
 }
 
 /* To a group's members; to all but init and the sender for group -1. */
-static int32_t send_to_group(int32_t pgrp, int signal)
+static int send_to_group(int32_t pgrp, int signal)
 {
-	int32_t result = -ESRCH;
+	int result = -ESRCH;
 
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
 		bool is_meant =
@@ -48,7 +48,7 @@ static int32_t send_to_group(int32_t pgrp, int signal)
 	return result;
 }
 
-static int32_t send_to_pid(int32_t pid, int signal, int32_t code)
+static int send_to_pid(int32_t pid, int signal, int32_t code)
 {
 	struct task *task = task_find(pid);
 
@@ -58,7 +58,7 @@ static int32_t send_to_pid(int32_t pid, int signal, int32_t code)
 	return 0;
 }
 
-static int32_t sys_kill(struct trap_frame *frame)
+static int sys_kill(struct trap_frame *frame)
 {
 	int32_t pid = frame->ebx;
 
@@ -71,14 +71,14 @@ static int32_t sys_kill(struct trap_frame *frame)
 	return send_to_group(pid == 0 ? current->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
 }
 
-static int32_t sys_tkill(struct trap_frame *frame)
+static int sys_tkill(struct trap_frame *frame)
 {
 	if ((int32_t)frame->ebx <= 0 || frame->ecx > SIGNALS)
 		return -EINVAL;
 	return send_to_pid(frame->ebx, frame->ecx, SI_TKILL);
 }
 
-static int32_t sys_tgkill(struct trap_frame *frame)
+static int sys_tgkill(struct trap_frame *frame)
 {
 	if ((int32_t)frame->ebx <= 0 || (int32_t)frame->ecx <= 0 || frame->edx > SIGNALS)
 		return -EINVAL;
@@ -86,7 +86,7 @@ static int32_t sys_tgkill(struct trap_frame *frame)
 }
 
 /* A program says itself what siginfo tells, but for what only the kernel says. */
-static int32_t sys_rt_sigqueueinfo(struct trap_frame *frame)
+static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 {
 	struct task *task = task_find(frame->ebx);
 	struct linux_signal_info info;
@@ -119,7 +119,7 @@ static void set_action(uint32_t signal, const struct linux_signal_action *action
 	task_signal_forget_ignored(current, signal);
 }
 
-static int32_t sys_rt_sigaction(struct trap_frame *frame)
+static int sys_rt_sigaction(struct trap_frame *frame)
 {
 	uint32_t signal = frame->ebx;
 	struct linux_signal_action new, old;
@@ -137,7 +137,7 @@ static int32_t sys_rt_sigaction(struct trap_frame *frame)
 	return 0;
 }
 
-static int32_t sys_sigaction(struct trap_frame *frame)
+static int sys_sigaction(struct trap_frame *frame)
 {
 	uint32_t signal = frame->ebx;
 	struct linux_old_signal_action new;
@@ -159,7 +159,7 @@ static int32_t sys_sigaction(struct trap_frame *frame)
 }
 
 /* signal, as System V had it: the handler is used once. */
-static int32_t sys_signal(struct trap_frame *frame)
+static int sys_signal(struct trap_frame *frame)
 {
 	uint32_t signal = frame->ebx;
 
@@ -174,7 +174,7 @@ static int32_t sys_signal(struct trap_frame *frame)
 
 /* ---- masks: of 64 signals, or of 32 ---- */
 
-static int32_t change_mask(uint32_t how, uint64_t set)
+static int change_mask(uint32_t how, uint64_t set)
 {
 	uint64_t blocked = current->signals.blocked;
 
@@ -193,7 +193,7 @@ static int32_t change_mask(uint32_t how, uint64_t set)
 	}
 }
 
-static int32_t sigprocmask(const struct trap_frame *frame, uint32_t size)
+static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 {
 	uint64_t old = current->signals.blocked, set = 0;
 
@@ -201,7 +201,7 @@ static int32_t sigprocmask(const struct trap_frame *frame, uint32_t size)
 		return -EFAULT;
 	if (frame->ebx == SIG_SETMASK && size < MASK_SIZE)
 		set |= old & 0xffffffff00000000;
-	int32_t error = frame->ecx ? change_mask(frame->ebx, set) : 0;
+	int error = frame->ecx ? change_mask(frame->ebx, set) : 0;
 
 	if (!error && frame->edx)
 		error = give(frame->edx, &old, size);
@@ -211,7 +211,7 @@ static int32_t sigprocmask(const struct trap_frame *frame, uint32_t size)
 CALL(sys_sigprocmask, sigprocmask(frame, sizeof(uint32_t)))
 CALL(sys_rt_sigprocmask, frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE) : -EINVAL)
 
-static int32_t give_pending(uint32_t address, uint32_t size)
+static int give_pending(uint32_t address, uint32_t size)
 {
 	uint64_t pending = current->signals.pending & current->signals.blocked;
 
@@ -223,20 +223,20 @@ CALL(sys_rt_sigpending, frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame
 
 /* ---- waiting for a signal ---- */
 
-static int32_t sys_pause(struct trap_frame *frame)
+static int sys_pause(struct trap_frame *frame)
 {
 	while (wait_any(NULL, 0, WAIT_FOREVER) == 0)
 		;
 	return -ERESTART_SLEEP;
 }
 
-static int32_t sys_sigsuspend(struct trap_frame *frame)
+static int sys_sigsuspend(struct trap_frame *frame)
 {
 	task_signal_suspend((current->signals.blocked & 0xffffffff00000000) | frame->edx);
 	return sys_pause(frame);
 }
 
-static int32_t sys_rt_sigsuspend(struct trap_frame *frame)
+static int sys_rt_sigsuspend(struct trap_frame *frame)
 {
 	uint64_t mask;
 
@@ -259,7 +259,7 @@ static int take_pending(uint64_t set, struct signal_cause *cause)
 }
 
 /* Signals of the set are taken even if they are blocked: while it waits, they wake. */
-static int32_t wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
+static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
 {
 	bool enabled = interrupts_disable();
 	int32_t signal, error = 0;
@@ -272,7 +272,7 @@ static int32_t wait_for_signal(uint64_t set, uint64_t deadline, struct signal_ca
 	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 
-static int32_t sigtimedwait(const struct trap_frame *frame, timespec_reader *take_time)
+static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_time)
 {
 	uint64_t set, ns, deadline = WAIT_FOREVER;
 	struct signal_cause cause;
@@ -281,7 +281,7 @@ static int32_t sigtimedwait(const struct trap_frame *frame, timespec_reader *tak
 		return -EINVAL;
 	if (copy_from_user(&set, frame->ebx, sizeof(set)) != 0)
 		return -EFAULT;
-	int32_t result = frame->edx ? take_time(frame->edx, &ns) : 0;
+	int result = frame->edx ? take_time(frame->edx, &ns) : 0;
 
 	if (result)
 		return result;
@@ -305,7 +305,7 @@ CALL(sys_rt_sigtimedwait64, sigtimedwait(frame, timespec64_from_user))
 
 /* ---- handlers: their stack, and the way back ---- */
 
-static int32_t sys_sigaltstack(struct trap_frame *frame)
+static int sys_sigaltstack(struct trap_frame *frame)
 {
 	struct linux_signal_stack new, old = current->signals.stack;
 	bool is_in_use = signal_stack_holds(&old, frame->user_esp);

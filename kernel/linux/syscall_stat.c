@@ -17,7 +17,7 @@
 
 /* ---- the three layouts ---- */
 
-static int32_t give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_stat64 stat = {
 		.filesystem = inode->filesystem,
@@ -39,7 +39,7 @@ static int32_t give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 	return give(to, &stat, sizeof(stat));
 }
 
-static int32_t give_stat(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_stat stat = {
 		.filesystem = inode->filesystem,
@@ -62,7 +62,7 @@ static int32_t give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 	return give(to, &stat, sizeof(stat));
 }
 
-static int32_t give_statx(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_statx stat = {
 		.mask = STATX_BASIC,
@@ -97,10 +97,10 @@ CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, fra
 CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
 /* Everybody is root, who may do all but execute what nobody may. */
-static int32_t access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
+static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
 {
 	struct inode *inode;
-	int32_t error =
+	int error =
 	    wanted > 7 ? -EINVAL : inode_at(directory, address, flags & ~AT_EACCESS, &inode);
 
 	if (error)
@@ -117,7 +117,7 @@ CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 /* ---- changes ---- */
 
-static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
+static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 {
 	inode->mode = (inode->mode & S_IFMT) | (mode & S_ALL);
 	inode_touch(inode, false);
@@ -125,7 +125,7 @@ static int32_t change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 }
 
 /* -1 leaves an owner as it is. A program loses the right to run as its owner or group. */
-static int32_t change_owner(struct inode *inode, uint32_t owner, uint32_t group)
+static int change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 {
 	inode->owner = owner == UINT32_MAX ? inode->owner : owner;
 	inode->group = group == UINT32_MAX ? inode->group : group;
@@ -135,12 +135,12 @@ static int32_t change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 	return 0;
 }
 
-static int32_t change_size(struct inode *inode, uint32_t low, uint32_t high)
+static int change_size(struct inode *inode, uint32_t low, uint32_t high)
 {
 	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
 }
 
-static int32_t change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
+static int change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
 {
 	struct file *file = files_get(current->files, descriptor);
 
@@ -172,7 +172,7 @@ CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_
 CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
 
 /* Makes a file longer, unless it shall keep its size. Nothing is set aside for it. */
-static int32_t sys_fallocate(struct trap_frame *frame)
+static int sys_fallocate(struct trap_frame *frame)
 {
 	struct file *file = files_get(current->files, frame->ebx);
 	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
@@ -200,7 +200,7 @@ struct time_request {
 	uint32_t part;
 };
 
-static int32_t set_time(uint64_t *time, const struct time_request *request, uint32_t unit)
+static int set_time(uint64_t *time, const struct time_request *request, uint32_t unit)
 {
 	if (request->part == UTIME_NOW && unit == 1)
 		*time = inode_now();
@@ -212,7 +212,7 @@ static int32_t set_time(uint64_t *time, const struct time_request *request, uint
 }
 
 /* times is 0 for now, or where ring 3 has the two; a unit of theirs is so many ns. */
-static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
+static int change_times(struct inode *inode, uint32_t times, uint32_t unit)
 {
 	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
 	uint64_t both[2] = { inode->accessed, inode->modified };
@@ -228,7 +228,7 @@ static int32_t change_times(struct inode *inode, uint32_t times, uint32_t unit)
 	return 0;
 }
 
-static int32_t sys_utimensat(struct trap_frame *frame)
+static int sys_utimensat(struct trap_frame *frame)
 {
 	if (!frame->ecx) /* futimens: the file is the descriptor's */
 		return change_file(frame->ebx, change_times, frame->edx, 1);
@@ -236,7 +236,7 @@ static int32_t sys_utimensat(struct trap_frame *frame)
 }
 
 /* The oldest call has only seconds. */
-static int32_t change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
+static int change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
 {
 	uint32_t seconds[2];
 
@@ -256,7 +256,7 @@ CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
 /* ---- file systems ---- */
 
 /* All that there is so far lives in memory. */
-static int32_t give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_statfs64 stat = {
 		.type = 0x858458f6, /* ramfs */

@@ -55,7 +55,7 @@ struct linux_system {
 CALL(sys_zero, 0)
 CALL(sys_set_user, frame->ebx == 0 || frame->ebx == LIMIT_NOTHING ? 0 : -EPERM)
 
-static int32_t sys_set_users(struct trap_frame *frame)
+static int sys_set_users(struct trap_frame *frame)
 {
 	const uint32_t wanted[] = { frame->ebx, frame->ecx };
 
@@ -66,10 +66,10 @@ static int32_t sys_set_users(struct trap_frame *frame)
 }
 
 /* The real one, the effective one, and the one that was saved. */
-static int32_t sys_get_users(struct trap_frame *frame)
+static int sys_get_users(struct trap_frame *frame)
 {
 	const uint32_t addresses[] = { frame->ebx, frame->ecx, frame->edx }, root = 0;
-	int32_t error = 0;
+	int error = 0;
 
 	for (unsigned i = 0; i < 3 && !error; i++)
 		error = give(addresses[i], &root, sizeof(root));
@@ -77,7 +77,7 @@ static int32_t sys_get_users(struct trap_frame *frame)
 }
 
 /* Nobody is in other groups than root's: a list of others is refused. Its elements are so large. */
-static int32_t set_groups(const struct trap_frame *frame, uint32_t size)
+static int set_groups(const struct trap_frame *frame, uint32_t size)
 {
 	uint32_t group = 0;
 
@@ -94,7 +94,7 @@ static int32_t set_groups(const struct trap_frame *frame, uint32_t size)
 CALL(sys_set_groups, set_groups(frame, sizeof(uint16_t)))
 CALL(sys_set_groups32, set_groups(frame, sizeof(uint32_t)))
 
-static int32_t sys_prctl(struct trap_frame *frame)
+static int sys_prctl(struct trap_frame *frame)
 {
 	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
 	uint32_t word;
@@ -133,7 +133,7 @@ static struct linux_names names = {
 
 CALL(sys_uname, give(frame->ebx, &names, sizeof(names)))
 
-static int32_t sys_sethostname(struct trap_frame *frame)
+static int sys_sethostname(struct trap_frame *frame)
 {
 	char name[NAME] = { 0 };
 
@@ -157,7 +157,7 @@ static int32_t sys_sethostname(struct trap_frame *frame)
 static uint32_t log_cleared; /* the first byte since */
 
 /* Gives the last bytes of the log. Returns how many. */
-static int32_t read_log(uint32_t to, uint32_t length)
+static int read_log(uint32_t to, uint32_t length)
 {
 	uint32_t there = log_length - log_cleared;
 
@@ -167,7 +167,7 @@ static int32_t read_log(uint32_t to, uint32_t length)
 
 	for (uint32_t at = log_length - length; buffer.length > 0;) {
 		uint32_t index = at % LOG_SIZE;
-		int32_t moved = buffer_put(&buffer, &log_ring[index], LOG_SIZE - index);
+		int moved = buffer_put(&buffer, &log_ring[index], LOG_SIZE - index);
 
 		if (moved < 0)
 			return moved;
@@ -176,9 +176,9 @@ static int32_t read_log(uint32_t to, uint32_t length)
 	return length;
 }
 
-static int32_t sys_syslog(struct trap_frame *frame)
+static int sys_syslog(struct trap_frame *frame)
 {
-	int32_t result = 0;
+	int result = 0;
 
 	switch (frame->ebx) {
 	case LOG_READ_ALL:
@@ -198,7 +198,7 @@ static int32_t sys_syslog(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static int32_t sys_sysinfo(struct trap_frame *frame)
+static int sys_sysinfo(struct trap_frame *frame)
 {
 	struct linux_system system = {
 		.uptime = divide64(time_ns(), NANOSECONDS_PER_SECOND, NULL),
@@ -212,7 +212,7 @@ static int32_t sys_sysinfo(struct trap_frame *frame)
 	return give(frame->ebx, &system, sizeof(system));
 }
 
-static int32_t sys_getrandom(struct trap_frame *frame)
+static int sys_getrandom(struct trap_frame *frame)
 {
 	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
 
@@ -230,7 +230,7 @@ static uint32_t narrow(uint64_t limit)
 	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
 }
 
-static int32_t set_limit(struct files *files, uint32_t resource, const struct limit *limit)
+static int set_limit(struct files *files, uint32_t resource, const struct limit *limit)
 {
 	if (limit->soft > limit->hard)
 		return -EINVAL;
@@ -240,14 +240,14 @@ static int32_t set_limit(struct files *files, uint32_t resource, const struct li
 	return 0;
 }
 
-static int32_t sys_getrlimit(struct trap_frame *frame)
+static int sys_getrlimit(struct trap_frame *frame)
 {
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
 	return give(frame->ecx, &current->files->limits[frame->ebx], sizeof(struct limit));
 }
 
-static int32_t sys_setrlimit(struct trap_frame *frame)
+static int sys_setrlimit(struct trap_frame *frame)
 {
 	struct limit limit;
 
@@ -258,7 +258,7 @@ static int32_t sys_setrlimit(struct trap_frame *frame)
 	return set_limit(current->files, frame->ebx, &limit);
 }
 
-static int32_t sys_prlimit64(struct trap_frame *frame)
+static int sys_prlimit64(struct trap_frame *frame)
 {
 	struct task *task = frame->ebx ? task_find(frame->ebx) : current;
 	uint64_t wanted[2] = { 0, 0 };
@@ -272,7 +272,7 @@ static int32_t sys_prlimit64(struct trap_frame *frame)
 	const struct limit *old = &task->files->limits[frame->ecx];
 	const uint64_t answer[2] = { wide(old->soft), wide(old->hard) };
 	const struct limit new = { narrow(wanted[0]), narrow(wanted[1]) };
-	int32_t error = frame->edx ? set_limit(task->files, frame->ecx, &new) : 0;
+	int error = frame->edx ? set_limit(task->files, frame->ecx, &new) : 0;
 
 	if (error || frame->esi == 0)
 		return error;
@@ -281,7 +281,7 @@ static int32_t sys_prlimit64(struct trap_frame *frame)
 
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for
  * these commands. */
-static int32_t sys_reboot(struct trap_frame *frame)
+static int sys_reboot(struct trap_frame *frame)
 {
 	if (frame->ebx != REBOOT_MAGIC || frame->ecx != REBOOT_MAGIC_2)
 		return -EINVAL;

@@ -25,7 +25,7 @@ CALL(sys_fork, task_fork(&(struct fork_request){ .flags = SIGCHLD }))
 CALL(sys_vfork, task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
 
 /* There are no threads: a program that wants one has reached a limit. */
-static int32_t sys_clone(struct trap_frame *frame)
+static int sys_clone(struct trap_frame *frame)
 {
 	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
 
@@ -40,14 +40,14 @@ static int32_t sys_clone(struct trap_frame *frame)
 }
 
 /* What a child has used, where ring 3 wants to know it. */
-static int32_t give_usage(uint32_t address, const struct wait_news *news)
+static int give_usage(uint32_t address, const struct wait_news *news)
 {
 	const struct linux_usage usage = usage_of_ticks(news->user_ticks, news->system_ticks);
 
 	return address ? give(address, &usage, sizeof(usage)) : 0;
 }
 
-static int32_t wait_for(const struct trap_frame *frame, uint32_t usage)
+static int wait_for(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
 	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
@@ -63,7 +63,7 @@ CALL(sys_waitpid, wait_for(frame, 0))
 CALL(sys_wait4, wait_for(frame, frame->esi))
 
 /* Linux's struct siginfo with a child's news. */
-static int32_t give_child(uint32_t address, int32_t pid, int32_t status)
+static int give_child(uint32_t address, int32_t pid, int32_t status)
 {
 	struct linux_signal_info info = { .signal = pid ? SIGCHLD : 0, .pid = pid };
 	int32_t signal = status & 0x7f;
@@ -80,7 +80,7 @@ static int32_t give_child(uint32_t address, int32_t pid, int32_t status)
 	return give(address, &info, SIGNAL_INFO_CAUSE);
 }
 
-static int32_t sys_waitid(struct trap_frame *frame)
+static int sys_waitid(struct trap_frame *frame)
 {
 	const int32_t which[] = { -1, frame->ecx, frame->ecx ? -frame->ecx : 0 };
 	uint32_t type = frame->ebx;
@@ -117,7 +117,7 @@ static bool is_group_in_session(int32_t pgrp, int32_t session)
 	return false;
 }
 
-static int32_t sys_setpgid(struct trap_frame *frame)
+static int sys_setpgid(struct trap_frame *frame)
 {
 	struct task *task = find(frame->ebx);
 	int32_t pgrp = frame->ecx;
@@ -137,7 +137,7 @@ static int32_t sys_setpgid(struct trap_frame *frame)
 	return 0;
 }
 
-static int32_t sys_getpgid(struct trap_frame *frame)
+static int sys_getpgid(struct trap_frame *frame)
 {
 	const struct task *task = find(frame->ebx);
 
@@ -146,14 +146,14 @@ static int32_t sys_getpgid(struct trap_frame *frame)
 
 CALL(sys_getpgrp, current->pgrp)
 
-static int32_t sys_getsid(struct trap_frame *frame)
+static int sys_getsid(struct trap_frame *frame)
 {
 	const struct task *task = find(frame->ebx);
 
 	return task ? task->session : -ESRCH;
 }
 
-static int32_t sys_setsid(struct trap_frame *frame)
+static int sys_setsid(struct trap_frame *frame)
 {
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
 		if (task->pgrp == current->pid)
@@ -165,7 +165,7 @@ static int32_t sys_setsid(struct trap_frame *frame)
 
 /* ---- the scheduler ---- */
 
-static int32_t sys_sched_yield(struct trap_frame *frame)
+static int sys_sched_yield(struct trap_frame *frame)
 {
 	yield();
 	return 0;
@@ -176,7 +176,7 @@ static int clamp_nice(int64_t nice)
 	return nice < NICE_LEAST ? NICE_LEAST : nice > NICE_MOST ? NICE_MOST : (int)nice;
 }
 
-static int32_t sys_nice(struct trap_frame *frame)
+static int sys_nice(struct trap_frame *frame)
 {
 	sched_set_nice(current, clamp_nice((int64_t)current->schedule.nice + (int32_t)frame->ebx));
 	return 0;
@@ -195,9 +195,9 @@ static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 	}
 }
 
-static int32_t sys_setpriority(struct trap_frame *frame)
+static int sys_setpriority(struct trap_frame *frame)
 {
-	int32_t result = -ESRCH;
+	int result = -ESRCH;
 
 	if (frame->ebx > PRIORITY_USER)
 		return -EINVAL;
@@ -210,9 +210,9 @@ static int32_t sys_setpriority(struct trap_frame *frame)
 	return result;
 }
 
-static int32_t sys_getpriority(struct trap_frame *frame)
+static int sys_getpriority(struct trap_frame *frame)
 {
-	int32_t result = -ESRCH;
+	int result = -ESRCH;
 
 	if (frame->ebx > PRIORITY_USER)
 		return -EINVAL;
@@ -238,7 +238,7 @@ static const struct {
 
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
 
-static int32_t sys_sched_getscheduler(struct trap_frame *frame)
+static int sys_sched_getscheduler(struct trap_frame *frame)
 {
 	if (!find(frame->ebx))
 		return -ESRCH;
@@ -248,7 +248,7 @@ static int32_t sys_sched_getscheduler(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static int32_t sys_sched_setscheduler(struct trap_frame *frame)
+static int sys_sched_setscheduler(struct trap_frame *frame)
 {
 	uint32_t priority;
 
@@ -266,14 +266,14 @@ static int32_t sys_sched_setscheduler(struct trap_frame *frame)
 CALL(sys_sched_get_priority_max, frame->ebx == policies[1].policy ? PRIORITY_MOST : 0)
 CALL(sys_sched_get_priority_min, frame->ebx == policies[1].policy ? 1 : 0)
 
-static int32_t sys_sched_getparam(struct trap_frame *frame)
+static int sys_sched_getparam(struct trap_frame *frame)
 {
 	const uint32_t priority = 0;
 
 	return find(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
 }
 
-static int32_t sys_sched_rr_get_interval(struct trap_frame *frame)
+static int sys_sched_rr_get_interval(struct trap_frame *frame)
 {
 	const struct linux_timespec quantum = {
 		.seconds = sched_quantum / TICKS_PER_SECOND,
@@ -284,7 +284,7 @@ static int32_t sys_sched_rr_get_interval(struct trap_frame *frame)
 	return find(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;
 }
 
-static int32_t sys_sched_getaffinity(struct trap_frame *frame)
+static int sys_sched_getaffinity(struct trap_frame *frame)
 {
 	const uint32_t first_processor = 1;
 
@@ -292,13 +292,13 @@ static int32_t sys_sched_getaffinity(struct trap_frame *frame)
 		return -ESRCH;
 	if (frame->ecx < CPU_MASK_SIZE)
 		return -EINVAL;
-	int32_t error = give(frame->edx, &first_processor, CPU_MASK_SIZE);
+	int error = give(frame->edx, &first_processor, CPU_MASK_SIZE);
 
 	return error ? error : CPU_MASK_SIZE;
 }
 
 /* There is one processor to be on. */
-static int32_t sys_sched_setaffinity(struct trap_frame *frame)
+static int sys_sched_setaffinity(struct trap_frame *frame)
 {
 	uint32_t mask = 0, size = frame->ecx < sizeof(mask) ? frame->ecx : sizeof(mask);
 

@@ -21,7 +21,7 @@
 /* ---- clocks ---- */
 
 /* What a clock shows. -EINVAL for one that is not there. */
-static int32_t read_clock(uint32_t clock, uint64_t *ns)
+static int read_clock(uint32_t clock, uint64_t *ns)
 {
 	switch (clock) {
 	case CLOCK_REALTIME:
@@ -45,26 +45,26 @@ static int32_t read_clock(uint32_t clock, uint64_t *ns)
 }
 
 /* A time as ring 3 wants it: Linux's new structure, or the old one. */
-typedef int32_t teller(uint32_t address, uint64_t ns);
+typedef int teller(uint32_t address, uint64_t ns);
 
-static int32_t give_timespec64(uint32_t address, uint64_t ns)
+static int give_timespec64(uint32_t address, uint64_t ns)
 {
 	const struct linux_timespec64 time = timespec64_of(ns);
 
 	return give(address, &time, sizeof(time));
 }
 
-static int32_t give_timespec(uint32_t address, uint64_t ns)
+static int give_timespec(uint32_t address, uint64_t ns)
 {
 	const struct linux_timespec time = timespec_of(ns);
 
 	return give(address, &time, sizeof(time));
 }
 
-static int32_t show_clock(const struct trap_frame *frame, teller *tell)
+static int show_clock(const struct trap_frame *frame, teller *tell)
 {
 	uint64_t ns;
-	int32_t error = read_clock(frame->ebx, &ns);
+	int error = read_clock(frame->ebx, &ns);
 
 	return error ? error : tell(frame->ecx, ns);
 }
@@ -72,10 +72,10 @@ static int32_t show_clock(const struct trap_frame *frame, teller *tell)
 CALL(sys_clock_gettime, show_clock(frame, give_timespec))
 CALL(sys_clock_gettime64, show_clock(frame, give_timespec64))
 
-static int32_t sys_clock_getres(struct trap_frame *frame)
+static int sys_clock_getres(struct trap_frame *frame)
 {
 	uint64_t ns;
-	int32_t error = read_clock(frame->ebx, &ns);
+	int error = read_clock(frame->ebx, &ns);
 
 	if (error || !frame->ecx)
 		return error;
@@ -89,7 +89,7 @@ static struct linux_timeval timeval_of(uint64_t ns)
 	return (struct linux_timeval){ time.seconds, time.nanoseconds / 1000 };
 }
 
-static int32_t sys_gettimeofday(struct trap_frame *frame)
+static int sys_gettimeofday(struct trap_frame *frame)
 {
 	static const uint32_t utc[2];
 	const struct linux_timeval now = timeval_of(time_wall_ns());
@@ -99,7 +99,7 @@ static int32_t sys_gettimeofday(struct trap_frame *frame)
 	return frame->ecx ? give(frame->ecx, utc, sizeof(utc)) : 0;
 }
 
-static int32_t sys_time(struct trap_frame *frame)
+static int sys_time(struct trap_frame *frame)
 {
 	int32_t now = timespec_of(time_wall_ns()).seconds;
 
@@ -110,7 +110,7 @@ static int32_t sys_time(struct trap_frame *frame)
 
 /* ---- what was used ---- */
 
-static int32_t sys_times(struct trap_frame *frame)
+static int sys_times(struct trap_frame *frame)
 {
 	const struct linux_times times = { current->user_ticks, current->system_ticks,
 					   current->children_user_ticks,
@@ -135,7 +135,7 @@ struct linux_usage usage_of_ticks(uint32_t user, uint32_t system)
 	};
 }
 
-static int32_t sys_getrusage(struct trap_frame *frame)
+static int sys_getrusage(struct trap_frame *frame)
 {
 	struct linux_usage usage;
 
@@ -156,7 +156,7 @@ static int32_t sys_getrusage(struct trap_frame *frame)
 /* ---- sleeping ---- */
 
 /* Sleeps until a time of time_ns(). Returns 0 or -ERESTART_SLEEP. */
-static int32_t sleep_until(uint64_t deadline)
+static int sleep_until(uint64_t deadline)
 {
 	int result;
 
@@ -166,13 +166,13 @@ static int32_t sleep_until(uint64_t deadline)
 }
 
 /* A sleep that was interrupted, and goes on without a handler, ends when it would have ended. */
-static int32_t sleep_for(uint64_t ns, uint64_t *left)
+static int sleep_for(uint64_t ns, uint64_t *left)
 {
 	uint64_t deadline = current->signals.resume_ns;
 
 	if (deadline == 0)
 		deadline = time_ns() + ns;
-	int32_t result = sleep_until(deadline);
+	int result = sleep_until(deadline);
 	uint64_t now = time_ns();
 
 	current->signals.resume_ns = result ? deadline : 0;
@@ -181,10 +181,10 @@ static int32_t sleep_for(uint64_t ns, uint64_t *left)
 }
 
 /* Until a time of a clock. What it shows runs as fast as time_ns() does. */
-static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
+static int sleep_until_clock(uint32_t clock, uint64_t time)
 {
 	uint64_t shown;
-	int32_t error = read_clock(clock, &shown);
+	int error = read_clock(clock, &shown);
 
 	if (error || time <= shown)
 		return error;
@@ -193,14 +193,14 @@ static int32_t sleep_until_clock(uint32_t clock, uint64_t time)
 
 /* time and rest are addresses in ring 3; a rest that could not be told is none: the call does not
  * begin again. */
-static int32_t clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
-			   timespec_reader *take, teller *tell)
+static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
+		       timespec_reader *take, teller *tell)
 {
 	uint64_t ns, left;
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return -EINVAL;
-	int32_t result = take(time, &ns);
+	int result = take(time, &ns);
 
 	if (result)
 		return result;
@@ -251,7 +251,7 @@ static void set_alarm(uint64_t ns, uint64_t interval)
 		timer_start(&current->alarm, time_ns() + ns, ring);
 }
 
-static int32_t sys_alarm(struct trap_frame *frame)
+static int sys_alarm(struct trap_frame *frame)
 {
 	uint32_t rest;
 	uint64_t left = divide64(alarm_left(), NS, &rest);
@@ -261,7 +261,7 @@ static int32_t sys_alarm(struct trap_frame *frame)
 	       (rest >= NS / 2 || (rest && left == 0)); /* never 0 for an alarm that was set */
 }
 
-static int32_t give_alarm(uint32_t address)
+static int give_alarm(uint32_t address)
 {
 	const struct linux_interval_timer timer = { timeval_of(current->alarm_interval),
 						    timeval_of(alarm_left()) };
@@ -271,14 +271,14 @@ static int32_t give_alarm(uint32_t address)
 
 CALL(sys_getitimer, frame->ebx == ITIMER_REAL ? give_alarm(frame->ecx) : -EINVAL)
 
-static int32_t ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
+static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
 {
 	const struct linux_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
 
 	return timespec_ns(&fine, ns);
 }
 
-static int32_t sys_setitimer(struct trap_frame *frame)
+static int sys_setitimer(struct trap_frame *frame)
 {
 	struct linux_interval_timer timer = { { 0, 0 }, { 0, 0 } };
 	uint64_t value, interval;

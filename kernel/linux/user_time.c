@@ -8,7 +8,7 @@
 #define NS		NANOSECONDS_PER_SECOND
 #define LONGEST_SECONDS 0x7fffffff
 
-int32_t timespec_ns(const struct linux_timespec64 *time, uint64_t *ns)
+int timespec_ns(const struct linux_timespec64 *time, uint64_t *ns)
 {
 	if (time->seconds < 0 || time->nanoseconds < 0 || time->nanoseconds >= NS)
 		return -EINVAL;
@@ -18,7 +18,7 @@ int32_t timespec_ns(const struct linux_timespec64 *time, uint64_t *ns)
 	return 0;
 }
 
-int32_t timespec_from_user(uint32_t address, uint64_t *ns)
+int timespec_from_user(uint32_t address, uint64_t *ns)
 {
 	struct linux_timespec old;
 
@@ -29,7 +29,7 @@ int32_t timespec_from_user(uint32_t address, uint64_t *ns)
 	return timespec_ns(&time, ns);
 }
 
-int32_t timespec64_from_user(uint32_t address, uint64_t *ns)
+int timespec64_from_user(uint32_t address, uint64_t *ns)
 {
 	struct linux_timespec64 time;
 

@@ -25,7 +25,7 @@ static int open_image(const char *path, struct elf_image *image)
 		return error;
 	const struct inode *inode = image->file->inode;
 	struct buffer buffer = buffer_of_kernel(image->beginning, ELF_BEGINNING);
-	int32_t bytes = -EACCES;
+	int bytes = -EACCES;
 
 	if (inode_is(inode, S_IFREG) && (inode->mode & S_IXALL))
 		bytes = file_read_at(image->file, &buffer, 0);

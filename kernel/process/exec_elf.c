@@ -111,7 +111,7 @@ static int read_segment(const struct elf_image *image, const struct elf_program_
 	uint64_t offset = segment->offset;
 
 	while (buffer.length > 0) {
-		int32_t count = file_read_at(image->file, &buffer, offset);
+		int count = file_read_at(image->file, &buffer, offset);
 
 		if (count <= 0)
 			return count < 0 ? count : -ENOEXEC;

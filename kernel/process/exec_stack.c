@@ -141,8 +141,8 @@ static uint32_t add_system_page(struct auxiliary *vector)
 	return 2;
 }
 
-int32_t exec_build_stack(const struct elf_image *image, const struct exec_strings *strings,
-			 const char *path)
+int exec_build_stack(const struct elf_image *image, const struct exec_strings *strings,
+		     const char *path)
 {
 	struct stack stack = { .pointer = space_stack_top(current->space) - sizeof(uint32_t) };
 	uint32_t name = push_text(&stack, path);

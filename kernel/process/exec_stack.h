@@ -11,5 +11,5 @@
  * current task's stack, as the System V ABI for the i386 (3-27) and Linux have it. Returns the
  * stack pointer, a multiple of 16, or -EFAULT.
  */
-int32_t exec_build_stack(const struct elf_image *image, const struct exec_strings *strings,
-			 const char *path);
+int exec_build_stack(const struct elf_image *image, const struct exec_strings *strings,
+		     const char *path);

@@ -58,7 +58,7 @@ int exec_add_environment(struct exec_strings *strings, const char *text)
 static int add_string(struct exec_strings *strings, uint32_t address)
 {
 	uint32_t room = EXEC_STRINGS - strings->length;
-	int32_t length = -E2BIG;
+	int length = -E2BIG;
 
 	if (room > 0)
 		length = string_from_user(strings->text + strings->length, address, room);

@@ -103,7 +103,7 @@ static void wait_for_space(int32_t pid)
 	interrupts_restore(enabled);
 }
 
-int32_t task_fork(const struct fork_request *request)
+int task_fork(const struct fork_request *request)
 {
 	uint32_t sharing = request->flags & (CLONE_VM | CLONE_VFORK);
 
@@ -310,9 +310,9 @@ static void reap(struct task *child, const struct wait_news *news)
 	task_free(child);
 }
 
-static int32_t look(int32_t which, uint32_t options, struct wait_news *news)
+static int look(int32_t which, uint32_t options, struct wait_news *news)
 {
-	int32_t result = -ECHILD;
+	int result = -ECHILD;
 
 	for (struct task *child = task_next(NULL); child; child = task_next(child)) {
 		if (!is_meant(child, which))
@@ -331,7 +331,7 @@ static int32_t look(int32_t which, uint32_t options, struct wait_news *news)
 	return result;
 }
 
-int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news)
+int task_wait(int32_t which, uint32_t options, struct wait_news *news)
 {
 	int32_t pid;
 
@@ -370,9 +370,9 @@ static struct task *find_wanted(int32_t which, uint32_t options, int32_t *error)
 }
 
 /* Looks whether there is news; task_wait takes it, unless it is to stay. */
-static int32_t look_id(int32_t which, uint32_t options, struct wait_news *news)
+static int look_id(int32_t which, uint32_t options, struct wait_news *news)
 {
-	int32_t error;
+	int error;
 	struct task *child = find_wanted(which, options, &error);
 
 	if (!child)
@@ -388,7 +388,7 @@ static int32_t look_id(int32_t which, uint32_t options, struct wait_news *news)
 	return child->pid;
 }
 
-int32_t task_wait_id(int32_t which, uint32_t options, struct wait_news *news)
+int task_wait_id(int32_t which, uint32_t options, struct wait_news *news)
 {
 	const uint32_t kinds = WAIT_EXITED | WAIT_UNTRACED | WAIT_CONTINUED;
 	int32_t pid;

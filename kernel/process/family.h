@@ -28,7 +28,7 @@ struct fork_request {
  * ends or calls exec. Returns its pid, -EAGAIN when there are too many tasks, -ENOMEM, or -EINVAL
  * for what only threads need.
  */
-int32_t task_fork(const struct fork_request *request);
+int task_fork(const struct fork_request *request);
 
 /* The first thing that a child does. */
 void task_forked(void);
@@ -53,10 +53,10 @@ struct wait_news {
  * another group's (< -1). A child that has ended is gone after that. Returns the child's pid, 0
  * with WAIT_NOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
  */
-int32_t task_wait(int32_t which, uint32_t options, struct wait_news *news);
+int task_wait(int32_t which, uint32_t options, struct wait_news *news);
 
 /* The same for waitid, which says whether it wants to know of ends, and can leave the news. */
-int32_t task_wait_id(int32_t which, uint32_t options, struct wait_news *news);
+int task_wait_id(int32_t which, uint32_t options, struct wait_news *news);
 
 /* Tells the parent with SIGCHLD, and wakes it if it waits. code is one of CLD_... From any context.
  */

@@ -32,7 +32,7 @@ static void signal_exception(struct trap_frame *frame)
  * never been: the number goes back into eax, and eip to the INT instruction. */
 static void finish_call(struct trap_frame *frame, bool has_handler, bool begins_again)
 {
-	int32_t result = frame->eax;
+	int result = frame->eax;
 
 	if (frame->vector != SYSCALL_VECTOR || (result != -ERESTART && result != -ERESTART_SLEEP))
 		return;

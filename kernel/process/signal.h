@@ -21,7 +21,7 @@ int signal_frame_build(struct trap_frame *frame, int signal, const struct signal
 
 /* Goes back to what the program was doing when the handler was called: the frame is as it was, what
  * is blocked too. Returns what belongs into eax. A frame that makes no sense ends the program. */
-int32_t signal_frame_restore(struct trap_frame *frame, bool with_info);
+int signal_frame_restore(struct trap_frame *frame, bool with_info);
 
 /* Is esp inside this alternative stack? */
 bool signal_stack_holds(const struct linux_signal_stack *stack, uint32_t esp);

@@ -260,7 +260,7 @@ static void restore_registers(struct trap_frame *frame, const struct context *co
 	frame->vector = 0; /* this is no system call that could begin again */
 }
 
-static int32_t restore(struct trap_frame *frame, const struct context *context, uint64_t blocked)
+static int restore(struct trap_frame *frame, const struct context *context, uint64_t blocked)
 {
 	if (restore_fpu(context->fpu) != 0)
 		task_exit(SIGSEGV);
@@ -270,7 +270,7 @@ static int32_t restore(struct trap_frame *frame, const struct context *context, 
 }
 
 /* Handlers return with RET; the plain one's place of return pops the signal's number, too. */
-int32_t signal_frame_restore(struct trap_frame *frame, bool with_info)
+int signal_frame_restore(struct trap_frame *frame, bool with_info)
 {
 	struct frame plain;
 	struct info_frame full;

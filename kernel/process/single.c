@@ -40,7 +40,7 @@ void task_single_initialize(void)
 	trap_register_return(single_before_return);
 }
 
-int32_t task_single_run(const struct trap_frame *frame)
+int task_single_run(const struct trap_frame *frame)
 {
 	trap_return_work = 0;
 	task.signals.pending = 0;

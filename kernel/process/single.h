@@ -9,4 +9,4 @@
 void task_single_initialize(void);
 
 /* Runs what exec has put into the frame, until it ends. Returns its status, as wait4 tells it. */
-int32_t task_single_run(const struct trap_frame *frame);
+int task_single_run(const struct trap_frame *frame);

@@ -6,7 +6,7 @@
 #include "mm/user_copy.h"
 
 /* Copies the strings out of the old program, and replaces it. */
-static int32_t exec_from_user(struct trap_frame *frame, const char *path)
+static int exec_from_user(struct trap_frame *frame, const char *path)
 {
 	struct exec_strings strings;
 	int error = exec_strings_create(&strings);
@@ -20,13 +20,13 @@ static int32_t exec_from_user(struct trap_frame *frame, const char *path)
 	return error;
 }
 
-static int32_t sys_execve(struct trap_frame *frame)
+static int sys_execve(struct trap_frame *frame)
 {
 	char *path = path_page();
 
 	if (!path)
 		return -ENOMEM;
-	int32_t result = string_from_user(path, frame->ebx, EXEC_PATH);
+	int result = string_from_user(path, frame->ebx, EXEC_PATH);
 
 	if (result >= 0)
 		result = exec_from_user(frame, path);

@@ -41,7 +41,7 @@ const struct syscall *syscall_find(uint32_t number)
 	return number < SYSCALL_LIMIT ? calls[number] : NULL;
 }
 
-static int32_t run(struct trap_frame *frame)
+static int run(struct trap_frame *frame)
 {
 	const struct syscall *call = syscall_find(frame->eax);
 

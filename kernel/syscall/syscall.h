@@ -19,12 +19,12 @@ struct syscall {
 	 * s string. */
 	const char *arguments;
 	/* The frame has the arguments; what it returns goes into frame->eax. */
-	int32_t (*run)(struct trap_frame *frame);
+	int (*run)(struct trap_frame *frame);
 };
 
 /* What a call is made of: a function of the frame's registers. */
 #define CALL(name, result)                                                                         \
-	static int32_t name(struct trap_frame *frame)                                              \
+	static int name(struct trap_frame *frame)                                                  \
 	{                                                                                          \
 		return result;                                                                     \
 	}

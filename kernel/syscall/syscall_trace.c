@@ -58,7 +58,7 @@ uint32_t syscall_trace_begin(const struct trap_frame *frame)
 	return record.sequence;
 }
 
-void syscall_trace_end(uint32_t sequence, int32_t result)
+void syscall_trace_end(uint32_t sequence, int result)
 {
 	struct syscall_record *record = place(sequence);
 	bool enabled = interrupts_disable();

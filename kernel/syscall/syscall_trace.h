@@ -18,7 +18,7 @@ struct syscall_record {
 	int32_t pid;
 	uint32_t number;
 	uint32_t arguments[6];
-	int32_t result;
+	int result;
 	uint32_t sequence;	       /* counts the calls since boot */
 	uint32_t finished;	       /* 0: no result yet; exit has none ever */
 	char text[SYSCALL_TRACE_TEXT]; /* the first string among the arguments; may be cut */
@@ -38,7 +38,7 @@ extern volatile bool syscall_trace_on;
 uint32_t syscall_trace_begin(const struct trap_frame *frame);
 
 /* Gives the record its result, unless another one has taken its place. */
-void syscall_trace_end(uint32_t sequence, int32_t result);
+void syscall_trace_end(uint32_t sequence, int result);
 
 /*
  * Copies up to count records from number *next on, the oldest first, and moves *next behind them.

@@ -59,7 +59,7 @@ static bool is_free(int32_t pid)
 	return true;
 }
 
-static int32_t find_pid(void)
+static int find_pid(void)
 {
 	do
 		last_pid = last_pid < LAST_PID ? last_pid + 1 : FIRST_PID;

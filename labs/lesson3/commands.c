@@ -18,7 +18,7 @@
 #define LINE 160
 
 /* Loads the program and runs it to its end. Returns its wait status, or a negated errno. */
-static int32_t run_program(int count, char **words)
+static int run_program(int count, char **words)
 {
 	struct trap_frame frame;
 	int32_t status = exec_at_terminal(count, words, &frame);
@@ -67,7 +67,7 @@ static int run_strace(int count, char **words)
 }
 
 /* getpid as it must not be: with printk in its path. For the measurement. */
-static int32_t print_getpid(struct trap_frame *frame)
+static int print_getpid(struct trap_frame *frame)
 {
 	printk("%d getpid()\n", current->pid);
 	return current->pid;

@@ -82,7 +82,7 @@ static void become_init(void)
 	static char *const names[] = { "/init", "/bin/init", "/bin/sh" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		int32_t error = program_become(1, &names[i]);
+		int error = program_become(1, &names[i]);
 
 		if (error == 0)
 			task_enter_user(current->frame);

@@ -18,7 +18,7 @@ struct start {
 	struct semaphore done;
 };
 
-int32_t program_become(int count, char *const words[])
+int program_become(int count, char *const words[])
 {
 	current->pgrp = current->session = current->pid;
 	return exec_at_terminal(count, words, current->frame);
@@ -39,7 +39,7 @@ static void become_program(void *argument)
 
 /* Whoever outlives the program becomes a child of this task, and goes without being asked for: it
  * ignores SIGCHLD. The program itself sends no signal, and is waited for. */
-int32_t program_run(int count, char *const words[])
+int program_run(int count, char *const words[])
 {
 	struct start start = { .count = count, .words = words };
 	struct wait_news news;

@@ -6,8 +6,8 @@
 /* Makes the current thread of the kernel ready to go on as the program words[0] with these
  * arguments, by task_enter_user(current->frame): as the leader of a session of its own, with the
  * terminal as its descriptors 0, 1 and 2. Returns 0 or a negated errno. */
-int32_t program_become(int count, char *const words[]);
+int program_become(int count, char *const words[]);
 
 /* Starts the program as a child of the current thread, and waits for its end, and for that of all
  * other children that end meanwhile. Returns its wait status, or a negated errno. */
-int32_t program_run(int count, char *const words[]);
+int program_run(int count, char *const words[]);

@@ -25,7 +25,7 @@ enum operation {
 
 /* What an operation gives: 0 or a negated errno; and what can be seen. */
 struct outcome {
-	int32_t error;
+	int error;
 	uint32_t type;	/* mode >> 12 */
 	uint32_t links; /* 0 for directories: file systems differ there */
 	uint64_t size;	/* 0 for directories */

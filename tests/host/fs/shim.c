@@ -117,7 +117,7 @@ static uint32_t before_fault(const struct buffer *buffer, uint32_t length)
 	return length;
 }
 
-static int32_t advance(struct buffer *buffer, uint32_t wanted, uint32_t length)
+static int advance(struct buffer *buffer, uint32_t wanted, uint32_t length)
 {
 	if (length == 0 && wanted > 0 && buffer->length > 0)
 		return -EFAULT;
@@ -128,7 +128,7 @@ static int32_t advance(struct buffer *buffer, uint32_t wanted, uint32_t length)
 	return length;
 }
 
-int32_t buffer_put(struct buffer *to, const void *from, uint32_t length)
+int buffer_put(struct buffer *to, const void *from, uint32_t length)
 {
 	uint32_t moved = before_fault(to, length);
 
@@ -136,7 +136,7 @@ int32_t buffer_put(struct buffer *to, const void *from, uint32_t length)
 	return advance(to, length, moved);
 }
 
-int32_t buffer_take(struct buffer *from, void *to, uint32_t length)
+int buffer_take(struct buffer *from, void *to, uint32_t length)
 {
 	uint32_t moved = before_fault(from, length);
 
@@ -144,7 +144,7 @@ int32_t buffer_take(struct buffer *from, void *to, uint32_t length)
 	return advance(from, length, moved);
 }
 
-int32_t buffer_put_zeros(struct buffer *to, uint32_t length)
+int buffer_put_zeros(struct buffer *to, uint32_t length)
 {
 	uint32_t moved = before_fault(to, length);
 
@@ -239,7 +239,7 @@ void shim_remove_all(struct inode *directory)
 			shim_remove_all(inner);
 			inode_put(inner);
 		}
-		int32_t error = vfs_remove(directory, found.name, found.is_directory);
+		int error = vfs_remove(directory, found.name, found.is_directory);
 
 		REQUIRE(error == 0, "%s cannot be removed: %d", found.name, error);
 	}

@@ -134,7 +134,7 @@ static struct archive make_archive(struct random *random)
 
 /* ---- unpacking ---- */
 
-static int32_t take(void *context, void *buffer, uint32_t length)
+static int take(void *context, void *buffer, uint32_t length)
 {
 	struct archive *archive = context;
 
@@ -145,7 +145,7 @@ static int32_t take(void *context, void *buffer, uint32_t length)
 	return length;
 }
 
-static int32_t unpack(struct archive *archive, uint32_t *entries, struct initramfs_error *error)
+static int unpack(struct archive *archive, uint32_t *entries, struct initramfs_error *error)
 {
 	archive->taken = 0;
 	return initramfs_unpack(path_root(), take, archive, entries, error);
@@ -177,7 +177,7 @@ static void check_data(const struct sample *sample, struct inode *inode)
 static void check_sample(const struct sample *sample)
 {
 	struct inode *inode;
-	int32_t error = path_find(path_root(), sample->name, PATH_NAME, &inode);
+	int error = path_find(path_root(), sample->name, PATH_NAME, &inode);
 
 	REQUIRE(error == 0, "%s: %d", sample->name, error);
 	REQUIRE(inode->mode == sample->mode || inode_is(inode, S_IFLNK), "%s: mode %o, not %o",
@@ -199,7 +199,7 @@ static void test_good(struct random *random, uint32_t rounds)
 		struct archive archive = make_archive(random);
 		struct initramfs_error error;
 		uint32_t entries;
-		int32_t result = unpack(&archive, &entries, &error);
+		int result = unpack(&archive, &entries, &error);
 
 		REQUIRE(result == 0, "%d: %s, %s at %u", result, error.cause, error.name,
 			(unsigned)error.offset);
@@ -254,7 +254,7 @@ static void test_damage(struct random *random, uint32_t rounds)
 
 		damage(random, &archive);
 		shim_pages_left = random_below(random, 4) ? 1000 : random_below(random, 20);
-		int32_t result = unpack(&archive, &entries, &error);
+		int result = unpack(&archive, &entries, &error);
 
 		REQUIRE(result <= 0, "result %d", result);
 		REQUIRE(result == 0 || (error.cause && *error.cause), "no cause");

@@ -54,7 +54,7 @@ static void write_some(struct random *random, struct file *file, struct model *m
 		chunk[i] = random_next(random);
 	buffer.is_user = random_below(random, 4) == 0;
 	shim_bytes_until_fault = random_below(random, CHUNK);
-	int32_t moved = file_write_at(file, &buffer, offset);
+	int moved = file_write_at(file, &buffer, offset);
 
 	if (moved == -EFAULT || moved == -ENOSPC)
 		return;
@@ -271,7 +271,7 @@ static void test_program(struct random *random, uint32_t rounds)
 static void require_path(const struct file *file, const char *expected)
 {
 	char path[100];
-	int32_t length = vfs_file_path(file, path, sizeof(path));
+	int length = vfs_file_path(file, path, sizeof(path));
 
 	REQUIRE(length == (int32_t)strlen(expected) + 1 && strcmp(path, expected) == 0,
 		"%d %s, not %s", length, path, expected);

@@ -16,10 +16,10 @@ static char base_path[300];
 
 /* ---- ours ---- */
 
-static int32_t open_close(const char *path, uint32_t flags, const char *text)
+static int open_close(const char *path, uint32_t flags, const char *text)
 {
 	struct file *file;
-	int32_t error = vfs_open(base, path, flags, 0644, &file);
+	int error = vfs_open(base, path, flags, 0644, &file);
 
 	if (error)
 		return error;
@@ -32,10 +32,10 @@ static int32_t open_close(const char *path, uint32_t flags, const char *text)
 	return error < 0 ? error : 0;
 }
 
-static int32_t look(const char *path, enum path_end end, struct outcome *outcome)
+static int look(const char *path, enum path_end end, struct outcome *outcome)
 {
 	struct inode *inode;
-	int32_t error = path_find(base, path, end, &inode);
+	int error = path_find(base, path, end, &inode);
 
 	if (error)
 		return error;
@@ -48,10 +48,10 @@ static int32_t look(const char *path, enum path_end end, struct outcome *outcome
 	return 0;
 }
 
-static int32_t read_link(const char *path, struct outcome *outcome)
+static int read_link(const char *path, struct outcome *outcome)
 {
 	struct inode *inode;
-	int32_t error = path_find(base, path, PATH_STAY, &inode);
+	int error = path_find(base, path, PATH_STAY, &inode);
 
 	if (error)
 		return error;
@@ -62,10 +62,10 @@ static int32_t read_link(const char *path, struct outcome *outcome)
 	return error < 0 ? error : 0;
 }
 
-static int32_t make_link(const char *first, const char *second)
+static int make_link(const char *first, const char *second)
 {
 	struct inode *inode;
-	int32_t error = path_find(base, first, PATH_STAY, &inode);
+	int error = path_find(base, first, PATH_STAY, &inode);
 
 	if (error)
 		return error;
@@ -74,8 +74,8 @@ static int32_t make_link(const char *first, const char *second)
 	return error;
 }
 
-static int32_t perform(enum operation operation, const char *first, const char *second,
-		       struct outcome *outcome)
+static int perform(enum operation operation, const char *first, const char *second,
+		   struct outcome *outcome)
 {
 	switch (operation) {
 	case MAKE:
@@ -155,7 +155,7 @@ static void make_path(struct random *random, char *path, unsigned ups)
 	append(path, *path && random_below(random, 10) == 0 ? "/" : "");
 }
 
-static bool is_of_a_path(int32_t error)
+static bool is_of_a_path(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -ENAMETOOLONG;
 }
@@ -229,7 +229,7 @@ static void test_random(struct random *random, uint32_t rounds)
 
 /* ---- what the random paths do not reach ---- */
 
-static int32_t stat_of(const char *path)
+static int stat_of(const char *path)
 {
 	struct outcome outcome;
 

@@ -24,7 +24,7 @@ static void write_some(struct random *random, struct file *writer, struct stream
 
 	for (uint32_t i = 0; i < length; i++)
 		bytes[i] = (stream->written + i) * 7 >> 3;
-	int32_t moved = file_write(writer, &buffer);
+	int moved = file_write(writer, &buffer);
 
 	if (moved == -EAGAIN) {
 		REQUIRE(room == 0 || (length <= PIPE_BUF && room < length), "%u, room for %u",
@@ -43,7 +43,7 @@ static void read_some(struct random *random, struct file *reader, struct stream 
 	uint32_t length = 1 + random_below(random, random_below(random, 4) ? 300 : CHUNK - 1);
 	struct buffer buffer = buffer_of_kernel(bytes, length);
 	uint32_t filled = stream->written - stream->taken;
-	int32_t moved = file_read(reader, &buffer);
+	int moved = file_read(reader, &buffer);
 
 	if (filled == 0) {
 		REQUIRE(moved == -EAGAIN, "an empty pipe gives %d", moved);
@@ -83,7 +83,7 @@ static void test_random(struct random *random, uint32_t rounds)
 	shim_require_no_leak("a pipe", 0);
 }
 
-static int32_t read_byte(struct file *file)
+static int read_byte(struct file *file)
 {
 	char byte;
 	struct buffer buffer = buffer_of_kernel(&byte, 1);
@@ -91,7 +91,7 @@ static int32_t read_byte(struct file *file)
 	return file_read(file, &buffer);
 }
 
-static int32_t write_byte(struct file *file)
+static int write_byte(struct file *file)
 {
 	struct buffer buffer = buffer_of_kernel("x", 1);
 
@@ -123,7 +123,7 @@ static void test_ends(struct random *random, uint32_t rounds)
 	shim_require_no_leak("the ends", 0);
 }
 
-static int32_t open_named(uint32_t flags, struct file **file)
+static int open_named(uint32_t flags, struct file **file)
 {
 	return vfs_open(path_root(), "fifo", flags, 0, file);
 }

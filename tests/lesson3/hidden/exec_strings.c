@@ -57,7 +57,7 @@ uint32_t copy_from_user(void *to, uint32_t from, uint32_t length)
 	return 0;
 }
 
-int32_t string_from_user(char *to, uint32_t from, uint32_t size)
+int string_from_user(char *to, uint32_t from, uint32_t size)
 {
 	count_fetch();
 	for (uint32_t i = 0; i < size; i++) {

@@ -13,7 +13,7 @@
 
 struct task *current;
 
-int32_t file_read_at(struct file *file, struct buffer *to, uint64_t offset)
+int file_read_at(struct file *file, struct buffer *to, uint64_t offset)
 {
 	(void)file, (void)to, (void)offset;
 	abort();

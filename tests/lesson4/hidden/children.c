@@ -76,7 +76,7 @@ static void registers(void)
 	say("parent", differing(numbers, found));
 }
 
-extern int32_t clone_with_stack(void *stack, uint32_t flags);
+extern int clone_with_stack(void *stack, uint32_t flags);
 __asm__("clone_with_stack:\n"
 	"	pushl %ebx\n"
 	"	movl 8(%esp), %ecx\n"
@@ -152,7 +152,7 @@ static void flags_of_clone(void)
 volatile uint32_t shared;
 volatile int32_t word_of_child = 7;
 
-extern int32_t vfork_and_add(uint32_t flags, uint32_t number);
+extern int vfork_and_add(uint32_t flags, uint32_t number);
 __asm__("vfork_and_add:\n"
 	"	popl cold_home\n"
 	"	pushl %ebx\n"

@@ -84,7 +84,7 @@ static void interrupted(void)
 			rest();
 			leave(0);
 		}
-		int32_t result = wait_for(-1, &status, 0);
+		int result = wait_for(-1, &status, 0);
 
 		say("waited", result == child ? 1 : result);
 		say("signals", signals_seen);
@@ -135,7 +135,7 @@ static void times_of_grandchildren(void)
 	say("system", times[3] >= numbers[0]);
 }
 
-extern int32_t vfork_and_kill(uint32_t signal, int32_t parent);
+extern int vfork_and_kill(uint32_t signal, int32_t parent);
 __asm__("vfork_and_kill:\n"
 	"	popl kill_home\n"
 	"	movl $190, %eax\n"

@@ -188,7 +188,7 @@ static void heirs(void)
 	say("child", wait_for(child, 0, 0) == child);
 }
 
-extern int32_t vfork_and_leave(void);
+extern int vfork_and_leave(void);
 __asm__("vfork_and_leave:\n"
 	"	popl %edx\n"
 	"	movl $190, %eax\n"
@@ -204,7 +204,7 @@ __asm__("vfork_and_leave:\n"
 /* Children that nobody waits for, until there is no room. */
 static void zombies(void)
 {
-	int32_t error, count = 0, waited = 0, status;
+	int error, count = 0, waited = 0, status;
 
 	while ((error = vfork_and_leave()) > 0)
 		count++;
