@@ -1,4 +1,5 @@
-"""The house's rules for the source: form, arrows between rooms, sizes. Needs no build."""
+"""The house's rules for the source: form and sizes. Needs no build; who uses whom does, and is in
+test_arrows.py."""
 
 from __future__ import annotations
 
@@ -14,41 +15,15 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from labs.tools.course import budget
+from labs.tools.course.rooms import rooms
+
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "user", "labs", "tests")
+ROOMS = {*(folder.split("/")[0] for folder in rooms()), "tests"}
 TOOLS = Path(sys.executable).parent  # ruff and clang-format, as pinned
 COLUMNS = 100
 TAB = 8
 FILE_LINES = 500
-
-# DESIGN, section 3: who stands how high. The first pattern that fits counts; a file may include
-# what stands as high as itself, or lower.
-HEIGHTS = (
-    ("kernel/cpu/io.h", 0),  # single instructions; the loader needs them before there is a kernel
-    ("kernel/machine.*", 0),  # how a run ends, the loader's as well
-    ("kernel/task_state.*", 1),  # the processor's table, not the scheduler's tasks
-    ("labs/*", 6),
-    ("tests/*", 6),
-    ("kernel/syscall*", 5),
-    ("kernel/exec*", 5),
-    ("kernel/signal*", 5),
-    ("fs/*", 4),
-    ("drivers/*", 3),
-    ("mm/*", 2),
-    ("kernel/task*", 2),
-    ("kernel/sched*", 2),
-    ("kernel/switch*", 2),
-    ("kernel/wait*", 2),
-    ("kernel/lock*", 2),
-    ("kernel/time*", 2),
-    ("kernel/pool*", 2),
-    ("kernel/semaphore*", 2),
-    ("kernel/*", 1),
-    ("boot/*", 0),
-)
-
-# Programs for user space, and the headers that kernel, host and user programs share.
-USER_MAY_INCLUDE = ("user/*", "kernel/lib/random.h", "labs/storage/stamp.h")
 
 # What C11 (4, paragraph 6) promises without a C library, and the compiler's own headers.
 FREESTANDING = {
@@ -62,12 +37,6 @@ COMMENTS = {
     **dict.fromkeys((".awk", ".sh"), "#"),
     ".asm": ";",
     ".py": '"""',
-}
-
-# DESIGN, section 8: lines of code, without comments and empty lines. The first that fits counts.
-BUDGETS = {
-    "storage": (6000, ("drivers/ata*", "drivers/block*", "fs/*")),
-    "kernel": (12000, ("boot/*", "kernel/*", "mm/*", "drivers/*", "labs/lesson*/*")),
 }
 
 
@@ -213,9 +182,9 @@ def test_functions_are_short() -> None:
     lengths = [length for length, _, _ in bodies]
     median, p90 = statistics.median(lengths), statistics.quantiles(lengths, n=10)[8]
     problems = [
-        f"{name}:{line}: a function of {length} lines; split it, none has more than 60"
+        f"{name}:{line}: a function of {length} lines; split it, none has more than 50"
         for length, name, line in bodies
-        if length > 60
+        if length > 50
     ]
     longest = ", ".join(f"{name}:{line} ({length})" for length, name, line in bodies[:-11:-1])
     if median > 10:
@@ -225,35 +194,17 @@ def test_functions_are_short() -> None:
     fail_with(problems)
 
 
-def without_comments(text: str, suffix: str) -> str:
-    """The text without its comments; enough to count lines by, strings are not looked at."""
-    if suffix == ".asm":
-        return re.sub(r";.*", "", text)
-    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
-
-
-def code_lines(name: str) -> int:
-    code = without_comments(text_of(name), PurePosixPath(name).suffix)
-    return sum(1 for line in code.split("\n") if line.strip())
-
-
 def test_line_budgets() -> None:
-    spent = dict.fromkeys(BUDGETS, 0)
-    for name in files("*.c", "*.h", "*.asm"):
-        for part, (_, patterns) in BUDGETS.items():
-            if any(fnmatch(name, pattern) for pattern in patterns):
-                spent[part] += code_lines(name)
-                break
-    fail_with(
-        [
-            f"{part}: {spent[part]} lines of code; the budget (DESIGN, section 8) is {budget}"
-            for part, (budget, _) in BUDGETS.items()
-            if spent[part] > budget
-        ]
-    )
+    fail_with([f"{problem}; make budget shows the table" for problem in budget.overdrawn()])
 
 
-# ---- arrows -------------------------------------------------------------------------------------
+def test_readme_shows_the_budgets() -> None:
+    shown = text_of("README.md").partition(budget.BEGINNING)[2].partition(budget.END)[0]
+    if shown != budget.table():
+        fail_with(["README.md: the table of sizes is not today's: run make budget WRITE=yes"])
+
+
+# ---- what may be included -----------------------------------------------------------------------
 
 
 def includes(name: str) -> Iterator[tuple[int, str, str]]:
@@ -263,40 +214,11 @@ def includes(name: str) -> Iterator[tuple[int, str, str]]:
             yield number, match[1], match[2]
 
 
-def height(name: str) -> int:
-    return next(level for pattern, level in HEIGHTS if fnmatch(name, pattern))
-
-
 def in_kernel(name: str) -> bool:
     """Is it in one of the kernel's rooms, or in a lesson's or lab's list of files to link?"""
     if name.split("/")[0] in ("boot", "kernel", "mm", "drivers", "fs"):
         return True
     return any(name in lines_of(sources) for sources in files("labs/*/sources"))
-
-
-def objection(name: str, path: str) -> str:
-    """What is wrong with a file's including a path, and what to do; empty when nothing is."""
-    if not (ROOT / path).is_file():
-        return f'"{path}" is not there; write the path from the root of the repository'
-    if name.startswith("user/"):
-        allowed = any(fnmatch(path, pattern) for pattern in USER_MAY_INCLUDE)
-        return "" if allowed else f"{path} is the kernel's; a user program includes user/ only"
-    if path.startswith("user/"):
-        return f"{path} is for user programs, not for the kernel"
-    if height(path) > height(name):
-        return f"{path} stands above; let it register a table of functions (DESIGN, section 3)"
-    return ""
-
-
-def test_includes_point_down() -> None:
-    problems = []
-    for name in c_files():
-        if name.startswith("tests/"):
-            continue
-        for number, kind, path in includes(name):
-            if kind == '"' and (wrong := objection(name, path)):
-                problems.append(f"{name}:{number}: {wrong}")
-    fail_with(problems)
 
 
 def test_kernel_includes_no_c_library() -> None:
@@ -309,30 +231,6 @@ def test_kernel_includes_no_c_library() -> None:
             if kind == "<" and path not in FREESTANDING
         ]
     )
-
-
-def circle_from(start: str, graph: dict[str, list[str]]) -> list[str]:
-    """A way along the arrows from start back to start; empty when there is none."""
-    waiting, seen = [[start]], set()
-    while waiting:
-        way = waiting.pop()
-        for following in graph.get(way[-1], []):
-            if following == start:
-                return [*way, start]
-            if following not in seen:
-                seen.add(following)
-                waiting.append([*way, following])
-    return []
-
-
-def test_headers_form_no_circle() -> None:
-    graph = {
-        name: [path for _, kind, path in includes(name) if kind == '"']
-        for name in c_files()
-        if name.endswith(".h")
-    }
-    circles = [way for name in graph if (way := circle_from(name, graph))]
-    fail_with([f"{way[0]}:1: includes itself: {' > '.join(way)}; cut one arrow" for way in circles])
 
 
 # ---- what must not be there ---------------------------------------------------------------------

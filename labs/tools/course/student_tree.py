@@ -50,6 +50,7 @@ SINCE = {"user/*": 3}
 
 # What no student gets, whoever names it. The rooms of later lessons need no mention.
 NEVER = (
+    "labs/tools/course/budget.py",
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/kernel/*", "slides/*"),
     *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
     *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),

@@ -1,0 +1,88 @@
+"""`make budget`: how many lines of code the kernel has, by lesson and by part, and how many it may.
+
+Counted are lines that are neither empty nor only a comment, of C, headers and assembly. A file
+belongs to the first lesson that links it, a header to the first lesson that includes it; its part
+is that of its folder (labs/rooms.toml). The loader is linked in lesson 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, lessons
+from labs.tools.course.rooms import PARTS, SOURCE, code_lines, room_of, with_headers
+from labs.tools.course.source_lists import changes
+
+STORAGE = "storage"
+BY_PART = {"core": 7300, "breadth": 6500, "storage": 7000}  # the core has 10,000 after lesson 6
+BY_LESSON = 2800  # of the core
+BEGINNING, END = "<!-- make budget -->\n", "<!-- end -->\n"
+
+
+@cache
+def belonging(root: Path = ROOT) -> dict[str, str]:
+    """For each file the lesson that it belongs to: "1", "2", ... or "storage"."""
+    found: dict[str, str] = {}
+    for lesson in (*map(str, lessons(root)), STORAGE):
+        place = root / "labs" / (lesson if lesson == STORAGE else f"lesson{lesson}")
+        paths = {*changes(place)[0], (place / "main.c").relative_to(root).as_posix()}
+        if not found:
+            paths |= {path.relative_to(root).as_posix() for path in (root / "boot").iterdir()}
+        there = {path for path in paths if path.endswith(SOURCE) and (root / path).is_file()}
+        for path in sorted(with_headers(there, root)):
+            found.setdefault(path, lesson)
+    return found
+
+
+def spent(root: Path = ROOT) -> Counter[tuple[str, str]]:
+    """The lines of code by lesson and part."""
+    lines: Counter[tuple[str, str]] = Counter()
+    for path, lesson in belonging(root).items():
+        lines[lesson, room_of(path, root).part] += code_lines(path, root)
+    return lines
+
+
+def table(root: Path = ROOT) -> str:
+    """The table of `make budget`, as the README shows it."""
+    lines = spent(root)
+    rows = [f"| lesson | {' | '.join(PARTS)} |", "|---|" + "---:|" * len(PARTS)]
+    for lesson in (*map(str, lessons(root)), STORAGE):
+        name = "storage lab" if lesson == STORAGE else lesson
+        rows.append(f"| {name} | {' | '.join(f'{lines[lesson, part]:,}' for part in PARTS)} |")
+    sums = {part: sum(n for (_, each), n in lines.items() if each == part) for part in PARTS}
+    rows.append(f"| together | {' | '.join(f'{sums[part]:,}' for part in PARTS)} |")
+    rows.append(f"| at most | {' | '.join(f'{BY_PART[part]:,}' for part in PARTS)} |")
+    return "\n".join(rows) + "\n"
+
+
+def overdrawn(root: Path = ROOT) -> list[str]:
+    """The budgets that are exceeded, one line each."""
+    lines = spent(root)
+    found = [
+        f"lesson {lesson} has {lines[lesson, 'core']:,} lines of core code; at most {BY_LESSON:,}"
+        for lesson in map(str, lessons(root))
+        if lines[lesson, "core"] > BY_LESSON
+    ]
+    for part, limit in BY_PART.items():
+        if (total := sum(n for (_, each), n in lines.items() if each == part)) > limit:
+            found.append(f"the {part} has {total:,} lines of code; at most {limit:,}")
+    return found
+
+
+def main() -> int:
+    """Prints the table, or with a file name puts it there between its marks."""
+    print(table(), end="")
+    print(f"A lesson has at most {BY_LESSON:,} lines of core.")
+    for path in map(Path, sys.argv[1:]):
+        head, rest = path.read_text().split(BEGINNING)
+        path.write_text(head + BEGINNING + table() + END + rest.split(END, 1)[1])
+    for problem in overdrawn():
+        print(f"too much: {problem}", file=sys.stderr)
+    return 1 if overdrawn() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

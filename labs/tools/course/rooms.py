@@ -1,0 +1,104 @@
+"""The folders of the source, from labs/rooms.toml, and what files say about themselves.
+
+rooms()["mm"].part                  "core"
+room_of("fs/ram/ramfs.c").folder    "fs/ram"
+code_lines("mm/pool.c")             lines without comments and empty lines
+opening("mm/pool.c")                what the file is, by its first sentence
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from labs.tools.course.exercises import ROOT
+
+LIST = "labs/rooms.toml"
+PARTS = ("core", "breadth", "storage")
+INCLUDE = re.compile(r'[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"')
+SOURCE = (".c", ".h", ".asm", ".inc")
+
+
+@dataclass(frozen=True)
+class Room:
+    """A folder: what it is in one sentence, its part, and whom it may use: folders, or modules of
+    a folder ("drivers/disk/block" is block.h and block.c)."""
+
+    folder: str
+    sentence: str
+    part: str
+    may_use: tuple[str, ...]
+
+    def may(self, path: str) -> bool:
+        """May a file of this folder use the file `path`?"""
+        other = room_of(path).folder
+        return other in (self.folder, *self.may_use) or module_of(path) in self.may_use
+
+
+@cache
+def rooms(root: Path = ROOT) -> dict[str, Room]:
+    """The folders by name, lowest first."""
+    tables = tomllib.loads((root / LIST).read_text())
+    return {
+        folder: Room(folder, table["is"], table["part"], tuple(table.get("may_use", ())))
+        for folder, table in tables.items()
+    }
+
+
+def room_of(path: str, root: Path = ROOT) -> Room:
+    """The nearest folder above a file. Raises KeyError for a file of none."""
+    folders = (parent.as_posix() for parent in PurePosixPath(path).parents)
+    for folder in folders:
+        if folder in rooms(root):
+            return rooms(root)[folder]
+    raise KeyError(f"{path} is in no folder of {LIST}")
+
+
+def module_of(path: str) -> str:
+    """A .c and its .h are one module: their path without the suffix."""
+    return str(PurePosixPath(path).with_suffix(""))
+
+
+def includes(path: str, root: Path = ROOT) -> Iterator[tuple[int, str]]:
+    """Line number and path of each file of ours that a file includes."""
+    for number, line in enumerate((root / path).read_text().split("\n"), 1):
+        if match := INCLUDE.match(line):
+            yield number, match[1]
+
+
+def with_headers(paths: Iterable[str], root: Path = ROOT) -> set[str]:
+    """These files, and all that they include, directly or not."""
+    waiting, found = set(paths), set[str]()
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        waiting |= {other for _, other in includes(path, root) if (root / other).is_file()} - found
+    return found
+
+
+def code_lines(path: str, root: Path = ROOT) -> int:
+    """How many lines of a file have code: neither empty nor only a comment."""
+    text = (root / path).read_text()
+    if path.endswith((".asm", ".inc")):
+        text = re.sub(r";.*", "", text)
+    else:
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+    return sum(1 for line in text.split("\n") if line.strip())
+
+
+def opening(path: str, root: Path = ROOT) -> str:
+    """What a file is: the first sentence of its first comment, without the mark and the stop."""
+    text = (root / path).read_text()
+    if path.endswith((".asm", ".inc")):
+        comment = re.match(r"(?:;[^\n]*\n)+", text)
+        words = re.sub(r"^; ?", "", comment[0], flags=re.MULTILINE) if comment else ""
+    else:
+        comment = re.match(r"/\*(.*?)\*/", text, re.DOTALL)
+        words = re.sub(r"^ ?\* ?", "", comment[1], flags=re.MULTILINE) if comment else ""
+    paragraph = re.split(r"\n\s*\n", words.strip())[0]
+    sentence = re.split(r"(?<=[.:;?!])\s", " ".join(paragraph.split()))[0]
+    return sentence.rstrip(".:;")
