@@ -109,7 +109,7 @@ UNUSED = {
 
 def pointers_of_calls() -> set[tuple[int, int]]:
     """Every call of the kernel's tables and each of its arguments that is a pointer or a text."""
-    tables = "".join(path.read_text() for path in (ROOT / "kernel").glob("syscall_*.c"))
+    tables = "".join(path.read_text() for path in (ROOT / "kernel").rglob("*.c"))
     calls = re.findall(r'\{\s*(\d+), "\w+", "(\w*)"', tables)
     return {
         (int(number), place)

@@ -1,5 +1,6 @@
 /* System calls about memory: Linux's, as far as a space can do them. */
 #include "fs/files.h"
+#include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
@@ -7,13 +8,7 @@
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
-#define MAP_SHARED     0x01u
-#define MAP_PRIVATE    0x02u
-#define MAP_FIXED      0x10u
-#define MAP_ANONYMOUS  0x20u
-#define MAP_NOREPLACE  0x100000u
-#define PROTECTIONS    7u
-#define REMAP_MAY_MOVE 1u
+#define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
 #define ADVICE_DONT_NEED 4u
 #define ADVICE_MOST	 25u
@@ -46,10 +41,10 @@ static int read_file(const struct mapping *mapping, struct file *file, uint32_t 
 static int place(const struct mapping *mapping)
 {
 	struct space *space = current->space;
-	bool is_fixed = mapping->flags & (MAP_FIXED | MAP_NOREPLACE);
+	bool is_fixed = mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
 	bool is_free = space_is_free(space, mapping->address, mapping->length);
 
-	if ((mapping->flags & MAP_NOREPLACE) && !is_free)
+	if ((mapping->flags & MAP_FIXED_NOREPLACE) && !is_free)
 		return -EEXIST;
 	if (!is_fixed && (mapping->address == 0 || mapping->address % PAGE_SIZE || !is_free))
 		return space_map_anywhere(space, mapping->length, mapping->protection);
@@ -65,7 +60,7 @@ static int map(const struct mapping *mapping)
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
 
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
-	    ((mapping->flags & (MAP_FIXED | MAP_NOREPLACE)) && mapping->address % PAGE_SIZE))
+	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
 		return -EINVAL;
 	if (!is_file)
 		return place(mapping);
@@ -137,7 +132,7 @@ static int sys_mremap(struct trap_frame *frame)
 	uint32_t old_length = whole_pages(frame->ecx), new_length = whole_pages(frame->edx);
 
 	if (address % PAGE_SIZE != 0 || old_length == 0 || new_length == 0 ||
-	    (flags & ~REMAP_MAY_MOVE))
+	    (flags & ~MREMAP_MAYMOVE))
 		return -EINVAL;
 	if (space_protect(current->space, address, old_length, SPACE_READ | SPACE_WRITE) != 0)
 		return -EFAULT;
@@ -151,7 +146,7 @@ static int sys_mremap(struct trap_frame *frame)
 	if (space_is_free(current->space, address + old_length, more) &&
 	    space_map(current->space, address + old_length, more, SPACE_READ | SPACE_WRITE) == 0)
 		return address;
-	return flags & REMAP_MAY_MOVE ? move(address, old_length, new_length) : -ENOMEM;
+	return flags & MREMAP_MAYMOVE ? move(address, old_length, new_length) : -ENOMEM;
 }
 
 /* Of all advice only this one is more than advice: the memory is zero afterwards. */

@@ -3,6 +3,7 @@
 
 #include "fs/devices.h"
 #include "fs/files.h"
+#include "kernel/abi/reboot.h"
 #include "kernel/abi/time.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
@@ -43,13 +44,6 @@ struct linux_system {
 #define PRCTL_GET_NAME	    16
 #define PRCTL_SET_SUBREAPER 36
 #define PRCTL_GET_SUBREAPER 37
-
-/* reboot(2)'s magic numbers and commands. */
-#define REBOOT_MAGIC	 0xfee1deadu
-#define REBOOT_MAGIC_2	 672274793u
-#define REBOOT_POWER_OFF 0x4321fedcu
-#define REBOOT_HALT	 0xcdef0123u
-#define REBOOT_RESTART	 0x01234567u
 
 /* There is one user, root, and one group. */
 CALL(sys_zero, 0)
@@ -283,12 +277,12 @@ static int sys_prlimit64(struct trap_frame *frame)
  * these commands. */
 static int sys_reboot(struct trap_frame *frame)
 {
-	if (frame->ebx != REBOOT_MAGIC || frame->ecx != REBOOT_MAGIC_2)
+	if (frame->ebx != LINUX_REBOOT_MAGIC1 || frame->ecx != LINUX_REBOOT_MAGIC2)
 		return -EINVAL;
 	switch (frame->edx) {
-	case REBOOT_POWER_OFF:
-	case REBOOT_HALT:
-	case REBOOT_RESTART:
+	case RB_POWER_OFF:
+	case RB_HALT_SYSTEM:
+	case RB_AUTOBOOT:
 		machine_exit(frame->esi & 0xff);
 	default:
 		return -EINVAL;

@@ -5,6 +5,7 @@
 #include <cpuid.h>
 
 #include "fs/devices.h"
+#include "kernel/abi/auxv.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/sysenter.h"
@@ -12,30 +13,6 @@
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
-
-/* Types of the auxiliary vector: System V ABI i386, figure 3-33, and Linux's own. */
-enum {
-	AT_NULL = 0,
-	AT_PHDR = 3,
-	AT_PHENT = 4,
-	AT_PHNUM = 5,
-	AT_PAGESZ = 6,
-	AT_BASE = 7,
-	AT_FLAGS = 8,
-	AT_ENTRY = 9,
-	AT_UID = 11,
-	AT_EUID = 12,
-	AT_GID = 13,
-	AT_EGID = 14,
-	AT_PLATFORM = 15,
-	AT_HWCAP = 16,
-	AT_CLKTCK = 17,
-	AT_SECURE = 23,
-	AT_RANDOM = 25,
-	AT_EXECFN = 31,
-	AT_SYSINFO = 32,
-	AT_SYSINFO_EHDR = 33,
-};
 
 #define VECTOR_ENTRIES	24
 #define CLOCK_TICKS	100 /* in a second, as times() counts */

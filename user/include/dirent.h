@@ -3,11 +3,7 @@
 
 #include <sys/types.h>
 
-#define DT_UNKNOWN 0
-#define DT_CHR	   2
-#define DT_DIR	   4
-#define DT_REG	   8
-#define DT_LNK	   10
+#include "kernel/abi/dirent.h"
 
 /* As Linux's getdents64 has it. */
 struct dirent {

@@ -1,6 +1,8 @@
 /* The ranges of the integer types, and how long a path may be. */
 #pragma once
 
+#include "kernel/abi/limits.h"
+
 #define CHAR_BIT   8
 #define INT_MAX	   __INT_MAX__
 #define INT_MIN	   (-__INT_MAX__ - 1)
@@ -11,5 +13,3 @@
 #define LLONG_MAX  __LONG_LONG_MAX__
 #define LLONG_MIN  (-__LONG_LONG_MAX__ - 1LL)
 #define ULLONG_MAX (__LONG_LONG_MAX__ * 2ull + 1)
-#define PATH_MAX   4096
-#define NAME_MAX   255

@@ -1,10 +1,7 @@
 /* Waiting for several files. */
 #pragma once
 
-#define POLLIN	1
-#define POLLOUT 4
-#define POLLERR 8
-#define POLLHUP 16
+#include "kernel/abi/poll.h"
 
 struct pollfd {
 	int fd;

@@ -4,40 +4,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SIGHUP	1
-#define SIGINT	2
-#define SIGQUIT 3
-#define SIGILL	4
-#define SIGTRAP 5
-#define SIGABRT 6
-#define SIGBUS	7
-#define SIGFPE	8
-#define SIGKILL 9
-#define SIGUSR1 10
-#define SIGSEGV 11
-#define SIGUSR2 12
-#define SIGPIPE 13
-#define SIGALRM 14
-#define SIGTERM 15
-#define SIGCHLD 17
-#define SIGCONT 18
-#define SIGSTOP 19
-#define SIGTSTP 20
-#define SIGTTIN 21
-#define SIGTTOU 22
+#include "kernel/abi/signal.h"
 
-#define SIG_DFL ((void (*)(int))0)
-#define SIG_IGN ((void (*)(int))1)
+#define SIG_DFL ((void (*)(int))SIGNAL_DEFAULT)
+#define SIG_IGN ((void (*)(int))SIGNAL_IGNORE)
 #define SIG_ERR ((void (*)(int)) - 1)
-
-#define SA_SIGINFO  0x00000004u
-#define SA_RESTORER 0x04000000u
-#define SA_RESTART  0x10000000u
-#define SA_NODEFER  0x40000000u
-
-#define SIG_BLOCK   0
-#define SIG_UNBLOCK 1
-#define SIG_SETMASK 2
 
 typedef uint64_t sigset_t; /* bit n - 1 for signal n */
 typedef int sig_atomic_t;
@@ -53,7 +24,7 @@ struct sigaction {
 int kill(pid_t pid, int signal);
 int raise(int signal);
 int sigaction(int signal, const struct sigaction *action, struct sigaction *old);
-/* With SA_RESTART. Returns the handler before it, or SIG_ERR. */
+#define SIG_ERR ((void (*)(int)) - 1)
 void (*signal(int signal, void (*handler)(int)))(int);
 int sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int sigsuspend(const sigset_t *mask);
@@ -66,6 +37,6 @@ static inline int sigemptyset(sigset_t *set)
 
 static inline int sigaddset(sigset_t *set, int signal)
 {
-	*set |= 1ull << (signal - 1);
+	*set |= SIGNAL_BIT(signal);
 	return 0;
 }

@@ -3,8 +3,7 @@
 
 #include <sys/types.h>
 
-#define CLOCK_REALTIME	0
-#define CLOCK_MONOTONIC 1
+#include "kernel/abi/time.h"
 
 struct timespec {
 	time_t tv_sec;

@@ -3,18 +3,11 @@
 
 #include <sys/types.h>
 
+#include "kernel/abi/unistd.h"
+
 #define STDIN_FILENO  0
 #define STDOUT_FILENO 1
 #define STDERR_FILENO 2
-
-#define SEEK_SET 0
-#define SEEK_CUR 1
-#define SEEK_END 2
-
-#define F_OK 0
-#define X_OK 1
-#define W_OK 2
-#define R_OK 4
 
 extern char **environ;
 

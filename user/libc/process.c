@@ -14,9 +14,7 @@
 
 #include "user/libc/syscall.h"
 
-#define PAGE_SHIFT    12
-#define REBOOT_MAGIC1 0xfee1dead
-#define REBOOT_MAGIC2 0x28121969
+#define PAGE_SHIFT 12
 
 pid_t fork(void)
 {
@@ -124,7 +122,7 @@ int sched_yield(void)
 
 int reboot(int command)
 {
-	return result_of(_syscall3(SYS_reboot, REBOOT_MAGIC1, REBOOT_MAGIC2, command));
+	return result_of(_syscall3(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, command));
 }
 
 void *mmap(void *address, size_t length, int protection, int flags, int descriptor, off_t offset)

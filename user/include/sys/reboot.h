@@ -1,8 +1,7 @@
 /* Ending the machine. */
 #pragma once
 
-#define RB_AUTOBOOT  0x01234567
-#define RB_POWER_OFF 0x4321fedc
+#include "kernel/abi/reboot.h"
 
 /* Does not return when it succeeds. */
 int reboot(int command);

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "kernel/abi/stat.h"
+
 /* As Linux's stat64 of the i386 has it. */
 struct stat {
 	dev_t st_dev;
@@ -21,15 +23,6 @@ struct stat {
 	struct timespec st_atim, st_mtim, st_ctim;
 	ino_t st_ino;
 };
-
-#define S_IFMT	 0170000
-#define S_IFIFO	 0010000
-#define S_IFCHR	 0020000
-#define S_IFDIR	 0040000
-#define S_IFBLK	 0060000
-#define S_IFREG	 0100000
-#define S_IFLNK	 0120000
-#define S_IFSOCK 0140000
 
 #define S_ISFIFO(mode) (((mode) & S_IFMT) == S_IFIFO)
 #define S_ISCHR(mode)  (((mode) & S_IFMT) == S_IFCHR)

@@ -1,0 +1,15 @@
+/* Mapping memory: Linux's numbers for i386. */
+#pragma once
+
+#define PROT_NONE  0
+#define PROT_READ  1
+#define PROT_WRITE 2
+#define PROT_EXEC  4
+
+#define MAP_SHARED	    0x01
+#define MAP_PRIVATE	    0x02
+#define MAP_FIXED	    0x10
+#define MAP_ANONYMOUS	    0x20
+#define MAP_FIXED_NOREPLACE 0x100000
+
+#define MREMAP_MAYMOVE 1
