@@ -6,7 +6,6 @@
 ; (boot/kernel.ld).
 
 KERNEL_BASE	equ 0xc0000000
-STACK_SIZE	equ 16384
 
 %define physical(address) ((address) - KERNEL_BASE)
 
@@ -14,6 +13,7 @@ extern enable_paging
 extern kmain
 extern bss_start
 extern bss_end
+extern boot_stack_top			; kernel/cpu/boot_memory.asm
 
 section .boot
 bits 32
@@ -38,11 +38,12 @@ _start:
 	xor eax, eax
 	rep stosb
 	; } SOLUTION 1.2
-	jmp enable_paging		; boot/paging.asm; goes on at higher_half, 3 GiB up
+	mov ebp, higher_half		; where to go on, 3 GiB up
+	jmp enable_paging		; boot/paging.asm
 
 section .text
 bits 32
-global higher_half:function
+global higher_half:function		; for debuggers
 higher_half:
 	; EXERCISE 1.2 (the first instructions, part 2 of 2): now addresses are what the linker
 	; says.
@@ -62,11 +63,3 @@ higher_half:
 	cli
 	hlt
 	jmp .halt
-
-section .bss
-	alignb 16
-global boot_stack
-boot_stack:
-	resb STACK_SIZE
-global boot_stack_top
-boot_stack_top:

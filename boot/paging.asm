@@ -12,12 +12,12 @@ CR0_PG_WP	equ 0x80010000		; paging, and read-only pages are so for the kernel to
 
 %define physical(address) ((address) - KERNEL_BASE)
 
-extern higher_half
+extern kernel_page_directory		; kernel/cpu/boot_memory.asm
 
 section .boot
 bits 32
-; Comes from _start with physical addresses, goes on at higher_half with the linker's. Keeps EBX and
-; EDX.
+; Comes from _start with physical addresses, goes on at the address in EBP with the linker's. Keeps
+; EBX, EDX and EBP.
 global enable_paging
 enable_paging:
 	; EXERCISE 2.5 (early paging, part 1 of 2): this code runs where it is loaded, at 1 MiB.
@@ -65,10 +65,4 @@ paging_is_on:
 	mov eax, cr3
 	mov cr3, eax
 	; } SOLUTION 2.5
-	jmp higher_half
-
-section .bss
-	alignb 4096
-global kernel_page_directory
-kernel_page_directory:
-	resb 4096
+	jmp ebp

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
@@ -21,7 +22,6 @@
 
 _Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all stacks");
 
-extern uint32_t kernel_page_directory[ENTRIES];
 
 static uint32_t table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
+#include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/memory_layout.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
@@ -33,7 +34,6 @@ struct space {
 	uint32_t mapped[PAGES / 32];   /* a set bit is a page that the program has asked for */
 };
 
-extern uint32_t kernel_page_directory[ENTRIES];
 extern const uint8_t shared_page[PAGE_SIZE];
 
 static uint32_t shared_table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));

@@ -9,6 +9,7 @@
 #include "kernel/cpu/machine.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
+#include "kernel/report/symbols.h"
 #include "kernel/cpu/task_state.h"
 
 static void (*handlers[VECTORS])(struct trap_frame *frame);
@@ -82,8 +83,10 @@ static uint32_t frame_esp(const struct trap_frame *frame)
 
 static void print_frame(const struct trap_frame *frame)
 {
-	printk("  eip %pS  cs %04x  eflags %08x\n", (void *)frame->eip, frame->cs & 0xffff,
-	       frame->eflags);
+	char place[80];
+
+	symbol_describe(frame->eip, place, sizeof(place));
+	printk("  eip %s  cs %04x  eflags %08x\n", place, frame->cs & 0xffff, frame->eflags);
 	printk("  eax %08x  ebx %08x  ecx %08x  edx %08x\n", frame->eax, frame->ebx, frame->ecx,
 	       frame->edx);
 	printk("  esi %08x  edi %08x  ebp %08x  esp %08x\n", frame->esi, frame->edi, frame->ebp,

@@ -1,11 +1,11 @@
 /* Formatted text into a buffer: the printf family's format language, without floating point. */
+#include "kernel/lib/format.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/lib/divide.h"
-#include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/report/symbols.h"
 
 /* Where the text goes; length counts what does not fit as well. */
 struct output {
@@ -173,20 +173,14 @@ static int64_t next_signed(const struct conversion *conversion, va_list *argumen
 	return value;
 }
 
-/* %p is an address with eight digits; %pS adds the symbol. Returns how many letters it used. */
-static int format_pointer(struct output *output, const struct conversion *conversion,
-			  const void *pointer, bool with_symbol)
+/* An address with eight digits. */
+static void format_pointer(struct output *output, const struct conversion *conversion,
+			   const void *pointer)
 {
-	char text[80];
+	char text[16];
 
-	if (with_symbol) {
-		symbol_describe((uintptr_t)pointer, text, sizeof(text));
-		format_string(output, conversion, text);
-		return 2;
-	}
 	snprintk(text, sizeof(text), "0x%08lx", (unsigned long)(uintptr_t)pointer);
 	format_string(output, conversion, text);
-	return 1;
 }
 
 static const char *read_number(const char *format, int *number, va_list *arguments)
@@ -274,8 +268,8 @@ static int convert(struct output *output, const char *format, struct conversion 
 		format_string(output, conversion, va_arg(*arguments, const char *));
 		return 1;
 	case 'p':
-		return format_pointer(output, conversion, va_arg(*arguments, void *),
-				      format[1] == 'S');
+		format_pointer(output, conversion, va_arg(*arguments, void *));
+		return 1;
 	case '\0':
 		return 0;
 	default: /* "%%", and letters that nobody defined: show them as they are */

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "kernel/cpu/boot_memory.h"
 #include "kernel/report/printk.h"
 #include "kernel/report/symbols.h"
 
@@ -14,8 +15,6 @@ struct stack_frame {
 	struct stack_frame *caller;
 	uintptr_t return_address;
 };
-
-extern const char boot_stack[], boot_stack_top[];
 
 /* Where the stack lies that is in use. */
 static uintptr_t stack_start = (uintptr_t)boot_stack, stack_top = (uintptr_t)boot_stack_top;
@@ -52,11 +51,19 @@ static bool has_frame(uintptr_t eip)
 	return start && *start == PUSH_EBP && eip > (uintptr_t)start + 1;
 }
 
+static void print_place(uintptr_t address)
+{
+	char place[80];
+
+	symbol_describe(address, place, sizeof(place));
+	printk("backtrace: %s\n", place);
+}
+
 static void print_return(uintptr_t address)
 {
 	/* A call is the last instruction of a function that does not return: look up the call, not
 	 * what stands behind it. */
-	printk("backtrace: %pS\n", (void *)(address - 1));
+	print_place(address - 1);
 }
 
 /* SOLUTION 1.6 { */
@@ -75,7 +82,7 @@ void backtrace(uintptr_t ebp)
 
 void backtrace_interrupted(uintptr_t eip, uintptr_t esp, uintptr_t ebp)
 {
-	printk("backtrace: %pS\n", (void *)eip);
+	print_place(eip);
 	if (!has_frame(eip) && is_frame((const void *)esp))
 		print_return(*(uintptr_t *)esp);
 	backtrace(ebp);

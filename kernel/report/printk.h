@@ -1,22 +1,9 @@
-/* Formatted output: to a buffer, and to every console. */
+/* Formatted output to every console (kernel/lib/format.h has the formats). */
 #pragma once
 
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-/*
- * The formats: %d %i %u %x %X %o %c %s %p %%, with the flags '-', '0', '#', '+' and ' ', a width
- * and a precision (digits or '*'), and the lengths h, hh, l, ll, z, j and t, as C11 7.21.6.1
- * defines them. %pS prints a kernel address with its symbol: "0xc0101234 kmain+0x24".
- */
-
-/* Formats into buffer, at most size bytes with the closing NUL. Returns the length of the whole
- * text, so a result >= size says that it was cut. */
-int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)
-    __attribute__((format(printf, 3, 0)));
-int snprintk(char *buffer, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#include "kernel/lib/format.h"
 
 /* Prints to every registered console and to the log ring; at most 511 characters a call. May be
  * called from any context. */

@@ -1,7 +1,7 @@
 /* Looks up the function that holds an address. */
 #include "kernel/report/symbols.h"
 
-#include "kernel/report/printk.h"
+#include "kernel/lib/format.h"
 
 extern const char text_start[], text_end[];
 

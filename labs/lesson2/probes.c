@@ -1,4 +1,5 @@
 /* The command `probe`: what happens when ring 3 tries something. */
+#include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/monitor.h"
@@ -23,7 +24,6 @@ struct probe {
 };
 
 extern const struct probe probe_table[]; /* labs/lesson2/probe_code.asm; ends with a name of NULL */
-extern uint32_t kernel_page_directory[];
 
 /* The latest visit; the host reads it out of guest memory. */
 struct user_visit probe_visit;

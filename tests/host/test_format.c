@@ -1,11 +1,11 @@
-/* kernel/lib/format.c against the host's printf family, and what is the kernel's own: %p, %pS,
- * NULL. */
+/* kernel/lib/format.c against the host's printf family, and what is the kernel's own: %p, NULL; and
+ * kernel/report/symbols.c. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/report/printk.h"
+#include "kernel/lib/format.h"
 #include "kernel/report/symbols.h"
 #include "tests/host/unit.h"
 
@@ -246,10 +246,10 @@ static void expect_symbol(const char *address, const char *name, uintptr_t start
 	unsigned long number = (uintptr_t)address;
 
 	if (name)
-		snprintf(expected, TEXT_SIZE, "<0x%08lx %s+0x%lx>", number, name, number - start);
+		snprintf(expected, TEXT_SIZE, "0x%08lx %s+0x%lx", number, name, number - start);
 	else
-		snprintf(expected, TEXT_SIZE, "<0x%08lx>", number);
-	snprintk(actual, TEXT_SIZE, "<%pS>", (void *)address);
+		snprintf(expected, TEXT_SIZE, "0x%08lx", number);
+	symbol_describe(number, actual, TEXT_SIZE);
 	REQUIRE(strcmp(actual, expected) == 0, "'%s' instead of '%s'", actual, expected);
 	REQUIRE(symbol_start(number) == (name ? start : 0), "the start of %s", expected);
 }

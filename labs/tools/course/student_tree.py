@@ -36,6 +36,7 @@ ALWAYS = (
     *(
         "boot/*",
         "kernel/report/exercise.h",
+        "kernel/report/exercise.inc",
         "labs/tools/debugging/gdb/*",
         "labs/tools/setup/*",
     ),

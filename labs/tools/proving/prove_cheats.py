@@ -88,7 +88,7 @@ def cheating_stubs(exercise: Exercise, path: str, payload: str) -> Iterator[str]
             yield f'{payload}\tcheat "{exercise.id}"\n'
         elif payload:
             included = stub.replace('#include "kernel/report/exercise.h"\n', payload)
-            included = included.replace('%include "boot/exercise.inc"\n', payload)
+            included = included.replace('%include "kernel/report/exercise.inc"\n', payload)
             yield included.replace("exercise_missing", "cheat")
         else:
             yield stub
