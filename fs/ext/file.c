@@ -1,48 +1,6 @@
-/* The contents of files: ext_map chooses the format of the map, ext_read follows it. */
+/* The contents of files: ext_read follows the map. */
 #include "fs/ext/internal.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-
-int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
-{
-	struct ext_fs *fs = inode->fs;
-
-	if (!ext_range_valid(fs, block, 1))
-		return ext_corrupt_inode(inode, "mapping block %ju is outside the file system",
-					 block);
-	return bcache_get(fs->device, block, fs->summary.block_size, BLOCK_MAPPING, out);
-}
-
-/* A short symbolic link is written where other inodes have their map. */
-static bool is_short_symlink(const struct ext_inode *inode)
-{
-	return ext_is_symlink(inode) && inode->size < sizeof(inode->map);
-}
-
-static bool has_map(const struct ext_inode *inode)
-{
-	return ext_is_regular(inode) || ext_is_directory(inode) ||
-	       (ext_is_symlink(inode) && !is_short_symlink(inode));
-}
-
-int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
-{
-	const struct ext_fs *fs = inode->fs;
-	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
-	int error;
-
-	if (!has_map(inode))
-		return -EINVAL;
-	*out = (struct ext_mapping){ .length = 1 };
-	if (logical >= blocks)
-		return 0;
-	out->length = blocks - logical;
-	error = inode->flags & EXT_FLAG_EXTENTS ? ext_map_extents(inode, logical, out)
-						: ext_map_pointers(inode, logical, out);
-	if (!error && out->length > blocks - logical)
-		out->length = blocks - logical;
-	return error;
-}
 
 /* Reads from a byte position of the device: whole sectors straight to `to`, or else as much as one
  * sector, read aside, gives. Returns the bytes read, or a negative errno. */
@@ -97,7 +55,7 @@ int64_t ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, u
 		return 0;
 	if (length > inode->size - offset)
 		length = (uint32_t)(inode->size - offset);
-	if (is_short_symlink(inode)) {
+	if (ext_is_short_symlink(inode)) {
 		memcpy(buffer, (const uint8_t *)inode->map + offset, length);
 		return length;
 	}

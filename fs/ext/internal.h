@@ -25,6 +25,12 @@ static inline bool ext_has_ro_compat(const struct ext_fs *fs, uint32_t feature)
 	return (fs->super.s_feature_ro_compat & feature) != 0;
 }
 
+/* A short symbolic link is written where other inodes have their map. */
+static inline bool ext_is_short_symlink(const struct ext_inode *inode)
+{
+	return ext_is_symlink(inode) && inode->size < sizeof(inode->map);
+}
+
 /* Says on the console what is wrong with the contents of the disk: "hdc: group 3: ...". Returns
  * -EUCLEAN. */
 int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)

@@ -1,6 +1,4 @@
 /* Mounting: the superblock, believed only where it agrees with itself and with the device. */
-#include <stdarg.h>
-
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
@@ -8,44 +6,6 @@
 #include "mm/page_alloc.h"
 
 _Static_assert(sizeof(struct ext_fs) <= PAGE_SIZE, "a mount is one page");
-
-/* Prints "hdc: superblock: ..." or "hdc: inode 12: ...": where, and then what. */
-static void say(const struct ext_fs *fs, const char *where, const char *format, va_list arguments)
-{
-	char text[128];
-
-	vsnprintk(text, sizeof(text), format, arguments);
-	printk("%s: %s: %s\n", fs->device->name, where, text);
-}
-
-int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	say(fs, where, format, arguments);
-	va_end(arguments);
-	return -EUCLEAN;
-}
-
-int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
-{
-	char where[24];
-	va_list arguments;
-
-	snprintk(where, sizeof(where), "inode %u", inode->number);
-	va_start(arguments, format);
-	say(inode->fs, where, format, arguments);
-	va_end(arguments);
-	return -EUCLEAN;
-}
-
-bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count)
-{
-	uint64_t blocks = fs->summary.blocks;
-
-	return first > fs->super.s_first_data_block && first < blocks && count <= blocks - first;
-}
 
 /* Says so and returns true if a field of the superblock is not in [least, most]. */
 static bool out_of_range(const struct ext_fs *fs, const char *field, uint64_t value, uint64_t least,

@@ -2,6 +2,7 @@
 #include "kernel/cpu/gates.h"
 
 #include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/trap.h"
 
 extern const uintptr_t trap_stubs[VECTORS];
 

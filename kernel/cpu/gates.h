@@ -3,8 +3,6 @@
 
 #include <stdint.h>
 
-#define VECTORS 256
-
 /* Kinds of gates, with the present bit: Intel SDM volume 3, 6.11. */
 #define GATE_TASK      0x85 /* the processor changes to the task state of the selector */
 #define GATE_INTERRUPT 0x8e /* 32-bit; entering it switches interrupts off */

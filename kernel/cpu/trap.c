@@ -1,16 +1,13 @@
-/* Exceptions and interrupts: the table of gates, the table of handlers, and reports in words. */
+/* Exceptions and interrupts: the table of handlers, and reports in words. */
 #include "kernel/cpu/trap.h"
 
 #include <stddef.h>
 
 #include "kernel/report/backtrace.h"
-#include "kernel/cpu/descriptors.h"
-#include "kernel/cpu/gates.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 #include "kernel/report/symbols.h"
-#include "kernel/cpu/task_state.h"
 
 static void (*handlers[VECTORS])(struct trap_frame *frame);
 static void (*user_handler)(struct trap_frame *frame);
@@ -18,7 +15,6 @@ static void (*user_handler)(struct trap_frame *frame);
 static bool (*fixups[FIXUPS])(struct trap_frame *frame);
 static void (*return_work)(struct trap_frame *frame);
 volatile uint32_t trap_return_work;
-static const char *(*explain_double_fault)(uint32_t address);
 
 /* Intel SDM volume 3, table 6-1 and section 6.15. */
 static const struct {
@@ -69,16 +65,9 @@ uint32_t trap_fault_address(void)
 	return address;
 }
 
-/* A trap from the kernel itself pushes no esp; PUSHA saw it, further down. */
-static uint32_t kernel_esp(const struct trap_frame *frame)
-{
-	return frame->esp_ignored + offsetof(struct trap_frame, user_esp) -
-	       offsetof(struct trap_frame, gs);
-}
-
 static uint32_t frame_esp(const struct trap_frame *frame)
 {
-	return frame->cs & 3 ? frame->user_esp : kernel_esp(frame);
+	return frame->cs & 3 ? frame->user_esp : trap_kernel_esp(frame);
 }
 
 static void print_frame(const struct trap_frame *frame)
@@ -128,9 +117,7 @@ static void describe_error(uint32_t vector, uint32_t error, char *text, size_t s
 						    : "no processor we know raises this");
 }
 
-/* A panic whose registers are the frame's, and whose backtrace begins where the trap came from. */
-static void __attribute__((noreturn, format(printf, 2, 3)))
-panic_in_trap(const struct trap_frame *frame, const char *format, ...)
+void trap_panic(const struct trap_frame *frame, const char *format, ...)
 {
 	va_list arguments;
 
@@ -147,10 +134,10 @@ static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 	char detail[120];
 
 	if (frame->vector >= EXCEPTIONS)
-		panic_in_trap(frame, "interrupt vector %u has no handler", frame->vector);
+		trap_panic(frame, "interrupt vector %u has no handler", frame->vector);
 	describe_error(frame->vector, frame->error_code, detail, sizeof(detail));
-	panic_in_trap(frame, "exception %u, %s (error code 0x%x): %s", frame->vector,
-		      trap_name(frame->vector), frame->error_code, detail);
+	trap_panic(frame, "exception %u, %s (error code 0x%x): %s", frame->vector,
+		   trap_name(frame->vector), frame->error_code, detail);
 }
 
 static bool fix_up(struct trap_frame *frame)
@@ -206,50 +193,4 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame))
 {
 	ASSERT(vector < VECTORS);
 	handlers[vector] = handler;
-}
-
-/*
- * A double fault is most often a bad stack, on which not even its own frame can be pushed. So it
- * gets a task gate: the processor saves the registers into the TSS of before, and takes the stack
- * from another.
- */
-static void double_fault(void)
-{
-	const struct task_state *before = &kernel_task.state;
-	uint32_t address = trap_fault_address();
-	struct trap_frame frame = {
-		.edi = before->edi,
-		.esi = before->esi,
-		.ebp = before->ebp,
-		.ebx = before->ebx,
-		.edx = before->edx,
-		.ecx = before->ecx,
-		.eax = before->eax,
-		.cs = before->cs,
-		.eip = before->eip,
-		.vector = VECTOR_DOUBLE_FAULT,
-		.eflags = before->eflags,
-	};
-
-	frame.esp_ignored = before->esp - kernel_esp(&frame);
-	const char *meaning = explain_double_fault ? explain_double_fault(address) : NULL;
-
-	if (meaning)
-		panic_in_trap(&frame, "exception 8, double fault (error code 0x0): %s", meaning);
-	panic_in_trap(&frame,
-		      "exception 8, double fault (error code 0x0): a second exception while the "
-		      "first was being delivered; esp was 0x%08x, the last page fault at 0x%08x",
-		      before->esp, address);
-}
-
-void trap_register_double_fault(const char *(*explain)(uint32_t address))
-{
-	explain_double_fault = explain;
-}
-
-void trap_initialize(void)
-{
-	descriptors_initialize(double_fault);
-	gates_initialize();
-	gate_set(VECTOR_DOUBLE_FAULT, DOUBLE_FAULT_TASK, 0, GATE_TASK, 0);
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#define VECTORS	   256
 #define EXCEPTIONS 32 /* vectors 0 to 31 belong to the processor: Intel SDM volume 3, table 6-1 */
 
 #define VECTOR_DOUBLE_FAULT 8
@@ -18,6 +20,14 @@ struct trap_frame {
 	uint32_t eip, cs, eflags;   /* pushed by the processor, as are the two below */
 	uint32_t user_esp, user_ss; /* only there when the trap came from ring 3 */
 };
+
+/* Where ESP was when a trap came from the kernel itself: the processor pushes no ESP then, but
+ * PUSHA saw it, further down. */
+static inline uint32_t trap_kernel_esp(const struct trap_frame *frame)
+{
+	return frame->esp_ignored + offsetof(struct trap_frame, user_esp) -
+	       offsetof(struct trap_frame, gs);
+}
 
 /* Loads the interrupt descriptor table. Every vector is reported until somebody registers for it.
  */
@@ -51,6 +61,10 @@ void trap_register_double_fault(const char *(*explain)(uint32_t address));
 
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);
+
+/* A panic with the registers of the frame, whose backtrace begins where the trap came from. */
+void trap_panic(const struct trap_frame *frame, const char *format, ...)
+    __attribute__((noreturn, format(printf, 2, 3)));
 
 /* CR2: the address of the last page fault. */
 uint32_t trap_fault_address(void);

@@ -1,0 +1,28 @@
+/* From a block of a file to a block of the disk, in the format that the inode has. */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+
+static bool has_map(const struct ext_inode *inode)
+{
+	return ext_is_regular(inode) || ext_is_directory(inode) ||
+	       (ext_is_symlink(inode) && !ext_is_short_symlink(inode));
+}
+
+int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
+	int error;
+
+	if (!has_map(inode))
+		return -EINVAL;
+	*out = (struct ext_mapping){ .length = 1 };
+	if (logical >= blocks)
+		return 0;
+	out->length = blocks - logical;
+	error = inode->flags & EXT_FLAG_EXTENTS ? ext_map_extents(inode, logical, out)
+						: ext_map_pointers(inode, logical, out);
+	if (!error && out->length > blocks - logical)
+		out->length = blocks - logical;
+	return error;
+}
