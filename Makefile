@@ -14,6 +14,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 BOOT ?= disk
 MEM  ?= 64
 SEED ?= 2010
+BREADTH ?= yes
 
 # The lessons that are here: a student's tree has those up to its own.
 LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sources)))
@@ -30,12 +31,13 @@ help::
 	@echo "                    LESSON=n                the kernel after lesson n:" $(LESSONS)
 	@echo "                    BOOT=disk|grub|direct   our loader, GRUB's CD, qemu -kernel"
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
+	@echo "                    BREADTH=no              only what the lessons teach: the core"
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
 	@echo "                    PROGRAMS=DIR            put a folder's files into the guest"
 	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
-	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1"
+	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1 [BREADTH=no]"
 	@echo "  make replay     a test's machine again, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
@@ -48,6 +50,8 @@ setup:
 	@labs/tools/setup/setup.sh $(if $(filter grub,$(BOOT)),test,run)
 
 $(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
+$(if $(filter yes no,$(BREADTH)),,$(error BREADTH=$(BREADTH): yes or no))
+CORE  := $(filter no,$(BREADTH))
 OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
 	$(if $(SCRIPT),--script '$(SCRIPT)')
 RUN   = $(PYTHON) -m labs.tools.machine.run $(OPTIONS)
@@ -67,7 +71,7 @@ hint: setup
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
-	@$(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(GRADING)
+	@$(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(if $(CORE),--core) $(GRADING)
 
 replay: setup-test
 	@$(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
@@ -130,18 +134,24 @@ CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
 LINKING = -nostdlib -z noexecstack \
 	$(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
 
-# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added.
+# A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. What
+# no lesson teaches, and only Linux's programs want, has lists of its own, the breadth.
 ifneq ($(origin LAB),file)
 LAB   := lesson$(LESSON)
 LATER := $(shell seq $$(($(LESSON) + 1)) 9)
 LISTS := $(patsubst %,labs/lesson%/sources,$(filter-out $(LATER),$(LESSONS)))
+LISTS += $(if $(CORE),,$(wildcard $(LISTS:%/sources=%/breadth)))
 $(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS)$(if \
 	$(wildcard labs/storage), storage)))
 endif
 
-OUT     := $(BUILD)/$(LAB)
-# A line -FILE takes a file of an earlier lesson away: another one stands behind its header now.
-LISTED  := $(shell cat $(LISTS))
+OUT     := $(BUILD)/$(LAB)$(if $(CORE),-core)
+# A line FOLDER/ is all the sources in a folder, those that are given as object code, too. A line
+# -FILE takes a file away: another one stands behind its header now.
+LINES   := $(shell cat $(LISTS))
+FOLDERS := $(filter %/,$(LINES))
+LISTED  := $(filter-out %/,$(LINES)) $(sort $(wildcard $(FOLDERS:=*.c) $(FOLDERS:=*.asm)) \
+	$(patsubst %.o,%,$(wildcard $(FOLDERS:=*.c.o) $(FOLDERS:=*.asm.o))))
 SOURCES := $(filter-out -% $(patsubst -%,%,$(filter -%,$(LISTED))),$(LISTED)) labs/$(LAB)/main.c
 OBJECTS := $(SOURCES:%=$(BUILD)/objects/%.o)
 KERNEL  := $(OUT)/kernel.elf
@@ -167,7 +177,8 @@ LINK = $(call tool,ld) $(LINKING) -T boot/kernel.ld $(OBJECTS)
 $(OUT):
 	@mkdir -p $@
 
-$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/setup/symbols.awk $(LISTS) | $(OUT)
+$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/setup/symbols.awk $(LISTS) $(FOLDERS) \
+		| $(OUT)
 	$(Q)echo | awk -f labs/tools/setup/symbols.awk >$(OUT)/no_symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
 	$(Q)$(LINK) $(OUT)/no_symbols.o -o $@

@@ -17,6 +17,7 @@ from tests.host.units import SEED, Units, run
 SOURCES = (
     "boot/load_elf.c",
     "drivers/console/vga_escape.c",
+    "drivers/console/vga_screen.c",
     "kernel/report/boot_info.c",
     "kernel/lib/format.c",
     "kernel/lib/number.c",

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "drivers/console/vga_escape.h"
+#include "drivers/console/vga_screen.h"
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/printk.h"

@@ -1,38 +1,36 @@
-/* Escape sequences on the text screen: ECMA-48, 5.4 (their form) and 8.3 (what they do). */
+/*
+ * Escape sequences on the text screen: ECMA-48, 5.4 (their form) and 8.3 (what they do).
+ *
+ * It sees every character before the screen does (vga_screen_filter), and keeps those of a sequence
+ * to itself:
+ *
+ *	ESC [ 3 1 ; 4 6 m	"ESC [" begins it, numbers with semicolons follow, a letter ends it
+ *
+ * There is one screen, so where in a sequence it is stands in variables of this file.
+ */
 #include "drivers/console/vga_escape.h"
 
-#define ESCAPE	   '\033'
-#define GREY	   0x07 /* on black */
-#define BRIGHT	   0x08
-#define BLANK	   (GREY << 8 | ' ')
-#define NUMBER_MAX 9999u
+#include <stdbool.h>
+#include <stdint.h>
 
-static uint32_t column(const struct vga_screen *screen)
-{
-	return screen->position % VGA_COLUMNS;
-}
+#include "drivers/console/vga_screen.h"
+#include "kernel/lib/startup.h"
 
-/* Erases the cells from `first` up to the one before `end`. */
-static void erase(struct vga_screen *screen, uint32_t first, uint32_t end)
-{
-	while (first < end)
-		screen->cells[first++] = BLANK;
-}
+#define ESCAPE	       '\033'
+#define BRIGHT	       0x08
+#define NUMBER_MAX     9999u
+#define PARAMETERS_MAX 8u /* of a sequence; more are left out */
 
-static void scroll(struct vga_screen *screen)
-{
-	for (uint32_t i = 0; i < VGA_CELLS - VGA_COLUMNS; i++)
-		screen->cells[i] = screen->cells[i + VGA_COLUMNS];
-	erase(screen, VGA_CELLS - VGA_COLUMNS, VGA_CELLS);
-	screen->position -= VGA_COLUMNS;
-}
-
-static void go_down(struct vga_screen *screen)
-{
-	screen->position += VGA_COLUMNS;
-	if (screen->position >= VGA_CELLS)
-		scroll(screen);
-}
+static enum {
+	TEXT,
+	BEHIND_ESCAPE,
+	IN_SEQUENCE, /* behind ESC [ */
+} state;
+static bool is_private; /* ESC [ ?: not for us */
+static uint32_t count;	/* parameters behind the first one */
+static uint32_t parameters[PARAMETERS_MAX];
+static uint8_t colours; /* that were chosen; */
+static bool is_inverse; /* then the screen's have changed places */
 
 /* To a place that may lie outside the screen: to the nearest one on it. */
 static void go_to(struct vga_screen *screen, int32_t row, int32_t to)
@@ -44,30 +42,14 @@ static void go_to(struct vga_screen *screen, int32_t row, int32_t to)
 
 static void go_by(struct vga_screen *screen, int32_t rows, int32_t columns)
 {
-	go_to(screen, screen->position / VGA_COLUMNS + rows, column(screen) + columns);
-}
-
-/* The line's end has been written to: only the next character begins a new line, for a newline may
- * come before it. */
-static void show(struct vga_screen *screen, char character)
-{
-	uint8_t colours = screen->colours;
-
-	if (screen->is_full) {
-		screen->position -= column(screen);
-		go_down(screen);
-	}
-	if (screen->is_inverse)
-		colours = (colours << 4 | colours >> 4) & ~(BRIGHT << 4); /* that would blink */
-	screen->cells[screen->position] = colours << 8 | (uint8_t)character;
-	screen->is_full = column(screen) == VGA_COLUMNS - 1;
-	screen->position += !screen->is_full;
+	go_to(screen, screen->position / VGA_COLUMNS + rows, vga_column(screen) + columns);
 }
 
 /* From the cursor to the end (0), from the start up to the cursor (1), or all (2). */
 static void erase_part(struct vga_screen *screen, uint32_t part, uint32_t start, uint32_t end)
 {
-	erase(screen, part == 0 ? screen->position : start, part == 1 ? screen->position + 1 : end);
+	vga_screen_erase(screen, part == 0 ? screen->position : start,
+			 part == 1 ? screen->position + 1 : end);
 }
 
 /* Colours are numbered red, green, blue from the lowest bit on; the screen has it the other way. */
@@ -77,34 +59,39 @@ static uint8_t colour_of(uint32_t number)
 }
 
 /* Of the tens 3 and 4, for what is written and for what is behind it; 9 is as at first. */
-static void choose_colour(struct vga_screen *screen, uint32_t tens, uint32_t number)
+static void choose_colour(uint32_t tens, uint32_t number)
 {
-	uint8_t text = number > 7 ? GREY : colour_of(number), behind = number > 7 ? 0 : text;
+	uint8_t text = number > 7 ? VGA_GREY : colour_of(number), behind = number > 7 ? 0 : text;
 
 	if (tens == 3)
-		screen->colours = (screen->colours & ~GREY) | text;
+		colours = (colours & ~VGA_GREY) | text;
 	else if (tens == 4)
-		screen->colours = (screen->colours & (GREY | BRIGHT)) | behind << 4;
+		colours = (colours & (VGA_GREY | BRIGHT)) | behind << 4;
 }
 
-static void choose(struct vga_screen *screen, uint32_t rendition)
+static void choose(uint32_t rendition)
 {
 	if (rendition == 0)
-		screen->colours = GREY;
+		colours = VGA_GREY;
 	else if (rendition == 1)
-		screen->colours |= BRIGHT;
+		colours |= BRIGHT;
 	else
-		choose_colour(screen, rendition / 10, rendition % 10);
+		choose_colour(rendition / 10, rendition % 10);
 	if (rendition == 0 || rendition == 7 || rendition == 27)
-		screen->is_inverse = rendition == 7;
+		is_inverse = rendition == 7;
+}
+
+/* In an inverse cell the upper half may not be bright: that would blink. */
+static uint8_t shown_colours(void)
+{
+	return is_inverse ? (colours << 4 | colours >> 4) & ~(BRIGHT << 4) : colours;
 }
 
 /* Does what the sequence says that ends with this letter. */
 static void finish(struct vga_screen *screen, char letter)
 {
-	const uint32_t *parameters = screen->parameters;
 	int32_t distance = parameters[0] ? parameters[0] : 1;
-	uint32_t line = screen->position - column(screen);
+	uint32_t line = screen->position - vga_column(screen);
 
 	switch (letter) {
 	case 'A':
@@ -122,71 +109,59 @@ static void finish(struct vga_screen *screen, char letter)
 	case 'K':
 		return erase_part(screen, parameters[0], line, line + VGA_COLUMNS);
 	case 'm':
-		for (uint32_t i = 0; i <= screen->count && i < VGA_PARAMETERS; i++)
-			choose(screen, parameters[i]);
+		for (uint32_t i = 0; i <= count && i < PARAMETERS_MAX; i++)
+			choose(parameters[i]);
+		screen->colours = shown_colours();
 	}
 }
 
 /* A byte behind ESC [. */
 static void take(struct vga_screen *screen, char byte)
 {
-	uint32_t *number = &screen->parameters[screen->count % VGA_PARAMETERS];
+	uint32_t *number = &parameters[count % PARAMETERS_MAX];
 
 	if (byte >= '@') {
-		screen->state = VGA_TEXT;
-		if (!screen->is_private)
+		state = TEXT;
+		if (!is_private)
 			finish(screen, byte);
 		screen->is_full = screen->is_full && byte == 'm';
 	} else if (byte == ';') {
-		screen->count++;
+		count++;
 	} else if (byte < '0' || byte > '9') {
-		screen->is_private = true;
-	} else if (screen->count < VGA_PARAMETERS && *number <= NUMBER_MAX) {
+		is_private = true;
+	} else if (count < PARAMETERS_MAX && *number <= NUMBER_MAX) {
 		*number = *number * 10 + (byte - '0');
 	}
 }
 
-static void begin(struct vga_screen *screen, char byte)
+static void begin(char byte)
 {
-	screen->state = byte == '[' ? VGA_SEQUENCE : VGA_TEXT;
-	screen->is_private = false;
-	screen->count = 0;
-	for (uint32_t i = 0; i < VGA_PARAMETERS; i++)
-		screen->parameters[i] = 0;
+	state = byte == '[' ? IN_SEQUENCE : TEXT;
+	is_private = false;
+	count = 0;
+	for (uint32_t i = 0; i < PARAMETERS_MAX; i++)
+		parameters[i] = 0;
 }
 
-/* These end a sequence that has not come to its end. */
-static void obey(struct vga_screen *screen, char character)
-{
-	screen->state = character == ESCAPE ? VGA_ESCAPE : VGA_TEXT;
-	if (character == '\n')
-		go_down(screen);
-	else if (character == '\r')
-		screen->position -= column(screen);
-	else if (character == '\b')
-		screen->position -= column(screen) > 0;
-	else if (character == '\t')
-		go_by(screen, 0, 8 - column(screen) % 8);
-	screen->is_full = screen->is_full && character == ESCAPE;
-}
-
-void vga_screen_put(struct vga_screen *screen, char character)
+/* Control characters end a sequence that has not come to its end, and are the screen's. */
+static bool vga_escape_filter(struct vga_screen *screen, char character)
 {
 	if ((uint8_t)character < ' ')
-		obey(screen, character);
-	else if (screen->state == VGA_ESCAPE)
-		begin(screen, character);
-	else if (screen->state == VGA_SEQUENCE)
+		state = character == ESCAPE ? BEHIND_ESCAPE : TEXT;
+	else if (state == BEHIND_ESCAPE)
+		begin(character);
+	else if (state == IN_SEQUENCE)
 		take(screen, character);
 	else
-		show(screen, character);
+		return false;
+	return character == ESCAPE || (uint8_t)character >= ' ';
 }
 
-void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells, uint32_t position)
+void vga_escape_initialize(void)
 {
-	*screen = (struct vga_screen){
-		.cells = cells,
-		.position = position < VGA_CELLS ? position : 0,
-		.colours = GREY,
-	};
+	state = TEXT;
+	colours = VGA_GREY;
+	is_inverse = false;
+	vga_screen_filter(vga_escape_filter);
 }
+STARTUP(vga_escape_initialize)

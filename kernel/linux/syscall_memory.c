@@ -20,8 +20,6 @@ struct mapping {
 	uint32_t offset; /* in pages */
 };
 
-CALL(sys_brk, space_set_break(current->space, frame->ebx))
-
 /* Puts the file's bytes into memory that is mapped already; it ends with the file. */
 static int read_file(const struct mapping *mapping, struct file *file, uint32_t address)
 {
@@ -169,9 +167,13 @@ CALL(sys_mlock,
      space_protect(current->space, frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE, 0))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 45, "brk", "x", sys_brk },	       { 90, "mmap", "p", sys_mmap },
-	{ 91, "munmap", "xd", sys_munmap },    { 125, "mprotect", "xdd", sys_mprotect },
-	{ 144, "msync", "xdd", sys_nothing },  { 150, "mlock", "xd", sys_mlock },
-	{ 151, "munlock", "xd", sys_mlock },   { 163, "mremap", "xddx", sys_mremap },
-	{ 192, "mmap2", "xddxdx", sys_mmap2 }, { 219, "madvise", "xdd", sys_madvise },
+	{ 90, "mmap", "p", sys_mmap },
+	{ 91, "munmap", "xd", sys_munmap },
+	{ 125, "mprotect", "xdd", sys_mprotect },
+	{ 144, "msync", "xdd", sys_nothing },
+	{ 150, "mlock", "xd", sys_mlock },
+	{ 151, "munlock", "xd", sys_mlock },
+	{ 163, "mremap", "xddx", sys_mremap },
+	{ 192, "mmap2", "xddxdx", sys_mmap2 },
+	{ 219, "madvise", "xdd", sys_madvise },
 };

@@ -1,4 +1,5 @@
-/* System calls about the program itself: its end, its number, its thread-local segment. */
+/* System calls that a C library for threads makes when a program begins: its thread-local segment.
+ */
 #include "kernel/cpu/descriptor.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
@@ -29,12 +30,7 @@ struct user_descriptor {
 #define SELECTOR_MASK	 0xfffcu /* without the privilege level */
 #define ANY_ENTRY	 0xffffffffu
 
-static int sys_exit(struct trap_frame *frame)
-{
-	task_exit((frame->ebx & 0xff) << 8);
-}
-
-CALL(sys_getpid, current->pid)
+CALL(sys_gettid, current->pid)
 
 static int sys_set_tid_address(struct trap_frame *frame)
 {
@@ -104,7 +100,7 @@ static int sys_set_thread_area(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 1, "exit", "d", sys_exit },	      { 20, "getpid", "", sys_getpid },
-	{ 224, "gettid", "", sys_getpid },    { 243, "set_thread_area", "p", sys_set_thread_area },
-	{ 252, "exit_group", "d", sys_exit }, { 258, "set_tid_address", "p", sys_set_tid_address },
+	{ 224, "gettid", "", sys_gettid },
+	{ 243, "set_thread_area", "p", sys_set_thread_area },
+	{ 258, "set_tid_address", "p", sys_set_tid_address },
 };

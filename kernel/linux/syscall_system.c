@@ -8,6 +8,7 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/machine.h"
+#include "kernel/process/names.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
@@ -16,12 +17,6 @@
 #include "mm/user_copy.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
-
-#define NAME 65 /* bytes of each of uname's texts */
-
-struct linux_names {
-	char system[NAME], node[NAME], release[NAME], version[NAME], machine[NAME], domain[NAME];
-};
 
 /* Linux's struct sysinfo for i386. */
 struct linux_system {
@@ -116,26 +111,15 @@ static int sys_prctl(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static struct linux_names names = {
-	.system = "Linux",
-	.node = "apprentice",
-	.release = "6.1.0-apprentice",
-	.version = "#1",
-	.machine = "i686",
-	.domain = "(none)",
-};
-
-CALL(sys_uname, give(frame->ebx, &names, sizeof(names)))
-
 static int sys_sethostname(struct trap_frame *frame)
 {
-	char name[NAME] = { 0 };
+	char name[SYSTEM_NAME] = { 0 };
 
-	if (frame->ecx >= NAME)
+	if (frame->ecx >= SYSTEM_NAME)
 		return -EINVAL;
 	if (copy_from_user(name, frame->ebx, frame->ecx) != 0)
 		return -EFAULT;
-	memcpy(names.node, name, NAME);
+	memcpy(system_names.node, name, SYSTEM_NAME);
 	return 0;
 }
 
@@ -306,7 +290,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 88, "reboot", "xxxx", sys_reboot },
 	{ 103, "syslog", "dpd", sys_syslog },
 	{ 116, "sysinfo", "p", sys_sysinfo },
-	{ 122, "uname", "p", sys_uname },
 	{ 136, "personality", "x", sys_zero },
 	{ 152, "mlockall", "x", sys_zero },
 	{ 153, "munlockall", "", sys_zero },

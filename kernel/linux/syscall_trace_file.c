@@ -2,6 +2,7 @@
  * recording on or off. */
 #include "fs/proc/procfs.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall_trace.h"
 
@@ -31,7 +32,7 @@ static int trace_file_store(const char *line)
 	return 0;
 }
 
-void syscall_trace_register(void)
+static void trace_file_register(void)
 {
 	static struct procfs_entry entry = {
 		.name = "syscalls",
@@ -42,3 +43,4 @@ void syscall_trace_register(void)
 
 	procfs_register(&entry);
 }
+STARTUP(trace_file_register)

@@ -51,6 +51,3 @@ uint32_t syscall_trace_read(uint32_t *next, struct syscall_record *records, uint
 /* Writes a record as a line, "12 write(1, 0x8051000, 5) = 5", to text of this size. Returns its
  * length, as snprintk does. */
 int syscall_trace_format(const struct syscall_record *record, char *text, size_t size);
-
-/* Adds /proc/syscalls. In kernel/linux/syscall_trace_file.c. */
-void syscall_trace_register(void);

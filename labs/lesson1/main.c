@@ -2,6 +2,7 @@
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
 #include "kernel/report/boot_info.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "labs/lesson1/commands.h"
 #include "labs/prompt.h"
@@ -24,6 +25,7 @@ void kmain(uint32_t magic, uint32_t information)
 	memory_map_print();
 	printk("boot: loaded by %s\n", boot_info.loader);
 	early_initialize();
+	startup_run_all();
 
 	lesson1_commands_register();
 	prompt(serial_get, idle);

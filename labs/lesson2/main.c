@@ -6,6 +6,7 @@
 #include "drivers/console/vga.h"
 #include "kernel/report/boot_info.h"
 #include "kernel/cpu/interrupts.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
@@ -35,6 +36,7 @@ void kmain(uint32_t magic, uint32_t information)
 	interrupts_enable();
 	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
 	       TICKS_PER_SECOND);
+	startup_run_all();
 
 	lesson1_commands_register();
 	lesson2_commands_register();

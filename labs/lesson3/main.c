@@ -8,9 +8,9 @@
 #include "kernel/report/boot_info.h"
 #include "kernel/cpu/fpu.h"
 #include "kernel/cpu/interrupts.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/syscall_trace.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/single.h"
 #include "kernel/task/time.h"
@@ -49,9 +49,9 @@ void kmain(uint32_t magic, uint32_t information)
 	syscall_initialize();
 	sysenter_initialize();
 	syscall_register_tables();
-	syscall_trace_register();
 	task_single_initialize();
 	root_initialize();
+	startup_run_all();
 
 	lesson1_commands_register();
 	lesson2_commands_register();

@@ -16,11 +16,11 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/report/panic.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/syscall/syscall_trace.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/family.h"
 #include "kernel/task/switch.h"
@@ -158,8 +158,8 @@ void kmain(uint32_t magic, uint32_t information)
 	syscall_initialize();
 	sysenter_initialize();
 	syscall_register_tables();
-	syscall_trace_register();
 	root_initialize();
+	startup_run_all();
 
 	lesson1_commands_register();
 	lesson2_commands_register();

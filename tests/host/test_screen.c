@@ -1,5 +1,7 @@
-/* drivers/console/vga_escape.c: what sequences do to the screen, and that none leads out of it. */
+/* drivers/console/vga_screen.c and vga_escape.c: what characters and sequences do to the screen,
+ * and that none leads out of it. */
 #include "drivers/console/vga_escape.h"
+#include "drivers/console/vga_screen.h"
 #include "tests/host/unit.h"
 
 #define GUARD 80u /* cells on each side of the screen, which must stay as they are */
@@ -15,6 +17,7 @@ static void begin(uint32_t position)
 	for (unsigned i = 0; i < GUARD + VGA_CELLS + GUARD; i++)
 		memory[i] = i >= GUARD && i < GUARD + VGA_CELLS ? BLANK : DIRT;
 	vga_screen_initialize(&screen, cells, position);
+	vga_escape_initialize();
 }
 
 static void put(const char *text)

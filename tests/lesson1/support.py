@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.course.source_lists import linked
 from labs.tools.grading.lab import ROOT, Lab, run_tool
 
 KERNEL = "build/lesson1/kernel.elf"
@@ -81,9 +82,9 @@ def relink(
 
 def kernel_objects(lab: Lab) -> list[Path]:
     """The object files of the lesson's kernel, as the Makefile lists them; from the tree's root."""
-    sources = (lab.root / "labs/lesson1/sources").read_text().split()
-    parts = [f"build/objects/{source}.o" for source in [*sources, "labs/lesson1/main.c"]]
-    return [Path(part) for part in [*parts, "build/lesson1/symbols.o"]]
+    sources = [*linked(1, lab.root, lab.core), "labs/lesson1/main.c"]
+    parts = [f"build/objects/{source}.o" for source in sources]
+    return [Path(part) for part in [*parts, f"{lab.directory}/symbols.o"]]
 
 
 # ELF files

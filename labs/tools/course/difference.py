@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
-from labs.tools.course.source_lists import changes
+from labs.tools.course.source_lists import BREADTH, CORE, changes
 
 PROGRAM = "make diff"
 COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
@@ -34,16 +34,18 @@ def main_before(lesson: str, root: Path) -> str:
 
 def changed_files(place: Path, root: Path) -> Iterator[tuple[str, str]]:
     """The files that the lesson links beyond those of the lesson before, and how long they are;
-    then those that it no longer links."""
-    added, removed = changes(place)
-    for path in added:
-        source = root / path
-        if source.is_file():
-            yield path, f"{source.read_text().count(chr(10))} lines"
-        else:
-            yield f"{path}.o", "given as object code"
-    for path in removed:
-        yield path, "no longer linked"
+    then those that it no longer links. The breadth's come last."""
+    for name in (CORE, BREADTH):
+        note = ", breadth" if name == BREADTH else ""
+        added, removed = changes(place, name)
+        for path in added:
+            source = root / path
+            if source.is_file():
+                yield path, f"{source.read_text().count(chr(10))} lines{note}"
+            else:
+                yield f"{path}.o", f"given as object code{note}"
+        for path in removed:
+            yield path, f"no longer linked{note}"
 
 
 def difference(lesson: str, root: Path) -> list[str]:

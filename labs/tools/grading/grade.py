@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.submission:
             grade_submission(exercises, options)
         else:
-            grade_own(exercises, options.workers)
+            grade_own(exercises, options.workers, options.core)
     except (GradeError, ExerciseError, TestRunError, sandbox_error()) as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
@@ -75,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", default="", help="what the hidden tests' questions are made from")
     made.add_argument("--output", type=Path, help="where the reports go")
     made.add_argument("--workers", type=int, default=WORKERS)
+    made.add_argument("--core", action="store_true", help="the kernel without the breadth")
     made.add_argument("--without-sandbox", action="store_true", help="trust the submission")
     return made
 
@@ -90,10 +91,10 @@ def exercises_of(lesson: str) -> tuple[Exercise, ...]:
 # ---- a student's own tree -----------------------------------------------------------------------
 
 
-def grade_own(exercises: Sequence[Exercise], workers: int) -> None:
+def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -> None:
     """Prints the points of the visible tests, and what to do next."""
     lesson = exercises[0].lesson
-    results = run_tests([Job("", str(ROOT))], [f"tests/lesson{lesson}/visible"], workers)
+    results = run_tests([Job("", str(ROOT), core=core)], [f"tests/lesson{lesson}/visible"], workers)
     scores = scores_of(exercises, results)
     print(table(scores))
     for score in scores:
@@ -148,11 +149,12 @@ def grade_submission(exercises: Sequence[Exercise], options: argparse.Namespace)
         raise GradeError(f"{options.submission} is no directory")
     if options.without_sandbox:
         print(DISTRUST, file=sys.stderr)
-    build_reference(exercises[0].lesson)
+    build_reference(exercises[0].lesson, options.core)
     seed = options.seed or seed_of(options.submission, exercises)
     with tempfile.TemporaryDirectory(prefix="graded-") as work:
-        boxed = not options.without_sandbox
-        scores = graded(exercises, options.submission, Path(work), seed, boxed, options.workers)
+        how = {"boxed": not options.without_sandbox, "core": options.core}
+        workers = options.workers
+        scores = graded(exercises, options.submission, Path(work), seed, workers=workers, **how)
     output = options.output or ROOT / f"build/grades/lesson{exercises[0].lesson}"
     write_reports(output, scores, seed)
     print(text_report(scores), end="")
@@ -165,15 +167,21 @@ def graded(
     seed: str,
     boxed: bool = True,
     workers: int = WORKERS,
+    core: bool = False,
 ) -> list[Score]:
     """The scores of a submission. Raises SandboxUnavailable, TestRunError."""
-    jobs, problems = submission_jobs(exercises, submission, work, seed, boxed)
+    jobs, problems = submission_jobs(exercises, submission, work, seed, boxed, core)
     results = run_tests(jobs, [f"tests/lesson{exercises[0].lesson}"], workers)
     return scores_of(exercises, results, problems)
 
 
 def submission_jobs(
-    exercises: Sequence[Exercise], submission: Path, work: Path, seed: str, boxed: bool = True
+    exercises: Sequence[Exercise],
+    submission: Path,
+    work: Path,
+    seed: str,
+    boxed: bool = True,
+    core: bool = False,
 ) -> tuple[list[Job], dict[str, list[str]]]:
     """A job an exercise, each with its own tree, and what was wrong with files."""
     from labs.tools.grading.graded_tree import graded_tree
@@ -182,7 +190,7 @@ def submission_jobs(
     if boxed:
         require()
     with ThreadPoolExecutor(WORKERS) as pool:
-        trees = list(pool.map(lambda e: graded_tree(e, submission, work, boxed), exercises))
+        trees = list(pool.map(lambda e: graded_tree(e, submission, work, boxed, core), exercises))
     jobs = [
         Job(
             name=each.exercise.id,
@@ -191,15 +199,17 @@ def submission_jobs(
             exercise=each.exercise.id,
             seed=seed,
             thorough=False,
+            core=core,
         )
         for each in trees
     ]
     return jobs, {each.exercise.id: list(each.problems.values()) for each in trees}
 
 
-def build_reference(lesson: int) -> None:
+def build_reference(lesson: int, core: bool = False) -> None:
     """Builds what every graded tree is made from. Raises GradeError with the compiler's words."""
-    command = ["make", "-s", f"LESSON={lesson}", "image-disk"]
+    breadth = "no" if core else "yes"
+    command = ["make", "-s", f"LESSON={lesson}", f"BREADTH={breadth}", "image-disk"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env=clean_environment()
     )

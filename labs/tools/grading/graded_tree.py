@@ -19,12 +19,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, Exercise, blank, by_id
-from labs.tools.course.source_lists import linked
+from labs.tools.course.source_lists import LISTS, linked
 from labs.tools.grading import sandbox
 
 ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
 SOURCES = (".c", ".asm")
 SHOWN = (".h", ".inc", ".ld")
+LISTS_SHOWN = tuple(f"/{name}" for name in LISTS)
 TOOLS = ("labs/tools/setup/toolchain.sh", "labs/tools/setup/symbols.awk", "tests/host/rename.h")
 SIZE_LIMIT = 256 << 10  # bytes of a submitted file
 
@@ -88,9 +89,12 @@ def handout_files(exercise: Exercise) -> dict[str, bytes]:
     return {path: handout(exercise, path) for path in exercise.files}
 
 
-def graded_tree(exercise: Exercise, submission: Path, work: Path, boxed: bool = True) -> Graded:
+def graded_tree(
+    exercise: Exercise, submission: Path, work: Path, boxed: bool = True, core: bool = False
+) -> Graded:
     """Makes the tree of one exercise of a submission in `work`. A file that cannot be taken, or
-    that does not compile, is as in the handout: the rest can still score."""
+    that does not compile, is as in the handout: the rest can still score. core: for a kernel
+    without the breadth."""
     files, problems = {}, {}
     for path in exercise.files:
         try:
@@ -104,7 +108,7 @@ def graded_tree(exercise: Exercise, submission: Path, work: Path, boxed: bool = 
         again, _ = compiled(exercise.id, tuple(files.items()), boxed)
         objects |= {path: again[path] for path in wrong}
     tree = work / "trees" / exercise.id
-    boxed_tree(exercise, files, objects, tree)
+    boxed_tree(exercise, files, objects, tree, core)
     return Graded(exercise, tree, problems | wrong)
 
 
@@ -137,18 +141,22 @@ def is_compiled(path: str, lesson: int) -> bool:
 
 
 def boxed_tree(
-    exercise: Exercise, files: Mapping[str, bytes], objects: Mapping[str, bytes], tree: Path
+    exercise: Exercise,
+    files: Mapping[str, bytes],
+    objects: Mapping[str, bytes],
+    tree: Path,
+    core: bool = False,
 ) -> None:
     """The tree in which the kernel is linked: the reference's objects, but for the exercise's."""
     kept = {path: (ROOT / path).read_bytes() for path in ALWAYS_BUILT}
     lay_out(tree, kept | dict(files))
-    for path in linked_sources(exercise.lesson):
+    for path in linked_sources(exercise.lesson, core):
         target = f"build/objects/{path}.o"
         if path in objects:
             write(tree / target, objects[path], STUDENT_TIME)
         elif path not in files:
             write(tree / target, (ROOT / target).read_bytes(), OBJECT_TIME)
-    directory = f"build/lesson{exercise.lesson}"
+    directory = output_directory(exercise.lesson, core)
     for path, name in LOADER.items():
         if path not in files:
             write(tree / directory / name, (ROOT / directory / name).read_bytes(), OBJECT_TIME)
@@ -176,7 +184,7 @@ def cached_toolchain() -> bytes:
 def shown() -> Iterator[str]:
     """What a build sees besides sources."""
     yield from ("Makefile", "boot/grub.cfg", *TOOLS)
-    yield from (path for path in room_files() if path.endswith((*SHOWN, "/sources")))
+    yield from (path for path in room_files() if path.endswith((*SHOWN, *LISTS_SHOWN)))
 
 
 def sources() -> Iterator[str]:
@@ -192,9 +200,14 @@ def room_files() -> Iterator[str]:
                 yield str(path.relative_to(ROOT))
 
 
-def linked_sources(lesson: int) -> list[str]:
+def output_directory(lesson: int, core: bool = False) -> str:
+    """Where a lesson's kernel is built, with the breadth or without it; from a tree's root."""
+    return f"build/lesson{lesson}{'-core' if core else ''}"
+
+
+def linked_sources(lesson: int, core: bool = False) -> list[str]:
     """The sources of a lesson's kernel."""
-    return [*linked(lesson, ROOT), f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
+    return [*linked(lesson, ROOT, core), f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
 
 
 def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:
@@ -203,7 +216,7 @@ def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:
     for path in linked_sources(lesson):
         target = f"build/objects/{path}.o"
         write(tree / target, (ROOT / target).read_bytes(), OBJECT_TIME)
-    directory = f"build/lesson{lesson}"
+    directory = output_directory(lesson)
     for name in LOADER.values():
         write(tree / directory / name, (ROOT / directory / name).read_bytes(), OBJECT_TIME)
     for path, data in files.items():

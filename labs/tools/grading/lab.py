@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools.grading import sandbox
-from labs.tools.grading.graded_tree import first_error, is_plain_file
+from labs.tools.grading.graded_tree import first_error, is_plain_file, output_directory
 from labs.tools.machine.machine import Machine
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import GuestFailure, Outcome, Result
@@ -75,6 +75,7 @@ class Lab:
     lesson: 1 or 2. root: the tree; where it is boxed, the sources that are not the student's are
     empty files in it. seed: what random questions are made from. mode: "icount" or "tcg".
     scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
+    core: the kernel is built without the breadth.
     """
 
     lesson: int
@@ -84,17 +85,24 @@ class Lab:
     scratch: Path
     boxed: bool = False
     note: Path | None = None
+    core: bool = False
     stuck: list[Outcome] = field(default_factory=list)
 
     def build(self, target: str) -> Path:
         """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path. Raises
-        BuildFailure."""
+        BuildFailure. Without the breadth it is that of build/lesson1-core."""
+        target = target.replace(f"build/lesson{self.lesson}/", f"{self.directory}/")
         place = (self.root, target)
         if place not in BUILT:
             BUILT[place] = self._make(target)
         if BUILT[place]:
             raise BuildFailure(BUILT[place])
         return self._own(target)
+
+    @property
+    def directory(self) -> str:
+        """Where the kernel is built, from the tree's root."""
+        return output_directory(self.lesson, self.core)
 
     def _own(self, target: str) -> Path:
         """The path of a file of the tree. Raises BuildFailure for a link, which may lead to what is
@@ -109,7 +117,8 @@ class Lab:
         with (self.root / "build" / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
-                run_tool(["make", "-s", f"LESSON={self.lesson}", target], self.root, self.boxed)
+                words = [f"LESSON={self.lesson}", f"BREADTH={'no' if self.core else 'yes'}"]
+                run_tool(["make", "-s", *words, target], self.root, self.boxed)
             except BuildFailure as failure:
                 return str(failure)
         return ""
@@ -117,12 +126,11 @@ class Lab:
     def config(self, script: str | None, **fields: object) -> Config:
         """The lesson's kernel as a machine; `fields` are those of Config. boot is "direct"
         unless given, and "disk" and "grub" take the tree's own image unless one is given."""
-        directory = f"build/lesson{self.lesson}"
         boot = fields.setdefault("boot", "direct")
         if boot in IMAGES and "image" not in fields:
-            fields["image"] = self.build(f"{directory}/{IMAGES[boot]}")
+            fields["image"] = self.build(f"{self.directory}/{IMAGES[boot]}")
         if "kernel" not in fields:
-            fields["kernel"] = self.build(f"{directory}/kernel.elf")
+            fields["kernel"] = self.build(f"{self.directory}/kernel.elf")
         defaults = {"output_limit": OUTPUT_LIMIT, **LIMITS[self.mode]}
         config = Config(script=script, **(defaults | fields))
         if self.note:

@@ -40,7 +40,8 @@ class Job:
     built and run in the sandbox. exercise: only the tests of this one. tests: only these (nodes
     without parameters, or directories with a slash at the end). modes: only these. seed: what
     tests make their questions from. thorough: tests are run that cannot change the score,
-    since the exercise's gate has failed. note: a file that keeps the last machine's Config.
+    since the exercise's gate has failed. note: a file that keeps the last machine's Config. core:
+    the kernel is built without the breadth.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Job:
     seed: str = ""
     thorough: bool = True
     note: str = ""
+    core: bool = False
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -86,6 +88,7 @@ def pytest_addoption(parser):
     group = parser.getgroup("lab", "the kernel under test")
     group.addoption("--tree", type=Path, default=ROOT, help="the tree under test")
     group.addoption("--mode", choices=MODES, help="only this mode of time")
+    group.addoption("--core", action="store_true", help="the kernel without the breadth")
     group.addoption("--seed", default="", help="what the hidden tests' questions are made from")
     group.addoption("--note", default="", help="a file that keeps the last machine's Config")
     group.addoption("--plan", type=Path, help="a file of jobs, one in JSON a line")
@@ -213,6 +216,7 @@ class Plan:
             scratch=scratch,
             boxed=job.boxed,
             note=Path(job.note) if job.note else None,
+            core=job.core,
         )
         request.node.user_lab = lab
         return lab
@@ -283,9 +287,9 @@ def jobs_of(config: pytest.Config) -> list[Job]:
     if plan := config.getoption("--plan"):
         return [job_from(json.loads(line)) for line in plan.read_text().splitlines()]
     mode, tree = config.getoption("--mode"), str(config.getoption("--tree"))
-    note = config.getoption("--note")
     modes = (mode,) if mode else MODES
-    return [Job("", tree, modes=modes, seed=config.getoption("--seed"), note=note)]
+    others = {name: config.getoption(f"--{name}") for name in ("seed", "note", "core")}
+    return [Job("", tree, modes=modes, **others)]
 
 
 def job_from(fields: dict) -> Job:

@@ -351,5 +351,5 @@ def test_random_calls(lab):
     seed = random.Random(lab.seed).getrandbits(32) | 2
     total, lost = random_calls(lab, seed, more)
     assert lost <= 0, f"{lost} pages are lost"
-    reference = Lab(lab.lesson, ROOT, lab.seed, lab.mode, lab.scratch)
+    reference = replace(lab, root=ROOT, boxed=False, note=None, stuck=[])
     assert total == random_calls(reference, seed, 0)[0], "other results than the reference's"

@@ -1,0 +1,96 @@
+/*
+ * A screen of text: a cell for each character, line after line, and the cursor's cell.
+ *
+ * A line that has been filled to its end waits: the cursor stays at the last cell, and only the
+ * next character goes to a new line. So a newline that comes first makes no empty line:
+ *
+ *	... x y z|	is_full, the cursor is at z
+ *	... x y z	a newline: the cursor is below, and nothing is left empty
+ *
+ * Below the last line the text moves up by one. Called with any character, by whoever prints.
+ */
+#include "drivers/console/vga_screen.h"
+
+#include <stddef.h>
+
+#define BLANK	  (VGA_GREY << 8 | ' ')
+#define TAB_STOPS 8u
+
+static bool (*filter)(struct vga_screen *screen, char character);
+
+void vga_screen_filter(bool (*function)(struct vga_screen *screen, char character))
+{
+	filter = function;
+}
+
+void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end)
+{
+	while (first < end)
+		screen->cells[first++] = BLANK;
+}
+
+static void scroll(struct vga_screen *screen)
+{
+	for (uint32_t i = 0; i < VGA_CELLS - VGA_COLUMNS; i++)
+		screen->cells[i] = screen->cells[i + VGA_COLUMNS];
+	vga_screen_erase(screen, VGA_CELLS - VGA_COLUMNS, VGA_CELLS);
+	screen->position -= VGA_COLUMNS;
+}
+
+static void go_down(struct vga_screen *screen)
+{
+	screen->position += VGA_COLUMNS;
+	if (screen->position >= VGA_CELLS)
+		scroll(screen);
+}
+
+static void show(struct vga_screen *screen, char character)
+{
+	if (screen->is_full) {
+		screen->position -= vga_column(screen);
+		go_down(screen);
+	}
+	screen->cells[screen->position] = screen->colours << 8 | (uint8_t)character;
+	screen->is_full = vga_column(screen) == VGA_COLUMNS - 1;
+	screen->position += !screen->is_full;
+}
+
+/* To the next tab stop; the last one is the end of the line. */
+static void go_to_stop(struct vga_screen *screen)
+{
+	uint32_t stop = (vga_column(screen) / TAB_STOPS + 1) * TAB_STOPS;
+
+	screen->position += (stop < VGA_COLUMNS ? stop : VGA_COLUMNS - 1) - vga_column(screen);
+}
+
+static void obey(struct vga_screen *screen, char character)
+{
+	if (character == '\n')
+		go_down(screen);
+	else if (character == '\r')
+		screen->position -= vga_column(screen);
+	else if (character == '\b')
+		screen->position -= vga_column(screen) > 0;
+	else if (character == '\t')
+		go_to_stop(screen);
+	screen->is_full = false;
+}
+
+void vga_screen_put(struct vga_screen *screen, char character)
+{
+	if (filter && filter(screen, character))
+		return;
+	if ((uint8_t)character < ' ')
+		obey(screen, character);
+	else
+		show(screen, character);
+}
+
+void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells, uint32_t position)
+{
+	*screen = (struct vga_screen){
+		.cells = cells,
+		.position = position < VGA_CELLS ? position : 0,
+		.colours = VGA_GREY,
+	};
+}

@@ -1,0 +1,39 @@
+/*
+ * A screen of text: where characters go, and when it moves up. It knows no device, so the host can
+ * test it; drivers/console/vga.c gives it the VGA's memory.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VGA_COLUMNS 80u
+#define VGA_ROWS    25u
+#define VGA_CELLS   (VGA_COLUMNS * VGA_ROWS)
+#define VGA_GREY    0x07 /* on black */
+
+struct vga_screen {
+	volatile uint16_t *cells; /* a character each, and its colours in the upper half */
+	uint32_t position;	  /* the cursor's cell */
+	bool is_full;		  /* the cursor's cell is a line's last, and has been written */
+	uint8_t colours;	  /* of what comes: the background's in the upper half */
+};
+
+/* Begins with the cursor at this cell, and grey on black. What is on the screen stays. */
+void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells, uint32_t position);
+
+/* Takes one character. A newline goes straight down; of other control characters those that move
+ * the cursor are obeyed. */
+void vga_screen_put(struct vga_screen *screen, char character);
+
+/* Erases the cells from `first` up to the one before `end`. */
+void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end);
+
+static inline uint32_t vga_column(const struct vga_screen *screen)
+{
+	return screen->position % VGA_COLUMNS;
+}
+
+/* Shows every character to this function first. It returns true for what it has dealt with, and
+ * which is then left out. */
+void vga_screen_filter(bool (*filter)(struct vga_screen *screen, char character));

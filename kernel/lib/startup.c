@@ -1,0 +1,11 @@
+/* Calls what the linker has collected: see kernel/lib/startup.h. */
+#include "kernel/lib/startup.h"
+
+/* Where the pointers lie, by boot/kernel.ld; the same address when there are none. */
+extern startup_function *const startups_start[], *const startups_end[];
+
+void startup_run_all(void)
+{
+	for (startup_function *const *each = startups_start; each < startups_end; each++)
+		(*each)();
+}

@@ -1,0 +1,24 @@
+/*
+ * Code that runs once, when the kernel is otherwise ready, and that nobody calls by its name: a
+ * file that is linked begins by itself, and one that is not is not missed. A kernel without the
+ * breadth has none.
+ *
+ *	static void greet(void)
+ *	{
+ *		printk("hello\n");
+ *	}
+ *	STARTUP(greet)
+ */
+#pragma once
+
+typedef void startup_function(void);
+
+/* Behind a function: the linker puts the pointers to all of them together (boot/kernel.ld). */
+#define STARTUP(function)                                                                          \
+	static startup_function *const function##_startup                                          \
+	    __attribute__((section(".startups"), used)) = function;
+
+/* Calls all of them, in the order in which their files were linked, with interrupts on. They must
+ * not depend on each other's order. Called once, by main.c, when all of the core is there: the root
+ * directory too. */
+void startup_run_all(void);

@@ -1,0 +1,36 @@
+/*
+ * The system calls that nearly every program makes: who am I, where am I, more memory, and the end.
+ *
+ * They run on the program's own kernel stack, with the registers of its call in the frame
+ * (kernel/syscall/syscall.h); what they return goes back in EAX. exit does not return.
+ */
+#include "kernel/process/names.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
+#include "mm/space.h"
+#include "mm/user_copy.h"
+
+struct linux_names system_names = {
+	.system = "Linux",
+	.node = "apprentice",
+	.release = "6.1.0-apprentice",
+	.version = "#1",
+	.machine = "i686",
+	.domain = "(none)",
+};
+
+CALL(sys_uname, give(frame->ebx, &system_names, sizeof(system_names)))
+CALL(sys_getpid, current->pid)
+CALL(sys_brk, space_set_break(current->space, frame->ebx))
+
+/* A wait status has the code in its second byte; the first is for signals. */
+static int sys_exit(struct trap_frame *frame)
+{
+	task_exit((frame->ebx & 0xff) << 8);
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 1, "exit", "d", sys_exit },	      { 20, "getpid", "", sys_getpid },
+	{ 45, "brk", "x", sys_brk },	      { 122, "uname", "p", sys_uname },
+	{ 252, "exit_group", "d", sys_exit },
+};
