@@ -31,7 +31,6 @@ from tests.lesson3.support import (
     EFAULT,
     HERE,
     KERNEL_BASE,
-    MMAP2,
     RANDOMS,
     SHARED_PAGE,
     SPACE_END,
@@ -45,7 +44,6 @@ from tests.lesson3.support import (
 COUNT = 4000
 PAGE = 4096
 STACK_START = SPACE_END - (256 << 10)
-PRIVATE, FIXED, ANONYMOUS, NOREPLACE, EEXIST = 2, 0x10, 0x20, 0x100000, 17
 
 
 # ---- files ------------------------------------------------------------------------------------
@@ -212,23 +210,26 @@ def test_room_for_arguments(lab):
 # ---- the heap ---------------------------------------------------------------------------------
 
 
-def is_mapped(caller: support.Caller, page: int) -> bool:
-    """Whether the kernel says that something is there: by a mapping that must not replace any.
-    Where there is nothing, there is a page now, and it is taken away again."""
-    flags = PRIVATE | ANONYMOUS | FIXED | NOREPLACE
-    found = caller.result(MMAP2, page, PAGE, 3, flags, 0xFFFFFFFF, 0)
-    if found == -EEXIST:
-        return True
-    assert found == page, f"mmap2 at {page:#x}: {found}"
-    assert caller.result(91, page, PAGE) == 0
-    return False
+def space_of(caller: support.Caller) -> int:
+    """The address of the program's struct space: what brk hands on."""
+    caller.prepare(BRK, (0,))
+    caller.guest.run_to("space_set_break", goal="brk's space_set_break")
+    space = caller.guest.read_word(caller.guest.registers()["esp"] + 4)
+    caller.back()
+    return space
+
+
+def mapped(caller: support.Caller, space: int, pages: list[int]) -> list[bool]:
+    """Which pages the kernel says are mapped."""
+    with caller.in_kernel() as guest:
+        return [not guest.call("space_is_free", space, page, PAGE) & 0xFF for page in pages]
 
 
 @pytest.mark.exercise("3.6", points=2)
 def test_heap_takes_and_gives_pages(lab):
     """Pages are taken as a whole, and given back as soon as the heap has no byte in them."""
     with ring3(lab) as caller:
-        start = caller.result(BRK, 0)
+        space, start = space_of(caller), caller.result(BRK, 0)
         pages = [start + PAGE * i for i in range(4)]
         for end, expected in (
             (start + 1, [True, False, False, False]),
@@ -240,7 +241,7 @@ def test_heap_takes_and_gives_pages(lab):
             (start, [False] * 4),
         ):
             assert caller.result(BRK, end) == end
-            assert [is_mapped(caller, page) for page in pages] == expected, f"{end - start} bytes"
+            assert mapped(caller, space, pages) == expected, f"{end - start} bytes"
 
 
 @pytest.mark.exercise("3.6", points=2)
@@ -262,9 +263,9 @@ def test_new_memory_is_zero(lab):
 
 @pytest.mark.exercise("3.6", points=2)
 def test_heap_has_borders(lab):
-    """Its start, the stack, what mmap has given away, and numbers that wrap: the end stays."""
+    """Its start, the stack, what else is mapped, and numbers that wrap: the end stays."""
     with ring3(lab) as caller:
-        start = caller.result(BRK, 0)
+        space, start = space_of(caller), caller.result(BRK, 0)
         end = start + 5000
         assert caller.result(BRK, end) == end
         wrong = (0, 1, start - 1, SPACE_START, LINK_ADDRESS, STACK_START + 1, SPACE_END)
@@ -273,15 +274,16 @@ def test_heap_has_borders(lab):
             found = caller.result(BRK, address)
             assert found == end, f"brk({address:#x}) gives {found & 0xFFFFFFFF:#x}"
         assert caller.guest.read(support.GATE, 2) == b"\xcd\x80"
-        flags = PRIVATE | ANONYMOUS
-        mapping = caller.result(MMAP2, 0, PAGE, 3, flags, 0xFFFFFFFF, 0)
+        assert caller.result(BRK, STACK_START) == STACK_START
+        assert caller.result(BRK, end) == end
+        mapping = STACK_START - PAGE * random.Random(lab.seed).randint(1, 100)
+        with caller.in_kernel() as guest:
+            assert guest.call("space_map", space, mapping, PAGE, 3) == 0
         caller.write(mapping, b"\x5a" * PAGE)
         assert caller.result(BRK, mapping + 1) == end, "the heap grows into a mapping"
         assert caller.result(BRK, STACK_START) == end, "the heap grows over a mapping"
         assert caller.guest.read(mapping, PAGE) == b"\x5a" * PAGE
         assert caller.result(BRK, mapping) == mapping
-        assert caller.result(91, mapping, PAGE) == 0
-        assert caller.result(BRK, STACK_START) == STACK_START
         assert caller.result(BRK, start) == start
 
 

@@ -12,12 +12,12 @@ from tests.lesson3.support import (
     DATA,
     EFAULT,
     ENAMETOOLONG,
+    EXECVE,
     GETPID,
     KERNEL_BASE,
     KERNEL_CODE,
     OPEN,
     READ,
-    SET_THREAD_AREA,
     SHARED_PAGE,
     SPACE_END,
     SPACE_START,
@@ -269,7 +269,7 @@ def test_forty_probes(lab):
                 "writev's buffer": (WRITEV, file, DATA, 1),
                 "open": (OPEN, address, 0),
                 "uname": (UNAME, address),
-                "set_thread_area": (SET_THREAD_AREA, address),
+                "execve": (EXECVE, address, 0, 0),
             }
             for name, call in calls.items():
                 found = caller.result(*call)
