@@ -7,7 +7,7 @@
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/page_alloc.h"
 
 static struct pool pool = POOL_INITIALIZER(struct file);
@@ -65,7 +65,7 @@ int file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 
 int file_open(const char *path, uint32_t flags, uint32_t mode, struct file **file)
 {
-	const struct files *files = current->files;
+	const struct files *files = current->process->files;
 
 	return vfs_open(files->directory, path, flags, mode & ~files->umask, file);
 }
@@ -172,7 +172,7 @@ int file_copy(struct file *to, struct file *from, uint64_t *offset, uint32_t len
 
 		moved = copy_page(to, from, offset, page, wanted);
 		done += moved > 0 ? moved : 0;
-		if (task_signal_pending())
+		if (current->has_signal)
 			break;
 	}
 	if (page)

@@ -9,7 +9,7 @@
 
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
-#include "kernel/task/task.h"
+#include "kernel/process/signal.h"
 #include "mm/page_alloc.h"
 
 #define PAGES (PIPE_CAPACITY / PAGE_SIZE)
@@ -141,7 +141,7 @@ static int wait_for_room(struct file *file, struct pipe *pipe, uint32_t needed)
 static int write_some(struct file *file, struct pipe *pipe, struct buffer *from, uint32_t needed)
 {
 	if (pipe->readers.files == 0) {
-		task_signal(current, SIGPIPE);
+		signal_send(current->process, SIGPIPE);
 		return -EPIPE;
 	}
 	if (room(pipe) < needed)

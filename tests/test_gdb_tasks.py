@@ -39,12 +39,12 @@ def shell(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         said["cat"] = pid = int(gdb.parse_and_eval("current->pid"))
         run("delete")
         run("set $cat = current")
-        run("set $sh = current->parent")
+        run("set $sh = current->process->parent->task")
         run("tbreak sched_turn_is_over")
         run("condition $bpnum $cat->life == TASK_SLEEPING && $sh->life == TASK_SLEEPING")
         run("continue")
         said["pids"] = pids = {
-            "sh": int(gdb.parse_and_eval("current->parent->pid")),
+            "sh": int(gdb.parse_and_eval("current->process->parent->task->pid")),
             "current": int(gdb.parse_and_eval("current->pid")),
         }
         registers = run("monitor info registers"), run("info registers"), run("frame")
@@ -95,8 +95,8 @@ def test_tasks(shell):
     table = shell["tasks"]
     assert "fair: ms of virtual time ahead" in table.splitlines()[0]
     assert by_name(table, "first")[:3] == ["1", "0", "sleeping"]
-    assert "task_wait (kernel/process/family.c) < program_run" in by_name(table, "first")[-1]
-    assert "task_wait (kernel/process/family.c) < sys_wait4" in by_name(table, "sh")[-1]
+    assert "process_wait (kernel/process/children.c) < program_run" in by_name(table, "first")[-1]
+    assert "process_wait (kernel/process/children.c) < sys_wait4" in by_name(table, "sh")[-1]
     assert by_name(table, "cat")[:3] == [str(shell["cat"]), str(shell["pids"]["sh"]), "sleeping"]
     assert "read (fs/tty/tty.c) < file_read < sys_read" in by_name(table, "cat")[-1]
     spins = [row for row in rows(table) if "spin" in row]
@@ -228,11 +228,11 @@ def pipes(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
                 break
         for name in ("waiting", "files", "syscalls 6", "syscalls"):
             said[name] = run(name)
-        run("set var current->signals.actions[1].handler = $main")
-        run("set var current->signals.actions[1].flags = 0x10000004")
-        run("set var current->signals.actions[2].handler = 1")
-        run("set var current->signals.pending = 1 << 14")
-        run("set var current->signals.blocked = 0xfffffffffffffeff")
+        run("set var current->process->signals.actions[1].handler = $main")
+        run("set var current->process->signals.actions[1].flags = 0x10000004")
+        run("set var current->process->signals.actions[2].handler = 1")
+        run("set var current->process->signals.pending = 1 << 14")
+        run("set var current->process->signals.blocked = 0xfffffffffffffeff")
         said["signals"] = run("signals")
         """,
         **command("exec pingpong 100000"),

@@ -194,7 +194,9 @@ REACHED_BY = {
     "kernel/task/semaphore.c": ("direct", "run /bin/hello"),
     "kernel/task/sched_mlfq.c": ("direct", "sched mlfq; spin 2"),
     "kernel/task/sched_fair.c": ("direct", "sched fair; spin 2"),
-    "kernel/process/family.c": ("direct", "run /bin/forkbench 1"),
+    "kernel/process/fork.c": ("direct", "run /bin/forkbench 1"),
+    "kernel/process/exit.c": ("direct", "run /bin/hello"),
+    "kernel/process/children.c": ("direct", "run /bin/hello"),
 }
 
 # Stubs that do what programs need: what they lack can be seen, but they do not speak.

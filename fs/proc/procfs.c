@@ -13,7 +13,7 @@
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/page_alloc.h"
 
 #define ROOT	    1u
@@ -262,7 +262,9 @@ static int procfs_jump(struct inode *inode, struct inode **to, struct inode **di
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
 	const struct task *task = task_find(link->pid);
 
-	return task && task->files ? link->entry->jump(task, to, directory) : -ENOENT;
+	return task && task->process && task->process->files
+		   ? link->entry->jump(task, to, directory)
+		   : -ENOENT;
 }
 
 /* The lowest pid from `least` on, or 0. */

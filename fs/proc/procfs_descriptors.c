@@ -7,7 +7,7 @@
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 
 #define LINK_NUMBERS 0x80000000u /* of inodes; beyond those of /proc's other files */
 
@@ -48,9 +48,9 @@ static void descriptors_forget(struct inode *inode)
 /* The open file, or NULL: it is closed, or its task has ended. */
 static struct file *file_of(int32_t pid, uint32_t descriptor)
 {
-	const struct task *task = task_find(pid);
+	const struct process *process = process_find(pid);
 
-	return task && task->files ? files_get(task->files, descriptor) : NULL;
+	return process && process->files ? files_get(process->files, descriptor) : NULL;
 }
 
 /* ---- a link ---- */

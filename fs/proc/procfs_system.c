@@ -9,7 +9,7 @@
 #include "fs/vfs.h"
 #include "kernel/lib/divide.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
@@ -33,8 +33,10 @@ static struct usage measure(void)
 	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
 		if (task->pid == 0)
 			continue;
-		usage.user += task->user_ticks + task->children_user_ticks;
-		usage.system += task->system_ticks + task->children_system_ticks;
+		const struct process *process = task->process;
+
+		usage.user += task->user_ticks + (process ? process->children_user_ticks : 0);
+		usage.system += task->system_ticks + (process ? process->children_system_ticks : 0);
 		usage.tasks++;
 		usage.running += task->life == TASK_READY;
 		usage.switches += task->switches;

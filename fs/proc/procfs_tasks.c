@@ -7,7 +7,7 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
@@ -22,9 +22,19 @@ static const struct {
 	[TASK_ZOMBIE] = { 'Z', "zombie" },
 };
 
+/* A kernel thread has no process; it shows up as one that has nothing. */
+static const struct process *process_of(const struct task *task)
+{
+	static const struct process nothing;
+
+	return task->process ? task->process : &nothing;
+}
+
 static int parent_of(const struct task *task)
 {
-	return task->parent ? task->parent->pid : 0;
+	const struct process *parent = process_of(task)->parent;
+
+	return parent ? parent->task->pid : 0;
 }
 
 static uint32_t memory_of(const struct task *task)
@@ -36,15 +46,17 @@ static void show_stat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t begun = divide64(task->begun_ns, 10000000, NULL);
 	int nice = task->schedule.nice;
+	const struct process *process = process_of(task);
 
 	procfs_print(text, "%d (%s) %c %d %d %d %u -1 0 0 0 0 0 ", task->pid, task->name,
-		     lives[task->life].letter, parent_of(task), task->pgrp, task->session,
-		     task->tty);
+		     lives[task->life].letter, parent_of(task), process->pgrp, process->session,
+		     process->tty);
 	procfs_print(text, "%u %u %u %u %d %d 1 0 %llu %u %u 4294967295", task->user_ticks,
-		     task->system_ticks, task->children_user_ticks, task->children_system_ticks,
-		     20 + nice, nice, begun, memory_of(task), memory_of(task) / PAGE_SIZE);
+		     task->system_ticks, process->children_user_ticks,
+		     process->children_system_ticks, 20 + nice, nice, begun, memory_of(task),
+		     memory_of(task) / PAGE_SIZE);
 	procfs_print(text, " 0 0 0 0 0 %u %u 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-		     (uint32_t)task->signals.pending, (uint32_t)task->signals.blocked);
+		     (uint32_t)process->signals.pending, (uint32_t)process->signals.blocked);
 }
 
 static void show_statm(struct procfs_text *text, const struct task *task)
@@ -62,8 +74,8 @@ static void show_status(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
 	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t1\n", memory_of(task) / 1024,
 		     memory_of(task) / 1024);
-	procfs_print(text, "SigPnd:\t%016llx\nSigBlk:\t%016llx\n", task->signals.pending,
-		     task->signals.blocked);
+	procfs_print(text, "SigPnd:\t%016llx\nSigBlk:\t%016llx\n",
+		     process_of(task)->signals.pending, process_of(task)->signals.blocked);
 	procfs_print(text, "voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t%u\n",
 		     task->switches - task->preemptions, task->preemptions);
 }
@@ -85,12 +97,12 @@ static void show_memory(struct procfs_text *text, const struct task *task, uint3
 
 static void show_arguments(struct procfs_text *text, const struct task *task)
 {
-	show_memory(text, task, task->arguments, task->environment);
+	show_memory(text, task, process_of(task)->arguments, process_of(task)->environment);
 }
 
 static void show_environment(struct procfs_text *text, const struct task *task)
 {
-	show_memory(text, task, task->environment, task->strings_end);
+	show_memory(text, task, process_of(task)->environment, process_of(task)->strings_end);
 }
 
 /* Nothing is protected from a program in its slot, and what a range is for is not kept. */
@@ -108,25 +120,27 @@ static void show_maps(struct procfs_text *text, const struct task *task)
 
 static int link_program(char *target, uint32_t size, const struct task *task)
 {
-	return procfs_link_file(task->files ? task->files->program : NULL, target, size);
+	return procfs_link_file(process_of(task)->files ? process_of(task)->files->program : NULL,
+				target, size);
 }
 
 static int jump_program(const struct task *task, struct inode **to, struct inode **directory)
 {
-	return procfs_jump_file(task->files->program, to, directory);
+	return procfs_jump_file(process_of(task)->files->program, to, directory);
 }
 
 static int link_directory(char *target, uint32_t size, const struct task *task)
 {
-	int length =
-	    task->files ? vfs_directory_path(task->files->directory, target, size) : -ENOENT;
+	int length = process_of(task)->files
+			 ? vfs_directory_path(process_of(task)->files->directory, target, size)
+			 : -ENOENT;
 
 	return length > 0 ? length - 1 : length;
 }
 
 static int jump_directory(const struct task *task, struct inode **to, struct inode **directory)
 {
-	*to = inode_hold(task->files->directory);
+	*to = inode_hold(process_of(task)->files->directory);
 	*directory = NULL;
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/task.h"
+#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 
 #define TTY_ANY	    (5u << 8 | 0) /* /dev/tty: the terminal of whoever opens it */
@@ -30,7 +30,7 @@ static struct linux_window_size window = { .rows = 24, .columns = 80 };
 static void tty_signal_foreground(int signal)
 {
 	if (foreground > 0)
-		task_signal_group(foreground, signal);
+		signal_send_group(foreground, signal);
 }
 
 static void type(uint8_t byte)
@@ -56,49 +56,50 @@ static void type_key(uint8_t byte)
  * that ignores or blocks the signal goes on: 0. */
 static int check_background(int signal)
 {
-	if (current->tty != TTY_DEVICE || current->pgrp == foreground || foreground == 0)
+	if (current->process->tty != TTY_DEVICE || current->process->pgrp == foreground ||
+	    foreground == 0)
 		return 0;
-	if (task_signal_ignored(current, signal))
+	if (signal_is_ignored(current->process, signal))
 		return signal == SIGTTIN ? -EIO : 0;
-	if (task_group_is_orphaned(current))
+	if (process_group_is_orphaned(current->process))
 		return -EIO;
-	task_signal_group(current->pgrp, signal);
+	signal_send_group(current->process->pgrp, signal);
 	return -ERESTART;
 }
 
 /* Makes it the terminal of the current session, if the task leads one that has none. */
 static int acquire(void)
 {
-	if (current->tty == TTY_DEVICE)
+	if (current->process->tty == TTY_DEVICE)
 		return 0;
-	if (current->session != current->pid || current->tty != 0 || session != 0)
+	if (current->process->session != current->pid || current->process->tty != 0 || session != 0)
 		return -EPERM;
-	session = current->session;
-	foreground = current->pgrp;
-	current->tty = TTY_DEVICE;
+	session = current->process->session;
+	foreground = current->process->pgrp;
+	current->process->tty = TTY_DEVICE;
 	return 0;
 }
 
 /* The session's leader gives the terminal up for all of it; others for themselves. */
 static int give_up(void)
 {
-	if (current->tty != TTY_DEVICE)
+	if (current->process->tty != TTY_DEVICE)
 		return -ENOTTY;
-	current->tty = 0;
-	if (current->session != current->pid)
+	current->process->tty = 0;
+	if (current->process->session != current->pid)
 		return 0;
 	tty_signal_foreground(SIGHUP);
 	tty_signal_foreground(SIGCONT);
-	for (struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->session == session)
-			task->tty = 0;
+	for (struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->session == session)
+			each->tty = 0;
 	session = foreground = 0;
 	return 0;
 }
 
 void tty_leave(void)
 {
-	if (current->session == current->pid)
+	if (current->process->session == current->pid)
 		give_up();
 }
 
@@ -107,7 +108,7 @@ static int set_foreground(uint32_t argument)
 	int32_t group;
 	int error = check_background(SIGTTOU);
 
-	if (current->tty != TTY_DEVICE)
+	if (current->process->tty != TTY_DEVICE)
 		return -ENOTTY;
 	if (error)
 		return error;
@@ -115,8 +116,8 @@ static int set_foreground(uint32_t argument)
 		return -EFAULT;
 	if (group < 0)
 		return -EINVAL;
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->pgrp == group && task->session == session) {
+	for (const struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->pgrp == group && each->session == session) {
 			foreground = group;
 			return 0;
 		}
@@ -134,7 +135,7 @@ static int tty_open_console(struct file *file)
 
 static int tty_open_own(struct file *file)
 {
-	return current->tty == TTY_DEVICE ? 0 : -ENXIO;
+	return current->process->tty == TTY_DEVICE ? 0 : -ENXIO;
 }
 
 /* Without ICANON: VMIN bytes, or fewer when VTIME tenths of a second pass. */
@@ -250,7 +251,8 @@ static int control_session(uint32_t command, uint32_t argument)
 {
 	int32_t value = command == TIOCGPGRP ? foreground : session;
 
-	return current->tty == TTY_DEVICE ? give(argument, &value, sizeof(value)) : -ENOTTY;
+	return current->process->tty == TTY_DEVICE ? give(argument, &value, sizeof(value))
+						   : -ENOTTY;
 }
 
 static int control_line(uint32_t command, uint32_t argument)

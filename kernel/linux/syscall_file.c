@@ -6,7 +6,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_file.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 
 #define TRANSFER_MAX 0x7ffff000u /* bytes that one call moves at most, as in Linux */
@@ -18,7 +18,7 @@
 
 static struct file *file_of(uint32_t descriptor)
 {
-	return files_get(current->files, descriptor);
+	return files_get(current->process->files, descriptor);
 }
 
 static struct file *readable(uint32_t descriptor)
@@ -235,12 +235,12 @@ CALL(sys_sync, 0)
 
 /* ---- descriptors ---- */
 
-CALL(sys_close, files_close(current->files, frame->ebx))
+CALL(sys_close, files_close(current->process->files, frame->ebx))
 
 /* Closes them, or has exec close them. */
 static int sys_close_range(struct trap_frame *frame)
 {
-	struct files *files = current->files;
+	struct files *files = current->process->files;
 	uint32_t last = frame->ecx < files->count ? frame->ecx : files->count - 1;
 
 	if (frame->ebx > frame->ecx || frame->edx & ~CLOSE_RANGE_ON_EXEC)
@@ -259,7 +259,7 @@ static int duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 
 	if (!file)
 		return -EBADF;
-	int32_t added = files_add(current->files, file, lowest, close_on_exec);
+	int32_t added = files_add(current->process->files, file, lowest, close_on_exec);
 
 	if (added >= 0)
 		file_hold(file);
@@ -273,7 +273,7 @@ static int duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
 	if (!file)
 		return -EBADF;
 	file_hold(file);
-	int32_t added = files_replace(current->files, to, file, close_on_exec);
+	int32_t added = files_replace(current->process->files, to, file, close_on_exec);
 
 	if (added < 0)
 		file_release(file);
@@ -299,7 +299,7 @@ static int sys_dup3(struct trap_frame *frame)
 /* Gives both ends of a pipe a descriptor, and ring 3 the two numbers. */
 static int publish(struct file *reader, struct file *writer, uint32_t address, bool close_on_exec)
 {
-	struct files *files = current->files;
+	struct files *files = current->process->files;
 	int32_t numbers[2] = { files_add(files, reader, 0, close_on_exec), -EMFILE };
 
 	if (numbers[0] < 0) {
@@ -334,7 +334,7 @@ CALL(sys_pipe2, make_pipe(frame->ebx, frame->ecx))
 
 static int set_close_on_exec(uint32_t descriptor, bool close_on_exec)
 {
-	files_set_close_on_exec(current->files, descriptor, close_on_exec);
+	files_set_close_on_exec(current->process->files, descriptor, close_on_exec);
 	return 0;
 }
 
@@ -346,7 +346,7 @@ static int set_flags(struct file *file, uint32_t flags)
 
 static int duplicate_from(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
-	if (lowest >= current->files->limits[LIMIT_FILES].soft)
+	if (lowest >= current->process->files->limits[LIMIT_FILES].soft)
 		return -EINVAL;
 	return duplicate(descriptor, lowest, close_on_exec);
 }
@@ -363,7 +363,7 @@ static int sys_fcntl64(struct trap_frame *frame)
 	case F_DUPFD_CLOEXEC:
 		return duplicate_from(descriptor, argument, frame->ecx == F_DUPFD_CLOEXEC);
 	case F_GETFD:
-		return files_closes_on_exec(current->files, descriptor) ? FD_CLOEXEC : 0;
+		return files_closes_on_exec(current->process->files, descriptor) ? FD_CLOEXEC : 0;
 	case F_SETFD:
 		return set_close_on_exec(descriptor, argument & FD_CLOEXEC);
 	case F_GETFL:

@@ -7,7 +7,8 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
+#include "kernel/task/wait.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time.h"
@@ -29,7 +30,8 @@ static int take_deadline(const struct trap_frame *frame, timespec_reader *take, 
 
 	if ((frame->ecx & ~FLAGS) == WAIT_BITS)
 		ns = ns > now ? ns - now : 0;
-	*deadline = current->signals.resume_ns ? current->signals.resume_ns : time_ns() + ns;
+	*deadline = current->process->signals.resume_ns ? current->process->signals.resume_ns
+							: time_ns() + ns;
 	return error;
 }
 
@@ -49,7 +51,7 @@ static int wait(const struct trap_frame *frame, timespec_reader *take)
 		;
 	bool is_timed = result == -ERESTART && deadline != WAIT_FOREVER;
 
-	current->signals.resume_ns = is_timed ? deadline : 0;
+	current->process->signals.resume_ns = is_timed ? deadline : 0;
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 

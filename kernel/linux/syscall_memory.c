@@ -3,7 +3,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
@@ -62,7 +62,7 @@ static int map(const struct mapping *mapping)
 		return -EINVAL;
 	if (!is_file)
 		return place(mapping);
-	struct file *file = files_get(current->files, mapping->descriptor);
+	struct file *file = files_get(current->process->files, mapping->descriptor);
 
 	if (!file)
 		return -EBADF;

@@ -7,7 +7,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_file.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 
 #define RENAME_NOREPLACE 1u
@@ -26,10 +26,10 @@ static int find_start(struct place *place, uint32_t directory)
 {
 	struct file *file;
 
-	place->start = current->files->directory;
+	place->start = current->process->files->directory;
 	if (directory == HERE || *place->path == '/')
 		return 0;
-	file = files_get(current->files, directory);
+	file = files_get(current->process->files, directory);
 	if (!file)
 		return -EBADF;
 	place->start = file->inode;
@@ -88,7 +88,7 @@ int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *ca
 
 int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second)
 {
-	struct file *file = files_get(current->files, descriptor);
+	struct file *file = files_get(current->process->files, descriptor);
 
 	return file ? call(file->inode, first, second) : -EBADF;
 }
@@ -97,7 +97,7 @@ int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t se
 
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
-	struct files *files = current->files;
+	struct files *files = current->process->files;
 	struct file *file;
 	struct place at;
 	int error = place_get(&at, directory, address);
@@ -128,7 +128,7 @@ static int make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t
 
 	if (error)
 		return error;
-	error = vfs_make(at.start, at.path, mode & ~current->files->umask, device);
+	error = vfs_make(at.start, at.path, mode & ~current->process->files->umask, device);
 	place_put(&at);
 	return error;
 }
@@ -272,7 +272,7 @@ static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
 	if (!inode_is(inode, S_IFDIR))
 		return -ENOTDIR;
-	files_set_directory(current->files, inode);
+	files_set_directory(current->process->files, inode);
 	return 0;
 }
 
@@ -286,7 +286,7 @@ static int sys_getcwd(struct trap_frame *frame)
 	if (!path)
 		return -ENOMEM;
 	uint32_t size = frame->ecx < PATH_MAX ? frame->ecx : PATH_MAX;
-	int length = vfs_directory_path(current->files->directory, path, size);
+	int length = vfs_directory_path(current->process->files->directory, path, size);
 
 	if (length > 0 && copy_to_user(frame->ebx, path, length))
 		length = -EFAULT;
@@ -296,9 +296,9 @@ static int sys_getcwd(struct trap_frame *frame)
 
 static int sys_umask(struct trap_frame *frame)
 {
-	uint32_t before = current->files->umask;
+	uint32_t before = current->process->files->umask;
 
-	current->files->umask = frame->ebx & 0777;
+	current->process->files->umask = frame->ebx & 0777;
 	return before;
 }
 
@@ -338,7 +338,7 @@ static bool put_entry(void *context, const struct directory_entry *entry)
 
 static int sys_getdents64(struct trap_frame *frame)
 {
-	struct file *file = files_get(current->files, frame->ebx);
+	struct file *file = files_get(current->process->files, frame->ebx);
 	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
 
 	if (!file || file->flags & O_PATH)

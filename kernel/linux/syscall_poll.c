@@ -7,7 +7,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
-#include "kernel/process/task_signal.h"
+#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time.h"
@@ -29,7 +29,7 @@ typedef int scanner(void *context, struct poll_table *table);
 /* What is ready of what is wanted, errors always. */
 static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
 {
-	struct file *file = files_get(current->files, descriptor);
+	struct file *file = files_get(current->process->files, descriptor);
 	uint32_t ready = POLLIN | POLLOUT;
 
 	if (!file)
@@ -69,7 +69,7 @@ static int wait_until(scanner *scan, void *context, struct poll_table *table, ui
  * handler, ends when it would have ended. */
 static int wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t deadline)
 {
-	uint64_t *resumed = &current->signals.resume_ns;
+	uint64_t *resumed = &current->process->signals.resume_ns;
 	struct waiter few[FEW];
 	struct poll_table table = { few, 0, count * QUEUES };
 	int result = scan(context, NULL);
@@ -267,7 +267,7 @@ static int begin_mask(uint32_t address)
 		return 0;
 	if (copy_from_user(&mask, address, sizeof(mask)))
 		return -EFAULT;
-	task_signal_suspend(mask);
+	signal_suspend(mask);
 	return 0;
 }
 
@@ -288,7 +288,7 @@ static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t uni
 
 	give_rest(time, unit, deadline);
 	if (result != -ERESTART_SLEEP)
-		task_signal_resume();
+		signal_resume();
 	return result;
 }
 

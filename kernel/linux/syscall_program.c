@@ -4,7 +4,7 @@
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 
 /* Linux's struct user_desc. */
@@ -34,7 +34,7 @@ CALL(sys_gettid, current->pid)
 
 static int sys_set_tid_address(struct trap_frame *frame)
 {
-	current->clear_on_exit = frame->ebx;
+	current->process->clear_on_exit = frame->ebx;
 	return current->pid;
 }
 

@@ -5,8 +5,6 @@
 #include "kernel/lib/errno.h"
 #include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
-#include "kernel/process/task_signal.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time.h"
@@ -18,17 +16,12 @@
 /* ---- sending ---- */
 
 /* Signal 0 is not sent; it asks whether it could be. */
-static void send(struct task *task, int signal, int32_t code)
+static void send(struct process *process, int signal, int32_t code)
 {
 	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
 
 	if (signal)
-		task_signal_cause(task, signal, &cause);
-}
-
-static bool is_program(const struct task *task)
-{
-	return task->space || task->life == TASK_ZOMBIE;
+		signal_send_cause(process, signal, &cause);
 }
 
 /* To a group's members; to all but init and the sender for group -1. */
@@ -36,13 +29,14 @@ static int send_to_group(int32_t pgrp, int signal)
 {
 	int result = -ESRCH;
 
-	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
-		bool is_meant =
-		    pgrp == -1 ? task->pid != INIT && task != current : task->pgrp == pgrp;
+	for (struct process *process = process_next(NULL); process;
+	     process = process_next(process)) {
+		bool is_other = process->task->pid != INIT && process->task != current;
+		bool is_meant = pgrp == -1 ? is_other : process->pgrp == pgrp;
 
-		if (!is_meant || !is_program(task))
+		if (!is_meant || !process_is_program(process))
 			continue;
-		send(task, signal, SI_USER);
+		send(process, signal, SI_USER);
 		result = 0;
 	}
 	return result;
@@ -50,11 +44,11 @@ static int send_to_group(int32_t pgrp, int signal)
 
 static int send_to_pid(int32_t pid, int signal, int32_t code)
 {
-	struct task *task = task_find(pid);
+	struct process *process = process_find(pid);
 
-	if (!task || !is_program(task))
+	if (!process || !process_is_program(process))
 		return -ESRCH;
-	send(task, signal, code);
+	send(process, signal, code);
 	return 0;
 }
 
@@ -68,7 +62,7 @@ static int sys_kill(struct trap_frame *frame)
 		return send_to_pid(pid, frame->ecx, SI_USER);
 	if (pid == INT32_MIN)
 		return -ESRCH;
-	return send_to_group(pid == 0 ? current->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
+	return send_to_group(pid == 0 ? current->process->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
 }
 
 static int sys_tkill(struct trap_frame *frame)
@@ -88,21 +82,21 @@ static int sys_tgkill(struct trap_frame *frame)
 /* A program says itself what siginfo tells, but for what only the kernel says. */
 static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 {
-	struct task *task = task_find(frame->ebx);
+	struct process *process = process_find(frame->ebx);
 	struct linux_signal_info info;
 
 	if (copy_from_user(&info, frame->edx, SIGNAL_INFO_CAUSE) != 0)
 		return -EFAULT;
-	if ((info.code >= 0 || info.code == SI_TKILL) && task != current)
+	if ((info.code >= 0 || info.code == SI_TKILL) && process != current->process)
 		return -EPERM;
 	if (frame->ecx > SIGNALS)
 		return -EINVAL;
-	if (!task || !is_program(task))
+	if (!process || !process_is_program(process))
 		return -ESRCH;
 	const struct signal_cause cause = { info.code, { .pid = info.pid }, info.status };
 
 	if (frame->ecx)
-		task_signal_cause(task, frame->ecx, &cause);
+		signal_send_cause(process, frame->ecx, &cause);
 	return 0;
 }
 
@@ -115,8 +109,8 @@ static bool has_fixed_action(uint32_t signal)
 
 static void set_action(uint32_t signal, const struct linux_signal_action *action)
 {
-	current->signals.actions[signal - 1] = *action;
-	task_signal_forget_ignored(current, signal);
+	current->process->signals.actions[signal - 1] = *action;
+	signal_forget_ignored(current->process, signal);
 }
 
 static int sys_rt_sigaction(struct trap_frame *frame)
@@ -127,7 +121,7 @@ static int sys_rt_sigaction(struct trap_frame *frame)
 	if (frame->esi != MASK_SIZE || signal < 1 || signal > SIGNALS ||
 	    (frame->ecx && has_fixed_action(signal)))
 		return -EINVAL;
-	old = current->signals.actions[signal - 1];
+	old = current->process->signals.actions[signal - 1];
 	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
 		return -EFAULT;
 	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
@@ -144,7 +138,7 @@ static int sys_sigaction(struct trap_frame *frame)
 
 	if (signal < 1 || signal > SIGNALS || (frame->ecx && has_fixed_action(signal)))
 		return -EINVAL;
-	const struct linux_signal_action *now = &current->signals.actions[signal - 1];
+	const struct linux_signal_action *now = &current->process->signals.actions[signal - 1];
 	const struct linux_old_signal_action old = { now->handler, now->mask, now->flags,
 						     now->restorer };
 
@@ -165,7 +159,7 @@ static int sys_signal(struct trap_frame *frame)
 
 	if (signal < 1 || signal > SIGNALS || has_fixed_action(signal))
 		return -EINVAL;
-	uint32_t old = current->signals.actions[signal - 1].handler;
+	uint32_t old = current->process->signals.actions[signal - 1].handler;
 
 	set_action(signal,
 		   &(struct linux_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
@@ -176,17 +170,17 @@ static int sys_signal(struct trap_frame *frame)
 
 static int change_mask(uint32_t how, uint64_t set)
 {
-	uint64_t blocked = current->signals.blocked;
+	uint64_t blocked = current->process->signals.blocked;
 
 	switch (how) {
 	case SIG_BLOCK:
-		task_signal_block(blocked | set);
+		signal_block(blocked | set);
 		return 0;
 	case SIG_UNBLOCK:
-		task_signal_block(blocked & ~set);
+		signal_block(blocked & ~set);
 		return 0;
 	case SIG_SETMASK:
-		task_signal_block(set);
+		signal_block(set);
 		return 0;
 	default:
 		return -EINVAL;
@@ -195,7 +189,7 @@ static int change_mask(uint32_t how, uint64_t set)
 
 static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 {
-	uint64_t old = current->signals.blocked, set = 0;
+	uint64_t old = current->process->signals.blocked, set = 0;
 
 	if (frame->ecx && copy_from_user(&set, frame->ecx, size) != 0)
 		return -EFAULT;
@@ -213,7 +207,7 @@ CALL(sys_rt_sigprocmask, frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE)
 
 static int give_pending(uint32_t address, uint32_t size)
 {
-	uint64_t pending = current->signals.pending & current->signals.blocked;
+	uint64_t pending = current->process->signals.pending & current->process->signals.blocked;
 
 	return give(address, &pending, size);
 }
@@ -232,7 +226,7 @@ static int sys_pause(struct trap_frame *frame)
 
 static int sys_sigsuspend(struct trap_frame *frame)
 {
-	task_signal_suspend((current->signals.blocked & 0xffffffff00000000) | frame->edx);
+	signal_suspend((current->process->signals.blocked & 0xffffffff00000000) | frame->edx);
 	return sys_pause(frame);
 }
 
@@ -244,17 +238,17 @@ static int sys_rt_sigsuspend(struct trap_frame *frame)
 		return -EINVAL;
 	if (copy_from_user(&mask, frame->ebx, sizeof(mask)) != 0)
 		return -EFAULT;
-	task_signal_suspend(mask);
+	signal_suspend(mask);
 	return sys_pause(frame);
 }
 
 /* Takes one of the signals that wait. Returns 0 without one. */
 static int take_pending(uint64_t set, struct signal_cause *cause)
 {
-	int signal = task_signal_lowest(current->signals.pending & set);
+	int signal = signal_lowest(current->process->signals.pending & set);
 
 	if (signal)
-		task_signal_take(signal, cause);
+		signal_take(signal, cause);
 	return signal;
 }
 
@@ -264,10 +258,10 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 	bool enabled = interrupts_disable();
 	int32_t signal, error = 0;
 
-	current->signals.awaited = set;
+	current->process->signals.awaited = set;
 	while ((signal = take_pending(set, cause)) == 0 && error == 0)
 		error = wait_any(NULL, 0, deadline);
-	current->signals.awaited = 0;
+	current->process->signals.awaited = 0;
 	interrupts_restore(enabled);
 	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
@@ -307,7 +301,7 @@ CALL(sys_rt_sigtimedwait64, sigtimedwait(frame, timespec64_from_user))
 
 static int sys_sigaltstack(struct trap_frame *frame)
 {
-	struct linux_signal_stack new, old = current->signals.stack;
+	struct linux_signal_stack new, old = current->process->signals.stack;
 	bool is_in_use = signal_stack_holds(&old, frame->user_esp);
 
 	old.flags = is_in_use ? SS_ONSTACK : old.size == 0 ? SS_DISABLE : 0;
@@ -324,7 +318,7 @@ static int sys_sigaltstack(struct trap_frame *frame)
 	if (frame->ebx && (new.flags &SS_DISABLE))
 		new = (struct linux_signal_stack){ .flags = SS_DISABLE };
 	if (frame->ebx)
-		current->signals.stack = new;
+		current->process->signals.stack = new;
 	return 0;
 }
 

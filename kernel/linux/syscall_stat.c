@@ -5,7 +5,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_file.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time.h"
 #include "mm/page_alloc.h"
@@ -142,7 +142,7 @@ static int change_size(struct inode *inode, uint32_t low, uint32_t high)
 
 static int change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
 {
-	struct file *file = files_get(current->files, descriptor);
+	struct file *file = files_get(current->process->files, descriptor);
 
 	return file && !(file->flags & O_PATH) ? change(file->inode, first, second) : -EBADF;
 }
@@ -174,7 +174,7 @@ CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame
 /* Makes a file longer, unless it shall keep its size. Nothing is set aside for it. */
 static int sys_fallocate(struct trap_frame *frame)
 {
-	struct file *file = files_get(current->files, frame->ebx);
+	struct file *file = files_get(current->process->files, frame->ebx);
 	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
 
 	if (!file || !file_writable(file))

@@ -12,7 +12,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 #include "mm/memory_map.h"
@@ -102,10 +102,10 @@ static int sys_prctl(struct trap_frame *frame)
 	case PRCTL_GET_DUMPABLE:
 		return 1;
 	case PRCTL_SET_SUBREAPER:
-		current->adopts = frame->ecx != 0;
+		current->process->adopts = frame->ecx != 0;
 		return 0;
 	case PRCTL_GET_SUBREAPER:
-		word = current->adopts;
+		word = current->process->adopts;
 		return give(frame->ecx, &word, sizeof(word));
 	}
 	return -EINVAL;
@@ -222,7 +222,7 @@ static int sys_getrlimit(struct trap_frame *frame)
 {
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	return give(frame->ecx, &current->files->limits[frame->ebx], sizeof(struct limit));
+	return give(frame->ecx, &current->process->files->limits[frame->ebx], sizeof(struct limit));
 }
 
 static int sys_setrlimit(struct trap_frame *frame)
@@ -233,24 +233,24 @@ static int sys_setrlimit(struct trap_frame *frame)
 		return -EINVAL;
 	if (copy_from_user(&limit, frame->ecx, sizeof(limit)) != 0)
 		return -EFAULT;
-	return set_limit(current->files, frame->ebx, &limit);
+	return set_limit(current->process->files, frame->ebx, &limit);
 }
 
 static int sys_prlimit64(struct trap_frame *frame)
 {
-	struct task *task = frame->ebx ? task_find(frame->ebx) : current;
+	struct process *process = frame->ebx ? process_find(frame->ebx) : current->process;
 	uint64_t wanted[2] = { 0, 0 };
 
 	if (frame->ecx >= LIMITS)
 		return -EINVAL;
 	if (frame->edx && copy_from_user(wanted, frame->edx, sizeof(wanted)) != 0)
 		return -EFAULT;
-	if (!task || !task->files)
+	if (!process || !process->files)
 		return -ESRCH;
-	const struct limit *old = &task->files->limits[frame->ecx];
+	const struct limit *old = &process->files->limits[frame->ecx];
 	const uint64_t answer[2] = { wide(old->soft), wide(old->hard) };
 	const struct limit new = { narrow(wanted[0]), narrow(wanted[1]) };
-	int error = frame->edx ? set_limit(task->files, frame->ecx, &new) : 0;
+	int error = frame->edx ? set_limit(process->files, frame->ecx, &new) : 0;
 
 	if (error || frame->esi == 0)
 		return error;

@@ -6,7 +6,7 @@
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_time.h"
-#include "kernel/process/family.h"
+#include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 
@@ -21,8 +21,8 @@
 
 /* ---- families ---- */
 
-CALL(sys_fork, task_fork(&(struct fork_request){ .flags = SIGCHLD }))
-CALL(sys_vfork, task_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
+CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
+CALL(sys_vfork, process_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
 
 /* There are no threads: a program that wants one has reached a limit. */
 static int sys_clone(struct trap_frame *frame)
@@ -31,7 +31,7 @@ static int sys_clone(struct trap_frame *frame)
 
 	if ((frame->ebx & thread) == thread)
 		return -EAGAIN;
-	return task_fork(&(struct fork_request){
+	return process_fork(&(struct fork_request){
 	    .flags = frame->ebx,
 	    .stack = frame->ecx,
 	    .parent_word = frame->edx,
@@ -50,7 +50,7 @@ static int give_usage(uint32_t address, const struct wait_news *news)
 static int wait_for(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
-	int32_t pid = task_wait(frame->ebx, frame->edx, &news);
+	int32_t pid = process_wait(frame->ebx, frame->edx, &news);
 
 	if (pid <= 0)
 		return pid;
@@ -61,6 +61,61 @@ static int wait_for(const struct trap_frame *frame, uint32_t usage)
 
 CALL(sys_waitpid, wait_for(frame, 0))
 CALL(sys_wait4, wait_for(frame, frame->esi))
+
+static bool is_wanted(const struct process *child, uint32_t options)
+{
+	uint32_t news =
+	    (child->has_stopped ? WAIT_UNTRACED : 0) | (child->has_continued ? WAIT_CONTINUED : 0);
+
+	return (child->task->life == TASK_ZOMBIE ? WAIT_EXITED : news) & options;
+}
+
+/* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
+static struct process *find_wanted(int32_t which, uint32_t options, int32_t *error)
+{
+	*error = -ECHILD;
+	for (struct process *child = process_next(NULL); child; child = process_next(child)) {
+		bool meant = process_is_meant(child, which);
+
+		if (meant && is_wanted(child, options))
+			return child;
+		*error = meant ? 0 : *error;
+	}
+	return NULL;
+}
+
+/* Looks whether there is news; process_wait takes it, unless it is to stay. */
+static int look_id(int32_t which, uint32_t options, struct wait_news *news)
+{
+	int error;
+	struct process *child = find_wanted(which, options, &error);
+
+	if (!child)
+		return error;
+	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
+
+	if (!(options & WAIT_KEEP))
+		return process_wait(child->task->pid, WAIT_NOHANG | (options & WAIT_OPTIONS), news);
+	child->has_continued = has_continued && child->task->life != TASK_ZOMBIE;
+	process_fetch(child, news);
+	child->has_stopped = has_stopped;
+	child->has_continued = has_continued;
+	return child->task->pid;
+}
+
+static int wait_id(int32_t which, uint32_t options, struct wait_news *news)
+{
+	const uint32_t kinds = WAIT_EXITED | WAIT_UNTRACED | WAIT_CONTINUED;
+	int32_t pid;
+
+	if (options & ~(WAIT_OPTIONS | WAIT_EXITED | WAIT_KEEP) || !(options & kinds))
+		return -EINVAL;
+	int error =
+	    wait_event(&current->process->children,
+		       (pid = look_id(which, options, news)) != 0 || (options & WAIT_NOHANG));
+
+	return error ? error : pid;
+}
 
 /* Linux's struct siginfo with a child's news. */
 static int give_child(uint32_t address, int32_t pid, int32_t status)
@@ -88,7 +143,7 @@ static int sys_waitid(struct trap_frame *frame)
 
 	if (type > 2 || (type == 1 && (int32_t)frame->ecx <= 0) || (int32_t)frame->ecx < 0)
 		return -EINVAL;
-	int32_t pid = task_wait_id(which[type], frame->esi, &news);
+	int32_t pid = wait_id(which[type], frame->esi, &news);
 
 	if (pid < 0)
 		return pid;
@@ -97,69 +152,72 @@ static int sys_waitid(struct trap_frame *frame)
 	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
 }
 
-CALL(sys_getppid, current->parent ? current->parent->pid : 0)
+CALL(sys_getppid, current->process->parent ? current->process->parent->task->pid : 0)
 
 /* ---- groups and sessions ---- */
 
-/* The task of this pid, or for 0 the current one; NULL: there is none. */
-static struct task *find(int32_t pid)
+/* The process of this pid, or for 0 the current one; NULL: there is none. */
+static struct process *find(int32_t pid)
 {
-	struct task *task = pid ? task_find(pid) : current;
+	struct process *process = pid ? process_find(pid) : current->process;
 
-	return task && (task->space || task->life == TASK_ZOMBIE) ? task : NULL;
+	return process && process_is_program(process) ? process : NULL;
 }
 
 static bool is_group_in_session(int32_t pgrp, int32_t session)
 {
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->pgrp == pgrp && task->session == session)
+	for (const struct process *process = process_next(NULL); process;
+	     process = process_next(process))
+		if (process->pgrp == pgrp && process->session == session)
 			return true;
 	return false;
 }
 
 static int sys_setpgid(struct trap_frame *frame)
 {
-	struct task *task = find(frame->ebx);
+	struct process *process = find(frame->ebx);
 	int32_t pgrp = frame->ecx;
 
 	if (pgrp < 0)
 		return -EINVAL;
-	if (!task || (task != current && task->parent != current))
+	if (!process || (process != current->process && process->parent != current->process))
 		return -ESRCH;
 	if (pgrp == 0)
-		pgrp = task->pid;
-	if (task != current && task->has_called_exec)
+		pgrp = process->task->pid;
+	if (process != current->process && process->has_called_exec)
 		return -EACCES;
-	if (task->session != current->session || task->session == task->pid ||
-	    (pgrp != task->pid && !is_group_in_session(pgrp, task->session)))
+	if (process->session != current->process->session ||
+	    process->session == process->task->pid ||
+	    (pgrp != process->task->pid && !is_group_in_session(pgrp, process->session)))
 		return -EPERM;
-	task->pgrp = pgrp;
+	process->pgrp = pgrp;
 	return 0;
 }
 
 static int sys_getpgid(struct trap_frame *frame)
 {
-	const struct task *task = find(frame->ebx);
+	const struct process *process = find(frame->ebx);
 
-	return task ? task->pgrp : -ESRCH;
+	return process ? process->pgrp : -ESRCH;
 }
 
-CALL(sys_getpgrp, current->pgrp)
+CALL(sys_getpgrp, current->process->pgrp)
 
 static int sys_getsid(struct trap_frame *frame)
 {
-	const struct task *task = find(frame->ebx);
+	const struct process *process = find(frame->ebx);
 
-	return task ? task->session : -ESRCH;
+	return process ? process->session : -ESRCH;
 }
 
 static int sys_setsid(struct trap_frame *frame)
 {
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->pgrp == current->pid)
+	for (const struct process *process = process_next(NULL); process;
+	     process = process_next(process))
+		if (process->pgrp == current->pid)
 			return -EPERM;
-	current->pgrp = current->session = current->pid;
-	current->tty = 0;
+	current->process->pgrp = current->process->session = current->pid;
+	current->process->tty = 0;
 	return current->pid;
 }
 
@@ -182,6 +240,11 @@ static int sys_nice(struct trap_frame *frame)
 	return 0;
 }
 
+static bool is_program(const struct task *task)
+{
+	return task->process && task->space;
+}
+
 /* Is the task meant by setpriority's and getpriority's two arguments? There is one user. */
 static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 {
@@ -189,7 +252,7 @@ static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 	case PRIORITY_PID:
 		return task->pid == (who ? who : current->pid);
 	case PRIORITY_GROUP:
-		return task->pgrp == (who ? who : current->pgrp);
+		return task->process->pgrp == (who ? who : current->process->pgrp);
 	default:
 		return who == 0;
 	}
@@ -202,7 +265,7 @@ static int sys_setpriority(struct trap_frame *frame)
 	if (frame->ebx > PRIORITY_USER)
 		return -EINVAL;
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
-		if (!task->space || !has_priority(task, frame->ebx, frame->ecx))
+		if (!is_program(task) || !has_priority(task, frame->ebx, frame->ecx))
 			continue;
 		sched_set_nice(task, clamp_nice((int32_t)frame->edx));
 		result = 0;
@@ -219,7 +282,8 @@ static int sys_getpriority(struct trap_frame *frame)
 	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
 		int32_t priority = PRIORITY_OFFSET - task->schedule.nice;
 
-		if (task->space && has_priority(task, frame->ebx, frame->ecx) && priority > result)
+		if (is_program(task) && has_priority(task, frame->ebx, frame->ecx) &&
+		    priority > result)
 			result = priority;
 	}
 	return result;

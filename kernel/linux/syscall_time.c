@@ -6,7 +6,7 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "mm/user_copy.h"
@@ -113,8 +113,8 @@ static int sys_time(struct trap_frame *frame)
 static int sys_times(struct trap_frame *frame)
 {
 	const struct linux_times times = { current->user_ticks, current->system_ticks,
-					   current->children_user_ticks,
-					   current->children_system_ticks };
+					   current->process->children_user_ticks,
+					   current->process->children_system_ticks };
 
 	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
 		return -EFAULT;
@@ -145,8 +145,8 @@ static int sys_getrusage(struct trap_frame *frame)
 		usage.voluntary_switches = current->switches - current->preemptions;
 		usage.largest_size = space_size(current->space) / 1024;
 	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
-		usage =
-		    usage_of_ticks(current->children_user_ticks, current->children_system_ticks);
+		usage = usage_of_ticks(current->process->children_user_ticks,
+				       current->process->children_system_ticks);
 	} else {
 		return -EINVAL;
 	}
@@ -168,14 +168,14 @@ static int sleep_until(uint64_t deadline)
 /* A sleep that was interrupted, and goes on without a handler, ends when it would have ended. */
 static int sleep_for(uint64_t ns, uint64_t *left)
 {
-	uint64_t deadline = current->signals.resume_ns;
+	uint64_t deadline = current->process->signals.resume_ns;
 
 	if (deadline == 0)
 		deadline = time_ns() + ns;
 	int result = sleep_until(deadline);
 	uint64_t now = time_ns();
 
-	current->signals.resume_ns = result ? deadline : 0;
+	current->process->signals.resume_ns = result ? deadline : 0;
 	*left = deadline > now ? deadline - now : 0;
 	return result;
 }
@@ -209,7 +209,7 @@ static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t r
 	result = sleep_for(ns, &left);
 	if (!result || !rest || tell(rest, left) == 0)
 		return result;
-	current->signals.resume_ns = 0;
+	current->process->signals.resume_ns = 0;
 	return -EFAULT;
 }
 
@@ -224,31 +224,31 @@ CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, fram
 
 static void ring(struct timer *timer)
 {
-	struct task *task = list_entry((char *)timer, struct task, alarm);
+	struct process *process = list_entry((char *)timer, struct process, alarm);
 
-	uint64_t now = time_ns(), next = timer->deadline + task->alarm_interval;
+	uint64_t now = time_ns(), next = timer->deadline + process->alarm_interval;
 
-	task_signal(task, SIGALRM);
-	if (task->alarm_interval)
-		timer_start(timer, next > now ? next : now + task->alarm_interval, ring);
+	signal_send(process, SIGALRM);
+	if (process->alarm_interval)
+		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
 }
 
 /* Nanoseconds until the alarm rings; 0: never. */
 static uint64_t alarm_left(void)
 {
-	uint64_t now = time_ns(), deadline = current->alarm.deadline;
+	uint64_t now = time_ns(), deadline = current->process->alarm.deadline;
 
-	if (!timer_is_running(&current->alarm))
+	if (!timer_is_running(&current->process->alarm))
 		return 0;
 	return deadline > now ? deadline - now : 1;
 }
 
 static void set_alarm(uint64_t ns, uint64_t interval)
 {
-	timer_cancel(&current->alarm);
-	current->alarm_interval = interval;
+	timer_cancel(&current->process->alarm);
+	current->process->alarm_interval = interval;
 	if (ns)
-		timer_start(&current->alarm, time_ns() + ns, ring);
+		timer_start(&current->process->alarm, time_ns() + ns, ring);
 }
 
 static int sys_alarm(struct trap_frame *frame)
@@ -263,7 +263,7 @@ static int sys_alarm(struct trap_frame *frame)
 
 static int give_alarm(uint32_t address)
 {
-	const struct linux_interval_timer timer = { timeval_of(current->alarm_interval),
+	const struct linux_interval_timer timer = { timeval_of(current->process->alarm_interval),
 						    timeval_of(alarm_left()) };
 
 	return give(address, &timer, sizeof(timer));

@@ -1,6 +1,6 @@
 /* Which signal an exception of ring 3 is. */
 #include "kernel/cpu/memory_layout.h"
-#include "kernel/process/task_signal.h"
+#include "kernel/process/signal.h"
 
 int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cause)
 {

@@ -9,7 +9,7 @@
 #include "kernel/process/exec_elf.h"
 #include "kernel/process/exec_stack.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/task.h"
+#include "kernel/process/signal.h"
 #include "mm/page_alloc.h"
 
 #define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
@@ -159,25 +159,25 @@ static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)
 	};
 }
 
-/* Behind task_empty_space the old program is gone. */
+/* Behind process_empty_space the old program is gone. */
 static int replace(const struct elf_image *image, const struct exec_strings *strings,
 		   const char *path, struct trap_frame *frame)
 {
 	int32_t stack = -ENOMEM;
-	int error = task_empty_space();
+	int error = process_empty_space();
 
 	if (error)
 		return error;
 	if (elf_load(image) == 0)
 		stack = exec_build_stack(image, strings, path);
 	if (stack < 0 && stack > -4096) {
-		task_signal(current, SIGKILL);
+		signal_send(current->process, SIGKILL);
 		stack = 0;
 	}
 	set_name(path);
-	files_set_program(current->files, image->file);
-	files_close_on_exec(current->files);
-	task_reset_for_exec();
+	files_set_program(current->process->files, image->file);
+	files_close_on_exec(current->process->files);
+	process_reset_for_exec();
 	set_frame(frame, elf_entry(image), stack);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/sysenter.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
@@ -125,12 +125,12 @@ int exec_build_stack(const struct elf_image *image, const struct exec_strings *s
 	uint32_t name = push_text(&stack, path);
 	uint32_t platform = push_text(&stack, "i686");
 
-	current->strings_end = stack.pointer;
+	current->process->strings_end = stack.pointer;
 	push(&stack, strings->text, strings->length);
 	uint32_t texts = stack.pointer;
 
-	current->arguments = texts;
-	current->environment = texts + (environment_of(strings) - strings->text);
+	current->process->arguments = texts;
+	current->process->environment = texts + (environment_of(strings) - strings->text);
 	uint32_t random = push_random(&stack);
 	struct auxiliary vector[VECTOR_ENTRIES] = {
 		{ AT_PHDR, elf_headers_address(image) },

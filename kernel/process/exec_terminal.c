@@ -1,10 +1,13 @@
 /* Programs that the kernel itself starts: at the terminal, with a plain environment. */
 #include "fs/files.h"
 #include "kernel/abi/file.h"
+#include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
+
+#define LAST_STATUS 61 /* the highest that the machine can end with */
 
 static int add_strings(struct exec_strings *strings, int count, char *const words[])
 {
@@ -29,7 +32,7 @@ static int open_terminal(void)
 		return error;
 	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
 		file_hold(file);
-		files_replace(current->files, descriptor, file, false);
+		files_replace(current->process->files, descriptor, file, false);
 	}
 	file_release(file);
 	return 0;
@@ -51,9 +54,9 @@ static int load(int count, char *const words[], struct trap_frame *frame)
 
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 {
-	if (!current->files)
-		current->files = files_create();
-	int error = current->files ? open_terminal() : -ENOMEM;
+	if (!current->process->files)
+		current->process->files = files_create();
+	int error = current->process->files ? open_terminal() : -ENOMEM;
 
 	return error ? error : load(count, words, frame);
 }
@@ -72,4 +75,13 @@ int exec_report(const char *name, int32_t status)
 	else if (status & 0x7f)
 		printk("%s: ended by signal %d\n", name, status & 0x7f);
 	return exec_shell_status(status);
+}
+
+void exec_end_machine(const char *name, int32_t status)
+{
+	int code = exec_shell_status(status);
+
+	if (code > LAST_STATUS)
+		printk("%s: ended with status %d\n", name, code);
+	machine_exit(code <= LAST_STATUS ? code : EXIT_FAILURE);
 }

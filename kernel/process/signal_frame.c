@@ -11,7 +11,6 @@
 #include "kernel/process/signal.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
-#include "kernel/process/task_signal.h"
 #include "mm/user_copy.h"
 
 /* The processor's state: struct sigcontext. */
@@ -82,7 +81,7 @@ bool signal_stack_holds(const struct linux_signal_stack *stack, uint32_t esp)
 /* Where the frame may end. */
 static uint32_t stack_for(const struct trap_frame *frame, const struct linux_signal_action *action)
 {
-	const struct linux_signal_stack *stack = &current->signals.stack;
+	const struct linux_signal_stack *stack = &current->process->signals.stack;
 
 	if (!(action->flags & SA_ONSTACK) || (stack->flags & SS_DISABLE) || stack->size == 0 ||
 	    signal_stack_holds(stack, frame->user_esp))
@@ -184,7 +183,7 @@ static int build_with_info(struct trap_frame *frame, int signal, const struct si
 		.info_address = address + offsetof(struct info_frame, info),
 		.context_address = address + offsetof(struct info_frame, user),
 		.info = { signal, 0, cause->code, cause->pid, 0, cause->status, { 0 } },
-		.user = { 0, 0, current->signals.stack, *context, blocked },
+		.user = { 0, 0, current->process->signals.stack, *context, blocked },
 	};
 
 	memcpy(full.code, info_code, sizeof(full.code));
@@ -263,9 +262,9 @@ static void restore_registers(struct trap_frame *frame, const struct context *co
 static int restore(struct trap_frame *frame, const struct context *context, uint64_t blocked)
 {
 	if (restore_fpu(context->fpu) != 0)
-		task_exit(SIGSEGV);
+		process_exit(SIGSEGV);
 	restore_registers(frame, context);
-	task_signal_block(blocked);
+	signal_block(blocked);
 	return context->eax;
 }
 
@@ -277,11 +276,11 @@ int signal_frame_restore(struct trap_frame *frame, bool with_info)
 
 	if (with_info) {
 		if (copy_from_user(&full, frame->user_esp - 4, sizeof(full)) != 0)
-			task_exit(SIGSEGV);
+			process_exit(SIGSEGV);
 		return restore(frame, &full.user.context, full.user.blocked);
 	}
 	if (copy_from_user(&plain, frame->user_esp - 8, sizeof(plain)) != 0)
-		task_exit(SIGSEGV);
+		process_exit(SIGSEGV);
 	return restore(frame, &plain.context,
 		       (uint64_t)plain.blocked << 32 | plain.context.blocked);
 }

@@ -9,11 +9,13 @@
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/task.h"
-#include "kernel/process/task_signal.h"
+#include "kernel/process/signal.h"
 #include "kernel/cpu/user_mode.h"
 #include "mm/space.h"
 
-static struct task task = { .pid = 1, .pgrp = 1, .session = 1, .name = "kernel" };
+static struct process process;
+static struct task task = { .pid = 1, .name = "kernel", .process = &process };
+static struct process process = { .task = &task, .pgrp = 1, .session = 1 };
 struct task *current = &task;
 
 static void single_exception(struct trap_frame *frame)
@@ -21,7 +23,7 @@ static void single_exception(struct trap_frame *frame)
 	struct signal_cause cause;
 
 	printk("%s: %s at 0x%08x\n", task.name, trap_name(frame->vector), frame->eip);
-	task_exit(signal_of_exception(frame, &cause));
+	process_exit(signal_of_exception(frame, &cause));
 }
 
 /* On the way back to ring 3: a signal ends the program. */
@@ -30,8 +32,8 @@ static void single_before_return(struct trap_frame *frame)
 	if ((frame->cs & 3) != 3)
 		return;
 	for (int signal = 1; signal <= SIGNALS; signal++)
-		if (task.signals.pending & SIGNAL_BIT(signal))
-			task_exit(signal);
+		if (process.signals.pending & SIGNAL_BIT(signal))
+			process_exit(signal);
 }
 
 void task_single_initialize(void)
@@ -43,14 +45,15 @@ void task_single_initialize(void)
 int task_single_run(const struct trap_frame *frame)
 {
 	trap_return_work = 0;
-	task.signals.pending = 0;
+	process.signals.pending = 0;
+	task.has_signal = false;
 	user_enter(frame->eip, frame->user_esp);
-	return task.status;
+	return process.status;
 }
 
-void task_exit(int32_t status)
+void process_exit(int32_t status)
 {
-	task.status = status;
+	process.status = status;
 	user_leave();
 }
 
@@ -64,52 +67,49 @@ struct task *task_find(int32_t pid)
 	return pid == task.pid ? &task : NULL;
 }
 
-void task_signal_cause(struct task *target, int signal, const struct signal_cause *cause)
+/* SIGCHLD, SIGCONT, SIGWINCH and SIGURG do nothing to a program that has no handler for them. */
+static bool ends_program(int signal)
 {
-	if (signal == SIGCHLD || signal == SIGCONT || signal == SIGWINCH || signal == SIGURG)
+	return signal != SIGCHLD && signal != SIGCONT && signal != SIGWINCH && signal != SIGURG;
+}
+
+void signal_send(struct process *target, int signal)
+{
+	if (!ends_program(signal))
 		return;
 	target->signals.pending |= SIGNAL_BIT(signal);
+	task.has_signal = true;
 	trap_return_work = 1;
 }
 
-void task_signal(struct task *target, int signal)
+unsigned signal_send_group(int32_t pgrp, int signal)
 {
-	task_signal_cause(target, signal, NULL);
-}
-
-unsigned task_signal_group(int32_t pgrp, int signal)
-{
-	if (pgrp != task.pgrp)
+	if (pgrp != process.pgrp)
 		return 0;
-	task_signal(&task, signal);
+	signal_send(&process, signal);
 	return 1;
 }
 
-bool task_signal_pending(void)
-{
-	return task.signals.pending;
-}
-
 /* Nothing is blocked here. */
-void task_signal_suspend(uint64_t blocked)
+void signal_suspend(uint64_t blocked)
 {
 }
 
-void task_signal_resume(void)
+void signal_resume(void)
 {
 }
 
-bool task_signal_ignored(const struct task *target, int signal)
+bool signal_is_ignored(const struct process *target, int signal)
 {
 	return false;
 }
 
-bool task_group_is_orphaned(const struct task *member)
+bool process_group_is_orphaned(const struct process *member)
 {
 	return true;
 }
 
-int task_empty_space(void)
+int process_empty_space(void)
 {
 	if (task.space) {
 		space_clear(task.space);
@@ -122,7 +122,7 @@ int task_empty_space(void)
 	return 0;
 }
 
-void task_reset_for_exec(void)
+void process_reset_for_exec(void)
 {
 	task.thread_local = 0;
 	descriptors_set_thread_local(0);

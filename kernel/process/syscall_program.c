@@ -6,7 +6,7 @@
  */
 #include "kernel/process/names.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"
 
@@ -26,7 +26,7 @@ CALL(sys_brk, space_set_break(current->space, frame->ebx))
 /* A wait status has the code in its second byte; the first is for signals. */
 static int sys_exit(struct trap_frame *frame)
 {
-	task_exit((frame->ebx & 0xff) << 8);
+	process_exit((frame->ebx & 0xff) << 8);
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {

@@ -1,4 +1,18 @@
-/* The scheduler: what all its classes have in common. */
+/*
+ * The scheduler: what all its classes have in common.
+ *
+ * A task that is TASK_READY either runs or is in the queue of the class in use; every other one is
+ * in no queue. A class decides the order only: counting, charging and switching are here. Whoever
+ * changes a task's place in its queue (its class, its niceness, what is lent to it) takes it out
+ * first and puts it back after.
+ *
+ *	schedule(reason):	current -> charge -> (if ready: enqueue) -> pick -> switch_to ->
+ * next
+ *
+ * The idle task is in no queue and in no list: it runs when the queue is empty. schedule() is
+ * called with interrupts off, by tasks only, and never by an interrupt handler: a handler sets
+ * WORK_SCHEDULE (kernel/task/sched_preempt.c).
+ */
 #include "kernel/task/sched.h"
 
 #include <stddef.h>
@@ -12,7 +26,6 @@
 #include "kernel/cpu/trap.h"
 
 const struct sched_class *sched_class = &sched_round_robin;
-uint32_t sched_quantum = 2;
 struct sched_trace sched_trace;
 
 static struct task idle = { .name = "idle", .schedule.donated = URGENCY_NONE };
@@ -219,13 +232,4 @@ void sched_initialize(void)
 	idle.schedule.preempt_count = 1;
 	idle.schedule.started = time_stamp();
 	current = &idle;
-	trap_register_return(sched_work);
-}
-
-void sched_idle(void)
-{
-	ASSERT(current == &idle);
-	preempt_enable();
-	for (;;)
-		wait_for_interrupt();
 }

@@ -1,9 +1,9 @@
 /*
  * The scheduler: which task gets the processor next.
  *
- * What is common to all policies is in kernel/task/sched.c and, about the clock, in
- * kernel/task/sched_preempt.c; a policy is a struct sched_class. All tasks are under the same one
- * at a time.
+ * What is common to all policies is in kernel/task/sched.c; a policy is a struct sched_class, and
+ * all tasks are under the same one at a time. When a task loses the processor against its will is
+ * decided in kernel/task/sched_preempt.c.
  */
 #pragma once
 
@@ -34,11 +34,11 @@ struct sched_class {
 	void (*dequeue)(struct task *task);
 	/* Takes the next task out of the queue; NULL: the queue is empty. */
 	struct task *(*pick)(void);
-	/* The task has had the processor for so many time stamps. */
+	/* The task has had the processor for so many TSC cycles. */
 	void (*charge)(struct task *task, uint64_t stamps);
 	/* A tick while the task runs: is its turn over? */
 	bool (*tick)(struct task *task);
-	/* Shall the task, just woken, take the processor from the one that runs? */
+	/* Does the task, which was just woken, pre-empt the one that runs? */
 	bool (*preempts)(const struct task *woken, const struct task *running);
 	/* How urgent it is to let the task run, donations included: less is more urgent. */
 	int (*urgency)(const struct task *task);
@@ -55,11 +55,8 @@ int sched_use(const char *name);
 /* Ticks of a turn: 1 to 1000; of round robin, and the shortest of the other classes. */
 extern uint32_t sched_quantum;
 
-/* Makes the context that calls it the idle task, pid 0, and starts the clock's work. */
+/* Makes the context that calls it the idle task, pid 0. */
 void sched_initialize(void);
-
-/* What the idle task does. */
-void sched_idle(void) __attribute__((noreturn));
 
 /* Gives the processor to the next task. Interrupts must be off, and are off when it returns. If
  * current->life is TASK_READY, the task stays in the competition. */
@@ -87,23 +84,35 @@ void sched_set_nice(struct task *task, int nice);
  */
 void sched_donate(struct task *task, int urgency);
 
-/* A clock's tick has come: the rest is done at the end of this interrupt. For the timer's handler.
- */
-void sched_tick(void);
-
-/* Does what waits (the bits below) before a trap goes back; it is given the trap's frame, with
- * interrupts off, and may run other tasks meanwhile. */
-void sched_work(struct trap_frame *frame);
-
 /* At a tick: charges the current task. Is its turn over, and does another one wait? */
 bool sched_turn_is_over(void);
 
-/* Things to do before a trap goes back: bits of trap_return_work. */
+/* Things to do before a trap returns: bits of trap_return_work. */
 #define WORK_TICK     1u
 #define WORK_SCHEDULE 2u
 #define WORK_SIGNAL   4u
 
-/* Called when the current task is about to go back to ring 3 and WORK_SIGNAL is set. */
+/* ---- pre-emption: kernel/task/sched_preempt.c ---- */
+
+/* From now on ticks, and tasks that are woken, may pre-empt the one that runs. */
+void preempt_initialize(void);
+
+/* What the idle task does. */
+void sched_idle(void) __attribute__((noreturn));
+
+/* A clock's tick has come: the rest is done at the end of this interrupt. For the timer's handler.
+ */
+void sched_tick(void);
+
+/* Does what waits (the bits above) before a trap returns; it is given the trap's frame, with
+ * interrupts off, and may run other tasks meanwhile. */
+void sched_work(struct trap_frame *frame);
+
+/* The part of it that comes before user mode. For those who get there without a trap. */
+void task_before_user(struct trap_frame *frame);
+
+/* Who is called when the current task is about to return to user mode and WORK_SIGNAL is set. What
+ * signals do is the business of kernel/process. */
 void sched_register_signals(void (*deliver)(struct trap_frame *frame));
 
 /* Code of a kernel thread between these two keeps the processor, unless it sleeps. They nest. */
@@ -134,9 +143,6 @@ struct task *kthread_create(const char *name, void (*function)(void *argument), 
 
 /* Ends the current kernel thread. */
 void kthread_exit(void) __attribute__((noreturn));
-
-/* In kernel/task/switch.asm: saves the processor's state in the kernel and loads another one. */
-void switch_to(struct task *from, struct task *to);
 
 /* ---- a record of every change of tasks, for the host to read ---- */
 

@@ -1,4 +1,16 @@
-/* Pre-emption: what the clock, and whoever wakes a task, asks for, and when it is done. */
+/*
+ * Pre-emption: another task gets the processor although the one that runs did not ask for it.
+ *
+ * An interrupt handler only leaves a note, a bit in trap_return_work; the switch is made at the end
+ * of the trap, after the interrupt controller has received its EOI:
+ *
+ *	user mode	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick, then schedule ->
+ * IRET kernel		IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick; schedule only in a
+ * kernel thread that has not disabled it, and if interrupts were on
+ *
+ * So user mode may be pre-empted at any instruction. Kernel code that runs for a program cannot:
+ * the switch waits until the code sleeps, yields or returns to user mode.
+ */
 #include "kernel/task/sched.h"
 
 #include "kernel/cpu/interrupts.h"
@@ -13,13 +25,14 @@ static void (*deliver_signals)(struct trap_frame *frame);
 /* EXERCISE 4.2 (pre-emption, part 1 of 2): part 2 is in kernel/task/sched_round_robin.c.
    1. sched_tick: the timer's handler calls it, before the interrupt is done. Only remember it:
    WORK_TICK.
-   2. tick: forget WORK_TICK, count the tick for the task, in ring 3 or in the kernel; let the
+   2. tick: forget WORK_TICK, count the tick for the task, in user mode or in the kernel; let the
    timers expire; and if sched_turn_is_over, ask for a change: WORK_SCHEDULE.
-   3. is_preemptible: a thread of the kernel (it has no space) whose preempt_count is 0.
-   4. task_before_user: as long as there is something to do before ring 3: WORK_SCHEDULE first, then
-   WORK_SIGNAL by deliver_signals. Each of the two may ask for the other.
-   5. sched_work gets the frame of every trap that goes back while trap_return_work is not 0. Ring 3
-   may always be interrupted. The kernel only if it is preemptible, and where interrupts were on. */
+   3. is_preemptible: a kernel thread (it has no space) whose preempt_count is 0.
+   4. task_before_user: as long as there is something to do before user mode: WORK_SCHEDULE first,
+   then WORK_SIGNAL by deliver_signals. Each of the two may ask for the other.
+   5. sched_work gets the frame of every trap that returns while trap_return_work is not 0. User
+   mode may always be pre-empted. The kernel only if it is preemptible, and where interrupts were
+   on. */
 /* SOLUTION 4.2 { */
 void sched_tick(void)
 {
@@ -85,4 +98,17 @@ void preempt_enable(void)
 void sched_register_signals(void (*deliver)(struct trap_frame *frame))
 {
 	deliver_signals = deliver;
+}
+
+void preempt_initialize(void)
+{
+	trap_register_return(sched_work);
+}
+
+void sched_idle(void)
+{
+	ASSERT(current->pid == 0);
+	preempt_enable();
+	for (;;)
+		wait_for_interrupt();
 }

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+uint32_t sched_quantum = 2;
+
 static struct list queue = LIST_EMPTY(queue);
 
 static void round_robin_dequeue(struct task *task)

@@ -1,12 +1,19 @@
-/* What happens around a switch of tasks; between kernel/task/sched.c, kernel/task/switch.asm and
- * the makers of tasks. */
+/*
+ * Making, loading and freeing tasks: between the scheduler, kernel/task/switch.asm, and those who
+ * make tasks (kernel/task/thread.c and kernel/process).
+ */
 #pragma once
 
 #include "kernel/task/task.h"
 
-/* Where the first switch_to of a new task returns to: in kernel/task/switch.asm. */
+/* ---- kernel/task/switch.asm ---- */
+
+/* Saves the processor's state in the kernel and loads another one: returns when `from` runs again.
+ */
+void switch_to(struct task *from, struct task *to);
+
+/* Where the first switch_to of a new kernel thread returns to. */
 void thread_begin(void);
-void program_begin(void);
 
 /* What switch_to keeps on the stack of a task that does not run. */
 struct switch_frame {
@@ -14,38 +21,46 @@ struct switch_frame {
 	void (*resume)(void);
 };
 
+/* ---- kernel/task/task.c ---- */
+
 /* Makes room for the stacks of tasks. Before the first address space. */
 void task_initialize(void);
 
-/* A new task, in no queue and without a family. The first one is pid 1. Owns a kernel stack, at
- * whose top is its trap frame. NULL without memory or when there are too many. */
+/* A pid names more than a task: process groups and sessions keep the pid of their leader, who may
+ * be gone. Sets who is asked, for each task, whether it keeps a number from being given to a new
+ * one. */
+void task_register_numbers(bool (*is_kept)(const struct task *task, int32_t number));
+
+/* A new task, in no queue and without a process. The first one is pid 1. Owns a kernel stack, at
+ * whose top is its trap frame, and the rest of its page, where the process goes that it may get:
+ * zero at first. NULL without memory or when there are too many. */
 struct task *task_create(const char *name);
 
-/* Frees a task that has neither space nor files any more, and leaves its stack to task_switched. */
+/* Frees a task that has no space any more, and never runs again. */
 void task_free(struct task *task);
 
-/* Loads what ring 3 will find of a task: its stack in the kernel, its space, its segment, its
- * floating-point unit. Only what differs. Interrupts are off. */
-void task_load(struct task *next);
+/* The current task is about to give the processor away for ever: task_switched will free its stack,
+ * and with is_orphan the task itself. Interrupts must be off. */
+void task_retire(bool is_orphan);
 
 /* Called by every task right after it has got the processor, with interrupts off: frees what a task
  * that has ended could not free itself. */
 void task_switched(void);
 
-/* The current task has ended, for ever: its stack is freed, and with is_orphan the task itself. */
-void task_bury(bool is_orphan) __attribute__((noreturn));
+/* ---- kernel/task/task_load.c ---- */
 
-/* The current task is without a space then: a borrowed one goes back, another one is destroyed. */
-void task_leave_space(void);
+/* Loads what user mode will find of a task: its stack in the kernel, its space, its segment, its
+ * floating-point unit. Only what differs. Interrupts are off. */
+void task_load(struct task *next);
 
 /* Makes sure that task->fpu is what the task has in the unit. */
 void task_save_fpu(struct task *task);
 
-/* Does all work that waits before ring 3; with interrupts off. */
-void task_before_user(struct trap_frame *frame);
+/* Takes its space and its floating-point state away from the current task. Returns the space: it is
+ * the caller's. Interrupts must be off. */
+struct space *task_unload(void);
 
-/* Goes to ring 3 for the first time, as the frame says. */
-void task_enter_user(struct trap_frame *frame) __attribute__((noreturn));
+/* ---- kernel/task/thread.c ---- */
 
-/* How many tasks there are, zombies included, without the idle task. */
-extern uint32_t task_count;
+/* Ends the current task for ever: its stack is freed, and with is_orphan the task itself. */
+void task_bury(bool is_orphan) __attribute__((noreturn));

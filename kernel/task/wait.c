@@ -88,7 +88,7 @@ int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
 
 	if (is_any_woken(waiters, count))
 		result = 0;
-	else if (task_signal_pending())
+	else if (current->has_signal)
 		result = -ERESTART;
 	else if (deadline_ns != WAIT_FOREVER && time_ns() >= deadline_ns)
 		result = -ETIMEDOUT;

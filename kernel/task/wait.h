@@ -56,7 +56,7 @@ void wait_wake_one(struct wait_queue *queue);
 /*
  * Sleeps until the condition holds. It is looked at with interrupts off, so that no wake-up can
  * come between the look and the sleep. Gives 0, or -ERESTART (for the system call to return as it
- * is: kernel/process/signal.c makes EINTR or a second call of it).
+ * is: kernel/process/signal_deliver.c makes EINTR or a second call of it).
  */
 #define wait_event(queue, condition) wait_event_until(queue, condition, WAIT_FOREVER)
 

@@ -13,7 +13,7 @@ static void halt(void)
 
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
-	if (task_signal_pending())
+	if (current->has_signal)
 		return -ERESTART;
 	if (time_ns() >= deadline_ns)
 		return -ETIMEDOUT;

@@ -12,7 +12,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/syscall_trace.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "kernel/process/single.h"
 
 #define LINE 160
@@ -28,9 +28,9 @@ static int run_program(int count, char **words)
 		status = task_single_run(&frame);
 		tty_listen(false);
 	}
-	if (current->files)
-		files_destroy(current->files);
-	current->files = NULL;
+	if (current->process->files)
+		files_destroy(current->process->files);
+	current->process->files = NULL;
 	return status;
 }
 

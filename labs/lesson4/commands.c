@@ -11,7 +11,7 @@
 #include "kernel/lib/number.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/time.h"
 #include "labs/lesson4/programs.h"
@@ -34,13 +34,20 @@ static uint32_t milliseconds(uint64_t stamps)
 	return divide64(stamps, time_tsc_khz(), NULL);
 }
 
+static int32_t parent_of(const struct task *task)
+{
+	const struct process *parent = task->process ? task->process->parent : NULL;
+
+	return parent ? parent->task->pid : 0;
+}
+
 static int run_threads(int count, char **words)
 {
 	static const char lives[] = { 'R', 'S', 'D', 'T', 'Z' };
 
 	printk("  pid ppid      ms nice name\n");
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		printk("%5d %4d %7u %4d %c %s\n", task->pid, task->parent ? task->parent->pid : 0,
+		printk("%5d %4d %7u %4d %c %s\n", task->pid, parent_of(task),
 		       milliseconds(task->schedule.total), task->schedule.nice, lives[task->life],
 		       task->name);
 	return 0;

@@ -6,7 +6,6 @@
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "drivers/console/vga.h"
-#include "fs/file.h"
 #include "fs/ram/root.h"
 #include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
@@ -14,7 +13,6 @@
 #include "kernel/process/exec.h"
 #include "kernel/cpu/fpu.h"
 #include "kernel/cpu/interrupts.h"
-#include "kernel/cpu/machine.h"
 #include "kernel/report/panic.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
@@ -22,7 +20,7 @@
 #include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
-#include "kernel/process/family.h"
+#include "kernel/process/process.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
@@ -36,7 +34,6 @@
 #include "mm/memory_map.h"
 
 #define COMMAND_SIZE 1024
-#define LAST_STATUS  61 /* the highest that the machine can end with */
 
 static void rest(void)
 {
@@ -44,20 +41,6 @@ static void rest(void)
 }
 
 /* ---- the first task ---- */
-
-static void __attribute__((noreturn)) end_machine(const char *name, int32_t status)
-{
-	int code = exec_shell_status(status);
-
-	if (code > LAST_STATUS)
-		printk("%s: ended with status %d\n", name, code);
-	machine_exit(code <= LAST_STATUS ? code : EXIT_FAILURE);
-}
-
-static void init_ended(int32_t status)
-{
-	end_machine("init", status);
-}
 
 static void run_command(void)
 {
@@ -73,7 +56,7 @@ static void run_command(void)
 
 	if (status < 0)
 		printk("%s: %s\n", words[0], errno_name(-status));
-	end_machine("the command", status);
+	exec_end_machine("the command", status);
 }
 
 /* Goes on as the first program that is there. */
@@ -85,7 +68,7 @@ static void become_init(void)
 		int error = program_become(1, &names[i]);
 
 		if (error == 0)
-			task_enter_user(current->frame);
+			program_enter(current->frame);
 		printk("init: %s: %s\n", names[i], errno_name(-error));
 	}
 	printk("init: there is no program to begin with; here is the kernel's own prompt.\n");
@@ -120,13 +103,12 @@ static void choose_class(void)
 
 static void tasks_initialize(void)
 {
-	static const struct task_hooks hooks = { files_copy, files_destroy, tty_leave, init_ended };
-
 	fpu_initialize();
 	task_initialize();
 	sched_initialize();
+	preempt_initialize();
+	process_initialize();
 	signal_initialize();
-	task_register_hooks(&hooks);
 	choose_class();
 	pit_on_tick(sched_tick);
 }

@@ -5,7 +5,7 @@
 #include "kernel/process/exec.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
-#include "kernel/process/family.h"
+#include "kernel/process/process.h"
 #include "kernel/task/switch.h"
 
 #define STATUS_NOT_FOUND (127 << 8)
@@ -20,7 +20,8 @@ struct start {
 
 int program_become(int count, char *const words[])
 {
-	current->pgrp = current->session = current->pid;
+	if (!current->process)
+		process_create(current);
 	return exec_at_terminal(count, words, current->frame);
 }
 
@@ -33,8 +34,8 @@ static void become_program(void *argument)
 
 	semaphore_up(&start->done);
 	if (error)
-		task_exit(STATUS_NOT_FOUND);
-	task_enter_user(current->frame);
+		process_exit(STATUS_NOT_FOUND);
+	program_enter(current->frame);
 }
 
 /* Whoever outlives the program becomes a child of this task, and goes without being asked for: it
@@ -44,17 +45,19 @@ int program_run(int count, char *const words[])
 	struct start start = { .count = count, .words = words };
 	struct wait_news news;
 
-	current->signals.actions[SIGCHLD - 1].handler = SIGNAL_IGNORE;
+	if (!current->process)
+		process_create(current);
+	current->process->signals.actions[SIGCHLD - 1].handler = SIGNAL_IGNORE;
 	preempt_disable();
 	struct task *task = kthread_create(words[0], become_program, &start);
 	int32_t pid = task ? task->pid : 0;
 
 	if (task)
-		task->parent = current;
+		process_create(task)->parent = current->process;
 	preempt_enable();
 	if (!task)
 		return -EAGAIN;
 	semaphore_down(&start.done);
-	task_wait(pid, 0, &news);
+	process_wait(pid, 0, &news);
 	return start.error ? start.error : news.status;
 }

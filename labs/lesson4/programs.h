@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Makes the current thread of the kernel ready to go on as the program words[0] with these
- * arguments, by task_enter_user(current->frame): as the leader of a session of its own, with the
+ * arguments, by program_enter(current->frame): as the leader of a session of its own, with the
  * terminal as its descriptors 0, 1 and 2. Returns 0 or a negated errno. */
 int program_become(int count, char *const words[]);
 

@@ -70,7 +70,7 @@ static void play(void *argument)
 	if (current->space) {
 		bool enabled = interrupts_disable();
 
-		task_leave_space();
+		space_destroy(task_unload());
 		interrupts_restore(enabled);
 	}
 	preempt_enable();

@@ -58,7 +58,7 @@ class Stubs:
 
     def _fail(self, words: str) -> None:
         """Fails the test with the words of a blank that was reached, or else with these."""
-        self.guest.run_to("task_exit", self.home)
+        self.guest.run_to("process_exit", self.home)
         missing = MISSING.search(self.guest.said())
         pytest.fail(missing[0] if missing else words, pytrace=False)
 

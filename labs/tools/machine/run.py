@@ -39,7 +39,7 @@ ps
 """
 """The same of a kernel with processes: commands for its shell."""
 
-PROCESSES_SYMBOL = "task_fork"
+PROCESSES_SYMBOL = "process_fork"
 """What a kernel has that runs a shell."""
 
 ARCHIVE_SECONDS = 3600

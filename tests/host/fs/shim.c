@@ -17,7 +17,7 @@
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
 #include "kernel/report/symbols.h"
-#include "kernel/task/task.h"
+#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 #include "mm/page_alloc.h"
 
@@ -31,7 +31,8 @@ uint32_t unit_round;
 uint32_t shim_pages_left = PLENTY, shim_pages_out, shim_bytes_until_fault = UINT32_MAX;
 uint64_t shim_signals;
 
-static struct task task;
+static struct process process;
+static struct task task = { .process = &process };
 struct task *current = &task;
 
 static uint64_t seed;
@@ -176,12 +177,7 @@ void wait_join(struct wait_queue *queue, struct waiter *waiter)
 	(void)queue, (void)waiter;
 }
 
-bool task_signal_pending(void)
-{
-	return false;
-}
-
-void task_signal(struct task *receiver, int signal)
+void signal_send(struct process *receiver, int signal)
 {
 	(void)receiver;
 	shim_signals |= 1ull << signal;
@@ -200,9 +196,9 @@ void shim_new_root(void)
 
 	roots++;
 	path_set_root(root);
-	if (task.files)
-		files_destroy(task.files);
-	task.files = files_create();
+	if (process.files)
+		files_destroy(process.files);
+	process.files = files_create();
 }
 
 /* Names that were found in a directory: one at a time is enough. */

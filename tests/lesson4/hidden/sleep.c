@@ -360,7 +360,7 @@ void stubborn(void)
 
 	msleep(20);
 	sched_wake(task);
-	task->signals.pending = 1;
+	task->has_signal = true;
 	semaphore_down(&done);
 }
 
@@ -414,7 +414,7 @@ void wrong_wake(void)
 	struct task *task = begin_thread(down_and_say, 5);
 
 	yield_often();
-	task->signals.pending = 1;
+	task->has_signal = true;
 	sched_wake(task);
 	yield_often();
 	answer(semaphore.count);
@@ -429,7 +429,7 @@ void signals(void)
 	struct waiter waiter;
 	uint32_t total = sched_trace.total;
 
-	current->signals.pending = 1;
+	current->has_signal = true;
 	wait_join(&queue, &waiter);
 	answer(wait_any(&waiter, 1, WAIT_FOREVER));
 	answer(wait_any(&waiter, 1, 0));

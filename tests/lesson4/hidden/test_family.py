@@ -241,9 +241,9 @@ def test_last_steps(lab):
     processor: half of what it was is gone."""
     files = with_files(lab, {"bin/ends": program(ENDS)})
     word = program_symbols(ENDS).find("own_word").address
-    with stopped(lab, "task_exit", "run /bin/ends word", **files) as guest:
+    with stopped(lab, "process_exit", "run /bin/ends word", **files) as guest:
         before = guest.read_word(word)
-        guest.run_to("task_leave_space")
+        guest.run_to("process_leave_space")
         after = guest.read_word(word)
         guest.run_to("space_destroy")
         if guest.registers()["eflags"] & INTERRUPTS:

@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 def open_files(task: Task) -> tuple[list[Entry], str]:
     """A task's descriptors by number, and what is wrong with their table. Raises Refusal where
     there are no files in this lesson."""
-    address = pointer(task.value["files"])
+    address = task.files
     if not address:
         return [], ""
     files = structure("files", address)

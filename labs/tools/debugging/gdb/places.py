@@ -16,7 +16,7 @@ WAITING_NAMES = (TRAP, "trap_dispatch", "trap_return", "syscall_leave", *NEW_TAS
 def place_of(task: Task) -> str:
     """Where a task stands, in few words."""
     if task.state == "zombie":
-        return ending(int(task.value["status"]))
+        return ending(int(task.process["status"])) if task.process is not None else "has ended"
     if task.is_new:
         return "has not run yet"
     if task.pid == IDLE:

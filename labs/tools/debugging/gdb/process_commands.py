@@ -97,7 +97,7 @@ def slot_rows(task: Task) -> Iterator[tuple[object, ...]]:
 def files(pid: str = "") -> str:
     """A task's open files: descriptor, access, kind, where it reads or writes next, and which."""
     task = find_task(pid)
-    address = pointer(task.value["files"])
+    address = task.files
     if not address:
         raise Refusal(f"{task.title} has no files")
     found, damage = open_files(task)
@@ -133,7 +133,9 @@ def file_row(entry: Entry) -> tuple[object, ...]:
 def signals(pid: str = "") -> str:
     """A task's signals: which wait, which are blocked, and what the others do."""
     task = find_task(pid)
-    value = task.value["signals"]
+    if task.process is None:
+        raise Refusal(f"{task.title} is a kernel thread: it gets no signals")
+    value = task.process["signals"]
     parts = [
         f"{task.title}",
         f"pending: {signal_set(int(value['pending']))}",

@@ -103,7 +103,7 @@ PROGRAMS = Programs()
 def path_of(task: Task) -> str:
     """Which program a task runs: its path in the guest; "" for none, and when the file has lost its
     name."""
-    files = pointer(task.value["files"])
+    files = task.files
     program = pointer(structure("files", files)["program"]) if files and task.space else 0
     return path_of_file(structure("file", program)) if program and is_readable(program) else ""
 

@@ -37,7 +37,7 @@ USER_CODE = 0x1B  # kernel/cpu/descriptors.h
 SWITCH_FRAME = ("edi", "esi", "ebx", "ebp", "eip")  # kernel/task/switch.h
 FRAME_EIP = 14 * WORD  # offset in struct trap_frame
 TRAP = "trap_common"
-NEW_TASK = ("thread_begin", "program_begin")  # kernel/task/switch.asm
+NEW_TASK = ("thread_begin", "program_begin")
 
 
 class Call(NamedTuple):
@@ -81,8 +81,20 @@ class Task:
     @property
     def parent(self) -> int:
         """The parent's pid, or 0."""
-        parent = pointer(self.value["parent"])
-        return int(structure("task", parent)["pid"]) if parent else 0
+        parent = pointer(self.process["parent"]) if self.process is not None else 0
+        task = pointer(structure("process", parent)["task"]) if parent else 0
+        return int(structure("task", task)["pid"]) if task else 0
+
+    @cached_property
+    def process(self) -> gdb.Value | None:
+        """Its struct process; None for a kernel thread."""
+        address = pointer(self.value["process"])
+        return structure("process", address) if address else None
+
+    @property
+    def files(self) -> int:
+        """The address of its struct files; 0 for a kernel thread, and after its end."""
+        return pointer(self.process["files"]) if self.process is not None else 0
 
     @property
     def space(self) -> int:

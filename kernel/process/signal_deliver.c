@@ -7,8 +7,6 @@
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
-#include "kernel/process/family.h"
-#include "kernel/process/task_signal.h"
 
 #define INT_BYTES	2 /* of the instruction INT 0x80 */
 #define VECTOR_BREAK	3
@@ -25,7 +23,7 @@ static void signal_exception(struct trap_frame *frame)
 {
 	struct signal_cause cause;
 
-	task_signal_force(signal_of_exception(frame, &cause), &cause);
+	signal_force(signal_of_exception(frame, &cause), &cause);
 }
 
 /* A system call that a signal has interrupted ends with EINTR; or it begins again, as if it had
@@ -38,7 +36,7 @@ static void finish_call(struct trap_frame *frame, bool has_handler, bool begins_
 		return;
 	if (has_handler && (result == -ERESTART_SLEEP || !begins_again)) {
 		frame->eax = -EINTR;
-		current->signals.resume_ns = 0;
+		current->process->signals.resume_ns = 0;
 	} else {
 		frame->eax = frame->error_code;
 		frame->eip -= INT_BYTES;
@@ -49,12 +47,12 @@ static void stop(int signal)
 {
 	bool is_from_terminal = signal != SIGSTOP;
 
-	if (is_from_terminal && task_group_is_orphaned(current))
+	if (is_from_terminal && process_group_is_orphaned(current->process))
 		return;
-	current->status = signal << 8 | STATUS_STOPPED;
-	current->has_stopped = true;
-	current->has_continued = false;
-	task_notify_parent(current, CLD_STOPPED, signal);
+	current->process->status = signal << 8 | STATUS_STOPPED;
+	current->process->has_stopped = true;
+	current->process->has_continued = false;
+	process_notify_parent(current->process, CLD_STOPPED, signal);
 	sched_sleep(TASK_STOPPED);
 }
 
@@ -62,7 +60,7 @@ static void act_by_default(int signal)
 {
 	switch (signal_default(signal)) {
 	case DEFAULT_TERMINATE:
-		task_exit(signal);
+		process_exit(signal);
 	case DEFAULT_STOP:
 		stop(signal);
 		break;
@@ -74,7 +72,7 @@ static void act_by_default(int signal)
 
 static void call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
 {
-	struct task_signals *signals = &current->signals;
+	struct process_signals *signals = &current->process->signals;
 	struct linux_signal_action *slot = &signals->actions[signal - 1], action = *slot;
 	uint64_t before = signals->is_suspended ? signals->saved : signals->blocked;
 
@@ -83,23 +81,23 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 	if (action.flags & SA_RESETHAND)
 		slot->handler = SIGNAL_DEFAULT;
 	if (signal_frame_build(frame, signal, cause, &action, before) != 0)
-		task_exit(SIGSEGV);
+		process_exit(SIGSEGV);
 	uint64_t itself = action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(signal);
 
-	task_signal_block(signals->blocked | action.mask | itself);
+	signal_block(signals->blocked | action.mask | itself);
 }
 
 /* Takes the next signal to act upon, and its cause; or 0. */
 static int take(struct signal_cause *cause)
 {
-	uint64_t ready = current->signals.pending & ~current->signals.blocked;
+	uint64_t ready = current->process->signals.pending & ~current->process->signals.blocked;
 
 	if (ready & SYNCHRONOUS)
 		ready &= SYNCHRONOUS;
-	int signal = task_signal_lowest(ready);
+	int signal = signal_lowest(ready);
 
 	if (signal)
-		task_signal_take(signal, cause);
+		signal_take(signal, cause);
 	return signal;
 }
 
@@ -110,7 +108,7 @@ static void signal_deliver(struct trap_frame *frame)
 
 	trap_return_work &= ~WORK_SIGNAL;
 	while ((signal = take(&cause)) != 0) {
-		uint32_t handler = current->signals.actions[signal - 1].handler;
+		uint32_t handler = current->process->signals.actions[signal - 1].handler;
 
 		if (handler == SIGNAL_DEFAULT)
 			act_by_default(signal);
@@ -118,7 +116,7 @@ static void signal_deliver(struct trap_frame *frame)
 			call_handler(frame, signal, &cause);
 	}
 	finish_call(frame, false, true);
-	task_signal_resume();
+	signal_resume();
 }
 
 void signal_initialize(void)

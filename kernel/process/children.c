@@ -1,0 +1,96 @@
+/*
+ * wait: a parent asks for news of its children, and frees those that have ended.
+ *
+ * The parent sleeps in its queue `children` until one of them has news: it has ended, or was
+ * stopped or continued. News is looked for with interrupts off, so that no child can end between
+ * the look and the sleep:
+ *
+ *	look:	> 0	a child's pid, and its news
+ *		0	there are such children, but no news: sleep, or return with WAIT_NOHANG
+ *		-ECHILD	there are no such children: nothing to wait for
+ */
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/process/process.h"
+#include "kernel/task/switch.h"
+
+bool process_is_meant(const struct process *child, int32_t which)
+{
+	if (child->parent != current->process)
+		return false;
+	if (which > 0)
+		return child->task->pid == which;
+	return which == -1 || child->pgrp == (which == 0 ? current->process->pgrp : -which);
+}
+
+void process_fetch(struct process *child, struct wait_news *news)
+{
+	const struct task *task = child->task;
+
+	*news = (struct wait_news){
+		.status = child->has_continued ? WAIT_STATUS_GOES_ON : child->status,
+		.user_ticks = task->user_ticks + child->children_user_ticks,
+		.system_ticks = task->system_ticks + child->children_system_ticks,
+	};
+	child->has_stopped = child->has_continued = false;
+}
+
+/* EXERCISE 4.5 (the life of a process, part 3: wait):
+   1. has_news: a zombie always has; a task that was stopped, or continued, since its parent asked
+   last: if the options want to know that.
+   2. reap: its times are added to those of the current task's children, and the task is freed.
+   3. look: the first child that is meant and has news. 0: there are such children, but no news.
+   -ECHILD: there are none.
+   4. process_wait: look until there is something; with interrupts off between the look and the
+   sleep. wait_event does that. */
+/* SOLUTION 4.5 { */
+static bool has_news(const struct process *child, uint32_t options)
+{
+	return child->task->life == TASK_ZOMBIE ||
+	       (child->has_stopped && (options & WAIT_UNTRACED)) ||
+	       (child->has_continued && (options & WAIT_CONTINUED));
+}
+
+static void reap(struct process *child, const struct wait_news *news)
+{
+	current->process->children_user_ticks += news->user_ticks;
+	current->process->children_system_ticks += news->system_ticks;
+	task_free(child->task);
+}
+
+static int look(int32_t which, uint32_t options, struct wait_news *news)
+{
+	int result = -ECHILD;
+
+	for (struct process *child = process_next(NULL); child; child = process_next(child)) {
+		if (!process_is_meant(child, which))
+			continue;
+		result = 0;
+		if (!has_news(child, options))
+			continue;
+		result = child->task->pid;
+		if (child->task->life == TASK_ZOMBIE)
+			child->has_continued = false;
+		process_fetch(child, news);
+		if (child->task->life == TASK_ZOMBIE)
+			reap(child, news);
+		break;
+	}
+	return result;
+}
+
+int process_wait(int32_t which, uint32_t options, struct wait_news *news)
+{
+	int32_t pid;
+
+	if (options & ~WAIT_OPTIONS)
+		return -EINVAL;
+	if (options & WAIT_NOHANG)
+		return look(which, options, news);
+	int error =
+	    wait_event(&current->process->children, (pid = look(which, options, news)) != 0);
+
+	return error ? error : pid;
+}
+/* } SOLUTION 4.5 */

@@ -1,0 +1,151 @@
+/*
+ * exit: a process ends, and its parent learns of it.
+ *
+ * What a program used is given back at once. Two things outlive it: the status, until the parent
+ * asks (a zombie), and the kernel stack, until another task runs:
+ *
+ *	process_exit	files, alarm, space		freed by the process itself
+ *	task_bury	kernel stack			freed by the next task that runs
+ *	process_wait	task, with the status		freed by the parent; or at once, if nobody
+ * wants to know
+ *
+ * Children that are left go to init, or to a process on the way there that has asked for them. If
+ * init ends, there is nobody to adopt them, and the machine ends.
+ */
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "fs/tty/tty.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/process/exec.h"
+#include "kernel/process/signal.h"
+#include "kernel/report/panic.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/switch.h"
+#include "mm/space.h"
+#include "mm/user_copy.h"
+
+#define INIT 1 /* pid of the first program, which inherits orphans */
+
+/* Could this one's parent continue it: is it in another group of the same session? */
+static bool has_keeper(const struct process *process)
+{
+	const struct process *parent = process->parent;
+
+	return parent && parent->pgrp != process->pgrp && parent->session == process->session;
+}
+
+bool process_group_is_orphaned(const struct process *member)
+{
+	for (const struct process *process = process_next(NULL); process;
+	     process = process_next(process))
+		if (process->pgrp == member->pgrp && process->task->life != TASK_ZOMBIE &&
+		    has_keeper(process))
+			return false;
+	return true;
+}
+
+/* Does nobody want to know how the process ended? */
+static bool is_unwanted(const struct process *process)
+{
+	if (!process->parent)
+		return true;
+	const struct linux_signal_action *action = &process->parent->signals.actions[SIGCHLD - 1];
+
+	return process->exit_signal == SIGCHLD &&
+	       (action->handler == SIGNAL_IGNORE || (action->flags & SA_NOCLDWAIT));
+}
+
+static void tell_end(struct process *process)
+{
+	int signal = process->status & 0x7f;
+
+	process_notify_parent(process, signal ? CLD_KILLED : CLD_EXITED,
+			      signal ? signal : process->status >> 8);
+}
+
+/* A stopped child that nobody can continue any more, now that its parent ends, is told so. */
+static void release_stopped(struct process *child)
+{
+	if (child->task->life != TASK_STOPPED || !process_group_is_orphaned(child))
+		return;
+	signal_send_group(child->pgrp, SIGHUP);
+	signal_send_group(child->pgrp, SIGCONT);
+}
+
+static void close_files(void)
+{
+	struct files *files = current->process->files;
+
+	tty_leave();
+	current->process->files = NULL;
+	if (files)
+		files_destroy(files);
+}
+
+/* Who inherits the current task's children: init, or somebody on the way there who has asked. */
+static struct process *find_init(void)
+{
+	struct process *process = current->process->parent;
+
+	while (process && !process->adopts)
+		process = process->parent;
+	return process ? process : process_find(INIT);
+}
+
+/* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it runs on,
+   and its status must stay until the parent asks.
+   1. leave_children: each child gets find_init() for a parent, who hears of its end by SIGCHLD. If
+   it is a zombie already, init must be told; or, when nobody wants it, it can be freed. For one
+   that is stopped: release_stopped.
+   2. process_exit: it must not be pre-empted any more: its space goes. Close the files, cancel the
+   alarm, zero the word at clear_on_exit (not in borrowed memory), leave the space. Then, with
+   interrupts off: status, signals (signal_drop_all), children, the parent, and task_bury. If this
+   is init, nobody is left to adopt orphans: exec_end_machine. */
+/* SOLUTION 4.5 { */
+static void leave_children(void)
+{
+	struct process *init = find_init(), *next;
+
+	for (struct process *child = process_next(NULL); child; child = next) {
+		next = process_next(child);
+		if (child->parent != current->process)
+			continue;
+		child->parent = init;
+		child->exit_signal = SIGCHLD;
+		release_stopped(child);
+		if (child->task->life != TASK_ZOMBIE)
+			continue;
+		if (is_unwanted(child))
+			task_free(child->task);
+		else
+			tell_end(child);
+	}
+}
+
+void process_exit(int32_t status)
+{
+	struct process *process = current->process;
+	const uint32_t zero = 0;
+
+	preempt_disable();
+	interrupts_enable();
+	if (current->pid == INIT)
+		exec_end_machine("init", status);
+	close_files();
+	timer_cancel(&process->alarm);
+	if (process->clear_on_exit && !process->is_borrowing)
+		copy_to_user(process->clear_on_exit, &zero, sizeof(zero));
+	process_leave_space();
+	interrupts_disable();
+	ASSERT(!current->held);
+	process->status = status;
+	current->life = TASK_ZOMBIE;
+	signal_drop_all(process);
+	leave_children();
+	bool unwanted = is_unwanted(process);
+
+	tell_end(process);
+	task_bury(unwanted);
+}
+/* } SOLUTION 4.5 */

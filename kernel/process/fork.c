@@ -1,0 +1,139 @@
+/*
+ * fork: a process begins as the copy of another one.
+ *
+ * The child's task has never run, so its stack is written as if it had been switched away from on
+ * its way to user mode. The first switch_to "returns" to program_begin, which pops the trap frame,
+ * a copy of the parent's with eax = 0:
+ *
+ *	top of the stack	trap frame: as the parent's, eax = 0
+ *	task->esp -->		struct switch_frame, resume = program_begin
+ *
+ * So one call returns twice: in the parent with the child's pid, in the child with 0.
+ *
+ * For programs' system calls only: the current task must have a process and a space. process_fork
+ * may sleep (vfork).
+ */
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/process.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/switch.h"
+#include "mm/space.h"
+#include "mm/user_copy.h"
+
+#define KNOWN_FLAGS                                                                                \
+	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | \
+	 CLONE_CHILD_SETTID)
+
+/* The child's memory and files. Without memory what there is of them is given back. */
+static int copy_resources(struct process *child, const struct fork_request *request)
+{
+	struct space *space = current->space;
+
+	child->files = files_copy(current->process->files);
+	child->is_borrowing = request->flags & CLONE_VM;
+	child->task->space = child->is_borrowing ? space : space_copy(space);
+	if (child->files && child->task->space)
+		return 0;
+	if (child->files)
+		files_destroy(child->files);
+	if (child->task->space && !child->is_borrowing)
+		space_destroy(child->task->space);
+	return -ENOMEM;
+}
+
+static void copy_signals(struct process_signals *child, const struct process_signals *parent)
+{
+	child->blocked = parent->blocked;
+	child->stack = parent->stack;
+	for (unsigned i = 0; i < SIGNALS; i++)
+		child->actions[i] = parent->actions[i];
+}
+
+static void copy_identity(struct process *child, const struct fork_request *request)
+{
+	struct process *parent = current->process;
+
+	child->parent = parent;
+	child->pgrp = parent->pgrp;
+	child->session = parent->session;
+	child->tty = parent->tty;
+	child->arguments = parent->arguments;
+	child->environment = parent->environment;
+	child->strings_end = parent->strings_end;
+	child->task->thread_local = current->thread_local;
+	child->task->schedule.nice = current->schedule.nice;
+	child->exit_signal = request->flags & CLONE_SIGNAL_MASK;
+	if (child->exit_signal > SIGNALS) /* as in Linux, the end is silent then */
+		child->exit_signal = 0;
+	if (request->flags & CLONE_CHILD_SETTID)
+		child->set_at_begin = request->child_word;
+	if (request->flags & CLONE_CHILD_CLEARTID)
+		child->clear_on_exit = request->child_word;
+	copy_signals(&child->signals, &parent->signals);
+}
+
+/* EXERCISE 4.5 (the life of a process, part 1: fork):
+   1. set_registers: the child's frame is the parent's, but for eax, and for the stack if another
+   one is asked for. Below it goes what switch_to pops: a struct switch_frame whose resume is
+   program_begin. Its floating-point state is what the parent has in the unit now.
+   2. process_fork: task_create and process_create, then copy_resources: when that fails nothing may
+   be left of the child. Then identity and registers, and sched_begin.
+   3. With CLONE_VFORK sleep until the child does not borrow any more; signals wait meanwhile. Find
+   it again by its pid each time: it may be gone. */
+/* SOLUTION 4.5 { */
+static void set_registers(struct task *child, uint32_t stack)
+{
+	struct switch_frame *frame = (struct switch_frame *)child->frame - 1;
+
+	*child->frame = *current->frame;
+	child->frame->eax = 0;
+	if (stack)
+		child->frame->user_esp = stack;
+	*frame = (struct switch_frame){ .resume = program_begin };
+	child->esp = (uintptr_t)frame;
+	task_save_fpu(current);
+	child->fpu = current->fpu;
+}
+
+static void wait_for_space(int32_t pid)
+{
+	bool enabled = interrupts_disable();
+	const struct process *child;
+
+	while ((child = process_find(pid)) && child->is_borrowing)
+		wait_sleep_blocked(&current->process->children);
+	interrupts_restore(enabled);
+}
+
+int process_fork(const struct fork_request *request)
+{
+	uint32_t sharing = request->flags & (CLONE_VM | CLONE_VFORK);
+
+	if ((request->flags & ~KNOWN_FLAGS) || sharing == CLONE_VM)
+		return -EINVAL;
+	struct task *task = task_create(current->name);
+
+	if (!task)
+		return -EAGAIN;
+	struct process *child = process_create(task);
+
+	if (copy_resources(child, request) != 0) {
+		task_free(task);
+		return -ENOMEM;
+	}
+	int32_t pid = task->pid;
+
+	copy_identity(child, request);
+	set_registers(task, request->stack);
+	if (request->flags & CLONE_PARENT_SETTID)
+		copy_to_user(request->parent_word, &pid, sizeof(pid));
+	sched_begin(task);
+	if (sharing == (CLONE_VM | CLONE_VFORK))
+		wait_for_space(pid);
+	return pid;
+}
+/* } SOLUTION 4.5 */

@@ -1,0 +1,103 @@
+/*
+ * What a new program finds: a process, an empty space, and everything else as if it were the first
+ * one.
+ *
+ * exec replaces the program of a task, and the task stays: its pid, its family, its open files. A
+ * child made by vfork has only borrowed its parent's space; it gives that back here, by exec or at
+ * its end, and the parent wakes.
+ */
+#include <stddef.h>
+
+#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/process.h"
+#include "kernel/task/switch.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+#include "mm/user_copy.h"
+
+_Static_assert(sizeof(struct task) + sizeof(struct process) <= PAGE_SIZE,
+	       "both are kept in a page");
+
+struct process *process_create(struct task *task)
+{
+	struct process *process = (struct process *)(task + 1);
+
+	process->task = task;
+	process->pgrp = process->session = task->pid;
+	task->process = process;
+	return process;
+}
+
+static bool keeps_number(const struct task *task, int32_t number)
+{
+	const struct process *process = task->process;
+
+	return process && (process->pgrp == number || process->session == number);
+}
+
+void process_initialize(void)
+{
+	task_register_numbers(keeps_number);
+}
+
+void process_forked(void)
+{
+	if (current->process->set_at_begin)
+		copy_to_user(current->process->set_at_begin, &current->pid, sizeof(current->pid));
+	current->process->set_at_begin = 0;
+}
+
+void process_leave_space(void)
+{
+	struct process *process = current->process;
+	struct space *space = task_unload();
+
+	if (process->is_borrowing) {
+		process->is_borrowing = false;
+		wait_wake(&process->parent->children);
+	} else if (space) {
+		space_destroy(space);
+	}
+}
+
+int process_empty_space(void)
+{
+	if (current->space && !current->process->is_borrowing) {
+		space_clear(current->space);
+		return 0;
+	}
+	struct space *space = space_create();
+
+	if (!space)
+		return -ENOMEM;
+	bool enabled = interrupts_disable();
+
+	process_leave_space();
+	current->space = space;
+	task_load(current);
+	interrupts_restore(enabled);
+	return 0;
+}
+
+/* Handlers were functions of the old program. What is ignored stays ignored. */
+static void reset_signals(struct process_signals *signals)
+{
+	for (unsigned i = 0; i < SIGNALS; i++) {
+		bool is_ignored = signals->actions[i].handler == SIGNAL_IGNORE;
+
+		signals->actions[i] = (struct linux_signal_action){ .handler = is_ignored };
+	}
+	signals->stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
+}
+
+void process_reset_for_exec(void)
+{
+	reset_signals(&current->process->signals);
+	current->process->has_called_exec = true;
+	current->process->clear_on_exit = 0;
+	current->thread_local = 0;
+	descriptors_set_thread_local(0);
+	fpu_reset();
+}

@@ -1,0 +1,26 @@
+/*
+ * Which processes there are.
+ *
+ * They are found by their tasks: the list of all tasks, without the kernel threads, is the list of
+ * all processes.
+ */
+#include "kernel/process/process.h"
+
+#include <stddef.h>
+
+struct process *process_next(const struct process *process)
+{
+	const struct task *task = process ? process->task : NULL;
+	struct task *next = task_next(task);
+
+	while (next && !next->process)
+		next = task_next(next);
+	return next ? next->process : NULL;
+}
+
+struct process *process_find(int32_t pid)
+{
+	const struct task *task = task_find(pid);
+
+	return task ? task->process : NULL;
+}

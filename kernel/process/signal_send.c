@@ -1,0 +1,268 @@
+/*
+ * Signals on the way to a process: they become pending, and its task wakes.
+ *
+ * Nothing else happens here: what a signal does is decided when the task returns to user mode,
+ * where it can end, stop, or call a handler without leaving anything half done in the kernel
+ * (kernel/process/signal_deliver.c). Signals come from any context, interrupt handlers included, so
+ * the sets are changed with interrupts off.
+ *
+ * task->has_signal is true whenever one is pending that is not blocked. It may stay true after
+ * SIGCONT and a stop signal have cancelled each other: then a sleep ends early, and the call begins
+ * again as if nothing had happened.
+ */
+#include "kernel/process/signal.h"
+
+#include <stddef.h>
+
+#include "kernel/cpu/interrupts.h"
+#include "mm/pool.h"
+#include "kernel/task/sched.h"
+
+#define STOP_SIGNALS                                                                               \
+	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+#define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
+#define INIT	      1 /* pid */
+#define QUEUED_MAX    1024u
+
+enum signal_default signal_default(int signal)
+{
+	if (SIGNAL_BIT(signal) & STOP_SIGNALS)
+		return DEFAULT_STOP;
+	switch (signal) {
+	case SIGCONT:
+		return DEFAULT_CONTINUE;
+	case SIGCHLD:
+	case SIGURG:
+	case SIGWINCH:
+		return DEFAULT_IGNORE;
+	default:
+		return DEFAULT_TERMINATE;
+	}
+}
+
+/* Would the signal do nothing? Init is safe from all that it has no handler for. */
+static bool is_ignored(const struct process *process, int signal)
+{
+	uint32_t handler = process->signals.actions[signal - 1].handler;
+	enum signal_default action = signal_default(signal);
+
+	if (handler != SIGNAL_DEFAULT)
+		return handler == SIGNAL_IGNORE;
+	return action == DEFAULT_IGNORE || action == DEFAULT_CONTINUE || process->task->pid == INIT;
+}
+
+bool signal_is_ignored(const struct process *process, int signal)
+{
+	return (process->signals.blocked & SIGNAL_BIT(signal)) || is_ignored(process, signal);
+}
+
+/* Keeps task->has_signal true. The current task looks at its signals before it returns to user
+ * mode. */
+static void update(struct process *process)
+{
+	struct process_signals *signals = &process->signals;
+
+	process->task->has_signal = (signals->pending & ~signals->blocked) != 0;
+	if (process->task == current && process->task->has_signal)
+		trap_return_work |= WORK_SIGNAL;
+}
+
+void process_notify_parent(struct process *process, int32_t code, int32_t status)
+{
+	struct process *parent = process->parent;
+	const struct signal_cause cause = { code, { .pid = process->task->pid }, status };
+
+	if (!parent)
+		return;
+	uint32_t flags = parent->signals.actions[SIGCHLD - 1].flags;
+	bool is_end = code == CLD_EXITED || code == CLD_KILLED;
+	int signal = is_end ? process->exit_signal : SIGCHLD;
+
+	if (signal && (is_end || !(flags & SA_NOCLDSTOP)))
+		signal_send_cause(parent, signal, &cause);
+	wait_wake(&parent->children);
+}
+
+/* Stopping and going on cancel each other, whether or not there are handlers. */
+static void cancel_opposite(struct process *process, int signal)
+{
+	if (SIGNAL_BIT(signal) & STOP_SIGNALS)
+		process->signals.pending &= ~SIGNAL_BIT(SIGCONT);
+	if (signal == SIGCONT)
+		process->signals.pending &= ~STOP_SIGNALS;
+	if (process->task->life != TASK_STOPPED || (signal != SIGCONT && signal != SIGKILL))
+		return;
+	if (signal == SIGCONT) {
+		process->has_stopped = false;
+		process->has_continued = true;
+		process_notify_parent(process, CLD_CONTINUED, SIGCONT);
+	}
+	sched_continue(process->task);
+}
+
+/* ---- signals that are pending more than once ---- */
+
+struct queued_signal {
+	struct queued_signal *next;
+	int signal;
+	struct signal_cause cause;
+};
+
+static struct pool queued = POOL_INITIALIZER(struct queued_signal);
+
+/* Without memory, or beyond the limit, the signal is pending once less. */
+static void enqueue(struct process_signals *signals, int signal, const struct signal_cause *cause)
+{
+	struct queued_signal **end = &signals->queue;
+	struct queued_signal *made = queued.used < QUEUED_MAX ? pool_alloc(&queued) : NULL;
+
+	if (!made)
+		return;
+	made->signal = signal;
+	made->cause = *cause;
+	while (*end)
+		end = &(*end)->next;
+	*end = made;
+}
+
+/* Takes the next one of a signal off the queue. */
+static bool dequeue(struct process_signals *signals, int signal, struct signal_cause *cause)
+{
+	struct queued_signal **at = &signals->queue, *found;
+
+	while (*at && (*at)->signal != signal)
+		at = &(*at)->next;
+	found = *at;
+	if (!found)
+		return false;
+	*cause = found->cause;
+	*at = found->next;
+	pool_free(&queued, found);
+	return true;
+}
+
+int signal_lowest(uint64_t signals)
+{
+	uint32_t low = signals, high = signals >> 32;
+
+	return low ? __builtin_ctz(low) + 1 : high ? __builtin_ctz(high) + 33 : 0;
+}
+
+void signal_take(int signal, struct signal_cause *cause)
+{
+	struct process_signals *signals = &current->process->signals;
+	bool enabled = interrupts_disable();
+
+	*cause = signals->causes[signal - 1];
+	if (!dequeue(signals, signal, &signals->causes[signal - 1]))
+		signals->pending &= ~SIGNAL_BIT(signal);
+	update(current->process);
+	interrupts_restore(enabled);
+}
+
+static void drop(struct process_signals *signals, int signal)
+{
+	struct signal_cause cause;
+
+	while (dequeue(signals, signal, &cause))
+		;
+	signals->pending &= ~SIGNAL_BIT(signal);
+}
+
+void signal_drop_all(struct process *process)
+{
+	for (int signal = 1; signal <= SIGNALS; signal++)
+		drop(&process->signals, signal);
+}
+
+static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
+{
+	static const struct signal_cause kernel = { .code = SI_KERNEL };
+
+	if (signal >= SIGNAL_QUEUED && (process->signals.pending & SIGNAL_BIT(signal)))
+		enqueue(&process->signals, signal, cause ? cause : &kernel);
+	else
+		process->signals.causes[signal - 1] = cause ? *cause : kernel;
+	process->signals.pending |= SIGNAL_BIT(signal);
+	update(process);
+	if (process->signals.blocked & ~process->signals.awaited & SIGNAL_BIT(signal))
+		return;
+	if (process->task != current && process->task->life == TASK_SLEEPING)
+		sched_wake(process->task);
+}
+
+void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause)
+{
+	bool enabled = interrupts_disable();
+
+	if (process->task->space && process->task->life != TASK_ZOMBIE) {
+		cancel_opposite(process, signal);
+		if ((process->signals.blocked & SIGNAL_BIT(signal)) || !is_ignored(process, signal))
+			make_pending(process, signal, cause);
+	}
+	interrupts_restore(enabled);
+}
+
+void signal_send(struct process *process, int signal)
+{
+	signal_send_cause(process, signal, NULL);
+}
+
+unsigned signal_send_group(int32_t pgrp, int signal)
+{
+	unsigned count = 0;
+
+	for (struct process *process = process_next(NULL); process;
+	     process = process_next(process)) {
+		if (process->pgrp != pgrp || !process->task->space)
+			continue;
+		signal_send(process, signal);
+		count++;
+	}
+	return count;
+}
+
+void signal_force(int signal, const struct signal_cause *cause)
+{
+	struct process_signals *signals = &current->process->signals;
+	struct linux_signal_action *action = &signals->actions[signal - 1];
+
+	if ((signals->blocked & SIGNAL_BIT(signal)) || action->handler == SIGNAL_IGNORE)
+		action->handler = SIGNAL_DEFAULT;
+	signals->blocked &= ~SIGNAL_BIT(signal);
+	make_pending(current->process, signal, cause);
+}
+
+void signal_block(uint64_t blocked)
+{
+	bool enabled = interrupts_disable();
+
+	current->process->signals.blocked = blocked & ~NEVER_BLOCKED;
+	update(current->process);
+	interrupts_restore(enabled);
+}
+
+void signal_suspend(uint64_t blocked)
+{
+	bool enabled = interrupts_disable();
+
+	current->process->signals.saved = current->process->signals.blocked;
+	current->process->signals.is_suspended = true;
+	trap_return_work |= WORK_SIGNAL; /* so that it comes back in any case */
+	signal_block(blocked);
+	interrupts_restore(enabled);
+}
+
+void signal_resume(void)
+{
+	if (!current->process->signals.is_suspended)
+		return;
+	current->process->signals.is_suspended = false;
+	signal_block(current->process->signals.saved);
+}
+
+void signal_forget_ignored(struct process *process, int signal)
+{
+	if (is_ignored(process, signal))
+		drop(&process->signals, signal);
+}
