@@ -1,4 +1,4 @@
-; Where every boot loader enters the kernel: clear the BSS, switch paging on, take a stack, call C.
+; Where every boot loader enters the kernel: clear the BSS, enable paging, take a stack, call C.
 ;
 ; On entry (Multiboot 0.6.96, section 3.2): EAX = magic, EBX = physical address of the information
 ; structure, flat segments, paging off, interrupts off, no stack. The section .boot is linked where
@@ -24,7 +24,7 @@ _start:
 	; 1. Interrupts stay off, and string instructions go up, whatever the loader has left.
 	; 2. Move the magic number out of EAX to EDX: the next step needs EAX.
 	; 3. Zero the BSS, from physical(bss_start) up to physical(bss_end): every byte of it, and
-	;    none behind it. Its length may be any number.
+	;    not one more. Its length may be any number.
 	;
 	; EBX and EDX must keep their values until kmain is called; enable_paging leaves them alone.
 	; SOLUTION 1.2 {

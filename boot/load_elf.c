@@ -1,4 +1,21 @@
-/* Places the kernel's ELF segments: check everything first, then copy. */
+/*
+ * Places the kernel's ELF segments: check everything first, then copy.
+ *
+ * An ELF executable (System V gABI, chapters 4 and 5) says what goes where:
+ *
+ *	file		offset	filesz	->  memory	paddr		memsz
+ *	header		0	52
+ *	program headers	52	32 each
+ *	segment 0	0x1000	0x8000	->	0x100000	0x8000
+ *	segment 1	0x9000	0x400	->	0x108000	0x6000	.bss is the rest
+ *
+ * The file is untrusted: it may be damaged, or be something else. A 32-bit sum of two of its
+ * numbers may wrap: "offset + filesz <= bytes" holds for offset 0xfffff000 and filesz 0x2000.
+ *
+ * Nothing here calls the BIOS or touches a device: the host's tests run the same code on broken
+ * files. Everything is placed by physical address, because paging is off; the virtual addresses do
+ * not matter here.
+ */
 #include "boot/load_elf.h"
 
 #include <stdbool.h>
@@ -19,6 +36,8 @@
    to memsz.
    Say what is wrong in a sentence of its own each time: somebody will read it on a black screen. */
 /* SOLUTION 1.4 { */
+/* Returns NULL, or what is wrong; so do the other checks. Later steps may rely on the fields
+ * checked here. */
 static const char *check_header(const struct elf_header *header, uint32_t bytes)
 {
 	if (bytes < sizeof(*header))
@@ -40,6 +59,7 @@ static const char *check_header(const struct elf_header *header, uint32_t bytes)
 	return NULL;
 }
 
+/* check_header has made sure that the table is inside the file, and aligned. */
 static const struct elf_program_header *segment(const uint8_t *file, unsigned index)
 {
 	const struct elf_header *header = (const void *)file;
@@ -47,6 +67,7 @@ static const struct elf_program_header *segment(const uint8_t *file, unsigned in
 	return (const void *)(file + header->phoff + index * sizeof(struct elf_program_header));
 }
 
+/* A segment by itself: inside the file, and inside the area. */
 static const char *check_segment(const struct elf_program_header *segment, uint32_t bytes,
 				 const struct load_area *area)
 {
@@ -63,6 +84,7 @@ static const char *check_segment(const struct elf_program_header *segment, uint3
 	return NULL;
 }
 
+/* Both are inside the area, so these sums cannot wrap. */
 static bool overlap(const struct elf_program_header *a, const struct elf_program_header *b)
 {
 	return a->memsz > 0 && b->memsz > 0 && a->paddr < b->paddr + b->memsz &&
@@ -84,11 +106,13 @@ static const char *check_loaded_segment(const uint8_t *file, uint32_t bytes, uns
 	return NULL;
 }
 
+/* Only the part that comes from the file: an entry point in .bss would execute zeros. */
 static bool contains(const struct elf_program_header *segment, uint32_t address)
 {
 	return address >= segment->paddr && address - segment->paddr < segment->filesz;
 }
 
+/* Types other than PT_LOAD (notes, the stack's flags) take no memory. */
 static const char *check_segments(const uint8_t *file, uint32_t bytes, const struct load_area *area)
 {
 	const struct elf_header *header = (const void *)file;
@@ -106,6 +130,7 @@ static const char *check_segments(const uint8_t *file, uint32_t bytes, const str
 	return has_entry ? NULL : "the entry point is not a physical address inside a segment";
 }
 
+/* Byte by byte: the second stage has no memcpy, and a kernel of 100 KiB takes a millisecond. */
 static void place(const uint8_t *file, const struct elf_program_header *segment, uint8_t *memory)
 {
 	uint8_t *to = memory + segment->paddr;

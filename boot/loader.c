@@ -1,6 +1,19 @@
 /*
  * The second stage's 32-bit half: finds memory, reads the kernel from the disk, places its segments
- * and hands over as a Multiboot loader does. Pointers are physical addresses here.
+ * and hands over as a Multiboot loader does (Multiboot 0.6.96, sections 3.2 and 3.3).
+ *
+ * It runs in protected mode without paging, with interrupts off: pointers are physical addresses.
+ * Only the BIOS knows the disk and the memory, and it is 16-bit code that sees the first MiB. So
+ * bios_call goes back to real mode for a moment, data arrives in a low buffer, and is copied up:
+ *
+ *	0x00007c00	boot sector (done)
+ *	0x00008000	this code, its data and its stack, up to 0xfff0
+ *	0x00010000	BOUNCE: the BIOS reads up to 127 sectors here
+ *	0x00100000	the kernel's segments, by their physical addresses
+ *	...
+ *	end - size	the kernel's file: as high as memory goes, out of the way of its segments
+ *
+ * Nothing is allocated and nothing returns: every failure prints a sentence and ends the run.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,8 +23,8 @@
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
 
-/* Given by the build: where the kernel's ELF file lies on the disk, and the sum of its 32-bit
- * words. */
+/* Given by the build: where the kernel's ELF file is on the disk, and the sum of its 32-bit words.
+ */
 #define KERNEL_LBA     KERNEL_LBA_FROM_BUILD
 #define KERNEL_BYTES   KERNEL_BYTES_FROM_BUILD
 #define KERNEL_SUM     KERNEL_SUM_FROM_BUILD
@@ -50,6 +63,8 @@ void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
     __attribute__((noreturn));
 void loader_main(uint32_t boot_drive);
 
+/* Static rather than on the stack: the BIOS must be able to reach them, so they are below 64 KiB.
+ */
 static struct bios_registers registers;
 static struct disk_packet packet;
 static struct multiboot_info information;
@@ -58,6 +73,7 @@ static uint32_t memory_map_entries;
 
 /* --- messages, on the serial line and on the screen --- */
 
+/* COM1, as the BIOS left it. A port that never becomes ready costs a bounded wait. */
 static void put_serial(char character)
 {
 	for (unsigned tries = 0; tries < 0x10000 && !(in8(0x3f8 + 5) & 0x20); tries++)
@@ -65,6 +81,7 @@ static void put_serial(char character)
 	out8(0x3f8, character);
 }
 
+/* INT 10h, function 0Eh: teletype output, in light grey. */
 static void put(char character)
 {
 	put_serial(character);
@@ -81,6 +98,7 @@ static void print(const char *text)
 	}
 }
 
+/* Decimal, built from the last digit to the first. */
 static void print_number(uint32_t value)
 {
 	char digits[11];
@@ -102,6 +120,9 @@ static void __attribute__((noreturn)) give_up(const char *reason)
 	machine_exit(EXIT_BOOT_FAILED);
 }
 
+/* The 8086 wrapped addresses above 1 MiB to 0, and programs relied on it. The AT got a gate on
+ * address line 20, shut after power-on, which makes it wrap again. Most firmware opens it; three
+ * ways are tried where it has not. */
 /* --- the A20 gate --- */
 
 /* A word of memory. The compiler must not know the address: it takes the first page for a null
@@ -134,12 +155,14 @@ static void keyboard_controller_wait(void)
 		;
 }
 
+/* INT 15h, function 2401h: the polite way. Old firmware does not know it. */
 static void a20_by_bios(void)
 {
 	registers = (struct bios_registers){ .eax = 0x2401 };
 	bios_call(0x15, &registers);
 }
 
+/* The AT's own way: the gate is a spare output of the 8042. */
 static void a20_by_keyboard_controller(void)
 {
 	keyboard_controller_wait();
@@ -149,6 +172,7 @@ static void a20_by_keyboard_controller(void)
 	keyboard_controller_wait();
 }
 
+/* The PS/2's way, "fast A20". */
 static void a20_by_port_92(void)
 {
 	out8(0x92, (in8(0x92) | 2) & ~1); /* bit 0 would reset the machine */
@@ -213,6 +237,8 @@ static uint32_t end_of_memory(void)
 
 /* --- the disk --- */
 
+/* INT 13h, function 42h. A BIOS that reads less than it was asked for may still clear the carry
+ * flag. */
 static bool try_read(uint8_t drive, uint32_t lba, uint16_t count)
 {
 	packet = (struct disk_packet){
@@ -224,6 +250,7 @@ static bool try_read(uint8_t drive, uint32_t lba, uint16_t count)
 	return !(registers.flags & CARRY) && packet.count == count;
 }
 
+/* INT 13h, function 0: after an error the drive may need it before it answers again. */
 static void reset_drive(uint8_t drive)
 {
 	registers = (struct bios_registers){ .edx = drive };
@@ -250,6 +277,7 @@ static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
 	give_up("the disk ends too early or cannot be read; make the image again");
 }
 
+/* Four bytes at a time: sectors and both buffers are multiples of four. */
 static void copy(uint32_t *to, const uint32_t *from, uint32_t words)
 {
 	while (words--)
@@ -296,6 +324,8 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 
 /* --- the hand-over --- */
 
+/* Fills in the Multiboot information. INT 12h tells how many KiB there are below the BIOS's data.
+ */
 static void describe_machine(uint8_t drive, uint32_t memory_end)
 {
 	static const char command_line[] = "", name[] = "Apprentice boot";
@@ -315,6 +345,8 @@ static void describe_machine(uint8_t drive, uint32_t memory_end)
 	};
 }
 
+/* The order matters: above 1 MiB nothing is reliable until A20 is open, and where the file may go
+ * is known only after the memory is. */
 void loader_main(uint32_t boot_drive)
 {
 	uint32_t entry;

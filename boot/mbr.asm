@@ -44,9 +44,9 @@ start:
 	;    LBA.
 	; 2. The carry flag says that it failed; AH has the status. Keep it in [status] for the
 	;    message. Then reset the drive (function 0) and try again, TRIES times in all.
-	; 3. The BIOS writes into packet.count what it has read: set it anew before each try.
+	; 3. The BIOS writes into packet.count what it has read: set it again before each try.
 	; 4. When all tries failed: SI = read_text, and jump to fail.
-	; 5. STAGE2_MAGIC lies in the last four bytes of the second stage. If it does not: SI =
+	; 5. The last four bytes of the second stage must be STAGE2_MAGIC. If they are not: SI =
 	;    short_text, fail.
 	; SOLUTION 1.4 {
 	mov di, TRIES
@@ -103,7 +103,7 @@ print_digit:				; AL = 0 to 15
 	add al, '0'
 	jmp print_character
 
-print:					; SI = text, closed by a zero
+print:					; SI = text, ended by a zero
 	lodsb
 	test al, al
 	jz print_done
@@ -138,7 +138,7 @@ packet:					; Enhanced Disk Drive specification 3.0
 	db 16, 0			; its size
 .count:	dw STAGE2_SECTORS
 	dw STAGE2_ADDRESS, 0		; offset and segment
-	dq 1				; LBA: the sector behind this one
+	dq 1				; LBA: the sector after this one
 
 code_end:
 %if (code_end - start) > CODE_LIMIT - SLACK

@@ -1,7 +1,7 @@
 ; The Multiboot header: how a boot loader knows a kernel when it sees one (Multiboot 0.6.96, section
 ; 3.1).
 ;
-; It must be 4-byte aligned and lie within the first 8 KiB of the file. boot/kernel.ld puts the
+; It must be 4-byte aligned and within the first 8 KiB of the file. boot/kernel.ld puts the
 ; section .multiboot first and keeps it, though nothing refers to it.
 
 section .multiboot progbits alloc exec nowrite ; as .boot, which it goes into

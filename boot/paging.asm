@@ -28,8 +28,8 @@ enable_paging:
 	; 2. Allow 4 MiB pages in CR4. Load CR3: it takes a physical address.
 	; 3. Switch paging on, and write protection with it, in CR0. In both registers the other
 	;    bits stay as they are.
-	; 4. Jump to paging_is_on: an absolute jump through a register, for a relative one would
-	;    stay low.
+	; 4. Jump to paging_is_on: an absolute jump through a register, because a relative one
+	;    would stay low.
 	; SOLUTION 2.5 {
 	mov edi, physical(kernel_page_directory)
 	mov eax, PAGE_FLAGS

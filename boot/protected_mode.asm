@@ -16,7 +16,7 @@ enter_protected_mode:
 	;    register alone: each call of the BIOS needs them again.
 	; 2. Load the GDT register from gdt_pointer, at the end of this file; complete that too.
 	; 3. Set bit 0 of CR0, and keep its other bits.
-	; 4. At once, a far jump to CODE32: CS keeps its old meaning until it is loaded anew.
+	; 4. At once, a far jump to CODE32: CS keeps its old meaning until it is loaded again.
 	; 5. Now in 32-bit code: load DS, ES, FS, GS and SS with DATA32, and clear the upper half of
 	;    ESP: the BIOS may have left anything in it.
 	; 6. Return: the caller was 16-bit code, so its return address is two bytes on the stack,

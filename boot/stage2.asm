@@ -2,7 +2,18 @@
 ; to the BIOS.
 ;
 ; The rest of the second stage is C (boot/loader.c). It runs in 32-bit protected mode without
-; paging, with flat segments, so a pointer is a physical address.
+; paging, with flat segments, so a pointer is a physical address. The BIOS is 16-bit code for real
+; mode. Each call therefore goes all the way back (Intel SDM volume 3, 9.9.2), and then forward
+; again (9.9.1):
+;
+;	32-bit protected	bios_call saves its registers, jumps to a 16-bit segment
+;	16-bit protected	loads segments with limits of 64 KiB, clears CR0.PE
+;	real			far jump to load CS, segments 0, registers in, the handler
+;	real			registers out
+;	32-bit protected	by way of enter_protected_mode
+;
+; Interrupts are on only inside the handler. The stack is the same in all modes, below 64 KiB, and
+; so is everything that real mode has to reach.
 
 CODE16		equ 0x18		; selectors of the table in boot/protected_mode.asm
 DATA16		equ 0x20
@@ -18,7 +29,7 @@ stage2_start:
 	mov esp, STACK
 	call enter_protected_mode
 bits 32
-	mov edi, stage2_bss
+	mov edi, stage2_bss		; C expects zeros in .bss; boot_drive is in .data
 	mov ecx, stage2_bss_end
 	sub ecx, edi
 	xor eax, eax
@@ -31,8 +42,9 @@ bits 32
 	hlt
 	jmp .halt
 
-; void bios_call(uint8_t vector, struct bios_registers *registers) Runs a BIOS interrupt in real
-; mode. The structure must lie below 64 KiB; it brings the registers in and out.
+; void bios_call(uint8_t vector, struct bios_registers *registers)
+; Runs a BIOS interrupt in real mode, with the registers that the structure holds, and stores those
+; that it returns, with the flags. The structure must be below 64 KiB.
 global bios_call
 bios_call:
 	push ebp
@@ -44,7 +56,7 @@ bios_call:
 	mov eax, [eax * 4]		; the handler, from the real-mode vector table at 0
 	mov [bios_handler], eax
 	mov esi, [ebp + 12]
-	mov [bios_registers], si
+	mov [bios_registers], si	; the handler may change every register
 	jmp CODE16:.leave
 bits 16
 .leave:
@@ -56,7 +68,7 @@ bits 16
 	mov ss, ax
 	mov eax, cr0
 	and al, 0xfe
-	mov cr0, eax
+	mov cr0, eax			; real mode, but CS is still a protected-mode one
 	jmp 0x0000:.real
 .real:
 	xor ax, ax
@@ -65,7 +77,7 @@ bits 16
 	mov fs, ax
 	mov gs, ax
 	mov ss, ax
-	mov eax, [si]
+	mov eax, [si]			; SI itself comes last
 	mov ebx, [si + 4]
 	mov ecx, [si + 8]
 	mov edx, [si + 12]
@@ -77,20 +89,20 @@ bits 16
 	call far [bios_handler]
 	cli
 	cld
-	push ds				; the handler may leave another DS
+	push ds				; the handler may leave another DS: clear it, flags kept
 	push word 0
 	pop ds
 	pushf
 	push esi
 	mov si, [bios_registers]
-	pop dword [si + 16]
-	pop word [si + 24]
+	pop dword [si + 16]		; ESI, as the handler left it
+	pop word [si + 24]		; FLAGS: the carry flag says that it failed
 	mov [si], eax
 	mov [si + 4], ebx
 	mov [si + 8], ecx
 	mov [si + 12], edx
 	mov [si + 20], edi
-	add sp, 2
+	add sp, 2			; the handler's DS
 	call enter_protected_mode
 bits 32
 	pop edi
@@ -99,8 +111,9 @@ bits 32
 	pop ebp
 	ret
 
-; void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information) Multiboot 0.6.96,
-; section 3.2: the magic number in EAX, the information in EBX, flat segments, paging off.
+; void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
+; Multiboot 0.6.96, section 3.2: the magic number in EAX, the information in EBX, flat segments,
+; paging off. Does not return.
 global jump_to_kernel
 jump_to_kernel:
 	mov ecx, [esp + 4]

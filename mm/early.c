@@ -1,8 +1,20 @@
 /*
  * The page allocator of the first lessons: one bit a page, first fit.
  *
- * It is slow and simple, and it needs nothing but a static bitmap, so it can be there from the
- * start.
+ * A set bit is a free page. 896 MiB are 229376 pages, so the map has 28 KiB, and exists before
+ * anything can be allocated:
+ *
+ *	page	 ...	0x1f8	0x1f9	0x1fa	0x1fb	0x1fc	0x1fd	0x1fe	0x1ff
+ *	bit		1	1	1	1	0	0	1	0
+ *
+ * page_alloc(2) wants four free pages at a multiple of four, and finds 0x1f8. A block of 2^order
+ * pages aligned to its size is a run of bits inside one word, or some whole words: never parts of
+ * two. Searching takes time in proportion to memory, which is why lesson 5 replaces this file.
+ *
+ * Invariants: all free pages are in [lowest_free, free_end); free_pages counts the set bits; memory
+ * that is not usable, the first MiB and the kernel itself are never free.
+ *
+ * Not safe against interrupts yet: an interrupt handler must not allocate while other code may.
  */
 #include "mm/early.h"
 
@@ -27,12 +39,12 @@
 
 extern const char kernel_start[], kernel_end[];
 
-/* A set bit is a free page. What is not usable memory is never free. All free pages lie in
- * [lowest_free, free_end). */
+/* The map and its summary. The bounds keep a search from walking over memory that is in use. */
 static uint32_t free_map[PAGES / 32];
 static size_t free_pages;
 static uint32_t lowest_free, free_end;
 
+/* Pages are numbered from physical address 0 on. */
 static bool is_free(uint32_t page)
 {
 	return free_map[page / 32] >> page % 32 & 1;
@@ -47,7 +59,9 @@ static void tighten(void)
 		free_end -= free_end % 32 == 0 && !free_map[free_end / 32 - 1] ? 32 : 1;
 }
 
-/* Changes count pages, a power of two that divides first: one bit, some, or whole words. */
+/* Changes `count` pages from `first` on: a power of two, and `first` is a multiple of it. So they
+ * are one bit, neighbouring bits of one word, or whole words. A page that already is what it should
+ * become was freed twice, or handed out twice. */
 static void set_free(uint32_t first, uint32_t count, bool free)
 {
 	uint32_t width = count < 32 ? count : 32;
@@ -65,6 +79,7 @@ static void set_free(uint32_t first, uint32_t count, bool free)
 	tighten();
 }
 
+/* The kernel's image, with its BSS and the boot stack: the memory map calls it usable. */
 static bool is_kernel(uint32_t page)
 {
 	return page >= physical_address(kernel_start) / PAGE_SIZE &&
@@ -82,6 +97,7 @@ static void add_range(const struct boot_memory_range *range)
 			set_free(page, 1, true);
 }
 
+/* After memory_map_initialize. Everything is in use until a range says otherwise. */
 void early_initialize(void)
 {
 	const struct boot_memory_range *range;
@@ -101,7 +117,8 @@ static uint32_t free_run(uint32_t page, uint32_t count)
 	return run;
 }
 
-/* The first free block of count pages from below, or the last one; PAGES when there is none. */
+/* The lowest free block of `count` pages; PAGES when there is none. -count, as unsigned arithmetic
+ * has it, is a mask that rounds down to a multiple of the power of two. */
 static uint32_t find_low(uint32_t count)
 {
 	for (uint32_t page = lowest_free & -count; page + count <= free_end; page += count)
@@ -110,6 +127,7 @@ static uint32_t find_low(uint32_t count)
 	return PAGES;
 }
 
+/* The same from the top of memory. */
 static uint32_t find_high(uint32_t count)
 {
 	for (uint32_t end = free_end & -count; end >= lowest_free + count; end -= count)
@@ -118,6 +136,7 @@ static uint32_t find_high(uint32_t count)
 	return PAGES;
 }
 
+/* Pages are above 1 MiB, so page 0 cannot be a result: direct_map(0) never means "allocated". */
 void *page_alloc(unsigned order)
 {
 	uint32_t count = 1u << order;
@@ -131,6 +150,8 @@ void *page_alloc(unsigned order)
 	return direct_map(page * PAGE_SIZE);
 }
 
+/* Junk instead of zeros: code that still uses the page fails soon and visibly. 0xcc is INT3, if it
+ * is executed. */
 void page_free(void *pages, unsigned order)
 {
 	uint32_t first = physical_address(pages) / PAGE_SIZE;

@@ -1,8 +1,22 @@
 /*
- * The stacks of tasks in the kernel.
+ * The stacks of tasks in the kernel, with nothing mapped below them.
  *
- * In the direct map the page below a stack is somebody else's: a stack that is too small would
- * quietly overwrite it. Here nothing is mapped below, and an overflow is a double fault at once.
+ * In the direct map the page below a stack belongs to somebody else: a stack that is too small
+ * would quietly overwrite it. So stacks have a region of their own, 4 MiB above the direct map, cut
+ * into 256 slots of four pages:
+ *
+ *	slot n	+0x0000	not mapped	the guard: the first push beyond the stack faults here
+ *		+0x1000	not mapped
+ *		+0x2000	the stack	8 KiB, mapped to any two pages
+ *		+0x4000	slot n + 1
+ *
+ * The fault cannot push its own frame on the same stack, so it becomes a double fault, whose
+ * handler has a stack of its own and recognizes the address by kernel_stack_is_guard.
+ *
+ * One page table holds all of it. It is entered into the kernel's page directory before the first
+ * address space copies that: later changes in the table are then seen by all of them. A slot is
+ * free if its first stack page is not mapped. Called with preemption disabled or interrupts off, as
+ * page_alloc is.
  */
 #include "mm/kernel_stack.h"
 
@@ -22,7 +36,6 @@
 
 _Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all stacks");
 
-
 static uint32_t table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 
 void kernel_stack_initialize(void)
@@ -30,11 +43,13 @@ void kernel_stack_initialize(void)
 	kernel_page_directory[REGION >> LARGE_SHIFT] = physical_address(table) | WRITABLE;
 }
 
+/* The page table entry of an address in the region. */
 static uint32_t *entry_of(uint32_t address)
 {
 	return &table[(address - REGION) / PAGE_SIZE];
 }
 
+/* INVLPG: the processor may still remember the page, which is about to belong to somebody else. */
 static void unmap(uint32_t address)
 {
 	uint32_t *entry = entry_of(address);
@@ -45,6 +60,7 @@ static void unmap(uint32_t address)
 	page_free(page, 0);
 }
 
+/* No INVLPG: an entry that was not present is not remembered (Intel SDM volume 3, 4.10.2). */
 static bool map(uint32_t address)
 {
 	void *page = page_alloc(0);
@@ -63,6 +79,7 @@ static uint32_t find_free(void)
 	return 0;
 }
 
+/* All or nothing: without memory for the second page the first is given back. */
 void *kernel_stack_create(void)
 {
 	uint32_t stack = find_free();
@@ -77,6 +94,7 @@ void *kernel_stack_create(void)
 	return (void *)(uintptr_t)stack;
 }
 
+/* A task cannot give back the stack that it runs on: the next one does it (task_switched). */
 void kernel_stack_destroy(void *stack)
 {
 	uint32_t start = (uintptr_t)stack;
@@ -86,6 +104,7 @@ void kernel_stack_destroy(void *stack)
 		unmap(start + done);
 }
 
+/* For the double fault's report, which knows only the address. */
 bool kernel_stack_is_guard(uint32_t address)
 {
 	return address >= REGION && address - REGION < KERNEL_STACKS * SLOT &&

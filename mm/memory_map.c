@@ -1,4 +1,22 @@
-/* The physical memory map, in order. */
+/*
+ * The physical memory map, in order.
+ *
+ * A BIOS lists ranges in any order, and they may overlap. Every base and every end is a border;
+ * between two neighbouring borders the type is the same everywhere, so the map is rebuilt piece by
+ * piece:
+ *
+ *	told		usable 0-100		reserved 40-60		usable 90-120
+ *	borders		0	40	60	90	100	120
+ *	pieces		usable	reserved	usable	usable	usable
+ *	result		usable 0-40, reserved 40-60, usable 60-120
+ *
+ * Where ranges overlap the higher type wins: "usable" is 1, everything else is greater, and it is
+ * safer to believe that memory is taken. n ranges have at most 2n borders and 2n - 1 pieces.
+ * Looking for each border takes n steps, n^2 in all, for some ten ranges: no sort is needed.
+ *
+ * 64-bit addresses: a PC has memory above 4 GiB that this kernel does not use. Called once, at
+ * boot; read-only after that.
+ */
 #include "mm/memory_map.h"
 
 #include <stdbool.h>
@@ -10,6 +28,7 @@
 static struct boot_memory_range ranges[MEMORY_RANGES];
 static uint32_t range_count;
 
+/* A range that would wrap ends with the address space. */
 static uint64_t end_of(const struct boot_memory_range *range)
 {
 	uint64_t end = range->base + range->length;
@@ -17,7 +36,8 @@ static uint64_t end_of(const struct boot_memory_range *range)
 	return end < range->base ? UINT64_MAX : end;
 }
 
-/* The lowest border (a base or an end) above `above`. Returns false when there is none. */
+/* Finds the lowest border (a base or an end) that is greater than `above`, or with `first` the
+ * lowest of all. Returns false when there is none. */
 static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above, bool first,
 			uint64_t *border)
 {
@@ -38,8 +58,8 @@ static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t
 	return found;
 }
 
-/* The type of the piece from start to end, in which no range begins or ends; 0: nobody describes
- * it. */
+/* The type of a piece, in which no range begins or ends: the highest of those that cover it; 0:
+ * none does. */
 static uint32_t type_of(const struct boot_memory_range *in, uint32_t n, uint64_t start,
 			uint64_t end)
 {
@@ -67,6 +87,7 @@ static uint32_t append(struct boot_memory_range *out, uint32_t count, uint64_t s
 	return count + 1;
 }
 
+/* Pure: the host's tests compare it with a slow and obvious one. */
 uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
 			      struct boot_memory_range *out)
 {
@@ -107,6 +128,7 @@ uint64_t memory_map_usable(void)
 }
 /* } SOLUTION 1.5 */
 
+/* The types of INT 15h, E820 (ACPI specification, "system address map interfaces"). */
 static const char *type_name(uint32_t type)
 {
 	static const char *const names[] = { "?",	    "usable",	"reserved",

@@ -1,9 +1,22 @@
 /*
- * Memory of ring 3, seen from the kernel.
+ * User memory, seen from the kernel: copies that may fault and say how far they came.
  *
- * The range is checked against the border of the kernel; what is mapped there is left to the
- * processor. A copy that faults goes on at a place that the linker has collected in a table: no
- * look at the page tables, and so nothing that may change between the look and the use.
+ * Two questions decide about a user pointer. Is it below the kernel? A comparison answers, before
+ * the copy. Is anything mapped there? Only the processor knows, at the moment of the access. So the
+ * copy just tries: an instruction that may fault is listed in a table, with the place to continue
+ * at:
+ *
+ *	.fixups		fault at	resume at
+ *			0xc0103a10	0xc0103a12
+ *			0xc0103a16	0xc0103a18	ECX says how much is left
+ *
+ * A page fault in the kernel at a listed instruction changes EIP and returns; at any other it is a
+ * panic. Nothing looks at the page tables in advance, so nothing can change between a check and the
+ * use (time of check to time of use).
+ *
+ * The linker collects the table: each FIXUP adds an entry next to its instruction. Call these
+ * functions for a task, with its address space in use; with interrupts on or off. They do not sleep
+ * until lesson 5.
  */
 #include "mm/user_copy.h"
 
@@ -25,16 +38,17 @@ extern const struct fixup fixups_start[], fixups_end[];
 	".long " #fault ", " #resume "\n\t"                                                        \
 	".popsection\n\t"
 
-/* EXERCISE 3.3 (user memory): a pointer from ring 3 may be anything.
+/* EXERCISE 3.3 (user memory): a user pointer may be anything.
    1. user_range_ok: the sum of address and length may wrap.
-   2. copy_bytes and zero_bytes: one instruction that may fault, in the table of fix-ups; what it
-   leaves in ECX is what is left to do. Words first is faster; after a fault the rest is done byte
-   by byte, so that the count is right to the byte.
-   3. fix_up: a page fault of the kernel at an instruction of the table goes on where the table
-   says.
-   4. string_from_user: byte by byte, and nothing behind the NUL is touched: it may be the last byte
+   2. copy_bytes and zero_bytes: each instruction that may fault has an entry in the exception table
+   (FIXUP). What it leaves in ECX is what is left to do. Words first is faster; after a fault the
+   rest is done byte by byte, so that the count is right to the byte.
+   3. user_copy_fix_up: a page fault of the kernel at an instruction of the table continues where
+   the table says. Any other exception is not handled here.
+   4. string_from_user: byte by byte, and nothing after the NUL is touched: it may be the last byte
    of the last page. */
 /* SOLUTION 3.3 { */
+/* An empty range may begin at the border itself: nothing is touched. */
 bool user_range_ok(uint32_t address, uint32_t length)
 {
 	return address <= KERNEL_BASE && length <= KERNEL_BASE - address;
@@ -55,6 +69,7 @@ static uint32_t copy_bytes(void *to, const void *from, uint32_t length)
 	return count;
 }
 
+/* The same with STOS. */
 static uint32_t zero_bytes(void *to, uint32_t length)
 {
 	uint32_t tail = length % 4, count = length / 4;
@@ -69,6 +84,7 @@ static uint32_t zero_bytes(void *to, uint32_t length)
 	return count;
 }
 
+/* Asked about every exception of the kernel that has no handler: kernel/cpu/trap.c. */
 static bool user_copy_fix_up(struct trap_frame *frame)
 {
 	if (frame->vector != VECTOR_PAGE_FAULT)
@@ -82,6 +98,7 @@ static bool user_copy_fix_up(struct trap_frame *frame)
 	return false;
 }
 
+/* A range that reaches into the kernel is refused whole, without touching it. */
 uint32_t copy_from_user(void *to, uint32_t from, uint32_t length)
 {
 	if (!user_range_ok(from, length))
@@ -103,6 +120,8 @@ uint32_t clear_user(uint32_t to, uint32_t length)
 	return zero_bytes((void *)(uintptr_t)to, length);
 }
 
+/* A copy of one byte at a time is slow, but paths are short, and the byte after the NUL may fault.
+ */
 int string_from_user(char *to, uint32_t from, uint32_t size)
 {
 	for (uint32_t i = 0; i < size; i++) {
@@ -130,11 +149,14 @@ static int advance(struct buffer *buffer, uint32_t length, uint32_t left)
 	return length - left;
 }
 
+/* No more than the buffer has left. */
 static uint32_t at_most(const struct buffer *buffer, uint32_t length)
 {
 	return length < buffer->length ? length : buffer->length;
 }
 
+/* A fault in the middle is a short count; only a transfer without a single byte is an error, as for
+ * read and write. */
 int buffer_put(struct buffer *to, const void *from, uint32_t length)
 {
 	uint32_t left = 0;

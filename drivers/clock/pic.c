@@ -1,4 +1,22 @@
-/* The two 8259 interrupt controllers. Commands: Intel 8259A data sheet. */
+/*
+ * The two 8259A interrupt controllers: which device interrupts the processor, and in which order.
+ *
+ *	IRQ 0  timer	--+				IRQ 8  clock	--+
+ *	IRQ 1  keyboard	--+				IRQ 9		--+
+ *	IRQ 2		--+<-- output of the second --	...		--+
+ *	...		--+				IRQ 15		--+
+ *	IRQ 7		--+--> INTR of the processor
+ *
+ * IRQ n arrives at vector 32 + n: the BIOS's choice, vectors 8 to 15, is that of exceptions. A
+ * controller delivers no further interrupt of equal or lower priority until it receives an
+ * end-of-interrupt command (EOI). The second controller is a device of the first, so its interrupts
+ * need an EOI at both.
+ *
+ * Initialization is four command words in a row (8259A data sheet, ICW1 to ICW4): the first at the
+ * command port, the others at the mask register's port, which is told apart by position only. So
+ * nothing may interrupt pic_initialize. Handlers run with interrupts off; the EOI comes after the
+ * handler.
+ */
 #include "drivers/clock/pic.h"
 
 #include <stdbool.h>
@@ -10,7 +28,7 @@
 
 #define LINES	     16
 #define FIRST_VECTOR 32
-#define CASCADE	     2 /* the second controller hangs on this line of the first */
+#define CASCADE	     2 /* the second controller's output is wired to this IRQ of the first */
 #define FIRST	     0x20
 #define SECOND	     0xa0
 #define MASK	     1	  /* offset of the mask register */
@@ -19,19 +37,21 @@
 #define READ_SERVICE 0x0b /* OCW3: the next read gives the lines in service */
 #define END	     0x20 /* OCW2: end of interrupt, not specific */
 
-static void (*handlers[LINES])(void);
+static void (*handlers[LINES])(void); /* by IRQ; NULL: nobody */
 
 /* EXERCISE 2.4 (timer and interrupt controllers, part 1): commands are in the Intel 8259A data
    sheet.
    1. initialize one controller: INITIALIZE to its port; then to its mask register the vector of its
-   first line, the cascade (the first controller wants a bit set, the second a line's number),
-   MODE_8086; and a mask that shuts every line.
-   2. in_service: READ_SERVICE to the port, then the register has the line's bit.
-   3. end_of_interrupt: END to the first controller; for lines 8 to 15 to the second one as well.
-   4. is_spurious: a line that falls back too soon arrives as line 7 of its controller, without
-   being in service. It gets no END; but when it came from the second controller, the first one
-   waits for its own. */
+   first IRQ, the cascade (the first controller takes a bit mask, the second a number), MODE_8086;
+   and a mask that disables every IRQ.
+   2. in_service: after READ_SERVICE to the port, reading it gives the in-service bits.
+   3. end_of_interrupt: END, the EOI command, to the first controller; for IRQ 8 to 15 to the second
+   one as well.
+   4. is_spurious: if a device withdraws its request before the processor acknowledges it, the
+   controller reports its IRQ 7 although no in-service bit is set. It gets no EOI. But a spurious
+   interrupt of the second controller is a real one for the first, which needs its EOI. */
 /* SOLUTION 2.4 { */
+/* ICW1 to ICW4, and then OCW1: the mask, with every IRQ disabled. */
 static void initialize(uint16_t port, uint8_t vector, uint8_t cascade)
 {
 	out8(port, INITIALIZE);
@@ -41,12 +61,15 @@ static void initialize(uint16_t port, uint8_t vector, uint8_t cascade)
 	out8(port + MASK, 0xff);
 }
 
+/* OCW3 selects what the next read of the command port gives; the in-service register here. */
 static bool in_service(uint16_t port, unsigned line)
 {
 	out8(port, READ_SERVICE);
 	return in8(port) >> line & 1;
 }
 
+/* Not specific: the controller clears its in-service bit of the highest priority, which is this
+ * one's. */
 static void end_of_interrupt(unsigned line)
 {
 	if (line >= 8)
@@ -54,8 +77,10 @@ static void end_of_interrupt(unsigned line)
 	out8(FIRST, END);
 }
 
-/* A line that falls back before the processor asks gives the controller's line 7, not in service:
- * such an interrupt is nobody's, and only the first controller, if any, waits for its end. */
+/* If a device withdraws its request before the processor acknowledges it, the controller must still
+ * answer with some vector, and answers with that of its IRQ 7, without setting the in-service bit.
+ * Such an interrupt belongs to no device. An EOI would end somebody else's. Only the first
+ * controller has one in service, IRQ 2, if it came by way of the second. */
 static bool is_spurious(unsigned line)
 {
 	if (line == 7)
@@ -67,6 +92,8 @@ static bool is_spurious(unsigned line)
 }
 /* } SOLUTION 2.4 */
 
+/* For all sixteen vectors, with interrupts off. An IRQ without a handler is acknowledged and
+ * ignored. */
 static void pic_dispatch(struct trap_frame *frame)
 {
 	unsigned line = frame->vector - FIRST_VECTOR;
@@ -86,6 +113,7 @@ void pic_initialize(void)
 		trap_register(FIRST_VECTOR + line, pic_dispatch);
 }
 
+/* A clear bit of the mask lets an IRQ through. */
 static void unmask(unsigned line)
 {
 	uint16_t port = (line < 8 ? FIRST : SECOND) + MASK;
@@ -93,6 +121,8 @@ static void unmask(unsigned line)
 	out8(port, in8(port) & ~(1 << line % 8));
 }
 
+/* The handler is known before the IRQ is unmasked: it may come at the very next instruction. Called
+ * at boot, or with the device quiet. */
 void irq_register(unsigned line, void (*handler)(void))
 {
 	ASSERT(line < LINES);

@@ -1,4 +1,18 @@
-/* The 8254 interval timer. Commands: Intel 82C54 data sheet. */
+/*
+ * The 8254 interval timer: three counters that count 1193182 times a second.
+ *
+ * Channel 0 is wired to IRQ 0. As a rate generator (mode 2) it counts a divisor down to 1,
+ * interrupts, and begins again:
+ *
+ *	hz 100 -> divisor 11932 (1193182 / 100, rounded) -> an interrupt each 10.0002 ms
+ *
+ * Channel 2 is wired to the speaker, and its output can be read at port 0x61. As a one-shot (mode
+ * 0) it measures: so many time stamps of the processor pass while it counts 23864 down, which takes
+ * 20.0 ms. That needs no interrupt, so the clock is known before interrupts are on.
+ *
+ * A counter takes its 16 bits as two writes, low byte first, because the command said so; the
+ * second one starts it (82C54 data sheet, "programming the 82C54"). Nothing may come between them.
+ */
 #include "drivers/clock/pit.h"
 
 #include "drivers/clock/pic.h"
@@ -41,6 +55,9 @@ static uint32_t measure_once(void)
 	return 0;
 }
 
+/* kHz = stamps / milliseconds, and the milliseconds are INTERVAL * 1000 / FREQUENCY: the product
+ * comes first and needs 64 bits. At boot, with interrupts off: a handler in the middle would
+ * lengthen what is measured. */
 uint32_t pit_measure_tsc_khz(void)
 {
 	uint32_t passed = measure_once();
@@ -50,6 +67,8 @@ uint32_t pit_measure_tsc_khz(void)
 	return divide64((uint64_t)passed * FREQUENCY, INTERVAL * 1000u, 0);
 }
 
+/* Of IRQ 0, so with interrupts off. Ticks that the processor is too late for are lost: the
+ * controller keeps one. */
 static void pit_tick(void)
 {
 	ticks++;
@@ -57,6 +76,7 @@ static void pit_tick(void)
 		on_tick();
 }
 
+/* One listener: the scheduler from lesson 4 on. NULL: nobody. */
 void pit_on_tick(void (*function)(void))
 {
 	on_tick = function;
@@ -67,7 +87,7 @@ void pit_on_tick(void (*function)(void))
    2. The divisor nearest to FREQUENCY / hz, but 65536 at most. The register has 16 bits: 65536 is
    written as 0.
    3. RATE_GENERATOR to COMMAND, then the divisor to CHANNEL_0, the low byte first.
-   4. irq_register line 0 with tick. */
+   4. irq_register IRQ 0 with pit_tick. */
 /* SOLUTION 2.4 { */
 void pit_initialize(uint32_t hz)
 {
@@ -83,6 +103,7 @@ void pit_initialize(uint32_t hz)
 }
 /* } SOLUTION 2.4 */
 
+/* One aligned word: it may be read with interrupts on. */
 uint32_t pit_ticks(void)
 {
 	return ticks;

@@ -1,4 +1,17 @@
-/* The real-time clock: Motorola MC146818A data sheet. */
+/*
+ * The real-time clock: what time it is in the world (Motorola MC146818A data sheet).
+ *
+ * 64 and more bytes of battery-backed memory, reached one at a time through an index and a data
+ * port. The first ten are the clock, which updates them once a second; for up to 2 ms they are in
+ * motion. Numbers are decimal digits, four bits each, unless status B says otherwise:
+ *
+ *	0x59 in the minute register is 59, not 89		(binary-coded decimal)
+ *	0x92 in the hour register, 12-hour mode, is 12 p.m.	(bit 7: afternoon)
+ *
+ * The year has two digits, taken for 2000 to 2099. Read once, at boot; after that the time is
+ * counted by the processor's time stamps. Interrupts off, or nobody else at port 0x70: index and
+ * data are two accesses.
+ */
 #include "drivers/clock/rtc.h"
 
 #include <stdbool.h>
@@ -21,17 +34,20 @@
 #define AFTERNOON 0x80	 /* in the hour, without HOURS_24 */
 #define TRIES	  100000 /* an update takes 2 ms */
 
+/* Bit 7 of the index port masks the NMI on a PC: an index below 128 leaves it enabled. */
 static uint8_t read_register(uint8_t index)
 {
 	out8(INDEX, index);
 	return in8(DATA);
 }
 
+/* Decimal digits or binary, as the firmware has set it. */
 static unsigned number(uint8_t value)
 {
 	return read_register(STATUS_B) & BINARY ? value : (value >> 4) * 10 + (value & 15);
 }
 
+/* On a 12-hour clock midnight and noon are 12, and 1 p.m. is 1 with bit 7. */
 static unsigned hour(void)
 {
 	uint8_t value = read_register(HOUR);
@@ -53,6 +69,9 @@ static uint32_t days(unsigned year, unsigned month, unsigned day)
 	       leap_day_is_past;
 }
 
+/* Waits until no update is under way; the next one is at least 244 microseconds away then, enough
+ * for six registers on real hardware. An interrupt in between could spoil that: right to a second
+ * or so. */
 uint32_t rtc_seconds(void)
 {
 	for (unsigned tries = 0; tries < TRIES; tries++)

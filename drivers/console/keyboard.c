@@ -1,5 +1,24 @@
-/* The keyboard: scan codes of set 1, as the 8042 controller translates them (IBM PS/2 technical
- * reference). */
+/*
+ * The keyboard: from scan codes to characters.
+ *
+ * A key is a number, not a letter. The 8042 controller delivers one byte when a key goes down and
+ * the same byte plus 0x80 when it comes up again (scan code set 1, IBM PS/2 technical reference):
+ *
+ *	Shift down, A down, A up, Shift up:	0x2a 0x1e 0x9e 0xaa	-> 'A'
+ *	Up arrow down and up:			0xe0 0x48 0xe0 0xc8	-> ESC [ A
+ *
+ * The tables below are indexed by the code: 0x1e is the 31st character, 'a' or 'A'. Keys that came
+ * with later keyboards have the prefix 0xe0, so that old software takes them for the key of the
+ * same code on the number block; so does this driver.
+ *
+ * The handler of IRQ 1 is the only writer, with interrupts off. What it decodes goes to `receive`,
+ * or into a ring:
+ *
+ *	written 7, taken 5: two characters wait, at buffer[5] and buffer[6]
+ *
+ * Each side moves its own counter only, and moves it last, so no lock is needed. Reading needs no
+ * interrupts off.
+ */
 #include "drivers/console/keyboard.h"
 
 #include <stdbool.h>
@@ -32,11 +51,13 @@ static bool shift, control, extended;
 
 static void (*receive)(uint8_t byte);
 
-/* What a terminal sends for keys from FIRST_SEQUENCE on, behind "\033[" (ECMA-48; VT220). */
+/* What a terminal sends for keys from FIRST_SEQUENCE on, after "\033[" (ECMA-48; VT220): Home, Up,
+ * Page Up, -, Left, 5, Right, +, End, Down, Page Down, Insert, Delete. */
 #define FIRST_SEQUENCE 0x47
 static const char sequences[][3] = { "H", "A", "5~", "",   "D",	 "",  "C",
 				     "",  "F", "B",  "6~", "2~", "3~" };
 
+/* A full ring drops the character, as a PC that beeps does. */
 static void add(char character)
 {
 	if (receive)
@@ -45,6 +66,7 @@ static void add(char character)
 		buffer[written++ % BUFFER] = character;
 }
 
+/* Only the terminal wants these: the ring's readers know single characters. */
 static void add_sequence(const char *end)
 {
 	if (!receive || !*end)
@@ -55,6 +77,7 @@ static void add_sequence(const char *end)
 		receive(*end++);
 }
 
+/* With Control the upper bits of a letter go: 'c' is 0x63, and Control-C is 0x03. */
 static void press(uint8_t code)
 {
 	char character = code < sizeof(plain) - 1 ? (shift ? shifted : plain)[code] : '\0';
@@ -66,6 +89,8 @@ static void press(uint8_t code)
 		add(control && character >= '@' ? character & 0x1f : character);
 }
 
+/* The shift keys are state, all others are events. Print Screen sends an extended shift code around
+ * its own, which no key of that name has sent. */
 static void key(uint8_t code)
 {
 	bool down = !(code & RELEASED), was_extended = extended;
@@ -77,11 +102,12 @@ static void key(uint8_t code)
 	if (code == CONTROL)
 		control = down;
 	else if (code == LEFT_SHIFT || code == RIGHT_SHIFT)
-		shift = was_extended ? shift : down; /* an extended one is no key's */
+		shift = was_extended ? shift : down; /* an extended one: Print Screen's */
 	else if (down)
 		press(code);
 }
 
+/* The byte must be read, wanted or not: the controller sends no other before that. */
 static void keyboard_interrupt(void)
 {
 	if (in8(STATUS) & OUTPUT_FULL)
@@ -96,11 +122,12 @@ void keyboard_listen(void (*receive_byte)(uint8_t byte))
 void keyboard_initialize(void)
 {
 	irq_register(LINE, keyboard_interrupt);
-	/* A byte that came before this would block the line: it rises with a new byte only. */
+	/* A byte that came before this would block the IRQ: only a new byte raises it. */
 	for (unsigned i = 0; i < BUFFER && (in8(STATUS) & OUTPUT_FULL); i++)
 		in8(DATA);
 }
 
+/* For one reader. The cast keeps a character above 127 from being taken for -1. */
 int keyboard_get(void)
 {
 	return taken == written ? -1 : (uint8_t)buffer[taken++ % BUFFER];

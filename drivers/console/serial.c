@@ -1,4 +1,18 @@
-/* The first serial port. Registers: National Semiconductor PC16550D data sheet, table II. */
+/*
+ * The first serial port, polled: a PC16550D or its ancestors (National Semiconductor data sheet,
+ * table II).
+ *
+ * Eight registers, three of which have two meanings: while bit 7 of the line control register is
+ * set, the first two are the divisor of the baud clock. 115200 / divisor is the rate, so 1 is the
+ * fastest: a byte takes ten bits, 87 microseconds.
+ *
+ * Writing is polled for good: panic must work with interrupts off, and in the middle of anything.
+ * Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
+ *
+ * A port that is not there reads as all ones. The scratch register, which does nothing but keep its
+ * value, tells: where it does not keep it, nothing is ever written to the port. Any context after
+ * serial_initialize.
+ */
 #include "drivers/console/serial.h"
 
 #include "kernel/cpu/io.h"
@@ -15,7 +29,7 @@
 #define DIVISOR_ACCESS 0x80
 #define EIGHT_BITS     0x03 /* no parity, one stop bit */
 #define READY	       0x03
-#define INTERRUPT_LINE 0x08 /* in the modem control: the PC's own gate before the line */
+#define INTERRUPT_LINE 0x08 /* in the modem control: the PC's own gate for the IRQ */
 #define RECEIVED       0x01
 #define CAN_SEND       0x20
 #define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
@@ -46,7 +60,8 @@ static void put(char character)
 }
 /* } SOLUTION 1.3 */
 
-/* put changes nothing but the newline. */
+/* put adds a carriage return to a newline and changes nothing else, so only a newline needs its own
+ * way. */
 static void put_unchanged(char character)
 {
 	if (character != '\n') {
@@ -59,12 +74,15 @@ static void put_unchanged(char character)
 	out8(DATA, character);
 }
 
+/* Loses what was in the scratch register: nobody uses it. */
 static bool is_present(void)
 {
 	out8(SCRATCH, 0x5a);
 	return in8(SCRATCH) == 0x5a;
 }
 
+/* Interrupts of the port are off while its divisor is set. The FIFO of 16 bytes is emptied and
+ * switched on: with it a burst survives 1.4 ms without anybody reading. */
 void serial_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_unchanged };
@@ -82,11 +100,14 @@ void serial_initialize(void)
 	console_register(&console);
 }
 
+/* From one context at a time: another reader could take the byte between the two accesses. */
 int serial_get(void)
 {
 	return present && (in8(LINE_STATUS) & RECEIVED) ? in8(DATA) : -1;
 }
 
+/* A PC leads the port's request through a gate, output 2 of the modem control: both must be open.
+ */
 void serial_interrupts(bool wanted)
 {
 	if (!present)

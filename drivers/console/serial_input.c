@@ -1,4 +1,17 @@
-/* What arrives on the serial line, by interrupts. */
+/*
+ * What arrives on the serial line, by interrupts, without losing a byte.
+ *
+ * IRQ 4 is triggered by an edge: the request must fall before it can rise again. So the handler
+ * takes everything that the port has. When the receiver is full it cannot, and closes the port's
+ * interrupt instead:
+ *
+ *	has_room	the handler takes all bytes; the request falls; the next byte raises it
+ *	no room		interrupts of the port off; 16 bytes fit into its FIFO, more are lost
+ *	serial_resume	interrupts on again; bytes that wait raise the request at once
+ *
+ * `is_waiting` says that the second state holds. serial_resume may be called from any context; a
+ * call without need does nothing.
+ */
 #include <stddef.h>
 
 #include "drivers/clock/pic.h"
@@ -10,7 +23,7 @@ static void (*receive)(uint8_t byte);
 static bool (*has_room)(void);
 static volatile bool is_waiting;
 
-/* All that is there must be taken, for the line to fall and to rise again. */
+/* IRQ 4, with interrupts off. `byte` stays negative only if the port was emptied. */
 static void serial_interrupt(void)
 {
 	int byte = 0;
@@ -22,6 +35,7 @@ static void serial_interrupt(void)
 		serial_interrupts(false);
 }
 
+/* The port stays quiet while the two functions change, so that no interrupt sees one of each. */
 void serial_listen(void (*receive_byte)(uint8_t byte), bool (*has_room_for_more)(void))
 {
 	serial_interrupts(false);

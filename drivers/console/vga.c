@@ -1,5 +1,17 @@
-/* The VGA text screen: characters at 0xb8000, the cursor in the CRT controller (IBM VGA manual,
- * chapter 2). */
+/*
+ * The VGA text screen as a console (IBM VGA manual, chapter 2; text mode 3, which the BIOS has
+ * set).
+ *
+ * 80 by 25 cells of two bytes at physical address 0xb8000, the character and its colours. Writing
+ * to the memory is all there is to it; the hardware redraws it 70 times a second:
+ *
+ *	'A', white on blue, at row 2, column 5:		cell 165, bytes 0x41 0x1f at 0xb814a
+ *
+ * What characters do to the screen is drivers/console/vga_screen.c. This file connects it with the
+ * hardware: the memory by way of the direct map, and the blinking cursor, whose cell number is in
+ * two registers of the CRT controller. They are reached through an index port, so an interrupt that
+ * prints must not come in between: printk has interrupts off.
+ */
 #include "drivers/console/vga.h"
 
 #include <stdint.h>
@@ -17,6 +29,7 @@
 
 static struct vga_screen screen;
 
+/* Index first, then data: two accesses that belong together. */
 static uint8_t crtc_read(uint8_t index)
 {
 	out8(CRTC_INDEX, index);
@@ -29,6 +42,7 @@ static void crtc_write(uint8_t index, uint8_t value)
 	out8(CRTC_DATA, value);
 }
 
+/* The cursor follows each character: the hardware does not know where text goes next. */
 static void put_unchanged(char character)
 {
 	vga_screen_put(&screen, character);
@@ -36,6 +50,7 @@ static void put_unchanged(char character)
 	crtc_write(CURSOR_LOW, screen.position);
 }
 
+/* A newline only goes down a line; the carriage return has to be said. */
 static void put(char character)
 {
 	if (character == '\n')
@@ -43,6 +58,7 @@ static void put(char character)
 	put_unchanged(character);
 }
 
+/* Begins where the boot loader's text ended, so that it stays readable. */
 void vga_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_unchanged };

@@ -32,7 +32,7 @@ static uint32_t parameters[PARAMETERS_MAX];
 static uint8_t colours; /* that were chosen; */
 static bool is_inverse; /* then the screen's have changed places */
 
-/* To a place that may lie outside the screen: to the nearest one on it. */
+/* Moves the cursor; a place outside the screen becomes the nearest one on it. */
 static void go_to(struct vga_screen *screen, int32_t row, int32_t to)
 {
 	row = row < 0 ? 0 : row >= (int32_t)VGA_ROWS ? (int32_t)VGA_ROWS - 1 : row;
@@ -40,6 +40,7 @@ static void go_to(struct vga_screen *screen, int32_t row, int32_t to)
 	screen->position = row * VGA_COLUMNS + to;
 }
 
+/* Distances are bounded by NUMBER_MAX, so signed arithmetic has room for them. */
 static void go_by(struct vga_screen *screen, int32_t rows, int32_t columns)
 {
 	go_to(screen, screen->position / VGA_COLUMNS + rows, vga_column(screen) + columns);
@@ -58,7 +59,8 @@ static uint8_t colour_of(uint32_t number)
 	return (number & 1) << 2 | (number & 2) | (number & 4) >> 2;
 }
 
-/* Of the tens 3 and 4, for what is written and for what is behind it; 9 is as at first. */
+/* 30 to 37 choose the colour of the text, 40 to 47 that of the background; 39 and 49 the first
+ * ones. */
 static void choose_colour(uint32_t tens, uint32_t number)
 {
 	uint8_t text = number > 7 ? VGA_GREY : colour_of(number), behind = number > 7 ? 0 : text;
@@ -69,6 +71,7 @@ static void choose_colour(uint32_t tens, uint32_t number)
 		colours = (colours & (VGA_GREY | BRIGHT)) | behind << 4;
 }
 
+/* One parameter of ESC [ m: 0 normal, 1 bright, 7 and 27 inverse on and off, 30 to 49 colours. */
 static void choose(uint32_t rendition)
 {
 	if (rendition == 0)
@@ -87,7 +90,8 @@ static uint8_t shown_colours(void)
 	return is_inverse ? (colours << 4 | colours >> 4) & ~(BRIGHT << 4) : colours;
 }
 
-/* Does what the sequence says that ends with this letter. */
+/* Carries out a complete sequence. An absent parameter is 0; for distances and places that means 1.
+ * Rows and columns count from 1. */
 static void finish(struct vga_screen *screen, char letter)
 {
 	int32_t distance = parameters[0] ? parameters[0] : 1;
@@ -115,7 +119,9 @@ static void finish(struct vga_screen *screen, char letter)
 	}
 }
 
-/* A byte behind ESC [. */
+/* One byte of a sequence: a digit, a separator, or the letter that ends it. Numbers and their count
+ * are bounded, because a program may write anything. A sequence that this screen does not know is
+ * read to its letter, and has no effect. */
 static void take(struct vga_screen *screen, char byte)
 {
 	uint32_t *number = &parameters[count % PARAMETERS_MAX];
@@ -134,6 +140,7 @@ static void take(struct vga_screen *screen, char byte)
 	}
 }
 
+/* The character after ESC. Other kinds of sequences are two characters long and are ignored. */
 static void begin(char byte)
 {
 	state = byte == '[' ? IN_SEQUENCE : TEXT;

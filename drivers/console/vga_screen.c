@@ -29,6 +29,7 @@ void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end)
 		screen->cells[first++] = BLANK;
 }
 
+/* One line up: the topmost line is lost, and the cursor stays on its text. */
 static void scroll(struct vga_screen *screen)
 {
 	for (uint32_t i = 0; i < VGA_CELLS - VGA_COLUMNS; i++)
@@ -37,6 +38,7 @@ static void scroll(struct vga_screen *screen)
 	screen->position -= VGA_COLUMNS;
 }
 
+/* In the same column; at the bottom the text moves instead of the cursor. */
 static void go_down(struct vga_screen *screen)
 {
 	screen->position += VGA_COLUMNS;
@@ -44,6 +46,7 @@ static void go_down(struct vga_screen *screen)
 		scroll(screen);
 }
 
+/* In the last column the cursor stays, and is_full remembers that the line is complete. */
 static void show(struct vga_screen *screen, char character)
 {
 	if (screen->is_full) {
@@ -63,6 +66,7 @@ static void go_to_stop(struct vga_screen *screen)
 	screen->position += (stop < VGA_COLUMNS ? stop : VGA_COLUMNS - 1) - vga_column(screen);
 }
 
+/* Control characters. Others than these four have no effect, and no picture either. */
 static void obey(struct vga_screen *screen, char character)
 {
 	if (character == '\n')
@@ -76,6 +80,7 @@ static void obey(struct vga_screen *screen, char character)
 	screen->is_full = false;
 }
 
+/* With interrupts off, as printk has them. */
 void vga_screen_put(struct vga_screen *screen, char character)
 {
 	if (filter && filter(screen, character))

@@ -1,9 +1,23 @@
 /*
- * ATA drives, by programmed input, polled.
+ * ATA drives, by programmed input, polled (ATA/ATAPI-6, T13/1410D, sections 7 to 9).
  *
- * Registers and commands: ATA/ATAPI-6 (T13/1410D), sections 7 and 8. A request is one command: READ
- * SECTORS for one sector, READ MULTIPLE where the drive can, so that the drive sees what the kernel
- * asked for.
+ * A channel has eight registers, which its two drives share; bit 4 of DEVICE says who is meant. A
+ * read of `count` sectors:
+ *
+ *	wait	BSY clear: the drive has finished the command before
+ *	write	DEVICE, COUNT, LBA_LOW, LBA_MID, LBA_HIGH
+ *	write	COMMAND
+ *	repeat	wait until BSY is clear and DRQ set, then read 256 words a sector from DATA
+ *
+ * READ SECTORS hands over one sector per wait, READ MULTIPLE up to 16. A request is one command, so
+ * that the drive, and a trace of it, sees what the kernel asked for.
+ *
+ * LBA28 has room for 28 bits of address. LBA48 fits twice as much into the same registers by
+ * remembering two writes of each: the high half is written first.
+ *
+ * Every wait has a limit, because the drive may be broken. The processor does nothing else
+ * meanwhile: a driver with interrupts and DMA follows in the storage lessons. One request at a
+ * time, not from interrupt handlers; the drive's own interrupt is switched off.
  */
 #include "drivers/disk/ata.h"
 
@@ -90,6 +104,8 @@ static uint8_t wait_while_busy(const struct ata_drive *drive, uint64_t timeout_n
 	return status;
 }
 
+/* Chooses the drive for all registers that follow; the lower four bits belong to an LBA28 address.
+ */
 static void select(const struct ata_drive *drive, uint8_t lba_bits)
 {
 	out8(drive->command_block + DEVICE,
@@ -97,6 +113,7 @@ static void select(const struct ata_drive *drive, uint8_t lba_bits)
 	settle(drive);
 }
 
+/* Each register takes its lowest byte of the value. */
 static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t lba)
 {
 	out8(drive->command_block + COUNT, count);
@@ -105,6 +122,7 @@ static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t
 	out8(drive->command_block + LBA_HIGH, lba >> 16);
 }
 
+/* The drive sets BSY within 400 ns; a status read earlier would look idle. */
 static void send_command(const struct ata_drive *drive, uint8_t command)
 {
 	out8(drive->command_block + COMMAND, command);
@@ -144,6 +162,7 @@ static int failure(const struct ata_drive *drive, uint64_t lba, unsigned count, 
 	return (status & STATUS_BSY) ? -ETIMEDOUT : -EIO;
 }
 
+/* Ready to hand over data, and nothing went wrong. */
 static bool is_good(uint8_t status)
 {
 	return (status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR)) == STATUS_DRQ;
@@ -166,6 +185,8 @@ static void send_read(const struct ata_drive *drive, uint64_t lba, unsigned coun
 	send_command(drive, multiple ? COMMAND_READ_MULTIPLE_EXT : COMMAND_READ_EXT);
 }
 
+/* The driver's side of block_read: the range is valid, count is 1 to 256. After an error the
+ * sectors that arrived before it are in the buffer, and count for nothing. */
 static int ata_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer)
 {
 	const struct ata_drive *drive = device->driver;
@@ -213,6 +234,7 @@ static void copy_model(char *model, const uint16_t *words)
 	model[length] = '\0';
 }
 
+/* What IDENTIFY tells: words are little-endian, larger numbers have their low word first. */
 static void learn(struct ata_drive *drive, const uint16_t *identity)
 {
 	const uint16_t *large = identity + IDENTIFY_LBA48_SECTORS;
@@ -257,6 +279,7 @@ static bool identify(const struct ata_drive *drive, uint16_t *identity)
 	return identity[IDENTIFY_CAPABILITIES] >> 9 & 1; /* LBA */
 }
 
+/* The structure is static, and registered only when all of it is known. */
 static void detect(struct ata_drive *drive)
 {
 	static const struct block_ops ops = { .read = ata_read };
@@ -277,6 +300,8 @@ static void detect(struct ata_drive *drive)
 	       drive->lba48 ? 48 : 28);
 }
 
+/* At boot, after the clock is known (the limits are times). An absent channel costs nothing: it
+ * reads as 0xff. */
 void ata_initialize(void)
 {
 	for (size_t i = 0; i < sizeof(drives) / sizeof(drives[0]); i++)

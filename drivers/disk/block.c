@@ -1,5 +1,17 @@
-/* Block devices: the one door through which every request passes, to be checked, counted and
- * traced. */
+/*
+ * Block devices: the one way to every disk, on which each request is checked, counted and traced.
+ *
+ *	block_read(hdb, lba 1000, 600 sectors)
+ *		request 1000, 256	-> driver, statistics, trace record
+ *		request 1256, 256	-> ...
+ *		request 1512, 88	-> ...
+ *
+ * A driver sees only ranges that are wholly on its device, and at most 256 sectors, which is what
+ * one ATA command can say. So no driver checks again. The purpose comes from the caller: only it
+ * knows whether a block is data or says where data is.
+ *
+ * May wait for the drive, which polls: not for interrupt handlers.
+ */
 #include "drivers/disk/block.h"
 
 #include "kernel/lib/errno.h"
@@ -12,6 +24,7 @@
 
 static struct block_device *first;
 
+/* At boot. Appends, so that devices are listed in the order in which they were found. */
 void block_register(struct block_device *device)
 {
 	struct block_device **link = &first;
@@ -35,6 +48,7 @@ struct block_device *block_find(const char *name)
 	return device;
 }
 
+/* Errors count once and add no sectors: a transfer that failed has delivered nothing reliable. */
 static void account(struct block_device *device, const struct trace_record *record)
 {
 	struct block_stats *stats = &device->stats;
@@ -70,6 +84,7 @@ static int request(struct block_device *device, uint64_t lba, unsigned count, vo
 	return result;
 }
 
+/* The comparison subtracts: lba + count could wrap. After an error the rest is not tried. */
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
 	       enum block_purpose purpose)
 {

@@ -1,4 +1,18 @@
-/* QEMU's firmware configuration device: docs/specs/fw_cfg in QEMU's source, the port interface. */
+/*
+ * QEMU's firmware configuration device (docs/specs/fw_cfg in QEMU's source, the port interface).
+ *
+ * A channel from the host's command line into the guest: -fw_cfg
+ * name=opt/org.apprentice/seed,string=7 becomes a file here. The device is a list of items, and one
+ * read position. Writing an item's number to one port selects it and goes to its beginning; each
+ * read of the other port gives the next byte:
+ *
+ *	select 0x0000	"QEMU"				is it there at all?
+ *	select 0x0019	count, then 64 bytes a file	size, number to select, name; big-endian
+ *	select 0x0022	the file's own bytes
+ *
+ * Selecting moves the one position, so a file that is open must be read before another is. Nothing
+ * here sleeps or is safe against interrupts: for boot, and for the commands of the monitor.
+ */
 #include "drivers/qemu/fw_cfg.h"
 
 #include <stdbool.h>
@@ -21,6 +35,7 @@ struct file {
 	char name[56];
 };
 
+/* The bytes' order does not depend on the processor's, so no swap is needed. */
 static uint32_t big_endian(const uint8_t *bytes, unsigned count)
 {
 	uint32_t value = 0;
@@ -30,6 +45,7 @@ static uint32_t big_endian(const uint8_t *bytes, unsigned count)
 	return value;
 }
 
+/* On a real PC nobody decodes the ports, and reads give all ones. */
 static bool is_present(void)
 {
 	char signature[4];
@@ -56,6 +72,7 @@ static bool find(const char *name, struct file *file)
 	return false;
 }
 
+/* The directory was read from its beginning: selecting the file also forgets where that was. */
 int fw_cfg_open(const char *name)
 {
 	struct file file;
@@ -68,11 +85,13 @@ int fw_cfg_open(const char *name)
 	return big_endian(file.size, 4);
 }
 
+/* For files larger than memory is free: the initramfs is unpacked as it is read. */
 void fw_cfg_next(void *buffer, uint32_t length)
 {
 	in8_repeat(DATA, buffer, length);
 }
 
+/* The length is the file's, also when the buffer holds less: the caller compares. */
 int fw_cfg_read(const char *name, char *buffer, uint32_t size)
 {
 	int length = fw_cfg_open(name);

@@ -1,4 +1,10 @@
-/* Settings that the host gives for a run. */
+/*
+ * Settings that the host gives for a run: the seed, a script, how a test wants the machine.
+ *
+ * Two sources, in this order. QEMU's device is first because it takes any length and any character;
+ * a command line works on real hardware, too, and from GRUB's menu. After boot_info_read; no memory
+ * is allocated.
+ */
 #include "drivers/qemu/settings.h"
 
 #include "drivers/qemu/fw_cfg.h"
@@ -8,6 +14,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 
+/* Reads the device each time: settings are read a few times at boot, and never change. */
 int setting_read(const char *name, char *buffer, uint32_t size)
 {
 	char path[56];
@@ -20,6 +27,8 @@ int setting_read(const char *name, char *buffer, uint32_t size)
 	return boot_option(name, buffer, size) ? (int)strlen(buffer) : -ENOENT;
 }
 
+/* A value that is not a number is said aloud: a run with a silently wrong seed is worse than none.
+ */
 uint64_t setting_number(const char *name, uint64_t otherwise)
 {
 	char text[24];

@@ -1,4 +1,18 @@
-/* One segment descriptor, packed and unpacked. Free of hardware: the host's tests run it too. */
+/*
+ * One segment descriptor, packed into eight bytes and unpacked. Free of hardware: the host's tests
+ * run it too.
+ *
+ * The 286 had 24 bits of base and 16 of limit. The 386 found room for the rest in the upper two
+ * bytes, so both are split (Intel SDM volume 3, figure 3-8):
+ *
+ *	byte	7	6		5	4  3  2		1  0
+ *		base	flags, limit	access	base		limit
+ *		31-24	3-0	19-16		23-0		15-0
+ *
+ * The limit is the last offset that is valid, not a size. 20 bits of it are enough for 4 GiB
+ * because the granularity flag counts pages: 0xfffff pages, and the last page's last byte, make
+ * 0xffffffff.
+ */
 #include "kernel/cpu/descriptor.h"
 
 /* EXERCISE 2.1 (segment descriptors): figure 3-8 of the Intel SDM, volume 3, drawn in

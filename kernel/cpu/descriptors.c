@@ -1,5 +1,19 @@
-/* The kernel's global descriptor table: flat segments, one task state for the kernel and one for
- * its worst moment. */
+/*
+ * The kernel's global descriptor table (Intel SDM volume 3, 3.4.5 and 3.5.1).
+ *
+ * Paging protects; segments only have to be there. Every code and data segment is flat, base 0 and
+ * limit 4 GiB, so an offset is a linear address. Two of each kind differ in privilege:
+ *
+ *	selector	segment			used by
+ *	0x08, 0x10	kernel code, data	CS, DS, ES and SS in the kernel
+ *	0x1b, 0x23	user code, data		the same in user mode; the last two bits are level 3
+ *	0x28		kernel_task		TR: where a trap from user mode finds its stack
+ *	0x30		double_fault_state	the task gate of vector 8
+ *	0x3b		thread local		a program's GS; a task switch fills it in
+ *
+ * Called once, at boot, with interrupts off: until the table is loaded the selectors are the boot
+ * loader's.
+ */
 #include "kernel/cpu/descriptors.h"
 
 #include "kernel/cpu/descriptor.h"
@@ -17,6 +31,7 @@ static uint64_t gdt[8];
 static struct task_state double_fault_state;
 static uint8_t double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 
+/* A selector is the table's index times 8, plus two bits of privilege: dividing by 8 drops them. */
 static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access, uint8_t flags)
 {
 	const struct descriptor descriptor = { base, limit, access, flags };
@@ -24,6 +39,9 @@ static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access
 	gdt[selector / 8] = descriptor_pack(&descriptor);
 }
 
+/* The state that the processor loads for a double fault: everything is known, and the stack is its
+ * own, because a bad stack is the usual reason. The page tables are those of now, which map the
+ * whole kernel. Four bytes less than the stack's end: where a caller's return address would be. */
 static void double_fault_state_fill(void (*double_fault)(void))
 {
 	uint32_t cr3;
@@ -42,6 +60,9 @@ static void double_fault_state_fill(void (*double_fault)(void))
 	};
 }
 
+/* LGDT alone changes nothing that is loaded: each segment register keeps a hidden copy of its
+ * descriptor (Intel SDM volume 3, 3.4.3) until it is written. FS, GS and the local table are null:
+ * nothing in the kernel uses them. LTR marks the task state as busy, so it may run only once. */
 static void load_tables(void)
 {
 	struct table_pointer pointer = { sizeof(gdt) - 1, (uintptr_t)gdt };
@@ -77,6 +98,7 @@ void descriptors_initialize(void (*double_fault)(void))
 	load_tables();
 }
 
+/* With interrupts off, at a task switch. The next write to FS or GS sees the new descriptor. */
 void descriptors_set_thread_local(uint64_t packed)
 {
 	gdt[THREAD_LOCAL / 8] = packed;

@@ -1,4 +1,17 @@
-/* The double fault, which needs a stack of its own; and the beginning of all traps. */
+/*
+ * The double fault, which needs a stack of its own; and the beginning of all traps.
+ *
+ *	push beyond the stack's end -> page fault -> its frame does not fit on the stack either
+ *		-> double fault, vector 8: a task gate
+ *		-> registers saved into kernel_task; all of them loaded from double_fault_state
+ *		-> double_fault(), on double_fault_stack
+ *
+ * A double fault through an interrupt gate would need the same bad stack once more, and the third
+ * fault resets the processor (Intel SDM volume 3, 6.15, interrupt 8). The registers of the code
+ * that failed are in a task state rather than in a frame, so a frame is made of them for the
+ * report. There is no way back: the address that failed is not part of the exception's definition
+ * ("abort").
+ */
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/gates.h"
 #include "kernel/cpu/task_state.h"
@@ -6,11 +19,9 @@
 
 static const char *(*explain_double_fault)(uint32_t address);
 
-/*
- * A double fault is most often a bad stack, on which not even its own frame can be pushed. So it
- * gets a task gate: the processor saves the registers into the TSS of before, and takes the stack
- * from another.
- */
+/* Runs as a task of its own, with interrupts off; kernel_task holds the registers of the code that
+ * failed. CR2 is that of the last page fault, which is the first of the two exceptions when a stack
+ * has overflowed. */
 static void double_fault(void)
 {
 	const struct task_state *before = &kernel_task.state;
@@ -40,11 +51,13 @@ static void double_fault(void)
 		   before->esp, address);
 }
 
+/* For those who can tell what is at an address: the owner of the stacks. */
 void trap_register_double_fault(const char *(*explain)(uint32_t address))
 {
 	explain_double_fault = explain;
 }
 
+/* At boot, with interrupts off. The descriptors come first: gates name their selectors. */
 void trap_initialize(void)
 {
 	descriptors_initialize(double_fault);

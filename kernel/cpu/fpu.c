@@ -1,4 +1,12 @@
-/* The floating-point and SSE registers are switched on here. */
+/*
+ * The floating-point and SSE registers are switched on here.
+ *
+ * After a reset the processor refuses SSE, because an operating system that does not save its
+ * registers would mix those of two programs. Setting CR4.OSFXSR is the promise to use FXSAVE and
+ * FXRSTOR (Intel SDM volume 3, 2.5). The kernel itself is compiled without floating point
+ * (-mno-sse): the registers belong to user mode alone, and a trap leaves them as they are. Only a
+ * task switch exchanges them, eagerly: 512 bytes each way.
+ */
 #include "kernel/cpu/fpu.h"
 
 #include <cpuid.h>
@@ -15,6 +23,7 @@
 
 static const uint32_t initial_mxcsr = 0x1f80; /* every exception masked, round to nearest */
 
+/* Once, at boot. CR0.TS stays clear: no exception 7 at the first use after a switch. */
 void fpu_initialize(void)
 {
 	uint32_t eax, ebx, ecx, edx, cr0, cr4;

@@ -1,4 +1,16 @@
-/* The interrupt descriptor table: 256 gates, and the register that says where they are. */
+/*
+ * The interrupt descriptor table: 256 gates, and the register that says where they are.
+ *
+ * The processor takes a vector, reads gate `vector` and continues at its selector and offset. For
+ * vector 14:
+ *
+ *	idt + 14 * 8	offset_low	selector	zero	type	offset_high
+ *			0x1234		0x0008		0	0x8e	0xc010
+ *
+ * The privilege level in the type only restricts INT instructions: user mode that executes INT 14
+ * gets a general protection fault instead. Exceptions and interrupts do not look at it (Intel SDM
+ * volume 3, 6.12.1).
+ */
 #include "kernel/cpu/gates.h"
 
 #include "kernel/cpu/descriptors.h"
@@ -18,7 +30,8 @@ struct gate {
 static struct gate idt[VECTORS];
 
 /* EXERCISE 2.3 (interrupts, part 1): the table that says where each vector enters the kernel.
-   1. gate_set: the offset is split in two halves; the ring goes into bits 5 and 6 of the type byte.
+   1. gate_set: the offset is split into two halves; the ring goes into bits 5 and 6 of the type
+   byte.
    2. gates_initialize: every vector gets an interrupt gate to its stub (trap_stubs), in the
    kernel's code segment, for ring 0. Then load the table with LIDT; its limit is the last byte, not
    the size. */

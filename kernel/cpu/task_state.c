@@ -1,4 +1,16 @@
-/* The task state segment: the stack for traps from ring 3, and the ports that ring 3 may use. */
+/*
+ * The task state segment: the stack for traps from user mode, and the ports that user mode may use.
+ *
+ * The 386 wanted a segment for each task, and would switch between them by itself. This kernel has
+ * one, for the two things that the processor reads whatever the software does (Intel SDM volume 3,
+ * 7.2.1; volume 1, "I/O permission bit map"):
+ *
+ *	offset	4	esp0	8	ss0	102	io_map_base	104	io_map: 65536 bits
+ *
+ * A trap from user mode cannot use the user's stack, which may be anywhere. It begins at ss0:esp0
+ * instead, so whoever switches tasks must call task_state_set_stack, with interrupts off, before
+ * the next return to user mode.
+ */
 #include "kernel/cpu/task_state.h"
 
 #include <stddef.h>

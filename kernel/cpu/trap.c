@@ -1,4 +1,24 @@
-/* Exceptions and interrupts: the table of handlers, and reports in words. */
+/*
+ * Exceptions and interrupts: who handles which vector, and a report in words when nobody does.
+ *
+ *	processor --gate--> trap_entry.asm's stub --> trap_dispatch(frame)
+ *							|
+ *	  1. handlers[vector]		somebody registered: devices, system calls, page faults
+ *	  2. user_handler		an exception in user mode: the program's fault (SIGSEGV ...)
+ *	  3. fixups			an exception in the kernel that was expected: user_copy
+ *	  4. report			none of them: panic
+ *							|
+ *	  trap_return_work != 0? return_work(frame)	signals, another task's turn
+ *							|
+ *	processor <--IRET-- trap_entry.asm <------------+
+ *
+ * The first that applies handles it. Every gate is an interrupt gate, so all of this runs with
+ * interrupts off; a handler may switch them on, and may change the frame, which IRET loads back.
+ * The stack is the current task's: a handler of an exception may sleep if the interrupted code
+ * could have, a handler of an interrupt must not.
+ *
+ * The error codes' bits are in the Intel SDM volume 3: 4.7 (page faults) and 6.13 (selectors).
+ */
 #include "kernel/cpu/trap.h"
 
 #include <stddef.h>
@@ -50,6 +70,7 @@ static const struct {
 	[30] = { "security exception", "only a virtual machine's host raises this" },
 };
 
+/* For messages; the vectors from 32 on are interrupts, named by their device elsewhere. */
 const char *trap_name(unsigned vector)
 {
 	if (vector >= EXCEPTIONS)
@@ -57,6 +78,8 @@ const char *trap_name(unsigned vector)
 	return exceptions[vector].name ? exceptions[vector].name : "reserved exception";
 }
 
+/* The next page fault overwrites CR2: read it before anything that may fault, with interrupts off.
+ */
 uint32_t trap_fault_address(void)
 {
 	uint32_t address;
@@ -65,11 +88,13 @@ uint32_t trap_fault_address(void)
 	return address;
 }
 
+/* The last two bits of CS are the privilege level that was interrupted. */
 static uint32_t frame_esp(const struct trap_frame *frame)
 {
 	return frame->cs & 3 ? frame->user_esp : trap_kernel_esp(frame);
 }
 
+/* The registers as they were when the trap came. */
 static void print_frame(const struct trap_frame *frame)
 {
 	char place[80];
@@ -105,6 +130,8 @@ static void describe_selector(uint32_t error, char *text, size_t size)
 			 error & 1 ? ", during an external event" : "");
 }
 
+/* Only called for exceptions (vector < 32). 15 and those that no processor raises today have no
+ * meaning of their own. */
 static void describe_error(uint32_t vector, uint32_t error, char *text, size_t size)
 {
 	if (vector == VECTOR_PAGE_FAULT)
@@ -129,6 +156,7 @@ void trap_panic(const struct trap_frame *frame, const char *format, ...)
 	machine_exit(EXIT_PANIC);
 }
 
+/* Step 4: nobody handles it, and the kernel cannot go on. */
 static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 {
 	char detail[120];
@@ -140,6 +168,8 @@ static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 		   trap_name(frame->vector), frame->error_code, detail);
 }
 
+/* Step 3: the first function that has mended the frame ends the search. The table is filled from
+ * the front. */
 static bool fix_up(struct trap_frame *frame)
 {
 	for (unsigned i = 0; i < FIXUPS && fixups[i]; i++)
@@ -165,11 +195,13 @@ void trap_dispatch(struct trap_frame *frame)
 		trap_return(frame);
 }
 
+/* The work was registered before any bit of trap_return_work can be set: kernel/task/sched.h. */
 void trap_return(struct trap_frame *frame)
 {
 	return_work(frame);
 }
 
+/* At boot; the functions are asked in this order. */
 void trap_register_fixup(bool (*fixup)(struct trap_frame *frame))
 {
 	unsigned i = 0;
@@ -189,6 +221,8 @@ void trap_register_user(void (*handler)(struct trap_frame *frame))
 	user_handler = handler;
 }
 
+/* NULL unregisters. A pointer is written at once, so an interrupt sees the old handler or the new
+ * one. */
 void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame))
 {
 	ASSERT(vector < VECTORS);

@@ -1,4 +1,10 @@
-/* The names of error numbers. */
+/*
+ * The names of error numbers: 2 is "ENOENT".
+ *
+ * The table is indexed by the number. Linux's numbers on i386 have gaps (41 and 58 are unused), and
+ * the kernel uses only some of the others: such an entry is NULL. Messages print the name, because
+ * nobody remembers that 117 is EUCLEAN.
+ */
 #include "kernel/lib/errno.h"
 
 #include <stdbool.h>

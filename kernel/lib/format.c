@@ -1,4 +1,24 @@
-/* Formatted text into a buffer: the printf family's format language, without floating point. */
+/*
+ * Formatted text into a buffer: the printf family's format language, without floating point.
+ *
+ * A conversion is taken apart first, and then its letter decides:
+ *
+ *	%#-8.3lx	flags '#' and '-', width 8, precision 3, length "l", letter x
+ *
+ * Every number becomes at most five parts, of which the width pads the outer ones and the precision
+ * the zeros:
+ *
+ *	blanks	prefix	zeros	digits	blanks
+ *	%8d	of -42:		"     -42"	5 blanks, the prefix "-", 2 digits
+ *	%-8d|	of -42:		"-42     |"	the blanks come last
+ *	%#08x	of 0x2a:	"0x00002a"	the flag '0' makes zeros of the blanks
+ *	%8.3d	of 7:		"     007"	a precision counts digits; then '0' has no effect
+ *
+ * Nothing is allocated, nothing is static: any context may format, a page fault's report in an
+ * interrupt too. Text that does not fit is counted and dropped, so a caller can tell. printk and
+ * the programs' /proc files share this file, and the host compiles it for tests against its own
+ * printf.
+ */
 #include "kernel/lib/format.h"
 
 #include <stdbool.h>
@@ -25,6 +45,7 @@ struct conversion {
 	int longs;     /* -2 "hh", -1 "h", 0, 1 "l", 2 "ll" */
 };
 
+/* One byte of the result. The last place of the buffer stays free for the NUL. */
 static void put(struct output *output, char character)
 {
 	if (output->length + 1 < output->size)
@@ -32,6 +53,7 @@ static void put(struct output *output, char character)
 	output->length++;
 }
 
+/* A count that is negative (text wider than its field) fills nothing. */
 static void fill(struct output *output, char character, int count)
 {
 	while (count-- > 0)
@@ -57,6 +79,7 @@ static void put_field(struct output *output, const struct conversion *conversion
 		fill(output, ' ', padding);
 }
 
+/* The precision is the most that is read: "%.4s" works for four bytes that no NUL follows. */
 static void format_string(struct output *output, const struct conversion *conversion,
 			  const char *text)
 {
@@ -123,6 +146,7 @@ static void format_number(struct output *output, const struct conversion *conver
 		fill(output, ' ', padding);
 }
 
+/* The sign becomes a prefix, so that format_number only knows magnitudes. */
 static void format_signed(struct output *output, const struct conversion *conversion, int64_t value)
 {
 	char prefix[2] = { value < 0 ? '-' : conversion->positive, '\0' };
@@ -143,6 +167,8 @@ static void format_hexadecimal(struct output *output, const struct conversion *c
 }
 /* } SOLUTION 1.3 */
 
+/* Arguments shorter than int arrive as int (C11, 6.5.2.2): "%hhx" must cut off what the promotion
+ * has added. size_t, ptrdiff_t and long are all 32 bits wide here. */
 static uint64_t next_unsigned(const struct conversion *conversion, va_list *arguments)
 {
 	if (conversion->longs >= 2)
@@ -183,6 +209,7 @@ static void format_pointer(struct output *output, const struct conversion *conve
 	format_string(output, conversion, text);
 }
 
+/* A width or precision: digits, or '*' for an argument. Neither gives 0. */
 static const char *read_number(const char *format, int *number, va_list *arguments)
 {
 	if (*format == '*') {
@@ -194,6 +221,7 @@ static const char *read_number(const char *format, int *number, va_list *argumen
 	return format;
 }
 
+/* Flags may come in any order and more than once. '+' wins over a blank. */
 static const char *read_flags(const char *format, struct conversion *conversion)
 {
 	for (;; format++) {
@@ -210,6 +238,8 @@ static const char *read_flags(const char *format, struct conversion *conversion)
 	}
 }
 
+/* The letters count up or down ("ll" is 2, "hh" is -2); "j", "z" and "t" name types that have one
+ * of these widths. */
 static const char *read_length(const char *format, struct conversion *conversion)
 {
 	for (;; format++) {
@@ -233,6 +263,7 @@ static const char *read_conversion(const char *format, struct conversion *conver
 	*conversion = (struct conversion){ .precision = -1 };
 	format = read_flags(format, conversion);
 	format = read_number(format, &conversion->width, arguments);
+	/* A negative argument for '*' is the flag '-' and the width (C11, 7.21.6.1). */
 	if (conversion->width < 0) {
 		conversion->left = true;
 		conversion->width = -conversion->width;
@@ -280,6 +311,8 @@ static int convert(struct output *output, const char *format, struct conversion 
 	}
 }
 
+/* Walks the format once. va_list may be an array type, which a pointer to the parameter would not
+ * survive: the copy has an address that can be passed down. */
 int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)
 {
 	struct output output = { buffer, size, 0 };

@@ -1,4 +1,9 @@
-/* Numbers that people type. */
+/*
+ * Numbers that people type: "42" and "0x2a".
+ *
+ * The whole text must be a number that fits into 64 bits: no sign, no blank, nothing after the last
+ * digit. A parser that stops at the first strange character would take "1O0" for 1.
+ */
 #include "kernel/lib/number.h"
 
 #include "kernel/lib/divide.h"
@@ -15,6 +20,9 @@ static unsigned digit_value(char digit)
 	return 16;
 }
 
+/* Is there room for one more digit? value * base + digit <= UINT64_MAX is asked the other way
+ * round, because the product itself may wrap: value <= (UINT64_MAX - digit) / base. A digit that
+ * the base does not have (the 16 of digit_value, or an 'a' in a decimal number) ends it as well. */
 bool number_parse(const char *text, uint64_t *value)
 {
 	unsigned base = 10;

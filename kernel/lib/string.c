@@ -1,4 +1,13 @@
-/* Memory and string functions. */
+/*
+ * Memory and string functions, as the C standard defines them (C11, 7.24).
+ *
+ * GCC emits calls of memcpy, memmove, memset and memcmp by itself, to copy a structure or to zero
+ * an array, in freestanding code too: these four must exist.
+ *
+ * The two fast ones are one string instruction for four bytes at a time and one for the up to three
+ * bytes that are left. REP MOVS and REP STOS go up as long as the direction flag is clear. C code
+ * may rely on that: every entry into the kernel clears the flag.
+ */
 #include "kernel/lib/string.h"
 
 #include <stdint.h>
@@ -14,6 +23,15 @@ void *memcpy(void *restrict to, const void *restrict from, size_t length)
 	return start;
 }
 
+/*
+ * An overlap is harmless as long as no byte is overwritten before it is read. Going up, memcpy
+ * reads each word before it writes to a lower place, so moving down is a plain copy:
+ *
+ *	source	      | b c d e f g |		to = from - 1: the write to a word's place
+ *	target	    | b c d e f g |		spoils only bytes that were read already
+ *
+ * Moving up by less than the length begins at the end.
+ */
 void *memmove(void *to, const void *from, size_t length)
 {
 	uint8_t *target = to;
@@ -38,6 +56,8 @@ void *memset(void *to, int byte, size_t length)
 	return start;
 }
 
+/* Bytes compare as unsigned: 0x80 is greater than 0x7f. So do the characters of strcmp and strncmp.
+ */
 int memcmp(const void *left, const void *right, size_t length)
 {
 	const uint8_t *a = left, *b = right;
@@ -66,6 +86,7 @@ int strcmp(const char *left, const char *right)
 	return (uint8_t)*left - (uint8_t)*right;
 }
 
+/* Looks at no byte after a NUL, nor at more than `length`. */
 int strncmp(const char *left, const char *right, size_t length)
 {
 	for (; length > 0; left++, right++, length--)
@@ -74,6 +95,7 @@ int strncmp(const char *left, const char *right, size_t length)
 	return 0;
 }
 
+/* The NUL counts as part of the text: strchr(text, 0) is the text's end. */
 char *strchr(const char *text, int character)
 {
 	for (; *text; text++)

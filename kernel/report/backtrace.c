@@ -1,4 +1,20 @@
-/* Who called whom: the chain of stack frames, with names. */
+/*
+ * Who called whom: the chain of stack frames, with names.
+ *
+ * Every function with a frame begins with "push %ebp; mov %esp, %ebp". So EBP points to the
+ * caller's EBP, and the word above it is the return address:
+ *
+ *	address		contents
+ *	0xc0118fa8	0xc0118fc8	<- EBP: the frame of the function that runs
+ *	0xc0118fac	0xc0102345	   it returns to here, so here is its caller's code
+ *	...				   (its caller's local variables and arguments)
+ *	0xc0118fc8	0		   the caller's frame; 0: boot/entry.asm's EBP
+ *	0xc0118fcc	0xc0100123
+ *
+ * The kernel is compiled with -fno-omit-frame-pointer for this. A backtrace runs when something is
+ * broken, so it believes nothing: each pointer must lie in the stack in use, be aligned, and be
+ * above the last one. Reads only; any context.
+ */
 #include "kernel/report/backtrace.h"
 
 #include <stdbool.h>
@@ -16,9 +32,10 @@ struct stack_frame {
 	uintptr_t return_address;
 };
 
-/* Where the stack lies that is in use. */
+/* The bounds of the stack in use. A frame elsewhere is garbage. */
 static uintptr_t stack_start = (uintptr_t)boot_stack, stack_top = (uintptr_t)boot_stack_top;
 
+/* For the task switch: from now on another stack is the one in use. */
 void backtrace_use_stack(const void *stack, uint32_t size)
 {
 	stack_start = (uintptr_t)(stack ? stack : boot_stack);
@@ -27,10 +44,10 @@ void backtrace_use_stack(const void *stack, uint32_t size)
 
 /* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/report/symbols.c.
    1. is_frame: a frame pointer is a multiple of four, and the whole frame lies in the stack, from
-   stack_start up to stack_top. Anything else may be garbage, and following it a second
-   fault.
+   stack_start up to stack_top. Anything else may be garbage, and following it may
+   cause a second fault.
    2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at
-   most FRAMES_AT_MOST. The stack grows down, so a caller's frame lies higher: if it does not, stop.
+   most FRAMES_AT_MOST. The stack grows down, so a caller's frame is higher: if it is not, stop.
  */
 /* SOLUTION 1.6 { */
 static bool is_frame(const struct stack_frame *frame)
@@ -61,8 +78,8 @@ static void print_place(uintptr_t address)
 
 static void print_return(uintptr_t address)
 {
-	/* A call is the last instruction of a function that does not return: look up the call, not
-	 * what stands behind it. */
+	/* A call may be a function's last instruction, when it does not return. Look up the call
+	 * itself: the address after it may be another function's first. */
 	print_place(address - 1);
 }
 
@@ -80,6 +97,8 @@ void backtrace(uintptr_t ebp)
 }
 /* } SOLUTION 1.6 */
 
+/* An interrupt may come before the function has made its frame. Then EBP is still the caller's, and
+ * the walk would leave the caller out: its address is found on top of the stack instead. */
 void backtrace_interrupted(uintptr_t eip, uintptr_t esp, uintptr_t ebp)
 {
 	print_place(eip);

@@ -1,4 +1,17 @@
-/* What the boot loader told. */
+/*
+ * What the boot loader told, copied to a place of our own.
+ *
+ * Multiboot 0.6.96, section 3.3: EBX points to a structure whose `flags` say which of its fields
+ * are valid. Every pointer in it is a physical address, in memory that the map itself calls
+ * available: the first page_alloc may hand it out. So boot_info_read is the first thing that kmain
+ * does, before there is a console or an allocator, and nobody else looks at the loader's memory. It
+ * must be below 896 MiB, where the kernel sees physical memory.
+ *
+ * An entry of the memory map begins with its size, which does not count itself:
+ *
+ *	offset	0	4		12		20	24
+ *		size 20	base		length		type	size of the next ...
+ */
 #include "kernel/report/boot_info.h"
 
 #include "kernel/lib/multiboot.h"
@@ -18,6 +31,7 @@ static void copy_until(char end, char *to, uint32_t size, const char *from)
 	to[i] = '\0';
 }
 
+/* What exceeds the table is lost: a PC's BIOS describes about ten ranges. */
 static void add_range(uint64_t base, uint64_t length, uint32_t type)
 {
 	if (boot_info.range_count < BOOT_MEMORY_RANGES)
@@ -28,10 +42,10 @@ static void add_range(uint64_t base, uint64_t length, uint32_t type)
 /* EXERCISE 1.5 (the memory map): what the boot loader says about memory; kernel/lib/multiboot.h has
    the structures.
    1. Walk the map: mmap_length bytes at mmap_addr, which is a physical address (direct_map). The
-   next entry is size + 4 bytes further, for size does not count itself, and entries may be longer
-   than the structure. add_range each, with its type: what is not memory matters as well. An entry
-   that is cut off at the end of the map is none. Where a size leads past the end of the map, or
-   back, the walk ends, with what came before.
+   next entry is size + 4 bytes further, because size does not count itself, and entries may be
+   longer than the structure. add_range each, with its type: what is not memory matters as well.
+   Leave out an entry that the end of the map cuts off. Where a size leads past the end of the map,
+   or back, the walk ends with what came before.
    2. Without a map (bit MULTIBOOT_MEMORY_MAP of flags) there may be MULTIBOOT_MEMORY: then
    mem_upper KiB of available memory begin at 1 MiB, which may be 4 GiB or more.
    3. Leave the rest to mm/memory_map.c: it sorts and cuts. */
@@ -46,7 +60,7 @@ static void read_memory_map(const struct multiboot_info *information)
 
 		add_range(entry->base, entry->length, entry->type);
 		if (entry->size > end - at - sizeof(entry->size))
-			return; /* a wrong size could lead back to this entry, for ever */
+			return; /* a wrong size could wrap, and lead back to this entry for ever */
 		at += entry->size + sizeof(entry->size);
 	}
 }
@@ -61,6 +75,7 @@ static void read_ranges(const struct multiboot_info *information)
 }
 /* } SOLUTION 1.5 */
 
+/* Panics rather than guesses: without a map there is no memory to work with. */
 void boot_info_read(uint32_t magic, uint32_t address)
 {
 	const struct multiboot_info *information = direct_map(address);
@@ -97,6 +112,8 @@ static void copy_value(char *to, uint32_t size, const char *from)
 		copy_until(' ', to, size, from);
 }
 
+/* Looks at the beginning of each word. A word inside double quotes is not one: in script="help;
+ * seed=7" there is no option seed. */
 bool boot_option(const char *name, char *value, uint32_t size)
 {
 	bool quoted = false;

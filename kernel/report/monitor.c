@@ -1,4 +1,15 @@
-/* The kernel's own command line. */
+/*
+ * The kernel's own command line, for scripts, tests and people, until a shell can run.
+ *
+ * Each lesson registers tables of commands. A line is cut into words in place, as argv is for a
+ * program:
+ *
+ *	"frames  3 # three"	->	from "frames\0\0" "3\0" "# three" the words "frames" and "3"
+ *
+ * No memory is allocated and no line is copied, so the caller's text is changed. Commands run one
+ * after the other on the caller's stack, with interrupts as the caller has them; they may sleep if
+ * the caller may. There are no quotes: a word ends at the next blank.
+ */
 #include "kernel/report/monitor.h"
 
 #include "kernel/cpu/machine.h"
@@ -16,6 +27,7 @@ static struct {
 } tables[TABLES];
 static size_t table_count;
 
+/* At boot. Names must differ between tables: the first one found wins. */
 void monitor_register(const struct command *commands, size_t count)
 {
 	ASSERT(table_count < TABLES);
@@ -50,6 +62,8 @@ static int split(char *line, char **words)
 	return count;
 }
 
+/* A status that is not 0 has been explained on the console: an unknown name, too few arguments, or
+ * by the command itself. */
 int monitor_execute(char *line)
 {
 	char *words[MONITOR_ARGUMENTS];
@@ -82,6 +96,8 @@ static char *cut_line(char *text)
 	return NULL;
 }
 
+/* Goes on after a failed command, so that one run shows every failure, and remembers the first for
+ * the exit status. Each line is echoed, so that the log shows what an output belongs to. */
 int monitor_script(char *script)
 {
 	int first = EXIT_SUCCESS;
@@ -103,7 +119,9 @@ int monitor_script(char *script)
 	return first;
 }
 
-/* Reads one line, with backspace. */
+/* Reads one line and echoes it. A terminal sends 0x7f or '\b' for the backspace key and '\r' for
+ * Enter. Characters beyond the line's size are dropped, and not echoed, so that the person sees it.
+ */
 static void read_line(char *line, size_t size, char (*get)(void))
 {
 	size_t length = 0;
@@ -125,6 +143,7 @@ static void read_line(char *line, size_t size, char (*get)(void))
 	printk("\n");
 }
 
+/* For ever: the exit command is the way out. */
 void monitor_converse(char (*get)(void))
 {
 	char line[LINE_LIMIT];
@@ -136,6 +155,7 @@ void monitor_converse(char (*get)(void))
 	}
 }
 
+/* The commands that every lesson has. */
 static int run_help(int count, char **arguments)
 {
 	for (size_t i = 0; i < table_count; i++)

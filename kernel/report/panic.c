@@ -1,4 +1,15 @@
-/* The last words of the kernel: what, where, and how it got there. */
+/*
+ * The end of a kernel that cannot go on: what happened, where, and who called it.
+ *
+ *	PANIC: mm/pool.c:31: not true: pool->size <= PAGE_SIZE
+ *	backtrace: 0xc0104a51 pool_alloc+0x41
+ *	backtrace: ...
+ *
+ * Interrupts go off first and stay off, so the state is the one that failed. The report uses no
+ * memory but the stack and waits for nothing. Then machine_exit ends the run with EXIT_PANIC, which
+ * a grader on the host sees as an exit code. Panics are for broken invariants of the kernel; a
+ * program's mistake ends the program.
+ */
 #include "kernel/report/panic.h"
 
 #include "kernel/report/backtrace.h"
@@ -15,6 +26,8 @@ void panic_announce(const char *format, va_list arguments)
 	printk("\nPANIC: %s\n", message);
 }
 
+/* The backtrace begins at this function's own frame, so its first line is the caller. For a trap
+ * the interesting frame is another one: kernel/cpu/trap.c announces and traces by itself. */
 void panic(const char *format, ...)
 {
 	va_list arguments;

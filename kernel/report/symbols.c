@@ -1,4 +1,20 @@
-/* Looks up the function that holds an address. */
+/*
+ * Looks up the function that holds an address.
+ *
+ * The kernel carries its own table of functions. The build links the kernel twice: `nm` lists the
+ * first link, the list becomes a C array, and the second link contains it. The array comes after
+ * all code, so the addresses stay the same:
+ *
+ *	index	address		name
+ *	0	0xc0101000	higher_half
+ *	1	0xc0101020	kmain		0xc0101034 is kmain+0x14: the last one not above it
+ *	2	0xc01010d0	prompt
+ *
+ * A size is not stored: a function ends where the next one begins. An address in the padding
+ * between two functions is therefore described by the first of them.
+ *
+ * Read-only data: may be called from any context, in a panic too.
+ */
 #include "kernel/report/symbols.h"
 
 #include "kernel/lib/format.h"
@@ -29,6 +45,7 @@ static const struct symbol *find(uintptr_t address)
 }
 /* } SOLUTION 1.6 */
 
+/* 0 is the address of no function: the kernel's code is above 3 GiB. */
 uintptr_t symbol_start(uintptr_t address)
 {
 	const struct symbol *symbol = find(address);
@@ -36,6 +53,7 @@ uintptr_t symbol_start(uintptr_t address)
 	return symbol ? symbol->address : 0;
 }
 
+/* snprintk rather than printk: the text becomes part of a line, by way of %pS. */
 int symbol_describe(uintptr_t address, char *buffer, size_t size)
 {
 	const struct symbol *symbol = find(address);
