@@ -13,7 +13,7 @@
 struct space;
 
 #define SPACE_START  0x08000000u /* programs for Linux are linked 288 KiB further */
-#define SPACE_SHARED 0xbffff000u /* kernel/syscall/shared_page.asm, in every space, read-only */
+#define SPACE_SHARED 0xbffff000u /* a page that all spaces have, read-only: space_share */
 
 #define SPACE_STACK (256u << 10) /* bytes of a program's stack */
 
@@ -21,6 +21,9 @@ struct space;
 #define SPACE_READ    1u
 #define SPACE_WRITE   2u
 #define SPACE_EXECUTE 4u
+
+/* Shows this page at SPACE_SHARED in every space. Called once, before there is a space. */
+void space_share(const void *page);
 
 /* A new space with nothing in it but the stack, or NULL without memory. */
 struct space *space_create(void);
@@ -41,21 +44,11 @@ void space_use(const struct space *space);
  * has no room. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
-/* The same where there is room. Returns the address, or -ENOMEM. */
-int space_map_anywhere(struct space *space, uint32_t length, unsigned protection);
-
 /* Could a space, if there is nothing else in it, hold a program's part at this range? */
 bool space_can_hold(uint32_t address, uint32_t length);
 
 /* Is nothing mapped there, and could it be? */
 bool space_is_free(const struct space *space, uint32_t address, uint32_t length);
-
-/* Unmaps whole pages; what is not mapped is left out. Returns 0, or -EINVAL for an address inside a
- * page and for no length. */
-int space_unmap(struct space *space, uint32_t address, uint32_t length);
-
-/* Changes the protection of mapped pages. Returns 0, -EINVAL, or -ENOMEM for what is not mapped. */
-int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
 /* Where the heap begins: behind the program. Called once, by exec. */
 void space_set_heap(struct space *space, uint32_t address);
@@ -66,13 +59,3 @@ uint32_t space_set_break(struct space *space, uint32_t address);
 
 /* The first address behind the stack. */
 uint32_t space_stack_top(const struct space *space);
-
-/* Copies from any space what is mapped there, up to the first page that is not. Returns how many
- * bytes. */
-uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length);
-
-/* The first mapped range that ends behind *start, or (false) none. */
-bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end);
-
-/* Bytes that are mapped. */
-uint32_t space_size(const struct space *space);

@@ -1,11 +1,25 @@
 /*
- * Address spaces of lessons 3 to 5: one 4 MiB page at SPACE_START holds all that a program has. No
- * page tables need be understood for that, and Linux's programs are linked for an address in it.
+ * Address spaces of lessons 3 to 5: one 4 MiB page holds all that a program has. No page tables
+ * need be understood for that, and Linux's programs are linked for an address in it.
+ *
+ *	0x08000000	SPACE_START	the slot begins; programs are linked 288 KiB further
+ *	0x08048000			code and data, where the file says
+ *	heap_start	heap_end	brk moves the end between here ...
+ *	0x083c0000	STACK_START	... and here: the stack, SPACE_STACK bytes
+ *	0x08400000	SLOT_END	behind the slot
+ *	0xbffff000	SPACE_SHARED	the one page that every space shares, read-only
+ *	0xc0000000	KERNEL_BASE	the kernel, the same in every space
+ *
+ * So a space has a page directory with one entry of its own, the slot's; and a bit for each 4 KiB
+ * of the slot that says whether the program has asked for it. The processor does not look at the
+ * bits: they are for brk and mmap, so that nothing is given away twice.
  *
  * The price: a space takes 4 MiB whatever it holds, its protection is not enforced, and a copy of a
  * space is a copy of 4 MiB. Lesson 6 does better, behind the same header.
+ *
+ * Called by the task whose space it is, or for a space that no task has yet.
  */
-#include "mm/space.h"
+#include "mm/space_slot.h"
 
 #include <stddef.h>
 
@@ -16,40 +30,16 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define SLOT_ORDER   10
-#define SLOT_SIZE    (PAGE_SIZE << SLOT_ORDER)
-#define SLOT_END     (SPACE_START + SLOT_SIZE)
-#define PAGES	     (SLOT_SIZE / PAGE_SIZE)
-#define STACK_START  (SLOT_END - SPACE_STACK)
 #define LARGE_SHIFT  22
 #define ENTRIES	     1024
 #define ENTRY_SLOT   0x087u /* present, writable, for ring 3, 4 MiB */
 #define ENTRY_TABLE  0x007u
 #define ENTRY_SHARED 0x005u /* present, read-only, for ring 3 */
 
-struct space {
-	uint32_t *directory;
-	uint8_t *slot;		       /* the kernel's address of it */
-	uint32_t heap_start, heap_end; /* the heap's mapped part, to the byte */
-	uint32_t mapped[PAGES / 32];   /* a set bit is a page that the program has asked for */
-};
-
-extern const uint8_t shared_page[PAGE_SIZE];
-
 static uint32_t shared_table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 static struct pool spaces = POOL_INITIALIZER(struct space);
 
-static uint32_t page_of(uint32_t address)
-{
-	return (address - SPACE_START) / PAGE_SIZE;
-}
-
-static bool is_mapped(const struct space *space, uint32_t page)
-{
-	return space->mapped[page / 32] >> page % 32 & 1;
-}
-
-static void set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped)
+void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped)
 {
 	for (uint32_t page = first; page < end; page++) {
 		uint32_t bit = 1u << page % 32;
@@ -59,8 +49,7 @@ static void set_mapped(struct space *space, uint32_t first, uint32_t end, bool m
 	}
 }
 
-/* The pages of a range; false when it does not lie in the slot. An empty range is in no page. */
-static bool pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end)
+bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end)
 {
 	if (address < SPACE_START || address > SLOT_END || length > SLOT_END - address)
 		return false;
@@ -71,6 +60,11 @@ static bool pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_
 
 /* ---- the whole ---- */
 
+void space_share(const void *page)
+{
+	shared_table[ENTRIES - 1] = physical_address(page) | ENTRY_SHARED;
+}
+
 /* The kernel's part is the same in every space, and so is the shared page below it. */
 static void fill_directory(struct space *space)
 {
@@ -79,7 +73,6 @@ static void fill_directory(struct space *space)
 	memset(space->directory, 0, PAGE_SIZE);
 	memcpy(&space->directory[kernel], &kernel_page_directory[kernel],
 	       (ENTRIES - kernel) * sizeof(uint32_t));
-	shared_table[ENTRIES - 1] = physical_address(shared_page) | ENTRY_SHARED;
 	space->directory[SPACE_SHARED >> LARGE_SHIFT] =
 	    physical_address(shared_table) | ENTRY_TABLE;
 	space->directory[SPACE_START >> LARGE_SHIFT] = physical_address(space->slot) | ENTRY_SLOT;
@@ -130,7 +123,7 @@ void space_clear(struct space *space)
 {
 	memset(space->slot, 0, SLOT_SIZE);
 	memset(space->mapped, 0, sizeof(space->mapped));
-	set_mapped(space, page_of(STACK_START), PAGES, true);
+	space_set_mapped(space, page_of(STACK_START), SLOT_PAGES, true);
 	space->heap_start = space->heap_end = 0;
 }
 
@@ -154,62 +147,10 @@ int space_map(struct space *space, uint32_t address, uint32_t length, unsigned p
 {
 	uint32_t first, end;
 
-	if (!pages_of(address, length, &first, &end))
+	if (!space_pages_of(address, length, &first, &end))
 		return -ENOMEM;
 	memset(space->slot + first * PAGE_SIZE, 0, (end - first) * PAGE_SIZE);
-	set_mapped(space, first, end, true);
-	return 0;
-}
-
-/* The highest place below the stack where so many pages are free; PAGES when there is none. */
-static uint32_t find_room(const struct space *space, uint32_t count)
-{
-	uint32_t room = 0;
-
-	for (uint32_t page = page_of(STACK_START); page-- > 0;) {
-		room = is_mapped(space, page) ? 0 : room + 1;
-		if (room == count)
-			return page;
-	}
-	return PAGES;
-}
-
-int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
-{
-	uint32_t page = PAGES;
-
-	if (length > 0 && length <= SLOT_SIZE)
-		page = find_room(space, (length + PAGE_SIZE - 1) / PAGE_SIZE);
-	if (page == PAGES)
-		return -ENOMEM;
-	uint32_t address = SPACE_START + page * PAGE_SIZE;
-
-	space_map(space, address, length, protection);
-	return address;
-}
-
-int space_unmap(struct space *space, uint32_t address, uint32_t length)
-{
-	uint32_t first, end;
-
-	if (address % PAGE_SIZE != 0 || length == 0)
-		return -EINVAL;
-	if (pages_of(address, length, &first, &end))
-		set_mapped(space, first, end, false);
-	return 0;
-}
-
-int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection)
-{
-	uint32_t first, end;
-
-	if (address % PAGE_SIZE != 0)
-		return -EINVAL;
-	if (!pages_of(address, length, &first, &end))
-		return -ENOMEM;
-	while (first < end)
-		if (!is_mapped(space, first++))
-			return -ENOMEM;
+	space_set_mapped(space, first, end, true);
 	return 0;
 }
 
@@ -222,7 +163,7 @@ bool space_is_free(const struct space *space, uint32_t address, uint32_t length)
 {
 	uint32_t first, end;
 
-	if (!pages_of(address, length, &first, &end))
+	if (!space_pages_of(address, length, &first, &end))
 		return false;
 	while (first < end)
 		if (is_mapped(space, first++))
@@ -255,7 +196,7 @@ uint32_t space_set_break(struct space *space, uint32_t address)
 	} else {
 		uint32_t kept = (address + PAGE_SIZE - 1) & -PAGE_SIZE;
 
-		set_mapped(space, page_of(kept), page_of(end), false);
+		space_set_mapped(space, page_of(kept), page_of(end), false);
 	}
 	if (address > space->heap_end && space->heap_end < end)
 		memset(space->slot + (space->heap_end - SPACE_START), 0,
@@ -268,41 +209,4 @@ uint32_t space_set_break(struct space *space, uint32_t address)
 uint32_t space_stack_top(const struct space *space)
 {
 	return SLOT_END;
-}
-
-bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
-{
-	uint32_t page = *start < SPACE_START ? 0 : page_of(*start), first;
-
-	while (page < PAGES && !is_mapped(space, page))
-		page++;
-	for (first = page; page < PAGES && is_mapped(space, page); page++)
-		;
-	if (first == page)
-		return false;
-	if (*start < SPACE_START + first * PAGE_SIZE)
-		*start = SPACE_START + first * PAGE_SIZE;
-	*end = SPACE_START + page * PAGE_SIZE;
-	return true;
-}
-
-uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
-{
-	uint32_t start = address, end;
-
-	if (!space_next_range(space, &start, &end) || start != address)
-		return 0;
-	if (length > end - start)
-		length = end - start;
-	memcpy(to, space->slot + (start - SPACE_START), length);
-	return length;
-}
-
-uint32_t space_size(const struct space *space)
-{
-	uint32_t pages = 0;
-
-	for (uint32_t page = 0; page < PAGES; page++)
-		pages += is_mapped(space, page);
-	return pages * PAGE_SIZE;
 }

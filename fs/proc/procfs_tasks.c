@@ -9,7 +9,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
 #include "mm/page_alloc.h"
-#include "mm/space.h"
+#include "mm/space_map.h"
 
 #define STRINGS_ORDER 5 /* pages: all that exec takes */
 

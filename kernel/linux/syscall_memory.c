@@ -6,7 +6,7 @@
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"
-#include "mm/space.h"
+#include "mm/space_map.h"
 
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 

@@ -12,7 +12,7 @@
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time.h"
 #include "kernel/task/wait.h"
-#include "mm/space.h"
+#include "mm/space_map.h"
 
 #define NS	    NANOSECONDS_PER_SECOND
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)

@@ -14,3 +14,6 @@ bool sysenter_is_there(void);
 /* Addresses in the shared page (kernel/syscall/shared_page.asm), as ring 3 sees it: the stub that
  * makes a call, and where SYSENTER's calls come back. */
 extern const uint32_t shared_vsyscall, shared_sysenter_return;
+
+/* That page itself; main.c gives it to mm/space.h. */
+extern const uint8_t shared_page[];

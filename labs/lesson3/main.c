@@ -22,6 +22,7 @@
 #include "labs/prompt.h"
 #include "mm/early.h"
 #include "mm/memory_map.h"
+#include "mm/space.h"
 
 void kmain(uint32_t magic, uint32_t information)
 {
@@ -48,6 +49,7 @@ void kmain(uint32_t magic, uint32_t information)
 	fpu_initialize();
 	syscall_initialize();
 	sysenter_initialize();
+	space_share(shared_page);
 	syscall_register_tables();
 	task_single_initialize();
 	root_initialize();

@@ -32,6 +32,7 @@
 #include "labs/prompt.h"
 #include "mm/early.h"
 #include "mm/memory_map.h"
+#include "mm/space.h"
 
 #define COMMAND_SIZE 1024
 
@@ -139,6 +140,7 @@ void kmain(uint32_t magic, uint32_t information)
 	user_copy_initialize();
 	syscall_initialize();
 	sysenter_initialize();
+	space_share(shared_page);
 	syscall_register_tables();
 	root_initialize();
 	startup_run_all();

@@ -1,0 +1,27 @@
+/* More of an address space: what mmap, munmap and mprotect do to it, and what /proc tells of it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mm/space.h"
+
+/* Maps memory, all zero, where there is room. Returns the address, or -ENOMEM. */
+int space_map_anywhere(struct space *space, uint32_t length, unsigned protection);
+
+/* Unmaps whole pages; what is not mapped is left out. Returns 0, or -EINVAL for an address inside a
+ * page and for no length. */
+int space_unmap(struct space *space, uint32_t address, uint32_t length);
+
+/* Changes the protection of mapped pages. Returns 0, -EINVAL, or -ENOMEM for what is not mapped. */
+int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection);
+
+/* Copies from any space what is mapped there, up to the first page that is not. Returns how many
+ * bytes. */
+uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length);
+
+/* The first mapped range that ends behind *start, or (false) none. */
+bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end);
+
+/* Bytes that are mapped. */
+uint32_t space_size(const struct space *space);

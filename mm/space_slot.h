@@ -1,0 +1,36 @@
+/* A space that is one slot, for mm/space_slot*.c and for nobody else: see mm/space_slot.c. */
+#pragma once
+
+#include "kernel/cpu/memory_layout.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+
+#define SLOT_ORDER  10
+#define SLOT_SIZE   (PAGE_SIZE << SLOT_ORDER)
+#define SLOT_END    (SPACE_START + SLOT_SIZE)
+#define SLOT_PAGES  (SLOT_SIZE / PAGE_SIZE)
+#define STACK_START (SLOT_END - SPACE_STACK)
+
+struct space {
+	uint32_t *directory;
+	uint8_t *slot;			  /* the kernel's address of it */
+	uint32_t heap_start, heap_end;	  /* the heap's mapped part, to the byte */
+	uint32_t mapped[SLOT_PAGES / 32]; /* a set bit is a page that the program has asked for */
+};
+
+/* The number of an address's page in the slot. */
+static inline uint32_t page_of(uint32_t address)
+{
+	return (address - SPACE_START) / PAGE_SIZE;
+}
+
+static inline bool is_mapped(const struct space *space, uint32_t page)
+{
+	return space->mapped[page / 32] >> page % 32 & 1;
+}
+
+/* Marks the pages from `first` up to the one before `end`. */
+void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped);
+
+/* The pages of a range; false when it does not lie in the slot. An empty range is in no page. */
+bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end);

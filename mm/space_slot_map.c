@@ -1,0 +1,95 @@
+/* What mmap and /proc want of a space that is one slot. */
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_alloc.h"
+#include "mm/space_map.h"
+#include "mm/space_slot.h"
+
+/* The highest place below the stack where so many pages are free; SLOT_PAGES when there is none. */
+static uint32_t find_room(const struct space *space, uint32_t count)
+{
+	uint32_t room = 0;
+
+	for (uint32_t page = page_of(STACK_START); page-- > 0;) {
+		room = is_mapped(space, page) ? 0 : room + 1;
+		if (room == count)
+			return page;
+	}
+	return SLOT_PAGES;
+}
+
+int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
+{
+	uint32_t page = SLOT_PAGES;
+
+	if (length > 0 && length <= SLOT_SIZE)
+		page = find_room(space, (length + PAGE_SIZE - 1) / PAGE_SIZE);
+	if (page == SLOT_PAGES)
+		return -ENOMEM;
+	uint32_t address = SPACE_START + page * PAGE_SIZE;
+
+	space_map(space, address, length, protection);
+	return address;
+}
+
+int space_unmap(struct space *space, uint32_t address, uint32_t length)
+{
+	uint32_t first, end;
+
+	if (address % PAGE_SIZE != 0 || length == 0)
+		return -EINVAL;
+	if (space_pages_of(address, length, &first, &end))
+		space_set_mapped(space, first, end, false);
+	return 0;
+}
+
+int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection)
+{
+	uint32_t first, end;
+
+	if (address % PAGE_SIZE != 0)
+		return -EINVAL;
+	if (!space_pages_of(address, length, &first, &end))
+		return -ENOMEM;
+	while (first < end)
+		if (!is_mapped(space, first++))
+			return -ENOMEM;
+	return 0;
+}
+
+bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
+{
+	uint32_t page = *start < SPACE_START ? 0 : page_of(*start), first;
+
+	while (page < SLOT_PAGES && !is_mapped(space, page))
+		page++;
+	for (first = page; page < SLOT_PAGES && is_mapped(space, page); page++)
+		;
+	if (first == page)
+		return false;
+	if (*start < SPACE_START + first * PAGE_SIZE)
+		*start = SPACE_START + first * PAGE_SIZE;
+	*end = SPACE_START + page * PAGE_SIZE;
+	return true;
+}
+
+uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
+{
+	uint32_t start = address, end;
+
+	if (!space_next_range(space, &start, &end) || start != address)
+		return 0;
+	if (length > end - start)
+		length = end - start;
+	memcpy(to, space->slot + (start - SPACE_START), length);
+	return length;
+}
+
+uint32_t space_size(const struct space *space)
+{
+	uint32_t pages = 0;
+
+	for (uint32_t page = 0; page < SLOT_PAGES; page++)
+		pages += is_mapped(space, page);
+	return pages * PAGE_SIZE;
+}
