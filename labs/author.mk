@@ -9,7 +9,7 @@ LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start slides prove bench budget test test-fast
+.PHONY: lab start slides prove bench budget tables test test-fast
 
 help::
 	@echo
@@ -28,7 +28,7 @@ help::
 	@echo "                    ONLY='4.6-*'            the mutants and cheats of these names"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
-	@echo "                    WRITE=yes               into README.md as well"
+	@echo "  make tables     that into README.md, and what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
@@ -52,7 +52,10 @@ slides: setup-test
 	@echo "$(BUILD)/slides/index.html"
 
 budget: setup
-	@$(PYTHON) -m labs.tools.course.budget $(if $(WRITE),README.md)
+	@$(PYTHON) -m labs.tools.course.budget
+
+tables: setup
+	@$(PYTHON) -m labs.tools.course.tables
 
 GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--output '$(OUTPUT)') \
 	$(SEED_OF_RUN)

@@ -93,6 +93,26 @@ def test_history_has_nothing_but_the_tree(trees, lesson) -> None:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
+def test_readme_says_what_to_do_with_every_file(lesson) -> None:
+    """A row of its tables names the file, or a folder that it is in; and every row is of a file."""
+    tree = contents(lesson)
+    rows = re.findall(
+        r"^\| (?:`|\*\*)([\w./-]+?)(?:`|\*\*) \|.*\| ([^|]*) \|$",
+        tree.pop("README.md").decode(),
+        re.M,
+    )
+    named = {path for path, advice in rows if advice.strip(" *")}
+    assert {advice.strip(" *") for _, advice in rows} <= {"read", "skim", "ignore", "known", ""}
+    for path in tree:
+        place = path if path.count("/") or not path.startswith(".") else "pyproject.toml"
+        assert any(place == row or (row[-1] == "/" and place.startswith(row)) for row in named), (
+            path
+        )
+    for row in named:
+        assert any(path == row or (row[-1] == "/" and path.startswith(row)) for path in tree), row
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
 def test_tree_has_no_file_of_later_lessons(lesson) -> None:
     later = [number for number in LESSONS if number > lesson]
     linked_later = ever_linked(later, ROOT)
@@ -293,7 +313,7 @@ def test_hint_refuses(monkeypatch, capsys) -> None:
 
 def test_difference_tells_the_lesson() -> None:
     report = difference.report("2")
-    assert re.search(r"^  kernel/cpu/trap_entry.asm +\d+ lines$", report, re.MULTILINE)
+    assert re.search(r"^  read +kernel/cpu/trap_entry.asm +\d+  Where the", report, re.MULTILINE)
     assert "2.5  Early paging (20 points): boot/paging.asm" in report
     assert "+\ttrap_initialize();" in report
     assert "\033[32m+\ttrap_initialize();\033[0m" in difference.report("2", colour=True)
@@ -310,4 +330,6 @@ def test_difference_tells_what_is_no_longer_linked() -> None:
 
 def test_difference_in_a_tree_knows_given_objects(trees) -> None:
     report = difference.report("1", trees[1])
-    assert re.search(r"^  boot/paging.asm.o +given as object code$", report, re.MULTILINE)
+    assert re.search(
+        r"^  ignore +boot/paging.asm.o +-  given as object code$", report, re.MULTILINE
+    )

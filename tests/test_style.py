@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from labs.tools.course import budget
+from labs.tools.course import budget, tables
 from labs.tools.course.rooms import rooms
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -198,10 +198,14 @@ def test_line_budgets() -> None:
     fail_with([f"{problem}; make budget shows the table" for problem in budget.overdrawn()])
 
 
-def test_readme_shows_the_budgets() -> None:
-    shown = text_of("README.md").partition(budget.BEGINNING)[2].partition(budget.END)[0]
-    if shown != budget.table():
-        fail_with(["README.md: the table of sizes is not today's: run make budget WRITE=yes"])
+def test_tables_are_todays() -> None:
+    fail_with(
+        [
+            f"{path.relative_to(ROOT)}: its table is not today's: run make tables"
+            for path, text in tables.texts()
+            if path.read_text() != text
+        ]
+    )
 
 
 # ---- what may be included -----------------------------------------------------------------------

@@ -9,39 +9,22 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, lessons
-from labs.tools.course.rooms import PARTS, SOURCE, code_lines, room_of, with_headers
-from labs.tools.course.source_lists import changes
+from labs.tools.course.reading import STORAGE, belonging
+from labs.tools.course.rooms import PARTS, code_lines, part_of
 
-STORAGE = "storage"
 BY_PART = {"core": 7300, "breadth": 6500, "storage": 7000}  # the core has 10,000 after lesson 6
 BY_LESSON = 2800  # of the core
-BEGINNING, END = "<!-- make budget -->\n", "<!-- end -->\n"
-
-
-@cache
-def belonging(root: Path = ROOT) -> dict[str, str]:
-    """For each file the lesson that it belongs to: "1", "2", ... or "storage"."""
-    found: dict[str, str] = {}
-    for lesson in (*map(str, lessons(root)), STORAGE):
-        place = root / "labs" / (lesson if lesson == STORAGE else f"lesson{lesson}")
-        paths = {*changes(place)[0], (place / "main.c").relative_to(root).as_posix()}
-        if not found:
-            paths |= {path.relative_to(root).as_posix() for path in (root / "boot").iterdir()}
-        there = {path for path in paths if path.endswith(SOURCE) and (root / path).is_file()}
-        for path in sorted(with_headers(there, root)):
-            found.setdefault(path, lesson)
-    return found
+BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
 def spent(root: Path = ROOT) -> Counter[tuple[str, str]]:
     """The lines of code by lesson and part."""
     lines: Counter[tuple[str, str]] = Counter()
     for path, lesson in belonging(root).items():
-        lines[lesson, room_of(path, root).part] += code_lines(path, root)
+        lines[lesson, part_of(path, root)] += code_lines(path, root)
     return lines
 
 
@@ -73,12 +56,9 @@ def overdrawn(root: Path = ROOT) -> list[str]:
 
 
 def main() -> int:
-    """Prints the table, or with a file name puts it there between its marks."""
+    """Prints the table; returns the exit status."""
     print(table(), end="")
     print(f"A lesson has at most {BY_LESSON:,} lines of core.")
-    for path in map(Path, sys.argv[1:]):
-        head, rest = path.read_text().split(BEGINNING)
-        path.write_text(head + BEGINNING + table() + END + rest.split(END, 1)[1])
     for problem in overdrawn():
         print(f"too much: {problem}", file=sys.stderr)
     return 1 if overdrawn() else 0

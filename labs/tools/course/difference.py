@@ -1,4 +1,5 @@
-"""`make diff LESSON=n`: what a lesson does to the one before: files, exercises, and its main.c."""
+"""`make diff LESSON=n`: what a lesson adds, in reading order, what to do with each file, and how
+main.c changes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
-from labs.tools.course.source_lists import BREADTH, CORE, changes
+from labs.tools.course.reading import entries, summary
+from labs.tools.course.source_lists import changes
 
 PROGRAM = "make diff"
 COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
@@ -32,20 +34,20 @@ def main_before(lesson: str, root: Path) -> str:
     return f"labs/lesson{max(earlier)}/main.c" if earlier else os.devnull
 
 
-def changed_files(place: Path, root: Path) -> Iterator[tuple[str, str]]:
-    """The files that the lesson links beyond those of the lesson before, and how long they are;
-    then those that it no longer links. The breadth's come last."""
-    for name in (CORE, BREADTH):
-        note = ", breadth" if name == BREADTH else ""
-        added, removed = changes(place, name)
-        for path in added:
-            source = root / path
-            if source.is_file():
-                yield path, f"{source.read_text().count(chr(10))} lines{note}"
-            else:
-                yield f"{path}.o", f"given as object code{note}"
-        for path in removed:
-            yield path, f"no longer linked{note}"
+def reading_list(lesson: str, root: Path) -> Iterator[str]:
+    """The files that the lesson adds, in reading order, below their folders; then those that it no
+    longer links."""
+    folder = None
+    for each in entries(lesson, root):
+        if each.room.folder != folder:
+            folder = each.room.folder
+            yield f"{folder}: {each.room.sentence}"
+        lines = each.lines or "-"
+        yield f"  {each.advice:<7} {each.path:<36} {lines:>4}  {each.sentence}"
+    for path in changes(directory_of(lesson, root))[1]:
+        yield f"  {path:<44}    no longer linked"
+    yield ""
+    yield summary(lesson, root)
 
 
 def difference(lesson: str, root: Path) -> list[str]:
@@ -63,11 +65,11 @@ def coloured(line: str) -> str:
 
 def report(lesson: str, root: Path = ROOT, colour: bool = False) -> str:
     """All that a lesson adds, in words. Raises ExerciseError."""
-    place = directory_of(lesson, root)
+    directory_of(lesson, root)
     number = int(lesson) if lesson.isdecimal() else 0
     title = lessons(root).get(number, "the storage lab")
     lines = [f"Lesson {lesson}, {title}, adds" if number else "The storage lab adds", ""]
-    lines += [f"  {path:<32}{length}" for path, length in changed_files(place, root)]
+    lines += reading_list(lesson, root)
     exercises = of_lesson(number, root)
     if exercises:
         lines += ["", "You write", ""]

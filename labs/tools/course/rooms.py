@@ -16,10 +16,12 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from labs.tools.course.exercises import ROOT
+from labs.tools.course.source_lists import BREADTH, changes
 
 LIST = "labs/rooms.toml"
 PARTS = ("core", "breadth", "storage")
 INCLUDE = re.compile(r'[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"')
+SHORT = 90  # columns; what a longer sentence says after a colon is left out
 SOURCE = (".c", ".h", ".asm", ".inc")
 
 
@@ -56,6 +58,23 @@ def room_of(path: str, root: Path = ROOT) -> Room:
         if folder in rooms(root):
             return rooms(root)[folder]
     raise KeyError(f"{path} is in no folder of {LIST}")
+
+
+def in_a_room(path: str, root: Path = ROOT) -> bool:
+    """Is there a folder of the list above the file?"""
+    return any(parent.as_posix() in rooms(root) for parent in PurePosixPath(path).parents)
+
+
+@cache
+def breadth(root: Path = ROOT) -> frozenset[str]:
+    """The modules that a list of breadth adds to a kernel."""
+    added = (changes(path.parent, BREADTH)[0] for path in root.glob(f"labs/*/{BREADTH}"))
+    return frozenset(module_of(path) for paths in added for path in paths)
+
+
+def part_of(path: str, root: Path = ROOT) -> str:
+    """The part of a file: its folder's, or breadth if a list of breadth names it."""
+    return "breadth" if module_of(path) in breadth(root) else room_of(path, root).part
 
 
 def module_of(path: str) -> str:
@@ -100,5 +119,7 @@ def opening(path: str, root: Path = ROOT) -> str:
         comment = re.match(r"/\*(.*?)\*/", text, re.DOTALL)
         words = re.sub(r"^ ?\* ?", "", comment[1], flags=re.MULTILINE) if comment else ""
     paragraph = re.split(r"\n\s*\n", words.strip())[0]
-    sentence = re.split(r"(?<=[.:;?!])\s", " ".join(paragraph.split()))[0]
+    sentence = re.split(r"(?<=[.;?!])\s", " ".join(paragraph.split()))[0]
+    if len(sentence) > SHORT:
+        sentence = re.split(r"(?<=\w{3}):\s", sentence)[0]
     return sentence.rstrip(".:;")

@@ -18,6 +18,7 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from labs.tools.course import rooms, tree_readme
 from labs.tools.course.exercises import (
     LIST,
     ROOT,
@@ -51,10 +52,10 @@ SINCE = {"user/*": 3}
 
 # What no student gets, whoever names it. The rooms of later lessons need no mention.
 NEVER = (
-    "labs/tools/course/budget.py",
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/kernel/*", "slides/*"),
     *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
     *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
+    *(f"labs/tools/course/{name}.py" for name in ("budget", "tables", "tree_readme")),
     *(
         "labs/tools/course/student_tree.py",
         "labs/tools/proving/*",
@@ -64,7 +65,6 @@ NEVER = (
     ),
 )
 
-README = "labs/tools/course/start.md"
 INCLUDE = re.compile(r'^[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 MODULE = re.compile(r"-m ([\w.]+)")
@@ -82,7 +82,8 @@ def contents(lesson: int, root: Path = ROOT) -> dict[str, bytes]:
     given = given_as_objects(lesson, root)
     tree = {path: content(path, lesson, root) for path in chosen(lesson, root) - given}
     tree |= {f"{path}.o": object_code(path, root) for path in given}
-    tree["README.md"] = readme(lesson, root).encode()
+    given_names = sorted(f"{path}.o" for path in given)
+    tree["README.md"] = tree_readme.text(lesson, set(tree), given_names, root).encode()
     return dict(sorted(tree.items()))
 
 
@@ -174,6 +175,8 @@ def content(path: str, lesson: int, root: Path) -> bytes:
     """A file as the student gets it."""
     if path == LIST:
         return exercise_list(lesson, root).encode()
+    if path == rooms.LIST:
+        return room_list(lesson, root).encode()
     data = (root / path).read_bytes()
     if b"SOLUTION " not in data or path not in exercise_files(root):
         return data
@@ -244,30 +247,14 @@ def run(command: list[str], root: Path) -> str:
     return done.stdout
 
 
-def readme(lesson: int, root: Path) -> str:
-    """What the student reads first."""
-    exercises = [each for each in load(root) if each.lesson == lesson]
-    rows = [
-        f"| {each.id} | {each.title} | {each.points} | {', '.join(f'`{f}`' for f in each.files)} |"
-        for each in exercises
-    ]
-    given = sorted(given_as_objects(lesson, root))
+def room_list(lesson: int, root: Path) -> str:
+    """The list of folders, without those that the tree has not, and without what they may use."""
+    head, *blocks = re.split(r'^(?=\["[\w/]+"\]$)', (root / rooms.LIST).read_text(), flags=re.M)
+    paths = chosen(lesson, root)
+    there = {rooms.room_of(path, root).folder for path in paths if rooms.in_a_room(path, root)}
+    kept = [block for block in blocks if re.match(r'\["(.+?)"\]', block)[1] in there]
     return (
-        (root / README)
-        .read_text()
-        .format(
-            lesson=lesson,
-            title=lessons(root)[lesson],
-            exercises="\n".join(rows),
-            first=exercises[0].id,
-            given=given_note(given),
-        )
+        head.split(", and which others")[0]
+        + ".\n\n"
+        + "".join(block.split("may_use =")[0] + "\n" for block in kept)
     )
-
-
-def given_note(given: list[str]) -> str:
-    """The sentence about object code; empty when there is none."""
-    if not given:
-        return ""
-    names = " and ".join(f"`{path}.o`" for path in given)
-    return f"\nYou get {names}\nas object code, without the source: that is for a later lesson.\n"

@@ -1,0 +1,40 @@
+"""`make tables`: the tables that texts hold between two marks, as they are today: the sizes in
+README.md, and what to read in each lesson's handout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from labs.tools.course import budget, reading
+from labs.tools.course.exercises import ROOT, lessons
+
+
+def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
+    """Each file with a table, and what should be in it."""
+    readme = root / "README.md"
+    yield readme, between(readme, budget.BEGINNING, budget.table(root), budget.END)
+    for lesson in lessons(root):
+        handout = root / f"labs/lesson{lesson}/README.md"
+        table = f"\n{reading.table(str(lesson), root)}\n"
+        yield handout, between(handout, reading.BEGINNING, table, reading.END)
+
+
+def between(path: Path, beginning: str, table: str, end: str) -> str:
+    """The text of a file with the table between the marks."""
+    head, rest = path.read_text().split(beginning)
+    return head + beginning + table + end + rest.split(end, 1)[1]
+
+
+def main() -> int:
+    """Renews all; returns the exit status."""
+    for path, text in texts():
+        if path.read_text() != text:
+            path.write_text(text)
+            print(f"renewed {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""The README of a student's tree: the first commands, the exercises, and what to do with each file.
+
+The text is labs/tools/course/start.md; the tables are made here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labs.tools.course import reading
+from labs.tools.course.exercises import ROOT, lessons, load
+from labs.tools.course.rooms import in_a_room, room_of, rooms
+
+README = "labs/tools/course/start.md"
+
+# What is there beside the kernel: what it is, and what to do with it. A path that ends with / is a
+# folder; files that an earlier row has are not meant.
+BESIDE = (
+    ("labs/lesson{}/README.md", "the handout", "**read**"),
+    ("labs/lesson{}/", "its drawings, and the measurement", "skim"),
+    ("tests/lesson{}/", "what `make grade` asks", "skim"),
+    ("user/", "a small C library, and programs for your kernel and for Linux", "skim"),
+    ("Makefile", "every command; `make` alone prints them", "skim"),
+    ("labs/tools/", "the programs behind the commands", "ignore"),
+    ("labs/", "earlier lessons, lists of exercises and folders", "ignore"),
+    ("tests/", "earlier lessons' tests, and what tests need", "ignore"),
+    ("pyproject.toml", "settings of tools, as are files whose name begins with a dot", "ignore"),
+    ("LICENSE", "MIT", "ignore"),
+)
+
+
+def text(lesson: int, paths: set[str], given: list[str], root: Path = ROOT) -> str:
+    """What the student of a lesson reads first, in a tree of these paths."""
+    exercises = [each for each in load(root) if each.lesson == lesson]
+    rows = [
+        f"| {each.id} | {each.title} | {each.points} | {', '.join(f'`{f}`' for f in each.files)} |"
+        for each in exercises
+    ]
+    return (
+        (root / README)
+        .read_text()
+        .format(
+            lesson=lesson,
+            title=lessons(root)[lesson],
+            exercises="\n".join(rows),
+            first=exercises[0].id,
+            given=given_note(given),
+            reading=reading.table(str(lesson), root),
+            rest="\n".join(
+                f"| `{path}` | {what} | {do} |" for path, what, do in rest(lesson, paths)
+            ),
+        )
+    )
+
+
+def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str, str]]:
+    """Rows for all that the lesson does not add: the kernel of earlier lessons by folder, and what
+    is there beside the kernel."""
+    older = paths - reading.added(str(lesson), root)
+    there = {room_of(path).folder for path in older if in_a_room(path)}
+    kernel = [
+        (f"{folder}/", room.sentence, "known")
+        for folder, room in rooms().items()
+        if folder in there and room.part == "core" and folder != "labs"
+    ]
+    beside = [(path.format(lesson), what, do) for path, what, do in BESIDE]
+    return [*kernel, *(row for row in beside if any(path.startswith(row[0]) for path in paths))]
+
+
+def given_note(given: list[str]) -> str:
+    """The sentence about object code; empty when there is none."""
+    if not given:
+        return ""
+    names = " and ".join(f"`{path}`" for path in given)
+    return f"\nYou get {names}\nas object code, without the source: that is for a later lesson.\n"
