@@ -1,4 +1,13 @@
-/* How a kernel of the course is used: the host's script, or a person at the prompt. */
+/*
+ * How a kernel of the course is used: the host's script, or a person at the prompt.
+ *
+ *	setting "script" given:	run its lines; the first status that is not 0 ends the machine
+ *	otherwise:		read lines for ever
+ *
+ * Tests and measurements use the first way, with QEMU's exit code as their result. What `get` and
+ * `idle` are depends on the lesson: polling at first, then a processor that halts until the next
+ * interrupt, then a task that sleeps.
+ */
 #include "labs/prompt.h"
 
 #include <stdint.h>
@@ -15,6 +24,7 @@
 static int (*get)(void);
 static void (*idle)(void);
 
+/* Waits for a character, as politely as the lesson can. */
 static char get_character(void)
 {
 	int character;
@@ -43,6 +53,7 @@ static void run_script(void)
 	machine_exit(monitor_script(script));
 }
 
+/* The end of kmain, or of the first task: does not return. */
 void prompt(int (*get_typed)(void), void (*while_idle)(void))
 {
 	get = get_typed;

@@ -1,4 +1,23 @@
-/* The block cache: a hash table to find a block, and a list in the order of use to give one up. */
+/*
+ * The block cache: a hash table to find a block, and a list in the order of use to choose which one
+ * to give up.
+ *
+ *	buckets[h(hdc, 7001)] --> block 7001 --chain--> block 912 --> NULL
+ *
+ *	ends --older--> block 912 --older--> block 7001 --older--> (empty) --older--> ends
+ *	     newest						     oldest
+ *
+ * bcache_get moves a block to the newest end. When a block is not there, the oldest one without
+ * references is read over: least recently used, first out. `ends` closes the list to a ring, so no
+ * insertion has a special case.
+ *
+ * Invariants: every buffer is in the list. A buffer is in the hash table if and only if its device
+ * is not NULL, and then its data is what the disk holds. A buffer with references is never given
+ * up, so its data stays where it is.
+ *
+ * Reading waits for the drive. There is one flow of control (the storage lab's kernel), so nothing
+ * is locked; interrupt handlers must not call it.
+ */
 #include "fs/cache/bcache.h"
 
 #include <stddef.h>
@@ -10,7 +29,7 @@
 
 static struct cached_block *buckets[1u << BUCKET_BITS];
 
-/* Joins both ends of the list: its newer neighbour is the oldest buffer, its older the newest. */
+/* Joins both ends of the list: ends.newer is the oldest buffer, and ends.older the newest. */
 static struct cached_block ends = { .older = &ends, .newer = &ends };
 
 static struct bcache_stats stats;
@@ -34,6 +53,7 @@ static struct cached_block *find(const struct block_device *device, uint64_t blo
 	return buffer;
 }
 
+/* The buffer is in no list. */
 static void insert_newest(struct cached_block *buffer)
 {
 	buffer->older = ends.older;
@@ -42,6 +62,7 @@ static void insert_newest(struct cached_block *buffer)
 	ends.older = buffer;
 }
 
+/* Out of its place, and in again at the newest end. */
 static void make_newest(struct cached_block *buffer)
 {
 	buffer->older->newer = buffer->newer;
@@ -110,6 +131,7 @@ static int load(struct block_device *device, uint64_t block, uint32_t size,
 	return 0;
 }
 
+/* A hit costs no request, so the statistics by purpose are the lab's result. */
 int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	       enum block_purpose purpose, struct cached_block **out)
 {
@@ -136,6 +158,7 @@ void bcache_put(struct cached_block *buffer)
 		buffer->references--;
 }
 
+/* The buffers stay in the list, empty, in their places. */
 uint32_t bcache_drop(void)
 {
 	uint32_t dropped = 0;
@@ -165,6 +188,8 @@ static uint32_t make_buffers(struct cached_block *buffers, uint32_t wanted)
 	return made;
 }
 
+/* A page holds many structures, and each has a page of data. Less memory makes a smaller cache, not
+ * a failure. */
 uint32_t bcache_init(uint32_t blocks)
 {
 	uint32_t total = 0;

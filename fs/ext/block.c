@@ -1,6 +1,13 @@
-/* Which numbers of blocks can be, and the way to one. */
+/*
+ * Which numbers of blocks are possible, and the way to a block of pointers.
+ *
+ * Block numbers come from the disk, so every one is checked before it is used. A superblock's first
+ * data block is the lowest number that exists, and is the superblock's own: a valid range begins
+ * after it.
+ */
 #include "fs/ext/internal.h"
 
+/* Subtracts, because first + count may wrap. Block 0 and the superblock's belong to no file. */
 bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count)
 {
 	uint64_t blocks = fs->summary.blocks;
@@ -8,6 +15,7 @@ bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count)
 	return first > fs->super.s_first_data_block && first < blocks && count <= blocks - first;
 }
 
+/* Through the cache: a file's pointer blocks are needed again and again, its data once. */
 int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
 {
 	struct ext_fs *fs = inode->fs;

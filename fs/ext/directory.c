@@ -1,5 +1,22 @@
-/* Directories: lists of names, block by block. The hash tree of large directories needs no care:
- * its inner blocks look like blocks with one large unused entry. */
+/*
+ * Directories: lists of names, block by block.
+ *
+ * An entry says where the next one begins (rec_len), so names can have any length, and a deleted
+ * one is absorbed by the entry before it. The entries of a block fill it exactly. A directory that
+ * has just been made:
+ *
+ *	offset	inode	rec_len	name_len  type	name
+ *	0	2	12	1	  2	.
+ *	12	2	12	2	  2	..
+ *	24	11	20	10	  2	lost+found
+ *	44	0	4052			not in use: inode 0, up to the end of the block
+ *
+ * Large directories also have a hash tree. It needs no care: its inner blocks look like blocks with
+ * one large unused entry, so that a driver that does not know the tree can read the names, one
+ * after the other. This one is such a driver.
+ *
+ * No number of the disk is followed before it was checked: rec_len 0 would mean to walk for ever.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -12,8 +29,8 @@ static uint32_t name_length(const struct ext_fs *fs, const struct ext_dir_entry_
 	return entry->name_len | (uint32_t)entry->file_type << 8;
 }
 
-/* Refuses an entry that cannot be. `left` is what its block has from the entry on: at least the
- * smallest entry, for an entry that leaves less behind is refused too. */
+/* Refuses an entry that cannot be. `left` is what its block has from the entry on. That is at least
+ * the smallest entry's size, because an entry after which less would remain is refused, too. */
 static int check_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
 		       uint32_t left)
 {
@@ -51,6 +68,7 @@ static int visit_entry(const struct ext_fs *fs, const struct ext_dir_entry_2 *en
 	return visit(context, name, entry->inode, typed ? entry->file_type : 0);
 }
 
+/* Until a visit returns something other than 0, which becomes the result. */
 static int list_block(const struct ext_inode *directory, const uint8_t *data, visitor *visit,
 		      void *context)
 {
@@ -82,6 +100,7 @@ static int get_block(const struct ext_inode *directory, uint64_t logical, struct
 	return bcache_get(fs->device, mapping.physical, fs->summary.block_size, BLOCK_OTHER, out);
 }
 
+/* The block stays referenced during the visits: the entry is read from the cache's memory. */
 int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
 {
 	uint64_t blocks = directory->size >> directory->fs->block_shift;

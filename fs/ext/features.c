@@ -9,7 +9,7 @@
  * A feature is a bit in one of three words, by what a driver must do that does not know it:
  *   s_feature_compat     nothing: it may read and write
  *   s_feature_ro_compat  read, but never write
- *   s_feature_incompat   keep its hands off
+ *   s_feature_incompat   not mount it at all
  */
 
 /* MMP guards against two writers. A reader may ignore it, as Linux does on a read-only mount. */
@@ -70,6 +70,7 @@ static const char *type_of(const struct ext_super_block *super)
 	return super->s_feature_compat & EXT_COMPAT_HAS_JOURNAL ? "ext3" : "ext2";
 }
 
+/* Comes right after the magic number: what the other fields mean depends on the features. */
 int ext_features_check(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;

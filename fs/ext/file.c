@@ -1,4 +1,18 @@
-/* The contents of files: ext_read follows the map. */
+/*
+ * The contents of files: ext_read follows the map.
+ *
+ * A disk only reads whole sectors, and a map answers for one run of blocks. So a read is cut at
+ * both kinds of boundaries. 10000 bytes from offset 5000, in blocks of 4096, of which 1 and 2 are
+ * at disk block 700 and 3 is at 900:
+ *
+ *	5000  to 5120	  120 bytes	the end of a sector: read aside, and copied
+ *	5120  to 12288	14 sectors	straight into the caller's buffer
+ *	12288 to 14848	 5 sectors	the same, from block 900
+ *	14848 to 15000	  152 bytes	the beginning of a sector: aside
+ *
+ * Data is not cached: the lab counts one request for each read of a sector. What is a hole, or was
+ * allocated but never written, reads as zeros without a request. Waits for the drive.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/string.h"
 
@@ -47,6 +61,7 @@ static int64_t read_some(const struct ext_inode *inode, uint64_t offset, void *t
 	return read_device(fs->device, (mapping.physical << fs->block_shift) + skip, to, length);
 }
 
+/* An error after some bytes is an error: the caller cannot tell which bytes are valid. */
 int64_t ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length)
 {
 	uint32_t done = 0;

@@ -1,4 +1,19 @@
-/* Block groups: where the descriptors lie, and where they say that the inodes are. */
+/*
+ * Block groups: where the descriptors are, and where they say that the inodes are.
+ *
+ * A file system is cut into groups of equal size, and each has a descriptor. 4 KiB blocks, 32768
+ * blocks and 8192 inodes per group, descriptors of 32 bytes:
+ *
+ *	block 0		the superblock, 1024 bytes from the start
+ *	block 1		descriptors of groups 0 to 127, 128 in a block
+ *	block 2		descriptors of groups 128 to 255
+ *	...
+ *	group 130: block 2, byte 64: bg_inode_table is the first block of its inode table
+ *
+ * With meta_bg a block of descriptors is at the beginning of the groups that it describes instead,
+ * after a copy of the superblock if that group has one: so a file system can grow without moving
+ * what comes after the descriptors.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/string.h"
 
@@ -13,8 +28,8 @@ static bool has_superblock(const struct ext_fs *fs, uint32_t group)
 	return !ext_has_ro_compat(fs, EXT_RO_COMPAT_SPARSE_SUPER);
 }
 
-/* Block number `index` of the descriptors: behind the superblock or, with meta_bg, at the beginning
- * of the first group that it describes. */
+/* The disk block that holds block `index` of the descriptors: after the superblock or, with
+ * meta_bg, at the beginning of the first group that it describes. */
 static uint64_t descriptor_block(const struct ext_fs *fs, uint32_t index)
 {
 	const struct ext_super_block *super = &fs->super;
@@ -50,6 +65,7 @@ static int read_descriptor(const struct ext_fs *fs, uint32_t group, struct ext_g
 	return 0;
 }
 
+/* The table must be inside the file system as a whole: then every inode of the group is. */
 int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
 {
 	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;

@@ -1,8 +1,20 @@
-/* Inodes: from the table on disk to struct ext_inode, checked. */
+/*
+ * Inodes: from the table on disk to struct ext_inode, checked.
+ *
+ * Numbers begin at 1, and each group has the same number of inodes, so a number says where its
+ * inode is. With 8192 inodes of 256 bytes per group, and blocks of 4096 bytes:
+ *
+ *	inode 12	group 0, index 11	byte 2816: block 0 of group 0's table, at 2816
+ *	inode 8220	group 1, index 27	byte 6912: block 1 of group 1's table, at 2816
+ *
+ * What is checked here is relied on everywhere else: the type exists, the size is possible, no flag
+ * contradicts the features. The map in i_block is checked where it is followed.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
+/* The upper four bits of the mode, as in stat(). */
 static unsigned type_of(const struct ext_inode *inode)
 {
 	return inode->mode >> 12;
@@ -23,6 +35,7 @@ bool ext_is_symlink(const struct ext_inode *inode)
 	return type_of(inode) == EXT_TYPE_SYMLINK;
 }
 
+/* Seven of the sixteen values mean something; a set of bits answers in one step. */
 static bool type_exists(unsigned type)
 {
 	const unsigned types = 1u << EXT_TYPE_FIFO | 1u << EXT_TYPE_CHARACTER |
@@ -88,6 +101,8 @@ static int check(const struct ext_inode *inode)
 	return 0;
 }
 
+/* The group's descriptor was checked at mount time; ext_inode_table checks it again for nothing, in
+ * the cache. */
 int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 {
 	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;

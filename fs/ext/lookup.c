@@ -1,4 +1,22 @@
-/* Paths: from a text to an inode. */
+/*
+ * Paths: from a text to an inode.
+ *
+ * The walk holds one directory and the rest of the path, and takes one name off it at a time. A
+ * symbolic link's target is written in front of the rest, as if the caller had asked for that:
+ *
+ *	rest		here
+ *	bin/sh		/		bin is a link to usr/bin: its target goes in front
+ *	usr/bin/sh	/
+ *	/bin/sh		/usr
+ *	/sh		/usr/bin
+ *			/usr/bin/sh
+ *
+ * The rest is at the end of a page, so there is room before it. A target that begins with '/'
+ * starts at the root again, any other in the directory of the link. At most LINKS_MAX links are
+ * followed, so a circle of them ends with -ELOOP.
+ *
+ * Waits for the drive. There are no mount points and no permissions: this is for reading one image.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -6,8 +24,7 @@
 
 #define LINKS_MAX 8
 
-/* What is left of a path. It stands at the end of its page, so that there is room before it for the
- * target of a symbolic link: following one means to write its target in front, and to go on. */
+/* What is left of a path: at the end of its page, so that there is room before it. */
 struct walk {
 	char *page;
 	char *rest;
@@ -20,6 +37,7 @@ struct wanted {
 	uint32_t inode; /* the answer */
 };
 
+/* For ext_list: 1 ends the search. The name on disk must not be longer than the wanted one. */
 static int compare(void *context, const char *name, uint32_t inode, uint8_t type)
 {
 	struct wanted *wanted = context;
@@ -47,7 +65,8 @@ static int find(const struct ext_inode *directory, const char *name, size_t leng
 	return ext_inode_read(fs, wanted.inode, out);
 }
 
-/* Puts the target of a link in front of the path. It starts from `here`, or from the root. */
+/* Puts the target of a link in front of the path. A relative one starts from `here`, the directory
+ * of the link. */
 static int follow(struct walk *walk, const struct ext_inode *link, struct ext_inode *here)
 {
 	int64_t length;
@@ -99,6 +118,8 @@ static int step(struct walk *walk, struct ext_inode *here)
 	return 0;
 }
 
+/* The page is freed on every way out. ext_list does the names "." and "..": they are entries like
+ * others. */
 int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
 {
 	size_t size = strlen(path) + 1;

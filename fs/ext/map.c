@@ -1,4 +1,11 @@
-/* From a block of a file to a block of the disk, in the format that the inode has. */
+/*
+ * From a block of a file to a block of the disk, in the format that the inode has.
+ *
+ * An answer is a run: "block 100 is at 7100, and 27 more follow it on the disk". So a reader of a
+ * large file asks once per run and not once per block. What the two formats share is here: which
+ * inodes have a map at all (a short symbolic link has its text in the same place), and that no run
+ * goes beyond the end of the file.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 
@@ -8,6 +15,8 @@ static bool has_map(const struct ext_inode *inode)
 	       (ext_is_symlink(inode) && !ext_is_short_symlink(inode));
 }
 
+/* A block beyond the end is a hole of one block: not an error, so that callers need no check of
+ * their own. */
 int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
 	const struct ext_fs *fs = inode->fs;

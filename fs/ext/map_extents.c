@@ -1,4 +1,4 @@
-/* Where a block of a file lies, by extents: the way of ext4. */
+/* Which disk block holds a block of a file, by extents: ext4's way. */
 #include "fs/ext/internal.h"
 
 /*
@@ -8,7 +8,7 @@
  *   block 50    depth 0 | 100 blocks from 0 on at 7000   | 8 blocks from 300 on at 9000
  *   block 51    depth 0 | 32768 blocks from 4000 on at 20000
  *
- * Entries ascend. So in either kind of node the last entry that does not begin behind the wanted
+ * Entries ascend. So in either kind of node the last entry that does not begin after the wanted
  * block leads on, and the answer ends at the latest where the next entry begins. What no extent
  * covers is a hole: above, blocks 100 to 299 and 308 to 3999.
  */
@@ -38,7 +38,7 @@ static int check_node(const struct ext_inode *inode, uint64_t block,
 }
 
 /* Finds the last entry that begins at `logical` or before it, by binary search, which relies
- * on the order; NULL when all begin behind it. *end becomes the beginning of the next entry, if
+ * on the order; NULL when all begin after it. *end becomes the beginning of the next entry, if
  * there is one. */
 static const union ext_extent_entry *find_entry(const struct ext_extent_node *node,
 						uint64_t logical, uint64_t *end)
@@ -58,6 +58,7 @@ static const union ext_extent_entry *find_entry(const struct ext_extent_node *no
 	return low > 0 ? &node->entries[low - 1] : NULL;
 }
 
+/* A block of a tree is a node from its first byte on. */
 static const struct ext_extent_node *node_in(const struct cached_block *buffer)
 {
 	return (const struct ext_extent_node *)buffer->data;
@@ -131,6 +132,8 @@ static int map_extent(const struct ext_inode *inode, const struct ext_extent *ex
 	return 0;
 }
 
+/* The walk down: at each level the entry to follow, and a closer bound of the answer. The depth
+ * falls by one each time, so the walk ends. */
 int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
 	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;

@@ -1,4 +1,4 @@
-/* Where a block of a file lies, by block pointers: the way of ext2 and ext3. */
+/* Which disk block holds a block of a file, by block pointers: the way of ext2 and ext3. */
 #include "fs/ext/internal.h"
 
 /*
@@ -81,6 +81,8 @@ static int map_last(const struct ext_inode *inode, unsigned slot, uint32_t point
 	return error;
 }
 
+/* Block 5000 with N = 1024: 5000 - 12 - 1024 = 3964 in the tree of two levels, digits 3 and 892:
+ * slot 3 of the first block, slot 892 of the second. */
 int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
 	unsigned bits = inode->fs->block_shift - 2;

@@ -1,4 +1,14 @@
-/* Mounting: the superblock, believed only where it agrees with itself and with the device. */
+/*
+ * Mounting: the superblock, believed only where it agrees with itself and with the device.
+ *
+ * A file system is data from outside: a damaged or malicious image must give an error, never a
+ * wrong access. So mounting is a list of checks (`checks` below), and the rest of the driver may
+ * rely on each of them: sizes that are powers of two, counts that fit each other, tables that are
+ * inside the device. A mount is read-only and never changes after that; it needs one page of
+ * memory. Waits for the drive.
+ *
+ * The layout is documented in the kernel tree of Linux: Documentation/filesystems/ext4.
+ */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
@@ -29,6 +39,7 @@ static bool no_power_in_range(const struct ext_fs *fs, const char *field, uint32
 	return true;
 }
 
+/* 1024 bytes at offset 1024, whatever the block size is: that is read here. */
 static int read_super(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;
@@ -75,6 +86,7 @@ static int check_sizes(struct ext_fs *fs)
 	return 0;
 }
 
+/* A device may be larger than its file system, not smaller: the image would be cut off. */
 static int check_block_count(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;
@@ -133,6 +145,7 @@ static int check_group_count(struct ext_fs *fs)
 	return 0;
 }
 
+/* The checksum covers all bytes of the superblock before its own field, which is the last. */
 static int check_checksum(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;
@@ -162,6 +175,8 @@ static int check_groups(struct ext_fs *fs)
 	return error;
 }
 
+/* The whole path is tried once: descriptor, inode table, inode. Its failure at mount time is easier
+ * to understand than that of the first lookup. */
 static int check_root(struct ext_fs *fs)
 {
 	struct ext_inode root;
@@ -179,6 +194,8 @@ static int (*const checks[])(struct ext_fs *fs) = {
 	check_group_count, check_checksum,     check_groups, check_root,
 };
 
+/* Returns 0 and the mount, or an error after which nothing is left behind. The reason was printed.
+ */
 int ext_mount(struct block_device *device, struct ext_fs **out)
 {
 	struct ext_fs *fs = page_alloc(0);
@@ -199,6 +216,7 @@ int ext_mount(struct block_device *device, struct ext_fs **out)
 	return 0;
 }
 
+/* The cache may keep blocks of it: they are what is on the disk. */
 void ext_unmount(struct ext_fs *fs)
 {
 	page_free(fs, 0);

@@ -1,4 +1,9 @@
-/* The commands of lesson 1: the memory map, and a panic to see its backtrace. */
+/*
+ * The commands of lesson 1: the memory map, and a panic to see its backtrace.
+ *
+ * A command gets its words as main gets argv, and returns an exit status. Unused parameters have no
+ * mark: the Makefile allows them, because every command has the same two.
+ */
 #include "labs/lesson1/commands.h"
 
 #include "kernel/cpu/machine.h"

@@ -1,4 +1,17 @@
-/* The kernel after lesson 1: it was loaded, it prints, and it knows its memory. */
+/*
+ * The kernel after lesson 1: it was loaded, it prints, and it knows its memory.
+ *
+ * Each step needs those before it:
+ *
+ *	serial_initialize	nothing: the first thing that can say what goes wrong
+ *	vga_initialize		a console before it, for what it prints itself
+ *	boot_info_read		a console: it panics without a memory map
+ *	memory_map_initialize	the boot loader's ranges
+ *	early_initialize	the map in order: from here on page_alloc works
+ *	prompt			all of it
+ *
+ * Interrupts are off from the first instruction on; there is one flow of control.
+ */
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
 #include "kernel/report/boot_info.h"

@@ -1,4 +1,14 @@
-/* The commands of lesson 2: they crash the kernel on purpose, to see what it says then. */
+/*
+ * The commands of lesson 2: they crash the kernel on purpose, to see what it reports.
+ *
+ *	crash null	a page fault: the report names the address and the function
+ *	crash stack	a double fault: even the frame of the first exception cannot be pushed
+ *	crash triple	a reset: not even the double fault has a gate
+ *	exception 13 8	a report that no instruction caused, with this error code
+ *
+ * Every crash but "hang" and "triple" ends the run with EXIT_PANIC; the tests compare the reports
+ * with what really happened.
+ */
 #include "labs/lesson2/commands.h"
 
 #include <stddef.h>
@@ -13,6 +23,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/cpu/trap.h"
 
+/* In assembly, because a division by a constant 0 is undefined in C, and the compiler may remove
+ * it. */
 static void divide(void)
 {
 	__asm__ volatile("xorl %%ecx, %%ecx; movl $1, %%eax; cltd; divl %%ecx"
@@ -31,12 +43,13 @@ static void invalid_opcode(void)
 	__asm__ volatile("ud2");
 }
 
-/* Loads a selector far behind the end of the GDT. */
+/* Loads a selector far beyond the end of the GDT: entry 0x245 of 8. */
 static void general_protection(void)
 {
 	__asm__ volatile("movw %w0, %%es" : : "r"(0x1228));
 }
 
+/* Near 0, where nothing is mapped so that null pointers fault. */
 static void page_fault(void)
 {
 	*(volatile uint32_t *)0x1234 = 1;
@@ -48,6 +61,7 @@ static void wild_pointer(void)
 	*(volatile uint32_t *)0xf8000000 = 1;
 }
 
+/* The push faults, and so does the frame of that fault. */
 static void bad_stack(void)
 {
 	__asm__ volatile("movl $0x2000, %esp; pushl $0");
@@ -64,6 +78,7 @@ static void empty_table(void)
 	__asm__ volatile("lidt %0; ud2" : : "m"(pointer));
 }
 
+/* For the host's time limit, and for a debugger: what does a machine look like that hangs? */
 static void stop(void)
 {
 	interrupts_disable();
@@ -86,6 +101,7 @@ static const struct {
 	{ "hang", stop },
 };
 
+/* Comes back for an unknown kind only, and from kinds that a handler was registered for. */
 static int run_crash(int count, char **arguments)
 {
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)

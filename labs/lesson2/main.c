@@ -1,4 +1,16 @@
-/* The kernel after lesson 2: it survives every exception, and time passes. */
+/*
+ * The kernel after lesson 2: it survives every exception, and time passes.
+ *
+ * What is new, and why in this order:
+ *
+ *	trap_initialize		as early as it can: now an exception is a report, not a reset
+ *	pic_initialize		before any IRQ is unmasked: IRQ n becomes vector 32 + n
+ *	time_initialize		the clock, measured with interrupts off
+ *	pit_initialize		unmasks IRQ 0, and keyboard_initialize IRQ 1: the handlers exist
+ *	interrupts_enable	last: from the next instruction on handlers run at any time
+ *
+ * While nobody types, the processor halts until the next interrupt.
+ */
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"

@@ -1,8 +1,12 @@
-; What ring 3 tries, for the command `probe`: each snippet is copied to a page of ring 3 and run
+; What user mode tries, for the command `probe`: each snippet is copied to a user page and run
 ; there.
 ;
-; The argument lies on top of the stack, and is in EAX when the snippet's own line begins. A snippet
-; that nothing stops ends with UD2.
+;	mov eax, [esp]		the argument, on top of the stack
+;	...			the snippet
+;	ud2			ends a snippet that nothing has stopped
+;
+; So the vector tells: 13 is a privileged instruction, 14 a page, 6 at the end that it was allowed.
+; The code is position independent: no snippet may jump to a label outside itself, or refer to data.
 
 %macro probe 2+				; name, instructions
 section .rodata

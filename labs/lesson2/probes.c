@@ -1,4 +1,14 @@
-/* The command `probe`: what happens when ring 3 tries something. */
+/*
+ * The command `probe`: what happens when user mode tries something forbidden.
+ *
+ * Each probe is a few instructions of labs/lesson2/probe_code.asm. They are copied to a page that
+ * user mode may access, run there, and end with an exception, which is the answer:
+ *
+ *	probe nothing		vector 6: the UD2 after the probe, because nothing has stopped it
+ *
+ * The page is 4 MiB at USER_BASE in the kernel's own page directory: code from its start, the stack
+ * at its end, and the argument on top of the stack. One at a time, from the monitor.
+ */
 #include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/cpu/memory_layout.h"
@@ -12,9 +22,9 @@
 #include "labs/lesson2/probes.h"
 #include "mm/page_alloc.h"
 
-#define USER_BASE   0x08000000u /* one page of 4 MiB for ring 3 */
+#define USER_BASE   0x08000000u /* one page of 4 MiB for user mode */
 #define USER_ORDER  10
-#define USER_PAGE   0x087 /* present, writable, for ring 3, 4 MiB */
+#define USER_PAGE   0x087 /* present, writable, for user mode, 4 MiB */
 #define LARGE_SHIFT 22
 
 struct probe {
@@ -28,7 +38,8 @@ extern const struct probe probe_table[]; /* labs/lesson2/probe_code.asm; ends wi
 /* The latest visit; the host reads it out of guest memory. */
 struct user_visit probe_visit;
 
-/* The kernel's address of the page for ring 3, which is mapped at the first use. */
+/* The kernel's address of the user page, which is mapped at the first use. It need not be flushed:
+ * the entry was not present before. */
 static uint8_t *user_page(void)
 {
 	static uint8_t *page;
@@ -50,6 +61,8 @@ static const struct probe *find(const char *name)
 	return NULL;
 }
 
+/* Copies through the direct map: the same memory at two addresses, and only one of them for user
+ * mode. */
 struct user_visit ring3_run(const uint8_t *code, uint32_t length, uint32_t argument)
 {
 	const uint32_t size = PAGE_SIZE << USER_ORDER, top = size - 16;
@@ -88,6 +101,7 @@ static int run_probe(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
+/* Clears the port's bit in the I/O permission map. There is no command that takes it back. */
 static int run_allow(int count, char **arguments)
 {
 	uint64_t port;

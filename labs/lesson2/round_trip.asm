@@ -1,7 +1,12 @@
-; What the command `roundtrip` times: an instruction that traps, between two readings of the clock.
+; What the command `roundtrip` times: an instruction that traps, between two readings of the
+; time-stamp counter.
 ;
-; In ring 0 it is called with the argument on the stack. In ring 3 it is copied and run: the
-; argument lies on top of the stack, and UD2 ends it. EAX becomes the difference of the time stamps.
+; Each trip exists twice. The kernel's is a function of C, with the argument on the stack. That of
+; user mode is copied to a user page and run there: the argument is on top of the stack, and UD2
+; ends it. EAX becomes the difference of the stamps.
+;
+; RDTSC is not serializing, but the IRET in between is; "nothing" gives what the measurement costs
+; itself.
 
 ; %1: name for C's table, %2: for labels, %3 and more: the instruction
 %macro trip 3+

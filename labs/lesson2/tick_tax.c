@@ -1,4 +1,13 @@
-/* The commands `ticktax` and `roundtrip`: raw figures of what it costs to enter the kernel. */
+/*
+ * The commands `ticktax` and `roundtrip`: raw figures of what it costs to enter the kernel.
+ *
+ *	ticktax 1000 5000	some work under 1000 ticks a second; compared with 0 Hz,
+ *				the difference, divided by the ticks, is the price of one
+ *	roundtrip		one trap, timed by RDTSC before and after the instruction
+ *
+ * Only raw figures are printed, in time stamps: labs/tools makes tables of them, with their spread.
+ * Both commands reprogram hardware or gates, and put everything back before they return.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +47,7 @@ static void count_tick(void)
 		pit_initialize(TICKS_PER_SECOND);
 }
 
+/* Two instructions a loop, so that the compiler has no say in what is measured. */
 static void work(void)
 {
 	uint32_t loops = ROUND_LOOPS;
@@ -57,6 +67,8 @@ static uint32_t work_rounds(uint32_t rounds)
 	return done;
 }
 
+/* Interrupts are off until the clock has been read, so that every tick is inside the measurement.
+ * Without a timer they stay off. */
 static void measure_ticks(uint32_t hz, uint32_t rounds)
 {
 	interrupts_disable();
@@ -90,7 +102,7 @@ static int run_ticktax(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-/* --- roundtrip: one trap, from the instruction before it to the one behind --- */
+/* --- roundtrip: one trap, from the instruction before it to the one after it --- */
 
 /* labs/lesson2/round_trip.asm; the last kind has the name NULL. */
 struct trip {
@@ -102,15 +114,18 @@ struct trip {
 
 extern const struct trip trips[];
 
+/* INT3 pushes the address of the next instruction: there is nothing to do. */
 static void go_on(struct trap_frame *frame)
 {
 }
 
+/* A fault pushes the address of the instruction itself, which would fault again. */
 static void skip_the_access(struct trap_frame *frame)
 {
 	frame->eip += FAULT_LENGTH;
 }
 
+/* Both return the difference of the stamps in EAX. */
 static uint32_t trip_from(const struct trip *trip, unsigned ring)
 {
 	if (ring == 0)

@@ -1,4 +1,15 @@
-/* Commands that look: at memory, drives, file systems, and where a file's blocks lie. */
+/*
+ * Commands that look: at memory, drives, file systems, and where the blocks of a file are.
+ *
+ *	read hdb 0 1		the first sector, as a hex dump, with a CRC-32
+ *	mount hdc		what the superblock says
+ *	ls hdc /; cat hdc /a	directories and files
+ *	map hdc /big 0 12	which disk blocks hold blocks 0 and 12 of the file
+ *	cache drop		forget what was read, so that the next measurement is cold
+ *
+ * Tests compare every line with what e2fsprogs says about the same image. Each command explains its
+ * own failure, and returns an exit status.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +39,7 @@ struct block_device *lab_device(const char *name)
 	return device;
 }
 
+/* Mounts are kept for good: a drive has one mount, at a free place or its own. */
 struct ext_fs *lab_mount(const char *name)
 {
 	struct block_device *device = lab_device(name);
@@ -44,6 +56,7 @@ struct ext_fs *lab_mount(const char *name)
 	return mounts[i].device ? mounts[i].fs : NULL;
 }
 
+/* Says what failed, by the name of the error; the command's status. */
 static int fail(const char *what, int error)
 {
 	printk("%s: %s\n", what, errno_name(-error));
@@ -72,6 +85,7 @@ bool lab_number(const char *text, uint64_t *value)
 	return good;
 }
 
+/* Requests or sectors of all purposes. */
 static uint64_t total(const uint64_t *by_purpose)
 {
 	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
@@ -87,6 +101,7 @@ static int run_drives(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
+/* Sixteen bytes a line, as xxd shows them; length is a multiple of sixteen. */
 static void dump(const uint8_t *bytes, unsigned length)
 {
 	for (unsigned i = 0; i < length; i += 16) {
@@ -113,6 +128,7 @@ static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
 	return ~crc;
 }
 
+/* Raw sectors, past any file system. 1024 are 512 KiB, which is a block of order 7. */
 static int run_read(int count, char **arguments)
 {
 	struct block_device *device = lab_device(arguments[1]);
@@ -154,6 +170,7 @@ static int run_mount(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
+/* For ext_list: each name is followed by its inode, so a damaged one ends the list. */
 static int show_entry(void *context, const char *name, uint32_t number, uint8_t type)
 {
 	struct ext_fs *fs = context;
@@ -193,6 +210,7 @@ static int for_each_piece(const struct ext_inode *inode, void *buffer, uint32_t 
 	return length;
 }
 
+/* What `cat` and `sum` share: visit gets the file in pieces of 64 KiB. */
 static int read_file(char **arguments, struct ext_inode *inode,
 		     void (*visit)(void *context, const uint8_t *bytes, uint32_t length),
 		     void *context)
@@ -242,6 +260,7 @@ static int run_sum(int count, char **arguments)
 	return status;
 }
 
+/* Physical block 0 is a hole: the superblock is there, which belongs to no file. */
 static int run_map(int count, char **arguments)
 {
 	struct ext_inode inode;

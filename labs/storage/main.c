@@ -1,4 +1,10 @@
-/* The kernel of the storage lab, so far: after lesson 2, with drives and file systems to read. */
+/*
+ * The kernel of the storage lab, so far: after lesson 2, with drives and file systems to read.
+ *
+ * There is one flow of control, and it polls the drives: between its requests nobody else runs. The
+ * drives come after the clock, because every wait has a limit in nanoseconds. The block cache takes
+ * at most a quarter of the memory, and at most 8 MiB: it holds metadata only.
+ */
 #include "drivers/disk/ata.h"
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"

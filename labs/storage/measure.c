@@ -2,7 +2,7 @@
  * The experiment: seeded random reads of one sector, on a raw drive and on a file, and what each
  * cost.
  *
- * Every sector carries a stamp that says where it lies (labs/storage/stamp.h). A read that brings
+ * Every sector carries a stamp that says where it is (labs/storage/stamp.h). A read that brings
  * another sector, or an empty one, is counted as wrong, and the command fails.
  */
 #include <stdbool.h>
@@ -42,6 +42,7 @@ struct result {
 
 /* --- one read --- */
 
+/* From a raw drive or a file, by the same offset: the two rows differ in nothing else. */
 static int read_sector(const struct target *target, uint64_t offset, void *sector)
 {
 	if (!target->file.fs)
@@ -51,7 +52,7 @@ static int read_sector(const struct target *target, uint64_t offset, void *secto
 	return length < 0 ? length : length == SECTOR_SIZE ? 0 : -EIO;
 }
 
-/* Is this the sector that lies at the offset? Its own LBA is believed: the file's mapping decides
+/* Is this the sector of that offset? Its own LBA is believed, because the file's mapping decides
  * it. */
 static bool is_right(const struct target *target, uint64_t offset,
 		     const struct stamped_sector *sector)
@@ -62,6 +63,7 @@ static bool is_right(const struct target *target, uint64_t offset,
 	return memcmp(sector, &expected, sizeof(expected)) == 0;
 }
 
+/* Said once a run, for the first wrong read: the rest usually has the same reason. */
 static void complain(const struct target *target, uint64_t offset, int error,
 		     const struct stamp *stamp)
 {
@@ -79,6 +81,7 @@ static void complain(const struct target *target, uint64_t offset, int error,
 
 /* --- one run --- */
 
+/* The drives count since boot; a row shows one run. */
 static void subtract(struct block_stats *stats, const struct block_stats *before)
 {
 	for (unsigned purpose = 0; purpose < BLOCK_PURPOSES; purpose++) {
@@ -89,6 +92,7 @@ static void subtract(struct block_stats *stats, const struct block_stats *before
 	stats->busy_ns -= before->busy_ns;
 }
 
+/* The same seed gives the same offsets as on the host, which has stamped those sectors. */
 static void read_at_random(const struct target *target, uint64_t seed, struct result *result)
 {
 	struct random random = { seed };
@@ -105,6 +109,7 @@ static void read_at_random(const struct target *target, uint64_t seed, struct re
 	}
 }
 
+/* Statistics and the clock are read immediately before and after: no printing in between. */
 static struct result run(const struct target *target, uint32_t reads, uint64_t seed)
 {
 	struct result result = { .reads = reads };
@@ -147,6 +152,7 @@ static void print_hundredths(uint64_t value, int width)
 	printk(" %*llu.%02u", width - 3, whole, rest);
 }
 
+/* The columns of iostat, and what the course adds to the right of the bar. */
 static void print_head(void)
 {
 	printk("%-14s %10s %10s %10s %9s %9s | %6s %6s %6s %8s\n", "Device:", "tps", "Blk_read/s",
@@ -176,6 +182,7 @@ static void print_row(const struct target *target, const struct result *result)
 
 /* --- the command --- */
 
+/* Every sector of the drive is a candidate. */
 static bool open_raw(struct target *target, const char *drive)
 {
 	*target = (struct target){ .label = "hdb raw", .device = lab_device(drive) };
@@ -209,6 +216,7 @@ static bool measure(const struct target *target, uint32_t reads, uint64_t seed)
 	return result.wrong == 0;
 }
 
+/* Three targets with the same reads. The cache is dropped before each: cold starts. */
 static int run_measure(int count, char **arguments)
 {
 	uint64_t reads = READS, seed = setting_number("seed", SEED);
