@@ -14,6 +14,8 @@
 #include "kernel/task/task.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/time.h"
+#include "kernel/task/timer.h"
+#include "kernel/task/wait.h"
 
 #define QUESTIONS 64
 #define ANSWERS	  4096
