@@ -3,80 +3,30 @@
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
+#include "kernel/linux/signal_frame.h"
+#include "kernel/linux/signal_mask.h"
 #include "kernel/process/signal.h"
+#include "kernel/process/syscall_kill.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time.h"
 #include "kernel/task/wait.h"
 
-#define MASK_SIZE 8
-#define INIT	  1 /* pid */
-
 /* ---- sending ---- */
-
-/* Signal 0 is not sent; it asks whether it could be. */
-static void send(struct process *process, int signal, int32_t code)
-{
-	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
-
-	if (signal)
-		signal_send_cause(process, signal, &cause);
-}
-
-/* To a group's members; to all but init and the sender for group -1. */
-static int send_to_group(int32_t pgrp, int signal)
-{
-	int result = -ESRCH;
-
-	for (struct process *process = process_next(NULL); process;
-	     process = process_next(process)) {
-		bool is_other = process->task->pid != INIT && process->task != current;
-		bool is_meant = pgrp == -1 ? is_other : process->pgrp == pgrp;
-
-		if (!is_meant || !process_is_program(process))
-			continue;
-		send(process, signal, SI_USER);
-		result = 0;
-	}
-	return result;
-}
-
-static int send_to_pid(int32_t pid, int signal, int32_t code)
-{
-	struct process *process = process_find(pid);
-
-	if (!process || !process_is_program(process))
-		return -ESRCH;
-	send(process, signal, code);
-	return 0;
-}
-
-static int sys_kill(struct trap_frame *frame)
-{
-	int32_t pid = frame->ebx;
-
-	if (frame->ecx > SIGNALS)
-		return -EINVAL;
-	if (pid > 0)
-		return send_to_pid(pid, frame->ecx, SI_USER);
-	if (pid == INT32_MIN)
-		return -ESRCH;
-	return send_to_group(pid == 0 ? current->process->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
-}
 
 static int sys_tkill(struct trap_frame *frame)
 {
 	if ((int32_t)frame->ebx <= 0 || frame->ecx > SIGNALS)
 		return -EINVAL;
-	return send_to_pid(frame->ebx, frame->ecx, SI_TKILL);
+	return kill_process(frame->ebx, frame->ecx, SI_TKILL);
 }
 
 static int sys_tgkill(struct trap_frame *frame)
 {
 	if ((int32_t)frame->ebx <= 0 || (int32_t)frame->ecx <= 0 || frame->edx > SIGNALS)
 		return -EINVAL;
-	return frame->ebx == frame->ecx ? send_to_pid(frame->ecx, frame->edx, SI_TKILL) : -ESRCH;
+	return frame->ebx == frame->ecx ? kill_process(frame->ecx, frame->edx, SI_TKILL) : -ESRCH;
 }
 
 /* A program says itself what siginfo tells, but for what only the kernel says. */
@@ -98,72 +48,6 @@ static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 	if (frame->ecx)
 		signal_send_cause(process, frame->ecx, &cause);
 	return 0;
-}
-
-/* ---- actions ---- */
-
-static bool has_fixed_action(uint32_t signal)
-{
-	return signal == SIGKILL || signal == SIGSTOP;
-}
-
-static void set_action(uint32_t signal, const struct linux_signal_action *action)
-{
-	current->process->signals.actions[signal - 1] = *action;
-	signal_forget_ignored(current->process, signal);
-}
-
-static int sys_rt_sigaction(struct trap_frame *frame)
-{
-	uint32_t signal = frame->ebx;
-	struct linux_signal_action new, old;
-
-	if (frame->esi != MASK_SIZE || signal < 1 || signal > SIGNALS ||
-	    (frame->ecx && has_fixed_action(signal)))
-		return -EINVAL;
-	old = current->process->signals.actions[signal - 1];
-	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
-		return -EFAULT;
-	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
-		return -EFAULT;
-	if (frame->ecx)
-		set_action(signal, &new);
-	return 0;
-}
-
-static int sys_sigaction(struct trap_frame *frame)
-{
-	uint32_t signal = frame->ebx;
-	struct linux_old_signal_action new;
-
-	if (signal < 1 || signal > SIGNALS || (frame->ecx && has_fixed_action(signal)))
-		return -EINVAL;
-	const struct linux_signal_action *now = &current->process->signals.actions[signal - 1];
-	const struct linux_old_signal_action old = { now->handler, now->mask, now->flags,
-						     now->restorer };
-
-	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
-		return -EFAULT;
-	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
-		return -EFAULT;
-	if (frame->ecx)
-		set_action(signal, &(struct linux_signal_action){ new.handler, new.flags,
-								  new.restorer, new.mask });
-	return 0;
-}
-
-/* signal, as System V had it: the handler is used once. */
-static int sys_signal(struct trap_frame *frame)
-{
-	uint32_t signal = frame->ebx;
-
-	if (signal < 1 || signal > SIGNALS || has_fixed_action(signal))
-		return -EINVAL;
-	uint32_t old = current->process->signals.actions[signal - 1].handler;
-
-	set_action(signal,
-		   &(struct linux_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
-	return old;
 }
 
 /* ---- masks: of 64 signals, or of 32 ---- */
@@ -193,7 +77,7 @@ static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 
 	if (frame->ecx && copy_from_user(&set, frame->ecx, size) != 0)
 		return -EFAULT;
-	if (frame->ebx == SIG_SETMASK && size < MASK_SIZE)
+	if (frame->ebx == SIG_SETMASK && size < SIGNAL_MASK_SIZE)
 		set |= old & 0xffffffff00000000;
 	int error = frame->ecx ? change_mask(frame->ebx, set) : 0;
 
@@ -203,7 +87,8 @@ static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 }
 
 CALL(sys_sigprocmask, sigprocmask(frame, sizeof(uint32_t)))
-CALL(sys_rt_sigprocmask, frame->esi == MASK_SIZE ? sigprocmask(frame, MASK_SIZE) : -EINVAL)
+CALL(sys_rt_sigprocmask,
+     frame->esi == SIGNAL_MASK_SIZE ? sigprocmask(frame, SIGNAL_MASK_SIZE) : -EINVAL)
 
 static int give_pending(uint32_t address, uint32_t size)
 {
@@ -213,7 +98,8 @@ static int give_pending(uint32_t address, uint32_t size)
 }
 
 CALL(sys_sigpending, give_pending(frame->ebx, sizeof(uint32_t)))
-CALL(sys_rt_sigpending, frame->ecx <= MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL)
+CALL(sys_rt_sigpending,
+     frame->ecx <= SIGNAL_MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL)
 
 /* ---- waiting for a signal ---- */
 
@@ -234,7 +120,7 @@ static int sys_rt_sigsuspend(struct trap_frame *frame)
 {
 	uint64_t mask;
 
-	if (frame->ecx != MASK_SIZE)
+	if (frame->ecx != SIGNAL_MASK_SIZE)
 		return -EINVAL;
 	if (copy_from_user(&mask, frame->ebx, sizeof(mask)) != 0)
 		return -EFAULT;
@@ -271,7 +157,7 @@ static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_ti
 	uint64_t set, ns, deadline = WAIT_FOREVER;
 	struct signal_cause cause;
 
-	if (frame->esi != MASK_SIZE)
+	if (frame->esi != SIGNAL_MASK_SIZE)
 		return -EINVAL;
 	if (copy_from_user(&set, frame->ebx, sizeof(set)) != 0)
 		return -EFAULT;
@@ -327,15 +213,11 @@ CALL(sys_rt_sigreturn, signal_frame_restore(frame, true))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 29, "pause", "", sys_pause },
-	{ 37, "kill", "dd", sys_kill },
-	{ 48, "signal", "dp", sys_signal },
-	{ 67, "sigaction", "dpp", sys_sigaction },
 	{ 72, "sigsuspend", "ddx", sys_sigsuspend },
 	{ 73, "sigpending", "p", sys_sigpending },
 	{ 119, "sigreturn", "", sys_sigreturn },
 	{ 126, "sigprocmask", "dpp", sys_sigprocmask },
 	{ 173, "rt_sigreturn", "", sys_rt_sigreturn },
-	{ 174, "rt_sigaction", "dppd", sys_rt_sigaction },
 	{ 175, "rt_sigprocmask", "dppd", sys_rt_sigprocmask },
 	{ 176, "rt_sigpending", "pd", sys_rt_sigpending },
 	{ 177, "rt_sigtimedwait", "pppd", sys_rt_sigtimedwait },

@@ -21,24 +21,6 @@
 
 /* ---- families ---- */
 
-CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
-CALL(sys_vfork, process_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
-
-/* There are no threads: a program that wants one has reached a limit. */
-static int sys_clone(struct trap_frame *frame)
-{
-	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
-
-	if ((frame->ebx & thread) == thread)
-		return -EAGAIN;
-	return process_fork(&(struct fork_request){
-	    .flags = frame->ebx,
-	    .stack = frame->ecx,
-	    .parent_word = frame->edx,
-	    .child_word = frame->edi,
-	});
-}
-
 /* What a child has used, where ring 3 wants to know it. */
 static int give_usage(uint32_t address, const struct wait_news *news)
 {
@@ -47,7 +29,7 @@ static int give_usage(uint32_t address, const struct wait_news *news)
 	return address ? give(address, &usage, sizeof(usage)) : 0;
 }
 
-static int wait_for(const struct trap_frame *frame, uint32_t usage)
+static int sys_wait4(struct trap_frame *frame)
 {
 	struct wait_news news;
 	int32_t pid = process_wait(frame->ebx, frame->edx, &news);
@@ -56,11 +38,8 @@ static int wait_for(const struct trap_frame *frame, uint32_t usage)
 		return pid;
 	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
 		return -EFAULT;
-	return give_usage(usage, &news) ? -EFAULT : pid;
+	return give_usage(frame->esi, &news) ? -EFAULT : pid;
 }
-
-CALL(sys_waitpid, wait_for(frame, 0))
-CALL(sys_wait4, wait_for(frame, frame->esi))
 
 static bool is_wanted(const struct process *child, uint32_t options)
 {
@@ -152,82 +131,23 @@ static int sys_waitid(struct trap_frame *frame)
 	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
 }
 
-CALL(sys_getppid, current->process->parent ? current->process->parent->task->pid : 0)
-
 /* ---- groups and sessions ---- */
-
-/* The process of this pid, or for 0 the current one; NULL: there is none. */
-static struct process *find(int32_t pid)
-{
-	struct process *process = pid ? process_find(pid) : current->process;
-
-	return process && process_is_program(process) ? process : NULL;
-}
-
-static bool is_group_in_session(int32_t pgrp, int32_t session)
-{
-	for (const struct process *process = process_next(NULL); process;
-	     process = process_next(process))
-		if (process->pgrp == pgrp && process->session == session)
-			return true;
-	return false;
-}
-
-static int sys_setpgid(struct trap_frame *frame)
-{
-	struct process *process = find(frame->ebx);
-	int32_t pgrp = frame->ecx;
-
-	if (pgrp < 0)
-		return -EINVAL;
-	if (!process || (process != current->process && process->parent != current->process))
-		return -ESRCH;
-	if (pgrp == 0)
-		pgrp = process->task->pid;
-	if (process != current->process && process->has_called_exec)
-		return -EACCES;
-	if (process->session != current->process->session ||
-	    process->session == process->task->pid ||
-	    (pgrp != process->task->pid && !is_group_in_session(pgrp, process->session)))
-		return -EPERM;
-	process->pgrp = pgrp;
-	return 0;
-}
 
 static int sys_getpgid(struct trap_frame *frame)
 {
-	const struct process *process = find(frame->ebx);
+	const struct process *process = process_of_call(frame->ebx);
 
 	return process ? process->pgrp : -ESRCH;
 }
 
-CALL(sys_getpgrp, current->process->pgrp)
-
 static int sys_getsid(struct trap_frame *frame)
 {
-	const struct process *process = find(frame->ebx);
+	const struct process *process = process_of_call(frame->ebx);
 
 	return process ? process->session : -ESRCH;
 }
 
-static int sys_setsid(struct trap_frame *frame)
-{
-	for (const struct process *process = process_next(NULL); process;
-	     process = process_next(process))
-		if (process->pgrp == current->pid)
-			return -EPERM;
-	current->process->pgrp = current->process->session = current->pid;
-	current->process->tty = 0;
-	return current->pid;
-}
-
 /* ---- the scheduler ---- */
-
-static int sys_sched_yield(struct trap_frame *frame)
-{
-	yield();
-	return 0;
-}
 
 static int clamp_nice(int64_t nice)
 {
@@ -304,7 +224,7 @@ static const struct {
 
 static int sys_sched_getscheduler(struct trap_frame *frame)
 {
-	if (!find(frame->ebx))
+	if (!process_of_call(frame->ebx))
 		return -ESRCH;
 	for (unsigned i = 0; i < POLICIES; i++)
 		if (policies[i].class == sched_class)
@@ -316,7 +236,7 @@ static int sys_sched_setscheduler(struct trap_frame *frame)
 {
 	uint32_t priority;
 
-	if (!find(frame->ebx))
+	if (!process_of_call(frame->ebx))
 		return -ESRCH;
 	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
 		return -EFAULT;
@@ -334,7 +254,7 @@ static int sys_sched_getparam(struct trap_frame *frame)
 {
 	const uint32_t priority = 0;
 
-	return find(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
+	return process_of_call(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
 }
 
 static int sys_sched_rr_get_interval(struct trap_frame *frame)
@@ -345,14 +265,14 @@ static int sys_sched_rr_get_interval(struct trap_frame *frame)
 		    sched_quantum % TICKS_PER_SECOND * (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND),
 	};
 
-	return find(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;
+	return process_of_call(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;
 }
 
 static int sys_sched_getaffinity(struct trap_frame *frame)
 {
 	const uint32_t first_processor = 1;
 
-	if (!find(frame->ebx))
+	if (!process_of_call(frame->ebx))
 		return -ESRCH;
 	if (frame->ecx < CPU_MASK_SIZE)
 		return -EINVAL;
@@ -366,7 +286,7 @@ static int sys_sched_setaffinity(struct trap_frame *frame)
 {
 	uint32_t mask = 0, size = frame->ecx < sizeof(mask) ? frame->ecx : sizeof(mask);
 
-	if (!find(frame->ebx))
+	if (!process_of_call(frame->ebx))
 		return -ESRCH;
 	if (copy_from_user(&mask, frame->edx, size) != 0)
 		return -EFAULT;
@@ -374,27 +294,18 @@ static int sys_sched_setaffinity(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 2, "fork", "", sys_fork },
-	{ 7, "waitpid", "dpx", sys_waitpid },
 	{ 34, "nice", "d", sys_nice },
-	{ 57, "setpgid", "dd", sys_setpgid },
-	{ 64, "getppid", "", sys_getppid },
-	{ 65, "getpgrp", "", sys_getpgrp },
-	{ 66, "setsid", "", sys_setsid },
 	{ 96, "getpriority", "dd", sys_getpriority },
 	{ 97, "setpriority", "ddd", sys_setpriority },
 	{ 114, "wait4", "dpxp", sys_wait4 },
-	{ 120, "clone", "xpppp", sys_clone },
 	{ 132, "getpgid", "d", sys_getpgid },
 	{ 147, "getsid", "d", sys_getsid },
 	{ 155, "sched_getparam", "dp", sys_sched_getparam },
 	{ 156, "sched_setscheduler", "ddp", sys_sched_setscheduler },
 	{ 157, "sched_getscheduler", "d", sys_sched_getscheduler },
-	{ 158, "sched_yield", "", sys_sched_yield },
 	{ 159, "sched_get_priority_max", "d", sys_sched_get_priority_max },
 	{ 160, "sched_get_priority_min", "d", sys_sched_get_priority_min },
 	{ 161, "sched_rr_get_interval", "dp", sys_sched_rr_get_interval },
-	{ 190, "vfork", "", sys_vfork },
 	{ 241, "sched_setaffinity", "ddp", sys_sched_setaffinity },
 	{ 242, "sched_getaffinity", "ddp", sys_sched_getaffinity },
 	{ 284, "waitid", "ddpxp", sys_waitid },

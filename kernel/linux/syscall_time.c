@@ -6,7 +6,8 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/process/signal.h"
+#include "kernel/process/process.h"
+#include "kernel/process/syscall_clock.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "mm/user_copy.h"
@@ -19,30 +20,6 @@
 #define US_PER_TICK (1000000 / TICKS_PER_SECOND)
 
 /* ---- clocks ---- */
-
-/* What a clock shows. -EINVAL for one that is not there. */
-static int read_clock(uint32_t clock, uint64_t *ns)
-{
-	switch (clock) {
-	case CLOCK_REALTIME:
-	case CLOCK_REALTIME_COARSE:
-	case CLOCK_TAI:
-		*ns = time_wall_ns();
-		return 0;
-	case CLOCK_MONOTONIC:
-	case CLOCK_MONOTONIC_RAW:
-	case CLOCK_MONOTONIC_COARSE:
-	case CLOCK_BOOTTIME:
-		*ns = time_ns();
-		return 0;
-	case CLOCK_PROCESS_CPUTIME_ID:
-	case CLOCK_THREAD_CPUTIME_ID:
-		*ns = time_of_stamps(current->schedule.total);
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
 
 /* A time as ring 3 wants it: Linux's new structure, or the old one. */
 typedef int teller(uint32_t address, uint64_t ns);
@@ -61,21 +38,18 @@ static int give_timespec(uint32_t address, uint64_t ns)
 	return give(address, &time, sizeof(time));
 }
 
-static int show_clock(const struct trap_frame *frame, teller *tell)
+static int sys_clock_gettime64(struct trap_frame *frame)
 {
 	uint64_t ns;
-	int error = read_clock(frame->ebx, &ns);
+	int error = clock_read(frame->ebx, &ns);
 
-	return error ? error : tell(frame->ecx, ns);
+	return error ? error : give_timespec64(frame->ecx, ns);
 }
-
-CALL(sys_clock_gettime, show_clock(frame, give_timespec))
-CALL(sys_clock_gettime64, show_clock(frame, give_timespec64))
 
 static int sys_clock_getres(struct trap_frame *frame)
 {
 	uint64_t ns;
-	int error = read_clock(frame->ebx, &ns);
+	int error = clock_read(frame->ebx, &ns);
 
 	if (error || !frame->ecx)
 		return error;
@@ -109,17 +83,6 @@ static int sys_time(struct trap_frame *frame)
 }
 
 /* ---- what was used ---- */
-
-static int sys_times(struct trap_frame *frame)
-{
-	const struct linux_times times = { current->user_ticks, current->system_ticks,
-					   current->process->children_user_ticks,
-					   current->process->children_system_ticks };
-
-	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
-		return -EFAULT;
-	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & 0x7fffffff;
-}
 
 static struct linux_timeval timeval_of_ticks(uint32_t ticks)
 {
@@ -155,36 +118,11 @@ static int sys_getrusage(struct trap_frame *frame)
 
 /* ---- sleeping ---- */
 
-/* Sleeps until a time of time_ns(). Returns 0 or -ERESTART_SLEEP. */
-static int sleep_until(uint64_t deadline)
-{
-	int result;
-
-	while ((result = wait_any(NULL, 0, deadline)) == 0)
-		;
-	return result == -ERESTART ? -ERESTART_SLEEP : 0;
-}
-
-/* A sleep that was interrupted, and goes on without a handler, ends when it would have ended. */
-static int sleep_for(uint64_t ns, uint64_t *left)
-{
-	uint64_t deadline = current->process->signals.resume_ns;
-
-	if (deadline == 0)
-		deadline = time_ns() + ns;
-	int result = sleep_until(deadline);
-	uint64_t now = time_ns();
-
-	current->process->signals.resume_ns = result ? deadline : 0;
-	*left = deadline > now ? deadline - now : 0;
-	return result;
-}
-
 /* Until a time of a clock. What it shows runs as fast as time_ns() does. */
 static int sleep_until_clock(uint32_t clock, uint64_t time)
 {
 	uint64_t shown;
-	int error = read_clock(clock, &shown);
+	int error = clock_read(clock, &shown);
 
 	if (error || time <= shown)
 		return error;
@@ -213,53 +151,12 @@ static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t r
 	return -EFAULT;
 }
 
-CALL(sys_nanosleep,
-     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, timespec_from_user, give_timespec))
 CALL(sys_clock_nanosleep,
      clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
 CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
 					timespec64_from_user, give_timespec64))
 
 /* ---- alarms ---- */
-
-static void ring(struct timer *timer)
-{
-	struct process *process = list_entry((char *)timer, struct process, alarm);
-
-	uint64_t now = time_ns(), next = timer->deadline + process->alarm_interval;
-
-	signal_send(process, SIGALRM);
-	if (process->alarm_interval)
-		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
-}
-
-/* Nanoseconds until the alarm rings; 0: never. */
-static uint64_t alarm_left(void)
-{
-	uint64_t now = time_ns(), deadline = current->process->alarm.deadline;
-
-	if (!timer_is_running(&current->process->alarm))
-		return 0;
-	return deadline > now ? deadline - now : 1;
-}
-
-static void set_alarm(uint64_t ns, uint64_t interval)
-{
-	timer_cancel(&current->process->alarm);
-	current->process->alarm_interval = interval;
-	if (ns)
-		timer_start(&current->process->alarm, time_ns() + ns, ring);
-}
-
-static int sys_alarm(struct trap_frame *frame)
-{
-	uint32_t rest;
-	uint64_t left = divide64(alarm_left(), NS, &rest);
-
-	set_alarm((uint64_t)frame->ebx * NS, 0);
-	return left +
-	       (rest >= NS / 2 || (rest && left == 0)); /* never 0 for an alarm that was set */
-}
 
 static int give_alarm(uint32_t address)
 {
@@ -292,20 +189,16 @@ static int sys_setitimer(struct trap_frame *frame)
 		return -EINVAL;
 	if (frame->edx && give_alarm(frame->edx) != 0)
 		return -EFAULT;
-	set_alarm(value, interval);
+	alarm_set(value, interval);
 	return 0;
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 13, "time", "p", sys_time },
-	{ 27, "alarm", "d", sys_alarm },
-	{ 43, "times", "p", sys_times },
 	{ 77, "getrusage", "dp", sys_getrusage },
 	{ 78, "gettimeofday", "pp", sys_gettimeofday },
 	{ 104, "setitimer", "dpp", sys_setitimer },
 	{ 105, "getitimer", "dp", sys_getitimer },
-	{ 162, "nanosleep", "pp", sys_nanosleep },
-	{ 265, "clock_gettime", "dp", sys_clock_gettime },
 	{ 266, "clock_getres", "dp", sys_clock_getres },
 	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
 	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },

@@ -24,3 +24,10 @@ struct process *process_find(int32_t pid)
 
 	return task ? task->process : NULL;
 }
+
+struct process *process_of_call(int32_t pid)
+{
+	struct process *process = pid ? process_find(pid) : current->process;
+
+	return process && process_is_program(process) ? process : NULL;
+}

@@ -28,7 +28,7 @@ struct process_signals {
 	struct linux_signal_stack stack;
 	struct linux_signal_action actions[SIGNALS];
 	struct signal_cause causes[SIGNALS];
-	struct queued_signal *queue; /* of signals that are pending a second time */
+	struct queued_signal *queue; /* of those that are pending a second time (kernel/linux) */
 };
 
 struct process {
@@ -64,6 +64,10 @@ struct process *process_next(const struct process *process);
 
 /* The process of this pid, or NULL. */
 struct process *process_find(int32_t pid);
+
+/* The process that a call's argument names: 0 is the current one; NULL: there is no such program.
+ */
+struct process *process_of_call(int32_t pid);
 
 /* Does it run a program, or has it ended as one? */
 static inline bool process_is_program(const struct process *process)

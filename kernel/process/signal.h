@@ -5,6 +5,9 @@
  *	anybody		signal_send: pending, task->has_signal; the task wakes if it is
  * TASK_SLEEPING the task	returns to user mode: takes one after another, and does what its
  * action says
+ *
+ * Here are the default actions: to end, to stop, to continue, or nothing. Handlers in programs, and
+ * signals that are pending more than once, are added from outside (struct signal_extras).
  */
 #pragma once
 
@@ -14,6 +17,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/process/process.h"
+#include "kernel/task/sched.h"
 
 /* ---- sending ---- */
 
@@ -50,21 +54,21 @@ void signal_forget_ignored(struct process *process, int signal);
 
 /* ---- taking: of the current task ---- */
 
-/* Changes what is blocked; SIGKILL and SIGSTOP never are. */
-void signal_block(uint64_t blocked);
+/* To be called when what is pending or blocked has changed, with interrupts off: the current task
+ * looks at its signals before it returns to user mode. */
+static inline void signal_update(struct process *process)
+{
+	const struct process_signals *signals = &process->signals;
 
-/* Does so for one system call: what was blocked comes back when the call has ended, after the
- * handler of a signal if there was one. */
-void signal_suspend(uint64_t blocked);
-
-/* Brings that back now, if nothing has done so yet. */
-void signal_resume(void);
+	process->task->has_signal = (signals->pending & ~signals->blocked) != 0;
+	if (process->task == current && process->task->has_signal)
+		trap_return_work |= WORK_SIGNAL;
+}
 
 /* The first of a set of signals in the order in which they are taken, or 0. */
 int signal_lowest(uint64_t signals);
 
-/* Takes one that is pending, with its cause. Signals from SIGNAL_QUEUED on are pending as often as
- * they were sent. */
+/* Takes one that is pending, with its cause. */
 void signal_take(int signal, struct signal_cause *cause);
 
 /* Drops all that is pending. */
@@ -78,18 +82,23 @@ int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cau
 /* Makes signals of user mode's exceptions, and delivers signals on the way there. */
 void signal_initialize(void);
 
-/* ---- kernel/process/signal_frame.c ---- */
+/* A system call that a signal has interrupted ends with EINTR, or it begins again: a handler's
+ * action says which; without a handler it begins again. */
+void signal_finish_call(struct trap_frame *frame, bool has_handler, bool begins_again);
 
-/*
- * Makes user mode go on in the handler of a signal: what the program was doing is saved on its
- * stack, and the frame changed. blocked is what sigreturn will block again. Returns 0 or -EFAULT.
- */
-int signal_frame_build(struct trap_frame *frame, int signal, const struct signal_cause *cause,
-		       const struct linux_signal_action *action, uint64_t blocked);
+/* What Linux's programs want of signals besides. Without it a signal that has a handler does what
+ * it does by default. */
+struct signal_extras {
+	/* Makes the program go on in its handler. */
+	void (*call_handler)(struct trap_frame *frame, int signal,
+			     const struct signal_cause *cause);
+	/* A signal is sent that is pending already: false if once is enough. */
+	bool (*queue)(struct process_signals *signals, int signal,
+		      const struct signal_cause *cause);
+	/* The signal was taken: is it still pending? Then fetches its next cause. */
+	bool (*next)(struct process_signals *signals, int signal, struct signal_cause *cause);
+	/* All signals were delivered. */
+	void (*finish)(void);
+};
 
-/* Goes back to what the program was doing when the handler was called: the frame is as it was, what
- * is blocked too. Returns what belongs into eax. A frame that makes no sense ends the program. */
-int signal_frame_restore(struct trap_frame *frame, bool with_info);
-
-/* Is esp inside this alternative stack? */
-bool signal_stack_holds(const struct linux_signal_stack *stack, uint32_t esp);
+extern const struct signal_extras *signal_extras; /* NULL: none */

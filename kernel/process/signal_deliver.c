@@ -1,18 +1,28 @@
-/* Signals at their end: the action of each one that is pending, and calls that it interrupted. */
+/*
+ * Signals at their end: what they do to a process that is about to return to user mode.
+ *
+ * A signal ends, stops or changes a program only here, where the kernel has finished everything
+ * that it did for it. A call that sleeps is brought here by -ERESTART: it gives back what it holds
+ * and returns. If the program goes on, the call is made again, and the program never knows:
+ *
+ *	wait4 sleeps -> SIGSTOP -> -ERESTART -> stopped ... SIGCONT -> EIP back to INT 0x80, EAX =
+ * 114 -> wait4 sleeps
+ *
+ * Called with interrupts off, by the current task only, on its way out of the kernel
+ * (kernel/task/sched_preempt.c).
+ */
 #include "kernel/process/signal.h"
 
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/gates.h"
-#include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
 
 #define INT_BYTES	2 /* of the instruction INT 0x80 */
 #define VECTOR_BREAK	3
 #define VECTOR_OVERFLOW 4
 #define STATUS_STOPPED	0x7f
-/* What exceptions cause comes before all others. */
+/* Signals that exceptions cause are delivered first. */
 #define SYNCHRONOUS                                                                                \
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
 	 SIGNAL_BIT(SIGFPE))
@@ -26,9 +36,8 @@ static void signal_exception(struct trap_frame *frame)
 	signal_force(signal_of_exception(frame, &cause), &cause);
 }
 
-/* A system call that a signal has interrupted ends with EINTR; or it begins again, as if it had
- * never been: the number goes back into eax, and eip to the INT instruction. */
-static void finish_call(struct trap_frame *frame, bool has_handler, bool begins_again)
+/* To begin again, the call's number goes back into eax, and eip to the INT instruction. */
+void signal_finish_call(struct trap_frame *frame, bool has_handler, bool begins_again)
 {
 	int result = frame->eax;
 
@@ -45,14 +54,15 @@ static void finish_call(struct trap_frame *frame, bool has_handler, bool begins_
 
 static void stop(int signal)
 {
+	struct process *process = current->process;
 	bool is_from_terminal = signal != SIGSTOP;
 
-	if (is_from_terminal && process_group_is_orphaned(current->process))
+	if (is_from_terminal && process_group_is_orphaned(process))
 		return;
-	current->process->status = signal << 8 | STATUS_STOPPED;
-	current->process->has_stopped = true;
-	current->process->has_continued = false;
-	process_notify_parent(current->process, CLD_STOPPED, signal);
+	process->status = signal << 8 | STATUS_STOPPED;
+	process->has_stopped = true;
+	process->has_continued = false;
+	process_notify_parent(process, CLD_STOPPED, signal);
 	sched_sleep(TASK_STOPPED);
 }
 
@@ -70,27 +80,11 @@ static void act_by_default(int signal)
 	}
 }
 
-static void call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
-{
-	struct process_signals *signals = &current->process->signals;
-	struct linux_signal_action *slot = &signals->actions[signal - 1], action = *slot;
-	uint64_t before = signals->is_suspended ? signals->saved : signals->blocked;
-
-	finish_call(frame, true, action.flags & SA_RESTART);
-	signals->is_suspended = false;
-	if (action.flags & SA_RESETHAND)
-		slot->handler = SIGNAL_DEFAULT;
-	if (signal_frame_build(frame, signal, cause, &action, before) != 0)
-		process_exit(SIGSEGV);
-	uint64_t itself = action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(signal);
-
-	signal_block(signals->blocked | action.mask | itself);
-}
-
 /* Takes the next signal to act upon, and its cause; or 0. */
 static int take(struct signal_cause *cause)
 {
-	uint64_t ready = current->process->signals.pending & ~current->process->signals.blocked;
+	const struct process_signals *signals = &current->process->signals;
+	uint64_t ready = signals->pending & ~signals->blocked;
 
 	if (ready & SYNCHRONOUS)
 		ready &= SYNCHRONOUS;
@@ -110,13 +104,16 @@ static void signal_deliver(struct trap_frame *frame)
 	while ((signal = take(&cause)) != 0) {
 		uint32_t handler = current->process->signals.actions[signal - 1].handler;
 
-		if (handler == SIGNAL_DEFAULT)
+		if (handler == SIGNAL_IGNORE)
+			continue;
+		if (handler == SIGNAL_DEFAULT || !signal_extras)
 			act_by_default(signal);
-		else if (handler != SIGNAL_IGNORE)
-			call_handler(frame, signal, &cause);
+		else
+			signal_extras->call_handler(frame, signal, &cause);
 	}
-	finish_call(frame, false, true);
-	signal_resume();
+	signal_finish_call(frame, false, true);
+	if (signal_extras)
+		signal_extras->finish();
 }
 
 void signal_initialize(void)

@@ -15,14 +15,13 @@
 #include <stddef.h>
 
 #include "kernel/cpu/interrupts.h"
-#include "mm/pool.h"
 #include "kernel/task/sched.h"
 
 #define STOP_SIGNALS                                                                               \
 	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
-#define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
-#define INIT	      1 /* pid */
-#define QUEUED_MAX    1024u
+#define INIT 1 /* pid */
+
+const struct signal_extras *signal_extras;
 
 enum signal_default signal_default(int signal)
 {
@@ -54,17 +53,6 @@ static bool is_ignored(const struct process *process, int signal)
 bool signal_is_ignored(const struct process *process, int signal)
 {
 	return (process->signals.blocked & SIGNAL_BIT(signal)) || is_ignored(process, signal);
-}
-
-/* Keeps task->has_signal true. The current task looks at its signals before it returns to user
- * mode. */
-static void update(struct process *process)
-{
-	struct process_signals *signals = &process->signals;
-
-	process->task->has_signal = (signals->pending & ~signals->blocked) != 0;
-	if (process->task == current && process->task->has_signal)
-		trap_return_work |= WORK_SIGNAL;
 }
 
 void process_notify_parent(struct process *process, int32_t code, int32_t status)
@@ -100,47 +88,6 @@ static void cancel_opposite(struct process *process, int signal)
 	sched_continue(process->task);
 }
 
-/* ---- signals that are pending more than once ---- */
-
-struct queued_signal {
-	struct queued_signal *next;
-	int signal;
-	struct signal_cause cause;
-};
-
-static struct pool queued = POOL_INITIALIZER(struct queued_signal);
-
-/* Without memory, or beyond the limit, the signal is pending once less. */
-static void enqueue(struct process_signals *signals, int signal, const struct signal_cause *cause)
-{
-	struct queued_signal **end = &signals->queue;
-	struct queued_signal *made = queued.used < QUEUED_MAX ? pool_alloc(&queued) : NULL;
-
-	if (!made)
-		return;
-	made->signal = signal;
-	made->cause = *cause;
-	while (*end)
-		end = &(*end)->next;
-	*end = made;
-}
-
-/* Takes the next one of a signal off the queue. */
-static bool dequeue(struct process_signals *signals, int signal, struct signal_cause *cause)
-{
-	struct queued_signal **at = &signals->queue, *found;
-
-	while (*at && (*at)->signal != signal)
-		at = &(*at)->next;
-	found = *at;
-	if (!found)
-		return false;
-	*cause = found->cause;
-	*at = found->next;
-	pool_free(&queued, found);
-	return true;
-}
-
 int signal_lowest(uint64_t signals)
 {
 	uint32_t low = signals, high = signals >> 32;
@@ -154,9 +101,9 @@ void signal_take(int signal, struct signal_cause *cause)
 	bool enabled = interrupts_disable();
 
 	*cause = signals->causes[signal - 1];
-	if (!dequeue(signals, signal, &signals->causes[signal - 1]))
+	if (!signal_extras || !signal_extras->next(signals, signal, &signals->causes[signal - 1]))
 		signals->pending &= ~SIGNAL_BIT(signal);
-	update(current->process);
+	signal_update(current->process);
 	interrupts_restore(enabled);
 }
 
@@ -164,7 +111,7 @@ static void drop(struct process_signals *signals, int signal)
 {
 	struct signal_cause cause;
 
-	while (dequeue(signals, signal, &cause))
+	while (signal_extras && signal_extras->next(signals, signal, &cause))
 		;
 	signals->pending &= ~SIGNAL_BIT(signal);
 }
@@ -178,17 +125,19 @@ void signal_drop_all(struct process *process)
 static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
 {
 	static const struct signal_cause kernel = { .code = SI_KERNEL };
+	struct process_signals *signals = &process->signals;
+	struct task *task = process->task;
+	uint64_t bit = SIGNAL_BIT(signal);
 
-	if (signal >= SIGNAL_QUEUED && (process->signals.pending & SIGNAL_BIT(signal)))
-		enqueue(&process->signals, signal, cause ? cause : &kernel);
-	else
-		process->signals.causes[signal - 1] = cause ? *cause : kernel;
-	process->signals.pending |= SIGNAL_BIT(signal);
-	update(process);
-	if (process->signals.blocked & ~process->signals.awaited & SIGNAL_BIT(signal))
-		return;
-	if (process->task != current && process->task->life == TASK_SLEEPING)
-		sched_wake(process->task);
+	cause = cause ? cause : &kernel;
+	if (!(signals->pending & bit) || !signal_extras ||
+	    !signal_extras->queue(signals, signal, cause))
+		signals->causes[signal - 1] = *cause;
+	signals->pending |= bit;
+	signal_update(process);
+	if (task != current && task->life == TASK_SLEEPING &&
+	    (bit & (~signals->blocked | signals->awaited)))
+		sched_wake(task);
 }
 
 void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause)
@@ -231,34 +180,6 @@ void signal_force(int signal, const struct signal_cause *cause)
 		action->handler = SIGNAL_DEFAULT;
 	signals->blocked &= ~SIGNAL_BIT(signal);
 	make_pending(current->process, signal, cause);
-}
-
-void signal_block(uint64_t blocked)
-{
-	bool enabled = interrupts_disable();
-
-	current->process->signals.blocked = blocked & ~NEVER_BLOCKED;
-	update(current->process);
-	interrupts_restore(enabled);
-}
-
-void signal_suspend(uint64_t blocked)
-{
-	bool enabled = interrupts_disable();
-
-	current->process->signals.saved = current->process->signals.blocked;
-	current->process->signals.is_suspended = true;
-	trap_return_work |= WORK_SIGNAL; /* so that it comes back in any case */
-	signal_block(blocked);
-	interrupts_restore(enabled);
-}
-
-void signal_resume(void)
-{
-	if (!current->process->signals.is_suspended)
-		return;
-	current->process->signals.is_suspended = false;
-	signal_block(current->process->signals.saved);
 }
 
 void signal_forget_ignored(struct process *process, int signal)

@@ -31,8 +31,10 @@ static void single_before_return(struct trap_frame *frame)
 {
 	if ((frame->cs & 3) != 3)
 		return;
+	uint64_t ready = process.signals.pending & ~process.signals.blocked;
+
 	for (int signal = 1; signal <= SIGNALS; signal++)
-		if (process.signals.pending & SIGNAL_BIT(signal))
+		if (ready & SIGNAL_BIT(signal))
 			process_exit(signal);
 }
 
@@ -45,7 +47,8 @@ void task_single_initialize(void)
 int task_single_run(const struct trap_frame *frame)
 {
 	trap_return_work = 0;
-	process.signals.pending = 0;
+	process.signals.pending = process.signals.blocked = 0;
+	process.signals.is_suspended = false;
 	task.has_signal = false;
 	user_enter(frame->eip, frame->user_esp);
 	return process.status;
@@ -78,8 +81,7 @@ void signal_send(struct process *target, int signal)
 	if (!ends_program(signal))
 		return;
 	target->signals.pending |= SIGNAL_BIT(signal);
-	task.has_signal = true;
-	trap_return_work = 1;
+	signal_update(target);
 }
 
 unsigned signal_send_group(int32_t pgrp, int signal)
@@ -88,15 +90,6 @@ unsigned signal_send_group(int32_t pgrp, int signal)
 		return 0;
 	signal_send(&process, signal);
 	return 1;
-}
-
-/* Nothing is blocked here. */
-void signal_suspend(uint64_t blocked)
-{
-}
-
-void signal_resume(void)
-{
 }
 
 bool signal_is_ignored(const struct process *target, int signal)

@@ -8,9 +8,10 @@
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/fpu.h"
-#include "kernel/process/signal.h"
+#include "kernel/linux/signal_frame.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/task.h"
+#include "kernel/linux/signal_mask.h"
+#include "kernel/process/process.h"
 #include "mm/user_copy.h"
 
 /* The processor's state: struct sigcontext. */

@@ -1,0 +1,22 @@
+/* What is on a program's stack while a handler of a signal runs. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi/signal.h"
+#include "kernel/cpu/trap.h"
+
+/*
+ * Makes user mode go on in the handler of a signal: what the program was doing is saved on its
+ * stack, and the frame changed. blocked is what sigreturn will block again. Returns 0 or -EFAULT.
+ */
+int signal_frame_build(struct trap_frame *frame, int signal, const struct signal_cause *cause,
+		       const struct linux_signal_action *action, uint64_t blocked);
+
+/* Goes back to what the program was doing when the handler was called: the frame is as it was, what
+ * is blocked too. Returns what belongs into eax. A frame that makes no sense ends the program. */
+int signal_frame_restore(struct trap_frame *frame, bool with_info);
+
+/* Is esp inside this alternative stack? */
+bool signal_stack_holds(const struct linux_signal_stack *stack, uint32_t esp);

@@ -1,0 +1,14 @@
+/* Which signals the current process blocks. */
+#pragma once
+
+#include <stdint.h>
+
+/* Changes what is blocked; SIGKILL and SIGSTOP never are. */
+void signal_block(uint64_t blocked);
+
+/* Does so for one system call: what was blocked comes back when the call has ended, after the
+ * handler of a signal if there was one. */
+void signal_suspend(uint64_t blocked);
+
+/* Brings that back now, if nothing has done so yet. */
+void signal_resume(void);

@@ -1,0 +1,172 @@
+/*
+ * The calls about time: what it is, how much of it was used, and waiting for it to pass.
+ *
+ * All of them count in nanoseconds of time_ns(). A sleep that a signal interrupts returns
+ * -ERESTART_SLEEP; if the call is made again, it must not begin again from the start, so its
+ * deadline is kept in the process (resume_ns):
+ *
+ *	nanosleep(10 s)	at 100 s: deadline 110 s -> SIGSTOP at 103 s, SIGCONT at 107 s -> sleeps
+ * until 110 s
+ */
+#include "kernel/process/syscall_clock.h"
+
+#include <stddef.h>
+
+#include "kernel/abi/time.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/signal.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/time.h"
+#include "kernel/task/timer.h"
+#include "kernel/task/wait.h"
+#include "mm/user_copy.h"
+
+#define NS	    NANOSECONDS_PER_SECOND
+#define NS_PER_TICK (NS / TICKS_PER_SECOND)
+
+/* ---- clocks ---- */
+
+int clock_read(uint32_t clock, uint64_t *ns)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
+		*ns = time_wall_ns();
+		return 0;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+	case CLOCK_MONOTONIC_COARSE:
+	case CLOCK_BOOTTIME:
+		*ns = time_ns();
+		return 0;
+	case CLOCK_PROCESS_CPUTIME_ID:
+	case CLOCK_THREAD_CPUTIME_ID:
+		*ns = time_of_stamps(current->schedule.total);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int give_time(uint32_t address, uint64_t ns)
+{
+	uint32_t rest;
+	uint32_t seconds = divide64(ns, NS, &rest);
+
+	return give(address, &(struct linux_timespec){ seconds, rest },
+		    sizeof(struct linux_timespec));
+}
+
+static int sys_clock_gettime(struct trap_frame *frame)
+{
+	uint64_t ns;
+	int error = clock_read(frame->ebx, &ns);
+
+	return error ? error : give_time(frame->ecx, ns);
+}
+
+static int sys_times(struct trap_frame *frame)
+{
+	const struct process *process = current->process;
+	const struct linux_times times = { current->user_ticks, current->system_ticks,
+					   process->children_user_ticks,
+					   process->children_system_ticks };
+
+	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
+		return -EFAULT;
+	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & 0x7fffffff;
+}
+
+/* ---- sleeping ---- */
+
+int sleep_until(uint64_t deadline)
+{
+	int result;
+
+	while ((result = wait_any(NULL, 0, deadline)) == 0)
+		;
+	return result == -ERESTART ? -ERESTART_SLEEP : 0;
+}
+
+int sleep_for(uint64_t ns, uint64_t *left)
+{
+	uint64_t deadline = current->process->signals.resume_ns;
+
+	if (deadline == 0)
+		deadline = time_ns() + ns;
+	int result = sleep_until(deadline);
+	uint64_t now = time_ns();
+
+	current->process->signals.resume_ns = result ? deadline : 0;
+	*left = deadline > now ? deadline - now : 0;
+	return result;
+}
+
+/* A rest that could not be told is an error: then the call does not begin again. */
+static int sys_nanosleep(struct trap_frame *frame)
+{
+	struct linux_timespec time;
+	uint64_t left;
+
+	if (copy_from_user(&time, frame->ebx, sizeof(time)) != 0)
+		return -EFAULT;
+	if (time.seconds < 0 || time.nanoseconds < 0 || time.nanoseconds >= (int32_t)NS)
+		return -EINVAL;
+	int result = sleep_for((uint64_t)time.seconds * NS + time.nanoseconds, &left);
+
+	if (!result || !frame->ecx || give_time(frame->ecx, left) == 0)
+		return result;
+	current->process->signals.resume_ns = 0;
+	return -EFAULT;
+}
+
+/* ---- alarms ---- */
+
+static void ring(struct timer *timer)
+{
+	struct process *process = list_entry((char *)timer, struct process, alarm);
+	uint64_t now = time_ns(), next = timer->deadline + process->alarm_interval;
+
+	signal_send(process, SIGALRM);
+	if (process->alarm_interval)
+		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
+}
+
+uint64_t alarm_left(void)
+{
+	const struct timer *alarm = &current->process->alarm;
+	uint64_t now = time_ns();
+
+	if (!timer_is_running(alarm))
+		return 0;
+	return alarm->deadline > now ? alarm->deadline - now : 1;
+}
+
+void alarm_set(uint64_t ns, uint64_t interval)
+{
+	struct process *process = current->process;
+
+	timer_cancel(&process->alarm);
+	process->alarm_interval = interval;
+	if (ns)
+		timer_start(&process->alarm, time_ns() + ns, ring);
+}
+
+/* Returns the seconds that were left, rounded; never 0 for an alarm that was set. */
+static int sys_alarm(struct trap_frame *frame)
+{
+	uint32_t rest;
+	uint64_t left = divide64(alarm_left(), NS, &rest);
+
+	alarm_set((uint64_t)frame->ebx * NS, 0);
+	return left + (rest >= NS / 2 || (rest && left == 0));
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 27, "alarm", "d", sys_alarm },
+	{ 43, "times", "p", sys_times },
+	{ 162, "nanosleep", "pp", sys_nanosleep },
+	{ 265, "clock_gettime", "dp", sys_clock_gettime },
+};

@@ -1,0 +1,146 @@
+/*
+ * The calls that make a family of processes: fork, wait, groups and sessions, and the two that
+ * share the processor.
+ *
+ * A process group is a job of a shell (a pipeline), a session is what one terminal is for. Both are
+ * named by the pid of their leader:
+ *
+ *	session 2	sh (pid 2, group 2)
+ *			sort (pid 5, group 4) <- seq (pid 4, group 4)
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/process/process.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/sched.h"
+#include "mm/user_copy.h"
+
+#define NICE_LEAST   (-20)
+#define NICE_MOST    19
+#define PRIORITY_PID 0 /* setpriority: one process */
+
+/* ---- fork and wait ---- */
+
+CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
+CALL(sys_vfork, process_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
+
+/* There are no threads: a program that wants one has reached a limit. */
+static int sys_clone(struct trap_frame *frame)
+{
+	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+
+	if ((frame->ebx & thread) == thread)
+		return -EAGAIN;
+	return process_fork(&(struct fork_request){
+	    .flags = frame->ebx,
+	    .stack = frame->ecx,
+	    .parent_word = frame->edx,
+	    .child_word = frame->edi,
+	});
+}
+
+/* waitpid, and wait4 without its fourth argument, what the child has used. */
+static int sys_waitpid(struct trap_frame *frame)
+{
+	struct wait_news news;
+	int32_t pid = process_wait(frame->ebx, frame->edx, &news);
+
+	if (pid <= 0 || !frame->ecx)
+		return pid;
+	return give(frame->ecx, &news.status, sizeof(news.status)) ? -EFAULT : pid;
+}
+
+CALL(sys_getppid, current->process->parent ? current->process->parent->task->pid : 0)
+
+/* ---- groups and sessions ---- */
+
+static bool is_group_in_session(int32_t pgrp, int32_t session)
+{
+	for (const struct process *process = process_next(NULL); process;
+	     process = process_next(process))
+		if (process->pgrp == pgrp && process->session == session)
+			return true;
+	return false;
+}
+
+/* May it join the group: one of its session, or a new one of its own? A session's leader stays. */
+static bool may_join(const struct process *process, int32_t pgrp)
+{
+	int32_t pid = process->task->pid, session = process->session;
+
+	return session == current->process->session && session != pid &&
+	       (pgrp == pid || is_group_in_session(pgrp, session));
+}
+
+static int sys_setpgid(struct trap_frame *frame)
+{
+	struct process *process = process_of_call(frame->ebx);
+	int32_t pgrp = frame->ecx;
+
+	if (pgrp < 0)
+		return -EINVAL;
+	if (!process || (process != current->process && process->parent != current->process))
+		return -ESRCH;
+	if (pgrp == 0)
+		pgrp = process->task->pid;
+	if (process != current->process && process->has_called_exec)
+		return -EACCES;
+	if (!may_join(process, pgrp))
+		return -EPERM;
+	process->pgrp = pgrp;
+	return 0;
+}
+
+CALL(sys_getpgrp, current->process->pgrp)
+
+/* The leader of a group cannot begin a session: that group would be in two. */
+static int sys_setsid(struct trap_frame *frame)
+{
+	for (const struct process *process = process_next(NULL); process;
+	     process = process_next(process))
+		if (process->pgrp == current->pid)
+			return -EPERM;
+	current->process->pgrp = current->process->session = current->pid;
+	current->process->tty = 0;
+	return current->pid;
+}
+
+/* ---- the processor ---- */
+
+static int sys_sched_yield(struct trap_frame *frame)
+{
+	yield();
+	return 0;
+}
+
+/* For one process; groups and users are not known here. */
+static int sys_setpriority(struct trap_frame *frame)
+{
+	int32_t nice = frame->edx;
+	struct process *process = process_of_call(frame->ecx);
+
+	if (frame->ebx != PRIORITY_PID)
+		return -EINVAL;
+	if (!process)
+		return -ESRCH;
+	sched_set_nice(process->task, nice < NICE_LEAST	 ? NICE_LEAST
+				      : nice > NICE_MOST ? NICE_MOST
+							 : nice);
+	return 0;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 2, "fork", "", sys_fork },
+	{ 7, "waitpid", "dpx", sys_waitpid },
+	{ 57, "setpgid", "dd", sys_setpgid },
+	{ 64, "getppid", "", sys_getppid },
+	{ 65, "getpgrp", "", sys_getpgrp },
+	{ 66, "setsid", "", sys_setsid },
+	{ 97, "setpriority", "ddd", sys_setpriority },
+	{ 114, "wait4", "dpxp", sys_waitpid },
+	{ 120, "clone", "xpppp", sys_clone },
+	{ 158, "sched_yield", "", sys_sched_yield },
+	{ 190, "vfork", "", sys_vfork },
+};

@@ -1,0 +1,146 @@
+/*
+ * The calls that send signals and that say what they do: kill and sigaction.
+ *
+ * kill's first argument names one process, or many:
+ *
+ *	pid > 0		that process		-1	all but init and the sender
+ *	0		the sender's group	-pgrp	that group
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/process/signal.h"
+#include "kernel/process/syscall_kill.h"
+#include "kernel/syscall/syscall.h"
+#include "mm/user_copy.h"
+
+#define INIT 1 /* pid */
+
+/* ---- sending ---- */
+
+/* Signal 0 is not sent; it asks whether it could be. */
+static void send(struct process *process, int signal, int32_t code)
+{
+	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
+
+	if (signal)
+		signal_send_cause(process, signal, &cause);
+}
+
+/* To a group's members; to all but init and the sender for group -1. */
+static int send_to_group(int32_t pgrp, int signal)
+{
+	int result = -ESRCH;
+
+	for (struct process *process = process_next(NULL); process;
+	     process = process_next(process)) {
+		bool is_other = process->task->pid != INIT && process->task != current;
+		bool is_meant = pgrp == -1 ? is_other : process->pgrp == pgrp;
+
+		if (!is_meant || !process_is_program(process))
+			continue;
+		send(process, signal, SI_USER);
+		result = 0;
+	}
+	return result;
+}
+
+int kill_process(int32_t pid, int signal, int32_t code)
+{
+	struct process *process = process_find(pid);
+
+	if (!process || !process_is_program(process))
+		return -ESRCH;
+	send(process, signal, code);
+	return 0;
+}
+
+static int sys_kill(struct trap_frame *frame)
+{
+	int32_t pid = frame->ebx;
+
+	if (frame->ecx > SIGNALS)
+		return -EINVAL;
+	if (pid > 0)
+		return kill_process(pid, frame->ecx, SI_USER);
+	if (pid == INT32_MIN)
+		return -ESRCH;
+	return send_to_group(pid == 0 ? current->process->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
+}
+
+/* ---- actions ---- */
+
+/* Is this a signal whose action can be looked at, and changed if that is wanted? */
+static bool has_action(uint32_t signal, bool changes)
+{
+	bool is_fixed = signal == SIGKILL || signal == SIGSTOP;
+
+	return signal >= 1 && signal <= SIGNALS && !(changes && is_fixed);
+}
+
+static void set_action(uint32_t signal, const struct linux_signal_action *action)
+{
+	current->process->signals.actions[signal - 1] = *action;
+	signal_forget_ignored(current->process, signal);
+}
+
+static int sys_rt_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct linux_signal_action new, old;
+
+	if (frame->esi != SIGNAL_MASK_SIZE || !has_action(signal, frame->ecx))
+		return -EINVAL;
+	old = current->process->signals.actions[signal - 1];
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		set_action(signal, &new);
+	return 0;
+}
+
+/* The same, with the structure of the days of 32 signals. */
+static int sys_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct linux_old_signal_action new;
+
+	if (!has_action(signal, frame->ecx))
+		return -EINVAL;
+	const struct linux_signal_action *now = &current->process->signals.actions[signal - 1];
+	const struct linux_old_signal_action old = { now->handler, now->mask, now->flags,
+						     now->restorer };
+
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		set_action(signal, &(struct linux_signal_action){ new.handler, new.flags,
+								  new.restorer, new.mask });
+	return 0;
+}
+
+/* signal, as System V had it: the handler is used once. */
+static int sys_signal(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+
+	if (!has_action(signal, true))
+		return -EINVAL;
+	uint32_t old = current->process->signals.actions[signal - 1].handler;
+
+	set_action(signal,
+		   &(struct linux_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
+	return old;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 37, "kill", "dd", sys_kill },
+	{ 48, "signal", "dp", sys_signal },
+	{ 67, "sigaction", "dpp", sys_sigaction },
+	{ 174, "rt_sigaction", "dppd", sys_rt_sigaction },
+};
