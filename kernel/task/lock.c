@@ -1,4 +1,23 @@
-/* Mutexes, which inherit urgency. */
+/*
+ * Mutexes, which inherit urgency.
+ *
+ * Without that, a task in a hurry waits for one that nobody lets run (priority inversion):
+ *
+ *	low	has the mutex, and is pre-empted by medium
+ *	high	wants the mutex, and sleeps
+ *	medium	computes, for as long as it likes; in effect high waits for medium
+ *
+ * So a task that waits for a mutex lends its urgency to the owner, and if that waits for another
+ * mutex, to that one's owner:
+ *
+ *	high --waits for--> mutex a --owner--> middle --waits for--> mutex b --owner--> low
+ *	middle and low are both as urgent as high, until each unlocks
+ *
+ * Ownership is handed over: the next owner is chosen by the one that unlocks, so nobody can
+ * overtake it. Invariants, with interrupts off: task->held lists the mutexes that a task owns;
+ * task->waiting is the one that it sleeps for; what is lent to a task is the best urgency of all
+ * that wait for any mutex that it holds. Task context only: locking may sleep.
+ */
 #include "kernel/task/lock.h"
 
 #include <stddef.h>
@@ -21,11 +40,12 @@ static int urgency(const struct task *task)
    3. most_urgent: of those who wait for a mutex; NULL if nobody does.
    4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that
    it still holds.
-   5. mutex_lock: ASSERT that the task has it not yet. If it is free, take it; else join its queue,
-   donate, and sleep as TASK_BLOCKED until the owner before has made this task the owner.
+   5. mutex_lock: ASSERT that the task does not have it yet. If it is free, take it; otherwise join
+   its queue, donate, and sleep as TASK_BLOCKED until the previous owner has made this task the
+   owner.
    6. mutex_unlock: ASSERT that it is the task's. Out of the list of what is held, and return the
    loans: without them the next owner may be more urgent than this task. Then hand it over, or leave
-   it free. Who gets it must no longer stand in the queue, inherits from those who still do, and
+   it free. The new owner must no longer be in the queue, inherits from those who still are, and
    wakes. Last of all: preempt_check, if interrupts were on. */
 /* SOLUTION 4.4 { */
 static void take(struct mutex *mutex, struct task *task)
@@ -35,6 +55,7 @@ static void take(struct mutex *mutex, struct task *task)
 	task->held = mutex;
 }
 
+/* A chain that is deeper than DONATION_DEPTH, or a circle (a deadlock), ends all the same. */
 static void donate(const struct mutex *mutex)
 {
 	int lent = urgency(current);
@@ -48,6 +69,7 @@ static void donate(const struct mutex *mutex)
 	}
 }
 
+/* Of equals the first in the queue, which has waited longest. */
 static struct waiter *most_urgent(const struct mutex *mutex)
 {
 	struct waiter *best = mutex->waiters.first;
@@ -71,6 +93,7 @@ static void return_loans(struct task *task)
 	sched_donate(task, lent);
 }
 
+/* The waiter is on the new owner's stack: it must be out of the queue before that task runs. */
 static void hand_over(struct mutex *mutex, struct waiter *waiter)
 {
 	struct task *task = waiter->task;
@@ -82,6 +105,7 @@ static void hand_over(struct mutex *mutex, struct waiter *waiter)
 	sched_wake(task);
 }
 
+/* The pre-emption is last, with interrupts as they were: until then the lists are in motion. */
 void mutex_unlock(struct mutex *mutex)
 {
 	bool enabled = interrupts_disable();
@@ -102,6 +126,7 @@ void mutex_unlock(struct mutex *mutex)
 		preempt_check();
 }
 
+/* Any wake-up that is not the hand-over (there is none today) sleeps again: the owner decides. */
 void mutex_lock(struct mutex *mutex)
 {
 	bool enabled = interrupts_disable();

@@ -1,9 +1,21 @@
 /*
- * A fair share for everybody: who has had the least goes next.
+ * A fair share for every task: the one that has had the least runs next.
  *
- * What a task has had is its virtual time: the processor's time divided by the task's weight, which
- * its niceness gives. All virtual times stay within a turn of each other. They may wrap around, so
- * they are compared by the sign of their difference.
+ * What a task has had is its virtual time: the processor's time divided by its weight, which
+ * follows from its niceness. Two tasks that only compute, A of niceness 0 (weight 1024) and B of
+ * niceness 5 (weight 335), in ticks:
+ *
+ *	tick	0   1   2   3   4   5   6   7   8
+ *	runs	A   B   A   A   A   B   A   A   A
+ *	A has	0   1   1   2   3   4   4   5   6
+ *	B has	0   0   3   3   3   3   6   6   6	3.06 for each tick
+ *
+ * So A gets three quarters of the processor, and neither waits long. All virtual times stay within
+ * a turn of each other. They may wrap around, so they are compared by the sign of their difference.
+ * The queue is a sorted list: fine for tens of tasks, where Linux has a tree.
+ *
+ * Read more: Linux's documentation of CFS (Documentation/scheduler/sched-design-CFS). Called with
+ * interrupts off.
  */
 #include "kernel/task/sched.h"
 
@@ -27,7 +39,7 @@ static void fair_dequeue(struct task *task)
 	list_remove(&task->schedule.in_queue);
 }
 
-/* How nice the task is, or whoever waits for it. */
+/* The task's niceness, or a lower one that a waiting task has lent. */
 static int fair_urgency(const struct task *task)
 {
 	const struct task_schedule *schedule = &task->schedule;
@@ -35,6 +47,8 @@ static int fair_urgency(const struct task *task)
 	return schedule->donated < schedule->nice ? schedule->donated : schedule->nice;
 }
 
+/* Each step of niceness is a factor of 5/4, so it changes the shares of two tasks by about ten
+ * percent. Made at the first use. */
 static uint32_t weight(const struct task *task)
 {
 	static uint32_t weights[40]; /* of niceness -20 to 19 */
@@ -54,26 +68,28 @@ static uint32_t weight(const struct task *task)
    2. charge: the stamps, scaled by WEIGHT_0 / weight(task), are added to the task's virtual time
    (divide64). Then the minimum follows: it is the least of what this task and the first in the
    queue have had, and never goes back.
-   3. join: a new task has had what the one with the least has had, and not less: else it could keep
-   the others waiting for as long as they have run.
-   4. enqueue: whoever has slept has had nothing meanwhile, but must not save that up: at most one
-   turn's virtual time, sched_quantum ticks, below the minimum. Whoever yields pays what the first
-   in the queue has had. Then its place is behind all that have had less or the same.
+   3. join: a new task has had what the one with the least has had, and not less: otherwise it could
+   keep the others waiting for as long as they have run.
+   4. enqueue: a task that has slept has had nothing meanwhile, but must not save that up: at most
+   one turn's virtual time, sched_quantum ticks, below the minimum. A task that yields pays what the
+   first in the queue has had. Then its place is after all that have had less or the same.
    5. pick: the first one.
    6. tick: the turn is over when the first in the queue has had less.
-   7. preempts: when it has had less, and by more than half a tick: else two tasks that wake each
-   other would do nothing else. */
+   7. preempts: when it has had less, and by more than half a tick: otherwise two tasks that wake
+   each other would do nothing else. */
 /* SOLUTION 4.6 { */
 static bool is_before(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) < 0;
 }
 
+/* The task that has had the least of all in the queue. */
 static struct task *first(void)
 {
 	return list_is_empty(&queue) ? NULL : task_of(queue.next);
 }
 
+/* The task runs, so it is in no queue: its virtual time may change without moving it. */
 static void fair_charge(struct task *task, uint64_t stamps)
 {
 	const struct task *waiting = first();
@@ -92,6 +108,7 @@ static void fair_join(struct task *task)
 	task->schedule.virtual_time = minimum;
 }
 
+/* From the end, because a task that has just run usually belongs there. */
 static void fair_enqueue(struct task *task, enum sched_reason reason)
 {
 	uint64_t *time = &task->schedule.virtual_time;

@@ -1,10 +1,19 @@
 /*
- * Multi-level feedback queues: who uses the processor up sinks, who sleeps a lot stays above.
+ * Multi-level feedback queues: a task that uses up its allotment drops one level; one that sleeps
+ * often stays near the top.
  *
- * A level is served only while all above it are empty. A task begins at the top level that its
- * niceness allows, and goes one level down when it has used up that level's allotment, in however
- * many pieces: sleeping just before the tick does not help. Once a second all are lifted to their
- * top levels again, so that nobody starves, and who has become interactive shows it.
+ *	level	0   1   2   3   4   5   6   7		0 is served first
+ *	begins	nice -20 ...    0  ... 19		where a task of this niceness joins
+ *	ticks	2   2   2   2   2   4   4   8		allotment, at a quantum of 2
+ *
+ * A level is served only while all above it are empty. Processor time at a level is added up over
+ * any number of turns, so sleeping just before the tick does not help. A task of niceness 0 that
+ * only computes is at level 4 for 20 ms, at 5 and 6 for 40 ms each, and then at 7. A shell needs a
+ * millisecond per key, and stays at 4: it runs as soon as a key arrives. Once a second all tasks
+ * are lifted to the level that they began at (boost): nobody starves, and a task that has become
+ * interactive is soon noticed.
+ *
+ * Read more: OSTEP, chapter 8. All functions are called with interrupts off (kernel/task/sched.h).
  */
 #include "kernel/task/sched.h"
 
@@ -22,6 +31,7 @@ static struct list queues[LEVELS] = {
 };
 static uint64_t next_boost; /* time_ns() */
 
+/* The level, or a better one that a waiting task has lent: kernel/task/lock.c. */
 static int mlfq_urgency(const struct task *task)
 {
 	const struct task_schedule *schedule = &task->schedule;
@@ -34,9 +44,9 @@ static void mlfq_dequeue(struct task *task)
 	list_remove(&task->schedule.in_queue);
 }
 
-/* Stamps of processor time at one level: sched_quantum ticks where niceness 0 begins and above;
- * below that twice as much, and twice that at the lowest. Half a tick less, since time is looked at
- * by ticks. */
+/* Stamps of processor time at one level: sched_quantum ticks at level 4 and above, twice as much at
+ * 5 and 6, four times at 7. Half a tick less, because time is checked at ticks: a task that has run
+ * for two ticks less a moment has had its two. */
 static int64_t allotment(unsigned level)
 {
 	uint32_t tick = time_stamps_per_tick();
@@ -47,18 +57,18 @@ static int64_t allotment(unsigned level)
 
 /* EXERCISE 4.4 (priorities, part 1: feedback queues):
    1. join: niceness -20 begins at level 0, 0 at 4, 19 at 7, with the whole allotment left.
-   2. enqueue: at the end of the queue of its mlfq_urgency(). But one that was pre-empted has not
-   had its turn, and goes to the front; unless it has just sunk, that is, its quantum is 0. The
-   quantum is 1 from then on: a new turn.
-   3. pick: from the best level that is not empty.
-   4. charge: what is left of the allotment is remembered over sleeps. When nothing is, the task
-   sinks one level, gets that one's allotment, and its quantum is 0. From the lowest level nobody
-   sinks further.
-   5. boost: everybody joins anew. Those who wait get new places, in the order in which they would
-   have been picked. The one that runs has had its turn.
+   2. enqueue: at the end of the queue of its mlfq_urgency(). But a task that was pre-empted has not
+   had its turn, and goes to the front; unless it has just dropped a level, that is, its quantum is
+   0. The quantum is 1 from then on: a new turn.
+   3. pick: from the most urgent level that is not empty.
+   4. charge: what is left of the allotment is remembered over sleeps. When nothing is left, the
+   task drops one level, gets that one's allotment, and its quantum is 0. The lowest level is the
+   last.
+   5. boost: every task joins again. Those in a queue get new places, in the order in which they
+   would have been picked. The one that runs has had its turn.
    6. tick: boost when next_boost has come. The turn is over when the quantum is 0; enqueue begins a
    new one.
-   7. preempts: only who is more urgent does. */
+   7. preempts: only a task that is more urgent does. */
 /* SOLUTION 4.4 { */
 static void mlfq_join(struct task *task)
 {
@@ -89,6 +99,7 @@ static struct task *mlfq_pick(void)
 	return NULL;
 }
 
+/* More than the allotment may have been used: the rest is not counted against the next level. */
 static void mlfq_charge(struct task *task, uint64_t stamps)
 {
 	struct task_schedule *schedule = &task->schedule;
@@ -102,6 +113,8 @@ static void mlfq_charge(struct task *task, uint64_t stamps)
 	schedule->left = allotment(schedule->level);
 }
 
+/* The queues are emptied first: a task's level must not change while it is in the queue of the old
+ * one. */
 static void boost(struct task *running)
 {
 	struct list waiting = LIST_EMPTY(waiting);
@@ -119,6 +132,7 @@ static void boost(struct task *running)
 	running->schedule.quantum = 0;
 }
 
+/* next_boost begins at 0: the first tick boosts, which changes nothing. */
 static bool mlfq_tick(struct task *task)
 {
 	uint64_t now = time_ns();

@@ -1,10 +1,21 @@
-/* Round robin: everybody in turn, and nobody for longer than a quantum. */
+/*
+ * Round robin: one queue, everybody in turn, and nobody for longer than a quantum.
+ *
+ *	tick	 0	 2	 4	 6	 8		quantum 2, three tasks
+ *	runs	 A	 B	 C	 A	 B
+ *	queue	 B C	 C A	 A B	 B C	 C A
+ *
+ * A task that sleeps leaves the queue and comes back at its end, with a whole quantum. There are no
+ * priorities: no task is more urgent than another, so a task that wakes waits for its turn. With n
+ * tasks that is at most n quanta.
+ */
 #include "kernel/task/sched.h"
 
 #include <stddef.h>
 
 uint32_t sched_quantum = 2;
 
+/* In the order of their turns. The task that runs is not in it. */
 static struct list queue = LIST_EMPTY(queue);
 
 static void round_robin_dequeue(struct task *task)
@@ -25,8 +36,8 @@ static struct task *round_robin_pick(void)
 /* EXERCISE 4.2 (pre-emption, part 2 of 2):
    1. join and enqueue: a task begins each turn with a whole quantum, sched_quantum ticks, however
    its last turn ended, and at the end of the queue.
-   2. tick: one tick less. At the end of the quantum begin a new one, for there may be nobody else,
-   and say that the turn is over. */
+   2. tick: one tick less. At the end of the quantum begin a new one, because there may be nobody
+   else, and say that the turn is over. */
 /* SOLUTION 4.2 { */
 static void round_robin_join(struct task *task)
 {
@@ -48,10 +59,12 @@ static bool round_robin_tick(struct task *task)
 }
 /* } SOLUTION 4.2 */
 
+/* How long a task has had the processor does not matter here. */
 static void round_robin_charge(struct task *task, uint64_t stamps)
 {
 }
 
+/* Nobody takes the processor from a task before its turn is over. */
 static bool round_robin_preempts(const struct task *woken, const struct task *running)
 {
 	return false;

@@ -1,4 +1,14 @@
-/* Counting semaphores. */
+/*
+ * Counting semaphores: a number that never goes below 0.
+ *
+ *	down	count 1 -> 0		goes on at once
+ *	down	count 0			sleeps in `waiters`
+ *	up	count 0 -> 1		wakes one, which looks again, and takes it: 1 -> 0
+ *
+ * Between the wake-up and the look another task may have taken the one: so the woken task looks
+ * again, in a loop. No up is lost, because looking and going to sleep are one step with interrupts
+ * off. semaphore_up may be called from any context, semaphore_down by tasks only.
+ */
 #include "kernel/cpu/interrupts.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
@@ -6,7 +16,7 @@
 /* EXERCISE 4.3 (sleeping, part 3): the count is looked at, and changed, with interrupts off.
    1. semaphore_down: sleep with wait_sleep_blocked as long as the count is 0, then take one. Look
    again after each sleep: somebody else may have been faster.
-   2. semaphore_up: one more, and wake one. Behind it: preempt_check, if interrupts were on. */
+   2. semaphore_up: one more, and wake one. After that: preempt_check, if interrupts were on. */
 /* SOLUTION 4.3 { */
 void semaphore_down(struct semaphore *semaphore)
 {
@@ -18,6 +28,8 @@ void semaphore_down(struct semaphore *semaphore)
 	interrupts_restore(enabled);
 }
 
+/* Whoever is woken may be more urgent: once interrupts are back as they were, it may run at once.
+ */
 void semaphore_up(struct semaphore *semaphore)
 {
 	bool enabled = interrupts_disable();

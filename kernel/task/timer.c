@@ -1,4 +1,16 @@
-/* Timers, in a list by their deadlines. */
+/*
+ * Timers, in a list by their deadlines.
+ *
+ *	timers --> 12.000 s --> 12.010 s --> 12.010 s --> 15.500 s --> timers
+ *		   the next one	 started first			the last
+ *
+ * The tick only looks at the first: with none due, that is all. Starting a timer takes one step for
+ * each that is earlier, which is fine for one per sleeping task.
+ *
+ * The list is changed with interrupts off, so any context may start and cancel. A function is
+ * called from the tick, in interrupt context: it must not sleep, and it may start its own timer
+ * again.
+ */
 #include "kernel/task/timer.h"
 
 #include "kernel/cpu/interrupts.h"
@@ -15,8 +27,9 @@ static struct timer *timer_of(struct list *link)
    compared by the sign of their difference, as everywhere with clocks: that survives a wrap.
    2. timer_cancel: out of the list, and marked as not running.
    3. timers_expire: as long as the first one is due, take it out, then call it: it may start itself
-   anew. */
+   again. */
 /* SOLUTION 4.3 { */
+/* A clock of 64 bits in nanoseconds wraps after 584 years; the difference is right even then. */
 static bool is_later(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) > 0;
@@ -35,6 +48,8 @@ void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struc
 	interrupts_restore(enabled);
 }
 
+/* After this the function is not running and will not be called: it runs with interrupts off, and
+ * there is one processor. */
 void timer_cancel(struct timer *timer)
 {
 	bool enabled = interrupts_disable();

@@ -1,4 +1,14 @@
-/* The commands that lesson 3 adds: run programs, and see their system calls. */
+/*
+ * The commands that lesson 3 adds: run programs, and see their system calls.
+ *
+ *	run /bin/hello a b	load it, enter user mode, and wait for its end
+ *	strace /bin/hello	the same, with every system call printed afterwards
+ *	trace ring		keep recording, for the debugger and the measurements
+ *
+ * A program runs in the monitor's own context: exec fills the one address space, and
+ * task_single_run comes back when the program exits or is killed. While it runs, the keyboard's and
+ * the serial line's characters go to its terminal.
+ */
 #include "labs/lesson3/commands.h"
 
 #include <stdbool.h>
@@ -39,7 +49,8 @@ static int run_run(int count, char **words)
 	return exec_report(words[1], run_program(count - 1, words + 1));
 }
 
-/* Prints what was recorded since. */
+/* Prints the records from number `next` on. The ring may have overwritten some: those are counted.
+ */
 static void print_trace(uint32_t next)
 {
 	struct syscall_record record;
@@ -54,6 +65,7 @@ static void print_trace(uint32_t next)
 		printk("%u earlier calls were overwritten\n", lost);
 }
 
+/* Recording costs a few hundred cycles a call, so it is on only while the program runs. */
 static int run_strace(int count, char **words)
 {
 	uint32_t start = syscall_trace.total;
@@ -73,6 +85,8 @@ static int print_getpid(struct trap_frame *frame)
 	return current->pid;
 }
 
+/* "printk" replaces getpid by a version that prints, to measure what that costs; anything else puts
+ * the first one back. */
 static int run_trace(int count, char **words)
 {
 	static const struct syscall loud = { 20, "getpid", "", print_getpid };
@@ -92,6 +106,7 @@ static const struct command commands[] = {
 	{ "strace", "PROGRAM [WORD...]", "the same, and the system calls it made", 1, run_strace },
 };
 
+/* The monitor reads what is typed until a program takes the terminal. */
 void lesson3_commands_register(void)
 {
 	tty_listen(false);

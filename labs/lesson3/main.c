@@ -1,4 +1,19 @@
-/* The kernel after lesson 3: it runs programs made for Linux, one at a time. */
+/*
+ * The kernel after lesson 3: it runs programs made for Linux, one at a time.
+ *
+ * What is new after lesson 2's part, and what it needs:
+ *
+ *	user_copy_initialize	traps: faults in copies become results
+ *	fpu_initialize		programs use SSE
+ *	syscall_initialize	traps: the gate of INT 0x80
+ *	sysenter_initialize	syscall_initialize; the page that programs call
+ *	syscall_register_tables	the tables that the linker has collected
+ *	task_single_initialize	the one task, pid 1
+ *	root_initialize		memory, and a task to open files for: / from the initramfs
+ *
+ * The monitor comes last and is kept until the machine ends. There is no scheduler: a program that
+ * waits halts the processor.
+ */
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"

@@ -1,4 +1,14 @@
-/* The commands that lesson 4 adds: programs, threads, and the scheduler. */
+/*
+ * The commands that lesson 4 adds: programs, threads, and the scheduler.
+ *
+ *	run /bin/sh		a program, as a task of its own; the command waits for it
+ *	threads			every task: pid, parent, processor time, niceness, state
+ *	spin 3			three threads compute for a second: how much does each get?
+ *	sched fair		another scheduling class, at once, for all tasks
+ *
+ * The commands run in the first task, which has pre-emption disabled (labs/lesson4/main.c): they
+ * sleep, but nothing takes the processor from them.
+ */
 #include "labs/lesson4/commands.h"
 
 #include <stddef.h>
@@ -29,11 +39,13 @@ static int run_run(int count, char **words)
 	return exec_report(words[1], status);
 }
 
+/* Processor time is counted in time stamps. */
 static uint32_t milliseconds(uint64_t stamps)
 {
 	return divide64(stamps, time_tsc_khz(), NULL);
 }
 
+/* 0 for threads of the kernel, and for the first process. */
 static int32_t parent_of(const struct task *task)
 {
 	const struct process *parent = task->process ? task->process->parent : NULL;
@@ -55,6 +67,7 @@ static int run_threads(int count, char **words)
 
 static volatile bool spinning;
 
+/* Never sleeps and never yields: only the tick can take the processor from it. */
 static void spin(void *argument)
 {
 	while (spinning)
@@ -85,6 +98,7 @@ static uint32_t take_naps(void)
 	return divide64(late, naps * 1000, NULL);
 }
 
+/* The figures are read before the threads are told to end: after that they are gone. */
 static int run_spin(int count, char **words)
 {
 	struct task *tasks[MOST_SPINNERS];
@@ -120,6 +134,7 @@ static int run_sched(int count, char **words)
 	return 0;
 }
 
+/* /proc/sched; writing a class's name to it chooses that class. */
 static void show_sched(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "class %s\nquantum %u ticks\nswitches %u\n", sched_class->name,

@@ -1,4 +1,16 @@
-/* The kernel after lesson 4: many programs at a time. */
+/*
+ * The kernel after lesson 4: many programs at a time.
+ *
+ *	kmain		brings everything up, creates the first task, and becomes the idle task
+ *	first task	script given: the monitor runs it
+ *			cmd given: /bin/sh -c cmd, and the machine ends with its status
+ *			neither: becomes /init, the first program
+ *	idle task	halts while nobody else can run
+ *
+ * Tasks exist before interrupts are on, because the tick already charges one. The clock of the wall
+ * is read while nothing can interrupt. Everything that may sleep (files, programs) happens in the
+ * first task: kmain itself must never sleep, because the idle task has nobody to run in its place.
+ */
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"
@@ -36,6 +48,7 @@
 
 #define COMMAND_SIZE 1024
 
+/* Waiting for a key, when the prompt polls. */
 static void rest(void)
 {
 	msleep(10);
@@ -43,6 +56,7 @@ static void rest(void)
 
 /* ---- the first task ---- */
 
+/* Returns only when there is no command. */
 static void run_command(void)
 {
 	static char command[COMMAND_SIZE];
@@ -60,7 +74,7 @@ static void run_command(void)
 	exec_end_machine("the command", status);
 }
 
-/* Goes on as the first program that is there. */
+/* Continues as the first of these programs that can be loaded. */
 static void become_init(void)
 {
 	static char *const names[] = { "/init", "/bin/init", "/bin/sh" };
@@ -75,6 +89,7 @@ static void become_init(void)
 	printk("init: there is no program to begin with; here is the kernel's own prompt.\n");
 }
 
+/* Pre-emption stays disabled: this is kernel code that shares data with system calls. */
 static void first_task(void *argument)
 {
 	char script[1];
@@ -90,6 +105,8 @@ static void first_task(void *argument)
 
 /* ---- the kernel ---- */
 
+/* The host's settings `sched` and `quantum`; a wrong class is only a mistake, a wrong quantum a
+ * broken experiment. */
 static void choose_class(void)
 {
 	char name[8] = "rr";
@@ -102,6 +119,7 @@ static void choose_class(void)
 		panic("quantum=%u is none of 1 to 1000 ticks", sched_quantum);
 }
 
+/* The tick is connected last: it needs a current task and a class. */
 static void tasks_initialize(void)
 {
 	fpu_initialize();

@@ -1,4 +1,14 @@
-/* Programs that the kernel starts itself: threads of the kernel that turn into programs. */
+/*
+ * Programs that the kernel starts itself: threads of the kernel that turn into programs.
+ *
+ *	program_run(/bin/sh)		the new thread, "become_program"
+ *	creates it		-->	loads the program into a space of its own
+ *	sleeps for `done`	<--	says whether that worked
+ *	waits for its end		enters user mode, and never returns
+ *
+ * The two share a struct start on the starter's stack. It lives long enough, because the starter
+ * sleeps until `done`.
+ */
 #include "labs/lesson4/programs.h"
 
 #include "kernel/lib/errno.h"
@@ -18,6 +28,7 @@ struct start {
 	struct semaphore done;
 };
 
+/* The space of before is replaced only if the program could be loaded. */
 int program_become(int count, char *const words[])
 {
 	if (!current->process)
@@ -25,6 +36,7 @@ int program_become(int count, char *const words[])
 	return exec_at_terminal(count, words, current->frame);
 }
 
+/* After semaphore_up `start` may be gone: the error is kept aside. */
 static void become_program(void *argument)
 {
 	struct start *start = argument;
@@ -38,8 +50,9 @@ static void become_program(void *argument)
 	program_enter(current->frame);
 }
 
-/* Whoever outlives the program becomes a child of this task, and goes without being asked for: it
- * ignores SIGCHLD. The program itself sends no signal, and is waited for. */
+/* Children that outlive the program become children of this task, which ignores SIGCHLD: so they
+ * disappear without being waited for. The program itself sends no signal to this task, and is
+ * waited for. */
 int program_run(int count, char *const words[])
 {
 	struct start start = { .count = count, .words = words };
