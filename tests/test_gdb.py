@@ -202,7 +202,7 @@ def test_descriptors(boot):
     assert re.search(rf"0 to 7 +{gates}0 to trap_stub_7\n", text)
     assert re.search(r"8 +task gate, ring 0, selector 0x\w\w\n", text)
     assert re.search(rf"9 to 255 +{gates}9 to trap_stub_255\n", text)
-    assert re.search(r"32 to 47 +dispatch\n", text)
+    assert re.search(r"32 to 47 +pic_dispatch\n", text)
     assert re.search(r"TSS at 0x\w+ kernel_task\w* \(tr 0x\w\w\)", text)
 
 

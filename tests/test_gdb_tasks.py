@@ -98,7 +98,7 @@ def test_tasks(shell):
     assert "process_wait (kernel/process/children.c) < program_run" in by_name(table, "first")[-1]
     assert "process_wait (kernel/process/children.c) < sys_wait4" in by_name(table, "sh")[-1]
     assert by_name(table, "cat")[:3] == [str(shell["cat"]), str(shell["pids"]["sh"]), "sleeping"]
-    assert "read (fs/tty/tty.c) < file_read < sys_read" in by_name(table, "cat")[-1]
+    assert "tty_read (fs/tty/tty.c) < file_read < sys_read" in by_name(table, "cat")[-1]
     spins = [row for row in rows(table) if "spin" in row]
     assert sorted(row[-5] for row in spins) == ["ready", "running"]
     assert all(re.match(r"ring 3, 0x0804\w+", row[-1]) for row in spins)
@@ -110,7 +110,7 @@ def test_calls_of_a_task_that_waits(shell):
     text = shell["cat task"]
     assert re.match(r"task \d+ \(cat\), sleeping, parent \d+, runs /bin/cat\n", text)
     names = names_of(text)
-    kernel = ["schedule", "sched_sleep", "read", "file_read", "sys_read", "syscall_dispatch"]
+    kernel = ["schedule", "sched_sleep", "tty_read", "file_read", "sys_read", "syscall_dispatch"]
     assert in_order([*kernel, "<trap or system call>", "read", "copy", "main"], names)
     assert re.search(r"main \(count=0x1, arguments=0x\w+\) at user/cat.c", text)
 
@@ -220,7 +220,7 @@ def pipes(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         run("continue")
         run("set $main = (unsigned)$pc")
         run("delete")
-        run("break 'fs/pipe.c':write")
+        run("break pipe_write")
         run("ignore $bpnum 20")
         for _ in range(50):
             run("continue")
