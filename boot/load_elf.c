@@ -31,7 +31,7 @@
    2. Each PT_LOAD segment: inside the file, filesz at most memsz, inside the area, not over another
    one. One whose memsz is 0 takes no memory: do not look at its address. (ld makes such a segment
    at 0 when its sections are empty.) What other types of segments say does not matter.
-   3. The entry point lies in the file's part of a segment, by its physical address.
+   3. The entry point is in the file's part of a segment, by its physical address.
    4. Copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest up
    to memsz.
    Say what is wrong in a sentence of its own each time: somebody will read it on a black screen. */

@@ -16,5 +16,5 @@ void *kernel_stack_create(void);
 /* Gives a stack back. It must not be the one in use. */
 void kernel_stack_destroy(void *stack);
 
-/* Does the address lie below a stack, so that whoever used it had no stack left? */
+/* Is the address below a stack, so that the task that used it had no stack left? */
 bool kernel_stack_is_guard(uint32_t address);

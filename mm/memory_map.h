@@ -22,7 +22,7 @@ void memory_map_initialize(void);
 /* Prints the map and the sum of the memory that can be used. */
 void memory_map_print(void);
 
-/* Range number index, or NULL behind the last one. */
+/* Range number index, or NULL after the last one. */
 const struct boot_memory_range *memory_map_range(uint32_t index);
 
 /* Usable memory in KiB, all of it. */

@@ -1,4 +1,4 @@
-/* Physical pages, in blocks of 2^order. Until lesson 5 mm/early.c stands behind this header. */
+/* Physical pages, in blocks of 2^order. Until lesson 5 mm/early.c implements it. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Memory of ring 3, seen from the kernel: never trusted, always through these functions. */
+/* User memory, seen from the kernel: never trusted, always through these functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static inline int give(uint32_t to, const void *from, uint32_t length)
 uint32_t clear_user(uint32_t to, uint32_t length);
 
 /* Copies a string with its NUL, at most size bytes (at least 1). Returns its length without the
- * NUL, -EFAULT, or -ENAMETOOLONG when there is no NUL in the first size bytes. Reads nothing behind
+ * NUL, -EFAULT, or -ENAMETOOLONG when there is no NUL in the first size bytes. Reads nothing after
  * the NUL. */
 int string_from_user(char *to, uint32_t from, uint32_t size);
 

@@ -1,5 +1,5 @@
 /* The VGA text screen, 80 by 25. */
 #pragma once
 
-/* Registers the screen as a console, behind what the BIOS and the boot loader have written. */
+/* Registers the screen as a console, after what the BIOS and the boot loader have written. */
 void vga_initialize(void);

@@ -6,7 +6,7 @@
  *
  *	ESC [ 3 1 ; 4 6 m	"ESC [" begins it, numbers with semicolons follow, a letter ends it
  *
- * There is one screen, so where in a sequence it is stands in variables of this file.
+ * There is one screen, so the state of a sequence is in variables of this file.
  */
 #include "drivers/console/vga_escape.h"
 
@@ -24,13 +24,13 @@
 static enum {
 	TEXT,
 	BEHIND_ESCAPE,
-	IN_SEQUENCE, /* behind ESC [ */
+	IN_SEQUENCE, /* after ESC [ */
 } state;
 static bool is_private; /* ESC [ ?: not for us */
-static uint32_t count;	/* parameters behind the first one */
+static uint32_t count;	/* parameters after the first one */
 static uint32_t parameters[PARAMETERS_MAX];
-static uint8_t colours; /* that were chosen; */
-static bool is_inverse; /* then the screen's have changed places */
+static uint8_t colours; /* as chosen */
+static bool is_inverse; /* the screen's are exchanged */
 
 /* Moves the cursor; a place outside the screen becomes the nearest one on it. */
 static void go_to(struct vga_screen *screen, int32_t row, int32_t to)

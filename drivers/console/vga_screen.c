@@ -7,7 +7,7 @@
  *	... x y z|	is_full, the cursor is at z
  *	... x y z	a newline: the cursor is below, and nothing is left empty
  *
- * Below the last line the text moves up by one. Called with any character, by whoever prints.
+ * Below the last line the text moves up by one. Any character may come, from any program.
  */
 #include "drivers/console/vga_screen.h"
 

@@ -274,7 +274,7 @@ static bool identify(const struct ata_drive *drive, uint16_t *identity)
 	send_command(drive, COMMAND_IDENTIFY);
 	if (in8(drive->command_block + STATUS) == 0 ||
 	    !is_good(wait_while_busy(drive, DETECT_TIMEOUT_NS)))
-		return false; /* nobody, or a drive that is no disk: those abort the command */
+		return false; /* no drive, or one that is not a disk: those abort it */
 	in16_repeat(drive->command_block + DATA, identity, 256);
 	return identity[IDENTIFY_CAPABILITIES] >> 9 & 1; /* LBA */
 }

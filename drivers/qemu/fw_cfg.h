@@ -13,5 +13,5 @@ int fw_cfg_read(const char *name, char *buffer, uint32_t size);
  * opened or read. Returns its length, or as fw_cfg_read. */
 int fw_cfg_open(const char *name);
 
-/* The next bytes of the open file; zeros behind its end. */
+/* The next bytes of the open file; zeros after its end. */
 void fw_cfg_next(void *buffer, uint32_t length);

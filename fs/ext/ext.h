@@ -22,7 +22,7 @@ struct ext_inode {
 	uint32_t map[15]; /* i_block: pointers, the root of an extent tree, or a short symlink */
 };
 
-/* Where a logical block lies. */
+/* Where a logical block is. */
 struct ext_mapping {
 	uint64_t physical; /* block number; 0: a hole */
 	uint64_t length;   /* blocks from here on that this answer covers, at least 1 */

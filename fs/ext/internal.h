@@ -40,7 +40,7 @@ int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, 
 int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Whether count blocks from first on are inside the file system and behind the superblock. */
+/* Whether count blocks from first on are inside the file system and after the superblock. */
 bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count);
 
 /* Refuses (-EOPNOTSUPP, -EUCLEAN) what this driver must not mount; fills in what the features tell

@@ -13,7 +13,7 @@ static inline void *direct_map(uint32_t physical)
 	return (void *)(uintptr_t)(physical + KERNEL_BASE);
 }
 
-/* The physical address behind a kernel address. */
+/* The physical address of a kernel address in the direct map. */
 static inline uint32_t physical_address(const void *address)
 {
 	return (uint32_t)(uintptr_t)address - KERNEL_BASE;

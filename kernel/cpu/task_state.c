@@ -8,7 +8,7 @@
  *	offset	4	esp0	8	ss0	102	io_map_base	104	io_map: 65536 bits
  *
  * A trap from user mode cannot use the user's stack, which may be anywhere. It begins at ss0:esp0
- * instead, so whoever switches tasks must call task_state_set_stack, with interrupts off, before
+ * instead, so a task switch must call task_state_set_stack, with interrupts off, before
  * the next return to user mode.
  */
 #include "kernel/cpu/task_state.h"
@@ -24,7 +24,7 @@ struct kernel_task kernel_task;
    ring 3.
    1. ss0 is the segment of the stack that it takes; esp0 comes later, with each entry into ring 3.
    2. io_map_base says where the permission map begins, counted from the start of the segment. All
-   bits of the map, and the byte behind it, are set: ring 3 may use no port.
+   bits of the map, and the byte after it, are set: user mode may use no port.
    3. Return the segment's limit: the offset of its last byte.
    4. task_state_allow_port clears the port's bit. */
 /* SOLUTION 2.6 { */

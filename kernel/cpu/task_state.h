@@ -1,4 +1,4 @@
-/* The task state segment: the stack for traps from ring 3, and the ports that ring 3 may use. */
+/* The task state segment: the stack for traps from user mode, and the ports that it may use. */
 #pragma once
 
 #include <stdint.h>

@@ -118,7 +118,7 @@ static void describe_page_fault(uint32_t error, char *text, size_t size)
 		 error & 8 ? ", a reserved bit is set in its tables" : "");
 }
 
-/* Intel SDM volume 3, 6.13: a selector, and where its descriptor lies. */
+/* Intel SDM volume 3, 6.13: a selector, and the table of its descriptor. */
 static void describe_selector(uint32_t error, char *text, size_t size)
 {
 	static const char *const tables[] = { "GDT", "IDT", "LDT", "IDT" };

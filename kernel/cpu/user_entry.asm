@@ -1,6 +1,10 @@
-; Into ring 3 and back. IRET is the only way down: it takes the other ring's stack from its frame.
+; To user mode and back.
+;
+; IRET loads a lower privilege level from its frame, with that level's stack: SS, ESP, EFLAGS, CS,
+; EIP, from the top down. The way up is a trap. The stack pointer at the time of user_enter is
+; remembered, so that user_leave can return from it.
 
-USER_CODE	equ 0x1b		; as in descriptors.h: ring 3 in the last two bits
+USER_CODE	equ 0x1b		; as in descriptors.h: level 3 in the last two bits
 USER_DATA	equ 0x23
 KERNEL_DATA	equ 0x10
 INTERRUPTS_ON	equ 0x202		; EFLAGS: interrupts on, IOPL 0, bit 1 always one
@@ -20,9 +24,10 @@ user_enter:
 	push edi
 	mov [kernel_stack], esp
 	; EXERCISE 2.6 (ring 3, part 2): eip is at [ebp + 8], the user's esp at [ebp + 12].
-	; 1. A trap from ring 3 shall begin with the stack as it is now: task_state_set_stack(esp).
+	; 1. A trap from user mode must begin with the stack as it is now:
+	;    task_state_set_stack(esp).
 	; 2. DS, ES, FS and GS get USER_DATA: the kernel's selectors would fault at the first use.
-	; 3. Push what IRET takes for a change of rings: SS, ESP, EFLAGS (interrupts on, nothing
+	; 3. Push what IRET takes for a change of privilege: SS, ESP, EFLAGS (interrupts on, nothing
 	;    else), CS, EIP.
 	; 4. Leave nothing of the kernel in the general registers: zero them. IRET.
 	; SOLUTION 2.6 {

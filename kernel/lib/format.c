@@ -39,7 +39,7 @@ struct conversion {
 	bool left;	/* '-' */
 	bool zero;	/* '0' */
 	bool alternate; /* '#' */
-	char positive;	/* '+', ' ' or none: what stands before a number that is not negative */
+	char positive;	/* '+', ' ' or none: before a number that is not negative */
 	int width;
 	int precision; /* -1: none given */
 	int longs;     /* -2 "hh", -1 "h", 0, 1 "l", 2 "ll" */

@@ -8,7 +8,7 @@ struct list {
 	struct list *next, *previous;
 };
 
-/* The structure that a link lies in. */
+/* The structure that a link is a member of. */
 #define list_entry(link, type, member) ((type *)((char *)(link) - offsetof(type, member)))
 
 #define LIST_EMPTY(list) { &(list), &(list) }

@@ -43,7 +43,7 @@ void backtrace_use_stack(const void *stack, uint32_t size)
 }
 
 /* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/report/symbols.c.
-   1. is_frame: a frame pointer is a multiple of four, and the whole frame lies in the stack, from
+   1. is_frame: a frame pointer is a multiple of four, and the whole frame is in the stack, from
    stack_start up to stack_top. Anything else may be garbage, and following it may
    cause a second fault.
    2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at

@@ -32,5 +32,5 @@ void boot_info_read(uint32_t magic, uint32_t information);
 void kmain(uint32_t magic, uint32_t information);
 
 /* The value of `name=value` on the command line: copies it, NUL-terminated and cut to size, and
- * returns true; false when it is not there. A value with blanks stands in double quotes. */
+ * returns true; false when it is not there. A value with blanks needs double quotes. */
 bool boot_option(const char *name, char *value, uint32_t size);

@@ -1,5 +1,5 @@
 /*
- * What stands in a blank of a handout: says which exercise is not written yet, and ends the run.
+ * What fills the blanks of a handout: says which exercise is not written yet, and ends the run.
  * It relies on nothing that may be an exercise itself: not on printk, and not on paging.
  */
 #pragma once

@@ -5,7 +5,7 @@
 #include "kernel/task/time.h"
 #include "kernel/task/wait.h"
 
-/* STI takes effect behind the next instruction: no interrupt comes between it and HLT. */
+/* STI takes effect after the next instruction: no interrupt comes between it and HLT. */
 static void halt(void)
 {
 	__asm__ volatile("sti; hlt; cli" : : : "memory");

@@ -147,7 +147,7 @@ static uint32_t shortest_trip(const struct trip *trip, unsigned ring)
 	return shortest;
 }
 
-/* While `open`, ring 3 may use INT3, and both kinds of traps go back to where they came from. */
+/* While `open`, user mode may use INT3, and both kinds of traps go back to where they came from. */
 static void set_handlers(bool open)
 {
 	gate_set(VECTOR_BREAKPOINT, KERNEL_CODE, trap_stubs[VECTOR_BREAKPOINT], GATE_INTERRUPT,

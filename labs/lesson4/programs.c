@@ -20,7 +20,7 @@
 
 #define STATUS_NOT_FOUND (127 << 8)
 
-/* What whoever starts a program and the new task share, until it is known whether it runs. */
+/* What the starter and the new task share, until it is known whether the program runs. */
 struct start {
 	int count;
 	char *const *words;

@@ -374,7 +374,7 @@ static void close_target(struct target *target)
 		check(errno, target->image);
 }
 
-/* Where the target's byte at offset lies on the drive, in bytes. */
+/* Where the target's byte at offset is on the drive, in bytes. */
 static uint64_t locate(struct target *target, uint64_t offset)
 {
 	blk64_t block;

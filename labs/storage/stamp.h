@@ -1,5 +1,5 @@
 /*
- * What is in a sector of the lab's disks: where it lies. The host writes stamps, the guest checks
+ * What is in a sector of the lab's disks: where it is. The host writes stamps, the guest checks
  * them, so a read that came from a wrong place cannot give a good figure.
  */
 #pragma once
@@ -18,7 +18,7 @@ struct stamp {
 	uint64_t offset; /* where the reader asked: byte offset in the file, or in the raw drive */
 };
 
-/* A whole stamped sector, as it lies on the disk. Numbers are little-endian. */
+/* A whole stamped sector, as it is on the disk. Numbers are little-endian. */
 struct stamped_sector {
 	struct stamp stamp;
 	uint64_t noise[60]; /* so that half a sector, or one of another drive, does not match */
