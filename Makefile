@@ -236,7 +236,7 @@ ifneq ($(filter fs/ram/initramfs.c,$(LISTED)),)
 HOST_TOOLS += user-programs
 OPTIONS    += --user $(BUILD)/user/bin
 endif
-OPTIONS    += $(if $(PROGRAMS),--programs '$(PROGRAMS)')
+OPTIONS    += $(if $(CORE),--core) $(if $(PROGRAMS),--programs '$(PROGRAMS)')
 ifneq ($(filter command,$(origin CMD)),)
 export TEXT_OF_CMD := $(value CMD)
 OPTIONS    += --command "$$TEXT_OF_CMD"

@@ -1,4 +1,16 @@
-/* Programs: from a path to a task that is about to run what is there. */
+/*
+ * exec: from a path to a task that is about to run what is there.
+ *
+ *	open_image		the file, and its first ELF_BEGINNING bytes
+ *	elf_check		all that can be wrong with it; nothing has changed so far
+ *	process_empty_space	the point of no return: the old program is gone
+ *	elf_load		the segments, from the file into the space
+ *	exec_build_stack	arguments, environment, auxiliary vector
+ *	set_frame		the registers with which the task goes back to user mode
+ *
+ * The strings are the kernel's copy: the old program's memory is gone when the stack is built.
+ * Called by a task for itself, in its system call or before it has been in user mode. It sleeps.
+ */
 #include "kernel/process/exec.h"
 
 #include <stdbool.h>
@@ -13,8 +25,14 @@
 #include "mm/page_alloc.h"
 
 #define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
-#define INTERPRETERS   4      /* a script may name a script, so often */
 #define FLAGS_AT_START 0x202  /* interrupts on */
+
+static exec_other *other;
+
+void exec_register_other(exec_other *function)
+{
+	other = function;
+}
 
 /* Opens the file and reads its beginning. */
 static int open_image(const char *path, struct elf_image *image)
@@ -34,103 +52,6 @@ static int open_image(const char *path, struct elf_image *image)
 	else
 		image->bytes = bytes;
 	return bytes < 0 ? bytes : 0;
-}
-
-static bool is_blank(char character)
-{
-	return character == ' ' || character == '\t';
-}
-
-static char *skip_blanks(char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
-}
-
-/* Cuts the first line of a script, behind its #!, into a path and the rest, one argument. Either
- * may come out empty. */
-static void cut_line(char *line, char **path, char **argument)
-{
-	char *end = line + strlen(line);
-
-	while (end > line && is_blank(end[-1]))
-		*--end = '\0';
-	*path = skip_blanks(line);
-	for (*argument = *path; **argument && !is_blank(**argument); (*argument)++)
-		;
-	if (**argument) {
-		*(*argument)++ = '\0';
-		*argument = skip_blanks(*argument);
-	}
-}
-
-/* The script's own name takes the place of the first argument; before it come the interpreter and
- * its argument. */
-static int insert_interpreter(struct exec_strings *strings, const char *script, const char *path,
-			      const char *argument)
-{
-	if (strings->arguments > 0) {
-		uint32_t size = strlen(strings->text) + 1;
-
-		strings->length -= size;
-		strings->arguments--;
-		memmove(strings->text, strings->text + size, strings->length);
-	}
-	int error = exec_insert_argument(strings, script);
-
-	if (!error && *argument)
-		error = exec_insert_argument(strings, argument);
-	return error ? error : exec_insert_argument(strings, path);
-}
-
-/* Ends the first line, which ends with the file, if not earlier. False: not all of it was read. */
-static bool end_line(char *line, uint32_t bytes)
-{
-	line[bytes < ELF_BEGINNING ? bytes : ELF_BEGINNING - 1] = '\0';
-	char *end = strchr(line, '\n');
-
-	if (end)
-		*end = '\0';
-	return end || bytes < ELF_BEGINNING;
-}
-
-/* If the file is a script, makes path (of PATH_SIZE bytes) that of its interpreter. Returns 1 then,
- * 0 for what is no script, or a negated errno. */
-static int follow_script(struct elf_image *image, struct exec_strings *strings, char *path)
-{
-	char *line = (char *)image->beginning, *interpreter, *argument;
-
-	if (image->bytes < 2 || line[0] != '#' || line[1] != '!')
-		return 0;
-	if (!end_line(line, image->bytes))
-		return -ENOEXEC;
-	cut_line(line + 2, &interpreter, &argument);
-	if (!*interpreter || strlen(interpreter) >= EXEC_PATH)
-		return -ENOEXEC;
-	int error = insert_interpreter(strings, path, interpreter, argument);
-
-	memcpy(path, interpreter, strlen(interpreter) + 1);
-	return error ? error : 1;
-}
-
-/* Opens the program that is to be run in the end, and checks it. */
-static int find_program(char *path, struct exec_strings *strings, struct elf_image *image)
-{
-	for (unsigned i = 0; i <= INTERPRETERS; i++) {
-		int error = open_image(path, image);
-
-		if (error)
-			return error;
-		error = follow_script(image, strings, path);
-		if (error == 0 && (error = elf_check(image)) == 0 &&
-		    (error = elf_check_room(image)) == 0)
-			return 0;
-		file_release(image->file);
-		if (error < 0)
-			return error;
-	}
-	return -ELOOP;
 }
 
 static void set_name(const char *path)
@@ -159,21 +80,18 @@ static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)
 	};
 }
 
-/* Behind process_empty_space the old program is gone. */
-static int replace(const struct elf_image *image, const struct exec_strings *strings,
-		   const char *path, struct trap_frame *frame)
+/* Behind process_empty_space the old program is gone: there is nobody left to return an error to.
+ */
+static int replace(const struct elf_image *image, const char *path,
+		   const struct exec_strings *strings, struct trap_frame *frame)
 {
-	int32_t stack = -ENOMEM;
+	uint32_t stack = 0;
 	int error = process_empty_space();
 
 	if (error)
 		return error;
-	if (elf_load(image) == 0)
-		stack = exec_build_stack(image, strings, path);
-	if (stack < 0 && stack > -4096) {
+	if (elf_load(image) != 0 || exec_build_stack(image, path, strings, &stack) != 0)
 		signal_send(current->process, SIGKILL);
-		stack = 0;
-	}
 	set_name(path);
 	files_set_program(current->process->files, image->file);
 	files_close_on_exec(current->process->files);
@@ -182,10 +100,22 @@ static int replace(const struct elf_image *image, const struct exec_strings *str
 	return 0;
 }
 
+static int run(struct elf_image *image, const char *path, struct exec_strings *strings,
+	       struct trap_frame *frame)
+{
+	int error = elf_check(image);
+
+	if (error == -ENOEXEC && other)
+		return other(image, path, strings, frame);
+	if (!error)
+		error = elf_check_room(image);
+	return error ? error : replace(image, path, strings, frame);
+}
+
 /* Programs expect a name of theirs; and the pointers to the strings need room, too. */
 static int complete(struct exec_strings *strings)
 {
-	int error = strings->arguments == 0 ? exec_insert_argument(strings, "") : 0;
+	int error = strings->arguments == 0 ? exec_add_argument(strings, "") : 0;
 	uint32_t pointers = strings->arguments + strings->environment;
 
 	if (!error && pointers > EXEC_POINTERS)
@@ -193,37 +123,20 @@ static int complete(struct exec_strings *strings)
 	return error;
 }
 
-/* With pages for the program's beginning and for its path. */
-static int exec_with(struct elf_image *image, char *program, const char *path,
-		     struct exec_strings *strings, struct trap_frame *frame)
-{
-	uint32_t size = strlen(path) + 1;
-
-	if (size > EXEC_PATH)
-		return -ENAMETOOLONG;
-	memcpy(program, path, size);
-	int error = complete(strings);
-
-	if (!error)
-		error = find_program(program, strings, image);
-	if (error)
-		return error;
-	error = replace(image, strings, program, frame);
-	file_release(image->file);
-	return error;
-}
-
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame)
 {
 	struct elf_image *image = page_alloc(0);
-	char *program = page_alloc(0);
-	int error = -ENOMEM;
 
-	if (image && program)
-		error = exec_with(image, program, path, strings, frame);
-	if (image)
-		page_free(image, 0);
-	if (program)
-		page_free(program, 0);
+	if (!image)
+		return -ENOMEM;
+	int error = complete(strings);
+
+	if (!error)
+		error = open_image(path, image);
+	if (!error) {
+		error = run(image, path, strings, frame);
+		file_release(image->file);
+	}
+	page_free(image, 0);
 	return error;
 }

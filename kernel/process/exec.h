@@ -11,6 +11,7 @@ struct exec_strings {
 	char *text; /* EXEC_STRINGS bytes, from page_alloc */
 	uint32_t length;
 	uint32_t arguments, environment; /* how many */
+	uint32_t depth; /* of files that named another program: exec_register_other */
 };
 
 #define EXEC_STRINGS 131072u /* what Linux grants at least */
@@ -20,10 +21,8 @@ struct exec_strings {
 int exec_strings_create(struct exec_strings *strings);
 void exec_strings_destroy(struct exec_strings *strings);
 
-/* Add an argument as the last one, or as the first; all of them come before the environment. Return
- * 0 or -E2BIG. */
+/* Add one as the last one; all arguments come before the environment. Return 0 or -E2BIG. */
 int exec_add_argument(struct exec_strings *strings, const char *text);
-int exec_insert_argument(struct exec_strings *strings, const char *text);
 int exec_add_environment(struct exec_strings *strings, const char *text);
 
 /* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty.
@@ -32,8 +31,8 @@ int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_
 
 /*
  * Makes the current task run the program at path: a static ELF executable for the i386, fixed or
- * position-independent, or a text that begins with #!, whose interpreter is. Fills in the frame for
- * the first instruction. May change the strings; the caller keeps them.
+ * position-independent. Fills in the frame for the first instruction. May change the strings; the
+ * caller keeps them.
  *
  * Returns 0; or the negated errno of opening and reading the file, -EACCES, -ENOEXEC for what is no
  * such program, -ENOMEM, -E2BIG, and the task is as it was. When memory fails it behind the point
@@ -41,9 +40,16 @@ int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_
  */
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
 
-/* The same for a program that the kernel itself starts: words[0] is its path, its environment is a
- * plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table of files, if it
- * has none. */
+/* For files of other kinds: called with an image that elf_check has refused with -ENOEXEC; ends as
+ * exec does, which it may call with another path. */
+struct elf_image;
+typedef int exec_other(struct elf_image *image, const char *path, struct exec_strings *strings,
+		       struct trap_frame *frame);
+void exec_register_other(exec_other *function);
+
+/* The same as exec for a program that the kernel itself starts: words[0] is its path, its
+ * environment is a plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table
+ * of files, if it has none. */
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
 
 /* The status that a shell gives a program's end (a wait status, or the negated errno of its start):

@@ -1,4 +1,18 @@
-/* ELF executables for the i386: checked, and put into a space. Tool Interface Standard, ELF 1.2. */
+/*
+ * ELF executables for the i386: checked, and put into a space. Tool Interface Standard, ELF 1.2.
+ *
+ * An executable is a header, program headers, and the bytes that these tell of. A segment of type
+ * LOAD says: so many bytes (filesz) from this place of the file (offset) go to this address
+ * (vaddr); from there up to memsz all is zero. Position-independent programs are told from 0 on,
+ * and a bias is added to every address:
+ *
+ *	LOAD  offset 0x1000  vaddr 0x08049000  filesz 0x500  memsz 0x800
+ *		0x08049000 - 0x080494ff		from the file
+ *		0x08049500 - 0x080497ff		zeros: .bss
+ *
+ * Nothing is believed: what elf_check has let through, elf_load may use without another look. The
+ * current task loads into its own space, and sleeps while the file is read.
+ */
 #include "kernel/process/exec_elf.h"
 
 #include <stdbool.h>
@@ -147,17 +161,4 @@ int elf_load(const struct elf_image *image)
 uint32_t elf_entry(const struct elf_image *image)
 {
 	return image->header.entry + image->bias;
-}
-
-uint32_t elf_headers_address(const struct elf_image *image)
-{
-	uint32_t phoff = image->header.phoff;
-
-	for (unsigned i = 0; i < image->header.phnum; i++) {
-		const struct elf_program_header *each = segment(image, i);
-
-		if (is_loaded(each) && each->offset <= phoff && phoff < each->offset + each->filesz)
-			return each->vaddr + image->bias + phoff - each->offset;
-	}
-	return 0;
 }

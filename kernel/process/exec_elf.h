@@ -31,6 +31,5 @@ int elf_check_room(const struct elf_image *image);
  * behind them. Returns 0, -ENOMEM, or a negated errno of reading. */
 int elf_load(const struct elf_image *image);
 
-/* Where the program begins, and where its program headers are in memory (0: nowhere). */
+/* Where the program begins. */
 uint32_t elf_entry(const struct elf_image *image);
-uint32_t elf_headers_address(const struct elf_image *image);

@@ -1,10 +1,18 @@
-/* The stack that a new program finds: the number of arguments, pointers to them, pointers to the
- * environment, the auxiliary vector, and behind them, higher up, what all those point to. */
+/*
+ * The stack that a new program finds, from its pointer up:
+ *
+ *	0x083ffeb0	2			the number of arguments
+ *	0x083ffeb4	0x083fffc0 0x083fffc3 0	pointers to them
+ *	0x083ffec0	0x083fffc8 0		pointers to the environment
+ *	0x083ffec8	AT_PAGESZ 4096 ...	the auxiliary vector, up to AT_NULL: what the
+ *						kernel tells beside that
+ *	0x083fffc0	"ls\0/bin\0HOME=/\0"	what all those point to
+ *
+ * It is built from above, so that every address is known when it is written down. The memory is the
+ * new program's already, and written to as any other of a program is: by copying that can fail.
+ */
 #include "kernel/process/exec_stack.h"
 
-#include <cpuid.h>
-
-#include "fs/devices.h"
 #include "kernel/abi/auxv.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -14,58 +22,29 @@
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
-#define VECTOR_ENTRIES	24
-#define CLOCK_TICKS	100 /* in a second, as times() counts */
-#define RANDOM_BYTES	16
 #define STACK_ALIGNMENT 16u
 
-struct auxiliary {
-	uint32_t type, value;
-};
+static void (*tell_more)(struct exec_stack *stack, const struct elf_image *image);
 
-/* A stack under construction: it grows down, and remembers whether a write has failed. */
-struct stack {
-	uint32_t pointer;
-	uint32_t failed; /* bytes that could not be written */
-};
+void exec_register_auxiliary(void (*tell)(struct exec_stack *stack, const struct elf_image *image))
+{
+	tell_more = tell;
+}
 
-static void push(struct stack *stack, const void *bytes, uint32_t length)
+void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length)
 {
 	stack->pointer -= length;
 	stack->failed |= copy_to_user(stack->pointer, bytes, length);
 }
 
-static void push_word(struct stack *stack, uint32_t word)
+void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value)
 {
-	push(stack, &word, sizeof(word));
-}
-
-static uint32_t push_text(struct stack *stack, const char *text)
-{
-	push(stack, text, strlen(text) + 1);
-	return stack->pointer;
-}
-
-static uint32_t push_random(struct stack *stack)
-{
-	uint64_t words[RANDOM_BYTES / 8];
-
-	for (unsigned i = 0; i < RANDOM_BYTES / 8; i++)
-		words[i] = device_random();
-	push(stack, words, sizeof(words));
-	return stack->pointer;
-}
-
-static uint32_t processor_features(void)
-{
-	uint32_t eax, ebx, ecx, edx;
-
-	__cpuid(1, eax, ebx, ecx, edx);
-	return edx;
+	stack->auxiliary[stack->entries].type = type;
+	stack->auxiliary[stack->entries++].value = value;
 }
 
 /* Pushes the pointers to count strings that lie at address, and a null pointer behind the last. */
-static uint32_t push_pointers(struct stack *stack, const char *text, uint32_t count,
+static uint32_t push_pointers(struct exec_stack *stack, const char *text, uint32_t count,
 			      uint32_t address)
 {
 	stack->pointer -= (count + 1) * sizeof(uint32_t);
@@ -93,73 +72,56 @@ static const char *environment_of(const struct exec_strings *strings)
 }
 
 /* Pushes argc and the two arrays of pointers, for strings that lie at address. */
-static void push_arrays(struct stack *stack, const struct exec_strings *strings, uint32_t address)
+static void push_arrays(struct exec_stack *stack, const struct exec_strings *strings,
+			uint32_t address)
 {
 	const char *environment = environment_of(strings);
 
 	push_pointers(stack, environment, strings->environment,
 		      address + (environment - strings->text));
 	push_pointers(stack, strings->text, strings->arguments, address);
-	push_word(stack, strings->arguments);
+	exec_push(stack, &strings->arguments, sizeof(uint32_t));
+}
+
+/* Fills in the auxiliary vector. */
+static void tell(struct exec_stack *stack, const struct elf_image *image, uint32_t path)
+{
+	exec_tell(stack, AT_EXECFN, path);
+	exec_tell(stack, AT_PAGESZ, PAGE_SIZE);
+	if (sysenter_is_there()) {
+		exec_tell(stack, AT_SYSINFO, shared_vsyscall);
+		exec_tell(stack, AT_SYSINFO_EHDR, SPACE_SHARED);
+	}
+	if (tell_more)
+		tell_more(stack, image);
+	exec_tell(stack, AT_NULL, 0);
 }
 
 /* Pads so that the stack pointer is aligned once length more bytes have been pushed. */
-static void align(struct stack *stack, uint32_t length)
+static void align(struct exec_stack *stack, uint32_t length)
 {
 	stack->pointer = ((stack->pointer - length) & -STACK_ALIGNMENT) + length;
 }
 
-static uint32_t add_system_page(struct auxiliary *vector)
+int exec_build_stack(const struct elf_image *image, const char *path,
+		     const struct exec_strings *strings, uint32_t *pointer)
 {
-	if (!sysenter_is_there())
-		return 0;
-	vector[0] = (struct auxiliary){ AT_SYSINFO, shared_vsyscall };
-	vector[1] = (struct auxiliary){ AT_SYSINFO_EHDR, SPACE_SHARED };
-	return 2;
-}
+	struct process *process = current->process;
+	struct exec_stack stack = { .pointer = space_stack_top(current->space) - sizeof(uint32_t) };
 
-int exec_build_stack(const struct elf_image *image, const struct exec_strings *strings,
-		     const char *path)
-{
-	struct stack stack = { .pointer = space_stack_top(current->space) - sizeof(uint32_t) };
-	uint32_t name = push_text(&stack, path);
-	uint32_t platform = push_text(&stack, "i686");
+	exec_push(&stack, path, strlen(path) + 1);
+	process->strings_end = stack.pointer;
+	exec_push(&stack, strings->text, strings->length);
+	process->arguments = stack.pointer;
+	process->environment = stack.pointer + (environment_of(strings) - strings->text);
+	tell(&stack, image, process->strings_end);
 
-	current->process->strings_end = stack.pointer;
-	push(&stack, strings->text, strings->length);
-	uint32_t texts = stack.pointer;
+	uint32_t size = stack.entries * sizeof(stack.auxiliary[0]);
+	uint32_t words = strings->arguments + strings->environment + 3;
 
-	current->process->arguments = texts;
-	current->process->environment = texts + (environment_of(strings) - strings->text);
-	uint32_t random = push_random(&stack);
-	struct auxiliary vector[VECTOR_ENTRIES] = {
-		{ AT_PHDR, elf_headers_address(image) },
-		{ AT_PHENT, sizeof(struct elf_program_header) },
-		{ AT_PHNUM, image->header.phnum },
-		{ AT_PAGESZ, PAGE_SIZE },
-		{ AT_BASE, 0 },
-		{ AT_FLAGS, 0 },
-		{ AT_ENTRY, elf_entry(image) },
-		{ AT_UID, 0 },
-		{ AT_EUID, 0 },
-		{ AT_GID, 0 },
-		{ AT_EGID, 0 },
-		{ AT_SECURE, 0 },
-		{ AT_CLKTCK, CLOCK_TICKS },
-		{ AT_HWCAP, processor_features() },
-		{ AT_PLATFORM, platform },
-		{ AT_RANDOM, random },
-		{ AT_EXECFN, name },
-	};
-	uint32_t entries = 17;
-
-	entries += add_system_page(&vector[entries]);
-	vector[entries++] = (struct auxiliary){ AT_NULL, 0 };
-
-	uint32_t pointers = strings->arguments + strings->environment + 3;
-
-	align(&stack, entries * sizeof(struct auxiliary) + pointers * sizeof(uint32_t));
-	push(&stack, vector, entries * sizeof(struct auxiliary));
-	push_arrays(&stack, strings, texts);
-	return stack.failed ? -EFAULT : (int32_t)stack.pointer;
+	align(&stack, size + words * sizeof(uint32_t));
+	exec_push(&stack, stack.auxiliary, size);
+	push_arrays(&stack, strings, process->arguments);
+	*pointer = stack.pointer;
+	return stack.failed ? -EFAULT : 0;
 }

@@ -1,4 +1,11 @@
-/* The arguments and the environment of a program to be started. */
+/*
+ * The arguments and the environment of a program to be started, as one text:
+ *
+ *	l s \0 / b i n \0 H O M E = / \0	2 arguments, 1 of the environment, length 15
+ *
+ * They are copied out of the old program, which may have put anything there, and may change it
+ * meanwhile: each string is fetched once, and what was fetched is what counts. May sleep.
+ */
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
 #include "kernel/lib/string.h"
@@ -18,15 +25,14 @@ void exec_strings_destroy(struct exec_strings *strings)
 	page_free(strings->text, ORDER);
 }
 
-/* Puts a text before byte number `at`, and counts it. */
-static int insert(struct exec_strings *strings, uint32_t at, const char *text, uint32_t *count)
+/* Puts a text behind all others, and counts it. */
+static int add(struct exec_strings *strings, const char *text, uint32_t *count)
 {
 	uint32_t size = strlen(text) + 1;
 
 	if (size > EXEC_STRINGS - strings->length)
 		return -E2BIG;
-	memmove(strings->text + at + size, strings->text + at, strings->length - at);
-	memcpy(strings->text + at, text, size);
+	memcpy(strings->text + strings->length, text, size);
 	strings->length += size;
 	(*count)++;
 	return 0;
@@ -34,17 +40,12 @@ static int insert(struct exec_strings *strings, uint32_t at, const char *text, u
 
 int exec_add_argument(struct exec_strings *strings, const char *text)
 {
-	return insert(strings, strings->length, text, &strings->arguments);
-}
-
-int exec_insert_argument(struct exec_strings *strings, const char *text)
-{
-	return insert(strings, 0, text, &strings->arguments);
+	return add(strings, text, &strings->arguments);
 }
 
 int exec_add_environment(struct exec_strings *strings, const char *text)
 {
-	return insert(strings, strings->length, text, &strings->environment);
+	return add(strings, text, &strings->environment);
 }
 
 /* EXERCISE 3.6 (programs that mean harm, part 2): a program says what the next one is called with.

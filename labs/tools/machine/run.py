@@ -60,6 +60,7 @@ def machine_options(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=2010)
     parser.add_argument("--script", help="commands for the kernel, parted by semicolons")
     parser.add_argument("--user", type=Path, help="the folder of the course's programs")
+    parser.add_argument("--core", action="store_true", help="without Debian's programs")
     parser.add_argument("--programs", type=Path, metavar="DIR", help="its files are the guest's")
     parser.add_argument("--command", help="a command for the guest's shell")
     return parser
@@ -86,7 +87,8 @@ def write_initramfs(options: argparse.Namespace) -> Path | None:
         if options.programs or options.command is not None:
             raise ConfigError("this kernel runs no programs; say LESSON=4 or a later one")
         return None
-    data = archive(guest_root(options.user, busybox(), options.programs, options.command))
+    box = None if options.core else busybox()
+    data = archive(guest_root(options.user, box, options.programs, options.command))
     path = options.build / f"initramfs-{hashlib.sha256(data).hexdigest()[:12]}.cpio"
     for old in options.build.glob("initramfs-*.cpio"):
         if time.time() - old.stat().st_mtime > ARCHIVE_SECONDS:

@@ -1,0 +1,60 @@
+/* What the C libraries of Linux's programs want to be told: where their program headers are, who
+ * they are, sixteen random bytes. */
+#include <cpuid.h>
+
+#include "fs/devices.h"
+#include "kernel/abi/auxv.h"
+#include "kernel/lib/startup.h"
+#include "kernel/process/exec_stack.h"
+
+#define CLOCK_TICKS  100 /* in a second, as times() counts */
+#define RANDOM_WORDS 2
+
+/* Where the program headers are in memory; 0: nowhere. */
+static uint32_t headers_address(const struct elf_image *image)
+{
+	uint32_t phoff = image->header.phoff;
+	const struct elf_program_header *each = (const void *)&image->beginning[phoff];
+
+	for (unsigned i = 0; i < image->header.phnum; i++, each++)
+		if (each->type == ELF_SEGMENT_LOAD && each->offset <= phoff &&
+		    phoff < each->offset + each->filesz)
+			return each->vaddr + image->bias + phoff - each->offset;
+	return 0;
+}
+
+static uint32_t processor_features(void)
+{
+	uint32_t eax, ebx, ecx, edx;
+
+	__cpuid(1, eax, ebx, ecx, edx);
+	return edx;
+}
+
+static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *image)
+{
+	static const char platform[] = "i686";
+	const uint64_t random[RANDOM_WORDS] = { device_random(), device_random() };
+
+	exec_push(stack, platform, sizeof(platform));
+	exec_tell(stack, AT_PLATFORM, stack->pointer);
+	exec_push(stack, random, sizeof(random));
+	exec_tell(stack, AT_RANDOM, stack->pointer);
+	exec_tell(stack, AT_PHDR, headers_address(image));
+	exec_tell(stack, AT_PHENT, sizeof(struct elf_program_header));
+	exec_tell(stack, AT_PHNUM, image->header.phnum);
+	exec_tell(stack, AT_ENTRY, elf_entry(image));
+	exec_tell(stack, AT_CLKTCK, CLOCK_TICKS);
+	exec_tell(stack, AT_HWCAP, processor_features());
+	static const uint8_t zeros[] = { AT_BASE, AT_FLAGS, AT_UID,   AT_EUID,
+					 AT_GID,  AT_EGID,  AT_SECURE };
+
+	for (unsigned i = 0; i < sizeof(zeros); i++)
+		exec_tell(stack, zeros[i], 0);
+}
+
+static void exec_auxiliary_register(void)
+{
+	exec_register_auxiliary(exec_auxiliary);
+}
+STARTUP(exec_auxiliary_register)
