@@ -137,6 +137,7 @@ static const char *type_name(uint32_t type)
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
 }
 
+/* At boot, and for the command `memory`. */
 void memory_map_print(void)
 {
 	for (uint32_t i = 0; i < range_count; i++)

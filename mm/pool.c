@@ -55,6 +55,7 @@ void *pool_alloc(struct pool *pool)
 	return object ? memset(object, 0, pool->size) : NULL;
 }
 
+/* The junk comes first: the link of the list overwrites its first word. */
 void pool_free(struct pool *pool, void *object)
 {
 	bool enabled = interrupts_disable();

@@ -16,10 +16,10 @@
 #include "drivers/console/vga_screen.h"
 #include "kernel/lib/startup.h"
 
-#define ESCAPE	       '\033'
-#define BRIGHT	       0x08
-#define NUMBER_MAX     9999u
-#define PARAMETERS_MAX 8u /* of a sequence; more are left out */
+#define ESCAPE	       '\033' /* begins a sequence, and breaks off an unfinished one */
+#define BRIGHT	       0x08   /* of the text's colour; of the background's it means blinking */
+#define NUMBER_MAX     9999u  /* more digits are left out */
+#define PARAMETERS_MAX 8u     /* of a sequence; more are left out */
 
 static enum {
 	TEXT,

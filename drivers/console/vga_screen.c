@@ -16,13 +16,16 @@
 #define BLANK	  (VGA_GREY << 8 | ' ')
 #define TAB_STOPS 8u
 
-static bool (*filter)(struct vga_screen *screen, char character);
+static bool (*filter)(struct vga_screen *screen,
+		      char character); /* NULL: every character is shown */
 
+/* The filter returns true for a character that it has used up. */
 void vga_screen_filter(bool (*function)(struct vga_screen *screen, char character))
 {
 	filter = function;
 }
 
+/* From `first` up to the cell before `end`; the cursor stays. */
 void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end)
 {
 	while (first < end)
@@ -91,6 +94,8 @@ void vga_screen_put(struct vga_screen *screen, char character)
 		show(screen, character);
 }
 
+/* What is on the screen stays. A cursor that is not on it, because of a broken BIOS, begins at the
+ * top. */
 void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells, uint32_t position)
 {
 	*screen = (struct vga_screen){

@@ -30,27 +30,27 @@
 #include "kernel/task/time.h"
 
 /* Registers, as offsets from the channel's command block. */
-#define DATA	 0
-#define ERROR	 1
-#define COUNT	 2
-#define LBA_LOW	 3
-#define LBA_MID	 4
-#define LBA_HIGH 5
-#define DEVICE	 6
-#define STATUS	 7
-#define COMMAND	 7
+#define DATA	 0 /* 16 bits; the others have 8 */
+#define ERROR	 1 /* why a command failed: valid while STATUS_ERR is set */
+#define COUNT	 2 /* sectors; 0 means 256 */
+#define LBA_LOW	 3 /* bits 0 to 7 of the address */
+#define LBA_MID	 4 /* bits 8 to 15 */
+#define LBA_HIGH 5 /* bits 16 to 23 */
+#define DEVICE	 6 /* which of the two drives; bits 24 to 27 of an LBA28 address */
+#define STATUS	 7 /* when it is read */
+#define COMMAND	 7 /* when it is written: that starts the command */
 
 /* In the device control register. */
-#define NO_INTERRUPT 0x02
+#define NO_INTERRUPT 0x02 /* the drive does not raise its IRQ: this driver polls */
 
-#define STATUS_ERR 0x01
-#define STATUS_DRQ 0x08
-#define STATUS_DF  0x20
-#define STATUS_BSY 0x80
+#define STATUS_ERR 0x01 /* the command failed: see ERROR */
+#define STATUS_DRQ 0x08 /* a sector, or a group of them, is ready in DATA */
+#define STATUS_DF  0x20 /* the drive itself failed */
+#define STATUS_BSY 0x80 /* busy: no other bit is valid */
 #define FLOATING   0xff /* what an empty bus reads as */
 
 #define DEVICE_LBA   0xe0 /* LBA addressing; bits 7 and 5 are one for old drives */
-#define DEVICE_SLAVE 0x10
+#define DEVICE_SLAVE 0x10 /* the second drive of the channel */
 
 #define COMMAND_READ		  0x20
 #define COMMAND_READ_EXT	  0x24
@@ -193,7 +193,7 @@ static int ata_read(struct block_device *device, uint64_t lba, unsigned count, v
 	unsigned chunk = count > 1 ? drive->multiple : 1, left = count;
 	uint8_t status;
 
-	select(drive, 0);
+	select(drive, 0); /* the status that follows is this drive's */
 	status = wait_while_busy(drive, READY_TIMEOUT_NS);
 	if (status & STATUS_BSY)
 		return failure(drive, lba, count, status);
@@ -206,7 +206,7 @@ static int ata_read(struct block_device *device, uint64_t lba, unsigned count, v
 			chunk = left;
 		in16_repeat(drive->command_block + DATA, buffer, chunk * SECTOR_SIZE / 2);
 		buffer = (uint8_t *)buffer + chunk * SECTOR_SIZE;
-		settle(drive);
+		settle(drive); /* BSY of the next sector may come late */
 	}
 	return 0;
 }
@@ -241,7 +241,7 @@ static void learn(struct ata_drive *drive, const uint16_t *identity)
 	const uint16_t *small = identity + IDENTIFY_LBA28_SECTORS;
 
 	copy_model(drive->model, identity + IDENTIFY_MODEL);
-	drive->lba48 = identity[IDENTIFY_COMMAND_SET] >> 10 & 1;
+	drive->lba48 = identity[IDENTIFY_COMMAND_SET] >> 10 & 1; /* 48-bit address feature set */
 	if (drive->lba48)
 		drive->block.sectors =
 		    (uint64_t)large[2] << 32 | (uint32_t)large[1] << 16 | large[0];

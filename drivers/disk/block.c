@@ -20,9 +20,9 @@
 #include "kernel/task/time.h"
 #include "drivers/disk/trace.h"
 
-#define SECTORS_PER_REQUEST 256u
+#define SECTORS_PER_REQUEST 256u /* the most that one ATA command reads */
 
-static struct block_device *first;
+static struct block_device *first; /* in the order of registration */
 
 /* At boot. Appends, so that devices are listed in the order in which they were found. */
 void block_register(struct block_device *device)
@@ -34,11 +34,13 @@ void block_register(struct block_device *device)
 	*link = device;
 }
 
+/* For the command that lists all drives. */
 struct block_device *block_first(void)
 {
 	return first;
 }
 
+/* By a linear search: there are four drives. */
 struct block_device *block_find(const char *name)
 {
 	struct block_device *device = first;
@@ -93,6 +95,7 @@ int block_read(struct block_device *device, uint64_t lba, unsigned count, void *
 		       device->name, count, lba, device->sectors);
 		return -EINVAL;
 	}
+	/* Each part is accounted for by itself: the trace shows what the drive was asked. */
 	while (count > 0) {
 		unsigned now = count < SECTORS_PER_REQUEST ? count : SECTORS_PER_REQUEST;
 		int result = request(device, lba, now, buffer, purpose);

@@ -11,6 +11,7 @@
 
 struct trace trace;
 
+/* total counts on; the remainder is the place, and overwrites the oldest record. */
 void trace_add(const struct trace_record *record)
 {
 	bool enabled = interrupts_disable();

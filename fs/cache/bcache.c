@@ -25,7 +25,7 @@
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 
-#define BUCKET_BITS 10
+#define BUCKET_BITS 10 /* 1024 chains for at most 2048 blocks */
 
 static struct cached_block *buckets[1u << BUCKET_BITS];
 
@@ -152,6 +152,7 @@ int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	return 0;
 }
 
+/* It stays in its place in the order of use: only getting a block counts as use. */
 void bcache_put(struct cached_block *buffer)
 {
 	if (buffer != NULL)

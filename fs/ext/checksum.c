@@ -1,4 +1,10 @@
-/* CRC-32C (Castagnoli polynomial, bits reversed), as the metadata_csum feature uses it. */
+/*
+ * CRC-32C (Castagnoli polynomial, bits reversed), as the metadata_csum feature uses it.
+ *
+ * The remainder of a division of polynomials, a bit at a time: shift right, and subtract (XOR) the
+ * polynomial 0x82f63b78 when a 1 has left. The ext file system starts with all ones and does not
+ * invert the result, so a checksum can be continued over several pieces.
+ */
 #include "fs/ext/internal.h"
 
 /* Bit by bit: it runs over one superblock a mount, which is not worth a table. */

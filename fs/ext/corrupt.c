@@ -1,4 +1,13 @@
-/* What the disk says and cannot be: a line on the console, and -EUCLEAN for the caller. */
+/*
+ * What the disk says and cannot be: a line on the console, and -EUCLEAN for the caller.
+ *
+ *	hdc: inode 12: extent node in block 50: magic 0x0000, 3 of 4 entries, depth 0
+ *
+ * A damaged image is an expected input, not a bug of the kernel: the operation fails, and
+ * everything else goes on. So a check is one line: return ext_corrupt(...). The message names the
+ * drive, the place and the value, because nobody can repeat the run with a debugger on somebody
+ * else's disk.
+ */
 #include <stdarg.h>
 
 #include "fs/ext/internal.h"
@@ -24,6 +33,7 @@ int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, 
 	return -EUCLEAN;
 }
 
+/* The most frequent place: an inode, or something that only it refers to. */
 int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
 {
 	char where[24];

@@ -20,6 +20,7 @@ static unsigned type_of(const struct ext_inode *inode)
 	return inode->mode >> 12;
 }
 
+/* The three types that this driver treats differently. */
 bool ext_is_directory(const struct ext_inode *inode)
 {
 	return type_of(inode) == EXT_TYPE_DIRECTORY;

@@ -9,6 +9,7 @@
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 
+/* A device or a pipe has no contents on the disk; i_block means something else there. */
 static bool has_map(const struct ext_inode *inode)
 {
 	return ext_is_regular(inode) || ext_is_directory(inode) ||

@@ -222,6 +222,7 @@ void ext_unmount(struct ext_fs *fs)
 	page_free(fs, 0);
 }
 
+/* For people: what `mount` prints. */
 const struct ext_summary *ext_summary(const struct ext_fs *fs)
 {
 	return &fs->summary;

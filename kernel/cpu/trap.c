@@ -211,11 +211,13 @@ void trap_register_fixup(bool (*fixup)(struct trap_frame *frame))
 	fixups[i] = fixup;
 }
 
+/* One function, of the scheduler; before lesson 4 nothing ever sets trap_return_work. */
 void trap_register_return(void (*work)(struct trap_frame *frame))
 {
 	return_work = work;
 }
 
+/* One function: visits of lesson 2, then the one that turns exceptions into signals. */
 void trap_register_user(void (*handler)(struct trap_frame *frame))
 {
 	user_handler = handler;

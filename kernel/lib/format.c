@@ -60,6 +60,7 @@ static void fill(struct output *output, char character, int count)
 		put(output, character);
 }
 
+/* Not up to a NUL: `length` says how much. */
 static void put_text(struct output *output, const char *text, int length)
 {
 	for (int i = 0; i < length; i++)
@@ -184,6 +185,7 @@ static uint64_t next_unsigned(const struct conversion *conversion, va_list *argu
 	return value;
 }
 
+/* The same for signed conversions: "%hhd" of 200 prints -56. */
 static int64_t next_signed(const struct conversion *conversion, va_list *arguments)
 {
 	if (conversion->longs >= 2)
@@ -334,6 +336,7 @@ int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)
 	return output.length;
 }
 
+/* For callers without a va_list. */
 int snprintk(char *buffer, size_t size, const char *format, ...)
 {
 	va_list arguments;

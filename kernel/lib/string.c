@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+/* The inputs are outputs, too, because the instructions count them up and down. */
 void *memcpy(void *restrict to, const void *restrict from, size_t length)
 {
 	void *start = to;
@@ -44,6 +45,7 @@ void *memmove(void *to, const void *from, size_t length)
 	return to;
 }
 
+/* `four` is the byte four times: 0x2a becomes 0x2a2a2a2a. */
 void *memset(void *to, int byte, size_t length)
 {
 	void *start = to;
@@ -77,6 +79,8 @@ size_t strlen(const char *text)
 	return length;
 }
 
+/* Negative, 0 or positive: which differs first decides, a shorter text that is a beginning is less.
+ */
 int strcmp(const char *left, const char *right)
 {
 	while (*left && *left == *right) {

@@ -104,6 +104,7 @@ static const char *value_of(const char *word, const char *name)
 	return word + length + 1;
 }
 
+/* Up to the closing quote, or up to the next blank. */
 static void copy_value(char *to, uint32_t size, const char *from)
 {
 	if (*from == '"')

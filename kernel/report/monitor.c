@@ -18,8 +18,8 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 
-#define TABLES	   8
-#define LINE_LIMIT 256
+#define TABLES	   8   /* of commands; a lesson registers one or two */
+#define LINE_LIMIT 256 /* of what a person types; the host's script may be longer */
 
 static struct {
 	const struct command *commands;
@@ -53,7 +53,7 @@ static int split(char *line, char **words)
 	while (count < MONITOR_ARGUMENTS) {
 		while (*line == ' ' || *line == '\t')
 			*line++ = '\0';
-		if (*line == '\0' || *line == '#')
+		if (*line == '\0' || *line == '#') /* a comment, up to the end of the line */
 			break;
 		words[count++] = line;
 		while (*line && *line != ' ' && *line != '\t')
@@ -168,6 +168,7 @@ static int run_help(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
+/* 62 and 63 are the boot loader's failure and a panic: kernel/cpu/machine.h. */
 static int run_exit(int count, char **arguments)
 {
 	uint64_t status = EXIT_SUCCESS;
@@ -184,6 +185,7 @@ static const struct command own_commands[] = {
 	{ "exit", "[STATUS]", "end the machine", 0, run_exit },
 };
 
+/* Called by labs/prompt.c, after the lesson has registered its own tables. */
 void monitor_initialize(void)
 {
 	monitor_register(own_commands, sizeof(own_commands) / sizeof(own_commands[0]));

@@ -70,6 +70,7 @@ static void put_unchanged(const struct console *console, char character)
 		console->put(character);
 }
 
+/* One go with interrupts off, as for printk; not into the log ring. */
 void console_write(const char *text, uint32_t length)
 {
 	bool enabled = interrupts_disable();
