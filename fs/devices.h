@@ -13,22 +13,23 @@ struct device {
 	struct device *next;
 };
 
-/* Adds a device, and its file under /dev if that is there already. The structure must live as long
- * as the kernel. */
+#define DEVICE_OF_MEMORY(minor)                                                                    \
+	(1u << 8 | (minor)) /* Linux's number for /dev/null and its like                           \
+			     */
+
+/* Adds a device and, where the root is there already, its file under /dev. The structure must live
+ * as long as the kernel. */
 void device_register(struct device *device);
 
-/* What stands behind a device's inode, or NULL. */
-const struct file_ops *device_ops(const struct inode *inode);
+/* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
+extern const struct file_ops device_file_ops;
 
-/* Registers null, zero, full, random and urandom. The random ones' numbers follow from the seed. */
+/* Makes /dev, registers null and zero. Random numbers follow from the seed. */
 void devices_initialize(uint64_t seed);
 
-/* Makes /dev and the files in it, where they are not there. */
-int devices_create(void);
-
-/* 64 random bits, from the same sequence as /dev/random's. */
+/* The next 64 random bits. */
 uint64_t device_random(void);
 
-/* Fills the whole buffer with them. Returns how many bytes, or -EFAULT when not even the first one
- * could be written. */
-int device_fill_random(struct buffer *to);
+/* What /dev/zero does, for others like it. */
+int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset);
+int device_write_away(struct file *file, struct buffer *from, uint64_t offset);

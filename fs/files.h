@@ -32,7 +32,15 @@ struct files {
 	struct file *program; /* that the task runs; a reference, or NULL */
 };
 
-/* The open file behind a descriptor, or NULL. */
+/* An empty table, at the root directory; or a copy that shares the open files. NULL without
+ * memory. */
+struct files *files_create(void);
+struct files *files_copy(const struct files *files);
+
+/* Closes everything. */
+void files_destroy(struct files *files);
+
+/* The open file of a descriptor, or NULL. */
 static inline struct file *files_get(const struct files *files, uint32_t descriptor)
 {
 	return descriptor < files->count ? files->slots[descriptor] : NULL;
@@ -51,6 +59,12 @@ int files_close(struct files *files, uint32_t descriptor);
 
 bool files_closes_on_exec(const struct files *files, uint32_t descriptor);
 void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool close_on_exec);
+
+/* Closes those with FD_CLOEXEC, as exec wants it. */
+void files_close_on_exec(struct files *files);
+
+/* Notes which program the task runs now: a file of vfs_open_program's, or NULL. */
+void files_set_program(struct files *files, struct file *program);
 
 /* Makes an inode, of which it takes a reference, the working directory. */
 void files_set_directory(struct files *files, struct inode *directory);

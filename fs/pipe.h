@@ -4,15 +4,49 @@
 #include <stdint.h>
 
 #include "fs/file.h"
+#include "kernel/task/wait.h"
+#include "mm/page_alloc.h"
 
 #define PIPE_CAPACITY 65536u
+
+/* One of the two sides: the files that are open for it, and how many ever were. */
+struct pipe_side {
+	uint32_t files, opened;
+};
+
+struct pipe {
+	struct inode inode;			   /* of a pipe without a name */
+	uint8_t *pages[PIPE_CAPACITY / PAGE_SIZE]; /* NULL where nothing was written yet */
+	uint32_t written, taken; /* bytes since it was empty last; byte n is at n % CAPACITY */
+	struct pipe_side readers, writers;
+	struct wait_queue data, room;
+};
+
+static inline uint32_t pipe_filled(const struct pipe *pipe)
+{
+	return pipe->written - pipe->taken;
+}
+
+static inline uint32_t pipe_room(const struct pipe *pipe)
+{
+	return PIPE_CAPACITY - pipe_filled(pipe);
+}
 
 /* Makes a pipe without a name: a file to read from and one to write to, each with a reference.
  * flags: O_NONBLOCK or 0. -ENFILE without memory. */
 int pipe_create(uint32_t flags, struct file **reader, struct file **writer);
 
-/* Opening a pipe with a name: waits for the other end. */
-extern const struct file_ops pipe_named_ops;
+/* An empty pipe that no file has open; NULL without memory. */
+struct pipe *pipe_new(void);
+
+/* A file that is open for one side of the pipe, or for both, begins and ends. The last one to leave
+ * frees the pipe, unless the pipe's own inode still holds it. */
+void pipe_enter(struct pipe *pipe, struct file *file);
+void pipe_leave(struct pipe *pipe, struct file *file);
+
+/* What an open end can do. Not const: who adds pipes with names, or poll, puts his operations in
+ * here at start-up. */
+extern struct file_ops pipe_ops;
 
 /* How many pipes there are, so that a leak shows. */
 uint32_t pipe_count(void);

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.course.exercises import lessons
 from labs.tools.course.rooms import SOURCE, includes, module_of, part_of, room_of, rooms
 from labs.tools.course.source_lists import kernels
 from tests.building import make
@@ -78,7 +79,10 @@ def by_includes() -> tuple[Arrow, ...]:
 def symbols() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
     """For each source that a kernel is linked from: the symbols it defines, and those it wants."""
     make("all-lessons")
-    names = sorted({name for kernel in kernels().values() for name in kernel})
+    for lesson in lessons():
+        make(f"LESSON={lesson}", "BREADTH=no", "image-direct")
+    every = (*kernels().values(), *kernels(core=True).values())
+    names = sorted({name for kernel in every for name in kernel})
     nm = subprocess.run(
         ["labs/tools/setup/toolchain.sh", "nm"],
         cwd=ROOT,
@@ -104,17 +108,35 @@ def symbols() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
 @cache
 def by_symbols() -> tuple[Arrow, ...]:
     """What files of the same kernel want of one another; what the linker's script defines, and
-    what a generated file does, is nobody's."""
+    what a generated file does, is nobody's. Where a file takes another one's place behind the same
+    header, in another kernel or with the breadth, the arrow points to the lower of the two."""
     found = set()
     for kernel in kernels().values():
-        owner = {symbol: name for name in kernel for symbol in symbols()[name][0]}
+        names = {symbol for name in kernel for symbol in symbols()[name][0]}
         found |= {
-            Arrow(name, owner[symbol], f" refers to {symbol}() of")
+            Arrow(name, lowest_of(symbol), f" refers to {symbol}() of")
             for name in kernel
             for symbol in symbols()[name][1]
-            if symbol in owner
+            if symbol in names and symbol not in symbols()[name][0]
         }
     return tuple(sorted(found))
+
+
+@cache
+def homes() -> dict[str, list[str]]:
+    """For each symbol the sources that define it."""
+    found = defaultdict(list)
+    for name, (defined, _) in symbols().items():
+        for symbol in defined:
+            found[symbol].append(name)
+    return dict(found)
+
+
+@cache
+def lowest_of(symbol: str) -> str:
+    """Of the sources that define a symbol, the one in the lowest folder."""
+    order = list(rooms())
+    return min(homes()[symbol], key=lambda name: (order.index(room_of(name).folder), name))
 
 
 # ---- between folders ----------------------------------------------------------------------------

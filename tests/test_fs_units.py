@@ -17,7 +17,6 @@ SOURCES = (
     "fs/files.c",
     "fs/ram/initramfs.c",
     "fs/inode.c",
-    "fs/tty/line.c",
     "fs/path.c",
     "fs/pipe.c",
     "fs/ram/ramfs.c",
@@ -26,6 +25,13 @@ SOURCES = (
     "kernel/lib/errno.c",
     "kernel/lib/format.c",
     "kernel/lib/string.c",
+    "fs/linux/archive_links.c",
+    "fs/linux/file_path.c",
+    "fs/linux/line.c",
+    "fs/linux/mounts.c",
+    "fs/linux/names.c",
+    "fs/linux/pipes.c",
+    "fs/linux/ramfs_names.c",
 )
 # The shadow has headers in place of the kernel's.
 FLAGS = (

@@ -9,6 +9,9 @@
 #include "fs/file.h"
 #include "fs/path.h"
 #include "fs/vfs.h"
+#include "kernel/lib/startup.h"
+#include "fs/linux/mounts.h"
+#include "fs/linux/names.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
@@ -27,7 +30,7 @@ struct procfs_inode {
 
 static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
 static struct pool texts = POOL_INITIALIZER(struct procfs_text);
-static struct procfs_entry *entries;
+static struct procfs_entry *entries, *task_entries; /* of /proc, of a task's directory */
 static struct procfs_inode root;
 
 static const struct inode_ops procfs_ops, jump_ops;
@@ -37,6 +40,12 @@ void procfs_register(struct procfs_entry *entry)
 {
 	entry->next = entries;
 	entries = entry;
+}
+
+void procfs_register_task(struct procfs_entry *entry)
+{
+	entry->next = task_entries;
+	task_entries = entry;
 }
 
 /* ---- text ---- */
@@ -141,10 +150,8 @@ static uint32_t number_of(int32_t pid, uint32_t index)
 /* Entry number index of a directory, or NULL behind the last. */
 static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index)
 {
-	const struct procfs_entry *entry = entries;
+	const struct procfs_entry *entry = directory->pid ? task_entries : entries;
 
-	if (directory->pid)
-		return procfs_task_files[index].name ? &procfs_task_files[index] : NULL;
 	while (entry && index-- > 0)
 		entry = entry->next;
 	return entry;
@@ -350,11 +357,13 @@ static const struct file_ops text_ops = {
 };
 static const struct file_ops directory_ops = { 0 };
 
-struct inode *procfs_create(void)
+static void procfs_start(void)
 {
 	root.inode.filesystem = filesystem_number();
 	fill(&root, 0, NULL, ROOT);
 	root.inode.links = 2;
-	procfs_register_system();
-	return &root.inode;
+	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
+	if (vfs_mount("none", "proc", "/proc", &root.inode) != 0)
+		printk("files: /proc is no directory, and stays as it is\n");
 }
+STARTUP(procfs_start)

@@ -38,12 +38,10 @@ struct procfs_entry {
 	struct procfs_entry *next;
 };
 
-/* Adds a file to /proc. The structure must live as long as the kernel. */
-void procfs_register(struct procfs_entry *entry);
-
-/* The files in a task's directory; the one behind the last has no name. In fs/proc/procfs_tasks.c.
+/* Add a file to /proc, or to each task's directory. The structure must live as long as the kernel.
  */
-extern const struct procfs_entry procfs_task_files[];
+void procfs_register(struct procfs_entry *entry);
+void procfs_register_task(struct procfs_entry *entry);
 
 /* For a symbolic link to an open file, as read_link and jump want it: its path, and itself. NULL is
  * -ENOENT. */
@@ -55,16 +53,3 @@ bool procfs_number(const struct name *name, uint32_t *number);
 
 /* A task's directory. */
 int procfs_make_task(int32_t pid, struct inode **made);
-
-/* The directory of a task's descriptors. In fs/proc/procfs_descriptors.c. */
-int procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made);
-
-/* Every task's mounts, and the same with numbers. */
-void procfs_show_mounts(struct procfs_text *text, const struct task *task);
-void procfs_show_mount_tree(struct procfs_text *text, const struct task *task);
-
-/* Adds the files that every kernel has: stat, meminfo and so on. */
-void procfs_register_system(void);
-
-/* The root of the file system, with a reference. */
-struct inode *procfs_create(void);

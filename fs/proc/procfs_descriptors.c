@@ -5,6 +5,7 @@
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
@@ -128,10 +129,18 @@ static const struct inode_ops link_ops = {
 	.forget = descriptors_forget,
 };
 
-int procfs_make_descriptors(int32_t pid, uint32_t number, struct inode **made)
+static int descriptors_make(int32_t pid, uint32_t number, struct inode **made)
 {
 	struct node wanted = { .pid = pid };
 
 	wanted.inode.number = number;
 	return make(&wanted, S_IFDIR | 0500, &directory_ops, made);
 }
+
+static void descriptors_register(void)
+{
+	static struct procfs_entry directory = { .name = "fd", .make = descriptors_make };
+
+	procfs_register_task(&directory);
+}
+STARTUP(descriptors_register)

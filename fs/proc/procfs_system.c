@@ -6,8 +6,9 @@
 #include "fs/pipe.h"
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
-#include "fs/vfs.h"
+#include "fs/linux/mounts.h"
 #include "kernel/lib/divide.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
 #include "kernel/task/time.h"
@@ -101,7 +102,7 @@ static void show_version(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "Apprentice: an i386 kernel to learn from\n");
 }
 
-void procfs_show_mounts(struct procfs_text *text, const struct task *task)
+static void show_mounts(struct procfs_text *text, const struct task *task)
 {
 	const struct mount *mount;
 
@@ -110,11 +111,10 @@ void procfs_show_mounts(struct procfs_text *text, const struct task *task)
 }
 
 /* All hang from the first. */
-void procfs_show_mount_tree(struct procfs_text *text, const struct task *task)
+static void show_mount_tree(struct procfs_text *text, const struct task *task)
 {
 	const struct mount *mount;
 
-	(void)task;
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
 		procfs_print(text, "%u %u 0:%u / %s rw - %s %s rw\n", i + 1, i ? 1 : 0,
 			     mount->root->filesystem, mount->path, mount->type, mount->source);
@@ -158,7 +158,7 @@ static int link_mounts(char *target, uint32_t size, const struct task *task)
 	return snprintk(target, size, "self/mounts");
 }
 
-void procfs_register_system(void)
+static void system_register(void)
 {
 	static struct procfs_entry table[] = {
 		{ .name = "cpuinfo", .show = show_processor },
@@ -173,6 +173,12 @@ void procfs_register_system(void)
 		{ .name = "version", .show = show_version },
 	};
 
+	static struct procfs_entry mounts = { .name = "mounts", .show = show_mounts };
+	static struct procfs_entry tree = { .name = "mountinfo", .show = show_mount_tree };
+
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		procfs_register(&table[i]);
+	procfs_register_task(&mounts);
+	procfs_register_task(&tree);
 }
+STARTUP(system_register)

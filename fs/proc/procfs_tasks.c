@@ -3,9 +3,10 @@
 
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
-#include "fs/vfs.h"
+#include "fs/linux/names.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
 #include "mm/page_alloc.h"
@@ -150,19 +151,22 @@ static int link_root(char *target, uint32_t size, const struct task *task)
 	return snprintk(target, size, "/");
 }
 
-const struct procfs_entry procfs_task_files[] = {
-	{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
-	{ .name = "comm", .show = show_name },
-	{ .name = "cwd", .link = link_directory, .jump = jump_directory },
-	{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
-	{ .name = "exe", .link = link_program, .jump = jump_program },
-	{ .name = "fd", .make = procfs_make_descriptors },
-	{ .name = "maps", .show = show_maps },
-	{ .name = "mountinfo", .show = procfs_show_mount_tree },
-	{ .name = "mounts", .show = procfs_show_mounts },
-	{ .name = "root", .link = link_root },
-	{ .name = "stat", .show = show_stat },
-	{ .name = "statm", .show = show_statm },
-	{ .name = "status", .show = show_status },
-	{ 0 },
-};
+static void tasks_register(void)
+{
+	static struct procfs_entry table[] = {
+		{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
+		{ .name = "comm", .show = show_name },
+		{ .name = "cwd", .link = link_directory, .jump = jump_directory },
+		{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
+		{ .name = "exe", .link = link_program, .jump = jump_program },
+		{ .name = "maps", .show = show_maps },
+		{ .name = "root", .link = link_root },
+		{ .name = "stat", .show = show_stat },
+		{ .name = "statm", .show = show_statm },
+		{ .name = "status", .show = show_status },
+	};
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		procfs_register_task(&table[i]);
+}
+STARTUP(tasks_register)

@@ -1,20 +1,28 @@
 /*
- * Unpacking a cpio archive, format "newc" (Linux's initramfs buffer format): entries of a header of
- * 110 bytes in hexadecimal, a name, the contents, each padded to a multiple of 4; the last one is
- * named TRAILER!!!.
+ * Unpacking a cpio archive of the format "newc", Linux's initramfs (Documentation/driver-api/
+ * early-userspace/buffer-format.rst in Linux's source). It is one entry after the other:
  *
- * Several names of one file are entries with the same inode number; the contents stand in any one
- * of them.
+ *	"070701" + 13 numbers of 8 hexadecimal digits	110 bytes, the header
+ *	"bin/sh" NUL					as many bytes as the header says
+ *	zeros						up to a multiple of 4
+ *	the contents					as many bytes as the header says
+ *	zeros						up to a multiple of 4
+ *	... until an entry with the name TRAILER!!!
+ *
+ * The archive is read as a stream, a page at a time, and nothing in it is trusted: lengths, digits
+ * and the NUL are checked before they are used, and what is wrong is said with its place. Files
+ * that were made before the error stay.
+ *
+ * Called once, at start-up, when the root and /dev are there.
  */
 #include "fs/ram/initramfs.h"
 
 #include <stddef.h>
 
-#include "fs/file.h"
 #include "fs/path.h"
+#include "fs/ram/initramfs_internal.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "mm/pool.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
@@ -22,47 +30,14 @@
 #define HEADER_SIZE 110u
 #define MAGIC_SIZE  6u
 
-/* The numbers of a header, eight digits each, in this order. */
-enum field {
-	INODE,
-	MODE,
-	OWNER,
-	GROUP,
-	LINKS,
-	TIME,
-	SIZE,
-	MAJOR,
-	MINOR,
-	DEVICE_MAJOR,
-	DEVICE_MINOR,
-	NAME_SIZE,
-	CHECK,
-	FIELDS,
-};
+static const struct initramfs_extension *extension;
 
-/* A file with several names that has been met. */
-struct met {
-	uint32_t fields[FIELDS];
-	struct inode *inode; /* a reference */
-	struct met *next;
-};
+void initramfs_extend(const struct initramfs_extension *wanted)
+{
+	extension = wanted;
+}
 
-static struct pool met_pool = POOL_INITIALIZER(struct met);
-
-/* An archive that is being unpacked. */
-struct archive {
-	struct inode *root;
-	initramfs_reader *read;
-	void *context;
-	uint64_t offset, entry; /* of the next byte, of the entry's header */
-	uint32_t fields[FIELDS];
-	char *name; /* a page, as is the next */
-	char *contents;
-	struct met *met;
-	struct initramfs_error *error;
-};
-
-static int fail(struct archive *archive, int error, const char *cause)
+int archive_fail(struct archive *archive, int error, const char *cause)
 {
 	archive->error->cause = cause;
 	archive->error->offset = archive->entry;
@@ -72,14 +47,16 @@ static int fail(struct archive *archive, int error, const char *cause)
 
 /* ---- the stream ---- */
 
-static int read_exactly(struct archive *archive, void *to, uint32_t length)
+int archive_read(struct archive *archive, void *to, uint32_t length)
 {
 	int count = archive->read(archive->context, to, length);
 
 	if (count < 0)
-		return fail(archive, count, "the archive cannot be read");
+		return archive_fail(archive, count, "the archive cannot be read");
 	archive->offset += count;
-	return (uint32_t)count == length ? 0 : fail(archive, -EINVAL, "the archive ends too soon");
+	return (uint32_t)count == length
+		   ? 0
+		   : archive_fail(archive, -EINVAL, "the archive ends too soon");
 }
 
 /* Skips up to the next multiple of 4. */
@@ -87,7 +64,7 @@ static int skip_padding(struct archive *archive)
 {
 	char padding[3];
 
-	return read_exactly(archive, padding, -(uint32_t)archive->offset % 4);
+	return archive_read(archive, padding, -(uint32_t)archive->offset % 4);
 }
 
 static bool parse_number(const char *digits, uint32_t *number)
@@ -109,10 +86,11 @@ static int check_magic(struct archive *archive, const char *header)
 	if (memcmp(header, "070701", MAGIC_SIZE) == 0 || memcmp(header, "070702", MAGIC_SIZE) == 0)
 		return 0;
 	if (memcmp(header, "\x1f\x8b", 2) == 0)
-		return fail(archive, -EINVAL, "the archive is compressed with gzip; unpack it");
+		return archive_fail(archive, -EINVAL,
+				    "the archive is compressed with gzip; unpack it");
 	if (memcmp(header, "070707", MAGIC_SIZE) == 0 || memcmp(header, "\xc7\x71", 2) == 0)
-		return fail(archive, -EINVAL, "a cpio archive, but not of the format newc");
-	return fail(archive, -EINVAL, "no header of a cpio archive (newc)");
+		return archive_fail(archive, -EINVAL, "a cpio archive, but not of the format newc");
+	return archive_fail(archive, -EINVAL, "no header of a cpio archive (newc)");
 }
 
 /* Reads a header and the name behind it. */
@@ -122,7 +100,7 @@ static int read_header(struct archive *archive)
 
 	archive->name[0] = '\0';
 	archive->entry = archive->offset;
-	int error = read_exactly(archive, header, sizeof(header));
+	int error = archive_read(archive, header, sizeof(header));
 
 	if (!error)
 		error = check_magic(archive, header);
@@ -130,16 +108,17 @@ static int read_header(struct archive *archive)
 		return error;
 	for (unsigned i = 0; i < FIELDS; i++)
 		if (!parse_number(header + MAGIC_SIZE + 8 * i, &archive->fields[i]))
-			return fail(archive, -EINVAL, "a number that is not hexadecimal");
+			return archive_fail(archive, -EINVAL, "a number that is not hexadecimal");
 	if (archive->fields[NAME_SIZE] == 0 || archive->fields[NAME_SIZE] > PATH_MAX)
-		return fail(archive, -EINVAL, "a name of no length, or of more than 4096 bytes");
+		return archive_fail(archive, -EINVAL,
+				    "a name of no length, or of more than 4096 bytes");
 	memset(archive->name, 0, archive->fields[NAME_SIZE]); /* half a name ends, too */
-	error = read_exactly(archive, archive->name, archive->fields[NAME_SIZE]);
+	error = archive_read(archive, archive->name, archive->fields[NAME_SIZE]);
 	if (error)
 		return error;
 	if (archive->name[archive->fields[NAME_SIZE] - 1] != '\0') {
 		archive->name[0] = '\0';
-		return fail(archive, -EINVAL, "a name without its end");
+		return archive_fail(archive, -EINVAL, "a name without its end");
 	}
 	return skip_padding(archive);
 }
@@ -170,104 +149,34 @@ static int copy_contents(struct archive *archive, struct file *file)
 	while (left > 0) {
 		uint32_t chunk = left < PAGE_SIZE ? left : PAGE_SIZE;
 		struct buffer buffer = buffer_of_kernel(archive->contents, chunk);
-		int error = read_exactly(archive, archive->contents, chunk);
+		int error = archive_read(archive, archive->contents, chunk);
 
 		if (error)
 			return error;
 		error = file_write(file, &buffer);
 		if (error < 0 || buffer.length > 0)
-			return fail(archive, error < 0 ? error : -ENOSPC,
-				    "no room for the contents; more memory may help");
+			return archive_fail(archive, error < 0 ? error : -ENOSPC,
+					    "no room for the contents; more memory may help");
 		left -= chunk;
 	}
 	return 0;
 }
 
-static struct met **find_met(struct archive *archive)
-{
-	struct met **at = &archive->met;
-
-	while (*at && ((*at)->fields[INODE] != archive->fields[INODE] ||
-		       (*at)->fields[MAJOR] != archive->fields[MAJOR] ||
-		       (*at)->fields[MINOR] != archive->fields[MINOR]))
-		at = &(*at)->next;
-	return at;
-}
-
-/* Remembers a file that has more names. */
-static int remember(struct archive *archive, struct inode *inode)
-{
-	struct met *met = pool_alloc(&met_pool);
-
-	if (!met)
-		return -ENOMEM;
-	memcpy(met->fields, archive->fields, sizeof(met->fields));
-	met->inode = inode_hold(inode);
-	met->next = archive->met;
-	archive->met = met;
-	return 0;
-}
-
-static void forget_all(struct archive *archive)
-{
-	while (archive->met) {
-		struct met *met = archive->met;
-
-		archive->met = met->next;
-		inode_put(met->inode);
-		pool_free(&met_pool, met);
-	}
-}
-
-/* Makes the file, or another name of one that was met. What had the name before goes. */
-static int make_regular(struct archive *archive)
+/* Makes the file, unless it is there. */
+static int make(struct archive *archive)
 {
 	const uint32_t *fields = archive->fields;
-	bool has_names = fields[LINKS] > 1;
-	struct met *met = has_names ? *find_met(archive) : NULL;
-	int error = vfs_remove(archive->root, archive->name, false);
+	uint32_t type = fields[MODE] & S_IFMT;
+	int error = extension && type != S_IFDIR ? extension->make(archive) : 0;
 
-	if (error && error != -ENOENT)
-		return error;
-	if (met)
-		return vfs_link(archive->root, archive->name, met->inode);
-	error = vfs_make(archive->root, archive->name, fields[MODE] & (S_IFMT | S_ALL),
+	if (error)
+		return error < 0 ? error : 0;
+	if (type != S_IFDIR && type != S_IFREG && type != S_IFCHR && type != S_IFBLK &&
+	    type != S_IFIFO)
+		return archive_fail(archive, -EINVAL, "a file of unknown type");
+	error = vfs_make(archive->root, archive->name, type | (fields[MODE] & S_ALL),
 			 fields[DEVICE_MAJOR] << 8 | fields[DEVICE_MINOR]);
-	if (error || !has_names)
-		return error;
-	struct inode *inode;
-
-	error = path_find(archive->root, archive->name, PATH_NAME, &inode);
-	if (error)
-		return error;
-	error = remember(archive, inode);
-	inode_put(inode);
-	return error;
-}
-
-static int make_directory(struct archive *archive)
-{
-	int error =
-	    vfs_make(archive->root, archive->name, S_IFDIR | (archive->fields[MODE] & S_ALL), 0);
-
 	return error == -EEXIST ? 0 : error;
-}
-
-static int make_link(struct archive *archive)
-{
-	uint32_t length = archive->fields[SIZE];
-
-	if (length == 0 || length >= PATH_MAX)
-		return fail(archive, -EINVAL, "a symbolic link to nowhere, or too far");
-	int error = read_exactly(archive, archive->contents, length);
-
-	if (error)
-		return error;
-	archive->contents[length] = '\0';
-	error = vfs_remove(archive->root, archive->name, false);
-	if (error && error != -ENOENT)
-		return error;
-	return vfs_symlink(archive->root, archive->name, archive->contents);
 }
 
 /* Fills in what the header tells, and the contents. */
@@ -297,20 +206,14 @@ static int complete(struct archive *archive)
 	return error;
 }
 
-static int make(struct archive *archive)
+/* Symbolic links are left out, unless somebody knows how to make them. */
+static int skip_link(struct archive *archive)
 {
-	switch (archive->fields[MODE] & S_IFMT) {
-	case S_IFDIR:
-		return make_directory(archive);
-	case S_IFLNK:
-		return make_link(archive);
-	case S_IFREG:
-	case S_IFCHR:
-	case S_IFBLK:
-	case S_IFIFO:
-		return make_regular(archive);
-	}
-	return fail(archive, -EINVAL, "a file of unknown type");
+	uint32_t length = archive->fields[SIZE];
+	int error =
+	    archive_read(archive, archive->contents, length < PAGE_SIZE ? length : PAGE_SIZE);
+
+	return error ? error : skip_padding(archive);
 }
 
 static int unpack_entry(struct archive *archive)
@@ -319,7 +222,9 @@ static int unpack_entry(struct archive *archive)
 	uint32_t type = archive->fields[MODE] & S_IFMT;
 
 	if (has_contents && type != S_IFREG && type != S_IFLNK)
-		return fail(archive, -EINVAL, "contents where there can be none");
+		return archive_fail(archive, -EINVAL, "contents where there can be none");
+	if (type == S_IFLNK && !extension)
+		return skip_link(archive);
 	int error = make_parents(archive);
 
 	if (!error)
@@ -329,7 +234,7 @@ static int unpack_entry(struct archive *archive)
 	if (!error)
 		error = skip_padding(archive);
 	if (error && !archive->error->cause)
-		return fail(archive, error, errno_name(-error));
+		return archive_fail(archive, error, errno_name(-error));
 	return error;
 }
 
@@ -365,7 +270,8 @@ int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, 
 	}
 	if (result && !error->cause)
 		*error = (struct initramfs_error){ .cause = "no memory" };
-	forget_all(&archive);
+	if (extension)
+		extension->end(&archive);
 	path_page_free(archive.name);
 	path_page_free(archive.contents);
 	return result;

@@ -1,8 +1,24 @@
-/* Directories and inodes in memory. */
+/*
+ * A file system in memory: inodes, and directories as lists of names.
+ *
+ *	directory "/"			entries, in the order in which they were made
+ *	first ------------------------> "bin"  position 0 -> inode 2, a directory whose parent is
+ * "/" end ----------.			"init" position 2 -> inode 5, a file
+ *		      '--> the last entry's `next`, where a new one is hung
+ *
+ * A name holds its inode by `links`, whoever uses it by `references`; it goes when it has neither.
+ * Positions only grow along a list and are never given out twice. So a program that lists a
+ * directory piece by piece (getdents64) sees every name that stays exactly once, although others
+ * come and go meanwhile: it says "from position 3 on", and that remains true.
+ *
+ * Called through inode_ops, for the current task. Nothing sleeps; so what one operation looks at
+ * does not change before it ends.
+ */
 #include "fs/ram/ramfs.h"
 
 #include <stddef.h>
 
+#include "fs/devices.h"
 #include "fs/ram/ramfs_internal.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
@@ -15,12 +31,26 @@ static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
 static struct pool short_entries = { .size = sizeof(struct ramfs_entry) + SHORT_NAME };
 static struct pool long_entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
 
-static const struct inode_ops ramfs_ops;
-static const struct file_ops directory_ops;
-
 /* ---- inodes ---- */
 
-static struct ramfs_inode *make_inode(uint32_t mode, uint32_t filesystem)
+static const struct file_ops directory_ops;
+
+/* What an open file of this type can do; NULL: it cannot be opened. */
+static const struct file_ops *file_ops_of(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return &directory_ops;
+	case S_IFREG:
+		return &ramfs_file_ops;
+	case S_IFCHR:
+	case S_IFBLK:
+		return &device_file_ops;
+	}
+	return NULL;
+}
+
+struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 {
 	static uint32_t last_number;
 	struct ramfs_inode *made = pool_alloc(&inodes);
@@ -29,7 +59,7 @@ static struct ramfs_inode *make_inode(uint32_t mode, uint32_t filesystem)
 		return NULL;
 	inode_initialize(&made->inode, mode);
 	made->inode.ops = &ramfs_ops;
-	made->inode.file_ops = inode_is(&made->inode, S_IFDIR) ? &directory_ops : &ramfs_file_ops;
+	made->inode.file_ops = file_ops_of(mode);
 	made->inode.filesystem = filesystem;
 	made->inode.number = ++last_number;
 	if (inode_is(&made->inode, S_IFDIR)) {
@@ -40,24 +70,23 @@ static struct ramfs_inode *make_inode(uint32_t mode, uint32_t filesystem)
 	return made;
 }
 
-static bool has_pages(const struct inode *inode)
+void ramfs_free_inode(struct ramfs_inode *inode)
 {
-	return inode_is(inode, S_IFREG) ||
-	       (inode_is(inode, S_IFLNK) && inode->size >= RAMFS_TARGET);
+	pool_free(&inodes, inode);
 }
 
 static void ramfs_forget(struct inode *inode)
 {
 	if (inode->links > 0)
 		return;
-	if (has_pages(inode))
+	if (inode_is(inode, S_IFREG))
 		ramfs_truncate(inode, 0);
-	pool_free(&inodes, inode);
+	ramfs_free_inode(ramfs_inode(inode));
 }
 
 struct inode *ramfs_create_root(void)
 {
-	struct ramfs_inode *root = make_inode(S_IFDIR | 0755, filesystem_number());
+	struct ramfs_inode *root = ramfs_make_inode(S_IFDIR | 0755, filesystem_number());
 
 	if (ramfs_counts.pages_limit == 0)
 		ramfs_counts.pages_limit = page_free_count() / 2;
@@ -78,7 +107,7 @@ static struct pool *entry_pool(uint32_t length)
 	return length <= SHORT_NAME ? &short_entries : &long_entries;
 }
 
-static struct ramfs_entry *make_entry(const struct name *name)
+struct ramfs_entry *ramfs_make_entry(const struct name *name)
 {
 	struct ramfs_entry *entry = pool_alloc(entry_pool(name->length));
 
@@ -90,8 +119,12 @@ static struct ramfs_entry *make_entry(const struct name *name)
 	return entry;
 }
 
-/* Where the pointer to the entry is, or (with NULL there) the end of the list. */
-static struct ramfs_entry **find_entry(struct ramfs_inode *directory, const struct name *name)
+void ramfs_free_entry(struct ramfs_entry *entry)
+{
+	pool_free(entry_pool(entry->length), entry);
+}
+
+struct ramfs_entry **ramfs_find_entry(struct ramfs_inode *directory, const struct name *name)
 {
 	struct ramfs_entry **at = &directory->directory.first;
 
@@ -101,9 +134,9 @@ static struct ramfs_entry **find_entry(struct ramfs_inode *directory, const stru
 	return at;
 }
 
-/* Adds an entry. A directory's ".." is a name of its parent. */
-static void add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
-		      struct ramfs_inode *inode)
+/* A directory's ".." is a name of its parent. */
+void ramfs_add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
+		     struct ramfs_inode *inode)
 {
 	entry->inode = inode;
 	entry->position = directory->directory.positions++;
@@ -116,36 +149,6 @@ static void add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
 	inode_touch(&directory->inode, true);
 }
 
-static void remove_entry(struct ramfs_inode *directory, const struct name *name)
-{
-	struct ramfs_entry **at = find_entry(directory, name), *entry = *at;
-
-	if (inode_is(&entry->inode->inode, S_IFDIR))
-		directory->inode.links--;
-	if (directory->directory.end == &entry->next)
-		directory->directory.end = at;
-	*at = entry->next;
-	pool_free(entry_pool(entry->length), entry);
-	inode_touch(&directory->inode, true);
-}
-
-/* A name of the inode is gone. A directory has but one. */
-static void drop_link(struct ramfs_inode *inode)
-{
-	if (inode_is(&inode->inode, S_IFDIR)) {
-		inode->inode.links = 0;
-		inode->directory.parent = inode;
-	} else {
-		inode->inode.links--;
-	}
-	inode_touch(&inode->inode, false);
-}
-
-static bool is_full_directory(const struct inode *inode)
-{
-	return inode_is(inode, S_IFDIR) && ((const struct ramfs_inode *)inode)->directory.first;
-}
-
 /* ---- operations ---- */
 
 static int ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
@@ -156,7 +159,7 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 		*found = inode_hold(&ram->directory.parent->inode);
 		return 0;
 	}
-	struct ramfs_entry *entry = *find_entry(ram, name);
+	struct ramfs_entry *entry = *ramfs_find_entry(ram, name);
 
 	if (!entry)
 		return -ENOENT;
@@ -167,93 +170,20 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 static int ramfs_create(struct inode *directory, const struct name *name, uint32_t mode,
 			uint32_t device, struct inode **made)
 {
-	struct ramfs_entry *entry = make_entry(name);
-	struct ramfs_inode *inode = entry ? make_inode(mode, directory->filesystem) : NULL;
+	struct ramfs_entry *entry = ramfs_make_entry(name);
+	struct ramfs_inode *inode = entry ? ramfs_make_inode(mode, directory->filesystem) : NULL;
 
 	if (!inode) {
 		if (entry)
-			pool_free(entry_pool(entry->length), entry);
+			ramfs_free_entry(entry);
 		return -ENOSPC;
 	}
 	inode->inode.device = device;
-	add_entry(ramfs_inode(directory), entry, inode);
+	ramfs_add_entry(ramfs_inode(directory), entry, inode);
 	*made = &inode->inode;
 	return 0;
 }
 
-static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
-{
-	struct ramfs_entry *entry = make_entry(name);
-
-	if (!entry)
-		return -ENOSPC;
-	add_entry(ramfs_inode(directory), entry, ramfs_inode(inode));
-	inode->links++;
-	inode_touch(inode, false);
-	return 0;
-}
-
-static int ramfs_remove(struct inode *directory, const struct name *name, struct inode *inode)
-{
-	if (is_full_directory(inode))
-		return -ENOTEMPTY;
-	remove_entry(ramfs_inode(directory), name);
-	drop_link(ramfs_inode(inode));
-	return 0;
-}
-
-static int ramfs_symlink(struct inode *directory, const struct name *name, const char *target)
-{
-	struct inode *made;
-	uint32_t length = strlen(target);
-	int error = ramfs_create(directory, name, S_IFLNK | 0777, 0, &made);
-
-	if (error)
-		return error;
-	made->size = length;
-	if (length < RAMFS_TARGET)
-		memcpy(ramfs_inode(made)->target, target, length);
-	else
-		error = ramfs_store(ramfs_inode(made), target, length);
-	if (error < 0)
-		ramfs_remove(directory, name, made);
-	inode_put(made);
-	return error < 0 ? error : 0;
-}
-
-static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
-{
-	uint32_t length = inode->size < size ? (uint32_t)inode->size : size;
-
-	if (inode->size < RAMFS_TARGET)
-		memcpy(target, ramfs_inode(inode)->target, length);
-	else
-		ramfs_load(ramfs_inode(inode), target, length);
-	return length;
-}
-
-static int ramfs_rename(struct inode *directory, const struct name *name, struct inode *inode,
-			struct inode *new_directory, const struct name *new_name,
-			struct inode *replaced)
-{
-	struct ramfs_entry *entry;
-
-	if (replaced && is_full_directory(replaced))
-		return -ENOTEMPTY;
-	entry = make_entry(new_name);
-	if (!entry)
-		return -ENOSPC;
-	if (replaced) {
-		remove_entry(ramfs_inode(new_directory), new_name);
-		drop_link(ramfs_inode(replaced));
-	}
-	remove_entry(ramfs_inode(directory), name);
-	add_entry(ramfs_inode(new_directory), entry, ramfs_inode(inode));
-	inode_touch(inode, false);
-	return 0;
-}
-
-/* Positions 0 and 1 are "." and ".."; entries follow. */
 static bool show(struct ramfs_inode *inode, const char *text, uint32_t length, uint64_t position,
 		 directory_visitor *visit, void *context)
 {
@@ -264,6 +194,7 @@ static bool show(struct ramfs_inode *inode, const char *text, uint32_t length, u
 	return visit(context, &entry);
 }
 
+/* Positions 0 and 1 are "." and ".."; entries follow. */
 static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
 			 void *context)
 {
@@ -287,17 +218,10 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 	return 0;
 }
 
-static const struct inode_ops ramfs_ops = {
+struct inode_ops ramfs_ops = {
 	.lookup = ramfs_lookup,
 	.create = ramfs_create,
-	.symlink = ramfs_symlink,
-	.link = ramfs_link,
-	.remove = ramfs_remove,
-	.rename = ramfs_rename,
 	.iterate = ramfs_iterate,
-	.read_link = ramfs_read_link,
 	.truncate = ramfs_truncate,
 	.forget = ramfs_forget,
 };
-
-static const struct file_ops directory_ops = { 0 };

@@ -7,7 +7,7 @@
  *
  * A pointer that is NULL, at any level, is a hole: all behind it reads as zeros.
  */
-#include "fs/ram/ramfs.h"
+#include "fs/ram/ramfs_data.h"
 #include "fs/ram/ramfs_internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -182,19 +182,6 @@ static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 		inode->inode.size = offset + moved;
 	inode_touch(&inode->inode, true);
 	return moved;
-}
-
-int ramfs_store(struct ramfs_inode *file, const void *from, uint32_t length)
-{
-	struct buffer buffer = buffer_of_kernel((void *)from, length);
-
-	file->inode.size = length;
-	return write_page(file, &buffer, 0, length);
-}
-
-void ramfs_load(struct ramfs_inode *file, void *to, uint32_t length)
-{
-	memcpy(to, find_page(file, 0), length);
 }
 
 const struct file_ops ramfs_file_ops = { .read = ramfs_read, .write = ramfs_write };

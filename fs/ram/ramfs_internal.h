@@ -1,12 +1,11 @@
-/* What the two parts of ramfs share: directories (fs/ram/ramfs.c) and contents
- * (fs/ram/ramfs_data.c). */
+/* What the parts of ramfs share: inodes and names (fs/ram/ramfs.c), contents (fs/ram/ramfs_data.c),
+ * and whoever adds operations at start-up. */
 #pragma once
 
 #include "fs/file.h"
 #include "fs/inode.h"
 
-#define RAMFS_DIRECT 8u	 /* pages found without a table */
-#define RAMFS_TARGET 64u /* a symbolic link's target below this lies in the inode */
+#define RAMFS_DIRECT 8u /* pages found without a table */
 
 struct ramfs_entry {
 	struct ramfs_entry *next;
@@ -29,7 +28,7 @@ struct ramfs_inode {
 			void *direct[RAMFS_DIRECT];
 			void *tables; /* of tables of pages */
 		} file;
-		char target[RAMFS_TARGET];
+		char *target; /* of a symbolic link */
 	};
 };
 
@@ -38,14 +37,18 @@ static inline struct ramfs_inode *ramfs_inode(struct inode *inode)
 	return (struct ramfs_inode *)inode;
 }
 
-extern const struct file_ops ramfs_file_ops;
-extern struct ramfs_statistics ramfs_counts;
+/* Not const: operations that are missing here may be put in at start-up. */
+extern struct inode_ops ramfs_ops;
 
-/* Frees the contents from byte `size` on, and makes that the size. */
-int ramfs_truncate(struct inode *inode, uint64_t size);
+/* A new inode and a new entry, which nobody finds yet, and back; NULL without memory. */
+struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem);
+void ramfs_free_inode(struct ramfs_inode *inode);
+struct ramfs_entry *ramfs_make_entry(const struct name *name);
+void ramfs_free_entry(struct ramfs_entry *entry);
 
-/* Writes from the kernel's memory, all or nothing. */
-int ramfs_store(struct ramfs_inode *file, const void *from, uint32_t length);
+/* Where the pointer to the entry is, or (with NULL there) the end of the list. */
+struct ramfs_entry **ramfs_find_entry(struct ramfs_inode *directory, const struct name *name);
 
-/* Copies from the first page of the contents. */
-void ramfs_load(struct ramfs_inode *file, void *to, uint32_t length);
+/* Makes an entry the last of its directory, for an inode whose links already count it. */
+void ramfs_add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
+		     struct ramfs_inode *inode);

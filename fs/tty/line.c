@@ -1,22 +1,33 @@
-/* The terminal's line discipline. */
+/*
+ * The terminal's line discipline: lines that can be edited while they are typed.
+ *
+ * The cells are a ring, and three numbers that only grow divide it:
+ *
+ *	... | l  s  \n | e  c  h  o |
+ *	    ^          ^            ^
+ *	  taken      ready        typed
+ *
+ * A program may read what is before `ready`. From there on a line is being edited: the erase key
+ * takes `typed` back, but never before `ready`. A newline makes the line ready. ^D makes it ready
+ * as well, by a cell that ends the line and is no byte of it; typed at a line's beginning it is
+ * therefore a line without bytes, which a program reads as the end of the file. ^C drops the line,
+ * and a signal goes out. See termios(3), "Canonical and noncanonical mode".
+ *
+ * line_type runs in interrupt handlers, line_take for a task: line_take has interrupts off.
+ */
 #include "fs/tty/line.h"
 
 #include "kernel/abi/signal.h"
 #include "kernel/cpu/interrupts.h"
 
-#define ENDS_LINE   0x100u /* in a cell: a line ends behind this byte */
+#define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
 #define END_OF_FILE 0x200u /* a line ends here, and this is no byte of it */
-#define DELETE	    0x7f
 
-static bool is_canonical(const struct line *line)
-{
-	return line->settings.local & ICANON;
-}
-
-static bool has(const struct line *line, uint32_t local)
-{
-	return (line->settings.local & local) == local;
-}
+/* The keys that mean something. */
+#define KEY_INTERRUPT 3	   /* ^C */
+#define KEY_END	      4	   /* ^D */
+#define KEY_KILL      0x15 /* ^U */
+#define KEY_ERASE     0x7f
 
 static uint16_t *cell(struct line *line, uint32_t number)
 {
@@ -27,239 +38,91 @@ void line_initialize(struct line *line, void (*put)(const char *text, uint32_t l
 		     void (*signal)(int signal))
 {
 	static const struct linux_termios settings = {
-		.input = ICRNL | IUTF8,
+		.input = ICRNL,
 		.output = OPOST | ONLCR,
 		.control = B115200 | CS8 | CREAD,
-		.local = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN,
-		.characters = { 3, 0x1c, DELETE, 0x15, 4, 0, 1, 0, 0x11, 0x13, 0x1a, 0, 0x12, 0x0f,
-				0x17, 0x16, 0 },
+		.local = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE,
+		.characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
 	};
 
 	line->settings = settings;
 	line->put = put;
 	line->signal = signal;
-	line_flush(line);
-}
-
-void line_flush(struct line *line)
-{
-	bool enabled = interrupts_disable();
-
 	line->taken = line->ready = line->typed = 0;
-	line->is_quoted = false;
-	interrupts_restore(enabled);
-}
-
-void line_set(struct line *line, const struct linux_termios *settings, bool flush)
-{
-	bool enabled = interrupts_disable();
-	bool was_canonical = is_canonical(line);
-
-	line->settings = *settings;
-	if (flush)
-		line_flush(line);
-	else if (was_canonical != is_canonical(line))
-		line->ready = line->typed;
-	interrupts_restore(enabled);
 }
 
 /* ---- the screen ---- */
 
 void line_output(const struct line *line, const char *text, uint32_t length)
 {
-	bool maps = (line->settings.output & (OPOST | ONLCR)) == (OPOST | ONLCR);
 	uint32_t start = 0;
 
-	for (uint32_t i = 0; i < length && maps; i++) {
+	for (uint32_t i = 0; i < length; i++) {
 		if (text[i] != '\n')
 			continue;
 		line->put(text + start, i - start);
 		line->put("\r\n", 2);
 		start = i + 1;
 	}
-	if (start < length)
-		line->put(text + start, length - start);
+	line->put(text + start, length - start);
 }
 
-static bool shows_as_two(const struct line *line, uint8_t byte)
+static bool shows_as_two(uint8_t byte)
 {
-	return has(line, ECHOCTL) && (byte < ' ' || byte == DELETE) && byte != '\t' && byte != '\n';
+	return byte < ' ' && byte != '\t' && byte != '\n';
 }
 
 static void echo(const struct line *line, uint8_t byte)
 {
 	char two[] = { '^', byte ^ 0x40 };
 
-	if (byte == '\n' && has(line, ICANON | ECHONL))
-		line_output(line, "\n", 1);
-	else if (!has(line, ECHO))
-		return;
-	else if (shows_as_two(line, byte))
+	if (shows_as_two(byte))
 		line_output(line, two, 2);
 	else
 		line_output(line, (const char *)&byte, 1);
 }
 
-/* ---- editing ---- */
+/* ---- the keys ---- */
 
-/* Is it inside a character of UTF-8, and not its first byte? */
-static bool continues_character(const struct line *line, uint8_t byte)
+static void erase(struct line *line)
 {
-	return line->settings.input & IUTF8 && (byte & 0xc0) == 0x80;
+	uint8_t byte = *cell(line, --line->typed);
+
+	line_output(line, "\b \b\b \b", shows_as_two(byte) ? 6 : 3);
 }
 
-/* Takes the last character of the line that is being edited back. Returns its last byte, or 0 when
- * the line is empty. */
-static uint8_t erase(struct line *line)
-{
-	uint8_t byte = 0;
-
-	while (line->typed != line->ready) {
-		byte = *cell(line, --line->typed);
-		if (!continues_character(line, byte))
-			break;
-	}
-	if (byte && has(line, ECHO | ECHOE))
-		line_output(line, "\b \b\b \b", shows_as_two(line, byte) ? 6 : 3);
-	return byte;
-}
-
-static bool is_blank(struct line *line)
-{
-	uint8_t last = *cell(line, line->typed - 1);
-
-	return last == ' ' || last == '\t';
-}
-
-static void erase_word(struct line *line)
-{
-	while (line->typed != line->ready && is_blank(line))
-		erase(line);
-	while (line->typed != line->ready && !is_blank(line))
-		erase(line);
-}
-
-static void erase_line(struct line *line)
-{
-	while (line->typed != line->ready)
-		erase(line);
-	if (!has(line, ECHOKE) && has(line, ECHOK))
-		echo(line, '\n');
-}
-
-static void show_again(struct line *line)
-{
-	echo(line, line->settings.characters[VREPRINT]);
-	echo(line, '\n');
-	for (uint32_t i = line->ready; i != line->typed; i++)
-		echo(line, *cell(line, i));
-}
-
-/* Adds a cell. In canonical mode the last one is kept for the end of a line. */
+/* Adds a cell; the last one is kept for the end of a line. */
 static void add(struct line *line, uint16_t content)
 {
 	bool ends = content & (ENDS_LINE | END_OF_FILE);
-	uint32_t limit = is_canonical(line) && !ends ? LINE_CELLS - 1 : LINE_CELLS;
 
-	if (line->typed - line->taken >= limit)
+	if (line->typed - line->taken >= (ends ? LINE_CELLS : LINE_CELLS - 1))
 		return;
 	*cell(line, line->typed++) = content;
-	if (ends || !is_canonical(line))
+	if (ends)
 		line->ready = line->typed;
-}
-
-/* ---- what the bytes mean ---- */
-
-static bool is_character(const struct line *line, uint8_t byte, unsigned which)
-{
-	return byte != 0 && line->settings.characters[which] == byte;
-}
-
-/* A key that sends a signal? Then the line is forgotten. */
-static bool type_signal(struct line *line, uint8_t byte)
-{
-	int signal = is_character(line, byte, VINTR)   ? SIGINT
-		     : is_character(line, byte, VQUIT) ? SIGQUIT
-		     : is_character(line, byte, VSUSP) ? SIGTSTP
-						       : 0;
-
-	if (!signal || !has(line, ISIG))
-		return false;
-	if (!has(line, NOFLSH))
-		line_flush(line);
-	echo(line, byte);
-	line->signal(signal);
-	return true;
-}
-
-/* A key that edits the line? */
-static bool type_edit(struct line *line, uint8_t byte)
-{
-	if (is_character(line, byte, VERASE))
-		erase(line);
-	else if (is_character(line, byte, VKILL))
-		erase_line(line);
-	else if (has(line, IEXTEN) && is_character(line, byte, VWERASE))
-		erase_word(line);
-	else if (has(line, IEXTEN) && is_character(line, byte, VREPRINT))
-		show_again(line);
-	else
-		return false;
-	return true;
-}
-
-static bool ends_line(const struct line *line, uint8_t byte)
-{
-	return byte == '\n' || is_character(line, byte, VEOL) ||
-	       (has(line, IEXTEN) && is_character(line, byte, VEOL2));
-}
-
-static void type_canonical(struct line *line, uint8_t byte)
-{
-	if (type_edit(line, byte))
-		return;
-	if (is_character(line, byte, VEOF)) {
-		add(line, END_OF_FILE);
-		return;
-	}
-	echo(line, byte);
-	add(line, ends_line(line, byte) ? byte | ENDS_LINE : byte);
-}
-
-/* What ICRNL and its like make of a byte; -1: nothing. */
-static int map_input(const struct line *line, uint8_t byte)
-{
-	uint32_t input = line->settings.input;
-
-	if (byte == '\r')
-		return input & IGNCR ? -1 : input & ICRNL ? '\n' : '\r';
-	return byte == '\n' && input & INLCR ? '\r' : byte;
-}
-
-static void type_mapped(struct line *line, uint8_t byte)
-{
-	if (type_signal(line, byte))
-		return;
-	if (has(line, ICANON | IEXTEN) && is_character(line, byte, VLNEXT)) {
-		line->is_quoted = true;
-	} else if (is_canonical(line)) {
-		type_canonical(line, byte);
-	} else {
-		echo(line, byte);
-		add(line, byte);
-	}
 }
 
 void line_type(struct line *line, uint8_t byte)
 {
-	int mapped = line->is_quoted ? byte : map_input(line, byte);
+	bool is_empty = line->typed == line->ready;
 
-	if (line->is_quoted) {
-		line->is_quoted = false;
+	if (byte == KEY_ERASE) {
+		if (!is_empty)
+			erase(line);
+	} else if (byte == KEY_KILL) {
+		while (line->typed != line->ready)
+			erase(line);
+	} else if (byte == KEY_END) {
+		add(line, END_OF_FILE);
+	} else if (byte == KEY_INTERRUPT) {
+		line->taken = line->ready = line->typed;
 		echo(line, byte);
-		add(line, byte);
-	} else if (mapped >= 0) {
-		type_mapped(line, mapped);
+		line->signal(SIGINT);
+	} else {
+		byte = byte == '\r' ? '\n' : byte;
+		echo(line, byte);
+		add(line, byte == '\n' ? byte | ENDS_LINE : byte);
 	}
 }
 
@@ -275,10 +138,12 @@ uint32_t line_available(const struct line *line)
 	return line->ready - line->taken;
 }
 
-static uint32_t take_cells(struct line *line, char *to, uint32_t size, bool *is_end)
+uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end)
 {
+	bool enabled = interrupts_disable();
 	uint32_t count = 0;
 
+	*is_end = false;
 	while (line->taken != line->ready && !*is_end) {
 		uint16_t content = *cell(line, line->taken);
 
@@ -289,18 +154,6 @@ static uint32_t take_cells(struct line *line, char *to, uint32_t size, bool *is_
 		if (content != END_OF_FILE)
 			to[count++] = content;
 	}
-	return count;
-}
-
-uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end)
-{
-	bool enabled = interrupts_disable();
-
-	*is_end = false;
-	uint32_t count = take_cells(line, to, size, is_end);
-
-	if (!is_canonical(line))
-		*is_end = line->taken == line->ready;
 	interrupts_restore(enabled);
 	return count;
 }

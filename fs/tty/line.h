@@ -27,14 +27,9 @@ struct line {
 	bool is_quoted;		    /* the next byte is taken as it is */
 };
 
-/* Settings as Linux's, an empty line. */
+/* Settings as Linux's at the beginning, an empty line. */
 void line_initialize(struct line *line, void (*put)(const char *text, uint32_t length),
 		     void (*signal)(int signal));
-
-/* Other settings; what was typed can be read, or (with `flush`) is forgotten. */
-void line_set(struct line *line, const struct linux_termios *settings, bool flush);
-
-void line_flush(struct line *line);
 
 /* One byte from the keyboard or the serial line. */
 void line_type(struct line *line, uint8_t byte);

@@ -1,13 +1,15 @@
-/* System calls with paths: opening, and changing directories. */
+/* Calls with paths that only Linux's programs make: those that end in "at", and what changes names.
+ */
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/path.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
-#include "kernel/syscall/syscall.h"
+#include "fs/linux/names.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
+#include "kernel/process/file_calls.h"
+#include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 
 #define RENAME_NOREPLACE 1u
@@ -45,14 +47,12 @@ static void place_put(struct place *place)
  * -ENOMEM; otherwise place_put gives it back. */
 static int place_get(struct place *place, uint32_t directory, uint32_t address)
 {
-	place->path = path_page();
-	if (!place->path)
-		return -ENOMEM;
-	int error = string_from_user(place->path, address, PATH_MAX);
+	int error = path_from_user(address, &place->path);
 
-	if (error >= 0)
-		error = find_start(place, directory);
-	if (error < 0)
+	if (error)
+		return error;
+	error = find_start(place, directory);
+	if (error)
 		place_put(place);
 	return error;
 }
@@ -95,24 +95,49 @@ int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t se
 
 /* ---- opening ---- */
 
+/* What of open's flags counts beside O_PATH. */
+#define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* Opens nothing but a place: it can be neither read nor written. */
+static int make_place(const struct path *path, uint32_t flags, struct file **file)
+{
+	static const struct file_ops place_ops;
+
+	if (!path->inode)
+		return -ENOENT;
+	if (path_is_wrong_kind(path) || (flags & O_DIRECTORY && !inode_is(path->inode, S_IFDIR)))
+		return -ENOTDIR;
+	*file = file_create(&place_ops, path->inode, flags | O_ACCMODE);
+	if (!*file)
+		return -ENFILE;
+	(*file)->directory = inode_hold(path->directory);
+	return 0;
+}
+
+static int open_place(struct inode *start, const char *text, uint32_t flags)
+{
+	struct path path;
+	struct file *file;
+	int error = path_resolve(&path, start, text, flags & O_NOFOLLOW ? PATH_STAY : PATH_FOLLOW);
+
+	if (error)
+		return error;
+	error = make_place(&path, flags & PLACE_FLAGS, &file);
+	path_release(&path);
+	return error ? error : descriptor_add(file, flags);
+}
+
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
-	struct files *files = current->process->files;
-	struct file *file;
 	struct place at;
-	int error = place_get(&at, directory, address);
+	int result = place_get(&at, directory, address);
 
-	if (error)
-		return error;
-	error = vfs_open(at.start, at.path, flags, mode & ~files->umask, &file);
+	if (result)
+		return result;
+	result = flags & O_PATH ? open_place(at.start, at.path, flags)
+				: descriptor_open(at.start, at.path, flags, mode);
 	place_put(&at);
-	if (error)
-		return error;
-	int descriptor = files_add(files, file, 0, flags & O_CLOEXEC);
-
-	if (descriptor < 0)
-		file_release(file);
-	return descriptor;
+	return result;
 }
 
 CALL(sys_open, open_at(HERE, frame->ebx, frame->ecx, frame->edx))
@@ -270,13 +295,9 @@ CALL(sys_readlinkat, call_at(frame->ebx, frame->ecx, TO_LINK, give_target, frame
 
 static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
-	if (!inode_is(inode, S_IFDIR))
-		return -ENOTDIR;
-	files_set_directory(current->process->files, inode);
-	return 0;
+	return inode_enter(inode);
 }
 
-CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
 CALL(sys_fchdir, call_file(frame->ebx, enter, 0, 0))
 
 static int sys_getcwd(struct trap_frame *frame)
@@ -302,65 +323,10 @@ static int sys_umask(struct trap_frame *frame)
 	return before;
 }
 
-/* ---- entries ---- */
-
-/* Where getdents64 puts entries. */
-struct entries {
-	struct buffer buffer;
-	int error; /* why the next entry was not taken */
-};
-
-static bool put_entry(void *context, const struct directory_entry *entry)
-{
-	struct entries *entries = context;
-	struct {
-		struct linux_dirent64 head;
-		char name[NAME_MAX + 8];
-	} __attribute__((packed)) record;
-	uint32_t length = (sizeof(record.head) + entry->name.length + 1 + 7) & ~7u;
-
-	if (length > entries->buffer.length) {
-		entries->error = -EINVAL;
-		return false;
-	}
-	memset(&record, 0, length);
-	record.head =
-	    (struct linux_dirent64){ entry->number, entry->next, length, entry->mode >> 12 };
-	memcpy(record.name, entry->name.text, entry->name.length);
-	if (copy_to_user(entries->buffer.address, &record, length)) {
-		entries->error = -EFAULT;
-		return false;
-	}
-	entries->buffer.address += length;
-	entries->buffer.length -= length;
-	return true;
-}
-
-static int sys_getdents64(struct trap_frame *frame)
-{
-	struct file *file = files_get(current->process->files, frame->ebx);
-	struct entries entries = { buffer_of_user(frame->ecx, frame->edx), 0 };
-
-	if (!file || file->flags & O_PATH)
-		return -EBADF;
-	if (!inode_is(file->inode, S_IFDIR))
-		return -ENOTDIR;
-	if (file->inode->links == 0)
-		return -ENOENT;
-	int error = file->inode->ops->iterate(file->inode, &file->offset, put_entry, &entries);
-	uint32_t done = frame->edx - entries.buffer.length;
-
-	if (done > 0)
-		return done;
-	return error ? error : entries.error;
-}
-
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 5, "open", "soo", sys_open },
 	{ 8, "creat", "so", sys_creat },
 	{ 9, "link", "ss", sys_link },
 	{ 10, "unlink", "s", sys_unlink },
-	{ 12, "chdir", "s", sys_chdir },
 	{ 14, "mknod", "sox", sys_mknod },
 	{ 38, "rename", "ss", sys_rename },
 	{ 39, "mkdir", "so", sys_mkdir },
@@ -370,7 +336,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 85, "readlink", "spd", sys_readlink },
 	{ 133, "fchdir", "d", sys_fchdir },
 	{ 183, "getcwd", "pd", sys_getcwd },
-	{ 220, "getdents64", "dpd", sys_getdents64 },
 	{ 295, "openat", "dsoo", sys_openat },
 	{ 296, "mkdirat", "dso", sys_mkdirat },
 	{ 297, "mknodat", "dsox", sys_mknodat },
@@ -380,4 +345,8 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 304, "symlinkat", "sds", sys_symlinkat },
 	{ 305, "readlinkat", "dspd", sys_readlinkat },
 	{ 353, "renameat2", "dsdsx", sys_renameat2 },
+};
+
+static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
+	{ 5, "open", "soo", sys_open },
 };

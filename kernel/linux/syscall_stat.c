@@ -7,7 +7,7 @@
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
-#include "kernel/linux/user_time.h"
+#include "kernel/syscall/user_time.h"
 #include "mm/page_alloc.h"
 
 #define BLOCK_SIZE PAGE_SIZE
@@ -15,29 +15,7 @@
 
 #define FALLOCATE_KEEP_SIZE 1u
 
-/* ---- the three layouts ---- */
-
-static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
-{
-	struct linux_stat64 stat = {
-		.filesystem = inode->filesystem,
-		.number_low = inode->number,
-		.mode = inode->mode,
-		.links = inode->links,
-		.owner = inode->owner,
-		.group = inode->group,
-		.device = inode->device,
-		.size = inode->size,
-		.block_size = BLOCK_SIZE,
-		.blocks = inode->blocks,
-		.number = inode->number,
-		.accessed = timespec_of(inode->accessed),
-		.modified = timespec_of(inode->modified),
-		.changed = timespec_of(inode->changed),
-	};
-
-	return give(to, &stat, sizeof(stat));
-}
+/* ---- the other two layouts ---- */
 
 static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 {
@@ -90,13 +68,9 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 CALL(sys_stat, call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
 CALL(sys_lstat, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
 CALL(sys_fstat, call_file(frame->ebx, give_stat, frame->ecx, 0))
-CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
-CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
-CALL(sys_fstat64, call_file(frame->ebx, give_stat64, frame->ecx, 0))
 CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
-/* Everybody is root, who may do all but execute what nobody may. */
 static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
 {
 	struct inode *inode;
@@ -105,13 +79,11 @@ static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint
 
 	if (error)
 		return error;
-	if (wanted & X_OK && inode_is(inode, S_IFREG) && !(inode->mode & S_IXALL))
-		error = -EACCES;
+	error = inode_access(inode, wanted);
 	inode_put(inode);
 	return error;
 }
 
-CALL(sys_access, access_at(HERE, frame->ebx, frame->ecx, 0))
 CALL(sys_faccessat, access_at(frame->ebx, frame->ecx, frame->edx, 0))
 CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
@@ -279,7 +251,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
 	{ 16, "lchown", "sdd", sys_lchown },
 	{ 30, "utime", "sp", sys_utime },
-	{ 33, "access", "so", sys_access },
 	{ 92, "truncate", "sd", sys_truncate },
 	{ 94, "fchmod", "do", sys_fchmod },
 	{ 95, "fchown", "ddd", sys_fchown },
@@ -288,9 +259,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 108, "fstat", "dp", sys_fstat },
 	{ 182, "chown", "sdd", sys_chown },
 	{ 193, "truncate64", "sxx", sys_truncate64 },
-	{ 195, "stat64", "sp", sys_stat64 },
-	{ 196, "lstat64", "sp", sys_lstat64 },
-	{ 197, "fstat64", "dp", sys_fstat64 },
 	{ 198, "lchown32", "sdd", sys_lchown32 },
 	{ 207, "fchown32", "ddd", sys_fchown32 },
 	{ 212, "chown32", "sdd", sys_chown32 },

@@ -1,7 +1,7 @@
 /* System calls about the machine and its (one) user. */
 #include <stddef.h>
 
-#include "fs/devices.h"
+#include "fs/linux/devices.h"
 #include "fs/files.h"
 #include "kernel/abi/reboot.h"
 #include "kernel/abi/time.h"

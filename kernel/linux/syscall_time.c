@@ -11,7 +11,7 @@
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "mm/user_copy.h"
-#include "kernel/linux/user_time.h"
+#include "kernel/syscall/user_time.h"
 #include "kernel/task/wait.h"
 #include "mm/space_map.h"
 

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "fs/files.h"
+#include "fs/vfs.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec_elf.h"
@@ -37,7 +39,7 @@ void exec_register_other(exec_other *function)
 /* Opens the file and reads its beginning. */
 static int open_image(const char *path, struct elf_image *image)
 {
-	int error = file_open_program(path, &image->file);
+	int error = vfs_open_program(current->process->files->directory, path, &image->file);
 
 	if (error)
 		return error;

@@ -1,5 +1,8 @@
 /* Programs that the kernel itself starts: at the terminal, with a plain environment. */
 #include "fs/files.h"
+#include "fs/path.h"
+#include "fs/tty/tty.h"
+#include "fs/vfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
@@ -22,11 +25,11 @@ static int add_strings(struct exec_strings *strings, int count, char *const word
 	return error ? error : exec_add_environment(strings, "TERM=vt100");
 }
 
-/* Descriptors 0, 1 and 2 are the terminal. */
+/* Descriptors 0, 1 and 2 are the terminal, which this process is in front of now. */
 static int open_terminal(void)
 {
 	struct file *file;
-	int error = file_open("/dev/console", O_RDWR, 0, &file);
+	int error = vfs_open(path_root(), "/dev/console", O_RDWR, 0, &file);
 
 	if (error)
 		return error;
@@ -35,6 +38,7 @@ static int open_terminal(void)
 		files_replace(current->process->files, descriptor, file, false);
 	}
 	file_release(file);
+	tty.foreground = current->process->pgrp;
 	return 0;
 }
 

@@ -33,6 +33,9 @@ struct syscall {
  * has the calls of the files that it is made of. */
 #define SYSCALL_TABLE __attribute__((section(".syscalls"), used, aligned(4)))
 
+/* The same, where a call of this number may be there already: this one replaces it. */
+#define SYSCALL_TABLE_REPLACING __attribute__((section(".syscalls.replacing"), used, aligned(4)))
+
 /* Registers all these tables. */
 void syscall_register_tables(void);
 

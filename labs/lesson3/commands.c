@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/file.h"
+#include "fs/files.h"
 #include "fs/tty/tty.h"
 #include "kernel/process/exec.h"
 #include "kernel/report/monitor.h"

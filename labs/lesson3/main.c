@@ -20,6 +20,7 @@
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
 #include "fs/ram/root.h"
+#include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
 #include "kernel/cpu/fpu.h"
 #include "kernel/cpu/interrupts.h"
@@ -27,6 +28,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
+#include "kernel/process/signal.h"
 #include "kernel/process/single.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
@@ -68,7 +70,9 @@ void kmain(uint32_t magic, uint32_t information)
 	syscall_register_tables();
 	task_single_initialize();
 	root_initialize();
+	tty_initialize(signal_send_group);
 	startup_run_all();
+	root_unpack();
 
 	lesson1_commands_register();
 	lesson2_commands_register();

@@ -13,7 +13,6 @@
 
 #include <stddef.h>
 
-#include "fs/proc/procfs.h"
 #include "fs/tty/tty.h"
 #include "kernel/lib/divide.h"
 #include "kernel/process/exec.h"
@@ -134,13 +133,6 @@ static int run_sched(int count, char **words)
 	return 0;
 }
 
-/* /proc/sched; writing a class's name to it chooses that class. */
-static void show_sched(struct procfs_text *text, const struct task *task)
-{
-	procfs_print(text, "class %s\nquantum %u ticks\nswitches %u\n", sched_class->name,
-		     sched_quantum, sched_trace.total);
-}
-
 static const struct command commands[] = {
 	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
 	{ "threads", "", "every task", 0, run_threads },
@@ -150,12 +142,5 @@ static const struct command commands[] = {
 
 void lesson4_commands_register(void)
 {
-	static struct procfs_entry sched = {
-		.name = "sched",
-		.show = show_sched,
-		.store = sched_use,
-	};
-
-	procfs_register(&sched);
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
 }

@@ -161,7 +161,9 @@ void kmain(uint32_t magic, uint32_t information)
 	space_share(shared_page);
 	syscall_register_tables();
 	root_initialize();
+	tty_initialize(signal_send_group);
 	startup_run_all();
+	root_unpack();
 
 	lesson1_commands_register();
 	lesson2_commands_register();

@@ -13,11 +13,12 @@
 #include "fs/ram/ramfs.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
+#include "fs/linux/names.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/panic.h"
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
 #include "kernel/report/symbols.h"
-#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 #include "mm/page_alloc.h"
 
@@ -29,7 +30,6 @@ static const struct unit_test *const suites[] = {
 
 uint32_t unit_round;
 uint32_t shim_pages_left = PLENTY, shim_pages_out, shim_bytes_until_fault = UINT32_MAX;
-uint64_t shim_signals;
 
 static struct process process;
 static struct task task = { .process = &process };
@@ -177,12 +177,6 @@ void wait_join(struct wait_queue *queue, struct waiter *waiter)
 	(void)queue, (void)waiter;
 }
 
-void signal_send(struct process *receiver, int signal)
-{
-	(void)receiver;
-	shim_signals |= 1ull << signal;
-}
-
 uint64_t time_wall_ns(void)
 {
 	return 1000;
@@ -273,6 +267,14 @@ static const struct unit_test *find(const char *name)
 	return NULL;
 }
 
+extern startup_function *const __start_startups[], *const __stop_startups[];
+
+static void run_startups(void)
+{
+	for (startup_function *const *each = __start_startups; each < __stop_startups; each++)
+		(*each)();
+}
+
 int main(int count, char **arguments)
 {
 	const struct unit_test *test = find(count < 4 ? NULL : arguments[1]);
@@ -284,6 +286,7 @@ int main(int count, char **arguments)
 	seed = random.state;
 	REQUIRE(test, "there is no test %s", arguments[1]);
 	shim_new_root();
+	run_startups();
 	test->run(&random, strtoull(arguments[3], NULL, 0));
 	return EXIT_SUCCESS;
 }

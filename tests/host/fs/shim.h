@@ -14,9 +14,6 @@ extern uint32_t shim_pages_left, shim_pages_out;
 /* Buffers with is_user set fault behind so many more bytes. */
 extern uint32_t shim_bytes_until_fault;
 
-/* Signals that were sent, as bits; the tests clear them. */
-extern uint64_t shim_signals;
-
 /* A new root directory, and the current task's table of descriptors in it. */
 void shim_new_root(void);
 

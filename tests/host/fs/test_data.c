@@ -8,6 +8,7 @@
 #include "fs/ram/ramfs.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
+#include "fs/linux/names.h"
 #include "kernel/task/task.h"
 #include "mm/page_alloc.h"
 #include "tests/host/fs/shim.h"
@@ -251,9 +252,10 @@ static void test_program(struct random *random, uint32_t rounds)
 
 	(void)random, (void)rounds;
 	REQUIRE(vfs_open(path_root(), "p", O_WRONLY | O_CREAT, 0755, &other) == 0, "p");
-	REQUIRE(file_open_program("/p", &program) == -ETXTBSY, "it is written to");
+	REQUIRE(vfs_open_program(path_root(), "/p", &program) == -ETXTBSY, "it is written to");
 	file_release(other);
-	REQUIRE(file_open_program("/p", &program) == 0, "it is not written to any more");
+	REQUIRE(vfs_open_program(path_root(), "/p", &program) == 0,
+		"it is not written to any more");
 	files_set_program(files, program);
 	file_release(program);
 	copy = files_copy(files);

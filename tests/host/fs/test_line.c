@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/tty/line.h"
+#include "fs/linux/line.h"
 #include "kernel/abi/signal.h"
 #include "tests/host/fs/shim.h"
 

@@ -6,6 +6,8 @@
 #include "fs/path.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
+#include "fs/linux/mounts.h"
+#include "fs/linux/names.h"
 #include "tests/host/fs/oracle.h"
 #include "tests/host/fs/shim.h"
 

@@ -1,5 +1,5 @@
 /* Times that programs give, made nanoseconds, and the way back. */
-#include "kernel/linux/user_time.h"
+#include "kernel/syscall/user_time.h"
 
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"

@@ -1,0 +1,49 @@
+/* The devices of memory that only Linux's programs look for: full, random, urandom. */
+#include "fs/linux/devices.h"
+
+#include <stddef.h>
+
+#include "fs/devices.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+
+static int write_full(struct file *file, struct buffer *from, uint64_t offset)
+{
+	return -ENOSPC;
+}
+
+int device_fill_random(struct buffer *to)
+{
+	int done = 0;
+
+	while (to->length > 0) {
+		uint64_t bits = device_random();
+		int moved = buffer_put(to, &bits, sizeof(bits));
+
+		if (moved < 0)
+			return done ? done : moved;
+		done += moved;
+	}
+	return done;
+}
+
+static int read_random(struct file *file, struct buffer *to, uint64_t offset)
+{
+	return device_fill_random(to);
+}
+
+static const struct file_ops full_ops = { .read = device_read_zeros, .write = write_full };
+static const struct file_ops random_ops = { .read = read_random, .write = device_write_away };
+
+static void devices_start(void)
+{
+	static struct device table[] = {
+		{ "full", S_IFCHR | 0666, DEVICE_OF_MEMORY(7), &full_ops, NULL },
+		{ "random", S_IFCHR | 0666, DEVICE_OF_MEMORY(8), &random_ops, NULL },
+		{ "urandom", S_IFCHR | 0666, DEVICE_OF_MEMORY(9), &random_ops, NULL },
+	};
+
+	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		device_register(&table[i]);
+}
+STARTUP(devices_start)

@@ -1,0 +1,155 @@
+/* Links and names: what Linux's programs do with names beyond opening and making files. */
+#include "fs/linux/names.h"
+
+#include <stddef.h>
+
+#include "fs/path.h"
+#include "fs/vfs.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+int vfs_symlink(struct inode *start, const char *text, const char *target)
+{
+	struct path path;
+	int error = *target ? vfs_resolve_new(&path, start, text, false) : -ENOENT;
+
+	if (error)
+		return error;
+	const struct inode_ops *ops = path.directory->ops;
+
+	error = ops->symlink ? ops->symlink(path.directory, &path.last, target) : -EPERM;
+	path_release(&path);
+	return error;
+}
+
+static int link_resolved(struct path *path, struct inode *inode)
+{
+	if (inode->filesystem != path->directory->filesystem)
+		return -EXDEV;
+	if (inode_is(inode, S_IFDIR) || !path->directory->ops->link)
+		return -EPERM;
+	return path->directory->ops->link(path->directory, &path->last, inode);
+}
+
+int vfs_link(struct inode *start, const char *text, struct inode *inode)
+{
+	struct path path;
+	int error = vfs_resolve_new(&path, start, text, false);
+
+	if (error)
+		return error;
+	error = link_resolved(&path, inode);
+	path_release(&path);
+	return error;
+}
+
+/* Is it a directory entry, of the right kind, that may be removed? */
+static int check_remove(const struct path *path, bool directory)
+{
+	if (!path->inode)
+		return -ENOENT;
+	if (path_is_wrong_kind(path) || (directory && !inode_is(path->inode, S_IFDIR)))
+		return -ENOTDIR;
+	if (!directory && inode_is(path->inode, S_IFDIR))
+		return -EISDIR;
+	if (!path_is_entry(path))
+		return name_is(&path->last, "..")  ? -ENOTEMPTY
+		       : name_is(&path->last, ".") ? -EINVAL
+						   : -EBUSY;
+	if (path->inode->covers)
+		return -EBUSY;
+	return path->directory->ops->remove ? 0 : -EPERM;
+}
+
+int vfs_remove(struct inode *start, const char *text, bool directory)
+{
+	struct path path;
+	int error = path_resolve(&path, start, text, PATH_NAME);
+
+	if (error)
+		return error;
+	error = check_remove(&path, directory);
+	if (!error)
+		error = path.directory->ops->remove(path.directory, &path.last, path.inode);
+	path_release(&path);
+	return error;
+}
+
+/* Is `directory` the inode, or anywhere below it? */
+static bool is_below(struct inode *directory, const struct inode *inode)
+{
+	struct inode *parent;
+
+	inode_hold(directory);
+	while (directory != inode && path_parent(directory, &parent) == 0) {
+		bool at_root = parent == directory;
+
+		inode_put(directory);
+		directory = parent;
+		if (at_root)
+			break;
+	}
+	inode_put(directory);
+	return directory == inode;
+}
+
+/* The new name may be somebody's, if the kinds fit. */
+static int check_replace(const struct inode *inode, const struct path *to)
+{
+	bool is_directory = inode_is(inode, S_IFDIR);
+
+	if (!to->inode)
+		return to->slashes && !is_directory ? -ENOTDIR : 0;
+	if (to->inode->covers)
+		return -EBUSY;
+	if (is_directory != inode_is(to->inode, S_IFDIR))
+		return is_directory ? -ENOTDIR : -EISDIR;
+	return 0;
+}
+
+static int check_rename(const struct path *from, const struct path *to)
+{
+	if (!from->inode)
+		return -ENOENT;
+	if (!path_is_entry(from) || !path_is_entry(to) || from->inode->covers)
+		return -EBUSY;
+	if (from->directory->filesystem != to->directory->filesystem)
+		return -EXDEV;
+	if (to->directory->links == 0)
+		return -ENOENT;
+	if (path_is_wrong_kind(from) || path_is_wrong_kind(to))
+		return -ENOTDIR;
+	if (inode_is(from->inode, S_IFDIR) && is_below(to->directory, from->inode))
+		return -EINVAL;
+	if (to->inode && is_below(from->directory, to->inode))
+		return -ENOTEMPTY;
+	if (!from->directory->ops->rename)
+		return -EPERM;
+	return check_replace(from->inode, to);
+}
+
+static int rename_resolved(struct path *from, struct path *to)
+{
+	int error = check_rename(from, to);
+
+	if (error || from->inode == to->inode) /* two names of one file: nothing to be done */
+		return error;
+	return from->directory->ops->rename(from->directory, &from->last, from->inode,
+					    to->directory, &to->last, to->inode);
+}
+
+int vfs_rename(struct inode *start, const char *text, struct inode *new_start, const char *new_text)
+{
+	struct path from, to;
+	int error = path_resolve(&from, start, text, PATH_NAME);
+
+	if (error)
+		return error;
+	error = path_resolve(&to, new_start, new_text, PATH_NAME);
+	if (!error) {
+		error = rename_resolved(&from, &to);
+		path_release(&to);
+	}
+	path_release(&from);
+	return error;
+}

@@ -1,0 +1,76 @@
+/*
+ * What Linux's programs do with pipes beyond reading and writing: open one by a name, poll one, ask
+ * how much is in it. The operations go into fs/pipe.h's table at start-up.
+ */
+#include <stddef.h>
+
+#include "fs/pipe.h"
+#include "kernel/abi/terminal.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "fs/linux/poll.h"
+
+/* Waits until somebody opens the other side, be it for a moment only. */
+static int wait_for_other(struct file *file, struct pipe *pipe)
+{
+	const struct pipe_side *other = file_readable(file) ? &pipe->writers : &pipe->readers;
+	uint32_t seen = other->opened;
+
+	if (other->files > 0 || file->inode == &pipe->inode)
+		return 0;
+	if (file->flags & O_NONBLOCK)
+		return file_readable(file) ? 0 : -ENXIO;
+	return wait_event(&pipe->data, other->opened != seen);
+}
+
+static int pipe_open(struct file *file)
+{
+	struct pipe *pipe = file->inode->pipe;
+
+	if (!pipe)
+		pipe = file->inode->pipe = pipe_new();
+	if (!pipe)
+		return -ENOMEM;
+	pipe_enter(pipe, file);
+	wait_wake(&pipe->data);
+	int error = wait_for_other(file, pipe);
+
+	if (error)
+		pipe_leave(pipe, file);
+	return error;
+}
+
+static uint32_t pipe_poll(struct file *file, struct poll_table *table)
+{
+	struct pipe *pipe = file->private;
+	uint32_t ready = 0;
+
+	if (file_readable(file)) {
+		poll_add(table, &pipe->data);
+		ready |= pipe_filled(pipe) > 0 ? POLLIN : 0;
+		ready |= pipe->writers.files == 0 ? POLLHUP : 0;
+	}
+	if (file_writable(file)) {
+		poll_add(table, &pipe->room);
+		ready |= pipe_room(pipe) >= PIPE_BUF ? POLLOUT : 0;
+		ready |= pipe->readers.files == 0 ? POLLERR : 0;
+	}
+	return ready;
+}
+
+static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
+{
+	uint32_t bytes = pipe_filled(file->private);
+
+	if (command != FIONREAD)
+		return -ENOTTY;
+	return give(argument, &bytes, sizeof(bytes));
+}
+
+static void pipes_start(void)
+{
+	pipe_ops.open = pipe_open;
+	pipe_ops.poll = pipe_poll;
+	pipe_ops.control = pipe_control;
+}
+STARTUP(pipes_start)

@@ -1,0 +1,24 @@
+/* /proc/sched: what the scheduler does; writing a class's name to it chooses that class. */
+#include <stddef.h>
+
+#include "fs/proc/procfs.h"
+#include "kernel/lib/startup.h"
+#include "kernel/task/sched.h"
+
+static void sched_file_show(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "class %s\nquantum %u ticks\nswitches %u\n", sched_class->name,
+		     sched_quantum, sched_trace.total);
+}
+
+static void sched_file_register(void)
+{
+	static struct procfs_entry sched = {
+		.name = "sched",
+		.show = sched_file_show,
+		.store = sched_use,
+	};
+
+	procfs_register(&sched);
+}
+STARTUP(sched_file_register)

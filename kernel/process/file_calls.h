@@ -1,0 +1,72 @@
+/* What the calls of files have in common: kernel/process/file_calls.c (descriptors) and
+ * kernel/process/path_calls.c (paths), and others like theirs. All are of the current task. */
+#pragma once
+
+#include <stdint.h>
+
+#include "fs/file.h"
+#include "fs/inode.h"
+#include "kernel/cpu/trap.h"
+
+#define TRANSFER_MAX 0x7ffff000u /* bytes that one call moves at most, as in Linux */
+
+/* ---- descriptors ---- */
+
+/* The open file of a descriptor; NULL when there is none, or none to read from, or to write to. */
+struct file *descriptor_file(uint32_t descriptor);
+struct file *descriptor_readable(uint32_t descriptor);
+struct file *descriptor_writable(uint32_t descriptor);
+
+/* A buffer of the program, cut to TRANSFER_MAX bytes. Returns false unless the range is wholly in
+ * user space. */
+bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length);
+
+/* The end of every call that writes: -EPIPE also sends SIGPIPE. Returns the result. */
+int end_write(int result);
+
+/* Moves a file's offset by SEEK_SET, SEEK_CUR or SEEK_END. Returns 0, and the new one in *result;
+ * -EBADF for NULL, -ESPIPE, -EINVAL. */
+int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result);
+
+/* Gives an open file the lowest free descriptor, and takes over the reference, which is gone also
+ * after an error. flags are open's. */
+int descriptor_add(struct file *file, uint32_t flags);
+
+/* Give a descriptor's file another one: the lowest free from `lowest` on, or `to`. */
+int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec);
+int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec);
+
+/* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */
+int descriptors_of_pipe(uint32_t address, uint32_t flags);
+
+/* fcntl's commands on descriptors, and ioctl of the file's own operations. */
+int sys_fcntl(struct trap_frame *frame);
+int sys_ioctl(struct trap_frame *frame);
+
+/* Two registers as one number. */
+static inline uint64_t wide(uint32_t low, uint32_t high)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+/* ---- paths ---- */
+
+/* Fetches a path into a page, which path_page_free gives back. Returns 0, -EFAULT, -ENAMETOOLONG or
+ * -ENOMEM. */
+int path_from_user(uint32_t address, char **path);
+
+/* Opens a path that begins at a directory. Returns a descriptor. */
+int descriptor_open(struct inode *start, const char *path, uint32_t flags, uint32_t mode);
+
+/* What a call does with an inode; the two numbers are the call's own arguments. */
+typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
+
+/* Gives the program a struct stat64 at an address. */
+inode_call give_stat64;
+
+/* May a file be accessed so (R_OK, W_OK, X_OK)? Everybody is root, who may do all but execute what
+ * nobody may. */
+int inode_access(struct inode *inode, uint32_t wanted);
+
+/* Makes a directory the working directory. -ENOTDIR. */
+int inode_enter(struct inode *inode);
