@@ -31,8 +31,8 @@ trap_stub_ %+ vector:
 trap_common:
 	; EXERCISE 2.3 (interrupts, part 3): save, call, restore.
 	; 1. Push DS, ES, FS, GS and the general registers, in the order of struct trap_frame.
-	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: user mode may have left anything
-	;    in them.
+	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: user mode may have left
+	;    anything in them.
 	; 3. trap_dispatch(frame): the frame begins where ESP points.
 	; 4. Restore everything in the opposite order, drop vector and error code, IRET. It brings
 	;    the interrupt flag back; until then interrupts stay off.

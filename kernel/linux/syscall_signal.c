@@ -50,6 +50,44 @@ static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 	return 0;
 }
 
+/* ---- actions ---- */
+
+/* rt_sigaction, with the structure of the days of 32 signals. */
+static int sys_sigaction(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+	struct linux_old_signal_action new;
+
+	if (!signal_has_action(signal, frame->ecx))
+		return -EINVAL;
+	const struct linux_signal_action *now = &current->process->signals.actions[signal - 1];
+	const struct linux_old_signal_action old = { now->handler, now->mask, now->flags,
+						     now->restorer };
+
+	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
+		return -EFAULT;
+	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
+		return -EFAULT;
+	if (frame->ecx)
+		signal_set_action(signal, &(struct linux_signal_action){ new.handler, new.flags,
+									 new.restorer, new.mask });
+	return 0;
+}
+
+/* signal, as System V had it: the handler is used once. */
+static int sys_signal(struct trap_frame *frame)
+{
+	uint32_t signal = frame->ebx;
+
+	if (!signal_has_action(signal, true))
+		return -EINVAL;
+	uint32_t old = current->process->signals.actions[signal - 1].handler;
+
+	signal_set_action(
+	    signal, &(struct linux_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
+	return old;
+}
+
 /* ---- masks: of 64 signals, or of 32 ---- */
 
 static int change_mask(uint32_t how, uint64_t set)
@@ -213,6 +251,8 @@ CALL(sys_rt_sigreturn, signal_frame_restore(frame, true))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 29, "pause", "", sys_pause },
+	{ 48, "signal", "dp", sys_signal },
+	{ 67, "sigaction", "dpp", sys_sigaction },
 	{ 72, "sigsuspend", "ddx", sys_sigsuspend },
 	{ 73, "sigpending", "p", sys_sigpending },
 	{ 119, "sigreturn", "", sys_sigreturn },

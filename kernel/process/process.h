@@ -137,6 +137,8 @@ struct fork_request {
  */
 int process_fork(const struct fork_request *request);
 
+#define PRCTL_SET_SUBREAPER 36 /* prctl: sets struct process's `adopts` */
+
 /* Options of wait4. */
 #define WAIT_NOHANG    0x00000001u
 #define WAIT_UNTRACED  0x00000002u

@@ -1,38 +1,38 @@
 /*
- * One task at a time: it goes to ring 3 as lesson 2's visits do, and comes back when it ends.
+ * One program at a time: it goes to user mode as lesson 2's visits do, and comes back when it ends.
  *
- * What it can be told by signals is its end.
+ *	task_single_run -> user_enter -> the program ... exit or a signal -> process_exit ->
+ * user_leave ^                                                                                  |
+ *	      +---- returns the status ----------------------------------------------------------+
+ *
+ * There is no other task to switch to, no handler, and nobody to stop or continue: what a signal
+ * can do is end the program. It does so where the kernel is about to return to it.
  */
 #include "kernel/process/single.h"
 
 #include "kernel/cpu/descriptors.h"
-#include "kernel/lib/errno.h"
-#include "kernel/report/printk.h"
-#include "kernel/task/task.h"
-#include "kernel/process/signal.h"
 #include "kernel/cpu/user_mode.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/signal.h"
+#include "kernel/report/printk.h"
 #include "mm/space.h"
 
-static struct process process;
-static struct task task = { .pid = 1, .name = "kernel", .process = &process };
-static struct process process = { .task = &task, .pgrp = 1, .session = 1 };
-struct task *current = &task;
+static struct process process = { .pgrp = 1, .session = 1 };
 
 static void single_exception(struct trap_frame *frame)
 {
 	struct signal_cause cause;
 
-	printk("%s: %s at 0x%08x\n", task.name, trap_name(frame->vector), frame->eip);
+	printk("%s: %s at 0x%08x\n", current->name, trap_name(frame->vector), frame->eip);
 	process_exit(signal_of_exception(frame, &cause));
 }
 
-/* On the way back to ring 3: a signal ends the program. */
 static void single_before_return(struct trap_frame *frame)
 {
-	if ((frame->cs & 3) != 3)
-		return;
 	uint64_t ready = process.signals.pending & ~process.signals.blocked;
 
+	if ((frame->cs & 3) != 3)
+		return;
 	for (int signal = 1; signal <= SIGNALS; signal++)
 		if (ready & SIGNAL_BIT(signal))
 			process_exit(signal);
@@ -40,6 +40,8 @@ static void single_before_return(struct trap_frame *frame)
 
 void task_single_initialize(void)
 {
+	process.task = current;
+	current->process = &process;
 	trap_register_user(single_exception);
 	trap_register_return(single_before_return);
 }
@@ -47,9 +49,8 @@ void task_single_initialize(void)
 int task_single_run(const struct trap_frame *frame)
 {
 	trap_return_work = 0;
-	process.signals.pending = process.signals.blocked = 0;
-	process.signals.is_suspended = false;
-	task.has_signal = false;
+	process.signals = (struct process_signals){ 0 };
+	current->has_signal = false;
 	user_enter(frame->eip, frame->user_esp);
 	return process.status;
 }
@@ -58,16 +59,6 @@ void process_exit(int32_t status)
 {
 	process.status = status;
 	user_leave();
-}
-
-struct task *task_next(const struct task *previous)
-{
-	return previous ? NULL : &task;
-}
-
-struct task *task_find(int32_t pid)
-{
-	return pid == task.pid ? &task : NULL;
 }
 
 /* SIGCHLD, SIGCONT, SIGWINCH and SIGURG do nothing to a program that has no handler for them. */
@@ -104,20 +95,20 @@ bool process_group_is_orphaned(const struct process *member)
 
 int process_empty_space(void)
 {
-	if (task.space) {
-		space_clear(task.space);
+	if (current->space) {
+		space_clear(current->space);
 		return 0;
 	}
-	task.space = space_create();
-	if (!task.space)
+	current->space = space_create();
+	if (!current->space)
 		return -ENOMEM;
-	space_use(task.space);
+	space_use(current->space);
 	return 0;
 }
 
 void process_reset_for_exec(void)
 {
-	task.thread_local = 0;
+	current->thread_local = 0;
 	descriptors_set_thread_local(0);
 	fpu_reset();
 }

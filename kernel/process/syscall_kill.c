@@ -71,15 +71,14 @@ static int sys_kill(struct trap_frame *frame)
 
 /* ---- actions ---- */
 
-/* Is this a signal whose action can be looked at, and changed if that is wanted? */
-static bool has_action(uint32_t signal, bool changes)
+bool signal_has_action(uint32_t signal, bool changes)
 {
 	bool is_fixed = signal == SIGKILL || signal == SIGSTOP;
 
 	return signal >= 1 && signal <= SIGNALS && !(changes && is_fixed);
 }
 
-static void set_action(uint32_t signal, const struct linux_signal_action *action)
+void signal_set_action(uint32_t signal, const struct linux_signal_action *action)
 {
 	current->process->signals.actions[signal - 1] = *action;
 	signal_forget_ignored(current->process, signal);
@@ -90,7 +89,7 @@ static int sys_rt_sigaction(struct trap_frame *frame)
 	uint32_t signal = frame->ebx;
 	struct linux_signal_action new, old;
 
-	if (frame->esi != SIGNAL_MASK_SIZE || !has_action(signal, frame->ecx))
+	if (frame->esi != SIGNAL_MASK_SIZE || !signal_has_action(signal, frame->ecx))
 		return -EINVAL;
 	old = current->process->signals.actions[signal - 1];
 	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
@@ -98,49 +97,11 @@ static int sys_rt_sigaction(struct trap_frame *frame)
 	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
 		return -EFAULT;
 	if (frame->ecx)
-		set_action(signal, &new);
+		signal_set_action(signal, &new);
 	return 0;
-}
-
-/* The same, with the structure of the days of 32 signals. */
-static int sys_sigaction(struct trap_frame *frame)
-{
-	uint32_t signal = frame->ebx;
-	struct linux_old_signal_action new;
-
-	if (!has_action(signal, frame->ecx))
-		return -EINVAL;
-	const struct linux_signal_action *now = &current->process->signals.actions[signal - 1];
-	const struct linux_old_signal_action old = { now->handler, now->mask, now->flags,
-						     now->restorer };
-
-	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
-		return -EFAULT;
-	if (frame->edx && give(frame->edx, &old, sizeof(old)) != 0)
-		return -EFAULT;
-	if (frame->ecx)
-		set_action(signal, &(struct linux_signal_action){ new.handler, new.flags,
-								  new.restorer, new.mask });
-	return 0;
-}
-
-/* signal, as System V had it: the handler is used once. */
-static int sys_signal(struct trap_frame *frame)
-{
-	uint32_t signal = frame->ebx;
-
-	if (!has_action(signal, true))
-		return -EINVAL;
-	uint32_t old = current->process->signals.actions[signal - 1].handler;
-
-	set_action(signal,
-		   &(struct linux_signal_action){ frame->ecx, SA_RESETHAND | SA_NODEFER, 0, 0 });
-	return old;
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 37, "kill", "dd", sys_kill },
-	{ 48, "signal", "dp", sys_signal },
-	{ 67, "sigaction", "dpp", sys_sigaction },
 	{ 174, "rt_sigaction", "dppd", sys_rt_sigaction },
 };

@@ -126,7 +126,7 @@ static int run_spin(int count, char **words)
 static int run_sched(int count, char **words)
 {
 	if (count > 1 && sched_use(words[1]) != 0) {
-		printk("sched: %s is none of rr, mlfq, fair\n", words[1]);
+		printk("sched: unknown class %s (rr, mlfq, fair)\n", words[1]);
 		return 1;
 	}
 	printk("sched: %s\n", sched_class->name);

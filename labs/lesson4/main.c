@@ -113,10 +113,11 @@ static void choose_class(void)
 
 	setting_read("sched", name, sizeof(name));
 	if (sched_use(name) != 0)
-		printk("sched=%s is none of rr, mlfq, fair; %s is used\n", name, sched_class->name);
+		printk("sched: unknown class %s (rr, mlfq, fair); %s is used\n", name,
+		       sched_class->name);
 	sched_quantum = setting_number("quantum", sched_quantum);
 	if (sched_quantum < 1 || sched_quantum > 1000)
-		panic("quantum=%u is none of 1 to 1000 ticks", sched_quantum);
+		panic("quantum must be 1 to 1000 ticks, not %u", sched_quantum);
 }
 
 /* The tick is connected last: it needs a current task and a class. */

@@ -4,17 +4,16 @@
 #define NOHANG	      1
 #define GOES_ON	      8
 #define SET_SUBREAPER 36
-#define SIGUSR1	      10
+#define SIGTERM	      15
 #define IGNORE	      1u
-#define SA_RESTART    0x10000000u
 
 #define CALL_SETSID 66
 
 static void set_action(uint32_t signal, uint32_t handler, uint32_t flags)
 {
-	const uint32_t action[4] = { handler, 0, flags, 0 };
+	const uint32_t action[5] = { handler, flags, 0, 0, 0 };
 
-	call(CALL_SIGACTION, signal, (uintptr_t)action, 0);
+	call5(CALL_SIGACTION, signal, (uintptr_t)action, 0, 8, 0);
 }
 
 static void rest_often(unsigned times)
@@ -60,36 +59,22 @@ static void stopped_orphan(void)
 	say("orphan", wait_for(-1, &status, NOHANG) > 0 ? status : -1);
 }
 
-static volatile int32_t signals_seen;
-
-static void see(int32_t signal)
-{
-	signals_seen += signal == SIGUSR1;
-}
-
-/* A child sends a signal to its parent, which waits; later the child ends. */
+/* A child stops its parent, which waits, and lets it go on; later the child ends. */
 static void interrupted(void)
 {
-	const uint32_t flags[2] = { 0, SA_RESTART };
+	int32_t parent = call(CALL_GETPID, 0, 0, 0), status, child = fork();
 
-	for (unsigned i = 0; i < 2; i++) {
-		int32_t parent = call(CALL_GETPID, 0, 0, 0), status;
-
-		set_action(SIGUSR1, (uintptr_t)see, flags[i]);
-		int32_t child = fork();
-
-		if (child == 0) {
-			rest();
-			call(CALL_KILL, parent, SIGUSR1, 0);
-			rest();
-			leave(0);
-		}
-		int result = wait_for(-1, &status, 0);
-
-		say("waited", result == child ? 1 : result);
-		say("signals", signals_seen);
-		wait_for(-1, &status, 0);
+	if (child == 0) {
+		rest();
+		call(CALL_KILL, parent, SIGSTOP, 0);
+		rest();
+		call(CALL_KILL, parent, SIGCONT, 0);
+		rest();
+		leave(0);
 	}
+	int32_t result = wait_for(-1, &status, 0);
+
+	say("waited", result == child ? 1 : result);
 }
 
 /* A child was stopped and continued, which nobody asked for; then it ends. */
@@ -148,24 +133,28 @@ __asm__("vfork_and_kill:\n"
 	"	int $0x80\n"
 	"	movl $158, %eax\n"
 	"	int $0x80\n"
-	"	movl $1, kill_done\n"
+	"	pushl $1\n"
+	"	pushl $kill_done\n"
+	"	call say\n"
 	"	movl $0, %ebx\n"
 	"	movl $1, %eax\n"
 	"	int $0x80\n"
 	"1:	jmp *kill_home\n");
 uint32_t kill_home;
-volatile int32_t kill_done;
+const char kill_done[] = "done";
 
-/* The child works in its parent's memory, and sends it a signal. The asm changes EBX in the child
- * alone. */
+/* The child works in its parent's memory, and sends it a signal that ends it: but not before the
+ * child has ended. The asm changes EBX in the child alone. */
 static void vfork_with_signal(void)
 {
-	set_action(SIGUSR1, (uintptr_t)see, 0);
-	int32_t child = vfork_and_kill(SIGUSR1, call(CALL_GETPID, 0, 0, 0)), done = kill_done;
+	int32_t status = -1, parent = fork();
 
-	say("done", done);
-	say("signals", signals_seen);
-	say("child", wait_for(child, 0, 0) == child);
+	if (parent == 0) {
+		vfork_and_kill(SIGTERM, call(CALL_GETPID, 0, 0, 0));
+		leave(0);
+	}
+	say("parent", wait_for(parent, &status, 0) == parent);
+	say("ended by", status);
 }
 
 static volatile int32_t own_word = 7;

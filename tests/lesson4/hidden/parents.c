@@ -93,9 +93,9 @@ static void statuses(void)
 
 static void unwanted(void)
 {
-	uint32_t ignore[4] = { 1, 0, 0, 0 };
+	uint32_t ignore[5] = { 1, 0, 0, 0, 0 };
 
-	call(CALL_SIGACTION, SIGCHLD, (uintptr_t)ignore, 0);
+	call5(CALL_SIGACTION, SIGCHLD, (uintptr_t)ignore, 0, 8, 0);
 	for (unsigned i = 0; i < 3; i++)
 		if (fork() == 0)
 			leave(i);

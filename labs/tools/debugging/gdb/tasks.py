@@ -191,7 +191,7 @@ def current_task() -> Task:
 def all_tasks() -> tuple[list[Task], str]:
     """Every task, by age, the idle task last; and what is wrong with their list. Raises Refusal."""
     current_task()
-    single = optional("task", "kernel/process/single.c")
+    single = optional("task", "kernel/task/task_single.c")
     if single is not None:
         return [Task(int(single.address))], ""
     found = walk_ring(variable("all", "kernel/task/task.c"), TASKS_AT_MOST)
