@@ -161,10 +161,27 @@ $(BUILD)/objects/%.c.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)$(call tool,cc) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/objects/%.asm.o: %.asm Makefile
+# A fact has one place: a constant of a C header name.h is for NASM in name.inc, and for the
+# linker in name.ld, which are made here.
+CONSTANTS := $(BUILD)/constants
+MADE_FROM  = $(patsubst %.h,$(CONSTANTS)/%.$1,$(wildcard boot/*.h kernel/*/*.h mm/*.h))
+NASM      := nasm -I $(CONSTANTS)/
+
+$(CONSTANTS)/%.inc: %.h labs/tools/setup/constants.awk
+	@mkdir -p $(@D)
+	$(Q)awk -v FORM='%%define %s %s' -f labs/tools/setup/constants.awk $< >$@
+
+$(CONSTANTS)/%.ld: %.h labs/tools/setup/constants.awk
+	@mkdir -p $(@D)
+	$(Q)awk -v FORM='%s = %s;' -f labs/tools/setup/constants.awk $< >$@
+
+# The files that NASM includes and that are not made.
+WRITTEN := $(wildcard boot/*.inc kernel/*/*.inc)
+
+$(BUILD)/objects/%.asm.o: %.asm Makefile $(WRITTEN) | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)
 	$(call say,NASM,$<)
-	$(Q)nasm -f elf32 -g -F dwarf -MD $(@:.o=.d) $< -o $@
+	$(Q)$(NASM) -f elf32 -g -F dwarf -MD $(@:.o=.d) $< -o $@
 
 # What a later lesson writes is given as object code.
 $(BUILD)/objects/%.o: %.o
@@ -172,12 +189,13 @@ $(BUILD)/objects/%.o: %.o
 	$(Q)cp $< $@
 
 # Linked twice: the first kernel has no symbols, and gives the addresses for those of the second.
-LINK = $(call tool,ld) $(LINKING) -T boot/kernel.ld $(OBJECTS)
+LINK = $(call tool,ld) $(LINKING) -L$(CONSTANTS) -T boot/kernel.ld $(OBJECTS)
 
 $(OUT):
 	@mkdir -p $@
 
-$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/setup/symbols.awk $(LISTS) $(FOLDERS) \
+$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld $(CONSTANTS)/kernel/cpu/memory_layout.ld \
+		labs/tools/setup/symbols.awk $(LISTS) $(FOLDERS) \
 		| $(OUT)
 	$(Q)echo | awk -f labs/tools/setup/symbols.awk >$(OUT)/no_symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
@@ -208,9 +226,9 @@ $(BUILD)/user/objects/%.c.o: user/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(call tool,cc) $(USER_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/user/objects/%.asm.o: user/%.asm
+$(BUILD)/user/objects/%.asm.o: user/%.asm | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)
-	$(Q)nasm -f elf32 -g -F dwarf $< -o $@
+	$(Q)$(NASM) -f elf32 -g -F dwarf $< -o $@
 
 $(patsubst user/%.c,$(BUILD)/user/%,$(ONE_FILE)): $(BUILD)/user/%: $(BUILD)/user/objects/%.c.o
 $(patsubst user/testing/%.c,$(BUILD)/user/%,$(TESTING)): $(BUILD)/user/%: \
@@ -259,7 +277,7 @@ $(OUT)/kernel.sectors: $(KERNEL)
 	$(Q)truncate -s %512 $@
 
 $(OUT)/stage2.o: boot/stage2.asm | $(OUT)
-	$(Q)nasm -f elf32 -g -F dwarf $< -o $@
+	$(Q)$(NASM) -f elf32 -g -F dwarf $< -o $@
 
 $(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h kernel/lib/elf.h | $(OUT)
 	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@
@@ -273,14 +291,14 @@ $(OUT)/loader.o: boot/loader.c boot/load_elf.h kernel/lib/multiboot.h kernel/cpu
 		-DKERNEL_SUM_FROM_BUILD=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
 			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u
 
-$(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld
-	$(Q)$(call tool,ld) $(LINKING) -T boot/stage2.ld $(LOADER_OBJECTS) -o $@
+$(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld $(CONSTANTS)/boot/second_stage.ld
+	$(Q)$(call tool,ld) $(LINKING) -L$(CONSTANTS) -T boot/stage2.ld $(LOADER_OBJECTS) -o $@
 
 $(OUT)/stage2.bin: $(OUT)/stage2.elf
 	$(Q)$(call tool,objcopy) -O binary $< $@
 
-$(OUT)/mbr.bin: boot/mbr.asm $(OUT)/stage2.bin
-	$(Q)nasm -f bin -DSTAGE2_SECTORS=$$(($$(stat -c %s $(OUT)/stage2.bin) / 512)) $< -o $@
+$(OUT)/mbr.bin: boot/mbr.asm $(OUT)/stage2.bin | $(call MADE_FROM,inc)
+	$(Q)$(NASM) -f bin -DSTAGE2_SECTORS=$$(($$(stat -c %s $(OUT)/stage2.bin) / 512)) $< -o $@
 
 $(OUT)/boot.img: $(OUT)/mbr.bin $(OUT)/stage2.bin $(OUT)/kernel.sectors
 	$(call say,DISK,$@)

@@ -5,7 +5,7 @@
 ; it is loaded, at 1 MiB; everything else is linked 3 GiB above the place where it is loaded
 ; (boot/kernel.ld).
 
-KERNEL_BASE	equ 0xc0000000
+%include "kernel/cpu/memory_layout.inc"	; KERNEL_BASE
 
 %define physical(address) ((address) - KERNEL_BASE)
 

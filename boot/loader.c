@@ -22,6 +22,7 @@
 #include "kernel/lib/multiboot.h"
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
+#include "kernel/cpu/pc.h"
 
 /* Given by the build: where the kernel's ELF file is on the disk, and the sum of its 32-bit words.
  */
@@ -76,9 +77,10 @@ static uint32_t memory_map_entries;
 /* COM1, as the BIOS left it. A port that never becomes ready costs a bounded wait. */
 static void put_serial(char character)
 {
-	for (unsigned tries = 0; tries < 0x10000 && !(in8(0x3f8 + 5) & 0x20); tries++)
+	for (unsigned tries = 0; tries < 0x10000 && !(in8(SERIAL_LINE_STATUS) & SERIAL_CAN_SEND);
+	     tries++)
 		;
-	out8(0x3f8, character);
+	out8(SERIAL_PORT, character);
 }
 
 /* INT 10h, function 0Eh: teletype output, in light grey. */

@@ -4,11 +4,14 @@
 ; The build passes STAGE2_SECTORS. A sector count is never written by hand: a loader that stops too
 ; early fails far away from its cause.
 
+; From the C headers of the same names: addresses, and ports.
+%include "boot/second_stage.inc"
+%include "kernel/cpu/machine.inc"
+%include "kernel/cpu/pc.inc"
+
 bits 16
 org 0x7c00
 
-STAGE2_ADDRESS	equ 0x8000		; must equal the address in boot/stage2.ld
-STAGE2_MAGIC	equ 0x32475453		; "STG2": the last four bytes of the second stage
 CODE_LIMIT	equ 440			; then come a disk's signature and partition table
 SLACK		equ 40			; bytes that stay free for the next person's idea
 TRIES		equ 3			; a real disk may fail once and then work
@@ -85,10 +88,10 @@ fail:
 	and al, 0x0f
 	call print_digit
 stop:
-	mov al, 0x10 + 62		; 62 says that the boot loader gave up
-	out 0xf4, al
-	mov dx, 0x604
-	mov ax, 0x2000
+	mov al, EXIT_FIRST + EXIT_BOOT_FAILED
+	out EXIT_PORT, al
+	mov dx, POWER_PORT
+	mov ax, POWER_SOFT_OFF
 	out dx, ax
 .halt:
 	cli
@@ -113,13 +116,13 @@ print:					; SI = text, ended by a zero
 print_character:			; AL, to the serial line and to the screen
 	mov cx, 0xffff
 	mov ah, al
-	mov dx, 0x3f8 + 5		; line status: wait, with a bound, for an empty transmitter
+	mov dx, SERIAL_LINE_STATUS	; wait, with a bound, for an empty transmitter
 .wait:
 	in al, dx
-	test al, 0x20
+	test al, SERIAL_CAN_SEND
 	loopz .wait
 	mov al, ah
-	mov dx, 0x3f8
+	mov dx, SERIAL_PORT
 	out dx, al
 	mov ah, 0x0e			; teletype
 	mov bx, 0x0007

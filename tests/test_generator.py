@@ -56,7 +56,7 @@ def test_files_belong_to_one_exercise() -> None:
     marked = {
         path
         for path in student_tree.listed(ROOT)
-        if path.endswith((".c", ".h", ".asm", ".ld")) and regions((ROOT / path).read_text())
+        if path.endswith((".c", ".h", ".asm", ".inc", ".ld")) and regions((ROOT / path).read_text())
     }
     assert marked == set(files)
 
@@ -213,7 +213,7 @@ def public_lines(lesson: int) -> frozenset[str]:
 
     found: set[str] = set()
     for path in contents(lesson):
-        if path.endswith((".c", ".h", ".asm", ".ld")) and not path.startswith("tests/"):
+        if path.endswith((".c", ".h", ".asm", ".inc", ".ld")) and not path.startswith("tests/"):
             text = (ROOT / path).read_text()
             found |= set(lines_of(exercises.replaced(text, lambda region, _: hidden(region))))
     for each in exercises.load():

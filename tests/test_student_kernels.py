@@ -177,6 +177,7 @@ REACHED_BY = {
     "kernel/report/backtrace.c": ("direct", "panic"),
     "kernel/report/symbols.c": ("direct", "panic"),
     "kernel/cpu/trap_entry.asm": ("direct", "exception 3"),
+    "kernel/cpu/trap_frame.inc": ("direct", "exception 3"),
     "kernel/cpu/task_state.c": ("direct", "probe cli"),
     "kernel/cpu/user_entry.asm": ("direct", "probe cli"),
     "kernel/syscall/syscall_entry.asm": ("direct", "run /bin/hello"),

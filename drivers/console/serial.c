@@ -16,9 +16,10 @@
 #include "drivers/console/serial.h"
 
 #include "kernel/cpu/io.h"
+#include "kernel/cpu/pc.h"
 #include "kernel/report/printk.h"
 
-#define PORT	       0x3f8
+#define PORT	       SERIAL_PORT
 #define DATA	       (PORT + 0) /* or the divisor's low half, when DIVISOR_ACCESS is set */
 #define INTERRUPTS     (PORT + 1) /* or its high half */
 #define FIFO	       (PORT + 2)
@@ -31,7 +32,7 @@
 #define READY	       0x03
 #define INTERRUPT_LINE 0x08 /* in the modem control: the PC's own gate for the IRQ */
 #define RECEIVED       0x01
-#define CAN_SEND       0x20
+#define CAN_SEND       SERIAL_CAN_SEND
 #define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
 
 static bool present;

@@ -19,9 +19,9 @@
 #include "drivers/console/vga_screen.h"
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/memory_layout.h"
+#include "kernel/cpu/pc.h"
 #include "kernel/report/printk.h"
 
-#define TEXT_BUFFER 0xb8000
 #define CRTC_INDEX  0x3d4
 #define CRTC_DATA   0x3d5
 #define CURSOR_HIGH 0x0e
@@ -63,7 +63,7 @@ void vga_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_unchanged };
 
-	vga_screen_initialize(&screen, (uint16_t *)(KERNEL_BASE + TEXT_BUFFER),
+	vga_screen_initialize(&screen, (uint16_t *)(KERNEL_BASE + TEXT_SCREEN),
 			      crtc_read(CURSOR_HIGH) << 8 | crtc_read(CURSOR_LOW));
 	console_register(&console);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #define EFLAGS_INTERRUPTS 0x200u
+#define EFLAGS_ALWAYS_ONE 0x002u
 
 /* Switches interrupts off. Returns whether they were on; give that to interrupts_restore. */
 static inline bool interrupts_disable(void)

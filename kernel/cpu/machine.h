@@ -9,13 +9,19 @@
 #define EXIT_BOOT_FAILED 62 /* the boot loader gave up */
 #define EXIT_PANIC	 63
 
+/* What machine_exit writes, and where to. */
+#define EXIT_PORT      0xf4
+#define EXIT_FIRST     0x10   /* so that QEMU's exit codes differ from its own */
+#define POWER_PORT     0x604  /* PM1a control, of QEMU's PIIX4 as SeaBIOS places it */
+#define POWER_SOFT_OFF 0x2000 /* sleep enable with sleep type 0: ACPI 1.0, 4.7.3.2 */
+
 /* The status of a run that has ended; before that, all ones. The host reads it from guest memory.
  */
 extern uint32_t machine_exit_status;
 
 /*
- * Ends the run. QEMU's exit device (isa-debug-exit at port 0xf4) makes QEMU exit with
- * 2 * (0x10 + status) + 1; without it QEMU's machine is powered off; a machine that has neither
- * stops.
+ * Ends the run. QEMU's exit device (isa-debug-exit at EXIT_PORT) makes QEMU exit with
+ * 2 * (EXIT_FIRST + status) + 1; without it QEMU's machine is powered off; a machine that has
+ * neither stops.
  */
 void machine_exit(uint32_t status) __attribute__((noreturn));

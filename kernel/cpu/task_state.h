@@ -1,6 +1,7 @@
 /* The task state segment: the stack for traps from user mode, and the ports that it may use. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Intel SDM volume 3, figure 7-2. */
@@ -14,6 +15,9 @@ struct task_state {
 	uint16_t debug_trap;
 	uint16_t io_map_base; /* offset of the permission map from the start of the segment */
 };
+
+#define TASK_STATE_ESP0 4 /* for assembly */
+_Static_assert(offsetof(struct task_state, esp0) == TASK_STATE_ESP0, "esp0");
 
 #define IO_PORTS 65536u
 

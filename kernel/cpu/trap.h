@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define VECTORS	   256
@@ -28,6 +29,24 @@ static inline uint32_t trap_kernel_esp(const struct trap_frame *frame)
 	return frame->esp_ignored + offsetof(struct trap_frame, user_esp) -
 	       offsetof(struct trap_frame, gs);
 }
+
+/* Offsets in it, for assembly. */
+#define FRAME_EBP 8
+#define FRAME_EDX 20
+#define FRAME_ECX 24
+#define FRAME_EAX 28
+#define FRAME_EIP 56
+#define FRAME_ESP 68
+
+#define AT_OFFSET(member, offset)                                                                  \
+	_Static_assert(offsetof(struct trap_frame, member) == (offset), #member)
+AT_OFFSET(ebp, FRAME_EBP);
+AT_OFFSET(edx, FRAME_EDX);
+AT_OFFSET(ecx, FRAME_ECX);
+AT_OFFSET(eax, FRAME_EAX);
+AT_OFFSET(eip, FRAME_EIP);
+AT_OFFSET(user_esp, FRAME_ESP);
+#undef AT_OFFSET
 
 /* Loads the interrupt descriptor table. Every vector is reported until somebody registers for it.
  */

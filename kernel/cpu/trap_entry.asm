@@ -1,7 +1,7 @@
 ; Where the processor enters the kernel: one stub for each of the 256 vectors, and the code they
 ; share.
 
-KERNEL_DATA	equ 0x10
+%include "kernel/cpu/trap_frame.inc"
 
 ; Vectors for which the processor pushes an error code: Intel SDM volume 3, table 6-1.
 %define has_error_code(vector) ((vector) == 8 || ((vector) >= 10 && (vector) <= 14) || \
@@ -30,31 +30,16 @@ trap_stub_ %+ vector:
 ; Makes a struct trap_frame (kernel/cpu/trap.h), calls trap_dispatch, and goes back.
 trap_common:
 	; EXERCISE 2.3 (interrupts, part 3): save, call, restore.
-	; 1. Push DS, ES, FS, GS and the general registers, in the order of struct trap_frame.
-	; 2. DS and ES get KERNEL_DATA, the direction flag is cleared: user mode may have left
-	;    anything in them.
-	; 3. trap_dispatch(frame): the frame begins where ESP points.
-	; 4. Restore everything in the opposite order, drop vector and error code, IRET. It brings
-	;    the interrupt flag back; until then interrupts stay off.
+	; 1. save_registers: part 4, in kernel/cpu/trap_frame.inc.
+	; 2. trap_dispatch(frame): the frame begins where ESP points.
+	; 3. restore_registers, IRET. It brings the interrupt flag back; until then interrupts stay
+	;    off.
 	; SOLUTION 2.3 {
-	push ds
-	push es
-	push fs
-	push gs
-	pusha
-	mov ax, KERNEL_DATA		; user mode may have left anything in the segment registers
-	mov ds, ax
-	mov es, ax
-	cld				; and in the direction flag
+	save_registers
 	push esp
 	call trap_dispatch
 	add esp, 4
-	popa
-	pop gs
-	pop fs
-	pop es
-	pop ds
-	add esp, 8			; vector and error code
+	restore_registers
 	iret
 	; } SOLUTION 2.3
 

@@ -4,10 +4,10 @@
 ; EIP, from the top down. The way up is a trap. The stack pointer at the time of user_enter is
 ; remembered, so that user_leave can return from it.
 
-USER_CODE	equ 0x1b		; as in descriptors.h: level 3 in the last two bits
-USER_DATA	equ 0x23
-KERNEL_DATA	equ 0x10
-INTERRUPTS_ON	equ 0x202		; EFLAGS: interrupts on, IOPL 0, bit 1 always one
+%include "kernel/cpu/descriptors.inc"	; USER_CODE, USER_DATA, KERNEL_DATA
+%include "kernel/cpu/interrupts.inc"
+
+INTERRUPTS_ON	equ EFLAGS_INTERRUPTS | EFLAGS_ALWAYS_ONE	; and IOPL 0
 
 extern task_state_set_stack
 

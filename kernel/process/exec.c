@@ -19,6 +19,7 @@
 #include "fs/files.h"
 #include "fs/vfs.h"
 #include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec_elf.h"
 #include "kernel/process/exec_stack.h"
@@ -27,7 +28,7 @@
 #include "mm/page_alloc.h"
 
 #define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
-#define FLAGS_AT_START 0x202  /* interrupts on */
+#define FLAGS_AT_START (EFLAGS_INTERRUPTS | EFLAGS_ALWAYS_ONE)
 
 static exec_other *other;
 

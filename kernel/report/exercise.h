@@ -19,19 +19,18 @@ static inline void __attribute__((noreturn)) exercise_missing(const char *number
 
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/cpu/pc.h"
 
-#define EXERCISE_SERIAL	     0x3f8
-#define EXERCISE_LINE_STATUS (EXERCISE_SERIAL + 5)
-#define EXERCISE_CAN_SEND    0x20
-#define EXERCISE_LAST_LINE   (0xb8000 + 24 * 80 * 2) /* of the VGA's text, a physical address */
-#define EXERCISE_COLOURS     0x4f00		     /* white on red */
+#define EXERCISE_LAST_LINE (TEXT_SCREEN + (TEXT_LINES - 1) * TEXT_COLUMNS * 2)
+#define EXERCISE_COLOURS   0x4f00 /* white on red */
 
 static inline void exercise_put_serial(char character)
 {
 	for (unsigned tries = 0; tries < 100000; tries++)
-		if (in8(EXERCISE_LINE_STATUS) & EXERCISE_CAN_SEND)
+		if (in8(SERIAL_LINE_STATUS) & SERIAL_CAN_SEND)
 			break;
-	out8(EXERCISE_SERIAL, character);
+	out8(SERIAL_PORT, character);
 }
 
 /* The last line of the screen. Once CR0 says that paging is on, it is 3 GiB higher. */
@@ -40,7 +39,7 @@ static inline volatile uint16_t *exercise_screen(void)
 	uint32_t cr0;
 
 	__asm__ volatile("movl %%cr0, %0" : "=r"(cr0));
-	return (volatile uint16_t *)(EXERCISE_LAST_LINE + (cr0 >> 31) * 0xc0000000);
+	return (volatile uint16_t *)(EXERCISE_LAST_LINE + (cr0 >> 31) * KERNEL_BASE);
 }
 
 static inline void __attribute__((noreturn)) exercise_missing(const char *number)

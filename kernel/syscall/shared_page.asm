@@ -5,9 +5,10 @@
 ; Tool Interface Standard, ELF 1.2, book I (headers, symbols, hash table) and book III (dynamic
 ; section).
 
-SHARED_PAGE	equ 0xbffff000		; the last page below the kernel
-SYS_SIGRETURN	equ 119
-SYS_RT_SIGRETURN equ 173
+%include "kernel/abi/numbers.inc"
+%include "mm/space.inc"
+
+SHARED_PAGE	equ SPACE_SHARED	; the last page below the kernel
 
 %define address(label) (SHARED_PAGE + (label) - page)
 
@@ -87,11 +88,11 @@ vsyscall_end:
 	align 16, db 0x90
 sigreturn:
 	pop eax				; the signal's number
-	mov eax, SYS_SIGRETURN
+	mov eax, SYS_sigreturn
 	int 0x80
 	align 16, db 0x90
 rt_sigreturn:
-	mov eax, SYS_RT_SIGRETURN
+	mov eax, SYS_rt_sigreturn
 	int 0x80
 end:
 	align 4096, db 0

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/abi/entry.h"
 #include "kernel/cpu/trap.h"
 
-#define SYSCALL_VECTOR 0x80
-#define SYSCALL_LIMIT  512 /* numbers are below it */
+#define SYSCALL_LIMIT 512 /* numbers are below it */
 
 struct syscall {
 	uint16_t number;

@@ -3,6 +3,7 @@
 ; The error code of the frame is the number of the call: eax is overwritten with the result, and a
 ; call that a signal interrupted may have to be begun again.
 
+%include "kernel/abi/entry.inc"		; SYSCALL_VECTOR
 %include "kernel/cpu/trap_frame.inc"
 
 section .text

@@ -3,10 +3,17 @@
 ; By agreement with the shared page (shared_page.asm) EBP is ring 3's stack pointer, and the
 ; sixth argument lies there. All else is as for INT 0x80.
 
+%include "kernel/abi/entry.inc"
+%include "kernel/abi/errno.inc"
+%include "kernel/cpu/interrupts.inc"
+%include "kernel/cpu/memory_layout.inc"
+%include "kernel/cpu/task_state.inc"
+%include "kernel/cpu/trap.inc"
 %include "kernel/cpu/trap_frame.inc"
 
-ESP0		equ 4			; in struct task_state
-HARMLESS	equ 2			; EFLAGS: only the bit that is always one
+ESP0		equ TASK_STATE_ESP0
+INTERRUPTS	equ EFLAGS_INTERRUPTS
+HARMLESS	equ EFLAGS_ALWAYS_ONE
 
 section .text
 bits 32

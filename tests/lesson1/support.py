@@ -69,7 +69,7 @@ def relink(
     (directory / "first.asm").write_text(assembly)
     place = directory.relative_to(lab.root)
     parts = [str(part) for part in (place / "first.o", *kernel_objects(lab))]
-    linker = [*toolchain("ld"), "-nostdlib", "-z", "noexecstack", *options]
+    linker = [*toolchain("ld"), "-nostdlib", "-z", "noexecstack", "-Lbuild/constants", *options]
     try:
         assemble = ["nasm", "-f", "elf32", f"{place}/first.asm", "-o", f"{place}/first.o"]
         run_tool(assemble, lab.root, lab.boxed)

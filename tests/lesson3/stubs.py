@@ -83,7 +83,8 @@ def built(lab: Lab, variant: str) -> bytes:
     directory = lab.root / "build" / f"stubs-{variant}-{lab.mode}"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "stubs.c").write_bytes((HERE / "programs" / "stubs.c").read_bytes())
-    missing = ["nasm", "-f", "elf32", "user/libc/missing.asm", "-o", str(directory / "missing.o")]
+    missing = ["nasm", "-f", "elf32", "-I", "build/constants/", "user/libc/missing.asm"]
+    missing += ["-o", str(directory / "missing.o")]
     subprocess.run(missing, cwd=ROOT, check=True)
     flags = f"{FLAGS} {VARIANTS[variant]}"
     script = BUILD.format(flags=flags, directory=directory.relative_to(lab.root))

@@ -1,7 +1,8 @@
 ; exercise_missing(number): a blank of a program was reached. It says so, and ends the program.
 
-SYS_EXIT	equ 1
-SYS_WRITE	equ 4
+; From the C header of the same name.
+%include "kernel/abi/numbers.inc"
+
 STATUS		equ 63			; as the kernel's own stubs end
 
 section .text
@@ -26,13 +27,13 @@ exercise_missing:
 	mov edx, end - after
 	call put
 	mov ebx, STATUS
-	mov eax, SYS_EXIT
+	mov eax, SYS_exit
 	int 0x80
 
 ; Writes edx bytes at ecx to the standard error.
 put:
 	mov ebx, 2
-	mov eax, SYS_WRITE
+	mov eax, SYS_write
 	int 0x80
 	ret
 

@@ -1,5 +1,7 @@
 ; The first instructions of a program. Linux's stack at entry: argc, argv[], 0, envp[], 0, auxv[].
 
+%include "kernel/abi/numbers.inc"	; from the C header of the same name: SYS_sigreturn
+
 extern libc_start
 
 section .text
@@ -16,18 +18,15 @@ _start:
 
 ; Where a signal handler returns to. The frame that the kernel made begins 4 bytes below esp, or
 ; 8 below once the signal's number is popped; each call wants the one that it knows.
-SYS_SIGRETURN		equ 119
-SYS_RT_SIGRETURN	equ 173
-
 global signal_return
 signal_return:
 	pop eax
-	mov eax, SYS_SIGRETURN
+	mov eax, SYS_sigreturn
 	int 0x80
 
 global signal_information_return
 signal_information_return:
-	mov eax, SYS_RT_SIGRETURN
+	mov eax, SYS_rt_sigreturn
 	int 0x80
 
 section .note.GNU-stack noalloc noexec nowrite progbits

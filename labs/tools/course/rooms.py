@@ -86,7 +86,12 @@ def includes(path: str, root: Path = ROOT) -> Iterator[tuple[int, str]]:
     """Line number and path of each file of ours that a file includes."""
     for number, line in enumerate((root / path).read_text().split("\n"), 1):
         if match := INCLUDE.match(line):
-            yield number, match[1]
+            yield number, match[1] if (root / match[1]).is_file() else header_of(match[1])
+
+
+def header_of(path: str) -> str:
+    """The header whose constants the build puts into a file for NASM; else the path as it is."""
+    return str(PurePosixPath(path).with_suffix(".h")) if path.endswith(".inc") else path
 
 
 def with_headers(paths: Iterable[str], root: Path = ROOT) -> set[str]:

@@ -139,6 +139,7 @@ def references(path: str, root: Path) -> frozenset[str]:
         named = set(python_references((root / path).read_text()))
     elif suffix in (".c", ".h", ".asm", ".inc"):
         named = set(INCLUDE.findall((root / path).read_text()))
+        named |= {str(PurePosixPath(each).with_suffix(".h")) for each in named}  # see the Makefile
     elif path == "Makefile":
         text = (root / path).read_text()
         named = {*PATH.findall(text), *map(module_path, MODULE.findall(text))}

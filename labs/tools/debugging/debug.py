@@ -178,7 +178,8 @@ def boot_sector_symbols(sectors: int, directory: Path) -> Path:
     """Assembles the boot sector once more, for its labels and lines: a flat file has none. In an
     ELF file it is the linker that gives the address, and ORG has nothing to say."""
     part = directory / "mbr.o"
-    assemble = ["nasm", "-f", "elf32", "-g", "-F", "dwarf", f"-DSTAGE2_SECTORS={sectors}"]
+    assemble = ["nasm", "-f", "elf32", "-g", "-F", "dwarf", "-I", "build/constants/"]
+    assemble += [f"-DSTAGE2_SECTORS={sectors}"]
     assemble += ["--before", "%imacro org 1", "--before", "%endmacro"]
     run_tool([*assemble, "-o", str(part), "boot/mbr.asm"])
     return link(part, 0x7C00)

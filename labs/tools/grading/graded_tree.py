@@ -26,7 +26,12 @@ ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
 SOURCES = (".c", ".asm")
 SHOWN = (".h", ".inc", ".ld")
 LISTS_SHOWN = tuple(f"/{name}" for name in LISTS)
-TOOLS = ("labs/tools/setup/toolchain.sh", "labs/tools/setup/symbols.awk", "tests/host/rename.h")
+TOOLS = (
+    "labs/tools/setup/toolchain.sh",
+    "labs/tools/setup/symbols.awk",
+    "labs/tools/setup/constants.awk",
+    "tests/host/rename.h",
+)
 SIZE_LIMIT = 256 << 10  # bytes of a submitted file
 
 # The build orders files by age: sources, then the reference's objects, then the student's.
