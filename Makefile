@@ -21,7 +21,7 @@ LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sour
 
 # --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run gdb hint grade replay diff measure doctor setup format handouts clean image
+.PHONY: help run gdb hint grade replay diff map measure doctor setup format handouts clean image
 
 help::
 	@echo "Apprentice: an i386 kernel to learn from. The commands:"
@@ -40,6 +40,7 @@ help::
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1 [BREADTH=no]"
 	@echo "  make replay     a test's machine again, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
+	@echo "  make map        a walk through the kernel, function by function: LESSON=3"
 	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
 	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
 	@echo "  make handouts   the lessons' handouts, as pages for a browser"
@@ -75,6 +76,9 @@ grade: setup-test
 
 replay: setup-test
 	@$(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
+
+map: setup
+	@$(PYTHON) -m labs.tools.course.walk '$(LESSON)'
 
 diff: setup
 	@$(PYTHON) -m labs.tools.course.difference '$(LESSON)'

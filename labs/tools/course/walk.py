@@ -1,0 +1,91 @@
+"""`make map LESSON=n`: one walk through the kernel, function by function, downwards and back.
+
+The steps are labs/lessonN/map.toml. tests/test_maps.py follows them with gdb in a running kernel.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT, ExerciseError
+
+PROGRAM = "make map"
+COLUMNS = 96
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A place on the walk: a file, a function or label in it, one sentence. `address` is for code
+    that no symbol names; `when` is a condition, in gdb's words; `key` is a scan code that
+    the keyboard sends here."""
+
+    path: str
+    name: str
+    sentence: str
+    address: str = ""
+    when: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A lesson's walk: what it follows, the kernel's commands that make it happen, how the machine
+    boots, the stops."""
+
+    title: str
+    script: str
+    boot: str
+    stops: tuple[Stop, ...]
+
+
+def walk_of(lesson: str, root: Path = ROOT) -> Walk:
+    """The walk of a lesson. Raises ExerciseError."""
+    path = root / f"labs/lesson{lesson}/map.toml"
+    if not path.is_file():
+        known = sorted(each.parent.name[-1] for each in root.glob("labs/lesson*/map.toml"))
+        raise ExerciseError(
+            f"there is no map of lesson {lesson or '(none given)'}; there are {', '.join(known)}"
+        )
+    table = tomllib.loads(path.read_text())
+    stops = tuple(
+        Stop(
+            *each["at"].split(":"),
+            each["is"],
+            *(each.get(name, "") for name in ("address", "when", "key")),
+        )
+        for each in table["stop"]
+    )
+    return Walk(table["title"], table["script"], table.get("boot", "direct"), stops)
+
+
+def report(lesson: str, root: Path = ROOT) -> str:
+    """The walk, for a terminal."""
+    walk = walk_of(lesson, root)
+    lines = [f"Lesson {lesson}: {walk.title}", ""]
+    indent = " " * 5
+    for number, stop in enumerate(walk.stops, 1):
+        lines.append(f"{number:>3}  {stop.path}:{stop.name}")
+        lines += textwrap.wrap(
+            stop.sentence, COLUMNS, initial_indent=indent, subsequent_indent=indent
+        )
+    script = f" SCRIPT='{walk.script}'" if walk.script else ""
+    lines += ["", f"It happens in make LESSON={lesson} run BOOT={walk.boot}{script}"]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    try:
+        print(report(sys.argv[1] if len(sys.argv) > 1 else ""))
+    except ExerciseError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
