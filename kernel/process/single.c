@@ -83,16 +83,6 @@ unsigned signal_send_group(int32_t pgrp, int signal)
 	return 1;
 }
 
-bool signal_is_ignored(const struct process *target, int signal)
-{
-	return false;
-}
-
-bool process_group_is_orphaned(const struct process *member)
-{
-	return true;
-}
-
 int process_empty_space(void)
 {
 	if (current->space) {

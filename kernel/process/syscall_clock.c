@@ -17,6 +17,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/syscall/user_time.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "kernel/task/wait.h"
@@ -52,11 +53,9 @@ int clock_read(uint32_t clock, uint64_t *ns)
 
 static int give_time(uint32_t address, uint64_t ns)
 {
-	uint32_t rest;
-	uint32_t seconds = divide64(ns, NS, &rest);
+	const struct linux_timespec time = timespec_of(ns);
 
-	return give(address, &(struct linux_timespec){ seconds, rest },
-		    sizeof(struct linux_timespec));
+	return give(address, &time, sizeof(time));
 }
 
 static int sys_clock_gettime(struct trap_frame *frame)
@@ -107,15 +106,12 @@ int sleep_for(uint64_t ns, uint64_t *left)
 /* A rest that could not be told is an error: then the call does not begin again. */
 static int sys_nanosleep(struct trap_frame *frame)
 {
-	struct linux_timespec time;
-	uint64_t left;
+	uint64_t ns, left;
+	int result = timespec_from_user(frame->ebx, &ns);
 
-	if (copy_from_user(&time, frame->ebx, sizeof(time)) != 0)
-		return -EFAULT;
-	if (time.seconds < 0 || time.nanoseconds < 0 || time.nanoseconds >= (int32_t)NS)
-		return -EINVAL;
-	int result = sleep_for((uint64_t)time.seconds * NS + time.nanoseconds, &left);
-
+	if (result)
+		return result;
+	result = sleep_for(ns, &left);
 	if (!result || !frame->ecx || give_time(frame->ecx, left) == 0)
 		return result;
 	current->process->signals.resume_ns = 0;

@@ -2,4 +2,3 @@
 #pragma once
 
 void lesson4_commands_register(void);
-void switches_commands_register(void);

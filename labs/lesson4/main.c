@@ -169,7 +169,6 @@ void kmain(uint32_t magic, uint32_t information)
 	lesson1_commands_register();
 	lesson2_commands_register();
 	lesson4_commands_register();
-	switches_commands_register();
 	if (!kthread_create("first", first_task, NULL))
 		panic("no memory for the first task");
 	sched_idle();

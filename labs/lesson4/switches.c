@@ -16,11 +16,11 @@
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/time.h"
-#include "labs/lesson4/commands.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
@@ -174,7 +174,7 @@ static int run_quantum(int count, char **words)
 	return EXIT_SUCCESS;
 }
 
-void switches_commands_register(void)
+static void switches_commands_register(void)
 {
 	static const struct command commands[] = {
 		{ "pingpong", "PAGES 0|1 ROUNDS",
@@ -185,3 +185,5 @@ void switches_commands_register(void)
 
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
 }
+
+STARTUP(switches_commands_register)

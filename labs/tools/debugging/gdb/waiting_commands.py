@@ -150,7 +150,8 @@ def queue_name(queue: int, tasks: list[Task]) -> str:
     if name := symbol_at(queue):
         return name
     for task in tasks:
-        if task.address <= queue < task.address + size_of("task"):
+        process = task.process
+        if process is not None and int(process["children"].address) == queue:
             return f"children of {task.title}"
         if queue in task.stack:
             return f"{queue:#010x}, on the stack of {task.title}"
