@@ -73,6 +73,10 @@ int main(void)
 		perror("ps: /proc");
 		return 1;
 	}
+	if (!read_line("self")) {
+		fputs("ps: /proc is empty: this kernel has none\n", stderr);
+		return 1;
+	}
 	puts("  PID  PPID S    TIME    SIZE COMMAND");
 	for (struct dirent *entry; (entry = readdir(directory));) {
 		char *line = isdigit(entry->d_name[0]) ? read_line(entry->d_name) : NULL;
