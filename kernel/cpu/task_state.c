@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/selectors.h"
 #include "kernel/lib/string.h"
 
 struct kernel_task kernel_task;

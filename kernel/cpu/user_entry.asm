@@ -4,7 +4,7 @@
 ; EIP, from the top down. The way up is a trap. The stack pointer at the time of user_enter is
 ; remembered, so that user_leave can return from it.
 
-%include "kernel/cpu/descriptors.inc"	; USER_CODE, USER_DATA, KERNEL_DATA
+%include "kernel/cpu/selectors.inc"	; USER_CODE, USER_DATA, KERNEL_DATA
 %include "kernel/cpu/interrupts.inc"
 
 INTERRUPTS_ON	equ EFLAGS_INTERRUPTS | EFLAGS_ALWAYS_ONE	; and IOPL 0
