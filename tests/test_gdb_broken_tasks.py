@@ -56,7 +56,7 @@ def broken(probe: Callable[..., dict[str, Any]]) -> Callable[[str], str]:
                   ("'kernel/task/sched_round_robin.c'::queue.next", "&$first->schedule.in_queue"),
                   ("$first->schedule.in_queue.next", "0xfffffff0"))
         broken_by("stack", every, ("$first->esp", "0xc0000000"), ("current", "0xc0000000"))
-        broken_by("parent", ("tasks",), ("$first->process->parent", "0xfc000000"))
+        broken_by("parent", ("tasks",), ("$first->process", "0xfc000000"))
         broken_by("deadlock", ("locks",),
                   ("$first->held", "$mutex"), ("$first->waiting", "$mutex + 1"),
                   ("$mutex->owner", "$first"), ("$mutex->next_held", 0),
