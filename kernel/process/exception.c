@@ -1,4 +1,12 @@
-/* Which signal an exception of ring 3 is. */
+/*
+ * Which signal an exception of user mode is, as Linux has it.
+ *
+ *	#DE, #MF, #XM	SIGFPE		#UD	SIGILL		#DB, #BP	SIGTRAP
+ *	#NP, #SS, #AC	SIGBUS		all others	SIGSEGV
+ *
+ * A page fault says more: SEGV_ACCERR if there is a page that the program may not use so,
+ * SEGV_MAPERR if there is none. Pages of the kernel are none to a program.
+ */
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/process/signal.h"
 

@@ -6,8 +6,7 @@
  *
  *	process_exit	files, alarm, space		freed by the process itself
  *	task_bury	kernel stack			freed by the next task that runs
- *	process_wait	task, with the status		freed by the parent; or at once, if nobody
- * wants to know
+ *	process_wait	task, with the status		freed by the parent
  *
  * Children that are left go to init, or to a process on the way there that has asked for them. If
  * init ends, there is nobody to adopt them, and the machine ends.
@@ -56,6 +55,7 @@ static bool is_unwanted(const struct process *process)
 	       (action->handler == SIGNAL_IGNORE || (action->flags & SA_NOCLDWAIT));
 }
 
+/* By the status: the low seven bits are the signal that ended it, or 0 and then the exit code. */
 static void tell_end(struct process *process)
 {
 	int signal = process->status & 0x7f;
@@ -73,6 +73,7 @@ static void release_stopped(struct process *child)
 	signal_send_group(child->pgrp, SIGCONT);
 }
 
+/* May sleep: the last one to close a pipe wakes its readers, a file may have to be written. */
 static void close_files(void)
 {
 	struct files *files = current->process->files;

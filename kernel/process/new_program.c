@@ -20,6 +20,9 @@
 _Static_assert(sizeof(struct task) + sizeof(struct process) <= PAGE_SIZE,
 	       "both are kept in a page");
 
+/* ---- a process for a task ---- */
+
+/* In the rest of the task's page, which is zero: nothing to allocate, and nothing to free. */
 struct process *process_create(struct task *task)
 {
 	struct process *process = (struct process *)(task + 1);
@@ -30,6 +33,7 @@ struct process *process_create(struct task *task)
 	return process;
 }
 
+/* Groups and sessions keep the number of a leader that may be gone: no new task must get it. */
 static bool keeps_number(const struct task *task, int32_t number)
 {
 	const struct process *process = task->process;
@@ -42,6 +46,7 @@ void process_initialize(void)
 	task_register_numbers(keeps_number);
 }
 
+/* For CLONE_CHILD_SETTID. If the address is bad, the word is not written, and that is all. */
 void process_forked(void)
 {
 	if (current->process->set_at_begin)
@@ -49,6 +54,9 @@ void process_forked(void)
 	current->process->set_at_begin = 0;
 }
 
+/* ---- its space ---- */
+
+/* The parent of a vfork child sleeps in its own queue `children` until is_borrowing is false. */
 void process_leave_space(void)
 {
 	struct process *process = current->process;
@@ -62,6 +70,8 @@ void process_leave_space(void)
 	}
 }
 
+/* The space of a kernel thread that becomes a program is its first one; one that is borrowed must
+ * not be cleared, because the parent needs it. */
 int process_empty_space(void)
 {
 	if (current->space && !current->process->is_borrowing) {
@@ -80,6 +90,8 @@ int process_empty_space(void)
 	interrupts_restore(enabled);
 	return 0;
 }
+
+/* ---- as if it were the first one ---- */
 
 /* Handlers were functions of the old program. What is ignored stays ignored. */
 static void reset_signals(struct process_signals *signals)

@@ -29,6 +29,8 @@
 
 extern const uintptr_t trap_stubs[VECTORS];
 
+/* An exception of user mode that nobody has registered for: the program has caused it, and gets a
+ * signal for it when this trap returns. */
 static void signal_exception(struct trap_frame *frame)
 {
 	struct signal_cause cause;
@@ -52,6 +54,8 @@ void signal_finish_call(struct trap_frame *frame, bool has_handler, bool begins_
 	}
 }
 
+/* Sleeps until SIGCONT or SIGKILL. The terminal does not stop a group that nobody could continue.
+ */
 static void stop(int signal)
 {
 	struct process *process = current->process;
@@ -95,11 +99,13 @@ static int take(struct signal_cause *cause)
 	return signal;
 }
 
+/* The action of every signal that is pending and not blocked. May not return: the program ends. */
 static void signal_deliver(struct trap_frame *frame)
 {
 	struct signal_cause cause;
 	int signal;
 
+	signal_update(current->process);
 	trap_return_work &= ~WORK_SIGNAL;
 	while ((signal = take(&cause)) != 0) {
 		uint32_t handler = current->process->signals.actions[signal - 1].handler;
@@ -116,6 +122,7 @@ static void signal_deliver(struct trap_frame *frame)
 		signal_extras->finish();
 }
 
+/* INT3 and INTO are instructions of programs: their gates may be used from user mode. */
 void signal_initialize(void)
 {
 	trap_register_user(signal_exception);

@@ -55,6 +55,7 @@ bool signal_is_ignored(const struct process *process, int signal)
 	return (process->signals.blocked & SIGNAL_BIT(signal)) || is_ignored(process, signal);
 }
 
+/* The end of a child is told by the signal that it was made with, all else by SIGCHLD. */
 void process_notify_parent(struct process *process, int32_t code, int32_t status)
 {
 	struct process *parent = process->parent;
@@ -71,7 +72,9 @@ void process_notify_parent(struct process *process, int32_t code, int32_t status
 	wait_wake(&parent->children);
 }
 
-/* Stopping and going on cancel each other, whether or not there are handlers. */
+/* A stop signal and SIGCONT cancel each other, whether or not there are handlers. SIGCONT continues
+ * a stopped task at once, before it is delivered: the task has to run to deliver it. So does
+ * SIGKILL. */
 static void cancel_opposite(struct process *process, int signal)
 {
 	if (SIGNAL_BIT(signal) & STOP_SIGNALS)
@@ -88,6 +91,7 @@ static void cancel_opposite(struct process *process, int signal)
 	sched_continue(process->task);
 }
 
+/* Signals are taken in the order of their numbers. */
 int signal_lowest(uint64_t signals)
 {
 	uint32_t low = signals, high = signals >> 32;
@@ -95,6 +99,7 @@ int signal_lowest(uint64_t signals)
 	return low ? __builtin_ctz(low) + 1 : high ? __builtin_ctz(high) + 33 : 0;
 }
 
+/* Interrupts off: a signal that arrives between the two steps would be lost. */
 void signal_take(int signal, struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;
@@ -122,6 +127,8 @@ void signal_drop_all(struct process *process)
 		drop(&process->signals, signal);
 }
 
+/* A signal below SIGNAL_QUEUED that is pending already stays pending once, with the latest cause. A
+ * task that is TASK_BLOCKED is not woken: it finds the signal when it is done. */
 static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
 {
 	static const struct signal_cause kernel = { .code = SI_KERNEL };
@@ -140,6 +147,8 @@ static void make_pending(struct process *process, int signal, const struct signa
 		sched_wake(task);
 }
 
+/* A signal that would be ignored is dropped here. One that is blocked stays, because its action may
+ * have changed when it is unblocked. */
 void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause)
 {
 	bool enabled = interrupts_disable();
@@ -171,6 +180,8 @@ unsigned signal_send_group(int32_t pgrp, int signal)
 	return count;
 }
 
+/* A program that blocks or ignores the signal of its own exception would cause it again, for ever:
+ * then the default action is taken, which ends it. */
 void signal_force(int signal, const struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;

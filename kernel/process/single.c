@@ -19,6 +19,7 @@
 
 static struct process process = { .pgrp = 1, .session = 1 };
 
+/* An exception of the program: its end, with the signal that a process would get. */
 static void single_exception(struct trap_frame *frame)
 {
 	struct signal_cause cause;
@@ -27,6 +28,7 @@ static void single_exception(struct trap_frame *frame)
 	process_exit(signal_of_exception(frame, &cause));
 }
 
+/* Before every return from a trap while trap_return_work is not 0. */
 static void single_before_return(struct trap_frame *frame)
 {
 	uint64_t ready = process.signals.pending & ~process.signals.blocked;
@@ -55,6 +57,7 @@ int task_single_run(const struct trap_frame *frame)
 	return process.status;
 }
 
+/* user_leave returns where user_enter was called: in task_single_run. */
 void process_exit(int32_t status)
 {
 	process.status = status;
@@ -83,6 +86,7 @@ unsigned signal_send_group(int32_t pgrp, int signal)
 	return 1;
 }
 
+/* The space is kept from one program to the next. */
 int process_empty_space(void)
 {
 	if (current->space) {

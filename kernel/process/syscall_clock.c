@@ -28,6 +28,7 @@
 
 /* ---- clocks ---- */
 
+/* One clock for the time of day, one that only runs, one for the processor time of this task. */
 int clock_read(uint32_t clock, uint64_t *ns)
 {
 	switch (clock) {
@@ -51,6 +52,7 @@ int clock_read(uint32_t clock, uint64_t *ns)
 	}
 }
 
+/* As struct timespec, where the program wants it. Returns 0 or -EFAULT. */
 static int give_time(uint32_t address, uint64_t ns)
 {
 	const struct linux_timespec time = timespec_of(ns);
@@ -66,6 +68,7 @@ static int sys_clock_gettime(struct trap_frame *frame)
 	return error ? error : give_time(frame->ecx, ns);
 }
 
+/* times(2) counts ticks, and returns the ticks since boot. */
 static int sys_times(struct trap_frame *frame)
 {
 	const struct process *process = current->process;
@@ -80,6 +83,7 @@ static int sys_times(struct trap_frame *frame)
 
 /* ---- sleeping ---- */
 
+/* In no queue: only a signal or the deadline ends this. */
 int sleep_until(uint64_t deadline)
 {
 	int result;
@@ -120,6 +124,7 @@ static int sys_nanosleep(struct trap_frame *frame)
 
 /* ---- alarms ---- */
 
+/* In the tick's interrupt. A timer that was late does not ring more than once for it. */
 static void ring(struct timer *timer)
 {
 	struct process *process = list_entry((char *)timer, struct process, alarm);

@@ -26,7 +26,8 @@
 CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
 CALL(sys_vfork, process_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
 
-/* There are no threads: a program that wants one has reached a limit. */
+/* clone is fork with flags: what the child shares, and which words get its pid. There are no
+ * threads: a program that wants one is told that it has reached a limit. */
 static int sys_clone(struct trap_frame *frame)
 {
 	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
@@ -41,7 +42,8 @@ static int sys_clone(struct trap_frame *frame)
 	});
 }
 
-/* waitpid, and wait4 without its fourth argument, what the child has used. */
+/* waitpid, and wait4 without its fourth argument (what the child has used). The status is written
+ * after the child is gone: if the address is bad, the news is lost, as on Linux. */
 static int sys_waitpid(struct trap_frame *frame)
 {
 	struct wait_news news;
@@ -65,6 +67,7 @@ static int sys_prctl(struct trap_frame *frame)
 
 /* ---- groups and sessions ---- */
 
+/* Groups have no structure of their own: one is there as long as it has a member. */
 static bool is_group_in_session(int32_t pgrp, int32_t session)
 {
 	for (const struct process *process = process_next(NULL); process;
@@ -83,6 +86,8 @@ static bool may_join(const struct process *process, int32_t pgrp)
 	       (pgrp == pid || is_group_in_session(pgrp, session));
 }
 
+/* A shell calls this in the parent and in the child, because it cannot know which runs first. After
+ * the child's exec it is too late for the parent. */
 static int sys_setpgid(struct trap_frame *frame)
 {
 	struct process *process = process_of_call(frame->ebx);

@@ -56,6 +56,7 @@ int kill_process(int32_t pid, int signal, int32_t code)
 	return 0;
 }
 
+/* There is one user: everybody may send to everybody. */
 static int sys_kill(struct trap_frame *frame)
 {
 	int32_t pid = frame->ebx;
@@ -78,12 +79,14 @@ bool signal_has_action(uint32_t signal, bool changes)
 	return signal >= 1 && signal <= SIGNALS && !(changes && is_fixed);
 }
 
+/* What would be ignored from now on is not delivered later. */
 void signal_set_action(uint32_t signal, const struct linux_signal_action *action)
 {
 	current->process->signals.actions[signal - 1] = *action;
 	signal_forget_ignored(current->process, signal);
 }
 
+/* The new action is copied before the old one is given: both may be at the same address. */
 static int sys_rt_sigaction(struct trap_frame *frame)
 {
 	uint32_t signal = frame->ebx;

@@ -69,6 +69,7 @@ static void charge(struct task *task)
 		sched_class->charge(task, stamps);
 }
 
+/* Into a ring that the host can read: gdb's sched-trace, and the tests. */
 static void record(const struct task *from, const struct task *to, enum sched_reason reason)
 {
 	sched_trace.ring[sched_trace.total++ % SCHED_RECORDS] = (struct sched_record){
@@ -80,8 +81,8 @@ static void record(const struct task *from, const struct task *to, enum sched_re
 }
 
 /* EXERCISE 4.1 (threads, part 3): interrupts are off, and stay off.
-   1. The change that somebody may have asked for, WORK_SCHEDULE, is this one.
-   2. charge the task that runs. If it is still TASK_READY, it gets back into the queue; the idle
+   1. The switch that somebody may have asked for, WORK_SCHEDULE, is this one.
+   2. charge the task that runs. If it is still TASK_READY, it goes back into the queue; the idle
    task never does.
    3. pick the next one; its time starts now. If it is the same one, there is nothing to switch.
    4. Otherwise record it, count it (switches of the next; preemptions of the one before, if it
@@ -110,6 +111,7 @@ void schedule(enum sched_reason reason)
 }
 /* } SOLUTION 4.1 */
 
+/* With an empty queue no turn ends: there is nobody to run instead. */
 bool sched_turn_is_over(void)
 {
 	charge(current);
@@ -126,13 +128,15 @@ void yield(void)
 	interrupts_restore(enabled);
 }
 
+/* Returns when another task has made this one ready, and it has got the processor. */
 void sched_sleep(enum task_life life)
 {
 	current->life = life;
 	schedule(life == TASK_STOPPED ? SCHED_STOPS : SCHED_SLEEPS);
 }
 
-/* Lets a task compete that did not. */
+/* Lets a task compete that did not. The current one may still be running, on its way to sleep: it
+ * keeps the processor. */
 static void make_ready(struct task *task, enum sched_reason reason)
 {
 	task->life = TASK_READY;

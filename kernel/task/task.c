@@ -41,6 +41,7 @@ struct task *task_next(const struct task *task)
 	return next == &all ? NULL : list_entry(next, struct task, in_all);
 }
 
+/* There are at most TASK_LIMIT: looking at each is fast enough. */
 struct task *task_find(int32_t pid)
 {
 	struct task *task = task_next(NULL);
@@ -57,6 +58,7 @@ void task_register_numbers(bool (*is_kept)(const struct task *task, int32_t numb
 	keeps_number = is_kept;
 }
 
+/* Neither a task's pid nor kept by one. */
 static bool is_free(int32_t pid)
 {
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
@@ -81,6 +83,7 @@ static void set_name(struct task *task, const char *name)
 	memcpy(task->name, name, length);
 }
 
+/* The whole page is cleared: the rest of it is for a process. A page and a stack, or nothing. */
 struct task *task_create(const char *name)
 {
 	struct task *task = task_count < TASK_LIMIT ? page_alloc(0) : NULL;
@@ -118,6 +121,7 @@ void task_retire(bool is_orphan)
 	is_buried_orphan = is_orphan;
 }
 
+/* On the stack of the task that runs now, so that of the one that has ended can be freed. */
 void task_switched(void)
 {
 	struct task *task = buried;
@@ -133,6 +137,8 @@ void task_switched(void)
 
 /* ---- stacks that overflow ---- */
 
+/* The page below a stack is not mapped: pushing there is a page fault whose own frame has no place,
+ * that is, a double fault. */
 static const char *explain_double_fault(uint32_t address)
 {
 	static char text[120];

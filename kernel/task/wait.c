@@ -1,4 +1,21 @@
-/* Waiting, while other tasks run. */
+/*
+ * Waiting, while other tasks run.
+ *
+ * A task that waits for an event does not poll: it joins the event's queue, looks once more, and
+ * sleeps. Whoever makes the event happen wakes the queue. The order is what matters; a wake-up
+ * between the look and the sleep must not be lost:
+ *
+ *	the one that waits				the one that wakes
+ *	wait_join(queue)
+ *	is it there? no
+ *							makes it happen
+ *							wait_wake: is_woken = true
+ *	wait_any: is_woken, so no sleep
+ *
+ * wait_event does all of this with interrupts off, because the other one may be an interrupt
+ * handler. A place in a queue is on the stack of the task that waits: it leaves the queue before
+ * its function returns.
+ */
 #include "kernel/task/wait.h"
 
 #include <stddef.h>
@@ -9,6 +26,7 @@
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 
+/* On the stack of a task that sleeps no longer than until a deadline. */
 struct alarm_clock {
 	struct timer timer;
 	struct task *task;
@@ -23,14 +41,14 @@ static void wake_sleeper(struct timer *timer)
    1. wait_join: the current task's place is at the end of the queue; nobody has woken it yet.
    wait_leave: out of it, if it is in one; the others keep their order.
    2. sleep: in this state of life, and no longer than until the deadline: with a timer, which must
-   be cancelled behind the sleep, for it lies on this stack.
+   be cancelled after the sleep, because it is on this stack.
    3. wait_any: with interrupts off, so that no wake-up can come between the look and the sleep. If
    a waiter was woken since it joined, that is all. A signal that is pending comes next, then the
    deadline. Only then sleep.
    msleep sleeps until the time has come, whoever wakes it before.
    4. wait_wake: every waiter is marked, and its task woken; most often there is none.
    wait_wake_one: one that is not marked yet; the most urgent at this moment, the first of equals.
-   Behind both: preempt_check, if interrupts were on: it may be more urgent than the caller. */
+   After both: preempt_check, if interrupts were on: it may be more urgent than the caller. */
 /* SOLUTION 4.3 { */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
 {
@@ -142,6 +160,8 @@ void wait_wake_one(struct wait_queue *queue)
 }
 /* } SOLUTION 4.3 */
 
+/* ---- one queue ---- */
+
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	struct waiter waiter;
@@ -153,6 +173,7 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return result;
 }
 
+/* Whoever wakes it must be sure to come: nothing else ends this sleep, no signal and no time. */
 void wait_sleep_blocked(struct wait_queue *queue)
 {
 	struct waiter waiter;

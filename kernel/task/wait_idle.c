@@ -1,11 +1,18 @@
-/* Waiting, while there is one task only: the processor halts until an interrupt changes something.
- * Nobody need be woken, for nobody sleeps; a queue stays empty. */
+/*
+ * Waiting, while there is one task only: the processor halts until an interrupt changes something,
+ * and the caller looks again (wait_event's loop). What a task waits for can only come from an
+ * interrupt handler then: a key, or the time.
+ *
+ * Nobody has to be woken, because nobody sleeps: a queue stays empty. From lesson 4 on
+ * kernel/task/wait.c takes the place of this file, behind the same header.
+ */
 #include "kernel/lib/errno.h"
 #include "kernel/task/task.h"
 #include "kernel/task/time.h"
 #include "kernel/task/wait.h"
 
-/* STI takes effect after the next instruction: no interrupt comes between it and HLT. */
+/* Interrupts are off. STI takes effect after the next instruction: no interrupt comes between it
+ * and HLT. */
 static void halt(void)
 {
 	__asm__ volatile("sti; hlt; cli" : : : "memory");
