@@ -1,4 +1,21 @@
-/* From a path to an inode. */
+/*
+ * Path lookup: from "/bin/../etc/rc" to an inode.
+ *
+ * The walk holds one directory and the rest of the path. It takes a name off the rest, asks the
+ * directory for it, and goes on there:
+ *
+ *	directory	last	rest
+ *	/		bin	../etc/rc
+ *	/bin		..	etc/rc
+ *	/		etc	rc
+ *	/etc		rc	""		the end: directory /etc, last name rc, its inode
+ *
+ * The last name is left to the caller: open makes a file where the inode is NULL, mkdir must find
+ * it so. Slashes after it are remembered, since only a directory may be meant then.
+ *
+ * The walk holds a reference to the directory it is in, so that may be removed meanwhile. Lookup
+ * may sleep. There are neither symbolic links nor mount points here.
+ */
 #include "fs/path.h"
 
 #include <stddef.h>
@@ -7,28 +24,17 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define LINKS_MAX 40
-
 static struct inode *root;
-
-/* One page is kept: nearly every system call with a path needs one for a moment. */
-static char *spare;
 
 char *path_page(void)
 {
-	char *page = spare;
-
-	spare = NULL;
-	return page ? page : page_alloc(0);
+	return page_alloc(0);
 }
 
 void path_page_free(char *page)
 {
-	if (!page)
-		return;
-	if (spare)
-		page_free(spare, 0);
-	spare = page;
+	if (page)
+		page_free(page, 0);
 }
 
 void path_set_root(struct inode *inode)
@@ -46,11 +52,15 @@ bool path_is_entry(const struct path *path)
 	return path->last.length > 0 && !name_is(&path->last, ".") && !name_is(&path->last, "..");
 }
 
+bool path_is_wrong_kind(const struct path *path)
+{
+	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
+}
+
 void path_release(struct path *path)
 {
 	inode_put(path->directory);
 	inode_put(path->inode);
-	path_page_free(path->expanded);
 }
 
 /* Takes the next name off the rest of the path; at its end an empty one. */
@@ -71,31 +81,6 @@ static void take_name(struct path *path)
 	path->rest = at;
 }
 
-/* Moves a reference from a directory to what is mounted on it. */
-static struct inode *across_mounts(struct inode *inode)
-{
-	while (inode && inode->mounted) {
-		struct inode *mounted = inode_hold(inode->mounted);
-
-		inode_put(inode);
-		inode = mounted;
-	}
-	return inode;
-}
-
-int path_parent(struct inode *directory, struct inode **parent)
-{
-	static const struct name up = { "..", 2, 0 };
-
-	while (directory->covers)
-		directory = directory->covers;
-	int error = directory->ops->lookup(directory, &up, parent);
-
-	if (!error)
-		*parent = across_mounts(*parent);
-	return error;
-}
-
 /* Looks the last name up. That it is not there is no error yet. */
 static int look_up(struct path *path)
 {
@@ -105,112 +90,27 @@ static int look_up(struct path *path)
 		return -ENOTDIR;
 	if (path->last.length > NAME_MAX)
 		return -ENAMETOOLONG;
-	if (name_is(&path->last, ".."))
-		return path_parent(directory, &path->inode);
-	if (!path_is_entry(path)) {
+	if (path->last.length == 0 || name_is(&path->last, ".")) {
 		path->inode = inode_hold(directory);
 		return 0;
 	}
 	int error = directory->ops->lookup(directory, &path->last, &path->inode);
 
-	if (error)
-		return error == -ENOENT ? 0 : error;
-	path->inode = across_mounts(path->inode);
-	return 0;
+	return error == -ENOENT ? 0 : error;
 }
 
-/* Puts a symbolic link's target before the rest of the path. text is a page. */
-static int expand_into(char *text, struct path *path)
-{
-	uint32_t rest = strlen(path->rest);
-	int length = path->inode->ops->read_link(path->inode, text, PATH_MAX);
-
-	if (length <= 0)
-		return length < 0 ? length : -ENOENT;
-	if (length + 1 + rest + 1 > PATH_MAX)
-		return -ENAMETOOLONG;
-	if (path->slashes)
-		text[length++] = '/';
-	memcpy(text + length, path->rest, rest + 1);
-	return 0;
-}
-
-static void restart_at(struct path *path, struct inode *directory)
-{
-	inode_put(path->directory);
-	path->directory = directory;
-}
-
-/* Goes where a symbolic link leads that names no path. */
-static int jump(struct path *path)
-{
-	struct inode *to, *directory;
-	int error = path->inode->ops->jump(path->inode, &to, &directory);
-
-	if (error)
-		return error;
-	if (directory)
-		restart_at(path, directory);
-	inode_put(path->inode);
-	path->inode = to;
-	return 0;
-}
-
-/* Goes on where the symbolic link leads. */
-static int expand(struct path *path)
-{
-	char *text = path->links++ < LINKS_MAX ? path_page() : NULL;
-
-	if (!text)
-		return path->links > LINKS_MAX ? -ELOOP : -ENOMEM;
-	int error = expand_into(text, path);
-
-	if (error) {
-		path_page_free(text);
-		return error;
-	}
-	path_page_free(path->expanded);
-	path->expanded = text;
-	path->rest = text;
-	inode_put(path->inode);
-	path->inode = NULL;
-	if (*text == '/')
-		restart_at(path, inode_hold(root));
-	return 0;
-}
-
-static bool is_followed(const struct path *path, enum path_end end)
-{
-	if (!path->inode || !inode_is(path->inode, S_IFLNK))
-		return false;
-	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes) ||
-	       (end == PATH_CREATE && !path->slashes);
-}
-
-static int walk(struct path *path, enum path_end end)
+static int walk(struct path *path)
 {
 	for (;;) {
-		int error;
-
 		take_name(path);
-		error = look_up(path);
-		if (error)
+		int error = look_up(path);
+
+		if (error || !*path->rest)
 			return error;
-		if (is_followed(path, end) && path->inode->ops->jump) {
-			error = jump(path);
-			if (error)
-				return error;
-		} else if (is_followed(path, end)) {
-			error = expand(path);
-			if (error)
-				return error;
-			continue;
-		}
-		if (!*path->rest)
-			return 0;
 		if (!path->inode)
 			return -ENOENT;
-		restart_at(path, path->inode);
+		inode_put(path->directory);
+		path->directory = path->inode;
 		path->inode = NULL;
 	}
 }
@@ -221,16 +121,11 @@ int path_resolve(struct path *path, struct inode *start, const char *text, enum 
 		return -ENOENT;
 	*path = (struct path){ .rest = text };
 	path->directory = inode_hold(*text == '/' ? root : start);
-	int error = walk(path, end);
+	int error = walk(path);
 
 	if (error)
 		path_release(path);
 	return error;
-}
-
-bool path_is_wrong_kind(const struct path *path)
-{
-	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
 }
 
 int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)

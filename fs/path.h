@@ -21,9 +21,9 @@ struct path {
 	bool slashes;		 /* behind the last name: it must be a directory's */
 
 	/* The walk's own. */
-	const char *rest;
-	char *expanded; /* a page with the text that `last` and `rest` point into, or NULL */
-	unsigned links;
+	const char *rest; /* after the last name */
+	char *expanded;	  /* with links: a page that `last` and `rest` point into, or NULL */
+	unsigned links;	  /* that were followed */
 };
 
 /*
@@ -44,9 +44,6 @@ bool path_is_entry(const struct path *path);
 
 /* The inode at a path, with a reference; -ENOENT when it is not there. */
 int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found);
-
-/* The directory above this one, across mount points, with a reference. */
-int path_parent(struct inode *directory, struct inode **parent);
 
 /* Where paths begin; set once. */
 void path_set_root(struct inode *root);

@@ -17,7 +17,6 @@ SOURCES = (
     "fs/files.c",
     "fs/ram/initramfs.c",
     "fs/inode.c",
-    "fs/path.c",
     "fs/pipe.c",
     "fs/ram/ramfs.c",
     "fs/ram/ramfs_data.c",
@@ -30,6 +29,7 @@ SOURCES = (
     "fs/linux/line.c",
     "fs/linux/mounts.c",
     "fs/linux/names.c",
+    "fs/linux/path.c",
     "fs/linux/pipes.c",
     "fs/linux/ramfs_names.c",
 )

@@ -13,7 +13,8 @@ import pytest
 from gdb_session import PRELUDE
 from labs.tools.course.exercises import ExerciseError
 from labs.tools.course.walk import report, walk_of
-from tests.test_handouts import LESSONS, ROOT, SECONDS, machine_options
+from tests.building import make
+from tests.test_handouts import LESSONS, ROOT, SECONDS, WITH_PROGRAMS
 
 pytestmark = pytest.mark.slow
 
@@ -55,13 +56,21 @@ for expected, stop in enumerate(stops):
 """
 
 
+def core_options(lesson: int) -> list[str]:
+    """The options of a machine with a lesson's kernel without the breadth: nothing of that stands
+    on the way."""
+    make(f"LESSON={lesson}", "BREADTH=no", "image-disk", "image-grub", "image-direct")
+    options = ["--build", f"build/lesson{lesson}-core"]
+    return options + (["--user", "build/user/bin", "--core"] if lesson >= WITH_PROGRAMS else [])
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_kernel_walks_as_the_map_says(lesson: int, tmp_path: Path) -> None:
     walk = walk_of(str(lesson))
     answer, file = tmp_path / "said.json", tmp_path / "probe.py"
     stops = json.dumps([vars(stop) for stop in walk.stops])
     file.write_text(PRELUDE.format(path=str(answer)) + FOLLOW.format(stops=stops) + "saw()\n")
-    command = [sys.executable, "-m", "labs.tools.debugging.debug", *machine_options(lesson)]
+    command = [sys.executable, "-m", "labs.tools.debugging.debug", *core_options(lesson)]
     command += ["--boot", walk.boot, *(["--script", walk.script] if walk.script else [])]
     command += ["--batch", str(file)]
     done = subprocess.run(

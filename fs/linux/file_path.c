@@ -1,7 +1,7 @@
 /* From a directory, or an open file, back to its path: getcwd, and the links of /proc/PID. */
 #include <stddef.h>
 
-#include "fs/path.h"
+#include "fs/linux/path.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "fs/linux/names.h"

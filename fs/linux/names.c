@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "fs/path.h"
+#include "fs/linux/path.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

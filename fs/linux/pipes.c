@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "fs/pipe.h"
+#include "fs/ram/ramfs_internal.h"
 #include "kernel/abi/terminal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
@@ -67,8 +68,26 @@ static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 	return give(argument, &bytes, sizeof(bytes));
 }
 
+/* ---- start-up ---- */
+
+/* The file system in memory makes any inode; that of a pipe with a name brings these operations. */
+static int (*create_other)(struct inode *directory, const struct name *name, uint32_t mode,
+			   uint32_t device, struct inode **made);
+
+static int ramfs_create_any(struct inode *directory, const struct name *name, uint32_t mode,
+			    uint32_t device, struct inode **made)
+{
+	int error = create_other(directory, name, mode, device, made);
+
+	if (!error && inode_is(*made, S_IFIFO))
+		(*made)->file_ops = &pipe_ops;
+	return error;
+}
+
 static void pipes_start(void)
 {
+	create_other = ramfs_ops.create;
+	ramfs_ops.create = ramfs_create_any;
 	pipe_ops.open = pipe_open;
 	pipe_ops.poll = pipe_poll;
 	pipe_ops.control = pipe_control;

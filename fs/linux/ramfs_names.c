@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "fs/path.h"
-#include "fs/pipe.h"
 #include "fs/ram/ramfs.h"
 #include "fs/ram/ramfs_internal.h"
 #include "kernel/lib/errno.h"
@@ -169,21 +168,6 @@ static int ramfs_symlink(struct inode *directory, const struct name *name, const
 	return error;
 }
 
-/* ---- pipes with a name ---- */
-
-static int (*create_other)(struct inode *directory, const struct name *name, uint32_t mode,
-			   uint32_t device, struct inode **made);
-
-static int ramfs_create_any(struct inode *directory, const struct name *name, uint32_t mode,
-			    uint32_t device, struct inode **made)
-{
-	int error = create_other(directory, name, mode, device, made);
-
-	if (!error && inode_is(*made, S_IFIFO))
-		(*made)->file_ops = &pipe_ops;
-	return error;
-}
-
 /* What /dev has for whoever wants a path for a descriptor. */
 static void link_descriptors(void)
 {
@@ -195,8 +179,6 @@ static void link_descriptors(void)
 
 static void ramfs_names_start(void)
 {
-	create_other = ramfs_ops.create;
-	ramfs_ops.create = ramfs_create_any;
 	ramfs_ops.symlink = ramfs_symlink;
 	ramfs_ops.link = ramfs_link;
 	ramfs_ops.remove = ramfs_remove;

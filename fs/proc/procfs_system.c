@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "fs/file.h"
-#include "fs/pipe.h"
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
 #include "fs/linux/mounts.h"
@@ -137,17 +136,6 @@ static void show_processor(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "cpu MHz\t\t: %u.%03u\nfpu\t\t: yes\n\n", khz / 1000, khz % 1000);
 }
 
-/* How many of its structures the kernel has given out, so that a leak shows. Linux has no such
- * file. */
-static void show_objects(struct procfs_text *text, const struct task *task)
-{
-	struct ramfs_statistics ram = ramfs_statistics();
-
-	procfs_print(text, "tasks %u\nfiles %u\npipes %u\n", measure().tasks, file_count(),
-		     pipe_count());
-	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
-}
-
 static int link_self(char *target, uint32_t size, const struct task *task)
 {
 	return snprintk(target, size, "%d", current->pid);
@@ -166,7 +154,6 @@ static void system_register(void)
 		{ .name = "loadavg", .show = show_load },
 		{ .name = "meminfo", .show = show_memory },
 		{ .name = "mounts", .link = link_mounts },
-		{ .name = "objects", .show = show_objects },
 		{ .name = "self", .link = link_self },
 		{ .name = "stat", .show = show_stat },
 		{ .name = "uptime", .show = show_uptime },

@@ -1,7 +1,6 @@
 /* Calls of open files that only Linux's programs make: vectors, offsets of the caller's, copies
- * between files, sizes, and what fcntl and ioctl can do beyond descriptors. */
+ * between files, sizes, and what ioctl can do with any file. */
 #include "fs/files.h"
-#include "fs/pipe.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
@@ -10,11 +9,8 @@
 #include "mm/page_alloc.h"
 #include "mm/user_copy.h"
 
-#define SETTABLE (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 #define FIONCLEX 0x5450
 #define FIOCLEX	 0x5451
-
-#define CLOSE_RANGE_ON_EXEC 4u
 
 /* ---- vectors and offsets ---- */
 
@@ -217,66 +213,7 @@ CALL(sys_ftruncate64, truncate_file(descriptor_writable(frame->ebx), wide(frame-
 CALL(sys_fsync, descriptor_file(frame->ebx) ? 0 : -EBADF)
 CALL(sys_sync, 0)
 
-/* ---- descriptors ---- */
-
-/* Closes them, or has exec close them. */
-static int sys_close_range(struct trap_frame *frame)
-{
-	struct files *files = current->process->files;
-	uint32_t last = frame->ecx < files->count ? frame->ecx : files->count - 1;
-
-	if (frame->ebx > frame->ecx || frame->edx & ~CLOSE_RANGE_ON_EXEC)
-		return -EINVAL;
-	for (uint32_t i = frame->ebx; i <= last; i++)
-		if (frame->edx)
-			files_set_close_on_exec(files, i, true);
-		else
-			files_close(files, i);
-	return 0;
-}
-
-static int sys_dup3(struct trap_frame *frame)
-{
-	if (frame->ebx == frame->ecx || frame->edx & ~O_CLOEXEC)
-		return -EINVAL;
-	return descriptor_duplicate_to(frame->ebx, frame->ecx, frame->edx);
-}
-
-static int sys_pipe2(struct trap_frame *frame)
-{
-	if (frame->ecx & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
-		return -EINVAL;
-	return descriptors_of_pipe(frame->ebx, frame->ecx);
-}
-
-static int set_flags(struct file *file, uint32_t flags)
-{
-	file->flags = (file->flags & ~SETTABLE) | (flags & SETTABLE);
-	return 0;
-}
-
-/* A file that is only a place has an access mode that is none. */
-static int flags_of(const struct file *file)
-{
-	return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
-}
-
-static int sys_fcntl64(struct trap_frame *frame)
-{
-	struct file *file = descriptor_file(frame->ebx);
-
-	if (!file)
-		return -EBADF;
-	switch (frame->ecx) {
-	case F_GETFL:
-		return flags_of(file);
-	case F_SETFL:
-		return set_flags(file, frame->edx);
-	case F_GETPIPE_SZ:
-		return inode_is(file->inode, S_IFIFO) ? (int)PIPE_CAPACITY : -EBADF;
-	}
-	return sys_fcntl(frame);
-}
+/* ---- ioctl ---- */
 
 static int set_nonblocking(struct file *file, uint32_t address)
 {
@@ -284,7 +221,8 @@ static int set_nonblocking(struct file *file, uint32_t address)
 
 	if (copy_from_user(&wanted, address, sizeof(wanted)))
 		return -EFAULT;
-	return set_flags(file, wanted ? file->flags | O_NONBLOCK : file->flags & ~O_NONBLOCK);
+	file->flags = wanted ? file->flags | O_NONBLOCK : file->flags & ~O_NONBLOCK;
+	return 0;
 }
 
 static int sys_ioctl_any(struct trap_frame *frame)
@@ -318,16 +256,13 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 239, "sendfile64", "ddpd", sys_sendfile64 },
 	{ 250, "fadvise64", "dxxxx", sys_fsync },
 	{ 272, "fadvise64_64", "dxxxxx", sys_fsync },
-	{ 330, "dup3", "ddo", sys_dup3 },
-	{ 331, "pipe2", "po", sys_pipe2 },
 	{ 333, "preadv", "dpdxx", sys_preadv },
 	{ 334, "pwritev", "dpdxx", sys_pwritev },
-	{ 436, "close_range", "ddx", sys_close_range },
 };
 
 /* What the core can do, and more. */
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 19, "lseek", "ddd", sys_lseek },	{ 54, "ioctl", "dxx", sys_ioctl_any },
-	{ 55, "fcntl", "ddx", sys_fcntl64 },	{ 140, "_llseek", "dxxpd", sys_llseek },
-	{ 221, "fcntl64", "ddx", sys_fcntl64 },
+	{ 19, "lseek", "ddd", sys_lseek },
+	{ 54, "ioctl", "dxx", sys_ioctl_any },
+	{ 140, "_llseek", "dxxpd", sys_llseek },
 };

@@ -71,6 +71,7 @@ CALL(sys_fstat, call_file(frame->ebx, give_stat, frame->ecx, 0))
 CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
+/* Everybody is root, who may do all but execute what nobody may. */
 static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
 {
 	struct inode *inode;
@@ -79,11 +80,13 @@ static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint
 
 	if (error)
 		return error;
-	error = inode_access(inode, wanted);
+	if (wanted & X_OK && inode_is(inode, S_IFREG) && !(inode->mode & S_IXALL))
+		error = -EACCES;
 	inode_put(inode);
 	return error;
 }
 
+CALL(sys_access, access_at(HERE, frame->ebx, frame->ecx, 0))
 CALL(sys_faccessat, access_at(frame->ebx, frame->ecx, frame->edx, 0))
 CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
@@ -251,6 +254,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
 	{ 16, "lchown", "sdd", sys_lchown },
 	{ 30, "utime", "sp", sys_utime },
+	{ 33, "access", "so", sys_access },
 	{ 92, "truncate", "sd", sys_truncate },
 	{ 94, "fchmod", "do", sys_fchmod },
 	{ 95, "fchown", "ddd", sys_fchown },

@@ -2,8 +2,8 @@
  * System calls of open files: reading and writing, and what a program can do with descriptors.
  *
  * A descriptor is an index into the process's table; the table holds a reference to the open file,
- * which has the offset. So two descriptors of one file (dup, fork) share an offset, and two files
- * of one inode (open twice) do not:
+ * which has the offset. So two descriptors of one file share an offset, and two files of one inode
+ * (open twice) do not:
  *
  *	descriptor 0 --.
  *	descriptor 1 ----> struct file, offset 12 --> inode of /dev/console
@@ -16,7 +16,6 @@
 #include "kernel/process/file_calls.h"
 
 #include "fs/files.h"
-#include "fs/pipe.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
 #include "kernel/process/signal.h"
@@ -134,94 +133,6 @@ int descriptor_add(struct file *file, uint32_t flags)
 	return added;
 }
 
-int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
-{
-	struct file *file = descriptor_file(descriptor);
-
-	if (!file)
-		return -EBADF;
-	int added = files_add(current->process->files, file, lowest, close_on_exec);
-
-	if (added >= 0)
-		file_hold(file);
-	return added;
-}
-
-int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
-{
-	struct file *file = descriptor_file(descriptor);
-
-	if (!file)
-		return -EBADF;
-	file_hold(file);
-	int added = files_replace(current->process->files, to, file, close_on_exec);
-
-	if (added < 0)
-		file_release(file);
-	return added;
-}
-
-CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
-
-static int sys_dup2(struct trap_frame *frame)
-{
-	if (frame->ebx == frame->ecx)
-		return descriptor_file(frame->ebx) ? (int)frame->ebx : -EBADF;
-	return descriptor_duplicate_to(frame->ebx, frame->ecx, false);
-}
-
-int descriptors_of_pipe(uint32_t address, uint32_t flags)
-{
-	struct files *files = current->process->files;
-	struct file *reader, *writer;
-	int error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
-
-	if (error)
-		return error;
-	int32_t numbers[2] = { descriptor_add(reader, flags) };
-
-	if (numbers[0] < 0) {
-		file_release(writer);
-		return numbers[0];
-	}
-	numbers[1] = descriptor_add(writer, flags);
-	if (numbers[1] >= 0 && !copy_to_user(address, numbers, sizeof(numbers)))
-		return 0;
-	files_close(files, numbers[0]);
-	if (numbers[1] < 0)
-		return numbers[1];
-	files_close(files, numbers[1]);
-	return -EFAULT;
-}
-
-CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
-
-static int duplicate_from(const struct trap_frame *frame, bool close_on_exec)
-{
-	if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)
-		return -EINVAL;
-	return descriptor_duplicate(frame->ebx, frame->edx, close_on_exec);
-}
-
-int sys_fcntl(struct trap_frame *frame)
-{
-	struct files *files = current->process->files;
-
-	if (!descriptor_file(frame->ebx))
-		return -EBADF;
-	switch (frame->ecx) {
-	case F_DUPFD:
-	case F_DUPFD_CLOEXEC:
-		return duplicate_from(frame, frame->ecx == F_DUPFD_CLOEXEC);
-	case F_GETFD:
-		return files_closes_on_exec(files, frame->ebx) ? FD_CLOEXEC : 0;
-	case F_SETFD:
-		files_set_close_on_exec(files, frame->ebx, frame->edx & FD_CLOEXEC);
-		return 0;
-	}
-	return -EINVAL;
-}
-
 int sys_ioctl(struct trap_frame *frame)
 {
 	struct file *file = descriptor_file(frame->ebx);
@@ -234,14 +145,7 @@ int sys_ioctl(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 3, "read", "dpd", sys_read },
-	{ 4, "write", "dpd", sys_write },
-	{ 6, "close", "d", sys_close },
-	{ 19, "lseek", "ddd", sys_lseek },
-	{ 41, "dup", "d", sys_dup },
-	{ 42, "pipe", "p", sys_pipe },
-	{ 54, "ioctl", "dxx", sys_ioctl },
-	{ 63, "dup2", "dd", sys_dup2 },
-	{ 140, "_llseek", "dxxpd", sys_llseek },
-	{ 221, "fcntl64", "ddx", sys_fcntl },
+	{ 3, "read", "dpd", sys_read },	   { 4, "write", "dpd", sys_write },
+	{ 6, "close", "d", sys_close },	   { 19, "lseek", "ddd", sys_lseek },
+	{ 54, "ioctl", "dxx", sys_ioctl }, { 140, "_llseek", "dxxpd", sys_llseek },
 };

@@ -1,5 +1,5 @@
-/* What the calls of files have in common: kernel/process/file_calls.c (descriptors) and
- * kernel/process/path_calls.c (paths), and others like theirs. All are of the current task. */
+/* What the calls of files have in common: kernel/process/file_calls.c, kernel/process/path_calls.c,
+ * and others like theirs. All are of the current task. */
 #pragma once
 
 #include <stdint.h>
@@ -32,15 +32,7 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
  * after an error. flags are open's. */
 int descriptor_add(struct file *file, uint32_t flags);
 
-/* Give a descriptor's file another one: the lowest free from `lowest` on, or `to`. */
-int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec);
-int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec);
-
-/* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */
-int descriptors_of_pipe(uint32_t address, uint32_t flags);
-
-/* fcntl's commands on descriptors, and ioctl of the file's own operations. */
-int sys_fcntl(struct trap_frame *frame);
+/* ioctl of the file's own operations. */
 int sys_ioctl(struct trap_frame *frame);
 
 /* Two registers as one number. */
@@ -63,10 +55,6 @@ typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
 
 /* Gives the program a struct stat64 at an address. */
 inode_call give_stat64;
-
-/* May a file be accessed so (R_OK, W_OK, X_OK)? Everybody is root, who may do all but execute what
- * nobody may. */
-int inode_access(struct inode *inode, uint32_t wanted);
 
 /* Makes a directory the working directory. -ENOTDIR. */
 int inode_enter(struct inode *inode);

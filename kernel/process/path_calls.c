@@ -106,25 +106,6 @@ static int sys_fstat64(struct trap_frame *frame)
 CALL(sys_stat64, call_with(frame->ebx, PATH_FOLLOW, give_stat64, frame->ecx))
 CALL(sys_lstat64, call_with(frame->ebx, PATH_STAY, give_stat64, frame->ecx))
 
-int inode_access(struct inode *inode, uint32_t wanted)
-{
-	bool is_refused = wanted & X_OK && inode_is(inode, S_IFREG) && !(inode->mode & S_IXALL);
-
-	return is_refused ? -EACCES : 0;
-}
-
-static int check_access(struct inode *inode, uint32_t wanted, uint32_t unused)
-{
-	return inode_access(inode, wanted);
-}
-
-static int sys_access(struct trap_frame *frame)
-{
-	if (frame->ecx > (R_OK | W_OK | X_OK))
-		return -EINVAL;
-	return call_with(frame->ebx, PATH_FOLLOW, check_access, frame->ecx);
-}
-
 /* ---- directories ---- */
 
 int inode_enter(struct inode *inode)
@@ -196,11 +177,7 @@ static int sys_getdents64(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 5, "open", "soo", sys_open },
-	{ 12, "chdir", "s", sys_chdir },
-	{ 33, "access", "so", sys_access },
-	{ 195, "stat64", "sp", sys_stat64 },
-	{ 196, "lstat64", "sp", sys_lstat64 },
-	{ 197, "fstat64", "dp", sys_fstat64 },
-	{ 220, "getdents64", "dpd", sys_getdents64 },
+	{ 5, "open", "soo", sys_open },	       { 12, "chdir", "s", sys_chdir },
+	{ 195, "stat64", "sp", sys_stat64 },   { 196, "lstat64", "sp", sys_lstat64 },
+	{ 197, "fstat64", "dp", sys_fstat64 }, { 220, "getdents64", "dpd", sys_getdents64 },
 };

@@ -73,7 +73,7 @@ def report(lesson: str, root: Path = ROOT) -> str:
             stop.sentence, COLUMNS, initial_indent=indent, subsequent_indent=indent
         )
     script = f" SCRIPT='{walk.script}'" if walk.script else ""
-    lines += ["", f"It happens in make LESSON={lesson} run BOOT={walk.boot}{script}"]
+    lines += ["", f"It happens in make LESSON={lesson} BREADTH=no run BOOT={walk.boot}{script}"]
     return "\n".join(lines)
 
 

@@ -31,9 +31,7 @@ static const struct unit_test *const suites[] = {
 uint32_t unit_round;
 uint32_t shim_pages_left = PLENTY, shim_pages_out, shim_bytes_until_fault = UINT32_MAX;
 
-static struct process process;
-static struct task task = { .process = &process };
-struct task *current = &task;
+static struct files *files;
 
 static uint64_t seed;
 static uint32_t roots;
@@ -190,9 +188,9 @@ void shim_new_root(void)
 
 	roots++;
 	path_set_root(root);
-	if (process.files)
-		files_destroy(process.files);
-	process.files = files_create();
+	if (files)
+		files_destroy(files);
+	files = files_create();
 }
 
 /* Names that were found in a directory: one at a time is enough. */

@@ -150,7 +150,7 @@ def path_of_directory(directory: int) -> str:
 def climbed(inode: int, directory: int) -> str:
     """The path of an inode in this directory. A directory's own link leads from there to the root,
     which is above itself."""
-    root, names = optional("root", "fs/path.c"), []
+    root, names = optional("root", "fs/linux/path.c") or optional("root", "fs/path.c"), []
     while len(names) < DEPTH_AT_MOST and directory != inode:
         name = next((name for name, entry in entries_of(directory) if entry == inode), "")
         if not name:

@@ -1,0 +1,263 @@
+/*
+ * Path lookup across symbolic links and mount points: it stands in for fs/path.c, which knows
+ * neither.
+ *
+ * The walk holds one directory and the rest of the path. It takes a name off the rest, asks the
+ * directory for it, crosses a mount point if one is there, and puts a symbolic link's target in
+ * front of what is left:
+ *
+ *	directory	rest			next
+ *	/		proc/../bin/sh		/proc is a mount point: cross it
+ *	/proc		../bin/sh		".." of a mounted root is that of the directory it
+ * covers /		bin/sh			/bin is a link to usr/bin /		usr/bin/sh
+ *		...
+ *
+ * At most LINKS_MAX links are followed, so that a circle of them ends with -ELOOP.
+ */
+#include "fs/linux/path.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_alloc.h"
+
+#define LINKS_MAX 40
+
+static struct inode *root;
+
+/* One page is kept: nearly every system call with a path needs one for a moment. */
+static char *spare;
+
+char *path_page(void)
+{
+	char *page = spare;
+
+	spare = NULL;
+	return page ? page : page_alloc(0);
+}
+
+void path_page_free(char *page)
+{
+	if (!page)
+		return;
+	if (spare)
+		page_free(spare, 0);
+	spare = page;
+}
+
+void path_set_root(struct inode *inode)
+{
+	root = inode;
+}
+
+struct inode *path_root(void)
+{
+	return root;
+}
+
+bool path_is_entry(const struct path *path)
+{
+	return path->last.length > 0 && !name_is(&path->last, ".") && !name_is(&path->last, "..");
+}
+
+void path_release(struct path *path)
+{
+	inode_put(path->directory);
+	inode_put(path->inode);
+	path_page_free(path->expanded);
+}
+
+/* Takes the next name off the rest of the path; at its end an empty one. */
+static void take_name(struct path *path)
+{
+	const char *at = path->rest;
+
+	while (*at == '/')
+		at++;
+	const char *start = at;
+
+	while (*at && *at != '/')
+		at++;
+	path->last = name_of(start, at - start);
+	path->slashes = *at == '/';
+	while (*at == '/')
+		at++;
+	path->rest = at;
+}
+
+/* Moves a reference from a directory to what is mounted on it. */
+static struct inode *across_mounts(struct inode *inode)
+{
+	while (inode && inode->mounted) {
+		struct inode *mounted = inode_hold(inode->mounted);
+
+		inode_put(inode);
+		inode = mounted;
+	}
+	return inode;
+}
+
+int path_parent(struct inode *directory, struct inode **parent)
+{
+	static const struct name up = { "..", 2, 0 };
+
+	while (directory->covers)
+		directory = directory->covers;
+	int error = directory->ops->lookup(directory, &up, parent);
+
+	if (!error)
+		*parent = across_mounts(*parent);
+	return error;
+}
+
+/* Looks the last name up. That it is not there is no error yet. */
+static int look_up(struct path *path)
+{
+	struct inode *directory = path->directory;
+
+	if (!inode_is(directory, S_IFDIR))
+		return -ENOTDIR;
+	if (path->last.length > NAME_MAX)
+		return -ENAMETOOLONG;
+	if (name_is(&path->last, ".."))
+		return path_parent(directory, &path->inode);
+	if (!path_is_entry(path)) {
+		path->inode = inode_hold(directory);
+		return 0;
+	}
+	int error = directory->ops->lookup(directory, &path->last, &path->inode);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	path->inode = across_mounts(path->inode);
+	return 0;
+}
+
+/* Puts a symbolic link's target before the rest of the path. text is a page. */
+static int expand_into(char *text, struct path *path)
+{
+	uint32_t rest = strlen(path->rest);
+	int length = path->inode->ops->read_link(path->inode, text, PATH_MAX);
+
+	if (length <= 0)
+		return length < 0 ? length : -ENOENT;
+	if (length + 1 + rest + 1 > PATH_MAX)
+		return -ENAMETOOLONG;
+	if (path->slashes)
+		text[length++] = '/';
+	memcpy(text + length, path->rest, rest + 1);
+	return 0;
+}
+
+static void restart_at(struct path *path, struct inode *directory)
+{
+	inode_put(path->directory);
+	path->directory = directory;
+}
+
+/* Goes where a symbolic link leads that names no path. */
+static int jump(struct path *path)
+{
+	struct inode *to, *directory;
+	int error = path->inode->ops->jump(path->inode, &to, &directory);
+
+	if (error)
+		return error;
+	if (directory)
+		restart_at(path, directory);
+	inode_put(path->inode);
+	path->inode = to;
+	return 0;
+}
+
+/* Goes on where the symbolic link leads. */
+static int expand(struct path *path)
+{
+	char *text = path->links++ < LINKS_MAX ? path_page() : NULL;
+
+	if (!text)
+		return path->links > LINKS_MAX ? -ELOOP : -ENOMEM;
+	int error = expand_into(text, path);
+
+	if (error) {
+		path_page_free(text);
+		return error;
+	}
+	path_page_free(path->expanded);
+	path->expanded = text;
+	path->rest = text;
+	inode_put(path->inode);
+	path->inode = NULL;
+	if (*text == '/')
+		restart_at(path, inode_hold(root));
+	return 0;
+}
+
+static bool is_followed(const struct path *path, enum path_end end)
+{
+	if (!path->inode || !inode_is(path->inode, S_IFLNK))
+		return false;
+	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes) ||
+	       (end == PATH_CREATE && !path->slashes);
+}
+
+static int walk(struct path *path, enum path_end end)
+{
+	for (;;) {
+		int error;
+
+		take_name(path);
+		error = look_up(path);
+		if (error)
+			return error;
+		if (is_followed(path, end) && path->inode->ops->jump) {
+			error = jump(path);
+			if (error)
+				return error;
+		} else if (is_followed(path, end)) {
+			error = expand(path);
+			if (error)
+				return error;
+			continue;
+		}
+		if (!*path->rest)
+			return 0;
+		if (!path->inode)
+			return -ENOENT;
+		restart_at(path, path->inode);
+		path->inode = NULL;
+	}
+}
+
+int path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end)
+{
+	if (!*text)
+		return -ENOENT;
+	*path = (struct path){ .rest = text };
+	path->directory = inode_hold(*text == '/' ? root : start);
+	int error = walk(path, end);
+
+	if (error)
+		path_release(path);
+	return error;
+}
+
+bool path_is_wrong_kind(const struct path *path)
+{
+	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
+}
+
+int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
+{
+	struct path path;
+	int error = path_resolve(&path, start, text, end);
+
+	if (error)
+		return error;
+	error = path_is_wrong_kind(&path) ? -ENOTDIR : path.inode ? 0 : -ENOENT;
+	if (!error)
+		*found = inode_hold(path.inode);
+	path_release(&path);
+	return error;
+}

@@ -1,0 +1,31 @@
+/* /proc/objects: what the kernel has given out. */
+#include <stddef.h>
+
+#include "fs/file.h"
+#include "fs/pipe.h"
+#include "fs/proc/procfs.h"
+#include "fs/ram/ramfs.h"
+#include "kernel/lib/startup.h"
+#include "kernel/task/task.h"
+
+/* How many of its structures the kernel has given out, so that a leak shows. Linux has no such
+ * file. */
+static void objects_show(struct procfs_text *text, const struct task *task)
+{
+	struct ramfs_statistics ram = ramfs_statistics();
+	uint32_t tasks = 0;
+
+	for (const struct task *each = task_next(NULL); each; each = task_next(each))
+		tasks += each->pid != 0;
+
+	procfs_print(text, "tasks %u\nfiles %u\npipes %u\n", tasks, file_count(), pipe_count());
+	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
+}
+
+static void objects_register(void)
+{
+	static struct procfs_entry objects = { .name = "objects", .show = objects_show };
+
+	procfs_register(&objects);
+}
+STARTUP(objects_register)

@@ -1,0 +1,78 @@
+/* Calls of descriptors that only Linux's programs make, and what fcntl can do with the file. */
+#include "fs/files.h"
+#include "fs/pipe.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/descriptor_calls.h"
+#include "kernel/process/file_calls.h"
+#include "kernel/process/process.h"
+#include "kernel/syscall/syscall.h"
+
+#define SETTABLE	    (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+#define CLOSE_RANGE_ON_EXEC 4u
+
+/* Closes them, or has exec close them. */
+static int sys_close_range(struct trap_frame *frame)
+{
+	struct files *files = current->process->files;
+	uint32_t last = frame->ecx < files->count ? frame->ecx : files->count - 1;
+
+	if (frame->ebx > frame->ecx || frame->edx & ~CLOSE_RANGE_ON_EXEC)
+		return -EINVAL;
+	for (uint32_t i = frame->ebx; i <= last; i++)
+		if (frame->edx)
+			files_set_close_on_exec(files, i, true);
+		else
+			files_close(files, i);
+	return 0;
+}
+
+static int sys_dup3(struct trap_frame *frame)
+{
+	if (frame->ebx == frame->ecx || frame->edx & ~O_CLOEXEC)
+		return -EINVAL;
+	return descriptor_duplicate_to(frame->ebx, frame->ecx, frame->edx);
+}
+
+static int sys_pipe2(struct trap_frame *frame)
+{
+	if (frame->ecx & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
+		return -EINVAL;
+	return descriptors_of_pipe(frame->ebx, frame->ecx);
+}
+
+static int set_flags(struct file *file, uint32_t flags)
+{
+	file->flags = (file->flags & ~SETTABLE) | (flags & SETTABLE);
+	return 0;
+}
+
+/* A file that is only a place has an access mode that is none. */
+static int flags_of(const struct file *file)
+{
+	return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
+}
+
+static int sys_fcntl64(struct trap_frame *frame)
+{
+	struct file *file = descriptor_file(frame->ebx);
+
+	if (!file)
+		return -EBADF;
+	switch (frame->ecx) {
+	case F_GETFL:
+		return flags_of(file);
+	case F_SETFL:
+		return set_flags(file, frame->edx);
+	case F_GETPIPE_SZ:
+		return inode_is(file->inode, S_IFIFO) ? (int)PIPE_CAPACITY : -EBADF;
+	}
+	return sys_fcntl(frame);
+}
+
+static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
+	{ 55, "fcntl", "ddx", sys_fcntl64 },
+	{ 221, "fcntl64", "ddx", sys_fcntl64 },
+	{ 330, "dup3", "ddo", sys_dup3 },
+	{ 331, "pipe2", "po", sys_pipe2 },
+	{ 436, "close_range", "ddx", sys_close_range },
+};

@@ -1,0 +1,115 @@
+/*
+ * System calls that pass descriptors on: what a shell does between fork and exec.
+ *
+ *	ls > list	open("list") = 3, dup2(3, 1), close(3), and then exec
+ *	ls | cat	pipe = 3, 4; in one child dup2(4, 1), in the other dup2(3, 0)
+ *
+ * Descriptors of one open file share its offset. Each has its own FD_CLOEXEC: exec closes those
+ * that have it, so a program need not know what its shell has open.
+ *
+ * All run for the current task; none of them sleeps but where closing does.
+ */
+#include "kernel/process/descriptor_calls.h"
+
+#include "fs/files.h"
+#include "fs/pipe.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/file_calls.h"
+#include "kernel/process/process.h"
+#include "kernel/syscall/syscall.h"
+#include "mm/user_copy.h"
+
+int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
+{
+	struct file *file = descriptor_file(descriptor);
+
+	if (!file)
+		return -EBADF;
+	int added = files_add(current->process->files, file, lowest, close_on_exec);
+
+	if (added >= 0)
+		file_hold(file);
+	return added;
+}
+
+int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
+{
+	struct file *file = descriptor_file(descriptor);
+
+	if (!file)
+		return -EBADF;
+	file_hold(file);
+	int added = files_replace(current->process->files, to, file, close_on_exec);
+
+	if (added < 0)
+		file_release(file);
+	return added;
+}
+
+CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
+
+static int sys_dup2(struct trap_frame *frame)
+{
+	if (frame->ebx == frame->ecx)
+		return descriptor_file(frame->ebx) ? (int)frame->ebx : -EBADF;
+	return descriptor_duplicate_to(frame->ebx, frame->ecx, false);
+}
+
+int descriptors_of_pipe(uint32_t address, uint32_t flags)
+{
+	struct files *files = current->process->files;
+	struct file *reader, *writer;
+	int error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
+
+	if (error)
+		return error;
+	int32_t numbers[2] = { descriptor_add(reader, flags) };
+
+	if (numbers[0] < 0) {
+		file_release(writer);
+		return numbers[0];
+	}
+	numbers[1] = descriptor_add(writer, flags);
+	if (numbers[1] >= 0 && !copy_to_user(address, numbers, sizeof(numbers)))
+		return 0;
+	files_close(files, numbers[0]);
+	if (numbers[1] < 0)
+		return numbers[1];
+	files_close(files, numbers[1]);
+	return -EFAULT;
+}
+
+CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
+
+static int duplicate_from(const struct trap_frame *frame, bool close_on_exec)
+{
+	if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)
+		return -EINVAL;
+	return descriptor_duplicate(frame->ebx, frame->edx, close_on_exec);
+}
+
+int sys_fcntl(struct trap_frame *frame)
+{
+	struct files *files = current->process->files;
+
+	if (!descriptor_file(frame->ebx))
+		return -EBADF;
+	switch (frame->ecx) {
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		return duplicate_from(frame, frame->ecx == F_DUPFD_CLOEXEC);
+	case F_GETFD:
+		return files_closes_on_exec(files, frame->ebx) ? FD_CLOEXEC : 0;
+	case F_SETFD:
+		files_set_close_on_exec(files, frame->ebx, frame->edx & FD_CLOEXEC);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 41, "dup", "d", sys_dup },
+	{ 42, "pipe", "p", sys_pipe },
+	{ 63, "dup2", "dd", sys_dup2 },
+	{ 221, "fcntl64", "ddx", sys_fcntl },
+};

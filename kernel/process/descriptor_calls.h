@@ -1,0 +1,17 @@
+/* What the calls that pass descriptors on have in common. All are of the current task. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/cpu/trap.h"
+
+/* Give a descriptor's file another one: the lowest free from `lowest` on, or `to`. */
+int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec);
+int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec);
+
+/* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */
+int descriptors_of_pipe(uint32_t address, uint32_t flags);
+
+/* fcntl's commands on descriptors. */
+int sys_fcntl(struct trap_frame *frame);
