@@ -80,6 +80,8 @@ int ext_features_check(struct ext_fs *fs)
 	say_features(fs, unknown, incompat_names, 'I', "not mounted");
 	if (unknown)
 		return -EOPNOTSUPP;
+	/* Known, but it needs a driver that replays the journal: until then the blocks on disk are
+	 * not the truth. */
 	if (super->s_feature_incompat & EXT_INCOMPAT_RECOVER)
 		return ext_corrupt(
 		    fs, "needs_recovery",

@@ -112,6 +112,7 @@ int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 	uint64_t table;
 	int error;
 
+	/* Inode 0 does not exist: in a directory it marks an entry that is not in use. */
 	if (number == 0 || number > fs->summary.inodes)
 		return -EINVAL;
 	error = ext_inode_table(fs, group, &table);

@@ -69,10 +69,11 @@ static int check_sizes(struct ext_fs *fs)
 	bool wide = ext_has_incompat(fs, EXT_INCOMPAT_64BIT);
 	uint32_t least = wide ? EXT_DESCRIPTOR_LARGE : EXT_DESCRIPTOR_SMALL;
 
+	/* A block must fit into a page of the cache: 1, 2 or 4 KiB. */
 	if (out_of_range(fs, "revision", super->s_rev_level, 0, 1) ||
 	    out_of_range(fs, "log of the block size", super->s_log_block_size, 0, 2))
 		return -EUCLEAN;
-	fs->block_shift = 10 + super->s_log_block_size;
+	fs->block_shift = 10 + super->s_log_block_size; /* 0 means 1 KiB */
 	fs->summary.block_size = 1u << fs->block_shift;
 	fs->inode_size = old ? EXT_OLD_INODE_SIZE : super->s_inode_size;
 	fs->first_inode = old ? EXT_OLD_FIRST_INODE : super->s_first_ino;
@@ -93,6 +94,7 @@ static int check_block_count(struct ext_fs *fs)
 	uint64_t device_blocks = fs->device->sectors >> (fs->block_shift - 9);
 	uint64_t blocks = super->s_blocks_count_lo;
 
+	/* Without the feature the upper half is somebody else's field, and may hold anything. */
 	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
 		blocks |= (uint64_t)super->s_blocks_count_hi << 32;
 	if (blocks > device_blocks)
@@ -133,6 +135,8 @@ static int check_group_count(struct ext_fs *fs)
 	uint64_t room = (uint64_t)groups * super->s_blocks_per_group;
 	uint64_t used = fs->summary.blocks - super->s_first_data_block;
 
+	/* Every group has the same number of inodes, the last one too, although it may have fewer
+	 * blocks. */
 	if (groups * super->s_inodes_per_group != super->s_inodes_count)
 		return ext_corrupt(fs, "superblock",
 				   "inode count %u is no multiple of %u per group",
@@ -211,6 +215,7 @@ int ext_mount(struct block_device *device, struct ext_fs **out)
 		page_free(fs, 0);
 		return error;
 	}
+	/* The label has no NUL when all of its 16 bytes are used; the summary has one more. */
 	memcpy(fs->summary.label, fs->super.s_volume_name, sizeof(fs->super.s_volume_name));
 	*out = fs;
 	return 0;

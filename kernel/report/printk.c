@@ -1,8 +1,7 @@
 /*
  * The kernel's own output: every console, and a ring that keeps the latest of it.
  *
- *	printk --> line[512] --> log_ring	the last 16 KiB, for a debugger, /proc, later
- * consoles
+ *	printk --> line[512] --> log_ring	the last 16 KiB: for a debugger, for later consoles
  *			    \--> console --> console --> ...	serial line, screen
  *
  * The text is formatted first, with interrupts as they are, and then written in one go with

@@ -13,6 +13,7 @@
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
+/* What is usable and not free is the kernel, the first MiB, and what was allocated. */
 static int run_memory(int count, char **arguments)
 {
 	memory_map_print();
@@ -21,6 +22,7 @@ static int run_memory(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
+/* The backtrace shows this function and how the monitor came to it. */
 static int run_panic(int count, char **arguments)
 {
 	panic("asked for by the command line");

@@ -33,11 +33,13 @@ static void divide(void)
 			 : "eax", "ecx", "edx");
 }
 
+/* One byte, 0xcc: a debugger can put it over any instruction. */
 static void breakpoint(void)
 {
 	__asm__ volatile("int3");
 }
 
+/* UD2 is the one opcode that will never mean anything. */
 static void invalid_opcode(void)
 {
 	__asm__ volatile("ud2");
@@ -112,6 +114,7 @@ static int run_crash(int count, char **arguments)
 	return EXIT_FAILURE;
 }
 
+/* A forged trap: the report, or the handler, cannot tell it from a real one. */
 static int run_exception(int count, char **arguments)
 {
 	uint64_t vector, error_code = 0;

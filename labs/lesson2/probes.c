@@ -53,6 +53,7 @@ static uint8_t *user_page(void)
 	return page;
 }
 
+/* By name; NULL if there is none. */
 static const struct probe *find(const char *name)
 {
 	for (const struct probe *probe = probe_table; probe->name; probe++)
@@ -73,6 +74,7 @@ struct user_visit ring3_run(const uint8_t *code, uint32_t length, uint32_t argum
 	return user_mode_run(USER_BASE, USER_BASE + top);
 }
 
+/* For a name that does not exist. */
 static void list_names(void)
 {
 	printk("probe: not one of");
@@ -81,6 +83,7 @@ static void list_names(void)
 	printk("\n");
 }
 
+/* The host reads probe_visit from memory; the line is for people. */
 static int run_probe(int count, char **arguments)
 {
 	const struct probe *probe = find(arguments[1]);

@@ -89,6 +89,7 @@ static void measure_ticks(uint32_t hz, uint32_t rounds)
 	interrupts_enable();
 }
 
+/* The same range as the timer's; 0 is the run without one. */
 static int run_ticktax(int count, char **arguments)
 {
 	uint64_t hz, rounds;
@@ -156,6 +157,7 @@ static void set_handlers(bool open)
 	trap_register(VECTOR_PAGE_FAULT, open ? skip_the_access : NULL);
 }
 
+/* Each kind from both privilege levels: the difference is what changing them costs. */
 static int run_roundtrip(int count, char **arguments)
 {
 	set_handlers(true);

@@ -44,6 +44,7 @@ static int run_program(int count, char **words)
 	return status;
 }
 
+/* Prints how it ended, and returns a status as a shell has it. */
 static int run_run(int count, char **words)
 {
 	return exec_report(words[1], run_program(count - 1, words + 1));

@@ -29,6 +29,7 @@
 #define SPIN_MS	      1000
 #define NAP_MS	      20
 
+/* The terminal gets the keys while the program runs. */
 static int run_run(int count, char **words)
 {
 	tty_listen(true);
@@ -52,6 +53,7 @@ static int32_t parent_of(const struct task *task)
 	return parent ? parent->task->pid : 0;
 }
 
+/* The letters are those of ps: runs, sleeps, blocked, stopped, zombie. */
 static int run_threads(int count, char **words)
 {
 	static const char lives[] = { 'R', 'S', 'D', 'T', 'Z' };
@@ -123,6 +125,7 @@ static int run_spin(int count, char **words)
 	return 0;
 }
 
+/* Without an argument it only shows the class in use. */
 static int run_sched(int count, char **words)
 {
 	if (count > 1 && sched_use(words[1]) != 0) {

@@ -91,6 +91,7 @@ static uint64_t total(const uint64_t *by_purpose)
 	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
 }
 
+/* The figures count since boot, the cache's misses included, its hits not. */
 static int run_drives(int count, char **arguments)
 {
 	printk("drive      sectors  requests   sectors read  errors\n");
@@ -156,6 +157,7 @@ static int run_read(int count, char **arguments)
 	return error < 0 ? fail("read", error) : EXIT_SUCCESS;
 }
 
+/* Mounting for the first time checks the superblock, and prints what is wrong with it. */
 static int run_mount(int count, char **arguments)
 {
 	struct ext_fs *fs = lab_mount(arguments[1]);
@@ -184,6 +186,7 @@ static int show_entry(void *context, const char *name, uint32_t number, uint8_t 
 	return 0;
 }
 
+/* A path that is not a directory is an error of ext_list. */
 static int run_ls(int count, char **arguments)
 {
 	struct ext_inode inode;
@@ -234,6 +237,7 @@ static void show_piece(void *context, const uint8_t *bytes, uint32_t length)
 		printk("%c", *bytes++);
 }
 
+/* As it is: a file of bytes that are not text may confuse the terminal. */
 static int run_cat(int count, char **arguments)
 {
 	struct ext_inode inode;
@@ -248,6 +252,7 @@ static void sum_piece(void *context, const uint8_t *bytes, uint32_t length)
 	*crc = crc32(*crc, bytes, length);
 }
 
+/* Compares a whole file with the host's copy in one number. */
 static int run_sum(int count, char **arguments)
 {
 	struct ext_inode inode;
@@ -282,6 +287,7 @@ static int run_map(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
+/* Hits and misses by purpose; `drop` also says how many blocks were there. */
 static int run_cache(int count, char **arguments)
 {
 	const struct bcache_stats *stats = bcache_statistics();

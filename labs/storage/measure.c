@@ -191,6 +191,7 @@ static bool open_raw(struct target *target, const char *drive)
 	return target->device;
 }
 
+/* The same file on both images, which the host has made with one layout. */
 static bool open_file(struct target *target, const char *drive, const char *label)
 {
 	*target = (struct target){ .label = label, .device = lab_device(drive) };
