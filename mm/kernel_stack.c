@@ -2,11 +2,11 @@
  * The stacks of tasks in the kernel, with nothing mapped below them.
  *
  * In the direct map the page below a stack belongs to somebody else: a stack that is too small
- * would quietly overwrite it. So stacks have a region of their own, 4 MiB above the direct map, cut
- * into 256 slots of four pages:
+ * would quietly overwrite it. So stacks have a region of their own: the 4 MiB after the direct map,
+ * cut into 256 slots of four pages:
  *
- *	slot n	+0x0000	not mapped	the guard: the first push beyond the stack faults here
- *		+0x1000	not mapped
+ *	slot n	+0x0000	not mapped
+ *		+0x1000	not mapped	the guard: the first push beyond the stack faults here
  *		+0x2000	the stack	8 KiB, mapped to any two pages
  *		+0x4000	slot n + 1
  *
@@ -15,8 +15,8 @@
  *
  * One page table holds all of it. It is entered into the kernel's page directory before the first
  * address space copies that: later changes in the table are then seen by all of them. A slot is
- * free if its first stack page is not mapped. Called with preemption disabled or interrupts off, as
- * page_alloc is.
+ * free if its first stack page is not mapped. Called with pre-emption disabled or interrupts off,
+ * as page_alloc is.
  */
 #include "mm/kernel_stack.h"
 

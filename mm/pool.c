@@ -9,8 +9,8 @@
  * interrupts off, and the object freed last is the next one used, while it still is in the cache.
  * Pages are never given back.
  *
- * Freed objects are filled with junk, so a use after free reads 0xcccccccc, an address that faults.
- * Any context, as long as the page allocator behaves in it too: growing calls page_alloc.
+ * Freed objects are filled with junk: a use after free reads 0xcccccccc, which is easy to recognize
+ * in a report. Any context, as long as the page allocator may be called from it: growing does that.
  */
 #include "mm/pool.h"
 

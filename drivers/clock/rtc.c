@@ -2,8 +2,8 @@
  * The real-time clock: what time it is in the world (Motorola MC146818A data sheet).
  *
  * 64 and more bytes of battery-backed memory, reached one at a time through an index and a data
- * port. The first ten are the clock, which updates them once a second; for up to 2 ms they are in
- * motion. Numbers are decimal digits, four bits each, unless status B says otherwise:
+ * port. The first ten are the clock, which updates them once a second; for up to 2 ms they are
+ * not valid. Numbers are decimal digits, four bits each, unless status B says otherwise:
  *
  *	0x59 in the minute register is 59, not 89		(binary-coded decimal)
  *	0x92 in the hour register, 12-hour mode, is 12 p.m.	(bit 7: afternoon)

@@ -2,9 +2,9 @@
  * The first serial port, polled: a PC16550D or its ancestors (National Semiconductor data sheet,
  * table II).
  *
- * Eight registers, three of which have two meanings: while bit 7 of the line control register is
- * set, the first two are the divisor of the baud clock. 115200 / divisor is the rate, so 1 is the
- * fastest: a byte takes ten bits, 87 microseconds.
+ * Eight registers. While bit 7 of the line control register is set, the first two are the divisor
+ * of the baud clock. 115200 / divisor is the rate, so 1 is the fastest: a byte takes ten bits, 87
+ * microseconds.
  *
  * Writing is polled for good: panic must work with interrupts off, and in the middle of anything.
  * Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).

@@ -11,8 +11,8 @@
  *	0x30		double_fault_state	the task gate of vector 8
  *	0x3b		thread local		a program's GS; a task switch fills it in
  *
- * Called once, at boot, with interrupts off: until the table is loaded the selectors are the boot
- * loader's.
+ * Initialized once, at boot, with interrupts off: until the table is loaded the selectors are the
+ * boot loader's.
  */
 #include "kernel/cpu/descriptors.h"
 

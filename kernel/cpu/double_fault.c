@@ -9,8 +9,7 @@
  * A double fault through an interrupt gate would need the same bad stack once more, and the third
  * fault resets the processor (Intel SDM volume 3, 6.15, interrupt 8). The registers of the code
  * that failed are in a task state rather than in a frame, so a frame is made of them for the
- * report. There is no way back: the address that failed is not part of the exception's definition
- * ("abort").
+ * report. There is no way back: the saved address need not be that of the instruction that failed.
  */
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/gates.h"

@@ -3,8 +3,7 @@
  *
  * Three ways in this order, because nothing says which machine this is: each one that does not
  * exist is a write to a port that nobody decodes. The status is stored in memory first, where the
- * host can read it whichever way works. Any context, even before there is a stack of our own; never
- * returns.
+ * host can read it whichever way works. Any context; never returns.
  */
 #include "kernel/cpu/machine.h"
 

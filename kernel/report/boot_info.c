@@ -3,9 +3,9 @@
  *
  * Multiboot 0.6.96, section 3.3: EBX points to a structure whose `flags` say which of its fields
  * are valid. Every pointer in it is a physical address, in memory that the map itself calls
- * available: the first page_alloc may hand it out. So boot_info_read is the first thing that kmain
- * does, before there is a console or an allocator, and nobody else looks at the loader's memory. It
- * must be below 896 MiB, where the kernel sees physical memory.
+ * available: the first page_alloc may hand it out. So kmain calls boot_info_read early, before
+ * there is an allocator, and nobody else looks at the loader's memory. It must be below 896 MiB,
+ * where the kernel sees physical memory.
  *
  * An entry of the memory map begins with its size, which does not count itself:
  *

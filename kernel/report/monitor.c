@@ -4,7 +4,7 @@
  * Each lesson registers tables of commands. A line is cut into words in place, as argv is for a
  * program:
  *
- *	"frames  3 # three"	->	from "frames\0\0" "3\0" "# three" the words "frames" and "3"
+ *	"frames  3 # three"	->	"frames" and "3": the blanks after them have become NULs
  *
  * No memory is allocated and no line is copied, so the caller's text is changed. Commands run one
  * after the other on the caller's stack, with interrupts as the caller has them; they may sleep if
