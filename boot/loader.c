@@ -22,6 +22,7 @@
 #include "kernel/lib/multiboot.h"
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
+#include "kernel/cpu/memory_layout.h"
 #include "kernel/cpu/pc.h"
 
 /* Given by the build: where the kernel's ELF file is on the disk, and the sum of its 32-bit words.
@@ -36,7 +37,6 @@
 #define READ_TRIES	   3
 #define MEMORY_MAP_ENTRIES 64
 #define KERNEL_AREA	   0x100000u /* the kernel may have everything from 1 MiB on */
-#define PAGE		   4096u
 
 #define CARRY 1u
 
@@ -315,7 +315,7 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 
 	if (memory_end - KERNEL_AREA < 2 * size)
 		give_up("there is not enough memory for the kernel");
-	uint8_t *file = (uint8_t *)((memory_end - size) & ~(PAGE - 1));
+	uint8_t *file = (uint8_t *)((memory_end - size) & ~(PAGE_SIZE - 1));
 
 	read_file(drive, KERNEL_LBA, KERNEL_SECTORS, file);
 	if (sum_of_words((uint32_t *)file, KERNEL_SECTORS * 128u) != KERNEL_SUM)

@@ -3,9 +3,8 @@
 ;
 ; Intel SDM volume 3: 4.1.1 (switching paging on), 4.3 (4 MB pages), 2.5 (control registers).
 
-%include "kernel/cpu/memory_layout.inc"	; KERNEL_BASE, DIRECT_MAP_SIZE
+%include "kernel/cpu/memory_layout.inc"	; KERNEL_BASE, DIRECT_MAP_SIZE, LARGE_PAGE
 
-LARGE_PAGE	equ 0x00400000		; 4 MiB
 MAPPED		equ DIRECT_MAP_SIZE	; how much physical memory the kernel sees at KERNEL_BASE
 PAGE_FLAGS	equ 0x083		; present, writable, 4 MiB; for the kernel only
 CR4_PSE		equ 0x00000010		; there are 4 MiB pages

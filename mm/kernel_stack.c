@@ -27,12 +27,11 @@
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
 
-#define REGION	    (KERNEL_BASE + DIRECT_MAP_SIZE) /* 4 MiB: one page table */
-#define LARGE_SHIFT 22
-#define ENTRIES	    1024
-#define SLOT	    (4 * PAGE_SIZE) /* the stack is at its upper end */
-#define GUARD	    (SLOT - KERNEL_STACK_SIZE)
-#define WRITABLE    0x003u /* present; for the kernel only */
+#define REGION	 (KERNEL_BASE + DIRECT_MAP_SIZE) /* 4 MiB: one page table */
+#define ENTRIES	 1024
+#define SLOT	 (4 * PAGE_SIZE) /* the stack is at its upper end */
+#define GUARD	 (SLOT - KERNEL_STACK_SIZE)
+#define WRITABLE 0x003u /* present; for the kernel only */
 
 _Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all stacks");
 

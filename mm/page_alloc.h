@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAGE_SHIFT 12
-#define PAGE_SIZE  (1u << PAGE_SHIFT)
+#include "kernel/cpu/memory_layout.h"
 
 /* Bytes of whole pages; 0 when that is more than 4 GiB. */
 static inline uint32_t whole_pages(uint32_t bytes)

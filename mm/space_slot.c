@@ -30,7 +30,6 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define LARGE_SHIFT  22
 #define ENTRIES	     1024
 #define ENTRY_SLOT   0x087u /* present, writable, for ring 3, 4 MiB */
 #define ENTRY_TABLE  0x007u

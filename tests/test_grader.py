@@ -303,6 +303,18 @@ def test_files_that_do_not_compile(reference, tmp_path):
             assert (tree.tree / path).read_bytes() == data
 
 
+def test_an_included_file_that_does_not_assemble(reference, tmp_path):
+    """It is no object: who includes it does not assemble, and both are as in the handout."""
+    make("LESSON=2", "image-disk")
+    exercise = by_id("2.3")
+    changes = {"kernel/cpu/trap_frame.inc": "%macro save_registers 0\n"}
+    made = submission(tmp_path / "submission", [exercise], changes)
+    tree = graded_tree(exercise, made, tmp_path / "work")
+    assert set(tree.problems) == {"kernel/cpu/trap_entry.asm"}
+    for path in ("kernel/cpu/trap_frame.inc", "kernel/cpu/trap_entry.asm"):
+        assert (tree.tree / path).read_bytes() == handout_files(exercise)[path]
+
+
 def test_tree_shows_no_solution(reference, tmp_path):
     """What a submission is built beside: no other source with a solution, no test, no kernel."""
     made = submission(tmp_path / "submission", [FORMAT], {})

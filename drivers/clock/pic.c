@@ -27,7 +27,7 @@
 #include "kernel/cpu/trap.h"
 
 #define LINES	     16
-#define FIRST_VECTOR 32
+#define FIRST_VECTOR EXCEPTIONS /* the first that is not the processor's */
 #define CASCADE	     2 /* the second controller's output is wired to this IRQ of the first */
 #define FIRST	     0x20
 #define SECOND	     0xa0

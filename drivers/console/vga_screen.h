@@ -7,8 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VGA_COLUMNS 80u
-#define VGA_ROWS    25u
+#include "kernel/cpu/pc.h"
+
+#define VGA_COLUMNS TEXT_COLUMNS
+#define VGA_ROWS    TEXT_LINES
 #define VGA_CELLS   (VGA_COLUMNS * VGA_ROWS)
 #define VGA_GREY    0x07 /* on black */
 

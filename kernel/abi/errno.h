@@ -1,6 +1,9 @@
 /* Error numbers: Linux's for i386. */
 #pragma once
 
+/* Results from -ERROR_LAST to -1 are errors; others, addresses say, are none. */
+#define ERROR_LAST 4095
+
 #define EPERM	     1
 #define ENOENT	     2
 #define ESRCH	     3

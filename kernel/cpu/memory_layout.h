@@ -7,6 +7,11 @@
 #define KERNEL_BASE	0xc0000000u
 #define DIRECT_MAP_SIZE (896u << 20)
 
+#define PAGE_SHIFT  12
+#define PAGE_SIZE   (1u << PAGE_SHIFT)
+#define LARGE_SHIFT 22
+#define LARGE_PAGE  (1u << 22) /* what one entry of a page directory maps */
+
 /* The kernel's address of a physical address below DIRECT_MAP_SIZE. */
 static inline void *direct_map(uint32_t physical)
 {

@@ -7,5 +7,5 @@
 #define SERIAL_CAN_SEND	   0x20
 
 #define TEXT_SCREEN  0xb8000 /* a physical address; a character has two bytes */
-#define TEXT_COLUMNS 80
-#define TEXT_LINES   25
+#define TEXT_COLUMNS 80u
+#define TEXT_LINES   25u

@@ -5,6 +5,8 @@
  */
 #include <stddef.h>
 
+#include "kernel/abi/entry.h"
+#include "kernel/abi/numbers.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/fpu.h"
@@ -62,8 +64,8 @@ _Static_assert(sizeof(struct context) == 88 && sizeof(struct linux_signal_info) 
 
 /* What a handler returns to when its program names no place: sigreturn's and rt_sigreturn's call.
  */
-static const uint8_t old_code[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
-static const uint8_t info_code[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0x90 };
+static const uint8_t old_code[8] = { 0x58, 0xb8, SYS_sigreturn, 0, 0, 0, 0xcd, SYSCALL_VECTOR };
+static const uint8_t info_code[8] = { 0xb8, SYS_rt_sigreturn, 0, 0, 0, 0xcd, SYSCALL_VECTOR, 0x90 };
 
 #define USER_FLAGS   0x50dd5u /* what ring 3 may choose: AC, RF, OF, DF, TF, SF, ZF, AF, PF, CF */
 #define TRAP_FLAG    0x00100u

@@ -74,7 +74,7 @@ static int map(const struct mapping *mapping)
 		return -ENODEV;
 	int32_t address = place(mapping);
 
-	return address < 0 && address > -4096 ? address : read_file(mapping, file, address);
+	return is_error(address) ? address : read_file(mapping, file, address);
 }
 
 static int sys_mmap2(struct trap_frame *frame)
@@ -113,7 +113,7 @@ static int move(uint32_t from, uint32_t old_length, uint32_t new_length)
 	int32_t to = space_map_anywhere(current->space, new_length, SPACE_READ | SPACE_WRITE);
 	struct buffer buffer = buffer_of_user(to, old_length);
 
-	if (to < 0 && to > -4096)
+	if (is_error(to))
 		return to;
 	/* Both are in this space, so ring 3's address of the source is one for the kernel as well.
 	 */

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernel/abi/resource.h"
 #include "kernel/lib/errno.h"
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
@@ -12,9 +13,6 @@
 
 #define NICE_LEAST	(-20)
 #define NICE_MOST	19
-#define PRIORITY_PID	0
-#define PRIORITY_GROUP	1
-#define PRIORITY_USER	2
 #define PRIORITY_OFFSET 20 /* getpriority returns 20 - nice: never negative */
 #define PRIORITY_MOST	99 /* of SCHED_RR */
 #define CPU_MASK_SIZE	4
@@ -44,9 +42,9 @@ static int sys_wait4(struct trap_frame *frame)
 static bool is_wanted(const struct process *child, uint32_t options)
 {
 	uint32_t news =
-	    (child->has_stopped ? WAIT_UNTRACED : 0) | (child->has_continued ? WAIT_CONTINUED : 0);
+	    (child->has_stopped ? WUNTRACED : 0) | (child->has_continued ? WCONTINUED : 0);
 
-	return (child->task->life == TASK_ZOMBIE ? WAIT_EXITED : news) & options;
+	return (child->task->life == TASK_ZOMBIE ? WEXITED : news) & options;
 }
 
 /* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
@@ -73,8 +71,8 @@ static int look_id(int32_t which, uint32_t options, struct wait_news *news)
 		return error;
 	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
 
-	if (!(options & WAIT_KEEP))
-		return process_wait(child->task->pid, WAIT_NOHANG | (options & WAIT_OPTIONS), news);
+	if (!(options & WNOWAIT))
+		return process_wait(child->task->pid, WNOHANG | (options & WAIT_OPTIONS), news);
 	child->has_continued = has_continued && child->task->life != TASK_ZOMBIE;
 	process_fetch(child, news);
 	child->has_stopped = has_stopped;
@@ -84,14 +82,13 @@ static int look_id(int32_t which, uint32_t options, struct wait_news *news)
 
 static int wait_id(int32_t which, uint32_t options, struct wait_news *news)
 {
-	const uint32_t kinds = WAIT_EXITED | WAIT_UNTRACED | WAIT_CONTINUED;
+	const uint32_t kinds = WEXITED | WUNTRACED | WCONTINUED;
 	int32_t pid;
 
-	if (options & ~(WAIT_OPTIONS | WAIT_EXITED | WAIT_KEEP) || !(options & kinds))
+	if (options & ~(WAIT_OPTIONS | WEXITED | WNOWAIT) || !(options & kinds))
 		return -EINVAL;
-	int error =
-	    wait_event(&current->process->children,
-		       (pid = look_id(which, options, news)) != 0 || (options & WAIT_NOHANG));
+	int error = wait_event(&current->process->children,
+			       (pid = look_id(which, options, news)) != 0 || (options & WNOHANG));
 
 	return error ? error : pid;
 }
@@ -169,9 +166,9 @@ static bool is_program(const struct task *task)
 static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 {
 	switch (which) {
-	case PRIORITY_PID:
+	case PRIO_PROCESS:
 		return task->pid == (who ? who : current->pid);
-	case PRIORITY_GROUP:
+	case PRIO_PGRP:
 		return task->process->pgrp == (who ? who : current->process->pgrp);
 	default:
 		return who == 0;
@@ -182,7 +179,7 @@ static int sys_setpriority(struct trap_frame *frame)
 {
 	int result = -ESRCH;
 
-	if (frame->ebx > PRIORITY_USER)
+	if (frame->ebx > PRIO_USER)
 		return -EINVAL;
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
 		if (!is_program(task) || !has_priority(task, frame->ebx, frame->ecx))
@@ -197,7 +194,7 @@ static int sys_getpriority(struct trap_frame *frame)
 {
 	int result = -ESRCH;
 
-	if (frame->ebx > PRIORITY_USER)
+	if (frame->ebx > PRIO_USER)
 		return -EINVAL;
 	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
 		int32_t priority = PRIORITY_OFFSET - task->schedule.nice;

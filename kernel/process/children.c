@@ -6,7 +6,7 @@
  * the look and the sleep:
  *
  *	look:	> 0	a child's pid, and its news
- *		0	there are such children, but no news: sleep, or return with WAIT_NOHANG
+ *		0	there are such children, but no news: sleep, or return with WNOHANG
  *		-ECHILD	there are no such children: nothing to wait for
  */
 #include <stddef.h>
@@ -47,9 +47,8 @@ void process_fetch(struct process *child, struct wait_news *news)
 /* SOLUTION 4.5 { */
 static bool has_news(const struct process *child, uint32_t options)
 {
-	return child->task->life == TASK_ZOMBIE ||
-	       (child->has_stopped && (options & WAIT_UNTRACED)) ||
-	       (child->has_continued && (options & WAIT_CONTINUED));
+	return child->task->life == TASK_ZOMBIE || (child->has_stopped && (options & WUNTRACED)) ||
+	       (child->has_continued && (options & WCONTINUED));
 }
 
 static void reap(struct process *child, const struct wait_news *news)
@@ -86,7 +85,7 @@ int process_wait(int32_t which, uint32_t options, struct wait_news *news)
 
 	if (options & ~WAIT_OPTIONS)
 		return -EINVAL;
-	if (options & WAIT_NOHANG)
+	if (options & WNOHANG)
 		return look(which, options, news);
 	int error =
 	    wait_event(&current->process->children, (pid = look(which, options, news)) != 0);

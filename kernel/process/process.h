@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kernel/abi/signal.h"
+#include "kernel/abi/wait.h"
 #include "kernel/task/task.h"
 #include "kernel/task/timer.h"
 #include "kernel/task/wait.h"
@@ -140,13 +141,8 @@ int process_fork(const struct fork_request *request);
 #define PRCTL_SET_SUBREAPER 36 /* prctl: sets struct process's `adopts` */
 
 /* Options of wait4. */
-#define WAIT_NOHANG    0x00000001u
-#define WAIT_UNTRACED  0x00000002u
-#define WAIT_EXITED    0x00000004u /* waitid's own */
-#define WAIT_CONTINUED 0x00000008u
-#define WAIT_KEEP      0x01000000u /* waitid's own: the news stays news */
-#define WAIT_THREADS   0xe0000000u /* concern threads only */
-#define WAIT_OPTIONS   (WAIT_NOHANG | WAIT_UNTRACED | WAIT_CONTINUED | WAIT_THREADS) /* of wait4 */
+#define WAIT_THREADS 0xe0000000u				       /* concern threads only */
+#define WAIT_OPTIONS (WNOHANG | WUNTRACED | WCONTINUED | WAIT_THREADS) /* of wait4 */
 
 #define WAIT_STATUS_GOES_ON 0xffff
 
@@ -158,7 +154,7 @@ struct wait_news {
 /*
  * Waits for news of children: all of them (which = -1), one pid (> 0), the own group's (0), or
  * another group's (< -1). A child that has ended is gone after that. Returns the child's pid, 0
- * with WAIT_NOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
+ * with WNOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
  */
 int process_wait(int32_t which, uint32_t options, struct wait_news *news);
 

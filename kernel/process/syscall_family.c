@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernel/abi/resource.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
 #include "mm/user_copy.h"
 
-#define NICE_LEAST   (-20)
-#define NICE_MOST    19
-#define PRIORITY_PID 0 /* setpriority: one process */
+#define NICE_LEAST (-20)
+#define NICE_MOST  19
 
 /* ---- fork and wait ---- */
 
@@ -135,7 +135,7 @@ static int sys_setpriority(struct trap_frame *frame)
 	int32_t nice = frame->edx;
 	struct process *process = process_of_call(frame->ecx);
 
-	if (frame->ebx != PRIORITY_PID)
+	if (frame->ebx != PRIO_PROCESS)
 		return -EINVAL;
 	if (!process)
 		return -ESRCH;

@@ -141,7 +141,7 @@ static void append_result(struct call_line *line, const struct syscall_record *r
 {
 	if (!record->finished)
 		append(line, ") = ?\n");
-	else if (record->result < 0 && record->result > -4096)
+	else if (is_error(record->result))
 		append(line, ") = %d %s\n", record->result, errno_name(-record->result));
 	else
 		append(line, ") = %d\n", record->result);

@@ -22,10 +22,9 @@
 #include "labs/lesson2/probes.h"
 #include "mm/page_alloc.h"
 
-#define USER_BASE   0x08000000u /* one page of 4 MiB for user mode */
-#define USER_ORDER  10
-#define USER_PAGE   0x087 /* present, writable, for user mode, 4 MiB */
-#define LARGE_SHIFT 22
+#define USER_BASE  0x08000000u /* one page of 4 MiB for user mode */
+#define USER_ORDER 10
+#define USER_PAGE  0x087 /* present, writable, for user mode, 4 MiB */
 
 struct probe {
 	const char *name;

@@ -10,9 +10,6 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-/* Results from -4095 to -1 are errors; others, addresses say, are none. */
-#define ERROR_LAST 4095u
-
 /* EXERCISE 3.2 (the user's side): C functions around INT 0x80.
    1. _syscall0 to _syscall5: the compiler puts the number and the arguments into their registers,
    and finds the result in eax: that is what constraints are for.

@@ -25,10 +25,8 @@
 #define ANY_CHILD     0x40000000 /* waitpid: one that sends no SIGCHLD, too */
 #define NO_SIGNAL     200	 /* clone: what is sent at the end, and is no signal */
 #define NEVER_MAPPED  ((void *)16)
-#define NOREPLACE     0x100000
 #define PIECE	      0x7ffff000u /* bytes that one call moves at most */
-#define TCFLSH	      0x540b
-#define PATIENCE      5 /* seconds for each check */
+#define PATIENCE      5		  /* seconds for each check */
 #define FLUSH_SECONDS 2
 
 /* set_thread_area's struct user_desc, for the whole address space. */
@@ -222,7 +220,7 @@ static bool mmap_is_for_files(void)
 
 static bool mmap_wants_whole_pages(void)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | NOREPLACE;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
 
 	return mmap((void *)0x08200010, 4096, PROT_READ, flags, -1, 0) == MAP_FAILED &&
 	       errno == EINVAL;

@@ -109,7 +109,8 @@ def graded_tree(
             files[path] = handout(exercise, path)
     objects, wrong = compiled(exercise.id, tuple(files.items()), boxed)
     if wrong:
-        files |= {path: handout(exercise, path) for path in wrong}
+        suspects = {*wrong, *(path for path in files if path.endswith(".inc"))}  # it has no object
+        files |= {path: handout(exercise, path) for path in suspects}
         again, _ = compiled(exercise.id, tuple(files.items()), boxed)
         objects |= {path: again[path] for path in wrong}
     tree = work / "trees" / exercise.id

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from labs.tools.machine.symbols import Symbols
 
 PANIC = re.compile(r"^PANIC: .*", re.MULTILINE)
+PANIC_STATUS = 63  # kernel/cpu/machine.h
 PANIC_LINES = 60
 MAX_FRAMES = 24
 PUSH_EBP = b"\x55"  # the first instruction of a function with a frame
 PROTECTED_MODE = 1
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # moves the cursor, or clears the screen: GRUB's
 
-# Intel SDM volume 3, table 6-1.
+# Intel SDM volume 3, table 6-1; the names are those that the kernel uses (kernel/cpu/trap.c).
 VECTOR_NAMES = {
     0: "divide error",
     1: "debug exception",
@@ -27,15 +28,21 @@ VECTOR_NAMES = {
     6: "invalid opcode",
     7: "device not available",
     8: "double fault",
-    10: "invalid task state segment",
+    9: "coprocessor segment overrun",
+    10: "invalid TSS",
     11: "segment not present",
-    12: "stack fault",
+    12: "stack-segment fault",
     13: "general protection fault",
     14: "page fault",
     16: "x87 floating-point error",
     17: "alignment check",
     18: "machine check",
-    19: "SIMD floating-point error",
+    19: "SIMD floating-point exception",
+    20: "virtualization exception",
+    21: "control protection exception",
+    28: "hypervisor injection exception",
+    29: "VMM communication exception",
+    30: "security exception",
 }
 DOUBLE_FAULT, PAGE_FAULT = 8, 14
 WITH_SELECTOR = (10, 11, 12, 13)

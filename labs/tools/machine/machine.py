@@ -25,11 +25,11 @@ from pexpect.fdpexpect import fdspawn
 from qemu.qmp import ExecuteError
 
 from labs.tools.machine.disk_trace import DiskTrace
-from labs.tools.machine.explain import PANIC, parse_registers, standstill_report
+from labs.tools.machine.explain import PANIC, PANIC_STATUS, parse_registers, standstill_report
 from labs.tools.machine.monitor import GuestMemoryError, Monitor, MonitorLost
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import short_directory, start_qemu
-from labs.tools.machine.result import PANIC_STATUS, BlockStatistics, GuestFailure, Outcome, Result
+from labs.tools.machine.result import BlockStatistics, GuestFailure, Outcome, Result
 from labs.tools.machine.symbols import symbols_of
 
 START_SECONDS = 60

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+EXIT_PORT = 0xF4  # kernel/cpu/machine.h
 UNIT_NAMES = ("hda", "hdb", "hdc", "hdd")
 SECTOR_SIZE = 512
 MEMORY_RANGE = range(16, 1025)
@@ -160,7 +161,7 @@ def end_arguments(config: Config) -> list[str]:
     must not be given beside it.
     """
     if config.debug_exit:
-        return ["-no-reboot", "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+        return ["-no-reboot", "-device", f"isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"]
     return ["-no-reboot", "-no-shutdown"]
 
 

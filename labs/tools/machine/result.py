@@ -15,7 +15,6 @@ from labs.tools.machine.explain import fault_report, last_lines, panic_report
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.symbols import symbols_of
 
-PANIC_STATUS = 63
 KTAP_START = "KTAP version 1"
 
 

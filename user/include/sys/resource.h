@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#define PRIO_PROCESS 0
+#include "kernel/abi/resource.h"
 
 /* value: -20 (gets the most) to 19. who: a process; 0 is the caller. Returns 0, or -1 and errno. */
 int setpriority(int which, int who, int value);

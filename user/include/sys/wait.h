@@ -3,8 +3,7 @@
 
 #include <sys/types.h>
 
-#define WNOHANG	  1
-#define WUNTRACED 2
+#include "kernel/abi/wait.h"
 
 #define WEXITSTATUS(status) ((status) >> 8 & 0xff)
 #define WTERMSIG(status)    ((status) & 0x7f)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import gdb
 
 from labs.tools.debugging.gdb.commands import Refusal, kernel_file, variable
-from labs.tools.debugging.gdb.processor import read_linear, symbol_at
+from labs.tools.debugging.gdb.processor import KERNEL_BASE, read_linear, symbol_at
 
-KERNEL_BASE = 0xC0000000
 WORD = 4
 MASK = 0xFFFFFFFF
 

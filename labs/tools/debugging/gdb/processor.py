@@ -12,6 +12,7 @@ import gdb
 
 from labs.tools.machine.explain import parse_registers
 
+KERNEL_BASE = 0xC0000000  # kernel/cpu/memory_layout.h
 PROTECTION, PAGING = 1 << 0, 1 << 31  # CR0: Intel SDM volume 3, 2.5
 VIRTUAL_8086 = 1 << 17  # EFLAGS: Intel SDM volume 3, 2.3
 CODE_IS_32_BIT = 1 << 22  # the D flag, in the upper half of a descriptor: 3.4.5

@@ -13,6 +13,7 @@ from labs.tools.debugging.gdb.programs import PROGRAMS
 from labs.tools.debugging.gdb.steps import follow
 from labs.tools.debugging.gdb.streams import Console, Tail, open_pipe
 from labs.tools.debugging.gdb.tasks import in_ring_3
+from labs.tools.machine.explain import PANIC_STATUS
 
 BANNER = """\
 Apprentice under gdb. The PC has just been switched on and stands before its first instruction.
@@ -27,7 +28,7 @@ What the kernel prints shows after "| ". Stop it with Ctrl-C. More commands:  ap
 RUNNING = ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance")
 HOOK = "define hook-{name}\nbefore-running {name}\nend"
 BOOT_SECTOR = "b *0x7c00  and  c  for the boot sector,  "
-STATUS_PANIC, STATUS_RUNNING = 63, 0xFFFFFFFF
+STATUS_RUNNING = 0xFFFFFFFF
 
 SETTINGS = (
     "set confirm off",
@@ -120,7 +121,7 @@ class Session:
             gdb.write("The machine has stopped: a triple fault. Type: last-fault\n")
             return
         status = int(gdb.parse_and_eval("machine_exit_status")) & STATUS_RUNNING
-        if status == STATUS_PANIC:
+        if status == PANIC_STATUS:
             gdb.write("The machine is off: the kernel has panicked. Type: bt, klog, last-fault\n")
         elif status != STATUS_RUNNING:
             gdb.write(f"The machine is off: the kernel ended with status {status}.\n")

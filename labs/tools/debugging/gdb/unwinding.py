@@ -9,11 +9,11 @@ from __future__ import annotations
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-from labs.tools.debugging.gdb.processor import Processor, symbol_at
+from labs.tools.debugging.gdb.processor import KERNEL_BASE, Processor, symbol_at
 
 WORD = 0xFFFF
 LOWEST = 16  # a stack pointer that is below every other: gdb wants callers to have a higher one
-SHARED_PAGE, KERNEL = 0xBFFFF000, 0xC0000000
+SHARED_PAGE = 0xBFFFF000  # mm/space.h
 SYSENTER_INT_80 = b"\x0f\x34\xcd\x80"  # what stands before it
 BOOT_CODE = range(0x7C00, 0x10000)
 EMPTY_STACKS = (0x7C00, 0xFFF0)  # the boot sector's and the second stage's
@@ -98,7 +98,7 @@ def from_32_bit_code(pending: gdb.PendingFrame) -> gdb.UnwindInfo | None:
         return caller(pending, pc, {"eip": word(stack), "esp": stack + 4})
     if name and name.startswith("double_fault+"):
         return caller(pending, pc, before_task_switch())
-    if pc >= SHARED_PAGE and pc < KERNEL:
+    if pc >= SHARED_PAGE and pc < KERNEL_BASE:
         return from_shared_page(pending, pc, stack)
     return None
 
