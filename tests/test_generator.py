@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.course import difference, exercises, hint, start, student_tree
+from labs.tools.course import difference, exercises, hint, room_readme, start, student_tree
 from labs.tools.course.exercises import ExerciseError, blank, by_id, regions, solved
 from labs.tools.course.source_lists import ever_linked
 from labs.tools.course.student_tree import TreeError, contents
@@ -110,6 +110,19 @@ def test_readme_says_what_to_do_with_every_file(lesson) -> None:
         )
     for row in named:
         assert any(path == row or (row[-1] == "/" and path.startswith(row)) for path in tree), row
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_readmes_of_folders_name_what_is_there(lesson) -> None:
+    """And the kernel's own is in every tree."""
+    tree = contents(lesson)
+    there = {parent.as_posix() for path in tree for parent in (Path(path), *Path(path).parents)}
+    names = [path for path in tree if path.endswith("/README.md") and "lesson" not in path]
+    assert {"kernel/README.md", "boot/README.md", "mm/README.md"} <= set(names)
+    for name in names:
+        for line in tree[name].decode().splitlines():
+            named = room_readme.names_in(line, Path(name).parent.as_posix())
+            assert named <= there, f"{name}: {line}"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

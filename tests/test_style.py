@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from labs.tools.course import budget, tables
+from labs.tools.course import budget, room_readme, tables
 from labs.tools.course.rooms import rooms
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -204,6 +204,32 @@ def test_tables_are_todays() -> None:
             f"{path.relative_to(ROOT)}: its table is not today's: run make tables"
             for path, text in tables.texts()
             if path.read_text() != text
+        ]
+    )
+
+
+def test_readmes_name_files_that_are_there() -> None:
+    """What looks like a path, in the READMEs of the root and of the folders."""
+    shape = re.compile(r"`([\w-]+(?:/[\w.-]+)+|[\w-]+\.(?:c|h|asm|inc|ld|toml))`|^\s{4}([\w-]+/) ")
+    fail_with(
+        [
+            f"{name}:{number}: {match} is not there"
+            for name, number, line in numbered(["README.md", *room_readme.readmes()])
+            for found in shape.finditer(line)
+            if (match := found[1] or found[2])
+            and not (ROOT / match).exists()
+            and not (ROOT / name).parent.joinpath(match).exists()
+            and not list(ROOT.glob(f"{match}.*"))
+        ]
+    )
+
+
+def test_tools_import_no_test() -> None:
+    fail_with(
+        [
+            f"{name}:{number}: a tool imports a test; move what both need into labs/tools"
+            for name, number, line in numbered(files("labs/*.py"))
+            if re.match(r"\s*(from|import) (tests|conftest|gdb_)\b", line)
         ]
     )
 

@@ -126,5 +126,5 @@ def opening(path: str, root: Path = ROOT) -> str:
     paragraph = re.split(r"\n\s*\n", words.strip())[0]
     sentence = re.split(r"(?<=[.;?!])\s", " ".join(paragraph.split()))[0]
     if len(sentence) > SHORT:
-        sentence = re.split(r"(?<=\w{3}):\s", sentence)[0]
+        sentence = re.split(r"(?<=\w):\s", sentence)[0]
     return sentence.rstrip(".:;")

@@ -18,7 +18,7 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from labs.tools.course import rooms, tree_readme
+from labs.tools.course import room_readme, rooms, tree_readme
 from labs.tools.course.exercises import (
     LIST,
     ROOT,
@@ -55,7 +55,7 @@ NEVER = (
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/kernel/*", "slides/*"),
     *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
     *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
-    *(f"labs/tools/course/{name}.py" for name in ("budget", "tables", "tree_readme")),
+    *(f"labs/tools/course/{n}.py" for n in ("budget", "tables", "tree_readme", "room_readme")),
     *(
         "labs/tools/course/student_tree.py",
         "labs/tools/proving/*",
@@ -82,6 +82,7 @@ def contents(lesson: int, root: Path = ROOT) -> dict[str, bytes]:
     given = given_as_objects(lesson, root)
     tree = {path: content(path, lesson, root) for path in chosen(lesson, root) - given}
     tree |= {f"{path}.o": object_code(path, root) for path in given}
+    tree |= readmes_of_rooms(set(tree), root)
     given_names = sorted(f"{path}.o" for path in given)
     tree["README.md"] = tree_readme.text(lesson, set(tree), given_names, root).encode()
     return dict(sorted(tree.items()))
@@ -246,6 +247,22 @@ def run(command: list[str], root: Path) -> str:
     if done.returncode != 0:
         raise TreeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def readmes_of_rooms(paths: set[str], root: Path) -> dict[str, bytes]:
+    """The READMEs of the folders that a tree has, with nothing that it has not."""
+    names = [
+        name
+        for name in room_readme.readmes(root)
+        if any(path.startswith(f"{PurePosixPath(name).parent}/") for path in paths)
+    ]
+    found = {}
+    for name in names:
+        folder = PurePosixPath(name).parent.as_posix()
+        whole = room_readme.text(name, paths, root)
+        if text := room_readme.without_absent(whole, folder, paths, root):
+            found[name] = text.encode()
+    return found
 
 
 def room_list(lesson: int, root: Path) -> str:

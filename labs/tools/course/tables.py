@@ -1,5 +1,5 @@
 """`make tables`: the tables that texts hold between two marks, as they are today: the sizes in
-README.md, and what to read in each lesson's handout."""
+README.md, what to read in each lesson's handout, and the maps of the folders' READMEs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from labs.tools.course import budget, reading
+from labs.tools.course import budget, reading, room_readme
 from labs.tools.course.exercises import ROOT, lessons
+from labs.tools.course.student_tree import listed
 
 
 def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
@@ -19,6 +20,8 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
         handout = root / f"labs/lesson{lesson}/README.md"
         table = f"\n{reading.table(str(lesson), root)}\n"
         yield handout, between(handout, reading.BEGINNING, table, reading.END)
+    for name in room_readme.readmes(root):
+        yield root / name, room_readme.text(name, listed(root), root)
 
 
 def between(path: Path, beginning: str, table: str, end: str) -> str:

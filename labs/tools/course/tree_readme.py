@@ -56,7 +56,7 @@ def text(lesson: int, paths: set[str], given: list[str], root: Path = ROOT) -> s
 def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str, str]]:
     """Rows for all that the lesson does not add: the kernel of earlier lessons by folder, and what
     is there beside the kernel."""
-    older = paths - reading.added(str(lesson), root)
+    older = {path for path in paths if not path.endswith(".md")} - reading.added(str(lesson), root)
     there = {room_of(path).folder for path in older if in_a_room(path)}
     kernel = [
         (f"{folder}/", room.sentence, "known")
@@ -64,7 +64,16 @@ def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str
         if folder in there and room.part == "core" and folder != "labs"
     ]
     beside = [(path.format(lesson), what, do) for path, what, do in BESIDE]
-    return [*kernel, *(row for row in beside if any(path.startswith(row[0]) for path in paths))]
+    readmes = [
+        (path, "what is in the folder, and its rules", "**read**")
+        for path in sorted(paths)
+        if path.endswith("/README.md") and not path.startswith("labs/")
+    ]
+    return [
+        *readmes,
+        *kernel,
+        *(row for row in beside if any(path.startswith(row[0]) for path in paths)),
+    ]
 
 
 def given_note(given: list[str]) -> str:
