@@ -97,6 +97,6 @@ def test_a_map_goes_down(lesson: int) -> None:
 
 def test_make_map_prints_the_walk() -> None:
     text = report("3")
-    assert "kernel/syscall/syscall_entry.asm:syscall_entry" in text
+    assert "kernel/syscall/gate.asm:syscall_entry" in text
     with pytest.raises(ExerciseError, match="there is no map of lesson 9; there are 1, 2, 3, 4"):
         report("9")

@@ -1,15 +1,20 @@
-/* System calls: from the number to the function. */
+/*
+ * The table of system calls: from the number to the function.
+ *
+ * Each file that has calls puts a table of its own into a section of the kernel (SYSCALL_TABLE),
+ * and the linker lays these tables one after the other. So nobody names a file of calls, and a
+ * kernel has the calls of the files that it is linked from:
+ *
+ *	syscalls_start	{ 3, "read", ... } { 4, "write", ... }	of one file
+ *			{ 11, "execve", ... }			of another
+ *	syscalls_end
+ *	calls[]		calls[3], calls[4] and calls[11] point to them
+ *
+ * Filled in once, before the first program; read by every call.
+ */
 #include "kernel/syscall/syscall.h"
 
-#include "kernel/cpu/descriptors.h"
-#include "kernel/lib/errno.h"
-#include "kernel/cpu/gates.h"
 #include "kernel/report/panic.h"
-#include "kernel/syscall/syscall_trace.h"
-
-/* In kernel/syscall/syscall_entry.asm. */
-void syscall_entry(void);
-void syscall_dispatch(struct trap_frame *frame);
 
 extern const struct syscall syscalls_start[], syscalls_end[]; /* boot/kernel.ld */
 
@@ -28,40 +33,11 @@ void syscall_register_tables(void)
 	syscall_register(syscalls_start, syscalls_end - syscalls_start);
 }
 
-/* EXERCISE 3.1 (the gate, part 2):
-   1. syscall_find: the number comes from ring 3: any 32 bits. NULL when there is no such call.
-   2. syscall_dispatch: run the call, put its result where ring 3 finds it: into the frame's eax,
-   and nowhere else. ENOSYS when there is no such call. While syscall_trace_on is set: begin the
-   record before the call, and end it with the result.
-   3. syscall_initialize: the gate of SYSCALL_VECTOR leads to syscall_entry. Ring 3 may use it, and
-   it leaves interrupts on. */
+/* EXERCISE 3.1 (the gate, part 3): the number comes from ring 3: any 32 bits. NULL when there is no
+   such call. */
 /* SOLUTION 3.1 { */
 const struct syscall *syscall_find(uint32_t number)
 {
 	return number < SYSCALL_LIMIT ? calls[number] : NULL;
-}
-
-static int run(struct trap_frame *frame)
-{
-	const struct syscall *call = syscall_find(frame->eax);
-
-	return call ? call->run(frame) : -ENOSYS;
-}
-
-void syscall_dispatch(struct trap_frame *frame)
-{
-	if (!syscall_trace_on) {
-		frame->eax = run(frame);
-		return;
-	}
-	uint32_t record = syscall_trace_begin(frame);
-
-	frame->eax = run(frame);
-	syscall_trace_end(record, frame->eax);
-}
-
-void syscall_initialize(void)
-{
-	gate_set(SYSCALL_VECTOR, KERNEL_CODE, (uintptr_t)syscall_entry, GATE_TRAP, 3);
 }
 /* } SOLUTION 3.1 */

@@ -39,9 +39,6 @@ struct syscall {
 /* Registers all these tables. */
 void syscall_register_tables(void);
 
-/* Loads the gate for INT 0x80, for ring 3. */
-void syscall_initialize(void);
-
 /* Adds calls; the table must live as long as the kernel. A number registered twice: the later
  * one. */
 void syscall_register(const struct syscall *calls, size_t count);

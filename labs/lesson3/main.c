@@ -26,6 +26,7 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
+#include "kernel/syscall/gate.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/signal.h"

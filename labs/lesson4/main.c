@@ -30,6 +30,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/process/signal.h"
+#include "kernel/syscall/gate.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/process.h"
