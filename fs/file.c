@@ -1,4 +1,19 @@
-/* Open files. */
+/*
+ * Open files: what a descriptor leads to, and what reads and writes an inode.
+ *
+ *	struct file	offset, flags of open, references	one for each open()
+ *	  inode ------>	what the name stood for			one for each file on the disk
+ *	  ops -------->	read, write, release, ...		one for each kind of file
+ *
+ * The operations come from the inode, which its file system has given them; a device's inode brings
+ * an open that puts the device's own in their place. Nothing here knows kinds of files: adding one
+ * is a table of operations.
+ *
+ * A file lives as long as somebody has a reference: each descriptor has one, and whoever works with
+ * a file for longer than a call. The offset belongs to the file, and only file_read and file_write
+ * move it. No lock: a call that sleeps in an operation may find the offset moved by another task
+ * with the same file, as in Linux before 3.14.
+ */
 #include "fs/file.h"
 
 #include <stddef.h>
@@ -21,6 +36,7 @@ struct file *file_create(const struct file_ops *ops, struct inode *inode, uint32
 	return file;
 }
 
+/* inode->writers counts these, and inode->programs those that run: a program is not written to. */
 static bool is_writer(const struct file *file)
 {
 	return inode_is(file->inode, S_IFREG) && file_writable(file);
@@ -73,6 +89,7 @@ uint32_t file_count(void)
 	return pool.used;
 }
 
+/* What a missing operation is answered with. */
 static int refusal(const struct file *file)
 {
 	return inode_is(file->inode, S_IFDIR) ? -EISDIR : -EINVAL;
@@ -99,7 +116,7 @@ int file_read(struct file *file, struct buffer *to)
 
 int file_write(struct file *file, struct buffer *from)
 {
-	if (file->flags & O_APPEND)
+	if (file->flags & O_APPEND) /* for each write again: others may have written meanwhile */
 		file->offset = file->inode->size;
 	int moved = file_write_at(file, from, file->offset);
 

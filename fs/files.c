@@ -1,5 +1,17 @@
-/* A task's table of descriptors. The first few lie in the table itself; with more than those it
- * moves to a page, which holds FILES_MAX of them. */
+/*
+ * A process's table of descriptors, and its working directory.
+ *
+ *	slots --> [0] [1] [2] [3] ... [31]	the first few are in the table itself
+ *		   |   |   |   '-> NULL: free
+ *		   '---'---'-> the terminal's struct file, with three references
+ *
+ * A descriptor is an index; a new one is the lowest that is free, which is what shells rely on. A
+ * process that wants more than FILES_INLINE gets a page, which holds FILES_MAX.
+ *
+ * Each slot owns a reference to its file, the table one to the working directory. After fork both
+ * processes have the same files, with a reference from each table; nothing else of a table is
+ * shared, so only its own process changes it, and it needs no lock. Closing may sleep.
+ */
 #include "fs/files.h"
 
 #include "fs/path.h"
@@ -74,6 +86,7 @@ void files_destroy(struct files *files)
 	pool_free(&pool, files);
 }
 
+/* A bit for each descriptor, since two of one file may differ in it. */
 bool files_closes_on_exec(const struct files *files, uint32_t descriptor)
 {
 	return files->close_on_exec[descriptor / 32] >> descriptor % 32 & 1;

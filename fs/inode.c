@@ -1,4 +1,13 @@
-/* What all file systems' inodes have in common. */
+/*
+ * What all file systems' inodes have in common: names, times, and numbers.
+ *
+ * A name in a path is a piece of a longer text, so it has a length instead of a NUL. Its hash is
+ * made once, when the name is cut off the path; a directory compares hashes first and letters only
+ * where those agree.
+ *
+ * Times are nanoseconds since 1970, taken when something changes. All of this is for the current
+ * task; nothing sleeps, unless a file system's `changed` does.
+ */
 #include "fs/inode.h"
 
 #include "kernel/lib/string.h"

@@ -9,35 +9,48 @@
  *	zeros						up to a multiple of 4
  *	... until an entry with the name TRAILER!!!
  *
- * The archive is read as a stream, a page at a time, and nothing in it is trusted: lengths, digits
- * and the NUL are checked before they are used, and what is wrong is said with its place. Files
- * that were made before the error stay.
+ * Directories and regular files are made; others are read and left out. The archive is read as a
+ * stream, a page at a time, and nothing in it is trusted: digits, lengths and the NUL are checked
+ * before they are used. What is wrong is said with its place, and what was made before stays.
  *
- * Called once, at start-up, when the root and /dev are there.
+ * Called once, at start-up, when the root is there.
  */
 #include "fs/ram/initramfs.h"
 
 #include <stddef.h>
 
 #include "fs/path.h"
-#include "fs/ram/initramfs_internal.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 
-#define HEADER_SIZE 110u
+#define MAGIC	    "070701"
 #define MAGIC_SIZE  6u
+#define NUMBERS	    13u
+#define HEADER_SIZE (MAGIC_SIZE + 8 * NUMBERS)
 
-static const struct initramfs_extension *extension;
+/* Which of the header's numbers are wanted here. */
+enum number {
+	MODE = 1,
+	SIZE = 6,
+	NAME_SIZE = 11,
+};
 
-void initramfs_extend(const struct initramfs_extension *wanted)
-{
-	extension = wanted;
-}
+/* An archive that is being unpacked. */
+struct archive {
+	struct inode *root;
+	initramfs_reader *read;
+	void *context;
+	uint64_t offset, entry; /* of the next byte, of the entry's header */
+	uint32_t numbers[NUMBERS];
+	char *name; /* a page, as is the next */
+	char *contents;
+	struct initramfs_error *error;
+};
 
-int archive_fail(struct archive *archive, int error, const char *cause)
+static int fail(struct archive *archive, int error, const char *cause)
 {
 	archive->error->cause = cause;
 	archive->error->offset = archive->entry;
@@ -45,18 +58,14 @@ int archive_fail(struct archive *archive, int error, const char *cause)
 	return error;
 }
 
-/* ---- the stream ---- */
-
-int archive_read(struct archive *archive, void *to, uint32_t length)
+static int read_exactly(struct archive *archive, void *to, uint32_t length)
 {
 	int count = archive->read(archive->context, to, length);
 
 	if (count < 0)
-		return archive_fail(archive, count, "the archive cannot be read");
+		return fail(archive, count, "the archive cannot be read");
 	archive->offset += count;
-	return (uint32_t)count == length
-		   ? 0
-		   : archive_fail(archive, -EINVAL, "the archive ends too soon");
+	return (uint32_t)count == length ? 0 : fail(archive, -EINVAL, "the archive ends too soon");
 }
 
 /* Skips up to the next multiple of 4. */
@@ -64,66 +73,50 @@ static int skip_padding(struct archive *archive)
 {
 	char padding[3];
 
-	return archive_read(archive, padding, -(uint32_t)archive->offset % 4);
+	return read_exactly(archive, padding, -(uint32_t)archive->offset % 4);
 }
 
 static bool parse_number(const char *digits, uint32_t *number)
 {
 	*number = 0;
 	for (unsigned i = 0; i < 8; i++) {
-		char digit = digits[i] | 0x20;
-		uint32_t value = digit >= 'a' ? digit - 'a' + 10 : digits[i] - '0';
+		char digit = digits[i] | 0x20; /* a capital letter becomes a small one */
+		bool is_letter = digit >= 'a' && digit <= 'f';
 
-		if (value > 15 || (digit < 'a' && value > 9))
+		if (!is_letter && (digits[i] < '0' || digits[i] > '9'))
 			return false;
-		*number = *number << 4 | value;
+		*number = *number << 4 | (is_letter ? digit - 'a' + 10 : digits[i] - '0');
 	}
 	return true;
 }
 
-static int check_magic(struct archive *archive, const char *header)
-{
-	if (memcmp(header, "070701", MAGIC_SIZE) == 0 || memcmp(header, "070702", MAGIC_SIZE) == 0)
-		return 0;
-	if (memcmp(header, "\x1f\x8b", 2) == 0)
-		return archive_fail(archive, -EINVAL,
-				    "the archive is compressed with gzip; unpack it");
-	if (memcmp(header, "070707", MAGIC_SIZE) == 0 || memcmp(header, "\xc7\x71", 2) == 0)
-		return archive_fail(archive, -EINVAL, "a cpio archive, but not of the format newc");
-	return archive_fail(archive, -EINVAL, "no header of a cpio archive (newc)");
-}
-
-/* Reads a header and the name behind it. */
+/* Reads a header, and the name that follows it. */
 static int read_header(struct archive *archive)
 {
 	char header[HEADER_SIZE];
 
 	archive->name[0] = '\0';
 	archive->entry = archive->offset;
-	int error = archive_read(archive, header, sizeof(header));
+	int error = read_exactly(archive, header, sizeof(header));
 
-	if (!error)
-		error = check_magic(archive, header);
 	if (error)
 		return error;
-	for (unsigned i = 0; i < FIELDS; i++)
-		if (!parse_number(header + MAGIC_SIZE + 8 * i, &archive->fields[i]))
-			return archive_fail(archive, -EINVAL, "a number that is not hexadecimal");
-	if (archive->fields[NAME_SIZE] == 0 || archive->fields[NAME_SIZE] > PATH_MAX)
-		return archive_fail(archive, -EINVAL,
-				    "a name of no length, or of more than 4096 bytes");
-	memset(archive->name, 0, archive->fields[NAME_SIZE]); /* half a name ends, too */
-	error = archive_read(archive, archive->name, archive->fields[NAME_SIZE]);
+	if (memcmp(header, MAGIC, MAGIC_SIZE) != 0)
+		return fail(archive, -EINVAL, "no header of a cpio archive (newc)");
+	for (unsigned i = 0; i < NUMBERS; i++)
+		if (!parse_number(header + MAGIC_SIZE + 8 * i, &archive->numbers[i]))
+			return fail(archive, -EINVAL, "a number that is not hexadecimal");
+	uint32_t size = archive->numbers[NAME_SIZE];
+
+	if (size == 0 || size > PATH_MAX)
+		return fail(archive, -EINVAL, "a name of no length, or of more than 4096 bytes");
+	error = read_exactly(archive, archive->name, size);
 	if (error)
 		return error;
-	if (archive->name[archive->fields[NAME_SIZE] - 1] != '\0') {
-		archive->name[0] = '\0';
-		return archive_fail(archive, -EINVAL, "a name without its end");
-	}
+	if (archive->name[size - 1] != '\0')
+		return fail(archive, -EINVAL, "a name without its end");
 	return skip_padding(archive);
 }
-
-/* ---- files ---- */
 
 /* Makes the directories above the name that are not there. */
 static int make_parents(struct archive *archive)
@@ -141,100 +134,54 @@ static int make_parents(struct archive *archive)
 	return 0;
 }
 
-/* Copies the contents of an entry into a file. */
+/* Reads the contents of an entry, and writes them to a file; NULL: nowhere. */
 static int copy_contents(struct archive *archive, struct file *file)
 {
-	uint32_t left = archive->fields[SIZE];
+	uint32_t left = archive->numbers[SIZE];
 
 	while (left > 0) {
 		uint32_t chunk = left < PAGE_SIZE ? left : PAGE_SIZE;
 		struct buffer buffer = buffer_of_kernel(archive->contents, chunk);
-		int error = archive_read(archive, archive->contents, chunk);
+		int error = read_exactly(archive, archive->contents, chunk);
 
 		if (error)
 			return error;
-		error = file_write(file, &buffer);
-		if (error < 0 || buffer.length > 0)
-			return archive_fail(archive, error < 0 ? error : -ENOSPC,
-					    "no room for the contents; more memory may help");
+		if (file && file_write(file, &buffer) != (int)chunk)
+			return fail(archive, -ENOSPC,
+				    "no room for the contents; more memory may help");
 		left -= chunk;
 	}
 	return 0;
 }
 
-/* Makes the file, unless it is there. */
-static int make(struct archive *archive)
+static int make_file(struct archive *archive, uint32_t mode)
 {
-	const uint32_t *fields = archive->fields;
-	uint32_t type = fields[MODE] & S_IFMT;
-	int error = extension && type != S_IFDIR ? extension->make(archive) : 0;
-
-	if (error)
-		return error < 0 ? error : 0;
-	if (type != S_IFDIR && type != S_IFREG && type != S_IFCHR && type != S_IFBLK &&
-	    type != S_IFIFO)
-		return archive_fail(archive, -EINVAL, "a file of unknown type");
-	error = vfs_make(archive->root, archive->name, type | (fields[MODE] & S_ALL),
-			 fields[DEVICE_MAJOR] << 8 | fields[DEVICE_MINOR]);
-	return error == -EEXIST ? 0 : error;
-}
-
-/* Fills in what the header tells, and the contents. */
-static int complete(struct archive *archive)
-{
-	const uint32_t *fields = archive->fields;
-	struct inode *inode;
 	struct file *file;
-	int error = path_find(archive->root, archive->name, PATH_NAME, &inode);
+	int error =
+	    vfs_open(archive->root, archive->name, O_WRONLY | O_CREAT | O_TRUNC, mode, &file);
 
 	if (error)
 		return error;
-	if (inode_is(inode, S_IFREG) && fields[SIZE] > 0) {
-		error = vfs_truncate(inode, 0);
-		if (!error)
-			error = file_open_inode(inode, O_WRONLY, &file);
-		if (!error) {
-			error = copy_contents(archive, file);
-			file_release(file);
-		}
-	}
-	inode->mode = (inode->mode & S_IFMT) | (fields[MODE] & S_ALL);
-	inode->owner = fields[OWNER];
-	inode->group = fields[GROUP];
-	inode->modified = inode->accessed = fields[TIME] * 1000000000ull;
-	inode_put(inode);
+	error = copy_contents(archive, file);
+	file_release(file);
 	return error;
-}
-
-/* Symbolic links are left out, unless somebody knows how to make them. */
-static int skip_link(struct archive *archive)
-{
-	uint32_t length = archive->fields[SIZE];
-	int error =
-	    archive_read(archive, archive->contents, length < PAGE_SIZE ? length : PAGE_SIZE);
-
-	return error ? error : skip_padding(archive);
 }
 
 static int unpack_entry(struct archive *archive)
 {
-	bool has_contents = archive->fields[SIZE] > 0;
-	uint32_t type = archive->fields[MODE] & S_IFMT;
-
-	if (has_contents && type != S_IFREG && type != S_IFLNK)
-		return archive_fail(archive, -EINVAL, "contents where there can be none");
-	if (type == S_IFLNK && !extension)
-		return skip_link(archive);
+	uint32_t type = archive->numbers[MODE] & S_IFMT, mode = archive->numbers[MODE] & S_ALL;
 	int error = make_parents(archive);
 
-	if (!error)
-		error = make(archive);
-	if (!error)
-		error = complete(archive);
-	if (!error)
+	if (!error && type == S_IFREG)
+		error = make_file(archive, mode);
+	else if (!error)
+		error = copy_contents(archive, NULL);
+	if (!error && type == S_IFDIR)
+		error = vfs_make(archive->root, archive->name, S_IFDIR | mode, 0);
+	if (!error || error == -EEXIST)
 		error = skip_padding(archive);
 	if (error && !archive->error->cause)
-		return archive_fail(archive, error, errno_name(-error));
+		return fail(archive, error, errno_name(-error));
 	return error;
 }
 
@@ -243,10 +190,8 @@ static int unpack_all(struct archive *archive, uint32_t *entries)
 	for (*entries = 0;; ++*entries) {
 		int error = read_header(archive);
 
-		if (error)
+		if (error || strcmp(archive->name, "TRAILER!!!") == 0)
 			return error;
-		if (strcmp(archive->name, "TRAILER!!!") == 0)
-			return 0;
 		error = unpack_entry(archive);
 		if (error)
 			return error;
@@ -256,22 +201,16 @@ static int unpack_all(struct archive *archive, uint32_t *entries)
 int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, uint32_t *entries,
 		     struct initramfs_error *error)
 {
-	struct archive archive = { .root = root, .read = read, .context = context };
-
-	error->cause = NULL;
-	archive.error = error;
-	archive.name = path_page();
-	archive.contents = path_page();
+	struct archive archive = { .root = root, .read = read, .context = context, .error = error };
 	int result = -ENOMEM;
 
-	if (archive.name && archive.contents) {
-		archive.name[0] = '\0';
+	*error = (struct initramfs_error){ .cause = NULL };
+	archive.name = path_page();
+	archive.contents = path_page();
+	if (archive.name && archive.contents)
 		result = unpack_all(&archive, entries);
-	}
-	if (result && !error->cause)
-		*error = (struct initramfs_error){ .cause = "no memory" };
-	if (extension)
-		extension->end(&archive);
+	else
+		error->cause = "no memory";
 	path_page_free(archive.name);
 	path_page_free(archive.contents);
 	return result;

@@ -25,11 +25,8 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define SHORT_NAME 44u
-
 static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
-static struct pool short_entries = { .size = sizeof(struct ramfs_entry) + SHORT_NAME };
-static struct pool long_entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
+static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
 
 /* ---- inodes ---- */
 
@@ -96,20 +93,15 @@ struct inode *ramfs_create_root(void)
 struct ramfs_statistics ramfs_statistics(void)
 {
 	ramfs_counts.inodes = inodes.used;
-	ramfs_counts.entries = short_entries.used + long_entries.used;
+	ramfs_counts.entries = entries.used;
 	return ramfs_counts;
 }
 
 /* ---- entries of a directory ---- */
 
-static struct pool *entry_pool(uint32_t length)
-{
-	return length <= SHORT_NAME ? &short_entries : &long_entries;
-}
-
 struct ramfs_entry *ramfs_make_entry(const struct name *name)
 {
-	struct ramfs_entry *entry = pool_alloc(entry_pool(name->length));
+	struct ramfs_entry *entry = pool_alloc(&entries);
 
 	if (!entry)
 		return NULL;
@@ -121,7 +113,7 @@ struct ramfs_entry *ramfs_make_entry(const struct name *name)
 
 void ramfs_free_entry(struct ramfs_entry *entry)
 {
-	pool_free(entry_pool(entry->length), entry);
+	pool_free(&entries, entry);
 }
 
 struct ramfs_entry **ramfs_find_entry(struct ramfs_inode *directory, const struct name *name)

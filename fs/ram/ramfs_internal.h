@@ -26,7 +26,7 @@ struct ramfs_inode {
 		} directory;
 		struct {
 			void *direct[RAMFS_DIRECT];
-			void *tables; /* of tables of pages */
+			void *tables; /* of pages; for large files, of tables of pages */
 		} file;
 		char *target; /* of a symbolic link */
 	};

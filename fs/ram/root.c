@@ -26,6 +26,7 @@ void root_initialize(void)
 	devices_initialize(setting_number("seed", 0));
 }
 
+/* The next bytes of the archive, of which *context are left. */
 static int read_archive(void *context, void *buffer, uint32_t length)
 {
 	uint32_t *left = context;

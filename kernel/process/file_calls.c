@@ -49,6 +49,8 @@ bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 	return user_range_ok(address, length);
 }
 
+/* At most one piece of what the file has: 0 at its end, less than asked for where no more is there.
+ */
 static int sys_read(struct trap_frame *frame)
 {
 	struct file *file = descriptor_readable(frame->ebx);
