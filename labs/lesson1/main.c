@@ -38,8 +38,8 @@ void kmain(uint32_t magic, uint32_t information)
 	memory_map_print();
 	printk("boot: loaded by %s\n", boot_info.loader);
 	early_initialize();
-	startup_run_all();
 
 	lesson1_commands_register();
+	startup_run_all();
 	prompt(serial_get, idle);
 }

@@ -138,5 +138,4 @@ void lesson2_commands_register(void)
 
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
 	probe_commands_register();
-	tick_tax_commands_register();
 }

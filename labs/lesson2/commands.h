@@ -1,11 +1,8 @@
 /* The commands of lesson 2. */
 #pragma once
 
-/* Adds `crash` and `exception`, and those of the two functions below. */
+/* Adds `crash` and `exception`, and those of the function below. */
 void lesson2_commands_register(void);
 
 /* Adds `probe` and `allow`. */
 void probe_commands_register(void);
-
-/* Adds `ticktax` and `roundtrip`. */
-void tick_tax_commands_register(void);

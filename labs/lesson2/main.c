@@ -48,9 +48,9 @@ void kmain(uint32_t magic, uint32_t information)
 	interrupts_enable();
 	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
 	       TICKS_PER_SECOND);
-	startup_run_all();
 
 	lesson1_commands_register();
 	lesson2_commands_register();
+	startup_run_all();
 	prompt(keyboard_or_serial_get, wait_for_interrupt);
 }

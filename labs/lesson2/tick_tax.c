@@ -20,10 +20,10 @@
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
+#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
-#include "labs/lesson2/commands.h"
 #include "labs/lesson2/probes.h"
 
 #define TIMER_LINE	  0
@@ -169,7 +169,7 @@ static int run_roundtrip(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-void tick_tax_commands_register(void)
+static void tick_tax_commands_register(void)
 {
 	static const struct command commands[] = {
 		{ "ticktax", "HZ ROUNDS", "work under a timer of so many ticks a second", 2,
@@ -179,3 +179,5 @@ void tick_tax_commands_register(void)
 
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
 }
+
+STARTUP(tick_tax_commands_register)

@@ -3,7 +3,6 @@
  *
  *	run /bin/hello a b	load it, enter user mode, and wait for its end
  *	strace /bin/hello	the same, with every system call printed afterwards
- *	trace ring		keep recording, for the debugger and the measurements
  *
  * A program runs in the monitor's own context: exec fills the one address space, and
  * task_single_run comes back when the program exits or is killed. While it runs, the keyboard's and
@@ -79,31 +78,8 @@ static int run_strace(int count, char **words)
 	return exec_report(words[1], status);
 }
 
-/* getpid as it must not be: with printk in its path. For the measurement. */
-static int print_getpid(struct trap_frame *frame)
-{
-	printk("%d getpid()\n", current->pid);
-	return current->pid;
-}
-
-/* "printk" replaces getpid by a version that prints, to measure what that costs; anything else puts
- * the first one back. */
-static int run_trace(int count, char **words)
-{
-	static const struct syscall loud = { 20, "getpid", "", print_getpid };
-	static const struct syscall *quiet;
-
-	if (!quiet)
-		quiet = syscall_find(loud.number);
-	syscall_trace_on = strcmp(words[1], "ring") == 0;
-	syscall_register(strcmp(words[1], "printk") == 0 ? &loud : quiet, 1);
-	return 0;
-}
-
 static const struct command commands[] = {
 	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
-	{ "trace", "off|ring|printk", "what is kept of system calls; printk: of getpid", 1,
-	  run_trace },
 	{ "strace", "PROGRAM [WORD...]", "the same, and the system calls it made", 1, run_strace },
 };
 
