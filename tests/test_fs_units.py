@@ -65,7 +65,33 @@ TESTS = {
 }
 
 
+# The core's own, and the files of the breadth that stand in for them.
+REPLACED = {
+    "fs/path.c": "fs/linux/path.c",
+    "fs/ram/initramfs.c": "fs/linux/initramfs.c",
+    "fs/ram/ramfs_data.c": "fs/linux/ramfs_data.c",
+    "fs/tty/line.c": "fs/linux/line.c",
+}
+# Of the tests those that ask for nothing that the core has not.
+CORE_TESTS = {
+    name: TESTS[name]
+    for name in (
+        *("data_contents", "data_descriptors", "data_program", "pipe_random", "pipe_ends"),
+        *("archive_truncations", "archive_damage", "line_full"),
+    )
+}
+
 UNITS = Units("tests/host/fs", SOURCES, FLAGS)
+CORE_UNITS = Units(
+    "tests/host/fs",
+    (
+        *(name for name in SOURCES if name not in REPLACED.values()),
+        *REPLACED,
+        "tests/host/fs_core/missing.c",
+    ),
+    FLAGS,
+    "-core",
+)
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +104,17 @@ def host_units(tmp_path_factory) -> Path:
 def i386_units(tmp_path_factory) -> Path:
     """The tests as a 32-bit program."""
     return UNITS.for_i386(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def core_units(tmp_path_factory) -> Path:
+    """The tests with the core's own files."""
+    return CORE_UNITS.for_host(tmp_path_factory)
+
+
+@pytest.mark.parametrize(("name", "rounds"), CORE_TESTS.items())
+def test_the_core(core_units, tmp_path, name, rounds):
+    run(core_units, name, SEED + 2, rounds, directory=tmp_path)
 
 
 @pytest.mark.parametrize(("name", "rounds"), TESTS.items())

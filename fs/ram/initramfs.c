@@ -110,11 +110,14 @@ static int read_header(struct archive *archive)
 
 	if (size == 0 || size > PATH_MAX)
 		return fail(archive, -EINVAL, "a name of no length, or of more than 4096 bytes");
+	memset(archive->name, 0, size); /* half a name has an end, too */
 	error = read_exactly(archive, archive->name, size);
 	if (error)
 		return error;
-	if (archive->name[size - 1] != '\0')
+	if (archive->name[size - 1] != '\0') {
+		archive->name[0] = '\0';
 		return fail(archive, -EINVAL, "a name without its end");
+	}
 	return skip_padding(archive);
 }
 
@@ -170,7 +173,7 @@ static int make_file(struct archive *archive, uint32_t mode)
 static int unpack_entry(struct archive *archive)
 {
 	uint32_t type = archive->numbers[MODE] & S_IFMT, mode = archive->numbers[MODE] & S_ALL;
-	int error = make_parents(archive);
+	int error = type ? make_parents(archive) : fail(archive, -EINVAL, "a file of unknown type");
 
 	if (!error && type == S_IFREG)
 		error = make_file(archive, mode);

@@ -34,6 +34,7 @@ class Units:
     directory: str
     sources: tuple[str, ...]
     flags: tuple[str, ...]
+    variant: str = ""  # tells programs of the same tests apart
 
     def compiled(self, place: Path, compiler: tuple[str, ...]) -> str | None:
         """Compiles `place`/units. Returns None, or what the compiler said."""
@@ -64,7 +65,7 @@ class Units:
         all of them; or why none can."""
         base = factory.getbasetemp()
         shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-        place = shared / f"{self.directory.replace('/', '-')}-{name}"
+        place = shared / f"{self.directory.replace('/', '-')}{self.variant}-{name}"
         causes = []
         with place.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
