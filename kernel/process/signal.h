@@ -39,15 +39,12 @@ void signal_force(int signal, const struct signal_cause *cause);
  * SIGTTIN and SIGTTOU.) */
 bool signal_is_ignored(const struct process *process, int signal);
 
-/* What a signal does when there is no handler. */
-enum signal_default {
-	DEFAULT_TERMINATE,
-	DEFAULT_IGNORE,
-	DEFAULT_STOP,
-	DEFAULT_CONTINUE,
-};
-
-enum signal_default signal_default(int signal);
+/* What signals do when there is no handler: these stop the process, those do nothing, and all
+ * others end it. SIGCONT has its effect when it is sent. */
+#define SIGNALS_STOP                                                                               \
+	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+#define SIGNALS_NOTHING                                                                            \
+	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
 
 /* Drops what is pending and would do nothing now, after an action has changed. */
 void signal_forget_ignored(struct process *process, int signal);

@@ -72,16 +72,10 @@ static void stop(int signal)
 
 static void act_by_default(int signal)
 {
-	switch (signal_default(signal)) {
-	case DEFAULT_TERMINATE:
-		process_exit(signal);
-	case DEFAULT_STOP:
+	if (SIGNAL_BIT(signal) & SIGNALS_STOP)
 		stop(signal);
-		break;
-	case DEFAULT_IGNORE:
-	case DEFAULT_CONTINUE:
-		break;
-	}
+	else if (!(SIGNAL_BIT(signal) & SIGNALS_NOTHING))
+		process_exit(signal);
 }
 
 /* Takes the next signal to act upon, and its cause; or 0. */

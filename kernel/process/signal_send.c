@@ -17,37 +17,18 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/task/sched.h"
 
-#define STOP_SIGNALS                                                                               \
-	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 #define INIT 1 /* pid */
 
 const struct signal_extras *signal_extras;
-
-enum signal_default signal_default(int signal)
-{
-	if (SIGNAL_BIT(signal) & STOP_SIGNALS)
-		return DEFAULT_STOP;
-	switch (signal) {
-	case SIGCONT:
-		return DEFAULT_CONTINUE;
-	case SIGCHLD:
-	case SIGURG:
-	case SIGWINCH:
-		return DEFAULT_IGNORE;
-	default:
-		return DEFAULT_TERMINATE;
-	}
-}
 
 /* Would the signal do nothing? Init is safe from all that it has no handler for. */
 static bool is_ignored(const struct process *process, int signal)
 {
 	uint32_t handler = process->signals.actions[signal - 1].handler;
-	enum signal_default action = signal_default(signal);
 
 	if (handler != SIGNAL_DEFAULT)
 		return handler == SIGNAL_IGNORE;
-	return action == DEFAULT_IGNORE || action == DEFAULT_CONTINUE || process->task->pid == INIT;
+	return (SIGNAL_BIT(signal) & SIGNALS_NOTHING) || process->task->pid == INIT;
 }
 
 bool signal_is_ignored(const struct process *process, int signal)
@@ -77,10 +58,10 @@ void process_notify_parent(struct process *process, int32_t code, int32_t status
  * SIGKILL. */
 static void cancel_opposite(struct process *process, int signal)
 {
-	if (SIGNAL_BIT(signal) & STOP_SIGNALS)
+	if (SIGNAL_BIT(signal) & SIGNALS_STOP)
 		process->signals.pending &= ~SIGNAL_BIT(SIGCONT);
 	if (signal == SIGCONT)
-		process->signals.pending &= ~STOP_SIGNALS;
+		process->signals.pending &= ~SIGNALS_STOP;
 	if (process->task->life != TASK_STOPPED || (signal != SIGCONT && signal != SIGKILL))
 		return;
 	if (signal == SIGCONT) {

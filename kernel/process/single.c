@@ -64,15 +64,9 @@ void process_exit(int32_t status)
 	user_leave();
 }
 
-/* SIGCHLD, SIGCONT, SIGWINCH and SIGURG do nothing to a program that has no handler for them. */
-static bool ends_program(int signal)
-{
-	return signal != SIGCHLD && signal != SIGCONT && signal != SIGWINCH && signal != SIGURG;
-}
-
 void signal_send(struct process *target, int signal)
 {
-	if (!ends_program(signal))
+	if (SIGNAL_BIT(signal) & SIGNALS_NOTHING)
 		return;
 	target->signals.pending |= SIGNAL_BIT(signal);
 	signal_update(target);

@@ -1,6 +1,5 @@
 /*
- * The calls that make a family of processes: fork, wait, groups and sessions, and the two that
- * share the processor.
+ * The calls that make a family of processes: fork, wait, groups and sessions, and sched_yield.
  *
  * A process group is a job of a shell (a pipeline), a session is what one terminal is for. Both are
  * named by the pid of their leader:
@@ -11,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernel/abi/resource.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
@@ -129,22 +127,6 @@ static int sys_sched_yield(struct trap_frame *frame)
 	return 0;
 }
 
-/* For one process; groups and users are not known here. */
-static int sys_setpriority(struct trap_frame *frame)
-{
-	int32_t nice = frame->edx;
-	struct process *process = process_of_call(frame->ecx);
-
-	if (frame->ebx != PRIO_PROCESS)
-		return -EINVAL;
-	if (!process)
-		return -ESRCH;
-	sched_set_nice(process->task, nice < NICE_LEAST	 ? NICE_LEAST
-				      : nice > NICE_MOST ? NICE_MOST
-							 : nice);
-	return 0;
-}
-
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 2, "fork", "", sys_fork },
 	{ 7, "waitpid", "dpx", sys_waitpid },
@@ -152,7 +134,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 64, "getppid", "", sys_getppid },
 	{ 65, "getpgrp", "", sys_getpgrp },
 	{ 66, "setsid", "", sys_setsid },
-	{ 97, "setpriority", "ddd", sys_setpriority },
 	{ 114, "wait4", "dpxp", sys_waitpid },
 	{ 120, "clone", "xpppp", sys_clone },
 	{ 158, "sched_yield", "", sys_sched_yield },
