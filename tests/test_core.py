@@ -3,16 +3,21 @@ has all its points."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from labs.tools.course import exercises
-from labs.tools.course.source_lists import BREADTH, changes, linked
+from labs.tools.course.source_lists import BREADTH, changes, ever_linked, linked
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import run_tests
-from labs.tools.machine.machine import run
+from labs.tools.guest.initramfs import archive
+from labs.tools.guest.programs import guest_root
+from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.symbols import symbols_of
 from tests.building import ROOT, make
@@ -65,3 +70,112 @@ def test_reference_has_all_points(lesson) -> None:
     results = run_tests([job], [f"tests/lesson{lesson}/hidden"], workers=1)
     assert results
     assert [f"{each.name}: {each.words}" for each in results if not each.passed] == []
+
+
+def write_lists(root: Path, **lists: str) -> Path:
+    """A tree with these lists: lesson1_sources="a.c", one line each."""
+    for name, lines in lists.items():
+        lesson, _, kind = name.partition("_")
+        path = root / "labs" / lesson / kind
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(lines)
+    for path in ("fs/b.c", "fs/a.asm", "fs/a.h", "fs/given.c.o", "fs/deep/c.c", "fs/README.md"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("")
+    return root
+
+
+def test_a_folder_is_its_sources(tmp_path) -> None:
+    """Sorted, those that are given as object code too; not what lies deeper, nor headers."""
+    root = write_lists(tmp_path, lesson1_sources="mm/one.c\nfs/\n")
+    assert linked(1, root) == ["mm/one.c", "fs/a.asm", "fs/b.c", "fs/given.c"]
+
+
+def test_breadth_adds_and_takes_away(tmp_path) -> None:
+    """A lesson has the breadth of those before; without it, what it took away is there."""
+    lists = {"lesson1_sources": "one.c\nplain.c\n", "lesson1_breadth": "-plain.c\nrich.c\n"}
+    root = write_lists(tmp_path, **lists, lesson2_sources="-one.c\ntwo.c\n")
+    assert linked(1, root) == ["one.c", "rich.c"]
+    assert linked(2, root) == ["rich.c", "two.c"]
+    assert linked(2, root, core=True) == ["plain.c", "two.c"]
+    assert ever_linked([1, 2], root) == {"one.c", "plain.c", "rich.c", "two.c"}
+
+
+def test_make_links_what_the_lists_say() -> None:
+    """The Makefile reads the lists by itself: both find the same files."""
+    for lesson in LESSONS:
+        for core in (False, True):
+            words = ["make", "-pn", f"LESSON={lesson}", f"BREADTH={'no' if core else 'yes'}"]
+            done = subprocess.run(
+                [*words, "clean"], cwd=ROOT, capture_output=True, text=True, check=True
+            )
+            (line,) = (line for line in done.stdout.splitlines() if line.startswith("SOURCES :="))
+            wanted = {*linked(lesson, ROOT, core), f"labs/lesson{lesson}/main.c"}
+            assert sorted(line.split()[2:]) == sorted(wanted)
+
+
+def test_breadth_is_yes_or_no() -> None:
+    command = ["make", "BREADTH=some", "help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "BREADTH=some: yes or no" in done.stderr
+
+
+# What the course's programs do without the breadth: a command, and what is printed.
+COMMANDS = {
+    "hello": "Hello from ring 3!\n",
+    "echo one two | cat | cat": "one two\n",
+    "echo text > /tmp/file; cat < /tmp/file; ls /tmp": "text\nfile\n",
+    "(exit 3); echo $?; true && echo yes; false || echo no": "3\nyes\nno\n",
+    "cd /tmp; cat missing": "cat: missing: No such file or directory\n",
+    "ps": "ps: /proc is empty: this kernel has none\n",
+    "tlscheck": "tlscheck: set_thread_area: Function not implemented\n",
+    "fpucheck": "fpucheck: ok\n",
+    "probe 3 | cat": None,
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> Path:
+    """An archive with the course's programs, and no others."""
+    make("LESSON=4", "user-programs")
+    path = tmp_path_factory.mktemp("core") / "initramfs"
+    path.write_bytes(archive(guest_root(ROOT / "build/user/bin", None)))
+    return path
+
+
+def test_programs_of_the_course(programs) -> None:
+    """They run, or say what is missing."""
+    script = "; ".join(f"echo begin; {command}" for command in COMMANDS)
+    config = Config(boot="direct", kernel=core_kernel(4), initramfs=programs, guest_limit=20)
+    said = run(replace(config, settings=(("cmd", script),))).check().serial
+    for output, (command, expected) in zip(
+        said.split("begin\n")[1:], COMMANDS.items(), strict=True
+    ):
+        if expected:
+            assert output == expected, command
+    assert "ok 40 " in output
+    assert "not ok" not in output
+
+
+def test_init_begins_with_a_shell(programs) -> None:
+    """What is typed is run; exit ends the machine."""
+    config = Config(boot="direct", kernel=core_kernel(4), initramfs=programs, guest_limit=20)
+    with Machine(config) as machine:
+        machine.expect(r"\$ ")
+        machine.send("echo $$ | cat; hello\n")
+        machine.expect("Hello from ring 3!")
+        machine.send("exit\n")
+        assert machine.wait().status == 0
+
+
+def test_programs_of_lesson_3(programs) -> None:
+    """One at a time, from the kernel's own prompt."""
+    script = "run /bin/hello; strace /bin/echo a; run /bin/cat /etc/passwd; run /bin/probe 5"
+    config = Config(boot="direct", kernel=core_kernel(3), initramfs=programs, guest_limit=20)
+    said = run(replace(config, script=script)).check().serial
+    assert "Hello from ring 3!" in said
+    assert re.search(r"^1 write\(1, 0x\w+, 2\) = 2$", said, re.MULTILINE)
+    assert "root:x:0:0" in said
+    assert "ok 40" in said
+    assert "not ok" not in said

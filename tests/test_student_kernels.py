@@ -71,6 +71,15 @@ def test_lesson_2_begins_with_the_first_blank(trees, way, number) -> None:
     assert_missing(boot(trees[2], 2, way), number)
 
 
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_trees_have_a_core(trees, lesson) -> None:
+    """Every tree builds without the breadth, beside the kernel that has it."""
+    make(trees[lesson], lesson, "BREADTH=no", "image-disk")
+    make(trees[lesson], lesson, "image-disk")
+    for name in (f"lesson{lesson}", f"lesson{lesson}-core"):
+        assert (trees[lesson] / "build" / name / "boot.img").is_file()
+
+
 def test_each_solution_leads_to_the_next_blank(trees, tmp_path) -> None:
     """Lesson 1 as a student takes it; lesson 2 is given in objects and stays so."""
     tree = tmp_path / "tree"
