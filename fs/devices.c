@@ -23,6 +23,7 @@
 static struct device *devices;
 static struct random random;
 
+/* Replaces the operations of the file by the device's, whose own open comes after that. */
 static int device_open(struct file *file)
 {
 	const struct inode *inode = file->inode;

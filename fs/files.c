@@ -23,6 +23,7 @@
 
 static struct pool pool = POOL_INITIALIZER(struct files);
 
+/* Limits that are not set are all ones: none. */
 struct files *files_create(void)
 {
 	struct files *files = pool_alloc(&pool);
@@ -39,7 +40,8 @@ struct files *files_create(void)
 	return files;
 }
 
-/* Makes room for FILES_MAX descriptors. */
+/* Makes room for FILES_MAX descriptors: the few that are there move to a page, in order.
+ * Descriptors stay what they are, since a slot's index does not change. */
 static bool grow(struct files *files)
 {
 	struct file **slots = page_alloc(0);
@@ -53,6 +55,8 @@ static bool grow(struct files *files)
 	return true;
 }
 
+/* For fork. The files themselves are shared, so each gets one more reference; without memory all is
+ * given back. */
 struct files *files_copy(const struct files *files)
 {
 	struct files *copy = files_create();
@@ -74,6 +78,8 @@ struct files *files_copy(const struct files *files)
 	return copy;
 }
 
+/* The last reference to a file may be here: its release may sleep, and wake who waits at the other
+ * end of a pipe. */
 void files_destroy(struct files *files)
 {
 	for (uint32_t i = 0; i < files->count; i++)
@@ -102,6 +108,7 @@ void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool clos
 		files->close_on_exec[descriptor / 32] &= ~bit;
 }
 
+/* The search is linear: the lowest descriptors are those in use, and there are few. */
 int files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec)
 {
 	uint32_t descriptor = lowest;
@@ -117,6 +124,7 @@ int files_add(struct files *files, struct file *file, uint32_t lowest, bool clos
 	return descriptor;
 }
 
+/* The old file is released last: that may sleep, and the table must be whole by then. */
 int files_replace(struct files *files, uint32_t descriptor, struct file *file, bool close_on_exec)
 {
 	if (descriptor >= files->limits[LIMIT_FILES].soft)
@@ -132,6 +140,7 @@ int files_replace(struct files *files, uint32_t descriptor, struct file *file, b
 	return descriptor;
 }
 
+/* The slot is free before the release, which may sleep. */
 int files_close(struct files *files, uint32_t descriptor)
 {
 	struct file *file = files_get(files, descriptor);
@@ -150,6 +159,7 @@ void files_close_on_exec(struct files *files)
 			files_close(files, i);
 }
 
+/* Held before the old one is put: the two may be the same. */
 void files_set_directory(struct files *files, struct inode *directory)
 {
 	inode_hold(directory);

@@ -26,6 +26,7 @@
 
 static struct inode *root;
 
+/* A path and what is made of it has up to PATH_MAX bytes, too many for a stack. */
 char *path_page(void)
 {
 	return page_alloc(0);
@@ -47,6 +48,7 @@ struct inode *path_root(void)
 	return root;
 }
 
+/* Not of "/" (an empty name), "." and "..": those are there, and cannot be made or removed. */
 bool path_is_entry(const struct path *path)
 {
 	return path->last.length > 0 && !name_is(&path->last, ".") && !name_is(&path->last, "..");
@@ -99,6 +101,8 @@ static int look_up(struct path *path)
 	return error == -ENOENT ? 0 : error;
 }
 
+/* Ends with the last name, or with an error; the references that path holds are then still to be
+ * given back. */
 static int walk(struct path *path)
 {
 	for (;;) {

@@ -71,6 +71,8 @@ static int take(struct pipe *pipe, struct buffer *to)
 	return done;
 }
 
+/* Sleeps only while there is nothing at all: a reader gets what is there, be it less than it wants.
+ */
 static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
@@ -130,6 +132,8 @@ static int write_some(struct file *file, struct pipe *pipe, struct buffer *from,
 	return moved;
 }
 
+/* Writes everything, in as many steps as it takes, unless an error or a signal comes first; what
+ * was written until then counts. */
 static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
@@ -153,6 +157,7 @@ struct pipe *pipe_new(void)
 	return pool_alloc(&pool);
 }
 
+/* Nobody has it open any more, so nobody sleeps in its queues. */
 static void free_pipe(struct pipe *pipe)
 {
 	for (uint32_t i = 0; i < PIPE_CAPACITY / PAGE_SIZE; i++)
@@ -174,6 +179,8 @@ void pipe_enter(struct pipe *pipe, struct file *file)
 	join(&pipe->writers, file_writable(file));
 }
 
+/* Both queues are woken: who waits for data learns of the end of the file, who waits for room of
+ * -EPIPE. */
 void pipe_leave(struct pipe *pipe, struct file *file)
 {
 	pipe->readers.files -= file_readable(file);
@@ -216,6 +223,8 @@ static struct file *open_end(struct pipe *pipe, uint32_t flags)
 	return file;
 }
 
+/* The inode begins with a reference of ours; each file takes one, and ours is given back. So the
+ * pipe goes with the last file, and at once if the first cannot be made. */
 int pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 {
 	static uint32_t number;

@@ -20,6 +20,7 @@
 #include "fs/path.h"
 #include "kernel/lib/errno.h"
 
+/* For every kind of file, open or not; the file system does the rest. */
 int vfs_truncate(struct inode *inode, uint64_t size)
 {
 	if (inode_is(inode, S_IFDIR))
@@ -60,6 +61,7 @@ static int check_open(const struct inode *inode, uint32_t flags)
 	return flags & O_DIRECTORY ? -ENOTDIR : 0;
 }
 
+/* Opens what the path has led to, or makes it first. O_TRUNC empties only what was there. */
 static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struct file **file)
 {
 	bool is_new = !path->inode;
@@ -97,6 +99,7 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	return error;
 }
 
+/* Counted as a program as long as the file is open: the process keeps it open while it runs. */
 int vfs_open_program(struct inode *start, const char *path, struct file **file)
 {
 	int error = vfs_open(start, path, O_RDONLY, 0, file);
@@ -129,6 +132,7 @@ int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bo
 	return error;
 }
 
+/* The file system's create does not ask whether the name is taken: that has been seen here. */
 int vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t device)
 {
 	struct path path;

@@ -67,13 +67,13 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out);
 int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 
 /*
- * Reads up to length bytes from offset: of a file's contents, or a symbolic link's target. Returns
- * the bytes read (0 at or past the end), or a negative errno when any of them could not be read.
- * Data goes past the cache, in whole sectors and no more of them than needed: a 512-byte read of
- * one sector is one request of one sector. Holes and unwritten blocks read as zeros without a
- * request.
+ * Reads up to length bytes (below 2 GiB) from offset: of a file's contents, or a symbolic link's
+ * target. Returns the bytes read (0 at or past the end), or a negative errno when any of them could
+ * not be read. Data goes past the cache, in whole sectors and no more of them than needed: a
+ * 512-byte read of one sector is one request of one sector. Holes and unwritten blocks read as
+ * zeros without a request.
  */
-int64_t ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length);
+int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length);
 
 /* Calls visit for every entry of a directory, "." and ".." included, until it returns non-zero,
  * which is then returned. name is NUL-terminated and valid during the call; type is the entry's

@@ -18,8 +18,7 @@
 
 /* Reads from a byte position of the device: whole sectors straight to `to`, or else as much as one
  * sector, read aside, gives. Returns the bytes read, or a negative errno. */
-static int64_t read_device(struct block_device *device, uint64_t position, void *to,
-			   uint32_t length)
+static int read_device(struct block_device *device, uint64_t position, void *to, uint32_t length)
 {
 	uint64_t lba = position / SECTOR_SIZE;
 	uint32_t skip = position % SECTOR_SIZE;
@@ -30,7 +29,7 @@ static int64_t read_device(struct block_device *device, uint64_t position, void 
 		unsigned count = length / SECTOR_SIZE;
 
 		error = block_read(device, lba, count, to, BLOCK_DATA);
-		return error ? error : (int64_t)count * SECTOR_SIZE;
+		return error ? error : (int)(count * SECTOR_SIZE);
 	}
 	if (length > SECTOR_SIZE - skip)
 		length = SECTOR_SIZE - skip;
@@ -42,7 +41,7 @@ static int64_t read_device(struct block_device *device, uint64_t position, void 
 }
 
 /* Reads as much as one answer of the map, or one request, gives: at least a byte. */
-static int64_t read_some(const struct ext_inode *inode, uint64_t offset, void *to, uint32_t length)
+static int read_some(const struct ext_inode *inode, uint64_t offset, void *to, uint32_t length)
 {
 	const struct ext_fs *fs = inode->fs;
 	uint32_t skip = offset & (fs->summary.block_size - 1);
@@ -62,7 +61,7 @@ static int64_t read_some(const struct ext_inode *inode, uint64_t offset, void *t
 }
 
 /* An error after some bytes is an error: the caller cannot tell which bytes are valid. */
-int64_t ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length)
+int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length)
 {
 	uint32_t done = 0;
 
@@ -75,12 +74,11 @@ int64_t ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, u
 		return length;
 	}
 	while (done < length) {
-		int64_t part =
-		    read_some(inode, offset + done, (uint8_t *)buffer + done, length - done);
+		int part = read_some(inode, offset + done, (uint8_t *)buffer + done, length - done);
 
 		if (part < 0)
 			return part;
-		done += (uint32_t)part;
+		done += part;
 	}
 	return done;
 }

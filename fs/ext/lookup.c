@@ -69,7 +69,7 @@ static int find(const struct ext_inode *directory, const char *name, size_t leng
  * of the link. */
 static int follow(struct walk *walk, const struct ext_inode *link, struct ext_inode *here)
 {
-	int64_t length;
+	int length;
 
 	if (walk->links++ == LINKS_MAX)
 		return -ELOOP;
@@ -78,7 +78,7 @@ static int follow(struct walk *walk, const struct ext_inode *link, struct ext_in
 	walk->rest -= link->size;
 	length = ext_read(link, 0, walk->rest, (uint32_t)link->size);
 	if (length < 0)
-		return (int)length;
+		return length;
 	return *walk->rest == '/' ? ext_inode_read(link->fs, EXT_ROOT_INODE, here) : 0;
 }
 

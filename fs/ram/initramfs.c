@@ -50,6 +50,7 @@ struct archive {
 	struct initramfs_error *error;
 };
 
+/* Notes what is wrong, and with which entry. Returns the error. */
 static int fail(struct archive *archive, int error, const char *cause)
 {
 	archive->error->cause = cause;
@@ -58,6 +59,7 @@ static int fail(struct archive *archive, int error, const char *cause)
 	return error;
 }
 
+/* Reads so many bytes; fewer are the archive's end, which is an error everywhere here. */
 static int read_exactly(struct archive *archive, void *to, uint32_t length)
 {
 	int count = archive->read(archive->context, to, length);
@@ -76,6 +78,7 @@ static int skip_padding(struct archive *archive)
 	return read_exactly(archive, padding, -(uint32_t)archive->offset % 4);
 }
 
+/* Eight hexadecimal digits, in capital or small letters. */
 static bool parse_number(const char *digits, uint32_t *number)
 {
 	*number = 0;
@@ -157,6 +160,7 @@ static int copy_contents(struct archive *archive, struct file *file)
 	return 0;
 }
 
+/* A file that was there already becomes empty first: the later entry counts. */
 static int make_file(struct archive *archive, uint32_t mode)
 {
 	struct file *file;
@@ -170,6 +174,7 @@ static int make_file(struct archive *archive, uint32_t mode)
 	return error;
 }
 
+/* A directory may be there, made for a file in it or by the kernel itself. */
 static int unpack_entry(struct archive *archive)
 {
 	uint32_t type = archive->numbers[MODE] & S_IFMT, mode = archive->numbers[MODE] & S_ALL;
@@ -188,6 +193,7 @@ static int unpack_entry(struct archive *archive)
 	return error;
 }
 
+/* Counts the entries that were unpacked, up to the trailer. */
 static int unpack_all(struct archive *archive, uint32_t *entries)
 {
 	for (*entries = 0;; ++*entries) {

@@ -47,6 +47,8 @@ static const struct file_ops *file_ops_of(uint32_t mode)
 	return NULL;
 }
 
+/* Numbers are never used twice. A directory begins with two names, its own and its "."; with no
+ * parent known yet, it is its own, as the root stays. */
 struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 {
 	static uint32_t last_number;
@@ -72,6 +74,7 @@ void ramfs_free_inode(struct ramfs_inode *inode)
 	pool_free(&inodes, inode);
 }
 
+/* The last reference is gone. With a name left the inode stays: its directory knows it. */
 static void ramfs_forget(struct inode *inode)
 {
 	if (inode->links > 0)
@@ -81,6 +84,7 @@ static void ramfs_forget(struct inode *inode)
 	ramfs_free_inode(ramfs_inode(inode));
 }
 
+/* The limit is set once: files may fill half of the memory, and programs have the rest. */
 struct inode *ramfs_create_root(void)
 {
 	struct ramfs_inode *root = ramfs_make_inode(S_IFDIR | 0755, filesystem_number());
@@ -116,6 +120,7 @@ void ramfs_free_entry(struct ramfs_entry *entry)
 	pool_free(&entries, entry);
 }
 
+/* Hashes first: only where those agree are letters compared. */
 struct ramfs_entry **ramfs_find_entry(struct ramfs_inode *directory, const struct name *name)
 {
 	struct ramfs_entry **at = &directory->directory.first;
@@ -159,6 +164,7 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 	return 0;
 }
 
+/* Both pieces of memory are there before anything changes, so a failure leaves nothing behind. */
 static int ramfs_create(struct inode *directory, const struct name *name, uint32_t mode,
 			uint32_t device, struct inode **made)
 {
@@ -176,6 +182,7 @@ static int ramfs_create(struct inode *directory, const struct name *name, uint32
 	return 0;
 }
 
+/* Shows one entry; the next one has the position after it. */
 static bool show(struct ramfs_inode *inode, const char *text, uint32_t length, uint64_t position,
 		 directory_visitor *visit, void *context)
 {
@@ -186,7 +193,8 @@ static bool show(struct ramfs_inode *inode, const char *text, uint32_t length, u
 	return visit(context, &entry);
 }
 
-/* Positions 0 and 1 are "." and ".."; entries follow. */
+/* Positions 0 and 1 are "." and ".."; an entry's is its own plus 2. Entries before *position were
+ * seen already; those between may be gone. */
 static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
 			 void *context)
 {

@@ -60,6 +60,8 @@ static uint8_t *page_at(struct ramfs_inode *file, uint32_t offset, bool make)
 	return *slot;
 }
 
+/* What is cut off is zeroed in the last page that stays, and freed in the others. Growing only
+ * changes the size: a hole. */
 int ramfs_truncate(struct inode *inode, uint64_t size)
 {
 	struct ramfs_inode *file = ramfs_inode(inode);
@@ -91,6 +93,7 @@ static uint32_t chunk_at(uint32_t offset, uint32_t length)
 	return length < in_page ? length : in_page;
 }
 
+/* A bad address after some bytes ends the read with what was moved. */
 static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	const struct inode *inode = file->inode;
@@ -113,6 +116,8 @@ static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 	return done;
 }
 
+/* The size grows page by page, with what was moved: after an error the file has exactly the bytes
+ * that the caller is told. */
 static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct inode *inode = file->inode;

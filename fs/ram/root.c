@@ -1,5 +1,15 @@
-/* The files that programs find when they begin: an empty root with /dev and /tmp, and in it what
- * the host gives as an archive, through QEMU's fw_cfg. */
+/*
+ * The files that programs find when they begin.
+ *
+ *	root_initialize	/, /dev, /dev/null, /dev/zero, /tmp	made here
+ *	(start-up)	more devices, /proc, ...		whoever is linked hooks in
+ *	root_unpack	/bin, /etc, ...				from the host's archive
+ *
+ * The archive comes through QEMU's fw_cfg (-fw_cfg name=ARCHIVE,file=...), piece by piece, so it
+ * need not fit into memory twice. A kernel without an archive has an empty root, and says so.
+ *
+ * Called once each, by main.c, before the first program.
+ */
 #include "fs/ram/root.h"
 
 #include "drivers/qemu/fw_cfg.h"
@@ -15,6 +25,7 @@
 
 #define ARCHIVE "opt/org.apprentice/initramfs"
 
+/* What is made here needs no program and no archive; names in the archive come on top. */
 void root_initialize(void)
 {
 	struct inode *root = ramfs_create_root();
@@ -38,6 +49,7 @@ static int read_archive(void *context, void *buffer, uint32_t length)
 	return length;
 }
 
+/* The kernel goes on with whatever there is: its own prompt needs no files. */
 void root_unpack(void)
 {
 	struct initramfs_error error;

@@ -91,6 +91,7 @@ static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 	return done;
 }
 
+/* Through the stack as well: the screen and the serial line are written with interrupts off. */
 static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	char chunk[CHUNK];

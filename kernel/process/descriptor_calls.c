@@ -19,6 +19,7 @@
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 
+/* The table takes the reference only if it takes the file. */
 int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
 	struct file *file = descriptor_file(descriptor);
@@ -32,6 +33,7 @@ int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exe
 	return added;
 }
 
+/* What had the number is closed, and that may be the same file: so it is held first. */
 int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
 {
 	struct file *file = descriptor_file(descriptor);
@@ -48,6 +50,7 @@ int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 
 CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
 
+/* To itself is no change, but the descriptor must be open. */
 static int sys_dup2(struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx)
@@ -55,6 +58,7 @@ static int sys_dup2(struct trap_frame *frame)
 	return descriptor_duplicate_to(frame->ebx, frame->ecx, false);
 }
 
+/* Either the program has both numbers, or nothing stays open. */
 int descriptors_of_pipe(uint32_t address, uint32_t flags)
 {
 	struct files *files = current->process->files;
@@ -88,6 +92,7 @@ static int duplicate_from(const struct trap_frame *frame, bool close_on_exec)
 	return descriptor_duplicate(frame->ebx, frame->edx, close_on_exec);
 }
 
+/* F_DUPFD is dup with a lowest number: a shell puts its own descriptors out of the way with it. */
 int sys_fcntl(struct trap_frame *frame)
 {
 	struct files *files = current->process->files;

@@ -82,6 +82,7 @@ static int sys_write(struct trap_frame *frame)
 	return end_write(file_write(file, &buffer));
 }
 
+/* Beyond the end is allowed: a write there leaves a hole. */
 int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
 {
 	if (!file)
@@ -135,6 +136,7 @@ int descriptor_add(struct file *file, uint32_t flags)
 	return added;
 }
 
+/* What a command and its argument mean only the file knows. */
 int sys_ioctl(struct trap_frame *frame)
 {
 	struct file *file = descriptor_file(frame->ebx);

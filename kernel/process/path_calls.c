@@ -20,6 +20,7 @@
 #include "mm/page_alloc.h"
 #include "mm/user_copy.h"
 
+/* The page is the caller's only after success. */
 int path_from_user(uint32_t address, char **path)
 {
 	*path = path_page();
@@ -60,6 +61,7 @@ int descriptor_open(struct inode *start, const char *path, uint32_t flags, uint3
 	return error ? error : descriptor_add(file, flags);
 }
 
+/* Two things can fail after the file was made: a new file stays then, as in Linux. */
 static int sys_open(struct trap_frame *frame)
 {
 	char *path;
@@ -74,6 +76,8 @@ static int sys_open(struct trap_frame *frame)
 
 /* ---- what a name stands for ---- */
 
+/* Of a device number the lower byte is the minor one; the other fields are as the inode has them.
+ */
 int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_stat64 stat = {
@@ -96,6 +100,7 @@ int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 	return give(to, &stat, sizeof(stat));
 }
 
+/* Works with any descriptor, and needs no path. */
 static int sys_fstat64(struct trap_frame *frame)
 {
 	struct file *file = descriptor_file(frame->ebx);
@@ -108,6 +113,7 @@ CALL(sys_lstat64, call_with(frame->ebx, PATH_STAY, give_stat64, frame->ecx))
 
 /* ---- directories ---- */
 
+/* Relative paths begin there from now on; after fork each process has its own. */
 int inode_enter(struct inode *inode)
 {
 	if (!inode_is(inode, S_IFDIR))

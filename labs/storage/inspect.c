@@ -204,7 +204,7 @@ static int for_each_piece(const struct ext_inode *inode, void *buffer, uint32_t 
 			  void *context)
 {
 	uint64_t offset = 0;
-	int64_t length;
+	int length;
 
 	while ((length = ext_read(inode, offset, buffer, size)) > 0) {
 		visit(context, buffer, length);

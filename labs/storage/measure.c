@@ -47,7 +47,7 @@ static int read_sector(const struct target *target, uint64_t offset, void *secto
 {
 	if (!target->file.fs)
 		return block_read(target->device, offset / SECTOR_SIZE, 1, sector, BLOCK_DATA);
-	int64_t length = ext_read(&target->file, offset, sector, SECTOR_SIZE);
+	int length = ext_read(&target->file, offset, sector, SECTOR_SIZE);
 
 	return length < 0 ? length : length == SECTOR_SIZE ? 0 : -EIO;
 }
