@@ -36,7 +36,6 @@
 #define SECTORS_PER_READ   SECTORS_PER_READ_FROM_BUILD
 #define READ_TRIES	   3
 #define MEMORY_MAP_ENTRIES 64
-#define KERNEL_AREA	   0x100000u /* the kernel may have everything from 1 MiB on */
 
 #define CARRY 1u
 
@@ -230,8 +229,8 @@ static uint32_t end_of_memory(void)
 		struct multiboot_mmap_entry *entry = &memory_map[i];
 		uint64_t end = entry->base + entry->length;
 
-		if (entry->type == MULTIBOOT_MEMORY_AVAILABLE && entry->base <= KERNEL_AREA &&
-		    end > KERNEL_AREA)
+		if (entry->type == MULTIBOOT_MEMORY_AVAILABLE && entry->base <= LOAD_ADDRESS &&
+		    end > LOAD_ADDRESS)
 			return end > 0xfffff000u ? 0xfffff000u : (uint32_t)end;
 	}
 	give_up("there is no memory at 1 MiB");
@@ -313,7 +312,7 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 {
 	uint32_t size = KERNEL_SECTORS * 512u;
 
-	if (memory_end - KERNEL_AREA < 2 * size)
+	if (memory_end - LOAD_ADDRESS < 2 * size)
 		give_up("there is not enough memory for the kernel");
 	uint8_t *file = (uint8_t *)((memory_end - size) & ~(PAGE_SIZE - 1));
 
@@ -338,7 +337,7 @@ static void describe_machine(uint8_t drive, uint32_t memory_end)
 		.flags = MULTIBOOT_MEMORY | MULTIBOOT_BOOT_DEVICE | MULTIBOOT_COMMAND |
 			 MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
 		.mem_lower = registers.eax & 0xffff,
-		.mem_upper = (memory_end - KERNEL_AREA) / 1024,
+		.mem_upper = (memory_end - LOAD_ADDRESS) / 1024,
 		.boot_device = (uint32_t)drive << 24 | 0xffffff,
 		.cmdline = (uint32_t)command_line,
 		.mmap_length = memory_map_entries * sizeof(memory_map[0]),
@@ -362,7 +361,7 @@ void loader_main(uint32_t boot_drive)
 	find_memory();
 	uint32_t memory_end = end_of_memory();
 	uint8_t *file = read_kernel(boot_drive, memory_end);
-	struct load_area area = { .start = KERNEL_AREA, .end = (uint32_t)file };
+	struct load_area area = { .start = LOAD_ADDRESS, .end = (uint32_t)file };
 	const char *wrong = load_elf(file, KERNEL_BYTES, &area, &entry);
 
 	if (wrong)

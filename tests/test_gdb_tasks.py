@@ -423,8 +423,6 @@ def test_system_calls_are_as_the_kernel_shows_them(single):
 def test_after_a_panic(single):
     """The program's files are gone by then, and nobody may take what is there for some."""
     assert "the kernel has panicked" in single["stop"]
-    assert (
-        "machine_exit (kernel/cpu/machine.c) < panic_in_trap < page_fault" in single["after tasks"]
-    )
+    assert "machine_exit (kernel/cpu/machine.c) < trap_panic < page_fault" in single["after tasks"]
     assert "/dev/console" not in single["after files"]
     assert "page_fault" in names_of(single["after task"])

@@ -6,6 +6,7 @@
 
 #define KERNEL_BASE	0xc0000000u
 #define DIRECT_MAP_SIZE (896u << 20)
+#define LOAD_ADDRESS	0x100000u /* physical: below it is the memory of BIOS and loader */
 
 #define PAGE_SHIFT  12
 #define PAGE_SIZE   (1u << PAGE_SHIFT)

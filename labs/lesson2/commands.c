@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/cpu/memory_layout.h"
 #include "kernel/cpu/gates.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/machine.h"
@@ -60,7 +61,7 @@ static void page_fault(void)
 /* Writes to where no memory is mapped, above the direct map: 0xf8000000. */
 static void wild_pointer(void)
 {
-	*(volatile uint32_t *)0xf8000000 = 1;
+	*(volatile uint32_t *)(KERNEL_BASE + DIRECT_MAP_SIZE) = 1;
 }
 
 /* The push faults, and so does the frame of that fault. */

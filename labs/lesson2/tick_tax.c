@@ -14,6 +14,7 @@
 
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"
+#include "kernel/cpu/memory_layout.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/gates.h"
 #include "kernel/cpu/interrupts.h"
@@ -30,8 +31,8 @@
 #define ROUND_LOOPS	  10000u /* of two instructions */
 #define TICKS_AT_MOST	  20000u
 #define VECTOR_BREAKPOINT 3
-#define FORBIDDEN	  0xf8000000u /* no page is there */
-#define FAULT_LENGTH	  2	      /* of the instruction that faults, in bytes */
+#define FORBIDDEN	  (KERNEL_BASE + DIRECT_MAP_SIZE) /* no page is there */
+#define FAULT_LENGTH	  2 /* of the instruction that faults, in bytes */
 #define TRIES		  4
 
 extern const uintptr_t trap_stubs[]; /* kernel/cpu/trap_entry.asm */

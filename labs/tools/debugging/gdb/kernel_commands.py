@@ -32,7 +32,7 @@ from labs.tools.machine.explain import (
 
 EXCEPTIONS = 32
 FRAMES_AT_MOST = 64
-TRAP_FUNCTIONS = ("panic_in_trap", "trap_dispatch")  # a trap frame is their first argument
+TRAP_FUNCTIONS = ("trap_panic", "trap_dispatch")  # a trap frame is their first argument
 MEMORY_TYPES = {1: "usable", 2: "reserved", 3: "ACPI tables", 4: "ACPI NVS", 5: "defective"}
 PURPOSES = {0: "data", 1: "mapping", 2: "other"}
 
