@@ -12,8 +12,8 @@ void sysenter_initialize(void);
 bool sysenter_is_there(void);
 
 /* Addresses in the shared page (kernel/syscall/shared_page.asm), as ring 3 sees it: the stub that
- * makes a call, and where SYSENTER's calls come back. */
-extern const uint32_t shared_vsyscall, shared_sysenter_return;
+ * makes a call, its end, and where SYSENTER's calls come back. */
+extern const uint32_t shared_vsyscall, shared_vsyscall_end, shared_sysenter_return;
 
-/* That page itself; main.c gives it to mm/space.h. */
-extern const uint8_t shared_page[];
+/* That page itself, which main.c gives to mm/space.h. Its first KiB is free. */
+extern uint8_t shared_page[];
