@@ -126,6 +126,7 @@ void space_clear(struct space *space)
 	space->heap_start = space->heap_end = 0;
 }
 
+/* In the order in which allocate() takes them, backwards. */
 void space_destroy(struct space *space)
 {
 	page_free(space->slot, SLOT_ORDER);
@@ -133,6 +134,7 @@ void space_destroy(struct space *space)
 	pool_free(&spaces, space);
 }
 
+/* Loading CR3 also makes the processor forget the entries of the space before. */
 void space_use(const struct space *space)
 {
 	const uint32_t *directory = space ? space->directory : kernel_page_directory;
@@ -142,6 +144,7 @@ void space_use(const struct space *space)
 
 /* ---- its parts ---- */
 
+/* The slot is mapped anyway: mapping is to note it, and to zero it. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
 	uint32_t first, end;

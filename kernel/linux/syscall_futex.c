@@ -11,7 +11,7 @@
 #include "kernel/task/wait.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
-#include "kernel/syscall/user_time.h"
+#include "kernel/linux/user_time64.h"
 
 enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
 

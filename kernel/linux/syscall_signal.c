@@ -10,7 +10,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
-#include "kernel/syscall/user_time.h"
+#include "kernel/linux/user_time64.h"
 #include "kernel/task/wait.h"
 
 /* ---- sending ---- */

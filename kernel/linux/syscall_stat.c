@@ -7,7 +7,7 @@
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
-#include "kernel/syscall/user_time.h"
+#include "kernel/linux/user_time64.h"
 #include "mm/page_alloc.h"
 
 #define BLOCK_SIZE PAGE_SIZE

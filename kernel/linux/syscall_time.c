@@ -11,7 +11,7 @@
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "mm/user_copy.h"
-#include "kernel/syscall/user_time.h"
+#include "kernel/linux/user_time64.h"
 #include "kernel/task/wait.h"
 #include "mm/space_map.h"
 
@@ -172,7 +172,7 @@ static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
 {
 	const struct linux_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
 
-	return timespec_ns(&fine, ns);
+	return timespec64_ns(&fine, ns);
 }
 
 static int sys_setitimer(struct trap_frame *frame)

@@ -57,6 +57,7 @@ static int open_image(const char *path, struct elf_image *image)
 	return bytes < 0 ? bytes : 0;
 }
 
+/* The task is called as the last part of the path. */
 static void set_name(const char *path)
 {
 	const char *name = path;
@@ -70,6 +71,7 @@ static void set_name(const char *path)
 	memcpy(current->name, name, length);
 }
 
+/* A new program finds zeros in its registers, and interrupts on. */
 static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)
 {
 	*frame = (struct trap_frame){
@@ -103,6 +105,7 @@ static int replace(const struct elf_image *image, const char *path,
 	return 0;
 }
 
+/* Replaces the program, if the file is one. */
 static int run(struct elf_image *image, const char *path, struct exec_strings *strings,
 	       struct trap_frame *frame)
 {

@@ -1,4 +1,12 @@
-/* Programs that the kernel itself starts: at the terminal, with a plain environment. */
+/*
+ * Programs that the kernel itself starts, at the terminal and with a plain environment: the
+ * prompt's `run`, the first program, the command of `make run CMD=...`.
+ *
+ * Called by a task that has no program yet. It returns to its caller, which goes to user mode with
+ * the frame that exec has filled in.
+ */
+#include <stddef.h>
+
 #include "fs/files.h"
 #include "fs/path.h"
 #include "fs/tty/tty.h"
@@ -14,15 +22,19 @@
 
 static int add_strings(struct exec_strings *strings, int count, char *const words[])
 {
+	static const char *const environment[] = {
+		"PATH=/bin:/sbin:/usr/bin:/usr/sbin",
+		"HOME=/",
+		"TERM=vt100",
+		NULL,
+	};
 	int error = 0;
 
 	for (int i = 0; i < count && !error; i++)
 		error = exec_add_argument(strings, words[i]);
-	if (!error)
-		error = exec_add_environment(strings, "PATH=/bin:/sbin:/usr/bin:/usr/sbin");
-	if (!error)
-		error = exec_add_environment(strings, "HOME=/");
-	return error ? error : exec_add_environment(strings, "TERM=vt100");
+	for (const char *const *each = environment; *each && !error; each++)
+		error = exec_add_environment(strings, *each);
+	return error;
 }
 
 /* Descriptors 0, 1 and 2 are the terminal, which this process is in front of now. */
@@ -42,6 +54,7 @@ static int open_terminal(void)
 	return 0;
 }
 
+/* With a copy of the words, as exec wants it. */
 static int load(int count, char *const words[], struct trap_frame *frame)
 {
 	struct exec_strings strings;
@@ -81,6 +94,7 @@ int exec_report(const char *name, int32_t status)
 	return exec_shell_status(status);
 }
 
+/* The emulator's own statuses are above LAST_STATUS: such a program's end is said in words. */
 void exec_end_machine(const char *name, int32_t status)
 {
 	int code = exec_shell_status(status);

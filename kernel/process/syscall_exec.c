@@ -1,4 +1,10 @@
-/* The system call that makes a task run another program. */
+/*
+ * execve: makes a task run another program.
+ *
+ * Path, arguments and environment are copied out of the old program first: behind the point of no
+ * return (kernel/process/exec.c) its memory is gone. When it succeeds it returns 0, to the first
+ * instruction of the new program: the frame is that one's now.
+ */
 #include "fs/path.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
@@ -20,6 +26,7 @@ static int exec_from_user(struct trap_frame *frame, const char *path)
 	return error;
 }
 
+/* A path may fill a page, which is too much for the kernel's stack. */
 static int sys_execve(struct trap_frame *frame)
 {
 	char *path = path_page();

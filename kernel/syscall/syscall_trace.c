@@ -1,4 +1,18 @@
-/* A ring of the latest system calls, and how a record is shown. */
+/*
+ * A ring of the latest system calls, and how a record is shown.
+ *
+ * Record n is at ring[n % 1024], and total says how many there have been. A call writes its record
+ * twice: when it begins, and when it has a result. In between, calls of other tasks may have taken
+ * every place of the ring, so the end looks whether the place is still its own:
+ *
+ *	total = 5	ring[4] = { sequence 4, read, ? }	a task waits in read
+ *	total = 1029	ring[4] = { sequence 1028, write, 5 }	its place is gone: its result is
+ * lost
+ *
+ * A record is written and copied with interrupts off, so nobody sees half of one. The ring is a
+ * variable of the kernel, for the debugger and the host; no lock is taken, and nothing is printed,
+ * so tracing changes little of what it watches.
+ */
 #include "kernel/syscall/syscall_trace.h"
 
 #include "kernel/lib/errno.h"
@@ -124,6 +138,7 @@ static void __attribute__((format(printf, 2, 3))) append(struct call_line *line,
 	va_end(arguments);
 }
 
+/* As the letter says; struct syscall has what they mean. */
 static void append_argument(struct call_line *line, const struct syscall_record *record,
 			    char letter, uint32_t value)
 {
@@ -137,6 +152,7 @@ static void append_argument(struct call_line *line, const struct syscall_record 
 		append(line, "0x%x", value);
 }
 
+/* A negated errno has a name. */
 static void append_result(struct call_line *line, const struct syscall_record *record)
 {
 	if (!record->finished)
