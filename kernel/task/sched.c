@@ -174,7 +174,7 @@ void sched_continue(struct task *task)
 	interrupts_restore(enabled);
 }
 
-/* Runs the change while the task is in no queue, for it may move its place there. */
+/* Runs the change while the task is in no queue, because the change may move its place there. */
 #define change_place(task, change)                                                                 \
 	do {                                                                                       \
 		bool enabled = interrupts_disable(), was_queued = (task)->schedule.is_queued;      \

@@ -1,7 +1,7 @@
 /*
  * Counting semaphores: a number that never goes below 0.
  *
- *	down	count 1 -> 0		goes on at once
+ *	down	count 1 -> 0		returns at once
  *	down	count 0			sleeps in `waiters`
  *	up	count 0 -> 1		wakes one, which looks again, and takes it: 1 -> 0
  *

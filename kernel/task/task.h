@@ -38,7 +38,7 @@ struct task_schedule {
 	struct list in_queue; /* linked while it waits for the processor */
 	bool is_queued;
 	int8_t nice;		/* -20 (much) to 19 (little) */
-	int8_t donated;		/* the urgency of whoever waits for it, or URGENCY_NONE */
+	int8_t donated;		/* the urgency of a task that waits for it, or URGENCY_NONE */
 	uint8_t level;		/* multi-level feedback: 0 is served first */
 	uint32_t quantum;	/* round robin: ticks that are left of its turn */
 	int64_t left;		/* multi-level feedback: TSC cycles that are left at this level */
@@ -57,7 +57,7 @@ struct task {
 
 	/* What a program finds of the processor when it runs: loaded by task_load. */
 	struct trap_frame *frame; /* its registers, on the kernel stack while it is in the kernel */
-	uint64_t thread_local;	  /* the descriptor behind gs, packed; 0: none */
+	uint64_t thread_local;	  /* the descriptor that gs selects, packed; 0: none */
 	struct fpu_state fpu;	  /* while no other task has used the unit since */
 	struct space *space;	  /* NULL: a kernel thread, or a program that has ended */
 	void *kernel_stack;	  /* owned: its lowest address */

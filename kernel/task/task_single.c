@@ -1,5 +1,5 @@
 /*
- * The one task there is until lesson 4: it stands for whatever the kernel is doing, and runs one
+ * The one task there is until lesson 4: it is whatever the kernel is doing, and runs one
  * program after another (kernel/process/single.c). Where others look for tasks, they find this one.
  */
 #include "kernel/task/task.h"

@@ -29,10 +29,10 @@ void task_bury(bool is_orphan)
 
 /* EXERCISE 4.1 (threads, part 2): a thread that has never run looks as if it had called switch_to.
    1. kthread_create: task_create makes the task and its stack, and must not be interrupted in it:
-   preempt_disable. At the top of the stack, where ring 3's frame would be, goes what switch_to
-   pops: a struct switch_frame whose resume is thread_begin, with function and argument in EBX and
-   ESI, and kthread_exit in EDI. EBP is 0: there the chain of callers ends. task->esp says where it
-   is. Then sched_begin.
+   preempt_disable. At the top of the stack, where a program's trap frame would be, goes what
+   switch_to pops: a struct switch_frame whose resume is thread_begin, with function and argument in
+   EBX and ESI, and kthread_exit in EDI. EBP is 0: there the chain of callers ends. task->esp says
+   where it is. Then sched_begin.
    2. kthread_exit: a thread cannot free the stack that it runs on. task_bury leaves that to the
    task that runs next. */
 /* SOLUTION 4.1 { */

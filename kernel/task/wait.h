@@ -16,7 +16,7 @@ struct wait_queue {
 	struct waiter *first; /* in the order in which they came */
 };
 
-/* A task's place in a queue; it lies on the task's stack. One that waits for several queues has a
+/* A task's place in a queue; it is on the task's stack. One that waits for several queues has a
  * place in each. */
 struct waiter {
 	struct task *task;
