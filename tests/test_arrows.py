@@ -1,8 +1,7 @@
 """Who uses whom: by includes, and by the symbols that the linker sees.
 
-A .c and its .h are one module. A header whose functions several files define is a module of its
-own. An arrow goes from one module to another that it includes, or whose symbol it refers to; which
-arrows there may be is labs/rooms.toml.
+A .c or .asm and its .h are one module. An arrow goes from one to another that it includes, or
+whose symbol it refers to; which arrows there may be is labs/rooms.toml.
 """
 
 from __future__ import annotations
@@ -160,6 +159,16 @@ def test_nothing_uses_the_breadth() -> None:
     )
 
 
+def test_breadth_has_folders_of_its_own() -> None:
+    """Lists of the core name no file of a folder that is breadth."""
+    fail_with(
+        f"labs/{name}: {path} is in a folder of breadth: name it in a list `breadth`"
+        for name, kernel in kernels(core=True).items()
+        for path in kernel
+        if room_of(path).part == "breadth"
+    )
+
+
 def test_every_included_file_is_there() -> None:
     fail_with(
         f"{arrow}, which is not there; write the path from the root of the repository"
@@ -186,26 +195,11 @@ def test_folders_form_no_circle_but_the_neighbours() -> None:
 
 
 @cache
-def defining(header: str) -> frozenset[str]:
-    """The modules that define a function or a variable which the header declares."""
-    words = set(re.findall(r"\b\w+\b(?=\s*[(;\[])", (ROOT / header).read_text()))
-    return frozenset(module_of(name) for name, (defined, _) in symbols().items() if defined & words)
-
-
-@cache
-def node_of(path: str) -> str:
-    """The module of a file; a header that several modules stand behind is one of its own."""
-    if path.endswith(".h") and defining(path) - {module_of(path)}:
-        return path
-    return module_of(path)
-
-
-@cache
 def graph() -> dict[str, dict[str, Arrow]]:
     """For each module those that it uses, and one reason."""
     found: dict[str, dict[str, Arrow]] = defaultdict(dict)
     for arrow in (*by_includes(), *by_symbols()):
-        source, target = node_of(arrow.source), node_of(arrow.target)
+        source, target = module_of(arrow.source), module_of(arrow.target)
         if source != target:
             found[source].setdefault(target, arrow)
     return dict(found)

@@ -218,7 +218,7 @@ def test_readmes_name_files_that_are_there() -> None:
             for found in shape.finditer(line)
             if (match := found[1] or found[2])
             and not (ROOT / match).exists()
-            and not (ROOT / name).parent.joinpath(match).exists()
+            and not list((ROOT / name).parent.rglob(match))
             and not list(ROOT.glob(f"{match}.*"))
         ]
     )

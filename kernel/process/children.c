@@ -13,7 +13,7 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 
 bool process_is_meant(const struct process *child, int32_t which)
 {

@@ -4,30 +4,9 @@
 #include <stdint.h>
 
 #include "kernel/cpu/trap.h"
+#include "kernel/process/exec_strings.h"
 
-/* What a program is started with: the strings of its arguments and of its environment, one behind
- * the other, each with its NUL. */
-struct exec_strings {
-	char *text; /* EXEC_STRINGS bytes, from page_alloc */
-	uint32_t length;
-	uint32_t arguments, environment; /* how many */
-	uint32_t depth; /* of files that named another program: exec_register_other */
-};
-
-#define EXEC_STRINGS 131072u /* what Linux grants at least */
-#define EXEC_PATH    4096u   /* bytes of a path, with its NUL */
-
-/* Take memory and give it back. Returns 0 or -ENOMEM. */
-int exec_strings_create(struct exec_strings *strings);
-void exec_strings_destroy(struct exec_strings *strings);
-
-/* Add one as the last one; all arguments come before the environment. Return 0 or -E2BIG. */
-int exec_add_argument(struct exec_strings *strings, const char *text);
-int exec_add_environment(struct exec_strings *strings, const char *text);
-
-/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty.
- * Returns 0, -EFAULT or -E2BIG. */
-int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment);
+#define EXEC_PATH 4096u /* bytes of a path, with its NUL */
 
 /*
  * Makes the current task run the program at path: a static ELF executable for the i386, fixed or

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "kernel/process/exec.h"
+#include "kernel/process/exec_strings.h"
 #include "kernel/process/exec_elf.h"
 
 #define EXEC_AUXILIARY 24 /* entries of the auxiliary vector, at most */

@@ -7,7 +7,7 @@
  * meanwhile: each string is fetched once, and what was fetched is what counts. May sleep.
  */
 #include "kernel/lib/errno.h"
-#include "kernel/process/exec.h"
+#include "kernel/process/exec_strings.h"
 #include "kernel/lib/string.h"
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"

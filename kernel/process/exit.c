@@ -20,7 +20,7 @@
 #include "kernel/process/signal.h"
 #include "kernel/report/panic.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"
 

@@ -21,6 +21,7 @@
 #include "kernel/process/process.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"
 

@@ -12,7 +12,7 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"

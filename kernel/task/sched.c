@@ -22,6 +22,7 @@
 #include "kernel/report/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 

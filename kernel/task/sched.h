@@ -1,59 +1,22 @@
 /*
  * The scheduler: which task gets the processor next.
  *
- * What is common to all policies is in kernel/task/sched.c; a policy is a struct sched_class, and
- * all tasks are under the same one at a time. When a task loses the processor against its will is
- * decided in kernel/task/sched_preempt.c.
+ * What is common to all policies is in kernel/task/sched.c; a policy is a struct sched_class
+ * (kernel/task/sched_class.h), and all tasks are under the same one at a time. When a task loses
+ * the processor against its will is decided in kernel/task/sched_preempt.c.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/task/task.h"
-
-/* Why a task gets into the queue of its class, or gives the processor away. */
-enum sched_reason {
-	SCHED_NEW,	 /* it begins, or comes from another class */
-	SCHED_WOKEN,	 /* what it slept for has happened */
-	SCHED_YIELDED,	 /* it lets others go first */
-	SCHED_PREEMPTED, /* the class wants another one */
-	SCHED_SLEEPS,
-	SCHED_STOPS, /* by a signal */
-	SCHED_ENDS,
-};
-
-#define URGENCY_NONE INT8_MAX
-
-/* All functions are called with interrupts off. The task that runs is in no queue. */
-struct sched_class {
-	const char *name;
-	/* The task is new to this class. It is not queued. */
-	void (*join)(struct task *task);
-	void (*enqueue)(struct task *task, enum sched_reason reason);
-	void (*dequeue)(struct task *task);
-	/* Takes the next task out of the queue; NULL: the queue is empty. */
-	struct task *(*pick)(void);
-	/* The task has had the processor for so many TSC cycles. */
-	void (*charge)(struct task *task, uint64_t stamps);
-	/* A tick while the task runs: is its turn over? */
-	bool (*tick)(struct task *task);
-	/* Does the task, which was just woken, pre-empt the one that runs? */
-	bool (*preempts)(const struct task *woken, const struct task *running);
-	/* How urgent it is to let the task run, donations included: less is more urgent. */
-	int (*urgency)(const struct task *task);
-};
-
-extern const struct sched_class sched_round_robin, sched_mlfq, sched_fair;
+#include "kernel/task/sched_class.h"
 
 /* The class in use. */
 extern const struct sched_class *sched_class;
 
 /* Puts all tasks under the class of this name: "rr", "mlfq" or "fair". Returns 0 or -EINVAL. */
 int sched_use(const char *name);
-
-/* Ticks of a turn: 1 to 1000; of round robin, and the shortest of the other classes. */
-extern uint32_t sched_quantum;
 
 /* Makes the context that calls it the idle task, pid 0. */
 void sched_initialize(void);
@@ -86,11 +49,6 @@ void sched_donate(struct task *task, int urgency);
 
 /* At a tick: charges the current task. Is its turn over, and does another one wait? */
 bool sched_turn_is_over(void);
-
-/* Things to do before a trap returns: bits of trap_return_work. */
-#define WORK_TICK     1u
-#define WORK_SCHEDULE 2u
-#define WORK_SIGNAL   4u
 
 /* ---- pre-emption: kernel/task/sched_preempt.c ---- */
 

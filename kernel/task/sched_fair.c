@@ -17,7 +17,7 @@
  * Read more: Linux's documentation of CFS (Documentation/scheduler/sched-design-CFS). Called with
  * interrupts off.
  */
-#include "kernel/task/sched.h"
+#include "kernel/task/sched_class.h"
 
 #include <stddef.h>
 

@@ -13,9 +13,10 @@
  * are lifted to the level that they began at (boost): nobody starves, and a task that has become
  * interactive is soon noticed.
  *
- * Read more: OSTEP, chapter 8. All functions are called with interrupts off (kernel/task/sched.h).
+ * Read more: OSTEP, chapter 8. All functions are called with interrupts off
+ * (kernel/task/sched_class.h).
  */
-#include "kernel/task/sched.h"
+#include "kernel/task/sched_class.h"
 
 #include <stddef.h>
 

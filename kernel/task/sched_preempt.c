@@ -15,7 +15,6 @@
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"
-#include "kernel/task/switch.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "kernel/cpu/trap.h"

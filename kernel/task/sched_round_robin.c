@@ -9,7 +9,7 @@
  * priorities: no task is more urgent than another, so a task that wakes waits for its turn. With n
  * tasks that is at most n quanta.
  */
-#include "kernel/task/sched.h"
+#include "kernel/task/sched_class.h"
 
 #include <stddef.h>
 

@@ -14,8 +14,7 @@
 
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/sched.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "mm/kernel_stack.h"
 #include "mm/page_alloc.h"

@@ -33,6 +33,13 @@ enum task_life {
 	TASK_ZOMBIE,   /* has ended; its parent has not asked yet */
 };
 
+/* Things to do before a trap returns: bits of trap_return_work. */
+#define WORK_TICK     1u
+#define WORK_SCHEDULE 2u
+#define WORK_SIGNAL   4u
+
+#define URGENCY_NONE INT8_MAX /* of a donation: there is none */
+
 /* What the scheduler knows of a task: kernel/task/sched.c and its classes. */
 struct task_schedule {
 	struct list in_queue; /* linked while it waits for the processor */

@@ -17,8 +17,8 @@
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/task_state.h"
 #include "kernel/report/backtrace.h"
-#include "kernel/task/sched.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task.h"
+#include "kernel/task/task_make.h"
 #include "mm/kernel_stack.h"
 #include "mm/space.h"
 

@@ -16,6 +16,7 @@
 #include "kernel/report/panic.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "kernel/task/task.h"
 
 void task_bury(bool is_orphan)

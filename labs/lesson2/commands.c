@@ -10,6 +10,7 @@
  * with what really happened.
  */
 #include "labs/lesson2/commands.h"
+#include "labs/lesson2/probes.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,6 +3,3 @@
 
 /* Adds `crash` and `exception`, and those of the function below. */
 void lesson2_commands_register(void);
-
-/* Adds `probe` and `allow`. */
-void probe_commands_register(void);

@@ -18,7 +18,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/cpu/task_state.h"
-#include "labs/lesson2/commands.h"
 #include "labs/lesson2/probes.h"
 #include "mm/page_alloc.h"
 

@@ -20,7 +20,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/process/process.h"
-#include "kernel/task/switch.h"
 #include "kernel/task/time.h"
 #include "labs/lesson4/programs.h"
 

@@ -34,7 +34,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/process.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 #include "mm/user_copy.h"

@@ -16,7 +16,6 @@
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
 #include "kernel/process/process.h"
-#include "kernel/task/switch.h"
 
 #define STATUS_NOT_FOUND (127 << 8)
 

@@ -19,7 +19,7 @@
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"

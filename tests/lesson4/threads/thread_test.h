@@ -12,7 +12,6 @@
 #include "kernel/cpu/io.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task.h"
-#include "kernel/task/switch.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "kernel/task/wait.h"

@@ -1,0 +1,42 @@
+/* A policy of the scheduler: what kernel/task/sched.c asks of each of them, and what they share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/task/task.h"
+
+/* Why a task gets into the queue of its class, or gives the processor away. */
+enum sched_reason {
+	SCHED_NEW,	 /* it begins, or comes from another class */
+	SCHED_WOKEN,	 /* what it slept for has happened */
+	SCHED_YIELDED,	 /* it lets others go first */
+	SCHED_PREEMPTED, /* the class wants another one */
+	SCHED_SLEEPS,
+	SCHED_STOPS, /* by a signal */
+	SCHED_ENDS,
+};
+
+/* All functions are called with interrupts off. The task that runs is in no queue. */
+struct sched_class {
+	const char *name;
+	/* The task is new to this class. It is not queued. */
+	void (*join)(struct task *task);
+	void (*enqueue)(struct task *task, enum sched_reason reason);
+	void (*dequeue)(struct task *task);
+	/* Takes the next task out of the queue; NULL: the queue is empty. */
+	struct task *(*pick)(void);
+	/* The task has had the processor for so many TSC cycles. */
+	void (*charge)(struct task *task, uint64_t stamps);
+	/* A tick while the task runs: is its turn over? */
+	bool (*tick)(struct task *task);
+	/* Does the task, which was just woken, pre-empt the one that runs? */
+	bool (*preempts)(const struct task *woken, const struct task *running);
+	/* How urgent it is to let the task run, donations included: less is more urgent. */
+	int (*urgency)(const struct task *task);
+};
+
+extern const struct sched_class sched_round_robin, sched_mlfq, sched_fair;
+
+/* Ticks of a turn: 1 to 1000; of round robin, and the shortest of the other classes. */
+extern uint32_t sched_quantum;

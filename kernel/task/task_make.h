@@ -1,0 +1,55 @@
+/*
+ * Making, loading and freeing tasks: between the scheduler and those who
+ * make tasks (kernel/task/thread.c and kernel/process).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct space;
+struct task;
+
+/* ---- kernel/task/task.c ---- */
+
+/* Makes room for the stacks of tasks. Before the first address space. */
+void task_initialize(void);
+
+/* A pid names more than a task: process groups and sessions keep the pid of their leader, who may
+ * be gone. Sets who is asked, for each task, whether it keeps a number from being given to a new
+ * one. */
+void task_register_numbers(bool (*is_kept)(const struct task *task, int32_t number));
+
+/* A new task, in no queue and without a process. The first one is pid 1. Owns a kernel stack, at
+ * whose top is its trap frame, and the rest of its page, where the process goes that it may get:
+ * zero at first. NULL without memory or when there are too many. */
+struct task *task_create(const char *name);
+
+/* Frees a task that has no space any more, and never runs again. */
+void task_free(struct task *task);
+
+/* The current task is about to give the processor away for ever: task_switched will free its stack,
+ * and with is_orphan the task itself. Interrupts must be off. */
+void task_retire(bool is_orphan);
+
+/* Called by every task right after it has got the processor, with interrupts off: frees what a task
+ * that has ended could not free itself. */
+void task_switched(void);
+
+/* ---- kernel/task/task_load.c ---- */
+
+/* Loads what user mode will find of a task: its stack in the kernel, its space, its segment, its
+ * floating-point unit. Only what differs. Interrupts are off. */
+void task_load(struct task *next);
+
+/* Makes sure that task->fpu is what the task has in the unit. */
+void task_save_fpu(struct task *task);
+
+/* Takes its space and its floating-point state away from the current task. Returns the space: it is
+ * the caller's. Interrupts must be off. */
+struct space *task_unload(void);
+
+/* ---- kernel/task/thread.c ---- */
+
+/* Ends the current task for ever: its stack is freed, and with is_orphan the task itself. */
+void task_bury(bool is_orphan) __attribute__((noreturn));
