@@ -1,5 +1,7 @@
 /*
- * Programs that are text: "#!/bin/sh -e" in the first line of the file /etc/rc makes
+ * Programs that are text, and are run by an interpreter.
+ *
+ * "#!/bin/sh -e" in the first line of the file /etc/rc makes
  *
  *	/etc/rc one two		into		/bin/sh -e /etc/rc one two
  *

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from labs.tools.course.exercises import ROOT
-from labs.tools.course.source_lists import BREADTH, changes
+from labs.tools.course.source_lists import CORE, LISTS, changes
 
 LIST = "labs/rooms.toml"
 PARTS = ("core", "breadth", "storage")
@@ -67,9 +67,25 @@ def in_a_room(path: str, root: Path = ROOT) -> bool:
 
 @cache
 def breadth(root: Path = ROOT) -> frozenset[str]:
-    """The modules that a list of breadth adds to a kernel."""
-    added = (changes(path.parent, BREADTH)[0] for path in root.glob(f"labs/*/{BREADTH}"))
-    return frozenset(module_of(path) for paths in added for path in paths)
+    """The modules that a list of breadth adds to a kernel, and the headers that only these
+    include."""
+    added, others = (sources_in(name, root) for name in LISTS[::-1])
+    headers = with_headers(there(added, root), root) - with_headers(there(others, root), root)
+    return frozenset(map(module_of, added | headers))
+
+
+def sources_in(name: str, root: Path = ROOT) -> set[str]:
+    """What the lists of this name add to any kernel; for the core every main.c as well."""
+    added = {
+        path for place in root.glob(f"labs/*/{name}") for path in changes(place.parent, name)[0]
+    }
+    mains = root.glob("labs/*/main.c") if name == CORE else ()
+    return added | {path.relative_to(root).as_posix() for path in mains}
+
+
+def there(paths: Iterable[str], root: Path = ROOT) -> set[str]:
+    """Those that are there: a student has some as object code only."""
+    return {path for path in paths if (root / path).is_file()}
 
 
 def part_of(path: str, root: Path = ROOT) -> str:
