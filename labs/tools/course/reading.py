@@ -9,7 +9,6 @@ The handouts hold the same table between two marks; `make tables` renews it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,20 +17,21 @@ from labs.tools.course.exercises import ROOT, lessons, load
 from labs.tools.course.rooms import (
     SOURCE,
     Room,
+    breadth,
     code_lines,
+    existing,
     includes,
+    linked_by,
     module_of,
     opening,
     part_of,
     room_of,
     rooms,
-    with_headers,
 )
-from labs.tools.course.source_lists import changes
+from labs.tools.course.source_lists import BREADTH, CORE, GIVEN
 
 STORAGE = "storage"
 BEGINNING, END = "<!-- make diff -->\n", "<!-- end of make diff -->\n"
-GIVEN = ".o"  # a source that a student has as object code
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,17 @@ def folder_of(lesson: str) -> str:
 @cache
 def belonging(root: Path = ROOT) -> dict[str, str]:
     """For each file the lesson that it belongs to, "1", "2", ... or "storage": the first that links
-    it, or includes it. The loader, all of boot/, is linked in lesson 1."""
+    it, or includes it; what the breadth alone includes is not the core's."""
     found: dict[str, str] = {}
     for lesson in (*map(str, lessons(root)), STORAGE):
-        place = root / folder_of(lesson)
-        paths = {*changes(place)[0], f"{folder_of(lesson)}/main.c"}
-        if not found:
-            paths |= {path.relative_to(root).as_posix() for path in (root / "boot").iterdir()}
-        for path in sorted(with_headers(existing(paths, root), root)):
-            found.setdefault(path, lesson)
-        for path in paths:
-            if (root / f"{path}{GIVEN}").is_file():
+        core = linked_by(folder_of(lesson), CORE, root)
+        more = linked_by(folder_of(lesson), BREADTH, root) & breadth(root)
+        for path in sorted(core | more):
+            if path.endswith(SOURCE) and (
+                (root / path).is_file() or (root / f"{path}{GIVEN}").is_file()
+            ):
                 found.setdefault(path, lesson)
     return found
-
-
-def existing(paths: Iterable[str], root: Path) -> set[str]:
-    """Those of the paths that are source and there."""
-    return {path for path in paths if path.endswith(SOURCE) and (root / path).is_file()}
 
 
 @cache

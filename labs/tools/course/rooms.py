@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from labs.tools.course.exercises import ROOT
-from labs.tools.course.source_lists import CORE, LISTS, changes
+from labs.tools.course.source_lists import BREADTH, CORE, changes
 
 LIST = "labs/rooms.toml"
 PARTS = ("core", "breadth", "storage")
@@ -65,32 +65,35 @@ def in_a_room(path: str, root: Path = ROOT) -> bool:
     return any(parent.as_posix() in rooms(root) for parent in PurePosixPath(path).parents)
 
 
+def existing(paths: Iterable[str], root: Path) -> set[str]:
+    """Those of the paths that are source and there."""
+    return {path for path in paths if path.endswith(SOURCE) and (root / path).is_file()}
+
+
+def linked_by(folder: str, name: str, root: Path = ROOT) -> set[str]:
+    """What the list of a name in a folder of labs/ adds, and what all that includes. To the core of
+    lesson 1 belongs the loader: all of boot/."""
+    place = root / folder
+    paths = set(changes(place, name)[0])
+    if name == CORE:
+        paths.add(f"{folder}/main.c")
+    if name == CORE and folder == "labs/lesson1":
+        paths |= {path.relative_to(root).as_posix() for path in (root / "boot").iterdir()}
+    return paths | with_headers(existing(paths, root), root)
+
+
 @cache
 def breadth(root: Path = ROOT) -> frozenset[str]:
-    """The modules that a list of breadth adds to a kernel, and the headers that only these
-    include."""
-    added, others = (sources_in(name, root) for name in LISTS[::-1])
-    headers = with_headers(there(added, root), root) - with_headers(there(others, root), root)
-    return frozenset(map(module_of, added | headers))
-
-
-def sources_in(name: str, root: Path = ROOT) -> set[str]:
-    """What the lists of this name add to any kernel; for the core every main.c as well."""
-    added = {
-        path for place in root.glob(f"labs/*/{name}") for path in changes(place.parent, name)[0]
-    }
-    mains = root.glob("labs/*/main.c") if name == CORE else ()
-    return added | {path.relative_to(root).as_posix() for path in mains}
-
-
-def there(paths: Iterable[str], root: Path = ROOT) -> set[str]:
-    """Those that are there: a student has some as object code only."""
-    return {path for path in paths if (root / path).is_file()}
+    """The files that only lists of breadth add, and the headers that only those include."""
+    folders = [path.parent.relative_to(root).as_posix() for path in root.glob("labs/*/main.c")]
+    core = set().union(*(linked_by(folder, CORE, root) for folder in folders))
+    added = set().union(*(linked_by(folder, BREADTH, root) for folder in folders))
+    return frozenset(added - core)
 
 
 def part_of(path: str, root: Path = ROOT) -> str:
-    """The part of a file: its folder's, or breadth if a list of breadth names it."""
-    return "breadth" if module_of(path) in breadth(root) else room_of(path, root).part
+    """The part of a file: its folder's, or breadth if nothing but the breadth needs it."""
+    return "breadth" if path in breadth(root) else room_of(path, root).part
 
 
 def module_of(path: str) -> str:
