@@ -40,6 +40,7 @@ static int device_open(struct file *file)
 
 const struct file_ops device_file_ops = { .open = device_open };
 
+/* The name in /dev may be there already, from the archive: then it is used as it is. */
 void device_register(struct device *device)
 {
 	char path[32];
@@ -53,6 +54,7 @@ void device_register(struct device *device)
 
 /* ---- the two that are made of nothing but code ---- */
 
+/* 0 bytes: the end of the file. */
 static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return 0;
@@ -63,6 +65,7 @@ int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset)
 	return buffer_put_zeros(to, to->length);
 }
 
+/* All of it is accepted, and nothing is looked at: not even a bad pointer is noticed. */
 int device_write_away(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return from->length;
@@ -71,11 +74,13 @@ int device_write_away(struct file *file, struct buffer *from, uint64_t offset)
 static const struct file_ops null_ops = { .read = read_nothing, .write = device_write_away };
 static const struct file_ops zero_ops = { .read = device_read_zeros, .write = device_write_away };
 
+/* SplitMix64: good for experiments that can be repeated, not for keys. */
 uint64_t device_random(void)
 {
 	return random_next(&random);
 }
 
+/* After path_set_root. /dev itself may be there already. */
 void devices_initialize(uint64_t seed)
 {
 	static struct device null = { "null", S_IFCHR | 0666, DEVICE_OF_MEMORY(3), &null_ops,

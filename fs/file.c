@@ -23,6 +23,7 @@
 
 static struct pool pool = POOL_INITIALIZER(struct file);
 
+/* Flags that only matter while opening are dropped: F_GETFL must not show them. */
 struct file *file_create(const struct file_ops *ops, struct inode *inode, uint32_t flags)
 {
 	struct file *file = pool_alloc(&pool);
@@ -42,6 +43,7 @@ static bool is_writer(const struct file *file)
 	return inode_is(file->inode, S_IFREG) && file_writable(file);
 }
 
+/* If the operations' open fails, nothing but the two allocations has to be undone. */
 int file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 {
 	const struct file_ops *ops = inode->file_ops;
@@ -71,6 +73,7 @@ void file_hold(struct file *file)
 	file->references++;
 }
 
+/* Release comes first: the operations may still need the inode. */
 void file_release(struct file *file)
 {
 	if (--file->references > 0)
@@ -105,6 +108,7 @@ int file_write_at(struct file *file, struct buffer *from, uint64_t offset)
 	return file->ops->write ? file->ops->write(file, from, offset) : refusal(file);
 }
 
+/* Only what was really moved counts: after a short count the next read continues there. */
 int file_read(struct file *file, struct buffer *to)
 {
 	int moved = file_read_at(file, to, file->offset);
@@ -114,6 +118,7 @@ int file_read(struct file *file, struct buffer *to)
 	return moved;
 }
 
+/* Moving to the end and writing are one step with respect to other tasks, as O_APPEND promises. */
 int file_write(struct file *file, struct buffer *from)
 {
 	if (file->flags & O_APPEND) /* for each write again: others may have written meanwhile */

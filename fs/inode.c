@@ -13,11 +13,13 @@
 #include "kernel/lib/string.h"
 #include "kernel/task/time.h"
 
+/* strncmp stops at the text's NUL, and then the text must be over, too. */
 bool name_is(const struct name *name, const char *text)
 {
 	return strncmp(name->text, text, name->length) == 0 && text[name->length] == '\0';
 }
 
+/* The factor 31 spreads similar names; the hash only has to be quick to compare. */
 struct name name_of(const char *text, uint32_t length)
 {
 	struct name name = { text, length, 0 };
@@ -32,6 +34,7 @@ uint64_t inode_now(void)
 	return time_wall_ns();
 }
 
+/* ctime changes with everything, mtime with the contents only (stat(2)). */
 void inode_touch(struct inode *inode, bool contents)
 {
 	inode->changed = inode_now();
@@ -41,6 +44,7 @@ void inode_touch(struct inode *inode, bool contents)
 		inode->ops->changed(inode);
 }
 
+/* The caller owns the one reference; the link is the name that the inode is about to get. */
 void inode_initialize(struct inode *inode, uint32_t mode)
 {
 	uint64_t now = inode_now();
@@ -51,6 +55,7 @@ void inode_initialize(struct inode *inode, uint32_t mode)
 	inode->accessed = inode->modified = inode->changed = now;
 }
 
+/* st_dev: two inodes are the same file if this and the inode's number are. */
 uint32_t filesystem_number(void)
 {
 	static uint32_t last;

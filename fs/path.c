@@ -32,6 +32,7 @@ char *path_page(void)
 	return page_alloc(0);
 }
 
+/* NULL is allowed. */
 void path_page_free(char *page)
 {
 	if (page)
@@ -54,11 +55,13 @@ bool path_is_entry(const struct path *path)
 	return path->last.length > 0 && !name_is(&path->last, ".") && !name_is(&path->last, "..");
 }
 
+/* "file/" names a directory that is not one. */
 bool path_is_wrong_kind(const struct path *path)
 {
 	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
 }
 
+/* Gives back both references. */
 void path_release(struct path *path)
 {
 	inode_put(path->directory);
@@ -119,6 +122,7 @@ static int walk(struct path *path)
 	}
 }
 
+/* On success the caller owns the path, and calls path_release. */
 int path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end)
 {
 	if (!*text)
@@ -132,6 +136,7 @@ int path_resolve(struct path *path, struct inode *start, const char *text, enum 
 	return error;
 }
 
+/* For callers that want the inode and nothing else: it must exist. */
 int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
 {
 	struct path path;

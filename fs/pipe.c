@@ -166,12 +166,14 @@ static void free_pipe(struct pipe *pipe)
 	pool_free(&pool, pipe);
 }
 
+/* `opened` never shrinks: a FIFO's open waits until somebody else has opened the other side. */
 static void join(struct pipe_side *side, uint32_t files)
 {
 	side->files += files;
 	side->opened += files;
 }
 
+/* A file that is open for reading and writing counts on both sides. */
 void pipe_enter(struct pipe *pipe, struct file *file)
 {
 	file->private = pipe;
@@ -247,6 +249,7 @@ int pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 	return -ENFILE;
 }
 
+/* So that a leak shows. */
 uint32_t pipe_count(void)
 {
 	return pool.used;

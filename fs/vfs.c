@@ -81,6 +81,7 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 	return error;
 }
 
+/* The flags decide how the walk treats a symbolic link at the end. */
 int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mode,
 	     struct file **file)
 {
@@ -117,6 +118,7 @@ int vfs_open_program(struct inode *start, const char *path, struct file **file)
 
 /* ---- making ---- */
 
+/* For what is about to be created: the directory must exist, the name must not. */
 int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bool directory)
 {
 	int error = path_resolve(path, start, text, PATH_NAME);

@@ -6,7 +6,7 @@
  *	0x08048000			code and data, where the file says
  *	heap_start	heap_end	brk moves the end between here ...
  *	0x083c0000	STACK_START	... and here: the stack, SPACE_STACK bytes
- *	0x08400000	SLOT_END	behind the slot
+ *	0x08400000	SLOT_END	the end of the slot
  *	0xbffff000	SPACE_SHARED	the one page that every space shares, read-only
  *	0xc0000000	KERNEL_BASE	the kernel, the same in every space
  *
@@ -15,7 +15,7 @@
  * bits: they are for brk and mmap, so that nothing is given away twice.
  *
  * The price: a space takes 4 MiB whatever it holds, its protection is not enforced, and a copy of a
- * space is a copy of 4 MiB. Lesson 6 does better, behind the same header.
+ * space is a copy of 4 MiB. Lesson 6 does better, with the same header.
  *
  * Called by the task whose space it is, or for a space that no task has yet.
  */
@@ -38,6 +38,7 @@
 static uint32_t shared_table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 static struct pool spaces = POOL_INITIALIZER(struct space);
 
+/* Pages from `first` up to the one before `end`, counted from SPACE_START. */
 void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped)
 {
 	for (uint32_t page = first; page < end; page++) {
@@ -48,6 +49,8 @@ void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool ma
 	}
 }
 
+/* The pages that a range touches. False for a range outside the slot; the subtraction cannot wrap.
+ */
 bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end)
 {
 	if (address < SPACE_START || address > SLOT_END || length > SLOT_END - address)
@@ -59,6 +62,7 @@ bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t
 
 /* ---- the whole ---- */
 
+/* Once, at start-up: the table is the same for all spaces. */
 void space_share(const void *page)
 {
 	shared_table[ENTRIES - 1] = physical_address(page) | ENTRY_SHARED;
@@ -105,6 +109,7 @@ struct space *space_create(void)
 	return space;
 }
 
+/* For fork: 4 MiB are copied, about a millisecond. */
 struct space *space_copy(const struct space *space)
 {
 	struct space *copy = allocate();
@@ -118,6 +123,7 @@ struct space *space_copy(const struct space *space)
 	return copy;
 }
 
+/* Zeros everywhere, so that nothing of the old program can be seen. */
 void space_clear(struct space *space)
 {
 	memset(space->slot, 0, SLOT_SIZE);
@@ -156,11 +162,13 @@ int space_map(struct space *space, uint32_t address, uint32_t length, unsigned p
 	return 0;
 }
 
+/* Below the stack, wholly inside the slot. */
 bool space_can_hold(uint32_t address, uint32_t length)
 {
 	return address >= SPACE_START && address <= STACK_START && length <= STACK_START - address;
 }
 
+/* False for a range outside the slot as well. */
 bool space_is_free(const struct space *space, uint32_t address, uint32_t length)
 {
 	uint32_t first, end;
@@ -178,11 +186,12 @@ void space_set_heap(struct space *space, uint32_t address)
 	space->heap_start = space->heap_end = address;
 }
 
-/* EXERCISE 3.6 (programs that mean harm, part 3): the end of the heap, wherever ring 3 wants it.
+/* EXERCISE 3.6 (programs that mean harm, part 3): the end of the heap, wherever the program wants
+   it.
    1. Below heap_start, or above STACK_START: refused. So is growing over pages that are mapped
    already. Refused means: nothing has changed, and the old end is the result.
    2. Growing maps whole pages, by space_map, which zeroes them; shrinking takes whole pages away.
-   The page in which the old end lies belongs to the heap already.
+   The page of the old end belongs to the heap already.
    3. New memory is zero to the byte, in that page too: a program may have shrunk its heap. */
 /* SOLUTION 3.6 { */
 uint32_t space_set_break(struct space *space, uint32_t address)

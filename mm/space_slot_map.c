@@ -1,4 +1,11 @@
-/* What mmap and /proc want of a space that is one slot. */
+/*
+ * What mmap and /proc need of a space that is one slot.
+ *
+ *	0x08000000 [program][heap ->            <- mmap][stack] 0x08400000
+ *
+ * The heap grows up and mmap looks for room from the stack downwards, so both can use all that is
+ * between them. Mapping and unmapping only change bits; the memory is always there.
+ */
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
@@ -18,6 +25,7 @@ static uint32_t find_room(const struct space *space, uint32_t count)
 	return SLOT_PAGES;
 }
 
+/* A length of 0, or more than the slot, has no room. */
 int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
 {
 	uint32_t page = SLOT_PAGES;
@@ -32,6 +40,7 @@ int space_map_anywhere(struct space *space, uint32_t length, unsigned protection
 	return address;
 }
 
+/* Pages outside the slot are not mapped, which is what unmapping them wants. */
 int space_unmap(struct space *space, uint32_t address, uint32_t length)
 {
 	uint32_t first, end;
@@ -43,6 +52,7 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 	return 0;
 }
 
+/* Accepted and not enforced: a page of 4 MiB has one protection. */
 int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
 	uint32_t first, end;
@@ -57,6 +67,7 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 	return 0;
 }
 
+/* *start is moved to the beginning of the range, unless it is inside one. */
 bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
 {
 	uint32_t page = *start < SPACE_START ? 0 : page_of(*start), first;
@@ -73,6 +84,7 @@ bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
 	return true;
 }
 
+/* Through the direct map, so the space need not be the one in use. */
 uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
 {
 	uint32_t start = address, end;

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -137,6 +138,17 @@ def test_lines_are_not_wide() -> None:
             if (width := len(line.expandtabs(TAB))) > COLUMNS
         ]
     )
+
+
+def test_drawings_are_whole() -> None:
+    """clang-format breaks a line that is too wide, and fills the next one with the rest."""
+    broken = [
+        f"{name}:{number}: the end of a drawing's line: make the line above shorter"
+        for name in files("*.c", "*.h")
+        for number, (above, line) in enumerate(pairwise(lines_of(name)), 2)
+        if above.startswith(" *\t") and re.match(r" \* \S", line)
+    ]
+    fail_with(broken)
 
 
 def test_first_line_says_what_the_file_is() -> None:

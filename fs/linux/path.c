@@ -8,9 +8,9 @@
  *
  *	directory	rest			next
  *	/		proc/../bin/sh		/proc is a mount point: cross it
- *	/proc		../bin/sh		".." of a mounted root is that of the directory it
- * covers /		bin/sh			/bin is a link to usr/bin /		usr/bin/sh
- *		...
+ *	/proc		../bin/sh		a mounted root's ".." is its directory's
+ *	/		bin/sh			/bin is a link to usr/bin
+ *	/		usr/bin/sh		...
  *
  * At most LINKS_MAX links are followed, so that a circle of them ends with -ELOOP.
  */

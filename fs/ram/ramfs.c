@@ -1,10 +1,10 @@
 /*
  * A file system in memory: inodes, and directories as lists of names.
  *
- *	directory "/"			entries, in the order in which they were made
- *	first ------------------------> "bin"  position 0 -> inode 2, a directory whose parent is
- * "/" end ----------.			"init" position 2 -> inode 5, a file
- *		      '--> the last entry's `next`, where a new one is hung
+ *	directory "/"		entries, in the order in which they were made
+ *	first ----------------> "bin"	position 0	inode 2, a directory whose parent is "/"
+ *	end ---------.		"init"	position 2	inode 5, a file
+ *		     '--> the last entry's `next`: a new one is added there
  *
  * A name holds its inode by `links`, whoever uses it by `references`; it goes when it has neither.
  * Positions only grow along a list and are never given out twice. So a program that lists a
@@ -94,6 +94,7 @@ struct inode *ramfs_create_root(void)
 	return root ? &root->inode : NULL;
 }
 
+/* For tests of leaks, and for statfs. */
 struct ramfs_statistics ramfs_statistics(void)
 {
 	ramfs_counts.inodes = inodes.used;
@@ -103,6 +104,7 @@ struct ramfs_statistics ramfs_statistics(void)
 
 /* ---- entries of a directory ---- */
 
+/* Not in a directory yet. NULL without memory. */
 struct ramfs_entry *ramfs_make_entry(const struct name *name)
 {
 	struct ramfs_entry *entry = pool_alloc(&entries);
@@ -148,6 +150,7 @@ void ramfs_add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
 
 /* ---- operations ---- */
 
+/* The hash and the length are compared first, so memcmp runs about once. */
 static int ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct ramfs_inode *ram = ramfs_inode(directory);

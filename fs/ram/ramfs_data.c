@@ -26,6 +26,7 @@
 
 struct ramfs_statistics ramfs_counts;
 
+/* Zeroed, and counted: the limit keeps a large file from starving the programs. */
 static void *take_page(void)
 {
 	void *page = ramfs_counts.pages < ramfs_counts.pages_limit ? page_alloc(0) : NULL;

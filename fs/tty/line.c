@@ -29,11 +29,13 @@
 #define KEY_KILL      0x15 /* ^U */
 #define KEY_ERASE     0x7f
 
+/* LINE_CELLS is a power of two, so the numbers may wrap around. */
 static uint16_t *cell(struct line *line, uint32_t number)
 {
 	return &line->cells[number % LINE_CELLS];
 }
 
+/* The settings that a program finds, and that `isatty` reads. */
 void line_initialize(struct line *line, void (*put)(const char *text, uint32_t length),
 		     void (*signal)(int signal))
 {
@@ -53,6 +55,7 @@ void line_initialize(struct line *line, void (*put)(const char *text, uint32_t l
 
 /* ---- the screen ---- */
 
+/* A newline becomes two characters (ONLCR); the text between them goes out in one piece. */
 void line_output(const struct line *line, const char *text, uint32_t length)
 {
 	uint32_t start = 0;
@@ -67,11 +70,13 @@ void line_output(const struct line *line, const char *text, uint32_t length)
 	line->put(text + start, length - start);
 }
 
+/* Control characters are shown as ^ and a letter. */
 static bool shows_as_two(uint8_t byte)
 {
 	return byte < ' ' && byte != '\t' && byte != '\n';
 }
 
+/* The person sees what the program will get, not what the key sent. */
 static void echo(const struct line *line, uint8_t byte)
 {
 	char two[] = { '^', byte ^ 0x40 };
@@ -84,6 +89,7 @@ static void echo(const struct line *line, uint8_t byte)
 
 /* ---- the keys ---- */
 
+/* Takes the last cell back, and its one or two characters from the screen. */
 static void erase(struct line *line)
 {
 	uint8_t byte = *cell(line, --line->typed);
@@ -103,6 +109,7 @@ static void add(struct line *line, uint16_t content)
 		line->ready = line->typed;
 }
 
+/* From interrupt handlers, with interrupts off. A full ring drops the byte. */
 void line_type(struct line *line, uint8_t byte)
 {
 	bool is_empty = line->typed == line->ready;
@@ -126,6 +133,7 @@ void line_type(struct line *line, uint8_t byte)
 	}
 }
 
+/* Half empty, or no complete line yet: then the person must be able to finish it. */
 bool line_has_room(const struct line *line)
 {
 	return line->typed - line->taken < LINE_CELLS / 2 || line->ready == line->taken;
@@ -138,6 +146,7 @@ uint32_t line_available(const struct line *line)
 	return line->ready - line->taken;
 }
 
+/* At most one line: *is_end says that its end was reached, even if nothing was copied. */
 uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end)
 {
 	bool enabled = interrupts_disable();

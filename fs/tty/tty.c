@@ -30,18 +30,21 @@ struct wait_queue tty_readers;
 
 /* ---- from the keys, in interrupt handlers ---- */
 
+/* ^C, for the group in the foreground; at boot there is none. */
 static void tty_interrupt(int signal)
 {
 	if (tty.foreground > 0)
 		tty.signal_group(tty.foreground, signal);
 }
 
+/* Wakes even for half a line: settings may ask for single bytes. */
 static void type(uint8_t byte)
 {
 	line_type(&tty.line, byte);
 	wait_wake(&tty_readers);
 }
 
+/* For the serial line, which can make its sender wait. */
 static bool tty_has_room(void)
 {
 	return line_has_room(&tty.line);
@@ -65,7 +68,7 @@ static int wait_for_line(const struct file *file)
 	return wait_event(&tty_readers, line_available(&tty.line) > 0);
 }
 
-/* At most one line. It goes through the stack in pieces, since the ring may only be touched with
+/* At most one line. It goes through the stack in pieces, because the ring may only be touched with
  * interrupts off, and the program's memory only with interrupts on. */
 static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
@@ -123,6 +126,7 @@ struct file_ops tty_ops = {
 	.is_stream = true,
 };
 
+/* The signaller comes from above: this folder knows no processes. */
 void tty_initialize(tty_signaller *signal_group)
 {
 	static struct device console = { "console", S_IFCHR | 0600, TTY_DEVICE, &tty_ops, NULL };
@@ -133,12 +137,14 @@ void tty_initialize(tty_signaller *signal_group)
 	tty_listen(true);
 }
 
+/* The current task ends: a session's leader gives up its terminal. */
 void tty_leave(void)
 {
 	if (tty.leave)
 		tty.leave();
 }
 
+/* False: the kernel's own prompt reads the keys. */
 void tty_listen(bool wanted)
 {
 	keyboard_listen(wanted ? type_key : NULL);

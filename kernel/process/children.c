@@ -15,6 +15,7 @@
 #include "kernel/process/process.h"
 #include "kernel/task/task_make.h"
 
+/* waitpid's first argument: a pid, -1 any child, 0 my group, -n group n. */
 bool process_is_meant(const struct process *child, int32_t which)
 {
 	if (child->parent != current->process)
@@ -24,6 +25,7 @@ bool process_is_meant(const struct process *child, int32_t which)
 	return which == -1 || child->pgrp == (which == 0 ? current->process->pgrp : -which);
 }
 
+/* News is told once: a second wait does not see the same stop again. */
 void process_fetch(struct process *child, struct wait_news *news)
 {
 	const struct task *task = child->task;

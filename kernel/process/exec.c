@@ -32,6 +32,7 @@
 
 static exec_other *other;
 
+/* For files that are no static ELF program: scripts. One function, registered at start-up. */
 void exec_register_other(exec_other *function)
 {
 	other = function;
@@ -129,6 +130,7 @@ static int complete(struct exec_strings *strings)
 	return error;
 }
 
+/* Every error before the point of no return leaves the old program as it was. */
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame)
 {
 	struct elf_image *image = page_alloc(0);

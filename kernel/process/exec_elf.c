@@ -26,6 +26,7 @@
 #define SEGMENT_INTERPRET 3
 #define LINK_ADDRESS	  0x08048000u /* where position-independent programs go */
 
+/* has_segments has made sure that the table is in the part of the file that was read. */
 static const struct elf_program_header *segment(const struct elf_image *image, unsigned index)
 {
 	const struct elf_program_header *segments =
@@ -34,11 +35,13 @@ static const struct elf_program_header *segment(const struct elf_image *image, u
 	return &segments[index];
 }
 
+/* A segment without memory has no address that means anything. */
 static bool is_loaded(const struct elf_program_header *segment)
 {
 	return segment->type == ELF_SEGMENT_LOAD && segment->memsz > 0;
 }
 
+/* TYPE_SHARED is also what a position-independent program is. */
 static bool is_for_this_machine(const struct elf_header *header)
 {
 	return header->magic == ELF_MAGIC && header->class == ELF_CLASS_32 &&
@@ -47,15 +50,15 @@ static bool is_for_this_machine(const struct elf_header *header)
 }
 
 /* EXERCISE 3.6 (programs that mean harm, part 1): every number in a file is somebody's claim.
-   1. has_segments: do the program headers lie in the beginning that was read? They have the size
+   1. has_segments: are the program headers in the beginning that was read? They have the size
    that struct elf_program_header has, there is at least one, and they are aligned for 32 bits.
-   2. fits: a segment's place (with the bias) must not wrap, and it must lie wholly between
+   2. fits: a segment's place (with the bias) must not wrap, and it must be wholly between
    SPACE_START and SPACE_SHARED; what the file has of it must not be more than it is in memory.
    3. elf_check: first the header, and before its first field: is there a header at all? A
    position-independent program goes to LINK_ADDRESS. One that asks for an interpreter is not
    static. A segment that is not loaded is not looked at further; at least one must be. */
 /* SOLUTION 3.6 { */
-/* Do the program headers lie in the beginning that was read? */
+/* Are the program headers in the beginning that was read? */
 static bool has_segments(const struct elf_image *image)
 {
 	const struct elf_header *header = &image->header;
@@ -65,7 +68,7 @@ static bool has_segments(const struct elf_image *image)
 	       header->phnum * sizeof(struct elf_program_header) <= image->bytes - header->phoff;
 }
 
-/* A segment's place must not wrap, nor reach out of the part of ring 3; and what the file has of it
+/* A segment's place must not wrap, nor reach out of user space; and what the file has of it
  * must not be more than it is. */
 static bool fits(const struct elf_image *image, const struct elf_program_header *segment)
 {
@@ -75,6 +78,7 @@ static bool fits(const struct elf_image *image, const struct elf_program_header 
 	       start < SPACE_SHARED && segment->memsz <= SPACE_SHARED - start;
 }
 
+/* Only numbers that were checked here are used later. */
 int elf_check(struct elf_image *image)
 {
 	unsigned loaded = 0;
@@ -94,6 +98,7 @@ int elf_check(struct elf_image *image)
 }
 /* } SOLUTION 3.6 */
 
+/* A question of lesson 3's spaces; lessons with page tables say yes to everything. */
 int elf_check_room(const struct elf_image *image)
 {
 	for (unsigned i = 0; i < image->header.phnum; i++) {
@@ -119,6 +124,7 @@ static int map(const struct elf_program_header *segment, uint32_t start, uint32_
 			 SPACE_READ | SPACE_WRITE | SPACE_EXECUTE);
 }
 
+/* Straight into the program's memory; a file that is shorter than it says is no program. */
 static int read_segment(const struct elf_image *image, const struct elf_program_header *segment)
 {
 	struct buffer buffer = buffer_of_user(segment->vaddr + image->bias, segment->filesz);
@@ -134,6 +140,8 @@ static int read_segment(const struct elf_image *image, const struct elf_program_
 	return 0;
 }
 
+/* The segments are in ascending order, as the gABI demands. The heap begins on the page after the
+ * last. */
 int elf_load(const struct elf_image *image)
 {
 	uint32_t mapped_end = 0, end = 0;

@@ -26,24 +26,27 @@
 
 static void (*tell_more)(struct exec_stack *stack, const struct elf_image *image);
 
+/* For what only C libraries want to know: random bytes, the processor's features. */
 void exec_register_auxiliary(void (*tell)(struct exec_stack *stack, const struct elf_image *image))
 {
 	tell_more = tell;
 }
 
+/* The stack grows down. A failure is remembered, and asked for once, at the end. */
 void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length)
 {
 	stack->pointer -= length;
 	stack->failed |= copy_to_user(stack->pointer, bytes, length);
 }
 
+/* One entry of the auxiliary vector. */
 void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value)
 {
 	stack->auxiliary[stack->entries].type = type;
 	stack->auxiliary[stack->entries++].value = value;
 }
 
-/* Pushes the pointers to count strings that lie at address, and a null pointer behind the last. */
+/* Pushes the pointers to count strings at address, and a null pointer after the last. */
 static uint32_t push_pointers(struct exec_stack *stack, const char *text, uint32_t count,
 			      uint32_t address)
 {
@@ -71,7 +74,7 @@ static const char *environment_of(const struct exec_strings *strings)
 	return text;
 }
 
-/* Pushes argc and the two arrays of pointers, for strings that lie at address. */
+/* Pushes argc and the two arrays of pointers, for strings at address. */
 static void push_arrays(struct exec_stack *stack, const struct exec_strings *strings,
 			uint32_t address)
 {
@@ -103,6 +106,7 @@ static void align(struct exec_stack *stack, uint32_t length)
 	stack->pointer = ((stack->pointer - length) & -STACK_ALIGNMENT) + length;
 }
 
+/* Strings first, so that their addresses are known; then padding, vector, pointers, count. */
 int exec_build_stack(const struct elf_image *image, const char *path,
 		     const struct exec_strings *strings, uint32_t *pointer)
 {

@@ -14,6 +14,7 @@
 
 #define ORDER 5 /* EXEC_STRINGS bytes */
 
+/* 128 KiB, half of a program's stack: what fits here fits there. */
 int exec_strings_create(struct exec_strings *strings)
 {
 	*strings = (struct exec_strings){ .text = page_alloc(ORDER) };
@@ -25,7 +26,7 @@ void exec_strings_destroy(struct exec_strings *strings)
 	page_free(strings->text, ORDER);
 }
 
-/* Puts a text behind all others, and counts it. */
+/* Puts a text after all others, and counts it. */
 static int add(struct exec_strings *strings, const char *text, uint32_t *count)
 {
 	uint32_t size = strlen(text) + 1;
@@ -49,13 +50,13 @@ int exec_add_environment(struct exec_strings *strings, const char *text)
 }
 
 /* EXERCISE 3.6 (programs that mean harm, part 2): a program says what the next one is called with.
-   1. add_string: the string at an address of ring 3, behind those that are there already. It may
+   1. add_string: the string at a user address, after those that are there already. It may
    have no end, and the room has one: E2BIG. It counts in length with its NUL; one that could not be
    added does not.
-   2. add_array: an array of such addresses, up to a null pointer. It may lie anywhere, and may have
+   2. add_array: an array of such addresses, up to a null pointer. It may be anywhere, and may have
    no end either: what ends it then? count is how many strings were added. */
 /* SOLUTION 3.6 { */
-/* Adds the string at an address of ring 3. */
+/* Adds the string at a user address. */
 static int add_string(struct exec_strings *strings, uint32_t address)
 {
 	uint32_t room = EXEC_STRINGS - strings->length;
@@ -69,7 +70,7 @@ static int add_string(struct exec_strings *strings, uint32_t address)
 	return 0;
 }
 
-/* Adds the strings of an array of ring 3, and counts them. */
+/* Adds the strings of a user array, and counts them. */
 static int add_array(struct exec_strings *strings, uint32_t array, uint32_t *count)
 {
 	for (; array; array += sizeof(uint32_t)) {
@@ -89,6 +90,7 @@ static int add_array(struct exec_strings *strings, uint32_t array, uint32_t *cou
 }
 /* } SOLUTION 3.6 */
 
+/* The two arrays of execve, each ended by a null pointer. */
 int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment)
 {
 	int error = add_array(strings, arguments, &strings->arguments);

@@ -20,6 +20,7 @@
 
 #define LAST_STATUS 61 /* the highest that the machine can end with */
 
+/* The words, and an environment that is the same for every program. */
 static int add_strings(struct exec_strings *strings, int count, char *const words[])
 {
 	static const char *const environment[] = {
@@ -69,6 +70,7 @@ static int load(int count, char *const words[], struct trap_frame *frame)
 	return error;
 }
 
+/* For a task that is about to become a program: it has no files yet, or those of its last one. */
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 {
 	if (!current->process->files)
@@ -78,6 +80,7 @@ int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 	return error ? error : load(count, words, frame);
 }
 
+/* From a wait status, or a negated errno when the program could not be started. */
 int exec_shell_status(int32_t status)
 {
 	if (status < 0)
@@ -85,6 +88,7 @@ int exec_shell_status(int32_t status)
 	return status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff;
 }
 
+/* Says how it ended, unless that was by exit. */
 int exec_report(const char *name, int32_t status)
 {
 	if (status < 0)

@@ -34,6 +34,8 @@ static bool has_keeper(const struct process *process)
 	return parent && parent->pgrp != process->pgrp && parent->session == process->session;
 }
 
+/* Nobody outside the group could continue it, so it must not be stopped from the terminal (POSIX).
+ */
 bool process_group_is_orphaned(const struct process *member)
 {
 	for (const struct process *process = process_next(NULL); process;
@@ -104,6 +106,7 @@ static struct process *find_init(void)
    interrupts off: status, signals (signal_drop_all), children, the parent, and task_bury. If this
    is init, nobody is left to adopt orphans: exec_end_machine. */
 /* SOLUTION 4.5 { */
+/* The next one is found first: task_free takes the child out of the list. */
 static void leave_children(void)
 {
 	struct process *init = find_init(), *next;
@@ -124,6 +127,7 @@ static void leave_children(void)
 	}
 }
 
+/* From a system call, or from the delivery of a signal. Interrupts may be on or off. */
 void process_exit(int32_t status)
 {
 	struct process *process = current->process;

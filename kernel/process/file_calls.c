@@ -27,6 +27,7 @@ struct file *descriptor_file(uint32_t descriptor)
 	return files_get(current->process->files, descriptor);
 }
 
+/* NULL also for a file that was opened for writing only: the caller says -EBADF for both. */
 struct file *descriptor_readable(uint32_t descriptor)
 {
 	struct file *file = descriptor_file(descriptor);
@@ -43,6 +44,7 @@ struct file *descriptor_writable(uint32_t descriptor)
 
 /* ---- reading and writing ---- */
 
+/* A transfer is cut to TRANSFER_MAX, as Linux does; the whole range must be user memory. */
 bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 {
 	*buffer = buffer_of_user(address, length < TRANSFER_MAX ? length : TRANSFER_MAX);
@@ -63,6 +65,7 @@ static int sys_read(struct trap_frame *frame)
 	return file_read(file, &buffer);
 }
 
+/* A broken pipe also sends SIGPIPE, which ends most programs. */
 int end_write(int result)
 {
 	if (result == -EPIPE)
@@ -101,6 +104,7 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
 	return 0;
 }
 
+/* An offset that 32 bits cannot hold is set all the same, and reported as -EOVERFLOW. */
 static int sys_lseek(struct trap_frame *frame)
 {
 	int64_t offset;
@@ -127,6 +131,7 @@ static int sys_llseek(struct trap_frame *frame)
 
 CALL(sys_close, files_close(current->process->files, frame->ebx))
 
+/* Takes over the reference, also when it fails. */
 int descriptor_add(struct file *file, uint32_t flags)
 {
 	int added = files_add(current->process->files, file, 0, flags & O_CLOEXEC);

@@ -46,6 +46,7 @@ static int copy_resources(struct process *child, const struct fork_request *requ
 	return -ENOMEM;
 }
 
+/* Handlers and the mask are inherited, pending signals are not. */
 static void copy_signals(struct process_signals *child, const struct process_signals *parent)
 {
 	child->blocked = parent->blocked;
@@ -54,6 +55,7 @@ static void copy_signals(struct process_signals *child, const struct process_sig
 		child->actions[i] = parent->actions[i];
 }
 
+/* What a child inherits; its pid, times and alarm are its own, from zero. */
 static void copy_identity(struct process *child, const struct fork_request *request)
 {
 	struct process *parent = current->process;
@@ -86,6 +88,8 @@ static void copy_identity(struct process *child, const struct fork_request *requ
    3. With CLONE_VFORK sleep until the child does not borrow any more; signals wait meanwhile. Find
    it again by its pid each time: it may be gone. */
 /* SOLUTION 4.5 { */
+/* The unit may hold the parent's state at the moment, newer than what is in memory: it is saved
+ * first. */
 static void set_registers(struct task *child, uint32_t stack)
 {
 	struct switch_frame *frame = (struct switch_frame *)child->frame - 1;
@@ -100,6 +104,7 @@ static void set_registers(struct task *child, uint32_t stack)
 	child->fpu = current->fpu;
 }
 
+/* Signals wait, because the parent's memory is in use by somebody else. */
 static void wait_for_space(int32_t pid)
 {
 	bool enabled = interrupts_disable();
@@ -110,6 +115,7 @@ static void wait_for_space(int32_t pid)
 	interrupts_restore(enabled);
 }
 
+/* sched_begin is the last step: from then on the child may run, end and be gone. */
 int process_fork(const struct fork_request *request)
 {
 	uint32_t sharing = request->flags & (CLONE_VM | CLONE_VFORK);

@@ -104,6 +104,7 @@ static void reset_signals(struct process_signals *signals)
 	signals->stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
 }
 
+/* Thread-local storage and registers of the unit belonged to the old program. */
 void process_reset_for_exec(void)
 {
 	reset_signals(&current->process->signals);

@@ -135,7 +135,7 @@ struct entries {
 	int error; /* why the next entry was not taken */
 };
 
-/* Puts one entry, padded to a multiple of 8 bytes, behind the others. False: no more. */
+/* Puts one entry, padded to a multiple of 8 bytes, after the others. False: no more. */
 static bool put_entry(void *context, const struct directory_entry *entry)
 {
 	struct entries *entries = context;

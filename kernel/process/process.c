@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+/* In the order of age; NULL begins. */
 struct process *process_next(const struct process *process)
 {
 	const struct task *task = process ? process->task : NULL;
@@ -18,6 +19,7 @@ struct process *process_next(const struct process *process)
 	return next ? next->process : NULL;
 }
 
+/* NULL for a number that nobody has, and for kernel threads. */
 struct process *process_find(int32_t pid)
 {
 	const struct task *task = task_find(pid);
@@ -25,6 +27,7 @@ struct process *process_find(int32_t pid)
 	return task ? task->process : NULL;
 }
 
+/* For calls whose first argument is a pid, where 0 is the caller. */
 struct process *process_of_call(int32_t pid)
 {
 	struct process *process = pid ? process_find(pid) : current->process;

@@ -2,9 +2,8 @@
  * Signals: on the way to a process (kernel/process/signal_send.c), and at their end, on the way to
  * user mode (kernel/process/signal_deliver.c).
  *
- *	anybody		signal_send: pending, task->has_signal; the task wakes if it is
- * TASK_SLEEPING the task	returns to user mode: takes one after another, and does what its
- * action says
+ *	anybody		signal_send: pending, task->has_signal; a task in TASK_SLEEPING wakes
+ *	the task	returns to user mode: takes one after another, and does what its action says
  *
  * Here are the default actions: to end, to stop, to continue, or nothing. Handlers in programs, and
  * signals that are pending more than once, are added from outside (struct signal_extras).

@@ -5,8 +5,8 @@
  * that it did for it. A call that sleeps is brought here by -ERESTART: it gives back what it holds
  * and returns. If the program goes on, the call is made again, and the program never knows:
  *
- *	wait4 sleeps -> SIGSTOP -> -ERESTART -> stopped ... SIGCONT -> EIP back to INT 0x80, EAX =
- * 114 -> wait4 sleeps
+ *	wait4 sleeps -> SIGSTOP -> -ERESTART -> stopped ...
+ *		... SIGCONT -> EIP back to INT 0x80, EAX = 114 -> wait4 sleeps
  *
  * Called with interrupts off, by the current task only, on its way out of the kernel
  * (kernel/task/sched_preempt.c).
@@ -70,6 +70,7 @@ static void stop(int signal)
 	sched_sleep(TASK_STOPPED);
 }
 
+/* Terminating does not return. */
 static void act_by_default(int signal)
 {
 	if (SIGNAL_BIT(signal) & SIGNALS_STOP)

@@ -31,6 +31,7 @@ static bool is_ignored(const struct process *process, int signal)
 	return (SIGNAL_BIT(signal) & SIGNALS_NOTHING) || process->task->pid == INIT;
 }
 
+/* Blocked counts as ignored: for the terminal, which must not stop such a reader. */
 bool signal_is_ignored(const struct process *process, int signal)
 {
 	return (process->signals.blocked & SIGNAL_BIT(signal)) || is_ignored(process, signal);
@@ -93,6 +94,7 @@ void signal_take(int signal, struct signal_cause *cause)
 	interrupts_restore(enabled);
 }
 
+/* Queued ones, too. */
 static void drop(struct process_signals *signals, int signal)
 {
 	struct signal_cause cause;
@@ -102,6 +104,7 @@ static void drop(struct process_signals *signals, int signal)
 	signals->pending &= ~SIGNAL_BIT(signal);
 }
 
+/* For a process that ends: it will never return to user mode. */
 void signal_drop_all(struct process *process)
 {
 	for (int signal = 1; signal <= SIGNALS; signal++)
@@ -147,6 +150,7 @@ void signal_send(struct process *process, int signal)
 	signal_send_cause(process, signal, NULL);
 }
 
+/* Returns to how many: 0 means that there is no such group. */
 unsigned signal_send_group(int32_t pgrp, int signal)
 {
 	unsigned count = 0;
@@ -174,6 +178,7 @@ void signal_force(int signal, const struct signal_cause *cause)
 	make_pending(current->process, signal, cause);
 }
 
+/* An action has changed: what is pending and now ignored must not be delivered later. */
 void signal_forget_ignored(struct process *process, int signal)
 {
 	if (is_ignored(process, signal))

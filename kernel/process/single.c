@@ -1,9 +1,9 @@
 /*
  * One program at a time: it goes to user mode as lesson 2's visits do, and comes back when it ends.
  *
- *	task_single_run -> user_enter -> the program ... exit or a signal -> process_exit ->
- * user_leave ^                                                                                  |
- *	      +---- returns the status ----------------------------------------------------------+
+ *	task_single_run --> user_enter --> the program ... exit, or a signal
+ *	      ^			^				|
+ *	      +----- status ----+-------- user_leave <-- process_exit
  *
  * There is no other task to switch to, no handler, and nobody to stop or continue: what a signal
  * can do is end the program. It does so where the kernel is about to return to it.
@@ -40,6 +40,7 @@ static void single_before_return(struct trap_frame *frame)
 			process_exit(signal);
 }
 
+/* The context that calls it becomes the one task. */
 void task_single_initialize(void)
 {
 	process.task = current;
@@ -48,6 +49,7 @@ void task_single_initialize(void)
 	trap_register_return(single_before_return);
 }
 
+/* Returns the program's wait status. */
 int task_single_run(const struct trap_frame *frame)
 {
 	trap_return_work = 0;
@@ -64,6 +66,7 @@ void process_exit(int32_t status)
 	user_leave();
 }
 
+/* From any context; wakes nobody, because the one task halts in wait_idle.c and looks again. */
 void signal_send(struct process *target, int signal)
 {
 	if (SIGNAL_BIT(signal) & SIGNALS_NOTHING)
@@ -94,6 +97,7 @@ int process_empty_space(void)
 	return 0;
 }
 
+/* As in lesson 4, without handlers to reset. */
 void process_reset_for_exec(void)
 {
 	current->thread_local = 0;

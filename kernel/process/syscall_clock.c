@@ -5,8 +5,8 @@
  * -ERESTART_SLEEP; if the call is made again, it must not begin again from the start, so its
  * deadline is kept in the process (resume_ns):
  *
- *	nanosleep(10 s)	at 100 s: deadline 110 s -> SIGSTOP at 103 s, SIGCONT at 107 s -> sleeps
- * until 110 s
+ *	nanosleep(10 s)	at 100 s: the deadline is 110 s
+ *			at 103 s SIGSTOP, at 107 s SIGCONT: sleeps on, until 110 s
  */
 #include "kernel/process/syscall_clock.h"
 
@@ -93,6 +93,8 @@ int sleep_until(uint64_t deadline)
 	return result == -ERESTART ? -ERESTART_SLEEP : 0;
 }
 
+/* If a signal has interrupted it and the call begins again, the deadline of the first time counts.
+ */
 int sleep_for(uint64_t ns, uint64_t *left)
 {
 	uint64_t deadline = current->process->signals.resume_ns;
@@ -135,6 +137,7 @@ static void ring(struct timer *timer)
 		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
 }
 
+/* 0: none is set; an alarm that is due at this moment counts as one nanosecond. */
 uint64_t alarm_left(void)
 {
 	const struct timer *alarm = &current->process->alarm;
@@ -145,6 +148,7 @@ uint64_t alarm_left(void)
 	return alarm->deadline > now ? alarm->deadline - now : 1;
 }
 
+/* 0 ns only cancels. */
 void alarm_set(uint64_t ns, uint64_t interval)
 {
 	struct process *process = current->process;

@@ -46,6 +46,7 @@ static int send_to_group(int32_t pgrp, int signal)
 	return result;
 }
 
+/* -ESRCH for a kernel thread as well: it takes no signals. */
 int kill_process(int32_t pid, int signal, int32_t code)
 {
 	struct process *process = process_find(pid);

@@ -4,8 +4,8 @@
  *	the program	mov eax, 4; int 0x80
  *	the processor	gate 0x80 of the IDT: the kernel's stack, and EIP, CS, EFLAGS, ESP, SS on it
  *	gate.asm	syscall_entry: the other registers follow; that is a struct trap_frame
- *	here		syscall_dispatch: the call of that number runs, its result goes into the
- * frame gate.asm	work first, if there is any (trap_return); registers back, IRET
+ *	here		syscall_dispatch: the call of that number runs, its result into the frame
+ *	gate.asm	work first, if there is any (trap_return); registers back, IRET
  *
  * The frame is all that a call sees of the program. It runs with interrupts on, may sleep, and may
  * be pre-empted. SYSENTER's calls come to the same syscall_dispatch.

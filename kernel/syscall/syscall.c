@@ -20,6 +20,8 @@ extern const struct syscall syscalls_start[], syscalls_end[]; /* boot/kernel.ld 
 
 static const struct syscall *calls[SYSCALL_LIMIT];
 
+/* At start-up. A later table replaces calls of an earlier one: so the breadth overrides the core.
+ */
 void syscall_register(const struct syscall *table, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -28,13 +30,14 @@ void syscall_register(const struct syscall *table, size_t count)
 	}
 }
 
+/* All SYSCALL_TABLEs of the files that this kernel links, core first. */
 void syscall_register_tables(void)
 {
 	syscall_register(syscalls_start, syscalls_end - syscalls_start);
 }
 
-/* EXERCISE 3.1 (the gate, part 3): the number comes from ring 3: any 32 bits. NULL when there is no
-   such call. */
+/* EXERCISE 3.1 (the gate, part 3): the number comes from user mode: any 32 bits. NULL when there is
+   no such call. */
 /* SOLUTION 3.1 { */
 const struct syscall *syscall_find(uint32_t number)
 {

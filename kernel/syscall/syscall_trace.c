@@ -6,8 +6,7 @@
  * every place of the ring, so the end looks whether the place is still its own:
  *
  *	total = 5	ring[4] = { sequence 4, read, ? }	a task waits in read
- *	total = 1029	ring[4] = { sequence 1028, write, 5 }	its place is gone: its result is
- * lost
+ *	total = 1029	ring[4] = { sequence 1028, write, 5 }	its result is lost: no place
  *
  * A record is written and copied with interrupts off, so nobody sees half of one. The ring is a
  * variable of the kernel, for the debugger and the host; no lock is taken, and nothing is printed,
@@ -45,13 +44,15 @@ static void copy_text(struct syscall_record *record, const struct syscall *call)
    record of your own, and copy that into the ring with interrupts off.
    2. syscall_trace_end: only if the place still has this sequence number.
    3. syscall_trace_read: an interrupt may come at any time, and what it does may be traced too:
-   copy each record with interrupts off. Numbers wrap; differences of them do not lie. */
+   copy each record with interrupts off. Numbers wrap; differences of them stay right. */
 /* SOLUTION 3.5 { */
+/* SYSCALL_TRACE_RECORDS is a power of two, so the numbers may wrap. */
 static struct syscall_record *place(uint32_t sequence)
 {
 	return &syscall_trace.ring[sequence % SYSCALL_TRACE_RECORDS];
 }
 
+/* Returns the record's number, for syscall_trace_end. */
 uint32_t syscall_trace_begin(const struct trap_frame *frame)
 {
 	struct syscall_record record = {
@@ -72,6 +73,7 @@ uint32_t syscall_trace_begin(const struct trap_frame *frame)
 	return record.sequence;
 }
 
+/* A call may last long, and its record be overwritten meanwhile: the number tells. */
 void syscall_trace_end(uint32_t sequence, int result)
 {
 	struct syscall_record *record = place(sequence);
@@ -98,6 +100,7 @@ static void skip_lost(uint32_t *next, uint32_t *lost)
 	}
 }
 
+/* Copies, because a record may change as soon as interrupts are on again. */
 uint32_t syscall_trace_read(uint32_t *next, struct syscall_record *records, uint32_t count,
 			    uint32_t *lost)
 {
@@ -163,6 +166,7 @@ static void append_result(struct call_line *line, const struct syscall_record *r
 		append(line, ") = %d\n", record->result);
 }
 
+/* One line, as printf's family returns it: the length even if it was cut. */
 int syscall_trace_format(const struct syscall_record *record, char *text, size_t size)
 {
 	const struct syscall *call = syscall_find(record->number);

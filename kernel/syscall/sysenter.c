@@ -23,11 +23,11 @@ static uint32_t first_stack[STACK_WORDS] __attribute__((aligned(16)));
 
 /* EXERCISE 3.4 (sysenter, part 1):
    1. sysenter_is_there: CPUID's SEP bit. (A Pentium Pro sets it without having the instruction; the
-   kernel needs SSE, which that one has not.)
+   kernel needs SSE, which that one does not have.)
    2. Three registers, by WRMSR: the selector of the kernel's code (the others follow from it: +8,
    +16, +24), a stack, and the address of sysenter_entry.
-   3. SYSENTER keeps the trap flag: ring 3 can make the kernel single-step. on_debug: when that
-   happened at sysenter_entry, clear the flag in the frame. */
+   3. SYSENTER keeps the trap flag: user mode can make the kernel single-step. sysenter_fix_up:
+   when that happened at sysenter_entry, clear the flag in the frame. */
 /* SOLUTION 3.4 { */
 static void write_register(uint32_t number, uint32_t value)
 {

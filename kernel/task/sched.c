@@ -6,8 +6,7 @@
  * changes a task's place in its queue (its class, its niceness, what is lent to it) takes it out
  * first and puts it back after.
  *
- *	schedule(reason):	current -> charge -> (if ready: enqueue) -> pick -> switch_to ->
- * next
+ *	schedule(reason):	charge -> (if ready: enqueue) -> pick -> switch_to -> the next task
  *
  * The idle task is in no queue and in no list: it runs when the queue is empty. schedule() is
  * called with interrupts off, by tasks only, and never by an interrupt handler: a handler sets
@@ -32,6 +31,7 @@ struct sched_trace sched_trace;
 static struct task idle = { .name = "idle", .schedule.donated = URGENCY_NONE };
 static uint32_t queued; /* tasks that wait for the processor */
 
+/* The class sorts it in; `queued` counts for all classes. */
 static void enqueue(struct task *task, enum sched_reason reason)
 {
 	task->schedule.is_queued = true;
@@ -148,6 +148,7 @@ static void make_ready(struct task *task, enum sched_reason reason)
 		trap_return_work |= WORK_SCHEDULE;
 }
 
+/* From here on the task may run at any time. */
 void sched_begin(struct task *task)
 {
 	bool enabled = interrupts_disable();
@@ -157,6 +158,7 @@ void sched_begin(struct task *task)
 	interrupts_restore(enabled);
 }
 
+/* A task that is ready, stopped or a zombie is left alone, so a wake-up too many does no harm. */
 void sched_wake(struct task *task)
 {
 	bool enabled = interrupts_disable();
@@ -210,6 +212,7 @@ static const struct sched_class *find_class(const char *name)
 	return NULL;
 }
 
+/* Every task that waits moves to the new class's queue. What was lent means nothing there. */
 int sched_use(const char *name)
 {
 	const struct sched_class *class = find_class(name);
@@ -232,6 +235,7 @@ int sched_use(const char *name)
 	return 0;
 }
 
+/* The context that boots becomes the idle task; it cannot be pre-empted until sched_idle. */
 void sched_initialize(void)
 {
 	idle.schedule.preempt_count = 1;

@@ -4,9 +4,9 @@
  * An interrupt handler only leaves a note, a bit in trap_return_work; the switch is made at the end
  * of the trap, after the interrupt controller has received its EOI:
  *
- *	user mode	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick, then schedule ->
- * IRET kernel		IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick; schedule only in a
- * kernel thread that has not disabled it, and if interrupts were on
+ *	user mode	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick, schedule -> IRET
+ *	the kernel	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick; schedule only in a
+ *			kernel thread that has not disabled it, and if interrupts were on
  *
  * So user mode may be pre-empted at any instruction. Kernel code that runs for a program cannot:
  * the switch waits until the code sleeps, yields or returns to user mode.
@@ -38,6 +38,7 @@ void sched_tick(void)
 	trap_return_work |= WORK_TICK;
 }
 
+/* At the end of IRQ 0's trap, with interrupts off. */
 static void tick(const struct trap_frame *frame)
 {
 	trap_return_work &= ~WORK_TICK;
@@ -55,6 +56,7 @@ static bool is_preemptible(void)
 	return !current->space && current->schedule.preempt_count == 0;
 }
 
+/* Until nothing is left: a signal may stop the task, and another one run meanwhile. */
 void task_before_user(struct trap_frame *frame)
 {
 	while (trap_return_work & (WORK_SCHEDULE | WORK_SIGNAL)) {
@@ -77,6 +79,7 @@ void sched_work(struct trap_frame *frame)
 }
 /* } SOLUTION 4.2 */
 
+/* For code that has just made another task ready, outside of any trap. */
 void sched_preempt(void)
 {
 	if (!is_preemptible())
@@ -87,6 +90,7 @@ void sched_preempt(void)
 	interrupts_restore(enabled);
 }
 
+/* The outermost one makes up for a switch that was not allowed before. */
 void preempt_enable(void)
 {
 	ASSERT(current->schedule.preempt_count > 0);
@@ -104,6 +108,7 @@ void preempt_initialize(void)
 	trap_register_return(sched_work);
 }
 
+/* HLT until the next interrupt; whatever it wakes runs at the end of its trap. */
 void sched_idle(void)
 {
 	ASSERT(current->pid == 0);

@@ -33,6 +33,7 @@ static bool (*keeps_number)(const struct task *task, int32_t number);
 static struct task *buried; /* has ended; its stack was in use until now */
 static bool is_buried_orphan;
 
+/* In the order of age; NULL begins, and ends. */
 struct task *task_next(const struct task *task)
 {
 	struct list *next = task ? task->in_all.next : all.next;
@@ -52,6 +53,7 @@ struct task *task_find(int32_t pid)
 
 /* ---- beginning and end ---- */
 
+/* Asked before a number is given out again. */
 void task_register_numbers(bool (*is_kept)(const struct task *task, int32_t number))
 {
 	keeps_number = is_kept;
@@ -105,6 +107,7 @@ struct task *task_create(const char *name)
 	return task;
 }
 
+/* Not for the current task: see the drawing above. */
 void task_free(struct task *task)
 {
 	list_remove(&task->in_all);
@@ -114,6 +117,7 @@ void task_free(struct task *task)
 	page_free(task, 0);
 }
 
+/* The next task_switched, by whichever task, does the rest. */
 void task_retire(bool is_orphan)
 {
 	buried = current;

@@ -25,12 +25,14 @@
 static struct task *fpu_owner;		 /* whose state is in the unit; NULL: nobody's */
 static const struct space *loaded_space; /* what the processor sees below the kernel */
 
+/* Before the state is read from memory: the unit may have a newer one. */
 void task_save_fpu(struct task *task)
 {
 	if (fpu_owner == task)
 		fpu_save(&task->fpu);
 }
 
+/* FXSAVE and FXRSTOR of 512 bytes each, only when another program runs. */
 static void load_fpu(struct task *next)
 {
 	if (fpu_owner == next)
@@ -41,6 +43,7 @@ static void load_fpu(struct task *next)
 	fpu_restore(&next->fpu);
 }
 
+/* Loading CR3 empties the TLB, so the same space is not loaded twice. */
 static void use_space(const struct space *space)
 {
 	if (space != loaded_space)
@@ -48,6 +51,7 @@ static void use_space(const struct space *space)
 	loaded_space = space;
 }
 
+/* Everything but the stack pointer, which is switch_to's. */
 void task_load(struct task *next)
 {
 	trap_return_work &= ~WORK_SIGNAL;
@@ -62,6 +66,7 @@ void task_load(struct task *next)
 		trap_return_work |= WORK_SIGNAL;
 }
 
+/* The current task has no space any more: the caller frees what is returned. */
 struct space *task_unload(void)
 {
 	struct space *space = current->space;

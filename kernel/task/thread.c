@@ -19,6 +19,7 @@
 #include "kernel/task/task_make.h"
 #include "kernel/task/task.h"
 
+/* Does not return: no queue has the task any more. */
 void task_bury(bool is_orphan)
 {
 	interrupts_disable();
@@ -58,6 +59,7 @@ struct task *kthread_create(const char *name, void (*function)(void *argument), 
 	return task;
 }
 
+/* Nobody waits for a kernel thread: it is freed as an orphan. */
 void kthread_exit(void)
 {
 	task_bury(true);

@@ -32,6 +32,7 @@ struct alarm_clock {
 	struct task *task;
 };
 
+/* The timer is the structure's first member. */
 static void wake_sleeper(struct timer *timer)
 {
 	sched_wake(((struct alarm_clock *)timer)->task);
@@ -45,11 +46,12 @@ static void wake_sleeper(struct timer *timer)
    3. wait_any: with interrupts off, so that no wake-up can come between the look and the sleep. If
    a waiter was woken since it joined, that is all. A signal that is pending comes next, then the
    deadline. Only then sleep.
-   msleep sleeps until the time has come, whoever wakes it before.
+   msleep sleeps until the time has come, even if it is woken before.
    4. wait_wake: every waiter is marked, and its task woken; most often there is none.
    wait_wake_one: one that is not marked yet; the most urgent at this moment, the first of equals.
    After both: preempt_check, if interrupts were on: it may be more urgent than the caller. */
 /* SOLUTION 4.3 { */
+/* At the end, so that of equals the one that has waited longest is first. */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
 {
 	bool enabled = interrupts_disable();
@@ -77,6 +79,7 @@ void wait_leave(struct waiter *waiter)
 	interrupts_restore(enabled);
 }
 
+/* The timer is on this stack, so it is cancelled before the function returns. */
 static void sleep(enum task_life life, uint64_t deadline_ns)
 {
 	struct alarm_clock clock;
@@ -116,6 +119,7 @@ int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
 	return result;
 }
 
+/* A wake-up before the time sleeps again. */
 void msleep(uint32_t milliseconds)
 {
 	uint64_t deadline = time_ns() + milliseconds * 1000000ull;
@@ -126,6 +130,7 @@ void msleep(uint32_t milliseconds)
 	interrupts_restore(enabled);
 }
 
+/* From any context. Marking and waking are one step, so poll sees which queue it was. */
 void wait_wake(struct wait_queue *queue)
 {
 	if (!queue->first)
@@ -162,6 +167,7 @@ void wait_wake_one(struct wait_queue *queue)
 
 /* ---- one queue ---- */
 
+/* Joined before the look: a wake-up in between is remembered in the waiter. */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	struct waiter waiter;

@@ -18,6 +18,7 @@ static void halt(void)
 	__asm__ volatile("sti; hlt; cli" : : : "memory");
 }
 
+/* Returns after any interrupt: the caller looks at its condition again. */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	if (current->has_signal)
@@ -46,6 +47,7 @@ void wait_leave(struct waiter *waiter)
 {
 }
 
+/* Whoever waits looks anyway. */
 void wait_wake(struct wait_queue *queue)
 {
 }
