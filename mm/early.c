@@ -28,10 +28,8 @@
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
-#define PAGES (DIRECT_MAP_SIZE / PAGE_SIZE)
-#define FIRST_PAGE                                                                                 \
-	(LOAD_ADDRESS / PAGE_SIZE) /* the first MiB stays the BIOS's and the loader's              \
-				    */
+#define PAGES	    (DIRECT_MAP_SIZE / PAGE_SIZE)
+#define FIRST_PAGE  (LOAD_ADDRESS / PAGE_SIZE) /* below: the BIOS and the boot loader */
 #define ORDER_LIMIT 10
 #define JUNK	    0xcc /* INT3: executing freed memory shows as well */
 
