@@ -5,7 +5,7 @@
 
 /*
  * Where segments may go: physical addresses from start up to (not including) end. The file image
- * itself must lie outside.
+ * itself must be outside.
  */
 struct load_area {
 	uint32_t start;

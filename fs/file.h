@@ -1,5 +1,5 @@
 /*
- * Open files, as programs see them, and the operations that stand behind them: of a file system, a
+ * Open files, as programs see them, and the operations that they have: of a file system, a
  * device, a pipe or the terminal.
  *
  * Functions return 0 (or a count) or a negated errno. They may sleep where the operation does.
@@ -25,7 +25,7 @@ struct file_ops {
 	 * ignores). Return how many, 0 at the end, or a negated errno. */
 	int (*read)(struct file *file, struct buffer *to, uint64_t offset);
 	int (*write)(struct file *file, struct buffer *from, uint64_t offset);
-	/* A device's own commands; argument is ring 3's word, often an address there. */
+	/* A device's own commands; argument is the program's word, often a user address. */
 	int (*control)(struct file *file, uint32_t command, uint32_t argument);
 	/* Which of POLLIN, POLLOUT, POLLERR, POLLHUP hold now; gives the table, unless that is
 	 * NULL, the queues that wake when one of them begins to hold. NULL: always ready. */

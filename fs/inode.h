@@ -1,5 +1,5 @@
 /*
- * Inodes: what a name in a directory stands for. Every file system has its own kind behind the same
+ * Inodes: what a name in a directory stands for. Every file system has its own kind with the same
  * operations.
  *
  * Functions return 0 (or a count) or a negated errno.
@@ -15,7 +15,7 @@ struct file_ops;
 struct inode;
 struct pipe;
 
-/* A part of a path, which goes on behind it: there is no NUL. */
+/* A part of a path, which continues after it: there is no NUL. */
 struct name {
 	const char *text;
 	uint32_t length; /* at most NAME_MAX */
@@ -26,7 +26,7 @@ struct directory_entry {
 	struct name name;
 	uint32_t number;
 	uint32_t mode; /* the type at least */
-	uint64_t next; /* the position behind this entry */
+	uint64_t next; /* the position after this entry */
 };
 
 /* Gets one entry. False: the entry was not taken, and no more are wanted. */
@@ -36,7 +36,7 @@ typedef bool directory_visitor(void *context, const struct directory_entry *entr
  * What a file system does. An operation that is NULL is refused (mostly with EPERM). All names are
  * those of directory entries: never "", "." or "..", except that lookup must know "..".
  *
- * The caller has checked the types, that what shall be made is not there, and that what shall be
+ * The caller has checked the types, that what is to be made is not there, and that what is to be
  * removed is; it holds references to all the inodes it gives.
  */
 struct inode_ops {
@@ -49,8 +49,8 @@ struct inode_ops {
 	int (*symlink)(struct inode *directory, const struct name *name, const char *target);
 	int (*link)(struct inode *directory, const struct name *name, struct inode *inode);
 
-	/* Removes a name; a directory behind it must be empty (-ENOTEMPTY). The inode goes with its
-	 * last name and its last reference. */
+	/* Removes a name; if it is a directory's, that must be empty (-ENOTEMPTY). The inode goes
+	 * with its last name and its last reference. */
 	int (*remove)(struct inode *directory, const struct name *name, struct inode *inode);
 
 	/* Moves a name of inode; `replaced`, which may be NULL, had the new name before. */
@@ -59,7 +59,7 @@ struct inode_ops {
 		      struct inode *replaced);
 
 	/* Shows the entries from a position on, "." and ".." among them, and moves the position
-	 * behind those that were taken. Position 0 is the first; what others mean is the file
+	 * after those that were taken. Position 0 is the first; what others mean is the file
 	 * system's affair, but they stay good while names come and go. */
 	int (*iterate)(struct inode *directory, uint64_t *position, directory_visitor *visit,
 		       void *context);

@@ -9,7 +9,7 @@
 /* What to do when the last name of a path is a symbolic link's. */
 enum path_end {
 	PATH_FOLLOW, /* go where it leads */
-	PATH_CREATE, /* the same, but not behind slashes: no file can be made there */
+	PATH_CREATE, /* the same, but not after slashes: no file can be made there */
 	PATH_STAY,   /* take the link itself, unless slashes follow it */
 	PATH_NAME,   /* take the link itself: the name is what matters */
 };
@@ -18,7 +18,7 @@ struct path {
 	struct inode *directory; /* where the last name is looked up; a reference */
 	struct inode *inode;	 /* what it stands for, a reference; NULL: there is nothing */
 	struct name last;	 /* "", "." or ".." where the path ends in no directory entry */
-	bool slashes;		 /* behind the last name: it must be a directory's */
+	bool slashes;		 /* after the last name: it must be a directory's */
 
 	/* The walk's own. */
 	const char *rest; /* after the last name */

@@ -25,7 +25,7 @@
 
 static struct pool pool = POOL_INITIALIZER(struct pipe);
 
-/* The page that byte `at` lies in; NULL without memory. */
+/* The page that contains byte `at`; NULL without memory. */
 static uint8_t *page_of(struct pipe *pipe, uint32_t at)
 {
 	uint8_t **page = &pipe->pages[at % PIPE_CAPACITY / PAGE_SIZE];

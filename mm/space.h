@@ -1,6 +1,6 @@
 /*
- * An address space: what one task sees below the kernel. Until lesson 5 mm/space_slot.c stands
- * behind this header: one 4 MiB page at SPACE_START holds code, data, heap and stack.
+ * An address space: what one task sees below the kernel. Until lesson 5 mm/space_slot.c is
+ * what implements it: one 4 MiB page at SPACE_START holds code, data, heap and stack.
  *
  * Addresses and lengths are in bytes; a range that is not whole pages is widened to them. No
  * function here sleeps.
@@ -50,12 +50,12 @@ bool space_can_hold(uint32_t address, uint32_t length);
 /* Is nothing mapped there, and could it be? */
 bool space_is_free(const struct space *space, uint32_t address, uint32_t length);
 
-/* Where the heap begins: behind the program. Called once, by exec. */
+/* Where the heap begins: after the program. Called once, by exec. */
 void space_set_heap(struct space *space, uint32_t address);
 
 /* Moves the end of the heap, as Linux's brk: returns the new end, or the old one when that cannot
  * be. New memory is zero. */
 uint32_t space_set_break(struct space *space, uint32_t address);
 
-/* The first address behind the stack. */
+/* The first address after the stack. */
 uint32_t space_stack_top(const struct space *space);

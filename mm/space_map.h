@@ -20,7 +20,7 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
  * bytes. */
 uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length);
 
-/* The first mapped range that ends behind *start, or (false) none. */
+/* The first mapped range that ends after *start, or (false) none. */
 bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end);
 
 /* Bytes that are mapped. */

@@ -31,9 +31,9 @@
 #include "mm/page_alloc.h"
 
 #define ENTRIES	     1024
-#define ENTRY_SLOT   0x087u /* present, writable, for ring 3, 4 MiB */
+#define ENTRY_SLOT   0x087u /* present, writable, for user mode, 4 MiB */
 #define ENTRY_TABLE  0x007u
-#define ENTRY_SHARED 0x005u /* present, read-only, for ring 3 */
+#define ENTRY_SHARED 0x005u /* present, read-only, for user mode */
 
 static uint32_t shared_table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 static struct pool spaces = POOL_INITIALIZER(struct space);

@@ -32,5 +32,5 @@ static inline bool is_mapped(const struct space *space, uint32_t page)
 /* Marks the pages from `first` up to the one before `end`. */
 void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped);
 
-/* The pages of a range; false when it does not lie in the slot. An empty range is in no page. */
+/* The pages of a range; false when it is not in the slot. An empty range is in no page. */
 bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end);

@@ -9,7 +9,7 @@
 /* A fault of one of these functions becomes its result. Before the first of them is called. */
 void user_copy_initialize(void);
 
-/* Does [address, address + length) lie wholly below the kernel, without wrapping? An empty range
+/* Is [address, address + length) wholly below the kernel, without wrapping? An empty range
  * anywhere up to the border does. Says nothing about what is mapped there. */
 bool user_range_ok(uint32_t address, uint32_t length);
 

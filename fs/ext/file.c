@@ -50,7 +50,7 @@ static int read_some(const struct ext_inode *inode, uint64_t offset, void *to, u
 
 	if (error)
 		return error;
-	/* Compared in blocks, for the bytes of a long hole may not fit 64 bits. */
+	/* Compared in blocks, because the bytes of a long hole may not fit 64 bits. */
 	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
 		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
 	if (mapping.physical == 0 || mapping.unwritten) {

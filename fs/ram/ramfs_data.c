@@ -6,7 +6,7 @@
  *		    |   '-> bytes 4096 to 8191
  *		    '-> bytes 0 to 4095
  *
- * The table and the pages are made when something is written there. What lies in the last page
+ * The table and the pages are made when something is written there. What is in the last page
  * beyond the file's size is always zero, so making a file longer shows nothing old.
  *
  * All ramfs together use at most half of the memory that was free at the start. Nothing here

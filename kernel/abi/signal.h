@@ -54,7 +54,7 @@
 
 /* rt_sigaction's structure. */
 struct linux_signal_action {
-	uint32_t handler; /* an address in ring 3, or one of the two above */
+	uint32_t handler; /* a user address, or one of the two above */
 	uint32_t flags;
 	uint32_t restorer;
 	uint64_t mask; /* blocked while the handler runs */

@@ -20,11 +20,11 @@
 #include "kernel/cpu/task_state.h"
 
 /* Access bytes: Intel SDM volume 3, 3.4.5. */
-#define ACCESS_KERNEL_CODE 0x9a /* present, ring 0, readable */
-#define ACCESS_KERNEL_DATA 0x92 /* present, ring 0, writable */
-#define ACCESS_USER_CODE   0xfa /* present, ring 3, readable */
-#define ACCESS_USER_DATA   0xf2 /* present, ring 3, writable */
-#define ACCESS_TASK	   0x89 /* present, ring 0, a 32-bit task state that is not busy */
+#define ACCESS_KERNEL_CODE 0x9a /* present, level 0, readable */
+#define ACCESS_KERNEL_DATA 0x92 /* present, level 0, writable */
+#define ACCESS_USER_CODE   0xfa /* present, level 3, readable */
+#define ACCESS_USER_DATA   0xf2 /* present, level 3, writable */
+#define ACCESS_TASK	   0x89 /* present, level 0, a 32-bit task state that is not busy */
 #define DOUBLE_FAULT_STACK 4096
 
 static uint64_t gdt[8];

@@ -21,8 +21,8 @@
 struct kernel_task kernel_task;
 
 /* EXERCISE 2.6 (ring 3, part 1): the processor reads this segment by itself, when a trap comes from
-   ring 3.
-   1. ss0 is the segment of the stack that it takes; esp0 comes later, with each entry into ring 3.
+   user mode.
+   1. ss0 is the segment of the stack that it takes; esp0 comes later, before user mode is entered.
    2. io_map_base says where the permission map begins, counted from the start of the segment. All
    bits of the map, and the byte after it, are set: user mode may use no port.
    3. Return the segment's limit: the offset of its last byte.

@@ -21,7 +21,7 @@ _Static_assert(offsetof(struct task_state, esp0) == TASK_STATE_ESP0, "esp0");
 
 #define IO_PORTS 65536u
 
-/* The kernel's task state with its permission map: a set bit forbids a port to ring 3. */
+/* The kernel's task state with its permission map: a set bit forbids a port to user mode. */
 struct kernel_task {
 	struct task_state state;
 	uint8_t io_map[IO_PORTS / 8];
@@ -34,8 +34,8 @@ extern struct kernel_task kernel_task;
  * may use, which is the limit of its descriptor. */
 uint32_t task_state_initialize(void);
 
-/* The stack that the next trap from ring 3 begins with. */
+/* The stack that the next trap from user mode begins with. */
 void task_state_set_stack(uint32_t esp0);
 
-/* Allows one port to ring 3. */
+/* Allows one port to user mode. */
 void task_state_allow_port(uint16_t port);

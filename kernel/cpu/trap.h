@@ -19,7 +19,7 @@ struct trap_frame {
 	uint32_t vector;
 	uint32_t error_code;	    /* 0 where the processor pushes none */
 	uint32_t eip, cs, eflags;   /* pushed by the processor, as are the two below */
-	uint32_t user_esp, user_ss; /* only there when the trap came from ring 3 */
+	uint32_t user_esp, user_ss; /* only there when the trap came from user mode */
 };
 
 /* Where ESP was when a trap came from the kernel itself: the processor pushes no ESP then, but
@@ -55,7 +55,7 @@ void trap_initialize(void);
 /* Calls handler for each trap on this vector, with interrupts off; it may change the frame. */
 void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 
-/* Calls handler for each exception that ring 3 causes and nobody registered for; NULL: it is
+/* Calls handler for each exception in user mode that nobody registered for; NULL: it is
  * reported. */
 void trap_register_user(void (*handler)(struct trap_frame *frame));
 

@@ -14,7 +14,7 @@
  * caller keeps them.
  *
  * Returns 0; or the negated errno of opening and reading the file, -EACCES, -ENOEXEC for what is no
- * such program, -ENOMEM, -E2BIG, and the task is as it was. When memory fails it behind the point
+ * such program, -ENOMEM, -E2BIG, and the task is as it was. When memory fails after the point
  * of no return, the task ends as by SIGKILL.
  */
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);

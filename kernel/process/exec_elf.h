@@ -6,7 +6,7 @@
 #include "kernel/lib/elf.h"
 #include "fs/file.h"
 
-#define ELF_BEGINNING 1024 /* bytes of a file in which its program headers must lie */
+#define ELF_BEGINNING 1024 /* bytes of a file that must contain its program headers */
 
 /* An ELF file that is to be run. */
 struct elf_image {
@@ -28,7 +28,7 @@ int elf_check(struct elf_image *image);
 int elf_check_room(const struct elf_image *image);
 
 /* Maps the segments into the current task's space, which is empty, and reads them. Sets the heap
- * behind them. Returns 0, -ENOMEM, or a negated errno of reading. */
+ * after them. Returns 0, -ENOMEM, or a negated errno of reading. */
 int elf_load(const struct elf_image *image);
 
 /* Where the program begins. */

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* What a program is started with: the strings of its arguments and of its environment, one behind
+/* What a program is started with: the strings of its arguments and of its environment, one after
  * the other, each with its NUL. */
 struct exec_strings {
 	char *text; /* EXEC_STRINGS bytes, from page_alloc */
@@ -22,6 +22,6 @@ void exec_strings_destroy(struct exec_strings *strings);
 int exec_add_argument(struct exec_strings *strings, const char *text);
 int exec_add_environment(struct exec_strings *strings, const char *text);
 
-/* Adds what two arrays of ring 3 point to, each up to a null pointer; a null array is empty.
+/* Adds what two user arrays point to, each up to a null pointer; a null array is empty.
  * Returns 0, -EFAULT or -E2BIG. */
 int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment);

@@ -1,7 +1,7 @@
 /*
  * execve: makes a task run another program.
  *
- * Path, arguments and environment are copied out of the old program first: behind the point of no
+ * Path, arguments and environment are copied out of the old program first: after the point of no
  * return (kernel/process/exec.c) its memory is gone. When it succeeds it returns 0, to the first
  * instruction of the new program: the frame is that one's now.
  */

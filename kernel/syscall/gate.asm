@@ -12,8 +12,8 @@ extern syscall_dispatch
 extern trap_return
 extern trap_return_work
 
-; EXERCISE 3.1 (the gate, part 1): INT 0x80 comes here from ring 3, on the kernel's stack, with EIP,
-; CS, EFLAGS, ESP, SS on it.
+; EXERCISE 3.1 (the gate, part 1): INT 0x80 comes here from user mode, on the kernel's stack, with
+; EIP, CS, EFLAGS, ESP, SS on it.
 ; 1. Push the number of the call as the error code, then the vector; save_registers.
 ; 2. syscall_dispatch(frame).
 ; 3. syscall_leave: SYSENTER's calls come here as well, with the argument on the stack still, and

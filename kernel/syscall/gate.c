@@ -23,7 +23,7 @@ void syscall_entry(void);
 void syscall_dispatch(struct trap_frame *frame);
 
 /* EXERCISE 3.1 (the gate, part 2):
-   1. syscall_dispatch: run the call, put its result where ring 3 finds it: into the frame's eax,
+   1. syscall_dispatch: run the call, put its result where a program finds it: into the frame's eax,
    and nowhere else. ENOSYS when there is no such call. While syscall_trace_on is set: begin the
    record before the call, and end it with the result.
    2. syscall_initialize: the gate of SYSCALL_VECTOR leads to syscall_entry. Ring 3 may use it, and

@@ -1,5 +1,5 @@
 /* The gate: how a program's INT 0x80 becomes a C function, and how its result goes back. */
 #pragma once
 
-/* Loads the gate for INT 0x80, for ring 3. */
+/* Loads the gate for INT 0x80, for user mode. */
 void syscall_initialize(void);

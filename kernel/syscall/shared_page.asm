@@ -21,9 +21,9 @@ global shared_page
 shared_page:
 	times ROOM db 0
 
-; EXERCISE 3.4 (sysenter, part 3): the stub of ring 3 has the registers of INT 0x80 and must keep
+; EXERCISE 3.4 (sysenter, part 3): the user's stub has the registers of INT 0x80 and must keep
 ; them all. SYSEXIT comes back with ECX, EDX changed, and with the ESP that was in EBP.
-; An interrupted call is begun again two bytes before the place of return: there stands INT 0x80.
+; An interrupted call is made again two bytes before the place of return: INT 0x80 must be there.
 ; SOLUTION 3.4 {
 	align 16, db 0x90
 vsyscall:

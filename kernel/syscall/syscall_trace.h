@@ -41,7 +41,7 @@ uint32_t syscall_trace_begin(const struct trap_frame *frame);
 void syscall_trace_end(uint32_t sequence, int result);
 
 /*
- * Copies up to count records from number *next on, the oldest first, and moves *next behind them.
+ * Copies up to count records from number *next on, the oldest first, and moves *next past them.
  * What has been overwritten is skipped and added to *lost. Returns how many were copied, all of
  * them whole.
  */

@@ -1,4 +1,4 @@
-/* The fast way into a system call, and the page of ring 3 that knows it. Intel SDM volume 2,
+/* The fast way into a system call, and the user page that knows it. Intel SDM volume 2,
  * SYSENTER; volume 3, 5.8.7. */
 #pragma once
 
@@ -11,7 +11,7 @@ void sysenter_initialize(void);
 /* Can programs use it? */
 bool sysenter_is_there(void);
 
-/* Addresses in the shared page (kernel/syscall/shared_page.asm), as ring 3 sees it: the stub that
+/* Addresses in the shared page (kernel/syscall/shared_page.asm), as programs see it: the stub that
  * makes a call, its end, and where SYSENTER's calls come back. */
 extern const uint32_t shared_vsyscall, shared_vsyscall_end, shared_sysenter_return;
 

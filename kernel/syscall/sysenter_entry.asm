@@ -1,7 +1,7 @@
 ; Into a system call and back, by SYSENTER and SYSEXIT. Intel SDM volume 2, both instructions.
 ;
-; By agreement with the shared page (shared_page.asm) EBP is ring 3's stack pointer, and the
-; sixth argument lies there. All else is as for INT 0x80.
+; By agreement with the shared page (shared_page.asm) EBP is the user's stack pointer, and the
+; sixth argument is there. All else is as for INT 0x80.
 
 %include "kernel/abi/entry.inc"
 %include "kernel/abi/errno.inc"
@@ -25,14 +25,15 @@ extern shared_sysenter_return
 
 ; EXERCISE 3.4 (sysenter, part 2): the processor has loaded CS, SS, EIP and ESP from its registers,
 ; has switched interrupts off, and has saved nothing.
-; 1. ESP is of no use: take the task's stack, [kernel_task + ESP0]. DS is still ring 3's, and may be
-;    null: read through CS.
+; 1. ESP is of no use: take the task's stack, [kernel_task + ESP0]. DS is still the user's, and may
+;    be null: read through CS.
 ; 2. Build the frame that INT 0x80 would have built: SS, ESP, EFLAGS (with interrupts on: SYSENTER
 ;    cleared them), CS, EIP = [shared_sysenter_return], number, vector; save_registers.
-; 3. Ring 3 may have set any flag: load HARMLESS ones. Then interrupts may come.
-; 4. Read the sixth argument from ring 3's stack into the frame's EBP. The address may be anything:
-;    a word that does not lie below KERNEL_BASE, or is not there, makes the result -EFAULT and skips
-;    the call. The instruction that reads it goes into the section .fixups, with the place to go on.
+; 3. User mode may have set any flag: load HARMLESS ones. Then interrupts may come.
+; 4. Read the sixth argument from the user's stack into the frame's EBP. The address may be
+;    anything: a word that is not below KERNEL_BASE, or is not there, makes the result -EFAULT and
+;    skips the call. The instruction that reads it goes into the section .fixups, with the place to
+;    continue at.
 ; 5. syscall_dispatch(frame).
 ; 6. With interrupts off: SYSEXIT is for the plain case only: no work, and EIP is still that of step
 ;    2. Otherwise syscall_leave.
@@ -76,7 +77,7 @@ sysenter_entry:
 	add esp, 8			; EIP and CS
 	and dword [esp], ~INTERRUPTS
 	popf
-	sti				; takes effect behind the next instruction
+	sti				; takes effect after the next instruction
 	sysexit
 
 bad_stack:

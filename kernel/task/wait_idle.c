@@ -4,7 +4,7 @@
  * interrupt handler then: a key, or the time.
  *
  * Nobody has to be woken, because nobody sleeps: a queue stays empty. From lesson 4 on
- * kernel/task/wait.c takes the place of this file, behind the same header.
+ * kernel/task/wait.c takes the place of this file, with the same header.
  */
 #include "kernel/lib/errno.h"
 #include "kernel/task/task.h"

@@ -1,4 +1,4 @@
-/* Code in ring 3, for experiments. */
+/* Code in user mode, for experiments. */
 #pragma once
 
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include "kernel/cpu/user_mode.h"
 
 /*
- * Copies length bytes of code to a page of ring 3 and runs them there, until an exception that
+ * Copies length bytes of code to a user page and runs them there, until an exception that
  * nobody registered for brings them back; this also is how they end on purpose. The argument is
  * on top of their stack.
  */
