@@ -72,7 +72,7 @@ def test_the_kernel_walks_as_the_map_says(lesson: int, tmp_path: Path) -> None:
     file.write_text(PRELUDE.format(path=str(answer)) + FOLLOW.format(stops=stops) + "saw()\n")
     command = [sys.executable, "-m", "labs.tools.debugging.debug", *core_options(lesson)]
     command += ["--boot", walk.boot, *(["--script", walk.script] if walk.script else [])]
-    command += ["--batch", str(file)]
+    command += [*(["--command", walk.command] if walk.command else []), "--batch", str(file)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
     )

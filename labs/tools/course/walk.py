@@ -33,11 +33,12 @@ class Stop:
 
 @dataclass(frozen=True)
 class Walk:
-    """A lesson's walk: what it follows, the kernel's commands that make it happen, how the machine
-    boots, the stops."""
+    """A lesson's walk: what it follows, the kernel's commands or the shell's that make it happen,
+    how the machine boots, the stops."""
 
     title: str
     script: str
+    command: str
     boot: str
     stops: tuple[Stop, ...]
 
@@ -59,7 +60,8 @@ def walk_of(lesson: str, root: Path = ROOT) -> Walk:
         )
         for each in table["stop"]
     )
-    return Walk(table["title"], table["script"], table.get("boot", "direct"), stops)
+    words = (table.get("script", ""), table.get("command", ""), table.get("boot", "direct"))
+    return Walk(table["title"], *words, stops)
 
 
 def report(lesson: str, root: Path = ROOT) -> str:
@@ -73,6 +75,7 @@ def report(lesson: str, root: Path = ROOT) -> str:
             stop.sentence, COLUMNS, initial_indent=indent, subsequent_indent=indent
         )
     script = f" SCRIPT='{walk.script}'" if walk.script else ""
+    script += f" CMD='{walk.command}'" if walk.command else ""
     lines += ["", f"It happens in make LESSON={lesson} BREADTH=no run BOOT={walk.boot}{script}"]
     return "\n".join(lines)
 
