@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from labs.tools.course import exercises
@@ -167,6 +169,32 @@ def test_init_begins_with_a_shell(programs) -> None:
         machine.expect("Hello from ring 3!")
         machine.send("exit\n")
         assert machine.wait().status == 0
+
+
+def test_the_terminal_of_the_core() -> None:
+    """Lines are edited; ^C ends the program in front and not its shell, ^D ends the input."""
+    make("LESSON=4", "BREADTH=no", "image-disk", "user-programs")
+    options = ["--build", "build/lesson4-core", "--user", "build/user/bin", "--core"]
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "labs.tools.machine.run", *options],
+        cwd=str(ROOT),
+        encoding="utf-8",
+        timeout=60,
+    )
+    child.expect(r"\$ ")
+    child.send("ecx\x7fho abc\x7fd\r")
+    child.expect(r"\nabd\r")
+    for key, status in (("c", 130), ("d", 0)):
+        child.expect(r"\$ ")
+        child.send("cat\r")
+        child.send("heard\r")
+        child.expect("heard\r(?s:.*)heard\r")
+        child.sendcontrol(key)
+        child.expect(r"\$ ")
+        child.send("echo status $?.\r")
+        child.expect(rf"\nstatus {status}\.")
+    child.close(force=True)
 
 
 def test_programs_of_lesson_3(programs) -> None:

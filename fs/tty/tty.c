@@ -5,9 +5,9 @@
  *							      | a whole line
  *	program  <--  tty_read  <--  line_take  <--wakes--  tty_readers
  *
- * One terminal for the machine. Everybody may read and write it; ^C goes to the process group that
- * the kernel has started last (`foreground`). Sessions and who may not read are job control, which
- * is not needed here and can be put in between (tty_ops).
+ * One terminal for the machine. Everybody may read and write it; ^C goes to the process group in
+ * front (`foreground`): the program that the kernel has started, or the one that a shell has put
+ * there. Sessions, and who may not read, are job control, which can be put in between (tty_ops).
  *
  * The serial line stops taking bytes while nothing fits (line_has_room), and goes on when a reader
  * has taken some (serial_resume): so nothing that is sent is lost.
@@ -111,12 +111,20 @@ static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 	return done;
 }
 
-/* A program that asks for the settings wants to know whether this is a terminal (isatty). */
+/* TCGETS: a program that asks for the settings wants to know whether this is a terminal (isatty).
+ * TIOCSPGRP: a shell says who is in front. */
 static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	if (command != TCGETS)
+	int32_t group;
+
+	if (command == TCGETS)
+		return give(argument, &tty.line.settings, sizeof(tty.line.settings));
+	if (command != TIOCSPGRP)
 		return -ENOTTY;
-	return give(argument, &tty.line.settings, sizeof(tty.line.settings));
+	if (copy_from_user(&group, argument, sizeof(group)))
+		return -EFAULT;
+	tty.foreground = group;
+	return 0;
 }
 
 struct file_ops tty_ops = {
