@@ -8,7 +8,8 @@
  *	the one that ends	task_retire(): remembers itself		switch_to --+
  *	the next one		task_switched(): frees that stack  <----------------+
  *
- * The list and the counters are changed by tasks only, never by interrupt handlers.
+ * The list is changed by tasks only. Interrupt handlers may walk it forward (^C signals a process
+ * group): a task is complete before it is linked, and is unlinked before it is freed.
  */
 #include "kernel/task/task.h"
 
