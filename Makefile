@@ -88,6 +88,7 @@ setup-test:
 	@labs/tools/setup/setup.sh test
 
 measure: setup-test
+	@test -z "$(CORE)" || { echo "make measure: its commands are breadth"; exit 1; }
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
 	@$(MAKE) -s image-disk $(HOST_TOOLS)
 	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT)

@@ -19,6 +19,6 @@ typedef void startup_function(void);
 	    __attribute__((section(".startups"), used)) = function;
 
 /* Calls all of them, in the order in which their files were linked, with interrupts on. They must
- * not depend on each other's order. Called once, by main.c, when all of the core is there: the root
- * directory too. */
+ * not depend on each other's order. Called once, by main.c, when all of the core is there, the root
+ * directory too, and before its files are unpacked. */
 void startup_run_all(void);
