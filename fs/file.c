@@ -24,6 +24,7 @@
 static struct pool pool = POOL_INITIALIZER(struct file);
 
 /* Flags that only matter while opening are dropped: F_GETFL must not show them. */
+/* Flags that only say how to open are dropped: fcntl shows the others. */
 struct file *file_create(const struct file_ops *ops, struct inode *inode, uint32_t flags)
 {
 	struct file *file = pool_alloc(&pool);
@@ -44,6 +45,7 @@ static bool is_writer(const struct file *file)
 }
 
 /* If the operations' open fails, nothing but the two allocations has to be undone. */
+/* Counted as a writer only when open has agreed. If it has not, release is not called. */
 int file_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 {
 	const struct file_ops *ops = inode->file_ops;
@@ -74,6 +76,7 @@ void file_hold(struct file *file)
 }
 
 /* Release comes first: the operations may still need the inode. */
+/* The operations go first: they may still use the inode. */
 void file_release(struct file *file)
 {
 	if (--file->references > 0)

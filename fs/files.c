@@ -152,6 +152,7 @@ int files_close(struct files *files, uint32_t descriptor)
 	return 0;
 }
 
+/* What a shell has open for itself does not reach the programs that it starts. */
 void files_close_on_exec(struct files *files)
 {
 	for (uint32_t i = 0; i < files->count; i++)
@@ -167,6 +168,7 @@ void files_set_directory(struct files *files, struct inode *directory)
 	files->directory = directory;
 }
 
+/* Held as long as the program runs, so that nobody writes to it (-ETXTBSY). */
 void files_set_program(struct files *files, struct file *program)
 {
 	if (program)

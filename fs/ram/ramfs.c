@@ -95,6 +95,7 @@ struct inode *ramfs_create_root(void)
 }
 
 /* For tests of leaks, and for statfs. */
+/* The pools count by themselves; pages are counted where they are taken. */
 struct ramfs_statistics ramfs_statistics(void)
 {
 	ramfs_counts.inodes = inodes.used;
@@ -105,6 +106,7 @@ struct ramfs_statistics ramfs_statistics(void)
 /* ---- entries of a directory ---- */
 
 /* Not in a directory yet. NULL without memory. */
+/* Copies the name: the path that it was cut from goes when the call ends. */
 struct ramfs_entry *ramfs_make_entry(const struct name *name)
 {
 	struct ramfs_entry *entry = pool_alloc(&entries);
@@ -151,6 +153,7 @@ void ramfs_add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
 /* ---- operations ---- */
 
 /* The hash and the length are compared first, so memcmp runs about once. */
+/* ".." is not in the list: a directory knows its parent. The root is its own. */
 static int ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct ramfs_inode *ram = ramfs_inode(directory);
@@ -221,6 +224,7 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 	return 0;
 }
 
+/* Without names that change: those operations are put in by whoever brings the calls for them. */
 struct inode_ops ramfs_ops = {
 	.lookup = ramfs_lookup,
 	.create = ramfs_create,

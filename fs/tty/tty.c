@@ -146,6 +146,7 @@ void tty_initialize(tty_signaller *signal_group)
 }
 
 /* The current task ends: a session's leader gives up its terminal. */
+/* Who keeps sessions wants to know; without them nothing is to be done. */
 void tty_leave(void)
 {
 	if (tty.leave)

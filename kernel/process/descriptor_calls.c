@@ -48,6 +48,7 @@ int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 	return added;
 }
 
+/* The lowest free number: after close(0) that is 0, which old shells rely on. */
 CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
 
 /* To itself is no change, but the descriptor must be open. */
@@ -83,8 +84,10 @@ int descriptors_of_pipe(uint32_t address, uint32_t flags)
 	return -EFAULT;
 }
 
+/* Two descriptors, to read from and to write to, in an array of the program. */
 CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
 
+/* -EINVAL is what Linux says for a lowest number that no descriptor can have. */
 static int duplicate_from(const struct trap_frame *frame, bool close_on_exec)
 {
 	if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)

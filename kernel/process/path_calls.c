@@ -6,6 +6,10 @@
  * then reads only the copy, so a program that changes the text meanwhile changes nothing (time of
  * check to time of use). Relative paths begin at the process's working directory.
  *
+ * stat64 and getdents64 write structures of Linux's layout (kernel/abi); a bad address is found
+ * when they are copied, and is -EFAULT. An inode is held while a call works with it, because
+ * another task may remove its name meanwhile.
+ *
  * All run for the current task and may sleep where the file system does.
  */
 #include "fs/files.h"
@@ -53,6 +57,8 @@ static int call_with(uint32_t address, enum path_end end, inode_call *call, uint
 
 /* ---- opening ---- */
 
+/* The umask takes permissions away from what is made; without memory for a descriptor the file is
+ * closed again. */
 int descriptor_open(struct inode *start, const char *path, uint32_t flags, uint32_t mode)
 {
 	struct file *file;
@@ -108,6 +114,7 @@ static int sys_fstat64(struct trap_frame *frame)
 	return file ? give_stat64(file->inode, frame->ecx, 0) : -EBADF;
 }
 
+/* They differ only in a last symbolic link: stat64 follows it. */
 CALL(sys_stat64, call_with(frame->ebx, PATH_FOLLOW, give_stat64, frame->ecx))
 CALL(sys_lstat64, call_with(frame->ebx, PATH_STAY, give_stat64, frame->ecx))
 
@@ -122,6 +129,7 @@ int inode_enter(struct inode *inode)
 	return 0;
 }
 
+/* As an inode_call, without arguments. */
 static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
 	return inode_enter(inode);
