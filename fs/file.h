@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "fs/inode.h"
+#include "kernel/abi/fcntl.h"
 #include "mm/user_copy.h"
 
 struct file;

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/abi/file.h"
+#include "kernel/abi/limits.h"
+#include "kernel/abi/stat.h"
 
 struct file_ops;
 struct inode;

@@ -6,6 +6,8 @@
 
 #include "fs/pipe.h"
 #include "fs/ram/ramfs_internal.h"
+#include "kernel/abi/file.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/terminal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"

@@ -3,13 +3,6 @@
 
 #include <stdint.h>
 
-#include "kernel/abi/dirent.h"
-#include "kernel/abi/fcntl.h"
-#include "kernel/abi/limits.h"
-#include "kernel/abi/poll.h"
-#include "kernel/abi/stat.h"
-#include "kernel/abi/unistd.h"
-
 /* Of readv and writev. */
 struct linux_vector {
 	uint32_t base;

@@ -20,10 +20,6 @@
 #define S_IXGRP	 0000010
 #define S_IXALL	 0111
 
-/* Instead of nanoseconds, in utimensat. */
-#define UTIME_NOW  0x3fffffff
-#define UTIME_OMIT 0x3ffffffe
-
 /* The result of stat64 and its like. */
 struct linux_stat64 {
 	uint64_t filesystem;
@@ -35,39 +31,4 @@ struct linux_stat64 {
 	uint64_t blocks; /* of 512 bytes */
 	struct linux_timespec accessed, modified, changed;
 	uint64_t number;
-} __attribute__((packed));
-
-/* The result of the older stat. */
-struct linux_stat {
-	uint32_t filesystem, number;
-	uint16_t mode, links, owner, group;
-	uint32_t device, size, block_size, blocks;
-	struct linux_timespec accessed, modified, changed;
-	uint32_t padding[2];
-};
-
-#define STATX_BASIC 0x7ff
-
-struct linux_statx {
-	uint32_t mask, block_size;
-	uint64_t attributes;
-	uint32_t links, owner, group;
-	uint16_t mode, padding_0;
-	uint64_t number, size, blocks, attributes_mask;
-	struct linux_timespec64 accessed, born, changed, modified;
-	uint32_t device_major, device_minor;
-	uint32_t filesystem_major, filesystem_minor;
-	uint64_t padding_1[14];
-};
-
-struct linux_statfs64 {
-	uint32_t type;
-	uint32_t block_size;
-	uint64_t blocks, blocks_free, blocks_available;
-	uint64_t inodes, inodes_free;
-	int32_t identity[2];
-	uint32_t name_max;
-	uint32_t fragment_size;
-	uint32_t flags;
-	uint32_t padding[4];
 } __attribute__((packed));

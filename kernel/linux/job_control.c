@@ -9,6 +9,8 @@
 #include "drivers/qemu/settings.h"
 #include "fs/devices.h"
 #include "fs/tty/tty.h"
+#include "kernel/abi/file.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"

@@ -2,6 +2,8 @@
  * between files, sizes, and what ioctl can do with any file. */
 #include "fs/files.h"
 #include "fs/vfs.h"
+#include "kernel/abi/file.h"
+#include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
 #include "kernel/process/file_calls.h"

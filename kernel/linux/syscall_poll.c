@@ -3,6 +3,7 @@
 
 #include "fs/file.h"
 #include "fs/files.h"
+#include "kernel/abi/poll.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "fs/linux/poll.h"

@@ -2,6 +2,8 @@
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/vfs.h"
+#include "kernel/abi/statx.h"
+#include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_file.h"

@@ -11,7 +11,6 @@
 #include "fs/path.h"
 #include "fs/tty/tty.h"
 #include "fs/vfs.h"
-#include "kernel/abi/file.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"

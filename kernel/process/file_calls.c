@@ -16,6 +16,7 @@
 #include "kernel/process/file_calls.h"
 
 #include "fs/files.h"
+#include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
 #include "kernel/process/signal.h"

@@ -15,6 +15,7 @@
 #include "fs/files.h"
 #include "fs/path.h"
 #include "fs/vfs.h"
+#include "kernel/abi/dirent.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/process.h"

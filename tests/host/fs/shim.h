@@ -6,6 +6,10 @@
 
 #include "fs/file.h"
 #include "fs/inode.h"
+#include "kernel/abi/file.h"
+#include "kernel/abi/poll.h"
+#include "kernel/abi/statx.h"
+#include "kernel/abi/unistd.h"
 #include "tests/host/unit.h"
 
 /* Memory: how many pages may still be allocated, and how many are out. */

@@ -1,0 +1,45 @@
+/* What else is known of a file, and of its file system: statx, statfs64, and the older stat. */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/abi/time.h"
+
+/* Instead of nanoseconds, in utimensat. */
+#define UTIME_NOW  0x3fffffff
+#define UTIME_OMIT 0x3ffffffe
+
+/* The result of the older stat. */
+struct linux_stat {
+	uint32_t filesystem, number;
+	uint16_t mode, links, owner, group;
+	uint32_t device, size, block_size, blocks;
+	struct linux_timespec accessed, modified, changed;
+	uint32_t padding[2];
+};
+
+#define STATX_BASIC 0x7ff
+
+struct linux_statx {
+	uint32_t mask, block_size;
+	uint64_t attributes;
+	uint32_t links, owner, group;
+	uint16_t mode, padding_0;
+	uint64_t number, size, blocks, attributes_mask;
+	struct linux_timespec64 accessed, born, changed, modified;
+	uint32_t device_major, device_minor;
+	uint32_t filesystem_major, filesystem_minor;
+	uint64_t padding_1[14];
+};
+
+struct linux_statfs64 {
+	uint32_t type;
+	uint32_t block_size;
+	uint64_t blocks, blocks_free, blocks_available;
+	uint64_t inodes, inodes_free;
+	int32_t identity[2];
+	uint32_t name_max;
+	uint32_t fragment_size;
+	uint32_t flags;
+	uint32_t padding[4];
+} __attribute__((packed));
