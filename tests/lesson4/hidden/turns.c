@@ -1,5 +1,6 @@
 /* Exercise 4.1: the switch itself, first steps, ends, and what schedule does besides. */
 #include "kernel/cpu/trap.h"
+#include "kernel/task/switch.h"
 #include "mm/kernel_stack.h"
 #include "mm/page_alloc.h"
 #include "tests/lesson4/threads/thread_test.h"
