@@ -43,7 +43,7 @@ void line_initialize(struct line *line, void (*put)(const char *text, uint32_t l
 		.input = ICRNL,
 		.output = OPOST | ONLCR,
 		.control = B115200 | CS8 | CREAD,
-		.local = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE,
+		.local = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOKE,
 		.characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
 	};
 
@@ -70,31 +70,13 @@ void line_output(const struct line *line, const char *text, uint32_t length)
 	line->put(text + start, length - start);
 }
 
-/* Control characters are shown as ^ and a letter. */
-static bool shows_as_two(uint8_t byte)
-{
-	return byte < ' ' && byte != '\t' && byte != '\n';
-}
-
-/* The person sees what the program will get, not what the key sent. */
-static void echo(const struct line *line, uint8_t byte)
-{
-	char two[] = { '^', byte ^ 0x40 };
-
-	if (shows_as_two(byte))
-		line_output(line, two, 2);
-	else
-		line_output(line, (const char *)&byte, 1);
-}
-
 /* ---- the keys ---- */
 
-/* Takes the last cell back, and its one or two characters from the screen. */
+/* Takes the last character back, on the screen too. */
 static void erase(struct line *line)
 {
-	uint8_t byte = *cell(line, --line->typed);
-
-	line_output(line, "\b \b\b \b", shows_as_two(byte) ? 6 : 3);
+	line->typed--;
+	line_output(line, "\b \b", 3);
 }
 
 /* Adds a cell; the last one is kept for the end of a line. */
@@ -107,6 +89,15 @@ static void add(struct line *line, uint16_t content)
 	*cell(line, line->typed++) = content;
 	if (ends)
 		line->ready = line->typed;
+}
+
+/* Other control characters mean nothing here: they are dropped. */
+static void type_character(struct line *line, char character)
+{
+	if ((uint8_t)character < ' ' && character != '\t' && character != '\n')
+		return;
+	line_output(line, &character, 1);
+	add(line, character == '\n' ? character | ENDS_LINE : (uint8_t)character);
 }
 
 /* From interrupt handlers, with interrupts off. A full ring drops the byte. */
@@ -124,12 +115,10 @@ void line_type(struct line *line, uint8_t byte)
 		add(line, END_OF_FILE);
 	} else if (byte == KEY_INTERRUPT) {
 		line->taken = line->ready = line->typed;
-		echo(line, byte);
+		line_output(line, "^C", 2);
 		line->signal(SIGINT);
 	} else {
-		byte = byte == '\r' ? '\n' : byte;
-		echo(line, byte);
-		add(line, byte == '\n' ? byte | ENDS_LINE : byte);
+		type_character(line, byte == '\r' ? '\n' : byte);
 	}
 }
 
