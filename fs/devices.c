@@ -17,11 +17,9 @@
 #include "fs/path.h"
 #include "fs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/random.h"
 #include "kernel/report/printk.h"
 
 static struct device *devices;
-static struct random random;
 
 /* Replaces the operations of the file by the device's, whose own open comes after that. */
 static int device_open(struct file *file)
@@ -52,17 +50,12 @@ void device_register(struct device *device)
 		vfs_make(path_root(), path, device->mode, device->number);
 }
 
-/* ---- the two that are made of nothing but code ---- */
+/* ---- /dev/null ---- */
 
 /* 0 bytes: the end of the file. */
 static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return 0;
-}
-
-int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset)
-{
-	return buffer_put_zeros(to, to->length);
 }
 
 /* All of it is accepted, and nothing is looked at: not even a bad pointer is noticed. */
@@ -72,24 +65,13 @@ int device_write_away(struct file *file, struct buffer *from, uint64_t offset)
 }
 
 static const struct file_ops null_ops = { .read = read_nothing, .write = device_write_away };
-static const struct file_ops zero_ops = { .read = device_read_zeros, .write = device_write_away };
-
-/* SplitMix64: good for experiments that can be repeated, not for keys. */
-uint64_t device_random(void)
-{
-	return random_next(&random);
-}
 
 /* After path_set_root. /dev itself may be there already. */
-void devices_initialize(uint64_t seed)
+void devices_initialize(void)
 {
 	static struct device null = { "null", S_IFCHR | 0666, DEVICE_OF_MEMORY(3), &null_ops,
 				      NULL };
-	static struct device zero = { "zero", S_IFCHR | 0666, DEVICE_OF_MEMORY(5), &zero_ops,
-				      NULL };
 
-	random.state = seed;
 	vfs_make(path_root(), "/dev", S_IFDIR | 0755, 0);
 	device_register(&null);
-	device_register(&zero);
 }

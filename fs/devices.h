@@ -24,12 +24,8 @@ void device_register(struct device *device);
 /* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
 extern const struct file_ops device_file_ops;
 
-/* Makes /dev, registers null and zero. Random numbers follow from the seed. */
-void devices_initialize(uint64_t seed);
+/* Makes /dev and registers null. */
+void devices_initialize(void);
 
-/* The next 64 random bits. */
-uint64_t device_random(void);
-
-/* What /dev/zero does, for others like it. */
-int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset);
+/* What /dev/null does with what is written, for others like it. */
 int device_write_away(struct file *file, struct buffer *from, uint64_t offset);

@@ -1,15 +1,30 @@
-/* The devices of memory that only Linux's programs look for: full, random, urandom. */
+/* The devices of memory that only Linux's programs look for: zero, full, random, urandom. */
 #include "fs/linux/devices.h"
 
 #include <stddef.h>
 
+#include "drivers/qemu/settings.h"
 #include "fs/devices.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/random.h"
 #include "kernel/lib/startup.h"
+
+static struct random random;
+
+static int read_zeros(struct file *file, struct buffer *to, uint64_t offset)
+{
+	return buffer_put_zeros(to, to->length);
+}
 
 static int write_full(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return -ENOSPC;
+}
+
+/* SplitMix64: good for experiments that can be repeated, not for keys. */
+uint64_t device_random(void)
+{
+	return random_next(&random);
 }
 
 int device_fill_random(struct buffer *to)
@@ -32,17 +47,20 @@ static int read_random(struct file *file, struct buffer *to, uint64_t offset)
 	return device_fill_random(to);
 }
 
-static const struct file_ops full_ops = { .read = device_read_zeros, .write = write_full };
+static const struct file_ops zero_ops = { .read = read_zeros, .write = device_write_away };
+static const struct file_ops full_ops = { .read = read_zeros, .write = write_full };
 static const struct file_ops random_ops = { .read = read_random, .write = device_write_away };
 
 static void devices_start(void)
 {
 	static struct device table[] = {
+		{ "zero", S_IFCHR | 0666, DEVICE_OF_MEMORY(5), &zero_ops, NULL },
 		{ "full", S_IFCHR | 0666, DEVICE_OF_MEMORY(7), &full_ops, NULL },
 		{ "random", S_IFCHR | 0666, DEVICE_OF_MEMORY(8), &random_ops, NULL },
 		{ "urandom", S_IFCHR | 0666, DEVICE_OF_MEMORY(9), &random_ops, NULL },
 	};
 
+	random.state = setting_number("seed", 0);
 	for (uint32_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		device_register(&table[i]);
 }

@@ -13,7 +13,6 @@
 #include "fs/ram/root.h"
 
 #include "drivers/qemu/fw_cfg.h"
-#include "drivers/qemu/settings.h"
 #include "fs/devices.h"
 #include "fs/ram/initramfs.h"
 #include "fs/path.h"
@@ -34,7 +33,7 @@ void root_initialize(void)
 		panic("no memory for the root directory");
 	path_set_root(root);
 	vfs_make(root, "/tmp", S_IFDIR | 01777, 0);
-	devices_initialize(setting_number("seed", 0));
+	devices_initialize();
 }
 
 /* The next bytes of the archive, of which *context are left. */

@@ -2,7 +2,7 @@
  * they are, sixteen random bytes. */
 #include <cpuid.h>
 
-#include "fs/devices.h"
+#include "fs/linux/devices.h"
 #include "kernel/abi/auxv.h"
 #include "kernel/lib/startup.h"
 #include "kernel/process/exec_stack.h"

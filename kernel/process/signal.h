@@ -16,7 +16,6 @@
 #include "kernel/abi/signal.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/process/process.h"
-#include "kernel/task/sched.h"
 
 /* ---- sending ---- */
 

@@ -17,6 +17,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/gates.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/sched.h"
 
 #define INT_BYTES	2 /* of the instruction INT 0x80 */
 #define VECTOR_BREAK	3
