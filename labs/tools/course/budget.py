@@ -17,6 +17,7 @@ from labs.tools.course.rooms import PARTS, code_lines, part_of
 
 BY_PART = {"core": 7300, "breadth": 6500, "storage": 7000}  # the core has 10,000 after lesson 6
 BY_LESSON = 2800  # of the core
+STILL = {"core": 10541, "3": 4137}  # what is larger than it may be: from here it only shrinks
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
@@ -41,26 +42,36 @@ def table(root: Path = ROOT) -> str:
     return "\n".join(rows) + "\n"
 
 
-def overdrawn(root: Path = ROOT) -> list[str]:
-    """The budgets that are exceeded, one line each."""
+def too_large(root: Path = ROOT) -> list[tuple[str, str, int, int]]:
+    """What is larger than it may be: its key in STILL, its name, its lines, and the limit."""
     lines = spent(root)
     found = [
-        f"lesson {lesson} has {lines[lesson, 'core']:,} lines of core code; at most {BY_LESSON:,}"
+        (lesson, f"the core of lesson {lesson}", lines[lesson, "core"], BY_LESSON)
         for lesson in map(str, lessons(root))
-        if lines[lesson, "core"] > BY_LESSON
     ]
     for part, limit in BY_PART.items():
-        if (total := sum(n for (_, each), n in lines.items() if each == part)) > limit:
-            found.append(f"the {part} has {total:,} lines of code; at most {limit:,}")
-    return found
+        total = sum(count for (_, each), count in lines.items() if each == part)
+        found.append((part, f"the {part}", total, limit))
+    return [entry for entry in found if entry[2] > entry[3]]
+
+
+def overdrawn(root: Path = ROOT) -> list[str]:
+    """What has grown beyond its limit, or beyond what it already had above it; one line each."""
+    return [
+        f"{name} has {count:,} lines of code; at most {max(limit, STILL.get(key, 0)):,}"
+        for key, name, count, limit in too_large(root)
+        if count > STILL.get(key, 0)
+    ]
 
 
 def main() -> int:
     """Prints the table; returns the exit status."""
     print(table(), end="")
     print(f"A lesson has at most {BY_LESSON:,} lines of core.")
+    for _, name, count, limit in too_large():
+        print(f"{name} has {count:,} lines, and should have {limit:,}")
     for problem in overdrawn():
-        print(f"too much: {problem}", file=sys.stderr)
+        print(f"grown: {problem}", file=sys.stderr)
     return 1 if overdrawn() else 0
 
 
