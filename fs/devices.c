@@ -50,7 +50,7 @@ void device_register(struct device *device)
 		vfs_make(path_root(), path, device->mode, device->number);
 }
 
-/* ---- /dev/null ---- */
+/* ---- the two that are made of nothing but code ---- */
 
 /* 0 bytes: the end of the file. */
 static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
@@ -59,19 +59,28 @@ static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
 }
 
 /* All of it is accepted, and nothing is looked at: not even a bad pointer is noticed. */
+int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset)
+{
+	return buffer_put_zeros(to, to->length);
+}
+
 int device_write_away(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return from->length;
 }
 
 static const struct file_ops null_ops = { .read = read_nothing, .write = device_write_away };
+static const struct file_ops zero_ops = { .read = device_read_zeros, .write = device_write_away };
 
 /* After path_set_root. /dev itself may be there already. */
 void devices_initialize(void)
 {
 	static struct device null = { "null", S_IFCHR | 0666, DEVICE_OF_MEMORY(3), &null_ops,
 				      NULL };
+	static struct device zero = { "zero", S_IFCHR | 0666, DEVICE_OF_MEMORY(5), &zero_ops,
+				      NULL };
 
 	vfs_make(path_root(), "/dev", S_IFDIR | 0755, 0);
 	device_register(&null);
+	device_register(&zero);
 }

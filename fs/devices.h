@@ -24,8 +24,9 @@ void device_register(struct device *device);
 /* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
 extern const struct file_ops device_file_ops;
 
-/* Makes /dev and registers null. */
+/* Makes /dev and registers null and zero. */
 void devices_initialize(void);
 
-/* What /dev/null does with what is written, for others like it. */
+/* What /dev/zero does, for others like it. */
+int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset);
 int device_write_away(struct file *file, struct buffer *from, uint64_t offset);

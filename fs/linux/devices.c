@@ -1,4 +1,4 @@
-/* The devices of memory that only Linux's programs look for: zero, full, random, urandom. */
+/* The devices of memory that only Linux's programs look for: full, random, urandom. */
 #include "fs/linux/devices.h"
 
 #include <stddef.h>
@@ -10,11 +10,6 @@
 #include "kernel/lib/startup.h"
 
 static struct random random;
-
-static int read_zeros(struct file *file, struct buffer *to, uint64_t offset)
-{
-	return buffer_put_zeros(to, to->length);
-}
 
 static int write_full(struct file *file, struct buffer *from, uint64_t offset)
 {
@@ -47,14 +42,12 @@ static int read_random(struct file *file, struct buffer *to, uint64_t offset)
 	return device_fill_random(to);
 }
 
-static const struct file_ops zero_ops = { .read = read_zeros, .write = device_write_away };
-static const struct file_ops full_ops = { .read = read_zeros, .write = write_full };
+static const struct file_ops full_ops = { .read = device_read_zeros, .write = write_full };
 static const struct file_ops random_ops = { .read = read_random, .write = device_write_away };
 
 static void devices_start(void)
 {
 	static struct device table[] = {
-		{ "zero", S_IFCHR | 0666, DEVICE_OF_MEMORY(5), &zero_ops, NULL },
 		{ "full", S_IFCHR | 0666, DEVICE_OF_MEMORY(7), &full_ops, NULL },
 		{ "random", S_IFCHR | 0666, DEVICE_OF_MEMORY(8), &random_ops, NULL },
 		{ "urandom", S_IFCHR | 0666, DEVICE_OF_MEMORY(9), &random_ops, NULL },
