@@ -114,7 +114,7 @@ def test_nothing_behind_the_table_is_a_call(lab):
         (table,) = (
             each
             for each in read_symbols(guest.symbols.path)
-            if (each.name, each.size) == ("syscall_table", 4 * LIMIT)
+            if (each.name, each.size) == ("calls", 4 * LIMIT)
         )
         assert guest.call("syscall_find", GETPID) != 0
         for number in (LIMIT, LIMIT + 1, (1 << 32) - 1):

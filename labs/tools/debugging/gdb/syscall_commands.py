@@ -50,7 +50,7 @@ def call_line(record: gdb.Value) -> str:
 
 def call_of(number: int) -> tuple[str, str]:
     """The name of a call, and how its arguments are shown, as the kernel has registered it."""
-    calls = optional("syscall_table")
+    calls = optional("calls", "kernel/syscall/syscall.c")
     known = calls is not None and 0 <= number <= calls.type.range()[1]
     address = pointer(calls[number]) if known else 0
     return registered(address) if address else (f"call_{number}", "x" * ARGUMENTS)
