@@ -30,6 +30,7 @@ from labs.tools.grading.graded_tree import (
     submitted,
 )
 from labs.tools.grading.test_run import run_tests
+from labs.tools.proving.prove_cheats import DIRECTORY as CHEATS
 from labs.tools.proving.prove_cheats import cheats_of, lay_cheat
 from labs.tools.proving.prove_mutants import (
     MutantError,
@@ -230,6 +231,17 @@ def test_mutant_names_a_hidden_test(tmp_path):
 def test_every_mutant_applies(lesson):
     for each in mutants_of(lesson):
         assert changed_files(each), each.name
+
+
+def test_sources_of_cheats_are_where_the_tree_has_them():
+    """A source that a cheat lays where nothing is built from it cheats nobody."""
+    laid = [
+        (path, path.relative_to(each / "files"))
+        for each in CHEATS.glob("*")
+        for path in each.glob("files/**/*.[ch]")
+    ]
+    assert laid
+    assert [str(path) for path, place in laid if not (ROOT / place).is_file()] == []
 
 
 @pytest.mark.parametrize("lesson", lessons())
