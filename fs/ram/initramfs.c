@@ -207,7 +207,6 @@ static int unpack_all(struct archive *archive, uint32_t *entries)
 	}
 }
 
-/* Two pages for the whole archive: one for names, one for contents. */
 /* Two pages are needed meanwhile: for a name, and for a piece of the contents. */
 int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, uint32_t *entries,
 		     struct initramfs_error *error)

@@ -16,7 +16,6 @@
 #include "mm/space_map.h"
 
 #define NS	    NANOSECONDS_PER_SECOND
-#define NS_PER_TICK (NS / TICKS_PER_SECOND)
 #define US_PER_TICK (1000000 / TICKS_PER_SECOND)
 
 /* ---- clocks ---- */

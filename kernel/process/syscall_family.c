@@ -16,9 +16,6 @@
 #include "kernel/task/sched.h"
 #include "mm/user_copy.h"
 
-#define NICE_LEAST (-20)
-#define NICE_MOST  19
-
 /* ---- fork and wait ---- */
 
 CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
