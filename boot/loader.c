@@ -121,10 +121,12 @@ static void __attribute__((noreturn)) give_up(const char *reason)
 	machine_exit(EXIT_BOOT_FAILED);
 }
 
-/* The 8086 wrapped addresses above 1 MiB to 0, and programs relied on it. The AT got a gate on
- * address line 20, shut after power-on, which makes it wrap again. Most firmware opens it; three
- * ways are tried where it has not. */
-/* --- the A20 gate --- */
+/* --- the A20 gate ---
+ *
+ * The 8086 wrapped addresses above 1 MiB to 0, and programs relied on it. The AT got a gate on
+ * address line 20, shut after power-on, which makes it wrap again. Most firmware has opened it; the
+ * rest is asked to.
+ */
 
 /* A word of memory. The compiler must not know the address: it takes the first page for a null
  * pointer's. */
@@ -149,43 +151,13 @@ static bool a20_is_open(void)
 	return open;
 }
 
-/* Waits until the keyboard controller takes a command, but not for ever. */
-static void keyboard_controller_wait(void)
-{
-	for (unsigned tries = 0; tries < 0x10000 && (in8(0x64) & 2); tries++)
-		;
-}
-
-/* INT 15h, function 2401h: the polite way. Old firmware does not know it. */
-static void a20_by_bios(void)
-{
-	registers = (struct bios_registers){ .eax = 0x2401 };
-	bios_call(0x15, &registers);
-}
-
-/* The AT's own way: the gate is a spare output of the 8042. */
-static void a20_by_keyboard_controller(void)
-{
-	keyboard_controller_wait();
-	out8(0x64, 0xd1); /* "write the output port" */
-	keyboard_controller_wait();
-	out8(0x60, 0xdf); /* everything as it was, with the gate open */
-	keyboard_controller_wait();
-}
-
-/* The PS/2's way, "fast A20". */
-static void a20_by_port_92(void)
-{
-	out8(0x92, (in8(0x92) | 2) & ~1); /* bit 0 would reset the machine */
-}
-
+/* INT 15h, function 2401h. Firmware older than that says so only by a gate that stays shut. */
 static void open_a20(void)
 {
-	static void (*const methods[])(void) = { a20_by_bios, a20_by_keyboard_controller,
-						 a20_by_port_92 };
-
-	for (unsigned i = 0; i < 3 && !a20_is_open(); i++)
-		methods[i]();
+	if (a20_is_open())
+		return;
+	registers = (struct bios_registers){ .eax = 0x2401 };
+	bios_call(0x15, &registers);
 	if (!a20_is_open())
 		give_up("the A20 gate stays shut: every second megabyte is out of reach");
 }
@@ -325,21 +297,14 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 
 /* --- the hand-over --- */
 
-/* Fills in the Multiboot information. INT 12h tells how many KiB there are below the BIOS's data.
- */
-static void describe_machine(uint8_t drive, uint32_t memory_end)
+/* Fills in the Multiboot information: the memory map, which says more than mem_lower and mem_upper
+ * do. */
+static void describe_machine(void)
 {
-	static const char command_line[] = "", name[] = "Apprentice boot";
+	static const char name[] = "Apprentice boot";
 
-	registers = (struct bios_registers){ 0 };
-	bios_call(0x12, &registers);
 	information = (struct multiboot_info){
-		.flags = MULTIBOOT_MEMORY | MULTIBOOT_BOOT_DEVICE | MULTIBOOT_COMMAND |
-			 MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
-		.mem_lower = registers.eax & 0xffff,
-		.mem_upper = (memory_end - LOAD_ADDRESS) / 1024,
-		.boot_device = (uint32_t)drive << 24 | 0xffffff,
-		.cmdline = (uint32_t)command_line,
+		.flags = MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
 		.mmap_length = memory_map_entries * sizeof(memory_map[0]),
 		.mmap_addr = (uint32_t)memory_map,
 		.boot_loader_name = (uint32_t)name,
@@ -359,13 +324,12 @@ void loader_main(uint32_t boot_drive)
 	print("\n");
 	open_a20();
 	find_memory();
-	uint32_t memory_end = end_of_memory();
-	uint8_t *file = read_kernel(boot_drive, memory_end);
+	uint8_t *file = read_kernel(boot_drive, end_of_memory());
 	struct load_area area = { .start = LOAD_ADDRESS, .end = (uint32_t)file };
 	const char *wrong = load_elf(file, KERNEL_BYTES, &area, &entry);
 
 	if (wrong)
 		give_up(wrong);
-	describe_machine(boot_drive, memory_end);
+	describe_machine();
 	jump_to_kernel(entry, MULTIBOOT_BOOTLOADER_MAGIC, &information);
 }

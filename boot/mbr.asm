@@ -33,14 +33,6 @@ start:
 	cld
 	mov [boot_drive], dl		; the one register that the BIOS gives a meaning
 
-	mov ah, 0x41			; are there LBA reads (INT 13h extensions)?
-	mov bx, 0x55aa
-	int 0x13
-	mov si, no_lba_text
-	jc fail
-	cmp bx, 0xaa55
-	jne fail
-
 	; EXERCISE 1.4 (the boot loader, part 1): read the second stage.
 	; 1. INT 13h, function 42h, with DL = the boot drive (the BIOS gave it; it is kept in
 	;    [boot_drive]) and DS:SI = packet, which says how many sectors, to where, from which
@@ -130,7 +122,6 @@ print_character:			; AL, to the serial line and to the screen
 print_done:
 	ret
 
-no_lba_text:	db 13, 10, "boot: the BIOS cannot read by LBA, status ", 0
 read_text:	db 13, 10, "boot: the disk fails to read stage 2, status ", 0
 short_text:	db 13, 10, "boot: stage 2 is not whole, status ", 0
 status:		db 0
