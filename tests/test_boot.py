@@ -50,12 +50,6 @@ def test_loader_is_named(guest):
     assert "loaded by qemu" in guest("", boot="direct").serial
 
 
-def test_script_and_seed_come_from_the_command_line_too(guest):
-    result = guest(None, command_line='script="memory; exit 7" seed=5')
-    assert result.status == 7
-    assert "> memory" in result.serial
-
-
 def test_plain_tcg_boots_as_well(guest):
     """Without -icount the timer's interrupts come when they like."""
     guest("selftest", boot="disk", icount=None).check()

@@ -50,8 +50,6 @@ TESTS = {
     "time": 100_000,
     "random_bounds": 100_000,
     "random_uniform": 100_000,
-    "boot_option_table": 1,
-    "boot_option_random": 20_000,
     "screen_sequences": 1,
     "screen_random": 20_000,
 }

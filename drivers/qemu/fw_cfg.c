@@ -90,17 +90,3 @@ void fw_cfg_next(void *buffer, uint32_t length)
 {
 	in8_repeat(DATA, buffer, length);
 }
-
-/* The length is the file's, also when the buffer holds less: the caller compares. */
-int fw_cfg_read(const char *name, char *buffer, uint32_t size)
-{
-	int length = fw_cfg_open(name);
-
-	if (length < 0)
-		return length;
-	uint32_t copied = (uint32_t)length < size ? (uint32_t)length : size - 1;
-
-	fw_cfg_next(buffer, copied);
-	buffer[copied] = '\0';
-	return length;
-}

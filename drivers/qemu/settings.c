@@ -1,18 +1,14 @@
 /*
  * Settings that the host gives for a run: the seed, a script, how a test wants the machine.
  *
- * Two sources, in this order. QEMU's device is first because it takes any length and any character;
- * a command line works on real hardware, too, and from GRUB's menu. After boot_info_read; no memory
- * is allocated.
+ * QEMU's device takes any length and any character. Another machine has none of it, so each setting
+ * has a value that goes without saying. No memory is allocated.
  */
 #include "drivers/qemu/settings.h"
 
 #include "drivers/qemu/fw_cfg.h"
-#include "kernel/report/boot_info.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
 #include "kernel/report/printk.h"
-#include "kernel/lib/string.h"
 
 /* Reads the device each time: settings are read a few times at boot, and never change. */
 int setting_read(const char *name, char *buffer, uint32_t size)
@@ -20,11 +16,15 @@ int setting_read(const char *name, char *buffer, uint32_t size)
 	char path[56];
 
 	snprintk(path, sizeof(path), "opt/org.apprentice/%s", name);
-	int length = fw_cfg_read(path, buffer, size);
+	int length = fw_cfg_open(path);
 
-	if (length >= 0)
+	if (length < 0)
 		return length;
-	return boot_option(name, buffer, size) ? (int)strlen(buffer) : -ENOENT;
+	uint32_t copied = (uint32_t)length < size ? (uint32_t)length : size - 1;
+
+	fw_cfg_next(buffer, copied);
+	buffer[copied] = '\0';
+	return length;
 }
 
 /* A value that is not a number is said aloud: a run with a silently wrong seed is worse than none.

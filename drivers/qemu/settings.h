@@ -1,13 +1,12 @@
-/* Settings that the host gives for a run: in QEMU's configuration device, or on the kernel's
- * command line. */
+/* Settings that the host gives for a run, in QEMU's configuration device. */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * Copies the setting ("seed", "script"), NUL-terminated. Looks for opt/org.apprentice/NAME first,
- * then for NAME=value on the command line. Returns its length (which is at least size when it was
- * cut), or -ENOENT.
+ * Copies the setting ("seed", "script"), which is the file opt/org.apprentice/NAME, and closes it
+ * with a NUL; what does not fit is cut. Returns its length (which is at least size when it was
+ * cut), -ENODEV outside QEMU, or -ENOENT.
  */
 int setting_read(const char *name, char *buffer, uint32_t size);
 

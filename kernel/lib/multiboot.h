@@ -7,8 +7,6 @@
 
 /* Which members of the structure are valid. */
 #define MULTIBOOT_MEMORY      (1u << 0)
-#define MULTIBOOT_BOOT_DEVICE (1u << 1)
-#define MULTIBOOT_COMMAND     (1u << 2)
 #define MULTIBOOT_MEMORY_MAP  (1u << 6)
 #define MULTIBOOT_LOADER_NAME (1u << 9)
 

@@ -17,16 +17,15 @@
 #include "kernel/lib/multiboot.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/panic.h"
-#include "kernel/lib/string.h"
 
 struct boot_info boot_info;
 
-/* Up to a character or to the end of the text; what is too long is cut. */
-static void copy_until(char end, char *to, uint32_t size, const char *from)
+/* What is too long is cut. */
+static void copy_text(char *to, uint32_t size, const char *from)
 {
 	uint32_t i;
 
-	for (i = 0; i + 1 < size && from[i] && from[i] != end; i++)
+	for (i = 0; i + 1 < size && from[i]; i++)
 		to[i] = from[i];
 	to[i] = '\0';
 }
@@ -84,49 +83,9 @@ void boot_info_read(uint32_t magic, uint32_t address)
 		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel",
 		      magic);
 	if (information->flags & MULTIBOOT_LOADER_NAME)
-		copy_until('\0', boot_info.loader, sizeof(boot_info.loader),
-			   direct_map(information->boot_loader_name));
-	if (information->flags & MULTIBOOT_COMMAND)
-		copy_until('\0', boot_info.command_line, sizeof(boot_info.command_line),
-			   direct_map(information->cmdline));
+		copy_text(boot_info.loader, sizeof(boot_info.loader),
+			  direct_map(information->boot_loader_name));
 	read_ranges(information);
 	if (boot_info.range_count == 0)
 		panic("the boot loader %s describes no memory", boot_info.loader);
-}
-
-/* The value that follows name= at this word of the command line, or NULL. */
-static const char *value_of(const char *word, const char *name)
-{
-	uint32_t length = strlen(name);
-
-	if (strncmp(word, name, length) != 0 || word[length] != '=')
-		return NULL;
-	return word + length + 1;
-}
-
-/* Up to the closing quote, or up to the next blank. */
-static void copy_value(char *to, uint32_t size, const char *from)
-{
-	if (*from == '"')
-		copy_until('"', to, size, from + 1);
-	else
-		copy_until(' ', to, size, from);
-}
-
-/* Looks at the beginning of each word. A word inside double quotes is not one: in script="help;
- * seed=7" there is no option seed. */
-bool boot_option(const char *name, char *value, uint32_t size)
-{
-	bool quoted = false;
-	char before = ' ';
-
-	for (const char *at = boot_info.command_line; *at; before = *at++) {
-		if (*at == '"')
-			quoted = !quoted;
-		if (before != ' ' || quoted || !value_of(at, name))
-			continue;
-		copy_value(value, size, value_of(at, name));
-		return true;
-	}
-	return false;
 }

@@ -1,7 +1,6 @@
 /* What the boot loader told, copied out of its memory before anything else may use that. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define BOOT_MEMORY_RANGES 64
@@ -14,7 +13,6 @@ struct boot_memory_range {
 
 struct boot_info {
 	char loader[32];
-	char command_line[256];
 	uint32_t range_count;
 	struct boot_memory_range ranges[BOOT_MEMORY_RANGES]; /* as told; what exceeds it is lost */
 };
@@ -30,7 +28,3 @@ void boot_info_read(uint32_t magic, uint32_t information);
 /* The kernel's beginning in C, with what the boot loader gave; called once, by boot/entry.asm. Each
  * lesson has its own, in its main.c. */
 void kmain(uint32_t magic, uint32_t information);
-
-/* The value of `name=value` on the command line: copies it, NUL-terminated and cut to size, and
- * returns true; false when it is not there. A value with blanks needs double quotes. */
-bool boot_option(const char *name, char *value, uint32_t size);

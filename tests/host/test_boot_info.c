@@ -1,5 +1,4 @@
-/* kernel/report/boot_info.c: options of the command line; and, where memory can lie at 3 GiB, the
- * Multiboot data. */
+/* kernel/report/boot_info.c: the Multiboot data, where memory can lie at 3 GiB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,124 +8,6 @@
 #include "kernel/report/boot_info.h"
 #include "kernel/cpu/memory_layout.h"
 #include "tests/host/unit.h"
-
-#define TEXT 64
-
-/* --- boot_option --- */
-
-static const struct {
-	const char *line;
-	const char *name;
-	const char *value; /* NULL: not there */
-} options[] = {
-	{ "", "a", NULL },
-	{ "a=1", "a", "1" },
-	{ "a", "a", NULL },
-	{ "a=", "a", "" },
-	{ "a= b=2", "a", "" },
-	{ "a =1", "a", NULL },
-	{ "kernel.elf a=1", "a", "1" },
-	{ "aa=1 a=2", "a", "2" },
-	{ "xa=1 a=2", "a", "2" },
-	{ "ab=1", "a", NULL },
-	{ "a=1", "ab", NULL },
-	{ "a=1 a=2", "a", "1" },
-	{ "  a=1  ", "a", "1" },
-	{ "A=1", "a", NULL },
-	{ "a=b=c", "a", "b=c" },
-	{ "a=b=c", "b", NULL },
-	{ "s=\"x; y\"", "s", "x; y" },
-	{ "s=\"\"", "s", "" },
-	{ "s=\"", "s", "" },
-	{ "s=\"never closed", "s", "never closed" },
-	{ "s=\"a=1\" a=2", "a", "2" },
-	{ "s=\"x a=1\" a=2", "a", "2" },
-	{ "s=\"x a=1\"", "a", NULL },
-	{ "s=\"x\" a=2", "a", "2" },
-	{ "s=\"x y\"a=2 b=3", "b", "3" },
-};
-
-static void set_line(const char *line)
-{
-	memset(boot_info.command_line, '?', sizeof(boot_info.command_line));
-	snprintf(boot_info.command_line, sizeof(boot_info.command_line), "%s", line);
-}
-
-/* The value's buffer is allocated to the byte. */
-static void expect_option(const char *name, const char *value, uint32_t size)
-{
-	char *buffer = malloc(size);
-	bool found = boot_option(name, buffer, size);
-
-	REQUIRE(found == (value != NULL), "'%s': %s is %s", boot_info.command_line, name,
-		found ? "found" : "not found");
-	if (found)
-		REQUIRE(strlen(buffer) == (strlen(value) < size ? strlen(value) : size - 1) &&
-			    strncmp(buffer, value, strlen(buffer)) == 0,
-			"'%s': %s is '%s', not '%s' cut to %u bytes", boot_info.command_line, name,
-			buffer, value, size);
-	free(buffer);
-}
-
-static void test_option_table(struct random *random, uint32_t rounds)
-{
-	(void)random, (void)rounds;
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		set_line(options[i].line);
-		for (uint32_t size = 1; size < TEXT; size++)
-			expect_option(options[i].name, options[i].value, size);
-	}
-}
-
-/* A command line of random words, and what each name's value is by construction. */
-struct line {
-	char text[256];
-	char values[3][TEXT]; /* of a, ab, b */
-	bool given[3];
-};
-
-static const char *const names[3] = { "a", "ab", "b" };
-
-static void random_value(struct random *random, char *value, bool quoted)
-{
-	uint64_t length = random_below(random, 12);
-
-	for (uint64_t i = 0; i < length; i++)
-		*value++ = (quoted ? "ab= ;" : "ab=;x")[random_below(random, 5)];
-	*value = '\0';
-}
-
-static void add_word(struct random *random, struct line *line)
-{
-	unsigned name = random_below(random, 4);
-	bool quoted = random_below(random, 2);
-	char value[TEXT], word[2 * TEXT];
-
-	random_value(random, value, quoted);
-	sprintf(word, "%s=%s%s%s%*s", name < 3 ? names[name] : "other", quoted ? "\"" : "", value,
-		quoted ? "\"" : "", 1 + (int)random_below(random, 2), "");
-	strcat(line->text, word);
-	if (name < 3 && !line->given[name]) {
-		strcpy(line->values[name], value);
-		line->given[name] = true;
-	}
-}
-
-static void test_option_random(struct random *random, uint32_t rounds)
-{
-	for (unit_round = 0; unit_round < rounds; unit_round++) {
-		struct line line = { .text = "" };
-
-		for (uint64_t words = random_below(random, 8); words > 0; words--)
-			add_word(random, &line);
-		set_line(line.text);
-		for (unsigned i = 0; i < 3; i++)
-			expect_option(names[i], line.given[i] ? line.values[i] : NULL,
-				      1 + random_below(random, TEXT - 1));
-	}
-}
-
-/* --- boot_info_read; memory at KERNEL_BASE is free in a 32-bit process only --- */
 
 #ifdef __i386__
 
@@ -222,13 +103,10 @@ static void test_texts(void)
 
 	memset(line, 'x', 0x1000);
 	line[0xfff] = '\0';
-	*information = (struct multiboot_info){ .flags = MULTIBOOT_MEMORY | MULTIBOOT_COMMAND |
-							 MULTIBOOT_LOADER_NAME,
+	*information = (struct multiboot_info){ .flags = MULTIBOOT_MEMORY | MULTIBOOT_LOADER_NAME,
 						.mem_upper = 0xffffffff,
-						.cmdline = LINE,
 						.boot_loader_name = LINE };
 	REQUIRE(!read_panic(MULTIBOOT_BOOTLOADER_MAGIC), "a panic");
-	REQUIRE(strlen(boot_info.command_line) == sizeof(boot_info.command_line) - 1, "the line");
 	REQUIRE(strlen(boot_info.loader) == sizeof(boot_info.loader) - 1, "the loader's name");
 	REQUIRE(boot_info.range_count == 1 && boot_info.ranges[0].base == 0x100000 &&
 		    boot_info.ranges[0].length == 0xffffffffull * 1024,
@@ -250,8 +128,6 @@ static void test_read(struct random *random, uint32_t rounds)
 #endif
 
 const struct unit_test boot_info_tests[] = {
-	{ "boot_option_table", test_option_table },
-	{ "boot_option_random", test_option_random },
 #ifdef __i386__
 	{ "boot_info_read", test_read },
 #endif

@@ -15,7 +15,7 @@ INFORMATION_SIZE = 88
 INFORMATION, ENTRIES = SCRATCH + 0x1000, SCRATCH + 0x2000  # as the kernel sees them
 
 # struct boot_info of kernel/report/boot_info.h.
-COUNT_OFFSET, RANGES_OFFSET = 32 + 256, 32 + 256 + 4
+COUNT_OFFSET, RANGES_OFFSET = 32, 32 + 4
 RANGE_SIZE, MOST_RANGES = 20, 64
 AVAILABLE = 1
 
