@@ -20,6 +20,7 @@
 #define BRIGHT	       0x08   /* of the text's colour; of the background's it means blinking */
 #define NUMBER_MAX     9999u  /* more digits are left out */
 #define PARAMETERS_MAX 8u     /* of a sequence; more are left out */
+#define TAB_STOPS      8
 
 static enum {
 	TEXT,
@@ -150,7 +151,8 @@ static void begin(char byte)
 		parameters[i] = 0;
 }
 
-/* Control characters end a sequence that has not come to its end, and are the screen's. */
+/* Control characters end a sequence that has not come to its end, and are the screen's; a tab,
+ * which the screen does not know, goes to the next stop. */
 static bool vga_escape_filter(struct vga_screen *screen, char character)
 {
 	if ((uint8_t)character < ' ')
@@ -161,6 +163,8 @@ static bool vga_escape_filter(struct vga_screen *screen, char character)
 		take(screen, character);
 	else
 		return false;
+	if (character == '\t')
+		go_by(screen, 0, TAB_STOPS - (int32_t)vga_column(screen) % TAB_STOPS);
 	return character == ESCAPE || (uint8_t)character >= ' ';
 }
 

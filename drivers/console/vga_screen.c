@@ -13,8 +13,7 @@
 
 #include <stddef.h>
 
-#define BLANK	  (VGA_GREY << 8 | ' ')
-#define TAB_STOPS 8u
+#define BLANK (VGA_GREY << 8 | ' ')
 
 static bool (*filter)(struct vga_screen *screen,
 		      char character); /* NULL: every character is shown */
@@ -61,15 +60,7 @@ static void show(struct vga_screen *screen, char character)
 	screen->position += !screen->is_full;
 }
 
-/* To the next tab stop; the last one is the end of the line. */
-static void go_to_stop(struct vga_screen *screen)
-{
-	uint32_t stop = (vga_column(screen) / TAB_STOPS + 1) * TAB_STOPS;
-
-	screen->position += (stop < VGA_COLUMNS ? stop : VGA_COLUMNS - 1) - vga_column(screen);
-}
-
-/* Control characters. Others than these four have no effect, and no picture either. */
+/* Control characters. Others than these three have no effect, and no picture either. */
 static void obey(struct vga_screen *screen, char character)
 {
 	if (character == '\n')
@@ -78,8 +69,6 @@ static void obey(struct vga_screen *screen, char character)
 		screen->position -= vga_column(screen);
 	else if (character == '\b')
 		screen->position -= vga_column(screen) > 0;
-	else if (character == '\t')
-		go_to_stop(screen);
 	screen->is_full = false;
 }
 

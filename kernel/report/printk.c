@@ -1,7 +1,7 @@
 /*
  * The kernel's own output: every console, and a ring that keeps the latest of it.
  *
- *	printk --> line[512] --> log_ring	the last 16 KiB: for a debugger, for later consoles
+ *	printk --> line[512] --> log_ring	the last 16 KiB: for a debugger
  *			    \--> console --> console --> ...	serial line, screen
  *
  * The text is formatted first, with interrupts as they are, and then written in one go with
@@ -17,7 +17,7 @@
 
 #define LINE_LIMIT 512
 
-/* For consoles that come later, for programs and for a debugger. */
+/* For programs and for a debugger. */
 char log_ring[LOG_SIZE];
 uint32_t log_length;
 
@@ -47,35 +47,21 @@ void printk(const char *format, ...)
 	interrupts_restore(enabled);
 }
 
-/* Replays what was printed before this console existed, so that the screen shows the first lines
- * although it is found after the serial line. Called at boot, with interrupts off: nothing may
- * print meanwhile. */
+/* At boot, before anything is printed. */
 void console_register(struct console *console)
 {
-	uint32_t oldest = log_length > LOG_SIZE ? log_length - LOG_SIZE : 0;
-
-	for (uint32_t i = oldest; i != log_length; i++)
-		console->put(log_ring[i % LOG_SIZE]);
 	console->next = consoles;
 	consoles = console;
 }
 
-/* Programs have formatted their text for a terminal already: no carriage return is added. */
-static void put_unchanged(const struct console *console, char character)
-{
-	if (console->put_unchanged)
-		console->put_unchanged(character);
-	else
-		console->put(character);
-}
-
-/* One go with interrupts off, as for printk; not into the log ring. */
+/* One go with interrupts off, as for printk; not into the log ring. Programs have formatted their
+ * text for a terminal already: no carriage return is added. */
 void console_write(const char *text, uint32_t length)
 {
 	bool enabled = interrupts_disable();
 
 	for (uint32_t i = 0; i < length; i++)
 		for (struct console *console = consoles; console; console = console->next)
-			put_unchanged(console, text[i]);
+			console->put_unchanged(text[i]);
 	interrupts_restore(enabled);
 }

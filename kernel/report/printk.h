@@ -18,12 +18,11 @@ extern uint32_t log_length;
 /* A console takes one character at a time and must not block for ever. */
 struct console {
 	void (*put)(char character);
-	void (*put_unchanged)(char character); /* a newline is only that; NULL: put will do */
+	void (*put_unchanged)(char character); /* a newline is only that */
 	struct console *next;
 };
 
-/* Adds a console; the structure must live as long as the kernel. What was printed before is
- * replayed to it. */
+/* Adds a console; the structure must live as long as the kernel. */
 void console_register(struct console *console);
 
 /* Writes to every console what a program has formatted for a terminal. The log ring does not get
