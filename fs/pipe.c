@@ -1,13 +1,12 @@
 /*
- * Pipes: a ring of 16 pages between those who write and those who read.
+ * Pipes: a ring of 64 KiB between those who write and those who read.
  *
  *	taken = 3                written = 8200
  *	   v                         v
- *	   [page 0 ........][page 1 ...            ][page 2: not allocated yet] ...
+ *	[..#########################...........................................]
  *
- * `written` and `taken` only grow, so their difference is what the pipe holds; byte n is in page
- * n / 4096 % 16. A page is allocated when the writer first comes to it and freed with the pipe. A
- * pipe that runs empty starts again at page 0, so small messages need one page.
+ * `written` and `taken` only grow (and wrap around), so their difference is what the pipe holds;
+ * byte n is at n % 65536. The ring is allocated by the first write and freed with the pipe.
  *
  * A reader sleeps while the pipe is empty and somebody could still write; a writer sleeps while it
  * is full and somebody could still read. Without writers a reader gets 0, the end of the file;
@@ -21,34 +20,20 @@
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
+#include "mm/page_alloc.h"
 #include "mm/pool.h"
+
+#define RING_ORDER 4 /* of PIPE_CAPACITY, in pages */
 
 static struct pool pool = POOL_INITIALIZER(struct pipe);
 
-/* The page that contains byte `at`; NULL without memory. */
-static uint8_t *page_of(struct pipe *pipe, uint32_t at)
-{
-	uint8_t **page = &pipe->pages[at % PIPE_CAPACITY / PAGE_SIZE];
-
-	if (!*page)
-		*page = page_alloc(0);
-	return *page;
-}
-
-/* How much can be moved at once, from byte `at` on: up to the end of its page. */
+/* How much can be moved at once, from byte `at` on: up to the end of the ring. */
 static uint32_t chunk_at(uint32_t at, uint32_t length, uint32_t limit)
 {
-	uint32_t in_page = PAGE_SIZE - at % PAGE_SIZE;
+	uint32_t to_end = PIPE_CAPACITY - at % PIPE_CAPACITY;
 	uint32_t least = length < limit ? length : limit;
 
-	return least < in_page ? least : in_page;
-}
-
-/* Mostly nobody waits. */
-static void wake(struct wait_queue *queue)
-{
-	if (queue->first)
-		wait_wake(queue);
+	return least < to_end ? least : to_end;
 }
 
 /* ---- reading ---- */
@@ -56,41 +41,37 @@ static void wake(struct wait_queue *queue)
 /* Moves what is there. Returns how much, or an error when that is nothing. */
 static int take(struct pipe *pipe, struct buffer *to)
 {
-	int done = 0, moved;
+	int done = 0;
 
 	while (to->length > 0 && pipe_filled(pipe) > 0) {
-		moved = buffer_put(to, page_of(pipe, pipe->taken) + pipe->taken % PAGE_SIZE,
-				   chunk_at(pipe->taken, to->length, pipe_filled(pipe)));
+		int moved = buffer_put(to, pipe->ring + pipe->taken % PIPE_CAPACITY,
+				       chunk_at(pipe->taken, to->length, pipe_filled(pipe)));
+
 		if (moved < 0)
 			return done ? done : moved;
 		pipe->taken += moved;
 		done += moved;
 	}
-	if (pipe_filled(pipe) == 0)
-		pipe->written = pipe->taken = 0;
 	return done;
 }
 
 /* Sleeps only while there is nothing at all: a reader gets what is there, be it less than it wants.
- */
+ * Without writers that may be nothing. */
 static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
 
-	while (pipe_filled(pipe) == 0 && to->length > 0) {
-		if (pipe->writers.files == 0)
-			return 0;
+	if (pipe_filled(pipe) == 0 && pipe->writers > 0 && to->length > 0) {
 		if (file->flags & O_NONBLOCK)
 			return -EAGAIN;
-		int error =
-		    wait_event(&pipe->data, pipe_filled(pipe) > 0 || pipe->writers.files == 0);
+		int error = wait_event(&pipe->data, pipe_filled(pipe) > 0 || pipe->writers == 0);
 
 		if (error)
 			return error;
 	}
 	int done = take(pipe, to);
 
-	wake(&pipe->room);
+	wait_wake(&pipe->room);
 	return done;
 }
 
@@ -99,14 +80,16 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 /* Moves what there is room for. Returns how much, or an error when that is nothing. */
 static int put(struct pipe *pipe, struct buffer *from)
 {
-	int done = 0, moved;
+	int done = 0;
 
+	if (!pipe->ring)
+		pipe->ring = page_alloc(RING_ORDER);
+	if (!pipe->ring)
+		return -ENOMEM;
 	while (from->length > 0 && pipe_room(pipe) > 0) {
-		uint8_t *page = page_of(pipe, pipe->written);
+		int moved = buffer_take(from, pipe->ring + pipe->written % PIPE_CAPACITY,
+					chunk_at(pipe->written, from->length, pipe_room(pipe)));
 
-		moved = page ? buffer_take(from, page + pipe->written % PAGE_SIZE,
-					   chunk_at(pipe->written, from->length, pipe_room(pipe)))
-			     : -ENOMEM;
 		if (moved < 0)
 			return done ? done : moved;
 		pipe->written += moved;
@@ -119,16 +102,16 @@ static int put(struct pipe *pipe, struct buffer *from)
  * it moved, perhaps 0, or an error. */
 static int write_some(struct file *file, struct pipe *pipe, struct buffer *from, uint32_t needed)
 {
-	if (pipe->readers.files == 0)
+	if (pipe->readers == 0)
 		return -EPIPE;
 	if (pipe_room(pipe) < needed)
 		return file->flags & O_NONBLOCK
 			   ? -EAGAIN
 			   : wait_event(&pipe->room,
-					pipe_room(pipe) >= needed || pipe->readers.files == 0);
+					pipe_room(pipe) >= needed || pipe->readers == 0);
 	int moved = put(pipe, from);
 
-	wake(&pipe->data);
+	wait_wake(&pipe->data);
 	return moved;
 }
 
@@ -160,36 +143,28 @@ struct pipe *pipe_new(void)
 /* Nobody has it open any more, so nobody sleeps in its queues. */
 static void free_pipe(struct pipe *pipe)
 {
-	for (uint32_t i = 0; i < PIPE_CAPACITY / PAGE_SIZE; i++)
-		if (pipe->pages[i])
-			page_free(pipe->pages[i], 0);
+	if (pipe->ring)
+		page_free(pipe->ring, RING_ORDER);
 	pool_free(&pool, pipe);
-}
-
-/* `opened` never shrinks: a FIFO's open waits until somebody else has opened the other side. */
-static void join(struct pipe_side *side, uint32_t files)
-{
-	side->files += files;
-	side->opened += files;
 }
 
 /* A file that is open for reading and writing counts on both sides. */
 void pipe_enter(struct pipe *pipe, struct file *file)
 {
 	file->private = pipe;
-	join(&pipe->readers, file_readable(file));
-	join(&pipe->writers, file_writable(file));
+	pipe->readers += file_readable(file);
+	pipe->writers += file_writable(file);
 }
 
 /* Both queues are woken: who waits for data learns of the end of the file, who waits for room of
  * -EPIPE. */
 void pipe_leave(struct pipe *pipe, struct file *file)
 {
-	pipe->readers.files -= file_readable(file);
-	pipe->writers.files -= file_writable(file);
-	wake(&pipe->data);
-	wake(&pipe->room);
-	if (pipe->readers.files + pipe->writers.files > 0 || file->inode == &pipe->inode)
+	pipe->readers -= file_readable(file);
+	pipe->writers -= file_writable(file);
+	wait_wake(&pipe->data);
+	wait_wake(&pipe->room);
+	if (pipe->readers + pipe->writers > 0 || file->inode == &pipe->inode)
 		return;
 	file->inode->pipe = NULL;
 	free_pipe(pipe);

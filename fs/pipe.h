@@ -5,20 +5,15 @@
 
 #include "fs/file.h"
 #include "kernel/task/wait.h"
-#include "mm/page_alloc.h"
 
 #define PIPE_CAPACITY 65536u
 
-/* One of the two sides: the files that are open for it, and how many ever were. */
-struct pipe_side {
-	uint32_t files, opened;
-};
-
 struct pipe {
-	struct inode inode;			   /* of a pipe without a name */
-	uint8_t *pages[PIPE_CAPACITY / PAGE_SIZE]; /* NULL where nothing was written yet */
-	uint32_t written, taken; /* bytes since it was empty last; byte n is at n % CAPACITY */
-	struct pipe_side readers, writers;
+	struct inode inode;	   /* of a pipe without a name */
+	uint8_t *ring;		   /* NULL until something is written */
+	uint32_t written, taken;   /* bytes since it was made; byte n is at n % CAPACITY */
+	uint32_t readers, writers; /* open files */
+	uint32_t reader_opens, writer_opens; /* by name, ever: see fs/linux/pipes.c */
 	struct wait_queue data, room;
 };
 

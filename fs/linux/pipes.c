@@ -16,14 +16,14 @@
 /* Waits until somebody opens the other side, be it for a moment only. */
 static int wait_for_other(struct file *file, struct pipe *pipe)
 {
-	const struct pipe_side *other = file_readable(file) ? &pipe->writers : &pipe->readers;
-	uint32_t seen = other->opened;
+	bool reads = file_readable(file);
+	const uint32_t *opens = reads ? &pipe->writer_opens : &pipe->reader_opens, seen = *opens;
 
-	if (other->files > 0 || file->inode == &pipe->inode)
+	if ((reads ? pipe->writers : pipe->readers) > 0 || file->inode == &pipe->inode)
 		return 0;
 	if (file->flags & O_NONBLOCK)
-		return file_readable(file) ? 0 : -ENXIO;
-	return wait_event(&pipe->data, other->opened != seen);
+		return reads ? 0 : -ENXIO;
+	return wait_event(&pipe->data, *opens != seen);
 }
 
 static int pipe_open(struct file *file)
@@ -35,6 +35,8 @@ static int pipe_open(struct file *file)
 	if (!pipe)
 		return -ENOMEM;
 	pipe_enter(pipe, file);
+	pipe->reader_opens += file_readable(file);
+	pipe->writer_opens += file_writable(file);
 	wait_wake(&pipe->data);
 	int error = wait_for_other(file, pipe);
 
@@ -51,12 +53,12 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 	if (file_readable(file)) {
 		poll_add(table, &pipe->data);
 		ready |= pipe_filled(pipe) > 0 ? POLLIN : 0;
-		ready |= pipe->writers.files == 0 ? POLLHUP : 0;
+		ready |= pipe->writers == 0 ? POLLHUP : 0;
 	}
 	if (file_writable(file)) {
 		poll_add(table, &pipe->room);
 		ready |= pipe_room(pipe) >= PIPE_BUF ? POLLOUT : 0;
-		ready |= pipe->readers.files == 0 ? POLLERR : 0;
+		ready |= pipe->readers == 0 ? POLLERR : 0;
 	}
 	return ready;
 }

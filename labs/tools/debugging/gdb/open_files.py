@@ -126,7 +126,7 @@ def pipe_words(address: int) -> str:
     try:
         pipe = structure("pipe", address)
         filled = int(pipe["written"]) - int(pipe["taken"])
-        ends = [f"{int(pipe[side]['files'])} {side}" for side in ("readers", "writers")]
+        ends = [f"{int(pipe[side])} {side}" for side in ("readers", "writers")]
         return f"pipe {address:#010x}: {filled} bytes in it, {', '.join(ends)}"
     except (gdb.error, Refusal):
         return f"pipe {address:#010x}"
