@@ -36,23 +36,20 @@ static bool (*fixups[FIXUPS])(struct trap_frame *frame);
 static void (*return_work)(struct trap_frame *frame);
 volatile uint32_t trap_return_work;
 
-/* Intel SDM volume 3, table 6-1 and section 6.15. */
+/* Intel SDM volume 3, table 6-1 and section 6.15: those that a PC without a hypervisor raises. */
 static const struct {
 	const char *name;
 	const char *meaning; /* NULL where the error code says it better */
 } exceptions[EXCEPTIONS] = {
 	[0] = { "divide error", "a division by zero, or a quotient too large for its register" },
-	[1] = { "debug exception",
-		"a breakpoint or single step that the debug registers asked for" },
+	[1] = { "debug exception", "a breakpoint of the debug registers, or a single step" },
 	[2] = { "non-maskable interrupt", "the hardware reports an error" },
 	[3] = { "breakpoint", "an INT3 instruction" },
 	[4] = { "overflow", "an INTO instruction with the overflow flag set" },
 	[5] = { "bound range exceeded", "a BOUND instruction with an index outside its bounds" },
-	[6] = { "invalid opcode",
-		"these bytes are no instruction: was data, or no code, executed?" },
+	[6] = { "invalid opcode", "these bytes are no instruction: was data executed?" },
 	[7] = { "device not available", "a floating-point instruction, and the unit is off" },
 	[8] = { "double fault", "a second exception while the first was being delivered" },
-	[9] = { "coprocessor segment overrun", "only a 386 with a 387 raises this" },
 	[10] = { "invalid TSS", NULL },
 	[11] = { "segment not present", NULL },
 	[12] = { "stack-segment fault", NULL },
@@ -62,12 +59,6 @@ static const struct {
 	[17] = { "alignment check", "ring 3 used an address that is not aligned to its size" },
 	[18] = { "machine check", "the processor reports a hardware error" },
 	[19] = { "SIMD floating-point exception", "the MXCSR register says which" },
-	[20] = { "virtualization exception", "only a virtual machine's guest raises this" },
-	[21] = { "control protection exception",
-		 "a return or jump that control-flow rules forbid" },
-	[28] = { "hypervisor injection exception", "only a virtual machine's guest raises this" },
-	[29] = { "VMM communication exception", "only a virtual machine's guest raises this" },
-	[30] = { "security exception", "only a virtual machine's host raises this" },
 };
 
 /* For messages; the vectors from 32 on are interrupts, named by their device elsewhere. */
@@ -130,8 +121,7 @@ static void describe_selector(uint32_t error, char *text, size_t size)
 			 error & 1 ? ", during an external event" : "");
 }
 
-/* Only called for exceptions (vector < 32). 15 and those that no processor raises today have no
- * meaning of their own. */
+/* Only called for exceptions (vector < 32). */
 static void describe_error(uint32_t vector, uint32_t error, char *text, size_t size)
 {
 	if (vector == VECTOR_PAGE_FAULT)

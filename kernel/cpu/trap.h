@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define VECTORS	   256
@@ -87,6 +86,3 @@ void trap_panic(const struct trap_frame *frame, const char *format, ...)
 
 /* CR2: the address of the last page fault. */
 uint32_t trap_fault_address(void);
-
-/* Raises an exception as the processor would, with this error code, for tests of the report. */
-void trap_forge(unsigned vector, uint32_t error_code);

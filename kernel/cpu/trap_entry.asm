@@ -43,25 +43,6 @@ trap_common:
 	iret
 	; } SOLUTION 2.3
 
-; void trap_forge(unsigned vector, uint32_t error_code) Builds the frame that the processor would
-; push and enters the vector's stub. The trap returns to the caller.
-global trap_forge
-trap_forge:
-	mov eax, [esp + 4]
-	mov edx, [esp + 8]
-	mov ecx, [trap_stubs + eax * 4]
-	pushf
-	push cs
-	push dword .back
-	cli				; as an interrupt gate does
-	bt [error_code_vectors], eax
-	jnc .enter
-	push edx
-.enter:
-	jmp ecx
-.back:
-	ret
-
 section .rodata
 global trap_stubs
 trap_stubs:
@@ -70,15 +51,3 @@ trap_stubs:
 	dd trap_stub_ %+ vector
 %assign vector vector + 1
 %endrep
-
-error_code_vectors:			; one bit for each of the 256 vectors
-%assign bits_of_32 0
-%assign vector 0
-%rep 32
-%if has_error_code(vector)
-%assign bits_of_32 bits_of_32 | (1 << vector)
-%endif
-%assign vector vector + 1
-%endrep
-	dd bits_of_32
-	times 7 dd 0

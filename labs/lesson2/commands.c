@@ -4,7 +4,6 @@
  *	crash null	a page fault: the report names the address and the function
  *	crash stack	a double fault: even the frame of the first exception cannot be pushed
  *	crash triple	a reset: not even the double fault has a gate
- *	exception 13 8	a report that no instruction caused, with this error code
  *
  * Every crash but "hang" and "triple" ends the run with EXIT_PANIC; the tests compare the reports
  * with what really happened.
@@ -16,14 +15,12 @@
 #include <stdint.h>
 
 #include "kernel/cpu/memory_layout.h"
-#include "kernel/cpu/gates.h"
+#include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
-#include "kernel/lib/number.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/cpu/trap.h"
 
 /* In assembly, because a division by a constant 0 is undefined in C, and the compiler may remove
  * it. */
@@ -35,22 +32,10 @@ static void divide(void)
 			 : "eax", "ecx", "edx");
 }
 
-/* One byte, 0xcc: a debugger can put it over any instruction. */
-static void breakpoint(void)
-{
-	__asm__ volatile("int3");
-}
-
 /* UD2 is the one opcode that will never mean anything. */
 static void invalid_opcode(void)
 {
 	__asm__ volatile("ud2");
-}
-
-/* Loads a selector far beyond the end of the GDT: entry 0x245 of 8. */
-static void general_protection(void)
-{
-	__asm__ volatile("movw %w0, %%es" : : "r"(0x1228));
 }
 
 /* Near 0, where nothing is mapped so that null pointers fault. */
@@ -74,10 +59,7 @@ static void bad_stack(void)
 /* Triple fault: no exception can be delivered once the table of gates is empty. */
 static void empty_table(void)
 {
-	struct {
-		uint16_t limit;
-		uint32_t base;
-	} __attribute__((packed)) pointer = { 0, 0 };
+	struct table_pointer pointer = { 0, 0 };
 
 	__asm__ volatile("lidt %0; ud2" : : "m"(pointer));
 }
@@ -94,48 +76,25 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } crashes[] = {
-	{ "divide", divide },
-	{ "breakpoint", breakpoint },
-	{ "opcode", invalid_opcode },
-	{ "protection", general_protection },
-	{ "null", page_fault },
-	{ "wild", wild_pointer },
-	{ "stack", bad_stack },
-	{ "triple", empty_table },
+	{ "divide", divide },	  { "opcode", invalid_opcode }, { "null", page_fault },
+	{ "wild", wild_pointer }, { "stack", bad_stack },	{ "triple", empty_table },
 	{ "hang", stop },
 };
 
-/* Comes back for an unknown kind only, and from kinds that a handler was registered for. */
+/* Comes back for an unknown kind only. */
 static int run_crash(int count, char **arguments)
 {
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
 		if (strcmp(crashes[i].name, arguments[1]) == 0)
 			crashes[i].run();
-	printk("crash: not one of divide breakpoint opcode protection null wild stack triple "
-	       "hang\n");
+	printk("crash: not one of divide opcode null wild stack triple hang\n");
 	return EXIT_FAILURE;
-}
-
-/* A forged trap: the report, or the handler, cannot tell it from a real one. */
-static int run_exception(int count, char **arguments)
-{
-	uint64_t vector, error_code = 0;
-
-	if (!number_parse(arguments[1], &vector) || vector >= VECTORS ||
-	    (count > 2 && !number_parse(arguments[2], &error_code))) {
-		printk("exception: a vector from 0 to 255, and an error code\n");
-		return EXIT_FAILURE;
-	}
-	trap_forge(vector, error_code);
-	return EXIT_SUCCESS;
 }
 
 void lesson2_commands_register(void)
 {
 	static const struct command commands[] = {
 		{ "crash", "KIND", "crash on purpose: null, stack, hang, ...", 1, run_crash },
-		{ "exception", "VECTOR [CODE]", "pretend that an exception happened", 1,
-		  run_exception },
 	};
 
 	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));

@@ -1,5 +1,5 @@
 /* The commands of lesson 2. */
 #pragma once
 
-/* Adds `crash` and `exception`, and those of the function below. */
+/* Adds `crash`, and the commands of probes.c. */
 void lesson2_commands_register(void);

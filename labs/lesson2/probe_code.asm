@@ -8,16 +8,26 @@
 ; So the vector tells: 13 is a privileged instruction, 14 a page, 6 at the end that it was allowed.
 ; The code is position independent: no snippet may jump to a label outside itself, or refer to data.
 
-%macro probe 2+				; name, instructions
+%macro begin_probe 1			; name; then instructions, and end_probe
+%push probe
 section .rodata
-	dd %%name, %%code, %%end - %%code
+	dd %$name, %$code, %$end - %$code
 section .data
-%%name:	db %1, 0
+%$name:	db %1, 0
 section .text
-%%code:	mov eax, [esp]
-	%2
+%$code:	mov eax, [esp]
+%endmacro
+
+%macro end_probe 0
 	ud2
-%%end:
+%$end:
+%pop
+%endmacro
+
+%macro probe 2+				; name, the one instruction
+	begin_probe %1
+	%2
+	end_probe
 %endmacro
 
 bits 32
@@ -49,58 +59,42 @@ probe "jump", jmp eax
 probe "far", jmp 0x08:0x08000000	; the kernel's code segment
 
 ; Several instructions.
-%macro begin_probe 2
-section .rodata
-	dd probe_name_%2, probe_code_%2, probe_end_%2 - probe_code_%2
-section .data
-probe_name_%2:	db %1, 0
-section .text
-probe_code_%2:
-	mov eax, [esp]
-%endmacro
-
-begin_probe "in", in
+begin_probe "in"
 	mov edx, eax
 	in al, dx
-	ud2
-probe_end_in:
+	end_probe
 
-begin_probe "in16", in16		; two ports at once
+begin_probe "in16"		; two ports at once
 	mov edx, eax
 	in ax, dx
-	ud2
-probe_end_in16:
+	end_probe
 
-begin_probe "out", out
+begin_probe "out"
 	mov edx, eax
 	out dx, al
-	ud2
-probe_end_out:
+	end_probe
 
-begin_probe "divide", divide
+begin_probe "divide"
 	xor ecx, ecx
 	xor edx, edx
 	div ecx
-	ud2
-probe_end_divide:
+	end_probe
 
-begin_probe "flags", flags		; tries to give itself the I/O privilege, then looks
+begin_probe "flags"		; tries to give itself the I/O privilege, then looks
 	pushf
 	or dword [esp], 0x3000
 	popf
 	pushf
 	pop eax
-	ud2
-probe_end_flags:
+	end_probe
 
-begin_probe "work", work		; counts; the timer interrupts it a few times
+begin_probe "work"		; counts; the timer interrupts it a few times
 	xor eax, eax
-.count:
+%$count:
 	inc eax
 	cmp eax, 50000000
-	jne .count
-	ud2
-probe_end_work:
+	jne %$count
+	end_probe
 
 section .rodata
 	dd 0, 0, 0			; the end of the table
