@@ -14,13 +14,15 @@
  * Invariants: all free pages are in [lowest_free, free_end); free_pages counts the set bits; memory
  * that is not usable, the first MiB and the kernel itself are never free.
  *
- * Not safe against interrupts yet: an interrupt handler must not allocate while other code may.
+ * Any context: what is found free must still be free when it is taken, so interrupts are off from
+ * the search to the change of the map.
  */
 #include "mm/early.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/multiboot.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/panic.h"
@@ -142,12 +144,13 @@ void *page_alloc(unsigned order)
 	uint32_t count = 1u << order;
 
 	ASSERT(order <= ORDER_LIMIT);
+	bool enabled = interrupts_disable();
 	uint32_t page = order <= SMALL_ORDER ? find_high(count) : find_low(count);
 
-	if (page == PAGES)
-		return NULL;
-	set_free(page, count, false);
-	return direct_map(page * PAGE_SIZE);
+	if (page != PAGES)
+		set_free(page, count, false);
+	interrupts_restore(enabled);
+	return page == PAGES ? NULL : direct_map(page * PAGE_SIZE);
 }
 
 /* Junk instead of zeros: code that still uses the page fails soon and visibly. 0xcc is INT3, if it
@@ -158,7 +161,10 @@ void page_free(void *pages, unsigned order)
 
 	ASSERT(order <= ORDER_LIMIT && first % (1u << order) == 0 && first < PAGES);
 	memset(pages, JUNK, PAGE_SIZE << (order <= SMALL_ORDER ? order : 0));
+	bool enabled = interrupts_disable();
+
 	set_free(first, 1u << order, true);
+	interrupts_restore(enabled);
 }
 
 size_t page_free_count(void)

@@ -14,13 +14,13 @@ static inline uint32_t whole_pages(uint32_t bytes)
 
 /*
  * Returns the kernel address of 2^order pages, contiguous and aligned to their size (order 0 to
- * 10), or NULL when no such block is free. The contents are undefined. Never sleeps.
+ * 10), or NULL when no such block is free. The contents are undefined. Never sleeps; any context.
  */
 void *page_alloc(unsigned order);
 
 /* Gives back what page_alloc(order) returned. The pages (of a large block: the first one) are
  * filled with junk, so that a use after this call shows. Panics on an address that is not
- * allocated. */
+ * allocated. Any context. */
 void page_free(void *pages, unsigned order);
 
 /* Free pages, in pages. */

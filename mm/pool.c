@@ -10,7 +10,7 @@
  * Pages are never given back.
  *
  * Freed objects are filled with junk: a use after free reads 0xcccccccc, which is easy to recognize
- * in a report. Any context, as long as the page allocator may be called from it: growing does that.
+ * in a report. Any context.
  */
 #include "mm/pool.h"
 

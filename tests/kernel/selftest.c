@@ -110,6 +110,34 @@ static const char *test_page_exhaustion(void)
 	return taken > 0 && taken <= free / 16 ? NULL : "too many or too few";
 }
 
+static void *page_of_handler;
+
+/* An interrupt handler that wants a page, as one that wakes tasks may: it keeps it for a tick. */
+static void allocate_or_free(void)
+{
+	if (page_of_handler)
+		page_free(page_of_handler, 0);
+	page_of_handler = page_of_handler ? NULL : page_alloc(0);
+}
+
+/* The timer's handler takes pages while this function does. Neither may get what the other has
+ * found: page_alloc itself panics then. */
+static const char *test_page_interrupts(void)
+{
+	size_t free = page_free_count();
+	uint32_t end = pit_ticks() + 2000;
+
+	pit_on_tick(allocate_or_free);
+	pit_initialize(10000);
+	while (pit_ticks() < end)
+		page_free(page_alloc(0), 0);
+	pit_initialize(TICKS_PER_SECOND);
+	pit_on_tick(NULL);
+	if (page_of_handler)
+		page_free(page_of_handler, 0);
+	return page_free_count() == free ? NULL : "pages were lost";
+}
+
 static const char *test_clock(void)
 {
 	uint64_t before = time_ns(), now;
@@ -181,6 +209,7 @@ static const struct {
 	{ "page_alloc aligns and keeps apart", test_page_alloc },
 	{ "page_free fills with junk", test_page_junk },
 	{ "page_alloc until nothing is left", test_page_exhaustion },
+	{ "page_alloc in interrupts", test_page_interrupts },
 	{ "clock never goes back", test_clock },
 	{ "timer and clock agree", test_ticks },
 	{ "a trap returns", test_trap_returns },
