@@ -41,8 +41,8 @@ struct conversion {
 	bool alternate; /* '#' */
 	char positive;	/* '+', ' ' or none: before a number that is not negative */
 	int width;
-	int precision; /* -1: none given */
-	int longs;     /* -2 "hh", -1 "h", 0, 1 "l", 2 "ll" */
+	int precision;	/* -1: none given */
+	unsigned bytes; /* of the argument: 1 for "hh", 8 for "ll" */
 };
 
 /* One byte of the result. The last place of the buffer stays free for the NUL. */
@@ -168,47 +168,26 @@ static void format_hexadecimal(struct output *output, const struct conversion *c
 }
 /* } SOLUTION 1.3 */
 
-/* Arguments shorter than int arrive as int (C11, 6.5.2.2): "%hhx" must cut off what the promotion
- * has added. size_t, ptrdiff_t and long are all 32 bits wide here. */
+/* size_t, ptrdiff_t and long are all 32 bits wide here. Arguments shorter than int arrive as int
+ * (C11, 6.5.2.2): what the promotion has added is cut off. */
 static uint64_t next_unsigned(const struct conversion *conversion, va_list *arguments)
 {
-	if (conversion->longs >= 2)
-		return va_arg(*arguments, unsigned long long);
-	if (conversion->longs == 1)
-		return va_arg(*arguments, unsigned long);
-	unsigned value = va_arg(*arguments, unsigned);
+	unsigned unused = 64 - 8 * conversion->bytes;
+	uint64_t value;
 
-	if (conversion->longs == -1)
-		return (unsigned short)value;
-	if (conversion->longs == -2)
-		return (unsigned char)value;
-	return value;
+	if (conversion->bytes == sizeof(long long))
+		value = va_arg(*arguments, unsigned long long);
+	else
+		value = va_arg(*arguments, unsigned);
+	return value << unused >> unused;
 }
 
-/* The same for signed conversions: "%hhd" of 200 prints -56. */
+/* The same bits, with the sign that they have in their own size: "%hhd" of 200 prints -56. */
 static int64_t next_signed(const struct conversion *conversion, va_list *arguments)
 {
-	if (conversion->longs >= 2)
-		return va_arg(*arguments, long long);
-	if (conversion->longs == 1)
-		return va_arg(*arguments, long);
-	int value = va_arg(*arguments, int);
+	unsigned unused = 64 - 8 * conversion->bytes;
 
-	if (conversion->longs == -1)
-		return (short)value;
-	if (conversion->longs == -2)
-		return (signed char)value;
-	return value;
-}
-
-/* An address with eight digits. */
-static void format_pointer(struct output *output, const struct conversion *conversion,
-			   const void *pointer)
-{
-	char text[16];
-
-	snprintk(text, sizeof(text), "0x%08lx", (unsigned long)(uintptr_t)pointer);
-	format_string(output, conversion, text);
+	return (int64_t)(next_unsigned(conversion, arguments) << unused) >> unused;
 }
 
 /* A width or precision: digits, or '*' for an argument. Neither gives 0. */
@@ -240,19 +219,18 @@ static const char *read_flags(const char *format, struct conversion *conversion)
 	}
 }
 
-/* The letters count up or down ("ll" is 2, "hh" is -2); "j", "z" and "t" name types that have one
- * of these widths. */
+/* "hh" is half of "h", which is half of an int; "j", "z" and "t" name types that have one of these
+ * sizes. */
 static const char *read_length(const char *format, struct conversion *conversion)
 {
+	conversion->bytes = sizeof(int);
 	for (;; format++) {
-		if (*format == 'l')
-			conversion->longs++;
-		else if (*format == 'h')
-			conversion->longs--;
-		else if (*format == 'j')
-			conversion->longs = 2;
-		else if (*format == 'z' || *format == 't')
-			conversion->longs = 1;
+		if (*format == 'h')
+			conversion->bytes /= 2;
+		else if (*format == 'j' || (*format == 'l' && format[-1] == 'l'))
+			conversion->bytes = sizeof(long long);
+		else if (*format == 'z' || *format == 't' || *format == 'l')
+			conversion->bytes = sizeof(long);
 		else
 			return format;
 	}
@@ -301,7 +279,9 @@ static int convert(struct output *output, const char *format, struct conversion 
 		format_string(output, conversion, va_arg(*arguments, const char *));
 		return 1;
 	case 'p':
-		format_pointer(output, conversion, va_arg(*arguments, void *));
+		conversion->precision = 8;
+		format_number(output, conversion, "0x", (uintptr_t)va_arg(*arguments, void *), 16,
+			      false);
 		return 1;
 	case '\0':
 		return 0;
