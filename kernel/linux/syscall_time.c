@@ -1,4 +1,12 @@
-/* System calls about time: what it is, how much was used, and sleeping until it is another. */
+/*
+ * System calls about time: what it is, how much was used, and sleeping until it is another.
+ *
+ * A sleep that a signal interrupts returns -ERESTART_SLEEP; if the call is made again, it must not
+ * begin again from the start, so its deadline is kept in the process (resume_ns):
+ *
+ *	nanosleep(10 s)	at 100 s: the deadline is 110 s
+ *			at 103 s SIGSTOP, at 107 s SIGCONT: sleeps on, until 110 s
+ */
 #include "kernel/linux/syscall_time.h"
 
 #include <stddef.h>
@@ -6,8 +14,7 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/process/process.h"
-#include "kernel/process/syscall_clock.h"
+#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 #include "mm/user_copy.h"
@@ -19,6 +26,30 @@
 #define US_PER_TICK (1000000 / TICKS_PER_SECOND)
 
 /* ---- clocks ---- */
+
+/* One clock for the time of day, one that only runs, one for the processor time of this task. */
+static int clock_read(uint32_t clock, uint64_t *ns)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
+		*ns = time_wall_ns();
+		return 0;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+	case CLOCK_MONOTONIC_COARSE:
+	case CLOCK_BOOTTIME:
+		*ns = time_ns();
+		return 0;
+	case CLOCK_PROCESS_CPUTIME_ID:
+	case CLOCK_THREAD_CPUTIME_ID:
+		*ns = time_of_stamps(current->schedule.total);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
 
 /* A time as ring 3 wants it: Linux's new structure, or the old one. */
 typedef int teller(uint32_t address, uint64_t ns);
@@ -37,13 +68,16 @@ static int give_timespec(uint32_t address, uint64_t ns)
 	return give(address, &time, sizeof(time));
 }
 
-static int sys_clock_gettime64(struct trap_frame *frame)
+static int show_clock(uint32_t clock, uint32_t address, teller *tell)
 {
 	uint64_t ns;
-	int error = clock_read(frame->ebx, &ns);
+	int error = clock_read(clock, &ns);
 
-	return error ? error : give_timespec64(frame->ecx, ns);
+	return error ? error : tell(address, ns);
 }
+
+CALL(sys_clock_gettime, show_clock(frame->ebx, frame->ecx, give_timespec))
+CALL(sys_clock_gettime64, show_clock(frame->ebx, frame->ecx, give_timespec64))
 
 static int sys_clock_getres(struct trap_frame *frame)
 {
@@ -117,6 +151,32 @@ static int sys_getrusage(struct trap_frame *frame)
 
 /* ---- sleeping ---- */
 
+/* In no queue: only a signal or the deadline ends this. */
+static int sleep_until(uint64_t deadline)
+{
+	int result;
+
+	while ((result = wait_any(NULL, 0, deadline)) == 0)
+		;
+	return result == -ERESTART ? -ERESTART_SLEEP : 0;
+}
+
+/* If a signal has interrupted it and the call begins again, the deadline of the first time counts.
+ */
+static int sleep_for(uint64_t ns, uint64_t *left)
+{
+	uint64_t deadline = current->process->signals.resume_ns;
+
+	if (deadline == 0)
+		deadline = time_ns() + ns;
+	int result = sleep_until(deadline);
+	uint64_t now = time_ns();
+
+	current->process->signals.resume_ns = result ? deadline : 0;
+	*left = deadline > now ? deadline - now : 0;
+	return result;
+}
+
 /* Until a time of a clock. What it shows runs as fast as time_ns() does. */
 static int sleep_until_clock(uint32_t clock, uint64_t time)
 {
@@ -150,6 +210,8 @@ static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t r
 	return -EFAULT;
 }
 
+CALL(sys_nanosleep,
+     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, timespec_from_user, give_timespec))
 CALL(sys_clock_nanosleep,
      clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
 CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
@@ -157,9 +219,34 @@ CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, fram
 
 /* ---- alarms ---- */
 
+/* In the tick's interrupt. A timer that was late does not ring more than once for it. */
+static void ring(struct timer *timer)
+{
+	struct process *process = list_entry((char *)timer, struct process, alarm);
+	uint64_t now = time_ns(), next = timer->deadline + process->alarm_interval;
+
+	signal_send(process, SIGALRM);
+	if (process->alarm_interval)
+		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
+}
+
+/* 0: none is set; an alarm that is due at this moment counts as one nanosecond. */
+static uint64_t alarm_left(void)
+{
+	const struct timer *alarm = &current->process->alarm;
+	uint64_t now = time_ns();
+
+	if (!timer_is_running(alarm))
+		return 0;
+	return alarm->deadline > now ? alarm->deadline - now : 1;
+}
+
+/* One that alarm(2) has set rings once. */
 static int give_alarm(uint32_t address)
 {
-	const struct linux_interval_timer timer = { timeval_of(current->process->alarm_interval),
+	const struct process *process = current->process;
+	uint64_t interval = process->alarm.expire == ring ? process->alarm_interval : 0;
+	const struct linux_interval_timer timer = { timeval_of(interval),
 						    timeval_of(alarm_left()) };
 
 	return give(address, &timer, sizeof(timer));
@@ -176,6 +263,7 @@ static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
 
 static int sys_setitimer(struct trap_frame *frame)
 {
+	struct process *process = current->process;
 	struct linux_interval_timer timer = { { 0, 0 }, { 0, 0 } };
 	uint64_t value, interval;
 
@@ -188,16 +276,21 @@ static int sys_setitimer(struct trap_frame *frame)
 		return -EINVAL;
 	if (frame->edx && give_alarm(frame->edx) != 0)
 		return -EFAULT;
-	alarm_set(value, interval);
+	timer_cancel(&process->alarm);
+	process->alarm_interval = interval;
+	if (value)
+		timer_start(&process->alarm, time_ns() + value, ring);
 	return 0;
 }
 
-static const struct syscall calls[] SYSCALL_TABLE = {
+static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
 	{ 13, "time", "p", sys_time },
 	{ 77, "getrusage", "dp", sys_getrusage },
 	{ 78, "gettimeofday", "pp", sys_gettimeofday },
 	{ 104, "setitimer", "dpp", sys_setitimer },
 	{ 105, "getitimer", "dp", sys_getitimer },
+	{ 162, "nanosleep", "pp", sys_nanosleep },
+	{ 265, "clock_gettime", "dp", sys_clock_gettime },
 	{ 266, "clock_getres", "dp", sys_clock_getres },
 	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
 	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },

@@ -7,14 +7,13 @@
  *			neither: becomes /init, the first program
  *	idle task	halts while nobody else can run
  *
- * Tasks exist before interrupts are on, because the tick already charges one. The clock of the wall
- * is read while nothing can interrupt. Everything that may sleep (files, programs) happens in the
- * first task: kmain itself must never sleep, because the idle task has nobody to run in its place.
+ * Tasks exist before interrupts are on, because the tick already charges one. Everything that may
+ * sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
+ * idle task has nobody to run in its place.
  */
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"
-#include "drivers/clock/rtc.h"
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "drivers/console/vga.h"
@@ -149,7 +148,6 @@ void kmain(uint32_t magic, uint32_t information)
 
 	pic_initialize();
 	time_initialize(pit_measure_tsc_khz());
-	time_set_wall(rtc_seconds());
 	tasks_initialize();
 	pit_initialize(TICKS_PER_SECOND);
 	keyboard_initialize();

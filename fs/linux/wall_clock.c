@@ -1,5 +1,6 @@
 /*
- * The real-time clock: what time it is in the world (Motorola MC146818A data sheet).
+ * The time of day, for files and for the calls that tell it: read from the real-time clock of the
+ * PC (Motorola MC146818A data sheet).
  *
  * 64 and more bytes of battery-backed memory, reached one at a time through an index and a data
  * port. The first ten are the clock, which updates them once a second; for up to 2 ms they are
@@ -8,15 +9,16 @@
  *	0x59 in the minute register is 59, not 89		(binary-coded decimal)
  *	0x92 in the hour register, 12-hour mode, is 12 p.m.	(bit 7: afternoon)
  *
- * The year has two digits, taken for 2000 to 2099. Read once, at boot; after that the time is
- * counted by the processor's time stamps. Interrupts off, or nobody else at port 0x70: index and
- * data are two accesses.
+ * The year has two digits, taken for 2000 to 2099. Read once, at start-up; after that the time is
+ * counted by the processor's time stamps. Nobody else uses port 0x70: index and data are two
+ * accesses.
  */
-#include "drivers/clock/rtc.h"
-
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "kernel/cpu/io.h"
+#include "kernel/lib/startup.h"
+#include "kernel/task/time.h"
 
 #define INDEX	  0x70
 #define DATA	  0x71
@@ -72,7 +74,7 @@ static uint32_t days(unsigned year, unsigned month, unsigned day)
 /* Waits until no update is under way; the next one is at least 244 microseconds away then, enough
  * for six registers on real hardware. An interrupt in between could spoil that: right to a second
  * or so. */
-uint32_t rtc_seconds(void)
+static void wall_clock_start(void)
 {
 	for (unsigned tries = 0; tries < TRIES; tries++)
 		if (!(read_register(STATUS_A) & UPDATING))
@@ -80,6 +82,7 @@ uint32_t rtc_seconds(void)
 	uint32_t date = days(number(read_register(YEAR)), number(read_register(MONTH)),
 			     number(read_register(DAY)));
 
-	return ((date * 24 + hour()) * 60 + number(read_register(MINUTE))) * 60 +
-	       number(read_register(SECOND));
+	time_set_wall(((date * 24 + hour()) * 60 + number(read_register(MINUTE))) * 60 +
+		      number(read_register(SECOND)));
 }
+STARTUP(wall_clock_start)
