@@ -58,7 +58,6 @@ void prompt(int (*get_typed)(void), void (*while_idle)(void))
 {
 	get = get_typed;
 	idle = while_idle;
-	monitor_initialize();
 	run_script();
 	printk("Type help for the commands, exit to leave.\n");
 	monitor_converse(get_character);

@@ -1,8 +1,9 @@
 /*
  * The kernel's own command line, for scripts, tests and people, until a shell can run.
  *
- * Each lesson registers tables of commands. A line is cut into words in place, as argv is for a
- * program:
+ * A command is a line of a table marked COMMAND_TABLE, in any file: the linker puts the tables
+ * behind each other, so a kernel has the commands of the files that it is made of. A line is cut
+ * into words in place, as argv is for a program:
  *
  *	"frames  3 # three"	->	"frames" and "3": the blanks after them have become NULs
  *
@@ -14,34 +15,20 @@
 
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/number.h"
-#include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 
-#define TABLES	   8   /* of commands; a lesson registers one or two */
 #define LINE_LIMIT 256 /* of what a person types; the host's script may be longer */
 
-static struct {
-	const struct command *commands;
-	size_t count;
-} tables[TABLES];
-static size_t table_count;
+/* Where the tables lie, by boot/kernel.ld. */
+extern const struct command commands_start[], commands_end[];
 
-/* At boot. Names must differ between tables: the first one found wins. */
-void monitor_register(const struct command *commands, size_t count)
-{
-	ASSERT(table_count < TABLES);
-	tables[table_count].commands = commands;
-	tables[table_count++].count = count;
-}
-
-/* The command of this name, or NULL. */
+/* The command of this name, or NULL. Names must differ: the first one found wins. */
 static const struct command *find(const char *name)
 {
-	for (size_t i = 0; i < table_count; i++)
-		for (size_t j = 0; j < tables[i].count; j++)
-			if (strcmp(tables[i].commands[j].name, name) == 0)
-				return &tables[i].commands[j];
+	for (const struct command *each = commands_start; each < commands_end; each++)
+		if (strcmp(each->name, name) == 0)
+			return each;
 	return NULL;
 }
 
@@ -158,13 +145,8 @@ void monitor_converse(char (*get)(void))
 /* The commands that every lesson has. */
 static int run_help(int count, char **arguments)
 {
-	for (size_t i = 0; i < table_count; i++)
-		for (size_t j = 0; j < tables[i].count; j++) {
-			const struct command *command = &tables[i].commands[j];
-
-			printk("  %-9s %-22s %s\n", command->name, command->arguments,
-			       command->help);
-		}
+	for (const struct command *each = commands_start; each < commands_end; each++)
+		printk("  %-9s %-22s %s\n", each->name, each->arguments, each->help);
 	return EXIT_SUCCESS;
 }
 
@@ -180,13 +162,7 @@ static int run_exit(int count, char **arguments)
 	machine_exit(status);
 }
 
-static const struct command own_commands[] = {
+static const struct command commands[] COMMAND_TABLE = {
 	{ "help", "", "this list", 0, run_help },
 	{ "exit", "[STATUS]", "end the machine", 0, run_exit },
 };
-
-/* Called by labs/prompt.c, after the lesson has registered its own tables. */
-void monitor_initialize(void)
-{
-	monitor_register(own_commands, sizeof(own_commands) / sizeof(own_commands[0]));
-}

@@ -15,11 +15,8 @@ struct command {
 	int (*run)(int count, char **arguments);
 };
 
-/* Adds help and exit. */
-void monitor_initialize(void);
-
-/* Adds commands; the table must live as long as the kernel. At most 8 tables. */
-void monitor_register(const struct command *commands, size_t count);
+/* Behind a table of commands: the linker puts all of them together (boot/kernel.ld). */
+#define COMMAND_TABLE __attribute__((section(".commands"), used, aligned(4)))
 
 /* Runs one line. It is changed. Returns the command's status; 0 for an empty line or a comment (#).
  */

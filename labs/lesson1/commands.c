@@ -4,8 +4,6 @@
  * A command gets its words as main gets argv, and returns an exit status. Unused parameters have no
  * mark: the Makefile allows them, because every command has the same two.
  */
-#include "labs/lesson1/commands.h"
-
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/panic.h"
@@ -28,12 +26,7 @@ static int run_panic(int count, char **arguments)
 	panic("asked for by the command line");
 }
 
-void lesson1_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "memory", "", "the memory map, and what is free", 0, run_memory },
-		{ "panic", "", "give up on purpose, to see the backtrace", 0, run_panic },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
+static const struct command commands[] COMMAND_TABLE = {
+	{ "memory", "", "the memory map, and what is free", 0, run_memory },
+	{ "panic", "", "give up on purpose, to see the backtrace", 0, run_panic },
+};

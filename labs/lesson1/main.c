@@ -17,7 +17,6 @@
 #include "kernel/report/boot_info.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
-#include "labs/lesson1/commands.h"
 #include "labs/prompt.h"
 #include "mm/early.h"
 #include "mm/memory_map.h"
@@ -39,7 +38,6 @@ void kmain(uint32_t magic, uint32_t information)
 	printk("boot: loaded by %s\n", boot_info.loader);
 	early_initialize();
 
-	lesson1_commands_register();
 	startup_run_all();
 	prompt(serial_get, idle);
 }

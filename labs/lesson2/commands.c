@@ -8,9 +8,6 @@
  * Every crash but "hang" and "triple" ends the run with EXIT_PANIC; the tests compare the reports
  * with what really happened.
  */
-#include "labs/lesson2/commands.h"
-#include "labs/lesson2/probes.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -91,12 +88,6 @@ static int run_crash(int count, char **arguments)
 	return EXIT_FAILURE;
 }
 
-void lesson2_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "crash", "KIND", "crash on purpose: null, stack, hang, ...", 1, run_crash },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-	probe_commands_register();
-}
+static const struct command commands[] COMMAND_TABLE = {
+	{ "crash", "KIND", "crash on purpose: null, stack, hang, ...", 1, run_crash },
+};

@@ -22,8 +22,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
-#include "labs/lesson1/commands.h"
-#include "labs/lesson2/commands.h"
 #include "labs/prompt.h"
 #include "mm/early.h"
 #include "mm/memory_map.h"
@@ -49,8 +47,6 @@ void kmain(uint32_t magic, uint32_t information)
 	printk("time: the processor counts at %u kHz, the timer ticks at %u Hz\n", time_tsc_khz(),
 	       TICKS_PER_SECOND);
 
-	lesson1_commands_register();
-	lesson2_commands_register();
 	startup_run_all();
 	prompt(keyboard_or_serial_get, wait_for_interrupt);
 }

@@ -115,13 +115,8 @@ static int run_allow(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-void probe_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "probe", "NAME [ARGUMENT]", "ring 3 tries something: cli, read 0xc0100000, ...",
-		  1, run_probe },
-		{ "allow", "PORT", "let ring 3 use a port", 1, run_allow },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
+static const struct command commands[] COMMAND_TABLE = {
+	{ "probe", "NAME [ARGUMENT]", "ring 3 tries something: cli, read 0xc0100000, ...", 1,
+	  run_probe },
+	{ "allow", "PORT", "let ring 3 use a port", 1, run_allow },
+};

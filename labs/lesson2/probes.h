@@ -11,6 +11,3 @@
  * on top of their stack.
  */
 struct user_visit ring3_run(const uint8_t *code, uint32_t length, uint32_t argument);
-
-/* Adds `probe` and `allow` to the prompt. */
-void probe_commands_register(void);

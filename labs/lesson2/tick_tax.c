@@ -21,7 +21,6 @@
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
-#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
@@ -170,15 +169,7 @@ static int run_roundtrip(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-static void tick_tax_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "ticktax", "HZ ROUNDS", "work under a timer of so many ticks a second", 2,
-		  run_ticktax },
-		{ "roundtrip", "", "what a trap costs, by its kind and ring", 0, run_roundtrip },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
-
-STARTUP(tick_tax_commands_register)
+static const struct command commands[] COMMAND_TABLE = {
+	{ "ticktax", "HZ ROUNDS", "work under a timer of so many ticks a second", 2, run_ticktax },
+	{ "roundtrip", "", "what a trap costs, by its kind and ring", 0, run_roundtrip },
+};

@@ -8,13 +8,12 @@
  * task_single_run comes back when the program exits or is killed. While it runs, the keyboard's and
  * the serial line's characters go to its terminal.
  */
-#include "labs/lesson3/commands.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/files.h"
 #include "fs/tty/tty.h"
+#include "fs/files.h"
 #include "kernel/process/exec.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
@@ -78,14 +77,7 @@ static int run_strace(int count, char **words)
 	return exec_report(words[1], status);
 }
 
-static const struct command commands[] = {
+static const struct command commands[] COMMAND_TABLE = {
 	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
 	{ "strace", "PROGRAM [WORD...]", "the same, and the system calls it made", 1, run_strace },
 };
-
-/* The monitor reads what is typed until a program takes the terminal. */
-void lesson3_commands_register(void)
-{
-	tty_listen(false);
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}

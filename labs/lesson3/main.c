@@ -34,9 +34,6 @@
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 #include "mm/user_copy.h"
-#include "labs/lesson1/commands.h"
-#include "labs/lesson2/commands.h"
-#include "labs/lesson3/commands.h"
 #include "labs/prompt.h"
 #include "mm/early.h"
 #include "mm/memory_map.h"
@@ -75,8 +72,6 @@ void kmain(uint32_t magic, uint32_t information)
 	startup_run_all();
 	root_unpack();
 
-	lesson1_commands_register();
-	lesson2_commands_register();
-	lesson3_commands_register();
+	tty_listen(false); /* the prompt reads what is typed, until a program takes the terminal */
 	prompt(keyboard_or_serial_get, wait_for_interrupt);
 }

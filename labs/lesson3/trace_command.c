@@ -6,7 +6,6 @@
  *	trace ring	run /bin/callcost null		with a record in the ring
  *	trace printk	run /bin/callcost null		with a line on the console
  */
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
@@ -35,13 +34,7 @@ static int run_trace(int count, char **words)
 	return 0;
 }
 
-static void trace_command_register(void)
-{
-	static const struct command command = {
-		"trace", "off|ring|printk", "what is kept of system calls; printk: of getpid",
-		1,	 run_trace,
-	};
-
-	monitor_register(&command, 1);
-}
-STARTUP(trace_command_register)
+static const struct command commands[] COMMAND_TABLE = {
+	{ "trace", "off|ring|printk", "what is kept of system calls; printk: of getpid", 1,
+	  run_trace },
+};

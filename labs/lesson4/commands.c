@@ -9,7 +9,6 @@
  * The commands run in the first task, which has pre-emption disabled (labs/lesson4/main.c): they
  * sleep, but nothing takes the processor from them.
  */
-#include "labs/lesson4/commands.h"
 
 #include <stddef.h>
 
@@ -71,13 +70,8 @@ static int run_sched(int count, char **words)
 	return 0;
 }
 
-static const struct command commands[] = {
+static const struct command commands[] COMMAND_TABLE = {
 	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
 	{ "threads", "", "every task", 0, run_threads },
 	{ "sched", "[rr|mlfq|fair]", "how the processor is shared", 0, run_sched },
 };
-
-void lesson4_commands_register(void)
-{
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}

@@ -37,9 +37,6 @@
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 #include "mm/user_copy.h"
-#include "labs/lesson1/commands.h"
-#include "labs/lesson2/commands.h"
-#include "labs/lesson4/commands.h"
 #include "labs/lesson4/programs.h"
 #include "labs/prompt.h"
 #include "mm/early.h"
@@ -165,9 +162,6 @@ void kmain(uint32_t magic, uint32_t information)
 	startup_run_all();
 	root_unpack();
 
-	lesson1_commands_register();
-	lesson2_commands_register();
-	lesson4_commands_register();
 	if (!kthread_create("first", first_task, NULL))
 		panic("no memory for the first task");
 	sched_idle();

@@ -8,7 +8,6 @@
 
 #include "kernel/lib/divide.h"
 #include "kernel/lib/number.h"
-#include "kernel/lib/startup.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
@@ -83,13 +82,6 @@ static int run_spin(int count, char **words)
 	return 0;
 }
 
-static void spin_command_register(void)
-{
-	static const struct command command = { "spin", "N",
-						"N threads share the processor for a second", 1,
-						run_spin };
-
-	monitor_register(&command, 1);
-}
-
-STARTUP(spin_command_register)
+static const struct command commands[] COMMAND_TABLE = {
+	{ "spin", "N", "N threads share the processor for a second", 1, run_spin },
+};

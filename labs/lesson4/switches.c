@@ -16,7 +16,6 @@
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
-#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
@@ -174,16 +173,8 @@ static int run_quantum(int count, char **words)
 	return EXIT_SUCCESS;
 }
 
-static void switches_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "pingpong", "PAGES 0|1 ROUNDS",
-		  "two threads touch pages and yield; 1: two spaces", 3, run_pingpong },
-		{ "quantum", "HZ ROUNDS", "two threads share work, in turns of one tick", 2,
-		  run_quantum },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
-
-STARTUP(switches_commands_register)
+static const struct command commands[] COMMAND_TABLE = {
+	{ "pingpong", "PAGES 0|1 ROUNDS", "two threads touch pages and yield; 1: two spaces", 3,
+	  run_pingpong },
+	{ "quantum", "HZ ROUNDS", "two threads share work, in turns of one tick", 2, run_quantum },
+};

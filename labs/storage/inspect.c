@@ -300,19 +300,13 @@ static int run_cache(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-void inspect_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "drives", "", "the drives and what was read from them", 0, run_drives },
-		{ "read", "DRIVE LBA [SECTORS]", "read sectors; show the first bytes", 2,
-		  run_read },
-		{ "mount", "DRIVE", "what file system is on a drive", 1, run_mount },
-		{ "ls", "DRIVE [PATH]", "inode, mode, links, size and name", 1, run_ls },
-		{ "cat", "DRIVE PATH", "show a file", 2, run_cat },
-		{ "sum", "DRIVE PATH", "the CRC-32 of a file", 2, run_sum },
-		{ "map", "DRIVE PATH BLOCK...", "where a file's blocks lie", 3, run_map },
-		{ "cache", "[drop]", "the block cache: hits and misses", 0, run_cache },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
+static const struct command commands[] COMMAND_TABLE = {
+	{ "drives", "", "the drives and what was read from them", 0, run_drives },
+	{ "read", "DRIVE LBA [SECTORS]", "read sectors; show the first bytes", 2, run_read },
+	{ "mount", "DRIVE", "what file system is on a drive", 1, run_mount },
+	{ "ls", "DRIVE [PATH]", "inode, mode, links, size and name", 1, run_ls },
+	{ "cat", "DRIVE PATH", "show a file", 2, run_cat },
+	{ "sum", "DRIVE PATH", "the CRC-32 of a file", 2, run_sum },
+	{ "map", "DRIVE PATH BLOCK...", "where a file's blocks lie", 3, run_map },
+	{ "cache", "[drop]", "the block cache: hits and misses", 0, run_cache },
+};

@@ -5,12 +5,6 @@
 
 #include "fs/ext/ext.h"
 
-/* Adds the commands that look at drives and file systems. */
-void inspect_commands_register(void);
-
-/* Adds `measure`, the lab's experiment. */
-void measure_commands_register(void);
-
 /* The device of this name, or NULL, which is said. */
 struct block_device *lab_device(const char *name);
 

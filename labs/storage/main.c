@@ -17,14 +17,10 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
-#include "labs/lesson1/commands.h"
-#include "labs/lesson2/commands.h"
 #include "labs/prompt.h"
-#include "labs/storage/lab.h"
 #include "mm/early.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
-#include "tests/kernel/selftest.h"
 
 #define CACHE_BLOCKS 2048u
 
@@ -54,10 +50,5 @@ void kmain(uint32_t magic, uint32_t information)
 
 	bcache_init(quarter < CACHE_BLOCKS ? quarter : CACHE_BLOCKS);
 
-	lesson1_commands_register();
-	lesson2_commands_register();
-	inspect_commands_register();
-	measure_commands_register();
-	selftest_commands_register();
 	prompt(keyboard_or_serial_get, wait_for_interrupt);
 }

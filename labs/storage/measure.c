@@ -242,12 +242,7 @@ static int run_measure(int count, char **arguments)
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-void measure_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "measure", "[READS [SEED]]", "raw sectors against files: the lab's table", 0,
-		  run_measure },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
+static const struct command commands[] COMMAND_TABLE = {
+	{ "measure", "[READS [SEED]]", "raw sectors against files: the lab's table", 0,
+	  run_measure },
+};

@@ -1,6 +1,4 @@
 /* Tests that run inside the kernel and report in KTAP, flat, one line a test. */
-#include "tests/kernel/selftest.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -234,11 +232,6 @@ static int run_selftest(int count, char **arguments)
 	return status;
 }
 
-void selftest_commands_register(void)
-{
-	static const struct command commands[] = {
-		{ "selftest", "", "the kernel tests itself and reports in KTAP", 0, run_selftest },
-	};
-
-	monitor_register(commands, sizeof(commands) / sizeof(commands[0]));
-}
+static const struct command commands[] COMMAND_TABLE = {
+	{ "selftest", "", "the kernel tests itself and reports in KTAP", 0, run_selftest },
+};
