@@ -28,7 +28,6 @@ VECTOR_NAMES = {
     6: "invalid opcode",
     7: "device not available",
     8: "double fault",
-    9: "coprocessor segment overrun",
     10: "invalid TSS",
     11: "segment not present",
     12: "stack-segment fault",
@@ -38,11 +37,6 @@ VECTOR_NAMES = {
     17: "alignment check",
     18: "machine check",
     19: "SIMD floating-point exception",
-    20: "virtualization exception",
-    21: "control protection exception",
-    28: "hypervisor injection exception",
-    29: "VMM communication exception",
-    30: "security exception",
 }
 DOUBLE_FAULT, PAGE_FAULT = 8, 14
 WITH_SELECTOR = (10, 11, 12, 13)
