@@ -190,7 +190,7 @@ REACHED_BY = {
     "kernel/cpu/task_state.c": ("direct", "probe cli"),
     "kernel/cpu/user_entry.asm": ("direct", "probe cli"),
     "kernel/syscall/gate.asm": ("direct", "run /bin/hello"),
-    "kernel/syscall/syscall.c": ("direct", "run /bin/hello"),
+    "kernel/syscall/gate.c": ("direct", "run /bin/hello"),
     "user/libc/syscall.h": ("direct", "run /bin/hello"),
     "mm/user_copy.c": ("direct", "run /bin/probe"),
     "kernel/syscall/sysenter_entry.asm": ("direct", "run /bin/nullcall 9"),

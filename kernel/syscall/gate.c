@@ -1,5 +1,6 @@
 /*
- * The gate for INT 0x80: from a program's registers to a C function and back.
+ * The gate for INT 0x80, and the table of calls: from a program's registers to a C function and
+ * back.
  *
  *	the program	mov eax, 4; int 0x80
  *	the processor	gate 0x80 of the IDT: the kernel's stack, and EIP, CS, EFLAGS, ESP, SS on it
@@ -9,26 +10,61 @@
  *
  * The frame is all that a call sees of the program. It runs with interrupts on, may sleep, and may
  * be pre-empted. SYSENTER's calls come to the same syscall_dispatch.
+ *
+ * Each file that has calls puts a table of its own into a section of the kernel (SYSCALL_TABLE),
+ * and the linker lays these tables one after the other. So nobody names a file of calls, and a
+ * kernel has the calls of the files that it is linked from:
+ *
+ *	syscalls_start	{ 3, "read", ... } { 4, "write", ... }	of one file
+ *			{ 11, "execve", ... }			of another
+ *	syscalls_end
+ *	calls[]		calls[3], calls[4] and calls[11] point to them
+ *
+ * calls[] is filled in once, before the first program; every call reads it.
  */
 #include "kernel/syscall/gate.h"
 
 #include "kernel/cpu/gates.h"
 #include "kernel/cpu/selectors.h"
 #include "kernel/lib/errno.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/report/panic.h"
 #include "kernel/syscall/syscall_trace.h"
+
+extern const struct syscall syscalls_start[], syscalls_end[]; /* boot/kernel.ld */
+
+static const struct syscall *calls[SYSCALL_LIMIT];
 
 /* In kernel/syscall/gate.asm. */
 void syscall_entry(void);
 void syscall_dispatch(struct trap_frame *frame);
 
+void syscall_register(const struct syscall *table, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		ASSERT(table[i].number < SYSCALL_LIMIT);
+		calls[table[i].number] = &table[i];
+	}
+}
+
+/* The replacing ones come last (boot/kernel.ld): so the breadth overrides the core. */
+void syscall_register_tables(void)
+{
+	syscall_register(syscalls_start, syscalls_end - syscalls_start);
+}
+
 /* EXERCISE 3.1 (the gate, part 2):
-   1. syscall_dispatch: run the call, put its result where a program finds it: into the frame's eax,
+   1. syscall_find: the number comes from user mode: any 32 bits. NULL when there is no such call.
+   2. syscall_dispatch: run the call, put its result where a program finds it: into the frame's eax,
    and nowhere else. ENOSYS when there is no such call. While syscall_trace_on is set: begin the
-   record before the call, and end it with the result.
-   2. syscall_initialize: the gate of SYSCALL_VECTOR leads to syscall_entry. Ring 3 may use it, and
+   record of this call before it runs, and end it with the result.
+   3. syscall_initialize: the gate of SYSCALL_VECTOR leads to syscall_entry. Ring 3 may use it, and
    it leaves interrupts on. */
 /* SOLUTION 3.1 { */
+const struct syscall *syscall_find(uint32_t number)
+{
+	return number < SYSCALL_LIMIT ? calls[number] : NULL;
+}
+
 static int run(struct trap_frame *frame)
 {
 	const struct syscall *call = syscall_find(frame->eax);
@@ -42,7 +78,7 @@ void syscall_dispatch(struct trap_frame *frame)
 		frame->eax = run(frame);
 		return;
 	}
-	uint32_t record = syscall_trace_begin(frame);
+	uint32_t record = syscall_trace_begin(frame, syscall_find(frame->eax));
 
 	frame->eax = run(frame);
 	syscall_trace_end(record, frame->eax);

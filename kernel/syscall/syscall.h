@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "kernel/abi/entry.h"
@@ -35,13 +34,3 @@ struct syscall {
 
 /* The same, where a call of this number may be there already: this one replaces it. */
 #define SYSCALL_TABLE_REPLACING __attribute__((section(".syscalls.replacing"), used, aligned(4)))
-
-/* Registers all these tables. */
-void syscall_register_tables(void);
-
-/* Adds calls; the table must live as long as the kernel. A number registered twice: the later
- * one. */
-void syscall_register(const struct syscall *calls, size_t count);
-
-/* The call of this number, or NULL. */
-const struct syscall *syscall_find(uint32_t number);

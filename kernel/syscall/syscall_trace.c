@@ -18,7 +18,6 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
@@ -26,13 +25,14 @@
 struct syscall_trace syscall_trace;
 volatile bool syscall_trace_on;
 
-/* The first string among the arguments of the call; nothing when it is not there. */
-static void copy_text(struct syscall_record *record, const struct syscall *call)
+/* The first string among the arguments of record->call; nothing when it is not there. */
+static void copy_text(struct syscall_record *record)
 {
-	const char *letter = call ? strchr(call->arguments, 's') : NULL;
+	const char *letters = record->call ? record->call->arguments : "";
+	const char *string = strchr(letters, 's');
 
 	record->text[0] = '\0';
-	if (letter && string_from_user(record->text, record->arguments[letter - call->arguments],
+	if (string && string_from_user(record->text, record->arguments[string - letters],
 				       sizeof(record->text)) == -EFAULT)
 		record->text[0] = '\0';
 	record->text[sizeof(record->text) - 1] = '\0';
@@ -53,7 +53,7 @@ static struct syscall_record *place(uint32_t sequence)
 }
 
 /* Returns the record's number, for syscall_trace_end. */
-uint32_t syscall_trace_begin(const struct trap_frame *frame)
+uint32_t syscall_trace_begin(const struct trap_frame *frame, const struct syscall *call)
 {
 	struct syscall_record record = {
 		.start = time_stamp(),
@@ -61,9 +61,10 @@ uint32_t syscall_trace_begin(const struct trap_frame *frame)
 		.number = frame->eax,
 		.arguments = { frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi,
 			       frame->ebp },
+		.call = call,
 	};
 
-	copy_text(&record, syscall_find(record.number));
+	copy_text(&record);
 	bool enabled = interrupts_disable();
 
 	record.sequence = syscall_trace.total;
@@ -169,7 +170,7 @@ static void append_result(struct call_line *line, const struct syscall_record *r
 /* One line, as printf's family returns it: the length even if it was cut. */
 int syscall_trace_format(const struct syscall_record *record, char *text, size_t size)
 {
-	const struct syscall *call = syscall_find(record->number);
+	const struct syscall *call = record->call;
 	const char *letters = call ? call->arguments : "";
 	struct call_line line = { text, size, 0 };
 

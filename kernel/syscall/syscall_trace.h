@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/cpu/trap.h"
+#include "kernel/syscall/syscall.h"
 
 #define SYSCALL_TRACE_RECORDS 1024u /* a power of two */
 #define SYSCALL_TRACE_TEXT    24    /* so much of a string is kept */
@@ -22,6 +22,7 @@ struct syscall_record {
 	uint32_t sequence;	       /* counts the calls since boot */
 	uint32_t finished;	       /* 0: no result yet; exit has none ever */
 	char text[SYSCALL_TRACE_TEXT]; /* the first string among the arguments; may be cut */
+	const struct syscall *call;    /* its name, and how to show its arguments; may be NULL */
 };
 
 struct syscall_trace {
@@ -34,8 +35,9 @@ extern struct syscall_trace syscall_trace;
 /* Set: calls are recorded. Clear: nothing is written. */
 extern volatile bool syscall_trace_on;
 
-/* Begins a record of the call in the frame. Returns its sequence number. */
-uint32_t syscall_trace_begin(const struct trap_frame *frame);
+/* Begins a record of the call in the frame, which is NULL if its number has none. Returns the
+ * record's sequence number. */
+uint32_t syscall_trace_begin(const struct trap_frame *frame, const struct syscall *call);
 
 /* Gives the record its result, unless another one has taken its place. */
 void syscall_trace_end(uint32_t sequence, int result);

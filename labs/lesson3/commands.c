@@ -18,7 +18,6 @@
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/syscall/syscall_trace.h"
 #include "kernel/process/process.h"
 #include "kernel/process/single.h"

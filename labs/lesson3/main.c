@@ -27,7 +27,6 @@
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/syscall/gate.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/signal.h"
 #include "kernel/process/single.h"

@@ -30,7 +30,6 @@
 #include "kernel/task/sched.h"
 #include "kernel/process/signal.h"
 #include "kernel/syscall/gate.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/process.h"
 #include "kernel/task/task_make.h"

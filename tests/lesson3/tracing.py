@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tests.remote import SCRATCH, Guest
 
 RECORDS = 1024
-LAYOUT = struct.Struct("<QIiI6IiII24s")
+LAYOUT = struct.Struct("<QIiI6IiII24sI")
 BUFFER = SCRATCH + 0x2000  # what syscall_trace_read copies to
 NEXT, LOST = SCRATCH + 0x1000, SCRATCH + 0x1004
 MASK = 0xFFFFFFFF
@@ -27,15 +27,16 @@ class Record:
     sequence: int
     finished: int
     text: bytes
+    call: int
 
     @classmethod
     def of(cls, data: bytes) -> Record:
         """A record from its bytes."""
         start, ticks, pid, number, *rest = LAYOUT.unpack(data)
-        result, sequence, finished, text = rest[6:]
+        result, sequence, finished, text, call = rest[6:]
         return cls(
             start, ticks, pid, number, tuple(rest[:6]), result, sequence, finished,
-            text.partition(b"\0")[0],
+            text.partition(b"\0")[0], call,
         )  # fmt: skip
 
 

@@ -244,10 +244,13 @@ def test_tracing(lab):
         assert reached == AFTER_GATE, "a record is ended that was not begun"
         for number, expected in ((GETPID, 1), (450, -ENOSYS & 0xFFFFFFFF)):
             frame = caller.stop_in_call(number)
+            call = guest.call("syscall_find", number)
             reached = guest.run_to("syscall_trace_begin", AFTER_GATE)
             assert reached != AFTER_GATE, f"tracing is on, and call {number} has no record"
             assert caller.frame()["address"] == frame["address"]
             assert caller.frame()["eax"] == number, "the call has run before it is recorded"
+            given = guest.read_word(guest.registers()["esp"] + 8)
+            assert given == call, f"the record of call {number} is begun with another call"
             reached = guest.run_to("syscall_trace_end", AFTER_GATE)
             assert reached != AFTER_GATE, f"the record of call {number} is not ended"
             sequence, result = guest.read_words(guest.registers()["esp"] + 4, 2)

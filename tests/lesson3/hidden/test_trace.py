@@ -59,9 +59,13 @@ def test_records_are_whole(lab):
             calls.append((number, arguments, caller.result(number, *arguments)))
         assert ring.total() == len(calls)
         records = [ring.record(i) for i in range(len(calls))]
+        ring.switch(False)
+        with caller.in_kernel() as guest:
+            found = {number: guest.call("syscall_find", number) for number, *_ in calls}
     for i, (record, (number, arguments, result)) in enumerate(zip(records, calls, strict=True)):
         assert (record.number, record.arguments, record.result) == (number, arguments, result)
         assert (record.pid, record.sequence, record.finished, record.text) == (1, i, 1, b"")
+        assert record.call == found[number], f"the record of call {number} has another call"
     starts = [record.start for record in records]
     assert starts == sorted(starts) and starts[0] > 0
     assert all(a.start + a.ticks <= b.start for a, b in pairwise(records))
@@ -116,7 +120,7 @@ def test_numbers_that_wrap(lab):
         with caller.in_kernel():
             ring.set_total(-3)
             for i in range(6):
-                sequence = caller.guest.call("syscall_trace_begin", fake_frame(ring, 400 + i))
+                sequence = caller.guest.call("syscall_trace_begin", fake_frame(ring, 400 + i), 0)
                 assert sequence == (i - 3) & MASK
                 caller.guest.call("syscall_trace_end", sequence, i)
             assert ring.total() == 3
@@ -141,7 +145,7 @@ def test_call_in_between(lab):
         guest.run_to("string_from_user")
         guest.write(SCRATCH, READ_TIME)
         now = guest.call64(SCRATCH)
-        between = guest.call("syscall_trace_begin", fake_frame(ring, 402))
+        between = guest.call("syscall_trace_begin", fake_frame(ring, 402), 0)
         caller.back()
         first = ring.record(ring.total() - 1)
         assert ring.record(between).number == 402
@@ -157,9 +161,9 @@ def test_record_that_is_gone(lab):
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel() as guest:
-            slow = guest.call("syscall_trace_begin", fake_frame(ring, 401))
+            slow = guest.call("syscall_trace_begin", fake_frame(ring, 401), 0)
             ring.set_total(slow + RECORDS)
-            other = guest.call("syscall_trace_begin", fake_frame(ring, 402))
+            other = guest.call("syscall_trace_begin", fake_frame(ring, 402), 0)
             before = ring.contents()
             guest.call("syscall_trace_end", slow, 77)
             assert ring.contents() == before, "the record of another call was ended"
@@ -176,7 +180,7 @@ def test_call_that_does_not_end(lab):
             ring.set_total(5)
             place = ring.place(5)
             guest.write(place, b"\xff" * 72)
-            guest.call("syscall_trace_begin", fake_frame(ring, 252, 7))
+            guest.call("syscall_trace_begin", fake_frame(ring, 252, 7), 0)
             (record,), following, _ = ring.read(5, 1)
     assert (record.number, record.arguments[0], record.finished) == (252, 7, 0)
     assert (record.result, record.text, following) == (0, b"", 6)
@@ -189,7 +193,7 @@ def test_time_of_a_call(lab):
         ring = Ring(caller.guest)
         with caller.in_kernel() as guest:
             for since in (123_456_789, 3 << 30, 5 << 32, 1 << 40):
-                sequence = guest.call("syscall_trace_begin", fake_frame(ring, 400))
+                sequence = guest.call("syscall_trace_begin", fake_frame(ring, 400), 0)
                 start = ring.record(sequence).start
                 assert start > 0
                 start = start - since & (1 << 64) - 1
@@ -241,12 +245,12 @@ def test_interrupts_while_it_writes(lab):
         sequence = ring.total()
         number_at = ring.place(sequence) + NUMBER_IN_RECORD
         call_with_access(
-            guest, "syscall_trace_begin", frame, kind=WATCH_WRITES, at=number_at, then=note
+            guest, "syscall_trace_begin", frame, 0, kind=WATCH_WRITES, at=number_at, then=note
         )
         assert ring.record(sequence).number == 450
         assert seen and not any(seen), "an interrupt may come in the middle of a record"
         seen.clear()
-        call_with_access(guest, "syscall_trace_begin", frame, kind=WATCH_WRITES, at=ring.address,
+        call_with_access(guest, "syscall_trace_begin", frame, 0, kind=WATCH_WRITES, at=ring.address,
                          then=note)  # fmt: skip
         assert seen and not any(seen), "an interrupt may come before the record is counted"
         seen.clear()
@@ -257,7 +261,7 @@ def test_interrupts_while_it_writes(lab):
         assert seen and not any(seen), "an interrupt may come while a record is ended"
         for was in (0, INTERRUPTS):
             for function, arguments in (
-                ("syscall_trace_begin", (frame,)),
+                ("syscall_trace_begin", (frame, 0)),
                 ("syscall_trace_end", (sequence, 1)),
             ):
                 assert flags_after(guest, function, arguments, was) == was, (

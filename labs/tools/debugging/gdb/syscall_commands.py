@@ -40,7 +40,7 @@ def end_line(total: int) -> str:
 
 def call_line(record: gdb.Value) -> str:
     """A record as a line: pid, call, result, and how long it took."""
-    name, letters = call_of(int(record["number"]))
+    name, letters = call_of(record)
     cells = [argument(record, letter, at) for at, letter in enumerate(letters[:ARGUMENTS])]
     line = f"{int(record['pid']):>5} {name}({', '.join(cells)}) = "
     if not int(record["finished"]):
@@ -48,12 +48,10 @@ def call_line(record: gdb.Value) -> str:
     return line + result_words(int(record["result"])) + duration(int(record["ticks"]))
 
 
-def call_of(number: int) -> tuple[str, str]:
+def call_of(record: gdb.Value) -> tuple[str, str]:
     """The name of a call, and how its arguments are shown, as the kernel has registered it."""
-    calls = optional("calls", "kernel/syscall/syscall.c")
-    known = calls is not None and 0 <= number <= calls.type.range()[1]
-    address = pointer(calls[number]) if known else 0
-    return registered(address) if address else (f"call_{number}", "x" * ARGUMENTS)
+    address = pointer(record["call"])
+    return registered(address) if address else (f"call_{int(record['number'])}", "x" * ARGUMENTS)
 
 
 @cache
