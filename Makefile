@@ -255,7 +255,7 @@ user-programs: $(USER) $(USER:$(BUILD)/user/%=$(BUILD)/user/bin/%)
 -include $(wildcard $(BUILD)/user/objects/*.d $(BUILD)/user/objects/*/*.d)
 
 # A kernel that unpacks files gets them; make run PROGRAMS=DIR CMD='...' adds to them.
-ifneq ($(filter fs/ram/root.c,$(LISTED)),)
+ifneq ($(filter fs/files.c,$(LISTED)),)
 HOST_TOOLS += user-programs
 OPTIONS    += --user $(BUILD)/user/bin
 endif

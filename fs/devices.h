@@ -1,4 +1,4 @@
-/* Devices, as files under /dev. */
+/* Devices: what is found under /dev. */
 #pragma once
 
 #include <stdint.h>
@@ -6,25 +6,22 @@
 #include "fs/file.h"
 
 struct device {
-	const char *name;
-	uint32_t mode;	 /* S_IFCHR or S_IFBLK, and who may do what */
-	uint32_t number; /* major << 8 | minor */
+	const char *name; /* in /dev */
+	uint32_t number;  /* Linux's: major << 8 | minor */
+	uint32_t mode;	  /* who may do what, as a file system shows it */
 	const struct file_ops *ops;
 	struct device *next;
 };
 
-#define DEVICE_OF_MEMORY(minor)                                                                    \
-	(1u << 8 | (minor)) /* Linux's number for /dev/null and its like                           \
-			     */
+#define DEVICE_OF_MEMORY(minor) (1u << 8 | (minor)) /* /dev/null and its like */
 
-/* Adds a device and, where the root is there already, its file under /dev. The structure must live
- * as long as the kernel. */
+/* Adds a device, at start-up. The structure must live as long as the kernel. */
 void device_register(struct device *device);
 
-/* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
-extern const struct file_ops device_file_ops;
+/* Every device: the first for NULL, NULL after the last. */
+const struct device *device_next(const struct device *device);
 
-/* Makes /dev and registers null and zero. */
+/* Registers null and zero. */
 void devices_initialize(void);
 
 /* What /dev/zero does, for others like it. */

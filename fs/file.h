@@ -9,18 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/inode.h"
 #include "kernel/abi/fcntl.h"
 #include "mm/user_copy.h"
 
 struct file;
+struct inode;
 struct poll_table;
 
-/* What an open file can do; an operation that is NULL is refused: with EINVAL, or EISDIR for
- * directories; control with ENOTTY. */
+/* What an open file can do; an operation that is NULL is refused with EINVAL, control with ENOTTY.
+ */
 struct file_ops {
-	/* The file has been opened by its name, and may be given other ops (a device's, by its
-	 * number) or private data. */
+	/* The file has been opened by a name in a file system, and may be given other ops (a
+	 * device's, by its number) or private data. */
 	int (*open)(struct file *file);
 	/* Move up to buffer->length bytes, from the file's bytes at offset on (which a stream
 	 * ignores). Return how many, 0 at the end, or a negated errno. */
@@ -31,6 +31,8 @@ struct file_ops {
 	/* Which of POLLIN, POLLOUT, POLLERR, POLLHUP hold now; gives the table, unless that is
 	 * NULL, the queues that wake when one of them begins to hold. NULL: always ready. */
 	uint32_t (*poll)(struct file *file, struct poll_table *table);
+	/* How many bytes it has. NULL: none, as for what has no end. */
+	uint64_t (*size)(const struct file *file);
 	/* The last reference is gone. */
 	void (*release)(struct file *file);
 	bool is_stream; /* no offsets (ESPIPE): a pipe, the terminal */
@@ -38,13 +40,16 @@ struct file_ops {
 
 struct file {
 	const struct file_ops *ops;
-	struct inode *inode;	 /* a reference */
-	struct inode *directory; /* where it was found, a reference; NULL: it has no name */
-	void *private;		 /* the operations' own */
-	uint64_t offset;	 /* of the next read or write */
-	uint32_t flags;		 /* O_ACCMODE, O_APPEND, O_NONBLOCK, ... as open got them */
+	void *private;	 /* the operations' own */
+	uint64_t offset; /* of the next read or write */
+	uint32_t flags;	 /* O_ACCMODE, O_APPEND, O_NONBLOCK, ... as open got them */
 	uint32_t references;
-	bool is_program; /* see vfs_open_program */
+
+	/* Of a file that was opened in a file system (fs/vfs); else NULL. */
+	struct inode *inode;		   /* a reference */
+	struct inode *directory;	   /* where it was found, a reference; NULL: no name */
+	void (*forget)(struct file *file); /* the last reference is gone */
+	bool is_program;		   /* it is being run */
 };
 
 /* An access mode of O_ACCMODE is neither. */
@@ -58,13 +63,8 @@ static inline bool file_writable(const struct file *file)
 	return (file->flags & O_ACCMODE) == O_WRONLY || (file->flags & O_ACCMODE) == O_RDWR;
 }
 
-/* A file with one reference, for an inode, of which it takes a reference of its own. The ops' open
- * is not called. NULL without memory. */
-struct file *file_create(const struct file_ops *ops, struct inode *inode, uint32_t flags);
-
-/* Opens an inode with the operations that it brings, and calls their open. -ENXIO when it brings
- * none, -ETXTBSY for a running program that is to be written. */
-int file_open_inode(struct inode *inode, uint32_t flags, struct file **file);
+/* A file with one reference. The ops' open is not called. NULL without memory. */
+struct file *file_create(const struct file_ops *ops, void *private, uint32_t flags);
 
 void file_hold(struct file *file);
 void file_release(struct file *file);
@@ -76,6 +76,9 @@ int file_write_at(struct file *file, struct buffer *from, uint64_t offset);
 /* Read or write where the file's offset is, and move it. */
 int file_read(struct file *file, struct buffer *to);
 int file_write(struct file *file, struct buffer *from);
+
+/* How many bytes it has: 0 for a stream, and for what has no end. */
+uint64_t file_size(const struct file *file);
 
 /* How many files are open, so that a leak shows. */
 uint32_t file_count(void);

@@ -14,7 +14,6 @@
  */
 #include "fs/files.h"
 
-#include "fs/path.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
@@ -32,7 +31,6 @@ struct files *files_create(void)
 		return NULL;
 	files->slots = files->first;
 	files->count = FILES_INLINE;
-	files->directory = inode_hold(path_root());
 	files->umask = 022;
 	memset(files->limits, 0xff, sizeof(files->limits));
 	files->limits[LIMIT_STACK].soft = SPACE_STACK;
@@ -88,7 +86,7 @@ void files_destroy(struct files *files)
 	if (files->slots != files->first)
 		page_free(files->slots, 0);
 	files_set_program(files, NULL);
-	inode_put(files->directory);
+	files_set_directory(files, NULL);
 	pool_free(&pool, files);
 }
 
@@ -160,20 +158,25 @@ void files_close_on_exec(struct files *files)
 			files_close(files, i);
 }
 
-/* Held before the old one is put: the two may be the same. */
-void files_set_directory(struct files *files, struct inode *directory)
+/* Held before the old one is released: the two may be the same. */
+static void replace(struct file **place, struct file *file)
 {
-	inode_hold(directory);
-	inode_put(files->directory);
-	files->directory = directory;
+	struct file *before = *place;
+
+	if (file)
+		file_hold(file);
+	*place = file;
+	if (before)
+		file_release(before);
 }
 
 /* Held as long as the program runs, so that nobody writes to it (-ETXTBSY). */
 void files_set_program(struct files *files, struct file *program)
 {
-	if (program)
-		file_hold(program);
-	if (files->program)
-		file_release(files->program);
-	files->program = program;
+	replace(&files->program, program);
+}
+
+void files_set_directory(struct files *files, struct file *directory)
+{
+	replace(&files->directory, directory);
 }

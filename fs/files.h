@@ -25,7 +25,7 @@ struct files {
 	struct file **slots; /* a reference each, or NULL */
 	uint32_t count;	     /* slots that are there */
 	uint32_t close_on_exec[FILES_MAX / 32];
-	struct inode *directory; /* the working directory; a reference */
+	struct file *directory; /* the working directory, a reference; NULL: the root */
 	uint32_t umask;
 	struct limit limits[LIMITS];
 	struct file *first[FILES_INLINE];
@@ -63,8 +63,7 @@ void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool clos
 /* Closes those with FD_CLOEXEC, as exec wants it. */
 void files_close_on_exec(struct files *files);
 
-/* Notes which program the task runs now: a file of vfs_open_program's, or NULL. */
+/* Notes which program the task runs now, a file of file_open_program's; or which directory is the
+ * working directory. Takes a reference of its own. NULL: none, or the root. */
 void files_set_program(struct files *files, struct file *program);
-
-/* Makes an inode, of which it takes a reference, the working directory. */
-void files_set_directory(struct files *files, struct inode *directory);
+void files_set_directory(struct files *files, struct file *directory);

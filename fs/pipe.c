@@ -19,6 +19,7 @@
 
 #include <stddef.h>
 
+#include "kernel/abi/limits.h"
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
@@ -26,6 +27,8 @@
 #define RING_ORDER 4 /* of PIPE_CAPACITY, in pages */
 
 static struct pool pool = POOL_INITIALIZER(struct pipe);
+
+bool (*pipe_made)(struct file *reader, struct file *writer);
 
 /* How much can be moved at once, from byte `at` on: up to the end of the ring. */
 static uint32_t chunk_at(uint32_t at, uint32_t length, uint32_t limit)
@@ -158,30 +161,22 @@ void pipe_enter(struct pipe *pipe, struct file *file)
 
 /* Both queues are woken: who waits for data learns of the end of the file, who waits for room of
  * -EPIPE. */
-void pipe_leave(struct pipe *pipe, struct file *file)
+bool pipe_leave(struct pipe *pipe, struct file *file)
 {
 	pipe->readers -= file_readable(file);
 	pipe->writers -= file_writable(file);
 	wait_wake(&pipe->data);
 	wait_wake(&pipe->room);
-	if (pipe->readers + pipe->writers > 0 || file->inode == &pipe->inode)
-		return;
-	file->inode->pipe = NULL;
+	if (pipe->readers + pipe->writers > 0)
+		return false;
 	free_pipe(pipe);
+	return true;
 }
 
 static void pipe_release(struct file *file)
 {
 	pipe_leave(file->private, file);
 }
-
-/* The last file of a pipe without a name is gone, and so is its inode's last reference. */
-static void pipe_forget(struct inode *inode)
-{
-	free_pipe((struct pipe *)((char *)inode - offsetof(struct pipe, inode)));
-}
-
-static const struct inode_ops pipe_inode_ops = { .forget = pipe_forget };
 
 struct file_ops pipe_ops = {
 	.read = pipe_read,
@@ -190,37 +185,31 @@ struct file_ops pipe_ops = {
 	.is_stream = true,
 };
 
-/* A file for one side of a pipe without a name; NULL without memory. */
+/* A file for one side of a pipe; NULL without memory. */
 static struct file *open_end(struct pipe *pipe, uint32_t flags)
 {
-	struct file *file = file_create(&pipe_ops, &pipe->inode, flags);
+	struct file *file = file_create(&pipe_ops, pipe, flags);
 
 	if (file)
 		pipe_enter(pipe, file);
 	return file;
 }
 
-/* The inode begins with a reference of ours; each file takes one, and ours is given back. So the
- * pipe goes with the last file, and at once if the first cannot be made. */
+/* From the first file on the pipe goes with the last. */
 int pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 {
-	static uint32_t number;
 	struct pipe *pipe = pipe_new();
 
-	if (!pipe)
-		return -ENFILE;
-	inode_initialize(&pipe->inode, S_IFIFO | 0600);
-	pipe->inode.ops = &pipe_inode_ops;
-	pipe->inode.file_ops = &pipe_ops;
-	pipe->inode.number = ++number;
-	pipe->inode.pipe = pipe;
-	*reader = open_end(pipe, O_RDONLY | flags);
+	*reader = pipe ? open_end(pipe, O_RDONLY | flags) : NULL;
 	*writer = *reader ? open_end(pipe, O_WRONLY | flags) : NULL;
-	inode_put(&pipe->inode); /* the files hold it */
-	if (*writer)
+	if (*writer && (!pipe_made || pipe_made(*reader, *writer)))
 		return 0;
+	if (*writer)
+		file_release(*writer);
 	if (*reader)
 		file_release(*reader);
+	else if (pipe)
+		free_pipe(pipe);
 	return -ENFILE;
 }
 

@@ -1,6 +1,7 @@
 /* Pipes: up to 64 KiB on their way from one program to another. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "fs/file.h"
@@ -9,7 +10,6 @@
 #define PIPE_CAPACITY 65536u
 
 struct pipe {
-	struct inode inode;	   /* of a pipe without a name */
 	uint8_t *ring;		   /* NULL until something is written */
 	uint32_t written, taken;   /* bytes since it was made; byte n is at n % CAPACITY */
 	uint32_t readers, writers; /* open files */
@@ -35,13 +35,17 @@ int pipe_create(uint32_t flags, struct file **reader, struct file **writer);
 struct pipe *pipe_new(void);
 
 /* A file that is open for one side of the pipe, or for both, begins and ends. The last one to leave
- * frees the pipe, unless the pipe's own inode still holds it. */
+ * frees the pipe: then pipe_leave returns true. */
 void pipe_enter(struct pipe *pipe, struct file *file);
-void pipe_leave(struct pipe *pipe, struct file *file);
+bool pipe_leave(struct pipe *pipe, struct file *file);
 
 /* What an open end can do. Not const: who adds pipes with names, or poll, puts his operations in
  * here at start-up. */
 extern struct file_ops pipe_ops;
+
+/* Who gives inodes to pipes hears of each that is made. False: there is no memory for it. NULL:
+ * nobody wants to know. */
+extern bool (*pipe_made)(struct file *reader, struct file *writer);
 
 /* How many pipes there are, so that a leak shows. */
 uint32_t pipe_count(void);

@@ -15,22 +15,32 @@ SOURCES = (
     "fs/devices.c",
     "fs/file.c",
     "fs/files.c",
-    "fs/inode.c",
+    "fs/path_page.c",
     "fs/pipe.c",
+    "fs/linux/line.c",
+    "fs/linux/pipes.c",
+    "fs/ram/initramfs.c",
     "fs/ram/ramfs.c",
-    "fs/vfs.c",
+    "fs/ram/ramfs_data.c",
+    "fs/ram/ramfs_names.c",
+    "fs/vfs/file_path.c",
+    "fs/vfs/inode.c",
+    "fs/vfs/mounts.c",
+    "fs/vfs/names.c",
+    "fs/vfs/path.c",
+    "fs/vfs/vfs.c",
     "kernel/lib/errno.c",
     "kernel/lib/format.c",
     "kernel/lib/string.c",
-    "fs/linux/file_path.c",
-    "fs/linux/initramfs.c",
-    "fs/linux/line.c",
-    "fs/linux/mounts.c",
-    "fs/linux/names.c",
-    "fs/linux/path.c",
-    "fs/linux/pipes.c",
-    "fs/linux/ramfs_data.c",
-    "fs/linux/ramfs_names.c",
+)
+CORE_SOURCES = (
+    "fs/devices.c",
+    "fs/file.c",
+    "fs/root.c",
+    "fs/tty/line.c",
+    "kernel/lib/errno.c",
+    "kernel/lib/format.c",
+    "kernel/lib/string.c",
 )
 # The shadow has headers in place of the kernel's.
 FLAGS = (
@@ -65,33 +75,20 @@ TESTS = {
 }
 
 
-# The core's own, and the files of the breadth that stand in for them.
-REPLACED = {
-    "fs/path.c": "fs/linux/path.c",
-    "fs/ram/initramfs.c": "fs/linux/initramfs.c",
-    "fs/ram/ramfs_data.c": "fs/linux/ramfs_data.c",
-    "fs/tty/line.c": "fs/linux/line.c",
-}
-# Of the tests those that ask for nothing that the core has not.
+# The core's own files; a line of its terminal takes one of the tests above.
 CORE_TESTS = {
-    name: TESTS[name]
-    for name in (
-        *("data_contents", "data_descriptors", "data_program", "pipe_random", "pipe_ends"),
-        *("archive_truncations", "archive_damage", "line_full"),
-    )
+    "root_good": 100,
+    "root_truncations": 1,
+    "root_damage": 2_000,
+    "root_refusals": 1,
+    "root_order": 1,
+    "root_contents": 5_000,
+    "root_names": 1,
+    "line_full": 1,
 }
 
 UNITS = Units("tests/host/fs", SOURCES, FLAGS)
-CORE_UNITS = Units(
-    "tests/host/fs",
-    (
-        *(name for name in SOURCES if name not in REPLACED.values()),
-        *REPLACED,
-        "tests/host/fs_core/missing.c",
-    ),
-    FLAGS,
-    "-core",
-)
+CORE_UNITS = Units("tests/host/fs_core", CORE_SOURCES, FLAGS)
 
 
 @pytest.fixture(scope="session")

@@ -48,9 +48,9 @@ static const struct file_ops random_ops = { .read = read_random, .write = device
 static void devices_start(void)
 {
 	static struct device table[] = {
-		{ "full", S_IFCHR | 0666, DEVICE_OF_MEMORY(7), &full_ops, NULL },
-		{ "random", S_IFCHR | 0666, DEVICE_OF_MEMORY(8), &random_ops, NULL },
-		{ "urandom", S_IFCHR | 0666, DEVICE_OF_MEMORY(9), &random_ops, NULL },
+		{ "full", DEVICE_OF_MEMORY(7), 0666, &full_ops, NULL },
+		{ "random", DEVICE_OF_MEMORY(8), 0666, &random_ops, NULL },
+		{ "urandom", DEVICE_OF_MEMORY(9), 0666, &random_ops, NULL },
 	};
 
 	random.state = setting_number("seed", 0);

@@ -1,17 +1,63 @@
 /*
  * What Linux's programs do with pipes beyond reading and writing: open one by a name, poll one, ask
- * how much is in it. The operations go into fs/pipe.h's table at start-up.
+ * how much is in it, and what it is. The operations go into fs/pipe.h's table at start-up.
+ *
+ * Each pipe has an inode here: that of its name, or one of its own, which goes with its last file.
+ * inode->pipe is NULL while nobody has it open.
  */
 #include <stddef.h>
 
 #include "fs/pipe.h"
 #include "fs/ram/ramfs_internal.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/terminal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "fs/linux/poll.h"
+#include "mm/pool.h"
+
+static struct pool nameless = POOL_INITIALIZER(struct inode);
+
+static void nameless_forget(struct inode *inode)
+{
+	pool_free(&nameless, inode);
+}
+
+static const struct inode_ops nameless_ops = { .forget = nameless_forget };
+
+static struct file *with_inode(struct file *file, struct inode *inode)
+{
+	file->inode = inode_hold(inode);
+	file->forget = vfs_forget_file;
+	return file;
+}
+
+/* An inode for a pipe without a name: fstat shows it, and /proc/PID/fd opens it once more. */
+static bool name_pipe(struct file *reader, struct file *writer)
+{
+	static uint32_t number;
+	struct inode *inode = pool_alloc(&nameless);
+
+	if (!inode)
+		return false;
+	inode_initialize(inode, S_IFIFO | 0600);
+	inode->ops = &nameless_ops;
+	inode->file_ops = &pipe_ops;
+	inode->number = ++number;
+	inode->pipe = with_inode(reader, inode)->private;
+	with_inode(writer, inode);
+	inode_put(inode); /* the files hold it */
+	return true;
+}
+
+/* When the pipe goes its name stays, and is empty when it is opened again. */
+static void pipe_close(struct file *file)
+{
+	if (pipe_leave(file->private, file))
+		file->inode->pipe = NULL;
+}
 
 /* Waits until somebody opens the other side, be it for a moment only. */
 static int wait_for_other(struct file *file, struct pipe *pipe)
@@ -19,7 +65,7 @@ static int wait_for_other(struct file *file, struct pipe *pipe)
 	bool reads = file_readable(file);
 	const uint32_t *opens = reads ? &pipe->writer_opens : &pipe->reader_opens, seen = *opens;
 
-	if ((reads ? pipe->writers : pipe->readers) > 0 || file->inode == &pipe->inode)
+	if ((reads ? pipe->writers : pipe->readers) > 0 || file->inode->ops == &nameless_ops)
 		return 0;
 	if (file->flags & O_NONBLOCK)
 		return reads ? 0 : -ENXIO;
@@ -41,7 +87,7 @@ static int pipe_open(struct file *file)
 	int error = wait_for_other(file, pipe);
 
 	if (error)
-		pipe_leave(pipe, file);
+		pipe_close(file);
 	return error;
 }
 
@@ -92,7 +138,9 @@ static void pipes_start(void)
 {
 	create_other = ramfs_ops.create;
 	ramfs_ops.create = ramfs_create_any;
+	pipe_made = name_pipe;
 	pipe_ops.open = pipe_open;
+	pipe_ops.release = pipe_close;
 	pipe_ops.poll = pipe_poll;
 	pipe_ops.control = pipe_control;
 }

@@ -7,11 +7,12 @@
 #include <stddef.h>
 
 #include "fs/file.h"
-#include "fs/path.h"
-#include "fs/vfs.h"
+#include "fs/path_page.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/startup.h"
-#include "fs/linux/mounts.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/mounts.h"
+#include "fs/vfs/names.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
@@ -34,7 +35,8 @@ static struct procfs_entry *entries, *task_entries; /* of /proc, of a task's dir
 static struct procfs_inode root;
 
 static const struct inode_ops procfs_ops, jump_ops;
-static const struct file_ops text_ops, directory_ops;
+static const struct file_ops text_ops;
+static const struct file_ops directory_ops = { .read = vfs_read_directory };
 
 void procfs_register(struct procfs_entry *entry)
 {
@@ -355,7 +357,6 @@ static const struct file_ops text_ops = {
 	.write = procfs_write,
 	.release = procfs_release,
 };
-static const struct file_ops directory_ops = { 0 };
 
 static void procfs_start(void)
 {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 struct file;
 struct task;

@@ -4,6 +4,7 @@
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "mm/pool.h"
@@ -22,7 +23,7 @@ struct node {
 static struct pool nodes = POOL_INITIALIZER(struct node);
 
 static const struct inode_ops directory_ops, link_ops;
-static const struct file_ops no_file_ops = { 0 };
+static const struct file_ops directory_file_ops = { .read = vfs_read_directory };
 
 static int make(const struct node *wanted, uint32_t mode, const struct inode_ops *ops,
 		struct inode **made)
@@ -34,7 +35,7 @@ static int make(const struct node *wanted, uint32_t mode, const struct inode_ops
 	*node = *wanted;
 	inode_initialize(&node->inode, mode);
 	node->inode.ops = ops;
-	node->inode.file_ops = &no_file_ops;
+	node->inode.file_ops = &directory_file_ops;
 	node->inode.filesystem = wanted->inode.filesystem;
 	node->inode.number = wanted->inode.number;
 	*made = &node->inode;

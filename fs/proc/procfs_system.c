@@ -5,7 +5,7 @@
 #include "fs/file.h"
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
-#include "fs/linux/mounts.h"
+#include "fs/vfs/mounts.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"

@@ -3,7 +3,8 @@
 
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/names.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
@@ -132,16 +133,17 @@ static int jump_program(const struct task *task, struct inode **to, struct inode
 
 static int link_directory(char *target, uint32_t size, const struct task *task)
 {
-	int length = process_of(task)->files
-			 ? vfs_directory_path(process_of(task)->files->directory, target, size)
-			 : -ENOENT;
+	int length =
+	    process_of(task)->files
+		? vfs_directory_path(vfs_working_directory(process_of(task)->files), target, size)
+		: -ENOENT;
 
 	return length > 0 ? length - 1 : length;
 }
 
 static int jump_directory(const struct task *task, struct inode **to, struct inode **directory)
 {
-	*to = inode_hold(process_of(task)->files->directory);
+	*to = inode_hold(vfs_working_directory(process_of(task)->files));
 	*directory = NULL;
 	return 0;
 }

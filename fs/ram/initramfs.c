@@ -1,42 +1,54 @@
 /*
- * Unpacking a cpio archive of the format "newc", Linux's initramfs (Documentation/driver-api/
- * early-userspace/buffer-format.rst in Linux's source). It is one entry after the other:
+ * Unpacking a cpio archive with all that it may have: directories, symbolic links, several names of
+ * one file, devices, pipes, owners and times. The format is described in fs/root.c.
  *
- *	"070701" + 13 numbers of 8 hexadecimal digits	110 bytes, the header
- *	"bin/sh" NUL					as many bytes as the header says
- *	zeros						up to a multiple of 4
- *	the contents					as many bytes as the header says
- *	zeros						up to a multiple of 4
- *	... until an entry with the name TRAILER!!!
- *
- * Directories and regular files are made; others are read and left out. The archive is read as a
- * stream, a page at a time, and nothing in it is trusted: digits, lengths and the NUL are checked
- * before they are used. What is wrong is said with its place, and what was made before stays.
- *
- * Called once, at start-up, when the root is there.
+ * Several names of one file are entries with the same inode number; the contents stand in any one
+ * of them.
  */
 #include "fs/ram/initramfs.h"
 
 #include <stddef.h>
 
-#include "fs/path.h"
-#include "fs/vfs.h"
+#include "fs/file.h"
+#include "fs/path_page.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/names.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
+#include "mm/pool.h"
 #include "kernel/report/printk.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define MAGIC	    "070701"
+#define HEADER_SIZE 110u
 #define MAGIC_SIZE  6u
-#define NUMBERS	    13u
-#define HEADER_SIZE (MAGIC_SIZE + 8 * NUMBERS)
 
-/* Which of the header's numbers are wanted here. */
-enum number {
-	MODE = 1,
-	SIZE = 6,
-	NAME_SIZE = 11,
+/* The numbers of a header, eight digits each, in this order. */
+enum field {
+	INODE,
+	MODE,
+	OWNER,
+	GROUP,
+	LINKS,
+	TIME,
+	SIZE,
+	MAJOR,
+	MINOR,
+	DEVICE_MAJOR,
+	DEVICE_MINOR,
+	NAME_SIZE,
+	CHECK,
+	FIELDS,
 };
+
+/* A file with several names that has been met. */
+struct met {
+	uint32_t fields[FIELDS];
+	struct inode *inode; /* a reference */
+	struct met *next;
+};
+
+static struct pool met_pool = POOL_INITIALIZER(struct met);
 
 /* An archive that is being unpacked. */
 struct archive {
@@ -44,13 +56,13 @@ struct archive {
 	initramfs_reader *read;
 	void *context;
 	uint64_t offset, entry; /* of the next byte, of the entry's header */
-	uint32_t numbers[NUMBERS];
+	uint32_t fields[FIELDS];
 	char *name; /* a page, as is the next */
 	char *contents;
+	struct met *met;
 	struct initramfs_error *error;
 };
 
-/* Notes what is wrong, and with which entry. Returns the error. */
 static int fail(struct archive *archive, int error, const char *cause)
 {
 	archive->error->cause = cause;
@@ -59,7 +71,8 @@ static int fail(struct archive *archive, int error, const char *cause)
 	return error;
 }
 
-/* Reads so many bytes; fewer are the archive's end, which is an error everywhere here. */
+/* ---- the stream ---- */
+
 static int read_exactly(struct archive *archive, void *to, uint32_t length)
 {
 	int count = archive->read(archive->context, to, length);
@@ -78,22 +91,32 @@ static int skip_padding(struct archive *archive)
 	return read_exactly(archive, padding, -(uint32_t)archive->offset % 4);
 }
 
-/* Eight hexadecimal digits, in capital or small letters. */
 static bool parse_number(const char *digits, uint32_t *number)
 {
 	*number = 0;
 	for (unsigned i = 0; i < 8; i++) {
-		char digit = digits[i] | 0x20; /* a capital letter becomes a small one */
-		bool is_letter = digit >= 'a' && digit <= 'f';
+		char digit = digits[i] | 0x20;
+		uint32_t value = digit >= 'a' ? digit - 'a' + 10 : digits[i] - '0';
 
-		if (!is_letter && (digits[i] < '0' || digits[i] > '9'))
+		if (value > 15 || (digit < 'a' && value > 9))
 			return false;
-		*number = *number << 4 | (is_letter ? digit - 'a' + 10 : digits[i] - '0');
+		*number = *number << 4 | value;
 	}
 	return true;
 }
 
-/* Reads a header, and the name that follows it. */
+static int check_magic(struct archive *archive, const char *header)
+{
+	if (memcmp(header, "070701", MAGIC_SIZE) == 0 || memcmp(header, "070702", MAGIC_SIZE) == 0)
+		return 0;
+	if (memcmp(header, "\x1f\x8b", 2) == 0)
+		return fail(archive, -EINVAL, "the archive is compressed with gzip; unpack it");
+	if (memcmp(header, "070707", MAGIC_SIZE) == 0 || memcmp(header, "\xc7\x71", 2) == 0)
+		return fail(archive, -EINVAL, "a cpio archive, but not of the format newc");
+	return fail(archive, -EINVAL, "no header of a cpio archive (newc)");
+}
+
+/* Reads a header and the name behind it. */
 static int read_header(struct archive *archive)
 {
 	char header[HEADER_SIZE];
@@ -102,27 +125,27 @@ static int read_header(struct archive *archive)
 	archive->entry = archive->offset;
 	int error = read_exactly(archive, header, sizeof(header));
 
+	if (!error)
+		error = check_magic(archive, header);
 	if (error)
 		return error;
-	if (memcmp(header, MAGIC, MAGIC_SIZE) != 0)
-		return fail(archive, -EINVAL, "no header of a cpio archive (newc)");
-	for (unsigned i = 0; i < NUMBERS; i++)
-		if (!parse_number(header + MAGIC_SIZE + 8 * i, &archive->numbers[i]))
+	for (unsigned i = 0; i < FIELDS; i++)
+		if (!parse_number(header + MAGIC_SIZE + 8 * i, &archive->fields[i]))
 			return fail(archive, -EINVAL, "a number that is not hexadecimal");
-	uint32_t size = archive->numbers[NAME_SIZE];
-
-	if (size == 0 || size > PATH_MAX)
+	if (archive->fields[NAME_SIZE] == 0 || archive->fields[NAME_SIZE] > PATH_MAX)
 		return fail(archive, -EINVAL, "a name of no length, or of more than 4096 bytes");
-	memset(archive->name, 0, size); /* half a name has an end, too */
-	error = read_exactly(archive, archive->name, size);
+	memset(archive->name, 0, archive->fields[NAME_SIZE]); /* half a name ends, too */
+	error = read_exactly(archive, archive->name, archive->fields[NAME_SIZE]);
 	if (error)
 		return error;
-	if (archive->name[size - 1] != '\0') {
+	if (archive->name[archive->fields[NAME_SIZE] - 1] != '\0') {
 		archive->name[0] = '\0';
 		return fail(archive, -EINVAL, "a name without its end");
 	}
 	return skip_padding(archive);
 }
+
+/* ---- files ---- */
 
 /* Makes the directories above the name that are not there. */
 static int make_parents(struct archive *archive)
@@ -140,10 +163,10 @@ static int make_parents(struct archive *archive)
 	return 0;
 }
 
-/* Reads the contents of an entry, and writes them to a file; NULL: nowhere. */
+/* Copies the contents of an entry into a file. */
 static int copy_contents(struct archive *archive, struct file *file)
 {
-	uint32_t left = archive->numbers[SIZE];
+	uint32_t left = archive->fields[SIZE];
 
 	while (left > 0) {
 		uint32_t chunk = left < PAGE_SIZE ? left : PAGE_SIZE;
@@ -152,75 +175,198 @@ static int copy_contents(struct archive *archive, struct file *file)
 
 		if (error)
 			return error;
-		if (file && file_write(file, &buffer) != (int)chunk)
-			return fail(archive, -ENOSPC,
+		error = file_write(file, &buffer);
+		if (error < 0 || buffer.length > 0)
+			return fail(archive, error < 0 ? error : -ENOSPC,
 				    "no room for the contents; more memory may help");
 		left -= chunk;
 	}
 	return 0;
 }
 
-/* A file that was there already becomes empty first: the later entry counts. */
-static int make_file(struct archive *archive, uint32_t mode)
+static struct met **find_met(struct archive *archive)
 {
-	struct file *file;
-	int error =
-	    vfs_open(archive->root, archive->name, O_WRONLY | O_CREAT | O_TRUNC, mode, &file);
+	struct met **at = &archive->met;
 
+	while (*at && ((*at)->fields[INODE] != archive->fields[INODE] ||
+		       (*at)->fields[MAJOR] != archive->fields[MAJOR] ||
+		       (*at)->fields[MINOR] != archive->fields[MINOR]))
+		at = &(*at)->next;
+	return at;
+}
+
+/* Remembers a file that has more names. */
+static int remember(struct archive *archive, struct inode *inode)
+{
+	struct met *met = pool_alloc(&met_pool);
+
+	if (!met)
+		return -ENOMEM;
+	memcpy(met->fields, archive->fields, sizeof(met->fields));
+	met->inode = inode_hold(inode);
+	met->next = archive->met;
+	archive->met = met;
+	return 0;
+}
+
+static void forget_all(struct archive *archive)
+{
+	while (archive->met) {
+		struct met *met = archive->met;
+
+		archive->met = met->next;
+		inode_put(met->inode);
+		pool_free(&met_pool, met);
+	}
+}
+
+/* Makes the file, or another name of one that was met. What had the name before goes. */
+static int make_regular(struct archive *archive)
+{
+	const uint32_t *fields = archive->fields;
+	bool has_names = fields[LINKS] > 1;
+	struct met *met = has_names ? *find_met(archive) : NULL;
+	int error = vfs_remove(archive->root, archive->name, false);
+
+	if (error && error != -ENOENT)
+		return error;
+	if (met)
+		return vfs_link(archive->root, archive->name, met->inode);
+	error = vfs_make(archive->root, archive->name, fields[MODE] & (S_IFMT | S_ALL),
+			 fields[DEVICE_MAJOR] << 8 | fields[DEVICE_MINOR]);
+	if (error || !has_names)
+		return error;
+	struct inode *inode;
+
+	error = path_find(archive->root, archive->name, PATH_NAME, &inode);
 	if (error)
 		return error;
-	error = copy_contents(archive, file);
-	file_release(file);
+	error = remember(archive, inode);
+	inode_put(inode);
 	return error;
 }
 
-/* A directory may be there, made for a file in it or by the kernel itself. */
+static int make_directory(struct archive *archive)
+{
+	int error =
+	    vfs_make(archive->root, archive->name, S_IFDIR | (archive->fields[MODE] & S_ALL), 0);
+
+	return error == -EEXIST ? 0 : error;
+}
+
+static int make_link(struct archive *archive)
+{
+	uint32_t length = archive->fields[SIZE];
+
+	if (length == 0 || length >= PATH_MAX)
+		return fail(archive, -EINVAL, "a symbolic link to nowhere, or too far");
+	int error = read_exactly(archive, archive->contents, length);
+
+	if (error)
+		return error;
+	archive->contents[length] = '\0';
+	error = vfs_remove(archive->root, archive->name, false);
+	if (error && error != -ENOENT)
+		return error;
+	return vfs_symlink(archive->root, archive->name, archive->contents);
+}
+
+/* Fills in what the header tells, and the contents. */
+static int complete(struct archive *archive)
+{
+	const uint32_t *fields = archive->fields;
+	struct inode *inode;
+	struct file *file;
+	int error = path_find(archive->root, archive->name, PATH_NAME, &inode);
+
+	if (error)
+		return error;
+	if (inode_is(inode, S_IFREG) && fields[SIZE] > 0) {
+		error = vfs_truncate(inode, 0);
+		if (!error)
+			error = vfs_open_inode(inode, O_WRONLY, &file);
+		if (!error) {
+			error = copy_contents(archive, file);
+			file_release(file);
+		}
+	}
+	inode->mode = (inode->mode & S_IFMT) | (fields[MODE] & S_ALL);
+	inode->owner = fields[OWNER];
+	inode->group = fields[GROUP];
+	inode->modified = inode->accessed = fields[TIME] * 1000000000ull;
+	inode_put(inode);
+	return error;
+}
+
+static int make(struct archive *archive)
+{
+	switch (archive->fields[MODE] & S_IFMT) {
+	case S_IFDIR:
+		return make_directory(archive);
+	case S_IFLNK:
+		return make_link(archive);
+	case S_IFREG:
+	case S_IFCHR:
+	case S_IFBLK:
+	case S_IFIFO:
+		return make_regular(archive);
+	}
+	return fail(archive, -EINVAL, "a file of unknown type");
+}
+
 static int unpack_entry(struct archive *archive)
 {
-	uint32_t type = archive->numbers[MODE] & S_IFMT, mode = archive->numbers[MODE] & S_ALL;
-	int error = type ? make_parents(archive) : fail(archive, -EINVAL, "a file of unknown type");
+	bool has_contents = archive->fields[SIZE] > 0;
+	uint32_t type = archive->fields[MODE] & S_IFMT;
 
-	if (!error && type == S_IFREG)
-		error = make_file(archive, mode);
-	else if (!error)
-		error = copy_contents(archive, NULL);
-	if (!error && type == S_IFDIR)
-		error = vfs_make(archive->root, archive->name, S_IFDIR | mode, 0);
-	if (!error || error == -EEXIST)
+	if (has_contents && type != S_IFREG && type != S_IFLNK)
+		return fail(archive, -EINVAL, "contents where there can be none");
+	int error = make_parents(archive);
+
+	if (!error)
+		error = make(archive);
+	if (!error)
+		error = complete(archive);
+	if (!error)
 		error = skip_padding(archive);
 	if (error && !archive->error->cause)
 		return fail(archive, error, errno_name(-error));
 	return error;
 }
 
-/* Counts the entries that were unpacked, up to the trailer. */
 static int unpack_all(struct archive *archive, uint32_t *entries)
 {
 	for (*entries = 0;; ++*entries) {
 		int error = read_header(archive);
 
-		if (error || strcmp(archive->name, "TRAILER!!!") == 0)
+		if (error)
 			return error;
+		if (strcmp(archive->name, "TRAILER!!!") == 0)
+			return 0;
 		error = unpack_entry(archive);
 		if (error)
 			return error;
 	}
 }
 
-/* Two pages are needed meanwhile: for a name, and for a piece of the contents. */
 int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, uint32_t *entries,
 		     struct initramfs_error *error)
 {
-	struct archive archive = { .root = root, .read = read, .context = context, .error = error };
-	int result = -ENOMEM;
+	struct archive archive = { .root = root, .read = read, .context = context };
 
-	*error = (struct initramfs_error){ .cause = NULL };
+	error->cause = NULL;
+	archive.error = error;
 	archive.name = path_page();
 	archive.contents = path_page();
-	if (archive.name && archive.contents)
+	int result = -ENOMEM;
+
+	if (archive.name && archive.contents) {
+		archive.name[0] = '\0';
 		result = unpack_all(&archive, entries);
-	else
-		error->cause = "no memory";
+	}
+	if (result && !error->cause)
+		*error = (struct initramfs_error){ .cause = "no memory" };
+	forget_all(&archive);
 	path_page_free(archive.name);
 	path_page_free(archive.contents);
 	return result;

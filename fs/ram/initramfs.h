@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 /* Gives the next bytes of an archive, up to length. Returns how many: fewer at its end only, or a
  * negated errno. */

@@ -18,8 +18,8 @@
 
 #include <stddef.h>
 
-#include "fs/devices.h"
 #include "fs/ram/ramfs_internal.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
@@ -30,7 +30,7 @@ static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1
 
 /* ---- inodes ---- */
 
-static const struct file_ops directory_ops;
+static const struct file_ops directory_ops = { .read = vfs_read_directory };
 
 /* What an open file of this type can do; NULL: it cannot be opened. */
 static const struct file_ops *file_ops_of(uint32_t mode)

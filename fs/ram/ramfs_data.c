@@ -1,32 +1,26 @@
 /*
- * Contents of files in memory: a page with a table of up to 1024 pages, so a file has up to 4 MiB.
+ * Contents of files in memory, with holes. Pages are found through pointers in the inode for the
+ * first few, and through tables of 1024 pointers for the others:
  *
- *	tables --> [0] [1] [2] ... [1023]
- *		    |   |   '-> NULL: a hole, which reads as zeros
- *		    |   '-> bytes 4096 to 8191
- *		    '-> bytes 0 to 4095
+ *   direct[0..7]                              a page each
+ *   tables -> 1024 tables -> 1024 pages each  4 GiB
  *
- * The table and the pages are made when something is written there. What is in the last page
- * beyond the file's size is always zero, so making a file longer shows nothing old.
- *
- * All ramfs together use at most half of the memory that was free at the start. Nothing here
- * sleeps.
+ * A pointer that is NULL, at any level, is a hole: all behind it reads as zeros.
  */
 #include "fs/ram/ramfs_data.h"
-
-#include <stddef.h>
-
 #include "fs/ram/ramfs_internal.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define SLOTS	      (uint32_t)(PAGE_SIZE / sizeof(void *))
-#define FILE_SIZE_MAX (SLOTS * PAGE_SIZE)
+#define SLOTS	      (uint32_t)(PAGE_SIZE / sizeof(void *)) /* in a table */
+#define SLOT_BITS     (unsigned)__builtin_ctz(SLOTS)
+#define LEVELS	      2u
+#define FILE_SIZE_MAX ((uint64_t)SLOTS * SLOTS * PAGE_SIZE)
 
 struct ramfs_statistics ramfs_counts;
 
-/* Zeroed, and counted: the limit keeps a large file from starving the programs. */
 static void *take_page(void)
 {
 	void *page = ramfs_counts.pages < ramfs_counts.pages_limit ? page_alloc(0) : NULL;
@@ -37,112 +31,162 @@ static void *take_page(void)
 	return memset(page, 0, PAGE_SIZE);
 }
 
-static void give_page(void **slot)
+/* The pointer to page `index`. NULL: a table on the way is not there (and, with `make`, there is no
+ * memory for it). */
+static void **find_slot(struct ramfs_inode *file, uint32_t index, bool make)
 {
-	if (!*slot)
-		return;
-	page_free(*slot, 0);
-	*slot = NULL;
-	ramfs_counts.pages--;
+	void **slot = &file->file.tables;
+
+	if (index < RAMFS_DIRECT)
+		return &file->file.direct[index];
+	index -= RAMFS_DIRECT;
+	for (unsigned level = LEVELS; level-- > 0;) {
+		if (!*slot && make)
+			*slot = take_page();
+		if (!*slot)
+			return NULL;
+		slot = (void **)*slot + (index >> level * SLOT_BITS) % SLOTS;
+	}
+	return slot;
 }
 
-/* The page that a byte of the file is in, made where it is not there if `make`. NULL for a hole, or
- * without memory. */
-static uint8_t *page_at(struct ramfs_inode *file, uint32_t offset, bool make)
+static void *find_page(struct ramfs_inode *file, uint32_t index)
 {
-	if (!file->file.tables && make)
-		file->file.tables = take_page();
-	if (!file->file.tables)
-		return NULL;
-	void **slot = (void **)file->file.tables + offset / PAGE_SIZE;
+	void **slot = find_slot(file, index, false);
 
-	if (!*slot && make && (*slot = take_page()))
+	return slot ? *slot : NULL;
+}
+
+/* The page, made where it is not there. NULL without memory. */
+static void *make_page(struct ramfs_inode *file, uint32_t index)
+{
+	void **slot = find_slot(file, index, true);
+
+	if (!slot)
+		return NULL;
+	if (!*slot && (*slot = take_page()))
 		file->inode.blocks += PAGE_SIZE / 512;
 	return *slot;
 }
 
-/* What is cut off is zeroed in the last page that stays, and freed in the others. Growing only
- * changes the size: a hole. */
+/* Frees the pages from number `first` on under a pointer with so many levels of tables behind it,
+ * and the tables that get empty by it. */
+static void free_pages(struct ramfs_inode *file, void **slot, unsigned levels, uint32_t first)
+{
+	uint32_t span = levels ? 1u << (levels - 1) * SLOT_BITS : 0; /* pages behind a slot below */
+
+	if (!*slot)
+		return;
+	for (uint32_t i = levels ? first / span : SLOTS; i < SLOTS; i++)
+		free_pages(file, (void **)*slot + i, levels - 1,
+			   i == first / span ? first % span : 0);
+	if (first > 0)
+		return;
+	page_free(*slot, 0);
+	*slot = NULL;
+	ramfs_counts.pages--;
+	file->inode.blocks -= levels ? 0 : PAGE_SIZE / 512;
+}
+
+static void free_from(struct ramfs_inode *file, uint32_t first)
+{
+	for (uint32_t i = first; i < RAMFS_DIRECT; i++)
+		free_pages(file, &file->file.direct[i], 0, 0);
+	free_pages(file, &file->file.tables, LEVELS,
+		   first > RAMFS_DIRECT ? first - RAMFS_DIRECT : 0);
+}
+
 int ramfs_truncate(struct inode *inode, uint64_t size)
 {
 	struct ramfs_inode *file = ramfs_inode(inode);
+	uint32_t in_page = size % PAGE_SIZE;
 
 	if (size > FILE_SIZE_MAX)
 		return -EFBIG;
-	uint32_t in_page = size % PAGE_SIZE;
-	uint8_t *last = in_page ? page_at(file, size, false) : NULL;
+	if (size <= inode->size) { /* equal: a write that failed may have left a page behind */
+		uint8_t *page = in_page ? find_page(file, size / PAGE_SIZE) : NULL;
 
-	if (last)
-		memset(last + in_page, 0, PAGE_SIZE - in_page);
-	for (uint32_t at = size + (PAGE_SIZE - 1); file->file.tables && at / PAGE_SIZE < SLOTS;
-	     at += PAGE_SIZE) {
-		inode->blocks -= page_at(file, at, false) ? PAGE_SIZE / 512 : 0;
-		give_page((void **)file->file.tables + at / PAGE_SIZE);
+		if (page)
+			memset(page + in_page, 0, PAGE_SIZE - in_page);
+		free_from(file, (size + PAGE_SIZE - 1) / PAGE_SIZE);
 	}
-	if (size == 0)
-		give_page(&file->file.tables);
 	inode->size = size;
 	inode_touch(inode, true);
 	return 0;
 }
 
-/* How much of a page a transfer of `length` bytes at `offset` can move. */
-static uint32_t chunk_at(uint32_t offset, uint32_t length)
+static int read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset, uint32_t length)
 {
-	uint32_t in_page = PAGE_SIZE - offset % PAGE_SIZE;
+	uint8_t *page = find_page(file, offset / PAGE_SIZE);
 
-	return length < in_page ? length : in_page;
+	return page ? buffer_put(to, page + offset % PAGE_SIZE, length)
+		    : buffer_put_zeros(to, length);
 }
 
-/* A bad address after some bytes ends the read with what was moved. */
-static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
+static int write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
+		      uint32_t length)
 {
-	const struct inode *inode = file->inode;
-	int done = 0;
+	uint8_t *page = make_page(file, offset / PAGE_SIZE);
 
-	while (to->length > 0 && offset < inode->size) {
-		uint32_t left = inode->size - offset;
-		uint32_t chunk = chunk_at(offset, to->length < left ? to->length : left);
-		uint8_t *page = page_at(ramfs_inode(file->inode), offset, false);
-		int moved = page ? buffer_put(to, page + offset % PAGE_SIZE, chunk)
-				 : buffer_put_zeros(to, chunk);
+	return page ? buffer_take(from, page + offset % PAGE_SIZE, length) : -ENOSPC;
+}
+
+/* Moves up to length bytes, page by page. Returns how many, or the error when not even the first
+ * could be moved. */
+static int move(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset, uint32_t length,
+		int (*move_page)(struct ramfs_inode *, struct buffer *, uint64_t, uint32_t))
+{
+	uint32_t done = 0;
+
+	while (done < length) {
+		uint32_t chunk = PAGE_SIZE - (uint32_t)(offset + done) % PAGE_SIZE;
+
+		if (chunk > length - done)
+			chunk = length - done;
+		int moved = move_page(file, buffer, offset + done, chunk);
 
 		if (moved < 0)
-			return done ? done : moved;
+			return done ? (int32_t)done : moved;
 		done += moved;
-		offset += moved;
 		if ((uint32_t)moved < chunk)
 			break;
 	}
 	return done;
 }
 
-/* The size grows page by page, with what was moved: after an error the file has exactly the bytes
- * that the caller is told. */
+static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct ramfs_inode *inode = ramfs_inode(file->inode);
+	uint32_t length = to->length;
+
+	if (offset >= inode->inode.size)
+		return 0;
+	if (length > inode->inode.size - offset)
+		length = inode->inode.size - offset;
+	return move(inode, to, offset, length, read_page);
+}
+
 static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	struct inode *inode = file->inode;
-	int done = 0, moved = 0;
+	struct ramfs_inode *inode = ramfs_inode(file->inode);
+	uint32_t length = from->length;
 
 	if (offset >= FILE_SIZE_MAX)
 		return -EFBIG;
-	while (from->length > 0 && offset < FILE_SIZE_MAX) {
-		uint32_t chunk = chunk_at(offset, from->length);
-		uint8_t *page = page_at(ramfs_inode(inode), offset, true);
+	if (length > FILE_SIZE_MAX - offset)
+		length = FILE_SIZE_MAX - offset;
+	int moved = move(inode, from, offset, length, write_page);
 
-		moved = page ? buffer_take(from, page + offset % PAGE_SIZE, chunk) : -ENOSPC;
-		if (moved < 0)
-			break;
-		done += moved;
-		offset += moved;
-		if (offset > inode->size)
-			inode->size = offset;
-		if ((uint32_t)moved < chunk)
-			break;
-	}
-	if (done > 0)
-		inode_touch(inode, true);
-	return done ? done : moved;
+	if (moved <= 0)
+		return moved;
+	if (offset + moved > inode->inode.size)
+		inode->inode.size = offset + moved;
+	inode_touch(&inode->inode, true);
+	return moved;
 }
 
-const struct file_ops ramfs_file_ops = { .read = ramfs_read, .write = ramfs_write };
+const struct file_ops ramfs_file_ops = {
+	.read = ramfs_read,
+	.write = ramfs_write,
+	.size = vfs_file_size,
+};

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "fs/file.h"
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 /* What all ramfs together hold, so that a leak shows. */
 struct ramfs_statistics {

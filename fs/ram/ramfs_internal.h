@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fs/file.h"
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 #define RAMFS_DIRECT 8u /* pages found without a table */
 

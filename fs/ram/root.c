@@ -1,23 +1,25 @@
 /*
- * The files that programs find when they begin.
+ * A root with directories and links, in place of fs/root.c's list of files.
  *
- *	root_initialize	/, /dev, /dev/null, /dev/zero, /tmp	made here
- *	(start-up)	more devices, /proc, ...		whoever is linked hooks in
- *	root_unpack	/bin, /etc, ...				from the host's archive
+ *	root_initialize	/, /dev, /tmp				made here
+ *	(start-up)	devices, /proc, ...			whoever is linked hooks in
+ *	root_unpack	/dev/null, ..., then /bin, /etc, ...	the devices; and the host's archive
  *
  * The archive comes through QEMU's fw_cfg (-fw_cfg name=ARCHIVE,file=...), piece by piece, so it
  * need not fit into memory twice. A kernel without an archive has an empty root, and says so.
  *
  * Called once each, by main.c, before the first program.
  */
-#include "fs/ram/root.h"
+#include "fs/root.h"
+
+#include <stddef.h>
 
 #include "drivers/qemu/fw_cfg.h"
 #include "fs/devices.h"
 #include "fs/ram/initramfs.h"
-#include "fs/path.h"
+#include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"
-#include "fs/vfs.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
@@ -33,7 +35,19 @@ void root_initialize(void)
 		panic("no memory for the root directory");
 	path_set_root(root);
 	vfs_make(root, "/tmp", S_IFDIR | 01777, 0);
+	vfs_make(root, "/dev", S_IFDIR | 0755, 0);
 	devices_initialize();
+}
+
+static void make_devices(void)
+{
+	for (const struct device *device = device_next(NULL); device;
+	     device = device_next(device)) {
+		char path[32];
+
+		snprintk(path, sizeof(path), "/dev/%s", device->name);
+		vfs_make(path_root(), path, S_IFCHR | device->mode, device->number);
+	}
 }
 
 /* The next bytes of the archive, of which *context are left. */
@@ -55,6 +69,7 @@ void root_unpack(void)
 	int length = fw_cfg_open(ARCHIVE);
 	uint32_t left = length, entries;
 
+	make_devices();
 	if (length < 0) {
 		printk("files: the host gives none (%s)\n", errno_name(-length));
 		return;

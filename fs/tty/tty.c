@@ -137,7 +137,7 @@ struct file_ops tty_ops = {
 /* The signaller comes from above: this folder knows no processes. */
 void tty_initialize(tty_signaller *signal_group)
 {
-	static struct device console = { "console", S_IFCHR | 0600, TTY_DEVICE, &tty_ops, NULL };
+	static struct device console = { "console", TTY_DEVICE, 0600, &tty_ops, NULL };
 
 	tty.signal_group = signal_group;
 	line_initialize(&tty.line, console_write, tty_interrupt);

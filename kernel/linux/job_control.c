@@ -257,7 +257,7 @@ static int job_control(struct file *file, uint32_t command, uint32_t argument)
 static void job_control_start(void)
 {
 	static struct file_ops own_ops;
-	static struct device own = { "tty", S_IFCHR | 0666, TTY_ANY, &own_ops, NULL };
+	static struct device own = { "tty", TTY_ANY, 0666, &own_ops, NULL };
 
 	window.rows = setting_number("rows", window.rows);
 	window.columns = setting_number("columns", window.columns);

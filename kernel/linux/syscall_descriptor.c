@@ -64,7 +64,7 @@ static int sys_fcntl64(struct trap_frame *frame)
 	case F_SETFL:
 		return set_flags(file, frame->edx);
 	case F_GETPIPE_SZ:
-		return inode_is(file->inode, S_IFIFO) ? (int)PIPE_CAPACITY : -EBADF;
+		return file->ops == &pipe_ops ? (int)PIPE_CAPACITY : -EBADF;
 	}
 	return sys_fcntl(frame);
 }

@@ -1,7 +1,7 @@
 /* Calls of open files that only Linux's programs make: vectors, offsets of the caller's, copies
  * between files, sizes, and what ioctl can do with any file. */
 #include "fs/files.h"
-#include "fs/vfs.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
@@ -173,7 +173,7 @@ CALL(sys_sendfile64, send_file(frame, sizeof(uint64_t)))
 static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
 {
 	if (file && !file->ops->is_stream && (whence == SEEK_DATA || whence == SEEK_HOLE)) {
-		if ((uint64_t)distance >= file->inode->size)
+		if ((uint64_t)distance >= file_size(file))
 			return -ENXIO;
 		distance = whence == SEEK_HOLE ? 0 : distance;
 		whence = whence == SEEK_HOLE ? SEEK_END : SEEK_SET;

@@ -3,10 +3,13 @@
 
 #include <stdint.h>
 
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 #include "kernel/process/file_calls.h"
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
+
+/* What a call does with an inode; the two numbers are the call's own arguments. */
+typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
 
 /* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, and those
  * that mean nothing here. -EINVAL for others. */

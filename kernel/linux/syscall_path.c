@@ -2,10 +2,11 @@
  */
 #include "fs/file.h"
 #include "fs/files.h"
-#include "fs/path.h"
-#include "fs/vfs.h"
+#include "fs/path_page.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/names.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "kernel/process/file_calls.h"
@@ -28,7 +29,7 @@ static int find_start(struct place *place, uint32_t directory)
 {
 	struct file *file;
 
-	place->start = current->process->files->directory;
+	place->start = vfs_working_directory(current->process->files);
 	if (directory == HERE || *place->path == '/')
 		return 0;
 	file = files_get(current->process->files, directory);
@@ -101,17 +102,12 @@ int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t se
 /* Opens nothing but a place: it can be neither read nor written. */
 static int make_place(const struct path *path, uint32_t flags, struct file **file)
 {
-	static const struct file_ops place_ops;
-
 	if (!path->inode)
 		return -ENOENT;
 	if (path_is_wrong_kind(path) || (flags & O_DIRECTORY && !inode_is(path->inode, S_IFDIR)))
 		return -ENOTDIR;
-	*file = file_create(&place_ops, path->inode, flags | O_ACCMODE);
-	if (!*file)
-		return -ENFILE;
-	(*file)->directory = inode_hold(path->directory);
-	return 0;
+	*file = vfs_open_place(path->inode, path->directory, flags);
+	return *file ? 0 : -ENFILE;
 }
 
 static int open_place(struct inode *start, const char *text, uint32_t flags)
@@ -127,6 +123,14 @@ static int open_place(struct inode *start, const char *text, uint32_t flags)
 	return error ? error : descriptor_add(file, flags);
 }
 
+static int open_file(struct inode *start, const char *path, uint32_t flags, uint32_t mode)
+{
+	struct file *file;
+	int error = vfs_open(start, path, flags, mode & ~current->process->files->umask, &file);
+
+	return error ? error : descriptor_add(file, flags);
+}
+
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
 	struct place at;
@@ -135,7 +139,7 @@ static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_
 	if (result)
 		return result;
 	result = flags & O_PATH ? open_place(at.start, at.path, flags)
-				: descriptor_open(at.start, at.path, flags, mode);
+				: open_file(at.start, at.path, flags, mode);
 	place_put(&at);
 	return result;
 }
@@ -295,9 +299,10 @@ CALL(sys_readlinkat, call_at(frame->ebx, frame->ecx, TO_LINK, give_target, frame
 
 static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
-	return inode_enter(inode);
+	return vfs_enter(current->process->files, inode);
 }
 
+CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
 CALL(sys_fchdir, call_file(frame->ebx, enter, 0, 0))
 
 static int sys_getcwd(struct trap_frame *frame)
@@ -307,7 +312,7 @@ static int sys_getcwd(struct trap_frame *frame)
 	if (!path)
 		return -ENOMEM;
 	uint32_t size = frame->ecx < PATH_MAX ? frame->ecx : PATH_MAX;
-	int length = vfs_directory_path(current->process->files->directory, path, size);
+	int length = vfs_directory_path(vfs_working_directory(current->process->files), path, size);
 
 	if (length > 0 && copy_to_user(frame->ebx, path, length))
 		length = -EFAULT;
@@ -327,6 +332,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 8, "creat", "so", sys_creat },
 	{ 9, "link", "ss", sys_link },
 	{ 10, "unlink", "s", sys_unlink },
+	{ 12, "chdir", "s", sys_chdir },
 	{ 14, "mknod", "sox", sys_mknod },
 	{ 38, "rename", "ss", sys_rename },
 	{ 39, "mkdir", "so", sys_mkdir },

@@ -1,7 +1,7 @@
 /* System calls of what is known about a file: the stat family, modes, owners and times. */
 #include "fs/file.h"
 #include "fs/files.h"
-#include "fs/vfs.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/abi/statx.h"
 #include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
@@ -17,7 +17,31 @@
 
 #define FALLOCATE_KEEP_SIZE 1u
 
-/* ---- the other two layouts ---- */
+/* ---- the three layouts ---- */
+
+/* Of a device number the lower byte is the minor one; the other fields are as the inode has them.
+ */
+static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
+{
+	struct linux_stat64 stat = {
+		.filesystem = inode->filesystem,
+		.number_low = inode->number,
+		.mode = inode->mode,
+		.links = inode->links,
+		.owner = inode->owner,
+		.group = inode->group,
+		.device = inode->device,
+		.size = inode->size,
+		.block_size = BLOCK_SIZE,
+		.blocks = inode->blocks,
+		.number = inode->number,
+		.accessed = timespec_of(inode->accessed),
+		.modified = timespec_of(inode->modified),
+		.changed = timespec_of(inode->changed),
+	};
+
+	return give(to, &stat, sizeof(stat));
+}
 
 static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 {
@@ -70,6 +94,9 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 CALL(sys_stat, call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
 CALL(sys_lstat, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
 CALL(sys_fstat, call_file(frame->ebx, give_stat, frame->ecx, 0))
+CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
+CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
+CALL(sys_fstat64, call_file(frame->ebx, give_stat64, frame->ecx, 0))
 CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
@@ -265,6 +292,9 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 108, "fstat", "dp", sys_fstat },
 	{ 182, "chown", "sdd", sys_chown },
 	{ 193, "truncate64", "sxx", sys_truncate64 },
+	{ 195, "stat64", "sp", sys_stat64 },
+	{ 196, "lstat64", "sp", sys_lstat64 },
+	{ 197, "fstat64", "dp", sys_fstat64 },
 	{ 198, "lchown32", "sdd", sys_lchown32 },
 	{ 207, "fchown32", "ddd", sys_fchown32 },
 	{ 212, "chown32", "sdd", sys_chown32 },

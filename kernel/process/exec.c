@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "fs/files.h"
-#include "fs/vfs.h"
+#include "fs/root.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
@@ -41,16 +41,13 @@ void exec_register_other(exec_other *function)
 /* Opens the file and reads its beginning. */
 static int open_image(const char *path, struct elf_image *image)
 {
-	int error = vfs_open_program(current->process->files->directory, path, &image->file);
+	int error = file_open_program(current->process->files, path, &image->file);
 
 	if (error)
 		return error;
-	const struct inode *inode = image->file->inode;
 	struct buffer buffer = buffer_of_kernel(image->beginning, ELF_BEGINNING);
-	int bytes = -EACCES;
+	int bytes = file_read_at(image->file, &buffer, 0);
 
-	if (inode_is(inode, S_IFREG) && (inode->mode & S_IXALL))
-		bytes = file_read_at(image->file, &buffer, 0);
 	if (bytes < 0)
 		file_release(image->file);
 	else

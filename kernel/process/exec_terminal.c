@@ -8,9 +8,8 @@
 #include <stddef.h>
 
 #include "fs/files.h"
-#include "fs/path.h"
+#include "fs/root.h"
 #include "fs/tty/tty.h"
-#include "fs/vfs.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
@@ -41,7 +40,7 @@ static int add_strings(struct exec_strings *strings, int count, char *const word
 static int open_terminal(void)
 {
 	struct file *file;
-	int error = vfs_open(path_root(), "/dev/console", O_RDWR, 0, &file);
+	int error = file_open(current->process->files, "/dev/console", O_RDWR, 0, &file);
 
 	if (error)
 		return error;

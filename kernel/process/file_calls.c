@@ -1,13 +1,13 @@
 /*
- * System calls of open files: reading and writing, and what a program can do with descriptors.
+ * System calls of files: opening, reading and writing, and what a program can do with descriptors.
  *
  * A descriptor is an index into the process's table; the table holds a reference to the open file,
- * which has the offset. So two descriptors of one file share an offset, and two files of one inode
- * (open twice) do not:
+ * which has the offset. So two descriptors of one open file share an offset, and two that were
+ * opened apart do not:
  *
- *	descriptor 0 --.
- *	descriptor 1 ----> struct file, offset 12 --> inode of /dev/console
- *	descriptor 5 ----> struct file, offset 0 ---> inode of /etc/rc
+ *	descriptor 3 --.
+ *	descriptor 4 ----> struct file, offset 12 --> /etc/passwd
+ *	descriptor 5 ----> struct file, offset 0 ---> /etc/passwd
  *
  * Every call checks in this order, as Linux does: the descriptor (-EBADF), the memory's range
  * (-EFAULT), and then what the file says. Memory is touched by the file's operations only, through
@@ -16,6 +16,9 @@
 #include "kernel/process/file_calls.h"
 
 #include "fs/files.h"
+#include "fs/path_page.h"
+#include "fs/root.h"
+#include "kernel/abi/limits.h"
 #include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
@@ -96,7 +99,7 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
 	if (whence > SEEK_END)
 		return -EINVAL;
 	int64_t base = whence == SEEK_CUR   ? (int64_t)file->offset
-		       : whence == SEEK_END ? (int64_t)file->inode->size
+		       : whence == SEEK_END ? (int64_t)file_size(file)
 					    : 0;
 
 	if (__builtin_add_overflow(base, distance, result) || *result < 0)
@@ -128,7 +131,35 @@ static int sys_llseek(struct trap_frame *frame)
 	return error ? error : give(frame->esi, &offset, sizeof(offset));
 }
 
-/* ---- descriptors ---- */
+/* ---- opening and closing ---- */
+
+/* A copy: a program that changes the text meanwhile changes nothing (time of check to time of use).
+ * The page is the caller's only after success. */
+int path_from_user(uint32_t address, char **path)
+{
+	*path = path_page();
+	if (!*path)
+		return -ENOMEM;
+	int length = string_from_user(*path, address, PATH_MAX);
+
+	if (length < 0)
+		path_page_free(*path);
+	return length < 0 ? length : 0;
+}
+
+/* Two things can fail after the file was made: a new file stays then, as in Linux. */
+static int sys_open(struct trap_frame *frame)
+{
+	struct file *file;
+	char *path;
+	int error = path_from_user(frame->ebx, &path);
+
+	if (error)
+		return error;
+	error = file_open(current->process->files, path, frame->ecx, frame->edx, &file);
+	path_page_free(path);
+	return error ? error : descriptor_add(file, frame->ecx);
+}
 
 CALL(sys_close, files_close(current->process->files, frame->ebx))
 
@@ -155,7 +186,8 @@ int sys_ioctl(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 3, "read", "dpd", sys_read },	   { 4, "write", "dpd", sys_write },
-	{ 6, "close", "d", sys_close },	   { 19, "lseek", "ddd", sys_lseek },
-	{ 54, "ioctl", "dxx", sys_ioctl }, { 140, "_llseek", "dxxpd", sys_llseek },
+	{ 3, "read", "dpd", sys_read },		 { 4, "write", "dpd", sys_write },
+	{ 5, "open", "soo", sys_open },		 { 6, "close", "d", sys_close },
+	{ 19, "lseek", "ddd", sys_lseek },	 { 54, "ioctl", "dxx", sys_ioctl },
+	{ 140, "_llseek", "dxxpd", sys_llseek },
 };

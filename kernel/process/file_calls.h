@@ -1,16 +1,13 @@
-/* What the calls of files have in common: kernel/process/file_calls.c, kernel/process/path_calls.c,
- * and others like theirs. All are of the current task. */
+/* What the calls of files have in common: kernel/process/file_calls.c, and others like it. All are
+ * of the current task. */
 #pragma once
 
 #include <stdint.h>
 
 #include "fs/file.h"
-#include "fs/inode.h"
 #include "kernel/cpu/trap.h"
 
 #define TRANSFER_MAX 0x7ffff000u /* bytes that one call moves at most, as in Linux */
-
-/* ---- descriptors ---- */
 
 /* The open file of a descriptor; NULL when there is none, or none to read from, or to write to. */
 struct file *descriptor_file(uint32_t descriptor);
@@ -41,20 +38,6 @@ static inline uint64_t wide(uint32_t low, uint32_t high)
 	return (uint64_t)high << 32 | low;
 }
 
-/* ---- paths ---- */
-
 /* Fetches a path into a page, which path_page_free gives back. Returns 0, -EFAULT, -ENAMETOOLONG or
  * -ENOMEM. */
 int path_from_user(uint32_t address, char **path);
-
-/* Opens a path that begins at a directory. Returns a descriptor. */
-int descriptor_open(struct inode *start, const char *path, uint32_t flags, uint32_t mode);
-
-/* What a call does with an inode; the two numbers are the call's own arguments. */
-typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
-
-/* Gives the program a struct stat64 at an address. */
-inode_call give_stat64;
-
-/* Makes a directory the working directory. -ENOTDIR. */
-int inode_enter(struct inode *inode);

@@ -5,7 +5,7 @@
  * return (kernel/process/exec.c) its memory is gone. When it succeeds it returns 0, to the first
  * instruction of the new program: the frame is that one's now.
  */
-#include "fs/path.h"
+#include "fs/path_page.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
 #include "kernel/syscall/syscall.h"

@@ -19,7 +19,7 @@
 #include "drivers/clock/pit.h"
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
-#include "fs/ram/root.h"
+#include "fs/root.h"
 #include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
 #include "kernel/cpu/fpu.h"

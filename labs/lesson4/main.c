@@ -17,7 +17,7 @@
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "drivers/console/vga.h"
-#include "fs/ram/root.h"
+#include "fs/root.h"
 #include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
 #include "kernel/lib/errno.h"

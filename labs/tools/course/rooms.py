@@ -91,9 +91,23 @@ def breadth(root: Path = ROOT) -> frozenset[str]:
     return frozenset(added - core)
 
 
+@cache
+def needed_by_storage(root: Path = ROOT) -> frozenset[str]:
+    """What the files of storage that the breadth links include."""
+    return frozenset(
+        with_headers(
+            {path for path in breadth(root) if room_of(path, root).part == "storage"}, root
+        )
+    )
+
+
 def part_of(path: str, root: Path = ROOT) -> str:
-    """The part of a file: its folder's, or breadth if nothing but the breadth needs it."""
-    return "breadth" if path in breadth(root) else room_of(path, root).part
+    """The part of a file: its folder's; but of the core's folders, what only the breadth needs is
+    breadth, and what only the breadth and storage need is storage."""
+    part = room_of(path, root).part
+    if part == "core" and path in breadth(root):
+        return "storage" if path in needed_by_storage(root) else "breadth"
+    return part
 
 
 def module_of(path: str) -> str:

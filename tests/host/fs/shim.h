@@ -1,22 +1,16 @@
-/* What the tests of the file layer share: the kernel's lower floors, as a program can have them. */
+/* What the tests of the file layer share: roots, and that nothing is left of them. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "fs/file.h"
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/statx.h"
 #include "kernel/abi/unistd.h"
-#include "tests/host/unit.h"
-
-/* Memory: how many pages may still be allocated, and how many are out. */
-extern uint32_t shim_pages_left, shim_pages_out;
-
-/* Buffers with is_user set fault behind so many more bytes. */
-extern uint32_t shim_bytes_until_fault;
+#include "tests/host/fs/floors.h"
 
 /* A new root directory, and the current task's table of descriptors in it. */
 void shim_new_root(void);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fs/ram/initramfs.h"
-#include "fs/path.h"
-#include "fs/vfs.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/fs/shim.h"
 
@@ -167,7 +167,7 @@ static void check_data(const struct sample *sample, struct inode *inode)
 	if (inode_is(inode, S_IFLNK)) {
 		inode->ops->read_link(inode, (char *)data, sizeof(data));
 	} else {
-		REQUIRE(file_open_inode(inode, O_RDONLY, &file) == 0, "%s", sample->name);
+		REQUIRE(vfs_open_inode(inode, O_RDONLY, &file) == 0, "%s", sample->name);
 		file_read(file, &buffer);
 		file_release(file);
 	}

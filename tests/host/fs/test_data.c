@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "fs/files.h"
-#include "fs/path.h"
+#include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"
-#include "fs/vfs.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/names.h"
 #include "kernel/task/task.h"
 #include "mm/page_alloc.h"
 #include "tests/host/fs/shim.h"

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/path.h"
-#include "fs/vfs.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "fs/linux/mounts.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/mounts.h"
+#include "fs/vfs/names.h"
 #include "tests/host/fs/oracle.h"
 #include "tests/host/fs/shim.h"
 

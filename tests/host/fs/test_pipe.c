@@ -1,9 +1,9 @@
 /* fs/pipe.c against a queue: counts, contents, whole small writes, both ends' ends. */
 #include <string.h>
 
-#include "fs/path.h"
+#include "fs/vfs/path.h"
 #include "fs/pipe.h"
-#include "fs/vfs.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/fs/shim.h"
 

@@ -34,7 +34,8 @@ from tests.remote import SCRATCH
 BUFFER = SCRATCH + 0x1000  # the kernel's side of a copy
 GUARD = b"\xa5" * 16
 PAGE_FAULT, GENERAL_PROTECTION = 14, 13
-LLSEEK, FSTAT64, O_CREATE, O_RDWR = 140, 197, 0o100, 2
+LLSEEK, IOCTL, O_CREATE, O_RDWR = 140, 54, 0o100, 2
+TCGETS = 0x5401  # the settings of a terminal
 PAGE_BUDGET = 1024 + 80  # instructions to copy a page: a word each, and what is around it
 
 
@@ -264,7 +265,7 @@ def test_forty_probes(lab):
             calls = {
                 "write": (WRITE, file, address, 64),
                 "read": (READ, zero, address, 64),
-                "fstat64": (FSTAT64, file, address),
+                "ioctl": (IOCTL, 1, TCGETS, address),
                 "_llseek": (LLSEEK, file, 0, 0, address, 0),
                 "open": (OPEN, address, 0),
                 "uname": (UNAME, address),

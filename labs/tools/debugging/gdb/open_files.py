@@ -66,37 +66,52 @@ def open_files(task: Task) -> tuple[list[Entry], str]:
 
 
 def is_readable(address: int) -> bool:
-    """Whether there can be a struct file, and its inode."""
+    """Whether there can be a struct file, with its operations, and its inode if it has one."""
     try:
-        inode = pointer(structure("file", address)["inode"])
-        return address >= KERNEL_BASE and inode >= KERNEL_BASE and bool(read_linear(inode, 16))
+        file = structure("file", address)
+        places = [address, pointer(file["ops"]), pointer(file["inode"]) or address]
+        return all(place >= KERNEL_BASE and bool(read_linear(place, 16)) for place in places)
     except gdb.MemoryError:
         return False
 
 
-def inode_of(file: gdb.Value) -> gdb.Value:
-    """The struct inode behind an open file."""
-    return structure("inode", pointer(file["inode"]))
+def operations_of(file: gdb.Value) -> int:
+    """The table of what the file can do."""
+    return pointer(file["ops"])
 
 
-def kind_of(inode: gdb.Value) -> str:
-    """What an inode stands for."""
-    mode = int(inode["mode"])
-    return KINDS.get(stat.S_IFMT(mode), f"mode {mode:o}")
+def inode_of(file: gdb.Value) -> gdb.Value | None:
+    """The struct inode behind an open file; None for a pipe, a device or a file of a kernel without
+    file systems (fs/root.c)."""
+    address = pointer(file["inode"])
+    return structure("inode", address) if address else None
+
+
+def kind_of(file: gdb.Value) -> str:
+    """What an open file is."""
+    inode = inode_of(file)
+    if inode is not None:
+        mode = int(inode["mode"])
+        return KINDS.get(stat.S_IFMT(mode), f"mode {mode:o}")
+    if is_pipe(file):
+        return KINDS[stat.S_IFIFO]
+    return KINDS[stat.S_IFCHR if device_with(operations_of(file)) else stat.S_IFREG]
 
 
 def is_pipe(file: gdb.Value) -> bool:
     """Whether it is one end of a pipe."""
-    return stat.S_ISFIFO(int(inode_of(file)["mode"])) and pointer(file["private"]) != 0
+    return symbol_at(operations_of(file)) == "pipe_ops" and pointer(file["private"]) != 0
 
 
 def describe(file: gdb.Value) -> str:
     """A file's path, its device, or what is in its pipe."""
     inode = inode_of(file)
-    path = path_of_file(file)
+    path = path_of_file(file) if inode is not None else path_in_root(file)
     if is_pipe(file):
         return f"{path} {pipe_words(pointer(file['private']))}".lstrip()
-    if kind_of(inode).endswith("device"):
+    if inode is None:
+        return path
+    if kind_of(file).endswith("device"):
         return f"{path or device_name(int(inode['device']))} ({device_numbers(inode)})"
     if path:
         return path
@@ -110,15 +125,30 @@ def device_numbers(inode: gdb.Value) -> str:
     return f"{device >> 8}, {device & 0xFF}"
 
 
-def device_name(number: int) -> str:
-    """The name under which a device is registered."""
+def devices() -> list[gdb.Value]:
+    """All that are registered."""
     first = optional("devices", "fs/devices.c")
     places = walk_links(pointer(first), "device", "next", DEVICES_AT_MOST).places if first else []
-    for address in places:
-        device = structure("device", address)
-        if int(device["number"]) == number:
-            return text_at(pointer(device["name"]))
-    return UNKNOWN
+    return [structure("device", address) for address in places]
+
+
+def device_name(number: int) -> str:
+    """The name under which a device is registered."""
+    names = [each["name"] for each in devices() if int(each["number"]) == number]
+    return text_at(pointer(names[0])) if names else UNKNOWN
+
+
+def device_with(operations: int) -> str:
+    """The path of the device with these operations, or ""."""
+    names = [each["name"] for each in devices() if pointer(each["ops"]) == operations]
+    return "/dev/" + text_at(pointer(names[0])) if names else ""
+
+
+def path_in_root(file: gdb.Value) -> str:
+    """The name of a device, or of a file of fs/root.c."""
+    if symbol_at(operations_of(file)) == "root_ops":
+        return "/" + text_at(int(structure("ram_file", pointer(file["private"]))["name"].address))
+    return device_with(operations_of(file))
 
 
 def pipe_words(address: int) -> str:
@@ -141,16 +171,19 @@ def path_of_file(file: gdb.Value) -> str:
     return climbed(pointer(file["inode"]), pointer(file["directory"]))
 
 
-def path_of_directory(directory: int) -> str:
-    """The path of a directory of the memory file system; "" for any other, and for one that has
-    been removed."""
+def path_of_directory(file: int) -> str:
+    """The path of a working directory, an open file; "" for one that has been removed, and where it
+    is not in the memory file system."""
+    if not file:
+        return "/"
+    directory = pointer(structure("file", file)["inode"])
     return climbed(directory, parent_of(directory)) if is_own_directory(directory) else ""
 
 
 def climbed(inode: int, directory: int) -> str:
     """The path of an inode in this directory. A directory's own link leads from there to the root,
     which is above itself."""
-    root, names = optional("root", "fs/linux/path.c") or optional("root", "fs/path.c"), []
+    root, names = optional("root", "fs/vfs/path.c"), []
     while len(names) < DEPTH_AT_MOST and directory != inode:
         name = next((name for name, entry in entries_of(directory) if entry == inode), "")
         if not name:

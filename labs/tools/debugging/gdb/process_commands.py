@@ -14,7 +14,6 @@ from labs.tools.debugging.gdb.machine_commands import CR4_LARGE_PAGES, PAGE, map
 from labs.tools.debugging.gdb.open_files import (
     Entry,
     describe,
-    inode_of,
     kind_of,
     open_files,
     path_of_directory,
@@ -112,13 +111,12 @@ def file_row(entry: Entry) -> tuple[object, ...]:
     """A descriptor, as cells of a table."""
     file = entry.file
     flags = int(file["flags"])
-    inode = inode_of(file)
     words = [word for bit, word in FILE_FLAGS.items() if flags & bit]
     words += ["closed by exec"] if entry.closes else []
     return (
         entry.descriptor,
         ACCESS.get(flags & 3, "?"),
-        kind_of(inode),
+        kind_of(file),
         int(file["offset"]),
         int(file["references"]),
         describe(file),

@@ -7,13 +7,13 @@
  */
 #include <stddef.h>
 
-#include "fs/path.h"
+#include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"
 #include "fs/ram/ramfs_internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/names.h"
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 

@@ -1,10 +1,10 @@
 /* From a directory, or an open file, back to its path: getcwd, and the links of /proc/PID. */
 #include <stddef.h>
 
-#include "fs/linux/path.h"
+#include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "fs/linux/names.h"
+#include "fs/vfs/names.h"
 #include "kernel/report/printk.h"
 
 /* Looks in a directory for the name of an inode. */

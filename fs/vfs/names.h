@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "fs/file.h"
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 int vfs_symlink(struct inode *start, const char *path, const char *target);
 int vfs_link(struct inode *start, const char *path, struct inode *inode);

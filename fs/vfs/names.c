@@ -1,10 +1,10 @@
 /* Links and names: what Linux's programs do with names beyond opening and making files. */
-#include "fs/linux/names.h"
+#include "fs/vfs/names.h"
 
 #include <stddef.h>
 
-#include "fs/linux/path.h"
-#include "fs/vfs.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 

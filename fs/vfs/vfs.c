@@ -13,11 +13,13 @@
  *
  * Called by system calls and by whoever fills the root at start-up, with a task that may sleep.
  */
-#include "fs/vfs.h"
+#include "fs/vfs/vfs.h"
 
 #include <stddef.h>
 
-#include "fs/path.h"
+#include "fs/devices.h"
+#include "fs/root.h"
+#include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 
 /* For every kind of file, open or not; the file system does the rest. */
@@ -32,7 +34,100 @@ int vfs_truncate(struct inode *inode, uint64_t size)
 	return inode->ops->truncate(inode, size);
 }
 
-/* ---- opening ---- */
+/* ---- open files of inodes ---- */
+
+uint64_t vfs_file_size(const struct file *file)
+{
+	return file->inode->size;
+}
+
+int vfs_read_directory(struct file *file, struct buffer *to, uint64_t offset)
+{
+	return -EISDIR;
+}
+
+/* inode->writers counts these, and inode->programs those that run: a program is not written to. */
+static bool is_writer(const struct file *file)
+{
+	return inode_is(file->inode, S_IFREG) && file_writable(file);
+}
+
+void vfs_forget_file(struct file *file)
+{
+	file->inode->writers -= is_writer(file);
+	file->inode->programs -= file->is_program;
+	inode_put(file->directory);
+	inode_put(file->inode);
+}
+
+/* With no operations that work: O_PATH, and the working directory. */
+struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32_t flags)
+{
+	static const struct file_ops place_ops;
+	struct file *file = file_create(&place_ops, NULL, flags | O_ACCMODE);
+
+	if (!file)
+		return NULL;
+	file->inode = inode_hold(inode);
+	file->directory = directory ? inode_hold(directory) : NULL;
+	file->forget = vfs_forget_file;
+	return file;
+}
+
+/* A file of which nobody knows yet. Without forget: the operations' open may still refuse it. */
+static struct file *make_file(struct inode *inode, uint32_t flags)
+{
+	struct file *file = file_create(inode->file_ops, NULL, flags);
+
+	if (file)
+		file->inode = inode_hold(inode);
+	return file;
+}
+
+/* Counted as a writer only when open has agreed. If it has not, release is not called. */
+int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
+{
+	static const struct file_ops nothing;
+
+	if (!inode->file_ops)
+		return -ENXIO;
+	if (inode->programs > 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return -ETXTBSY;
+	struct file *opened = make_file(inode, flags);
+
+	if (!opened)
+		return -ENFILE;
+	int error = opened->ops->open ? opened->ops->open(opened) : 0;
+
+	if (error) {
+		opened->ops = &nothing;
+		file_release(opened);
+		inode_put(inode);
+		return error;
+	}
+	inode->writers += is_writer(opened);
+	opened->forget = vfs_forget_file;
+	*file = opened;
+	return 0;
+}
+
+/* Replaces the operations of the file by the device's, whose own open comes after that. */
+static int device_open(struct file *file)
+{
+	const struct inode *inode = file->inode;
+	const struct device *device = device_next(NULL);
+
+	while (device && (device->number != inode->device || !inode_is(inode, S_IFCHR)))
+		device = device_next(device);
+	if (!device)
+		return -ENXIO;
+	file->ops = device->ops;
+	return file->ops->open ? file->ops->open(file) : 0;
+}
+
+const struct file_ops device_file_ops = { .open = device_open };
+
+/* ---- opening by path ---- */
 
 /* Makes what is not there, for O_CREAT. */
 static int create_file(struct path *path, uint32_t flags, uint32_t mode)
@@ -75,7 +170,7 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 	if (!error && !is_new && flags & O_TRUNC && inode_is(path->inode, S_IFREG))
 		error = vfs_truncate(path->inode, 0);
 	if (!error)
-		error = file_open_inode(path->inode, flags, file);
+		error = vfs_open_inode(path->inode, flags, file);
 	if (!error)
 		(*file)->directory = inode_hold(path->directory);
 	return error;
@@ -107,13 +202,52 @@ int vfs_open_program(struct inode *start, const char *path, struct file **file)
 
 	if (error)
 		return error;
-	if ((*file)->inode->writers > 0) {
+	const struct inode *inode = (*file)->inode;
+
+	if (!inode_is(inode, S_IFREG) || !(inode->mode & S_IXALL))
+		error = -EACCES;
+	else if (inode->writers > 0)
+		error = -ETXTBSY;
+	if (error) {
 		file_release(*file);
-		return -ETXTBSY;
+		return error;
 	}
 	(*file)->is_program = true;
 	(*file)->inode->programs++;
 	return 0;
+}
+
+/* ---- as a process asks for it ---- */
+
+struct inode *vfs_working_directory(const struct files *files)
+{
+	return files->directory ? files->directory->inode : path_root();
+}
+
+/* Kept as an open file, so that a process's files are all that fork copies. */
+int vfs_enter(struct files *files, struct inode *directory)
+{
+	if (!inode_is(directory, S_IFDIR))
+		return -ENOTDIR;
+	struct file *file = vfs_open_place(directory, NULL, 0);
+
+	if (!file)
+		return -ENFILE;
+	files_set_directory(files, file);
+	file_release(file);
+	return 0;
+}
+
+/* The umask takes permissions away from what is made. */
+int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
+	      struct file **file)
+{
+	return vfs_open(vfs_working_directory(files), path, flags, mode & ~files->umask, file);
+}
+
+int file_open_program(const struct files *files, const char *path, struct file **file)
+{
+	return vfs_open_program(vfs_working_directory(files), path, file);
 }
 
 /* ---- making ---- */

@@ -1,6 +1,5 @@
 /*
- * Path lookup across symbolic links and mount points: it stands in for fs/path.c, which knows
- * neither.
+ * Path lookup: from "/proc/../bin/sh" to an inode, across symbolic links and mount points.
  *
  * The walk holds one directory and the rest of the path. It takes a name off the rest, asks the
  * directory for it, crosses a mount point if one is there, and puts a symbolic link's target in
@@ -12,39 +11,24 @@
  *	/		bin/sh			/bin is a link to usr/bin
  *	/		usr/bin/sh		...
  *
- * At most LINKS_MAX links are followed, so that a circle of them ends with -ELOOP.
+ * At most LINKS_MAX links are followed, so that a circle of them ends with -ELOOP. The last name is
+ * left to the caller: open makes a file where the inode is NULL, mkdir must find it so. Slashes
+ * after it are remembered, since only a directory may be meant then.
+ *
+ * The walk holds a reference to the directory it is in, so that may be removed meanwhile. Lookup
+ * may sleep.
  */
-#include "fs/linux/path.h"
+#include "fs/vfs/path.h"
 
 #include <stddef.h>
 
+#include "fs/path_page.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 
 #define LINKS_MAX 40
 
 static struct inode *root;
-
-/* One page is kept: nearly every system call with a path needs one for a moment. */
-static char *spare;
-
-char *path_page(void)
-{
-	char *page = spare;
-
-	spare = NULL;
-	return page ? page : page_alloc(0);
-}
-
-void path_page_free(char *page)
-{
-	if (!page)
-		return;
-	if (spare)
-		page_free(spare, 0);
-	spare = page;
-}
 
 void path_set_root(struct inode *inode)
 {

@@ -8,7 +8,7 @@
  * Times are nanoseconds since 1970, taken when something changes. All of this is for the current
  * task; nothing sleeps, unless a file system's `changed` does.
  */
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 #include "kernel/lib/string.h"
 #include "kernel/task/time.h"

@@ -1,9 +1,9 @@
 /* Mounts beyond the root, and the list of all of them. */
-#include "fs/linux/mounts.h"
+#include "fs/vfs/mounts.h"
 
 #include <stddef.h>
 
-#include "fs/path.h"
+#include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 
 #define MOUNTS 8u

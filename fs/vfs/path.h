@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 /* What to do when the last name of a path is a symbolic link's. */
 enum path_end {
@@ -49,6 +49,5 @@ int path_find(struct inode *start, const char *text, enum path_end end, struct i
 void path_set_root(struct inode *root);
 struct inode *path_root(void);
 
-/* A page for a path, and back. NULL without memory. */
-char *path_page(void);
-void path_page_free(char *page);
+/* The directory above this one, across mount points, with a reference. */
+int path_parent(struct inode *directory, struct inode **parent);

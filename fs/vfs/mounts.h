@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "fs/inode.h"
+#include "fs/vfs/inode.h"
 
 struct mount {
 	const char *source, *type, *path;

@@ -1,0 +1,29 @@
+/*
+ * What names stand for: the root directory, and opening what is in it.
+ *
+ * In the lessons' core that is fs/root.c, a list of files in memory; where a file system is linked
+ * in its place, directories and links stand behind the same functions (fs/vfs/vfs.c). They return 0
+ * or a negated errno, and may sleep.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "fs/file.h"
+#include "fs/files.h"
+
+/* The root, with the devices null and zero. Before anything is opened. */
+void root_initialize(void);
+
+/* Puts what the host gives into it (the setting "initramfs"), when all devices are registered. What
+ * is wrong with the archive is said, and the kernel goes on with what it has. */
+void root_unpack(void);
+
+/* Opens what has this name: the path begins at the working directory of `files`. flags and mode are
+ * those of open(2). *file gets a reference. -ENOENT, -EEXIST, -EROFS, -ENOSPC, -ENFILE, ... */
+int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
+	      struct file **file);
+
+/* Opens a program to be run, to read it: until the file is released nobody can write to it. -EACCES
+ * for what is no regular file, or not to be executed. */
+int file_open_program(const struct files *files, const char *path, struct file **file);

@@ -1,0 +1,61 @@
+/*
+ * What programs do with paths: open what is there, and make what is not. A path that is relative
+ * begins at the directory `start`.
+ *
+ * Functions return 0 or a negated errno: those of path_resolve, and what Linux gives.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/file.h"
+#include "fs/files.h"
+#include "fs/vfs/inode.h"
+
+struct path;
+
+/* Where relative paths of these files' owner begin. */
+struct inode *vfs_working_directory(const struct files *files);
+
+/* Makes a directory the working directory. -ENOTDIR, -ENFILE. */
+int vfs_enter(struct files *files, struct inode *directory);
+
+/* Opens an inode with the operations that it brings, and calls their open. -ENXIO when it brings
+ * none, -ETXTBSY for a running program that is to be written. */
+int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file);
+
+/* Gives back what a file of an inode holds: struct file's forget. */
+void vfs_forget_file(struct file *file);
+
+/* A file for an inode, which is a place and nothing else: it can be neither read nor written.
+ * directory, where the inode was found, may be NULL. Takes references of both. NULL without memory.
+ */
+struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32_t flags);
+
+/* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
+extern const struct file_ops device_file_ops;
+
+/* What an open directory does when it is read: -EISDIR. */
+int vfs_read_directory(struct file *file, struct buffer *to, uint64_t offset);
+
+/* How many bytes an inode's open file has: struct file_ops's size. */
+uint64_t vfs_file_size(const struct file *file);
+
+/* flags are open's; mode has been cut by the umask. *file gets a reference. */
+int vfs_open(struct inode *start, const char *path, uint32_t flags, uint32_t mode,
+	     struct file **file);
+
+/* Opens a program to be run: a regular file that somebody may execute, or -EACCES. Until the file
+ * is released nobody can open it to write, which is -ETXTBSY here as well as there. */
+int vfs_open_program(struct inode *start, const char *path, struct file **file);
+
+/* Makes a directory, device, pipe or regular file, as the type in mode says. */
+int vfs_make(struct inode *start, const char *path, uint32_t mode, uint32_t device);
+
+/* -EISDIR, -EINVAL for what is no regular file, -ETXTBSY for a running program. */
+int vfs_truncate(struct inode *inode, uint64_t size);
+
+/* Finds the place of a name that is not there yet: -EEXIST when it is. path_release is due after
+ * success. */
+int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bool directory);

@@ -1,0 +1,16 @@
+/* What the tests of the file layer share: the kernel's lower floors, as a program can have them. */
+#pragma once
+
+#include <stdint.h>
+
+#include "tests/host/unit.h"
+
+/* Memory: how many pages may still be allocated, and how many are out. */
+extern uint32_t shim_pages_left, shim_pages_out;
+
+/* Buffers with is_user set fault behind so many more bytes. */
+extern uint32_t shim_bytes_until_fault;
+
+/* Of the program: its tests, up to a NULL, and what is to be done before one. */
+extern const struct unit_test *const shim_suites[];
+void shim_begin(void);

@@ -1,0 +1,2 @@
+/* The same floors under the core's own files. */
+#include "tests/host/fs/floors.c"

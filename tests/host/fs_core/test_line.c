@@ -1,0 +1,2 @@
+/* The same tests of the core's own line. */
+#include "tests/host/fs/test_line.c"
