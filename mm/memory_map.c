@@ -36,9 +36,9 @@ static uint64_t end_of(const struct boot_memory_range *range)
 	return end < range->base ? UINT64_MAX : end;
 }
 
-/* Finds the lowest border (a base or an end) that is greater than `above`, or with `first` the
- * lowest of all. Returns false when there is none. */
-static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above, bool first,
+/* Finds the lowest border (a base or an end) that is greater than `above`. Returns false when there
+ * is none. */
+static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above,
 			uint64_t *border)
 {
 	bool found = false;
@@ -47,12 +47,10 @@ static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t
 		uint64_t candidates[2] = { in[i].base, end_of(&in[i]) };
 
 		for (unsigned j = 0; j < 2; j++) {
-			bool is_next = first || candidates[j] > above;
-
-			if (is_next && (!found || candidates[j] < *border)) {
-				*border = candidates[j];
-				found = true;
-			}
+			if (candidates[j] <= above || (found && candidates[j] >= *border))
+				continue;
+			*border = candidates[j];
+			found = true;
 		}
 	}
 	return found;
@@ -87,16 +85,15 @@ static uint32_t append(struct boot_memory_range *out, uint32_t count, uint64_t s
 	return count + 1;
 }
 
-/* Pure: the host's tests compare it with a slow and obvious one. */
+/* Pure: the host's tests compare it with a slow and obvious one. The first piece begins at 0, where
+ * a range may. */
 uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
 			      struct boot_memory_range *out)
 {
-	uint64_t start, end;
+	uint64_t start = 0, end;
 	uint32_t count = 0;
 
-	if (!next_border(in, n, 0, true, &start))
-		return 0;
-	while (next_border(in, n, start, false, &end)) {
+	while (next_border(in, n, start, &end)) {
 		count = append(out, count, start, end, type_of(in, n, start, end));
 		start = end;
 	}
@@ -128,20 +125,11 @@ uint64_t memory_map_usable(void)
 }
 /* } SOLUTION 1.5 */
 
-/* The types of INT 15h, E820 (ACPI specification, "system address map interfaces"). */
-static const char *type_name(uint32_t type)
-{
-	static const char *const names[] = { "?",	    "usable",	"reserved",
-					     "ACPI tables", "ACPI NVS", "defective" };
-
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
-}
-
 /* At boot, and for the command `memory`. */
 void memory_map_print(void)
 {
 	for (uint32_t i = 0; i < range_count; i++)
 		printk("memory: 0x%09llx - 0x%09llx  %s\n", ranges[i].base, end_of(&ranges[i]) - 1,
-		       type_name(ranges[i].type));
+		       ranges[i].type == MULTIBOOT_MEMORY_AVAILABLE ? "usable" : "reserved");
 	printk("memory: %llu KiB usable\n", memory_map_usable());
 }

@@ -5,11 +5,11 @@
  * the same byte plus 0x80 when it comes up again (scan code set 1, IBM PS/2 technical reference):
  *
  *	Shift down, A down, A up, Shift up:	0x2a 0x1e 0x9e 0xaa	-> 'A'
- *	Up arrow down and up:			0xe0 0x48 0xe0 0xc8	-> ESC [ A
+ *	Up arrow down and up:			0xe0 0x48 0xe0 0xc8	-> no character
  *
  * The tables below are indexed by the code: 0x1e is the 31st character, 'a' or 'A'. Keys that came
- * with later keyboards have the prefix 0xe0, so that old software takes them for the key of the
- * same code on the number block; so does this driver.
+ * with later keyboards have the prefix 0xe0, which looks like a key that comes up, so that old
+ * software takes them for the key of the same code on the number block; so does this driver.
  *
  * The handler of IRQ 1 is the only writer, with interrupts off. What it decodes goes to `receive`,
  * or into a ring:
@@ -32,7 +32,6 @@
 #define OUTPUT_FULL 0x01
 #define LINE	    1
 #define RELEASED    0x80 /* in a scan code: the key went up */
-#define EXTENDED    0xe0 /* before the code of a key that the first keyboards had only once */
 #define CONTROL	    0x1d
 #define LEFT_SHIFT  0x2a
 #define RIGHT_SHIFT 0x36
@@ -47,34 +46,18 @@ static const char shifted[] =
 /* Written by the interrupt, read by keyboard_get: each side moves its own counter only. */
 static char buffer[BUFFER];
 static volatile uint32_t written, taken;
-static bool shift, control, extended;
+static bool shift, control;
 
 static void (*receive)(uint8_t byte);
-
-/* What a terminal sends for keys from FIRST_SEQUENCE on, after "\033[" (ECMA-48; VT220): Home, Up,
- * Page Up, -, Left, 5, Right, +, End, Down, Page Down, Insert, Delete. */
-#define FIRST_SEQUENCE 0x47
-static const char sequences[][3] = { "H", "A", "5~", "",   "D",	 "",  "C",
-				     "",  "F", "B",  "6~", "2~", "3~" };
+static void (*other_key)(uint8_t code, void (*receive)(uint8_t byte));
 
 /* A full ring drops the character, as a PC that beeps does. */
 static void add(char character)
 {
 	if (receive)
 		receive(character);
-	else if (character && written - taken < BUFFER)
+	else if (written - taken < BUFFER)
 		buffer[written++ % BUFFER] = character;
-}
-
-/* Only the terminal wants these: the ring's readers know single characters. */
-static void add_sequence(const char *end)
-{
-	if (!receive || !*end)
-		return;
-	receive('\033');
-	receive('[');
-	while (*end)
-		receive(*end++);
 }
 
 /* With Control the upper bits of a letter go: 'c' is 0x63, and Control-C is 0x03. */
@@ -82,27 +65,22 @@ static void press(uint8_t code)
 {
 	char character = code < sizeof(plain) - 1 ? (shift ? shifted : plain)[code] : '\0';
 
-	if (code >= FIRST_SEQUENCE &&
-	    code < FIRST_SEQUENCE + sizeof(sequences) / sizeof(*sequences))
-		add_sequence(sequences[code - FIRST_SEQUENCE]);
-	else if (character)
+	if (character)
 		add(control && character >= '@' ? character & 0x1f : character);
+	else if (other_key && receive)
+		other_key(code, receive);
 }
 
-/* The shift keys are state, all others are events. Print Screen sends an extended shift code around
- * its own, which no key of that name has sent. */
+/* The shift keys and Control are state, all others are events. */
 static void key(uint8_t code)
 {
-	bool down = !(code & RELEASED), was_extended = extended;
+	bool down = !(code & RELEASED);
 
-	extended = code == EXTENDED;
-	if (extended)
-		return;
 	code &= ~RELEASED;
 	if (code == CONTROL)
 		control = down;
 	else if (code == LEFT_SHIFT || code == RIGHT_SHIFT)
-		shift = was_extended ? shift : down; /* an extended one: Print Screen's */
+		shift = down;
 	else if (down)
 		press(code);
 }
@@ -117,6 +95,11 @@ static void keyboard_interrupt(void)
 void keyboard_listen(void (*receive_byte)(uint8_t byte))
 {
 	receive = receive_byte;
+}
+
+void keyboard_on_other_key(void (*function)(uint8_t code, void (*receive)(uint8_t byte)))
+{
+	other_key = function;
 }
 
 void keyboard_initialize(void)

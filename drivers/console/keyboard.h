@@ -14,6 +14,9 @@ int keyboard_get(void);
 int keyboard_or_serial_get(void);
 
 /* From now on gives what is typed to receive, from the interrupt handler, and keyboard_get finds
- * nothing any more. Arrows and the keys around them come as a terminal's sequences ("\033[A").
- * NULL: as before. */
+ * nothing any more. NULL: as before. */
 void keyboard_listen(void (*receive)(uint8_t byte));
+
+/* Shows the scan codes of keys that give no character to the function, with who listens: for what a
+ * terminal sends instead. Only while somebody listens; at boot. */
+void keyboard_on_other_key(void (*function)(uint8_t code, void (*receive)(uint8_t byte)));

@@ -6,7 +6,6 @@
  * read position. Writing an item's number to one port selects it and goes to its beginning; each
  * read of the other port gives the next byte:
  *
- *	select 0x0000	"QEMU"				is it there at all?
  *	select 0x0019	count, then 64 bytes a file	size, number to select, name; big-endian
  *	select 0x0022	the file's own bytes
  *
@@ -23,7 +22,6 @@
 
 #define SELECTOR       0x510 /* 16 bits */
 #define DATA	       0x511 /* 8 bits, the next byte of the selected item */
-#define ITEM_SIGNATURE 0x0000
 #define ITEM_DIRECTORY 0x0019
 #define FILES_AT_MOST  256u
 
@@ -45,17 +43,8 @@ static uint32_t big_endian(const uint8_t *bytes, unsigned count)
 	return value;
 }
 
-/* On a real PC nobody decodes the ports, and reads give all ones. */
-static bool is_present(void)
-{
-	char signature[4];
-
-	out16(SELECTOR, ITEM_SIGNATURE);
-	in8_repeat(DATA, signature, sizeof(signature));
-	return memcmp(signature, "QEMU", sizeof(signature)) == 0;
-}
-
-/* Finds the directory entry of this name. */
+/* Finds the directory entry of this name. On a real PC nobody decodes the ports, and reads give all
+ * ones: as many files as this looks at, none of which has the name. */
 static bool find(const char *name, struct file *file)
 {
 	uint8_t bytes[4];
@@ -77,8 +66,6 @@ int fw_cfg_open(const char *name)
 {
 	struct file file;
 
-	if (!is_present())
-		return -ENODEV;
 	if (!find(name, &file))
 		return -ENOENT;
 	out16(SELECTOR, big_endian(file.select, 2));

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Opens the file of this name ("opt/org.apprentice/seed"), to be read from its beginning with
- * fw_cfg_next, until another one is opened. Returns its length, -ENODEV outside QEMU, or -ENOENT.
+ * fw_cfg_next, until another one is opened. Returns its length, or -ENOENT.
  */
 int fw_cfg_open(const char *name);
 

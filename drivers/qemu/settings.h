@@ -6,7 +6,7 @@
 /*
  * Copies the setting ("seed", "script"), which is the file opt/org.apprentice/NAME, and closes it
  * with a NUL; what does not fit is cut. Returns its length (which is at least size when it was
- * cut), -ENODEV outside QEMU, or -ENOENT.
+ * cut), or -ENOENT.
  */
 int setting_read(const char *name, char *buffer, uint32_t size);
 

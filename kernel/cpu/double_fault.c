@@ -42,11 +42,10 @@ static void double_fault(void)
 	frame.esp_ignored = before->esp - trap_kernel_esp(&frame);
 	const char *meaning = explain_double_fault ? explain_double_fault(address) : NULL;
 
-	if (meaning)
-		trap_panic(&frame, "exception 8, double fault (error code 0x0): %s", meaning);
 	trap_panic(&frame,
-		   "exception 8, double fault (error code 0x0): a second exception while the "
-		   "first was being delivered; esp was 0x%08x, the last page fault at 0x%08x",
+		   "exception 8, double fault (error code 0x0): %s; esp was 0x%08x, the last page "
+		   "fault at 0x%08x",
+		   meaning ? meaning : "a second exception while the first was being delivered",
 		   before->esp, address);
 }
 

@@ -1,0 +1,34 @@
+/*
+ * Arrows and the keys around them, as a terminal sends them: an escape sequence each.
+ *
+ *	Up arrow		scan code 0x48		ESC [ A
+ *	Page Up			scan code 0x49		ESC [ 5 ~
+ *
+ * The keyboard shows these keys here, because they are no character, from its interrupt handler.
+ * Whoever listens to it takes the bytes one after the other.
+ */
+#include "drivers/console/keyboard.h"
+#include "kernel/lib/startup.h"
+
+/* What follows "ESC [" for the keys from FIRST on (ECMA-48; VT220): Home, Up, Page Up, -, Left, 5,
+ * Right, +, End, Down, Page Down, Insert, Delete. */
+#define FIRST 0x47
+static const char sequences[][3] = { "H", "A", "5~", "",   "D",	 "",  "C",
+				     "",  "F", "B",  "6~", "2~", "3~" };
+
+static void send_sequence(uint8_t code, void (*receive)(uint8_t byte))
+{
+	if (code < FIRST || code >= FIRST + sizeof(sequences) / sizeof(*sequences) ||
+	    !*sequences[code - FIRST])
+		return;
+	receive('\033');
+	receive('[');
+	for (const char *at = sequences[code - FIRST]; *at; at++)
+		receive(*at);
+}
+
+static void keyboard_sequences_initialize(void)
+{
+	keyboard_on_other_key(send_sequence);
+}
+STARTUP(keyboard_sequences_initialize)
