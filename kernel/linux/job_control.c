@@ -42,7 +42,8 @@ static int check_background(int signal)
 	if (current->process->tty != TTY_DEVICE || current->process->pgrp == tty.foreground ||
 	    tty.foreground == 0)
 		return 0;
-	if (signal_is_ignored(current->process, signal))
+	if ((current->process->signals.blocked & SIGNAL_BIT(signal)) ||
+	    signal_is_ignored(current->process, signal))
 		return signal == SIGTTIN ? -EIO : 0;
 	if (process_group_is_orphaned(current->process))
 		return -EIO;

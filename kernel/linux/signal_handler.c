@@ -5,13 +5,21 @@
  */
 #include <stddef.h>
 
+#include "kernel/abi/entry.h"
+#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/gates.h"
+#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/signal_frame.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/process/signal.h"
 #include "mm/pool.h"
 
-#define QUEUED_MAX 1024u
+#define QUEUED_MAX	1024u
+#define VECTOR_BREAK	3
+#define VECTOR_OVERFLOW 4
+
+extern const uintptr_t trap_stubs[VECTORS];
 
 /* ---- signals that are pending more than once ---- */
 
@@ -61,13 +69,26 @@ static bool next_queued(struct process_signals *signals, int signal, struct sign
 
 /* ---- handlers ---- */
 
+/* A call that this handler interrupts ends with -EINTR, unless its action wants it made again. */
+static void interrupt_call(struct trap_frame *frame, bool begins_again)
+{
+	int result = frame->eax;
+
+	if (frame->vector == SYSCALL_VECTOR &&
+	    (result == -ERESTART_SLEEP || (result == -ERESTART && !begins_again))) {
+		frame->eax = -EINTR;
+		current->process->signals.resume_ns = 0;
+	}
+	signal_restart_call(frame);
+}
+
 static void call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;
 	struct linux_signal_action *slot = &signals->actions[signal - 1], action = *slot;
 	uint64_t before = signals->is_suspended ? signals->saved : signals->blocked;
 
-	signal_finish_call(frame, true, action.flags & SA_RESTART);
+	interrupt_call(frame, action.flags & SA_RESTART);
 	signals->is_suspended = false;
 	if (action.flags & SA_RESETHAND)
 		slot->handler = SIGNAL_DEFAULT;
@@ -78,12 +99,15 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 	signal_block(signals->blocked | action.mask | itself);
 }
 
+/* INT3 and INTO are instructions of programs: their gates may be used from user mode. */
 static void signal_extras_register(void)
 {
 	static const struct signal_extras extras = { call_handler, queue_signal, next_queued,
 						     signal_resume };
 
 	signal_extras = &extras;
+	gate_set(VECTOR_BREAK, KERNEL_CODE, trap_stubs[VECTOR_BREAK], GATE_INTERRUPT, 3);
+	gate_set(VECTOR_OVERFLOW, KERNEL_CODE, trap_stubs[VECTOR_OVERFLOW], GATE_INTERRUPT, 3);
 }
 
 STARTUP(signal_extras_register)

@@ -33,19 +33,6 @@ struct process *process_create(struct task *task)
 	return process;
 }
 
-/* Groups and sessions keep the number of a leader that may be gone: no new task must get it. */
-static bool keeps_number(const struct task *task, int32_t number)
-{
-	const struct process *process = task->process;
-
-	return process && (process->pgrp == number || process->session == number);
-}
-
-void process_initialize(void)
-{
-	task_register_numbers(keeps_number);
-}
-
 /* For CLONE_CHILD_SETTID. If the address is bad, the word is not written, and that is all. */
 void process_forked(void)
 {
@@ -108,7 +95,6 @@ static void reset_signals(struct process_signals *signals)
 void process_reset_for_exec(void)
 {
 	reset_signals(&current->process->signals);
-	current->process->has_called_exec = true;
 	current->process->clear_on_exit = 0;
 	current->thread_local = 0;
 	descriptors_set_thread_local(0);

@@ -47,7 +47,6 @@ struct process {
 	bool has_stopped, has_continued; /* news that the parent has not fetched */
 	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */
 	bool adopts;			 /* orphans below it, in place of init (prctl) */
-	bool has_called_exec;		 /* since it began: its parent may not change its group */
 	struct wait_queue children;	 /* wakes when a child has news, or gives the space back */
 	uint32_t set_at_begin;		 /* user address of a word that gets the pid; 0: none */
 	uint32_t clear_on_exit;		 /* of a word to zero at the end; 0: none */
@@ -91,9 +90,6 @@ int process_empty_space(void);
 void process_reset_for_exec(void);
 
 /* ---- from lesson 4 on ---- */
-
-/* Before the first process. */
-void process_initialize(void);
 
 /* Makes a process for a task that has none, in a group and a session of its own. It is freed with
  * the task. */

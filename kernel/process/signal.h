@@ -20,21 +20,22 @@
 /* ---- sending ---- */
 
 /*
- * Sends a signal (1 to 64): it is pending from now on, and the task wakes if it does not block it.
- * From any context. cause may be NULL: the kernel.
+ * Sends a signal (1 to 64; 0: none): it is pending from now on, and the task wakes if it does not
+ * block it. From any context. cause may be NULL: the kernel.
  */
 void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause);
 void signal_send(struct process *process, int signal);
 
-/* Sends a signal to each process of a group. Returns how many there were. */
+/* Sends a signal to each process of a group; to all but init and the sender for group -1. Returns
+ * how many there were, which is all that signal 0 is for. */
+unsigned signal_send_group_cause(int32_t pgrp, int signal, const struct signal_cause *cause);
 unsigned signal_send_group(int32_t pgrp, int signal);
 
 /* Sends the current task a signal that it can neither block nor ignore, and that not even init
  * survives without a handler: it has caused an exception. */
 void signal_force(int signal, const struct signal_cause *cause);
 
-/* Would this signal do nothing, because the process ignores or blocks it? (A terminal asks this for
- * SIGTTIN and SIGTTOU.) */
+/* Would this signal do nothing, because the process ignores it? */
 bool signal_is_ignored(const struct process *process, int signal);
 
 /* What signals do when there is no handler: these stop the process, those do nothing, and all
@@ -77,9 +78,8 @@ int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cau
 /* Makes signals of user mode's exceptions, and delivers signals on the way there. */
 void signal_initialize(void);
 
-/* A system call that a signal has interrupted ends with EINTR, or it begins again: a handler's
- * action says which; without a handler it begins again. */
-void signal_finish_call(struct trap_frame *frame, bool has_handler, bool begins_again);
+/* If the frame is that of a system call that a signal has interrupted, the call is made again. */
+void signal_restart_call(struct trap_frame *frame);
 
 /* What Linux's programs want of signals besides. Without it a signal that has a handler does what
  * it does by default. */

@@ -13,22 +13,16 @@
  */
 #include "kernel/process/signal.h"
 
-#include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
-#include "kernel/cpu/gates.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
 
-#define INT_BYTES	2 /* of the instruction INT 0x80 */
-#define VECTOR_BREAK	3
-#define VECTOR_OVERFLOW 4
-#define STATUS_STOPPED	0x7f
+#define INT_BYTES      2 /* of the instruction INT 0x80 */
+#define STATUS_STOPPED 0x7f
 /* Signals that exceptions cause are delivered first. */
 #define SYNCHRONOUS                                                                                \
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
 	 SIGNAL_BIT(SIGFPE))
-
-extern const uintptr_t trap_stubs[VECTORS];
 
 /* An exception of user mode that nobody has registered for: the program has caused it, and gets a
  * signal for it when this trap returns. */
@@ -40,19 +34,14 @@ static void signal_exception(struct trap_frame *frame)
 }
 
 /* To begin again, the call's number goes back into eax, and eip to the INT instruction. */
-void signal_finish_call(struct trap_frame *frame, bool has_handler, bool begins_again)
+void signal_restart_call(struct trap_frame *frame)
 {
 	int result = frame->eax;
 
 	if (frame->vector != SYSCALL_VECTOR || (result != -ERESTART && result != -ERESTART_SLEEP))
 		return;
-	if (has_handler && (result == -ERESTART_SLEEP || !begins_again)) {
-		frame->eax = -EINTR;
-		current->process->signals.resume_ns = 0;
-	} else {
-		frame->eax = frame->error_code;
-		frame->eip -= INT_BYTES;
-	}
+	frame->eax = frame->error_code;
+	frame->eip -= INT_BYTES;
 }
 
 /* Sleeps until SIGCONT or SIGKILL. The terminal does not stop a group that nobody could continue.
@@ -113,16 +102,13 @@ static void signal_deliver(struct trap_frame *frame)
 		else
 			signal_extras->call_handler(frame, signal, &cause);
 	}
-	signal_finish_call(frame, false, true);
+	signal_restart_call(frame);
 	if (signal_extras)
 		signal_extras->finish();
 }
 
-/* INT3 and INTO are instructions of programs: their gates may be used from user mode. */
 void signal_initialize(void)
 {
 	trap_register_user(signal_exception);
 	sched_register_signals(signal_deliver);
-	gate_set(VECTOR_BREAK, KERNEL_CODE, trap_stubs[VECTOR_BREAK], GATE_INTERRUPT, 3);
-	gate_set(VECTOR_OVERFLOW, KERNEL_CODE, trap_stubs[VECTOR_OVERFLOW], GATE_INTERRUPT, 3);
 }

@@ -22,19 +22,13 @@
 const struct signal_extras *signal_extras;
 
 /* Would the signal do nothing? Init is safe from all that it has no handler for. */
-static bool is_ignored(const struct process *process, int signal)
+bool signal_is_ignored(const struct process *process, int signal)
 {
 	uint32_t handler = process->signals.actions[signal - 1].handler;
 
 	if (handler != SIGNAL_DEFAULT)
 		return handler == SIGNAL_IGNORE;
 	return (SIGNAL_BIT(signal) & SIGNALS_NOTHING) || process->task->pid == INIT;
-}
-
-/* Blocked counts as ignored: for the terminal, which must not stop such a reader. */
-bool signal_is_ignored(const struct process *process, int signal)
-{
-	return (process->signals.blocked & SIGNAL_BIT(signal)) || is_ignored(process, signal);
 }
 
 /* The end of a child is told by the signal that it was made with, all else by SIGCHLD. */
@@ -137,9 +131,10 @@ void signal_send_cause(struct process *process, int signal, const struct signal_
 {
 	bool enabled = interrupts_disable();
 
-	if (process->task->space && process->task->life != TASK_ZOMBIE) {
+	if (signal && process->task->space && process->task->life != TASK_ZOMBIE) {
 		cancel_opposite(process, signal);
-		if ((process->signals.blocked & SIGNAL_BIT(signal)) || !is_ignored(process, signal))
+		if ((process->signals.blocked & SIGNAL_BIT(signal)) ||
+		    !signal_is_ignored(process, signal))
 			make_pending(process, signal, cause);
 	}
 	interrupts_restore(enabled);
@@ -150,19 +145,27 @@ void signal_send(struct process *process, int signal)
 	signal_send_cause(process, signal, NULL);
 }
 
-/* Returns to how many: 0 means that there is no such group. */
-unsigned signal_send_group(int32_t pgrp, int signal)
+/* A kernel thread takes no signals, even if it has a process. */
+unsigned signal_send_group_cause(int32_t pgrp, int signal, const struct signal_cause *cause)
 {
 	unsigned count = 0;
 
 	for (struct process *process = process_next(NULL); process;
 	     process = process_next(process)) {
-		if (process->pgrp != pgrp || !process->task->space)
+		bool is_other = process->task->pid != INIT && process->task != current;
+		bool is_meant = pgrp == -1 ? is_other : process->pgrp == pgrp;
+
+		if (!is_meant || !process_is_program(process))
 			continue;
-		signal_send(process, signal);
+		signal_send_cause(process, signal, cause);
 		count++;
 	}
 	return count;
+}
+
+unsigned signal_send_group(int32_t pgrp, int signal)
+{
+	return signal_send_group_cause(pgrp, signal, NULL);
 }
 
 /* A program that blocks or ignores the signal of its own exception would cause it again, for ever:
@@ -181,6 +184,6 @@ void signal_force(int signal, const struct signal_cause *cause)
 /* An action has changed: what is pending and now ignored must not be delivered later. */
 void signal_forget_ignored(struct process *process, int signal)
 {
-	if (is_ignored(process, signal))
+	if (signal_is_ignored(process, signal))
 		drop(&process->signals, signal);
 }

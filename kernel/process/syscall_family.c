@@ -81,8 +81,7 @@ static bool may_join(const struct process *process, int32_t pgrp)
 	       (pgrp == pid || is_group_in_session(pgrp, session));
 }
 
-/* A shell calls this in the parent and in the child, because it cannot know which runs first. After
- * the child's exec it is too late for the parent. */
+/* A shell calls this in the parent and in the child, because it cannot know which runs first. */
 static int sys_setpgid(struct trap_frame *frame)
 {
 	struct process *process = process_of_call(frame->ebx);
@@ -94,8 +93,6 @@ static int sys_setpgid(struct trap_frame *frame)
 		return -ESRCH;
 	if (pgrp == 0)
 		pgrp = process->task->pid;
-	if (process != current->process && process->has_called_exec)
-		return -EACCES;
 	if (!may_join(process, pgrp))
 		return -EPERM;
 	process->pgrp = pgrp;

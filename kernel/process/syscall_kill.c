@@ -15,51 +15,24 @@
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 
-#define INIT 1 /* pid */
-
 /* ---- sending ---- */
-
-/* Signal 0 is not sent; it asks whether it could be. */
-static void send(struct process *process, int signal, int32_t code)
-{
-	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
-
-	if (signal)
-		signal_send_cause(process, signal, &cause);
-}
-
-/* To a group's members; to all but init and the sender for group -1. */
-static int send_to_group(int32_t pgrp, int signal)
-{
-	int result = -ESRCH;
-
-	for (struct process *process = process_next(NULL); process;
-	     process = process_next(process)) {
-		bool is_other = process->task->pid != INIT && process->task != current;
-		bool is_meant = pgrp == -1 ? is_other : process->pgrp == pgrp;
-
-		if (!is_meant || !process_is_program(process))
-			continue;
-		send(process, signal, SI_USER);
-		result = 0;
-	}
-	return result;
-}
 
 /* -ESRCH for a kernel thread as well: it takes no signals. */
 int kill_process(int32_t pid, int signal, int32_t code)
 {
-	struct process *process = process_find(pid);
+	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
+	struct process *process = process_of_call(pid);
 
-	if (!process || !process_is_program(process))
+	if (!process)
 		return -ESRCH;
-	send(process, signal, code);
+	signal_send_cause(process, signal, &cause);
 	return 0;
 }
 
-/* There is one user: everybody may send to everybody. */
+/* There is one user: everybody may send to everybody. Signal 0 asks whether there is somebody. */
 static int sys_kill(struct trap_frame *frame)
 {
+	const struct signal_cause cause = { SI_USER, { .pid = current->pid }, 0 };
 	int32_t pid = frame->ebx;
 
 	if (frame->ecx > SIGNALS)
@@ -68,7 +41,9 @@ static int sys_kill(struct trap_frame *frame)
 		return kill_process(pid, frame->ecx, SI_USER);
 	if (pid == INT32_MIN)
 		return -ESRCH;
-	return send_to_group(pid == 0 ? current->process->pgrp : pid == -1 ? -1 : -pid, frame->ecx);
+	int32_t group = pid == 0 ? current->process->pgrp : pid == -1 ? -1 : -pid;
+
+	return signal_send_group_cause(group, frame->ecx, &cause) ? 0 : -ESRCH;
 }
 
 /* ---- actions ---- */

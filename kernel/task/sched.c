@@ -177,28 +177,29 @@ void sched_continue(struct task *task)
 	interrupts_restore(enabled);
 }
 
-/* Runs the change while the task is in no queue, because the change may move its place there. */
-#define change_place(task, change)                                                                 \
-	do {                                                                                       \
-		bool enabled = interrupts_disable(), was_queued = (task)->schedule.is_queued;      \
-                                                                                                   \
-		if (was_queued)                                                                    \
-			dequeue(task);                                                             \
-		change;                                                                            \
-		if (was_queued)                                                                    \
-			enqueue(task, SCHED_WOKEN);                                                \
-		interrupts_restore(enabled);                                                       \
-	} while (0)
+/* While the task is in no queue, because this may move its place there. */
+static void set_urgency(struct task *task, int nice, int donated)
+{
+	bool enabled = interrupts_disable(), was_queued = task->schedule.is_queued;
+
+	if (was_queued)
+		dequeue(task);
+	task->schedule.nice = nice;
+	task->schedule.donated = donated;
+	if (was_queued)
+		enqueue(task, SCHED_WOKEN);
+	interrupts_restore(enabled);
+}
 
 void sched_set_nice(struct task *task, int nice)
 {
-	change_place(task, task->schedule.nice = nice);
+	set_urgency(task, nice, task->schedule.donated);
 }
 
 void sched_donate(struct task *task, int urgency)
 {
 	if (task->schedule.donated != urgency)
-		change_place(task, task->schedule.donated = urgency);
+		set_urgency(task, task->schedule.nice, urgency);
 }
 
 static const struct sched_class *find_class(const char *name)

@@ -52,9 +52,6 @@ bool sched_turn_is_over(void);
 
 /* ---- pre-emption: kernel/task/sched_preempt.c ---- */
 
-/* From now on ticks, and tasks that are woken, may pre-empt the one that runs. */
-void preempt_initialize(void);
-
 /* What the idle task does. */
 void sched_idle(void) __attribute__((noreturn));
 
@@ -62,8 +59,8 @@ void sched_idle(void) __attribute__((noreturn));
  */
 void sched_tick(void);
 
-/* Does what waits (the bits above) before a trap returns; it is given the trap's frame, with
- * interrupts off, and may run other tasks meanwhile. */
+/* Does what waits (the bits of trap_return_work) before a trap returns; it is given the trap's
+ * frame, with interrupts off, and may run other tasks meanwhile. For trap_register_return. */
 void sched_work(struct trap_frame *frame);
 
 /* The part of it that comes before user mode. For those who get there without a trap. */
@@ -108,7 +105,7 @@ void kthread_exit(void) __attribute__((noreturn));
 
 struct sched_record {
 	uint64_t stamp;	  /* of the time-stamp counter */
-	int16_t from, to; /* pids */
+	int16_t from, to; /* pids, their low halves */
 	uint8_t reason;	  /* enum sched_reason: why `from` gave the processor away */
 	uint8_t padding[3];
 };

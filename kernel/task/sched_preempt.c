@@ -103,11 +103,6 @@ void sched_register_signals(void (*deliver)(struct trap_frame *frame))
 	deliver_signals = deliver;
 }
 
-void preempt_initialize(void)
-{
-	trap_register_return(sched_work);
-}
-
 /* HLT until the next interrupt; whatever it wakes runs at the end of its trap. */
 void sched_idle(void)
 {

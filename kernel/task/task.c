@@ -20,17 +20,13 @@
 #include "mm/kernel_stack.h"
 #include "mm/page_alloc.h"
 
-#define FIRST_PID 2 /* once the numbers wrap around: 1 stays the first task's */
-#define LAST_PID  32767
-
 _Static_assert(sizeof(struct task) <= PAGE_SIZE, "a task is kept in a page");
 
 struct task *current;
 uint32_t task_count;
 
 static struct list all = LIST_EMPTY(all);
-static int32_t last_pid;
-static bool (*keeps_number)(const struct task *task, int32_t number);
+static int32_t last_pid; /* no number is used twice: a group keeps that of a leader who is gone */
 static struct task *buried; /* has ended; its stack was in use until now */
 static bool is_buried_orphan;
 
@@ -54,30 +50,6 @@ struct task *task_find(int32_t pid)
 
 /* ---- beginning and end ---- */
 
-/* Asked before a number is given out again. */
-void task_register_numbers(bool (*is_kept)(const struct task *task, int32_t number))
-{
-	keeps_number = is_kept;
-}
-
-/* Neither a task's pid nor kept by one. */
-static bool is_free(int32_t pid)
-{
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->pid == pid || (keeps_number && keeps_number(task, pid)))
-			return false;
-	return true;
-}
-
-/* There are fewer tasks than numbers, so this ends. */
-static int32_t find_pid(void)
-{
-	do
-		last_pid = last_pid < LAST_PID ? last_pid + 1 : FIRST_PID;
-	while (!is_free(last_pid));
-	return last_pid;
-}
-
 static void set_name(struct task *task, const char *name)
 {
 	size_t length = strlen(name) < TASK_NAME ? strlen(name) : TASK_NAME - 1;
@@ -98,7 +70,7 @@ struct task *task_create(const char *name)
 	}
 	memset(task, 0, PAGE_SIZE);
 	set_name(task, name);
-	task->pid = find_pid();
+	task->pid = ++last_pid;
 	task->kernel_stack = stack;
 	task->frame = (struct trap_frame *)((uintptr_t)stack + KERNEL_STACK_SIZE) - 1;
 	task->begun_ns = time_ns();

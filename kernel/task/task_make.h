@@ -15,11 +15,6 @@ struct task;
 /* Makes room for the stacks of tasks. Before the first address space. */
 void task_initialize(void);
 
-/* A pid names more than a task: process groups and sessions keep the pid of their leader, who may
- * be gone. Sets who is asked, for each task, whether it keeps a number from being given to a new
- * one. */
-void task_register_numbers(bool (*is_kept)(const struct task *task, int32_t number));
-
 /* A new task, in no queue and without a process. The first one is pid 1. Owns a kernel stack, at
  * whose top is its trap frame, and the rest of its page, where the process goes that it may get:
  * zero at first. NULL without memory or when there are too many. */

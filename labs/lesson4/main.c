@@ -63,11 +63,7 @@ static void run_command(void)
 		return;
 	if ((uint32_t)length >= sizeof(command))
 		panic("the command has %d bytes; %u is the limit", length, COMMAND_SIZE - 1);
-	int32_t status = program_run(3, words);
-
-	if (status < 0)
-		printk("%s: %s\n", words[0], errno_name(-status));
-	exec_end_machine("the command", status);
+	exec_end_machine("the command", program_run(3, words));
 }
 
 /* Continues as the first of these programs that can be loaded. */
@@ -116,16 +112,15 @@ static void choose_class(void)
 		panic("quantum must be 1 to 1000 ticks, not %u", sched_quantum);
 }
 
-/* The tick is connected last: it needs a current task and a class. */
+/* The timer is connected last: it needs a current task and a class. */
 static void tasks_initialize(void)
 {
 	fpu_initialize();
 	task_initialize();
 	sched_initialize();
-	preempt_initialize();
-	process_initialize();
 	signal_initialize();
 	choose_class();
+	trap_register_return(sched_work);
 	pit_on_tick(sched_tick);
 }
 

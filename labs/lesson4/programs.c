@@ -3,28 +3,22 @@
  *
  *	program_run(/bin/sh)		the new thread, "become_program"
  *	creates it		-->	loads the program into a space of its own
- *	sleeps for `done`	<--	says whether that worked
  *	waits for its end		enters user mode, and never returns
  *
  * The two share a struct start on the starter's stack. It lives long enough, because the starter
- * sleeps until `done`.
+ * waits for the end.
  */
 #include "labs/lesson4/programs.h"
 
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
-#include "kernel/task/lock.h"
-#include "kernel/task/sched.h"
 #include "kernel/process/process.h"
+#include "kernel/task/sched.h"
 
-#define STATUS_NOT_FOUND (127 << 8)
-
-/* What the starter and the new task share, until it is known whether the program runs. */
+/* What the new task is to run. */
 struct start {
 	int count;
 	char *const *words;
-	int error;
-	struct semaphore done;
 };
 
 /* The space of before is replaced only if the program could be loaded. */
@@ -35,17 +29,16 @@ int program_become(int count, char *const words[])
 	return exec_at_terminal(count, words, current->frame);
 }
 
-/* After semaphore_up `start` may be gone: the error is kept aside. */
+/* A program that cannot be loaded ends with the status that a shell gives it. */
 static void become_program(void *argument)
 {
-	struct start *start = argument;
+	const struct start *start = argument;
 
 	preempt_disable();
-	int error = start->error = program_become(start->count, start->words);
+	int error = program_become(start->count, start->words);
 
-	semaphore_up(&start->done);
 	if (error)
-		process_exit(STATUS_NOT_FOUND);
+		process_exit(exec_report(start->words[0], error) << 8);
 	program_enter(current->frame);
 }
 
@@ -54,7 +47,7 @@ static void become_program(void *argument)
  * waited for. */
 int program_run(int count, char *const words[])
 {
-	struct start start = { .count = count, .words = words };
+	struct start start = { count, words };
 	struct wait_news news;
 
 	if (!current->process)
@@ -69,7 +62,6 @@ int program_run(int count, char *const words[])
 	preempt_enable();
 	if (!task)
 		return -EAGAIN;
-	semaphore_down(&start.done);
 	process_wait(pid, 0, &news);
-	return start.error ? start.error : news.status;
+	return news.status;
 }
