@@ -1,16 +1,16 @@
 /*
- * The root of lessons 3 and 4: a list of files in memory, each with its whole path for a name.
+ * The root of lessons 3 and 4: the files that the host gives, as a list. They can only be read.
  *
- *	files --> "bin/sh" ------> "etc/passwd" --> ... --> "tmp/list"
- *		  24,576 bytes	   120 bytes		    made by a program: one page
- *		  from the host, read-only
+ *	the archive	[header]bin/sh[its bytes][header]etc/passwd[its bytes] ... TRAILER!!!
+ *				   ^			       ^
+ *	files --> { etc/passwd, 120 bytes, --------------------' } --> { bin/sh, ... } --> ...
  *
- * There are no directories and no links: "tmp" is nothing, and "tmp/list" is just a name. What has
- * those is a file system, which stands behind the same header (fs/vfs, fs/ext).
+ * A name is a whole path. There are no directories and no links: what has those is a file system,
+ * which stands behind the same header (fs/vfs, fs/ram). Devices are found as /dev/NAME.
  *
- * The host's files come as a cpio archive of the format "newc", like Linux's initramfs
- * (Documentation/ driver-api/early-userspace/buffer-format.rst in Linux's source), through QEMU's
- * fw_cfg. It is one entry after the other:
+ * The files come as a cpio archive of the format "newc", like Linux's initramfs (Documentation/
+ * driver-api/early-userspace/buffer-format.rst in Linux's source), through QEMU's fw_cfg. It is one
+ * entry after the other:
  *
  *	"070701" + 13 numbers of 8 hexadecimal digits	110 bytes, the header
  *	"bin/sh" NUL					as many bytes as the header says
@@ -20,9 +20,7 @@
  *	... until an entry with the name TRAILER!!!
  *
  * Only regular files are taken. Nothing in the archive is trusted: digits, lengths and the NUL are
- * checked before they are used. What was taken before something is wrong stays.
- *
- * Files are never removed. Nothing here sleeps, so no lock is needed.
+ * checked before they are used. Files before the one that is wrong are there.
  */
 #include "fs/root.h"
 
@@ -30,45 +28,36 @@
 
 #include "drivers/qemu/fw_cfg.h"
 #include "fs/devices.h"
+#include "kernel/abi/limits.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-#define ARCHIVE	   "opt/org.apprentice/initramfs"
-#define MAGIC	   "070701"
-#define MAGIC_SIZE 6u
-#define NUMBERS	   13u
-#define TRAILER	   "TRAILER!!!"
-#define TOO_SOON   "the archive ends too soon"
-#define TYPE	   0170000u /* of the mode, as in stat(2) */
-#define REGULAR	   0100000u
-#define EXECUTABLE 0111u
-#define NAME_SIZE  128u
-#define ORDER_MAX  10u /* a file has 4 MiB at most */
-#define MADE_MAX   64u /* files that programs have made */
+#define ARCHIVE	    "opt/org.apprentice/initramfs"
+#define MAGIC	    "070701"
+#define MAGIC_SIZE  6u
+#define NUMBER(n)   (MAGIC_SIZE + 8 * (n)) /* where number n is in the header */
+#define HEADER_SIZE NUMBER(13)
+#define TRAILER	    "TRAILER!!!"
+#define TOO_SOON    "the archive ends too soon"
+#define TYPE	    0170000u /* of the mode, as in stat(2) */
+#define REGULAR	    0100000u
+#define EXECUTABLE  0111u
+#define ORDER_MAX   10u /* the archive has 4 MiB at most */
 
-/* Which of the header's numbers are wanted. */
-enum {
-	MODE = 1,
-	SIZE = 6,
-	NAME_LENGTH = 11,
-};
-
-/* A file, and what of it there is. */
+/* A file; name and contents are in the archive. */
 struct ram_file {
 	struct ram_file *next;
-	uint8_t *contents;
+	const char *name; /* without a slash at its beginning */
+	const uint8_t *contents;
 	uint32_t size;
-	uint32_t room; /* bytes that it may grow to; 0: it is the host's, and cannot be written */
 	bool is_program;
-	char name[NAME_SIZE]; /* without a slash at its beginning */
 };
 
 static struct pool pool = POOL_INITIALIZER(struct ram_file);
 static struct ram_file *files;
-static uint32_t made; /* by programs */
 
 /* ---- open files ---- */
 
@@ -81,32 +70,12 @@ static int root_read(struct file *file, struct buffer *to, uint64_t offset)
 	return buffer_put(to, ram->contents + offset, ram->size - (uint32_t)offset);
 }
 
-/* What lies between the old end and the offset is zero: nothing was ever written behind the end. */
-static int root_write(struct file *file, struct buffer *from, uint64_t offset)
-{
-	struct ram_file *ram = file->private;
-
-	if (offset >= ram->room)
-		return -ENOSPC;
-	int moved = buffer_take(from, ram->contents + offset, ram->room - (uint32_t)offset);
-
-	if (moved > 0 && offset + moved > ram->size)
-		ram->size = offset + moved;
-	return moved;
-}
-
 static uint64_t root_size(const struct file *file)
 {
 	return ((const struct ram_file *)file->private)->size;
 }
 
-static const struct file_ops root_ops = {
-	.read = root_read,
-	.write = root_write,
-	.size = root_size,
-};
-
-/* ---- names ---- */
+static const struct file_ops root_ops = { .read = root_read, .size = root_size };
 
 /* Every path begins at the root, with a slash or without. */
 static const char *plain(const char *path)
@@ -136,128 +105,58 @@ static const struct device *find_device(const char *name)
 	return device;
 }
 
-/* A new file, with so many pages for its contents, before those that are there: of two with one
- * name the later is found. NULL without memory, or for too long a name. */
-static struct ram_file *add(const char *name, unsigned order)
+/* Opens one of the host's files; they are told apart from what is not there when one is to be made.
+ */
+static int open_ram_file(const char *name, uint32_t flags, struct file **file)
 {
-	size_t length = strlen(name);
-	uint8_t *contents = length < NAME_SIZE ? page_alloc(order) : NULL;
-	struct ram_file *ram = contents ? pool_alloc(&pool) : NULL;
-
-	if (!ram) {
-		if (contents)
-			page_free(contents, order);
-		return NULL;
-	}
-	memcpy(ram->name, name, length);
-	ram->contents = contents;
-	ram->next = files;
-	files = ram;
-	return ram;
-}
-
-/* For a program: an empty file that can grow to a page. */
-static struct ram_file *make(const char *name)
-{
-	struct ram_file *ram = made < MADE_MAX ? add(name, 0) : NULL;
-
-	if (!ram)
-		return NULL;
-	memset(ram->contents, 0, PAGE_SIZE);
-	ram->room = PAGE_SIZE;
-	made++;
-	return ram;
-}
-
-/* The file of this name as open's flags want it: as it is, made, or emptied. */
-static int prepare(const char *name, uint32_t flags, struct ram_file **prepared)
-{
-	bool changes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 	struct ram_file *ram = find(name);
 
-	if (ram && flags & O_CREAT && flags & O_EXCL)
+	if (!ram)
+		return flags & O_CREAT ? -EROFS : -ENOENT;
+	if (flags & O_CREAT && flags & O_EXCL)
 		return -EEXIST;
-	if (!ram && !(flags & O_CREAT))
-		return -ENOENT;
-	if (!ram)
-		ram = make(name);
-	if (!ram)
-		return -ENOSPC;
-	if (changes && ram->room == 0)
+	if ((flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC)
 		return -EROFS;
-	if (flags & O_TRUNC) {
-		memset(ram->contents, 0, ram->size);
-		ram->size = 0;
-	}
-	*prepared = ram;
-	return 0;
+	*file = file_create(&root_ops, ram, flags);
+	return *file ? 0 : -ENFILE;
 }
 
-/* Everybody may do everything with what he has made: the mode means nothing. */
+/* Every path begins at the root, and no file is made: the table and the mode mean nothing. */
 int file_open(const struct files *table, const char *path, uint32_t flags, uint32_t mode,
 	      struct file **file)
 {
 	const struct device *device = find_device(plain(path));
-	struct ram_file *ram = NULL;
-	int error = device ? 0 : prepare(plain(path), flags, &ram);
 
-	if (error)
-		return error;
-	*file = file_create(device ? device->ops : &root_ops, ram, flags);
+	if (!device)
+		return open_ram_file(plain(path), flags, file);
+	*file = file_create(device->ops, NULL, flags);
 	return *file ? 0 : -ENFILE;
 }
 
-/* The host's files do not change, and no others are programs. */
 int file_open_program(const struct files *table, const char *path, struct file **file)
 {
-	struct ram_file *ram = find(plain(path));
+	const struct ram_file *ram = find(plain(path));
 
-	if (!ram)
-		return find_device(plain(path)) ? -EACCES : -ENOENT;
-	if (!ram->is_program)
+	if (find_device(plain(path)) || (ram && !ram->is_program))
 		return -EACCES;
-	*file = file_create(&root_ops, ram, O_RDONLY);
-	return *file ? 0 : -ENFILE;
+	return open_ram_file(plain(path), O_RDONLY, file);
 }
 
 /* ---- the archive ---- */
 
-/* Where in the archive we are, and the entry that is read there. */
+/* Where we are in the archive. Offsets are in bytes from its beginning. */
 struct archive {
-	uint32_t size, offset, entry; /* bytes: all, before the next one, before the entry */
-	uint32_t mode, size_of_file;
-	char name[NAME_SIZE];
+	uint8_t *bytes;
+	uint32_t size;
+	uint32_t entry;	   /* of the entry that is read, */
+	uint32_t contents; /* of its contents, */
+	uint32_t next;	   /* and of the entry behind it */
+	uint32_t mode, length;
+	const char *name;
 };
 
-/* Gives the next bytes. False: the archive ends before. */
-static bool take(struct archive *archive, void *to, uint32_t length)
-{
-	if (length > archive->size - archive->offset)
-		return false;
-	fw_cfg_next(to, length);
-	archive->offset += length;
-	return true;
-}
-
-/* Leaves bytes out. */
-static bool skip(struct archive *archive, uint32_t length)
-{
-	char bytes[64];
-
-	for (; length > sizeof(bytes); length -= sizeof(bytes))
-		if (!take(archive, bytes, sizeof(bytes)))
-			return false;
-	return take(archive, bytes, length);
-}
-
-/* Up to the next multiple of 4. */
-static bool skip_padding(struct archive *archive)
-{
-	return skip(archive, -archive->offset % 4);
-}
-
 /* Eight hexadecimal digits, in capital or small letters. */
-static bool parse_number(const char *digits, uint32_t *number)
+static bool parse_number(const uint8_t *digits, uint32_t *number)
 {
 	*number = 0;
 	for (unsigned i = 0; i < 8; i++) {
@@ -271,74 +170,92 @@ static bool parse_number(const char *digits, uint32_t *number)
 	return true;
 }
 
-/* Reads a header and the name behind it. Returns what is wrong, or NULL. */
+/* Steps over so many bytes, and up to the next multiple of 4. False: the archive ends before. */
+static bool step(const struct archive *archive, uint32_t *offset, uint32_t length)
+{
+	if (*offset > archive->size || length > archive->size - *offset)
+		return false;
+	*offset = (*offset + length + 3) & -4u;
+	return true;
+}
+
+/* Reads a header, and finds the name and the contents behind it. Returns what is wrong, or NULL. */
 static const char *read_header(struct archive *archive)
 {
-	char magic[MAGIC_SIZE], digits[NUMBERS][8];
+	const uint8_t *header = archive->bytes + archive->entry;
 	uint32_t name_size;
 
-	archive->entry = archive->offset;
-	archive->name[0] = '\0';
-	if (!take(archive, magic, sizeof(magic)) || !take(archive, digits, sizeof(digits)))
+	archive->name = "";
+	archive->contents = archive->entry;
+	if (!step(archive, &archive->contents, HEADER_SIZE))
 		return TOO_SOON;
-	if (memcmp(magic, MAGIC, MAGIC_SIZE) != 0)
+	if (memcmp(header, MAGIC, MAGIC_SIZE) != 0)
 		return "no header of a cpio archive (newc)";
-	if (!parse_number(digits[MODE], &archive->mode) ||
-	    !parse_number(digits[SIZE], &archive->size_of_file) ||
-	    !parse_number(digits[NAME_LENGTH], &name_size))
+	if (!parse_number(header + NUMBER(1), &archive->mode) ||
+	    !parse_number(header + NUMBER(6), &archive->length) ||
+	    !parse_number(header + NUMBER(11), &name_size))
 		return "a number that is not hexadecimal";
-	if (name_size == 0 || name_size > NAME_SIZE)
-		return "a name of no length, or of more than 127 bytes";
-	if (!take(archive, archive->name, name_size) || !skip_padding(archive))
+	if (name_size == 0 || name_size > PATH_MAX)
+		return "a name of no length, or of more than 4096 bytes";
+	archive->contents = archive->entry;
+	if (!step(archive, &archive->contents, HEADER_SIZE + name_size))
 		return TOO_SOON;
-	if (archive->name[name_size - 1] == '\0')
-		return NULL;
-	archive->name[0] = '\0';
-	return "a name without its end";
+	if (header[HEADER_SIZE + name_size - 1] != '\0')
+		return "a name without its end";
+	archive->name = (const char *)header + HEADER_SIZE;
+	archive->next = archive->contents;
+	return step(archive, &archive->next, archive->length) ? NULL : TOO_SOON;
 }
 
-/* Reads the contents of a regular file into memory of its own. */
-static const char *read_file(struct archive *archive)
+/* Adds the file that is read, before the others: of two with one name the later is found. False
+ * without memory. */
+static bool take(const struct archive *archive)
 {
-	unsigned order = 0;
-
-	while (order <= ORDER_MAX && PAGE_SIZE << order < archive->size_of_file)
-		order++;
-	if (order > ORDER_MAX)
-		return "a file of more than 4 MiB";
-	struct ram_file *ram = add(plain(archive->name), order);
+	struct ram_file *ram = pool_alloc(&pool);
 
 	if (!ram)
-		return "no memory for a file";
-	if (!take(archive, ram->contents, archive->size_of_file))
-		return TOO_SOON;
-	ram->size = archive->size_of_file;
+		return false;
+	ram->name = plain(archive->name);
+	ram->contents = archive->bytes + archive->contents;
+	ram->size = archive->length;
 	ram->is_program = archive->mode & EXECUTABLE;
-	return NULL;
+	ram->next = files;
+	files = ram;
+	return true;
 }
 
-/* Reads entries up to the trailer, and counts them. Returns what is wrong, or NULL. */
+/* Adds the regular files, up to the trailer. Returns what is wrong, or NULL. */
 static const char *read_entries(struct archive *archive, uint32_t *entries)
 {
-	for (*entries = 0;; ++*entries) {
-		const char *wrong = read_header(archive);
+	const char *wrong;
 
-		if (wrong || strcmp(archive->name, TRAILER) == 0)
-			return wrong;
-		if ((archive->mode & TYPE) == REGULAR)
-			wrong = read_file(archive);
-		else if (!skip(archive, archive->size_of_file))
-			wrong = TOO_SOON;
-		if (!wrong && !skip_padding(archive))
-			wrong = TOO_SOON;
-		if (wrong)
-			return wrong;
+	for (*entries = 0; !(wrong = read_header(archive)); ++*entries) {
+		if (strcmp(archive->name, TRAILER) == 0)
+			return NULL;
+		if ((archive->mode & TYPE) == REGULAR && !take(archive))
+			return "no memory for another file";
+		archive->entry = archive->next;
 	}
+	return wrong;
 }
 
 void root_initialize(void)
 {
 	devices_initialize();
+}
+
+/* Memory for the archive, with the archive in it; NULL where there is not enough. */
+static uint8_t *fetch(uint32_t size)
+{
+	unsigned order = 0;
+
+	while (order < ORDER_MAX && PAGE_SIZE << order < size)
+		order++;
+	uint8_t *bytes = size <= PAGE_SIZE << order ? page_alloc(order) : NULL;
+
+	if (bytes)
+		fw_cfg_next(bytes, size);
+	return bytes;
 }
 
 /* The kernel goes on with whatever there is: its own prompt needs no files. */
@@ -350,6 +267,11 @@ void root_unpack(void)
 
 	if (size < 0) {
 		printk("files: the host gives none (%s)\n", errno_name(-size));
+		return;
+	}
+	archive.bytes = fetch(size);
+	if (!archive.bytes) {
+		printk("files: no memory for the archive, or more than 4 MiB\n");
 		return;
 	}
 	const char *wrong = read_entries(&archive, &entries);

@@ -19,17 +19,6 @@
 #define O_CLOEXEC   02000000
 #define O_PATH	    010000000 /* only to name what is there */
 
-/* Flags of the calls whose name ends in "at", and the descriptor that means the working directory.
- */
-#define AT_FDCWD	    -100
-#define AT_SYMLINK_NOFOLLOW 0x100
-#define AT_EACCESS	    0x200
-#define AT_REMOVEDIR	    0x200
-#define AT_SYMLINK_FOLLOW   0x400
-#define AT_NO_AUTOMOUNT	    0x800
-#define AT_EMPTY_PATH	    0x1000
-#define AT_STATX_SYNC	    0x6000
-
 /* Commands of fcntl, and the flag of a descriptor. */
 #define F_DUPFD		0
 #define F_GETFD		1

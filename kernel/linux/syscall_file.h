@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "fs/vfs/inode.h"
+#include "kernel/abi/file.h"
 #include "kernel/process/file_calls.h"
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */

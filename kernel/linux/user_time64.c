@@ -1,4 +1,4 @@
-/* Times of 64 bits: kernel/syscall/user_time.c for newer programs. */
+/* Times of 64 bits: kernel/syscall/user_time.h for newer programs. */
 #include "kernel/linux/user_time64.h"
 
 #include "kernel/lib/divide.h"

@@ -1,14 +1,36 @@
-/* Times that programs give, and get. */
+/* Times that programs give, made nanoseconds, and the way back. A program's number of nanoseconds
+ * is less than a second, or the time is none; its seconds are signed, and must not be negative. */
 #pragma once
 
 #include <stdint.h>
 
 #include "kernel/abi/time.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "mm/user_copy.h"
 
-/* Nanoseconds of the struct timespec at a user address. Returns 0, -EFAULT, or -EINVAL for what is
- * no time. */
+/* Nanoseconds of the structure at a user address. Returns 0, -EFAULT, or -EINVAL for what is no
+ * time. */
 typedef int timespec_reader(uint32_t address, uint64_t *ns);
-timespec_reader timespec_from_user;
+
+static inline int timespec_from_user(uint32_t address, uint64_t *ns)
+{
+	struct linux_timespec time;
+
+	if (copy_from_user(&time, address, sizeof(time)) != 0)
+		return -EFAULT;
+	if (time.seconds < 0 || time.nanoseconds < 0 ||
+	    time.nanoseconds >= (int32_t)NANOSECONDS_PER_SECOND)
+		return -EINVAL;
+	*ns = (uint64_t)time.seconds * NANOSECONDS_PER_SECOND + time.nanoseconds;
+	return 0;
+}
 
 /* The way back. */
-struct linux_timespec timespec_of(uint64_t ns);
+static inline struct linux_timespec timespec_of(uint64_t ns)
+{
+	uint32_t rest;
+	uint32_t seconds = divide64(ns, NANOSECONDS_PER_SECOND, &rest);
+
+	return (struct linux_timespec){ seconds, rest };
+}

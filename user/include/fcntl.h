@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/file.h"
 
 /* With O_CREAT a mode follows. */
 int open(const char *path, int flags, ...);

@@ -375,7 +375,7 @@ static void prepare(void)
 	empty_folder();
 	int scratch = open("a", O_RDWR | O_CREAT, 0600);
 
-	edge = places_initialize(scratch);
+	edge = places_initialize();
 	close(scratch);
 	survives_pipes = signal(SIGPIPE, SIG_IGN) != SIG_ERR;
 	for (unsigned i = 0; i < ARENA; i += 8) {

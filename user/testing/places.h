@@ -20,8 +20,8 @@ enum place {
 
 /* To be called first. Returns the edge: the first byte behind the stack, which is not mapped.
  * Before it lies what the kernel left for the program's start, which may be overwritten from now
- * on, and then is no longer there. scratch is a descriptor for writing. */
-uint32_t places_initialize(int scratch);
+ * on, and then is no longer there. */
+uint32_t places_initialize(void);
 
 /* An address of this kind; where there is a choice, the random numbers make it. */
 uint32_t place_address(enum place place, struct random *random);
