@@ -9,9 +9,8 @@
  * Writing is polled for good: panic must work with interrupts off, and in the middle of anything.
  * Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
  *
- * A port that is not there reads as all ones. The scratch register, which does nothing but keep its
- * value, tells: where it does not keep it, nothing is ever written to the port. Any context after
- * serial_initialize.
+ * A port that is not there reads as all ones: it takes every character at once, and has none for
+ * us, because no port has all kinds of errors at a time. Any context after serial_initialize.
  */
 #include "drivers/console/serial.h"
 
@@ -26,16 +25,14 @@
 #define LINE_CONTROL   (PORT + 3)
 #define MODEM_CONTROL  (PORT + 4)
 #define LINE_STATUS    (PORT + 5)
-#define SCRATCH	       (PORT + 7)
 #define DIVISOR_ACCESS 0x80
 #define EIGHT_BITS     0x03 /* no parity, one stop bit */
 #define READY	       0x03
 #define INTERRUPT_LINE 0x08 /* in the modem control: the PC's own gate for the IRQ */
 #define RECEIVED       0x01
+#define NOBODY	       0xff /* the line status where there is no port */
 #define CAN_SEND       SERIAL_CAN_SEND
 #define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
-
-static bool present;
 
 /* EXERCISE 1.3 (formatted printing, part 2): one character to the serial line.
    1. put_raw: wait until the line status says CAN_SEND, then write the byte to DATA. After
@@ -61,22 +58,12 @@ static void put(char character)
 }
 /* } SOLUTION 1.3 */
 
-/* Loses what was in the scratch register: nobody uses it. */
-static bool is_present(void)
-{
-	out8(SCRATCH, 0x5a);
-	return in8(SCRATCH) == 0x5a;
-}
-
 /* Interrupts of the port are off while its divisor is set. The FIFO of 16 bytes is emptied and
  * switched on: with it a burst survives 1.4 ms without anybody reading. */
 void serial_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_raw };
 
-	present = is_present();
-	if (!present)
-		return;
 	out8(INTERRUPTS, 0);
 	out8(LINE_CONTROL, DIVISOR_ACCESS);
 	out8(DATA, 1); /* 115200 baud */
@@ -90,15 +77,15 @@ void serial_initialize(void)
 /* From one context at a time: another reader could take the byte between the two accesses. */
 int serial_get(void)
 {
-	return present && (in8(LINE_STATUS) & RECEIVED) ? in8(DATA) : -1;
+	uint8_t status = in8(LINE_STATUS);
+
+	return status != NOBODY && (status & RECEIVED) ? in8(DATA) : -1;
 }
 
 /* A PC leads the port's request through a gate, output 2 of the modem control: both must be open.
  */
 void serial_interrupts(bool wanted)
 {
-	if (!present)
-		return;
 	out8(MODEM_CONTROL, wanted ? READY | INTERRUPT_LINE : READY);
 	out8(INTERRUPTS, wanted ? RECEIVED : 0);
 }

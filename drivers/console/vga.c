@@ -30,12 +30,6 @@
 static struct vga_screen screen;
 
 /* Index first, then data: two accesses that belong together. */
-static uint8_t crtc_read(uint8_t index)
-{
-	out8(CRTC_INDEX, index);
-	return in8(CRTC_DATA);
-}
-
 static void crtc_write(uint8_t index, uint8_t value)
 {
 	out8(CRTC_INDEX, index);
@@ -58,12 +52,12 @@ static void put(char character)
 	put_unchanged(character);
 }
 
-/* Begins where the boot loader's text ended, so that it stays readable. */
+/* Begins in the last line, so that what the BIOS and the boot loader have written moves up, and
+ * stays readable. */
 void vga_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_unchanged };
 
-	vga_screen_initialize(&screen, (uint16_t *)(KERNEL_BASE + TEXT_SCREEN),
-			      crtc_read(CURSOR_HIGH) << 8 | crtc_read(CURSOR_LOW));
+	vga_screen_initialize(&screen, (uint16_t *)(KERNEL_BASE + TEXT_SCREEN));
 	console_register(&console);
 }

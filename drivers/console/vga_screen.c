@@ -83,13 +83,11 @@ void vga_screen_put(struct vga_screen *screen, char character)
 		show(screen, character);
 }
 
-/* What is on the screen stays. A cursor that is not on it, because of a broken BIOS, begins at the
- * top. */
-void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells, uint32_t position)
+void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells)
 {
 	*screen = (struct vga_screen){
 		.cells = cells,
-		.position = position < VGA_CELLS ? position : 0,
+		.position = VGA_CELLS - VGA_COLUMNS,
 		.colours = VGA_GREY,
 	};
 }

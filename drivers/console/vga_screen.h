@@ -21,8 +21,8 @@ struct vga_screen {
 	uint8_t colours;	  /* of what comes: the background's in the upper half */
 };
 
-/* Begins with the cursor at this cell, and grey on black. What is on the screen stays. */
-void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells, uint32_t position);
+/* Begins with the cursor in the last line, and grey on black. What is on the screen stays. */
+void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells);
 
 /* Takes one character. A newline goes straight down; of other control characters those that move
  * the cursor are obeyed. */

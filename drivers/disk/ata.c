@@ -83,6 +83,12 @@ static struct ata_drive drives[] = {
 	{ .block.name = "hdd", .command_block = 0x170, .control = 0x376, .slave = true },
 };
 
+/* Reads count 16-bit words from a port into buffer. */
+static void in16_repeat(uint16_t port, void *buffer, unsigned count)
+{
+	__asm__ volatile("cld; rep insw" : "+D"(buffer), "+c"(count) : "d"(port) : "memory");
+}
+
 /* A drive needs 400 ns before its status is valid; reading the other status register takes about
  * 100. */
 static void settle(const struct ata_drive *drive)

@@ -18,7 +18,7 @@
 
 #include "kernel/cpu/io.h"
 #include "kernel/lib/startup.h"
-#include "kernel/task/time.h"
+#include "fs/vfs/wall_time.h"
 
 #define INDEX	  0x70
 #define DATA	  0x71

@@ -11,7 +11,7 @@
 #include "fs/vfs/inode.h"
 
 #include "kernel/lib/string.h"
-#include "kernel/task/time.h"
+#include "fs/vfs/wall_time.h"
 
 /* strncmp stops at the text's NUL, and then the text must be over, too. */
 bool name_is(const struct name *name, const char *text)

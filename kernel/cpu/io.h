@@ -26,9 +26,3 @@ static inline void in8_repeat(uint16_t port, void *buffer, unsigned count)
 {
 	__asm__ volatile("cld; rep insb" : "+D"(buffer), "+c"(count) : "d"(port) : "memory");
 }
-
-/* Reads count 16-bit words from a port into buffer. */
-static inline void in16_repeat(uint16_t port, void *buffer, unsigned count)
-{
-	__asm__ volatile("cld; rep insw" : "+D"(buffer), "+c"(count) : "d"(port) : "memory");
-}

@@ -10,6 +10,7 @@
 #include "kernel/process/process.h"
 #include "kernel/task/wait.h"
 #include "kernel/task/time.h"
+#include "fs/vfs/wall_time.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time64.h"
 

@@ -16,6 +16,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/signal.h"
 #include "kernel/task/time.h"
+#include "fs/vfs/wall_time.h"
 #include "kernel/task/timer.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time64.h"

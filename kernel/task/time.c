@@ -21,7 +21,6 @@
 static uint32_t khz;
 static uint32_t multiplier;
 static uint64_t origin;
-static uint64_t wall_origin; /* what the wall's clock showed then, in nanoseconds */
 
 /* At boot, with interrupts off: nobody may read the clock between the factor and the origin. */
 void time_initialize(uint32_t tsc_khz)
@@ -49,14 +48,4 @@ uint64_t time_of_stamps(uint64_t stamps)
 uint64_t time_ns(void)
 {
 	return khz ? time_of_stamps(time_stamp() - origin) : 0;
-}
-
-uint64_t time_wall_ns(void)
-{
-	return wall_origin + time_ns();
-}
-
-void time_set_wall(uint32_t seconds)
-{
-	wall_origin = seconds * 1000000000ull - time_ns();
 }

@@ -8,13 +8,6 @@
 /* Nanoseconds since time_initialize; never goes back. Before it: 0. */
 uint64_t time_ns(void);
 
-/* Nanoseconds since 1970, UTC: time_ns() after what time_set_wall was told; without that, since
- * 1970 began at time_initialize. */
-uint64_t time_wall_ns(void);
-
-/* It is so many seconds after the beginning of 1970, now. */
-void time_set_wall(uint32_t seconds);
-
 /* Starts the clock: the time-stamp counter, at its measured frequency in kHz (1 to 2^32 - 1). */
 void time_initialize(uint32_t tsc_khz);
 
