@@ -7,7 +7,7 @@
  *
  *	slot n	+0x0000	not mapped
  *		+0x1000	not mapped	the guard: the first push beyond the stack faults here
- *		+0x2000	the stack	8 KiB, mapped to any two pages
+ *		+0x2000	the stack	8 KiB, mapped to two pages of the direct map
  *		+0x4000	slot n + 1
  *
  * The fault cannot push its own frame on the same stack, so it becomes a double fault, whose
@@ -27,11 +27,12 @@
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
 
-#define REGION	 (KERNEL_BASE + DIRECT_MAP_SIZE) /* 4 MiB: one page table */
-#define ENTRIES	 1024
-#define SLOT	 (4 * PAGE_SIZE) /* the stack is at its upper end */
-#define GUARD	 (SLOT - KERNEL_STACK_SIZE)
-#define WRITABLE 0x003u /* present; for the kernel only */
+#define REGION	    (KERNEL_BASE + DIRECT_MAP_SIZE) /* 4 MiB: one page table */
+#define ENTRIES	    1024
+#define SLOT	    (4 * PAGE_SIZE) /* the stack is at its upper end */
+#define STACK_ORDER 1		    /* of KERNEL_STACK_SIZE, in pages */
+#define GUARD	    (SLOT - KERNEL_STACK_SIZE)
+#define WRITABLE    0x003u /* present; for the kernel only */
 
 _Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all stacks");
 
@@ -48,27 +49,6 @@ static uint32_t *entry_of(uint32_t address)
 	return &table[(address - REGION) / PAGE_SIZE];
 }
 
-/* INVLPG: the processor may still remember the page, which is about to belong to somebody else. */
-static void unmap(uint32_t address)
-{
-	uint32_t *entry = entry_of(address);
-	void *page = direct_map(*entry & -PAGE_SIZE);
-
-	*entry = 0;
-	__asm__ volatile("invlpg (%0)" : : "r"(address) : "memory");
-	page_free(page, 0);
-}
-
-/* No INVLPG: an entry that was not present is not remembered (Intel SDM volume 3, 4.10.2). */
-static bool map(uint32_t address)
-{
-	void *page = page_alloc(0);
-
-	if (page)
-		*entry_of(address) = physical_address(page) | WRITABLE;
-	return page;
-}
-
 /* The lowest address of the stack in the first slot that is free, or 0. */
 static uint32_t find_free(void)
 {
@@ -78,29 +58,33 @@ static uint32_t find_free(void)
 	return 0;
 }
 
-/* All or nothing: without memory for the second page the first is given back. */
+/* No INVLPG: an entry that was not present is not remembered (Intel SDM volume 3, 4.10.2). */
 void *kernel_stack_create(void)
 {
 	uint32_t stack = find_free();
+	void *pages = stack ? page_alloc(STACK_ORDER) : NULL;
 
-	for (uint32_t done = 0; stack && done < KERNEL_STACK_SIZE; done += PAGE_SIZE) {
-		if (map(stack + done))
-			continue;
-		while (done > 0)
-			unmap(stack + (done -= PAGE_SIZE));
+	if (!pages)
 		return NULL;
-	}
+	for (uint32_t done = 0; done < KERNEL_STACK_SIZE; done += PAGE_SIZE)
+		*entry_of(stack + done) = (physical_address(pages) + done) | WRITABLE;
 	return (void *)(uintptr_t)stack;
 }
 
-/* A task cannot give back the stack that it runs on: the next one does it (task_switched). */
+/* A task cannot give back the stack that it runs on: the next one does it (task_switched). INVLPG:
+ * the processor may still remember the pages, which are about to belong to somebody else. */
 void kernel_stack_destroy(void *stack)
 {
 	uint32_t start = (uintptr_t)stack;
 
 	ASSERT((start - REGION) % SLOT == GUARD && *entry_of(start));
-	for (uint32_t done = 0; done < KERNEL_STACK_SIZE; done += PAGE_SIZE)
-		unmap(start + done);
+	void *pages = direct_map(*entry_of(start) & -PAGE_SIZE);
+
+	for (uint32_t at = start; at < start + KERNEL_STACK_SIZE; at += PAGE_SIZE) {
+		*entry_of(at) = 0;
+		__asm__ volatile("invlpg (%0)" : : "r"(at) : "memory");
+	}
+	page_free(pages, STACK_ORDER);
 }
 
 /* For the double fault's report, which knows only the address. */

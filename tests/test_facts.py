@@ -48,7 +48,7 @@ PYTHON = {
     "labs/tools/debugging/gdb/process_commands.py": {
         "SPACE_START": "mm/space.h",
         "SIGNALS": "kernel/abi/signal.h",
-        "FIRST_OF_REAL_TIME": "kernel/abi/signal.h SIGNAL_QUEUED",
+        "FIRST_OF_REAL_TIME": "kernel/abi/signal_handler.h SIGNAL_QUEUED",
     },
     "labs/tools/debugging/gdb/kernel_commands.py": {"EXCEPTIONS": "kernel/cpu/trap.h"},
     "labs/tools/debugging/gdb/syscall_commands.py": {"LAST_ERROR": "kernel/abi/errno.h ERROR_LAST"},

@@ -1,11 +1,10 @@
-/* Signals as programs see them: Linux's numbers and structures for i386. */
+/* Signals as programs see them: Linux's numbers and structures for i386. What handlers have besides
+ * is in kernel/abi/signal_handler.h. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
-#define SIGNALS	      64
-#define SIGNAL_QUEUED 32 /* from here on */
+#define SIGNALS 64
 
 #define SIGHUP	 1
 #define SIGINT	 2
@@ -40,17 +39,6 @@
 /* Flags of an action. */
 #define SA_NOCLDSTOP 0x00000001u
 #define SA_NOCLDWAIT 0x00000002u
-#define SA_SIGINFO   0x00000004u
-#define SA_RESTORER  0x04000000u
-#define SA_ONSTACK   0x08000000u
-#define SA_RESTART   0x10000000u
-#define SA_NODEFER   0x40000000u
-#define SA_RESETHAND 0x80000000u
-
-/* How sigprocmask changes the mask. */
-#define SIG_BLOCK   0
-#define SIG_UNBLOCK 1
-#define SIG_SETMASK 2
 
 /* rt_sigaction's structure. */
 struct linux_signal_action {
@@ -60,17 +48,7 @@ struct linux_signal_action {
 	uint64_t mask; /* blocked while the handler runs */
 };
 
-/* sigaction's structure, of the days of 32 signals. */
-struct linux_old_signal_action {
-	uint32_t handler;
-	uint32_t mask;
-	uint32_t flags;
-	uint32_t restorer;
-};
-
-#define SS_ONSTACK	   1u
-#define SS_DISABLE	   2u
-#define SIGNAL_STACK_LEAST 2048u
+#define SS_DISABLE 2u
 
 struct linux_signal_stack {
 	uint32_t address;
@@ -81,7 +59,6 @@ struct linux_signal_stack {
 /* What siginfo says of where a signal came from. */
 #define SI_USER	      0
 #define SI_KERNEL     0x80
-#define SI_TKILL      (-6)
 #define ILL_ILLOPN    2
 #define FPE_INTDIV    1
 #define FPE_FLTINV    7
@@ -93,17 +70,6 @@ struct linux_signal_stack {
 #define CLD_KILLED    2
 #define CLD_STOPPED   5
 #define CLD_CONTINUED 6
-
-/* struct siginfo, as most signals fill it. Where only a part of it is given, that is all but the
- * rest. */
-struct linux_signal_info {
-	int32_t signal, error, code;
-	int32_t pid, user; /* or an address */
-	int32_t status;	   /* or a value */
-	uint32_t rest[26];
-};
-
-#define SIGNAL_INFO_CAUSE offsetof(struct linux_signal_info, rest)
 
 /* The middle of siginfo: for kill and SIGCHLD the sender's pid, its user (0), the status; for
  * exceptions the address. */

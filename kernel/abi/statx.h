@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "kernel/abi/time.h"
+#include "kernel/abi/clocks.h"
 
 /* Instead of nanoseconds, in utimensat. */
 #define UTIME_NOW  0x3fffffff

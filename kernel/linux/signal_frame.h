@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/abi/signal.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/trap.h"
 
 /*

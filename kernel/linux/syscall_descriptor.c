@@ -59,6 +59,15 @@ static int sys_fcntl64(struct trap_frame *frame)
 	if (!file)
 		return -EBADF;
 	switch (frame->ecx) {
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC: /* a lowest number that no descriptor can have is no argument */
+		if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)
+			return -EINVAL;
+		break;
+	case F_SETFD:
+		files_set_close_on_exec(current->process->files, frame->ebx,
+					frame->edx & FD_CLOEXEC);
+		return 0;
 	case F_GETFL:
 		return flags_of(file);
 	case F_SETFL:

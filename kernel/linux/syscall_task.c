@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "kernel/abi/resource.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/lib/errno.h"
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"

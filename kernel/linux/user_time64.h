@@ -1,6 +1,7 @@
 /* Times of 64 bits, which newer calls have. */
 #pragma once
 
+#include "kernel/abi/clocks.h"
 #include "kernel/syscall/user_time.h"
 
 /* Nanoseconds of a time; -EINVAL for what is none. More than 68 years are as good as for ever. */

@@ -62,55 +62,40 @@ static int sys_dup2(struct trap_frame *frame)
 /* Either the program has both numbers, or nothing stays open. */
 int descriptors_of_pipe(uint32_t address, uint32_t flags)
 {
-	struct files *files = current->process->files;
 	struct file *reader, *writer;
+	int32_t numbers[2];
 	int error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
 
 	if (error)
 		return error;
-	int32_t numbers[2] = { descriptor_add(reader, flags) };
-
-	if (numbers[0] < 0) {
-		file_release(writer);
-		return numbers[0];
-	}
+	numbers[0] = descriptor_add(reader, flags);
 	numbers[1] = descriptor_add(writer, flags);
-	if (numbers[1] >= 0 && !copy_to_user(address, numbers, sizeof(numbers)))
-		return 0;
-	files_close(files, numbers[0]);
-	if (numbers[1] < 0)
-		return numbers[1];
-	files_close(files, numbers[1]);
-	return -EFAULT;
+	if (numbers[0] < 0 || numbers[1] < 0)
+		error = numbers[0] < 0 ? numbers[0] : numbers[1];
+	else
+		error = give(address, numbers, sizeof(numbers));
+	for (unsigned i = 0; error && i < 2; i++)
+		files_close(current->process->files, numbers[i]); /* refuses what is no number */
+	return error;
 }
 
 /* Two descriptors, to read from and to write to, in an array of the program. */
 CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
 
-/* -EINVAL is what Linux says for a lowest number that no descriptor can have. */
-static int duplicate_from(const struct trap_frame *frame, bool close_on_exec)
-{
-	if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)
-		return -EINVAL;
-	return descriptor_duplicate(frame->ebx, frame->edx, close_on_exec);
-}
-
 /* F_DUPFD is dup with a lowest number: a shell puts its own descriptors out of the way with it. */
 int sys_fcntl(struct trap_frame *frame)
 {
-	struct files *files = current->process->files;
+	const struct files *files = current->process->files;
 
 	if (!descriptor_file(frame->ebx))
 		return -EBADF;
 	switch (frame->ecx) {
 	case F_DUPFD:
+		return descriptor_duplicate(frame->ebx, frame->edx, false);
 	case F_DUPFD_CLOEXEC:
-		return duplicate_from(frame, frame->ecx == F_DUPFD_CLOEXEC);
+		return descriptor_duplicate(frame->ebx, frame->edx, true);
 	case F_GETFD:
 		return files_closes_on_exec(files, frame->ebx) ? FD_CLOEXEC : 0;
-	case F_SETFD:
-		files_set_close_on_exec(files, frame->ebx, frame->edx & FD_CLOEXEC);
-		return 0;
 	}
 	return -EINVAL;
 }

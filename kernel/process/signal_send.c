@@ -105,8 +105,9 @@ void signal_drop_all(struct process *process)
 		drop(&process->signals, signal);
 }
 
-/* A signal below SIGNAL_QUEUED that is pending already stays pending once, with the latest cause. A
- * task that is TASK_BLOCKED is not woken: it finds the signal when it is done. */
+/* A signal that is pending already stays pending once, with the latest cause; unless signal_extras
+ * keeps it besides. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
+ */
 static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
 {
 	static const struct signal_cause kernel = { .code = SI_KERNEL };

@@ -8,8 +8,6 @@
  * An alarm is a timer in the process. It rings in the tick's interrupt, and all it does is to send
  * SIGALRM.
  */
-#include "kernel/abi/time.h"
-
 #include <stddef.h>
 
 #include "kernel/lib/divide.h"

@@ -7,7 +7,6 @@
  *	session 2	sh (pid 2, group 2)
  *			sort (pid 5, group 4) <- seq (pid 4, group 4)
  */
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"

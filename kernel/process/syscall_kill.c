@@ -6,12 +6,10 @@
  *	pid > 0		that process		-1	all but init and the sender
  *	0		the sender's group	-pgrp	that group
  */
-#include <stdbool.h>
-#include <stddef.h>
+#include "kernel/process/syscall_kill.h"
 
 #include "kernel/lib/errno.h"
 #include "kernel/process/signal.h"
-#include "kernel/process/syscall_kill.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 

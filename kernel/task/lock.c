@@ -25,7 +25,6 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/task.h"
 
 static int urgency(const struct task *task)
 {

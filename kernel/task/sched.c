@@ -18,12 +18,10 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/interrupts.h"
-#include "kernel/report/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
-#include "kernel/cpu/trap.h"
 
 const struct sched_class *sched_class = &sched_round_robin;
 struct sched_trace sched_trace;

@@ -17,7 +17,6 @@
 #include "kernel/report/panic.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
-#include "kernel/cpu/trap.h"
 
 static void (*deliver_signals)(struct trap_frame *frame);
 

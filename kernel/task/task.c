@@ -50,13 +50,6 @@ struct task *task_find(int32_t pid)
 
 /* ---- beginning and end ---- */
 
-static void set_name(struct task *task, const char *name)
-{
-	size_t length = strlen(name) < TASK_NAME ? strlen(name) : TASK_NAME - 1;
-
-	memcpy(task->name, name, length);
-}
-
 /* The whole page is cleared: the rest of it is for a process. A page and a stack, or nothing. */
 struct task *task_create(const char *name)
 {
@@ -69,7 +62,7 @@ struct task *task_create(const char *name)
 		return NULL;
 	}
 	memset(task, 0, PAGE_SIZE);
-	set_name(task, name);
+	snprintk(task->name, TASK_NAME, "%s", name);
 	task->pid = ++last_pid;
 	task->kernel_stack = stack;
 	task->frame = (struct trap_frame *)((uintptr_t)stack + KERNEL_STACK_SIZE) - 1;

@@ -17,7 +17,6 @@
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
-#include "kernel/task/task.h"
 
 /* Does not return: no queue has the task any more. */
 void task_bury(bool is_orphan)

@@ -22,7 +22,6 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/task.h"
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 

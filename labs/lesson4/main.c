@@ -97,16 +97,14 @@ static void first_task(void *argument)
 
 /* ---- the kernel ---- */
 
-/* The host's settings `sched` and `quantum`; a wrong class is only a mistake, a wrong quantum a
- * broken experiment. */
+/* The host's settings `sched` and `quantum`: a wrong one would be a broken experiment. */
 static void choose_class(void)
 {
 	char name[8] = "rr";
 
 	setting_read("sched", name, sizeof(name));
 	if (sched_use(name) != 0)
-		printk("sched: unknown class %s (rr, mlfq, fair); %s is used\n", name,
-		       sched_class->name);
+		panic("sched: unknown class %s (rr, mlfq, fair)", name);
 	sched_quantum = setting_number("quantum", sched_quantum);
 	if (sched_quantum < 1 || sched_quantum > 1000)
 		panic("quantum must be 1 to 1000 ticks, not %u", sched_quantum);

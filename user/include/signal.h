@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel/abi/signal.h"
+#include "kernel/abi/signal_handler.h"
 
 #define SIG_DFL ((void (*)(int))SIGNAL_DEFAULT)
 #define SIG_IGN ((void (*)(int))SIGNAL_IGNORE)

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "kernel/abi/time.h"
+#include "kernel/abi/clocks.h"
 
 struct timespec {
 	time_t tv_sec;
