@@ -38,7 +38,7 @@ def test_contents(guest, tmp_path, kind, block):
     contents = fill(tmp_path / "root", SEED)
     image = make_image(tmp_path / "a.img", 32 * MIB, f"-t {kind} -b {block}", tmp_path / "root")
     contents["/link"] = contents["/deep/er/file"]
-    script = "\n".join(["mount hdb", "ls hdb /", *(f"sum hdb {path}" for path in contents)])
+    script = "; ".join(["mount hdb", "ls hdb /", *(f"sum hdb {path}" for path in contents)])
     serial = guest(script, drives=[Drive(image, 1)]).check().serial
     assert f"hdb: {kind}, {32 * MIB // block} blocks of {block} bytes" in serial
     for path, data in contents.items():
@@ -54,7 +54,7 @@ def ask(guest, image, questions: list[tuple[str, int]], limit: float = 60) -> li
         blocks = [str(block) for asked, block in questions if asked == path]
         for start in range(0, len(blocks), QUESTIONS_A_LINE):
             lines.append(f"map hdb {path} " + " ".join(blocks[start : start + QUESTIONS_A_LINE]))
-    script = "\n".join(lines)
+    script = "; ".join(lines)
     serial = guest(script, drives=[Drive(image, 1)], guest_limit=limit).check().serial
     answers = re.findall(r"^map (\d+) -> (\d+)( unwritten)?$", serial, re.MULTILINE)
     assert [int(logical) for logical, _, _ in answers] == [block for _, block in questions]

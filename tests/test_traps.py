@@ -77,7 +77,6 @@ def test_every_exception_is_reported(raised, vector):
     ("kind", "words", "function"),
     [
         ("divide", "exception 0, divide error", "divide"),
-        ("opcode", "exception 6, invalid opcode", "invalid_opcode"),
         ("null", "wrote to address 0x00001234: no page is there", "page_fault"),
         ("wild", "wrote to address 0xf8000000: no page is there", "wild_pointer"),
         ("stack", "exception 8, double fault (error code 0x0)", "bad_stack"),

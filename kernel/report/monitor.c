@@ -71,18 +71,6 @@ int monitor_execute(char *line)
 	return command->run(count, words);
 }
 
-/* Ends the line at the first newline or semicolon. Returns what follows it, or NULL. */
-static char *cut_line(char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\n' || *text == ';') {
-			*text = '\0';
-			return text + 1;
-		}
-	}
-	return NULL;
-}
-
 /* Goes on after a failed command, so that one run shows every failure, and remembers the first for
  * the exit status. Each line is echoed, so that the log shows what an output belongs to. */
 int monitor_script(char *script)
@@ -90,8 +78,10 @@ int monitor_script(char *script)
 	int first = EXIT_SUCCESS;
 
 	while (script) {
-		char *next = cut_line(script);
+		char *next = strchr(script, ';');
 
+		if (next)
+			*next++ = '\0';
 		while (*script == ' ')
 			script++;
 		if (*script) {

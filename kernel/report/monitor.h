@@ -22,8 +22,8 @@ struct command {
  */
 int monitor_execute(char *line);
 
-/* Runs the lines of a script, parted by newlines or semicolons, and shows each. It is changed. Goes
- * on after a failure. Returns the first status that was not 0. */
+/* Runs the lines of a script, separated by semicolons, and shows each. It is changed. Goes on after
+ * a failure. Returns the first status that was not 0. */
 int monitor_script(char *script);
 
 /* Reads lines from a person and runs them, for ever. get waits for a character. */

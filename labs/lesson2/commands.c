@@ -29,12 +29,6 @@ static void divide(void)
 			 : "eax", "ecx", "edx");
 }
 
-/* UD2 is the one opcode that will never mean anything. */
-static void invalid_opcode(void)
-{
-	__asm__ volatile("ud2");
-}
-
 /* Near 0, where nothing is mapped so that null pointers fault. */
 static void page_fault(void)
 {
@@ -73,9 +67,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } crashes[] = {
-	{ "divide", divide },	  { "opcode", invalid_opcode }, { "null", page_fault },
-	{ "wild", wild_pointer }, { "stack", bad_stack },	{ "triple", empty_table },
-	{ "hang", stop },
+	{ "divide", divide },	{ "null", page_fault },	   { "wild", wild_pointer },
+	{ "stack", bad_stack }, { "triple", empty_table }, { "hang", stop },
 };
 
 /* Comes back for an unknown kind only. */
@@ -84,7 +77,7 @@ static int run_crash(int count, char **arguments)
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
 		if (strcmp(crashes[i].name, arguments[1]) == 0)
 			crashes[i].run();
-	printk("crash: not one of divide opcode null wild stack triple hang\n");
+	printk("crash: not one of divide null wild stack triple hang\n");
 	return EXIT_FAILURE;
 }
 
