@@ -37,7 +37,7 @@ CORE_SOURCES = (
     "fs/devices.c",
     "fs/file.c",
     "fs/root.c",
-    "fs/tty/line.c",
+    "fs/tty/tty.c",
     "kernel/lib/errno.c",
     "kernel/lib/format.c",
     "kernel/lib/string.c",
@@ -75,7 +75,7 @@ TESTS = {
 }
 
 
-# The core's own files; a line of its terminal takes one of the tests above.
+# The core's own files.
 CORE_TESTS = {
     "root_good": 100,
     "root_truncations": 1,
@@ -84,7 +84,10 @@ CORE_TESTS = {
     "root_order": 1,
     "root_contents": 5_000,
     "root_names": 1,
-    "line_full": 1,
+    "tty_random": 50_000,
+    "tty_interrupt": 1,
+    "tty_full": 1,
+    "tty_output": 1,
 }
 
 UNITS = Units("tests/host/fs", SOURCES, FLAGS)

@@ -1,5 +1,6 @@
-/* The terminal's line discipline with all of Linux's settings: it stands in for fs/tty/line.c,
- * which knows only those of the beginning. */
+/* The terminal's line discipline with all of Linux's settings. fs/tty/tty.c has a drawing of its
+ * cells.
+ */
 #include "fs/linux/line.h"
 
 #include "kernel/abi/signal.h"

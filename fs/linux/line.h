@@ -1,8 +1,52 @@
-/* What only the line discipline of fs/linux/line.c can do, which stands in for fs/tty/line.c:
- * other settings than those of the beginning. */
+/*
+ * The terminal's line discipline: what happens between the keys and a program that reads. It edits
+ * lines, echoes, turns ^C into a signal, and gives lines or single bytes to the reader.
+ *
+ * It knows neither tasks nor devices. line_type may be called from interrupt handlers; the others
+ * switch interrupts off where that matters.
+ */
 #pragma once
 
-#include "fs/tty/line.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi/terminal.h"
+
+#define LINE_CELLS 4096u /* a power of two */
+
+struct line {
+	struct linux_termios settings;
+	void (*put)(const char *text, uint32_t length); /* to the screen, as it is */
+	void (*signal)(int signal);			/* to the foreground group */
+
+	/* What was typed, in a ring: cell n is at n % LINE_CELLS. */
+	uint16_t cells[LINE_CELLS]; /* a byte, and whether it ends a line */
+	uint32_t taken;		    /* the reader has had the cells before this one, */
+	uint32_t ready;		    /* may have those before this one, */
+	uint32_t typed;		    /* and from there on a line is being edited */
+	bool is_quoted;		    /* the next byte is taken as it is */
+};
+
+/* Settings as Linux's at the beginning, an empty line. */
+void line_initialize(struct line *line, void (*put)(const char *text, uint32_t length),
+		     void (*signal)(int signal));
+
+/* One byte from the keyboard or the serial line. */
+void line_type(struct line *line, uint8_t byte);
+
+/* Can a byte be typed without being lost? A full line that nobody can read does not count: what
+ * does not fit into it is lost. */
+bool line_has_room(const struct line *line);
+
+/* How many bytes can be read now; in canonical mode, 1 at least for an end of file. */
+uint32_t line_available(const struct line *line);
+
+/* Takes up to size bytes: in canonical mode not beyond the end of the line, and then *is_end is
+ * set. Returns how many; 0 for an end of file, or when nothing is available. */
+uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end);
+
+/* Shows a program's output: with OPOST and ONLCR, a newline gets its carriage return. */
+void line_output(const struct line *line, const char *text, uint32_t length);
 
 /* Other settings; what was typed can be read, or (with `flush`) is forgotten. */
 void line_set(struct line *line, const struct linux_termios *settings, bool flush);

@@ -1,16 +1,27 @@
 /*
  * The terminal: keys come in by interrupts, a line at a time goes out to whoever reads.
  *
- *	keyboard, serial line  --interrupt-->  type  -->  line_type  -->  echo on the screen
- *							      | a whole line
- *	program  <--  tty_read  <--  line_take  <--wakes--  tty_readers
+ *	keyboard, serial line  --interrupt-->  type: echo, and into the ring
+ *							| a whole line
+ *	program  <--  tty_read  <--  take  <--wakes--  readers
  *
- * One terminal for the machine. Everybody may read and write it; ^C goes to the process group in
- * front (`foreground`): the program that the kernel has started, or the one that a shell has put
- * there. Sessions, and who may not read, are job control, which can be put in between (tty_ops).
+ * A line can be edited until it ends. The typed bytes are in a ring of cells, and three numbers
+ * that only grow divide it; number n is at n % CELLS:
  *
- * The serial line stops taking bytes while nothing fits (line_has_room), and goes on when a reader
- * has taken some (serial_resume): so nothing that is sent is lost.
+ *	... | l  s  \n | e  c  h  o |
+ *	    ^          ^            ^
+ *	  taken      ready        typed
+ *
+ * A program may read what is before `ready`. From there on a line is being edited: the erase key
+ * takes `typed` back, but never before `ready`. A newline makes the line ready. ^D makes it ready
+ * as well, by a cell that ends the line and is no byte of it; typed at a line's beginning it is
+ * therefore a line without bytes, which a program reads as the end of the file. ^C drops the line,
+ * and a signal goes to the process group in front: the program that the kernel has started, or the
+ * one that a shell has put there. See termios(3), "Canonical and noncanonical mode".
+ *
+ * One terminal for the machine. The serial line stops taking bytes while nothing fits (has_room),
+ * and goes on when a reader has taken some (serial_resume): so nothing that is sent is lost. The
+ * ring is touched with interrupts off.
  */
 #include "fs/tty/tty.h"
 
@@ -19,79 +30,142 @@
 #include "drivers/console/keyboard.h"
 #include "drivers/console/serial.h"
 #include "fs/devices.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/terminal.h"
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
+#include "kernel/task/wait.h"
 
-#define CHUNK	  256u
-#define BACKSPACE '\b'
+#define CELLS	    4096u  /* a power of two, so that the numbers may wrap around */
+#define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
+#define END_OF_FILE 0x200u /* a line ends here, and this is no byte of it */
+#define CHUNK	    256u
 
-struct terminal tty;
-struct wait_queue tty_readers;
+/* The keys that mean something. */
+#define KEY_INTERRUPT 3 /* ^C */
+#define KEY_END	      4 /* ^D */
+#define KEY_BACKSPACE '\b'
+#define KEY_KILL      0x15 /* ^U */
+#define KEY_ERASE     0x7f
 
-/* ---- from the keys, in interrupt handlers ---- */
+static uint16_t cells[CELLS];
+static uint32_t taken, ready, typed;
+static struct wait_queue readers;
+static tty_signaller *signal_group;
 
-/* ^C, for the group in the foreground; at boot there is none. */
-static void tty_interrupt(int signal)
+int32_t tty_foreground;
+void (*tty_leave)(void);
+
+/* ---- the screen ---- */
+
+/* A newline becomes two characters; the text between them goes out in one piece. */
+static void show(const char *text, uint32_t length)
 {
-	if (tty.foreground > 0)
-		tty.signal_group(tty.foreground, signal);
+	uint32_t start = 0;
+
+	for (uint32_t i = 0; i < length; i++) {
+		if (text[i] != '\n')
+			continue;
+		console_write(text + start, i - start);
+		console_write("\r\n", 2);
+		start = i + 1;
+	}
+	console_write(text + start, length - start);
 }
 
-/* Wakes even for half a line: settings may ask for single bytes. */
+/* ---- the keys, in interrupt handlers ---- */
+
+/* Takes the last character back, on the screen too. */
+static void erase(void)
+{
+	typed--;
+	show("\b \b", 3);
+}
+
+/* Adds a cell; the last one is kept for the end of a line. A full ring drops it. */
+static void add(uint16_t content)
+{
+	bool ends = content & (ENDS_LINE | END_OF_FILE);
+
+	if (typed - taken >= (ends ? CELLS : CELLS - 1))
+		return;
+	cells[typed++ % CELLS] = content;
+	if (ends)
+		ready = typed;
+}
+
+/* Other control characters mean nothing here: they are dropped. */
+static void type_character(char character)
+{
+	if ((uint8_t)character < ' ' && character != '\t' && character != '\n')
+		return;
+	show(&character, 1);
+	add(character == '\n' ? character | ENDS_LINE : (uint8_t)character);
+}
+
 static void type(uint8_t byte)
 {
-	line_type(&tty.line, byte);
-	wait_wake(&tty_readers);
+	if (byte == KEY_ERASE || byte == KEY_BACKSPACE) {
+		if (typed != ready)
+			erase();
+	} else if (byte == KEY_KILL) {
+		while (typed != ready)
+			erase();
+	} else if (byte == KEY_END) {
+		add(END_OF_FILE);
+	} else if (byte == KEY_INTERRUPT) {
+		taken = ready = typed;
+		show("^C", 2);
+		if (tty_foreground > 0)
+			signal_group(tty_foreground, SIGINT);
+	} else {
+		type_character(byte == '\r' ? '\n' : byte);
+	}
+	wait_wake(&readers);
 }
 
-/* For the serial line, which can make its sender wait. */
-static bool tty_has_room(void)
+/* Half empty, or no complete line yet: then the person must be able to finish it. */
+static bool has_room(void)
 {
-	return line_has_room(&tty.line);
-}
-
-/* The key is the terminal's erase character, whichever that is. */
-static void type_key(uint8_t byte)
-{
-	type(byte == BACKSPACE ? tty.line.settings.characters[VERASE] : byte);
+	return typed - taken < CELLS / 2 || ready == taken;
 }
 
 /* ---- operations, for the current task ---- */
 
-/* Waits until a line, or with other settings some bytes, can be read. */
-static int wait_for_line(const struct file *file)
+/* Takes bytes up to the end of a line. Returns how many: none for an end of the file. */
+static uint32_t take(char *to, uint32_t size)
 {
-	if (line_available(&tty.line) > 0)
-		return 0;
-	if (file->flags & O_NONBLOCK)
-		return -EAGAIN;
-	return wait_event(&tty_readers, line_available(&tty.line) > 0);
+	bool enabled = interrupts_disable(), is_end = false;
+	uint32_t count = 0;
+
+	while (taken != ready && !is_end) {
+		uint16_t content = cells[taken % CELLS];
+
+		if (count == size && content != END_OF_FILE)
+			break;
+		taken++;
+		is_end = content & (ENDS_LINE | END_OF_FILE);
+		if (content != END_OF_FILE)
+			to[count++] = content;
+	}
+	interrupts_restore(enabled);
+	return count;
 }
 
-/* At most one line. It goes through the stack in pieces, because the ring may only be touched with
- * interrupts off, and the program's memory only with interrupts on. */
+/* At most one line, or a piece of it. It goes through the stack, because the ring is touched with
+ * interrupts off, and the program's memory with interrupts on. */
 static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	char chunk[CHUNK];
-	int done = 0;
-	bool is_end = to->length == 0;
-	int error = is_end ? 0 : wait_for_line(file);
+	int error = to->length > 0 ? wait_event(&readers, ready != taken) : 0;
 
-	if (error)
+	if (error || to->length == 0)
 		return error;
-	while (to->length > 0 && !is_end) {
-		uint32_t size = to->length < CHUNK ? to->length : CHUNK;
-		uint32_t count = line_take(&tty.line, chunk, size, &is_end);
-		int moved = buffer_put(to, chunk, count);
+	uint32_t count = take(chunk, to->length < CHUNK ? to->length : CHUNK);
 
-		if (moved < 0)
-			return done ? done : moved;
-		done += moved;
-		if ((uint32_t)moved < count || count == 0)
-			break;
-	}
 	serial_resume();
-	return done;
+	return buffer_put(to, chunk, count);
 }
 
 /* Through the stack as well: the screen and the serial line are written with interrupts off. */
@@ -105,7 +179,7 @@ static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 
 		if (moved < 0)
 			return done ? done : moved;
-		line_output(&tty.line, chunk, moved);
+		show(chunk, moved);
 		done += moved;
 	}
 	return done;
@@ -115,19 +189,26 @@ static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
  * TIOCSPGRP: a shell says who is in front. */
 static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
+	static const struct linux_termios settings = {
+		.input = ICRNL,
+		.output = OPOST | ONLCR,
+		.local = ISIG | ICANON | ECHO,
+		.characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
+	};
+
 	int32_t group;
 
 	if (command == TCGETS)
-		return give(argument, &tty.line.settings, sizeof(tty.line.settings));
+		return give(argument, &settings, sizeof(settings));
 	if (command != TIOCSPGRP)
 		return -ENOTTY;
 	if (copy_from_user(&group, argument, sizeof(group)))
 		return -EFAULT;
-	tty.foreground = group;
+	tty_foreground = group;
 	return 0;
 }
 
-struct file_ops tty_ops = {
+static const struct file_ops tty_ops = {
 	.read = tty_read,
 	.write = tty_write,
 	.control = tty_control,
@@ -135,27 +216,18 @@ struct file_ops tty_ops = {
 };
 
 /* The signaller comes from above: this folder knows no processes. */
-void tty_initialize(tty_signaller *signal_group)
+void tty_initialize(tty_signaller *send_to_group)
 {
 	static struct device console = { "console", TTY_DEVICE, 0600, &tty_ops, NULL };
 
-	tty.signal_group = signal_group;
-	line_initialize(&tty.line, console_write, tty_interrupt);
+	signal_group = send_to_group;
 	device_register(&console);
 	tty_listen(true);
-}
-
-/* The current task ends: a session's leader gives up its terminal. */
-/* Who keeps sessions wants to know; without them nothing is to be done. */
-void tty_leave(void)
-{
-	if (tty.leave)
-		tty.leave();
 }
 
 /* False: the kernel's own prompt reads the keys. */
 void tty_listen(bool wanted)
 {
-	keyboard_listen(wanted ? type_key : NULL);
-	serial_listen(wanted ? type : NULL, tty_has_room);
+	keyboard_listen(wanted ? type : NULL);
+	serial_listen(wanted ? type : NULL, has_room);
 }

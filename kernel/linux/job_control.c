@@ -1,6 +1,6 @@
 /*
  * Job control and raw mode: which tasks may read the terminal, who gets its signals, what its
- * settings mean. It puts itself between programs and the operations of fs/tty/tty.c at start-up,
+ * settings mean. It puts itself between programs and the operations of fs/linux/tty.c at start-up,
  * and calls those for what a terminal without all this does as well.
  */
 #include <stddef.h>
@@ -8,13 +8,12 @@
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "fs/devices.h"
-#include "fs/tty/tty.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
-#include "fs/linux/line.h"
+#include "fs/linux/tty.h"
 #include "fs/linux/poll.h"
 #include "kernel/process/process.h"
 #include "kernel/process/signal.h"
@@ -29,8 +28,8 @@ static struct file_ops plain; /* the terminal's operations without job control *
 
 static void signal_foreground(int signal)
 {
-	if (tty.foreground > 0)
-		signal_send_group(tty.foreground, signal);
+	if (tty_foreground > 0)
+		signal_send_group(tty_foreground, signal);
 }
 
 /* ---- job control ---- */
@@ -39,8 +38,8 @@ static void signal_foreground(int signal)
  * that ignores or blocks the signal goes on: 0. */
 static int check_background(int signal)
 {
-	if (current->process->tty != TTY_DEVICE || current->process->pgrp == tty.foreground ||
-	    tty.foreground == 0)
+	if (current->process->tty != TTY_DEVICE || current->process->pgrp == tty_foreground ||
+	    tty_foreground == 0)
 		return 0;
 	if ((current->process->signals.blocked & SIGNAL_BIT(signal)) ||
 	    signal_is_ignored(current->process, signal))
@@ -59,7 +58,7 @@ static int acquire(void)
 	if (current->process->session != current->pid || current->process->tty != 0 || session != 0)
 		return -EPERM;
 	session = current->process->session;
-	tty.foreground = current->process->pgrp;
+	tty_foreground = current->process->pgrp;
 	current->process->tty = TTY_DEVICE;
 	return 0;
 }
@@ -77,7 +76,7 @@ static int give_up(void)
 	for (struct process *each = process_next(NULL); each; each = process_next(each))
 		if (each->session == session)
 			each->tty = 0;
-	session = tty.foreground = 0;
+	session = tty_foreground = 0;
 	return 0;
 }
 
@@ -103,7 +102,7 @@ static int set_foreground(uint32_t argument)
 		return -EINVAL;
 	for (const struct process *each = process_next(NULL); each; each = process_next(each))
 		if (each->pgrp == group && each->session == session) {
-			tty.foreground = group;
+			tty_foreground = group;
 			return 0;
 		}
 	return -EPERM;
@@ -126,22 +125,22 @@ static int job_open_own(struct file *file)
 /* Without ICANON: VMIN bytes, or fewer when VTIME tenths of a second pass. */
 static int wait_for_bytes(uint32_t wanted)
 {
-	uint32_t least = tty.line.settings.characters[VMIN];
-	uint64_t patience = tty.line.settings.characters[VTIME] * TENTH_OF_NS;
+	uint32_t least = tty_line.settings.characters[VMIN];
+	uint64_t patience = tty_line.settings.characters[VTIME] * TENTH_OF_NS;
 	int error = 0;
 
 	if (least > wanted)
 		least = wanted;
 	if (least == 0 && patience > 0)
-		error = wait_event_until(&tty_readers, line_available(&tty.line) > 0,
+		error = wait_event_until(&tty_readers, line_available(&tty_line) > 0,
 					 time_ns() + patience);
 	else if (least > 0)
 		error =
-		    wait_event(&tty_readers, line_available(&tty.line) >= (patience ? 1 : least));
-	while (!error && patience > 0 && line_available(&tty.line) < least) {
-		uint32_t seen = line_available(&tty.line);
+		    wait_event(&tty_readers, line_available(&tty_line) >= (patience ? 1 : least));
+	while (!error && patience > 0 && line_available(&tty_line) < least) {
+		uint32_t seen = line_available(&tty_line);
 
-		error = wait_event_until(&tty_readers, line_available(&tty.line) != seen,
+		error = wait_event_until(&tty_readers, line_available(&tty_line) != seen,
 					 time_ns() + patience);
 	}
 	return error == -ETIMEDOUT ? 0 : error;
@@ -150,12 +149,12 @@ static int wait_for_bytes(uint32_t wanted)
 /* Without ICANON there may be nothing to read after the wait, if that is what the settings say. */
 static int job_read(struct file *file, struct buffer *to, uint64_t offset)
 {
-	bool is_raw = !(tty.line.settings.local & ICANON) && !(file->flags & O_NONBLOCK);
+	bool is_raw = !(tty_line.settings.local & ICANON) && !(file->flags & O_NONBLOCK);
 	int error = to->length > 0 ? check_background(SIGTTIN) : 0;
 
-	if (!error && is_raw && to->length > 0 && line_available(&tty.line) == 0) {
+	if (!error && is_raw && to->length > 0 && line_available(&tty_line) == 0) {
 		error = wait_for_bytes(to->length);
-		if (!error && line_available(&tty.line) == 0)
+		if (!error && line_available(&tty_line) == 0)
 			return 0;
 	}
 	return error ? error : plain.read(file, to, offset);
@@ -163,7 +162,7 @@ static int job_read(struct file *file, struct buffer *to, uint64_t offset)
 
 static int job_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	int error = tty.line.settings.local & TOSTOP ? check_background(SIGTTOU) : 0;
+	int error = tty_line.settings.local & TOSTOP ? check_background(SIGTTOU) : 0;
 
 	return error ? error : plain.write(file, from, offset);
 }
@@ -171,7 +170,7 @@ static int job_write(struct file *file, struct buffer *from, uint64_t offset)
 static uint32_t job_poll(struct file *file, struct poll_table *table)
 {
 	poll_add(table, &tty_readers);
-	return line_available(&tty.line) > 0 ? POLLIN | POLLOUT : POLLOUT;
+	return line_available(&tty_line) > 0 ? POLLIN | POLLOUT : POLLOUT;
 }
 
 static int set_settings(uint32_t command, uint32_t argument)
@@ -183,7 +182,7 @@ static int set_settings(uint32_t command, uint32_t argument)
 		return error;
 	if (copy_from_user(&settings, argument, sizeof(settings)))
 		return -EFAULT;
-	line_set(&tty.line, &settings, command == TCSETSF);
+	line_set(&tty_line, &settings, command == TCSETSF);
 	serial_resume();
 	return 0;
 }
@@ -203,7 +202,7 @@ static int set_window(uint32_t argument)
 /* What only those may ask whose terminal it is. */
 static int control_session(uint32_t command, uint32_t argument)
 {
-	int32_t value = command == TIOCGPGRP ? tty.foreground : session;
+	int32_t value = command == TIOCGPGRP ? tty_foreground : session;
 
 	return current->process->tty == TTY_DEVICE ? give(argument, &value, sizeof(value))
 						   : -ENOTTY;
@@ -211,17 +210,17 @@ static int control_session(uint32_t command, uint32_t argument)
 
 static int control_line(uint32_t command, uint32_t argument)
 {
-	uint32_t available = line_available(&tty.line);
+	uint32_t available = line_available(&tty_line);
 
 	switch (command) {
 	case TCGETS:
-		return give(argument, &tty.line.settings, sizeof(tty.line.settings));
+		return give(argument, &tty_line.settings, sizeof(tty_line.settings));
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:
 		return set_settings(command, argument);
 	case TCFLSH:
-		line_flush(&tty.line);
+		line_flush(&tty_line);
 		serial_resume();
 		return 0;
 	case TCSBRK: /* all output is out */
@@ -262,7 +261,7 @@ static void job_control_start(void)
 
 	window.rows = setting_number("rows", window.rows);
 	window.columns = setting_number("columns", window.columns);
-	tty.leave = job_leave;
+	tty_leave = job_leave;
 	plain = tty_ops;
 	tty_ops.read = job_read;
 	tty_ops.write = job_write;

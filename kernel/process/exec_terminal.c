@@ -49,7 +49,7 @@ static int open_terminal(void)
 		files_replace(current->process->files, descriptor, file, false);
 	}
 	file_release(file);
-	tty.foreground = current->process->pgrp;
+	tty_foreground = current->process->pgrp;
 	return 0;
 }
 

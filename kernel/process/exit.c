@@ -80,7 +80,8 @@ static void close_files(void)
 {
 	struct files *files = current->process->files;
 
-	tty_leave();
+	if (tty_leave)
+		tty_leave();
 	current->process->files = NULL;
 	if (files)
 		files_destroy(files);
