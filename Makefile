@@ -290,10 +290,10 @@ $(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h kernel/lib/elf.h | $(OUT)
 $(OUT)/loader.o: boot/loader.c boot/load_elf.h kernel/lib/multiboot.h kernel/cpu/io.h \
 		kernel/cpu/machine.h $(OUT)/kernel.sectors
 	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
-		-DKERNEL_LBA_FROM_BUILD=$(KERNEL_LBA)u \
-		-DSECTORS_PER_READ_FROM_BUILD=$(READ_SECTORS)u \
-		-DKERNEL_BYTES_FROM_BUILD=$$(stat -c %s $(KERNEL))u \
-		-DKERNEL_SUM_FROM_BUILD=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
+		-DKERNEL_LBA=$(KERNEL_LBA)u \
+		-DSECTORS_PER_READ=$(READ_SECTORS)u \
+		-DKERNEL_BYTES=$$(stat -c %s $(KERNEL))u \
+		-DKERNEL_SUM=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
 			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u
 
 $(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld $(CONSTANTS)/boot/second_stage.ld

@@ -25,15 +25,11 @@
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/cpu/pc.h"
 
-/* Given by the build: where the kernel's ELF file is on the disk, and the sum of its 32-bit words.
- */
-#define KERNEL_LBA     KERNEL_LBA_FROM_BUILD
-#define KERNEL_BYTES   KERNEL_BYTES_FROM_BUILD
-#define KERNEL_SUM     KERNEL_SUM_FROM_BUILD
+/* The build gives KERNEL_LBA and KERNEL_BYTES, where the kernel's ELF file is on the disk,
+ * KERNEL_SUM, the sum of its 32-bit words, and SECTORS_PER_READ. */
 #define KERNEL_SECTORS ((KERNEL_BYTES + 511u) / 512u)
 
 #define BOUNCE		   0x10000u /* BIOS reads end here: one whole 64 KiB segment */
-#define SECTORS_PER_READ   SECTORS_PER_READ_FROM_BUILD
 #define READ_TRIES	   3
 #define MEMORY_MAP_ENTRIES 64
 
@@ -233,20 +229,13 @@ static void reset_drive(uint8_t drive)
 /* Reads count sectors to BOUNCE, or gives up. */
 static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
 {
-	uint8_t status = 0;
-
 	for (unsigned tries = 0; tries < READ_TRIES; tries++) {
 		if (try_read(drive, lba, count))
 			return;
-		status = registers.eax >> 8;
 		reset_drive(drive);
 	}
 	print("\nboot: reading the kernel, at LBA ");
 	print_number(lba);
-	print(", ");
-	print_number(count);
-	print(" sectors: BIOS status ");
-	print_number(status);
 	give_up("the disk ends too early or cannot be read; make the image again");
 }
 

@@ -31,7 +31,6 @@
 #include "mm/page_alloc.h"
 
 #define PAGES	    (DIRECT_MAP_SIZE / PAGE_SIZE)
-#define FIRST_PAGE  (LOAD_ADDRESS / PAGE_SIZE) /* below: the BIOS and the boot loader */
 #define ORDER_LIMIT 10
 #define JUNK	    0xcc /* INT3: executing freed memory shows as well */
 
@@ -39,7 +38,7 @@
  * break up what the large ones need. Only small ones are filled with junk whole: it takes long. */
 #define SMALL_ORDER 4
 
-extern const char kernel_start[], kernel_end[];
+extern const char kernel_end[];
 
 /* The map and its summary. The bounds keep a search from walking over memory that is in use. */
 static uint32_t free_map[PAGES / 32];
@@ -81,21 +80,16 @@ static void set_free(uint32_t first, uint32_t count, bool free)
 	tighten();
 }
 
-/* The kernel's image, with its BSS and the boot stack: the memory map calls it usable. */
-static bool is_kernel(uint32_t page)
-{
-	return page >= physical_address(kernel_start) / PAGE_SIZE &&
-	       page < physical_address(kernel_end) / PAGE_SIZE;
-}
-
-/* Frees the whole pages of a range that the kernel sees. */
+/* Frees the whole pages of a range that the kernel sees. The memory map calls the kernel's image
+ * usable, with its BSS and the boot stack. It begins at 1 MiB; below are the BIOS and the boot
+ * loader. */
 static void add_range(const struct boot_memory_range *range)
 {
 	uint64_t first = (range->base + PAGE_SIZE - 1) / PAGE_SIZE;
 	uint64_t end = (range->base + range->length) / PAGE_SIZE;
 
 	for (uint64_t page = first; page < end && page < PAGES; page++)
-		if (page >= FIRST_PAGE && !is_kernel(page))
+		if (page >= physical_address(kernel_end) / PAGE_SIZE)
 			set_free(page, 1, true);
 }
 
