@@ -8,6 +8,8 @@
 
 #define SIGNAL_QUEUED 32 /* from here on a signal is pending as often as it was sent */
 
+#define SIGNAL_MASK_SIZE 8 /* bytes of a set of 64 signals */
+
 /* Flags of an action. */
 #define SA_SIGINFO   0x00000004u
 #define SA_RESTORER  0x04000000u

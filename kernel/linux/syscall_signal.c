@@ -6,7 +6,6 @@
 #include "kernel/linux/signal_frame.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/process/signal.h"
-#include "kernel/process/syscall_kill.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"

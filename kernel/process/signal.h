@@ -45,8 +45,16 @@ bool signal_is_ignored(const struct process *process, int signal);
 #define SIGNALS_NOTHING                                                                            \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
 
-/* Drops what is pending and would do nothing now, after an action has changed. */
-void signal_forget_ignored(struct process *process, int signal);
+/* ---- for system calls: kernel/process/syscall_kill.c ---- */
+
+/* Sends a signal (or 0: none) to one process; code is one of SI_... Returns 0 or -ESRCH. */
+int kill_process(int32_t pid, int signal, int32_t code);
+
+/* Is this a signal whose action can be looked at, and changed if `changes`? */
+bool signal_has_action(uint32_t signal, bool changes);
+
+/* Changes the current process's action; what is pending and ignored from now on is dropped. */
+void signal_set_action(uint32_t signal, const struct linux_signal_action *action);
 
 /* ---- taking: of the current task ---- */
 
@@ -67,7 +75,8 @@ int signal_lowest(uint64_t signals);
 /* Takes one that is pending, with its cause. */
 void signal_take(int signal, struct signal_cause *cause);
 
-/* Drops all that is pending. */
+/* Drops one that is pending, or all. */
+void signal_drop(struct process *process, int signal);
 void signal_drop_all(struct process *process);
 
 /* The signal that an exception of user mode becomes, and its cause: kernel/process/exception.c. */

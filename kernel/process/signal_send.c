@@ -89,20 +89,20 @@ void signal_take(int signal, struct signal_cause *cause)
 }
 
 /* Queued ones, too. */
-static void drop(struct process_signals *signals, int signal)
+void signal_drop(struct process *process, int signal)
 {
 	struct signal_cause cause;
 
-	while (signal_extras && signal_extras->next(signals, signal, &cause))
+	while (signal_extras && signal_extras->next(&process->signals, signal, &cause))
 		;
-	signals->pending &= ~SIGNAL_BIT(signal);
+	process->signals.pending &= ~SIGNAL_BIT(signal);
 }
 
 /* For a process that ends: it will never return to user mode. */
 void signal_drop_all(struct process *process)
 {
 	for (int signal = 1; signal <= SIGNALS; signal++)
-		drop(&process->signals, signal);
+		signal_drop(process, signal);
 }
 
 /* A signal that is pending already stays pending once, with the latest cause; unless signal_extras
@@ -180,11 +180,4 @@ void signal_force(int signal, const struct signal_cause *cause)
 		action->handler = SIGNAL_DEFAULT;
 	signals->blocked &= ~SIGNAL_BIT(signal);
 	make_pending(current->process, signal, cause);
-}
-
-/* An action has changed: what is pending and now ignored must not be delivered later. */
-void signal_forget_ignored(struct process *process, int signal)
-{
-	if (signal_is_ignored(process, signal))
-		drop(&process->signals, signal);
 }

@@ -6,10 +6,9 @@
  *	pid > 0		that process		-1	all but init and the sender
  *	0		the sender's group	-pgrp	that group
  */
-#include "kernel/process/syscall_kill.h"
+#include "kernel/process/signal.h"
 
 #include "kernel/lib/errno.h"
-#include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 
@@ -57,7 +56,8 @@ bool signal_has_action(uint32_t signal, bool changes)
 void signal_set_action(uint32_t signal, const struct linux_signal_action *action)
 {
 	current->process->signals.actions[signal - 1] = *action;
-	signal_forget_ignored(current->process, signal);
+	if (signal_is_ignored(current->process, signal))
+		signal_drop(current->process, signal);
 }
 
 /* The new action is copied before the old one is given: both may be at the same address. */
@@ -66,7 +66,7 @@ static int sys_rt_sigaction(struct trap_frame *frame)
 	uint32_t signal = frame->ebx;
 	struct linux_signal_action new, old;
 
-	if (frame->esi != SIGNAL_MASK_SIZE || !signal_has_action(signal, frame->ecx))
+	if (frame->esi != sizeof(new.mask) || !signal_has_action(signal, frame->ecx))
 		return -EINVAL;
 	old = current->process->signals.actions[signal - 1];
 	if (frame->ecx && copy_from_user(&new, frame->ecx, sizeof(new)) != 0)
