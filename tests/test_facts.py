@@ -137,9 +137,8 @@ def test_constants_for_assembly(tmp_path) -> None:
 
 def test_numbers_are_those_of_the_tables() -> None:
     numbers = constants("kernel/abi/numbers.h")
-    assert {name.removeprefix("SYS_"): value for name, value in numbers.items()} == (
-        calls_of_tables()
-    )
+    named = {(name.removeprefix("SYS_"), value) for name, value in numbers.items()}
+    assert named <= calls_of_tables().items()
 
 
 def test_each_error_has_a_name() -> None:

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/abi/terminal.h"
+#include "kernel/abi/terminal_modes.h"
 
 #define LINE_CELLS 4096u /* a power of two */
 

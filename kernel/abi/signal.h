@@ -59,13 +59,6 @@ struct linux_signal_stack {
 /* What siginfo says of where a signal came from. */
 #define SI_USER	      0
 #define SI_KERNEL     0x80
-#define ILL_ILLOPN    2
-#define FPE_INTDIV    1
-#define FPE_FLTINV    7
-#define SEGV_MAPERR   1
-#define SEGV_ACCERR   2
-#define BUS_ADRALN    1
-#define TRAP_TRACE    2
 #define CLD_EXITED    1
 #define CLD_KILLED    2
 #define CLD_STOPPED   5

@@ -1,72 +1,25 @@
-/* Terminals in Linux's system calls for i386: the commands of ioctl, and termios. */
+/* Terminals in Linux's system calls for i386: commands of ioctl, and termios. The other commands
+ * and settings are in kernel/abi/terminal_modes.h. */
 #pragma once
 
 #include <stdint.h>
 
-#define TCGETS	   0x5401
-#define TCSETS	   0x5402
-#define TCSETSW	   0x5403
-#define TCSETSF	   0x5404
-#define TCSBRK	   0x5409
-#define TCXONC	   0x540a
-#define TCFLSH	   0x540b
-#define TIOCSCTTY  0x540e
-#define TIOCGPGRP  0x540f
-#define TIOCSPGRP  0x5410
-#define TIOCGWINSZ 0x5413
-#define TIOCSWINSZ 0x5414
-#define TIOCNOTTY  0x5422
-#define TIOCGSID   0x5429
+#define TCGETS	  0x5401
+#define TIOCSPGRP 0x5410
 
-/* Input flags. */
-#define INLCR 0000100
-#define IGNCR 0000200
-#define ICRNL 0000400
-#define IUTF8 0040000
+#define ICRNL 0000400 /* of the input */
 
 /* Output flags. */
 #define OPOST 0000001
 #define ONLCR 0000004
 
-/* Control flags: 115200 baud, eight bits, receiver on. */
-#define B115200 0010002
-#define CS8	0000060
-#define CREAD	0000200
-
 /* Local flags. */
-#define ISIG	0000001
-#define ICANON	0000002
-#define ECHO	0000010
-#define ECHOE	0000020
-#define ECHOK	0000040
-#define ECHONL	0000100
-#define NOFLSH	0000200
-#define TOSTOP	0000400
-#define ECHOCTL 0001000
-#define ECHOKE	0004000
-#define IEXTEN	0100000
-
-/* Indices of control characters. */
-#define VINTR	 0
-#define VQUIT	 1
-#define VERASE	 2
-#define VKILL	 3
-#define VEOF	 4
-#define VTIME	 5
-#define VMIN	 6
-#define VSUSP	 10
-#define VEOL	 11
-#define VREPRINT 12
-#define VWERASE	 14
-#define VLNEXT	 15
-#define VEOL2	 16
+#define ISIG   0000001
+#define ICANON 0000002
+#define ECHO   0000010
 
 struct linux_termios {
 	uint32_t input, output, control, local;
 	uint8_t discipline;
 	uint8_t characters[19];
-};
-
-struct linux_window_size {
-	uint16_t rows, columns, width, height;
 };

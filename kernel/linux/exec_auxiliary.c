@@ -3,9 +3,11 @@
 #include <cpuid.h>
 
 #include "fs/linux/devices.h"
-#include "kernel/abi/auxv.h"
+#include "kernel/abi/auxv_library.h"
 #include "kernel/lib/startup.h"
 #include "kernel/process/exec_stack.h"
+#include "kernel/syscall/sysenter.h"
+#include "mm/space.h"
 
 #define CLOCK_TICKS  100 /* in a second, as times() counts */
 #define RANDOM_WORDS 2
@@ -45,6 +47,8 @@ static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *ima
 	exec_tell(stack, AT_PHNUM, image->header.phnum);
 	exec_tell(stack, AT_ENTRY, elf_entry(image));
 	exec_tell(stack, AT_CLKTCK, CLOCK_TICKS);
+	if (sysenter_is_there())
+		exec_tell(stack, AT_SYSINFO_EHDR, SPACE_SHARED);
 	exec_tell(stack, AT_HWCAP, processor_features());
 	static const uint8_t zeros[] = { AT_BASE, AT_FLAGS, AT_UID,   AT_EUID,
 					 AT_GID,  AT_EGID,  AT_SECURE };

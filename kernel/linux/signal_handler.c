@@ -1,13 +1,14 @@
 /*
- * What Linux's programs want of signals beyond the default actions: handlers, and real-time
- * signals, which are pending as often as they were sent. The core asks for both by a table of
- * functions (struct signal_extras).
+ * What Linux's programs want of signals beyond the default actions: handlers, real-time
+ * signals, which are pending as often as they were sent, and what siginfo says of an exception. The
+ * core asks for all that by a table of functions (struct signal_extras).
  */
 #include <stddef.h>
 
 #include "kernel/abi/entry.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/gates.h"
+#include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/signal_frame.h"
@@ -99,11 +100,39 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 	signal_block(signals->blocked | action.mask | itself);
 }
 
+/* A page fault is SEGV_ACCERR if there is a page that the program may not use so, SEGV_MAPERR if
+ * there is none. Pages of the kernel are none to a program. Of a general protection fault nothing
+ * is known. */
+static void explain_exception(const struct trap_frame *frame, struct signal_cause *cause)
+{
+	static const uint8_t codes[EXCEPTIONS] = {
+		[0] = FPE_INTDIV,  [1] = TRAP_TRACE,  [3] = SI_KERNEL,
+		[6] = ILL_ILLOPN,  [11] = SI_KERNEL,  [12] = SI_KERNEL,
+		[16] = FPE_FLTINV, [17] = BUS_ADRALN, [19] = FPE_FLTINV,
+	};
+
+	if (frame->vector == VECTOR_PAGE_FAULT) {
+		uint32_t address = trap_fault_address();
+		bool is_there = (frame->error_code & 1) && address < KERNEL_BASE;
+
+		cause->code = is_there ? SEGV_ACCERR : SEGV_MAPERR;
+		cause->address = address;
+	} else if (codes[frame->vector]) {
+		cause->code = codes[frame->vector];
+		cause->address = frame->eip;
+	}
+}
+
 /* INT3 and INTO are instructions of programs: their gates may be used from user mode. */
 static void signal_extras_register(void)
 {
-	static const struct signal_extras extras = { call_handler, queue_signal, next_queued,
-						     signal_resume };
+	static const struct signal_extras extras = {
+		.call_handler = call_handler,
+		.queue = queue_signal,
+		.next = next_queued,
+		.explain = explain_exception,
+		.finish = signal_resume,
+	};
 
 	signal_extras = &extras;
 	gate_set(VECTOR_BREAK, KERNEL_CODE, trap_stubs[VECTOR_BREAK], GATE_INTERRUPT, 3);

@@ -4,7 +4,7 @@
 #include "fs/linux/devices.h"
 #include "fs/files.h"
 #include "kernel/abi/reboot.h"
-#include "kernel/abi/time.h"
+#include "kernel/abi/clocks.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/machine.h"

@@ -4,6 +4,7 @@
 
 #include "kernel/abi/resource.h"
 #include "kernel/abi/signal_handler.h"
+#include "kernel/abi/waitid.h"
 #include "kernel/lib/errno.h"
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
@@ -255,17 +256,6 @@ static int sys_sched_getparam(struct trap_frame *frame)
 	return process_of_call(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
 }
 
-static int sys_sched_rr_get_interval(struct trap_frame *frame)
-{
-	const struct linux_timespec quantum = {
-		.seconds = sched_quantum / TICKS_PER_SECOND,
-		.nanoseconds =
-		    sched_quantum % TICKS_PER_SECOND * (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND),
-	};
-
-	return process_of_call(frame->ebx) ? give(frame->ecx, &quantum, sizeof(quantum)) : -ESRCH;
-}
-
 static int sys_sched_getaffinity(struct trap_frame *frame)
 {
 	const uint32_t first_processor = 1;
@@ -303,7 +293,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 157, "sched_getscheduler", "d", sys_sched_getscheduler },
 	{ 159, "sched_get_priority_max", "d", sys_sched_get_priority_max },
 	{ 160, "sched_get_priority_min", "d", sys_sched_get_priority_min },
-	{ 161, "sched_rr_get_interval", "dp", sys_sched_rr_get_interval },
 	{ 241, "sched_setaffinity", "ddp", sys_sched_setaffinity },
 	{ 242, "sched_getaffinity", "ddp", sys_sched_getaffinity },
 	{ 284, "waitid", "ddpxp", sys_waitid },

@@ -31,10 +31,9 @@ void exec_register_other(exec_other *function);
  * of files, if it has none. */
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
 
-/* The status that a shell gives a program's end (a wait status, or the negated errno of its start):
- * its exit code, 128 and the signal, 127 for what is not there, 126 for what cannot be run.
- * exec_report also says what a shell would. */
-int exec_shell_status(int32_t status);
+/* Says of a program's end what a shell would, and returns the status that it would give it. The end
+ * is a wait status, or the negated errno of its start. The status is its exit code, 128 and the
+ * signal, 127 for what is not there, 126 for what cannot be run. */
 int exec_report(const char *name, int32_t status);
 
 /* Ends the machine with that status, for the program that it was started for. */

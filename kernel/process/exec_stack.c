@@ -91,10 +91,8 @@ static void tell(struct exec_stack *stack, const struct elf_image *image, uint32
 {
 	exec_tell(stack, AT_EXECFN, path);
 	exec_tell(stack, AT_PAGESZ, PAGE_SIZE);
-	if (sysenter_is_there()) {
+	if (sysenter_is_there())
 		exec_tell(stack, AT_SYSINFO, shared_vsyscall);
-		exec_tell(stack, AT_SYSINFO_EHDR, SPACE_SHARED);
-	}
 	if (tell_more)
 		tell_more(stack, image);
 	exec_tell(stack, AT_NULL, 0);

@@ -79,7 +79,7 @@ int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 }
 
 /* From a wait status, or a negated errno when the program could not be started. */
-int exec_shell_status(int32_t status)
+static int shell_status(int32_t status)
 {
 	if (status < 0)
 		return status == -ENOENT ? 127 : 126;
@@ -93,13 +93,13 @@ int exec_report(const char *name, int32_t status)
 		printk("%s: %s\n", name, errno_name(-status));
 	else if (status & 0x7f)
 		printk("%s: ended by signal %d\n", name, status & 0x7f);
-	return exec_shell_status(status);
+	return shell_status(status);
 }
 
 /* The emulator's own statuses are above LAST_STATUS: such a program's end is said in words. */
 void exec_end_machine(const char *name, int32_t status)
 {
-	int code = exec_shell_status(status);
+	int code = shell_status(status);
 
 	if (code > LAST_STATUS)
 		printk("%s: ended with status %d\n", name, code);

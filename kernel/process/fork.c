@@ -18,6 +18,7 @@
 #include "fs/files.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "kernel/process/process.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
@@ -51,8 +52,7 @@ static void copy_signals(struct process_signals *child, const struct process_sig
 {
 	child->blocked = parent->blocked;
 	child->stack = parent->stack;
-	for (unsigned i = 0; i < SIGNALS; i++)
-		child->actions[i] = parent->actions[i];
+	memcpy(child->actions, parent->actions, sizeof(child->actions));
 }
 
 /* What a child inherits; its pid, times and alarm are its own, from zero. */

@@ -79,8 +79,8 @@ void signal_take(int signal, struct signal_cause *cause);
 void signal_drop(struct process *process, int signal);
 void signal_drop_all(struct process *process);
 
-/* The signal that an exception of user mode becomes, and its cause: kernel/process/exception.c. */
-int signal_of_exception(const struct trap_frame *frame, struct signal_cause *cause);
+/* The signal that an exception of user mode becomes: kernel/process/exception.c. */
+int signal_of_exception(uint32_t vector);
 
 /* ---- delivering ---- */
 
@@ -101,6 +101,8 @@ struct signal_extras {
 		      const struct signal_cause *cause);
 	/* The signal was taken: is it still pending? Then fetches its next cause. */
 	bool (*next)(struct process_signals *signals, int signal, struct signal_cause *cause);
+	/* Says more of the cause of a signal, which was this exception of user mode. */
+	void (*explain)(const struct trap_frame *frame, struct signal_cause *cause);
 	/* All signals were delivered. */
 	void (*finish)(void);
 };

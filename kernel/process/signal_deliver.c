@@ -28,9 +28,11 @@
  * signal for it when this trap returns. */
 static void signal_exception(struct trap_frame *frame)
 {
-	struct signal_cause cause;
+	struct signal_cause cause = { .code = SI_KERNEL };
 
-	signal_force(signal_of_exception(frame, &cause), &cause);
+	if (signal_extras)
+		signal_extras->explain(frame, &cause);
+	signal_force(signal_of_exception(frame->vector), &cause);
 }
 
 /* To begin again, the call's number goes back into eax, and eip to the INT instruction. */

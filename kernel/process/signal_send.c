@@ -101,7 +101,9 @@ void signal_drop(struct process *process, int signal)
 /* For a process that ends: it will never return to user mode. */
 void signal_drop_all(struct process *process)
 {
-	for (int signal = 1; signal <= SIGNALS; signal++)
+	int signal;
+
+	while ((signal = signal_lowest(process->signals.pending)) != 0)
 		signal_drop(process, signal);
 }
 

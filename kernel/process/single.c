@@ -22,10 +22,8 @@ static struct process process = { .pgrp = 1, .session = 1 };
 /* An exception of the program: its end, with the signal that a process would get. */
 static void single_exception(struct trap_frame *frame)
 {
-	struct signal_cause cause;
-
 	printk("%s: %s at 0x%08x\n", current->name, trap_name(frame->vector), frame->eip);
-	process_exit(signal_of_exception(frame, &cause));
+	process_exit(signal_of_exception(frame->vector));
 }
 
 /* Before every return from a trap while trap_return_work is not 0. */

@@ -29,24 +29,6 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return 0;
 }
 
-void wait_join(struct wait_queue *queue, struct waiter *waiter)
-{
-	waiter->queue = queue;
-}
-
-int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
-{
-	bool enabled = interrupts_disable();
-	int result = wait_sleep_until(count > 0 ? waiters->queue : 0, deadline_ns);
-
-	interrupts_restore(enabled);
-	return result;
-}
-
-void wait_leave(struct waiter *waiter)
-{
-}
-
 /* Whoever waits looks anyway. */
 void wait_wake(struct wait_queue *queue)
 {

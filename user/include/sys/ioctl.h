@@ -1,7 +1,7 @@
 /* Commands to devices. */
 #pragma once
 
-#include "kernel/abi/terminal.h"
+#include "kernel/abi/terminal_modes.h"
 
 struct winsize {
 	unsigned short ws_row, ws_col, ws_xpixel, ws_ypixel;

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "kernel/abi/wait.h"
+#include "kernel/abi/waitid.h"
 
 #define WEXITSTATUS(status) ((status) >> 8 & 0xff)
 #define WTERMSIG(status)    ((status) & 0x7f)
