@@ -15,8 +15,8 @@
 #include "kernel/lib/startup.h"
 #include "fs/linux/tty.h"
 #include "fs/linux/poll.h"
-#include "kernel/process/process.h"
-#include "kernel/process/signal.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
 #include "kernel/task/time.h"
 
 #define TTY_ANY	    (5u << 8 | 0) /* /dev/tty: the terminal of whoever opens it */

@@ -7,8 +7,8 @@
  */
 #include <stddef.h>
 
-#include "kernel/process/process.h"
-#include "kernel/process/signal.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
 
 struct task *task_next(const struct task *previous)
 {

@@ -13,7 +13,7 @@
 #include "kernel/lib/startup.h"
 #include "kernel/linux/signal_frame.h"
 #include "kernel/linux/signal_mask.h"
-#include "kernel/process/signal.h"
+#include "kernel/process/signal_actions.h"
 #include "mm/pool.h"
 
 #define QUEUED_MAX	1024u

@@ -12,7 +12,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 #include "mm/memory_map.h"

@@ -9,7 +9,7 @@
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_time.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
 

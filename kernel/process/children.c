@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
 
 /* waitpid's first argument: a pid, -1 any child, 0 my group, -n group n. */

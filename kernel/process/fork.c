@@ -19,7 +19,7 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"

@@ -11,7 +11,7 @@
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"

@@ -5,8 +5,8 @@
  *	anybody		signal_send: pending, task->has_signal; a task in TASK_SLEEPING wakes
  *	the task	returns to user mode: takes one after another, and does what its action says
  *
- * Here are the default actions: to end, to stop, to continue, or nothing. Handlers in programs, and
- * signals that are pending more than once, are added from outside (struct signal_extras).
+ * Here is what lesson 3 needs, where a signal can only end its one program (single.c). What becomes
+ * of signals from lesson 4 on is in kernel/process/signal_actions.h.
  */
 #pragma once
 
@@ -17,46 +17,16 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/process/process.h"
 
-/* ---- sending ---- */
-
-/*
- * Sends a signal (1 to 64; 0: none): it is pending from now on, and the task wakes if it does not
- * block it. From any context. cause may be NULL: the kernel.
- */
-void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause);
+/* Sends a signal (1 to 64; 0: none): it is pending from now on, and the task wakes if it does not
+ * block it. From any context. */
 void signal_send(struct process *process, int signal);
 
-/* Sends a signal to each process of a group; to all but init and the sender for group -1. Returns
- * how many there were, which is all that signal 0 is for. */
-unsigned signal_send_group_cause(int32_t pgrp, int signal, const struct signal_cause *cause);
+/* Sends a signal to each process of a group. Returns how many there were. */
 unsigned signal_send_group(int32_t pgrp, int signal);
 
-/* Sends the current task a signal that it can neither block nor ignore, and that not even init
- * survives without a handler: it has caused an exception. */
-void signal_force(int signal, const struct signal_cause *cause);
-
-/* Would this signal do nothing, because the process ignores it? */
-bool signal_is_ignored(const struct process *process, int signal);
-
-/* What signals do when there is no handler: these stop the process, those do nothing, and all
- * others end it. SIGCONT has its effect when it is sent. */
-#define SIGNALS_STOP                                                                               \
-	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+/* What does nothing when there is no handler. SIGCONT has its effect when it is sent. */
 #define SIGNALS_NOTHING                                                                            \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
-
-/* ---- for system calls: kernel/process/syscall_kill.c ---- */
-
-/* Sends a signal (or 0: none) to one process; code is one of SI_... Returns 0 or -ESRCH. */
-int kill_process(int32_t pid, int signal, int32_t code);
-
-/* Is this a signal whose action can be looked at, and changed if `changes`? */
-bool signal_has_action(uint32_t signal, bool changes);
-
-/* Changes the current process's action; what is pending and ignored from now on is dropped. */
-void signal_set_action(uint32_t signal, const struct linux_signal_action *action);
-
-/* ---- taking: of the current task ---- */
 
 /* To be called when what is pending or blocked has changed, with interrupts off: the current task
  * looks at its signals before it returns to user mode. */
@@ -69,42 +39,5 @@ static inline void signal_update(struct process *process)
 		trap_return_work |= WORK_SIGNAL;
 }
 
-/* The first of a set of signals in the order in which they are taken, or 0. */
-int signal_lowest(uint64_t signals);
-
-/* Takes one that is pending, with its cause. */
-void signal_take(int signal, struct signal_cause *cause);
-
-/* Drops one that is pending, or all. */
-void signal_drop(struct process *process, int signal);
-void signal_drop_all(struct process *process);
-
 /* The signal that an exception of user mode becomes: kernel/process/exception.c. */
 int signal_of_exception(uint32_t vector);
-
-/* ---- delivering ---- */
-
-/* Makes signals of user mode's exceptions, and delivers signals on the way there. */
-void signal_initialize(void);
-
-/* If the frame is that of a system call that a signal has interrupted, the call is made again. */
-void signal_restart_call(struct trap_frame *frame);
-
-/* What Linux's programs want of signals besides. Without it a signal that has a handler does what
- * it does by default. */
-struct signal_extras {
-	/* Makes the program go on in its handler. */
-	void (*call_handler)(struct trap_frame *frame, int signal,
-			     const struct signal_cause *cause);
-	/* A signal is sent that is pending already: false if once is enough. */
-	bool (*queue)(struct process_signals *signals, int signal,
-		      const struct signal_cause *cause);
-	/* The signal was taken: is it still pending? Then fetches its next cause. */
-	bool (*next)(struct process_signals *signals, int signal, struct signal_cause *cause);
-	/* Says more of the cause of a signal, which was this exception of user mode. */
-	void (*explain)(const struct trap_frame *frame, struct signal_cause *cause);
-	/* All signals were delivered. */
-	void (*finish)(void);
-};
-
-extern const struct signal_extras *signal_extras; /* NULL: none */

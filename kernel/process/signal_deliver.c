@@ -11,7 +11,8 @@
  * Called with interrupts off, by the current task only, on its way out of the kernel
  * (kernel/task/sched_preempt.c).
  */
-#include "kernel/process/signal.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
 
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"

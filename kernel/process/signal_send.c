@@ -10,7 +10,8 @@
  * SIGCONT and a stop signal have cancelled each other: then a sleep ends early, and the call begins
  * again as if nothing had happened.
  */
-#include "kernel/process/signal.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
 
 #include <stddef.h>
 

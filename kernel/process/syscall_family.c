@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
 #include "mm/user_copy.h"

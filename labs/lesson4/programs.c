@@ -12,7 +12,7 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "kernel/task/sched.h"
 
 /* What the new task is to run. */

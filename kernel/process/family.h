@@ -1,0 +1,88 @@
+/*
+ * Many processes, from lesson 4 on: how one begins, by itself or as the copy of another, and how
+ * its parent learns of its end.
+ *
+ *	parent	process_fork ----- process_wait: sleeps ------------ the child's status
+ *	child	     process_forked ... exec ... process_exit: zombie	gone
+ */
+#pragma once
+
+#include "kernel/abi/wait.h"
+#include "kernel/process/process.h"
+
+/* Makes a process for a task that has none, in a group and a session of its own. It is freed with
+ * the task. */
+struct process *process_create(struct task *task);
+
+/* Takes the current task's space away: a borrowed one goes back to the parent, another one is
+ * destroyed. Interrupts must be off. */
+void process_leave_space(void);
+
+/* Goes to user mode for the first time, as the frame says. */
+void program_enter(struct trap_frame *frame) __attribute__((noreturn));
+
+/* Where a forked program's task gets the processor for the first time:
+ * kernel/process/program_entry.asm. */
+void program_begin(void);
+
+/* The first thing that a child does. */
+void process_forked(void);
+
+/* Flags of clone that are understood; the lowest byte is the signal at the child's end. */
+#define CLONE_SIGNAL_MASK    0x000000ffu
+#define CLONE_VM	     0x00000100u
+#define CLONE_SIGHAND	     0x00000800u
+#define CLONE_VFORK	     0x00004000u
+#define CLONE_THREAD	     0x00010000u
+#define CLONE_PARENT_SETTID  0x00100000u
+#define CLONE_CHILD_CLEARTID 0x00200000u
+#define CLONE_CHILD_SETTID   0x01000000u
+
+/* What clone is asked for. Addresses are user addresses. */
+struct fork_request {
+	uint32_t flags;
+	uint32_t stack; /* 0: as the parent's */
+	uint32_t parent_word, child_word;
+};
+
+/*
+ * Makes a child of the current task: the same program at the same place, where it finds 0 in eax.
+ * With CLONE_VFORK and CLONE_VM it uses its parent's memory, and the parent sleeps until the child
+ * ends or calls exec. Returns its pid, -EAGAIN when there are too many tasks, -ENOMEM, or -EINVAL
+ * for what only threads need.
+ */
+int process_fork(const struct fork_request *request);
+
+#define PRCTL_SET_SUBREAPER 36 /* prctl: sets struct process's `adopts` */
+
+/* Options of wait4. */
+#define WAIT_THREADS 0xe0000000u				       /* concern threads only */
+#define WAIT_OPTIONS (WNOHANG | WUNTRACED | WCONTINUED | WAIT_THREADS) /* of wait4 */
+
+#define WAIT_STATUS_GOES_ON 0xffff
+
+struct wait_news {
+	int32_t status; /* as wait4 tells it */
+	uint32_t user_ticks, system_ticks;
+};
+
+/*
+ * Waits for news of children: all of them (which = -1), one pid (> 0), the own group's (0), or
+ * another group's (< -1). A child that has ended is gone after that. Returns the child's pid, 0
+ * with WNOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
+ */
+int process_wait(int32_t which, uint32_t options, struct wait_news *news);
+
+/* Is this one of the current task's children that `which` means? */
+bool process_is_meant(const struct process *child, int32_t which);
+
+/* Fetches a child's news without freeing it. */
+void process_fetch(struct process *child, struct wait_news *news);
+
+/* Tells the parent with SIGCHLD, and wakes it if it waits. code is one of CLD_... From any context.
+ */
+void process_notify_parent(struct process *process, int32_t code, int32_t status);
+
+/* Has no member of the process's group a parent in another group of the session, who could continue
+ * it? Such a group is not stopped by the terminal. */
+bool process_group_is_orphaned(const struct process *member);

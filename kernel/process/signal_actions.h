@@ -1,0 +1,79 @@
+/*
+ * What becomes of signals from lesson 4 on.
+ *
+ * Here are the default actions: to end, to stop, to continue, or nothing. Handlers in programs, and
+ * signals that are pending more than once, are added from outside (struct signal_extras).
+ */
+#pragma once
+
+#include "kernel/process/signal.h"
+
+/* ---- sending ---- */
+
+/* As signal_send, with a cause; NULL: the kernel. */
+void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause);
+
+/* Sends a signal to each process of a group; to all but init and the sender for group -1. Returns
+ * how many there were, which is all that signal 0 is for. */
+unsigned signal_send_group_cause(int32_t pgrp, int signal, const struct signal_cause *cause);
+
+/* Sends the current task a signal that it can neither block nor ignore, and that not even init
+ * survives without a handler: it has caused an exception. */
+void signal_force(int signal, const struct signal_cause *cause);
+
+/* Would this signal do nothing, because the process ignores it? */
+bool signal_is_ignored(const struct process *process, int signal);
+
+/* What stops a process when there is no handler; all but these and SIGNALS_NOTHING end it. */
+#define SIGNALS_STOP                                                                               \
+	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+
+/* ---- for system calls: kernel/process/syscall_kill.c ---- */
+
+/* Sends a signal (or 0: none) to one process; code is one of SI_... Returns 0 or -ESRCH. */
+int kill_process(int32_t pid, int signal, int32_t code);
+
+/* Is this a signal whose action can be looked at, and changed if `changes`? */
+bool signal_has_action(uint32_t signal, bool changes);
+
+/* Changes the current process's action; what is pending and ignored from now on is dropped. */
+void signal_set_action(uint32_t signal, const struct linux_signal_action *action);
+
+/* ---- taking: of the current task ---- */
+
+/* The first of a set of signals in the order in which they are taken, or 0. */
+int signal_lowest(uint64_t signals);
+
+/* Takes one that is pending, with its cause. */
+void signal_take(int signal, struct signal_cause *cause);
+
+/* Drops one that is pending, or all. */
+void signal_drop(struct process *process, int signal);
+void signal_drop_all(struct process *process);
+
+/* ---- delivering ---- */
+
+/* Makes signals of user mode's exceptions, and delivers signals on the way there. */
+void signal_initialize(void);
+
+/* If the frame is that of a system call that a signal has interrupted, the call is made again. */
+void signal_restart_call(struct trap_frame *frame);
+
+/* What Linux's programs want of signals besides. Without it a signal that has a handler does what
+ * it does by default. */
+struct signal_extras {
+	/* Makes the program go on in its handler. */
+	void (*call_handler)(struct trap_frame *frame, int signal,
+			     const struct signal_cause *cause);
+	/* A signal is sent that is pending already: false if once is enough. */
+	bool (*queue)(struct process_signals *signals, int signal,
+		      const struct signal_cause *cause);
+	/* The signal was taken: is it still pending? Then fetches its next cause. */
+	bool (*next)(struct process_signals *signals, int signal, struct signal_cause *cause);
+	/* Says more of the cause of a signal, which was this exception of user mode. */
+	void (*explain)(const struct trap_frame *frame, struct signal_cause *cause);
+	/* All signals were delivered. */
+	void (*finish)(void);
+};
+
+extern const struct signal_extras *signal_extras; /* NULL: none */
