@@ -245,6 +245,7 @@ static int sys_ioctl_any(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 19, "lseek", "ddd", sys_lseek },
 	{ 36, "sync", "", sys_sync },
 	{ 93, "ftruncate", "dd", sys_ftruncate },
 	{ 118, "fsync", "d", sys_fsync },
@@ -264,7 +265,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 
 /* What the core can do, and more. */
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 19, "lseek", "ddd", sys_lseek },
 	{ 54, "ioctl", "dxx", sys_ioctl_any },
 	{ 140, "_llseek", "dxxpd", sys_llseek },
 };

@@ -108,20 +108,8 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
 	return 0;
 }
 
-/* An offset that 32 bits cannot hold is set all the same, and reported as -EOVERFLOW. */
-static int sys_lseek(struct trap_frame *frame)
-{
-	int64_t offset;
-	int error =
-	    file_seek(descriptor_file(frame->ebx), (int32_t)frame->ecx, frame->edx, &offset);
-
-	if (error)
-		return error;
-	return offset > INT32_MAX ? -EOVERFLOW : (int32_t)offset;
-}
-
-/* The same with 64 bits: the distance comes in two registers, the upper half first, and the result
- * goes to memory. */
+/* The distance has 64 bits and comes in two registers, the upper half first; the result goes to
+ * memory. */
 static int sys_llseek(struct trap_frame *frame)
 {
 	int64_t offset;
@@ -186,8 +174,7 @@ int sys_ioctl(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 3, "read", "dpd", sys_read },		 { 4, "write", "dpd", sys_write },
-	{ 5, "open", "soo", sys_open },		 { 6, "close", "d", sys_close },
-	{ 19, "lseek", "ddd", sys_lseek },	 { 54, "ioctl", "dxx", sys_ioctl },
-	{ 140, "_llseek", "dxxpd", sys_llseek },
+	{ 3, "read", "dpd", sys_read },	   { 4, "write", "dpd", sys_write },
+	{ 5, "open", "soo", sys_open },	   { 6, "close", "d", sys_close },
+	{ 54, "ioctl", "dxx", sys_ioctl }, { 140, "_llseek", "dxxpd", sys_llseek },
 };
