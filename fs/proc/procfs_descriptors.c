@@ -9,7 +9,7 @@
 #include "kernel/lib/startup.h"
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 
 #define LINK_NUMBERS 0x80000000u /* of inodes; beyond those of /proc's other files */
 

@@ -12,10 +12,8 @@
 #define O_TRUNC	    01000
 #define O_APPEND    02000
 #define O_NONBLOCK  04000
-#define O_DIRECT    040000
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
-#define O_NOATIME   01000000
 #define O_CLOEXEC   02000000
 #define O_PATH	    010000000 /* only to name what is there */
 
@@ -23,8 +21,5 @@
 #define F_DUPFD		0
 #define F_GETFD		1
 #define F_SETFD		2
-#define F_GETFL		3
-#define F_SETFL		4
 #define F_DUPFD_CLOEXEC 1030
-#define F_GETPIPE_SZ	1032
 #define FD_CLOEXEC	1

@@ -1,7 +1,26 @@
-/* Files in Linux's system calls for i386. */
+/* Files in those of Linux's system calls for i386 that no lesson has. */
 #pragma once
 
 #include <stdint.h>
+
+/* Of open: what only Linux's programs ask for, and few do. */
+#define O_DIRECT  040000
+#define O_NOATIME 01000000
+
+/* Of fcntl. */
+#define F_GETFL	     3
+#define F_SETFL	     4
+#define F_GETPIPE_SZ 1032
+
+/* Of lseek. */
+#define SEEK_DATA 3
+#define SEEK_HOLE 4
+
+/* What access asks for. */
+#define F_OK 0
+#define X_OK 1
+#define W_OK 2
+#define R_OK 4
 
 /* Flags of the calls whose name ends in "at", and the descriptor that means the working directory.
  */

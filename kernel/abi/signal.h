@@ -57,12 +57,8 @@ struct linux_signal_stack {
 };
 
 /* What siginfo says of where a signal came from. */
-#define SI_USER	      0
-#define SI_KERNEL     0x80
-#define CLD_EXITED    1
-#define CLD_KILLED    2
-#define CLD_STOPPED   5
-#define CLD_CONTINUED 6
+#define SI_USER	  0
+#define SI_KERNEL 0x80
 
 /* The middle of siginfo: for kill and SIGCHLD the sender's pid, its user (0), the status; for
  * exceptions the address. */

@@ -1,4 +1,5 @@
 /* Calls of descriptors that only Linux's programs make, and what fcntl can do with the file. */
+#include "kernel/abi/file.h"
 #include "fs/files.h"
 #include "fs/pipe.h"
 #include "kernel/lib/errno.h"

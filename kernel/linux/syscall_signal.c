@@ -5,6 +5,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/linux/signal_frame.h"
 #include "kernel/linux/signal_mask.h"
+#include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"

@@ -3,7 +3,7 @@
 #include "fs/files.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/statx.h"
-#include "kernel/abi/unistd.h"
+#include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_file.h"

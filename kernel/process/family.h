@@ -10,6 +10,23 @@
 #include "kernel/abi/wait.h"
 #include "kernel/process/process.h"
 
+/* Every process, by age: the first for NULL, NULL after the last. The list may change whenever the
+ * caller sleeps. */
+struct process *process_next(const struct process *process);
+
+/* The process of this pid, or NULL. */
+struct process *process_find(int32_t pid);
+
+/* The process that a call's argument names: 0 is the current one; NULL: there is no such program.
+ */
+struct process *process_of_call(int32_t pid);
+
+/* Does it run a program, or has it ended as one? */
+static inline bool process_is_program(const struct process *process)
+{
+	return process->task->space || process->task->life == TASK_ZOMBIE;
+}
+
 /* Makes a process for a task that has none, in a group and a session of its own. It is freed with
  * the task. */
 struct process *process_create(struct task *task);

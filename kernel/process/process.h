@@ -1,6 +1,6 @@
 /*
- * A process: a task's program and what belongs to it. Files, family, signals; and how it begins,
- * ends, and is asked for its end.
+ * A process: a task's program and what belongs to it: files, family, signals. How one begins as the
+ * copy of another, and what its parent learns, is in kernel/process/family.h.
  *
  * There is one task to a process. `current->process` is NULL in a kernel thread; the kernel thread
  * that starts a program gets one first (process_create). Only the process itself and its parent
@@ -56,23 +56,6 @@ struct process {
 
 	struct process_signals signals;
 };
-
-/* Every process, by age: the first for NULL, NULL after the last. The list may change whenever the
- * caller sleeps. */
-struct process *process_next(const struct process *process);
-
-/* The process of this pid, or NULL. */
-struct process *process_find(int32_t pid);
-
-/* The process that a call's argument names: 0 is the current one; NULL: there is no such program.
- */
-struct process *process_of_call(int32_t pid);
-
-/* Does it run a program, or has it ended as one? */
-static inline bool process_is_program(const struct process *process)
-{
-	return process->task->space || process->task->life == TASK_ZOMBIE;
-}
 
 /* Ends the current task. status is as wait4 tells it: an exit code << 8, or a signal's number. */
 void process_exit(int32_t status) __attribute__((noreturn));

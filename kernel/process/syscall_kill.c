@@ -6,6 +6,7 @@
  *	pid > 0		that process		-1	all but init and the sender
  *	0		the sender's group	-pgrp	that group
  */
+#include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 
 #include "kernel/lib/errno.h"

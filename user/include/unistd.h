@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "kernel/abi/file.h"
 #include "kernel/abi/unistd.h"
 
 #define STDIN_FILENO  0

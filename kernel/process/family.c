@@ -4,7 +4,7 @@
  * They are found by their tasks: the list of all tasks, without the kernel threads, is the list of
  * all processes.
  */
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 
 #include <stddef.h>
 
