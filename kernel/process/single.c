@@ -11,7 +11,7 @@
 #include "kernel/process/single.h"
 
 #include "kernel/cpu/descriptors.h"
-#include "kernel/cpu/user_mode.h"
+#include "kernel/cpu/user_entry.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/signal.h"
 #include "kernel/report/printk.h"

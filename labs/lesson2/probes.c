@@ -7,7 +7,14 @@
  *	probe nothing		vector 6: the UD2 after the probe, because nothing has stopped it
  *
  * The page is 4 MiB at USER_BASE in the kernel's own page directory: code from its start, the stack
- * at its end, and the argument on top of the stack. One at a time, from the monitor.
+ * at its end, and the argument on top of the stack. One at a time, from the monitor:
+ *
+ *	ring3_run --> user_enter --IRET--> user mode --exception--> trap_dispatch
+ *	      ^		     ^						|
+ *	      +---return-----+---------------user_leave--------user_mode_exception
+ *
+ * user_enter remembers the stack pointer, and user_leave takes it back: a setjmp and longjmp across
+ * a privilege level. There is one such place, so a visit cannot contain another one.
  */
 #include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/machine.h"
@@ -18,6 +25,8 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/cpu/task_state.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/cpu/user_entry.h"
 #include "labs/lesson2/probes.h"
 #include "mm/page_alloc.h"
 
@@ -35,6 +44,23 @@ extern const struct probe probe_table[]; /* labs/lesson2/probe_code.asm; ends wi
 
 /* The latest visit; the host reads it out of guest memory. */
 struct user_visit probe_visit;
+
+/* An exception ends the visit. What the trap has pushed on the kernel's stack is dropped, because
+ * user_leave never returns here. */
+static void user_mode_exception(struct trap_frame *frame)
+{
+	probe_visit = (struct user_visit){
+		.vector = frame->vector,
+		.error_code = frame->error_code,
+		.address = trap_fault_address(),
+		.eip = frame->eip,
+		.eflags = frame->eflags,
+		.cs = frame->cs,
+		.ss = frame->user_ss,
+		.eax = frame->eax,
+	};
+	user_leave();
+}
 
 /* The kernel's address of the user page, which is mapped at the first use. It need not be flushed:
  * the entry was not present before. */
@@ -62,14 +88,17 @@ static const struct probe *find(const char *name)
 
 /* Copies through the direct map: the same memory at two addresses, and only one of them for user
  * mode. */
-struct user_visit ring3_run(const uint8_t *code, uint32_t length, uint32_t argument)
+const struct user_visit *ring3_run(const uint8_t *code, uint32_t length, uint32_t argument)
 {
 	const uint32_t size = PAGE_SIZE << USER_ORDER, top = size - 16;
 	uint8_t *page = user_page();
 
 	memcpy(page, code, length);
 	memcpy(page + top, &argument, sizeof(argument));
-	return user_mode_run(USER_BASE, USER_BASE + top);
+	trap_register_user(user_mode_exception);
+	user_enter(USER_BASE, USER_BASE + top);
+	trap_register_user(NULL);
+	return &probe_visit;
 }
 
 /* The host reads probe_visit from memory; the line is for people. */
@@ -86,7 +115,7 @@ static int run_probe(int count, char **arguments)
 		printk("probe: %s is no argument of 32 bits\n", arguments[2]);
 		return EXIT_FAILURE;
 	}
-	probe_visit = ring3_run(probe->code, probe->length, argument);
+	ring3_run(probe->code, probe->length, argument);
 	printk("probe %s: vector %u, error code 0x%x, address 0x%08x, eip 0x%08x, eax 0x%08x\n",
 	       probe->name, probe_visit.vector, probe_visit.error_code, probe_visit.address,
 	       probe_visit.eip, probe_visit.eax);

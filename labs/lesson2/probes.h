@@ -3,11 +3,20 @@
 
 #include <stdint.h>
 
-#include "kernel/cpu/user_mode.h"
+/* Why a visit to user mode ended: the exception there. */
+struct user_visit {
+	uint32_t vector;
+	uint32_t error_code;
+	uint32_t address; /* CR2: of a page fault */
+	uint32_t eip;	  /* where it happened */
+	uint32_t eflags;  /* of user mode */
+	uint32_t cs, ss;
+	uint32_t eax;
+};
 
 /*
  * Copies length bytes of code to a user page and runs them there, until an exception that
  * nobody registered for brings them back; this also is how they end on purpose. The argument is
- * on top of their stack.
+ * on top of their stack. Returns the visit, which the next one overwrites.
  */
-struct user_visit ring3_run(const uint8_t *code, uint32_t length, uint32_t argument);
+const struct user_visit *ring3_run(const uint8_t *code, uint32_t length, uint32_t argument);

@@ -131,7 +131,7 @@ static uint32_t trip_from(const struct trip *trip, unsigned ring)
 {
 	if (ring == 0)
 		return trip->in_ring0(FORBIDDEN);
-	return ring3_run(trip->in_ring3, trip->length, FORBIDDEN).eax;
+	return ring3_run(trip->in_ring3, trip->length, FORBIDDEN)->eax;
 }
 
 /* The shortest of a few tries: an interrupt may come between. */

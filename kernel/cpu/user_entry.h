@@ -1,0 +1,10 @@
+/* To user mode and back (kernel/cpu/user_entry.asm). */
+#pragma once
+
+#include <stdint.h>
+
+/* Goes to user mode, with this stack and interrupts on; the code and its stack must be in user
+ * pages. Returns when somebody, in a trap from there, calls user_leave. Not to be called in
+ * between. */
+void user_enter(uint32_t eip, uint32_t esp);
+void user_leave(void) __attribute__((noreturn));
