@@ -166,16 +166,6 @@ static int sys_rt_sigsuspend(struct trap_frame *frame)
 	return sys_pause(frame);
 }
 
-/* Takes one of the signals that wait. Returns 0 without one. */
-static int take_pending(uint64_t set, struct signal_cause *cause)
-{
-	int signal = signal_lowest(current->process->signals.pending & set);
-
-	if (signal)
-		signal_take(signal, cause);
-	return signal;
-}
-
 /* Signals of the set are taken even if they are blocked: while it waits, they wake. */
 static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
 {
@@ -183,7 +173,7 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 	int32_t signal, error = 0;
 
 	current->process->signals.awaited = set;
-	while ((signal = take_pending(set, cause)) == 0 && error == 0)
+	while ((signal = signal_take(set, cause)) == 0 && error == 0)
 		error = wait_any(NULL, 0, deadline);
 	current->process->signals.awaited = 0;
 	interrupts_restore(enabled);

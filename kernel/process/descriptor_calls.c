@@ -20,7 +20,7 @@
 #include "mm/user_copy.h"
 
 /* The table takes the reference only if it takes the file. */
-int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
+static int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
 {
 	struct file *file = descriptor_file(descriptor);
 

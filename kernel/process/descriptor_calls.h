@@ -6,8 +6,7 @@
 
 #include "kernel/cpu/trap.h"
 
-/* Give a descriptor's file another one: the lowest free from `lowest` on, or `to`. */
-int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec);
+/* Gives a descriptor's file another one, `to`. */
 int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec);
 
 /* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */

@@ -41,11 +41,9 @@ void signal_set_action(uint32_t signal, const struct linux_signal_action *action
 
 /* ---- taking: of the current task ---- */
 
-/* The first of a set of signals in the order in which they are taken, or 0. */
-int signal_lowest(uint64_t signals);
-
-/* Takes one that is pending, with its cause. */
-void signal_take(int signal, struct signal_cause *cause);
+/* Takes the first of a set that is pending, with its cause: first those that exceptions cause, then
+ * in the order of their numbers. Returns 0 if none is. */
+int signal_take(uint64_t set, struct signal_cause *cause);
 
 /* Drops one that is pending, or all. */
 void signal_drop(struct process *process, int signal);

@@ -20,10 +20,6 @@
 
 #define INT_BYTES      2 /* of the instruction INT 0x80 */
 #define STATUS_STOPPED 0x7f
-/* Signals that exceptions cause are delivered first. */
-#define SYNCHRONOUS                                                                                \
-	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
-	 SIGNAL_BIT(SIGFPE))
 
 /* An exception of user mode that nobody has registered for: the program has caused it, and gets a
  * signal for it when this trap returns. */
@@ -72,31 +68,17 @@ static void act_by_default(int signal)
 		process_exit(signal);
 }
 
-/* Takes the next signal to act upon, and its cause; or 0. */
-static int take(struct signal_cause *cause)
-{
-	const struct process_signals *signals = &current->process->signals;
-	uint64_t ready = signals->pending & ~signals->blocked;
-
-	if (ready & SYNCHRONOUS)
-		ready &= SYNCHRONOUS;
-	int signal = signal_lowest(ready);
-
-	if (signal)
-		signal_take(signal, cause);
-	return signal;
-}
-
 /* The action of every signal that is pending and not blocked. May not return: the program ends. */
 static void signal_deliver(struct trap_frame *frame)
 {
+	const struct process_signals *signals = &current->process->signals;
 	struct signal_cause cause;
 	int signal;
 
 	signal_update(current->process);
 	trap_return_work &= ~WORK_SIGNAL;
-	while ((signal = take(&cause)) != 0) {
-		uint32_t handler = current->process->signals.actions[signal - 1].handler;
+	while ((signal = signal_take(~signals->blocked, &cause)) != 0) {
+		uint32_t handler = signals->actions[signal - 1].handler;
 
 		if (handler == SIGNAL_IGNORE)
 			continue;

@@ -19,6 +19,10 @@
 #include "kernel/task/sched.h"
 
 #define INIT 1 /* pid */
+/* What exceptions cause. */
+#define SYNCHRONOUS                                                                                \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
+	 SIGNAL_BIT(SIGFPE))
 
 const struct signal_extras *signal_extras;
 
@@ -68,25 +72,33 @@ static void cancel_opposite(struct process *process, int signal)
 	sched_continue(process->task);
 }
 
-/* Signals are taken in the order of their numbers. */
-int signal_lowest(uint64_t signals)
+/* What was caused here and now comes first; else the lowest number. 0: the set is empty. */
+static int first_of(uint64_t signals)
 {
+	if (signals & SYNCHRONOUS)
+		signals &= SYNCHRONOUS;
 	uint32_t low = signals, high = signals >> 32;
 
 	return low ? __builtin_ctz(low) + 1 : high ? __builtin_ctz(high) + 33 : 0;
 }
 
-/* Interrupts off: a signal that arrives between the two steps would be lost. */
-void signal_take(int signal, struct signal_cause *cause)
+/* Interrupts off: a signal that arrives between two of the steps would be lost. */
+int signal_take(uint64_t set, struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;
 	bool enabled = interrupts_disable();
+	int signal = first_of(signals->pending & set);
 
-	*cause = signals->causes[signal - 1];
-	if (!signal_extras || !signal_extras->next(signals, signal, &signals->causes[signal - 1]))
-		signals->pending &= ~SIGNAL_BIT(signal);
-	signal_update(current->process);
+	if (signal) {
+		struct signal_cause *first = &signals->causes[signal - 1];
+
+		*cause = *first;
+		if (!signal_extras || !signal_extras->next(signals, signal, first))
+			signals->pending &= ~SIGNAL_BIT(signal);
+		signal_update(current->process);
+	}
 	interrupts_restore(enabled);
+	return signal;
 }
 
 /* Queued ones, too. */
@@ -104,7 +116,7 @@ void signal_drop_all(struct process *process)
 {
 	int signal;
 
-	while ((signal = signal_lowest(process->signals.pending)) != 0)
+	while ((signal = first_of(process->signals.pending)) != 0)
 		signal_drop(process, signal);
 }
 

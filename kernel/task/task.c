@@ -110,14 +110,7 @@ void task_switched(void)
  * that is, a double fault. */
 static const char *explain_double_fault(uint32_t address)
 {
-	static char text[120];
-
-	if (!kernel_stack_is_guard(address))
-		return NULL;
-	snprintk(text, sizeof(text),
-		 "the kernel's stack of task %d (%s), %u bytes, overflowed at 0x%08x", current->pid,
-		 current->name, KERNEL_STACK_SIZE, address);
-	return text;
+	return kernel_stack_is_guard(address) ? "the task's kernel stack overflowed" : NULL;
 }
 
 void task_initialize(void)
