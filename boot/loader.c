@@ -30,7 +30,6 @@
 #define KERNEL_SECTORS ((KERNEL_BYTES + 511u) / 512u)
 
 #define BOUNCE		   0x10000u /* BIOS reads end here: one whole 64 KiB segment */
-#define READ_TRIES	   3
 #define MEMORY_MAP_ENTRIES 64
 
 #define CARRY 1u
@@ -206,9 +205,10 @@ static uint32_t end_of_memory(void)
 
 /* --- the disk --- */
 
-/* INT 13h, function 42h. A BIOS that reads less than it was asked for may still clear the carry
- * flag. */
-static bool try_read(uint8_t drive, uint32_t lba, uint16_t count)
+/* Reads count sectors to BOUNCE, or gives up: INT 13h, function 42h. A BIOS that reads less than it
+ * was asked for may still clear the carry flag. There is no second try: the boot sector has made as
+ * many as it took until the drive was ready. */
+static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
 {
 	packet = (struct disk_packet){
 		.size = sizeof(packet), .count = count, .segment = BOUNCE >> 4, .lba = lba
@@ -216,24 +216,8 @@ static bool try_read(uint8_t drive, uint32_t lba, uint16_t count)
 	registers =
 	    (struct bios_registers){ .eax = 0x4200, .edx = drive, .esi = (uint32_t)&packet };
 	bios_call(0x13, &registers);
-	return !(registers.flags & CARRY) && packet.count == count;
-}
-
-/* INT 13h, function 0: after an error the drive may need it before it answers again. */
-static void reset_drive(uint8_t drive)
-{
-	registers = (struct bios_registers){ .edx = drive };
-	bios_call(0x13, &registers);
-}
-
-/* Reads count sectors to BOUNCE, or gives up. */
-static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
-{
-	for (unsigned tries = 0; tries < READ_TRIES; tries++) {
-		if (try_read(drive, lba, count))
-			return;
-		reset_drive(drive);
-	}
+	if (!(registers.flags & CARRY) && packet.count == count)
+		return;
 	print("\nboot: reading the kernel, at LBA ");
 	print_number(lba);
 	give_up("the disk ends too early or cannot be read; make the image again");
