@@ -7,12 +7,12 @@
 
 #include <stddef.h>
 
-static struct device *devices;
+static struct device *devices, **end = &devices;
 
 void device_register(struct device *device)
 {
-	device->next = devices;
-	devices = device;
+	*end = device;
+	end = &device->next;
 }
 
 const struct device *device_next(const struct device *device)

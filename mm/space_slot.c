@@ -38,28 +38,6 @@
 static uint32_t shared_table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 static struct pool spaces = POOL_INITIALIZER(struct space);
 
-/* Pages from `first` up to the one before `end`, counted from SPACE_START. */
-void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped)
-{
-	for (uint32_t page = first; page < end; page++) {
-		uint32_t bit = 1u << page % 32;
-
-		space->mapped[page / 32] &= ~bit;
-		space->mapped[page / 32] |= mapped ? bit : 0;
-	}
-}
-
-/* The pages that a range touches. False for a range outside the slot; the subtraction cannot wrap.
- */
-bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end)
-{
-	if (address < SPACE_START || address > SLOT_END || length > SLOT_END - address)
-		return false;
-	*first = page_of(address);
-	*end = page_of(address + length + PAGE_SIZE - 1);
-	return true;
-}
-
 /* ---- the whole ---- */
 
 /* Once, at start-up: the table is the same for all spaces. */

@@ -29,8 +29,24 @@ static inline bool is_mapped(const struct space *space, uint32_t page)
 	return space->mapped[page / 32] >> page % 32 & 1;
 }
 
-/* Marks the pages from `first` up to the one before `end`. */
-void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped);
+/* Pages from `first` up to the one before `end`, counted from SPACE_START. */
+static inline void space_set_mapped(struct space *space, uint32_t first, uint32_t end, bool mapped)
+{
+	for (uint32_t page = first; page < end; page++) {
+		uint32_t bit = 1u << page % 32;
 
-/* The pages of a range; false when it is not in the slot. An empty range is in no page. */
-bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end);
+		space->mapped[page / 32] &= ~bit;
+		space->mapped[page / 32] |= mapped ? bit : 0;
+	}
+}
+
+/* The pages that a range touches. False for a range outside the slot; the subtraction cannot wrap.
+ */
+static inline bool space_pages_of(uint32_t address, uint32_t length, uint32_t *first, uint32_t *end)
+{
+	if (address < SPACE_START || address > SLOT_END || length > SLOT_END - address)
+		return false;
+	*first = page_of(address);
+	*end = page_of(address + length + PAGE_SIZE - 1);
+	return true;
+}

@@ -168,21 +168,11 @@ static int ramfs_symlink(struct inode *directory, const struct name *name, const
 	return error;
 }
 
-/* What /dev has for whoever wants a path for a descriptor. */
-static void link_descriptors(void)
-{
-	vfs_symlink(path_root(), "/dev/fd", "/proc/self/fd");
-	vfs_symlink(path_root(), "/dev/stdin", "/proc/self/fd/0");
-	vfs_symlink(path_root(), "/dev/stdout", "/proc/self/fd/1");
-	vfs_symlink(path_root(), "/dev/stderr", "/proc/self/fd/2");
-}
-
 static void ramfs_names_start(void)
 {
 	ramfs_ops.symlink = ramfs_symlink;
 	ramfs_ops.link = ramfs_link;
 	ramfs_ops.remove = ramfs_remove;
 	ramfs_ops.rename = ramfs_rename;
-	link_descriptors();
 }
 STARTUP(ramfs_names_start)

@@ -17,6 +17,7 @@
 #include "drivers/qemu/fw_cfg.h"
 #include "fs/devices.h"
 #include "fs/ram/initramfs.h"
+#include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"
 #include "fs/vfs/vfs.h"
@@ -34,8 +35,8 @@ void root_initialize(void)
 	if (!root)
 		panic("no memory for the root directory");
 	path_set_root(root);
-	vfs_make(root, "/tmp", S_IFDIR | 01777, 0);
 	vfs_make(root, "/dev", S_IFDIR | 0755, 0);
+	vfs_make(root, "/tmp", S_IFDIR | 01777, 0);
 	devices_initialize();
 }
 
@@ -48,6 +49,15 @@ static void make_devices(void)
 		snprintk(path, sizeof(path), "/dev/%s", device->name);
 		vfs_make(path_root(), path, S_IFCHR | device->mode, device->number);
 	}
+}
+
+/* What /dev has for whoever wants a path for a descriptor. */
+static void link_descriptors(void)
+{
+	vfs_symlink(path_root(), "/dev/fd", "/proc/self/fd");
+	vfs_symlink(path_root(), "/dev/stdin", "/proc/self/fd/0");
+	vfs_symlink(path_root(), "/dev/stdout", "/proc/self/fd/1");
+	vfs_symlink(path_root(), "/dev/stderr", "/proc/self/fd/2");
 }
 
 /* The next bytes of the archive, of which *context are left. */
@@ -70,6 +80,7 @@ void root_unpack(void)
 	uint32_t left = length, entries;
 
 	make_devices();
+	link_descriptors();
 	if (length < 0) {
 		printk("files: the host gives none (%s)\n", errno_name(-length));
 		return;

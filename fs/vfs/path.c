@@ -40,9 +40,14 @@ struct inode *path_root(void)
 	return root;
 }
 
+/* "" and "." are the directory itself, ".." the one above it. */
 bool path_is_entry(const struct path *path)
 {
-	return path->last.length > 0 && !name_is(&path->last, ".") && !name_is(&path->last, "..");
+	const struct name *name = &path->last;
+
+	if (name->length == 0 || name->text[0] != '.')
+		return name->length > 0;
+	return name->length > 2 || (name->length == 2 && name->text[1] != '.');
 }
 
 void path_release(struct path *path)
@@ -104,9 +109,9 @@ static int look_up(struct path *path)
 		return -ENOTDIR;
 	if (path->last.length > NAME_MAX)
 		return -ENAMETOOLONG;
-	if (name_is(&path->last, ".."))
-		return path_parent(directory, &path->inode);
 	if (!path_is_entry(path)) {
+		if (path->last.length == 2)
+			return path_parent(directory, &path->inode);
 		path->inode = inode_hold(directory);
 		return 0;
 	}

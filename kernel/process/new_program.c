@@ -17,12 +17,12 @@
 #include "mm/space.h"
 #include "mm/user_copy.h"
 
-_Static_assert(sizeof(struct task) + sizeof(struct process) <= PAGE_SIZE,
-	       "both are kept in a page");
+_Static_assert(sizeof(struct task) + sizeof(struct process) <= TASK_SIZE,
+	       "there is room for both");
 
 /* ---- a process for a task ---- */
 
-/* In the rest of the task's page, which is zero: nothing to allocate, and nothing to free. */
+/* In the room behind the task, which is zero: nothing to allocate, and nothing to free. */
 struct process *process_create(struct task *task)
 {
 	struct process *process = (struct process *)(task + 1);

@@ -13,18 +13,16 @@
  */
 #include "kernel/task/task.h"
 
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "mm/kernel_stack.h"
-#include "mm/page_alloc.h"
-
-_Static_assert(sizeof(struct task) <= PAGE_SIZE, "a task is kept in a page");
+#include "mm/pool.h"
 
 struct task *current;
 uint32_t task_count;
 
+static struct pool pool = { .size = TASK_SIZE }; /* the rest of an object is for a process */
 static struct list all = LIST_EMPTY(all);
 static int32_t last_pid; /* no number is used twice: a group keeps that of a leader who is gone */
 static struct task *buried; /* has ended; its stack was in use until now */
@@ -50,18 +48,17 @@ struct task *task_find(int32_t pid)
 
 /* ---- beginning and end ---- */
 
-/* The whole page is cleared: the rest of it is for a process. A page and a stack, or nothing. */
+/* A task and a stack, or nothing. */
 struct task *task_create(const char *name)
 {
-	struct task *task = task_count < TASK_LIMIT ? page_alloc(0) : NULL;
+	struct task *task = task_count < TASK_LIMIT ? pool_alloc(&pool) : NULL;
 	void *stack = task ? kernel_stack_create() : NULL;
 
 	if (!stack) {
 		if (task)
-			page_free(task, 0);
+			pool_free(&pool, task);
 		return NULL;
 	}
-	memset(task, 0, PAGE_SIZE);
 	snprintk(task->name, TASK_NAME, "%s", name);
 	task->pid = ++last_pid;
 	task->kernel_stack = stack;
@@ -80,7 +77,7 @@ void task_free(struct task *task)
 	task_count--;
 	if (task->kernel_stack)
 		kernel_stack_destroy(task->kernel_stack);
-	page_free(task, 0);
+	pool_free(&pool, task);
 }
 
 /* The next task_switched, by whichever task, does the rest. */
