@@ -17,8 +17,7 @@
 #include "mm/space.h"
 #include "mm/user_copy.h"
 
-_Static_assert(sizeof(struct task) + sizeof(struct process) <= TASK_SIZE,
-	       "there is room for both");
+_Static_assert(sizeof(struct task) + sizeof(struct process) <= TASK_SIZE, "there is room for both");
 
 /* ---- a process for a task ---- */
 
