@@ -90,7 +90,7 @@ static uint32_t append(struct boot_memory_range *out, uint32_t count, uint64_t s
 uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
 			      struct boot_memory_range *out)
 {
-	uint64_t start = 0, end;
+	uint64_t start = 0, end = 0;
 	uint32_t count = 0;
 
 	while (next_border(in, n, start, &end)) {
