@@ -45,7 +45,7 @@ static bool is_mapped(uint32_t page)
 /* On the course's kernel a program's own pages can all be written, but not the shared page. */
 uint32_t places_initialize(void)
 {
-	uint32_t page = (uint32_t)&page & -PAGE_BYTES, shared = getauxval(AT_SYSINFO_EHDR);
+	uint32_t page = (uint32_t)&page & -PAGE_BYTES, shared = getauxval(AT_SYSINFO) & -PAGE_BYTES;
 
 	read_only = shared ? shared : PROGRAM_START;
 	while (is_mapped(page))
