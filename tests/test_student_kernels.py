@@ -202,7 +202,7 @@ REACHED_BY = {
     "kernel/task/sched_round_robin.c": ("direct", "spin 2"),
     "kernel/task/timer.c": ("direct", "spin 2"),
     "kernel/task/wait.c": ("direct", "run /bin/hello"),
-    "kernel/task/semaphore.c": ("direct", "run /bin/hello"),
+    "kernel/task/semaphore.c": ("direct", "quantum 100 100"),
     "kernel/task/sched_mlfq.c": ("direct", "sched mlfq; spin 2"),
     "kernel/task/sched_fair.c": ("direct", "sched fair; spin 2"),
     "kernel/process/fork.c": ("direct", "run /bin/forkbench 1"),
