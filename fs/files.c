@@ -18,7 +18,6 @@
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
-#include "mm/space.h"
 
 static struct pool pool = POOL_INITIALIZER(struct files);
 
@@ -33,7 +32,6 @@ struct files *files_create(void)
 	files->count = FILES_INLINE;
 	files->umask = 022;
 	memset(files->limits, 0xff, sizeof(files->limits));
-	files->limits[LIMIT_STACK].soft = SPACE_STACK;
 	files->limits[LIMIT_FILES] = (struct limit){ FILES_MAX, FILES_MAX };
 	return files;
 }

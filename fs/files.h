@@ -16,10 +16,8 @@ struct limit {
 	uint32_t soft, hard;
 };
 
-#define LIMITS	      16
-#define LIMIT_STACK   3
-#define LIMIT_FILES   7 /* descriptors; at most FILES_MAX */
-#define LIMIT_NOTHING UINT32_MAX
+#define LIMITS	    16
+#define LIMIT_FILES 7 /* descriptors; at most FILES_MAX */
 
 struct files {
 	struct file **slots; /* a reference each, or NULL */

@@ -21,8 +21,6 @@ char *path_page(void)
 
 void path_page_free(char *page)
 {
-	if (!page)
-		return;
 	if (spare)
 		page_free(spare, 0);
 	spare = page;

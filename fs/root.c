@@ -30,6 +30,7 @@
 #include "fs/devices.h"
 #include "kernel/abi/limits.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/number.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
@@ -153,20 +154,19 @@ struct archive {
 	uint32_t next;	   /* and of the entry behind it */
 	uint32_t mode, length;
 	const char *name;
+	uint32_t entries; /* so many until now */
 };
 
 /* Eight hexadecimal digits, in capital or small letters. */
 static bool parse_number(const uint8_t *digits, uint32_t *number)
 {
-	*number = 0;
-	for (unsigned i = 0; i < 8; i++) {
-		char digit = digits[i] | 0x20; /* a capital letter becomes a small one */
-		bool is_letter = digit >= 'a' && digit <= 'f';
+	char text[] = "0x????????";
+	uint64_t value;
 
-		if (!is_letter && (digits[i] < '0' || digits[i] > '9'))
-			return false;
-		*number = *number << 4 | (is_letter ? digit - 'a' + 10 : digits[i] - '0');
-	}
+	memcpy(text + 2, digits, 8);
+	if (!number_parse(text, &value))
+		return false;
+	*number = value;
 	return true;
 }
 
@@ -225,11 +225,11 @@ static bool take(const struct archive *archive)
 }
 
 /* Adds the regular files, up to the trailer. Returns what is wrong, or NULL. */
-static const char *read_entries(struct archive *archive, uint32_t *entries)
+static const char *read_entries(struct archive *archive)
 {
 	const char *wrong;
 
-	for (*entries = 0; !(wrong = read_header(archive)); ++*entries) {
+	for (; !(wrong = read_header(archive)); archive->entries++) {
 		if (strcmp(archive->name, TRAILER) == 0)
 			return NULL;
 		if ((archive->mode & TYPE) == REGULAR && !take(archive))
@@ -263,7 +263,6 @@ void root_unpack(void)
 {
 	int size = fw_cfg_open(ARCHIVE);
 	struct archive archive = { .size = size };
-	uint32_t entries;
 
 	if (size < 0) {
 		printk("files: the host gives none (%s)\n", errno_name(-size));
@@ -274,11 +273,11 @@ void root_unpack(void)
 		printk("files: no memory for the archive, or more than 4 MiB\n");
 		return;
 	}
-	const char *wrong = read_entries(&archive, &entries);
+	const char *wrong = read_entries(&archive);
 
 	if (wrong)
 		printk("files: %s, at byte %u of the archive (entry %s)\n", wrong, archive.entry,
 		       archive.name);
 	else
-		printk("files: %u from the host, %u KiB\n", entries, (uint32_t)size / 1024);
+		printk("files: %u from the host, %u KiB\n", archive.entries, (uint32_t)size / 1024);
 }

@@ -54,7 +54,8 @@ void path_release(struct path *path)
 {
 	inode_put(path->directory);
 	inode_put(path->inode);
-	path_page_free(path->expanded);
+	if (path->expanded)
+		path_page_free(path->expanded);
 }
 
 /* Takes the next name off the rest of the path; at its end an empty one. */
@@ -173,7 +174,8 @@ static int expand(struct path *path)
 		path_page_free(text);
 		return error;
 	}
-	path_page_free(path->expanded);
+	if (path->expanded)
+		path_page_free(path->expanded);
 	path->expanded = text;
 	path->rest = text;
 	inode_put(path->inode);

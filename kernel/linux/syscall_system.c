@@ -14,6 +14,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/family.h"
 #include "kernel/task/time.h"
+#include "mm/space.h"
 #include "mm/user_copy.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
@@ -29,8 +30,10 @@ struct linux_system {
 	char filler[8];
 };
 
-#define GROUPS_MAX   65536u
-#define RANDOM_FLAGS 7u /* of getrandom: all that there are */
+#define LIMIT_STACK   3
+#define LIMIT_NOTHING UINT32_MAX
+#define GROUPS_MAX    65536u
+#define RANDOM_FLAGS  7u /* of getrandom: all that there are */
 
 /* prctl(2)'s commands. */
 #define PRCTL_GET_DUMPABLE  3
@@ -207,6 +210,16 @@ static uint32_t narrow(uint64_t limit)
 	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
 }
 
+/* The stack's is that of its space, unless somebody has set another. */
+static struct limit limit_of(const struct files *files, uint32_t resource)
+{
+	struct limit limit = files->limits[resource];
+
+	if (resource == LIMIT_STACK && limit.soft == LIMIT_NOTHING)
+		limit.soft = SPACE_STACK;
+	return limit;
+}
+
 static int set_limit(struct files *files, uint32_t resource, const struct limit *limit)
 {
 	if (limit->soft > limit->hard)
@@ -221,7 +234,9 @@ static int sys_getrlimit(struct trap_frame *frame)
 {
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	return give(frame->ecx, &current->process->files->limits[frame->ebx], sizeof(struct limit));
+	const struct limit limit = limit_of(current->process->files, frame->ebx);
+
+	return give(frame->ecx, &limit, sizeof(limit));
 }
 
 static int sys_setrlimit(struct trap_frame *frame)
@@ -246,8 +261,8 @@ static int sys_prlimit64(struct trap_frame *frame)
 		return -EFAULT;
 	if (!process || !process->files)
 		return -ESRCH;
-	const struct limit *old = &process->files->limits[frame->ecx];
-	const uint64_t answer[2] = { wide(old->soft), wide(old->hard) };
+	const struct limit old = limit_of(process->files, frame->ecx);
+	const uint64_t answer[2] = { wide(old.soft), wide(old.hard) };
 	const struct limit new = { narrow(wanted[0]), narrow(wanted[1]) };
 	int error = frame->edx ? set_limit(process->files, frame->ecx, &new) : 0;
 

@@ -18,7 +18,7 @@
 
 #include "fs/files.h"
 #include "fs/root.h"
-#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/selectors.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec_elf.h"

@@ -6,8 +6,6 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/process/exec_strings.h"
 
-#define EXEC_PATH 4096u /* bytes of a path, with its NUL */
-
 /*
  * Makes the current task run the program at path: a static ELF executable for the i386, fixed or
  * position-independent. Fills in the frame for the first instruction. May change the strings; the
@@ -31,9 +29,10 @@ void exec_register_other(exec_other *function);
  * of files, if it has none. */
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
 
-/* Says of a program's end what a shell would, and returns the status that it would give it. The end
- * is a wait status, or the negated errno of its start. The status is its exit code, 128 and the
- * signal, 127 for what is not there, 126 for what cannot be run. */
+/* The status that a shell gives a program's end, which is a wait status, or the negated errno of
+ * its start: its exit code, 128 and the signal, 127 for what is not there, 126 for what cannot be
+ * run. exec_report also says what a shell would. */
+int exec_shell_status(int32_t status);
 int exec_report(const char *name, int32_t status);
 
 /* Ends the machine with that status, for the program that it was started for. */

@@ -47,21 +47,19 @@ void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value)
 }
 
 /* Pushes the pointers to count strings at address, and a null pointer after the last. */
-static uint32_t push_pointers(struct exec_stack *stack, const char *text, uint32_t count,
-			      uint32_t address)
+static void push_pointers(struct exec_stack *stack, const char *text, uint32_t count,
+			  uint32_t address)
 {
-	stack->pointer -= (count + 1) * sizeof(uint32_t);
-	struct buffer buffer = buffer_of_user(stack->pointer, (count + 1) * sizeof(uint32_t));
+	uint32_t at = stack->pointer -= (count + 1) * sizeof(uint32_t);
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (; count > 0; count--, at += sizeof(address)) {
 		uint32_t size = strlen(text) + 1;
 
-		stack->failed |= buffer_put(&buffer, &address, sizeof(address)) < 0;
+		stack->failed |= copy_to_user(at, &address, sizeof(address));
 		address += size;
 		text += size;
 	}
-	stack->failed |= buffer_put_zeros(&buffer, sizeof(address)) < 0;
-	return address;
+	stack->failed |= clear_user(at, sizeof(address));
 }
 
 /* Where the environment's text begins. */

@@ -10,13 +10,10 @@
 #include "fs/files.h"
 #include "fs/root.h"
 #include "fs/tty/tty.h"
-#include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
-
-#define LAST_STATUS 61 /* the highest that the machine can end with */
 
 /* The words, and an environment that is the same for every program. */
 static int add_strings(struct exec_strings *strings, int count, char *const words[])
@@ -79,7 +76,7 @@ int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 }
 
 /* From a wait status, or a negated errno when the program could not be started. */
-static int shell_status(int32_t status)
+int exec_shell_status(int32_t status)
 {
 	if (status < 0)
 		return status == -ENOENT ? 127 : 126;
@@ -93,15 +90,5 @@ int exec_report(const char *name, int32_t status)
 		printk("%s: %s\n", name, errno_name(-status));
 	else if (status & 0x7f)
 		printk("%s: ended by signal %d\n", name, status & 0x7f);
-	return shell_status(status);
-}
-
-/* The emulator's own statuses are above LAST_STATUS: such a program's end is said in words. */
-void exec_end_machine(const char *name, int32_t status)
-{
-	int code = shell_status(status);
-
-	if (code > LAST_STATUS)
-		printk("%s: ended with status %d\n", name, code);
-	machine_exit(code <= LAST_STATUS ? code : EXIT_FAILURE);
+	return exec_shell_status(status);
 }

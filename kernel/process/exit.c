@@ -16,16 +16,19 @@
 #include "fs/files.h"
 #include "fs/tty/tty.h"
 #include "kernel/cpu/interrupts.h"
+#include "kernel/cpu/machine.h"
 #include "kernel/process/exec.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"
 
-#define INIT 1 /* pid of the first program, which inherits orphans */
+#define LAST_STATUS 61 /* the highest that the machine can end with */
+#define INIT	    1  /* pid of the first program, which inherits orphans */
 
 /* Could this one's parent continue it: is it in another group of the same session? */
 static bool has_keeper(const struct process *process)
@@ -96,6 +99,16 @@ static struct process *find_init(void)
 	while (process && !process->adopts)
 		process = process->parent;
 	return process ? process : process_find(INIT);
+}
+
+/* The emulator's own statuses are above LAST_STATUS: such a program's end is said in words. */
+void exec_end_machine(const char *name, int32_t status)
+{
+	int code = exec_shell_status(status);
+
+	if (code > LAST_STATUS)
+		printk("%s: ended with status %d\n", name, code);
+	machine_exit(code <= LAST_STATUS ? code : EXIT_FAILURE);
 }
 
 /* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it runs on,

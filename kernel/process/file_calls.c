@@ -55,18 +55,17 @@ bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 	return user_range_ok(address, length);
 }
 
-/* At most one piece of what the file has: 0 at its end, less than asked for where no more is there.
- */
-static int sys_read(struct trap_frame *frame)
+/* What read and write share: the memory's range is checked before the file is asked. */
+static int transfer(struct file *file, const struct trap_frame *frame,
+		    int (*move)(struct file *file, struct buffer *buffer))
 {
-	struct file *file = descriptor_readable(frame->ebx);
 	struct buffer buffer;
 
 	if (!file)
 		return -EBADF;
 	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
 		return -EFAULT;
-	return file_read(file, &buffer);
+	return move(file, &buffer);
 }
 
 /* A broken pipe also sends SIGPIPE, which ends most programs. */
@@ -77,17 +76,10 @@ int end_write(int result)
 	return result;
 }
 
-static int sys_write(struct trap_frame *frame)
-{
-	struct file *file = descriptor_writable(frame->ebx);
-	struct buffer buffer;
-
-	if (!file)
-		return -EBADF;
-	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
-		return -EFAULT;
-	return end_write(file_write(file, &buffer));
-}
+/* At most one piece of what the file has: 0 at its end, less than asked for where no more is there.
+ */
+CALL(sys_read, transfer(descriptor_readable(frame->ebx), frame, file_read))
+CALL(sys_write, end_write(transfer(descriptor_writable(frame->ebx), frame, file_write)))
 
 /* Beyond the end is allowed: a write there leaves a hole. */
 int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)

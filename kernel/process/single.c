@@ -81,14 +81,13 @@ unsigned signal_send_group(int32_t pgrp, int signal)
 	return 1;
 }
 
-/* The space is kept from one program to the next. */
+/* The one space is kept from one program to the next. */
 int process_empty_space(void)
 {
-	if (current->space) {
+	if (!current->space)
+		current->space = space_create();
+	else
 		space_clear(current->space);
-		return 0;
-	}
-	current->space = space_create();
 	if (!current->space)
 		return -ENOMEM;
 	space_use(current->space);

@@ -6,10 +6,9 @@
  * instruction of the new program: the frame is that one's now.
  */
 #include "fs/path_page.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
+#include "kernel/process/file_calls.h"
 #include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
 
 /* Copies the strings out of the old program, and replaces it. */
 static int exec_from_user(struct trap_frame *frame, const char *path)
@@ -26,19 +25,16 @@ static int exec_from_user(struct trap_frame *frame, const char *path)
 	return error;
 }
 
-/* A path may fill a page, which is too much for the kernel's stack. */
 static int sys_execve(struct trap_frame *frame)
 {
-	char *path = path_page();
+	char *path;
+	int error = path_from_user(frame->ebx, &path);
 
-	if (!path)
-		return -ENOMEM;
-	int result = string_from_user(path, frame->ebx, EXEC_PATH);
-
-	if (result >= 0)
-		result = exec_from_user(frame, path);
+	if (error)
+		return error;
+	error = exec_from_user(frame, path);
 	path_page_free(path);
-	return result;
+	return error;
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {

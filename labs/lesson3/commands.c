@@ -17,7 +17,6 @@
 #include "kernel/process/exec.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
-#include "kernel/lib/string.h"
 #include "kernel/syscall/syscall_trace.h"
 #include "kernel/process/process.h"
 #include "kernel/process/single.h"
