@@ -17,7 +17,7 @@ from labs.tools.course.rooms import PARTS, code_lines, part_of
 
 BY_PART = {"core": 7300, "breadth": 6500, "storage": 7000}  # the core has 10,000 after lesson 6
 BY_LESSON = 2800  # of the core
-STILL = {"core": 10548, "3": 4146}  # what is larger than it may be: from here it only shrinks
+STILL = {"core": 8662}  # what is larger than it may be: from here it only shrinks
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
