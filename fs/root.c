@@ -106,8 +106,7 @@ static const struct device *find_device(const char *name)
 	return device;
 }
 
-/* Opens one of the host's files; they are told apart from what is not there when one is to be made.
- */
+/* Opens one of the host's files. None can be made, written or emptied. */
 static int open_ram_file(const char *name, uint32_t flags, struct file **file)
 {
 	struct ram_file *ram = find(name);

@@ -40,6 +40,7 @@ CORE_SOURCES = (
     "fs/tty/tty.c",
     "kernel/lib/errno.c",
     "kernel/lib/format.c",
+    "kernel/lib/number.c",
     "kernel/lib/string.c",
 )
 # The shadow has headers in place of the kernel's.

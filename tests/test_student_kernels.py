@@ -143,7 +143,7 @@ def solution(trees, tmp_path_factory) -> Path:
 
 
 def test_solutions_put_back_are_the_reference(solution) -> None:
-    script = "help; memory; probe cli; exception 3"
+    script = "help; memory; probe cli; crash divide"
     mine = boot(solution, 2, "direct", script)
     theirs = reference(2, "direct", script)
     assert (mine.outcome, mine.status) == (theirs.outcome, theirs.status)
@@ -185,8 +185,8 @@ REACHED_BY = {
     "boot/protected_mode.asm": ("disk", ""),
     "kernel/report/backtrace.c": ("direct", "panic"),
     "kernel/report/symbols.c": ("direct", "panic"),
-    "kernel/cpu/trap_entry.asm": ("direct", "exception 3"),
-    "kernel/cpu/trap_frame.inc": ("direct", "exception 3"),
+    "kernel/cpu/trap_entry.asm": ("direct", "crash divide"),
+    "kernel/cpu/trap_frame.inc": ("direct", "crash divide"),
     "kernel/cpu/task_state.c": ("direct", "probe cli"),
     "kernel/cpu/user_entry.asm": ("direct", "probe cli"),
     "kernel/syscall/gate.asm": ("direct", "run /bin/hello"),

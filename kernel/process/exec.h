@@ -34,6 +34,3 @@ int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
  * run. exec_report also says what a shell would. */
 int exec_shell_status(int32_t status);
 int exec_report(const char *name, int32_t status);
-
-/* Ends the machine with that status, for the program that it was started for. */
-void exec_end_machine(const char *name, int32_t status) __attribute__((noreturn));

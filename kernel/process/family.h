@@ -103,3 +103,8 @@ void process_notify_parent(struct process *process, int32_t code, int32_t status
 /* Has no member of the process's group a parent in another group of the session, who could continue
  * it? Such a group is not stopped by the terminal. */
 bool process_group_is_orphaned(const struct process *member);
+
+/* Ends the machine with the status that a shell would give, for the program that it was started
+ * for.
+ */
+void exec_end_machine(const char *name, int32_t status) __attribute__((noreturn));
