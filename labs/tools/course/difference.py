@@ -12,7 +12,7 @@ from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
 from labs.tools.course.reading import entries, summary
-from labs.tools.course.source_lists import changes
+from labs.tools.course.source_lists import BREADTH, CORE, changes
 
 PROGRAM = "make diff"
 COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
@@ -36,7 +36,7 @@ def main_before(lesson: str, root: Path) -> str:
 
 def reading_list(lesson: str, root: Path) -> Iterator[str]:
     """The files that the lesson adds, in reading order, below their folders; then those that it no
-    longer links."""
+    longer links, and those that the breadth has another file for."""
     folder = None
     for each in entries(lesson, root):
         if each.room.folder != folder:
@@ -44,8 +44,10 @@ def reading_list(lesson: str, root: Path) -> Iterator[str]:
             yield f"{folder}: {each.room.sentence}"
         lines = each.lines or "-"
         yield f"  {each.advice:<7} {each.path:<36} {lines:>4}  {each.sentence}"
-    for path in changes(directory_of(lesson, root))[1]:
-        yield f"  {path:<44}    no longer linked"
+    gone = changes(directory_of(lesson, root), CORE)[1]
+    replaced = changes(directory_of(lesson, root), BREADTH)[1]
+    yield from (f"  {path:<44}    no longer linked" for path in gone)
+    yield from (f"  {path:<44}    not linked with the breadth" for path in replaced)
     yield ""
     yield summary(lesson, root)
 

@@ -2,7 +2,7 @@
 
     read      it has a blank of the lesson, or such a file includes it and it is new
     skim      it is new, and none of these
-    ignore    no lesson teaches it (breadth), or it is given as object code
+    ignore    this lesson does not teach it (breadth, file systems), or it is given as object code
 
 The handouts hold the same table between two marks; `make tables` renews it.
 """
@@ -93,7 +93,8 @@ def advice(path: str, lesson: str, root: Path) -> str:
     """read, skim or ignore."""
     if path in blanks(lesson, root):
         return "read"
-    if part_of(path, root) == "breadth" or is_given(path, lesson, root):
+    mine = ("core", "storage") if lesson == STORAGE else ("core",)
+    if part_of(path, root) not in mine or is_given(path, lesson, root):
         return "ignore"
     taught = existing(blanks(lesson, root), root)
     return (
@@ -149,16 +150,18 @@ def entries(lesson: str, root: Path = ROOT) -> list[Entry]:
 
 
 def folded(entries: list[Entry]) -> list[Entry]:
-    """One entry for each folder in which all is breadth."""
+    """One entry for each folder in which all is to be ignored."""
     found: dict[str, Entry] = {}
     for each in entries:
-        if each.room.part != "breadth":
+        if each.room.part == "core" or each.advice != "ignore":
             found[each.path] = each
             continue
         path = f"{each.room.folder}/"
         before = found.get(path)
         lines = each.lines + (before.lines if before else 0)
-        found[path] = Entry(path, each.room, lines, "breadth: no lesson teaches it", "ignore")
+        found[path] = Entry(
+            path, each.room, lines, f"{each.room.part}: no lesson teaches it", "ignore"
+        )
     return list(found.values())
 
 
