@@ -33,15 +33,21 @@ sys.exit(debug(config, Path(sys.argv[2]), user=Path(sys.argv[3])))
 
 
 def guest_probe(
-    directory: Path, code: str, lesson: int = 4, programs: Path | None = None, **fields: object
+    directory: Path,
+    code: str,
+    lesson: int = 4,
+    programs: Path | None = None,
+    *,
+    core: bool = False,
+    **fields: object,
 ) -> dict[str, Any]:
-    """Runs a probe on a lesson's kernel with the course's programs, all of which are built, and
-    with those of the folder `programs`. `fields` are those of Config. Returns what it put into
-    `said`."""
-    make(f"LESSON={lesson}", "image-direct", "user-programs")
+    """Runs a probe on a lesson's kernel (`core`: without the breadth) with the course's programs,
+    all of which are built, and with those of the folder `programs`. `fields` are those of Config.
+    Returns what it put into `said`."""
+    make(f"LESSON={lesson}", f"BREADTH={'no' if core else 'yes'}", "image-direct", "user-programs")
     files, answer, file = (directory / name for name in ("initramfs", "said.json", "probe.py"))
     files.write_bytes(archive(guest_root(USER / "bin", None, programs)))
-    kernel = ROOT / f"build/lesson{lesson}/kernel.elf"
+    kernel = ROOT / f"build/lesson{lesson}{'-core' if core else ''}/kernel.elf"
     config = Config(boot="direct", kernel=kernel, initramfs=files, **fields)
     (directory / "config").write_bytes(pickle.dumps(config))
     file.write_text(PRELUDE.format(path=str(answer)) + textwrap.dedent(code) + "\nsaw()\n")

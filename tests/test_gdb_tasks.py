@@ -426,3 +426,17 @@ def test_after_a_panic(single):
     assert "machine_exit (kernel/cpu/machine.c) < trap_panic < page_fault" in single["after tasks"]
     assert "/dev/console" not in single["after files"]
     assert "page_fault" in names_of(single["after task"])
+
+
+def test_files_without_file_systems(tmp_path):
+    """In the core there are no inodes: a file is known by what it can do."""
+    code = """
+        go_to("file_read if file->ops == &root_ops")
+        said["root"] = run("files")
+        go_to("pipe_read")
+        said["pipe"] = run("files")
+    """
+    said = guest_probe(tmp_path, code, core=True, **command("cat /etc/passwd | cat"))
+    assert by_name(said["root"], "/etc/passwd")[1:3] == ["r", "file"]
+    assert by_name(said["root"], "2")[-1] == "/dev/console"
+    assert re.search(r"^ 0 +r +pipe +0 .* bytes in it, ", said["pipe"], re.MULTILINE), said["pipe"]
