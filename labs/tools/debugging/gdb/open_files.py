@@ -147,7 +147,7 @@ def device_with(operations: int) -> str:
 def path_in_root(file: gdb.Value) -> str:
     """The name of a device, or of a file of fs/root.c."""
     if symbol_at(operations_of(file)) == "root_ops":
-        return "/" + text_at(int(structure("ram_file", pointer(file["private"]))["name"].address))
+        return "/" + text_at(pointer(structure("ram_file", pointer(file["private"]))["name"]))
     return device_with(operations_of(file))
 
 
