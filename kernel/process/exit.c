@@ -24,7 +24,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
-#include "mm/space.h"
 #include "mm/user_copy.h"
 
 #define LAST_STATUS 61 /* the highest that the machine can end with */

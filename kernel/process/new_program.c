@@ -13,7 +13,6 @@
 #include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
-#include "mm/page_alloc.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"
 

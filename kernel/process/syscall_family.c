@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "fs/files.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/syscall/syscall.h"
@@ -90,6 +91,8 @@ static int sys_setpgid(struct trap_frame *frame)
 		return -EINVAL;
 	if (!process || (process != current->process && process->parent != current->process))
 		return -ESRCH;
+	if (process->files && process->files->program != current->process->files->program)
+		return -EACCES; /* it runs a program of its own already */
 	if (pgrp == 0)
 		pgrp = process->task->pid;
 	if (!may_join(process, pgrp))

@@ -228,6 +228,29 @@ static bool mmap_wants_whole_pages(void)
 
 /* ---- all of them, each in a process of its own ---- */
 
+/* A parent may put its child into a group only until the child runs another program. */
+static bool group_stays_after_exec(void)
+{
+	int ends[2];
+
+	pipe(ends);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(ends[0], STDIN_FILENO); /* on which it waits */
+		execv("/bin/cat", (char *[]){ "cat", NULL });
+		_exit(1);
+	}
+	bool before = setpgid(pid, pid) == 0 || errno == EACCES; /* whoever comes first */
+
+	sleep_ms(100);
+	bool ok = before && setpgid(pid, getpid()) < 0 && errno == EACCES;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return ok;
+}
+
 static const struct {
 	const char *name;
 	bool (*holds)(void);
@@ -242,6 +265,7 @@ static const struct {
 	{ "poll hears both ends of a pipe", poll_hears_both_ends },
 	{ "mmap is for files that can be read", mmap_is_for_files },
 	{ "mmap wants whole pages", mmap_wants_whole_pages },
+	{ "a child's group stays after its exec", group_stays_after_exec },
 };
 
 #define COUNT (sizeof(checks) / sizeof(checks[0]))
