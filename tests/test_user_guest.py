@@ -173,13 +173,14 @@ def test_own_shell(guest):
     assert done.stdout == "one\ntwo\n7\nls: /none: No such file or directory\n"
 
 
-def at_prompt(options: list[str], lesson: int, script: str) -> str:
+def at_prompt(options: list[str], lesson: int, script: str, *more: object, status: int = 0) -> str:
     """What the kernel's own prompt says to a script."""
     words = [sys.executable, *options, "--build", f"build/lesson{lesson}", "--script", script]
+    words += map(str, more)
     done = subprocess.run(
         words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
 
@@ -192,6 +193,19 @@ def test_programs_of_lesson_3(options):
     assert re.findall(r"^ok \d+ (.*) # SKIP", said, re.M) == ["clock_gettime to the kernel"]
     assert "calls seed=1 count=5000" in said
     assert "tlscheck: ok" in said
+
+
+@pytest.mark.parametrize("lesson", [3, 4])
+def test_a_program_that_is_cut_off(options, lesson, tmp_path):
+    """Its headers are right and the rest is missing: it dies before its first instruction, and
+    nothing of that reaches the next program."""
+    whole = (ROOT / "build/user/bin/hello").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[:4096])
+    (tmp_path / "cut").chmod(0o755)
+    script = "run /cut; run /bin/hello a"
+    said = at_prompt(options, lesson, script, "--programs", tmp_path, status=1)
+    assert "> run /cut\n/cut: ended by signal 9\n" in said
+    assert "argument 1: a\n" in said
 
 
 def test_orphans_at_the_prompt(options):

@@ -13,7 +13,6 @@
  */
 #include "kernel/process/exec.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "fs/files.h"

@@ -6,8 +6,6 @@
  * child made by vfork has only borrowed its parent's space; it gives that back here, by exec or at
  * its end, and the parent wakes.
  */
-#include <stddef.h>
-
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"

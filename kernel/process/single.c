@@ -47,12 +47,17 @@ void task_single_initialize(void)
 	trap_register_return(single_before_return);
 }
 
-/* Returns the program's wait status. */
+/* Returns the program's wait status. SIGKILL can only be exec's here: the program was not loaded
+ * whole, so it must not run. Other signals came too late for the program before it. */
 int task_single_run(const struct trap_frame *frame)
 {
+	bool is_broken = process.signals.pending & SIGNAL_BIT(SIGKILL);
+
 	trap_return_work = 0;
 	process.signals = (struct process_signals){ 0 };
 	current->has_signal = false;
+	if (is_broken)
+		return SIGKILL;
 	user_enter(frame->eip, frame->user_esp);
 	return process.status;
 }
@@ -61,6 +66,7 @@ int task_single_run(const struct trap_frame *frame)
 void process_exit(int32_t status)
 {
 	process.status = status;
+	process.signals.pending = 0;
 	user_leave();
 }
 

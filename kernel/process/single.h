@@ -1,8 +1,6 @@
 /* One task at a time: how the kernel of lesson 3 runs a program. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/cpu/trap.h"
 
 /* Makes the task that runs programs. Panics without memory. */
