@@ -28,6 +28,11 @@ def pattern(seed: int, sectors: int) -> bytes:
     return b"".join((seed * 7919 + i).to_bytes(4, "little") * 128 for i in range(sectors))
 
 
+def numbered(first: int, sectors: int) -> bytes:
+    """Sectors of a drive on which each holds its own LBA."""
+    return b"".join(lba.to_bytes(8, "little") * 64 for lba in range(first, first + sectors))
+
+
 def sum_line(data: bytes) -> str:
     """What the command `read` says of these sectors."""
     return f"{len(data) // SECTOR} sectors, crc32 {zlib.crc32(data):#010x}"
@@ -133,6 +138,33 @@ def test_bad_sector(guest, tmp_path):
     assert sum_line(data[41 * SECTOR : 42 * SECTOR]) in result.serial
     errors = [line.split()[-1] for line in result.serial.splitlines() if line.startswith("hdb  ")]
     assert errors == ["2"]
+
+
+# At this rate the command after a transfer of 16 sectors takes 8 seconds.
+SLOW = ("throttling.bps-total=1024",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("icount", [5, None])
+def test_late_data_is_nobodys(guest, tmp_path, icount):
+    """A drive that answers after its request was given up: the next reads, of this drive and of the
+    other one on the channel, have their own sectors. A request is given up at its beginning, and in
+    the middle of its data."""
+    image = tmp_path / "a.img"
+    image.write_bytes(numbered(0, 200))
+    reads = [("b", 0, 16), ("b", 100, 1), ("a", 50, 1), ("b", 101, 1), ("b", 102, 2), ("a", 51, 20),
+             ("b", 32, 48), ("b", 104, 1), ("a", 71, 1), ("b", 105, 1), ("b", 106, 3)]  # fmt: skip
+    script = "; ".join(f"read hd{letter} {lba} {count}" for letter, lba, count in reads)
+    drives = [Drive(image, 0), Drive(image, 1, options=SLOW)]
+    result = guest(script, drives=drives, icount=icount, guest_limit=300, wall_limit=300)
+    answers = result.serial.split("> read ")[1:]
+    assert len(answers) == len(reads)
+    late = ["read: ETIMEDOUT" in answer for answer in answers]
+    for answer, timed_out, (_, lba, count) in zip(answers, late, reads, strict=True):
+        assert timed_out or sum_line(numbered(lba, count)) in answer, answer
+    assert late[1] and late[6]
+    assert not all(late[2:6]) and not all(late[7:])
+    assert not any(late[i] for i, (letter, *_) in enumerate(reads) if letter == "a")
 
 
 def test_guest_counts_are_qemus_counts(guest, tmp_path):

@@ -15,9 +15,18 @@
  * LBA28 has room for 28 bits of address. LBA48 fits twice as much into the same registers by
  * remembering two writes of each: the high half is written first.
  *
- * Every wait has a limit, because the drive may be broken. The processor does nothing else
- * meanwhile: a driver with interrupts and DMA follows in the storage lessons. One request at a
- * time, not from interrupt handlers; the drive's own interrupt is switched off.
+ * Every wait has a limit, because the drive may be broken. A drive that was only late still has the
+ * sectors of the request that was given up, and would hand them over as the answer to the next one:
+ *
+ *	read 100	BSY for 5 seconds: given up, -ETIMEDOUT
+ *	(later)		BSY clear, DRQ set: sector 100
+ *	read 200	DRQ is set, the drive ignores the command, and DATA gives sector 100
+ *
+ * So whoever gives up a request resets the channel, and no command is sent while BSY or DRQ is set.
+ *
+ * The processor does nothing else while it waits: a driver with interrupts and DMA follows in the
+ * storage lessons. One request at a time, not from interrupt handlers; the drive's own interrupt is
+ * switched off.
  */
 #include "drivers/disk/ata.h"
 
@@ -42,6 +51,7 @@
 
 /* In the device control register. */
 #define NO_INTERRUPT 0x02 /* the drive does not raise its IRQ: this driver polls */
+#define SOFT_RESET   0x04 /* while it is set, both drives of the channel are being reset */
 
 #define STATUS_ERR 0x01 /* the command failed: see ERROR */
 #define STATUS_DRQ 0x08 /* a sector, or a group of them, is ready in DATA */
@@ -66,6 +76,10 @@
 #define READY_TIMEOUT_NS  5000000000ull
 #define DETECT_TIMEOUT_NS 500000000ull
 
+/* ATA/ATAPI-6, 9.2: how long SOFT_RESET stays set, and when after it the status is valid. */
+#define RESET_PULSE_NS	5000ull
+#define RESET_SETTLE_NS 2000000ull
+
 struct ata_drive {
 	struct block_device block;
 	uint16_t command_block;
@@ -82,6 +96,7 @@ static struct ata_drive drives[] = {
 	{ .block.name = "hdc", .command_block = 0x170, .control = 0x376, .slave = false },
 	{ .block.name = "hdd", .command_block = 0x170, .control = 0x376, .slave = true },
 };
+#define DRIVE_COUNT (sizeof(drives) / sizeof(drives[0]))
 
 /* Reads count 16-bit words from a port into buffer. */
 static void in16_repeat(uint16_t port, void *buffer, unsigned count)
@@ -110,6 +125,12 @@ static uint8_t wait_while_busy(const struct ata_drive *drive, uint64_t timeout_n
 	return status;
 }
 
+/* Neither at work nor with data to hand over: the drive takes a command. */
+static bool is_idle(uint8_t status)
+{
+	return !(status & (STATUS_BSY | STATUS_DRQ));
+}
+
 /* Chooses the drive for all registers that follow; the lower four bits belong to an LBA28 address.
  */
 static void select(const struct ata_drive *drive, uint8_t lba_bits)
@@ -117,6 +138,18 @@ static void select(const struct ata_drive *drive, uint8_t lba_bits)
 	out8(drive->command_block + DEVICE,
 	     DEVICE_LBA | (drive->slave ? DEVICE_SLAVE : 0) | lba_bits);
 	settle(drive);
+}
+
+/* Selects the drive as soon as the channel's selected one is idle, and waits for it, too. Returns
+ * the status of the drive that was waited for last: a command may be sent if that is idle. */
+static uint8_t become_ready(const struct ata_drive *drive, uint64_t timeout_ns)
+{
+	uint8_t status = wait_while_busy(drive, timeout_ns);
+
+	if (!is_idle(status))
+		return status;
+	select(drive, 0);
+	return wait_while_busy(drive, timeout_ns);
 }
 
 /* Each register takes its lowest byte of the value. */
@@ -135,6 +168,45 @@ static void send_command(const struct ata_drive *drive, uint8_t command)
 	settle(drive);
 }
 
+/* Asks the drive to hand over several sectors at a time. Returns whether it agreed. */
+static bool set_multiple(const struct ata_drive *drive)
+{
+	if (!is_idle(become_ready(drive, READY_TIMEOUT_NS)))
+		return false;
+	out8(drive->command_block + COUNT, drive->multiple);
+	send_command(drive, COMMAND_SET_MULTIPLE);
+	return !(wait_while_busy(drive, DETECT_TIMEOUT_NS) & (STATUS_BSY | STATUS_ERR | STATUS_DF));
+}
+
+/* One that refuses goes on with one sector at a time. Drives that are absent have multiple 0. */
+static void use_multiple(struct ata_drive *drive)
+{
+	if (drive->multiple > 1 && !set_multiple(drive))
+		drive->multiple = 1;
+}
+
+static void wait_ns(uint64_t duration)
+{
+	uint64_t start = time_ns();
+
+	while (time_ns() - start < duration)
+		;
+}
+
+/* After a request that was given up: both drives of the channel forget their commands, and data
+ * that nobody has fetched. They may forget SET MULTIPLE, too. A drive that is not idle after this
+ * fails its next request, which comes here again. */
+static void reset_channel(const struct ata_drive *drive)
+{
+	out8(drive->control, NO_INTERRUPT | SOFT_RESET);
+	wait_ns(RESET_PULSE_NS);
+	out8(drive->control, NO_INTERRUPT);
+	wait_ns(RESET_SETTLE_NS);
+	for (size_t i = 0; i < DRIVE_COUNT; i++)
+		if (drives[i].control == drive->control)
+			use_multiple(&drives[i]);
+}
+
 /* The names of the bits that say what went wrong: ATA/ATAPI-6, 6.2 and 7.14. */
 static void describe_error(uint8_t status, uint8_t error, char *text, size_t size)
 {
@@ -148,7 +220,9 @@ static void describe_error(uint8_t status, uint8_t error, char *text, size_t siz
 	else if (status & STATUS_DF)
 		snprintk(text, size, "device fault");
 	else if (!(status & STATUS_ERR))
-		snprintk(text, size, "the drive has no data to hand over");
+		snprintk(text, size, "the drive has %s",
+			 status & STATUS_DRQ ? "data that nobody asked for"
+					     : "no data to hand over");
 	else
 		for (int bit = 7, length = 0; bit >= 0; bit--)
 			if ((error >> bit & 1) && length < (int)size)
@@ -191,30 +265,43 @@ static void send_read(const struct ata_drive *drive, uint64_t lba, unsigned coun
 	send_command(drive, multiple ? COMMAND_READ_MULTIPLE_EXT : COMMAND_READ_EXT);
 }
 
+/* Fetches the sectors of one request. Returns whether all of them came; *status is the drive's last
+ * one. */
+static bool transfer(const struct ata_drive *drive, uint64_t lba, unsigned count, uint8_t *buffer,
+		     uint8_t *status)
+{
+	unsigned chunk = count > 1 ? drive->multiple : 1;
+
+	*status = become_ready(drive, READY_TIMEOUT_NS);
+	if (!is_idle(*status))
+		return false;
+	send_read(drive, lba, count);
+	for (unsigned left = count; left > 0; left -= chunk) {
+		*status = wait_while_busy(drive, READY_TIMEOUT_NS);
+		if (!is_good(*status))
+			return false;
+		if (chunk > left)
+			chunk = left;
+		in16_repeat(drive->command_block + DATA, buffer, chunk * SECTOR_SIZE / 2);
+		buffer += chunk * SECTOR_SIZE;
+		settle(drive); /* BSY of the next sector may come late */
+	}
+	return true;
+}
+
 /* The driver's side of block_read: the range is valid, count is 1 to 256. After an error the
  * sectors that arrived before it are in the buffer, and count for nothing. */
 static int ata_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer)
 {
 	const struct ata_drive *drive = device->driver;
-	unsigned chunk = count > 1 ? drive->multiple : 1, left = count;
 	uint8_t status;
+	int error;
 
-	select(drive, 0); /* the status that follows is this drive's */
-	status = wait_while_busy(drive, READY_TIMEOUT_NS);
-	if (status & STATUS_BSY)
-		return failure(drive, lba, count, status);
-	send_read(drive, lba, count);
-	for (; left > 0; left -= chunk) {
-		status = wait_while_busy(drive, READY_TIMEOUT_NS);
-		if (!is_good(status))
-			return failure(drive, lba, count, status);
-		if (chunk > left)
-			chunk = left;
-		in16_repeat(drive->command_block + DATA, buffer, chunk * SECTOR_SIZE / 2);
-		buffer = (uint8_t *)buffer + chunk * SECTOR_SIZE;
-		settle(drive); /* BSY of the next sector may come late */
-	}
-	return 0;
+	if (transfer(drive, lba, count, buffer, &status))
+		return 0;
+	error = failure(drive, lba, count, status);
+	reset_channel(drive);
+	return error;
 }
 
 /* Words of the IDENTIFY data: ATA/ATAPI-6, table 27. */
@@ -256,17 +343,6 @@ static void learn(struct ata_drive *drive, const uint16_t *identity)
 	drive->multiple = (identity[IDENTIFY_MULTIPLE] & 0xff) >= MULTIPLE ? MULTIPLE : 1;
 }
 
-/* Asks the drive to hand over several sectors at a time; one that refuses goes on with one. */
-static void set_multiple(struct ata_drive *drive)
-{
-	if (drive->multiple == 1)
-		return;
-	out8(drive->command_block + COUNT, drive->multiple);
-	send_command(drive, COMMAND_SET_MULTIPLE);
-	if (wait_while_busy(drive, DETECT_TIMEOUT_NS) & (STATUS_BSY | STATUS_ERR | STATUS_DF))
-		drive->multiple = 1;
-}
-
 /* Is a drive there that answers to IDENTIFY? An absent one floats, or shows a status of zero. */
 static bool identify(const struct ata_drive *drive, uint16_t *identity)
 {
@@ -274,13 +350,16 @@ static bool identify(const struct ata_drive *drive, uint16_t *identity)
 	uint8_t status = in8(drive->command_block + STATUS);
 
 	if (status == FLOATING || status == 0 ||
-	    (wait_while_busy(drive, DETECT_TIMEOUT_NS) & STATUS_BSY))
+	    !is_idle(wait_while_busy(drive, DETECT_TIMEOUT_NS)))
 		return false;
 	write_address(drive, 0, 0);
 	send_command(drive, COMMAND_IDENTIFY);
-	if (in8(drive->command_block + STATUS) == 0 ||
-	    !is_good(wait_while_busy(drive, DETECT_TIMEOUT_NS)))
-		return false; /* no drive, or one that is not a disk: those abort it */
+	status = wait_while_busy(drive, DETECT_TIMEOUT_NS);
+	if (!is_good(status)) { /* no drive, or one that is not a disk: those abort it */
+		if (!is_idle(status))
+			reset_channel(drive);
+		return false;
+	}
 	in16_repeat(drive->command_block + DATA, identity, 256);
 	return identity[IDENTIFY_CAPABILITIES] >> 9 & 1; /* LBA */
 }
@@ -297,7 +376,7 @@ static void detect(struct ata_drive *drive)
 		return;
 	}
 	learn(drive, identity);
-	set_multiple(drive);
+	use_multiple(drive);
 	drive->block.ops = &ops;
 	drive->block.driver = drive;
 	block_register(&drive->block);
@@ -310,6 +389,6 @@ static void detect(struct ata_drive *drive)
  * reads as 0xff. */
 void ata_initialize(void)
 {
-	for (size_t i = 0; i < sizeof(drives) / sizeof(drives[0]); i++)
+	for (size_t i = 0; i < DRIVE_COUNT; i++)
 		detect(&drives[i]);
 }
