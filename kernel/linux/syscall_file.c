@@ -3,6 +3,7 @@
 #include "fs/files.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/file.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
@@ -47,8 +48,11 @@ static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint
 	return done;
 }
 
-static int read_here(struct file *file, struct buffer *to, uint64_t unused)
+/* Waits for the first bytes only: after that, a pipe or a terminal gives what is there. */
+static int read_here(struct file *file, struct buffer *to, uint64_t done)
 {
+	if (done > 0 && file->ops->poll && !(file->ops->poll(file, NULL) & POLLIN))
+		return 0;
 	return file_read(file, to);
 }
 

@@ -182,6 +182,19 @@ static bool writev_is_cut(void)
 	return syscall(SYS_writev, open("/dev/null", O_WRONLY), vector, 2, 0, 0, 0) == PIECE;
 }
 
+/* What fills the first piece of memory exactly is enough: a pipe is not waited for once more. */
+static bool readv_takes_what_is_there(void)
+{
+	char first[4], second[4];
+	const unsigned vector[4] = { (unsigned)first, 4, (unsigned)second, 4 };
+	int ends[2];
+
+	return pipe(ends) == 0 && write(ends[1], "12345678", 4) == 4 &&
+	       syscall(SYS_readv, ends[0], vector, 2, 0, 0, 0) == 4 &&
+	       write(ends[1], "12345678", 7) == 7 &&
+	       syscall(SYS_readv, ends[0], vector, 2, 0, 0, 0) == 7;
+}
+
 /* A file with both ends of a pipe waits for either. */
 static bool poll_hears_both_ends(void)
 {
@@ -262,6 +275,7 @@ static const struct {
 	{ "a sleep that failed is over", sleep_is_forgotten },
 	{ "poll goes on behind a stop", poll_goes_on },
 	{ "writev moves no more than write", writev_is_cut },
+	{ "readv takes what is there", readv_takes_what_is_there },
 	{ "poll hears both ends of a pipe", poll_hears_both_ends },
 	{ "mmap is for files that can be read", mmap_is_for_files },
 	{ "mmap wants whole pages", mmap_wants_whole_pages },
