@@ -65,6 +65,12 @@ CALL(sys_readv, each_vector(descriptor_readable(frame->ebx), frame->ecx, frame->
 CALL(sys_writev,
      end_write(each_vector(descriptor_writable(frame->ebx), frame->ecx, frame->edx, 0, write_here)))
 
+/* O_APPEND counts for more than the caller's offset. */
+static int write_at(struct file *file, struct buffer *from, uint64_t offset)
+{
+	return file_write_at(file, from, file->flags & O_APPEND ? file_size(file) : offset);
+}
+
 /* What is wrong with a transfer at an offset of the caller's; 0: nothing. */
 static int offset_error(const struct file *file, const struct trap_frame *frame)
 {
@@ -86,7 +92,7 @@ static int each_vector_at(struct file *file, const struct trap_frame *frame,
 }
 
 CALL(sys_preadv, each_vector_at(descriptor_readable(frame->ebx), frame, file_read_at))
-CALL(sys_pwritev, each_vector_at(descriptor_writable(frame->ebx), frame, file_write_at))
+CALL(sys_pwritev, each_vector_at(descriptor_writable(frame->ebx), frame, write_at))
 
 static int transfer_at(struct file *file, const struct trap_frame *frame,
 		       int (*transfer)(struct file *, struct buffer *, uint64_t))
@@ -102,7 +108,7 @@ static int transfer_at(struct file *file, const struct trap_frame *frame,
 }
 
 CALL(sys_pread64, transfer_at(descriptor_readable(frame->ebx), frame, file_read_at))
-CALL(sys_pwrite64, transfer_at(descriptor_writable(frame->ebx), frame, file_write_at))
+CALL(sys_pwrite64, transfer_at(descriptor_writable(frame->ebx), frame, write_at))
 
 /* ---- from one file to another ---- */
 

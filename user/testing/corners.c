@@ -28,6 +28,7 @@
 #define PIECE	      0x7ffff000u /* bytes that one call moves at most */
 #define PATIENCE      5		  /* seconds for each check */
 #define FLUSH_SECONDS 2
+#define SYS_pwritev   334
 
 /* set_thread_area's struct user_desc, for the whole address space. */
 struct segment {
@@ -182,6 +183,21 @@ static bool writev_is_cut(void)
 	return syscall(SYS_writev, open("/dev/null", O_WRONLY), vector, 2, 0, 0, 0) == PIECE;
 }
 
+/* Whatever offset a write names: with O_APPEND it goes to the end, and the file's own offset stays.
+ */
+static bool pwrite_appends(void)
+{
+	const unsigned vector[4] = { (unsigned)"ef", 2, (unsigned)"gh", 2 };
+	char text[9] = "";
+	int file = open("/tmp/corners", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+
+	unlink("/tmp/corners");
+	return write(file, "ab", 2) == 2 && pwrite(file, "cd", 2, 0) == 2 &&
+	       syscall(SYS_pwritev, file, vector, 2, 1, 0, 0) == 4 &&
+	       lseek(file, 0, SEEK_CUR) == 2 && lseek(file, 0, SEEK_SET) == 0 &&
+	       read(file, text, 9) == 8 && strcmp(text, "abcdefgh") == 0;
+}
+
 /* What fills the first piece of memory exactly is enough: a pipe is not waited for once more. */
 static bool readv_takes_what_is_there(void)
 {
@@ -275,6 +291,7 @@ static const struct {
 	{ "a sleep that failed is over", sleep_is_forgotten },
 	{ "poll goes on behind a stop", poll_goes_on },
 	{ "writev moves no more than write", writev_is_cut },
+	{ "pwrite appends", pwrite_appends },
 	{ "readv takes what is there", readv_takes_what_is_there },
 	{ "poll hears both ends of a pipe", poll_hears_both_ends },
 	{ "mmap is for files that can be read", mmap_is_for_files },
