@@ -29,6 +29,10 @@ int vfs_mount(const char *source, const char *type, const char *path, struct ino
 
 	if (error)
 		return error;
+	if (!inode_is(covered, S_IFDIR)) {
+		inode_put(covered);
+		return -ENOTDIR;
+	}
 	covered->mounted = root; /* the reference to `covered` stays, as root->covers */
 	root->covers = covered;
 	mounts[mount_count++] = (struct mount){ source, type, path, root };

@@ -291,6 +291,9 @@ static void test_directory_path(struct random *random, uint32_t rounds)
 	inner = path_root();
 	path_set_root(root);
 	vfs_make(inner, "deep", S_IFDIR | 0755, 0);
+	vfs_make(root, "/x/file", S_IFREG | 0644, 0);
+	REQUIRE(vfs_mount("none", "ramfs", "/x/file", inner) == -ENOTDIR, "no directory");
+	REQUIRE(vfs_remove(root, "/x/file", false) == 0, "where nothing was mounted");
 	REQUIRE(vfs_mount("none", "ramfs", "/x/point", inode_hold(inner)) == 0, "a mount");
 	REQUIRE(path_find(root, "/x/point/deep/../deep", PATH_FOLLOW, &inner) == 0, "across");
 	REQUIRE(vfs_directory_path(inner, path, sizeof(path)) == 14 &&
