@@ -29,12 +29,14 @@
 #define LAST_STATUS 61 /* the highest that the machine can end with */
 #define INIT	    1  /* pid of the first program, which inherits orphans */
 
-/* Could this one's parent continue it: is it in another group of the same session? */
+/* Could this one's parent continue it: is it in another group of the same session? One that is
+ * leaving its children could not, not even those that have no new parent yet. */
 static bool has_keeper(const struct process *process)
 {
 	const struct process *parent = process->parent;
 
-	return parent && parent->pgrp != process->pgrp && parent->session == process->session;
+	return parent && parent->task->life != TASK_ZOMBIE && parent->pgrp != process->pgrp &&
+	       parent->session == process->session;
 }
 
 /* Nobody outside the group could continue it, so it must not be stopped from the terminal (POSIX).

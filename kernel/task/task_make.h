@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct space;
 struct task;

@@ -173,6 +173,44 @@ static bool poll_goes_on(void)
 	return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+/* Makes a member of a group, its leader if that is 0. It writes when SIGHUP comes. */
+static pid_t make_member(pid_t group, int report)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setpgid(0, group);
+		signal(SIGHUP, note);
+		alarm(PATIENCE);
+		if (group == 0)
+			raise(SIGSTOP);
+		while (!caught)
+			sleep_ms(1000);
+		_exit(write(report, "", 1) != 1);
+	}
+	setpgid(pid, group ? group : pid);
+	return pid;
+}
+
+/* When its last keeper ends, a group with a stopped member is told and continued: all of it. */
+static bool orphans_are_told(void)
+{
+	int ends[2];
+	char bytes[2];
+
+	pipe(ends);
+	pid_t keeper = fork();
+
+	if (keeper == 0) {
+		setsid();
+		pid_t stopped = make_member(0, ends[1]);
+
+		make_member(stopped, ends[1]);
+		_exit(waitpid(stopped, NULL, WUNTRACED) != stopped);
+	}
+	return read(ends[0], bytes, 1) == 1 && read(ends[0], bytes, 1) == 1;
+}
+
 /* ---- files ---- */
 
 /* More than a call can move, in two pieces: the sum must not look like an error. */
@@ -290,6 +328,7 @@ static const struct {
 	{ "ppoll takes a signal that waits", ppoll_takes_pending },
 	{ "a sleep that failed is over", sleep_is_forgotten },
 	{ "poll goes on behind a stop", poll_goes_on },
+	{ "orphans are told", orphans_are_told },
 	{ "writev moves no more than write", writev_is_cut },
 	{ "pwrite appends", pwrite_appends },
 	{ "readv takes what is there", readv_takes_what_is_there },
