@@ -127,6 +127,30 @@ def test_damaged_inodes_pointers_and_directories(ext, ext_copy):
         patch(image, offset, layout, *old)
 
 
+REACH = {"ext2": (12 + 256 + 256**2 + 256**3) * 1024, "ext4": ((1 << 32) - 1) * 1024}
+
+
+@pytest.mark.parametrize("name", REACH)
+def test_size_beyond_the_map(ext, ext_copy, name):
+    """The largest file that the map can describe is read at its end, which is a hole; one that is
+    larger, by a byte or by all bits, is refused: reading it would never end."""
+    image = ext_copy(name)
+    inode = inode_offset(image, "/solid")
+
+    def ask(size: int) -> list[str]:
+        patch(image, inode + 0x04, "<I", size & 0xFFFFFFFF)
+        patch(image, inode + 0x6C, "<I", size >> 32)
+        return ext.run(image, "stat /solid", f"read {size - 2} 9 /solid")
+
+    said, data = ask(REACH[name])
+    assert said.split()[4] == str(REACH[name])
+    assert data == "read 2 0000"
+    for size in (REACH[name] + 1, REACH[name] * 16, (1 << 63) - 1, (1 << 64) - 1):
+        answers = ask(size)
+        assert answers[0].endswith(f": size {size}"), answers
+        assert answers[1] == "error EUCLEAN"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ext2", "ext4", "default"])
 def test_mutations_are_survived(ext, ext_images, name):

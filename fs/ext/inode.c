@@ -71,6 +71,18 @@ static void convert(const struct ext_disk_inode *disk, struct ext_inode *out)
 	memcpy(out->map, disk->i_block, sizeof(out->map));
 }
 
+/* How many blocks of a file the map has numbers for, holes included: twelve pointers and three
+ * trees of them, or what extents can count in 32 bits. A file cannot be larger, however sparse it
+ * is. */
+static uint64_t blocks_in_reach(const struct ext_inode *inode)
+{
+	uint64_t slots = inode->fs->summary.block_size / sizeof(uint32_t);
+
+	if (inode->flags & EXT_FLAG_EXTENTS)
+		return UINT32_MAX;
+	return 12 + slots + slots * slots + slots * slots * slots;
+}
+
 /* Directories are whole blocks, and no more than there are; a symbolic link is one block at most.
  */
 static bool size_possible(const struct ext_inode *inode)
@@ -83,7 +95,7 @@ static bool size_possible(const struct ext_inode *inode)
 		       size >> inode->fs->block_shift <= summary->blocks;
 	if (ext_is_symlink(inode))
 		return size > 0 && size <= summary->block_size;
-	return size <= INT64_MAX; /* what ext_read can return */
+	return size <= blocks_in_reach(inode) << inode->fs->block_shift;
 }
 
 /* Refuses what no file can have. The features were checked: a flag of one that is off is damage. */
