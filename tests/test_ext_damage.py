@@ -12,6 +12,7 @@ from tests.host.ext.images import (
     SUPER,
     bmap,
     debugfs,
+    extent_node,
     inode_offset,
     patch,
     peek,
@@ -149,6 +150,47 @@ def test_size_beyond_the_map(ext, ext_copy, name):
         answers = ask(size)
         assert answers[0].endswith(f": size {size}"), answers
         assert answers[1] == "error EUCLEAN"
+
+
+# Nodes that end too late, or just in time: entries of the node whose part of the file ends before
+# block 100, its depth, and whether its entries may be as they are.
+BOUNDS = {
+    "up to the bound": ([(0, 10), (90, 10)], 0, True),
+    "an extent begins after the bound": ([(0, 10), (200, 5)], 0, False),
+    "an extent begins at the bound": ([(0, 10), (100, 5)], 0, False),
+    "one extent across the bound, one after it": ([(0, 150), (200, 5)], 0, False),
+    "an inner entry begins after the bound": ([(0, 0), (200, 0)], 1, False),
+}
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_nodes_end_before_the_next_one_begins(ext, ext_copy, bound):
+    """What a node says of blocks that are its neighbour's hid them: `map` found a block, and a read
+    from an earlier one on gave zeros for it."""
+    entries, depth, is_right = BOUNDS[bound]
+    image = ext_copy("ext4")
+    base = int(bmap(image, [("/solid", 0)])[0][0])  # its blocks serve as nodes
+    first, second, leaf, data = base, base + 1, base + 2, base + 20
+    root = extent_node(depth + 1, 4, [(0, 0, first), (100, 0, second)])
+    nodes = {first: [(at, length, leaf if depth else data) for at, length in entries]}
+    nodes |= {second: [(100, 5, leaf if depth else data)]}
+    patch(image, inode_offset(image, "/many") + INODE_BLOCK, f"{len(root)}s", root)
+    for block, each in nodes.items():
+        node = extent_node(depth, 84, each)
+        patch(image, block * 1024, f"{len(node)}s", node)
+    patch(image, leaf * 1024, "24s", extent_node(0, 84, [(0, 10, data)]))
+    patch(image, data * 1024, "4s", b"here")
+    question = ["map /many", "50", ""]
+    answers = ext.run(image, *question, f"read {50 * 1024} {51 * 1024} /many")
+    if is_right:
+        assert answers[0] == "map 0 40 0 1"
+        assert answers[1].startswith(f"read {51 * 1024} ")
+        assert bytes.fromhex(answers[1].split()[2])[50 * 1024 :][:4] == b"here"
+        return
+    said, error, said_again, error_again = answers
+    assert said == said_again
+    assert f"extent node in block {first}: an entry at {entries[-1][0]}, but" in said
+    assert error == error_again == "error EUCLEAN"
 
 
 @pytest.mark.slow

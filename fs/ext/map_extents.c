@@ -11,6 +11,10 @@
  * Entries ascend. So in either kind of node the last entry that does not begin after the wanted
  * block leads on, and the answer ends at the latest where the next entry begins. What no extent
  * covers is a hole: above, blocks 100 to 299 and 308 to 3999.
+ *
+ * A node has only entries for its own part of the file, which ends where its parent's next entry
+ * begins: in block 50, an extent from 4100 on would never be found, but would be the end of a hole
+ * that hides what block 51 says.
  */
 #define ROOM(bytes)                                                                                \
 	((unsigned)(((bytes) - sizeof(struct ext_extent_header)) / sizeof(struct ext_extent)))
@@ -84,13 +88,35 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct cached
 	return 0;
 }
 
-/* Follows an entry of an inner node to its child, which has to be of the depth given (so that every
- * walk ends) and to begin where the entry says. *buffer holds the entry, and then the child. */
+/* Refuses a child that is not of the depth given (so that every walk ends), or has entries outside
+ * of its part of the file: from `begin` on, and before `end`. The entries ascend. */
+static int check_child(const struct ext_inode *inode, uint64_t block,
+		       const struct ext_extent_node *child, unsigned depth, uint64_t begin,
+		       uint64_t end)
+{
+	unsigned count = child->header.eh_entries;
+
+	if (child->header.eh_depth != depth)
+		return ext_corrupt_inode(inode, "extent node in block %ju: depth %u, not %u", block,
+					 child->header.eh_depth, depth);
+	if (count > 0 && child->entries[0].block < begin)
+		return ext_corrupt_inode(inode,
+					 "extent node in block %ju: begins at %u, before %ju",
+					 block, child->entries[0].block, begin);
+	if (count > 0 && child->entries[count - 1].block >= end)
+		return ext_corrupt_inode(
+		    inode,
+		    "extent node in block %ju: an entry at %u, but the next node begins at %ju",
+		    block, child->entries[count - 1].block, end);
+	return 0;
+}
+
+/* Follows an entry of an inner node to its child; `end` is where the next entry begins. *buffer
+ * holds the entry, and then the child. */
 static int step_down(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
-		     struct cached_block **buffer)
+		     uint64_t end, struct cached_block **buffer)
 {
 	uint64_t block = entry.ei_leaf_lo | (uint64_t)entry.ei_leaf_hi << 32;
-	const struct ext_extent_node *child;
 	int error;
 
 	bcache_put(*buffer);
@@ -98,14 +124,7 @@ static int step_down(const struct ext_inode *inode, struct ext_extent_idx entry,
 	error = get_node(inode, block, buffer);
 	if (error)
 		return error;
-	child = node_in(*buffer);
-	if (child->header.eh_depth != depth)
-		return ext_corrupt_inode(inode, "extent node in block %ju: depth %u, not %u", block,
-					 child->header.eh_depth, depth);
-	if (child->header.eh_entries > 0 && child->entries[0].block < entry.ei_block)
-		return ext_corrupt_inode(inode, "extent node in block %ju: begins at %u, before %u",
-					 block, child->entries[0].block, entry.ei_block);
-	return 0;
+	return check_child(inode, block, node_in(*buffer), depth, entry.ei_block, end);
 }
 
 /* Answers from the extent that begins at `logical` or before it; `end` is where the next begins. */
@@ -146,7 +165,7 @@ int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_
 		return error;
 	entry = find_entry(root, logical, &end);
 	for (unsigned depth = root->header.eh_depth; depth > 0 && entry != NULL; depth--) {
-		error = step_down(inode, entry->index, depth - 1, &buffer);
+		error = step_down(inode, entry->index, depth - 1, end, &buffer);
 		if (error)
 			break;
 		out->depth++;
