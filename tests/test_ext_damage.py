@@ -128,6 +128,22 @@ def test_damaged_inodes_pointers_and_directories(ext, ext_copy):
         patch(image, offset, layout, *old)
 
 
+@pytest.mark.parametrize("link", ["short", "slow"])
+@pytest.mark.parametrize("at", [0, 3, -1])
+def test_nul_in_a_link(ext, ext_copy, link, at):
+    """A link's target with a NUL anywhere, in the inode or in a block of its own: the rest of the
+    path was dropped, so "/link/x" led to where the first half of the target leads."""
+    image = ext_copy("ext2")
+    inode = inode_offset(image, f"/{link}")
+    (size,) = peek(image, inode + 0x04, "<I")
+    text = inode + INODE_BLOCK if link == "short" else bmap(image, [(f"/{link}", 0)])[0][0] * 1024
+    patch(image, text + at % size, "<B", 0)
+    for path in (f"/{link}", f"/{link}/x", f"/{link}/../solid"):
+        said, error, after = ext.run(image, f"stat {path}", "read 0 2 /solid")
+        assert f": NUL at {at % size} of {size} in a link's target" in said
+        assert error == "error EUCLEAN" and after.startswith("read 2 ")
+
+
 REACH = {"ext2": (12 + 256 + 256**2 + 256**3) * 1024, "ext4": ((1 << 32) - 1) * 1024}
 
 

@@ -65,11 +65,22 @@ static int find(const struct ext_inode *directory, const char *name, size_t leng
 	return ext_inode_read(fs, wanted.inode, out);
 }
 
+/* Checks a target that was written in front of the path: a NUL in it would end the path there, and
+ * drop what follows. */
+static int check_target(const struct ext_inode *link, const char *target)
+{
+	for (uint64_t i = 0; i < link->size; i++)
+		if (target[i] == '\0')
+			return ext_corrupt_inode(link, "NUL at %ju of %ju in a link's target", i,
+						 link->size);
+	return 0;
+}
+
 /* Puts the target of a link in front of the path. A relative one starts from `here`, the directory
  * of the link. */
 static int follow(struct walk *walk, const struct ext_inode *link, struct ext_inode *here)
 {
-	int length;
+	int error, length;
 
 	if (walk->links++ == LINKS_MAX)
 		return -ELOOP;
@@ -79,6 +90,9 @@ static int follow(struct walk *walk, const struct ext_inode *link, struct ext_in
 	length = ext_read(link, 0, walk->rest, (uint32_t)link->size);
 	if (length < 0)
 		return length;
+	error = check_target(link, walk->rest);
+	if (error)
+		return error;
 	return *walk->rest == '/' ? ext_inode_read(link->fs, EXT_ROOT_INODE, here) : 0;
 }
 
