@@ -11,7 +11,15 @@ import pytest
 
 from labs.storage import disks
 from labs.tools.machine.qemu_command import DiskError, Drive
-from tests.host.ext.images import MIB, SEED, bmap, make_image, patch, run_tool
+from tests.host.ext.images import (
+    MIB,
+    SEED,
+    bmap,
+    inode_offset,
+    make_image,
+    patch,
+    run_tool,
+)
 from tests.test_ext_host import make_mapped
 
 QUESTIONS_A_LINE = 25
@@ -176,3 +184,47 @@ def test_bad_sector_under_a_file(guest, tmp_path):
     assert "/f300000: EIO" in result.serial
     assert f"crc32 {zlib.crc32(contents['/f4097']):#010x}" in result.serial
     assert "/none: ENOENT" in result.serial
+
+
+LISTED = re.compile(r"^ *(\d+) \d{6} +\d+ +\d+ (\w+)$", re.MULTILINE)
+NAMED = re.compile(r"^ *(\d+) (\w+): (\w+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
+def test_ls_goes_on_after_damage(guest, tmp_path, count):
+    """Each name of a directory is shown, whatever became of its inode; the command fails if one
+    cannot be read."""
+    root = tmp_path / "root"
+    root.mkdir()
+    names = [f"f{number}" for number in range(20)]
+    for name in names:
+        (root / name).write_text(name)
+    image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext2 -b 1024", root)
+    damaged = names[:1] if count == 1 else names[20 - count :]
+    for name in damaged:
+        patch(image, inode_offset(image, f"/{name}"), "<H", 0)  # its type
+    result = guest("ls hdb /", drives=[Drive(image, 1)])
+    assert result.status == bool(damaged)
+    assert sorted(name for _, name, _ in NAMED.findall(result.serial)) == sorted(damaged)
+    assert {error for *_, error in NAMED.findall(result.serial)} == (
+        {"EUCLEAN"} if count else set()
+    )
+    assert {name for _, name in LISTED.findall(result.serial)} == set(names) - set(damaged)
+
+
+def test_ls_goes_on_after_a_bad_sector(guest, tmp_path):
+    """The inodes in a block that cannot be read are named, and those of the other blocks listed."""
+    root = tmp_path / "root"
+    root.mkdir()
+    names = {f"f{number}" for number in range(20)}
+    for name in names:
+        (root / name).write_text("")
+    image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext2 -b 1024 -I 128", root)
+    blocks = {name: inode_offset(image, f"/{name}") // 1024 for name in names}
+    bad = {name for name in names if blocks[name] == blocks["f7"]}
+    drive = Drive(image, 1, errors=(DiskError("read", blocks["f7"] * 2),))
+    result = guest("ls hdb /", drives=[drive])
+    assert result.status == 1
+    named = {(name, error) for _, name, error in NAMED.findall(result.serial)}
+    assert named == {(name, "EIO") for name in bad}
+    assert {name for _, name in LISTED.findall(result.serial)} == names - bad != set()

@@ -172,16 +172,25 @@ static int run_mount(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-/* For ext_list: each name is followed by its inode, so a damaged one ends the list. */
+struct listing {
+	struct ext_fs *fs;
+	bool complete; /* each inode so far could be read */
+};
+
+/* For ext_list. An inode that cannot be read is named, and the list goes on: its neighbours may be
+ * all that somebody with a damaged disk wants to see. */
 static int show_entry(void *context, const char *name, uint32_t number, uint8_t type)
 {
-	struct ext_fs *fs = context;
+	struct listing *listing = context;
 	struct ext_inode inode;
 
-	int error = ext_inode_read(fs, number, &inode);
+	int error = ext_inode_read(listing->fs, number, &inode);
 
-	if (error < 0)
-		return error;
+	if (error < 0) {
+		printk("%8u %s: %s\n", number, name, errno_name(-error));
+		listing->complete = false;
+		return 0;
+	}
 	printk("%8u %06o %3u %12llu %s\n", number, inode.mode, inode.links, inode.size, name);
 	return 0;
 }
@@ -193,9 +202,12 @@ static int run_ls(int count, char **arguments)
 
 	if (lab_lookup(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
 		return EXIT_FAILURE;
-	int error = ext_list(&inode, show_entry, inode.fs);
+	struct listing listing = { .fs = inode.fs, .complete = true };
+	int error = ext_list(&inode, show_entry, &listing);
 
-	return error < 0 ? fail(arguments[0], error) : EXIT_SUCCESS;
+	if (error < 0)
+		return fail(arguments[0], error);
+	return listing.complete ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* Reads a whole file piece by piece and gives each to visit. Returns 0 or a negative errno. */
