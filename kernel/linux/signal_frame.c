@@ -92,16 +92,15 @@ static uint32_t stack_for(const struct trap_frame *frame, const struct linux_sig
 	return stack->address + stack->size;
 }
 
-/* Saves the unit's state below an address, and clears the unit. Returns where it is, or 0. */
-static uint32_t save_fpu(uint32_t below)
+/* Saves the unit's state at an address, and clears the unit. */
+static int save_fpu(uint32_t address)
 {
 	struct fpu_frame state = { .status = 0 };
-	uint32_t address = (below - sizeof(state)) & -16u;
 
 	fpu_save(&state.new);
 	__asm__ volatile("fnsave %0" : "=m"(state.old));
 	fpu_reset();
-	return copy_to_user(address, &state, sizeof(state)) == 0 ? address : 0;
+	return copy_to_user(address, &state, sizeof(state)) == 0 ? 0 : -EFAULT;
 }
 
 static struct context context_of(const struct trap_frame *frame, const struct signal_cause *cause,
@@ -154,11 +153,10 @@ static uint32_t place(uint32_t below, uint32_t size)
 	return ((below - size + 4) & -16u) - 4;
 }
 
-static int build_plain(struct trap_frame *frame, int signal,
+static int build_plain(struct trap_frame *frame, uint32_t address, int signal,
 		       const struct linux_signal_action *action, const struct context *context,
 		       uint32_t blocked)
 {
-	uint32_t address = place(context->fpu, sizeof(struct frame));
 	struct frame plain = {
 		.return_address = address + offsetof(struct frame, code),
 		.signal = signal,
@@ -175,11 +173,11 @@ static int build_plain(struct trap_frame *frame, int signal,
 	return 0;
 }
 
-static int build_with_info(struct trap_frame *frame, int signal, const struct signal_cause *cause,
+static int build_with_info(struct trap_frame *frame, uint32_t address, int signal,
+			   const struct signal_cause *cause,
 			   const struct linux_signal_action *action, const struct context *context,
 			   uint64_t blocked)
 {
-	uint32_t address = place(context->fpu, sizeof(struct info_frame));
 	struct info_frame full = {
 		.return_address = address + offsetof(struct info_frame, code),
 		.signal = signal,
@@ -202,15 +200,20 @@ static int build_with_info(struct trap_frame *frame, int signal, const struct si
 int signal_frame_build(struct trap_frame *frame, int signal, const struct signal_cause *cause,
 		       const struct linux_signal_action *action, uint64_t blocked)
 {
-	uint32_t fpu = save_fpu(stack_for(frame, action));
+	const struct linux_signal_stack *stack = &current->process->signals.stack;
+	bool with_info = action->flags & SA_SIGINFO;
+	uint32_t end = stack_for(frame, action), fpu = (end - sizeof(struct fpu_frame)) & -16u;
+	uint32_t address = place(fpu, with_info ? sizeof(struct info_frame) : sizeof(struct frame));
 
-	if (!fpu)
+	if (signal_stack_holds(stack, end) && !signal_stack_holds(stack, address))
+		return -EFAULT; /* what is below the alternative stack is not the handler's */
+	if (save_fpu(fpu) != 0)
 		return -EFAULT;
 	const struct context context = context_of(frame, cause, fpu, blocked);
 
-	if (action->flags & SA_SIGINFO)
-		return build_with_info(frame, signal, cause, action, &context, blocked);
-	return build_plain(frame, signal, action, &context, blocked >> 32);
+	if (with_info)
+		return build_with_info(frame, address, signal, cause, action, &context, blocked);
+	return build_plain(frame, address, signal, action, &context, blocked >> 32);
 }
 
 /* ---- and back ---- */

@@ -22,13 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANY_CHILD     0x40000000 /* waitpid: one that sends no SIGCHLD, too */
-#define NO_SIGNAL     200	 /* clone: what is sent at the end, and is no signal */
-#define NEVER_MAPPED  ((void *)16)
-#define PIECE	      0x7ffff000u /* bytes that one call moves at most */
-#define PATIENCE      5		  /* seconds for each check */
-#define FLUSH_SECONDS 2
-#define SYS_pwritev   334
+#define ANY_CHILD	0x40000000 /* waitpid: one that sends no SIGCHLD, too */
+#define NO_SIGNAL	200	   /* clone: what is sent at the end, and is no signal */
+#define NEVER_MAPPED	((void *)16)
+#define PIECE		0x7ffff000u /* bytes that one call moves at most */
+#define PATIENCE	5	    /* seconds for each check */
+#define FLUSH_SECONDS	2
+#define NESTED		64 /* handlers in handlers: more than 8 KiB */
+#define SYS_pwritev	334
+#define SYS_sigaltstack 186
 
 /* set_thread_area's struct user_desc, for the whole address space. */
 struct segment {
@@ -171,6 +173,30 @@ static bool poll_goes_on(void)
 	sleep_ms(100);
 	kill(pid, SIGCONT);
 	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Sends itself the next signal, up to more of them than its stack has room for. */
+static void nest(int signal)
+{
+	if (++caught < NESTED)
+		raise(signal);
+}
+
+/* Frames do not go on below the end of the alternate stack: that program dies. */
+static bool handlers_stay_on_stack(void)
+{
+	static char memory[NESTED * 2048];
+	const unsigned stack[3] = { (unsigned)&memory[sizeof(memory) - 8192], 0, 8192 };
+	const struct sigaction action = { nest, SA_ONSTACK | SA_NODEFER, NULL, 0 };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		syscall(SYS_sigaltstack, stack, NULL, 0, 0, 0, 0);
+		sigaction(SIGUSR1, &action, NULL);
+		_exit(raise(SIGUSR1));
+	}
+	return waitpid(pid, &status, 0) == pid && status == SIGSEGV;
 }
 
 /* Makes a member of a group, its leader if that is 0. It writes when SIGHUP comes. */
@@ -328,6 +354,7 @@ static const struct {
 	{ "ppoll takes a signal that waits", ppoll_takes_pending },
 	{ "a sleep that failed is over", sleep_is_forgotten },
 	{ "poll goes on behind a stop", poll_goes_on },
+	{ "handlers stay on their stack", handlers_stay_on_stack },
 	{ "orphans are told", orphans_are_told },
 	{ "writev moves no more than write", writev_is_cut },
 	{ "pwrite appends", pwrite_appends },
