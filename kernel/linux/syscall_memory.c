@@ -51,11 +51,31 @@ static int place(const struct mapping *mapping)
 	return error ? error : (int32_t)mapping->address;
 }
 
+/* Reads a byte before anything changes: so what cannot be read leaves what is mapped there. */
+static int map_file(const struct mapping *mapping, struct file *file)
+{
+	uint8_t byte;
+	struct buffer buffer = buffer_of_kernel(&byte, sizeof(byte));
+	int result = file_read_at(file, &buffer, (uint64_t)mapping->offset * PAGE_SIZE);
+
+	if (result < 0)
+		return result == -EISDIR ? -ENODEV : result;
+	int address = place(mapping);
+
+	if (is_error(address))
+		return address;
+	result = read_file(mapping, file, address);
+	if (is_error(result))
+		space_unmap(current->space, address, mapping->length);
+	return result;
+}
+
 /* Shared memory is as private as any other until lesson 6: nothing is written back, no other task
  * sees it. So a shared mapping of a file that could be written is refused. */
 static int map(const struct mapping *mapping)
 {
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
+	bool is_written = is_shared && (mapping->protection & SPACE_WRITE);
 
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
 	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
@@ -66,15 +86,11 @@ static int map(const struct mapping *mapping)
 
 	if (!file)
 		return -EBADF;
-	if (!file_readable(file) ||
-	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
+	if (!file_readable(file) || (is_written && !file_writable(file)))
 		return -EACCES;
-	if (!file->ops->read || file->ops->is_stream ||
-	    (is_shared && (mapping->protection & SPACE_WRITE)))
+	if (!file->ops->read || file->ops->is_stream || is_written)
 		return -ENODEV;
-	int32_t address = place(mapping);
-
-	return is_error(address) ? address : read_file(mapping, file, address);
+	return map_file(mapping, file);
 }
 
 static int sys_mmap2(struct trap_frame *frame)

@@ -311,6 +311,19 @@ static bool mmap_is_for_files(void)
 	return pipe(ends) == 0 && map_fails(file, EACCES) && map_fails(ends[0], ENODEV);
 }
 
+/* What cannot be mapped takes nothing away, not even with MAP_FIXED. */
+static bool mmap_fails_harmlessly(void)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS, folder = open("/tmp", O_RDONLY | O_DIRECTORY);
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	*page = 'x';
+	return map_fails(folder, ENODEV) &&
+	       mmap(page, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, folder, 0) == MAP_FAILED &&
+	       *page == 'x' && munmap(page, 4096) == 0 &&
+	       mmap(page - 4096, 4096, PROT_READ, flags | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED;
+}
+
 static bool mmap_wants_whole_pages(void)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
@@ -361,6 +374,7 @@ static const struct {
 	{ "readv takes what is there", readv_takes_what_is_there },
 	{ "poll hears both ends of a pipe", poll_hears_both_ends },
 	{ "mmap is for files that can be read", mmap_is_for_files },
+	{ "mmap fails harmlessly", mmap_fails_harmlessly },
 	{ "mmap wants whole pages", mmap_wants_whole_pages },
 	{ "a child's group stays after its exec", group_stays_after_exec },
 };
