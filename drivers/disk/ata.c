@@ -12,8 +12,10 @@
  * READ SECTORS hands over one sector per wait, READ MULTIPLE up to 16. A request is one command, so
  * that the drive, and a trace of it, sees what the kernel asked for.
  *
- * LBA28 has room for 28 bits of address. LBA48 fits twice as much into the same registers by
- * remembering two writes of each: the high half is written first.
+ * LBA28 has room for 28 bits of address, but the last of them, 0x0fffffff, is refused by some
+ * drives: a drive that has no more than LBA28 has at most 0x0fffffff sectors, and never that
+ * address. LBA48 fits twice as much into the same registers by remembering two writes of each: the
+ * high half is written first.
  *
  * Every wait has a limit, because the drive may be broken. A drive that was only late still has the
  * sectors of the request that was given up, and would hand them over as the answer to the next one:
@@ -69,7 +71,7 @@
 #define COMMAND_SET_MULTIPLE	  0xc6
 #define COMMAND_IDENTIFY	  0xec
 
-#define LBA28_SECTORS (1ull << 28)
+#define LBA28_SECTORS 0x0fffffffull
 #define MULTIPLE      16 /* sectors handed over at a time */
 
 /* A drive that sleeps may take seconds to spin up; one that takes longer than this is given up. */

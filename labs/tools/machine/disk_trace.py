@@ -20,12 +20,13 @@ DEVICE_IS_SLAVE = 0x10
 @dataclass(frozen=True)
 class Request:
     """One ATA command that a drive accepted. `lba` and `sectors` count 512 bytes and are 0 for a
-    flush."""
+    flush. `wide`: a command with 48 bits of address."""
 
     drive: str
     operation: Operation
     lba: int
     sectors: int
+    wide: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,9 @@ class Channel:
     def request(self, drive: str, command: Command) -> Request:
         """What the registers ask for now."""
         if command.way == "none":
-            return Request(drive, command.operation, 0, 0)
-        return Request(
-            drive, command.operation, self.address(command.wide), self.count(command.wide)
-        )
+            return Request(drive, command.operation, 0, 0, command.wide)
+        lba, sectors = self.address(command.wide), self.count(command.wide)
+        return Request(drive, command.operation, lba, sectors, command.wide)
 
 
 def three_bytes(registers: dict[int, int]) -> int:
