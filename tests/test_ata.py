@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from pathlib import Path
 
 import pytest
 
+from labs.storage.guest_trace import parse_trace
 from labs.tools.machine.qemu_command import DiskError, Drive
 
 SECTOR = 512
@@ -168,6 +170,22 @@ def test_late_data_is_nobodys(guest, tmp_path, icount):
     assert late[1] and late[6]
     assert not all(late[2:6]) and not all(late[7:])
     assert not any(late[i] for i, (letter, *_) in enumerate(reads) if letter == "a")
+
+
+def test_durations(guest, tmp_path):
+    """The record of a request that took many seconds says so. A second of the throttled drive is
+    more than a minute of a guest whose instructions take a microsecond."""
+    image = tmp_path / "a.img"
+    image.write_bytes(numbered(0, 200))
+    drive = Drive(image, 1, options=("throttling.bps-total=8192",))
+    script = "read hdb 0 16; read hdb 16"
+    result = guest(script, drives=[drive], icount=10, guest_limit=1000, variables=("trace",))
+    total, (first, second) = parse_trace(result.variables["trace"])
+    assert total == 2
+    assert (first.lba, first.sectors, first.result) == (0, 16, 0)
+    assert (second.lba, second.sectors, second.result) == (16, 1, -errno.ETIMEDOUT)
+    assert 0 < first.duration_ns <= second.start_ns - first.start_ns
+    assert 5_000_000_000 <= second.duration_ns <= result.guest_seconds * 1e9
 
 
 def test_guest_counts_are_qemus_counts(guest, tmp_path):

@@ -2,7 +2,7 @@
  * A ring of the latest disk requests: record n is at ring[n % TRACE_RECORDS].
  *
  * Printing each request would change the times that are measured, by milliseconds for a line.
- * Storing 40 bytes takes less than a microsecond. The host reads the ring out of the guest's memory
+ * Storing 32 bytes takes less than a microsecond. The host reads the ring out of the guest's memory
  * after the run. Any context: the place and the contents are taken with interrupts off.
  */
 #include "drivers/disk/trace.h"

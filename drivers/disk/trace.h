@@ -9,13 +9,13 @@
 struct trace_record {
 	uint64_t start_ns;
 	uint64_t lba;
-	uint32_t duration_ns; /* at most 4.29 s are told apart */
+	uint64_t duration_ns; /* of the whole request: a drive that is late takes seconds */
 	uint16_t sectors;
 	int16_t result;	 /* 0 or a negative errno */
 	char drive;	 /* the last letter of the drive's name */
 	char operation;	 /* 'R' */
 	uint8_t purpose; /* enum block_purpose */
-	uint8_t padding[5];
+	uint8_t padding;
 };
 
 struct trace {

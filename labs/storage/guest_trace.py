@@ -11,7 +11,7 @@ RING_RECORDS = 16384
 """TRACE_RECORDS of drivers/disk/trace.h: what was recorded before the latest ones is gone."""
 
 _HEAD = struct.Struct("<II")
-_RECORD = struct.Struct("<QQIHhccB5x")
+_RECORD = struct.Struct("<QQQHhccBx")
 
 
 class Purpose(IntEnum):
