@@ -128,6 +128,36 @@ def test_damaged_inodes_pointers_and_directories(ext, ext_copy):
         patch(image, offset, layout, *old)
 
 
+@pytest.mark.parametrize("name", ["ext2", "ext4", "default"])
+def test_deleted_inodes_are_refused(ext, ext_copy, name):
+    """What is left of a file after its last name has gone looks like a file; only the links say
+    that it is none. A name that still leads there is damage."""
+    image = ext_copy(name)
+    inodes = {path: inode_offset(image, path) for path in ("/solid", "/dir", "/short")}
+    numbers = {path: stat_number(image, path) for path in inodes}
+    for path, inode in inodes.items():
+        lines = ext.run(image, f"inode {numbers[path]}", f"stat {path}", "stat /many")
+        assert len(lines) == 3 and not any(line.startswith("error") for line in lines)
+        (links,) = peek(image, inode + 0x1A, "<H")
+        patch(image, inode + 0x1A, "<H", 0)
+        said, error, again, error_again, after = ext.run(
+            image, f"inode {numbers[path]}", f"stat {path}", "stat /many"
+        )
+        assert said == again == f"console hdc: inode {numbers[path]}: not in use: it has no links"
+        assert error == error_again == "error EUCLEAN" and after == lines[2]
+        patch(image, inode + 0x1A, "<H", links)
+    before = ext.run(image, f"inode {numbers['/solid']}")
+    debugfs(image, ["rm /solid"], write=True)
+    (mode,) = peek(image, inodes["/solid"], "<H")
+    assert mode == 0o100644 and before[0].startswith("inode ")
+    assert ext.run(image, f"inode {numbers['/solid']}")[1] == "error EUCLEAN"
+
+
+def stat_number(image: Path, path: str) -> int:
+    """The number of an inode, as debugfs says it."""
+    return int(re.search(r"Inode: (\d+)", " ".join(debugfs(image, [f"stat {path}"])))[1])
+
+
 @pytest.mark.parametrize("link", ["short", "slow"])
 @pytest.mark.parametrize("at", [0, 3, -1])
 def test_nul_in_a_link(ext, ext_copy, link, at):

@@ -309,7 +309,8 @@ def test_far_blocks(ext, ext_source, tmp_path, size, options, far):
     patch(image, far * block, "10s", b"far away: ")
     said = " ".join(debugfs(image, ["stats -h"]))
     last = int(re.search(r"Inode count: +(\d+)", said)[1]) - 3
-    debugfs(image, [f"set_inode_field <{last}> mode 0100604"], write=True)
+    fields = ("mode 0100604", "links_count 1")
+    debugfs(image, [f"set_inode_field <{last}> {each}" for each in fields], write=True)
     script = [f"inode {last}", "map /4097", "0", "", "trace on", "read 0 10 /4097"]
     lines = ext.run(image, *script)
     assert f"inode {last} 100604" in lines

@@ -7,8 +7,9 @@
  *	inode 12	group 0, index 11	byte 2816: block 0 of group 0's table, at 2816
  *	inode 8220	group 1, index 27	byte 6912: block 1 of group 1's table, at 2816
  *
- * What is checked here is relied on everywhere else: the type exists, the size is possible, no flag
- * contradicts the features. The map in i_block is checked where it is followed.
+ * What is checked here is relied on everywhere else: somebody has a name for it, the type exists,
+ * the size is possible, no flag contradicts the features. The map in i_block is checked where it is
+ * followed.
  */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
@@ -103,6 +104,8 @@ static int check(const struct ext_inode *inode)
 {
 	const bool extents = inode->flags & EXT_FLAG_EXTENTS;
 
+	if (inode->links == 0)
+		return ext_corrupt_inode(inode, "not in use: it has no links");
 	if (!type_exists(type_of(inode)))
 		return ext_corrupt_inode(inode, "mode 0%o is no type of file", inode->mode);
 	if (extents && !ext_has_incompat(inode->fs, EXT_INCOMPAT_EXTENTS))
