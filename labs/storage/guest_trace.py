@@ -43,6 +43,12 @@ def parse_trace(data: bytes) -> tuple[int, list[Record]]:
     return total, list(_records(data[_HEAD.size :], total))
 
 
+def requests_before(data: bytes) -> int:
+    """From the same variable: how many requests were made before the measurement began."""
+    _, mark = _HEAD.unpack_from(data)
+    return mark
+
+
 def _records(ring: bytes, total: int) -> Iterator[Record]:
     for number in range(max(0, total - RING_RECORDS), total):
         fields = _RECORD.unpack_from(ring, number % RING_RECORDS * _RECORD.size)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "drivers/disk/trace.h"
 #include "drivers/qemu/settings.h"
 #include "fs/cache/bcache.h"
 #include "kernel/lib/divide.h"
@@ -34,9 +35,9 @@ struct target {
 
 struct result {
 	struct block_stats stats; /* only what this run added */
-	uint64_t hits, misses;	  /* of mapping blocks in the cache */
 	uint64_t wall_ns;
 	uint32_t reads;
+	uint32_t hits; /* reads that needed no request for a mapping block */
 	uint32_t wrong;
 };
 
@@ -95,13 +96,16 @@ static void subtract(struct block_stats *stats, const struct block_stats *before
 /* The same seed gives the same offsets as on the host, which has stamped those sectors. */
 static void read_at_random(const struct target *target, uint64_t seed, struct result *result)
 {
+	const uint64_t *mapping = &target->device->stats.requests[BLOCK_MAPPING];
 	struct random random = { seed };
 	struct stamped_sector sector;
 
 	for (uint32_t i = 0; i < result->reads; i++) {
 		uint64_t offset = random_below(&random, target->size / SECTOR_SIZE) * SECTOR_SIZE;
+		uint64_t before = *mapping;
 		int error = read_sector(target, offset, &sector);
 
+		result->hits += *mapping == before;
 		if (error == 0 && is_right(target, offset, &sector))
 			continue;
 		if (result->wrong++ == 0)
@@ -114,15 +118,12 @@ static struct result run(const struct target *target, uint32_t reads, uint64_t s
 {
 	struct result result = { .reads = reads };
 	struct block_stats before = target->device->stats;
-	struct bcache_stats cache = *bcache_statistics();
 	uint64_t start = time_ns();
 
 	read_at_random(target, seed, &result);
 	result.wall_ns = time_ns() - start;
 	result.stats = target->device->stats;
 	subtract(&result.stats, &before);
-	result.hits = bcache_statistics()->hits[BLOCK_MAPPING] - cache.hits[BLOCK_MAPPING];
-	result.misses = bcache_statistics()->misses[BLOCK_MAPPING] - cache.misses[BLOCK_MAPPING];
 	return result;
 }
 
@@ -175,7 +176,10 @@ static void print_row(const struct target *target, const struct result *result)
 	printk(" %9llu %9u |", sectors, 0);
 	print_hundredths(divide64(stats->requests[BLOCK_DATA] * 100, result->reads, NULL), 6);
 	print_hundredths(divide64(stats->requests[BLOCK_MAPPING] * 100, result->reads, NULL), 6);
-	printk(" %6llu", result->hits);
+	if (target->file.fs)
+		printk(" %6u", result->hits);
+	else
+		printk(" %6s", "-"); /* a raw drive needs no mapping */
 	print_hundredths(divide64(result->wall_ns, 10000000, NULL), 8);
 	printk("\n");
 }
@@ -237,6 +241,7 @@ static int run_measure(int count, char **arguments)
 	printk("%llu random reads of 512 bytes, seed %llu; data, map: requests per read\n", reads,
 	       seed);
 	print_head();
+	trace_mark();
 	for (unsigned i = 0; i < 3; i++)
 		good &= measure(&targets[i], reads, seed);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;

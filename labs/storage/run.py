@@ -13,7 +13,7 @@ from pathlib import Path
 
 from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
-from labs.storage.guest_trace import Purpose, Record, parse_trace
+from labs.storage.guest_trace import Record, parse_trace, requests_before
 from labs.tools.debugging.debug import debug
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
@@ -73,22 +73,19 @@ def disagreement(result: Result, total: int, records: list[Record]) -> str | Non
     return None
 
 
-def runs_of(result: Result, records: list[Record], reads: int) -> list[report.DriveRun]:
-    """The measured requests by drive, as QEMU saw them, without those for mounting and looking up.
+def runs_of(result: Result, before: int, reads: int) -> list[report.DriveRun]:
+    """The measured requests by drive, as QEMU saw them, without the first `before`, which mounted
+    and looked up.
 
-    The guest's record says what each request was for. Where its ring has lost the oldest ones, a
-    request for one sector is for data, one for a whole block is for a mapping.
+    A measured read asks for its sector and for mapping blocks, and a block has several sectors: so
+    the length says what a request was for, also of those that the guest's ring has lost.
     """
-    known = {(r.drive, r.lba, r.sectors): r.purpose for r in records}
+    seen = [r for r in result.all_requests if r.drive != "hda"][before:]
     runs = []
     for drive in disks.DRIVES:
-        requests, kinds = [], []
-        for r in result.requests[drive.name]:
-            guess = Purpose.DATA if r.sectors == 1 else Purpose.MAPPING
-            purpose = known.get((r.drive, r.lba, r.sectors), guess)
-            if purpose is not Purpose.OTHER:
-                requests.append(Request(r.operation, r.lba, r.sectors))
-                kinds.append(purpose.name.lower())
+        mine = [r for r in seen if r.drive == drive.name]
+        requests = [Request(r.operation, r.lba, r.sectors) for r in mine]
+        kinds = ["data" if r.sectors == 1 else "mapping" for r in mine]
         runs.append(report.DriveRun(drive.name, reads, requests, kinds))
     return runs
 
@@ -117,7 +114,7 @@ def demonstrate(config: Config, experiment: disks.Experiment) -> int:
         return 1
     print(f"Guest and QEMU agree on all {total:,} disk requests. In a disk's time they take:\n")
     sectors = experiment.drive_bytes // SECTOR_BYTES
-    runs = runs_of(result, records, experiment.reads)
+    runs = runs_of(result, requests_before(result.variables["trace"]), experiment.reads)
     report.print_report([report.measure(run, sectors) for run in runs], direct=True)
     return 0
 
