@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import struct
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from labs.tools.machine.result import Outcome, ktap
+from tests.building import ROOT, make
 from tests.remote import halted
 
 # Intel SDM volume 3, table 6-1.
@@ -34,6 +36,7 @@ NAMES = {
 }
 WITH_ERROR_CODE = {10, 11, 12, 13, 14, 17, 21, 29, 30}
 KERNEL_CODE, INTERRUPTS = 0x08, 0x200
+COM1 = 0x3F8
 
 
 @pytest.fixture
@@ -129,6 +132,22 @@ def test_triple_fault_is_explained(guest):
     assert result.outcome is Outcome.TRIPLE_FAULT
     assert "invalid opcode" in result.explain()
     assert "empty_table" in result.explain()
+
+
+LOOP = 0x10
+"""In the port's modem control: what is sent comes back."""
+
+
+def test_interrupt_that_nobody_waits_for(guest_config):
+    """IRQ 4 may come when the terminal has just given the line back: the byte stays in the port."""
+    make("LESSON=3", "build/lesson3/kernel.elf")
+    config = dataclasses.replace(guest_config(""), kernel=ROOT / "build/lesson3/kernel.elf")
+    with halted(SimpleNamespace(stuck=[]), config) as machine:
+        machine.run_to("prompt")
+        machine.out8(COM1 + 4, LOOP)
+        machine.out8(COM1, ord("x"))
+        machine.call("serial_interrupt")
+        assert machine.call("serial_get") == ord("x")
 
 
 @pytest.mark.slow

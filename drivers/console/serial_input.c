@@ -23,12 +23,13 @@ static void (*receive)(uint8_t byte);
 static bool (*has_room)(void);
 static volatile bool is_waiting;
 
-/* IRQ 4, with interrupts off. `byte` stays negative only if the port was emptied. */
+/* IRQ 4, with interrupts off. `byte` stays negative only if the port was emptied. A request from
+ * before serial_listen may come after it, when there is no receiver any more. */
 static void serial_interrupt(void)
 {
 	int byte = 0;
 
-	while (has_room() && (byte = serial_get()) >= 0)
+	while (receive && has_room() && (byte = serial_get()) >= 0)
 		receive(byte);
 	is_waiting = byte >= 0;
 	if (is_waiting)
