@@ -85,7 +85,7 @@ static void set_free(uint32_t first, uint32_t count, bool free)
  * loader. */
 static void add_range(const struct boot_memory_range *range)
 {
-	uint64_t first = (range->base + PAGE_SIZE - 1) / PAGE_SIZE;
+	uint64_t first = range->base / PAGE_SIZE + (range->base % PAGE_SIZE > 0);
 	uint64_t end = (range->base + range->length) / PAGE_SIZE;
 
 	for (uint64_t page = first; page < end && page < PAGES; page++)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from labs.tools.machine.result import Outcome
+from tests.remote import halted
 
 BANNER = "Apprentice: an i386 kernel to learn from"
 MEMORY_LINE = re.compile(r"^memory: .*$", re.MULTILINE)
 KERNEL_LBA = 64
 STAGE2_LBA = 1
+PAGE = 4096
+LOADER_NAME, RANGE = 32, 20
+"""Bytes in struct boot_info: before the number of ranges, and of each."""
 
 
 @pytest.mark.parametrize("memory", [16, 64, 512])
@@ -41,6 +46,19 @@ def test_largest_machine(guest):
     """With 1 GB, what lies above 896 MiB stays unused."""
     free = re.search(r"memory: (\d+) of", guest("memory", boot="disk", memory=1024).check().serial)
     assert 880 * 1024 < int(free[1]) <= 896 * 1024
+
+
+@pytest.mark.parametrize("base", [2**64 - PAGE, 2**64 - PAGE + 1, 2**32 + 1])
+def test_memory_that_the_kernel_does_not_see(guest_config, base):
+    """Ranges at the end of what addresses of 64 bits can say, and of 32: no page is counted."""
+    with halted(SimpleNamespace(stuck=[]), guest_config("")) as machine:
+        machine.run_to("memory_map_initialize")
+        count = machine.address("boot_info") + LOADER_NAME
+        ranges = machine.read_word(count)
+        machine.write(count + 4 + RANGE * ranges, struct.pack("<QQI", base, 2**64 - base - 1, 1))
+        machine.write(count, struct.pack("<I", ranges + 1))
+        machine.run_to("prompt")
+        assert 48 * 256 < machine.call("page_free_count") < 64 * 256
 
 
 def test_loader_is_named(guest):
