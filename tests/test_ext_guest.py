@@ -19,6 +19,7 @@ from tests.host.ext.images import (
     make_image,
     patch,
     run_tool,
+    write_blocks,
 )
 from tests.test_ext_host import make_mapped
 
@@ -184,6 +185,25 @@ def test_bad_sector_under_a_file(guest, tmp_path):
     assert "/f300000: EIO" in result.serial
     assert f"crc32 {zlib.crc32(contents['/f4097']):#010x}" in result.serial
     assert "/none: ENOENT" in result.serial
+
+
+@pytest.mark.slow
+def test_cache_is_as_large_as_memory_allows(guest, tmp_path):
+    """2,200 pointer blocks, more than 8 MiB, asked for twice: each is read once."""
+    root = tmp_path / "root"
+    root.mkdir()
+    places = [12 + 256 * number for number in range(2200)]  # each has a pointer block of its own
+    write_blocks(root / "wide", 1024, places)
+    image = make_image(tmp_path / "a.img", 32 * MIB, "-t ext2 -b 1024", root)
+    lines = [
+        "map hdb /wide " + " ".join(map(str, places[start : start + QUESTIONS_A_LINE]))
+        for start in range(0, len(places), QUESTIONS_A_LINE)
+    ]
+    script = "; ".join([*lines, *lines, "cache"])
+    serial = guest(script, drives=[Drive(image, 1)], guest_limit=200).check().serial
+    misses = int(re.search(r"cache: mapping \d+ hits (\d+) misses", serial)[1])
+    above = 1 + 1 + 8  # the blocks of the trees' upper levels: 257 + 8 * 256 pointer blocks reach
+    assert misses == len(places) + above
 
 
 LISTED = re.compile(r"^ *(\d+) \d{6} +\d+ +\d+ (\w+)$", re.MULTILINE)

@@ -25,7 +25,7 @@
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 
-#define BUCKET_BITS 10 /* 1024 chains for at most 2048 blocks */
+#define BUCKET_BITS 15 /* 32768 chains: four blocks each, if a cache has 512 MiB */
 
 static struct cached_block *buckets[1u << BUCKET_BITS];
 
