@@ -116,6 +116,7 @@ def test_damaged_inodes_pointers_and_directories(ext, ext_copy):
         (directory + 4, "<H", 1020, ["list /dir"], "directory entry of 1020 bytes, 1024 left"),
         (directory + 4, "<H", 1028, ["list /dir"], "directory entry of 1028 bytes, 1024 left"),
         (directory + 6, "<B", 5, ["list /dir"], "a name of 5"),
+        (directory + 8, "<B", 0, ["list /dir"], "a NUL in its name of 1"),
         (directory, "<I", 129, ["list /dir"], "directory entry for inode 129 of 128"),
         (directory + 12, "<I", 7, ["stat /dir/.."], "directory entry for reserved inode 7"),
     ]
@@ -172,6 +173,20 @@ def test_nul_in_a_link(ext, ext_copy, link, at):
         said, error, after = ext.run(image, f"stat {path}", "read 0 2 /solid")
         assert f": NUL at {at % size} of {size} in a link's target" in said
         assert error == "error EUCLEAN" and after.startswith("read 2 ")
+
+
+def test_nul_in_a_name(ext, ext_copy):
+    """A name with a NUL is no shorter name: "a" must not be found in "a, NUL, b"."""
+    image = ext_copy("ext2")
+    block = bmap(image, [("/dir", 0)])[0][0] * 1024
+    with image.open("rb") as file:
+        file.seek(block)
+        at = block + file.read(1024).index(b"file_7")
+    patch(image, at + 4, "<B", 0)
+    assert ext.run(image, "stat /solid")[0].startswith("inode ")
+    for path in ("/dir/file", "/dir/file_7"):
+        said, error = ext.run(image, f"stat {path}")
+        assert "directory entry with a NUL in its name of 6" in said and error == "error EUCLEAN"
 
 
 REACH = {"ext2": (12 + 256 + 256**2 + 256**3) * 1024, "ext4": ((1 << 32) - 1) * 1024}

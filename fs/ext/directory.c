@@ -29,6 +29,16 @@ static uint32_t name_length(const struct ext_fs *fs, const struct ext_dir_entry_
 	return entry->name_len | (uint32_t)entry->file_type << 8;
 }
 
+/* A NUL would end a name early, and make it another one's. */
+static bool has_nul(const char *name, uint32_t length)
+{
+	uint32_t i = 0;
+
+	while (i < length && name[i] != '\0')
+		i++;
+	return i < length;
+}
+
 /* Refuses an entry that cannot be. `left` is what its block has from the entry on. That is at least
  * the smallest entry's size, because an entry after which less would remain is refused, too. */
 static int check_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
@@ -48,6 +58,9 @@ static int check_entry(const struct ext_inode *directory, const struct ext_dir_e
 	    name > entry->rec_len - offsetof(struct ext_dir_entry_2, name))
 		return ext_corrupt_inode(directory, "directory entry of %u bytes, a name of %u",
 					 entry->rec_len, name);
+	if (has_nul(entry->name, name))
+		return ext_corrupt_inode(directory, "directory entry with a NUL in its name of %u",
+					 name);
 	if (entry->inode > directory->fs->summary.inodes)
 		return ext_corrupt_inode(directory, "directory entry for inode %u of %u",
 					 entry->inode, directory->fs->summary.inodes);
