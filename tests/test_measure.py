@@ -157,6 +157,17 @@ def test_each_run_begins_cold(guest, directory):
     assert first["hdc"][5:8] == second["hdc"][5:8]
 
 
+def test_means_are_rounded(guest, directory):
+    """Requests for one read, in the guest's table: what the report would say of them."""
+    fields = {"drives": drives(directory), "trace": True, "variables": ("trace",)}
+    for reads in (6, 7, 13):
+        result = guest(f"measure {reads}", **fields).check()
+        table = rows(result.serial)
+        for run in runs_of(result, requests_before(result.variables["trace"]), reads):
+            means = [run.kinds.count(kind) / reads for kind in ("data", "mapping")]
+            assert [float(cell) for cell in table[run.drive][5:7]] == pytest.approx(means, abs=5e-3)
+
+
 @pytest.mark.parametrize("memory", [16])
 def test_small_memory(guest, directory, memory):
     """With 16 MB the cache is smaller, and everything else the same."""

@@ -144,6 +144,12 @@ static uint64_t rate(uint64_t events, uint64_t ns)
 	return microseconds ? divide64(events, microseconds, NULL) : 0;
 }
 
+/* Requests for one read, in hundredths, rounded as the report on the host does. */
+static uint64_t per_read(uint64_t requests, uint32_t reads)
+{
+	return divide64(requests * 100 + reads / 2, reads, NULL);
+}
+
 /* Prints a number of hundredths, right-aligned. */
 static void print_hundredths(uint64_t value, int width)
 {
@@ -174,8 +180,8 @@ static void print_row(const struct target *target, const struct result *result)
 	print_hundredths(rate(sectors, result->wall_ns), 10);
 	print_hundredths(0, 10);
 	printk(" %9llu %9u |", sectors, 0);
-	print_hundredths(divide64(stats->requests[BLOCK_DATA] * 100, result->reads, NULL), 6);
-	print_hundredths(divide64(stats->requests[BLOCK_MAPPING] * 100, result->reads, NULL), 6);
+	print_hundredths(per_read(stats->requests[BLOCK_DATA], result->reads), 6);
+	print_hundredths(per_read(stats->requests[BLOCK_MAPPING], result->reads), 6);
 	if (target->file.fs)
 		printk(" %6u", result->hits);
 	else
