@@ -43,7 +43,7 @@ static int place(const struct mapping *mapping)
 	bool is_free = space_is_free(space, mapping->address, mapping->length);
 
 	if ((mapping->flags & MAP_FIXED_NOREPLACE) && !is_free)
-		return -EEXIST;
+		return space_can_hold(mapping->address, mapping->length) ? -EEXIST : -ENOMEM;
 	if (!is_fixed && (mapping->address == 0 || mapping->address % PAGE_SIZE || !is_free))
 		return space_map_anywhere(space, mapping->length, mapping->protection);
 	int error = space_map(space, mapping->address, mapping->length, mapping->protection);

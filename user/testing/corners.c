@@ -324,6 +324,17 @@ static bool mmap_fails_harmlessly(void)
 	       mmap(page - 4096, 4096, PROT_READ, flags | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED;
 }
 
+/* MAP_FIXED_NOREPLACE: EEXIST is only for what is taken, not for what no program can have here. */
+static bool mmap_knows_its_end(void)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return mmap(page, 4096, PROT_READ, flags, -1, 0) == MAP_FAILED && errno == EEXIST &&
+	       (mmap((void *)0x70000000, 4096, PROT_READ, flags, -1, 0) != MAP_FAILED ||
+		errno == ENOMEM);
+}
+
 static bool mmap_wants_whole_pages(void)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
@@ -375,6 +386,7 @@ static const struct {
 	{ "poll hears both ends of a pipe", poll_hears_both_ends },
 	{ "mmap is for files that can be read", mmap_is_for_files },
 	{ "mmap fails harmlessly", mmap_fails_harmlessly },
+	{ "mmap knows its end", mmap_knows_its_end },
 	{ "mmap wants whole pages", mmap_wants_whole_pages },
 	{ "a child's group stays after its exec", group_stays_after_exec },
 };
