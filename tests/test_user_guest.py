@@ -210,7 +210,7 @@ def test_a_program_that_is_cut_off(options, lesson, tmp_path):
 
 def test_orphans_at_the_prompt(options):
     """Whoever outlives a program that the prompt ran is gone when it ends."""
-    said = at_prompt(options, 4, "run /bin/corners orphan; spin 1; threads")
+    said = at_prompt(options, 4, "run /bin/outside orphan; spin 1; threads")
     assert re.findall(r"^ +(\d+) .* (\w+)$", said.partition("> threads")[2], re.M) == [
         ("1", "first")
     ]
@@ -218,7 +218,7 @@ def test_orphans_at_the_prompt(options):
 
 def test_a_session_ends(options):
     """Its leader's end frees the terminal, and tells the group in the foreground."""
-    said = at_prompt(options, 4, "run /bin/corners session")
+    said = at_prompt(options, 4, "run /bin/outside session")
     assert "first 1 foreground -1 background 0\nsecond 1\n" in said
 
 
@@ -245,7 +245,7 @@ def test_input_behind_a_flush(options):
     comes."""
     child = spawn(options, 4)
     child.expect("# ")
-    child.sendline("corners flush")
+    child.sendline("outside flush")
     child.expect("sleeping")
     for _ in range(40):
         child.sendline("x" * 59)

@@ -30,7 +30,5 @@ struct process *process_find(int32_t pid)
 /* For calls whose first argument is a pid, where 0 is the caller. */
 struct process *process_of_call(int32_t pid)
 {
-	struct process *process = pid ? process_find(pid) : current->process;
-
-	return process && process_is_program(process) ? process : NULL;
+	return pid ? process_find(pid) : current->process;
 }

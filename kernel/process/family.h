@@ -17,8 +17,8 @@ struct process *process_next(const struct process *process);
 /* The process of this pid, or NULL. */
 struct process *process_find(int32_t pid);
 
-/* The process that a call's argument names: 0 is the current one; NULL: there is no such program.
- */
+/* The process that a call's argument names: 0 is the current one; NULL: there is no such process.
+ * It may be a kernel thread's. */
 struct process *process_of_call(int32_t pid);
 
 /* Does it run a program, or has it ended as one? */

@@ -21,7 +21,7 @@ int kill_process(int32_t pid, int signal, int32_t code)
 	const struct signal_cause cause = { code, { .pid = current->pid }, 0 };
 	struct process *process = process_of_call(pid);
 
-	if (!process)
+	if (!process || !process_is_program(process))
 		return -ESRCH;
 	signal_send_cause(process, signal, &cause);
 	return 0;

@@ -1,10 +1,6 @@
 /*
- * corners [NAME]: what system calls must do in cases that programs seldom come to. Prints a line
- * for each (KTAP). On Linux all are ok.
- *
- * With a name it does one thing that must be seen from outside: `orphan` leaves a child behind,
- * `flush` reads a line behind input that it threw away, `session` (as the leader of the console's
- * session) leaves sessions behind.
+ * corners: what system calls must do in cases that programs seldom come to. Prints a line for each
+ * (KTAP). On Linux all are ok.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,15 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANY_CHILD	0x40000000 /* waitpid: one that sends no SIGCHLD, too */
-#define NO_SIGNAL	200	   /* clone: what is sent at the end, and is no signal */
-#define NEVER_MAPPED	((void *)16)
-#define PIECE		0x7ffff000u /* bytes that one call moves at most */
-#define PATIENCE	5	    /* seconds for each check */
-#define FLUSH_SECONDS	2
-#define NESTED		64 /* handlers in handlers: more than 8 KiB */
-#define SYS_pwritev	334
-#define SYS_sigaltstack 186
+#define ANY_CHILD		0x40000000 /* waitpid: one that sends no SIGCHLD, too */
+#define NO_SIGNAL		200	   /* clone: what is sent at the end, and is no signal */
+#define NEVER_MAPPED		((void *)16)
+#define PIECE			0x7ffff000u /* bytes that one call moves at most */
+#define PATIENCE		5	    /* seconds for each check */
+#define FLUSH_SECONDS		2
+#define NESTED			64 /* handlers in handlers: more than 8 KiB */
+#define CALL_pwritev		334
+#define CALL_getpgid		132
+#define CALL_sched_getscheduler 157
+#define CALL_sched_getaffinity	242
+#define CALL_sigaltstack	186
 
 /* set_thread_area's struct user_desc, for the whole address space. */
 struct segment {
@@ -187,12 +185,12 @@ static bool handlers_stay_on_stack(void)
 {
 	static char memory[NESTED * 2048];
 	const unsigned stack[3] = { (unsigned)&memory[sizeof(memory) - 8192], 0, 8192 };
-	const struct sigaction action = { nest, SA_ONSTACK | SA_NODEFER, NULL, 0 };
+	const struct sigaction action = { .sa_handler = nest, .sa_flags = SA_ONSTACK | SA_NODEFER };
 	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		syscall(SYS_sigaltstack, stack, NULL, 0, 0, 0, 0);
+		syscall(CALL_sigaltstack, stack, NULL, 0, 0, 0, 0);
 		sigaction(SIGUSR1, &action, NULL);
 		_exit(raise(SIGUSR1));
 	}
@@ -237,6 +235,17 @@ static bool orphans_are_told(void)
 	return read(ends[0], bytes, 1) == 1 && read(ends[0], bytes, 1) == 1;
 }
 
+/* Whoever asks for it finds the first process of all. */
+static bool finds_the_first(void)
+{
+	char processors[128];
+
+	return syscall(CALL_getpgid, 1, 0, 0, 0, 0, 0) >= 0 &&
+	       syscall(CALL_sched_getscheduler, 1, 0, 0, 0, 0, 0) >= 0 &&
+	       syscall(CALL_sched_getaffinity, 1, sizeof(processors), processors, 0, 0, 0) > 0 &&
+	       syscall(CALL_getpgid, 0x7ffffff0, 0, 0, 0, 0, 0) == -1 && errno == ESRCH;
+}
+
 /* ---- files ---- */
 
 /* More than a call can move, in two pieces: the sum must not look like an error. */
@@ -257,7 +266,7 @@ static bool pwrite_appends(void)
 
 	unlink("/tmp/corners");
 	return write(file, "ab", 2) == 2 && pwrite(file, "cd", 2, 0) == 2 &&
-	       syscall(SYS_pwritev, file, vector, 2, 1, 0, 0) == 4 &&
+	       syscall(CALL_pwritev, file, vector, 2, 1, 0, 0) == 4 &&
 	       lseek(file, 0, SEEK_CUR) == 2 && lseek(file, 0, SEEK_SET) == 0 &&
 	       read(file, text, 9) == 8 && strcmp(text, "abcdefgh") == 0;
 }
@@ -380,6 +389,7 @@ static const struct {
 	{ "poll goes on behind a stop", poll_goes_on },
 	{ "handlers stay on their stack", handlers_stay_on_stack },
 	{ "orphans are told", orphans_are_told },
+	{ "the first process is found", finds_the_first },
 	{ "writev moves no more than write", writev_is_cut },
 	{ "pwrite appends", pwrite_appends },
 	{ "readv takes what is there", readv_takes_what_is_there },
@@ -406,7 +416,7 @@ static bool holds(bool (*check)(void))
 	return status == 0;
 }
 
-static int run_all(void)
+int main(void)
 {
 	unsigned failed = 0;
 
@@ -419,98 +429,4 @@ static int run_all(void)
 		failed += !ok;
 	}
 	return failed > 0;
-}
-
-/* ---- what is seen from outside ---- */
-
-static int leave_orphan(void)
-{
-	if (fork() == 0)
-		sleep_ms(100);
-	return 0;
-}
-
-static int flush(void)
-{
-	char line[80];
-
-	puts("sleeping");
-	fflush(stdout);
-	sleep_ms(FLUSH_SECONDS * 1000);
-	syscall(SYS_ioctl, 0, TCFLSH, 0, 0, 0, 0);
-	puts("flushed");
-	fflush(stdout);
-	do
-		fgets(line, sizeof(line), stdin);
-	while (line[0] == 'x'); /* what had no room before */
-	return printf("read %s", line) < 0;
-}
-
-/* Leads a session on the console, with a member that outlives it and one in the background. */
-static void lead_session(int report)
-{
-	setsid();
-	if (open("/dev/console", O_RDWR) < 0 || tcgetpgrp(0) != getpid())
-		_exit(1);
-	pid_t foreground = fork();
-
-	if (foreground == 0)
-		pause();
-	pid_t background = fork();
-
-	if (background == 0) {
-		setpgid(0, 0);
-		pause();
-	}
-	pid_t members[2] = { foreground, background };
-
-	setpgid(background, background);
-	write(report, members, sizeof(members));
-	_exit(0);
-}
-
-static bool leads(int report)
-{
-	int status = 1;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		lead_session(report);
-	return waitpid(pid, &status, 0) == pid && status == 0;
-}
-
-/* When its leader ends, a session loses its terminal to the next one; and the group that was in
- * the foreground is told. */
-static int leave_sessions(void)
-{
-	pid_t members[2] = { 0, 0 };
-	int ends[2];
-
-	pipe(ends);
-	signal(SIGHUP, SIG_IGN); /* of the session that ends here */
-	if (ioctl(0, TIOCNOTTY) != 0)
-		return 1;
-	signal(SIGHUP, SIG_DFL);
-	bool first = leads(ends[1]);
-
-	if (first)
-		read(ends[0], members, sizeof(members));
-	sleep_ms(100);
-	printf("first %d foreground %d background %d\n", first, kill(members[0], 0),
-	       kill(members[1], 0));
-	printf("second %d\n", leads(ends[1]));
-	return 0;
-}
-
-int main(int count, char **words)
-{
-	const char *what = count > 1 ? words[1] : "";
-
-	if (strcmp(what, "orphan") == 0)
-		return leave_orphan();
-	if (strcmp(what, "flush") == 0)
-		return flush();
-	if (strcmp(what, "session") == 0)
-		return leave_sessions();
-	return run_all();
 }
