@@ -1,6 +1,4 @@
 /* /proc/sched: what the scheduler does; writing a class's name to it chooses that class. */
-#include <stddef.h>
-
 #include "fs/proc/procfs.h"
 #include "kernel/lib/startup.h"
 #include "kernel/task/sched.h"

@@ -270,6 +270,10 @@ static int restore(struct trap_frame *frame, const struct context *context, uint
 	if (restore_fpu(context->fpu) != 0)
 		process_exit(SIGSEGV);
 	restore_registers(frame, context);
+	bool enabled = interrupts_disable();
+
+	trap_return_work |= WORK_SIGNAL; /* so that IRET loads the flags: one may be the trap's */
+	interrupts_restore(enabled);
 	signal_block(blocked);
 	return context->eax;
 }

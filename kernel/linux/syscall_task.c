@@ -10,7 +10,6 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_time.h"
 #include "kernel/process/family.h"
-#include "kernel/task/time.h"
 #include "mm/user_copy.h"
 
 #define NICE_LEAST	(-20)

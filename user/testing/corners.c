@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,6 +29,7 @@
 #define CALL_getpgid		132
 #define CALL_sched_getscheduler 157
 #define CALL_sched_getaffinity	242
+#define CALL_rt_sigreturn	173
 #define CALL_sigaltstack	186
 
 /* set_thread_area's struct user_desc, for the whole address space. */
@@ -37,6 +39,11 @@ struct segment {
 
 #define SEGMENT_WRITABLE 0x51
 #define SEGMENT_NONE	 0x28 /* clears the entry */
+
+/* Words in the context that a handler is given. */
+#define CONTEXT_EIP   19
+#define CONTEXT_FLAGS 21
+#define TRAP_FLAG     0x100
 
 static volatile sig_atomic_t caught;
 
@@ -195,6 +202,42 @@ static bool handlers_stay_on_stack(void)
 		_exit(raise(SIGUSR1));
 	}
 	return waitpid(pid, &status, 0) == pid && status == SIGSEGV;
+}
+
+/* Where calls by SYSENTER come back: after it, and after an INT 0x80 for calls that begin again. */
+static unsigned place_of_return(void)
+{
+	const unsigned char *at = (const unsigned char *)getauxval(AT_SYSINFO);
+
+	while (at && (at[0] != 0x0f || at[1] != 0x34))
+		at++;
+	return (unsigned)at + 4;
+}
+
+/* Goes back to that place with the trap flag set, by the gate that usually ends there. */
+static void forge(int signal, void *info, unsigned *context)
+{
+	(void)signal;
+	context[CONTEXT_EIP] = place_of_return();
+	context[CONTEXT_FLAGS] |= TRAP_FLAG;
+	__asm__ volatile("movl %0, %%esp\n\tmovl %%esp, %%ebp\n\tsysenter"
+			 :
+			 : "r"((unsigned)info - 12), "a"(CALL_rt_sigreturn));
+}
+
+/* The trap comes in the program. */
+static bool sigreturn_can_trap(void)
+{
+	const struct sigaction action = { .sa_handler = (void *)forge, .sa_flags = SA_SIGINFO };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		sigaction(SIGUSR1, &action, NULL);
+		raise(SIGUSR1);
+		_exit(0);
+	}
+	return waitpid(pid, &status, 0) == pid && status == SIGTRAP;
 }
 
 /* Makes a member of a group, its leader if that is 0. It writes when SIGHUP comes. */
@@ -388,6 +431,7 @@ static const struct {
 	{ "a sleep that failed is over", sleep_is_forgotten },
 	{ "poll goes on behind a stop", poll_goes_on },
 	{ "handlers stay on their stack", handlers_stay_on_stack },
+	{ "sigreturn can set a trap", sigreturn_can_trap },
 	{ "orphans are told", orphans_are_told },
 	{ "the first process is found", finds_the_first },
 	{ "writev moves no more than write", writev_is_cut },
