@@ -240,14 +240,14 @@ static bool sigreturn_can_trap(void)
 	return waitpid(pid, &status, 0) == pid && status == SIGTRAP;
 }
 
-/* Makes a member of a group, its leader if that is 0. It writes when SIGHUP comes. */
+/* Makes a member of a group, its leader if that is 0. It writes when SIGHUP comes, which is noted
+ * already. */
 static pid_t make_member(pid_t group, int report)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		setpgid(0, group);
-		signal(SIGHUP, note);
 		alarm(PATIENCE);
 		if (group == 0)
 			raise(SIGSTOP);
@@ -270,6 +270,7 @@ static bool orphans_are_told(void)
 
 	if (keeper == 0) {
 		setsid();
+		signal(SIGHUP, note); /* the members', too, from their first moment on */
 		pid_t stopped = make_member(0, ends[1]);
 
 		make_member(stopped, ends[1]);
@@ -287,6 +288,31 @@ static bool finds_the_first(void)
 	       syscall(CALL_sched_getscheduler, 1, 0, 0, 0, 0, 0) >= 0 &&
 	       syscall(CALL_sched_getaffinity, 1, sizeof(processors), processors, 0, 0, 0) > 0 &&
 	       syscall(CALL_getpgid, 0x7ffffff0, 0, 0, 0, 0, 0) == -1 && errno == ESRCH;
+}
+
+/* A parent may put its child into a group only until the child runs another program. */
+static bool group_stays_after_exec(void)
+{
+	int input[2], gone[2];
+	char byte;
+
+	pipe(input);
+	pipe(gone);
+	fcntl(gone[1], F_SETFD, FD_CLOEXEC);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(input[0], STDIN_FILENO); /* on which it waits */
+		execv("/bin/cat", (char *[]){ "cat", NULL });
+		_exit(1);
+	}
+	close(gone[1]);
+	read(gone[0], &byte, 1); /* until exec has closed the other end */
+	bool ok = setpgid(pid, pid) < 0 && errno == EACCES;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return ok;
 }
 
 /* ---- files ---- */
@@ -396,29 +422,6 @@ static bool mmap_wants_whole_pages(void)
 }
 
 /* ---- all of them, each in a process of its own ---- */
-
-/* A parent may put its child into a group only until the child runs another program. */
-static bool group_stays_after_exec(void)
-{
-	int ends[2];
-
-	pipe(ends);
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		dup2(ends[0], STDIN_FILENO); /* on which it waits */
-		execv("/bin/cat", (char *[]){ "cat", NULL });
-		_exit(1);
-	}
-	bool before = setpgid(pid, pid) == 0 || errno == EACCES; /* whoever comes first */
-
-	sleep_ms(100);
-	bool ok = before && setpgid(pid, getpid()) < 0 && errno == EACCES;
-
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return ok;
-}
 
 static const struct {
 	const char *name;
