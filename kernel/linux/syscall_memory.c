@@ -36,7 +36,7 @@ static int read_file(const struct mapping *mapping, struct file *file, uint32_t 
 }
 
 /* Returns the address where the mapping is now. */
-static int place(const struct mapping *mapping)
+static inline int place(const struct mapping *mapping)
 {
 	struct space *space = current->space;
 	bool is_fixed = mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
@@ -75,7 +75,6 @@ static int map_file(const struct mapping *mapping, struct file *file)
 static int map(const struct mapping *mapping)
 {
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
-	bool is_written = is_shared && (mapping->protection & SPACE_WRITE);
 
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
 	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
@@ -83,6 +82,7 @@ static int map(const struct mapping *mapping)
 	if (!is_file)
 		return place(mapping);
 	struct file *file = files_get(current->process->files, mapping->descriptor);
+	bool is_written = is_shared && (mapping->protection & SPACE_WRITE);
 
 	if (!file)
 		return -EBADF;
