@@ -1,0 +1,89 @@
+"""What a student reads is in the field's words, and the glossary has them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests import words
+
+ROOT = words.ROOT
+GLOSSARY = ROOT / "labs" / "glossary.md"
+ROW = re.compile(r"^\| (.*?) \|$", re.MULTILINE)
+HANZI = re.compile(r"[\u4e00-\u9fff]")
+TO_COME = {
+    *("RPL", "kernel mode", "I/O port", "UART", "instruction count", "vDSO", "runnable"),
+    *("time slice", "run queue", "lost wake-up"),
+}
+HOW = "\nThe field's word instead, please; python -m tests.words FILE lists a file's."
+
+
+def rows() -> list[list[str]]:
+    """The entries of the glossary, each as its columns."""
+    found = [row.split(" | ") for row in ROW.findall(GLOSSARY.read_text(encoding="utf-8"))]
+    return [row for row in found if row[0] != "term"]
+
+
+def test_no_more_private_words() -> None:
+    left = words.left()
+    more = [
+        str(each)
+        for name in words.seen()
+        if len(words.findings(name)) > left.get(name, 0)
+        for each in words.findings(name)
+    ]
+    if more:
+        pytest.fail("\n" + "\n".join(more) + HOW, pytrace=False)
+
+
+def test_what_is_left_names_files() -> None:
+    gone = sorted(set(words.left()) - set(words.seen()))
+    assert not gone, f"{gone}: not there; take them out of {words.LEFT.relative_to(ROOT)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "refused"),
+    [
+        ("kernel/a.c", "/* The handler of IRQ 12 sends an EOI. */ int behind;", []),
+        ("kernel/a.c", "/* What lies\n * behind it. */", ["lies", "behind"]),
+        ("kernel/a.c", 'panic("a task shall"\n      " not");', ["shall"]),
+        ("kernel/a.c", 'f("it waits,"\n  " for nobody is there");', [", for nobody is"]),
+        ("boot/a.asm", "stands: mov eax, 1 ; it stands here", ["stands"]),
+        ("labs/a/README.md", "```c\nlies\n```\nA `lie` is\n```console\n$ x\nanew\n```\n", ["anew"]),
+        ("labs/tools/a.py", 'behind = 1\nprint("parted by ;")  # mended', ["mended", "parted by"]),
+        ("labs/a.svg", "<title>hangs on</title><text x='behind'>END</text>", ["hangs on"]),
+        ("kernel/a.c", "/* Waits, for the timer may be off. PIC stands for it. */", 1),
+        ("labs/a/README.md", "Who sleeps a lot stays. Who sleeps?", 1),
+    ],
+)
+def test_finds_private_words(name: str, text: str, refused: list[str] | int) -> None:
+    found = words.in_text(name, text)
+    if isinstance(refused, int):
+        assert len(found) == refused
+    else:
+        assert [each.text for each in found] == refused
+
+
+def test_glossary_has_three_columns() -> None:
+    entries = rows()
+    assert 80 <= len(entries) <= 130
+    for entry in entries:
+        assert len(entry) == 3 and all(entry), entry
+        assert HANZI.search(entry[1]) and not HANZI.search(entry[0] + entry[2]), entry
+    terms = [entry[0] for entry in entries]
+    assert len(set(terms)) == len(terms), "a term has two entries"
+
+
+def test_glossary_terms_are_used() -> None:
+    """Each in some text of the course; hyphens, blanks and an s at the end do not matter."""
+    plain = re.compile(r"[\s-]+")
+    read = [name for name in words.seen() if name != "labs/glossary.md"]
+    used = plain.sub(
+        " ", " ".join(words.texts(n, (ROOT / n).read_text(errors="replace")) for n in read)
+    )
+    used = used.lower()
+    unused = [
+        t for t, _, _ in rows() if not re.search(rf"\b{re.escape(plain.sub(' ', t.lower()))}", used)
+    ]
+    assert set(unused) <= TO_COME, f"no text of the course uses {sorted(set(unused) - TO_COME)}"
