@@ -28,7 +28,6 @@
 #include "kernel/cpu/memory_layout.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 
 #define ENTRIES	     1024
 #define ENTRY_SLOT   0x087u /* present, writable, for user mode, 4 MiB */
@@ -164,13 +163,16 @@ void space_set_heap(struct space *space, uint32_t address)
 	space->heap_start = space->heap_end = address;
 }
 
-/* EXERCISE 3.6 (programs that mean harm, part 3): the end of the heap, wherever the program wants
-   it.
-   1. Below heap_start, or above STACK_START: refused. So is growing over pages that are mapped
-   already. Refused means: nothing has changed, and the old end is the result.
-   2. Growing maps whole pages, by space_map, which zeroes them; shrinking takes whole pages away.
-   The page of the old end belongs to the heap already.
-   3. New memory is zero to the byte, in that page too: a program may have shrunk its heap. */
+/* EXERCISE 3.6 (programs that mean harm, part 3): space_set_break, Linux's brk.
+
+   Moves the end of the heap to `address` and returns it. If that is below heap_start, above
+   STACK_START, or would grow over a page that is mapped already, nothing changes and the old end
+   is the result. Whole pages are mapped (space_map zeroes them) and unmapped; heap_end itself is
+   exact to the byte.
+
+   Pitfalls: memory that the heap gains is zero to the byte, even in the page that it ended in: a
+   program may have written there, shrunk its heap, and grown it again. brk(0) is how programs
+   ask for the end. */
 /* SOLUTION 3.6 { */
 uint32_t space_set_break(struct space *space, uint32_t address)
 {

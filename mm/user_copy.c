@@ -38,15 +38,22 @@ extern const struct fixup fixups_start[], fixups_end[];
 	".long " #fault ", " #resume "\n\t"                                                        \
 	".popsection\n\t"
 
-/* EXERCISE 3.3 (user memory): a user pointer may be anything.
-   1. user_range_ok: the sum of address and length may wrap.
-   2. copy_bytes and zero_bytes: each instruction that may fault has an entry in the exception table
-   (FIXUP). What it leaves in ECX is what is left to do. Words first is faster; after a fault the
-   rest is done byte by byte, so that the count is right to the byte.
-   3. user_copy_fix_up: a page fault of the kernel at an instruction of the table continues where
-   the table says. Any other exception is not handled here.
-   4. string_from_user: byte by byte, and nothing after the NUL is touched: it may be the last byte
-   of the last page. */
+/* EXERCISE 3.3 (user memory): any 32 bits may arrive as a user pointer.
+
+   - user_range_ok: is [address, address + length) below KERNEL_BASE? The sum may wrap around
+     2^32.
+   - copy_bytes, zero_bytes: your own helpers: copy or zero in the kernel, and return how many
+     bytes were not done when an instruction faulted: exactly, to the byte. Each instruction that
+     may fault needs an entry in the exception table (FIXUP).
+   - user_copy_fix_up: gets the frame of an exception in the kernel. If this is a page fault at
+     an instruction of the table, execution resumes where the table says, and the result is true.
+     Otherwise false: some other code has a bug, and the kernel reports it.
+   - the rest: as in mm/user_copy.h. A range that is not below the kernel is refused without
+     touching any of it.
+
+   Pitfalls: the last byte below the kernel is a valid address. No byte beyond the NUL of a
+   string may be read: the next page need not be mapped. Another task may change a string while
+   you read it, so a byte that was checked must be the byte that was copied. */
 /* SOLUTION 3.3 { */
 /* An empty range may begin at the border itself: nothing is touched. */
 bool user_range_ok(uint32_t address, uint32_t length)

@@ -38,14 +38,21 @@ void process_fetch(struct process *child, struct wait_news *news)
 	child->has_stopped = child->has_continued = false;
 }
 
-/* EXERCISE 4.5 (the life of a process, part 3: wait):
-   1. has_news: a zombie always has; a task that was stopped, or continued, since its parent asked
-   last: if the options want to know that.
-   2. reap: its times are added to those of the current task's children, and the task is freed.
-   3. look: the first child that is meant and has news. 0: there are such children, but no news.
-   -ECHILD: there are none.
-   4. process_wait: look until there is something; with interrupts off between the look and the
-   sleep. wait_event does that. */
+/* EXERCISE 4.5 (the life of a process, part 3: wait). The results are in
+   kernel/process/family.h.
+
+   - has_news (your own helper): a zombie always has news; a child that was stopped or continued
+     has it until its parent fetches it, for callers that ask for that (WUNTRACED, WCONTINUED).
+   - reap (your own helper): the current process adds the child's times to its children's, and the
+     task is freed.
+   - look (your own helper): fetches the news of the first child that is meant, and reaps a
+     zombie. Results as in the opening comment.
+   - process_wait: sleeps in the queue `children` until look has a result, or returns at once
+     with WNOHANG. -EINVAL for options that are not in WAIT_OPTIONS.
+
+   Pitfalls: "there is no such child" is another answer than "no news yet". No child may end
+   between the look and the sleep. A zombie's status is its end, even if it was continued before
+   and nobody has fetched that. */
 /* SOLUTION 4.5 { */
 static bool has_news(const struct process *child, uint32_t options)
 {

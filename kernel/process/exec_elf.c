@@ -49,14 +49,20 @@ static bool is_for_this_machine(const struct elf_header *header)
 	       (header->type == ELF_TYPE_EXECUTABLE || header->type == TYPE_SHARED);
 }
 
-/* EXERCISE 3.6 (programs that mean harm, part 1): every number in a file is somebody's claim.
-   1. has_segments: are the program headers in the beginning that was read? They have the size
-   that struct elf_program_header has, there is at least one, and they are aligned for 32 bits.
-   2. fits: a segment's place (with the bias) must not wrap, and it must be wholly between
-   SPACE_START and SPACE_SHARED; what the file has of it must not be more than it is in memory.
-   3. elf_check: first the header, and before its first field: is there a header at all? A
-   position-independent program goes to LINK_ADDRESS. One that asks for an interpreter is not
-   static. A segment that is not loaded is not looked at further; at least one must be. */
+/* EXERCISE 3.6 (programs that mean harm, part 1): every number in the file may be a lie, and no
+   code after elf_check looks again.
+
+   - has_segments: are all program headers inside the part of the file that was read? They must
+     have the size of struct elf_program_header, begin at a multiple of 4 bytes, and there must
+     be at least one.
+   - fits: is the segment, at vaddr + bias, wholly inside [SPACE_START, SPACE_SHARED), and filesz
+     at most memsz?
+   - elf_check: see the header. A file of TYPE_SHARED is position-independent and goes to
+     LINK_ADDRESS; one with an interpreter is not static, so it is refused. Segments that are not
+     loaded need not fit; at least one must be loaded.
+
+   Pitfalls: the file may be shorter than an ELF header. Each sum of two numbers from the file
+   may wrap around. */
 /* SOLUTION 3.6 { */
 /* Are the program headers in the beginning that was read? */
 static bool has_segments(const struct elf_image *image)

@@ -49,12 +49,16 @@ int exec_add_environment(struct exec_strings *strings, const char *text)
 	return add(strings, text, &strings->environment);
 }
 
-/* EXERCISE 3.6 (programs that mean harm, part 2): a program says what the next one is called with.
-   1. add_string: the string at a user address, after those that are there already. It may
-   have no end, and the room has one: E2BIG. It counts in length with its NUL; one that could not be
-   added does not.
-   2. add_array: an array of such addresses, up to a null pointer. It may be anywhere, and may have
-   no end either: what ends it then? count is how many strings were added. */
+/* EXERCISE 3.6 (programs that mean harm, part 2): the strings that execve passes to a new
+   program.
+
+   - add_string: appends the string at a user address, with its NUL, to strings->text, and adds
+     its size to strings->length; or returns -EFAULT or -E2BIG, and the length is as before.
+   - add_array: appends the strings of a user array of pointers that ends with a null pointer (a
+     null array is empty), and adds their number to *count. Returns 0 or the first error.
+
+   Pitfalls: neither a string nor the array need have an end; the room of EXEC_STRINGS bytes has
+   one, and it may be full. The old program may change the array while you read it. */
 /* SOLUTION 3.6 { */
 /* Adds the string at a user address. */
 static int add_string(struct exec_strings *strings, uint32_t address)

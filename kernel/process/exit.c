@@ -112,15 +112,23 @@ void exec_end_machine(const char *name, int32_t status)
 	machine_exit(code <= LAST_STATUS ? code : EXIT_FAILURE);
 }
 
-/* EXERCISE 4.5 (the life of a process, part 2: exit). A task cannot free the stack that it runs on,
-   and its status must stay until the parent asks.
-   1. leave_children: each child gets find_init() for a parent, who hears of its end by SIGCHLD. If
-   it is a zombie already, init must be told; or, when nobody wants it, it can be freed. For one
-   that is stopped: release_stopped.
-   2. process_exit: it must not be pre-empted any more: its space goes. Close the files, cancel the
-   alarm, zero the word at clear_on_exit (not in borrowed memory), leave the space. Then, with
-   interrupts off: status, signals (signal_drop_all), children, the parent, and task_bury. If this
-   is init, nobody is left to adopt orphans: exec_end_machine. */
+/* EXERCISE 4.5 (the life of a process, part 2: exit).
+
+   - leave_children (your own helper): each child of the current process gets find_init() as its
+     parent, and SIGCHLD as its exit signal. A stopped child may have lost its last keeper:
+     release_stopped. A child that is a zombie already is reported to the new parent (tell_end),
+     or freed if nobody wants its status (is_unwanted).
+   - process_exit: ends the current process with this wait status; does not return. If it is init
+     (pid INIT), the machine ends: exec_end_machine. Otherwise its files are closed, its alarm is
+     cancelled, the word at clear_on_exit becomes 0 in the program's memory (not if that memory
+     is borrowed), and its space is left (process_leave_space). It drops all signals, leaves its
+     children, tells its parent, and is buried; the task itself is freed at once only if its
+     status is unwanted.
+
+   Pitfalls: closing files may sleep, so interrupts are enabled until then; but a process without
+   a space would count as a kernel thread that can be pre-empted. From the moment that the status
+   is set, the parent may look at it: nothing may come between. A child that is freed is out of
+   the list of processes. */
 /* SOLUTION 4.5 { */
 /* The next one is found first: task_free takes the child out of the list. */
 static void leave_children(void)

@@ -79,14 +79,22 @@ static void copy_identity(struct process *child, const struct fork_request *requ
 	copy_signals(&child->signals, &parent->signals);
 }
 
-/* EXERCISE 4.5 (the life of a process, part 1: fork):
-   1. set_registers: the child's frame is the parent's, but for eax, and for the stack if another
-   one is asked for. Below it goes what switch_to pops: a struct switch_frame whose resume is
-   program_begin. Its floating-point state is what the parent has in the unit now.
-   2. process_fork: task_create and process_create, then copy_resources: when that fails nothing may
-   be left of the child. Then identity and registers, and sched_begin.
-   3. With CLONE_VFORK sleep until the child does not borrow any more; signals wait meanwhile. Find
-   it again by its pid each time: it may be gone. */
+/* EXERCISE 4.5 (the life of a process, part 1: fork). The flags are in kernel/process/family.h.
+
+   - set_registers (your own helper): the child's trap frame is the parent's, but EAX is 0, and
+     ESP is `stack` unless that is 0. Directly below it is the forged switch frame, whose
+     `resume` is program_begin. The child's FPU state is the parent's at this moment.
+   - process_fork: makes the child, lets it compete (sched_begin), and returns its pid. -EINVAL
+     for a flag that is not in KNOWN_FLAGS, and for CLONE_VM without CLONE_VFORK: two tasks that
+     run in one address space would be threads. -EAGAIN if task_create gives no task. -ENOMEM if
+     copy_resources fails, and nothing of the child is left then.
+   - CLONE_PARENT_SETTID: the child's pid is also stored at parent_word, in the parent's memory,
+     before the child runs. A bad address is ignored.
+   - CLONE_VM with CLONE_VFORK: the child borrows the parent's memory. The parent sleeps in its
+     own queue `children`, deaf to signals, until the child no longer borrows or is gone.
+
+   Pitfalls: after sched_begin the child may run, end and be freed: do not touch it any more, and
+   find it by its pid. The FPU may hold a newer state than the parent's task structure. */
 /* SOLUTION 4.5 { */
 /* The unit may hold the parent's state at the moment, newer than what is in memory: it is saved
  * first. */

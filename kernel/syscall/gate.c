@@ -53,12 +53,18 @@ void syscall_register_tables(void)
 }
 
 /* EXERCISE 3.1 (the gate, part 2):
-   1. syscall_find: the number comes from user mode: any 32 bits. NULL when there is no such call.
-   2. syscall_dispatch: run the call, put its result where a program finds it: into the frame's eax,
-   and nowhere else. ENOSYS when there is no such call. While syscall_trace_on is set: begin the
-   record of this call before it runs, and end it with the result.
-   3. syscall_initialize: the gate of SYSCALL_VECTOR leads to syscall_entry. Ring 3 may use it, and
-   it leaves interrupts on. */
+
+   - syscall_find(number): the entry of the table `calls`, or NULL if the kernel has no such
+     call. `number` comes from user mode and may be any 32 bits.
+   - syscall_dispatch(frame): runs the call whose number is in the frame's EAX, and leaves its
+     result there and nowhere else; -ENOSYS if there is no such call. While syscall_trace_on is
+     set the call gets a record: syscall_trace_begin before it runs, syscall_trace_end with the
+     result after it.
+   - syscall_initialize(): after this INT 0x80 in user mode enters the kernel at syscall_entry,
+     with interrupts enabled.
+
+   Pitfalls: calls[] has SYSCALL_LIMIT entries, and an index one too high is as wrong as -1. A
+   call may change the frame while it runs (execve replaces all of it). */
 /* SOLUTION 3.1 { */
 const struct syscall *syscall_find(uint32_t number)
 {

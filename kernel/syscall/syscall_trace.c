@@ -38,13 +38,18 @@ static void copy_text(struct syscall_record *record)
 	record->text[sizeof(record->text) - 1] = '\0';
 }
 
-/* EXERCISE 3.5 (the trace ring): records of system calls, the latest of them.
-   1. syscall_trace_begin: the next number takes its place in the ring. Write the record, with its
-   sequence number, before total counts it. copy_text may sleep in later lessons: call it on a
-   record of your own, and copy that into the ring with interrupts off.
-   2. syscall_trace_end: only if the place still has this sequence number.
-   3. syscall_trace_read: an interrupt may come at any time, and what it does may be traced too:
-   copy each record with interrupts off. Numbers wrap; differences of them stay right. */
+/* EXERCISE 3.5 (the trace ring): see the opening comment, and kernel/syscall/syscall_trace.h.
+
+   - syscall_trace_begin: adds a record and returns its sequence number. A record becomes visible
+     whole, or not at all: a reader may interrupt you.
+   - syscall_trace_end: completes the record of this number, if it is still in the ring.
+   - syscall_trace_read: copies records from *next on; what has been overwritten is counted in
+     *lost.
+
+   Pitfalls: `total` wraps around, so compare differences of sequence numbers, not the numbers.
+   copy_text reads user memory and may sleep in later lessons: not with interrupts disabled, and
+   not on a record in the ring. Callers may have interrupts disabled already: they stay so.
+   Interrupts must not be disabled while a thousand records are copied. */
 /* SOLUTION 3.5 { */
 /* SYSCALL_TRACE_RECORDS is a power of two, so the numbers may wrap. */
 static struct syscall_record *place(uint32_t sequence)

@@ -22,12 +22,18 @@ void sysenter_entry(void);
 static uint32_t first_stack[STACK_WORDS] __attribute__((aligned(16)));
 
 /* EXERCISE 3.4 (sysenter, part 1):
-   1. sysenter_is_there: CPUID's SEP bit. (A Pentium Pro sets it without having the instruction; the
-   kernel needs SSE, which that one does not have.)
-   2. Three registers, by WRMSR: the selector of the kernel's code (the others follow from it: +8,
-   +16, +24), a stack, and the address of sysenter_entry.
-   3. SYSENTER keeps the trap flag: user mode can make the kernel single-step. sysenter_fix_up:
-   when that happened at sysenter_entry, clear the flag in the frame. */
+
+   - sysenter_is_there: does CPUID leaf 1 report SEP? (A Pentium Pro reports it without having
+     the instruction. The kernel needs SSE, which a Pentium Pro does not have.)
+   - sysenter_initialize: if so, programs the three MSRs of SYSENTER for the kernel's code
+     segment, a stack, and sysenter_entry; and registers sysenter_fix_up with trap_register_fixup
+     (kernel/cpu/trap.h). Otherwise does nothing.
+   - sysenter_fix_up: your own function: SYSENTER keeps the trap flag, so a program can make the
+     kernel single-step. Of the debug exception at sysenter_entry, and of no other trap, it
+     clears the flag in the frame and returns true.
+
+   Pitfalls: the stack grows down from the address in MSR 0x175. The debug exception needs that
+   stack: it comes before sysenter_entry has loaded another one. */
 /* SOLUTION 3.4 { */
 static void write_register(uint32_t number, uint32_t value)
 {

@@ -31,21 +31,25 @@ static int urgency(const struct task *task)
 	return sched_class->urgency(task);
 }
 
-/* EXERCISE 4.4 (priorities, part 2: inheritance). All of this is done with interrupts off.
-   1. take: the task owns the mutex, which goes to the front of the list of what it holds.
-   2. donate: the current task waits for the mutex. Its urgency goes to the owner, unless that has a
-   better one; and from there to the owner of the mutex that this one waits for; at most
-   DONATION_DEPTH times.
-   3. most_urgent: of those who wait for a mutex; NULL if nobody does.
-   4. return_loans: what is lent to a task is the best urgency of all that wait for any mutex that
-   it still holds.
-   5. mutex_lock: ASSERT that the task does not have it yet. If it is free, take it; otherwise join
-   its queue, donate, and sleep as TASK_BLOCKED until the previous owner has made this task the
-   owner.
-   6. mutex_unlock: ASSERT that it is the task's. Out of the list of what is held, and return the
-   loans: without them the next owner may be more urgent than this task. Then hand it over, or leave
-   it free. The new owner must no longer be in the queue, inherits from those who still are, and
-   wakes. Last of all: preempt_check, if interrupts were on. */
+/* EXERCISE 4.4 (priorities, part 2: inheritance). The invariants are in the opening comment; all
+   of this happens with interrupts disabled.
+
+   - take (your own helper): the task becomes the owner; the mutex is first in its list `held`.
+   - donate (your own helper): the current task waits for the mutex. Its owner becomes at least as
+     urgent, and so does the owner of the mutex that this one waits for; DONATION_DEPTH owners at
+     most.
+   - most_urgent (your own helper): the waiter that gets the mutex next, or NULL.
+   - return_loans (your own helper): makes what is lent to a task what the invariant says.
+   - mutex_lock: panics (ASSERT) if the caller holds the mutex. Takes it if it is free; otherwise
+     joins its queue, donates, and sleeps as TASK_BLOCKED until it is the owner.
+   - mutex_unlock: panics if the caller does not hold the mutex. The caller keeps only the loans
+     that its other mutexes justify. The most urgent waiter, if there is one, becomes the owner
+     before anybody else runs: it leaves the queue, inherits from those who still wait, and
+     wakes. Last, preempt_check, as in wait.c.
+
+   Pitfalls: sched_donate moves a task in its queue, even to the end of its level: call it only
+   for a change. A task may hold several mutexes, and be urgent because of more than one. A lock
+   that the woken task takes for itself can be taken by a third task first. */
 /* SOLUTION 4.4 { */
 static void take(struct mutex *mutex, struct task *task)
 {

@@ -79,13 +79,19 @@ static void record(const struct task *from, const struct task *to, enum sched_re
 	};
 }
 
-/* EXERCISE 4.1 (threads, part 3): interrupts are off, and stay off.
-   1. The switch that somebody may have asked for, WORK_SCHEDULE, is this one.
-   2. charge the task that runs. If it is still TASK_READY, it goes back into the queue; the idle
-   task never does.
-   3. pick the next one; its time starts now. If it is the same one, there is nothing to switch.
-   4. Otherwise record it, count it (switches of the next; preemptions of the one before, if it
-   was), set current, task_load(next), switch_to, and, on the other side, task_switched(). */
+/* EXERCISE 4.1 (threads, part 3): schedule(reason). Interrupts are disabled, and stay so.
+
+   Charges the current task, puts it back into the queue if it is still TASK_READY, and gives the
+   processor to the task that pick() returns. A request for a switch (WORK_SCHEDULE) is met by
+   this. The next task's time (started) begins where the charge of the previous one ended.
+
+   If the next task is another one: the switch goes into the record and is counted (`switches` of
+   the task that gets the processor, `preemptions` of the one that was pre-empted); `current` and
+   the processor's state (task_load) are set before switch_to. When switch_to returns, this task
+   runs again, perhaps much later, and task_switched() must be called before anything else.
+
+   Pitfalls: the idle task is never in the queue. If the next task is the same, there is no
+   switch and no record. `current` changes in the middle of this function. */
 /* SOLUTION 4.1 { */
 void schedule(enum sched_reason reason)
 {

@@ -63,20 +63,24 @@ static uint32_t weight(const struct task *task)
 	return weights[fair_urgency(task) + 20];
 }
 
-/* EXERCISE 4.6 (fair shares):
-   1. is_before: a has had less than b; by the sign of the difference.
-   2. charge: the stamps, scaled by WEIGHT_0 / weight(task), are added to the task's virtual time
-   (divide64). Then the minimum follows: it is the least of what this task and the first in the
-   queue have had, and never goes back.
-   3. join: a new task has had what the one with the least has had, and not less: otherwise it could
-   keep the others waiting for as long as they have run.
-   4. enqueue: a task that has slept has had nothing meanwhile, but must not save that up: at most
-   one turn's virtual time, sched_quantum ticks, below the minimum. A task that yields pays what the
-   first in the queue has had. Then its place is after all that have had less or the same.
-   5. pick: the first one.
-   6. tick: the turn is over when the first in the queue has had less.
-   7. preempts: when it has had less, and by more than half a tick: otherwise two tasks that wake
-   each other would do nothing else. */
+/* EXERCISE 4.6 (fair shares): the functions of struct sched_class; the rules are in the opening
+   comment.
+
+   - fair_charge: adds the TSC cycles, scaled by WEIGHT_0 / weight(task), to the task's virtual
+     time (divide64). Then `minimum` follows: it is the least virtual time of this task and of
+     those in the queue, and it never goes back.
+   - fair_join: a new task begins at the minimum.
+   - fair_enqueue: the queue is kept in the order of virtual times, and equals stay in the order
+     in which they came. A task that was woken is at most one turn (sched_quantum ticks) below
+     the minimum. A task that yields is not before the first one in the queue.
+   - fair_pick: takes the first; NULL without one.
+   - fair_tick: is the turn over, because the first in the queue has had less?
+   - fair_preempts: only a task that has had less by more than half a tick pre-empts: otherwise
+     two tasks that wake each other would do nothing but switch.
+
+   Pitfalls: virtual times wrap around, so compare them by the sign of their difference. A task
+   that begins at 0 could hold the processor for as long as all others have run. A task that was
+   pre-empted keeps what it had, and so does its place: only sleeping must not be saved up. */
 /* SOLUTION 4.6 { */
 static bool is_before(uint64_t a, uint64_t b)
 {

@@ -56,20 +56,26 @@ static int64_t allotment(unsigned level)
 	return ((int64_t)tick * sched_quantum << doublings) - tick / 2;
 }
 
-/* EXERCISE 4.4 (priorities, part 1: feedback queues):
-   1. join: niceness -20 begins at level 0, 0 at 4, 19 at 7, with the whole allotment left.
-   2. enqueue: at the end of the queue of its mlfq_urgency(). But a task that was pre-empted has not
-   had its turn, and goes to the front; unless it has just dropped a level, that is, its quantum is
-   0. The quantum is 1 from then on: a new turn.
-   3. pick: from the most urgent level that is not empty.
-   4. charge: what is left of the allotment is remembered over sleeps. When nothing is left, the
-   task drops one level, gets that one's allotment, and its quantum is 0. The lowest level is the
-   last.
-   5. boost: every task joins again. Those in a queue get new places, in the order in which they
-   would have been picked. The one that runs has had its turn.
-   6. tick: boost when next_boost has come. The turn is over when the quantum is 0; enqueue begins a
-   new one.
-   7. preempts: only a task that is more urgent does. */
+/* EXERCISE 4.4 (priorities, part 1: feedback queues): the functions of struct sched_class; the
+   rules are in the opening comment.
+
+   - mlfq_join: the task begins at its niceness's level, -20 at 0, 0 at 4, 19 at 7, with a whole
+     allotment (`left`, in TSC cycles) and a turn: quantum 1. Here `quantum` is a flag: 0 means
+     that the turn is over.
+   - mlfq_enqueue: the queue is that of mlfq_urgency(). A task that was pre-empted before its
+     turn was over continues first in that queue; every other task is last. A new turn begins.
+   - mlfq_pick: takes the first task of the most urgent level that is not empty; NULL without
+     one.
+   - mlfq_charge: subtracts what was used. At 0 or below the task drops one level, if there is
+     one below, gets a new allotment, and its turn is over.
+   - mlfq_tick: boosts all tasks when next_boost has come (every BOOST_NS). Is the turn over?
+   - boost (your own helper): every task joins again; tasks in queues keep the order in which they
+     would have been picked; the turn of the one that runs is over.
+   - mlfq_preempts: only a task that is more urgent pre-empts.
+
+   Pitfalls: a task must not gain anything by sleeping just before each tick, so `left` survives
+   a sleep. Urgency includes loans; the level does not. A task in a queue must not change its
+   level: take it out first. On the lowest level, too, a turn ends. */
 /* SOLUTION 4.4 { */
 static void mlfq_join(struct task *task)
 {

@@ -20,17 +20,24 @@
 
 static void (*deliver_signals)(struct trap_frame *frame);
 
-/* EXERCISE 4.2 (pre-emption, part 1 of 2): part 2 is in kernel/task/sched_round_robin.c.
-   1. sched_tick: the timer's handler calls it, before the interrupt is done. Only remember it:
-   WORK_TICK.
-   2. tick: forget WORK_TICK, count the tick for the task, in user mode or in the kernel; let the
-   timers expire; and if sched_turn_is_over, ask for a change: WORK_SCHEDULE.
-   3. is_preemptible: a kernel thread (it has no space) whose preempt_count is 0.
-   4. task_before_user: as long as there is something to do before user mode: WORK_SCHEDULE first,
-   then WORK_SIGNAL by deliver_signals. Each of the two may ask for the other.
-   5. sched_work gets the frame of every trap that returns while trap_return_work is not 0. User
-   mode may always be pre-empted. The kernel only if it is preemptible, and where interrupts were
-   on. */
+/* EXERCISE 4.2 (pre-emption, part 1 of 2): part 2 is in kernel/task/sched_round_robin.c. The
+   bits of trap_return_work are in kernel/task/task.h.
+
+   - sched_tick: the timer's interrupt handler calls it. Only notes the tick: WORK_TICK.
+   - tick (your own helper): handles one noted tick. Counts it as user_ticks or system_ticks of
+     the current task, by what was interrupted; lets the timers expire; asks for a switch
+     (WORK_SCHEDULE) if sched_turn_is_over().
+   - is_preemptible: may the current task lose the processor in the kernel? Only a kernel thread
+     (it has no space) whose preempt_count is 0.
+   - task_before_user: returns when neither a switch nor a signal is left to be handled: schedule
+     or deliver_signals(frame) handle one, and each may ask for the other. The switch is first.
+   - sched_work: gets the frame of every trap that is about to return while trap_return_work is
+     not 0. User mode may be pre-empted anywhere. Kernel code may be pre-empted only if
+     is_preemptible(), and only where interrupts were enabled.
+
+   Pitfalls: no switch before the EOI, so none in sched_tick. A WORK_TICK that is not cleared
+   makes each later trap count as a tick. An exception in code that runs with interrupts disabled
+   ends in sched_work, too. */
 /* SOLUTION 4.2 { */
 void sched_tick(void)
 {

@@ -33,11 +33,14 @@ static struct task *round_robin_pick(void)
 	return task;
 }
 
-/* EXERCISE 4.2 (pre-emption, part 2 of 2):
-   1. join and enqueue: a task begins each turn with a whole quantum, sched_quantum ticks, however
-   its last turn ended, and at the end of the queue.
-   2. tick: one tick less. At the end of the quantum begin a new one, because there may be nobody
-   else, and say that the turn is over. */
+/* EXERCISE 4.2 (pre-emption, part 2 of 2): the functions of struct sched_class that make turns.
+
+   - join, enqueue: each turn begins with a whole quantum of sched_quantum ticks, whatever was
+     left of the turn before. enqueue puts the task at the end of the queue.
+   - tick: a tick has passed in this turn. Returns true at the end of the quantum.
+
+   Pitfalls: a task that is alone is never queued again: its next turn begins in tick. The
+   counter has no sign. */
 /* SOLUTION 4.2 { */
 static void round_robin_join(struct task *task)
 {

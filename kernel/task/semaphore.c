@@ -13,10 +13,13 @@
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
 
-/* EXERCISE 4.3 (sleeping, part 3): the count is looked at, and changed, with interrupts off.
-   1. semaphore_down: sleep with wait_sleep_blocked as long as the count is 0, then take one. Look
-   again after each sleep: somebody else may have been faster.
-   2. semaphore_up: one more, and wake one. After that: preempt_check, if interrupts were on. */
+/* EXERCISE 4.3 (sleeping, part 3): the structure and the contracts are in kernel/task/lock.h.
+
+   - semaphore_down: takes one from the count; while the count is 0, sleeps (wait_sleep_blocked).
+   - semaphore_up: adds one and wakes one waiter; then preempt_check, as in part 2.
+
+   Pitfalls: another task may take the count between the wake-up and the time when the woken task
+   runs. The count must not change between the check and the sleep. */
 /* SOLUTION 4.3 { */
 void semaphore_down(struct semaphore *semaphore)
 {

@@ -5,16 +5,20 @@ section .text
 bits 32
 extern task_switched
 
-; EXERCISE 4.1 (threads, part 1): switch_to is an ordinary function for the task that calls it; it
-; only takes its time.
-; 1. Push what the caller expects to find again: EBP, EBX, ESI, EDI. Everything else the compiler
-;    has saved, or does not need.
-; 2. Save ESP in from->esp, load it from to->esp. It is the structure's first field.
-; 3. Pop, in the opposite order, what the other task had pushed, and return to its caller.
-; 4. thread_begin is where a new thread's first switch_to returns to. kthread_create (in
-;    kernel/task/thread.c) has put the function, its argument and kthread_exit into EBX, ESI and EDI
-;    of the forged frame. Call task_switched(), enable interrupts, call function(argument) with an
-;    aligned stack, and when it returns, call kthread_exit().
+; EXERCISE 4.1 (threads, part 1):
+;
+; switch_to(from, to)	an ordinary C function for the task that calls it: it returns when `from` gets
+;			the processor again, with the registers that every C function must preserve
+;			(System V ABI for the i386, 3-11). In between, ESP is in from->esp, the first
+;			field of struct task, and the stack there holds a struct switch_frame
+;			(kernel/task/switch.h).
+; thread_begin		where the first switch_to to a new thread "returns" to, with the registers
+;			of the forged frame (kernel/task/thread.c): EBX the function, ESI its
+;			argument, EDI kthread_exit. Calls task_switched(), then function(argument)
+;			with interrupts enabled, and kthread_exit() when that returns.
+;
+; Pitfalls: there is no return address on thread_begin's stack. At a CALL the stack pointer must be a
+; multiple of 16 once the arguments are pushed.
 ; SOLUTION 4.1 {
 ; void switch_to(struct task *from, struct task *to)
 global switch_to

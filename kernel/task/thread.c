@@ -28,14 +28,17 @@ void task_bury(bool is_orphan)
 	panic("task %d was scheduled after it had ended", current->pid);
 }
 
-/* EXERCISE 4.1 (threads, part 2): a thread that has never run looks as if it had called switch_to.
-   1. kthread_create: task_create makes the task and its stack, and must not be interrupted in it:
-   preempt_disable. At the top of the stack, where a program's trap frame would be, goes what
-   switch_to pops: a struct switch_frame whose resume is thread_begin, with function and argument in
-   EBX and ESI, and kthread_exit in EDI. EBP is 0: there the chain of callers ends. task->esp says
-   where it is. Then sched_begin.
-   2. kthread_exit: a thread cannot free the stack that it runs on. task_bury leaves that to the
-   task that runs next. */
+/* EXERCISE 4.1 (threads, part 2):
+
+   - kthread_create: see kernel/task/sched.h. Makes a task and forges the switch frame that the
+     first switch_to to it pops: its registers and `resume` are as in the drawing above. The
+     frame is directly below task->frame, where a program's trap frame will be: the thread may
+     become a program, and its trap frame must not overwrite what it still needs. task->esp
+     points to the forged frame. The task then competes for the processor (sched_begin).
+   - kthread_exit: ends the current thread and frees it: nobody waits for a kernel thread.
+
+   Pitfalls: task_create must not be pre-empted, and there may be no memory. A thread cannot free
+   the stack that it runs on; task_bury leaves that to the task that runs next. */
 /* SOLUTION 4.1 { */
 struct task *kthread_create(const char *name, void (*function)(void *argument), void *argument)
 {

@@ -22,12 +22,14 @@ static struct timer *timer_of(struct list *link)
 	return list_entry(link, struct timer, in_order);
 }
 
-/* EXERCISE 4.3 (sleeping, part 1):
-   1. timer_start: find the first timer that is later, and put this one before it. Two times are
-   compared by the sign of their difference, as everywhere with clocks: that survives a wrap.
-   2. timer_cancel: out of the list, and marked as not running.
-   3. timers_expire: as long as the first one is due, take it out, then call it: it may start itself
-   again. */
+/* EXERCISE 4.3 (sleeping, part 1): the contracts are in kernel/task/timer.h.
+
+   The list `timers` is kept in the order of the deadlines; timers with equal deadlines stay in
+   the order in which they were started. A timer that is not running has in_order.next == NULL.
+
+   Pitfalls: a clock may wrap around, so compare two times by the sign of their difference.
+   expire may start its own timer again, so the timer is out of the list before expire is called.
+   */
 /* SOLUTION 4.3 { */
 /* A clock of 64 bits in nanoseconds wraps after 584 years; the difference is right even then. */
 static bool is_later(uint64_t a, uint64_t b)

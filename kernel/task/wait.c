@@ -37,18 +37,25 @@ static void wake_sleeper(struct timer *timer)
 	sched_wake(((struct alarm_clock *)timer)->task);
 }
 
-/* EXERCISE 4.3 (sleeping, part 2):
-   1. wait_join: the current task's place is at the end of the queue; nobody has woken it yet.
-   wait_leave: out of it, if it is in one; the others keep their order.
-   2. sleep: in this state of life, and no longer than until the deadline: with a timer, which must
-   be cancelled after the sleep, because it is on this stack.
-   3. wait_any: with interrupts off, so that no wake-up can come between the look and the sleep. If
-   a waiter was woken since it joined, that is all. A signal that is pending comes next, then the
-   deadline. Only then sleep.
-   msleep sleeps until the time has come, even if it is woken before.
-   4. wait_wake: every waiter is marked, and its task woken; most often there is none.
-   wait_wake_one: one that is not marked yet; the most urgent at this moment, the first of equals.
-   After both: preempt_check, if interrupts were on: it may be more urgent than the caller. */
+/* EXERCISE 4.3 (sleeping, part 2): the contracts are in kernel/task/wait.h.
+
+   - wait_join: `waiter` gets a place at the end of the queue for the current task, not woken
+     yet. wait_leave takes it out, if it is in a queue; the others keep their order.
+   - sleep (your own helper): sleeps in this state of life until somebody wakes the task, or until
+     the deadline. Interrupts are disabled.
+   - wait_any: the first that holds: a waiter was woken since it joined (0); a signal is pending
+     (-ERESTART); the deadline has passed (-ETIMEDOUT). If none holds, it sleeps, and returns 0
+     when it is woken.
+   - msleep: sleeps as TASK_BLOCKED until the time has passed, even if it is woken early.
+   - wait_wake: marks every waiter and wakes its task; often there is none.
+   - wait_wake_one: does so for one waiter that is not marked: the most urgent one
+     (sched_class->urgency), and among equals the first in the queue.
+
+   Pitfalls: between the check and the sleep no wake-up may be lost, so both happen with
+   interrupts disabled. A timer on your stack must not stay in the list after the function
+   returns. A waiter that is marked may not have run yet: a second wake-up is for somebody else.
+   A woken task may be more urgent than the caller: call preempt_check, once interrupts are as
+   they were, and only if they were enabled. */
 /* SOLUTION 4.3 { */
 /* At the end, so that of equals the one that has waited longest is first. */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
