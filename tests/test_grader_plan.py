@@ -12,6 +12,7 @@ from labs.tools.grading.grade import advice
 from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
 from labs.tools.grading.lab_course import settled
 from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.lab_words import SLOWER
 from labs.tools.grading.test_run import TestRunError, results_of, run_tests
 
 LESSON_1 = of_lesson(1)
@@ -27,7 +28,7 @@ seen = []
 @pytest.mark.parametrize("number", range(4))
 def test_one_process_in_order(lab, number):
     seen.append((number, lab.mode))
-    assert seen == [(i, mode) for i in range(4) for mode in ("icount", "tcg")][:len(seen)]
+    assert seen == [(i, mode) for i in range(4) for mode in ("icount", "slower")][:len(seen)]
 
 @pytest.mark.exercise("1.2")
 def test_ends_its_process(lab):
@@ -46,7 +47,7 @@ def test_half(lab, number):
     assert number == 1, f"the number is {number}"
 
 @pytest.mark.exercise("1.3", points=1)
-def test_only_tcg_fails(lab):
+def test_only_slower_fails(lab):
     assert lab.mode == "icount", "a number that varies"
 
 @pytest.mark.exercise("1.4", gate=True)
@@ -94,7 +95,7 @@ def test_words(small_lesson):
     words = {result.name: result.words for result in job_of(small_lesson, "b")}
     assert words["test_passes"] == ""
     assert words["test_half[2]"] == "the number is 2"
-    assert words["test_only_tcg_fails"] == "it passes with -icount, and fails in plain TCG"
+    assert words["test_only_slower_fails"].startswith(SLOWER)
 
 
 def test_without_its_gate_an_exercise_has_nothing(small_lesson):
@@ -173,7 +174,7 @@ def records(job: str, *tests: tuple[str, str, str]) -> list[dict]:
         {"job": job, "exercise": "1.3", "test": f"t::{name}", "mode": mode}
         | {"gate": name.startswith("gate"), "passed": came in PASSED, "words": came}
         | {"ran": came != "skipped", "stuck": came == "stuck"}
-        | {"processor": 25.0 if came == "slow" else 0.1, "real": 250.0 if came == "idle" else 0.1}
+        | {"processor": 100.0 if came == "slow" else 0.1, "real": 3000.0 if came == "idle" else 0.1}
         for name, mode, came in tests
     ]
 
@@ -206,12 +207,18 @@ def test_report_has_what_was_left_out_without_reason():
 
 
 def test_report_behind_a_gate_and_behind_icount():
-    came = records("a", ("gate[1]", "icount", "passed"), ("gate[1]", "tcg", "failed"))
-    came += records("a", ("gate[2]", "icount", "failed"), ("gate[2]", "tcg", "passed"))
+    came = records("a", ("gate[1]", "icount", "passed"), ("gate[1]", "slower", "failed"))
+    came += records("a", ("gate[2]", "icount", "failed"), ("gate[2]", "slower", "passed"))
     came += records("a", ("x", "icount", "passed"))
     known, _ = settled(came, came, set())
     behind = "gate failed, and all else of this exercise needs it"
-    assert words_of(known) == ["passed", "failed", "failed", "it failed with -icount", behind]
+    assert words_of(known) == [
+        "passed",
+        "failed",
+        "failed",
+        "it failed at the other clock rate",
+        behind,
+    ]
     known, _ = settled(came, came, {"a"})
     assert known[-1]["passed"]
 
@@ -228,8 +235,8 @@ def test_an_exercise_has_so_much_time(way):
 
 def test_what_was_never_run_has_failed():
     item = {"job": "", "exercise": "1.3", "test": "t::test_a", "title": "", "gate": False}
-    planned = [item | {"mode": mode, "points": 1} for mode in ("icount", "tcg")]
+    planned = [item | {"mode": mode, "points": 1} for mode in ("icount", "slower")]
     (result,) = results_of(planned, [planned[0] | {"passed": True, "words": ""}])
     assert not result.passed
-    assert result.mode == "tcg"
+    assert result.mode == "slower"
     assert "not run" in result.words

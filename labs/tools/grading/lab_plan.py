@@ -21,14 +21,13 @@ from labs.tools.grading.lab import LAB_OF, ROOT, Lab
 from labs.tools.grading.lab_course import Course, not_run, place
 from labs.tools.grading.lab_words import in_words
 
-MODES = ("icount", "tcg")
+MODES = ("icount", "slower")
 HOST_MODES = ("host",)
 VISIBLE_SEED = 2010
 GROUP = re.compile(rf"@(.*)@(?:{'|'.join((*MODES, *HOST_MODES))})")
-TRIES = 3  # in plain TCG
 MARKER = (
     "exercise(id, points=1, gate=False, host=False): a graded test of exercise `id`. `points` is "
-    "its weight; without its gate an exercise scores 0; host=True runs once, not in both modes"
+    "its weight; without its gate an exercise scores 0; host=True runs once, without a clock"
 )
 
 
@@ -141,7 +140,7 @@ class Plan:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items):
-        """Brings each group together: its gate first, and -icount before plain TCG."""
+        """Brings each group together: its gate first, and each test at both clock rates."""
         names = [job.name for job in self._jobs]
         order = {function_of(item): index for index, item in reversed([*enumerate(items)])}
 
@@ -220,24 +219,6 @@ class Plan:
         )
         request.node.user_lab = lab
         return lab
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_pyfunc_call(self, pyfuncitem):
-        """Tries a test in plain TCG again: there guest time is the time of a busy host."""
-        known = item_of(pyfuncitem)
-        if known is None or known.mode != "tcg":
-            return None
-        names = pyfuncitem._fixtureinfo.argnames
-        arguments = {name: pyfuncitem.funcargs[name] for name in names}
-        for _ in range(TRIES - 1):
-            try:
-                pyfuncitem.obj(**arguments)
-                return True
-            except (Exception, pytest.fail.Exception):
-                if pyfuncitem.user_lab.stuck:
-                    raise
-        pyfuncitem.obj(**arguments)
-        return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item, call):

@@ -8,8 +8,8 @@ old = '...'          text that stands in the file exactly once
 new = '...'
 caught_by = "tests/lesson1/hidden/test_format.py::test_numbers"
 
-Several edits are [[edit]] tables with file, old and new. mode = "tcg" for a bug that only plain TCG
-shows; compiles = false for one that the build refuses.
+Several edits are [[edit]] tables with file, old and new; compiles = false for one that the build
+refuses. mode = "slower" for a bug that only the second clock rate shows.
 """
 
 from __future__ import annotations

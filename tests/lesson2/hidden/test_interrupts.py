@@ -201,7 +201,8 @@ def test_exceptions_keep_every_register(lab):
 
 @pytest.mark.exercise("2.3", points=2)
 def test_every_other_vector(lab):
-    """Vectors 32 to 255, by INT, each with random registers; in plain TCG every fifth."""
+    """Vectors 32 to 255, by INT, each with random registers; at the second clock rate every
+    fifth."""
     step = 1 if lab.mode == "icount" else 5
     with traps(lab) as kernel:
         for vector in range(32 + lab.seed % step, 256, step):

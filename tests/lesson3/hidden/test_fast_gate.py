@@ -104,7 +104,7 @@ def test_processor_without_it(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_every_register_in_many_calls(lab):
-    """Calls through the shared page with random registers and flags (300, in plain TCG 50)."""
+    """Calls through the shared page with random registers and flags (300, then 50)."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         for _ in range(300 if lab.mode == "icount" else 50):

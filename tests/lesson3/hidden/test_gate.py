@@ -62,7 +62,7 @@ def test_gate_in_memory(lab):
 
 @pytest.mark.exercise("3.1", points=2)
 def test_every_register_in_many_calls(lab):
-    """Calls with random registers and flags (1000, in plain TCG 100): only EAX changes."""
+    """Calls with random registers and flags (1000, then 100): only EAX changes."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller, caller.guest.stopping_at(AFTER_GATE):
         pid = caller.renumber(seeded)

@@ -347,8 +347,8 @@ def free_pages(caller: support.Caller) -> int:
 
 @pytest.mark.exercise("3.6", points=3)
 def test_random_calls(lab):
-    """A hundred thousand with random pointers (in plain TCG four thousand): the machine lives, no
-    page is lost, and the results are those of the reference."""
+    """A hundred thousand with random pointers (then four thousand at the other clock rate): the
+    machine lives, no page is lost, and the results are those of the reference."""
     more = 100_000 - 2 * FIRST if lab.mode == "icount" else 0
     seed = random.Random(lab.seed).getrandbits(32) | 2
     total, lost = random_calls(lab, seed, more)

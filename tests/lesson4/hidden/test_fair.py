@@ -217,11 +217,11 @@ def test_equal_shares(lab):
     with threads(lab, SHARES, "shares", count, ticks, *[0] * count) as run:
         totals = pairs(run.answers())
     jain = sum(totals) ** 2 / (count * sum(total**2 for total in totals))
-    assert jain >= (0.99 if lab.mode == "icount" else 0.9), (
+    assert jain >= 0.99, (
         f"Jain's index is {jain:.4f}: {[round(t / tick_stamps(lab), 1) for t in totals]} ticks"
     )
     used = sum(totals) / tick_stamps(lab)
-    assert used >= (0.9 if lab.mode == "icount" else 0.1) * ticks, "the processor stood still"
+    assert used >= 0.9 * ticks, "the processor stood still"
 
 
 @pytest.mark.exercise("4.6", points=2)
@@ -237,19 +237,16 @@ def test_shares_by_weight(lab):
     for each, total in zip(nice, totals, strict=True):
         wanted = sum(totals) * table[each + 20] / whole
         found, share = total / tick_stamps(lab), wanted / tick_stamps(lab)
-        assert abs(found - share) <= (QUANTUM + 1 if lab.mode == "icount" else 40), (
+        assert abs(found - share) <= QUANTUM + 1, (
             f"niceness {each} among {nice}: {found:.1f} ticks, not {share:.1f}"
         )
 
 
 def check_thirds(lab, gains: list[int], allowed: float) -> None:
-    """Each of three has got about 10 of 30 ticks. In plain TCG a tick lasts as long as the host
-    wants: there everybody has got something."""
+    """Each of three has got about 10 of 30 ticks."""
     ticks = [gain / tick_stamps(lab) for gain in gains]
     words = f"in 30 ticks the three got {[round(each, 1) for each in ticks]}"
-    assert all(gains), words
-    if lab.mode == "icount":
-        assert all(abs(each - 10) <= allowed for each in ticks), words
+    assert all(abs(each - 10) <= allowed for each in ticks), words
 
 
 @pytest.mark.exercise("4.6", points=2)

@@ -62,8 +62,7 @@ def test_alarms(lab):
     for number, microseconds in woken:
         late = microseconds - 1000 * sleeps[number]
         assert late >= 0, f"a sleep of {sleeps[number]} ms ended {-late} us too early"
-        allowed = 1.2 * TICK_US if lab.mode == "icount" else 40 * TICK_US
-        assert late <= allowed, f"a sleep of {sleeps[number]} ms ended {late} us late"
+        assert late <= 1.2 * TICK_US, f"a sleep of {sleeps[number]} ms ended {late} us late"
 
 
 @pytest.mark.exercise("4.3", points=2)

@@ -147,7 +147,7 @@ def test_accounts(lab):
         found = run.answers()
     for index, stamps in enumerate(work):
         total, switches, preemptions = found[3 * index : 3 * index + 3]
-        most = 4.4 * stamps + STAMPS_PER_MS // 2 if lab.mode == "icount" else float("inf")
+        most = 4.4 * stamps + STAMPS_PER_MS // 2
         assert 4 * stamps <= total <= most, (
             f"a thread that used {4 * stamps} time stamps has {total} on its account"
         )

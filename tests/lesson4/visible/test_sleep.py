@@ -12,9 +12,7 @@ def test_msleep(lab):
     """A sleep of 50 ms takes that long, and not much longer."""
     with threads(lab, "tests/lesson4/threads/sleep.c", "a_short_sleep", 50) as run:
         (microseconds,) = run.answers()
-    assert 50_000 <= microseconds < (80_000 if lab.mode == "icount" else 500_000), (
-        f"msleep(50) took {microseconds} us"
-    )
+    assert 50_000 <= microseconds < 80_000, f"msleep(50) took {microseconds} us"
 
 
 @pytest.mark.exercise("4.3", points=1)
