@@ -37,7 +37,7 @@ help::
 	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
-	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1 [BREADTH=no]"
+	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1, or EX=1.3"
 	@echo "  make replay     a test's machine again, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make map        a walk through the kernel, function by function: LESSON=3"
@@ -72,7 +72,8 @@ hint: setup
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
-	@$(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(if $(CORE),--core) $(GRADING)
+	@$(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(if $(CORE),--core) \
+		$(if $(EX),--exercise '$(EX)') $(GRADING)
 
 replay: setup-test
 	@$(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')

@@ -9,7 +9,7 @@ LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start slides prove bench budget tables test test-fast
+.PHONY: lab start slides prove mistakes bench budget tables test test-fast
 
 help::
 	@echo
@@ -26,6 +26,8 @@ help::
 	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
 	@echo "                    LESSON=1 [SAMPLE=k]     one lesson; so many mutants, and one cheat"
 	@echo "                    ONLY='4.6-*'            the mutants and cheats of these names"
+	@echo "  make mistakes   what a student reads after a usual mistake (tests/mistakes):"
+	@echo "                    LESSON=1 ONLY='1.2-*' [RENEW=yes]"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
 	@echo "  make tables     that into README.md, and what to read into the handouts"
@@ -64,6 +66,10 @@ tables: setup
 GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--output '$(OUTPUT)') \
 	$(SEED_OF_RUN)
 SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)')
+
+mistakes: setup-test
+	@$(PYTHON) -m labs.tools.proving.mistakes $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
+		$(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
 prove: setup-test
 	@$(PYTHON) -m labs.tools.proving.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \

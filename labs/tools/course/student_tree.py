@@ -52,7 +52,8 @@ SINCE = {"user/*": 3}
 
 # What no student gets, whoever names it. The rooms of later lessons need no mention.
 NEVER = (
-    *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/kernel/*", "slides/*"),
+    *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/mistakes/*"),
+    *("tests/kernel/*", "slides/*"),
     *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
     *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
     *(f"labs/tools/course/{n}.py" for n in ("budget", "tables", "tree_readme", "room_readme")),

@@ -22,20 +22,18 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, lessons, of_lesson
+from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, lessons, of_lesson
 from labs.tools.grading.grade_report import (
     Score,
-    indented,
     scores_of,
-    table,
     text_report,
     write_reports,
 )
+from labs.tools.grading.grade_words import own_report
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
-ADVICE_LINES = 4
 DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
 
 
@@ -47,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     options = parser().parse_args(arguments)
     try:
-        exercises = exercises_of(options.lesson)
+        exercises = exercises_of(options.lesson, options.exercise)
         if options.submission:
             grade_submission(exercises, options)
         else:
@@ -69,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="grade", description=__doc__.partition("\n")[0])
     made.add_argument("--lesson", required=True)
+    made.add_argument("--exercise", default="", help="only this one; its lesson counts then")
     made.add_argument(
         "--submission", type=Path, help="the student's tree; this one is the reference"
     )
@@ -80,8 +79,11 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def exercises_of(lesson: str) -> tuple[Exercise, ...]:
-    """The exercises of a lesson by its number. Raises GradeError, which lists the lessons."""
+def exercises_of(lesson: str, number: str = "") -> tuple[Exercise, ...]:
+    """The exercises of a lesson by its number, or one of them. Raises GradeError, which lists the
+    lessons, and ExerciseError, which lists the exercises."""
+    if number:
+        return (by_id(number),)
     known = ", ".join(f"LESSON={number}" for number in lessons())
     if not lesson.isdigit() or int(lesson) not in lessons():
         raise GradeError(f"lesson {lesson} has no exercises; say {known}")
@@ -94,50 +96,10 @@ def exercises_of(lesson: str) -> tuple[Exercise, ...]:
 def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -> None:
     """Prints the points of the visible tests, and what to do next."""
     lesson = exercises[0].lesson
-    results = run_tests([Job("", str(ROOT), core=core)], [f"tests/lesson{lesson}/visible"], workers)
-    scores = scores_of(exercises, results)
-    print(table(scores))
-    for score in scores:
-        if not score.is_full:
-            print(
-                f"\n{score.exercise.id} {score.exercise.title}\n{indented(advice(score, scores))}"
-            )
-    if all(score.is_full for score in scores):
-        print("\nAll visible tests pass. The graders ask more: read the exercises once again.")
-
-
-def advice(score: Score, scores: Sequence[Score]) -> list[str]:
-    """What failed, and what helps."""
-    lines = [needs_words(score, scores)] if needs_words(score, scores) else []
-    seen = set()
-    for test in score.failed:
-        if test.words not in seen and not test.words.startswith("not run: it"):
-            seen.add(test.words)
-            lines.append(f"{test.name}: {test.words}")
-    more = len(lines) - ADVICE_LINES
-    lines = [*lines[:ADVICE_LINES], f"... and {more} more"] if more > 0 else lines
-    return [*lines, f"help:   make hint EX={score.exercise.id}", *replay_words(score)]
-
-
-def needs_words(score: Score, scores: Sequence[Score]) -> str:
-    """Which exercises come first, when they are not done."""
-    own = score.exercise
-    missing = [s.exercise.id for s in scores if s.exercise.id in own.needs and not s.is_full]
-    if not missing:
-        return ""
-    one = len(missing) == 1
-    listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
-    return f"{own.id} needs {listed}, which {'does' if one else 'do'} not pass yet: begin there"
-
-
-def replay_words(score: Score) -> list[str]:
-    """The command that shows a failed test in gdb; not for one whose code is not written, or does
-    not build: there is no machine to show."""
-    nothing = ("is not written yet", "it does not build")
-    for test in score.failed:
-        if not any(words in test.words for words in nothing) and test.mode == "icount":
-            return [f"replay: make replay TEST={test.name}"]
-    return []
+    names = [""] if exercises == of_lesson(lesson) else [each.id for each in exercises]
+    jobs = [Job(name, str(ROOT), exercise=name, core=core) for name in names]
+    results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers)
+    print(own_report(scores_of(exercises, results)))
 
 
 # ---- a submission -------------------------------------------------------------------------------

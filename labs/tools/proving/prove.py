@@ -1,12 +1,13 @@
 """`make prove`: the proof of the grader. It gives the handout nothing and the reference all points,
-its hidden tests catch every mutant, and no cheat gets a point.
+its hidden tests catch every mutant, and no cheat gets a point. After that, the usual mistakes: does
+a student read what is kept in tests/mistakes?
 
     python -m labs.tools.proving.prove [--lesson 1] [--workers N]
         [--sample K [--seed S] | --changed | --only PATTERN]
 
---sample tries K mutants and one cheat a lesson; --changed those mutants whose files git sees
-changed; --only those mutants and cheats whose names fit, such as "4.6-*". All three leave out the
-reference, which `make test` runs. Exit status: 0 when all holds.
+--sample tries K mutants, K mistakes and one cheat a lesson; --changed those mutants whose files git
+sees changed; --only those mutants, mistakes and cheats whose names fit, such as "4.6-*". All three
+leave out the reference, which `make test` runs. Exit status: 0 when all holds.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from labs.tools.grading.graded_tree import handout_files
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.sandbox import SandboxUnavailable
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
+from labs.tools.proving.mistakes import main as mistakes_kept
 from labs.tools.proving.prove_cheats import Cheat, cheats_of, lay_cheat
 from labs.tools.proving.prove_mutants import (
     Mutant,
@@ -87,7 +89,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"prove: {error}", file=sys.stderr)
         return 1
     held = [report(proof) for proof in proofs]
-    return 0 if all(held) else 1
+    mistakes = ["--seed", options.seed, "--workers", str(options.workers)]
+    mistakes += ["--only", options.only] if options.only else []
+    mistakes += ["--sample", str(options.sample)] if options.sample is not None else []
+    mistakes += ["--sample", "0"] if options.changed else []
+    kept = [mistakes_kept(["--lesson", str(number), *mistakes]) == 0 for number in numbers]
+    return 0 if all([*held, *kept]) else 1
 
 
 def parser() -> argparse.ArgumentParser:

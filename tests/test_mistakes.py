@@ -1,0 +1,96 @@
+"""The lists of usual mistakes: their form, and what a student reads after some of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from labs.tools.course.exercises import lessons, of_lesson
+from labs.tools.proving.mistakes import (
+    GOLDEN,
+    Mistake,
+    MistakeError,
+    changed_files,
+    checked,
+    chosen,
+    comparable,
+    differences,
+    mistake_from,
+    mistakes_of,
+)
+from tests.building import make
+
+SAMPLE, SEED = 2, "1"
+MISTAKE = {
+    "id": "1.1-x",
+    "exercise": "1.1",
+    "title": "X",
+    "file": "boot/kernel.ld",
+    "old": "KEEP(*(.multiboot))",
+    "new": "",
+    "shows": "magic",
+}
+
+
+def every_mistake() -> list[Mistake]:
+    return [mistake for lesson in lessons() for mistake in mistakes_of(lesson)]
+
+
+def test_each_mistake_applies_and_is_listed_once():
+    names = [mistake.id for mistake in every_mistake()]
+    assert len(names) == len(set(names))
+    assert all(changed_files(mistake) for mistake in every_mistake())
+
+
+def test_what_is_kept_belongs_to_a_mistake():
+    kept = {path.name for path in GOLDEN.iterdir()}
+    assert kept == {mistake.golden.name for mistake in every_mistake() if not mistake.silent}
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_half_of_the_mistakes_of_an_exercise_may_be_silent(lesson):
+    for exercise in of_lesson(lesson):
+        own = [each for each in mistakes_of(lesson) if each.exercise == exercise.id]
+        silent = [each.id for each in own if each.silent]
+        assert 2 * len(silent) <= len(own) + 1, f"{exercise.id} has too many silent: {silent}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", lessons())
+def test_students_read_what_is_kept(lesson):
+    make(f"LESSON={lesson}", "image-disk")
+    assert checked(chosen(lesson, sample=SAMPLE, seed=SEED), workers=1) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"shows": ""}, "either"),
+        ({"silent": "why"}, "either"),
+        ({"caught": 1}, "unknown field caught"),
+        ({"id": "2.1-x"}, "begins with"),
+        ({"old": None, "new": None}, "changes nothing"),
+    ],
+)
+def test_wrong_form_is_refused(change, words):
+    table = {key: value for key, value in (MISTAKE | change).items() if value is not None}
+    with pytest.raises(MistakeError, match=words):
+        mistake_from(table)
+
+
+def test_old_text_must_be_there_once():
+    with pytest.raises(MistakeError, match="0 times"):
+        changed_files(mistake_from(MISTAKE | {"old": "no such text"}))
+
+
+def test_what_is_read_is_compared():
+    shown, silent = MISTAKE | {"id": "1.1-checksum-forgets-flags"}, dict(MISTAKE, silent="why")
+    del silent["shows"]
+    assert "magic" in differences(mistake_from(shown), "make hint EX=1.1: something else")
+    assert "all visible tests pass" in differences(mistake_from(shown), "All visible tests pass.")
+    assert differences(mistake_from(silent), "All visible tests pass.") == ""
+    assert "no longer silent" in differences(mistake_from(silent), "help:   make hint EX=1.1")
+
+
+def test_addresses_and_lines_are_not_compared():
+    text = "at 0xc0101234 kmain+0x12 (main.c:88), expected 0x10"
+    assert comparable(text) == "at ADDRESS kmain+N (main.c:N), expected 0x10"
