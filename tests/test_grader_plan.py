@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from labs.tools.course.exercises import ROOT, of_lesson
-from labs.tools.grading.grade_words import advice
 from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
+from labs.tools.grading.grade_words import advice
 from labs.tools.grading.lab_course import settled
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.lab_words import SLOWER
