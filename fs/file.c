@@ -6,13 +6,13 @@
  *			     ops ------> read, write, ...	one for each kind of file
  *			     private --> a pipe, a file in memory, ...
  *
- * Whoever opens a file says what it can do. Nothing here knows kinds of files: adding one is a
- * table of operations.
+ * The code that opens a file gives it its operations. Nothing here knows kinds of files: a new kind
+ * is a new table of operations.
  *
- * A file lives as long as somebody has a reference: each descriptor has one, and whoever works with
- * a file for longer than a call. The offset belongs to the file, and only file_read and file_write
- * move it. No lock: a call that sleeps in an operation may find the offset moved by another task
- * with the same file, as in Linux before 3.14.
+ * A file lives as long as there is a reference to it: each descriptor has one, and so has code that
+ * uses a file for longer than one call. The offset belongs to the file, and only file_read and
+ * file_write move it. No lock: a call that sleeps in an operation may find the offset moved by
+ * another task with the same file, as in Linux before 3.14.
  */
 #include "fs/file.h"
 

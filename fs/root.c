@@ -5,8 +5,8 @@
  *				   ^			       ^
  *	files --> { etc/passwd, 120 bytes, --------------------' } --> { bin/sh, ... } --> ...
  *
- * A name is a whole path. There are no directories and no links: what has those is a file system,
- * which stands behind the same header (fs/vfs, fs/ram). Devices are found as /dev/NAME.
+ * A name is a whole path. There are no directories and no links: a file system has those, and
+ * implements the same header (fs/vfs, fs/ram). Devices are found as /dev/NAME.
  *
  * The files come as a cpio archive of the format "newc", like Linux's initramfs (Documentation/
  * driver-api/early-userspace/buffer-format.rst in Linux's source), through QEMU's fw_cfg. It is one
@@ -150,7 +150,7 @@ struct archive {
 	uint32_t size;
 	uint32_t entry;	   /* of the entry that is read, */
 	uint32_t contents; /* of its contents, */
-	uint32_t next;	   /* and of the entry behind it */
+	uint32_t next;	   /* and of the entry after it */
 	uint32_t mode, length;
 	const char *name;
 	uint32_t entries; /* so many until now */
@@ -178,7 +178,7 @@ static bool step(const struct archive *archive, uint32_t *offset, uint32_t lengt
 	return true;
 }
 
-/* Reads a header, and finds the name and the contents behind it. Returns what is wrong, or NULL. */
+/* Reads a header, and finds the name and the contents after it. Returns what is wrong, or NULL. */
 static const char *read_header(struct archive *archive)
 {
 	const uint8_t *header = archive->bytes + archive->entry;

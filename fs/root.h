@@ -1,8 +1,8 @@
 /*
- * What names stand for: the root directory, and opening what is in it.
+ * From a name to an open file: the root directory, and opening what is in it.
  *
  * In the lessons' core that is fs/root.c, a list of files in memory; where a file system is linked
- * in its place, directories and links stand behind the same functions (fs/vfs/vfs.c). They return 0
+ * in its place, the same functions know directories and links (fs/vfs/vfs.c). They return 0
  * or a negated errno, and may sleep.
  */
 #pragma once

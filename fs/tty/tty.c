@@ -1,5 +1,5 @@
 /*
- * The terminal: keys come in by interrupts, a line at a time goes out to whoever reads.
+ * The terminal: keys come in by interrupts, and go to the program that reads, a line at a time.
  *
  *	keyboard, serial line  --interrupt-->  type: echo, and into the ring
  *							| a whole line

@@ -82,8 +82,8 @@ static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)
 	};
 }
 
-/* Behind process_empty_space the old program is gone: there is nobody left to return an error to.
- */
+/* After process_empty_space the old program is gone, so there is no caller left to receive an
+ * error. */
 static int replace(const struct elf_image *image, const char *path,
 		   const struct exec_strings *strings, struct trap_frame *frame)
 {

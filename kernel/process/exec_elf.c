@@ -49,8 +49,8 @@ static bool is_for_this_machine(const struct elf_header *header)
 	       (header->type == ELF_TYPE_EXECUTABLE || header->type == TYPE_SHARED);
 }
 
-/* EXERCISE 3.6 (programs that mean harm, part 1): every number in the file may be a lie, and no
-   code after elf_check looks again.
+/* EXERCISE 3.6 (programs that mean harm, part 1): no number in the file can be trusted, and
+   no code after elf_check checks again.
 
    - has_segments: are all program headers inside the part of the file that was read? They must
      have the size of struct elf_program_header, begin at a multiple of 4 bytes, and there must

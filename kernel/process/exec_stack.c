@@ -4,8 +4,8 @@
  *	0x083ffeb0	2			the number of arguments
  *	0x083ffeb4	0x083fffc0 0x083fffc3 0	pointers to them
  *	0x083ffec0	0x083fffc8 0		pointers to the environment
- *	0x083ffec8	AT_PAGESZ 4096 ...	the auxiliary vector, up to AT_NULL: what the
- *						kernel tells beside that
+ *	0x083ffec8	AT_PAGESZ 4096 ...	the auxiliary vector, up to AT_NULL: pairs of
+ *						a type and what the kernel says of it
  *	0x083fffc0	"ls\0/bin\0HOME=/\0"	what all those point to
  *
  * It is built from above, so that every address is known when it is written down. The memory is the

@@ -104,7 +104,5 @@ void process_notify_parent(struct process *process, int32_t code, int32_t status
  * it? Such a group is not stopped by the terminal. */
 bool process_group_is_orphaned(const struct process *member);
 
-/* Ends the machine with the status that a shell would give, for the program that it was started
- * for.
- */
+/* Ends the machine, with the status that a shell would give this program. */
 void exec_end_machine(const char *name, int32_t status) __attribute__((noreturn));

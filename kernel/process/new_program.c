@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct task) + sizeof(struct process) <= TASK_SIZE, "there
 
 /* ---- a process for a task ---- */
 
-/* In the room behind the task, which is zero: nothing to allocate, and nothing to free. */
+/* In the room after the task, which is zero: nothing to allocate, and nothing to free. */
 struct process *process_create(struct task *task)
 {
 	struct process *process = (struct process *)(task + 1);

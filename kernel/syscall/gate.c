@@ -12,8 +12,8 @@
  * be pre-empted. SYSENTER's calls come to the same syscall_dispatch.
  *
  * Each file that has calls puts a table of its own into a section of the kernel (SYSCALL_TABLE),
- * and the linker lays these tables one after the other. So nobody names a file of calls, and a
- * kernel has the calls of the files that it is linked from:
+ * and the linker lays these tables one after the other. So no list names the files of calls, and
+ * a kernel has the calls of the files that it is linked from:
  *
  *	syscalls_start	{ 3, "read", ... } { 4, "write", ... }	of one file
  *			{ 11, "execve", ... }			of another

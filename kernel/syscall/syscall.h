@@ -28,8 +28,8 @@ struct syscall {
 		return result;                                                                     \
 	}
 
-/* Behind a table of calls: the linker puts all of them together (boot/kernel.ld), so that a kernel
- * has the calls of the files that it is made of. */
+/* Follows the name of a table of calls: the linker puts all tables together (boot/kernel.ld), so
+ * that a kernel has the calls of the files that it is linked from. */
 #define SYSCALL_TABLE __attribute__((section(".syscalls"), used, aligned(4)))
 
 /* The same, where a call of this number may be there already: this one replaces it. */

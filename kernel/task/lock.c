@@ -1,22 +1,24 @@
 /*
- * Mutexes, which inherit urgency.
+ * Mutexes with priority inheritance.
  *
- * Without that, a task in a hurry waits for one that nobody lets run (priority inversion):
+ * Without it, a task of high priority may wait for one of low priority that does not get to run
+ * (priority inversion):
  *
- *	low	has the mutex, and is pre-empted by medium
- *	high	wants the mutex, and sleeps
- *	medium	computes, for as long as it likes; in effect high waits for medium
+ *	low	holds the mutex, and is pre-empted by medium
+ *	high	needs the mutex, and sleeps
+ *	medium	computes for as long as it likes; in effect high waits for medium
  *
- * So a task that waits for a mutex lends its urgency to the owner, and if that waits for another
- * mutex, to that one's owner:
+ * So a task that waits for a mutex lends (donates) its priority to the owner, and if the owner
+ * waits for another mutex, to that one's owner:
  *
  *	high --waits for--> mutex a --owner--> middle --waits for--> mutex b --owner--> low
- *	middle and low are both as urgent as high, until each unlocks
+ *	middle and low both have high's priority, until each unlocks
  *
- * Ownership is handed over: the next owner is chosen by the one that unlocks, so nobody can
- * overtake it. Invariants, with interrupts off: task->held lists the mutexes that a task owns;
- * task->waiting is the one that it sleeps for; what is lent to a task is the best urgency of all
- * that wait for any mutex that it holds. Task context only: locking may sleep.
+ * Ownership is handed over: the task that unlocks chooses the next owner, so no third task can
+ * take the mutex in between. Invariants, with interrupts disabled: task->held lists the mutexes
+ * that a task owns; task->waiting is the one that it sleeps for; what is lent to a task is the
+ * highest priority of all tasks that wait for any mutex that it holds. In the code a
+ * priority is a number: less is higher. Task context only: locking may sleep.
  */
 #include "kernel/task/lock.h"
 
@@ -35,21 +37,21 @@ static int urgency(const struct task *task)
    of this happens with interrupts disabled.
 
    - take (your own helper): the task becomes the owner; the mutex is first in its list `held`.
-   - donate (your own helper): the current task waits for the mutex. Its owner becomes at least as
-     urgent, and so does the owner of the mutex that this one waits for; DONATION_DEPTH owners at
-     most.
-   - most_urgent (your own helper): the waiter that gets the mutex next, or NULL.
+   - donate (your own helper): the current task waits for the mutex. Its owner gets its priority,
+     unless it has a higher one; so does the owner of the mutex that this one waits for, and so on,
+     for DONATION_DEPTH owners at most.
+   - most_urgent (your own helper): the waiter of highest priority, of equals the first; or NULL.
    - return_loans (your own helper): makes what is lent to a task what the invariant says.
    - mutex_lock: panics (ASSERT) if the caller holds the mutex. Takes it if it is free; otherwise
      joins its queue, donates, and sleeps as TASK_BLOCKED until it is the owner.
    - mutex_unlock: panics if the caller does not hold the mutex. The caller keeps only the loans
-     that its other mutexes justify. The most urgent waiter, if there is one, becomes the owner
-     before anybody else runs: it leaves the queue, inherits from those who still wait, and
-     wakes. Last, preempt_check, as in wait.c.
+     that its other mutexes justify. The next waiter, if there is one, becomes the owner before any
+     other task runs: it leaves the queue, inherits from the tasks that still wait, and wakes.
+     Last, preempt_check, as in wait.c.
 
    Pitfalls: sched_donate moves a task in its queue, even to the end of its level: call it only
-   for a change. A task may hold several mutexes, and be urgent because of more than one. A lock
-   that the woken task takes for itself can be taken by a third task first. */
+   for a change. A task may hold several mutexes and have loans because of more than one. If the
+   woken task had to take the mutex for itself, a third task could take it first. */
 /* SOLUTION 4.4 { */
 static void take(struct mutex *mutex, struct task *task)
 {

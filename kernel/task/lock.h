@@ -1,10 +1,10 @@
 /*
  * Locks that sleep: mutexes and counting semaphores. Zeroed ones are ready for use: a mutex that is
- * free, a semaphore of 0. Not for interrupt handlers, but for semaphore_up.
+ * free, a semaphore of 0. Not for interrupt handlers, except semaphore_up.
  *
- * Whoever waits for a mutex lends its urgency to the task that holds it, and through that one to
- * the task that it waits for, and so on: a task that nobody hurries cannot hold up one in a hurry
- * for longer than it holds the mutex.
+ * A task that waits for a mutex lends its priority to the task that holds it, and through that one
+ * to the task that it waits for, and so on (priority inheritance): a task of low priority cannot
+ * delay one of high priority for longer than it holds the mutex.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "kernel/task/wait.h"
 
-#define DONATION_DEPTH 8 /* how many tasks in a row inherit the urgency of a waiting one */
+#define DONATION_DEPTH 8 /* owners in a row that inherit from one waiting task */
 
 struct mutex {
 	struct task *owner; /* NULL: free */
@@ -20,12 +20,12 @@ struct mutex {
 	struct mutex *next_held; /* of the same owner */
 };
 
-/* Takes the mutex; sleeps, deaf to signals, while another task has it. Panics when the current task
- * has it already. */
+/* Takes the mutex; sleeps, deaf to signals, while another task holds it. Panics if the current task
+ * holds it already. */
 void mutex_lock(struct mutex *mutex);
 
-/* Hands the mutex to the most urgent of those who wait, of equals to the one that has waited
- * longest. Panics when the current task does not hold it. */
+/* Hands the mutex to the waiting task of highest priority, among equals to the one that has waited
+ * longest. Panics if the current task does not hold it. */
 void mutex_unlock(struct mutex *mutex);
 
 struct semaphore {
@@ -36,5 +36,5 @@ struct semaphore {
 /* Takes one; sleeps, deaf to signals, while there is none. */
 void semaphore_down(struct semaphore *semaphore);
 
-/* Gives one, to the most urgent of those who wait. From any context. */
+/* Gives one, to the waiting task of highest priority. From any context. */
 void semaphore_up(struct semaphore *semaphore);

@@ -2,9 +2,9 @@
  * The scheduler: what all its classes have in common.
  *
  * A task that is TASK_READY either runs or is in the queue of the class in use; every other one is
- * in no queue. A class decides the order only: counting, charging and switching are here. Whoever
- * changes a task's place in its queue (its class, its niceness, what is lent to it) takes it out
- * first and puts it back after.
+ * in no queue. A class decides the order only: counting, charging and switching are here. A
+ * function that changes what decides a task's place in its queue (class, niceness, a loan) takes
+ * the task out first, and puts it back afterwards.
  *
  *	schedule(reason):	charge -> (if ready: enqueue) -> pick -> switch_to -> the next task
  *

@@ -37,14 +37,14 @@ void sched_wake(struct task *task);
 /* Lets a stopped task go on. From any context. */
 void sched_continue(struct task *task);
 
-/* Lets others of the same urgency run first. */
+/* Lets other tasks of the same priority run first. */
 void yield(void);
 
 /* Changes how nice a task is: -20 to 19. */
 void sched_set_nice(struct task *task, int nice);
 
-/* Sets the urgency that others lend to a task; URGENCY_NONE: nobody does. Interrupts must be off.
- */
+/* Sets the priority that others lend to a task (less is higher), or URGENCY_NONE. Interrupts must
+ * be disabled. */
 void sched_donate(struct task *task, int urgency);
 
 /* At a tick: charges the current task. Is its turn over, and does another one wait? */
@@ -81,7 +81,7 @@ void preempt_enable(void);
 /* Gives the processor away, if this is a kernel thread that may be pre-empted. */
 void sched_preempt(void);
 
-/* Does so if a more urgent task was woken. Interrupts must have been on before what woke it. */
+/* Does so if a task of higher priority was woken. Call it where interrupts are enabled. */
 static inline void preempt_check(void)
 {
 	if (trap_return_work & WORK_SCHEDULE)

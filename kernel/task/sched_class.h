@@ -6,7 +6,7 @@
 
 #include "kernel/task/task.h"
 
-/* Why a task gets into the queue of its class, or gives the processor away. */
+/* Why a task enters the queue of its class, or loses the processor. */
 enum sched_reason {
 	SCHED_NEW,	 /* it begins, or comes from another class */
 	SCHED_WOKEN,	 /* what it slept for has happened */
@@ -32,7 +32,7 @@ struct sched_class {
 	bool (*tick)(struct task *task);
 	/* Does the task, which was just woken, pre-empt the one that runs? */
 	bool (*preempts)(const struct task *woken, const struct task *running);
-	/* How urgent it is to let the task run, donations included: less is more urgent. */
+	/* The task's priority, loans included, as a number: less is higher. */
 	int (*urgency)(const struct task *task);
 };
 

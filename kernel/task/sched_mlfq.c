@@ -45,7 +45,7 @@ static void mlfq_dequeue(struct task *task)
 	list_remove(&task->schedule.in_queue);
 }
 
-/* Stamps of processor time at one level: sched_quantum ticks at level 4 and above, twice as much at
+/* TSC cycles of processor time at one level: sched_quantum ticks at levels 0 to 4, twice as many at
  * 5 and 6, four times at 7. Half a tick less, because time is checked at ticks: a task that has run
  * for two ticks less a moment has had its two. */
 static int64_t allotment(unsigned level)
@@ -64,17 +64,18 @@ static int64_t allotment(unsigned level)
      that the turn is over.
    - mlfq_enqueue: the queue is that of mlfq_urgency(). A task that was pre-empted before its
      turn was over continues first in that queue; every other task is last. A new turn begins.
-   - mlfq_pick: takes the first task of the most urgent level that is not empty; NULL without
+   - mlfq_pick: takes the first task of the lowest-numbered level that is not empty; NULL without
      one.
    - mlfq_charge: subtracts what was used. At 0 or below the task drops one level, if there is
      one below, gets a new allotment, and its turn is over.
    - mlfq_tick: boosts all tasks when next_boost has come (every BOOST_NS). Is the turn over?
    - boost (your own helper): every task joins again; tasks in queues keep the order in which they
      would have been picked; the turn of the one that runs is over.
-   - mlfq_preempts: only a task that is more urgent pre-empts.
+   - mlfq_preempts: only a task of higher priority pre-empts.
 
    Pitfalls: a task must not gain anything by sleeping just before each tick, so `left` survives
-   a sleep. Urgency includes loans; the level does not. A task in a queue must not change its
+   a sleep. A task's priority
+   includes loans; its level does not. A task in a queue must not change its
    level: take it out first. On the lowest level, too, a turn ends. */
 /* SOLUTION 4.4 { */
 static void mlfq_join(struct task *task)

@@ -1,13 +1,12 @@
 /*
- * Round robin: one queue, everybody in turn, and nobody for longer than a quantum.
+ * Round robin: one queue, every task in turn, and none for longer than a quantum.
  *
  *	tick	 0	 2	 4	 6	 8		quantum 2, three tasks
  *	runs	 A	 B	 C	 A	 B
  *	queue	 B C	 C A	 A B	 B C	 C A
  *
  * A task that sleeps leaves the queue and comes back at its end, with a whole quantum. There are no
- * priorities: no task is more urgent than another, so a task that wakes waits for its turn. With n
- * tasks that is at most n quanta.
+ * priorities, so a task that wakes waits for its turn: with n runnable tasks, at most n quanta.
  */
 #include "kernel/task/sched_class.h"
 

@@ -31,8 +31,7 @@ void semaphore_down(struct semaphore *semaphore)
 	interrupts_restore(enabled);
 }
 
-/* Whoever is woken may be more urgent: once interrupts are back as they were, it may run at once.
- */
+/* The woken task may have a higher priority: once interrupts are as they were, it may run. */
 void semaphore_up(struct semaphore *semaphore)
 {
 	bool enabled = interrupts_disable();

@@ -45,7 +45,7 @@ struct task_schedule {
 	struct list in_queue; /* linked while it waits for the processor */
 	bool is_queued;
 	int8_t nice;		/* -20 (much) to 19 (little) */
-	int8_t donated;		/* the urgency of a task that waits for it, or URGENCY_NONE */
+	int8_t donated;		/* a priority that a waiting task lends, or URGENCY_NONE */
 	uint8_t level;		/* multi-level feedback: 0 is served first */
 	uint32_t quantum;	/* round robin: ticks that are left of its turn */
 	int64_t left;		/* multi-level feedback: TSC cycles that are left at this level */

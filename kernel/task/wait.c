@@ -2,10 +2,10 @@
  * Waiting, while other tasks run.
  *
  * A task that waits for an event does not poll: it joins the event's queue, looks once more, and
- * sleeps. Whoever makes the event happen wakes the queue. The order is what matters; a wake-up
- * between the look and the sleep must not be lost:
+ * sleeps. The code that makes the event happen wakes the queue. The order matters: a wake-up
+ * between the check and the sleep must not be lost:
  *
- *	the one that waits				the one that wakes
+ *	the task that waits				the code that wakes
  *	wait_join(queue)
  *	is it there? no
  *							makes it happen
@@ -48,14 +48,14 @@ static void wake_sleeper(struct timer *timer)
      when it is woken.
    - msleep: sleeps as TASK_BLOCKED until the time has passed, even if it is woken early.
    - wait_wake: marks every waiter and wakes its task; often there is none.
-   - wait_wake_one: does so for one waiter that is not marked: the most urgent one
-     (sched_class->urgency), and among equals the first in the queue.
+   - wait_wake_one: does so for one waiter that is not marked: the one of highest priority (a number
+   of sched_class: less is higher), and among equals the first in the queue.
 
    Pitfalls: between the check and the sleep no wake-up may be lost, so both happen with
    interrupts disabled. A timer on your stack must not stay in the list after the function
    returns. A waiter that is marked may not have run yet: a second wake-up is for somebody else.
-   A woken task may be more urgent than the caller: call preempt_check, once interrupts are as
-   they were, and only if they were enabled. */
+   A woken task may have a higher priority than the caller: call preempt_check, once interrupts are
+   as they were, and only if they were enabled. */
 /* SOLUTION 4.3 { */
 /* At the end, so that of equals the one that has waited longest is first. */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
@@ -185,7 +185,7 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return result;
 }
 
-/* Whoever wakes it must be sure to come: nothing else ends this sleep, no signal and no time. */
+/* Only for an event that is certain to come: no signal and no deadline ends this sleep. */
 void wait_sleep_blocked(struct wait_queue *queue)
 {
 	struct waiter waiter;

@@ -11,7 +11,7 @@ struct task;
 
 #define WAIT_FOREVER UINT64_MAX
 
-/* Who waits. A zeroed one is ready for use. */
+/* The tasks that wait for one event. A zeroed one is ready for use. */
 struct wait_queue {
 	struct waiter *first; /* in the order in which they came */
 };
@@ -50,7 +50,8 @@ void msleep(uint32_t milliseconds);
 /* Wakes all that sleep in the queue. From any context. */
 void wait_wake(struct wait_queue *queue);
 
-/* Wakes the most urgent one, of equals the one that has waited longest. From any context. */
+/* Wakes the task of highest priority, among equals the one that has waited longest. From any
+ * context. */
 void wait_wake_one(struct wait_queue *queue);
 
 /*

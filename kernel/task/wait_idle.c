@@ -29,7 +29,7 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Whoever waits looks anyway. */
+/* The task that waits looks again anyway. */
 void wait_wake(struct wait_queue *queue)
 {
 }
