@@ -17,8 +17,8 @@ extern task_switched
 ;			argument, EDI kthread_exit. Calls task_switched(), then function(argument)
 ;			with interrupts enabled, and kthread_exit() when that returns.
 ;
-; Pitfalls: there is no return address on thread_begin's stack. At a CALL the stack pointer must be a
-; multiple of 16 once the arguments are pushed.
+; Pitfalls: there is no return address on thread_begin's stack. Once the arguments
+; of a CALL are pushed, the stack pointer must be a multiple of 16.
 ; SOLUTION 4.1 {
 ; void switch_to(struct task *from, struct task *to)
 global switch_to

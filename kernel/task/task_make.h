@@ -15,8 +15,8 @@ struct task;
 void task_initialize(void);
 
 /* A new task, in no queue and without a process. The first one is pid 1. Owns a kernel stack, at
- * whose top is its trap frame, and the room after it, up to TASK_SIZE bytes, for the process that
- * it may get: zero at first. NULL without memory or when there are too many. */
+ * whose top is its trap frame. After the task, up to TASK_SIZE bytes, there is room for its
+ * process, zero at first. NULL without memory or when there are too many. */
 #define TASK_SIZE 3072u
 struct task *task_create(const char *name);
 
