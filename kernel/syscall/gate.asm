@@ -14,14 +14,14 @@ extern trap_return_work
 
 ; EXERCISE 3.1 (the gate, part 1): into the kernel and back.
 ;
-; syscall_entry	The gate of vector 0x80 leads here, on the task's kernel stack, which has the user's EIP,
-;		CS, EFLAGS, ESP and SS. Interrupts are enabled. Completes a struct trap_frame
-;		(kernel/cpu/trap.h), with the number of the call as its error_code, and calls
-;		syscall_dispatch(frame).
+; syscall_entry	The gate of vector 0x80 leads here, on the task's kernel stack, which has the
+;		user's EIP, CS, EFLAGS, ESP and SS. Interrupts are enabled. Completes a struct
+;		trap_frame (kernel/cpu/trap.h), with the number of the call as its error_code, and
+;		calls syscall_dispatch(frame).
 ; syscall_leave	Goes back to user mode, with the registers that the frame holds. SYSENTER's calls
-;		jump to this label, too: interrupts are disabled, and below the frame there is still
-;		one word, the argument of the last call. While trap_return_work (32 bits) is not 0,
-;		trap_return(frame) must be called: it does that work, and may leave more.
+;		jump to this label, too: interrupts are disabled, and below the frame there is
+;		still one word, the argument of the last call. While trap_return_work (32 bits) is
+;		not 0, trap_return(frame) must be called: it does that work, and may leave more.
 ;
 ; Pitfalls: work that an interrupt adds after the last look would wait for the next trap. The word
 ; that holds an argument belongs to the function that is called: after the call it may be changed.

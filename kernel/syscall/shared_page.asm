@@ -21,13 +21,13 @@ global shared_page
 shared_page:
 	times ROOM db 0
 
-; EXERCISE 3.4 (sysenter, part 3): vsyscall, the stub that programs call (CALL) with the registers of
-; INT 0x80. It returns with the result in EAX and all other registers as they were. SYSEXIT comes
-; back to return_here, with ECX and EDX changed, and ESP as EBP was at SYSENTER. The word at the top
-; of the stack is then the sixth argument.
+; EXERCISE 3.4 (sysenter, part 3): vsyscall, the stub that programs call (CALL) with the registers
+; of INT 0x80. It returns with the result in EAX and all other registers as they were. SYSEXIT
+; comes back to return_here, with ECX and EDX changed, and ESP as EBP was at SYSENTER. The word at
+; the top of the stack is then the sixth argument.
 ;
-; Pitfall: a call that a signal interrupts is made again two bytes before return_here. There must be
-; an INT 0x80, and it must find the registers of the call.
+; Pitfall: a call that a signal interrupts is made again two bytes before return_here. There must
+; be an INT 0x80, and it must find the registers of the call.
 ; SOLUTION 3.4 {
 	align 16, db 0x90
 vsyscall:

@@ -23,20 +23,23 @@ extern trap_return_work
 extern kernel_task
 extern shared_sysenter_return
 
-; EXERCISE 3.4 (sysenter, part 2): SYSENTER has loaded CS, SS, EIP and ESP from its MSRs and disabled
-; interrupts. It has saved nothing. EBP is the user's stack pointer, by agreement with the stub.
+; EXERCISE 3.4 (sysenter, part 2): SYSENTER has loaded CS, SS, EIP and ESP from its MSRs and
+; disabled interrupts. It has saved nothing. EBP is the user's stack pointer, by agreement with the
+; stub.
 ;
 ; In:	the frame that INT 0x80 would have made, on the task's kernel stack (its top is at
-;	[kernel_task + ESP0]): EIP is [shared_sysenter_return], ESP is what EBP was, EFLAGS says that
-;	interrupts were enabled. The frame's EBP is the sixth argument, the word that the user's
-;	EBP points to. Then syscall_dispatch(frame), with harmless flags and interrupts enabled.
-; Out:	SYSEXIT, which loads EIP from EDX and ESP from ECX and leaves EFLAGS alone. Only if there is
-;	no work, and the frame's EIP is still the place of return: otherwise syscall_leave, by IRET.
+;	[kernel_task + ESP0]): EIP is [shared_sysenter_return], ESP is what EBP was, EFLAGS says
+;	that interrupts were enabled. The frame's EBP is the sixth argument, the word that the
+;	user's EBP points to. Then syscall_dispatch(frame), with harmless flags and interrupts
+;	enabled.
+; Out:	SYSEXIT, which loads EIP from EDX and ESP from ECX and leaves EFLAGS alone. Only if there
+;	is no work, and the frame's EIP is still the place of return: otherwise syscall_leave, by
+;	IRET.
 ;
 ; Pitfalls: DS may be null at the entry, so read through CS. User mode may have set any flag: NT in
-; the kernel would break the next IRET, TF would step the kernel. EBP is a user pointer: if the word
-; at it is not wholly below KERNEL_BASE, or is not mapped, the result of the call is -EFAULT and the
-; program lives (an entry in the section .fixups: the instruction, and where to resume). An
+; the kernel would break the next IRET, TF would step the kernel. EBP is a user pointer: if the
+; word at it is not wholly below KERNEL_BASE, or is not mapped, the result of the call is -EFAULT
+; and the program lives (an entry in the section .fixups: the instruction, and where to resume). An
 ; interrupt between the restored flags and SYSEXIT would find no frame: STI takes effect only after
 ; the instruction that follows it.
 ; SOLUTION 3.4 {
