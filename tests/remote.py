@@ -14,7 +14,7 @@ import re
 import shutil
 import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,9 @@ from labs.tools.machine.machine import STATUS_SYMBOL
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import short_directory, start_qemu
 from labs.tools.machine.result import Outcome
-from labs.tools.machine.symbols import symbols_of
+from labs.tools.machine.symbols import Symbols, symbols_of
 from tests.gdb_stub import GdbStub, StubGone
+from tests.standstill import panic_details, standstill
 
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags")
 REGISTERS = (*GENERAL, "cs", "ss", "ds", "es", "fs", "gs")
@@ -93,6 +94,7 @@ class Guest:
         self._breakpoints: set[int] = set()
         self._free_text = TEXT_AREA
         self.symbols = symbols_of(config.kernel)
+        self.more_symbols: list[Symbols] = []  # of code that a test has put beside the kernel
 
     # Registers
 
@@ -235,7 +237,7 @@ class Guest:
         signal = self._continue(seconds, goal)
         here = self.linear()
         if signal != TRAP or here not in self._breakpoints:
-            raise self._failure(f"the machine ended before it reached {goal}{self._last_words()}")
+            raise self._ended(goal)
         return here
 
     def _continue(self, seconds: float, goal: str) -> str:
@@ -248,8 +250,9 @@ class Guest:
             self._lab.stuck.append(Outcome.HANG)
         self._stub.interrupt()
         floods = len(self.said_bytes()) >= FLOOD
-        how = "it floods the serial line" if floods else "it loops or waits for ever"
-        raise self._failure(f"the machine does not reach {goal}: {how}")
+        found = standstill(self)
+        how = "it floods the serial line" if floods else found.headline
+        raise self._failure(f"the machine does not reach {goal}: {how}", found.lines)
 
     def step(self) -> None:
         """One instruction; no interrupt comes in between."""
@@ -315,15 +318,19 @@ class Guest:
         """The same as text, with the host's line ends."""
         return self.said_bytes().decode(errors="replace").replace("\r\n", "\n")
 
-    def _last_words(self) -> str:
-        """How it ended: a kernel's panic without its backtrace, or else the last line; and that
-        nobody has ended it, which is a triple fault."""
+    def _ended(self, goal: str) -> BaseException:
+        """What fails the test when the machine has ended: by a panic, by a triple fault (nobody has
+        ended it), or by a kernel or a program that went another way."""
         said = self.said()
-        if panics := PANIC.findall(said):
-            return f": the kernel panicked: {panics[-1].removeprefix('PANIC: ')}"
+        on_the_way = f"the test was on the way to {goal}"
+        if panics := list(PANIC.finditer(said)):
+            message = panics[-1][0].removeprefix("PANIC: ")
+            details = panic_details(self, said[panics[-1].start() :])
+            return self._failure(f"the kernel panicked: {message}", [*details, on_the_way])
         if not self._has_status():
-            return ": triple fault"
-        return f"; it said: {(said.strip().splitlines() or ['nothing'])[-1]}"
+            return self._failure("triple fault", [on_the_way])
+        last = (said.strip().splitlines() or ["nothing"])[-1]
+        return self._failure(f"the machine ended before it reached {goal}; it said: {last}")
 
     def _has_status(self) -> bool:
         """Whether the kernel left a status where Machine looks for it."""
@@ -332,11 +339,13 @@ class Guest:
         except (KeyError, NotMapped):
             return True
 
-    def _failure(self, message: str) -> BaseException:
-        """What fails the test. Its first line is the same in each run; where a loop is, is not."""
-        where = self.symbols.describe(self.linear())
-        said = f"It is at {where}. It said:\n{self.said()[-2000:]}"
-        return pytest.fail.Exception(f"{message}\n{said}", pytrace=False)
+    def _failure(self, message: str, details: Sequence[str] = ()) -> BaseException:
+        """What fails the test. Its first line is the same in each run; the details, which a student
+        reads below it (labs/tools/grading/lab_words.py), may differ."""
+        where = f"It is at {self.symbols.describe(self.linear())}."
+        lines = [message, *(f"  where: {each}" for each in details), where]
+        text = "\n".join([*lines, f"It said:\n{self.said()[-2000:]}"])
+        return pytest.fail.Exception(text, pytrace=False)
 
 
 def names(places: tuple[str | int, ...]) -> str:

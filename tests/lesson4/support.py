@@ -158,6 +158,7 @@ def threads(
     """The lab's kernel, stopped where its first thread is about to run a function of `source`."""
     image, symbols = code(lab, source)
     with stopped(lab, "prompt", **fields) as guest:
+        guest.more_symbols.append(symbols)
         run = Threads(guest, symbols)
         guest.write(run.address("begin"), image)
         guest.write(run.address("clock_rate"), struct.pack("<I", CLOCK_RATES[lab.mode]))

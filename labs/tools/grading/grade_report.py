@@ -96,7 +96,7 @@ def reasons(score: Score) -> list[str]:
     """Why points are missing: the files first, and each reason once, with the tests that say so."""
     tests: dict[str, list[str]] = {}
     for test in score.failed:
-        tests.setdefault(test.words, []).append(test.title or test.name)
+        tests.setdefault(test.words.partition("\n")[0], []).append(test.title or test.name)
     return [*score.problems, *(reason(names, words) for words, names in tests.items())]
 
 

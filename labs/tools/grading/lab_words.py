@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from itertools import takewhile
 
 import pytest
 
@@ -16,20 +17,32 @@ from labs.tools.machine.result import GuestFailure, Outcome, Result
 
 LENGTH = 240
 SLOWER = "with interrupts at other instructions (QEMU's -icount shift=4): "
+DETAIL_LINES = 12
 MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
 FIRST_FAULT = re.compile(r"^(?:First: .*|It was no triple fault.*)$", re.MULTILINE)
 TEMPORARY = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/\S*/")
 VARYING = re.compile(r",? after [0-9.]+ s of guest time|\(pid \d+\)")
 
 
-def in_words(error: BaseException, mode: str) -> str:
-    """The failure in a line. The second run of a test, with a slower processor, has its own word:
-    what fails there alone hangs on when an interrupt comes."""
+def in_words(error: BaseException, mode: str, has_details: bool = False) -> str:
+    """The failure in a line; with `has_details`, the lines below it as well. The second run of a
+    test, with a slower processor, has its own word: what fails there alone hangs on when an
+    interrupt comes."""
     if isinstance(error, pytest.skip.Exception):
         return error.msg
     result = getattr(error, "result", None)
     text = guest_words(result) if isinstance(error, GuestFailure) else plain_words(error)
-    return shortened(SLOWER + text if mode == "slower" else text)
+    text = SLOWER + text if mode == "slower" else text
+    if has_details and not isinstance(error, GuestFailure) and not MISSING.search(text):
+        return "\n".join(shortened(line) for line in [text, *details(error)])
+    return shortened(text)
+
+
+def details(error: BaseException) -> list[str]:
+    """The lines below the first that begin with two blanks: where it happened, which mistake it
+    usually is, what to type next."""
+    below = str(error).splitlines()[1:]
+    return list(takewhile(lambda line: line.startswith("  "), below))[:DETAIL_LINES]
 
 
 def guest_words(result: Result) -> str:
