@@ -19,14 +19,13 @@ section .boot
 bits 32
 global _start
 _start:
-	; EXERCISE 1.2 (the first instructions, part 1 of 2): before paging, so with physical
-	; addresses.
-	; 1. Interrupts stay off, and string instructions go up, whatever the loader has left.
-	; 2. Move the magic number out of EAX to EDX: the next step needs EAX.
-	; 3. Zero the BSS, from physical(bss_start) up to physical(bss_end): every byte of it, and
-	;    not one more. Its length may be any number.
-	;
-	; EBX and EDX must keep their values until kmain is called; enable_paging leaves them alone.
+	; EXERCISE 1.2 (the first instructions, part 1 of 2): paging is off, so a symbol's address
+	; is physical(symbol), and there is no stack.
+	; Afterwards interrupts are off, string instructions count up, EDX holds the magic number
+	; that the loader left in EAX, EBX is what it was, and every byte from bss_start up to
+	; bss_end is 0. enable_paging keeps EBX and EDX.
+	; Pitfalls: the loader may have left any flags. The length of the BSS may be any number, and
+	; no byte after it may change. A variable may itself be in the BSS.
 	; SOLUTION 1.2 {
 	cli
 	cld
@@ -47,10 +46,11 @@ global higher_half:function		; for debuggers
 higher_half:
 	; EXERCISE 1.2 (the first instructions, part 2 of 2): now addresses are what the linker
 	; says.
-	; 1. Take the whole stack: ESP = boot_stack_top.
-	; 2. EBP = 0: the chain of stack frames ends here (exercise 1.6 follows it).
-	; 3. Call kmain(magic, information) as C does: the last argument is pushed first, and the
-	;    stack is 16-byte aligned at the call.
+	; Calls kmain(magic, information) as a C function is called (System V ABI for i386, section
+	; 2.2): arguments on the stack, the first one on top, the stack aligned to 16 bytes at the
+	; call. The stack begins at boot_stack_top. EBP is 0, because the chain of stack frames ends
+	; here (exercise 1.6 follows it).
+	; Pitfalls: a stack grows down. Two arguments are 8 bytes.
 	; SOLUTION 1.2 {
 	mov esp, boot_stack_top
 	xor ebp, ebp			; here the chain of frames ends, and every backtrace

@@ -24,17 +24,21 @@
 #include "kernel/lib/elf.h"
 
 /* EXERCISE 1.4 (the boot loader, part 2): place the kernel's segments. The contract is in
-   boot/load_elf.h, the structures are in kernel/lib/elf.h. Check everything before you write
-   anything: file and area say what is there, and a sum of two numbers of the file may wrap.
-   1. The header: whole, magic number, 32-bit little-endian x86, an executable, program headers of
-   the size you expect, at least one, all of them inside the file, at a multiple of four bytes.
-   2. Each PT_LOAD segment: inside the file, filesz at most memsz, inside the area, not over another
-   one. One whose memsz is 0 takes no memory: do not look at its address. (ld makes such a segment
-   at 0 when its sections are empty.) What other types of segments say does not matter.
-   3. The entry point is in the file's part of a segment, by its physical address.
-   4. Copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest up
-   to memsz.
-   Say what is wrong in a sentence of its own each time: somebody will read it on a black screen. */
+   boot/load_elf.h, the structures are in kernel/lib/elf.h.
+   Check everything before you write anything:
+   - The header: whole, magic number, 32-bit little-endian x86, an executable; program headers of
+     the expected size, at least one, all of them inside the file, at a multiple of four bytes.
+   - Each PT_LOAD segment: its bytes are inside the file, filesz is at most memsz. Unless memsz is
+     0, its memory is inside the area and does not overlap another one's. (ld makes such a segment
+     at address 0 when its sections are empty: only its address does not matter.) Segments of other
+     types are not looked at.
+   - The entry point is a physical address in the part of a segment that comes from the file.
+   Then copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest
+   up to memsz.
+   Return a sentence of its own for each mistake: a person will read it on a black screen.
+   Pitfalls: a sum of two numbers of the file may wrap. Offsets need not be multiples of 512, and
+   two segments may share a sector of the file. The second stage is linked without kernel/lib: it
+   has no memcpy and no memset. */
 /* SOLUTION 1.4 { */
 /* Returns NULL, or what is wrong; so do the other checks. Later steps may rely on the fields
  * checked here. */
@@ -78,7 +82,7 @@ static const char *check_segment(const struct elf_program_header *segment, uint3
 	if (segment->memsz == 0) /* ld makes such a segment at 0 when its sections are empty */
 		return NULL;
 	if (segment->paddr < area->start)
-		return "a segment lies below 1 MiB";
+		return "a segment is below 1 MiB";
 	if (segment->paddr > area->end || segment->memsz > area->end - segment->paddr)
 		return "a segment does not fit into the memory that is free";
 	return NULL;

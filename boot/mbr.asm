@@ -17,7 +17,7 @@ SLACK		equ 40			; bytes that stay free for the next person's idea
 TRIES		equ 3			; a real disk may fail once and then work
 
 %if STAGE2_SECTORS < 1 || STAGE2_ADDRESS + STAGE2_SECTORS * 512 > 0x10000
-%error "the second stage must lie within one 64 KiB segment: BIOS reads do not cross it"
+%error "the second stage must be within one 64 KiB segment: BIOS reads do not cross it"
 %endif
 
 start:
@@ -33,16 +33,15 @@ start:
 	cld
 	mov [boot_drive], dl		; the one register that the BIOS gives a meaning
 
-	; EXERCISE 1.4 (the boot loader, part 1): read the second stage.
-	; 1. INT 13h, function 42h, with DL = the boot drive (the BIOS gave it; it is kept in
-	;    [boot_drive]) and DS:SI = packet, which says how many sectors, to where, from which
-	;    LBA.
-	; 2. The carry flag says that it failed; AH has the status. Keep it in [status] for the
-	;    message. Then reset the drive (function 0) and try again, TRIES times in all.
-	; 3. The BIOS writes into packet.count what it has read: set it again before each try.
-	; 4. When all tries failed: SI = read_text, and jump to fail.
-	; 5. The last four bytes of the second stage must be STAGE2_MAGIC. If they are not: SI =
-	;    short_text, fail.
+	; EXERCISE 1.4 (the boot loader, part 1): read the second stage with INT 13h, function 42h
+	; (Enhanced Disk Drive specification 3.0). `packet` says how many sectors, to where, from
+	; which LBA.
+	; A read that fails is tried again after a reset of the drive (function 0), TRIES times in
+	; all. Then: SI = read_text, [status] = the BIOS's status, and jump to fail. The last four
+	; bytes of the second stage must be STAGE2_MAGIC. If they are not: SI = short_text, and jump
+	; to fail.
+	; Pitfalls: the BIOS may change any register, and writes into packet.count how many sectors
+	; it has read. The boot drive is not always 0x80: it is in [boot_drive].
 	; SOLUTION 1.4 {
 	mov di, TRIES
 .try:

@@ -5,12 +5,11 @@
 ; section .multiboot first and keeps it, though nothing refers to it.
 
 section .multiboot progbits alloc exec nowrite ; as .boot, which it goes into
-	; EXERCISE 1.1 (the Multiboot header): three 32-bit words that tell a boot loader what this
-	; is.
-	; 1. The magic number 0x1badb002, at a multiple of four bytes.
-	; 2. The flags: set bit 0, which asks for modules on page borders, and bit 1, which asks for
-	;    a memory map. Set no other bit: bit 16 would promise addresses that are not here.
-	; 3. A checksum that makes the sum of the three words zero, modulo 2^32.
+	; EXERCISE 1.1 (the Multiboot header, part 1): three 32-bit words by which a boot loader
+	; recognises a kernel (Multiboot 0.6.96, section 3.1.1).
+	; The kernel asks for modules on page boundaries and for a memory map, and for nothing else.
+	; Pitfalls: a loader looks only at every fourth byte. Every flag is a demand or a promise:
+	; bit 2 demands a video mode, and bit 16 promises addresses that are not here.
 	; SOLUTION 1.1 {
 MAGIC	equ 0x1badb002
 FLAGS	equ 0x00000003

@@ -20,16 +20,15 @@ bits 32
 ; EBX, EDX and EBP.
 global enable_paging
 enable_paging:
-	; EXERCISE 2.5 (early paging, part 1 of 2): this code runs where it is loaded, at 1 MiB.
-	; 1. Fill the page directory at physical(kernel_page_directory) with 4 MiB pages: entry 0
-	;    maps the first 4 MiB where they are (the next instruction must still be there once
-	;    paging is on), and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED
-	;    bytes of memory.
-	; 2. Allow 4 MiB pages in CR4. Load CR3: it takes a physical address.
-	; 3. Switch paging on, and write protection with it, in CR0. In both registers the other
-	;    bits stay as they are.
-	; 4. Jump to paging_is_on: an absolute jump through a register, because a relative one
-	;    would stay low.
+	; EXERCISE 2.5 (early paging, part 1 of 2): this code runs where it is loaded, at 1 MiB,
+	; without a stack. Intel SDM volume 3, 4.3 has the format of an entry.
+	; Makes the page directory kernel_page_directory with 4 MiB pages: entry 0 maps the first 4
+	; MiB where they are, and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED
+	; bytes of memory; all have PAGE_FLAGS. Enables 4 MiB pages (CR4), paging and write
+	; protection (CR0), and continues at paging_is_on, at its linked address.
+	; Pitfalls: before paging, an address is physical, and CR3 takes a physical one always. The
+	; other bits of CR0 and CR4 stay as they are. EBX, EDX and EBP belong to the caller. The
+	; instruction after the one that enables paging is fetched through the new tables.
 	; SOLUTION 2.5 {
 	mov edi, physical(kernel_page_directory)
 	mov eax, PAGE_FLAGS
@@ -57,9 +56,9 @@ enable_paging:
 section .text
 bits 32
 paging_is_on:
-	; EXERCISE 2.5 (early paging, part 2 of 2): close the way back down.
-	; 1. Clear entry 0 of the page directory: a null pointer must fault.
-	; 2. The processor may remember the old entry: load CR3 again.
+	; EXERCISE 2.5 (early paging, part 2 of 2): remove entry 0 from the page directory: a null
+	; pointer must fault.
+	; Pitfall: the TLB may still hold the old translation.
 	; SOLUTION 2.5 {
 	mov dword [kernel_page_directory], 0
 	mov eax, cr3

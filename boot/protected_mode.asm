@@ -10,17 +10,15 @@ bits 16
 ; in 32-bit protected mode: flat segments, interrupts off, the same stack.
 global enter_protected_mode
 enter_protected_mode:
-	; EXERCISE 2.2 (entering protected mode): six steps, and the order matters. EAX is yours;
-	; all other registers are the caller's.
-	; 1. Interrupts off: the vectors of real mode mean nothing from here on. Leave the IDT
-	;    register alone: each call of the BIOS needs them again.
-	; 2. Load the GDT register from gdt_pointer, at the end of this file; complete that too.
-	; 3. Set bit 0 of CR0, and keep its other bits.
-	; 4. At once, a far jump to CODE32: CS keeps its old meaning until it is loaded again.
-	; 5. Now in 32-bit code: load DS, ES, FS, GS and SS with DATA32, and clear the upper half of
-	;    ESP: the BIOS may have left anything in it.
-	; 6. Return: the caller was 16-bit code, so its return address is two bytes on the stack,
-	;    not four.
+	; EXERCISE 2.2 (entering protected mode): the caller is 16-bit code in real mode with all
+	; segments 0; it continues in 32-bit code. Intel SDM volume 3, 9.9.1 lists the steps, and
+	; their order matters.
+	; Afterwards: interrupts off, the GDT register loaded from gdt_pointer, bit 0 of CR0 set, CS
+	; = CODE32, DS, ES, FS, GS and SS = DATA32, ESP = the old SP, and the return address is off
+	; the stack. EAX may change; all other registers and the other bits of CR0 may not. The IDT
+	; register stays as it is: each call of the BIOS needs the vectors of real mode again.
+	; Pitfalls: a segment register keeps its old meaning until it is loaded. The upper half of
+	; ESP may be anything. The caller was 16-bit code: how large is its return address?
 	; SOLUTION 2.2 {
 	cli
 	lgdt [gdt_pointer]
@@ -53,8 +51,9 @@ gdt:
 gdt_end:
 
 gdt_pointer:
-	; EXERCISE 2.2 (entering protected mode, part 2): what LGDT loads. A 16-bit limit, which is
-	; the offset of the table's last byte, and the table's 32-bit linear address.
+	; EXERCISE 2.2 (entering protected mode, part 2): what LGDT loads: a 16-bit limit and a
+	; 32-bit linear address.
+	; Pitfall: a limit is the offset of the last byte.
 	; SOLUTION 2.2 {
 	dw gdt_end - gdt - 1
 	dd gdt

@@ -110,9 +110,10 @@ const struct boot_memory_range *memory_map_range(uint32_t index)
 	return index < range_count ? &ranges[index] : NULL;
 }
 
-/* EXERCISE 1.5 (the memory map, part 2): how much memory is usable, in KiB: add up all bytes, and
-   divide once. Only the type MULTIBOOT_MEMORY_AVAILABLE is: ACPI tables may be freed later, but not
-   by us. */
+/* EXERCISE 1.5 (the memory map, part 2): how many KiB are usable: those of the type
+   MULTIBOOT_MEMORY_AVAILABLE. (ACPI tables may be freed later, but not by us.)
+   Pitfalls: a range need not have a whole number of KiB, and all together may have more bytes
+   than 32 bits can count. */
 /* SOLUTION 1.5 { */
 uint64_t memory_map_usable(void)
 {

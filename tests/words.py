@@ -58,7 +58,7 @@ REFUSED = (
     Word(
         r"\b(?:[Ll]ines?) (?:\d+|of the (?:second |first )?controller)\b(?! of)",
         "IRQ, where an interrupt request is meant",
-        "*[pl][ei][sc]*2/*",
+        "labs/lesson2/*",
     ),
     Word(r"(?<!serial\s)\binterrupt lines?\b", "IRQ"),
     Word(r"\b[Uu]rgen(?:cy|t|cies)\b", "priority; only Linux's nice is something else"),

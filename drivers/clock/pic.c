@@ -34,22 +34,23 @@
 #define MASK	     1	  /* offset of the mask register */
 #define INITIALIZE   0x11 /* ICW1, with ICW4 to come */
 #define MODE_8086    0x01
-#define READ_SERVICE 0x0b /* OCW3: the next read gives the lines in service */
+#define READ_SERVICE 0x0b /* OCW3: the next read gives the in-service bits */
 #define END	     0x20 /* OCW2: end of interrupt, not specific */
 
-static void (*handlers[LINES])(void); /* by IRQ; NULL: nobody */
+static void (*handlers[LINES])(void); /* by IRQ; NULL: no handler */
 
 /* EXERCISE 2.4 (timer and interrupt controllers, part 1): commands are in the Intel 8259A data
    sheet.
-   1. initialize one controller: INITIALIZE to its port; then to its mask register the vector of its
-   first IRQ, the cascade (the first controller takes a bit mask, the second a number), MODE_8086;
-   and a mask that disables every IRQ.
-   2. in_service: after READ_SERVICE to the port, reading it gives the in-service bits.
-   3. end_of_interrupt: END, the EOI command, to the first controller; for IRQ 8 to 15 to the second
-   one as well.
-   4. is_spurious: if a device withdraws its request before the processor acknowledges it, the
-   controller reports its IRQ 7 although no in-service bit is set. It gets no EOI. But a spurious
-   interrupt of the second controller is a real one for the first, which needs its EOI. */
+   initialize: the four initialization command words of one controller: INITIALIZE to its port;
+   then, to its mask register, the vector of its first IRQ, the cascade, and MODE_8086. Afterwards
+   every IRQ is masked.
+   in_service: is the in-service bit of an input, 0 to 7, of the controller set?
+   end_of_interrupt: an EOI to every controller that the IRQ came through.
+   is_spurious: if a device withdraws its request before the processor acknowledges it, the
+   controller reports its IRQ 7 although no in-service bit is set. Such an interrupt gets no EOI.
+   Pitfalls: the first controller takes the cascade as a bit mask, the second as a number. The
+   IRQ 7 of the second controller is IRQ 15, and a spurious one is a real interrupt for the first
+   controller. */
 /* SOLUTION 2.4 { */
 /* ICW1 to ICW4, and then OCW1: the mask, with every IRQ disabled. */
 static void initialize(uint16_t port, uint8_t vector, uint8_t cascade)

@@ -82,12 +82,12 @@ void pit_on_tick(void (*function)(void))
 	on_tick = function;
 }
 
-/* EXERCISE 2.4 (timer and interrupt controllers, part 2): the timer's own frequency, divided.
-   1. ASSERT that hz is in the range that drivers/clock/pit.h promises.
-   2. The divisor nearest to FREQUENCY / hz, but 65536 at most. The register has 16 bits: 65536 is
-   written as 0.
-   3. RATE_GENERATOR to COMMAND, then the divisor to CHANNEL_0, the low byte first.
-   4. irq_register IRQ 0 with pit_tick. */
+/* EXERCISE 2.4 (timer and interrupt controllers, part 2): the timer's frequency, divided (82C54
+   data sheet, "programming the 82C54").
+   pit_initialize: channel 0 as RATE_GENERATOR with the divisor nearest to FREQUENCY / hz, but 65536
+   at most; IRQ 0 calls pit_tick. hz outside of what drivers/clock/pit.h promises fails an ASSERT.
+   Pitfalls: the register has 16 bits and stands for 65536 when it is 0. It takes two bytes, the
+   low one first. Integer division rounds down. */
 /* SOLUTION 2.4 { */
 void pit_initialize(uint32_t hz)
 {

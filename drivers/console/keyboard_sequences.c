@@ -5,7 +5,7 @@
  *	Page Up			scan code 0x49		ESC [ 5 ~
  *
  * The keyboard shows these keys here, because they are no character, from its interrupt handler.
- * Whoever listens to it takes the bytes one after the other.
+ * Its listener gets the bytes one after the other.
  */
 #include "drivers/console/keyboard.h"
 #include "kernel/lib/startup.h"

@@ -34,11 +34,13 @@
 #define CAN_SEND       SERIAL_CAN_SEND
 #define SEND_TRIES     100000 /* a character takes 87 us; a port that needs longer is broken */
 
-/* EXERCISE 1.3 (formatted printing, part 2): one character to the serial line.
-   1. put_raw: wait until the line status says CAN_SEND, then write the byte to DATA. After
-   SEND_TRIES looks give the character up: a port that is broken, or not there, must not stop the
-   kernel.
-   2. put: a terminal wants a carriage return before each newline, once. */
+/* EXERCISE 1.3 (formatted printing, part 2): one byte to the serial port. labs/lesson1/README.md
+   explains I/O ports and the UART.
+   put_raw: sends the byte as it is, as soon as the line status says CAN_SEND. After SEND_TRIES
+   looks it gives the byte up.
+   put: the same for text: a terminal needs a carriage return before each newline, once.
+   Pitfalls: a port that is broken, or not there, must not stop the kernel. A byte that is
+   written too early replaces the one before. */
 /* SOLUTION 1.3 { */
 static void put_raw(char character)
 {

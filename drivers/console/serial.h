@@ -10,7 +10,7 @@ void serial_initialize(void);
 /* The next character that has arrived, 0 to 255, or -1 when there is none. Does not wait. */
 int serial_get(void);
 
-/* Shall the port interrupt, on IRQ 4, when a character has arrived? */
+/* Makes the port interrupt, on IRQ 4, when a character has arrived, or not. */
 void serial_interrupts(bool wanted);
 
 /* ---- drivers/console/serial_input.c: needs interrupts ---- */

@@ -16,14 +16,15 @@
 #include "kernel/cpu/descriptor.h"
 
 /* EXERCISE 2.1 (segment descriptors): figure 3-8 of the Intel SDM, volume 3, drawn in
-   labs/lesson2/README.md. Fields are split: the base lies in bits 16 to 39 and 56 to 63, the limit
-   in bits 0 to 15 and 48 to 51.
-   1. Pack: a limit above 0xfffff is counted in pages (divide by 4096) and needs the granularity
-   bit, 55.
-   2. Put the pieces together with shifts and masks; a shift beyond bit 31 needs a 64-bit operand.
-   Of the flags only the three bits count that kernel/cpu/descriptor.h names: granularity is not the
-   caller's.
-   3. Unpack: the way back. With granularity the limit in bytes ends in twelve one bits. */
+   labs/lesson2/README.md. kernel/cpu/descriptor.h has the contract.
+   descriptor_pack: a limit above 0xfffff is counted in pages, and then the granularity flag (bit
+   55) is set. Of `flags` the three lower bits are stored, in bits 52 to 54: available, 64-bit code,
+   32-bit. Its bit 3 is ignored, because granularity follows from the limit. `access` is stored as
+   it is.
+   descriptor_unpack: the way back; limit is the last valid offset in bytes, `flags` is without
+   granularity.
+   Pitfalls: base and limit are split. A shift beyond bit 31 needs a 64-bit operand. A limit in
+   pages includes the last page's last byte. */
 /* SOLUTION 2.1 { */
 #define LARGEST_BYTE_LIMIT 0xfffffu
 #define GRANULARITY	   (1ull << 55)

@@ -3,7 +3,8 @@
 
 #include <stdint.h>
 
-/* Flags, the upper half of byte 6. The granularity bit is not among them: it follows from the
+/* Flags, the three lower bits of the upper half of byte 6: available, 64-bit code (0x2, never set
+ * in this kernel) and 32-bit. The fourth, granularity, is not among them: it follows from the
  * limit. */
 #define DESCRIPTOR_AVAILABLE 0x1 /* for the system's own use */
 #define DESCRIPTOR_32_BIT    0x4

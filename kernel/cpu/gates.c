@@ -29,12 +29,14 @@ struct gate {
 
 static struct gate idt[VECTORS];
 
-/* EXERCISE 2.3 (interrupts, part 1): the table that says where each vector enters the kernel.
-   1. gate_set: the offset is split into two halves; the ring goes into bits 5 and 6 of the type
-   byte.
-   2. gates_initialize: every vector gets an interrupt gate to its stub (trap_stubs), in the
-   kernel's code segment, for ring 0. Then load the table with LIDT; its limit is the last byte, not
-   the size. */
+/* EXERCISE 2.3 (interrupts, part 1): the table that says where each vector enters the kernel (Intel
+   SDM volume 3, figure 6-2).
+   gate_set: fills one gate. type has the present bit already; ring, 0 to 3, is the gate's DPL, bits
+   5 and 6 of the type byte.
+   gates_initialize: every vector gets an interrupt gate to its stub (trap_stubs), in the kernel's
+   code segment, with DPL 0. Then LIDT loads the table.
+   Pitfalls: a limit is the offset of the last byte. The gates for exceptions and those for
+   interrupts are in the same table. */
 /* SOLUTION 2.3 { */
 void gate_set(unsigned vector, uint16_t selector, uintptr_t offset, uint8_t type, unsigned ring)
 {

@@ -20,13 +20,16 @@
 
 struct kernel_task kernel_task;
 
-/* EXERCISE 2.6 (ring 3, part 1): the processor reads this segment by itself, when a trap comes from
-   user mode.
-   1. ss0 is the segment of the stack that it takes; esp0 comes later, before user mode is entered.
-   2. io_map_base says where the permission map begins, counted from the start of the segment. All
-   bits of the map, and the byte after it, are set: user mode may use no port.
-   3. Return the segment's limit: the offset of its last byte.
-   4. task_state_allow_port clears the port's bit. */
+/* EXERCISE 2.6 (user mode, part 1): the segment that the processor reads by itself, when a trap
+   comes from user mode (Intel SDM volume 3, 7.2.1).
+   task_state_initialize: ss0 is the kernel's data segment, and the I/O permission map (at
+   io_map_base bytes from the start of the segment) and the byte after it allow no port. Returns the
+   segment's limit.
+   task_state_set_stack sets esp0; it is called before user mode is entered.
+   task_state_allow_port allows one port to user mode; a second call for the same port changes
+   nothing.
+   Pitfalls: a set bit forbids. A limit is the offset of the last byte. A map that begins in the
+   registers allows the ports that happen to be 0 there. */
 /* SOLUTION 2.6 { */
 uint32_t task_state_initialize(void)
 {

@@ -158,7 +158,7 @@ static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 		   trap_name(frame->vector), frame->error_code, detail);
 }
 
-/* Step 3: the first function that has mended the frame ends the search. The table is filled from
+/* Step 3: the first function that has repaired the frame ends the search. The table is filled from
  * the front. */
 static bool fix_up(struct trap_frame *frame)
 {

@@ -59,7 +59,7 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 void trap_register_user(void (*handler)(struct trap_frame *frame));
 
 /* Asks the function about each exception of the kernel itself that nobody registered for: true when
- * it has mended the frame. At most four functions. */
+ * it has repaired the frame. At most four functions. */
 void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
 
 /*

@@ -11,9 +11,10 @@ section .text
 bits 32
 extern trap_dispatch
 
-	; EXERCISE 2.3 (interrupts, part 2): 256 stubs, trap_stub_0 to trap_stub_255, by %rep. Each
-	; makes the stack look the same (a zero where the processor pushes no error code), pushes
-	; its vector, and jumps to trap_common.
+	; EXERCISE 2.3 (interrupts, part 2): the 256 stubs trap_stub_0 to trap_stub_255, made by
+	; %rep. Each leaves the same picture on the stack: an error code (0 where the processor
+	; pushes none, see has_error_code) and then its vector. All continue at trap_common.
+	; Pitfall: a vector above 127 does not fit into a signed byte.
 	; SOLUTION 2.3 {
 %assign vector 0
 %rep 256
@@ -29,11 +30,11 @@ trap_stub_ %+ vector:
 
 ; Makes a struct trap_frame (kernel/cpu/trap.h), calls trap_dispatch, and goes back.
 trap_common:
-	; EXERCISE 2.3 (interrupts, part 3): save, call, restore.
-	; 1. save_registers: part 4, in kernel/cpu/trap_frame.inc.
-	; 2. trap_dispatch(frame): the frame begins where ESP points.
-	; 3. restore_registers, IRET. It brings the interrupt flag back; until then interrupts stay
-	;    off.
+	; EXERCISE 2.3 (interrupts, part 3): completes the struct trap_frame (save_registers, part
+	; 4, in kernel/cpu/trap_frame.inc), calls trap_dispatch(frame), and returns to the
+	; interrupted code with all its registers. Interrupts stay off until then.
+	; Pitfalls: the argument is a pointer, not the frame itself. IRET expects EIP on top of the
+	; stack.
 	; SOLUTION 2.3 {
 	save_registers
 	push esp

@@ -23,13 +23,14 @@ user_enter:
 	push esi
 	push edi
 	mov [kernel_stack], esp
-	; EXERCISE 2.6 (ring 3, part 2): eip is at [ebp + 8], the user's esp at [ebp + 12].
-	; 1. A trap from user mode must begin with the stack as it is now:
-	;    task_state_set_stack(esp).
-	; 2. DS, ES, FS and GS get USER_DATA: the kernel's selectors would fault at the first use.
-	; 3. Push what IRET takes for a change of privilege: SS, ESP, EFLAGS (interrupts on, nothing
-	;    else), CS, EIP.
-	; 4. Leave nothing of the kernel in the general registers: zero them. IRET.
+	; EXERCISE 2.6 (user mode, part 2): user_enter(eip, esp): eip is at [ebp + 8], esp at [ebp +
+	; 12]. Enters user mode by IRET, at eip, with the stack esp, USER_CODE, and USER_DATA in all
+	; data segment registers and SS; interrupts on, IOPL 0. The next trap from user mode finds
+	; the kernel's stack as it is now (task_state_set_stack), so that user_leave can return from
+	; here.
+	; Pitfalls: IRET to a lower privilege takes five words (Intel SDM volume 3, figure 6-4).
+	; Flags that PUSHF delivers are the kernel's. Whatever is left in a register, the user can
+	; read: the general registers must be 0.
 	; SOLUTION 2.6 {
 	push esp
 	call task_state_set_stack

@@ -93,19 +93,18 @@ static void format_string(struct output *output, const struct conversion *conver
 	put_field(output, conversion, text, length);
 }
 
-/* EXERCISE 1.3 (formatted printing, part 1): numbers. The rest of this file reads the format and
-   calls these.
-   1. write_digits, a function of your own for the other three: the last digit is the remainder of a
-   division by the base. 64-bit numbers divide with divide64 (kernel/lib/divide.h): the compiler's
-   way would call a library that the kernel has not got. For 0 it writes none: see the precision.
-   2. format_number: in this order, blanks up to the width, the prefix, zeros, the digits; with '-'
-   the blanks come last. The precision is the least number of digits, 1 when none is given. The flag
-   '0' turns the blanks into zeros, but not together with '-' or with a precision. With '#' a number
-   of base 8 begins with a 0: it gets one, if it has none.
-   3. format_signed: the prefix is '-', or what the conversion has in `positive`. The smallest
-   number has no positive twin.
-   4. format_hexadecimal: with '#', and for any number but 0, the prefix is 0x, or 0X for capitals.
- */
+/* EXERCISE 1.3 (formatted printing, part 1): numbers, as C11 7.21.6.1 defines them. The rest of
+   this file reads the format and calls these three functions.
+   format_number: blanks up to the width, the prefix, zeros, the digits. The precision is the least
+   number of digits, 1 when none is given. '-' puts the blanks last. '0' makes zeros of the blanks,
+   but not together with '-' or with a precision. With '#' an octal number begins with a 0: it gets
+   one if it has none.
+   format_signed: decimal; the prefix is '-', or the character that the conversion has in
+   `positive`.
+   format_hexadecimal: with '#', and for any number but 0, the prefix is 0x, or 0X for capitals.
+   Pitfalls: the smallest number has no positive counterpart. The digits come out in the wrong
+   order, the last one first. A 64-bit division with / calls a library that the kernel does not
+   have: use divide64 (kernel/lib/divide.h). */
 /* SOLUTION 1.3 { */
 /* Writes the digits before end. Returns the first one; no digit at all for 0. */
 static char *write_digits(char *end, uint64_t value, unsigned base, bool capitals)

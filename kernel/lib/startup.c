@@ -1,7 +1,7 @@
 /* Calls what the linker has collected: see kernel/lib/startup.h. */
 #include "kernel/lib/startup.h"
 
-/* Where the pointers lie, by boot/kernel.ld; the same address when there are none. */
+/* Where boot/kernel.ld puts the pointers; the same address when there are none. */
 extern startup_function *const startups_start[], *const startups_end[];
 
 void startup_run_all(void)

@@ -43,12 +43,13 @@ void backtrace_use_stack(const void *stack, uint32_t size)
 }
 
 /* EXERCISE 1.6 (the backtrace, part 1): follow the frames. Part 2 is in kernel/report/symbols.c.
-   1. is_frame: a frame pointer is a multiple of four, and the whole frame is in the stack, from
-   stack_start up to stack_top. Anything else may be garbage, and following it may
-   cause a second fault.
-   2. backtrace: print_return for each frame's return address, beginning with the frame at ebp; at
-   most FRAMES_AT_MOST. The stack grows down, so a caller's frame is higher: if it is not, stop.
- */
+   is_frame: can a frame be read at this address? It is a multiple of four, and the whole frame is
+   in the stack, from stack_start up to stack_top.
+   backtrace: calls print_return for each frame's return address, beginning with the frame at ebp,
+   for FRAMES_AT_MOST frames at most. The stack grows down, so a caller's frame has a higher
+   address: if it has not, that is the end.
+   Pitfalls: a backtrace runs when something is broken, so every pointer may be garbage. Reading
+   a bad one faults again. A sum may wrap. */
 /* SOLUTION 1.6 { */
 static bool is_frame(const struct stack_frame *frame)
 {

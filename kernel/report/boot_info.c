@@ -40,14 +40,15 @@ static void add_range(uint64_t base, uint64_t length, uint32_t type)
 
 /* EXERCISE 1.5 (the memory map): what the boot loader says about memory; kernel/lib/multiboot.h has
    the structures.
-   1. Walk the map: mmap_length bytes at mmap_addr, which is a physical address (direct_map). The
-   next entry is size + 4 bytes further, because size does not count itself, and entries may be
-   longer than the structure. add_range each, with its type: what is not memory matters as well.
-   Leave out an entry that the end of the map cuts off. Where a size leads past the end of the map,
-   or back, the walk ends with what came before.
-   2. Without a map (bit MULTIBOOT_MEMORY_MAP of flags) there may be MULTIBOOT_MEMORY: then
-   mem_upper KiB of available memory begin at 1 MiB, which may be 4 GiB or more.
-   3. Leave the rest to mm/memory_map.c: it sorts and cuts. */
+   With the bit MULTIBOOT_MEMORY_MAP in flags there is a map: mmap_length bytes at mmap_addr, a
+   physical address (direct_map). Call add_range for each entry with its type, in the map's order:
+   what is not memory matters as well.
+   Without it there may be MULTIBOOT_MEMORY: then mem_upper KiB of available memory begin at 1 MiB.
+   An entry counts if the whole structure, size included, is inside the map, whatever its size says.
+   The next one begins size + 4 bytes further, even if size is below 20. When that is past the end
+   of the map, the walk is over.
+   Pitfalls: entries may be longer than the structure. A size near 2^32 wraps, and leads back.
+   mem_upper KiB may be 4 GiB or more. Sorting and cutting is the work of mm/memory_map.c. */
 /* SOLUTION 1.5 { */
 static void read_memory_map(const struct multiboot_info *information)
 {

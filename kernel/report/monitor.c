@@ -2,7 +2,7 @@
  * The kernel's own command line, for scripts, tests and people, until a shell can run.
  *
  * A command is a line of a table marked COMMAND_TABLE, in any file: the linker puts the tables
- * behind each other, so a kernel has the commands of the files that it is made of. A line is cut
+ * next to each other, so a kernel has the commands of the files that it is made of. A line is cut
  * into words in place, as argv is for a program:
  *
  *	"frames  3 # three"	->	"frames" and "3": the blanks after them have become NULs
@@ -20,7 +20,7 @@
 
 #define LINE_LIMIT 256 /* of what a person types; the host's script may be longer */
 
-/* Where the tables lie, by boot/kernel.ld. */
+/* Where boot/kernel.ld puts the tables. */
 extern const struct command commands_start[], commands_end[];
 
 /* The command of this name, or NULL. Names must differ: the first one found wins. */

@@ -15,7 +15,7 @@ struct command {
 	int (*run)(int count, char **arguments);
 };
 
-/* Behind a table of commands: the linker puts all of them together (boot/kernel.ld). */
+/* On a table of commands: the linker puts all of them together (boot/kernel.ld). */
 #define COMMAND_TABLE __attribute__((section(".commands"), used, aligned(4)))
 
 /* Runs one line. It is changed. Returns the command's status; 0 for an empty line or a comment (#).

@@ -6,7 +6,8 @@
 /* Prints the message and a backtrace, and ends the run with EXIT_PANIC. */
 void panic(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Switches interrupts off and prints the message, for those who have more to say before the end. */
+/* Switches interrupts off and prints the message; the caller may print more and must then end the
+ * run. */
 void panic_announce(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 #define ASSERT(condition)                                                                          \

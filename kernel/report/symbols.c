@@ -21,10 +21,12 @@
 
 extern const char text_start[], text_end[];
 
-/* EXERCISE 1.6 (the backtrace, part 2): from an address to a name. The table is sorted by address,
-   and has hundreds of entries: halve it until one is left. The answer is the last symbol at or
-   below the address; NULL for an address outside the code (text_start up to text_end), and when
-   there is none, be it that the table is empty. */
+/* EXERCISE 1.6 (the backtrace, part 2): from an address to a name: the last symbol at or below the
+   address, or NULL if there is none, or if the address is not in the code (text_start up to
+   text_end). The table is sorted by address and has some hundred entries: looking at all of them
+   takes too long.
+   Pitfalls: an empty table; an address below the first symbol; an address that is a symbol's
+   own. */
 /* SOLUTION 1.6 { */
 /* The last symbol at or below address, or NULL. */
 static const struct symbol *find(uintptr_t address)

@@ -47,7 +47,7 @@ def folder_rows(paths: set[str], root: Path) -> Iterator[str]:
     """The map of all folders with one of the files, lowest first."""
     there = [room for room in rooms(root).values() if in_kernel(room.folder)]
     names = {room_of(path, root).folder for path in paths}
-    yield "| folder | what it is | part | may use, beside itself |"
+    yield "| folder | what it is | part | may use, besides itself |"
     yield "|---|---|---|---|"
     for room in there:
         if room.folder in names:
