@@ -4,8 +4,8 @@ The field has terms; a student can look them up, and a translator too. REFUSED n
 words that stood in their place, each with the reason or the better word. A text is what a person
 reads: Markdown and SVG, comments, and strings of programs; code, and excerpts in `...`, are not.
 
-`python -m tests.words` lists all findings, `... FILE` those of a file or folder, and `... --write`
-makes tests/words_left.toml tight: how many findings each file still has. Those may only get fewer.
+`python -m tests.words` lists all findings, `... FILE` those of a file or folder, and `... --write
+FILE` makes tests/words_left.toml tight: how many findings a file still has, which may only shrink.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT = ROOT / "tests" / "words_left.toml"
+HEAD = "# How many refused words each file still has (tests/words.py): it may only shrink.\n"
 
 # What a student or a user of the kernel sees.
 SEEN = (
@@ -214,32 +215,27 @@ def left() -> dict[str, int]:
     return tomllib.loads(LEFT.read_text())["left"]
 
 
-def write() -> None:
-    """Makes the list tight: never more than it had, and no file that has none."""
-    old = left() if LEFT.exists() else {}
-    counts = {name: len(findings(name)) for name in seen() if findings(name)}
-    rows = [
-        f'"{name}" = {min(n, old.get(name, n if not old else 0))}' for name, n in counts.items()
-    ]
-    head = (
-        "# How many refused words each file still has (tests/words.py): the list may only shrink.\n"
-    )
-    LEFT.write_text(
-        head + "[left]\n" + "".join(f"{row}\n" for row in rows if not row.endswith(" 0"))
-    )
+def write(paths: list[str]) -> None:
+    """Makes the list tight for these files: none may have more than it had."""
+    rows = left()
+    for name in [*chosen(paths), *(set(rows) - set(seen()))]:
+        count = len(findings(name)) if (ROOT / name).is_file() else 0
+        rows[name] = min(count, rows.get(name, 0))
+    text = "".join(f'"{name}" = {count}\n' for name, count in sorted(rows.items()) if count)
+    LEFT.write_text(f"{HEAD}[left]\n{text}")
 
 
 def chosen(paths: list[str]) -> Iterator[str]:
     for name in seen():
-        if not paths or any(name == path or name.startswith(f"{path}/") for path in paths):
+        if not paths or any(PurePosixPath(name).is_relative_to(path) for path in paths):
             yield name
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--write"]:
-        write()
+    if sys.argv[1:2] == ["--write"]:
+        write(sys.argv[2:])
         return
-    for name in chosen([path.rstrip("/") for path in sys.argv[1:]]):
+    for name in chosen(sys.argv[1:]):
         print(*findings(name), sep="\n", end="\n" if findings(name) else "")
 
 

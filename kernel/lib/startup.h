@@ -13,7 +13,7 @@
 
 typedef void startup_function(void);
 
-/* After a function's definition: the linker puts the pointers to all of them together (boot/kernel.ld). */
+/* After a function: the linker puts the pointers to all of them together (boot/kernel.ld). */
 #define STARTUP(function)                                                                          \
 	static startup_function *const function##_startup                                          \
 	    __attribute__((section(".startups"), used)) = function;
