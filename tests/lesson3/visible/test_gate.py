@@ -1,36 +1,95 @@
-"""Exercise 3.1: the gate for INT 0x80, and the way from the number to the function."""
+"""Exercise 3.1: the gate for INT 0x80, and the way from the number to the function.
+
+Not looked at here, but by the graders: work before the way back to user mode (it needs a signal at
+the right instruction), and the records of a trace (3.5 writes them).
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.lesson3.support import ENOSYS, GETPID, STACK, USER_CODE, USER_DATA, ring3, same
+from tests.lesson3.support import (
+    ENOSYS,
+    GETPID,
+    INTERRUPTS,
+    STACK,
+    USER_CODE,
+    USER_DATA,
+    Caller,
+    ring3,
+    same,
+    signed,
+)
+from tests.told import expect, fail, told
+
+CALLS = 512  # SYSCALL_LIMIT in kernel/syscall/syscall.h: numbers are 0 to 511
+IN_GDB = "make LESSON=3 gdb, then: tbreak syscall_dispatch, continue, frame"
 
 
 @pytest.mark.exercise("3.1", points=1)
 def test_getpid(lab):
-    """Ring 3 asks for its number by INT 0x80, and goes on with the answer in EAX."""
-    with ring3(lab) as caller:
+    """User mode asks for its process's number by INT 0x80, and goes on with the answer in EAX."""
+    usually = (
+        "the gate's privilege level is not 3, so that INT 0x80 is a general protection fault, "
+        "which ends the program by signal 11",
+        "the result is not written into the frame's eax, which restore_registers loads",
+    )
+    with told(usually, IN_GDB), ring3(lab) as caller:
         for time in ("first", "second"):
-            found = caller.result(GETPID)
-            assert found == 1, f"the {time} getpid returns {found}, not 1"
+            expect(f"the {time} getpid (call {GETPID}) of process 1", caller.result(GETPID), 1)
 
 
 @pytest.mark.exercise("3.1", points=1)
 def test_unknown_number(lab):
-    """A number that no call has is -ENOSYS."""
-    with ring3(lab) as caller:
-        for number in (0, 400, 511):
+    """A number that no call has is -ENOSYS: any 32 bits, and the first number past the table."""
+    usually = "the number is compared as a signed one, or with <= in place of <"
+    with told(usually, "make hint EX=3.1"), ring3(lab) as caller:
+        for number in (0, 400, CALLS - 1, 0x80000000, 0xFFFFFFFF):
+            what = f"EAX after INT 0x80 with the unknown number {signed(number)} in EAX"
             found = caller.result(number)
-            assert found == -ENOSYS, f"call {number} returns {found}, not {-ENOSYS}"
+            expect(what, words_of(found), words_of(-ENOSYS))
+        refuse_beyond_the_table(caller)
+
+
+def words_of(result: int) -> str:
+    """A call's result, with its name if it is the one that is expected here."""
+    return f"{result} (-ENOSYS)" if result == -ENOSYS else str(result)
+
+
+def refuse_beyond_the_table(caller: Caller) -> None:
+    """Asks for the first number that the table of calls has no place for: what is there in memory
+    is something else."""
+    with caller.in_kernel() as guest:
+        beyond = guest.address("calls") + 4 * CALLS
+        kept = guest.read(beyond, 4)
+        guest.write(beyond, b"\x11\x22\x33\xc4")
+        found = guest.call("syscall_find", CALLS)
+        guest.write(beyond, kept)
+    if found:
+        fail(
+            f"syscall_find({CALLS}): expected NULL, because the table has the numbers 0 to "
+            f"{CALLS - 1}; seen the word behind the table",
+            f"calls[{CALLS}] in kernel/syscall/gate.c",
+        )
 
 
 @pytest.mark.exercise("3.1", points=1)
 def test_other_registers_stay(lab):
-    """Behind a call the program is in ring 3 again, and all its registers but EAX are what they
+    """After a call the program is in user mode again, and all its registers but EAX are what they
     were, the segments' too."""
     mine = {"ebx": 0x1111, "ecx": 0x2222, "edx": 0x3333, "esi": 0x4444, "edi": 0x5555}
     mine |= {"ebp": 0x6666, "esp": STACK - 8, "ds": USER_DATA, "es": USER_DATA}
-    with ring3(lab) as caller:
+    usually = "what syscall_entry pushes and what it pops are not the same words in reverse order"
+    with told(usually, IN_GDB), ring3(lab) as caller:
         after = caller.call(GETPID, **mine)
-    same(after, mine | {"cs": USER_CODE, "ss": USER_DATA}, "behind a call")
+        same(after, mine | {"cs": USER_CODE, "ss": USER_DATA}, "user mode's registers after getpid")
+
+
+@pytest.mark.exercise("3.1", points=1)
+def test_interrupts_in_a_call(lab):
+    """A call runs with interrupts on: it may last long, and the clock must go on."""
+    usually = "GATE_INTERRUPT in place of GATE_TRAP: an interrupt gate clears the interrupt flag"
+    with told(usually, "make LESSON=3 gdb, then: idt 128"), ring3(lab) as caller:
+        flags = caller.stop_in_call(GETPID) and caller.guest.registers()["eflags"]
+        state = "on" if flags & INTERRUPTS else "off"
+        expect("interrupts where INT 0x80 reaches syscall_dispatch", state, "on")

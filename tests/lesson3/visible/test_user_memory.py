@@ -1,4 +1,9 @@
-"""Exercise 3.3: bytes between the kernel and ring 3, and pointers that lead nowhere."""
+"""Exercise 3.3: bytes between the kernel and user mode, and pointers that lead nowhere.
+
+Not looked at here, but by the graders: the last byte below the kernel, how many bytes are left
+after a fault in the middle of a word, a string that ends with its page, and exceptions other than
+page faults at the same instruction.
+"""
 
 from __future__ import annotations
 
@@ -17,45 +22,105 @@ from tests.lesson3.support import (
     WRITE,
     ring3,
 )
+from tests.told import expect, fail, require, told
+
+HINT = "make hint EX=3.3"
+KERNEL_PLACE = KERNEL_BASE + 0x40000  # memory of the kernel that nobody uses
 
 
 @pytest.mark.exercise("3.3", points=1)
-def test_write_comes_from_ring_3(lab):
+def test_write_comes_from_user_mode(lab):
     """What a program writes comes out of the serial line, byte for byte."""
     word = f"{random.Random(lab.seed).getrandbits(64):016x}".encode()
-    with ring3(lab) as caller:
+    usually = "copy_bytes returns what was copied in place of what is left: 0 is success"
+    with told(usually, HINT), ring3(lab) as caller:
         found = caller.result(WRITE, 1, caller.write(DATA, word + b"\n"), 17)
-        assert found == 17, f"write of 17 bytes returns {found}"
-        assert word in caller.guest.said_bytes(), "write says 17, and other bytes came out"
+        expect("write of 17 bytes returns", found, 17)
+        said = caller.guest.said_bytes()
+        require(word in said, f"write of {word!r} returns 17, and other bytes came out: {said!r}")
 
 
 @pytest.mark.exercise("3.3", points=1)
-def test_uname_goes_to_ring_3(lab):
+def test_uname_goes_to_user_mode(lab):
     """A structure arrives in the program's memory, and nothing beside it is changed."""
-    with ring3(lab) as caller:
+    usually = "words and bytes are confused: MOVSL moves four bytes, and ECX counts words"
+    with told(usually, HINT), ring3(lab) as caller:
         caller.write(DATA, b"\xa5" * 512)
         result = caller.result(UNAME, DATA + 16)
         found = caller.guest.read(DATA, 512)
-    assert result == 0, f"uname returns {result}, not 0"
-    assert found[16:22] == b"Linux\0", f"uname's structure begins with {found[16:22]}"
-    beside = found[:16] + found[16 + 6 * 65 :]
-    assert beside == b"\xa5" * (512 - 6 * 65), "bytes beside uname's structure were changed"
+        expect("uname returns", result, 0)
+        expect("the first bytes of uname's structure", found[16:22], b"Linux\0")
+        beside = found[:16] + found[16 + 6 * 65 :]
+        changed = sum(each != 0xA5 for each in beside)
+        expect("changed bytes beside uname's structure of 390 bytes", changed, 0)
 
 
 @pytest.mark.exercise("3.3", points=1)
 def test_pointers_that_lead_nowhere(lab):
-    """A null pointer, the kernel's memory, and what is behind the program: EFAULT, three times."""
-    with ring3(lab) as caller:
-        for address in (0, KERNEL_BASE + 0x100000, SPACE_END):
+    """A null pointer, the kernel's memory, and what is after the program: EFAULT, three times."""
+    usually = (
+        "an instruction that may fault has no FIXUP entry (PANIC), or user_copy_fix_up does not "
+        "find it",
+        "copy_from_user does not ask user_range_ok (the kernel's memory comes out)",
+    )
+    with told(usually, HINT), ring3(lab) as caller:
+        for address, name in (
+            (0, "a null pointer"),
+            (KERNEL_BASE + 0x100000, "an address of the kernel"),
+            (SPACE_END, "the first address after the program"),
+        ):
             found = caller.result(WRITE, 1, address, 8)
-            assert found == -EFAULT, f"write from {address:#x} returns {found}, not {-EFAULT}"
+            expect(f"write of 8 bytes from {name} (EFAULT is {EFAULT})", found, -EFAULT)
+
+
+@pytest.mark.exercise("3.3", points=1)
+def test_kernel_is_not_written(lab):
+    """A call that gives something to the program does not give it to the kernel's memory."""
+    usually = "copy_to_user does not ask user_range_ok: any program can overwrite the kernel"
+    with told(usually, HINT), ring3(lab) as caller:
+        caller.write(KERNEL_PLACE, b"\xa5" * 512)
+        found = caller.result(UNAME, KERNEL_PLACE)
+        changed = caller.guest.read(KERNEL_PLACE, 512) != b"\xa5" * 512
+        if changed:
+            fail(
+                "uname with an address of the kernel: expected no change, seen kernel memory "
+                "overwritten by a program"
+            )
+        expect(f"uname with an address of the kernel (EFAULT is {EFAULT})", found, -EFAULT)
+
+
+@pytest.mark.exercise("3.3", points=1)
+def test_ranges(lab):
+    """A range that begins below the kernel and reaches into it, and one whose end wraps around
+    beyond 4 GiB and is small again."""
+    ranges = {
+        "a page of the program": (DATA, 4096, True),
+        "8 bytes that reach 4 bytes into the kernel": (KERNEL_BASE - 4, 8, False),
+        "the kernel": (KERNEL_BASE, 4096, False),
+        "8 KiB whose end wraps to 0x1000": (0xFFFFF000, 0x2000, False),
+        "4 GiB less one byte from the program on": (DATA, 0xFFFFFFFF, False),
+    }
+    usually = (
+        "address + length is computed, and wraps: compare length with what is left below the "
+        "kernel",
+        "only the first byte of the range is looked at",
+    )
+    with told(usually, HINT), ring3(lab) as caller, caller.in_kernel() as guest:
+        for name, (address, length, is_ok) in ranges.items():
+            found = bool(guest.call("user_range_ok", address, length) & 0xFF)
+            what = f"user_range_ok({address:#010x}, {length:#x}), {name}"
+            expect(what, str(found).lower(), str(is_ok).lower())
 
 
 @pytest.mark.exercise("3.3", points=1)
 def test_names(lab):
     """A name is read up to its NUL; there is no such file."""
-    with ring3(lab) as caller:
+    usually = "string_from_user counts the NUL, or does not stop at it"
+    with told(usually, HINT), ring3(lab) as caller:
         caller.write(DATA, b"/no such file\0")
-        for address, expected in ((DATA, -ENOENT), (0, -EFAULT)):
-            found = caller.result(OPEN, address, 0)
-            assert found == expected, f"open({address:#x}) returns {found}, not {expected}"
+        cases = {
+            "a name that no file has (ENOENT)": (DATA, -ENOENT),
+            "a null pointer (EFAULT)": (0, -EFAULT),
+        }
+        for name, (address, expected) in cases.items():
+            expect(f"open of {name}", caller.result(OPEN, address, 0), expected)
