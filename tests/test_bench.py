@@ -236,6 +236,15 @@ def kept_package(cache):
     return found
 
 
+def test_the_mirror_is_the_machines_own(monkeypatch):
+    shown = "Debian|Debian-Security|http://a/security/\nOther|Other|http://b/\nDebian|Debian|http://c/\n"
+    monkeypatch.setattr(package, "run", lambda *_: shown)
+    assert package.mirror_of_machine("tiny") == "http://c/"
+    monkeypatch.setattr(package, "run", lambda *_: "Other|Other|http://b/\n")
+    with pytest.raises(package.PackageError, match=r"tiny: apt .* has no mirror of Debian"):
+        package.mirror_of_machine("tiny")
+
+
 def test_a_kept_package_needs_no_network(kept_package, tmp_path):
     found = package.fetch("tiny")
     assert (found, found.version) == (kept_package, "1:2.0")

@@ -20,7 +20,6 @@ from pathlib import Path
 RELEASE = "bookworm"
 """The last release of Debian with kernels for the i386."""
 
-MIRROR = "http://deb.debian.org/debian"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SECONDS = 300
 
@@ -59,7 +58,7 @@ def cache_directory() -> Path:
 
 
 def fetch(name: str) -> Package:
-    """The package of this name, out of the cache or from Debian's mirror (the variable MIRROR names
+    """The package of this name, out of the cache or from this machine's mirror (MIRROR names
     another one). Raises PackageError; without a network that takes seconds."""
     with locked(cache_directory()) as cache:
         return kept(name, cache) or download(name, cache)
@@ -126,9 +125,23 @@ def update(name: str, cache: Path) -> None:
     if shutil.which("apt-get") is None or not KEYRING.exists():
         raise PackageError(f"{name}: needs Debian's apt-get, and {KEYRING} to check what it brings")
     (cache / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    mirror = os.environ.get("MIRROR") or MIRROR
+    mirror = os.environ.get("MIRROR") or mirror_of_machine(name)
     (cache / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror} {RELEASE} main\n")
     run(name, apt(cache, "apt-get", "-oAPT::Update::Error-Mode=any", "update"))
+
+
+def mirror_of_machine(name: str) -> str:
+    """Where this machine's own apt gets Debian's packages. Raises PackageError elsewhere."""
+    form = "$(ORIGIN)|$(LABEL)|$(REPO_URI)"
+    shown = run(name, ["apt-get", "indextargets", "--format", form, "Identifier: Packages"])
+    for line in shown.splitlines():
+        origin, label, mirror = line.split("|", 2)
+        if (origin, label) == ("Debian", "Debian"):
+            return mirror
+    raise PackageError(
+        f"{name}: apt on this machine has no mirror of Debian (or has not run `apt-get update`); "
+        "the variable MIRROR can name one"
+    )
 
 
 def apt(cache: Path, command: str, *words: str) -> list[str]:
