@@ -21,6 +21,7 @@ from pathlib import Path
 from labs.tools.course.exercises import ROOT, Exercise, blank, by_id
 from labs.tools.course.source_lists import LISTS, linked
 from labs.tools.grading import sandbox
+from labs.tools.grading.elf_limits import object_problem
 
 ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
 SOURCES = (".c", ".asm")
@@ -133,11 +134,13 @@ def compiled(
             target = f"build/objects/{path}.o"
             command = ["make", "-s", f"LESSON={lesson}", target]
             done = sandbox.run(command, tree, sandbox.BUILD, boxed)
-            if done.status == 0 and is_plain_file(tree, target):
-                objects[path] = (tree / target).read_bytes()
-            else:
+            if done.status != 0 or not is_plain_file(tree, target):
                 words = done.limit or first_error(done.output)
                 problems[path] = f"{path} does not compile: {words}"
+            elif words := object_problem((tree / target).read_bytes()):
+                problems[path] = f"{path} is refused: {words}"
+            else:
+                objects[path] = (tree / target).read_bytes()
     return objects, problems
 
 

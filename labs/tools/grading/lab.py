@@ -26,8 +26,10 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.grading import sandbox
-from labs.tools.grading.graded_tree import first_error, is_plain_file, output_directory
+from labs.tools.grading import host_program, sandbox
+from labs.tools.grading.build_tool import BuildFailure, run_tool
+from labs.tools.grading.elf_limits import kernel_problem
+from labs.tools.grading.graded_tree import is_plain_file, output_directory
 from labs.tools.machine.machine import Machine
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import GuestFailure, Outcome, Result
@@ -49,11 +51,6 @@ PROGRAM_STOPPED = (124, 128 + signal.SIGKILL, 128 + signal.SIGXCPU)  # what limi
 ANSWER_SECONDS = 3 * sandbox.PROGRAM.wall  # a backstop: the program has limits of its own
 STUCK = (Outcome.HANG, Outcome.WALL_LIMIT, Outcome.OUTPUT_LIMIT)
 
-HOST_FLAGS = ("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
-SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-COMPILER = ("gcc", *HOST_FLAGS, *SANITIZE, "-I.")
-# The kernel's functions get other names than the C library's, and so must not become builtins.
-AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
 # A program of the student's ends in time, and does not fill the memory of who reads its output.
 HOST_PROGRAM = """\
 #!/bin/bash
@@ -66,10 +63,6 @@ export ASAN_OPTIONS=detect_leaks=0
 # What this process has tried to build, by tree and target, and why it failed. Nobody changes a tree
 # while it is tested.
 BUILT: dict[tuple[Path, str], str] = {}
-
-
-class BuildFailure(AssertionError):
-    """The tree under test does not build; the text is the first thing that went wrong."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +116,16 @@ class Lab:
             try:
                 words = [f"LESSON={self.lesson}", f"BREADTH={'no' if self.core else 'yes'}"]
                 run_tool(["make", "-s", *words, target], self.root, self.boxed)
+                if problem := self._problem(target):
+                    return f"it does not build: {problem}"
             except BuildFailure as failure:
                 return str(failure)
         return ""
+
+    def _problem(self, target: str) -> str:
+        """Why a kernel that was linked is not run."""
+        is_kernel = target.endswith("kernel.elf") and is_plain_file(self.root, target)
+        return kernel_problem(self.root / target) if is_kernel else ""
 
     def config(self, script: str | None, **fields: object) -> Config:
         """The lesson's kernel as a machine; `fields` are those of Config. boot is "direct"
@@ -154,20 +154,18 @@ class Lab:
         return LabMachine(self, self.config(script, **fields))
 
     def host(self, sources: Sequence[str], extra: Sequence[Path], name: str) -> Path:
-        """Compiles `sources` (C files of the tree) for the host, with sanitizers, links them with
-        the test's own C files `extra`, and returns the program (a script that starts it, boxed
-        where the tree is; it passes arguments and standard input on, and cuts long output).
+        """Compiles `sources` (C files of the tree) for the host, in 32 bits and with sanitizers,
+        links them with the test's own C files `extra`, and returns the program (a script that
+        starts it, boxed where the tree is; it passes arguments and standard input on, and cuts
+        long output). Raises BuildFailure.
 
         What the program says is the student's word: let it answer questions (see ask; made from
         `seed`), and judge the answers in Python. It may end, or print, at any point.
         """
         directory = self.scratch / f"{name}.d"
         directory.mkdir(parents=True, exist_ok=True)
-        objects = [self._host_object(source) for source in sources]
-        program = directory / name
-        drivers = map(str, extra)
-        run_tool([*COMPILER, *drivers, *map(str, objects), "-o", str(program)], ROOT, False)
-        return self._wrapped(program)
+        host_program.built(self.root, sources, extra, directory / name, self.boxed)
+        return self._wrapped(directory / name)
 
     def ask(self, program: Path, questions: bytes) -> subprocess.CompletedProcess[bytes]:
         """Runs a program of `host` with this as its standard input."""
@@ -178,16 +176,6 @@ class Lab:
         if process.returncode in PROGRAM_STOPPED:
             self.stuck.append(Outcome.HANG)
         return subprocess.CompletedProcess([program], process.returncode, output, errors)
-
-    def _host_object(self, source: str) -> Path:
-        """Compiles one file. What a boxed tree does not have is not the student's."""
-        student = (self.root / source).stat().st_size > 0
-        root = self.root if student else ROOT
-        target = f"build/host-objects/{source}.o"
-        (root / target).parent.mkdir(parents=True, exist_ok=True)
-        command = [*COMPILER, *AS_KERNEL, "-c", source, "-o", target]
-        run_tool(command, root, self.boxed and student)
-        return self._own(target) if student else root / target
 
     def _wrapped(self, program: Path) -> Path:
         """The script that starts a program within its limits."""
@@ -231,15 +219,6 @@ def processor_times(process: int) -> tuple[float, float]:
             ran, waited, _ = map(int, (thread / "schedstat").read_text().split())
             busy, waiting = busy + ran, waiting + waited
     return busy / 1e9, waiting / 1e9
-
-
-def run_tool(command: Sequence[str], directory: Path, boxed: bool) -> None:
-    """Runs a tool of the build. Raises BuildFailure with its first error."""
-    done = sandbox.run(command, directory, sandbox.BUILD, boxed)
-    if done.limit:
-        raise BuildFailure(f"{command[0]} was stopped: {done.limit}")
-    if done.status != 0:
-        raise BuildFailure(f"it does not build: {first_error(done.output)}\n{done.output}")
 
 
 @pytest.fixture

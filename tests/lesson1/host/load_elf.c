@@ -18,16 +18,32 @@
 #define MARGIN	 PAGE
 #define POISON	 0xcc
 #define NO_ENTRY 0x5eed5eedu
-#define RESERVED ((size_t)8 << 30) /* any sum of two addresses */
+#define RESERVED ((size_t)(8ull << 30)) /* any sum of two addresses */
 
-static uint8_t *memory; /* where physical address 0 is */
+/* Where physical address 0 is. In a program of 32 bits, as in the loader: an address is a pointer.
+ */
+static uint8_t *memory;
 
+/* With more bits there is room for any sum of two addresses. */
 static void reserve_memory(void)
 {
+	if (sizeof(memory) == sizeof(uint32_t))
+		return;
 	memory =
 	    mmap(NULL, RESERVED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		exit(2);
+}
+
+/* Makes the window around the area there, full of POISON. */
+static void show_window(uint32_t first, uint32_t length)
+{
+	void *there = mmap(memory + first, length, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	if (there != memory + first)
+		exit(2);
+	memset(there, POISON, length);
 }
 
 static int read_number(uint32_t *number)
@@ -47,8 +63,7 @@ static void answer(const struct load_area *area, const uint8_t *file, uint32_t b
 	uint32_t length = (area->end + PAGE - 1) / PAGE * PAGE + MARGIN - first;
 	uint32_t entry = NO_ENTRY;
 
-	mprotect(memory + first, length, PROT_READ | PROT_WRITE);
-	memset(memory + first, POISON, length);
+	show_window(first, length);
 	const char *wrong = load_elf(file, bytes, area, &entry);
 
 	write_number(!wrong);
