@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools.course import difference, exercises, hint, room_readme, start, student_tree
-from labs.tools.course.exercises import ExerciseError, blank, by_id, regions, solved
+from labs.tools.course.exercises import ExerciseError, blank, by_id, of_lesson, regions, solved
 from labs.tools.course.source_lists import ever_linked
 from labs.tools.course.student_tree import TreeError, contents
 from tests.student_trees import (
@@ -38,12 +38,12 @@ def trees(build, tmp_path_factory) -> dict[int, Path]:
 
 
 def test_list_is_whole() -> None:
-    """Each lesson has 100 points, each exercise 3 or 4 hints, and each region of the source an
+    """Each lesson has 100 points, each exercise four hints, and each region of the source an
     exercise with as many stubs."""
     points = Counter()
     for each in exercises.load():
         points[each.lesson] += each.points
-        assert len(each.hints) in (3, 4) and each.id[0] == str(each.lesson), each.id
+        assert (len(each.hints), each.id[0]) == (4, str(each.lesson)), each.id
         assert set(each.needs) <= {other.id for other in exercises.load()}, each.id
         for path in each.files:
             blank((ROOT / path).read_text(), path, each)
@@ -298,30 +298,63 @@ def names_of_tests(path: Path) -> list[str]:
 # ---- hints and differences ----------------------------------------------------------------------
 
 
-def test_hints_come_one_by_one(tmp_path, monkeypatch, capsys) -> None:
-    memory = tmp_path / "build" / "hints.json"
-    monkeypatch.setattr(hint, "MEMORY", memory)
+@pytest.fixture
+def hints(tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str]]:
+    """make hint with these arguments, and memories of its own: its status, and what it prints."""
+    monkeypatch.setattr(hint, "MEMORY", tmp_path / "build" / "hints.json")
+    monkeypatch.setattr(hint, "ATTEMPTS", tmp_path / "build" / "attempts.json")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["hint", *arguments])
+        status = hint.main()
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
+
+    return run
+
+
+def test_hints_come_one_by_one(hints) -> None:
+    """The last one, nearly the text, only after a failed attempt."""
     seen = []
     for arguments in (["1.3"], ["1.5"], ["1.3"], ["1.3"], ["1.3"], ["1.3", "--layer", "1"]):
-        monkeypatch.setattr(sys, "argv", ["hint", *arguments])
-        assert hint.main() == 0
-        printed = capsys.readouterr().out
-        seen.append(re.search(r"Hint (\d) of 3", printed)[1])
+        status, printed = hints(*arguments)
+        assert status == 0
+        seen.append(re.search(r"Hint (\d) of 4", printed)[1])
         assert by_id(arguments[0]).hints[int(seen[-1]) - 1] in printed
     assert seen == ["1", "1", "2", "3", "3", "1"]
-    memory.write_text("{")
-    assert hint.next_layer(by_id("1.3"), memory) == 1
+    hint.MEMORY.write_text("{")
+    assert "Hint 1 of 4" in hints("1.3")[1]
 
 
-def test_hint_refuses(monkeypatch, capsys) -> None:
+def test_last_hint_opens_after_an_attempt(hints) -> None:
+    for _ in range(3):
+        _, printed = hints("1.3")
+    assert "write 1.3,\nrun make grade LESSON=1" in printed
+    status, printed = hints("1.3", "--layer", "4")
+    assert status == 1 and "LAYER=4 is closed" in printed
+    hint.remember_failures([by_id("1.3")])
+    assert "Hint 4 of 4" in hints("1.3")[1]
+    assert "Hint 4 of 4" in hints("1.3", "--layer", "4")[1]
+    assert hints("1.4", "--layer", "4")[0] == 1
+
+
+def test_a_blank_is_no_attempt(hints, trees) -> None:
+    """In a fresh tree every exercise fails, and none was tried."""
+    for lesson, tree in trees.items():
+        for each in of_lesson(lesson):
+            assert not hint.is_written(each, tree), each.id
+            assert hint.is_written(each), each.id
+
+
+def test_hint_refuses(hints) -> None:
     for arguments, words in (
         (["9.9"], "there is no exercise 9.9; there are 1.1, 1.2"),
         ([""], "there is no exercise (none given); there are 1.1"),
-        (["1.1", "--layer", "4"], "LAYER=4: exercise 1.1 has 1 to 3"),
+        (["1.1", "--layer", "5"], "LAYER=5: exercise 1.1 has 1 to 4"),
     ):
-        monkeypatch.setattr(sys, "argv", ["hint", *arguments])
-        assert hint.main() == 1
-        assert words in capsys.readouterr().err
+        status, printed = hints(*arguments)
+        assert status == 1
+        assert words in printed
 
 
 def test_difference_tells_the_lesson() -> None:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from labs.tools.course import hint
 from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, lessons, of_lesson
 from labs.tools.grading.grade_report import (
     Score,
@@ -99,7 +100,9 @@ def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -
     names = [""] if exercises == of_lesson(lesson) else [each.id for each in exercises]
     jobs = [Job(name, str(ROOT), exercise=name, core=core) for name in names]
     results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers)
-    print(own_report(scores_of(exercises, results)))
+    scores = scores_of(exercises, results)
+    print(own_report(scores))
+    hint.remember_failures(score.exercise for score in scores if not score.is_full)
 
 
 # ---- a submission -------------------------------------------------------------------------------
