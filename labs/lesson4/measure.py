@@ -1,5 +1,5 @@
 """`make LESSON=4 measure`: the price of a switch, how much work is left at each quantum, and how
-long who wakes has to wait for the processor.
+long a task that wakes has to wait for the processor.
 
     python -m labs.lesson4.measure --build build/lesson4 [--out build/measure]
 
@@ -38,25 +38,27 @@ QUESTIONS = (
     "Two programs touch 32 pages each between switches. How many TLB misses does a switch cost, if"
     " the TLB has 64 entries, and loading CR3 empties it? How many with global kernel pages?",
     "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
-    "Four threads calculate, and a fifth one naps for 20 ms at a time. How many milliseconds after"
+    "Four threads compute, and a fifth one naps for 20 ms at a time. How many milliseconds after"
     " the end of its nap does it get the processor, on the average: under rr, mlfq and fair?",
 )
-PAGES = (0, 8, 16, 24, 32, 40, 48, 56, 64, 96, 128, 192, 256, 384, 512)
-SHOWN_PAGES = 200  # in the plot; behind them the curves are one
+PAGES = (0, 8, 16, 24, 28, 32, 40, 48, 56, 64, 96, 128, 192, 256, 384, 512)
+SHOWN_PAGES = 120  # in the plot: from 64 on the three curves are one
 ROUNDS = 200
 ENTRIES = 64
 WAYS = 4
 KERNEL_PAGES = 9  # of 4 KiB, which the kernel touches in a switch: code, stacks, tasks, tables
 MISS_CYCLES = 134  # of a page walk: 1207 cycles for 9 pages were measured on a Pentium 4
 CLASSES = ("rr", "mlfq", "fair")
-SPINNERS, SPIN_SHIFT = 4, 4  # threads that calculate; each instruction takes 16 ns
+SPINNERS, SPIN_SHIFT = 4, 4  # threads that compute; each instruction takes 16 ns
 WARM_UP, COUNTED = 4, 8  # turns in the model
 GUEST_SECONDS = 600
 GAME = re.compile(
     r"^pingpong: (\d+) pages, (\d) spaces, (\d+) rounds, (\d+) time stamps, (\d+) loads$",
     re.MULTILINE,
 )
-NAP = re.compile(r"^spin: who naps for \d+ ms gets the processor (\d+) us late$", re.MULTILINE)
+NAP = re.compile(
+    r"^spin: a task that naps for \d+ ms gets the processor (\d+) us late$", re.MULTILINE
+)
 SHARE = re.compile(
     r"^quantum: (\d+) Hz, (\d+) rounds, (\d+) time stamps, (\d+) changes$", re.MULTILINE
 )
@@ -120,8 +122,8 @@ class QuantumRow:
 
 @dataclass(frozen=True)
 class DelayRow:
-    """Under this class, who wakes beside threads that calculate gets the processor so late, on the
-    average."""
+    """Under this class, a task that naps next to computing threads gets the processor so many
+    milliseconds after it wakes, on the average."""
 
     sched_class: str
     threads: int
@@ -230,13 +232,16 @@ def nap(build: Path) -> list[DelayRow]:
     ]
 
 
-def plot(switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow]) -> Figure:
-    """Two pictures: the price of a switch, and the work that is left."""
+def plot(
+    switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow], delays: Sequence[DelayRow]
+) -> Figure:
+    """Three pictures: the price of a switch, the work that is left, and who waits how long."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 4.8), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        figure = Figure(figsize=(13, 4.8), layout="constrained")
+        left, middle, right = figure.subplots(1, 3, width_ratios=(6, 4, 3))
         plot_switches(left, switches)
-        plot_quanta(right, quanta)
+        plot_quanta(middle, quanta)
+        plot_delays(right, delays)
     return figure
 
 
@@ -246,8 +251,9 @@ def plot_switches(axes: Axes, rows: Sequence[SwitchRow]) -> None:
         mine = [row for row in rows if row.case == case.name]
         axes.plot([r.pages for r in mine], [r.cycles for r in mine], "o-", markersize=3,
                   linewidth=1, label=case.name)  # fmt: skip
-    axes.axvline(ENTRIES, color="grey", linewidth=1, linestyle=":")
-    axes.text(ENTRIES + 2, 110, f"{ENTRIES} entries", color="grey")
+    knee = (ENTRIES - KERNEL_PAGES) / 2  # both threads' pages and the kernel's just fit
+    axes.axvline(knee, color="grey", linewidth=1, linestyle=":")
+    axes.text(knee + 2, 28_000, f"{KERNEL_PAGES} + 2 x {knee} = {ENTRIES} entries", color="grey")
     axes.set(xlabel="pages that each thread touches", ylabel="cycles for each switch (model)")
     axes.set(yscale="log", xlim=(-3, SHOWN_PAGES), ylim=(100, 40_000))
     axes.set_title("The price of a switch", loc="left")
@@ -263,6 +269,15 @@ def plot_quanta(axes: Axes, rows: Sequence[QuantumRow]) -> None:
     axes.set(xlabel="length of a turn, ms", ylabel="work that is left, %", ylim=(0, 105))
     axes.set_title("Useful work", loc="left")
     axes.legend(loc="lower right")
+
+
+def plot_delays(axes: Axes, rows: Sequence[DelayRow]) -> None:
+    """One bar for each class."""
+    bars = axes.bar([r.sched_class for r in rows], [r.delay_ms for r in rows], width=0.6)
+    axes.bar_label(bars, fmt="%.1f")
+    axes.set_axisbelow(True)
+    axes.set(xlabel="scheduling class", ylabel="wake-up to processor, ms", ylim=(0, 90))
+    axes.set_title("A napper's delay", loc="left")
 
 
 def report(
@@ -295,7 +310,7 @@ def measure(build: Path, out: Path) -> None:
     write_csv(out / "switches.csv", [vars(row) for row in switches])
     write_csv(out / "quanta.csv", [vars(row) for row in quanta])
     write_csv(out / "delays.csv", [vars(row) for row in delays])
-    save_plot(plot(switches, quanta), out / "switches.svg")
+    save_plot(plot(switches, quanta, delays), out / "switches.svg")
     report(switches, quanta, delays)
     print(f"\nThe figures are in {out}/switches.csv, quanta.csv and delays.csv,")
     print(f"the plot in {out}/switches.svg")

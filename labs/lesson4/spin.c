@@ -1,6 +1,6 @@
 /*
- * The command `spin`: threads that never give the processor away, and this one, which naps beside
- * them. It shows what a scheduling class does with tasks that calculate, and with one that sleeps.
+ * The command `spin`: threads that never give the processor away, and next to them this one, which
+ * naps. It shows what a scheduling class does with tasks that compute, and with one that sleeps.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static int run_spin(int count, char **words)
 		if (tasks[i])
 			printk("spin: thread %d had the processor for %u ms\n", tasks[i]->pid,
 			       milliseconds(tasks[i]->schedule.total));
-	printk("spin: who naps for %u ms gets the processor %u us late\n", NAP_MS, late);
+	printk("spin: a task that naps for %u ms gets the processor %u us late\n", NAP_MS, late);
 	spinning = false;
 	await_end(before);
 	return 0;
