@@ -58,25 +58,29 @@ OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
 RUN   = $(PYTHON) -m labs.tools.machine.run $(OPTIONS)
 DEBUG = $(PYTHON) -m labs.tools.debugging.debug $(OPTIONS)
 
+# What make runs last is its own child, not a shell's, and knows it: it ends with make, however that
+# ends (labs/tools/machine/work_folder.py).
+AS_CHILD = MAKE_PROCESS=$$PPID exec
+
 # What is built is said on stderr: the output is the guest's.
 run: setup
 	@$(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS) >&2
-	@$(RUN)
+	@$(AS_CHILD) $(RUN)
 
 gdb: setup-test
 	@$(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS)
-	@$(DEBUG)
+	@$(AS_CHILD) $(DEBUG)
 
 hint: setup
 	@$(PYTHON) -m labs.tools.course.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
-	@$(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(if $(CORE),--core) \
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(if $(CORE),--core) \
 		$(if $(EX),--exercise '$(EX)') $(GRADING)
 
 replay: setup-test
-	@$(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
 
 map: setup
 	@$(PYTHON) -m labs.tools.course.walk '$(LESSON)'

@@ -48,7 +48,7 @@ endif
 
 lab: setup
 	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
-	@$(RUN) --lab
+	@$(AS_CHILD) $(RUN) --lab
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start '$(LESSON)' '$(DIR)'
@@ -72,7 +72,7 @@ mistakes: setup-test
 		$(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
 prove: setup-test
-	@$(PYTHON) -m labs.tools.proving.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.

@@ -11,9 +11,7 @@ fake what a boot loader left behind.
 from __future__ import annotations
 
 import re
-import shutil
 import struct
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,9 +23,10 @@ from labs.tools.grading.lab import Lab
 from labs.tools.machine.explain import PANIC, parse_registers
 from labs.tools.machine.machine import STATUS_SYMBOL
 from labs.tools.machine.qemu_command import Config
-from labs.tools.machine.qemu_process import short_directory, start_qemu
+from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.symbols import Symbols, symbols_of
+from labs.tools.machine.work_folder import work_folder
 from tests.gdb_stub import GdbStub, StubGone
 from tests.standstill import panic_details, standstill
 
@@ -356,22 +355,21 @@ def names(places: tuple[str | int, ...]) -> str:
 @contextmanager
 def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[Guest]:
     """A machine before its first instruction. `serial` is another chardev than a file."""
-    directory = Path(tempfile.mkdtemp(prefix="guest-", dir=short_directory()))
-    line = serial or (f"file,id=serial,path={directory / 'serial'}",)
-    channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
-    channels += ["-chardev", *line, "-serial", "chardev:serial"]
-    process = start_qemu(config, directory, channels)
-    try:
-        stub = GdbStub(directory / "gdb", process)
-        yield Guest(lab, config, stub, directory)
-        stub.close()
-    except StubGone as gone:
-        words = (directory / "stderr").read_text(errors="replace")
-        pytest.fail(f"{gone}: {words}", pytrace=False)
-    finally:
-        process.kill()
-        process.wait()
-        shutil.rmtree(directory, ignore_errors=True)
+    with work_folder("guest") as directory:
+        line = serial or (f"file,id=serial,path={directory / 'serial'}",)
+        channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+        channels += ["-chardev", *line, "-serial", "chardev:serial"]
+        process = start_qemu(config, directory, channels)
+        try:
+            stub = GdbStub(directory / "gdb", process)
+            yield Guest(lab, config, stub, directory)
+            stub.close()
+        except StubGone as gone:
+            words = (directory / "stderr").read_text(errors="replace")
+            pytest.fail(f"{gone}: {words}", pytrace=False)
+        finally:
+            process.kill()
+            process.wait()
 
 
 @contextmanager

@@ -323,18 +323,22 @@ def test_ktap_that_stops_early(assemble: Assemble) -> None:
 
 
 @pytest.fixture
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes the harness put its directories into an empty one."""
-    directory = tmp_path / "temporary"
-    directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    return directory
+def own_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Makes the harness put its directories into an empty one, whose path is short."""
+    with tempfile.TemporaryDirectory(prefix="harness-", dir="/tmp") as directory:
+        monkeypatch.setattr(tempfile, "tempdir", directory)
+        yield Path(directory)
 
 
 def children() -> list[str]:
-    """The names of the processes that this one has started, zombies included."""
+    """The names of the processes that this one has started, zombies included, but for the one that
+    cleans up after it."""
     numbers = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [Path(f"/proc/{number}/comm").read_text().strip() for number in numbers]
+    return [
+        Path(f"/proc/{number}/comm").read_text().strip()
+        for number in numbers
+        if "keeper.py" not in Path(f"/proc/{number}/cmdline").read_text()
+    ]
 
 
 def test_nothing_is_left(assemble: Assemble, own_directory: Path, three_disks) -> None:

@@ -16,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,8 +26,9 @@ from labs.tools.debugging.gdb.guest_programs import write_programs
 from labs.tools.debugging.steps import Step, write_steps
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.qemu_command import Config, ConfigError, Drive, check_config
-from labs.tools.machine.qemu_process import killed_with_us, short_directory, start_qemu
+from labs.tools.machine.qemu_process import killed_with_us, start_qemu
 from labs.tools.machine.run import guarded, machine_config, machine_options
+from labs.tools.machine.work_folder import environment_in, work_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
@@ -66,8 +66,7 @@ def debug(
     config = config if config.replay or steps else replace(config, icount=None)
     check_config(config)
     gdb, has_python = find_gdb()
-    directory = Path(tempfile.mkdtemp(prefix="gdb-", dir=short_directory()))
-    try:
+    with work_folder("gdb") as directory:
         files = symbol_files(config, directory)
         (directory / "symbols").write_text("\n".join(files))
         if steps:
@@ -76,8 +75,6 @@ def debug(
             write_programs(config.initramfs, user, directory)
         with started_qemu(config, directory, has_python):
             return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def find_gdb() -> tuple[str, bool]:
@@ -156,7 +153,7 @@ def run_gdb(command: list[str], directory: Path) -> int:
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
     environment = {
-        **os.environ,
+        **environment_in(directory),
         "APPRENTICE_SESSION": str(directory),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

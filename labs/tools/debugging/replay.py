@@ -17,7 +17,6 @@ import pickle
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +26,10 @@ from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, ConfigError
-from labs.tools.machine.qemu_process import short_directory
 from labs.tools.machine.result import Outcome, Result
 from labs.tools.machine.run import check_header
 from labs.tools.machine.symbols import symbols_of
+from labs.tools.machine.work_folder import end_with_caller, environment_in, work_folder
 
 NO_MACHINE = """\
 this test starts no machine, so there is nothing to replay. It does not build, or it
@@ -59,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--test", default="", help="test_name, or file.py::test_name")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
     options = parser.parse_args(arguments)
+    end_with_caller()
     try:
         return replay(options.test, options.batch and options.batch.resolve())
     except (ReplayError, ConfigError, DebugError) as error:
@@ -70,13 +70,13 @@ def replay(test: str, batch: Path | None = None) -> int:
     """Runs the test, and opens gdb on its machine once more; returns gdb's status. Raises
     ReplayError, ConfigError, DebugError."""
     node = find_test(test)
-    with tempfile.TemporaryDirectory(prefix="replay-", dir=short_directory()) as directory:
-        config, story = told(node, Path(directory))
+    with work_folder("replay") as directory:
+        config, story = told(node, directory)
         if config.boot == "direct":
             check_header(config.kernel)
         if story.packets:
             return driven(config, story.packets, batch)
-        record = Path(directory) / "record"
+        record = directory / "record"
         result = recorded(config, record)
         print(f"replay: recorded: {first_lines(result)}\n", flush=True)
         return debug(replace(config, replay=record), batch)
@@ -121,7 +121,14 @@ def told(node: str, directory: Path) -> tuple[Config, Story]:
     command += ["-p", "labs.tools.debugging.replay_plugin", f"--story={story_file}"]
     command += ["--mode=icount", f"--note={note}", f"--basetemp={directory / 'tests'}"]
     command += [f"{file}::{name.partition('[')[0]}", *selection(name)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment_in(directory),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode not in (0, 1):
         raise ReplayError(f"pytest could not run {node}:\n{done.stdout}{done.stderr}")
     story = read_story(story_file)

@@ -7,9 +7,7 @@ boot sector.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -18,7 +16,8 @@ from pathlib import Path
 from labs.tools.debugging.debug import find_gdb
 from labs.tools.machine.monitor import Monitor
 from labs.tools.machine.qemu_command import Config
-from labs.tools.machine.qemu_process import short_directory, start_qemu
+from labs.tools.machine.qemu_process import start_qemu
+from labs.tools.machine.work_folder import work_folder
 
 START_SECONDS = 60
 RUN_SECONDS = 60
@@ -37,15 +36,11 @@ def instructions_to(config: Config, name: str, address: int) -> int:
     """
     if config.icount is None:
         raise ValueError("instructions are counted with icount only")
-    directory = Path(tempfile.mkdtemp(prefix="stamps-", dir=short_directory()))
-    try:
-        with standing_machine(config, directory) as monitor:
-            if not run_to(address, directory / "gdb"):
-                words = (directory / "serial").read_text(errors="replace").strip()
-                raise NotReachedError(f"the machine never comes to {name}; it printed: {words}")
-            return monitor.execute("query-replay")["icount"]
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with work_folder("stamps") as directory, standing_machine(config, directory) as monitor:
+        if not run_to(address, directory / "gdb"):
+            words = (directory / "serial").read_text(errors="replace").strip()
+            raise NotReachedError(f"the machine never comes to {name}; it printed: {words}")
+        return monitor.execute("query-replay")["icount"]
 
 
 @contextmanager

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 import socket
 import subprocess
-import tempfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,9 +26,10 @@ from labs.tools.machine.disk_trace import DiskTrace
 from labs.tools.machine.explain import PANIC, PANIC_STATUS, parse_registers, standstill_report
 from labs.tools.machine.monitor import GuestMemoryError, Monitor, MonitorLost
 from labs.tools.machine.qemu_command import Config
-from labs.tools.machine.qemu_process import short_directory, start_qemu
+from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.result import BlockStatistics, GuestFailure, Outcome, Result
 from labs.tools.machine.symbols import symbols_of
+from labs.tools.machine.work_folder import work_folder
 
 START_SECONDS = 60
 QUIT_SECONDS = 5
@@ -64,7 +63,7 @@ class Machine:
         self._transcript = io.StringIO()
         self._serial: socket.socket | None = None
         self._started = time.monotonic()
-        self._directory = Path(tempfile.mkdtemp(prefix="machine-", dir=short_directory()))
+        self._folders = ExitStack()
 
     @property
     def process_id(self) -> int:
@@ -72,6 +71,7 @@ class Machine:
         return self._process.pid
 
     def __enter__(self) -> Machine:
+        self._directory = self._folders.enter_context(work_folder("machine"))
         try:
             self._start()
         except BaseException:
@@ -124,7 +124,7 @@ class Machine:
         self._monitor.close()
         if self._serial:
             self._serial.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._folders.close()
 
     def _quit(self) -> None:
         """Ends QEMU in good order, so that its log is complete; a stuck one is killed."""

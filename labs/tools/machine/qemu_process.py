@@ -1,39 +1,53 @@
-"""QEMU as a process: started in a directory of its own, and ended when we are."""
+"""QEMU as a process: started in a folder of its own (work_folder.py), and ended when we are."""
 
 from __future__ import annotations
 
-import os
 import shutil
+import signal
 import subprocess
-import tempfile
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from labs.tools.machine.qemu_command import Config, qemu_command
+from labs.tools.machine.work_folder import environment_in
 
-SOCKET_PATH_LIMIT = 80  # bytes of a directory's path that leave room for the socket's name
+QUIT_SECONDS = 5
 
 
 def start_qemu(config: Config, directory: Path, channels: Sequence[str]) -> subprocess.Popen[bytes]:
     """Starts the machine with these channels (arguments of QEMU's). What QEMU says goes to
-    `directory`/stderr. The caller kills the process, which has a session of its own, and waits for
-    it, or its images stay locked."""
+    `directory`/stderr; that folder is one of work_folder. The caller kills the process, which has a
+    session of its own, and waits for it, or its images stay locked."""
     with (directory / "stderr").open("wb") as stderr:
         return subprocess.Popen(
             [*killed_with_us(), *qemu_command(config, directory, channels)],
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=stderr,
-            env={**os.environ, "TMPDIR": str(directory)},
+            env=environment_in(directory),
             start_new_session=True,
         )
 
 
-def killed_with_us() -> list[str]:
-    """A prefix that ends a program when this process dies with no chance to do so (Linux only)."""
-    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+def run_in_terminal(command: Sequence[str], directory: Path) -> int:
+    """Runs QEMU in this terminal, and returns its exit status. It ends when we are told to; then it
+    gives the terminal its settings back. `directory` is one of work_folder."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    process = subprocess.Popen([*killed_with_us("TERM"), *command], env=environment_in(directory))
+    try:
+        return process.wait()
+    finally:
+        process.terminate()
+        try:
+            process.wait(QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
-def short_directory() -> str | None:
-    """Where the sockets go: a Unix socket's path is limited to 107 bytes."""
-    return "/tmp" if len(tempfile.gettempdir()) > SOCKET_PATH_LIMIT else None
+def killed_with_us(ending: str = "KILL") -> list[str]:
+    """A prefix that ends a program at once when this process dies with no chance to do so (Linux
+    only). The keeper of work_folder does so too, a moment later, and misses none."""
+    return ["setpriv", "--pdeathsig", ending] if shutil.which("setpriv") else []

@@ -12,9 +12,7 @@ import hashlib
 import os
 import secrets
 import struct
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,8 +22,10 @@ from labs.tools.guest.initramfs import InitramfsError, archive
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.machine import exit_status, run
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command
+from labs.tools.machine.qemu_process import run_in_terminal
 from labs.tools.machine.result import GuestFailure, Outcome
 from labs.tools.machine.symbols import symbols_of
+from labs.tools.machine.work_folder import end_with_caller, work_folder
 
 SHORT_SCRIPT = "help; memory"
 """What a kernel does where nobody can type."""
@@ -110,9 +110,9 @@ def converse(config: Config) -> int:
     columns, rows = os.get_terminal_size(sys.stdout.fileno())
     size = (("rows", str(rows)), ("columns", str(columns)))
     config = replace(config, icount=None, debug_exit=True, settings=(*config.settings, *size))
-    with tempfile.TemporaryDirectory() as directory:
-        command = qemu_command(config, Path(directory), ["-serial", "mon:stdio"])
-        code = subprocess.run(command, check=False).returncode
+    with work_folder("run") as directory:
+        command = qemu_command(config, directory, ["-serial", "mon:stdio"])
+        code = run_in_terminal(command, directory)
     return exit_status(code) or 0
 
 
@@ -190,7 +190,9 @@ def main() -> int:
 
 
 def guarded(program: str, command: Callable[[], int]) -> int:
-    """Runs a command; what it cannot do becomes one line that names the cause, and status 1."""
+    """Runs a command; what it cannot do becomes one line that names the cause, and status 1. The
+    command does not outlive the make that runs it, nor the terminal where it talks to a person."""
+    end_with_caller(of_a_person=is_terminal())
     try:
         return command()
     except (ConfigError, GuestFailure, InitramfsError) as error:

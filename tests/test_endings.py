@@ -1,0 +1,149 @@
+"""Whatever ends a command, and whichever of its processes, nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.building import make
+from tests.endings import (
+    ROOT,
+    end_all,
+    marked_environment,
+    nothing_is_left,
+    one_of,
+    processes,
+    wait_until,
+)
+
+RUN = "make run LESSON=1"
+SCRIPT = "make run LESSON=4 CMD='while :; do :; done'"
+GDB = "make gdb LESSON=1"
+PYTHON_OF = {RUN: "machine.run", SCRIPT: "machine.run", GDB: "debugging.debug"}
+QEMU = "^[^ ]*qemu-system-i386 "
+
+# A make that gets SIGHUP alone waits for its children: a terminal that goes sends it to them, too.
+ENDINGS = [
+    (who, ending)
+    for who in ("make", "python", "qemu")
+    for ending in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+    if (who, ending) != ("make", signal.SIGHUP)
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    make("LESSON=1", "image-disk")
+    make("LESSON=4", "image-disk", "user-programs")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="ends-", dir="/tmp") as name:
+        yield Path(name)
+        end_all(Path(name))
+
+
+def in_a_terminal(command: str, folder: Path, says: str) -> pexpect.spawn:
+    """A shell that runs a command in a terminal of its own."""
+    line = ["-c", f"{command}; echo the shell goes on; sleep 1000"]
+    child = pexpect.spawn(
+        "/bin/sh", line, cwd=str(ROOT), env=marked_environment(folder), timeout=60
+    )
+    child.expect_exact(says)
+    one_of(folder, QEMU)
+    return child
+
+
+def process_of(who: str, command: str, folder: Path, shell: int) -> int:
+    """The number of one process of the chain."""
+    if who == "shell":
+        return shell
+    words = {
+        "make": "^make ",
+        "python": f"-m labs.tools.{PYTHON_OF[command]}",
+        "qemu": QEMU,
+        "keeper": "keeper.py",
+    }
+    return one_of(folder, words[who])
+
+
+@pytest.mark.parametrize("command", [RUN, GDB])
+def test_terminal_is_closed(command: str, folder: Path) -> None:
+    child = in_a_terminal(command, folder, "(gdb)" if command == GDB else "Type exit")
+    child.close(force=False)
+    nothing_is_left(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("who", "ending"), [("shell", signal.SIGHUP), *ENDINGS])
+@pytest.mark.parametrize("command", [RUN, GDB])
+def test_one_of_the_chain_ends(
+    command: str, who: str, ending: signal.Signals, folder: Path
+) -> None:
+    child = in_a_terminal(command, folder, "(gdb)" if command == GDB else "Type exit")
+    os.kill(process_of(who, command, folder, child.pid), ending)
+    if who != "shell":
+        if who == "qemu" and command == GDB:
+            child.sendline("quit")
+        child.expect_exact("the shell goes on")
+        os.kill(child.pid, signal.SIGKILL)
+    child.close()
+    nothing_is_left(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("who", "ending"), ENDINGS)
+def test_one_of_a_script_ends(who: str, ending: signal.Signals, folder: Path) -> None:
+    with subprocess.Popen(
+        SCRIPT,
+        shell=True,
+        cwd=ROOT,
+        env=marked_environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as shell:
+        one_of(folder, QEMU)
+        os.kill(process_of(who, SCRIPT, folder, shell.pid), ending)
+    nothing_is_left(folder)
+
+
+def test_what_a_killed_keeper_left_goes_at_the_next_start(folder: Path) -> None:
+    """Owner and keeper are killed in one moment: nobody is left to clean up."""
+    code = (
+        "import os, signal, subprocess, time\n"
+        "from labs.tools.machine.work_folder import environment_in, work_folder\n"
+        "with work_folder('test') as folder:\n"
+        "    (folder / 'file').touch(); (folder / 'sub').mkdir(); (folder / 'sub').chmod(0)\n"
+        "    subprocess.Popen(['sleep', '1000'], env=environment_in(folder))\n"
+        "    print('ready', flush=True); time.sleep(LONG)\n"
+    )
+    environment = {**marked_environment(folder), "PYTHONPATH": str(ROOT)}
+
+    def owner(seconds: float) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", code.replace("LONG", str(seconds))]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"ready\n"
+        return process
+
+    with owner(1000) as lost:
+        keeper = one_of(folder, "keeper.py")
+        os.kill(keeper, signal.SIGSTOP)
+        lost.kill()
+        lost.wait()
+        os.kill(keeper, signal.SIGKILL)
+    wait_until(lambda: len(processes(folder)) == 1, "sleep alone")
+    with owner(1000) as living:
+        one_of(folder, "keeper.py")
+        wait_until(lambda: len(os.listdir(folder)) == 1, "the old folder's end")
+        living.kill()
+    nothing_is_left(folder)
