@@ -76,11 +76,12 @@ hint: setup
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' $(if $(CORE),--core) \
-		$(if $(EX),--exercise '$(EX)') $(GRADING)
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' \
+		$(if $(CORE),--core) $(if $(EX),--exercise '$(EX)') $(GRADING)
 
 replay: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' $(if $(BATCH),--batch '$(BATCH)')
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' \
+		$(if $(BATCH),--batch '$(BATCH)')
 
 map: setup
 	@$(PYTHON) -m labs.tools.course.walk '$(LESSON)'
