@@ -71,6 +71,15 @@ def standstill(guest: Guest) -> Standstill:
 # ---- the interrupt controllers ------------------------------------------------------------------
 
 
+def in_service(guest: Guest) -> str:
+    """The interrupt requests whose EOI has not been sent; "none"."""
+    bits = sum(
+        int(serviced, 16) << 8 * int(number)
+        for number, _, _, serviced in PIC.findall(guest.monitor("info pic"))
+    )
+    return irqs(bits) if bits else "none"
+
+
 def controller_lines(guest: Guest) -> list[str]:
     """What the two controllers wait for, as far as it can explain a standstill."""
     service, requests = 0, 0

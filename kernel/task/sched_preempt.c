@@ -88,11 +88,10 @@ void sched_work(struct trap_frame *frame)
 /* For code that has just made another task ready, outside of any trap. */
 void sched_preempt(void)
 {
-	if (!is_preemptible())
-		return;
 	bool enabled = interrupts_disable();
 
-	schedule(SCHED_PREEMPTED);
+	if (is_preemptible())
+		schedule(SCHED_PREEMPTED);
 	interrupts_restore(enabled);
 }
 

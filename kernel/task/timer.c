@@ -29,6 +29,8 @@ static struct timer *timer_of(struct list *link)
 
    Pitfalls: a clock may wrap around, so compare two times by the sign of their difference.
    expire may start its own timer again, so the timer is out of the list before expire is called.
+   It may even start it for a time in the past: that is the next tick's, or this one never ends.
+   expire may cancel others, which are then not called.
    */
 /* SOLUTION 4.3 { */
 /* A clock of 64 bits in nanoseconds wraps after 584 years; the difference is right even then. */
@@ -62,15 +64,19 @@ void timer_cancel(struct timer *timer)
 	interrupts_restore(enabled);
 }
 
+/* What is due goes into a list of its own first: a timer that starts itself for a time in the past
+ * would never leave this function otherwise. */
 void timers_expire(uint64_t now_ns)
 {
-	while (!list_is_empty(&timers)) {
-		struct timer *timer = timer_of(timers.next);
+	struct list due = LIST_EMPTY(due), *link;
 
-		if (is_later(timer->deadline, now_ns))
-			break;
-		timer_cancel(timer);
-		timer->expire(timer);
+	while ((link = timers.next) != &timers && !is_later(timer_of(link)->deadline, now_ns)) {
+		list_remove(link);
+		list_append(&due, link);
+	}
+	while ((link = due.next) != &due) {
+		timer_cancel(timer_of(link));
+		timer_of(link)->expire(timer_of(link));
 	}
 }
 /* } SOLUTION 4.3 */

@@ -13,6 +13,7 @@ tick costs the test fewer instructions.
 from __future__ import annotations
 
 import atexit
+import re
 import shlex
 import struct
 import subprocess
@@ -25,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from labs.tools.grading.lab import ROOT, Lab
+from labs.tools.grading.lab import ROOT, STUCK, Lab
 from labs.tools.machine.symbols import Symbols
 from tests.lesson3.support import with_files
 from tests.remote import Guest, stopped
@@ -50,6 +51,7 @@ NEW, WOKEN, YIELDED, PREEMPTED, SLEEPS, STOPS, ENDS = range(7)
 IDLE = 0
 TIMER, KERNEL_CODE = 32, 8  # a vector, a selector
 WORK_TICK, WORK_SCHEDULE, WORK_SIGNAL = 1, 2, 4
+SAID = re.compile(r"^([a-z-]+) (-?\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,21 @@ def run_programs(
     said = lab.run(script, **files, **fields).check().serial
     lines = said.replace("\r", "").partition("\n> ")[2].splitlines()
     return [line for line in lines if not line.startswith(("run ", "> "))]
+
+
+def said_by_programs(lab: Lab, source: str, *commands: str) -> dict[str, int]:
+    """Runs a program as run_programs does, and returns the numbers that it printed, by the word
+    before each. A machine that did not come to an end is run again, to tell where it hangs."""
+    name = Path(source).stem
+    files = with_files(lab, {f"bin/{name}": program(source)})
+    script = "; ".join(f"run /bin/{name} {each}".strip() for each in commands)
+    result = lab.run(script, **files)
+    if result.outcome in STUCK:
+        with stopped(lab, "prompt", script, **files) as guest:
+            guest.more_symbols.append(program_symbols(source))
+            guest.finish()
+    said = result.check().serial.replace("\r", "").partition("\n> ")[2]
+    return {word: int(number) for word, number in SAID.findall(said)}
 
 
 def tick_stamps(lab: Lab) -> int:

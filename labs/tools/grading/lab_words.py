@@ -26,8 +26,8 @@ VARYING = re.compile(r",? after [0-9.]+ s of guest time|\(pid \d+\)")
 
 def in_words(error: BaseException, mode: str, has_details: bool = False) -> str:
     """The failure in a line; with `has_details`, the lines below it as well. The second run of a
-    test, with a slower processor, has its own word: what fails there alone hangs on when an
-    interrupt comes."""
+    test, with a slower processor, has its own word: what fails there alone depends on when
+    an interrupt comes."""
     if isinstance(error, pytest.skip.Exception):
         return error.msg
     result = getattr(error, "result", None)

@@ -105,7 +105,8 @@ static void start_another(struct timer *timer)
 	}
 }
 
-/* The first one starts a third, which is due, cancels the second, and starts itself for later. */
+/* The first one starts a third, whose time has passed, cancels the second, and starts itself for
+ * later. */
 void timers_in_timers(void)
 {
 	quiet();

@@ -5,6 +5,7 @@
 
 void in_turn(void);
 void shares(void);
+void newcomer(void);
 
 static void turn(void *argument)
 {
@@ -40,4 +41,22 @@ void shares(void)
 	interrupts_disable();
 	for (uint32_t i = 0; i < questions[0]; i++)
 		answer_total(tasks[i]);
+}
+
+/* questions: ticks for which one thread computes alone, and ticks beside a new one. Answers what
+ * each of the two had of the latter. */
+void newcomer(void)
+{
+	sched_use("fair");
+	preempt_disable();
+	struct task *old = begin_spinner(0);
+
+	sleep_ticks(questions[0]);
+	uint64_t had = old->schedule.total;
+	struct task *young = begin_spinner(0);
+
+	sleep_ticks(questions[1]);
+	interrupts_disable();
+	answer((uint32_t)(old->schedule.total - had));
+	answer((uint32_t)young->schedule.total);
 }

@@ -1,10 +1,11 @@
-/* Exercise 4.4: who is urgent runs first; a mutex, and a loan. */
+/* Exercise 4.4: who is urgent runs first; nobody starves; a mutex, and a loan. */
 #include "kernel/task/lock.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 void urgent_first(void);
 void exclusion(void);
 void one_loan(void);
+void lifted(void);
 
 static struct semaphore gate, done;
 static struct mutex mutex;
@@ -80,5 +81,36 @@ void one_loan(void)
 	begin_nice(want_first, 8, -20);
 	yield();
 	semaphore_up(&gate);
+	await_threads(before);
+}
+
+static uint8_t level(void)
+{
+	return *(volatile uint8_t *)&current->schedule.level;
+}
+
+/* Computes until it is at the lowest level, and then until it is at another one. */
+static void sink_and_rise(void *argument)
+{
+	uint64_t start = time_ns();
+
+	(void)argument;
+	while (level() < 7 && time_ns() - start < 200 * TICK_NS)
+		;
+	answer(level());
+	start = time_ns();
+	while (level() == 7 && time_ns() - start < 150 * TICK_NS)
+		;
+	answer(level());
+}
+
+/* Answers at which level a thread of niceness 0 arrives that only computes, and to which one it is
+ * lifted within one and a half seconds. */
+void lifted(void)
+{
+	uint32_t before = task_count;
+
+	begin_mlfq();
+	begin_nice(sink_and_rise, 0, 0);
 	await_threads(before);
 }

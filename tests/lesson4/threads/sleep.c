@@ -1,12 +1,17 @@
-/* Exercise 4.3: a sleep, and a semaphore that is handed to and fro. */
+/* Exercise 4.3: sleeps, a semaphore that is handed to and fro, and timers. */
 #include "kernel/task/lock.h"
+#include "kernel/task/timer.h"
 #include "kernel/task/wait.h"
 #include "tests/lesson4/threads/thread_test.h"
 
 void a_short_sleep(void);
 void hand_over(void);
+void woken_before_the_sleep(void);
+void woken_early(void);
+void timer_in_the_past(void);
 
 static struct semaphore semaphore, done;
+static struct wait_queue queue;
 
 /* questions: milliseconds. */
 void a_short_sleep(void)
@@ -34,4 +39,58 @@ void hand_over(void)
 		semaphore_up(&semaphore);
 		semaphore_down(&done);
 	}
+}
+
+/* The wake-up comes between joining the queue and the sleep. Answers how long the sleep took. */
+void woken_before_the_sleep(void)
+{
+	uint64_t start = time_ns();
+	bool enabled = interrupts_disable();
+	struct waiter waiter;
+
+	wait_join(&queue, &waiter);
+	wait_wake(&queue);
+	wait_any(&waiter, 1, start + 20 * TICK_NS);
+	wait_leave(&waiter);
+	interrupts_restore(enabled);
+	answer((uint32_t)(time_ns() - start) / 1000);
+}
+
+static void wake_it(void *argument)
+{
+	(void)argument;
+	wait_wake(&queue);
+}
+
+/* Sleeps with a deadline, and is woken before it. */
+void woken_early(void)
+{
+	begin_thread(wake_it, 0);
+	bool enabled = interrupts_disable();
+
+	wait_sleep_until(&queue, time_ns() + 50 * TICK_NS);
+	interrupts_restore(enabled);
+}
+
+static uint32_t calls;
+
+/* Starts itself again, for a time that has passed. */
+static void once_more(struct timer *timer)
+{
+	if (++calls < 100)
+		timer_start(timer, 60, once_more);
+}
+
+/* Answers how often the timer was called: at a tick, and at the next one. */
+void timer_in_the_past(void)
+{
+	static struct timer again;
+
+	quiet();
+	interrupts_disable();
+	timer_start(&again, 50, once_more);
+	timers_expire(100);
+	answer(calls);
+	timers_expire(200);
+	answer(calls);
 }

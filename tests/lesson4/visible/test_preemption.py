@@ -1,26 +1,78 @@
-"""Exercise 4.2: the clock takes the processor away."""
+"""Exercise 4.2: the clock takes the processor away.
+
+Not looked at here, but by the graders: programs that are interrupted at every instruction, code of
+the kernel that must not be, and in which order ticks, timers and signals are handled.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.lesson4.support import PREEMPTED, threads
+from tests.lesson4.support import PREEMPTED, Threads, threads
+from tests.standstill import in_service
+from tests.told import expect, fail, require, told
+
+CLOCK = "tests/lesson4/threads/clock.c"
+TURN = 4  # ticks
+SWITCHES = 40  # within which the clock takes the processor from a thread that never yields
 
 
 @pytest.mark.exercise("4.2", points=1)
 def test_threads_that_never_yield(lab):
     """Two threads that only count, and a third one: all of them run."""
-    with threads(lab, "tests/lesson4/threads/clock.c", "two_spinners") as run:
+    usually = (
+        "sched_tick sets no bit of trap_return_work, or tick() asks for no change (WORK_SCHEDULE)",
+        "sched_work tests the wrong ring: the last two bits of CS are 0 in the kernel",
+    )
+    then = "make LESSON=4 gdb, then: tbreak sched_work, continue, print trap_return_work"
+    with told(usually, then), threads(lab, CLOCK, "two_spinners") as run:
         have_run = run.answers()
+        expect("which of two threads that never yield have run (1: yes)", have_run, [1, 1])
         reasons = {change.reason for change in run.changes()}
-    assert have_run == [1, 1], "one of two threads that never yield has not run at all"
-    assert PREEMPTED in reasons, "all have run, but no change is recorded as SCHED_PREEMPTED"
+        require(PREEMPTED in reasons, "all have run, but no switch is recorded as SCHED_PREEMPTED")
+
+
+@pytest.mark.exercise("4.2", points=1)
+def test_the_interrupt_is_over(lab):
+    """The switch comes after the interrupt: its EOI has been sent."""
+    usually = (
+        "sched_tick or a timer calls schedule: then the interrupt controller has not received its "
+        "EOI, and the next task gets no interrupts"
+    )
+    then = "make LESSON=4 gdb, then: tbreak switch_to if sched_trace.total > 2, continue, pic"
+    with told(usually, then), threads(lab, CLOCK, "two_spinners") as run:
+        run_to_a_preemption(run)
+        expect("IRQs in service where a tick switches tasks", in_service(run.guest), "none")
+
+
+def run_to_a_preemption(run: Threads) -> None:
+    """Runs to the first switch that the clock wants."""
+    for _ in range(SWITCHES):
+        run.guest.run_to("switch_to", goal="a switch that the clock wants")
+        changes = run.changes()
+        if changes and changes[-1].reason == PREEMPTED:
+            return
+    fail(f"none of the first {SWITCHES} switches is recorded as SCHED_PREEMPTED")
+
+
+@pytest.mark.exercise("4.2", points=1)
+def test_a_whole_turn(lab):
+    """A thread that has yielded begins its next turn with a whole quantum."""
+    usually = "enqueue does not begin a new quantum: the rest of the last turn counts"
+    with told(usually, "make hint EX=4.2"), threads(lab, CLOCK, "turn_after_yield", TURN) as run:
+        (ticks,) = run.answers()
+        if ticks < TURN - 1:
+            fail(
+                f"turn of a thread that had yielded a tick before the end of its last turn: "
+                f"expected {TURN} ticks, seen {ticks}"
+            )
 
 
 @pytest.mark.exercise("4.2", points=1)
 def test_keeping_the_processor(lab):
     """Between preempt_disable and preempt_enable nobody else runs."""
-    with threads(lab, "tests/lesson4/threads/clock.c", "holds", 5) as run:
+    usually = "is_preemptible does not look at current->schedule.preempt_count"
+    with told(usually, "make hint EX=4.2"), threads(lab, CLOCK, "holds", 5) as run:
         found = run.answers()
-    assert found[0] == 1, "another thread ran before the last preempt_enable"
-    assert found == [1, 2, 3], "another thread was due, and did not run at the last preempt_enable"
+        what = "1: the first of two preempt_enable, 2: another thread, 3: the last preempt_enable"
+        expect(f"a thread disables pre-emption twice; in which order ({what})", found, [1, 2, 3])

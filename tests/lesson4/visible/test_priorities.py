@@ -1,33 +1,70 @@
-"""Exercise 4.4: feedback queues, and mutexes that inherit urgency."""
+"""Exercise 4.4: feedback queues, and mutexes that inherit urgency.
+
+Not looked at here, but by the graders: what a new owner inherits from those who still wait, chains
+of owners, several mutexes, what a boost does to those who sleep, and allotments over sleeps.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.lesson4.support import threads
+from tests.told import expect, fail, told
+
+LOCKS = "tests/lesson4/threads/locks.c"
+HINT = "make hint EX=4.4"
 
 
 @pytest.mark.exercise("4.4", points=1)
 def test_urgent_threads_first(lab):
     """Threads of niceness 10, -10 and 0 begin together: -10 is the first to run."""
-    with threads(lab, "tests/lesson4/threads/locks.c", "urgent_first") as run:
+    usually = "pick begins at the last level, or join gives every niceness the same level"
+    with told(usually, HINT), threads(lab, LOCKS, "urgent_first") as run:
         found = [{1: 10, 2: -10, 3: 0}.get(number) for number in run.answers()]
-    assert found == [-10, 0, 10], f"the threads ran in the order of niceness {found}"
+        expect("the order of niceness in which three threads ran", found, [-10, 0, 10])
+
+
+@pytest.mark.exercise("4.4", points=1)
+def test_nobody_starves(lab):
+    """A thread that only computes sinks to level 7, and is lifted again within a second."""
+    usually = (
+        "mlfq_tick never calls boost, or next_boost is not compared by the sign of the difference",
+        "charge does not lower the level when nothing is left of the allotment",
+    )
+    with told(usually, HINT), threads(lab, LOCKS, "lifted") as run:
+        low, high = run.answers()
+        expect("the level of a thread of niceness 0 that has computed for two seconds", low, 7)
+        expect("its level at most a second and a half later: the boost has lifted it to", high, 4)
 
 
 @pytest.mark.exercise("4.4", points=1)
 def test_mutex(lab):
     """Three threads yield while they hold the mutex; no other one gets in."""
-    with threads(lab, "tests/lesson4/threads/locks.c", "exclusion") as run:
+    usually = "mutex_lock returns while another task owns the mutex: it sleeps in a loop until then"
+    then = "make replay TEST=test_mutex, then: locks"
+    with told(usually, then), threads(lab, LOCKS, "exclusion") as run:
         found = run.answers()
-    assert len(found) == 12, f"three threads enter and leave twice each: {found}"
-    assert found[0::2] == found[1::2], f"one entered before the other had left: {found}"
+        entered = [f"{number} {way}" for number, way in zip(found, ("in", "out") * 6, strict=False)]
+        expect("times that three threads enter the mutex and leave it", len(found), 12)
+        if found[0::2] != found[1::2]:
+            fail(f"one thread entered the mutex before the other had left: {', '.join(entered)}")
 
 
 @pytest.mark.exercise("4.4", points=1)
 def test_a_loan(lab):
-    """The holder of a mutex is as urgent as who waits for it, until it is unlocked."""
-    with threads(lab, "tests/lesson4/threads/locks.c", "one_loan") as run:
+    """The holder of a mutex is as urgent as the task that waits for it, until it is unlocked."""
+    usually = (
+        "mutex_lock does not call donate before it sleeps",
+        "mutex_unlock does not return the loans, or does not hand the mutex over",
+    )
+    then = "make replay TEST=test_a_loan, then: locks, runqueue"
+    with told(usually, then), threads(lab, LOCKS, "one_loan") as run:
         before, during, *rest = run.answers()
-    assert (before, during) == (6, 0), "the holder did not inherit the urgency 0"
-    assert sorted(rest) == [6, 7, 8], "the loan was not returned, or the mutex not handed over"
+        expect("the level of a holder of niceness 10", before, 6)
+        expect("its level while a task of level 0 waits for the mutex", during, 0)
+        expect(
+            "after mutex_unlock: the old holder's level 6, the holder (7) and the waiter (8) that "
+            "went on, in any order",
+            sorted(rest),
+            [6, 7, 8],
+        )
