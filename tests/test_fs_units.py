@@ -22,7 +22,6 @@ SOURCES = (
     "fs/ram/initramfs.c",
     "fs/ram/ramfs.c",
     "fs/ram/ramfs_data.c",
-    "fs/ram/ramfs_names.c",
     "fs/vfs/file_path.c",
     "fs/vfs/inode.c",
     "fs/vfs/mounts.c",

@@ -98,7 +98,7 @@ def test_tasks(shell):
     assert "process_wait (kernel/process/children.c) < program_run" in by_name(table, "first")[-1]
     assert "process_wait (kernel/process/children.c) < sys_wait4" in by_name(table, "sh")[-1]
     assert by_name(table, "cat")[:3] == [str(shell["cat"]), str(shell["pids"]["sh"]), "sleeping"]
-    assert "tty_read (fs/linux/tty.c) < job_read < file_read" in by_name(table, "cat")[-1]
+    assert "tty_read (kernel/linux/tty.c) < file_read" in by_name(table, "cat")[-1]
     spins = [row for row in rows(table) if "spin" in row]
     assert sorted(row[-5] for row in spins) == ["ready", "running"]
     assert all(re.match(r"ring 3, 0x0804\w+", row[-1]) for row in spins)

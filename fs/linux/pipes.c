@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "fs/pipe.h"
-#include "fs/ram/ramfs_internal.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
@@ -120,24 +119,9 @@ static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 
 /* ---- start-up ---- */
 
-/* The file system in memory makes any inode; that of a pipe with a name brings these operations. */
-static int (*create_other)(struct inode *directory, const struct name *name, uint32_t mode,
-			   uint32_t device, struct inode **made);
-
-static int ramfs_create_any(struct inode *directory, const struct name *name, uint32_t mode,
-			    uint32_t device, struct inode **made)
-{
-	int error = create_other(directory, name, mode, device, made);
-
-	if (!error && inode_is(*made, S_IFIFO))
-		(*made)->file_ops = &pipe_ops;
-	return error;
-}
-
 static void pipes_start(void)
 {
-	create_other = ramfs_ops.create;
-	ramfs_ops.create = ramfs_create_any;
+	fifo_file_ops = &pipe_ops;
 	pipe_made = name_pipe;
 	pipe_ops.open = pipe_open;
 	pipe_ops.release = pipe_close;

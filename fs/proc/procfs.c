@@ -1,12 +1,19 @@
 /*
- * The tree of /proc. Its inodes are made when they are looked up and go with their last reference;
- * only the root stays. A task that has ended is found nowhere any more, by whomever.
+ * The tree of /proc:
+ *
+ *	/proc			entries		struct procfs_entry, and a directory for each task
+ *	/proc/PID		task_entries	the same
+ *	/proc/PID/fd		an entry with is_directory: a link for each open descriptor
+ *
+ * An inode is made when it is looked up and freed with its last reference; only the root stays.
+ * After a task has ended nothing of it is found.
  */
 #include "fs/proc/procfs.h"
 
 #include <stddef.h>
 
 #include "fs/file.h"
+#include "fs/files.h"
 #include "fs/path_page.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
@@ -17,16 +24,19 @@
 #include "mm/pool.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/process/process.h"
+#include "kernel/process/family.h"
 #include "mm/page_alloc.h"
 
 #define ROOT	    1u
-#define ENTRIES_MAX 256u /* in a directory; behind them, in the root, come the tasks */
+#define NUMBER	    12u		/* bytes of one in digits */
+#define ENTRIES_MAX 256u	/* in a directory; after them, in the root, come the tasks */
+#define LINKS	    0x80000000u /* numbers of the descriptors' inodes begin here */
 
 struct procfs_inode {
 	struct inode inode;
 	int32_t pid;			  /* 0: not of a task */
-	const struct procfs_entry *entry; /* NULL: a directory */
+	const struct procfs_entry *entry; /* NULL: the root, or a task's directory */
+	uint32_t descriptor;		  /* of a link in /proc/PID/fd */
 };
 
 static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
@@ -128,15 +138,22 @@ static void procfs_forget(struct inode *inode)
 	pool_free(&inodes, inode);
 }
 
-static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_entry *entry,
-		 uint32_t number)
+static uint32_t mode_of(const struct procfs_entry *entry)
 {
-	inode_initialize(&inode->inode, !entry	       ? S_IFDIR | 0555
-					: entry->link  ? S_IFLNK | 0777
-					: entry->store ? S_IFREG | 0644
-						       : S_IFREG | 0444);
-	inode->inode.ops = entry && entry->jump ? &jump_ops : &procfs_ops;
-	inode->inode.file_ops = entry ? &text_ops : &directory_ops;
+	if (!entry || entry->is_directory)
+		return S_IFDIR | (entry ? 0500 : 0555);
+	if (entry->link || entry->file)
+		return S_IFLNK | 0777;
+	return S_IFREG | (entry->store ? 0644 : 0444);
+}
+
+static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_entry *entry,
+		 uint32_t mode, uint32_t number)
+{
+	inode_initialize(&inode->inode, mode);
+	inode->inode.ops =
+	    inode_is(&inode->inode, S_IFLNK) && entry->file ? &jump_ops : &procfs_ops;
+	inode->inode.file_ops = inode_is(&inode->inode, S_IFDIR) ? &directory_ops : &text_ops;
 	inode->inode.filesystem = root.inode.filesystem;
 	inode->inode.number = number;
 	inode->pid = pid;
@@ -159,7 +176,8 @@ static const struct procfs_entry *entry_at(const struct procfs_inode *directory,
 	return entry;
 }
 
-bool procfs_number(const struct name *name, uint32_t *number)
+/* The number that a name is: decimal, of up to six digits. False: it is none. */
+static bool number_of_name(const struct name *name, uint32_t *number)
 {
 	*number = 0;
 	if (name->length == 0 || name->length > 6 || (name->length > 1 && *name->text == '0'))
@@ -177,36 +195,47 @@ static int pid_of(const struct name *name)
 {
 	uint32_t pid;
 
-	return procfs_number(name, &pid) && task_find(pid) ? pid : 0;
+	return number_of_name(name, &pid) && task_find(pid) ? pid : 0;
 }
 
-static int make_directory(int32_t pid, const struct procfs_entry *entry, uint32_t number,
-			  struct inode **found)
-{
-	int error = entry->make(pid, number, found);
-
-	if (!error)
-		(*found)->filesystem = root.inode.filesystem;
-	return error;
-}
-
-static int make(int32_t pid, const struct procfs_entry *entry, uint32_t number,
+static int make(int32_t pid, const struct procfs_entry *entry, uint32_t mode, uint32_t number,
 		struct inode **found)
 {
-	if (entry && entry->make)
-		return make_directory(pid, entry, number, found);
 	struct procfs_inode *inode = pool_alloc(&inodes);
 
 	if (!inode)
 		return -ENOMEM;
-	fill(inode, pid, entry, number);
+	fill(inode, pid, entry, mode, number);
 	*found = &inode->inode;
 	return 0;
 }
 
-int procfs_make_task(int32_t pid, struct inode **made)
+static int make_task(int32_t pid, struct inode **found)
 {
-	return make(pid, NULL, number_of(pid, 0), made);
+	return make(pid, NULL, mode_of(NULL), number_of(pid, 0), found);
+}
+
+/* The open file that a link leads to; NULL: there is none, or its task has ended. */
+static struct file *file_of(const struct procfs_inode *link, uint32_t descriptor)
+{
+	const struct process *process = process_find(link->pid);
+
+	return process && process->files ? link->entry->file(process->files, descriptor) : NULL;
+}
+
+static int look_up_descriptor(struct procfs_inode *directory, const struct name *name,
+			      struct inode **found)
+{
+	uint32_t number, of_first = LINKS | (uint32_t)directory->pid * FILES_MAX;
+
+	if (!number_of_name(name, &number) || !file_of(directory, number))
+		return -ENOENT;
+	int error =
+	    make(directory->pid, directory->entry, S_IFLNK | 0700, of_first + number, found);
+
+	if (!error)
+		((struct procfs_inode *)*found)->descriptor = number;
+	return error;
 }
 
 static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
@@ -215,29 +244,35 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 	const struct procfs_entry *entry;
 	int32_t pid = directory->pid ? 0 : pid_of(name);
 
+	if (name_is(name, "..") && directory->entry)
+		return make_task(directory->pid, found);
 	if (name_is(name, "..")) {
 		*found = inode_hold(&root.inode);
 		return 0;
 	}
+	if (directory->entry)
+		return look_up_descriptor(directory, name, found);
 	if (pid)
-		return procfs_make_task(pid, found);
+		return make_task(pid, found);
 	for (uint32_t i = 0; (entry = entry_at(directory, i)); i++)
 		if (name_is(name, entry->name))
-			return make(directory->pid, entry, number_of(directory->pid, i + 1), found);
+			return make(directory->pid, entry, mode_of(entry),
+				    number_of(directory->pid, i + 1), found);
 	return -ENOENT;
 }
 
-int procfs_link_file(const struct file *file, char *target, uint32_t size)
+/* ---- links ---- */
+
+/* Writes a file's path without its NUL, cut to size. Returns its length. */
+static int show_path(const struct file *file, char *target, uint32_t size)
 {
-	if (!file)
-		return -ENOENT;
 	char *path = path_page();
 
 	if (!path)
 		return -ENOMEM;
 	int length = vfs_file_path(file, path, PATH_MAX);
 
-	if (length > 0) { /* the NUL stays behind */
+	if (length > 0) {
 		length = (uint32_t)length <= size ? length - 1 : (int32_t)size;
 		memcpy(target, path, length);
 	}
@@ -248,33 +283,31 @@ int procfs_link_file(const struct file *file, char *target, uint32_t size)
 static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
-	const struct task *task = link->pid ? task_find(link->pid) : NULL;
-	int length;
+	const struct file *file = link->entry->file ? file_of(link, link->descriptor) : NULL;
 
-	if (link->pid && !task)
-		return -ESRCH;
-	length = link->entry->link(target, size, task);
+	if (file)
+		return show_path(file, target, size);
+	if (!link->entry->link || (link->pid && !task_find(link->pid)))
+		return -ENOENT;
+	int length = link->entry->link(target, size);
+
 	return length < (int32_t)size ? length : (int32_t)size;
 }
 
-int procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory)
-{
-	if (!file)
-		return -ENOENT;
-	*to = inode_hold(file->inode);
-	*directory = file->directory ? inode_hold(file->directory) : NULL;
-	return 0;
-}
-
+/* To the file itself, whatever name it has, or had. */
 static int procfs_jump(struct inode *inode, struct inode **to, struct inode **directory)
 {
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
-	const struct task *task = task_find(link->pid);
+	const struct file *file = file_of(link, link->descriptor);
 
-	return task && task->process && task->process->files
-		   ? link->entry->jump(task, to, directory)
-		   : -ENOENT;
+	if (!file && !link->entry->link)
+		return -ENOENT;
+	*to = inode_hold(file ? file->inode : path_root());
+	*directory = file && file->directory ? inode_hold(file->directory) : NULL;
+	return 0;
 }
+
+/* ---- listing ---- */
 
 /* The lowest pid from `least` on, or 0. */
 static int next_pid(int32_t least)
@@ -287,8 +320,23 @@ static int next_pid(int32_t least)
 	return found;
 }
 
-/* Finds the entry at a position, or the first one behind it, and its name. Positions 0 and 1 are
- * "." and "..", then come the files, and from ENTRIES_MAX on the tasks, by their pids. */
+/* The first open descriptor from a position on, as an entry. */
+static bool descriptor_from(struct procfs_inode *directory, uint64_t position, char *text,
+			    struct directory_entry *entry)
+{
+	while (position - 2 < FILES_MAX && !file_of(directory, position - 2))
+		position++;
+	if (position - 2 >= FILES_MAX)
+		return false;
+	entry->name = name_of(text, snprintk(text, NUMBER, "%u", (uint32_t)position - 2));
+	entry->mode = S_IFLNK;
+	entry->next = position + 1;
+	return true;
+}
+
+/* Finds the entry at a position, or the first one after it, and its name. Positions 0 and 1 are
+ * "." and "..", then come the files, and from ENTRIES_MAX on the tasks, by their pids; or the
+ * descriptors. */
 static bool entry_from(struct procfs_inode *directory, uint64_t position, char *text,
 		       struct directory_entry *entry)
 {
@@ -302,18 +350,20 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 		entry->name = name_of("..", position + 1);
 		return true;
 	}
+	if (directory->entry)
+		return descriptor_from(directory, position, text, entry);
 	if (position < ENTRIES_MAX)
 		file = entry_at(directory, position - 2);
 	if (file) {
 		entry->name = name_of(file->name, strlen(file->name));
-		entry->mode = file->make ? S_IFDIR : file->link ? S_IFLNK : S_IFREG;
+		entry->mode = mode_of(file);
 		entry->number = number_of(directory->pid, position - 1);
 		return true;
 	}
 	pid = position < ENTRIES_MAX ? next_pid(1) : next_pid(position - ENTRIES_MAX);
 	if (!pid || directory->pid)
 		return false;
-	entry->name = name_of(text, snprintk(text, 12, "%d", pid));
+	entry->name = name_of(text, snprintk(text, NUMBER, "%d", pid));
 	entry->number = number_of(pid, 0);
 	entry->next = ENTRIES_MAX + (uint64_t)pid + 1;
 	return true;
@@ -324,7 +374,7 @@ static int procfs_iterate(struct inode *inode, uint64_t *position, directory_vis
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	struct directory_entry entry;
-	char text[12];
+	char text[NUMBER];
 
 	while (entry_from(directory, *position, text, &entry) && visit(context, &entry))
 		*position = entry.next;
@@ -361,7 +411,7 @@ static const struct file_ops text_ops = {
 static void procfs_start(void)
 {
 	root.inode.filesystem = filesystem_number();
-	fill(&root, 0, NULL, ROOT);
+	fill(&root, 0, NULL, mode_of(NULL), ROOT);
 	root.inode.links = 2;
 	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
 	if (vfs_mount("none", "proc", "/proc", &root.inode) != 0)

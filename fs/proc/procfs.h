@@ -7,6 +7,7 @@
 #include "fs/vfs/inode.h"
 
 struct file;
+struct files;
 struct task;
 
 #define PROCFS_LINE 64u
@@ -26,14 +27,14 @@ struct procfs_entry {
 	/* Writes the text. task is NULL for a file of /proc itself. */
 	void (*show)(struct procfs_text *text, const struct task *task);
 	/* Of a symbolic link, instead: writes its target as snprintk does. */
-	int (*link)(char *target, uint32_t size, const struct task *task);
+	int (*link)(char *target, uint32_t size);
+	/* Of a symbolic link that leads to an open file, or of a directory of those, one for each
+	 * descriptor. NULL: there is none, and the link leads to the root if it has `link`. */
+	struct file *(*file)(const struct files *files, uint32_t descriptor);
+	bool is_directory;
 	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
 	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
 	int (*store)(const char *line);
-	/* Of a symbolic link, besides: see inode_ops. */
-	int (*jump)(const struct task *task, struct inode **to, struct inode **directory);
-	/* Of a directory, instead: makes its inode. */
-	int (*make)(int32_t pid, uint32_t number, struct inode **made);
 	unsigned order; /* the text has up to 2^order pages */
 	struct procfs_entry *next;
 };
@@ -42,14 +43,3 @@ struct procfs_entry {
  */
 void procfs_register(struct procfs_entry *entry);
 void procfs_register_task(struct procfs_entry *entry);
-
-/* For a symbolic link to an open file, as read_link and jump want it: its path, and itself. NULL is
- * -ENOENT. */
-int procfs_link_file(const struct file *file, char *target, uint32_t size);
-int procfs_jump_file(const struct file *file, struct inode **to, struct inode **directory);
-
-/* The number that a name is: decimal, of up to six digits. False: it is none. */
-bool procfs_number(const struct name *name, uint32_t *number);
-
-/* A task's directory. */
-int procfs_make_task(int32_t pid, struct inode **made);

@@ -3,10 +3,7 @@
 
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
-#include "fs/vfs/names.h"
-#include "fs/vfs/vfs.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
@@ -120,35 +117,17 @@ static void show_maps(struct procfs_text *text, const struct task *task)
 	}
 }
 
-static int link_program(char *target, uint32_t size, const struct task *task)
+static struct file *program_of(const struct files *files, uint32_t unused)
 {
-	return procfs_link_file(process_of(task)->files ? process_of(task)->files->program : NULL,
-				target, size);
+	return files->program;
 }
 
-static int jump_program(const struct task *task, struct inode **to, struct inode **directory)
+static struct file *directory_of(const struct files *files, uint32_t unused)
 {
-	return procfs_jump_file(process_of(task)->files->program, to, directory);
+	return files->directory;
 }
 
-static int link_directory(char *target, uint32_t size, const struct task *task)
-{
-	int length =
-	    process_of(task)->files
-		? vfs_directory_path(vfs_working_directory(process_of(task)->files), target, size)
-		: -ENOENT;
-
-	return length > 0 ? length - 1 : length;
-}
-
-static int jump_directory(const struct task *task, struct inode **to, struct inode **directory)
-{
-	*to = inode_hold(vfs_working_directory(process_of(task)->files));
-	*directory = NULL;
-	return 0;
-}
-
-static int link_root(char *target, uint32_t size, const struct task *task)
+static int link_root(char *target, uint32_t size)
 {
 	return snprintk(target, size, "/");
 }
@@ -158,9 +137,10 @@ static void tasks_register(void)
 	static struct procfs_entry table[] = {
 		{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
 		{ .name = "comm", .show = show_name },
-		{ .name = "cwd", .link = link_directory, .jump = jump_directory },
+		{ .name = "cwd", .file = directory_of, .link = link_root },
 		{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
-		{ .name = "exe", .link = link_program, .jump = jump_program },
+		{ .name = "exe", .file = program_of },
+		{ .name = "fd", .file = files_get, .is_directory = true },
 		{ .name = "maps", .show = show_maps },
 		{ .name = "root", .link = link_root },
 		{ .name = "stat", .show = show_stat },

@@ -18,15 +18,19 @@
 
 #include <stddef.h>
 
-#include "fs/ram/ramfs_internal.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
+#define SHORT_TARGET 64u /* bytes of a symbolic link's target that need no page */
+
 static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
 static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
+static struct pool short_targets = { .size = SHORT_TARGET };
+
+static const struct inode_ops ramfs_ops;
 
 /* ---- inodes ---- */
 
@@ -43,13 +47,15 @@ static const struct file_ops *file_ops_of(uint32_t mode)
 	case S_IFCHR:
 	case S_IFBLK:
 		return &device_file_ops;
+	case S_IFIFO:
+		return fifo_file_ops;
 	}
 	return NULL;
 }
 
 /* Numbers are never used twice. A directory begins with two names, its own and its "."; with no
  * parent known yet, it is its own, as the root stays. */
-struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
+static struct ramfs_inode *make_inode(uint32_t mode, uint32_t filesystem)
 {
 	static uint32_t last_number;
 	struct ramfs_inode *made = pool_alloc(&inodes);
@@ -69,11 +75,6 @@ struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 	return made;
 }
 
-void ramfs_free_inode(struct ramfs_inode *inode)
-{
-	pool_free(&inodes, inode);
-}
-
 /* The last reference is gone. With a name left the inode stays: its directory knows it. */
 static void ramfs_forget(struct inode *inode)
 {
@@ -81,21 +82,20 @@ static void ramfs_forget(struct inode *inode)
 		return;
 	if (inode_is(inode, S_IFREG))
 		ramfs_truncate(inode, 0);
-	ramfs_free_inode(ramfs_inode(inode));
+	pool_free(&inodes, inode);
 }
 
 /* The limit is set once: files may fill half of the memory, and programs have the rest. */
 struct inode *ramfs_create_root(void)
 {
-	struct ramfs_inode *root = ramfs_make_inode(S_IFDIR | 0755, filesystem_number());
+	struct ramfs_inode *root = make_inode(S_IFDIR | 0755, filesystem_number());
 
 	if (ramfs_counts.pages_limit == 0)
 		ramfs_counts.pages_limit = page_free_count() / 2;
 	return root ? &root->inode : NULL;
 }
 
-/* For tests of leaks, and for statfs. */
-/* The pools count by themselves; pages are counted where they are taken. */
+/* For tests of leaks. The pools count by themselves; pages are counted where they are taken. */
 struct ramfs_statistics ramfs_statistics(void)
 {
 	ramfs_counts.inodes = inodes.used;
@@ -105,9 +105,9 @@ struct ramfs_statistics ramfs_statistics(void)
 
 /* ---- entries of a directory ---- */
 
-/* Not in a directory yet. NULL without memory. */
-/* Copies the name: the path that it was cut from goes when the call ends. */
-struct ramfs_entry *ramfs_make_entry(const struct name *name)
+/* Not in a directory yet. Copies the name, because the path that it was cut from is freed when the
+ * call ends. NULL without memory. */
+static struct ramfs_entry *make_entry(const struct name *name)
 {
 	struct ramfs_entry *entry = pool_alloc(&entries);
 
@@ -119,13 +119,9 @@ struct ramfs_entry *ramfs_make_entry(const struct name *name)
 	return entry;
 }
 
-void ramfs_free_entry(struct ramfs_entry *entry)
-{
-	pool_free(&entries, entry);
-}
-
-/* Hashes first: only where those agree are letters compared. */
-struct ramfs_entry **ramfs_find_entry(struct ramfs_inode *directory, const struct name *name)
+/* Where the pointer to the entry is, or (with NULL there) the end of the list. Hashes first: only
+ * where those agree are letters compared. */
+static struct ramfs_entry **find_entry(struct ramfs_inode *directory, const struct name *name)
 {
 	struct ramfs_entry **at = &directory->directory.first;
 
@@ -135,9 +131,10 @@ struct ramfs_entry **ramfs_find_entry(struct ramfs_inode *directory, const struc
 	return at;
 }
 
-/* A directory's ".." is a name of its parent. */
-void ramfs_add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
-		     struct ramfs_inode *inode)
+/* Makes an entry the last of its directory, for an inode whose links already count it. A
+ * directory's ".." is a name of its parent. */
+static void add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
+		      struct ramfs_inode *inode)
 {
 	entry->inode = inode;
 	entry->position = directory->directory.positions++;
@@ -152,7 +149,6 @@ void ramfs_add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
 
 /* ---- operations ---- */
 
-/* The hash and the length are compared first, so memcmp runs about once. */
 /* ".." is not in the list: a directory knows its parent. The root is its own. */
 static int ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
@@ -162,7 +158,7 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 		*found = inode_hold(&ram->directory.parent->inode);
 		return 0;
 	}
-	struct ramfs_entry *entry = *ramfs_find_entry(ram, name);
+	struct ramfs_entry *entry = *find_entry(ram, name);
 
 	if (!entry)
 		return -ENOENT;
@@ -174,16 +170,16 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 static int ramfs_create(struct inode *directory, const struct name *name, uint32_t mode,
 			uint32_t device, struct inode **made)
 {
-	struct ramfs_entry *entry = ramfs_make_entry(name);
-	struct ramfs_inode *inode = entry ? ramfs_make_inode(mode, directory->filesystem) : NULL;
+	struct ramfs_entry *entry = make_entry(name);
+	struct ramfs_inode *inode = entry ? make_inode(mode, directory->filesystem) : NULL;
 
 	if (!inode) {
 		if (entry)
-			ramfs_free_entry(entry);
+			pool_free(&entries, entry);
 		return -ENOSPC;
 	}
 	inode->inode.device = device;
-	ramfs_add_entry(ramfs_inode(directory), entry, inode);
+	add_entry(ramfs_inode(directory), entry, inode);
 	*made = &inode->inode;
 	return 0;
 }
@@ -224,10 +220,161 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 	return 0;
 }
 
-/* Without names that change: those operations are put in by whoever brings the calls for them. */
-struct inode_ops ramfs_ops = {
+/* ---- removing ---- */
+
+static void remove_entry(struct ramfs_inode *directory, const struct name *name)
+{
+	struct ramfs_entry **at = find_entry(directory, name), *entry = *at;
+
+	if (inode_is(&entry->inode->inode, S_IFDIR))
+		directory->inode.links--;
+	if (directory->directory.end == &entry->next)
+		directory->directory.end = at;
+	*at = entry->next;
+	pool_free(&entries, entry);
+	inode_touch(&directory->inode, true);
+}
+
+/* A name of the inode is gone. A directory has but one. */
+static void drop_link(struct ramfs_inode *inode)
+{
+	if (inode_is(&inode->inode, S_IFDIR)) {
+		inode->inode.links = 0;
+		inode->directory.parent = inode;
+	} else {
+		inode->inode.links--;
+	}
+	inode_touch(&inode->inode, false);
+}
+
+static bool is_full_directory(const struct inode *inode)
+{
+	return inode_is(inode, S_IFDIR) && ((const struct ramfs_inode *)inode)->directory.first;
+}
+
+static int ramfs_remove(struct inode *directory, const struct name *name, struct inode *inode)
+{
+	if (is_full_directory(inode))
+		return -ENOTEMPTY;
+	remove_entry(ramfs_inode(directory), name);
+	drop_link(ramfs_inode(inode));
+	return 0;
+}
+
+static int ramfs_rename(struct inode *directory, const struct name *name, struct inode *inode,
+			struct inode *new_directory, const struct name *new_name,
+			struct inode *replaced)
+{
+	struct ramfs_entry *entry;
+
+	if (replaced && is_full_directory(replaced))
+		return -ENOTEMPTY;
+	entry = make_entry(new_name);
+	if (!entry)
+		return -ENOSPC;
+	if (replaced) {
+		remove_entry(ramfs_inode(new_directory), new_name);
+		drop_link(ramfs_inode(replaced));
+	}
+	remove_entry(ramfs_inode(directory), name);
+	add_entry(ramfs_inode(new_directory), entry, ramfs_inode(inode));
+	inode_touch(inode, false);
+	return 0;
+}
+
+/* ---- links: a symbolic link's target is in a page, or, if it is short, in an object of a pool
+ * ---- */
+
+static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
+{
+	struct ramfs_entry *entry = make_entry(name);
+
+	if (!entry)
+		return -ENOSPC;
+	add_entry(ramfs_inode(directory), entry, ramfs_inode(inode));
+	inode->links++;
+	inode_touch(inode, false);
+	return 0;
+}
+
+static bool is_short(const struct inode *link)
+{
+	return link->size < SHORT_TARGET;
+}
+
+static void free_target(struct inode *link)
+{
+	char *target = ramfs_inode(link)->target;
+
+	if (target && is_short(link)) {
+		pool_free(&short_targets, target);
+	} else if (target) {
+		page_free(target, 0);
+		ramfs_counts.pages--;
+	}
+}
+
+static void ramfs_link_forget(struct inode *inode)
+{
+	if (inode->links > 0)
+		return;
+	free_target(inode);
+	pool_free(&inodes, inode);
+}
+
+static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
+{
+	uint32_t length = inode->size < size ? (uint32_t)inode->size : size;
+
+	memcpy(target, ramfs_inode(inode)->target, length);
+	return length;
+}
+
+static const struct inode_ops link_ops = {
+	.read_link = ramfs_read_link,
+	.forget = ramfs_link_forget,
+};
+
+/* Keeps a target in a new link. Returns 0 or -ENOSPC. */
+static int keep_target(struct ramfs_inode *link, const char *target)
+{
+	link->inode.size = strlen(target);
+	if (is_short(&link->inode))
+		link->target = pool_alloc(&short_targets);
+	else if (ramfs_counts.pages < ramfs_counts.pages_limit)
+		link->target = page_alloc(0);
+	if (!link->target)
+		return -ENOSPC;
+	memcpy(link->target, target, link->inode.size);
+	if (!is_short(&link->inode)) {
+		ramfs_counts.pages++;
+		link->inode.blocks = PAGE_SIZE / 512;
+	}
+	return 0;
+}
+
+static int ramfs_symlink(struct inode *directory, const struct name *name, const char *target)
+{
+	struct inode *made;
+	int error = ramfs_create(directory, name, S_IFLNK | 0777, 0, &made);
+
+	if (error)
+		return error;
+	made->ops = &link_ops;
+	error = keep_target(ramfs_inode(made), target);
+	if (error)
+		ramfs_remove(directory, name, made);
+	inode_put(made);
+	return error;
+}
+
+static const struct inode_ops ramfs_ops = {
 	.lookup = ramfs_lookup,
 	.create = ramfs_create,
+	.symlink = ramfs_symlink,
+	.link = ramfs_link,
+	.remove = ramfs_remove,
+	.rename = ramfs_rename,
 	.iterate = ramfs_iterate,
 	.truncate = ramfs_truncate,
 	.forget = ramfs_forget,

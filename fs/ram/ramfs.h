@@ -1,11 +1,10 @@
 /* A file system in memory: the root, until there is a disk. */
 #pragma once
 
-#include <stdint.h>
-
 #include "fs/ram/ramfs_data.h"
 
 /* A new, empty file system. Returns its root, with a reference; NULL without memory. */
 struct inode *ramfs_create_root(void);
 
+/* All of the counts. */
 struct ramfs_statistics ramfs_statistics(void);

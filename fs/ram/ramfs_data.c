@@ -8,7 +8,6 @@
  * A pointer that is NULL, at any level, is a hole: all behind it reads as zeros.
  */
 #include "fs/ram/ramfs_data.h"
-#include "fs/ram/ramfs_internal.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

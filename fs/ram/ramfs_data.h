@@ -1,10 +1,42 @@
-/* Contents of files in memory. */
+/* Files in memory: what an inode is, and contents. */
 #pragma once
 
 #include <stdint.h>
 
 #include "fs/file.h"
 #include "fs/vfs/inode.h"
+
+#define RAMFS_DIRECT 8u /* pages found without a table */
+
+struct ramfs_entry {
+	struct ramfs_entry *next;
+	struct ramfs_inode *inode; /* counted in its links, not in its references */
+	uint32_t position;	   /* among the directory's entries; only grows along the list */
+	uint32_t hash;
+	uint8_t length;
+	char text[];
+};
+
+struct ramfs_inode {
+	struct inode inode; /* first: the two have one address */
+	union {
+		struct {
+			struct ramfs_entry *first, **end;
+			struct ramfs_inode *parent;
+			uint32_t positions; /* given out */
+		} directory;
+		struct {
+			void *direct[RAMFS_DIRECT];
+			void *tables; /* of pages; for large files, of tables of pages */
+		} file;
+		char *target; /* of a symbolic link */
+	};
+};
+
+static inline struct ramfs_inode *ramfs_inode(struct inode *inode)
+{
+	return (struct ramfs_inode *)inode;
+}
 
 /* What all ramfs together hold, so that a leak shows. */
 struct ramfs_statistics {
@@ -14,7 +46,7 @@ struct ramfs_statistics {
 	uint32_t pages_limit; /* -ENOSPC beyond: half of what was free at the start */
 };
 
-extern struct ramfs_statistics ramfs_counts;
+extern struct ramfs_statistics ramfs_counts; /* but for inodes and entries */
 
 /* What an open file of the file system in memory can do. */
 extern const struct file_ops ramfs_file_ops;

@@ -126,6 +126,7 @@ static int device_open(struct file *file)
 }
 
 const struct file_ops device_file_ops = { .open = device_open };
+const struct file_ops *fifo_file_ops;
 
 /* ---- opening by path ---- */
 

@@ -36,6 +36,10 @@ struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32
 /* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
 extern const struct file_ops device_file_ops;
 
+/* What a named pipe's inode brings; NULL, so that it cannot be opened, until fs/linux/pipes.c sets
+ * it at start-up. */
+extern const struct file_ops *fifo_file_ops;
+
 /* What an open directory does when it is read: -EISDIR. */
 int vfs_read_directory(struct file *file, struct buffer *to, uint64_t offset);
 

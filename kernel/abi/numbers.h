@@ -40,7 +40,6 @@
 #define SYS_setitimer	    104
 #define SYS_wait4	    114
 #define SYS_fsync	    118
-#define SYS_sigreturn	    119
 #define SYS_clone	    120
 #define SYS_uname	    122
 #define SYS_mprotect	    125
@@ -50,7 +49,6 @@
 #define SYS_sched_yield	    158
 #define SYS_nanosleep	    162
 #define SYS_poll	    168
-#define SYS_rt_sigreturn    173
 #define SYS_rt_sigaction    174
 #define SYS_rt_sigprocmask  175
 #define SYS_rt_sigsuspend   179

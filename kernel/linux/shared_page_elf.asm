@@ -5,7 +5,7 @@
 ; Tool Interface Standard, ELF 1.2, book I (headers, symbols, hash table) and book III (dynamic
 ; section).
 
-%include "kernel/abi/numbers.inc"
+%include "kernel/abi/signal_return.inc"
 %include "mm/space.inc"
 
 SHARED_PAGE	equ SPACE_SHARED

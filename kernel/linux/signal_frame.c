@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "kernel/abi/entry.h"
-#include "kernel/abi/numbers.h"
+#include "kernel/abi/signal_return.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/fpu.h"

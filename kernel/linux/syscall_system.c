@@ -40,6 +40,7 @@ struct linux_system {
 #define PRCTL_SET_DUMPABLE  4
 #define PRCTL_SET_NAME	    15
 #define PRCTL_GET_NAME	    16
+#define PRCTL_SET_SUBREAPER 36
 #define PRCTL_GET_SUBREAPER 37
 
 /* There is one user, root, and one group. */

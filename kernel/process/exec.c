@@ -47,10 +47,9 @@ static int open_image(const char *path, struct elf_image *image)
 	struct buffer buffer = buffer_of_kernel(image->beginning, ELF_BEGINNING);
 	int bytes = file_read_at(image->file, &buffer, 0);
 
+	image->bytes = bytes;
 	if (bytes < 0)
 		file_release(image->file);
-	else
-		image->bytes = bytes;
 	return bytes < 0 ? bytes : 0;
 }
 

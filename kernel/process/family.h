@@ -70,8 +70,6 @@ struct fork_request {
  */
 int process_fork(const struct fork_request *request);
 
-#define PRCTL_SET_SUBREAPER 36 /* prctl: sets struct process's `adopts` */
-
 /* Options of wait4. */
 #define WAIT_THREADS 0xe0000000u				       /* concern threads only */
 #define WAIT_OPTIONS (WNOHANG | WUNTRACED | WCONTINUED | WAIT_THREADS) /* of wait4 */

@@ -1,6 +1,6 @@
 ; The first instructions of a program. Linux's stack at entry: argc, argv[], 0, envp[], 0, auxv[].
 
-%include "kernel/abi/numbers.inc"	; from the C header of the same name: SYS_sigreturn
+%include "kernel/abi/signal_return.inc"	; from the C header of the same name
 
 extern libc_start
 

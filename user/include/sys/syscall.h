@@ -2,3 +2,4 @@
 #pragma once
 
 #include "kernel/abi/numbers.h"
+#include "kernel/abi/signal_return.h"

@@ -1,35 +1,72 @@
 /*
- * Job control and raw mode: which tasks may read the terminal, who gets its signals, what its
- * settings mean. It puts itself between programs and the operations of fs/linux/tty.c at start-up,
- * and calls those for what a terminal without all this does as well.
+ * The terminal with settings (termios), sessions and job control: it stands in for fs/tty/tty.c.
+ *
+ *	keyboard, serial line  --interrupt-->  type  -->  line_type  -->  echo on the screen
+ *							      | a whole line
+ *	program  <--  tty_read  <--  line_take  <--wakes--  tty_readers
+ *
+ * One terminal for the machine. ^C goes to the process group in front (tty_foreground): the program
+ * that the kernel has started, or the one that a shell has put there. A process of the terminal's
+ * session in another group is in the background: it is stopped when it reads.
+ *
+ * The serial line stops taking bytes while nothing fits (line_has_room), and goes on when a reader
+ * has taken some (serial_resume): so nothing that is sent is lost.
  */
 #include <stddef.h>
 
+#include "drivers/console/keyboard.h"
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "fs/devices.h"
+#include "fs/linux/line.h"
+#include "fs/linux/poll.h"
+#include "fs/tty/tty.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
-#include "kernel/abi/signal.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
-#include "fs/linux/tty.h"
-#include "fs/linux/poll.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
+#include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 
 #define TTY_ANY	    (5u << 8 | 0) /* /dev/tty: the terminal of whoever opens it */
 #define TENTH_OF_NS 100000000ull
+#define CHUNK	    256u
+#define BACKSPACE   '\b'
 
-static int32_t session; /* whose terminal it is; 0: nobody's */
+static struct line tty_line;
+static struct wait_queue tty_readers; /* wakes when something can be read */
+static int32_t session;		      /* whose terminal it is; 0: nobody's */
 static struct linux_window_size window = { .rows = 24, .columns = 80 };
-static struct file_ops plain; /* the terminal's operations without job control */
 
+int32_t tty_foreground;
+
+/* ---- from the keys, in interrupt handlers ---- */
+
+/* ^C, for the group in the foreground; at boot there is none. */
 static void signal_foreground(int signal)
 {
 	if (tty_foreground > 0)
 		signal_send_group(tty_foreground, signal);
+}
+
+/* Wakes even for half a line: settings may ask for single bytes. */
+static void type(uint8_t byte)
+{
+	line_type(&tty_line, byte);
+	wait_wake(&tty_readers);
+}
+
+/* For the serial line, which can make its sender wait. */
+static bool tty_has_room(void)
+{
+	return line_has_room(&tty_line);
+}
+
+/* The key is the terminal's erase character, whichever that is. */
+static void type_key(uint8_t byte)
+{
+	type(byte == BACKSPACE ? tty_line.settings.characters[VERASE] : byte);
 }
 
 /* ---- job control ---- */
@@ -81,7 +118,7 @@ static int give_up(void)
 }
 
 /* The current task ends: if it leads the terminal's session, that loses the terminal. */
-static void job_leave(void)
+static void leave(void)
 {
 	if (current->process->session == current->pid)
 		give_up();
@@ -108,16 +145,18 @@ static int set_foreground(uint32_t argument)
 	return -EPERM;
 }
 
-/* ---- operations ---- */
+void (*tty_leave)(void) = leave;
 
-static int job_open_console(struct file *file)
+/* ---- opening, reading, writing ---- */
+
+static int open_console(struct file *file)
 {
 	if (!(file->flags & O_NOCTTY))
 		acquire(); /* who may not have it may still write to it */
 	return 0;
 }
 
-static int job_open_own(struct file *file)
+static int open_own(struct file *file)
 {
 	return current->process->tty == TTY_DEVICE ? 0 : -ENXIO;
 }
@@ -146,32 +185,73 @@ static int wait_for_bytes(uint32_t wanted)
 	return error == -ETIMEDOUT ? 0 : error;
 }
 
-/* Without ICANON there may be nothing to read after the wait, if that is what the settings say. */
-static int job_read(struct file *file, struct buffer *to, uint64_t offset)
+/* Waits until there is something to read; without ICANON that may be nothing. */
+static int wait_for_input(const struct file *file, uint32_t wanted)
 {
-	bool is_raw = !(tty_line.settings.local & ICANON) && !(file->flags & O_NONBLOCK);
-	int error = to->length > 0 ? check_background(SIGTTIN) : 0;
-
-	if (!error && is_raw && to->length > 0 && line_available(&tty_line) == 0) {
-		error = wait_for_bytes(to->length);
-		if (!error && line_available(&tty_line) == 0)
-			return 0;
-	}
-	return error ? error : plain.read(file, to, offset);
+	if (line_available(&tty_line) > 0)
+		return 0;
+	if (file->flags & O_NONBLOCK)
+		return -EAGAIN;
+	if (!(tty_line.settings.local & ICANON))
+		return wait_for_bytes(wanted);
+	return wait_event(&tty_readers, line_available(&tty_line) > 0);
 }
 
-static int job_write(struct file *file, struct buffer *from, uint64_t offset)
+/* At most one line. It goes through the stack in pieces, because the ring may only be touched with
+ * interrupts off, and the program's memory only with interrupts on. */
+static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
+	char chunk[CHUNK];
+	int done = 0;
+	bool is_end = to->length == 0;
+	int error = is_end ? 0 : check_background(SIGTTIN);
+
+	if (!error && !is_end)
+		error = wait_for_input(file, to->length);
+	if (error)
+		return error;
+	while (to->length > 0 && !is_end) {
+		uint32_t size = to->length < CHUNK ? to->length : CHUNK;
+		uint32_t count = line_take(&tty_line, chunk, size, &is_end);
+		int moved = buffer_put(to, chunk, count);
+
+		if (moved < 0)
+			return done ? done : moved;
+		done += moved;
+		if ((uint32_t)moved < count || count == 0)
+			break;
+	}
+	serial_resume();
+	return done;
+}
+
+/* Through the stack as well: the screen and the serial line are written with interrupts off. */
+static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	char chunk[CHUNK];
+	int done = 0;
 	int error = tty_line.settings.local & TOSTOP ? check_background(SIGTTOU) : 0;
 
-	return error ? error : plain.write(file, from, offset);
+	if (error)
+		return error;
+	while (from->length > 0) {
+		int moved = buffer_take(from, chunk, CHUNK);
+
+		if (moved < 0)
+			return done ? done : moved;
+		line_output(&tty_line, chunk, moved);
+		done += moved;
+	}
+	return done;
 }
 
-static uint32_t job_poll(struct file *file, struct poll_table *table)
+static uint32_t tty_poll(struct file *file, struct poll_table *table)
 {
 	poll_add(table, &tty_readers);
 	return line_available(&tty_line) > 0 ? POLLIN | POLLOUT : POLLOUT;
 }
+
+/* ---- ioctl ---- */
 
 static int set_settings(uint32_t command, uint32_t argument)
 {
@@ -232,7 +312,7 @@ static int control_line(uint32_t command, uint32_t argument)
 	return -ENOTTY;
 }
 
-static int job_control(struct file *file, uint32_t command, uint32_t argument)
+static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	switch (command) {
 	case TIOCGWINSZ:
@@ -254,22 +334,33 @@ static int job_control(struct file *file, uint32_t command, uint32_t argument)
 
 /* ---- start-up ---- */
 
-static void job_control_start(void)
+/* The caller's function is for fs/tty/tty.c, which may not use kernel/process. */
+void tty_initialize(tty_signaller *unused)
 {
-	static struct file_ops own_ops;
+	static struct file_ops console_ops = {
+		.open = open_console,
+		.read = tty_read,
+		.write = tty_write,
+		.control = tty_control,
+		.poll = tty_poll,
+		.is_stream = true,
+	}, own_ops;
+	static struct device console = { "console", TTY_DEVICE, 0600, &console_ops, NULL };
 	static struct device own = { "tty", TTY_ANY, 0666, &own_ops, NULL };
 
+	own_ops = console_ops;
+	own_ops.open = open_own;
 	window.rows = setting_number("rows", window.rows);
 	window.columns = setting_number("columns", window.columns);
-	tty_leave = job_leave;
-	plain = tty_ops;
-	tty_ops.read = job_read;
-	tty_ops.write = job_write;
-	tty_ops.control = job_control;
-	tty_ops.poll = job_poll;
-	own_ops = tty_ops;
-	own_ops.open = job_open_own;
-	tty_ops.open = job_open_console;
+	line_initialize(&tty_line, console_write, signal_foreground);
+	device_register(&console);
 	device_register(&own);
+	tty_listen(true);
 }
-STARTUP(job_control_start)
+
+/* False: the kernel's own prompt reads the keys. */
+void tty_listen(bool wanted)
+{
+	keyboard_listen(wanted ? type_key : NULL);
+	serial_listen(wanted ? type : NULL, tty_has_room);
+}
