@@ -53,16 +53,33 @@ def handout(lesson: int) -> str:
 
 
 def steps(lesson: int, language: str, prompt: str) -> list[Step]:
-    """The commands of all fences of a language."""
-    found = []
-    for kind, text in FENCE.findall(handout(lesson)):
-        if kind == language:
-            head, *parts = re.split(rf"^{re.escape(prompt)}", text, flags=re.MULTILINE)
-            assert not head, f"a fence begins with {head!r}, not with {prompt}"
-            for part in parts:
-                command, *lines = part.rstrip("\n").split("\n")
-                found.append(Step(command, tuple(lines)))
+    """The commands of all fences of a language. A folded answer repeats the commands before it,
+    with what they show: each is one step."""
+    found: list[Step] = []
+    asked = 0  # how many of the last ones have no answer yet
+    for match in FENCE.finditer(handout(lesson)):
+        if match[1] != language:
+            continue
+        head, *parts = re.split(rf"^{re.escape(prompt)}", match[2], flags=re.MULTILINE)
+        assert not head, f"a fence begins with {head!r}, not with {prompt}"
+        new = [Step(command, tuple(lines)) for command, *lines in map(lines_of, parts)]
+        if is_folded(lesson, match.start()):
+            commands = [step.command for step in new]
+            assert commands == [step.command for step in found[-asked:]], f"asked: {commands}"
+            found[-asked:], asked = new, 0
+        else:
+            found, asked = found + new, len(new)
     return found
+
+
+def lines_of(part: str) -> list[str]:
+    return part.rstrip("\n").split("\n")
+
+
+def is_folded(lesson: int, place: int) -> bool:
+    """Is this place of the handout in an answer that the reader opens?"""
+    before = handout(lesson)[:place]
+    return before.count("<details>") > before.count("</details>")
 
 
 def built(lesson: int) -> Path:
@@ -100,7 +117,14 @@ def missing(shows: tuple[str, ...], output: str) -> str | None:
     more than a page should."""
     lines = iter([form(line) for line in output.splitlines()])
     wanted = [form(line) for line in shows if line != LEFT_OUT and line.strip()]
-    return next((line for line in wanted if line not in lines), None)
+    return next((line for line in wanted if not any(fits(line, each) for each in lines)), None)
+
+
+def fits(shown: str, line: str) -> bool:
+    """Is this the shown line? One that ends in ... says only how it begins."""
+    if shown.endswith(LEFT_OUT):
+        return line.startswith(shown.removesuffix(LEFT_OUT).rstrip())
+    return line == shown
 
 
 # ---- as pages ------------------------------------------------------------------------------------
