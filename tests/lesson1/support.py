@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools.course.source_lists import linked
+from labs.tools.grading.elf_limits import kernel_problem
 from labs.tools.grading.lab import ROOT, Lab, run_tool
 
 KERNEL = "build/lesson1/kernel.elf"
@@ -75,6 +76,8 @@ def relink(
         run_tool(assemble, lab.root, lab.boxed)
         link = [*linker, "-T", f"{place}/kernel.ld", *parts, "-o", f"{place}/kernel.elf"]
         run_tool(link, lab.root, lab.boxed)
+        problem = kernel_problem(directory / "kernel.elf")
+        assert not problem, problem
         return Path(shutil.move(directory / "kernel.elf", lab.scratch / "variant.elf"))
     finally:
         shutil.rmtree(directory)

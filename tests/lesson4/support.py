@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -22,10 +23,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
+from labs.tools.grading import build_tool
 from labs.tools.grading.lab import ROOT, STUCK, Lab
 from labs.tools.machine.symbols import Symbols
 from tests.lesson3.support import with_files
@@ -137,20 +139,24 @@ def compiled(source: str) -> str:
 
 
 @lru_cache(maxsize=4)
-def linked(kernel: Path, modified: int, source: str) -> tuple[bytes, Symbols]:
+def linked(kernel: Path, modified: int, source: str, boxed: bool) -> tuple[bytes, Symbols]:
     """A file of a test, linked to a kernel as it was at `modified` (nanoseconds): what goes into
-    memory, and its names."""
-    program, image = (workshop() / f"{Path(source).stem}.{kind}" for kind in ("elf", "bin"))
-    objects = [compiled(COMMON), compiled(source)]
-    run_tool(*tool("ld"), "-T", SCRIPT, "-R", str(kernel), *objects, "-o", str(program))
-    run_tool(*tool("objcopy"), "-O", "binary", str(program), str(image))
-    return image.read_bytes(), Symbols(program)
+    memory, and its names. `boxed`: the kernel is a student's, and only a box reads it."""
+    place = Path(mkdtemp(dir=workshop()))
+    inputs = {"kernel.elf": kernel, "script.ld": ROOT / SCRIPT}
+    inputs |= {f"{i}.o": Path(each) for i, each in enumerate((compiled(COMMON), compiled(source)))}
+    for name, path in inputs.items():
+        shutil.copy(path, place / name)
+    link = ["-T", "script.ld", "-R", "kernel.elf", "0.o", "1.o", "-o", "program"]
+    build_tool.run_tool([*tool("ld"), *link], place, boxed)
+    build_tool.run_tool([*tool("objcopy"), "-O", "binary", "program", "image"], place, boxed)
+    return (place / "image").read_bytes(), Symbols(place / "program")
 
 
 def code(lab: Lab, source: str) -> tuple[bytes, Symbols]:
     """The same for the kernel under test."""
     kernel = lab.build(f"build/lesson{lab.lesson}/kernel.elf")
-    return linked(kernel, kernel.stat().st_mtime_ns, source)
+    return linked(kernel, kernel.stat().st_mtime_ns, source, lab.boxed)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ KERNEL_BYTES = 8 << 20  # the largest, with what a debugger reads, has 1.1 MiB
 KERNEL_MEMORY = 32 << 20  # from the first byte in memory to the last
 HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
 PROGRAM_HEADER = struct.Struct("<8I")
+SECTION_HEADER = struct.Struct("<10I")
+COMPRESSED = 0x800  # of a section's flags
 LOADED = 1
 
 # Sections whose contents a linker's plugin would compile: they are not the code that was read.
@@ -42,6 +44,8 @@ def kernel_problem(path: Path) -> str:
         data = stream.read(KERNEL_BYTES)
     if len(data) < HEADER.size:
         return ""
+    if any_compressed(data):
+        return "the kernel's file has compressed sections"
     _, _, _, _, _, offset, _, _, _, width, count, *_ = HEADER.unpack_from(data)
     places = range(offset, min(offset + width * count, len(data)) - PROGRAM_HEADER.size + 1, 32)
     headers = [PROGRAM_HEADER.unpack_from(data, place) for place in places] if width == 32 else []
@@ -51,3 +55,15 @@ def kernel_problem(path: Path) -> str:
         most = KERNEL_MEMORY >> 20
         return f"the kernel takes {taken >> 20} MiB of memory; at most {most} are given"
     return ""
+
+
+def any_compressed(data: bytes) -> bool:
+    """Whether a file has sections that grow when they are read."""
+    if b".zdebug_" in data:
+        return True
+    _, _, _, _, _, _, offset, _, _, _, _, width, count, _ = HEADER.unpack_from(data)
+    if width != SECTION_HEADER.size:
+        return False
+    end = min(offset + width * count, len(data) - width + 1)
+    headers = (SECTION_HEADER.unpack_from(data, place) for place in range(offset, end, width))
+    return any(flags & COMPRESSED for _, _, flags, *_ in headers)

@@ -17,7 +17,6 @@ import hmac
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +32,7 @@ from labs.tools.grading.grade_report import (
 from labs.tools.grading.grade_words import own_report
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
+from labs.tools.grading.workplace import workplace
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
 DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
@@ -47,10 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         exercises = exercises_of(options.lesson, options.exercise)
-        if options.submission:
-            grade_submission(exercises, options)
-        else:
-            grade_own(exercises, options.workers, options.core)
+        with workplace() as work:
+            if options.submission:
+                grade_submission(exercises, options, work)
+            else:
+                grade_own(exercises, options.workers, options.core)
     except (GradeError, ExerciseError, TestRunError, sandbox_error()) as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
@@ -108,21 +109,30 @@ def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -
 # ---- a submission -------------------------------------------------------------------------------
 
 
-def grade_submission(exercises: Sequence[Exercise], options: argparse.Namespace) -> None:
-    """Prints the points of a submission, and writes its reports."""
-    if not options.submission.is_dir():
-        raise GradeError(f"{options.submission} is no directory")
+def grade_submission(
+    exercises: Sequence[Exercise], options: argparse.Namespace, work: Path
+) -> None:
+    """Prints the points of a submission, and writes its reports. `work` is for its trees."""
+    require_directory(options.submission)
     if options.without_sandbox:
         print(DISTRUST, file=sys.stderr)
     build_reference(exercises[0].lesson, options.core)
     seed = options.seed or seed_of(options.submission, exercises)
-    with tempfile.TemporaryDirectory(prefix="graded-") as work:
-        how = {"boxed": not options.without_sandbox, "core": options.core}
-        workers = options.workers
-        scores = graded(exercises, options.submission, Path(work), seed, workers=workers, **how)
+    how = {"boxed": not options.without_sandbox, "core": options.core, "workers": options.workers}
+    scores = graded(exercises, options.submission, work, seed, **how)
     output = options.output or ROOT / f"build/grades/lesson{exercises[0].lesson}"
     write_reports(output, scores, seed)
     print(text_report(scores), end="")
+
+
+def require_directory(submission: Path) -> None:
+    """Raises GradeError where there is none, or none that can be read."""
+    try:
+        next(submission.iterdir(), None)
+    except NotADirectoryError:
+        raise GradeError(f"{submission} is no directory") from None
+    except OSError as error:
+        raise GradeError(f"{submission} cannot be read: {error.strerror}") from error
 
 
 def graded(

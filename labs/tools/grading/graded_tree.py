@@ -34,6 +34,7 @@ TOOLS = (
     "tests/host/rename.h",
 )
 SIZE_LIMIT = 256 << 10  # bytes of a submitted file
+LINE_LENGTH = 240  # characters of what a compiler said
 
 # The build orders files by age: sources, then the reference's objects, then the student's.
 SOURCE_TIME, OBJECT_TIME, STUDENT_TIME = 1_000_000_000, 1_100_000_000, 1_200_000_000
@@ -66,15 +67,25 @@ class Graded:
 
 
 def submitted(directory: Path, path: str) -> bytes:
-    """A file of a submission. Raises SubmissionError; follows no symbolic link."""
+    """A file of a submission. Raises SubmissionError, which names it; follows no symbolic link."""
+    try:
+        return taken(directory, path)
+    except OSError as error:
+        raise SubmissionError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def taken(directory: Path, path: str) -> bytes:
+    """The same, which raises OSError, too."""
     place = directory
     for part in Path(path).parts:
         place = place / part
         if place.is_symlink():
             raise SubmissionError(f"{path} is a symbolic link")
-    if not os.path.lexists(place):
-        raise SubmissionError(f"{path} is missing")
-    if not stat.S_ISREG(place.lstat().st_mode):
+    try:
+        kind = place.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise SubmissionError(f"{path} is missing") from None
+    if not stat.S_ISREG(kind):
         raise SubmissionError(f"{path} is not a file")
     if place.stat().st_size > SIZE_LIMIT:
         raise SubmissionError(f"{path} is larger than {SIZE_LIMIT >> 10} KiB")
@@ -259,4 +270,5 @@ def first_error(output: str) -> str:
     lines = [line for line in lines if not line.startswith("make")]
     errors = [line for line in lines if TELLING.search(line)]
     line = (errors or lines or ["no reason was given"])[0].strip()
+    line = line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + "..."
     return "".join(each if each.isprintable() else "?" for each in line)

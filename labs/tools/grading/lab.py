@@ -179,7 +179,8 @@ class Lab:
 
     def _wrapped(self, program: Path) -> Path:
         """The script that starts a program within its limits."""
-        command = ["timeout", "-k", "1", f"{sandbox.PROGRAM.wall:g}", *sandbox.PROGRAM.prefix()]
+        limits = sandbox.PROGRAM
+        command = ["timeout", "--foreground", "-k", "1", f"{limits.wall:g}", *limits.prefix()]
         if self.boxed:
             settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
             boxed = sandbox.box(program.parent, writable=False)

@@ -1,7 +1,8 @@
 """Runs programs that a student wrote, and compilers that read what a student wrote, in a box.
 
-The box (bubblewrap) has the system's /usr, one writable directory at /tree, an empty /tmp, and no
-network, no other process, no environment. prlimit bounds time, memory and files.
+The box (bubblewrap) has the system's programs and libraries, one directory at /tree, an empty /tmp,
+and no network, no other process, no environment. Of a tree that has a directory build/ only that
+can be written to. prlimit bounds time, memory and files.
 
 run(["make", "-s", "build/kernel.elf"], Path("tree"), BUILD)
 """
@@ -21,7 +22,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from labs.tools.machine.qemu_process import killed_with_us
+
 INSIDE = "/tree"
+# What compilers, the build's tools and the programs that they make need of the system. Nothing else
+# is there: somebody's files may be below /usr, too.
+SYSTEM = (
+    *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec")),
+    *("/usr/include", "/usr/share/grub", "/etc/alternatives"),
+)
+CROSS = "/usr/*-linux-gnu*"  # each has the C library of another machine
 LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
 TEMPORARY_BYTES = 256 << 20
 ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "HOME": "/tmp"}
@@ -54,7 +64,7 @@ class Limits:
         return ["prlimit", f"--cpu={self.processor}", f"--fsize={self.file}", "--core=0", *memory]
 
 
-BUILD = Limits(processor=5, wall=30, memory=1 << 30, file=32 << 20)
+BUILD = Limits(processor=5, wall=30, memory=512 << 20, file=32 << 20)
 PROGRAM = Limits(processor=5, wall=20, memory=None, file=1 << 20)
 
 # Of a program and all that it starts (prlimit knows single processes only, and not root's number of
@@ -76,18 +86,22 @@ class Finished:
 
 def box(directory: Path, writable: bool = True) -> list[str]:
     """The command that starts the rest of the line in the box, in `directory`. Where that is not
-    writable, nothing is but /tmp."""
+    writable, nothing is but /tmp; of a tree only build/ is."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
     for name, value in ENVIRONMENT.items():
         command += ["--setenv", name, value]
-    for system in ("/usr", "/etc/alternatives"):
+    for system in (*SYSTEM, *sorted(map(str, Path("/").glob(CROSS[1:])))):
         command += ["--ro-bind-try", system, system]
     for link, target in LINKS.items():
         command += ["--symlink", target, link] if Path(link).is_symlink() else bound(link)
     command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     command += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
-    bind = "--bind" if writable else "--ro-bind"
-    return [*command, bind, str(directory), INSIDE, "--remount-ro", "/", "--chdir", INSIDE]
+    build = directory / "build"
+    is_tree = build.is_dir() and not build.is_symlink()
+    command += ["--bind" if writable and not is_tree else "--ro-bind", str(directory), INSIDE]
+    if writable and is_tree:
+        command += ["--bind", str(build), f"{INSIDE}/build"]
+    return [*command, "--remount-ro", "/", "--chdir", INSIDE]
 
 
 def bound(path: str) -> list[str]:
@@ -120,7 +134,8 @@ def run(command: Sequence[str], directory: Path, limits: Limits, boxed: bool = T
     """
     if boxed:
         require()
-    command = [*limits.prefix(), *(box(directory) if boxed else ()), *command]
+    shell = box(directory) if boxed else killed_with_us()
+    command = [*limits.prefix(), *shell, *command]
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,

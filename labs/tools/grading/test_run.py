@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from labs.tools.grading.lab_course import settled
+from labs.tools.machine.qemu_process import killed_with_us
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKERS = 2
@@ -104,7 +105,9 @@ class Run:
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
         command += [f"--plan={self.plan}", f"--records={records}", f"--timeout={TEST_SECONDS}"]
         command += [f"--basetemp={self.directory / 'tests'}", *options, *self.paths]
-        status = run_pytest(command, log)
+        own = self.directory / "tmp"
+        own.mkdir(exist_ok=True)
+        status = run_pytest(command, log, own)
         if status not in (0, 1) or not planned_file(records).exists():
             raise TestRunError(f"pytest ended with {status}:\n{tail(log)}")
         return read_lines(records)
@@ -115,9 +118,12 @@ def spread(workers: int) -> list[str]:
     return [f"-n{workers}"] if workers > 1 else ["-pno:xdist"]
 
 
-def run_pytest(command: list[str], log: Path) -> int:
-    """Runs pytest and all it starts in a group of processes, and leaves none of them behind."""
+def run_pytest(command: list[str], log: Path, temporary: Path) -> int:
+    """Runs pytest and all it starts in a group of processes, and leaves none of them behind: not
+    when this process is ended, nor when it is killed. Temporary files go to `temporary`."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MAKE"))}
+    environment |= {"TMPDIR": str(temporary)}
+    command = [*killed_with_us(), *command]
     with log.open("wb") as stream:
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=stream, stderr=stream, env=environment, process_group=0

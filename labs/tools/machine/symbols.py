@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property, lru_cache
+from itertools import islice
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from elftools.dwarf.lineprogram import LineProgram
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Symbol as ElfSymbol
 from elftools.elf.sections import SymbolTableSection
+
+MOST_LINES = 500_000  # rows of a line table; the largest kernel has 40,000
 
 
 class Symbol(NamedTuple):
@@ -111,7 +114,8 @@ def read_lines(path: Path) -> list[tuple[int, str]]:
             return []
         information = elf.get_dwarf_info()
         programs = map(information.line_program_for_CU, information.iter_CUs())
-        return [line for program in programs if program for line in unit_lines(program)]
+        lines = (line for program in programs if program for line in unit_lines(program))
+        return list(islice(lines, MOST_LINES))
 
 
 def unit_lines(program: LineProgram) -> list[tuple[int, str]]:
