@@ -75,7 +75,7 @@ class ReadRow:
 
 
 def padded_kernel(build: Path, directory: Path) -> Path:
-    """A copy of the kernel with zeros behind it, KERNEL_BYTES in all."""
+    """A copy of the kernel with zeros after it, KERNEL_BYTES in all."""
     kernel = build / "kernel.elf"
     if kernel.stat().st_size > KERNEL_BYTES:
         raise MeasurementError(f"{kernel} is larger than the {KERNEL_BYTES} bytes to be read")
@@ -216,7 +216,7 @@ def plot_calls(axes: Axes, rows: Sequence[ReadRow]) -> None:
 
 
 def plot_instructions(axes: Axes, rows: Sequence[ReadRow]) -> None:
-    """The instructions, and the line that they lie on: so many a call, and so many in any case."""
+    """The instructions, and the line that fits them: so many a call, and so many in any case."""
     steps = [row.sectors_per_read for row in rows]
     per_call, rest = cost_of_reading(rows)
     axes.loglog(steps, [row.instructions for row in rows], "o", label="instructions to read it")

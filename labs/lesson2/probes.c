@@ -136,7 +136,7 @@ static int run_allow(int count, char **arguments)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "probe", "NAME [ARGUMENT]", "ring 3 tries something: cli, read 0xc0100000, ...", 1,
+	{ "probe", "NAME [ARGUMENT]", "user mode tries something: cli, read 0xc0100000, ...", 1,
 	  run_probe },
-	{ "allow", "PORT", "let ring 3 use a port", 1, run_allow },
+	{ "allow", "PORT", "let user mode use a port", 1, run_allow },
 };
