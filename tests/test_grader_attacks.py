@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from labs.tools.course.exercises import ROOT, by_id
+from labs.tools.course.exercises import ROOT, by_id, lessons, of_lesson
 from labs.tools.grading import host_program, sandbox
 from labs.tools.grading.build_tool import BuildFailure
 from labs.tools.grading.elf_limits import KERNEL_BYTES, OBJECT_BYTES, kernel_problem, object_problem
 from labs.tools.grading.graded_tree import graded_tree
 from labs.tools.grading.lab import Lab
 from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.plain_header import header_problem
 from labs.tools.grading.test_run import run_tests
 from labs.tools.proving.prove_mutants import open_tree
 from tests.building import make
@@ -152,3 +154,61 @@ def test_addresses_of_32_bits_are_right(reference, tmp_path):
     failed = {each.name: each.words for each in results if not each.passed}
     assert results
     assert failed == {}
+
+
+# ---- a header that a test's own program includes -------------------------------------------------
+
+HEADER = "user/libc/syscall.h"
+PLAIN = "static inline long f(long a)\n{\n\treturn a;\n}\n"
+
+
+def test_headers_that_students_write():
+    """Each new one needs a look at whoever includes it."""
+    every = {path for lesson in lessons() for each in of_lesson(lesson) for path in each.files}
+    assert {path for path in every if path.endswith((".h", ".inc"))} == {
+        HEADER,
+        "kernel/cpu/trap_frame.inc",  # only the student's own files and a table include it
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ""),
+        ('static long g(void) { long r; asm volatile("int $0x80" : "=a"(r)); return r; }', ""),
+        ("#define OWN(x) ((x) + 1)\n", ""),
+        ("static inline __attribute__((always_inline, unused)) long g(void) { return 1; }", ""),
+        ('static void g(void) { register long r asm("ebx") = 1; asm("" : : "r"(r)); }', ""),
+        ('#pragma GCC optimize("O0")', "a pragma"),
+        ("#pragma GCC push_options", "a pragma"),
+        ('#pragma GCC target("no-sse")', "a pragma"),
+        ('_Pragma("GCC optimize(\\"O0\\")")', "a pragma"),
+        ('#define P(x) _Pragma(#x)\nP(GCC optimize("O0"))', "a pragma"),
+        ('static __attribute__((optimize("O0"))) long g(void) { return 1; }', "attribute optimize"),
+        ('static __attribute__((unused, __target__("sse"))) long g(void) { return 1; }', "target"),
+        ("static __attribute__((noipa)) long g(void) { return 1; }", "attribute noipa"),
+        ("#define A __attribute\nstatic A((noinline)) long g(void) { return 1; }", "noinline"),
+        ("#define volatile", "a macro of volatile"),
+        ("#define inline __attribute__((unused))", "a macro of inline"),
+        ("#define buffer *(volatile long(*)[2])buffer", "a macro of buffer"),
+        ("#undef __i386__\n#define long volatile long", "a macro of long"),
+        ('__asm__(".macro ret\\n.endm");', "directive .macro"),
+        ('static void g(void) { asm("." "set x, 1"); }', "directive .set"),
+        ('static void g(void) { asm("\\x2emacro ret"); }', "the escape"),
+        ('register long taken asm("esi");', "takes a register"),
+        ("[[gnu::noipa]] static long g(void) { return 1; }", "attribute in"),
+    ],
+)
+def test_header_that_changes_the_program(tmp_path, text, words):
+    """What would change how a test's own code is compiled is refused, wherever it is hidden."""
+    texts = []
+    for name, content in (("usual.h", PLAIN), ("own.h", PLAIN + text + "\n")):
+        (tmp_path / name).write_text(content)
+        for options in (["-E"], ["-E", "-dM"]):
+            command = ["gcc", "-std=gnu11", *options, str(tmp_path / name)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            texts.append(done.stdout)
+    program = "long receive(void)\n{\n\tlong buffer[2];\n\treturn f(buffer[0]);\n}\n"
+    problem = header_problem(texts[2], texts[3], texts[1], program)
+    assert words in problem
+    assert bool(words) is bool(problem)

@@ -6,11 +6,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from labs.tools.grading.lab import ROOT, Lab, run_tool
+from labs.tools.grading.build_tool import BuildFailure, run_tool
+from labs.tools.grading.lab import ROOT, Lab
 from labs.tools.grading.lab_words import MISSING
+from labs.tools.grading.plain_header import header_problem
 from labs.tools.machine.symbols import Symbols, symbols_of
 from tests.lesson3.support import HERE, Caller, mask_all_lines, with_files
 from tests.remote import Guest, stopped
@@ -31,6 +34,16 @@ $cc {flags} $includes -c {directory}/stubs.c -o {directory}/stubs.o
 $(labs/tools/setup/toolchain.sh ld) -nostdlib -static -Ttext-segment=0x08048000 -z noexecstack \
     {directory}/stubs.o {directory}/missing.o -o {directory}/stubs
 """
+HEADER = "user/libc/syscall.h"
+LOOK = """\
+set -e
+cc=$(labs/tools/setup/toolchain.sh cc)
+includes="-nostdinc -isystem user/include -isystem $($cc -print-file-name=include)"
+echo '#include "{header}"' >{directory}/only.c
+$cc {flags} $includes -E {directory}/only.c -o {directory}/only.i
+$cc {flags} $includes -E -dM {directory}/only.c -o {directory}/only.macros
+"""
+MOST_TEXT = 1 << 20  # bytes of what the preprocessor makes of the header; the reference's are 3,000
 
 
 @dataclass(frozen=True)
@@ -87,9 +100,29 @@ def built(lab: Lab, variant: str) -> bytes:
     missing += ["-o", str(directory / "missing.o")]
     subprocess.run(missing, cwd=ROOT, check=True)
     flags = f"{FLAGS} {VARIANTS[variant]}"
+    require_plain_header(lab, directory, flags)
     script = BUILD.format(flags=flags, directory=directory.relative_to(lab.root))
     run_tool(["bash", "-c", script], lab.root, lab.boxed)
     return (directory / "stubs").read_bytes()
+
+
+def require_plain_header(lab: Lab, directory: Path, flags: str) -> None:
+    """Raises BuildFailure when the header changes how the test's own program is compiled."""
+    text, macros = looked_at(lab.root, directory, flags, lab.boxed)
+    _, usual = looked_at(ROOT, lab.scratch, flags, False)
+    program = (HERE / "programs" / "stubs.c").read_text()
+    if problem := header_problem(text, macros, usual, program):
+        raise BuildFailure(f"it does not build: {HEADER} is refused: {problem}")
+
+
+def looked_at(root: Path, directory: Path, flags: str, boxed: bool) -> tuple[str, str]:
+    """What the preprocessor makes of a tree's header, and the macros that are defined then."""
+    place = directory.relative_to(root) if directory.is_relative_to(root) else directory
+    script = LOOK.format(flags=flags, directory=place, header=HEADER)
+    run_tool(["bash", "-c", script], root, boxed)
+    files = (directory / "only.i", directory / "only.macros")
+    texts = [path.read_bytes()[:MOST_TEXT].decode(errors="replace") for path in files]
+    return texts[0], texts[1]
 
 
 @contextmanager
