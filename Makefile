@@ -186,13 +186,13 @@ $(CONSTANTS)/%.ld: %.h labs/tools/setup/constants.awk
 	@mkdir -p $(@D)
 	$(Q)awk -v FORM='%s = %s;' -f labs/tools/setup/constants.awk $< >$@
 
-# The files that NASM includes and that are not made.
-WRITTEN := $(wildcard boot/*.inc kernel/*/*.inc)
+# NASM 2.16 names no included file with -MD, which assembles; with -M it does.
+ASSEMBLE = $(NASM) -f elf32 -M -MP -MT $@ -MF $(@:.o=.d) $< && $(NASM) -f elf32 -g -F dwarf $< -o $@
 
-$(BUILD)/objects/%.asm.o: %.asm Makefile $(WRITTEN) | $(call MADE_FROM,inc)
+$(BUILD)/objects/%.asm.o: %.asm Makefile | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)
 	$(call say,NASM,$<)
-	$(Q)$(NASM) -f elf32 -g -F dwarf -MD $(@:.o=.d) $< -o $@
+	$(Q)$(ASSEMBLE)
 
 # What a later lesson writes is given as object code.
 $(BUILD)/objects/%.o: %.o
@@ -205,9 +205,8 @@ LINK = $(call tool,ld) $(LINKING) -L$(CONSTANTS) -T boot/kernel.ld $(OBJECTS)
 $(OUT):
 	@mkdir -p $@
 
-$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld $(CONSTANTS)/kernel/cpu/memory_layout.ld \
-		labs/tools/setup/symbols.awk $(LISTS) $(FOLDERS) \
-		| $(OUT)
+$(OUT)/unnamed.elf: $(OBJECTS) boot/kernel.ld labs/tools/setup/symbols.awk $(LISTS) $(FOLDERS) \
+		$(call MADE_FROM,ld) | $(OUT)
 	$(Q)echo | awk -f labs/tools/setup/symbols.awk >$(OUT)/no_symbols.c
 	$(Q)$(call tool,cc) $(CFLAGS) -c $(OUT)/no_symbols.c -o $(OUT)/no_symbols.o
 	$(Q)$(LINK) $(OUT)/no_symbols.o -o $@
@@ -229,17 +228,17 @@ USER      := $(patsubst %.c,$(BUILD)/user/%,$(notdir $(ONE_FILE) $(TESTING))) \
 	$(if $(SHELL_OF_COURSE),$(BUILD)/user/sh)
 USER_LIBC := $(patsubst user/%,$(BUILD)/user/objects/%.o,$(wildcard user/libc/*.c user/libc/*.asm))
 
-# The compiler's own headers, and ours; nobody else's.
+# The compiler's own headers, and ours: system headers all, which -MMD would leave out.
 USER_CFLAGS = $(CFLAGS) -ffunction-sections -fdata-sections -nostdinc -isystem user/include \
 	-isystem $(shell $(call tool,cc) -print-file-name=include)
 
 $(BUILD)/user/objects/%.c.o: user/%.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(call tool,cc) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(call tool,cc) $(USER_CFLAGS) -MD -MP -c $< -o $@
 
-$(BUILD)/user/objects/%.asm.o: user/%.asm | $(call MADE_FROM,inc)
+$(BUILD)/user/objects/%.asm.o: user/%.asm Makefile | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) -f elf32 -g -F dwarf $< -o $@
+	$(Q)$(ASSEMBLE)
 
 $(patsubst user/%.c,$(BUILD)/user/%,$(ONE_FILE)): $(BUILD)/user/%: $(BUILD)/user/objects/%.c.o
 $(patsubst user/testing/%.c,$(BUILD)/user/%,$(TESTING)): $(BUILD)/user/%: \
@@ -287,28 +286,28 @@ $(OUT)/kernel.sectors: $(KERNEL)
 	$(Q)cp $< $@
 	$(Q)truncate -s %512 $@
 
-$(OUT)/stage2.o: boot/stage2.asm | $(OUT)
-	$(Q)$(NASM) -f elf32 -g -F dwarf $< -o $@
+$(OUT)/stage2.o: boot/stage2.asm Makefile | $(OUT) $(call MADE_FROM,inc)
+	$(Q)$(ASSEMBLE)
 
-$(OUT)/load_elf.o: boot/load_elf.c boot/load_elf.h kernel/lib/elf.h | $(OUT)
-	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@
+$(OUT)/load_elf.o: boot/load_elf.c Makefile | $(OUT)
+	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -MMD -MP -c $< -o $@
 
-$(OUT)/loader.o: boot/loader.c boot/load_elf.h kernel/lib/multiboot.h kernel/cpu/io.h \
-		kernel/cpu/machine.h $(OUT)/kernel.sectors
-	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -c $< -o $@ \
+$(OUT)/loader.o: boot/loader.c Makefile $(OUT)/kernel.sectors
+	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -MMD -MP -c $< -o $@ \
 		-DKERNEL_LBA=$(KERNEL_LBA)u \
 		-DSECTORS_PER_READ=$(READ_SECTORS)u \
 		-DKERNEL_BYTES=$$(stat -c %s $(KERNEL))u \
 		-DKERNEL_SUM=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
 			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u
 
-$(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld $(CONSTANTS)/boot/second_stage.ld
+$(OUT)/stage2.elf: $(LOADER_OBJECTS) boot/stage2.ld $(call MADE_FROM,ld)
 	$(Q)$(call tool,ld) $(LINKING) -L$(CONSTANTS) -T boot/stage2.ld $(LOADER_OBJECTS) -o $@
 
 $(OUT)/stage2.bin: $(OUT)/stage2.elf
 	$(Q)$(call tool,objcopy) -O binary $< $@
 
-$(OUT)/mbr.bin: boot/mbr.asm $(OUT)/stage2.bin | $(call MADE_FROM,inc)
+# Its check of its own size is an error to -M.
+$(OUT)/mbr.bin: boot/mbr.asm $(OUT)/stage2.bin Makefile $(call MADE_FROM,inc)
 	$(Q)$(NASM) -f bin -DSTAGE2_SECTORS=$$(($$(stat -c %s $(OUT)/stage2.bin) / 512)) $< -o $@
 
 $(OUT)/boot.img: $(OUT)/mbr.bin $(OUT)/stage2.bin $(OUT)/kernel.sectors
@@ -334,4 +333,4 @@ image-grub: $(OUT)/grub.iso
 image-direct: $(KERNEL)
 everything: image-disk image-grub image-direct $(HOST_TOOLS)
 
--include $(OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(LOADER_OBJECTS:.o=.d)

@@ -80,10 +80,10 @@ BENCH_LESSON := 4
 BENCH := $(BUILD)/bench/bench_glibc $(BUILD)/user/bin/bench
 SHARES := $(BUILD)/user/bin/shares
 
-$(BUILD)/bench/bench_glibc: user/bench.c
+$(BUILD)/bench/bench_glibc: user/bench.c Makefile
 	@mkdir -p $(@D)
 	$(call say,USER,$@)
-	$(Q)$(call tool,cc) -std=gnu11 -march=i686 -O2 -Wall -Wextra $(if $(CI),-Werror) -static $< -o $@
+	$(Q)$(call tool,cc) -std=gnu11 -march=i686 -O2 -Wall -Wextra $(if $(CI),-Werror) -static -MMD -MP $< -o $@
 
 # The tests want the kernel without processes, too.
 .PHONY: bench-files
@@ -113,7 +113,10 @@ test-fast: setup-test
 	@$(MAKE) -s all-lessons
 	@$(PYTHON) -m pytest -n 2 -m "not slow" $(FAST) tests
 
-$(BUILD)/host/lab-file: labs/storage/labfile.c labs/storage/stamp.h kernel/lib/random.h
+$(BUILD)/host/lab-file: labs/storage/labfile.c Makefile
 	@mkdir -p $(@D)
 	$(call say,HOST,$<)
-	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. $< -o $@ -lext2fs -lcom_err
+	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. -MMD -MP $< -o $@ \
+		-lext2fs -lcom_err
+
+-include $(BUILD)/host/lab-file.d $(BUILD)/bench/bench_glibc.d
