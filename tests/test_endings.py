@@ -13,6 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from labs.tools.machine import keeper
 from tests.building import make
 from tests.endings import (
     ROOT,
@@ -136,14 +137,23 @@ def test_what_a_killed_keeper_left_goes_at_the_next_start(folder: Path) -> None:
         return process
 
     with owner(1000) as lost:
-        keeper = one_of(folder, "keeper.py")
-        os.kill(keeper, signal.SIGSTOP)
+        its_keeper = one_of(folder, "keeper.py")
+        os.kill(its_keeper, signal.SIGSTOP)
         lost.kill()
         lost.wait()
-        os.kill(keeper, signal.SIGKILL)
+        os.kill(its_keeper, signal.SIGKILL)
     wait_until(lambda: len(processes(folder)) == 1, "sleep alone")
     with owner(1000) as living:
         one_of(folder, "keeper.py")
         wait_until(lambda: len(os.listdir(folder)) == 1, "the old folder's end")
         living.kill()
     nothing_is_left(folder)
+
+
+def test_a_folder_that_a_person_made_stays(tmp_path: Path) -> None:
+    """Such as a clone in /tmp, whatever its name: only what work_folder made is swept away."""
+    clone, left = tmp_path / f"{keeper.PREFIX}kernel", tmp_path / f"{keeper.PREFIX}guest-x"
+    clone.mkdir(mode=0o755)
+    left.mkdir(mode=0o700)
+    keeper.sweep([tmp_path])
+    assert clone.exists() and not left.exists()

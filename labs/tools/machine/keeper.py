@@ -19,6 +19,7 @@ import os
 import select
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Iterable
@@ -26,7 +27,8 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER_VARIABLE = "APPRENTICE_FOLDER"
-PREFIX = "apprentice-"
+PREFIX = "apprentice-tmp-"
+OURS = 0o700  # mkdtemp's: a folder that a person made, perhaps a clone, has another mode
 SHORT_PLACE = Path("/tmp")
 LOOK_SECONDS = 0.02
 POLITE_LOOKS, LOOKS = 25, 500  # so often processes get SIGTERM, and then SIGKILL, until they end
@@ -75,7 +77,7 @@ def remove(folder: str | Path) -> None:
 
 def locked(folder: str | Path) -> int | None:
     """Takes the folder's lock; the descriptor that holds it, or None where another has it, or where
-    the folder is gone or belongs to another user."""
+    the folder is gone, belongs to another user, or was not made by work_folder.py."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -83,7 +85,8 @@ def locked(folder: str | Path) -> int | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         here, there = os.fstat(descriptor), os.stat(folder)
-        if (here.st_ino, here.st_uid) == (there.st_ino, os.geteuid()):
+        is_ours = here.st_uid == os.geteuid() and stat.S_IMODE(here.st_mode) == OURS
+        if is_ours and here.st_ino == there.st_ino:
             return descriptor
     except OSError:
         pass

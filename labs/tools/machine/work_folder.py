@@ -22,7 +22,7 @@ from threading import Lock
 from labs.tools.machine import keeper
 from labs.tools.machine.keeper import FOLDER_VARIABLE, PREFIX, SHORT_PLACE
 
-SOCKET_PATH_LIMIT = 70  # bytes of a directory's path that leave room for the socket's name
+SOCKET_PATH_LIMIT = 66  # bytes of a directory's path that leave room for the socket's name
 STARTED_BY = "MAKE_PROCESS"  # the process of the make that started us, if one says so
 
 
