@@ -188,7 +188,7 @@ def test_the_labs_own_disk(seekrw, build, tmp_path):
     [
         (stamped("b", 8, 0), "is that of offset 0 of drive b"),
         (stamped("c", 8, 4096), "is that of offset 4096 of drive c"),
-        (stamped("b", 8, 4096)[:-1] + b"?", "is damaged behind its stamp"),
+        (stamped("b", 8, 4096)[:-1] + b"?", "is damaged after its stamp"),
         (b"\xff" * SECTOR, "carries no stamp"),
     ],
 )

@@ -2,8 +2,8 @@
  * callcost null: the price of asking the kernel for nothing, in four ways.
  * callcost copy: the price of asking it for bytes.
  *
- * A line each, with the counter's steps for one call: the least of several rounds, for an interrupt
- * may come in between. The loop around the calls is in all of them.
+ * A line each, with the counter's steps for one call: the least of several rounds, because an
+ * interrupt may come in between. The loop around the calls is in all of them.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -76,7 +76,7 @@ static int compare(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* The names in a directory, sorted, with a NULL behind the last; NULL after a complaint. */
+/* The names in a directory, sorted, with a NULL after the last; NULL after a complaint. */
 static char **read_names(const char *path)
 {
 	DIR *directory = opendir(path);

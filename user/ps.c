@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIELDS		 24 /* of the line, behind the name */
+#define FIELDS		 24 /* of the line, after the name */
 #define TICKS_PER_SECOND 100
 
 /* Fields of proc(5), counted from the state, which is its third. */

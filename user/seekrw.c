@@ -3,8 +3,8 @@
  * statically.
  *
  * The offsets are those of the kernel's `measure` for the same seed and size (kernel/lib/random.h).
- * It makes few system calls, so that a small kernel runs it too; what an operation costs beside its
- * own system call is kept out of the timed loop where that can be done.
+ * It makes few system calls, so that a small kernel runs it too; what an operation costs besides
+ * its own system call is kept out of the timed loop where that can be done.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -243,7 +243,8 @@ static uint8_t *make_buffer(const struct options *options)
 	return buffer;
 }
 
-/* Random bytes, so that what is written does not look like a hole to whoever stores it. */
+/* Random bytes, so that what is written does not look like a hole to the file system that stores
+ * it. */
 static void fill(const struct options *options, uint8_t *buffer)
 {
 	struct random content = { options->seed ^ CONTENT_XOR };
@@ -293,12 +294,12 @@ static void complain(const struct options *options, uint64_t offset, const struc
 		      stamp->drive >= 'a' && stamp->drive <= 'z' ? (char)stamp->drive : '?');
 	else
 		print(STDERR_FILENO,
-		      "seekrw: %s: the sector at offset %" PRIu64 " is damaged behind its stamp\n",
+		      "seekrw: %s: the sector at offset %" PRIu64 " is damaged after its stamp\n",
 		      options->file, offset);
 }
 
-/* Is each sector the one that lies there? Its own LBA is believed: what maps the file decides it.
- * Counts the others, and describes the very first. */
+/* Is each sector the one that belongs there? Its own LBA is believed: what maps the file decides
+ * it. Counts the others, and describes the very first. */
 static uint64_t wrong_stamps(const struct options *options, const uint8_t *buffer, uint64_t offset,
 			     bool first)
 {

@@ -55,7 +55,7 @@ static int check(const char *who, uint32_t value)
 		for (uint32_t i = 0; i < 4; i++) {
 			if (word(i) == value + i)
 				continue;
-			printf("%s: word %u behind gs is %u, not %u\n", who, (unsigned)i,
+			printf("%s: word %u of gs is %u, not %u\n", who, (unsigned)i,
 			       (unsigned)word(i), (unsigned)(value + i));
 			return 1;
 		}

@@ -1,5 +1,5 @@
-/* What stands in a blank of a program's handout: says which exercise is not written yet, and ends
- * the program. */
+/* The content of a blank in a program as handed out: says which exercise is not written yet, and
+ * ends the program. */
 #pragma once
 
 /* In user/libc/missing.asm. */

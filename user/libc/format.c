@@ -173,7 +173,7 @@ static const char *read_length(struct field *field, const char *format)
 	}
 }
 
-/* Reads what stands between '%' and the conversion's letter. Returns the letter's place. */
+/* Reads what is between '%' and the conversion's letter. Returns the letter's place. */
 static const char *read_field(struct field *field, const char *format, va_list *arguments)
 {
 	field->left = field->zero = field->alternate = false;

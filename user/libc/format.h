@@ -1,4 +1,4 @@
-/* The engine behind printf: formatted text, one character at a time. */
+/* The engine of printf: formatted text, one character at a time. */
 #pragma once
 
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #define ALIGNMENT 16u
 #define GROWTH	  65536u /* bytes, at least, that the heap grows by */
 
-/* Stands before each block, free or not; the size includes it. */
+/* Before each block, free or not; the size includes it. */
 struct block {
 	size_t size;
 	struct block *next; /* only while it is free */

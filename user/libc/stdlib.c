@@ -19,7 +19,7 @@ static int digit_of(char character)
 	return isalpha(character) ? tolower(character) - 'a' + 10 : INT_MAX;
 }
 
-/* Moves *text behind a prefix of the base. Returns the base. */
+/* Moves *text past a prefix of the base. Returns the base. */
 static int read_base(const char **text, int base)
 {
 	const char *start = *text;
@@ -111,7 +111,7 @@ void qsort(void *base, size_t count, size_t size, int (*compare)(const void *, c
 			swap(place - size, place, size);
 }
 
-/* The place of NAME=value in environ, or of the NULL behind the last. */
+/* The place of NAME=value in environ, or of the NULL after the last. */
 static char **find(const char *name)
 {
 	size_t length = strlen(name);

@@ -77,7 +77,7 @@ static inline long _syscall5(long number, long a, long b, long c, long d, long e
 }
 
 /* ebp may be the frame pointer, which no constraint names: it is saved here. Of the other registers
- * none is left, so the first and the last argument lie in memory, where ebx points. */
+ * none is left, so the first and the last argument are in memory, where ebx points. */
 static inline long _syscall6(long number, long a, long b, long c, long d, long e, long f)
 {
 	long ends[2] = { a, f }, result;

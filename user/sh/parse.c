@@ -88,7 +88,7 @@ static char *read_word(void)
 	return copy(start, place);
 }
 
-/* The digit that stands right before < or >, or otherwise. */
+/* The digit directly before < or >, or otherwise. */
 static int read_descriptor(int otherwise)
 {
 	return isdigit(*place) ? *place++ - '0' : otherwise;

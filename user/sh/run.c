@@ -67,7 +67,7 @@ static void free_words(char **words)
 		free(*words);
 }
 
-/* How many assignments stand before the command. */
+/* How many assignments come before the command. */
 static int count_assignments(char **words)
 {
 	int count = 0;
@@ -189,11 +189,11 @@ static pid_t start(const struct command *command, const struct ends *ends, pid_t
 		run_here(command);
 	}
 	if (process > 0 && jobs_controlled)
-		setpgid(process, group); /* the child does so too: whoever comes first */
+		setpgid(process, group); /* the child does so too: one of them is first */
 	return process;
 }
 
-/* Makes the pipe behind a command, unless it is the last. Returns 0, or -1 after a complaint. */
+/* Makes the pipe after a command, unless it is the last. Returns 0, or -1 after a complaint. */
 static int make_pipe(const struct command *command, struct ends *ends)
 {
 	int pair[2] = { -1, -1 };

@@ -30,7 +30,7 @@ struct redirection {
 struct command {
 	char *words[WORDS_MAX + 1]; /* not yet expanded; NULL ends them */
 	int count;
-	struct list *group; /* what stands in parentheses, instead of words */
+	struct list *group; /* what is in parentheses, instead of words */
 	struct redirection *redirections;
 	struct command *next; /* in the pipeline */
 };
@@ -62,10 +62,10 @@ void parse_forget(void);
 extern int last_status;
 extern pid_t last_background;
 
-/* $0, $1, ...: NULL behind the last. */
+/* $0, $1, ...: NULL after the last. */
 extern char **positional;
 
-/* What is behind the end of a word that starts at text. */
+/* What is after the end of a word that starts at text. */
 const char *word_end(const char *text);
 
 /* The word with variables replaced and quotes taken away, in memory of its own; NULL when nothing

@@ -128,7 +128,7 @@ static void append_number(struct text *text, int value)
 	append_text(text, digits);
 }
 
-/* Replaces what stands behind a '$'. Returns the place behind it. */
+/* Replaces what follows a '$'. Returns the place after it. */
 static const char *append_variable(struct text *text, const char *place)
 {
 	bool braces = *place == '{';

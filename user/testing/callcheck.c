@@ -135,7 +135,7 @@ static void check_waitid(void)
 	check("no kind of news", call(CALL_WAITID, 0, 0, ADDRESS(info), 1, 0) == -EINVAL);
 }
 
-/* A child that leaves a grandchild behind, which says who its parent is then. */
+/* A child that ends before its own child, which says who its parent is then. */
 static void check_subreaper(void)
 {
 	int ends[2], parent = 0;
@@ -177,7 +177,7 @@ static void check_names(void)
 	memset(name, 'x', sizeof(name));
 	call(CALL_PRCTL, SET_NAME, (long)"ab", 0, 0, 0);
 	call(CALL_PRCTL, GET_NAME, (long)name, 0, 0, 0);
-	check("nothing behind a short name", memcmp(name, "ab\0\0\0\0\0\0\0\0\0\0\0\0\0", 16) == 0);
+	check("nothing after a short name", memcmp(name, "ab\0\0\0\0\0\0\0\0\0\0\0\0\0", 16) == 0);
 }
 
 static void check_select(void)
@@ -256,7 +256,7 @@ static void check_times(void)
 
 	close(open(path, O_RDWR | O_CREAT | O_TRUNC, 0600));
 	call(CALL_UTIMENSAT, HERE, (long)path, ADDRESS(good), 0, 0);
-	check("a time that is none",
+	check("a time that is not valid",
 	      call(CALL_UTIMENSAT, HERE, (long)path, ADDRESS(wrong), 0, 0) == -EINVAL &&
 		  stat(path, &found) == 0 && found.st_atim.tv_sec == 1000 &&
 		  found.st_mtim.tv_sec == 2000);
@@ -429,7 +429,7 @@ static void check_name_of_program(void)
 		_exit(5);
 	}
 	waitpid(pid, &status, 0);
-	check("nothing behind a program's name", WEXITSTATUS(status) == 3);
+	check("nothing after a program's name", WEXITSTATUS(status) == 3);
 }
 
 int main(int count, char **words)

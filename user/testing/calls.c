@@ -3,7 +3,7 @@
  * default. The kernel must survive, and lose nothing: the program makes and removes its files below
  * /tmp, and closes what it opened. Prints how often each error came, and a hash over the results.
  *
- * What could stop or harm it, or whom it runs beside, is left out: waiting without end, signals
+ * What could stop or harm it, or what it runs next to, is left out: waiting without end, signals
  * that arrive, other processes, memory it needs, paths outside its folder but for reading.
  */
 #include <dirent.h>
@@ -23,7 +23,7 @@
 #include "user/testing/places.h"
 
 #define FOLDER "/tmp/calls"
-#define ARENA  65536u /* where good pointers point, and a margin behind for what they receive: */
+#define ARENA  65536u /* where good pointers point, and a margin after it for what they receive: */
 #define MARGIN 32768u /* /proc/self/fd with all descriptors open takes 24 KiB */
 #define LENGTH_MAX 8192u
 #define HUGE	   0xf8000000u /* wraps around from wherever a program is */

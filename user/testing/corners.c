@@ -279,7 +279,7 @@ static bool orphans_are_told(void)
 	return read(ends[0], bytes, 1) == 1 && read(ends[0], bytes, 1) == 1;
 }
 
-/* Whoever asks for it finds the first process of all. */
+/* Any task can find the first process of all. */
 static bool finds_the_first(void)
 {
 	char processors[128];
@@ -432,7 +432,7 @@ static const struct {
 	{ "the stack segment's descriptor goes", stack_segment_goes },
 	{ "ppoll takes a signal that waits", ppoll_takes_pending },
 	{ "a sleep that failed is over", sleep_is_forgotten },
-	{ "poll goes on behind a stop", poll_goes_on },
+	{ "poll goes on after a stop", poll_goes_on },
 	{ "handlers stay on their stack", handlers_stay_on_stack },
 	{ "sigreturn can set a trap", sigreturn_can_trap },
 	{ "orphans are told", orphans_are_told },

@@ -169,8 +169,8 @@ static void check_calls(void)
 	check("the sixth argument", syscall(SYS_mmap2, 0, 4096, 3, 0x22, -1, 0) != -1);
 	if (pipe(ends) < 0)
 		return;
-	check("a buffer is read anew", write(ends[1], "abc", 3) == 3 && !buffer[0] &&
-					   read(ends[0], buffer, 3) == 3 && buffer[2] == 'c');
+	check("a buffer is read again", write(ends[1], "abc", 3) == 3 && !buffer[0] &&
+					    read(ends[0], buffer, 3) == 3 && buffer[2] == 'c');
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -1,7 +1,7 @@
 /*
- * outside NAME: does one thing that must be seen from outside. `orphan` leaves a child behind,
- * `flush` reads a line behind input that it threw away, `session` (as the leader of the console's
- * session) leaves sessions behind.
+ * outside NAME: does one thing that must be seen from outside. `orphan` ends before its child,
+ * `flush` reads a line after input that it threw away, `session` (as the leader of the console's
+ * session) leaves sessions when it ends.
  */
 #include <fcntl.h>
 #include <signal.h>

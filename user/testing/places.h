@@ -18,8 +18,8 @@ enum place {
 	PLACES
 };
 
-/* To be called first. Returns the edge: the first byte behind the stack, which is not mapped.
- * Before it lies what the kernel left for the program's start, which may be overwritten from now
+/* To be called first. Returns the edge: the first byte after the stack, which is not mapped.
+ * Before it is what the kernel left for the program's start, which may be overwritten from now
  * on, and then is no longer there. */
 uint32_t places_initialize(void);
 

@@ -35,7 +35,7 @@
 enum expected {
 	FAULT,	 /* EFAULT */
 	REFUSAL, /* EFAULT or EINVAL */
-	PART,	 /* what lies before the bad byte, or EFAULT */
+	PART,	 /* what is before the bad byte, or EFAULT */
 	RESULT,	 /* exactly the value */
 	NOTHING, /* 0, or EFAULT */
 };
