@@ -30,6 +30,7 @@ class GdbStub:
     def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._received = b""
+        self.sent: list[str] = []  # the packets so far, so that another machine can do the same
         self._stream = connection(path, process)
         self.ask("qXfer:features:read:target.xml:0,fff")  # else QEMU sets no single register
 
@@ -44,6 +45,7 @@ class GdbStub:
 
     def send(self, request: str) -> None:
         """Sends a packet."""
+        self.sent.append(request)
         data = request.encode()
         self._stream.sendall(b"$%s#%02x" % (data, sum(data) & 0xFF))
 

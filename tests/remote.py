@@ -13,22 +13,22 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from labs.tools.grading.lab import Lab
-from labs.tools.machine.explain import PANIC, parse_registers
-from labs.tools.machine.machine import STATUS_SYMBOL
+from labs.tools.machine.explain import PANIC, fault_report, header_problem, parse_registers
+from labs.tools.machine.machine import LOG_TAIL, STATUS_SYMBOL, STATUSES
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.result import Outcome
-from labs.tools.machine.symbols import Symbols, symbols_of
+from labs.tools.machine.symbols import KERNEL_BASE, Symbols, symbols_of
 from labs.tools.machine.work_folder import work_folder
 from tests.gdb_stub import GdbStub, StubGone
-from tests.standstill import panic_details, standstill
+from tests.standstill import describe, panic_details, standstill
 
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags")
 REGISTERS = (*GENERAL, "cs", "ss", "ds", "es", "fs", "gs")
@@ -39,7 +39,8 @@ TRAP = "T05"  # how the stub says that a breakpoint was reached, or a step made
 INTERRUPTS = 0x200
 WORD = 4
 MASK = 0xFFFFFFFF
-NO_STATUS = 0xFFFFFFFF  # what machine_exit_status is until the end
+FAULT_LINES = ("First: ", "Then, ")
+TRIPLE_FAULT = "triple fault (an exception could not be delivered, so the processor was reset)"
 LAST_SELECTOR = 0x40  # what is above it in CS is a real-mode segment, the BIOS's
 PIECE = 1024  # bytes of memory in one packet
 BOOT_SECONDS = 6  # of processor time, for what takes the slowest loader one
@@ -88,6 +89,7 @@ class Guest:
 
     def __init__(self, lab: Lab, config: Config, stub: GdbStub, directory: Path) -> None:
         self._lab = lab
+        self._config = config
         self._stub = stub
         self._directory = directory
         self._breakpoints: set[int] = set()
@@ -326,22 +328,45 @@ class Guest:
             message = panics[-1][0].removeprefix("PANIC: ")
             details = panic_details(self, said[panics[-1].start() :])
             return self._failure(f"the kernel panicked: {message}", [*details, on_the_way])
-        if not self._has_status():
-            return self._failure("triple fault", [on_the_way])
-        last = (said.strip().splitlines() or ["nothing"])[-1]
-        return self._failure(f"the machine ended before it reached {goal}; it said: {last}")
+        if not self._has_status() and (chain := self._triple_fault()):
+            return self._failure(TRIPLE_FAULT, [*chain, on_the_way])
+        lines = said.strip().splitlines()
+        last = f"it said: {lines[-1]}" if lines else "it printed nothing"
+        return self._failure(f"the machine ended before it reached {goal}; {last}")
+
+    def _triple_fault(self) -> list[str]:
+        """Drives a second machine in the same way, which logs its exceptions: those that led to a
+        triple fault, if there was one."""
+        with logged(self._config, self._stub.sent) as log:
+            report = fault_report(log, self.symbols)
+        return [line for line in report.splitlines() if line.startswith(FAULT_LINES)]
 
     def _has_status(self) -> bool:
-        """Whether the kernel left a status where Machine looks for it."""
-        try:
-            return self.read_word(self.address(STATUS_SYMBOL)) != NO_STATUS
-        except (KeyError, NotMapped):
-            return True
+        """Whether whoever ran last, the boot sector, our loader or the kernel, has ended the
+        machine: the latter two leave a status. Read by physical addresses: page tables may be gone.
+        """
+        is_loaded = False
+        for symbols, base, first in self._stages():
+            with suppress(KeyError, NotMapped):
+                if self.read_physical_words(symbols.find(first).address, 1)[0] == 0:
+                    continue
+                is_loaded = True
+                place = symbols.find(STATUS_SYMBOL).address - base
+                if self.read_physical_words(place, 1)[0] in STATUSES:
+                    return True
+        return not is_loaded
+
+    def _stages(self) -> list[tuple[Symbols, int, str]]:
+        """Kernel and loader: symbols, how much higher than in memory they are linked, and a symbol
+        at a physical address, where memory is 0 until it is loaded."""
+        own = [(self.symbols, KERNEL_BASE, "_start")]
+        is_ours = self._config.boot == "disk" and self.symbols.loader
+        return [*own, (self.symbols.loader, 0, "loader_main")] if is_ours else own
 
     def _failure(self, message: str, details: Sequence[str] = ()) -> BaseException:
         """What fails the test. Its first line is the same in each run; the details, which a student
         reads below it (labs/tools/grading/lab_words.py), may differ."""
-        where = f"It is at {self.symbols.describe(self.linear())}."
+        where = f"It is at {describe(self, self.linear())}."
         lines = [message, *(f"  where: {each}" for each in details), where]
         text = "\n".join([*lines, f"It said:\n{self.said()[-2000:]}"])
         return pytest.fail.Exception(text, pytrace=False)
@@ -366,10 +391,41 @@ def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[G
             stub.close()
         except StubGone as gone:
             words = (directory / "stderr").read_text(errors="replace")
-            pytest.fail(f"{gone}: {words}", pytrace=False)
+            pytest.fail(not_started(config) or f"{gone}: {words}", pytrace=False)
         finally:
             process.kill()
             process.wait()
+
+
+def not_started(config: Config) -> str:
+    """Why QEMU does not load a kernel; empty when its header is good."""
+    direct = config.boot == "direct" and config.kernel
+    problem = header_problem(config.kernel.read_bytes()) if direct else ""
+    return problem and f"QEMU does not load the kernel: {problem}"
+
+
+@contextmanager
+def logged(config: Config, packets: Sequence[str]) -> Iterator[str]:
+    """The end of QEMU's log of exceptions, of a machine that gets the same packets."""
+    with work_folder("logged") as directory:
+        channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+        channels += ["-serial", "null", "-d", "int,cpu_reset", "-D", str(directory / "log")]
+        process = start_qemu(config, directory, channels)
+        try:
+            repeat(GdbStub(directory / "gdb", process), packets)
+            yield (directory / "log").read_text(errors="replace")[-LOG_TAIL:]
+        finally:
+            process.kill()
+            process.wait()
+
+
+def repeat(stub: GdbStub, packets: Sequence[str]) -> None:
+    """Sends the packets that another machine got, up to its last run."""
+    last = max(i for i, packet in enumerate(packets) if packet == "c")
+    for packet in packets[1 : last + 1]:
+        answer = stub.ask(packet)
+        while answer.startswith("O") and answer != "OK":
+            answer = stub.receive(BOOT_SECONDS)
 
 
 @contextmanager

@@ -207,7 +207,8 @@ def interrupted(guest: Guest, frame: int) -> list[str]:
 def function(guest: Guest, address: int) -> str:
     """The name of the function at an address."""
     found = describe(guest, address).split()
-    return re.split(r"[+.]", found[1])[0] if len(found) > 1 else f"{address:#010x}"
+    is_named = len(found) > 1 and "+0x" in found[1]
+    return re.split(r"[+.]", found[1])[0] if is_named else f"{address:#010x}"
 
 
 def describe(guest: Guest, address: int) -> str:
@@ -216,7 +217,7 @@ def describe(guest: Guest, address: int) -> str:
         words_ = symbols.describe(address)
         if " " in words_:
             return words_
-    return f"{address:#010x}"
+    return f"{address:#010x}, where no code of the kernel is"
 
 
 def words(guest: Guest, address: int, count: int) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,24 @@ def test_doctor_finds_wrong_packages(healthy: FakeMachine) -> None:
     assert done.returncode == 1
     assert re.search(r"^missing +packages in .venv .*not pexpect$", done.stdout, re.MULTILINE)
     assert re.search(r"^missing +clang-format +1\.2\.3 ", done.stdout, re.MULTILINE)
+
+
+def test_doctor_in_a_fresh_tree(healthy: FakeMachine) -> None:
+    shutil.rmtree(healthy.tree / ".venv")
+    done = doctor(healthy)
+    assert done.returncode == 0, done.stdout
+    assert "mend" not in done.stdout
+    later = re.findall(r"^later +(.*?)  ", done.stdout, re.MULTILINE)
+    assert set(later) == {".venv", "packages in .venv", "clang-format"}
+    assert "The first command installs Python packages into .venv" in done.stdout
+
+
+def test_doctor_in_a_fresh_tree_without_python(healthy: FakeMachine) -> None:
+    shutil.rmtree(healthy.tree / ".venv")
+    healthy.remove("python3")
+    done = doctor(healthy)
+    assert done.returncode == 1
+    assert re.search(r"^missing +\.venv ", done.stdout, re.MULTILINE)
 
 
 def test_doctor_on_a_bare_machine(machine: FakeMachine) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from labs.tools.course.exercises import ROOT, of_lesson
 from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
-from labs.tools.grading.grade_words import advice
+from labs.tools.grading.grade_words import advice, own_report
 from labs.tools.grading.lab_course import settled
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.lab_words import SLOWER
@@ -139,10 +139,40 @@ def test_reports(small_lesson):
 
 def test_advice(small_lesson):
     scores = scores_of(LESSON_1, job_of(small_lesson, "a"))
-    lines = advice(scores[5], scores)
-    assert lines[0].startswith("1.6 needs 1.3 and 1.5, which do not pass yet")
-    assert "help:   make hint EX=1.3" in advice(scores[2], scores)
-    assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores)
+    report = own_report(scores)
+    assert "1.6 needs 1.3 and 1.5, which do not pass yet" in report
+    assert "help:   make hint EX=1.3" in advice(scores[2], scores, set())
+    assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores, set())
+
+
+def failed(exercise: str, words: str) -> dict:
+    item = {"job": "", "exercise": exercise, "test": f"t{exercise}::test_a", "title": "a"}
+    return item | {"gate": False, "mode": "icount", "points": 1, "passed": False, "words": words}
+
+
+def report_of(*records: dict) -> str:
+    return own_report(scores_of(LESSON_1, results_of(list(records), list(records))))
+
+
+def test_what_does_not_build_is_said_once():
+    words = "it does not build: x.c:1: error: expected ';'"
+    report = report_of(failed("1.2", words), failed("1.3", words))
+    assert report.count("x.c:1: error: expected ';'") == 1
+    assert "1.2 The first instructions\n" not in report
+
+
+def test_one_reason_is_said_once_and_the_first_exercise_is_named():
+    words = "QEMU does not load the kernel: the file has no Multiboot header"
+    report = report_of(failed("1.1", words), failed("1.2", words))
+    assert report.count("no Multiboot header") == 1
+    assert "1.2 needs 1.1, which does not pass yet: begin there" in report
+    assert "make replay" not in report
+
+
+def test_what_the_kernel_names_comes_first():
+    report = report_of(failed("1.3", "x"), failed("1.6", "exercise 1.4 is not written yet (l)"))
+    assert "1.6 needs 1.4, not written yet: begin there" in report
+    assert "1.6 needs 1.3" not in report
 
 
 def test_advice_offers_a_replay_of_a_machine_only():
@@ -150,7 +180,8 @@ def test_advice_offers_a_replay_of_a_machine_only():
     item |= {"mode": "icount", "points": 1, "passed": False}
     for words, offered in (("it does not build: x.c:1", False), ("it stands still", True)):
         scores = scores_of(LESSON_1, results_of([item], [item | {"words": words}]))
-        assert ("replay: make replay TEST=test_a" in advice(scores[2], scores)) is offered
+        told = own_report(scores)
+        assert ("replay: make replay TEST=test_a" in told) is offered
 
 
 @pytest.mark.slow

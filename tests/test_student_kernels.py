@@ -53,6 +53,17 @@ def assert_missing(result: Result, number: str) -> None:
     assert said == [MESSAGE.format(number)], result.explain()
 
 
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_doctor_has_nothing_to_mend_in_a_fresh_tree(trees, lesson) -> None:
+    assert not (trees[lesson] / ".venv").exists()
+    done = subprocess.run(
+        ["make", "doctor"], cwd=trees[lesson], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "mend" not in done.stdout
+    assert "Ready for make run and make grade. The first command installs" in done.stdout
+
+
 @pytest.mark.parametrize("way", ["disk", "direct", "grub"])
 def test_lesson_1_begins_with_the_first_blank(trees, way) -> None:
     if way == "direct":

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import pytest
 
-from labs.tools.grading.lab_words import MISSING, guest_words
+from labs.tools.grading.lab_words import MISSING, guest_details, guest_words
 from labs.tools.machine.result import GuestFailure
 
 INDENT = "  "
@@ -56,7 +56,7 @@ def told(usually: str | Sequence[str], then: str) -> Iterator[None]:
 
 def guest_text(error: GuestFailure) -> str:
     """What became of a machine: a line, and all that there is to say below it."""
-    return f"{guest_words(error.result)}\n{error}"
+    return "\n".join([guest_words(error.result), *guest_details(error.result), str(error)])
 
 
 def with_lines(text: str, lines: Sequence[str]) -> str:

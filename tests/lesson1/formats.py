@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.remote import SCRATCH, Guest
+from tests.told import expect
 
 # Bits of an argument, and what narrower ones leave of it.
 LENGTHS = {"hh": 8, "h": 16, "": 32, "l": 32, "z": 32, "t": 32, "ll": 64, "j": 64}
@@ -14,6 +15,7 @@ DIGITS = "0123456789abcdef"
 BUFFER = SCRATCH
 GUARD = b"\xa5"
 ROOM = 512
+SMALL = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,15 @@ def require(guest: Guest, template: str, arguments: list[int], expected: str) ->
     """snprintk writes this text, and returns its length."""
     length, memory, _ = formatted(guest, 256, template, *arguments)
     text = memory.partition(b"\0")[0].decode("latin-1")
-    given = ", ".join(f"{argument:#x}" for argument in arguments)
-    assert text == expected, f"snprintk({template!r}, {given}) gives {text!r} and not {expected!r}"
-    assert length == len(expected), f"snprintk({template!r}, {given}) returns {length}"
+    given = ", ".join(map(shown, arguments))
+    call = f'snprintk(buffer, 256, "{template}", {given})'
+    expect(f"the text of {call}", repr(text), repr(expected))
+    expect(f"the result of {call}, a length,", length, len(expected))
+
+
+def shown(argument: int) -> str:
+    """An argument as a person writes it: small numbers in decimal."""
+    return str(argument) if -SMALL < argument < SMALL else f"{argument:#x}"
 
 
 def require_conversions(guest: Guest, cases: list[tuple[Conversion, int]]) -> None:

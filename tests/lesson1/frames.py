@@ -11,6 +11,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from tests.remote import Guest
+from tests.told import expect, fail
 
 FRAMES_AT_MOST = 32
 FRAME_SIZE = 8
@@ -42,6 +43,13 @@ class Code:
     def function(self, address: int) -> int:
         """Where the function begins that holds an address of the code."""
         return self.starts[bisect_right(self.starts, address) - 1]
+
+    def described(self, address: int) -> str:
+        """The text that names an address."""
+        if not self.start <= address < self.end:
+            return f"{address:#010x}"
+        start = self.function(address)
+        return f"{address:#010x} {' or '.join(sorted(self.names[start]))}+{address - start:#x}"
 
     def is_described(self, address: int, text: str) -> bool:
         """Whether the text names the address: "0xc0101234 kmain+0x24", or only the number where no
@@ -75,8 +83,9 @@ def require_lines(code: Code, text: str, returns: Sequence[int]) -> None:
     """The text is a backtrace of these return addresses: each line names the call before it."""
     lines = printed(text)
     for line, address in zip(lines, returns, strict=False):
-        assert code.is_described(address - 1, line), f"{line!r} for a return to {address:#x}"
-    assert len(lines) == len(returns), f"{len(lines)} frames instead of {len(returns)}:\n{text}"
+        if not code.is_described(address - 1, line):
+            fail(f"a line of the backtrace: expected {code.described(address - 1)}, seen {line}")
+    expect("lines of the backtrace", len(lines), len(returns))
 
 
 def put_frame(guest: Guest, at: int, caller: int, address: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER
 from tests.remote import SCRATCH, Guest
+from tests.told import expect
 
 MEMORY, MAP = 1 << 0, 1 << 6  # flags: which members are valid
 FLAGS_SIZE, MEM_UPPER, MMAP_LENGTH, MMAP_ADDRESS = 4, 8, 44, 48  # offsets of members
@@ -82,20 +83,20 @@ def require_told(guest: Guest, expected: Sequence[Range]) -> None:
     """The ranges in boot_info are these, in this order."""
     found = told(guest)
     for index, (one, other) in enumerate(zip(found, expected, strict=False)):
-        assert one == other, f"range {index} is {words(one)} and not {words(other)}"
-    assert len(found) == len(expected), f"{len(found)} ranges instead of {len(expected)}"
+        expect(f"boot_info.ranges[{index}]", words(one), words(other))
+    expect("ranges in boot_info", len(found), len(expected))
 
 
 def words(each: Range) -> str:
     """A range as a person reads it."""
-    return f"{each.base:#x} + {each.length:#x} type {each.type}"
+    return f"base {each.base:#x}, length {each.length:#x}, type {each.type}"
 
 
 def require_usable(guest: Guest, expected: int) -> None:
     """memory_map_usable says so many KiB of the ranges in boot_info."""
     guest.call("memory_map_initialize")
     found = guest.call64("memory_map_usable")
-    assert found == expected, f"{found} KiB are usable, and not {expected}"
+    expect("memory_map_usable, in KiB,", found, expected)
 
 
 def loader_ranges(guest: Guest, information: int, base: int) -> list[Range]:

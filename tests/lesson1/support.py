@@ -16,6 +16,8 @@ import pytest
 from labs.tools.course.source_lists import linked
 from labs.tools.grading.elf_limits import kernel_problem
 from labs.tools.grading.lab import ROOT, Lab, run_tool
+from labs.tools.grading.lab_words import NOT_LOADED
+from labs.tools.machine.explain import header_problem
 
 KERNEL = "build/lesson1/kernel.elf"
 MULTIBOOT_HEADER = 0x1BADB002
@@ -34,8 +36,7 @@ def multiboot_header(kernel: bytes) -> tuple[int, int, int]:
     offset = kernel.find(struct.pack("<I", MULTIBOOT_HEADER))
     if offset < 0:
         pytest.fail(
-            "there is no 0x1badb002 in the file: boot/multiboot_header.asm makes it, and "
-            "boot/kernel.ld must keep its section",
+            f"{NOT_LOADED}: {header_problem(kernel)}",
             pytrace=False,
         )
     return offset, *struct.unpack_from("<II", kernel, offset + 4)

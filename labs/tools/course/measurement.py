@@ -13,6 +13,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from labs.tools.machine.machine import run
+from labs.tools.machine.patience import told
 from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import GuestFailure
 
@@ -46,7 +47,8 @@ def ended(measure: Callable[[], None], *causes: type[Exception]) -> int:
     """Measures. Returns the exit status; what goes wrong, for one of these causes too, is said in
     one line."""
     try:
-        measure()
+        with told(lambda: "make measure: the machines run"):
+            measure()
     except (ConfigError, GuestFailure, MeasurementError, *causes) as error:
         print(f"make measure: {error}", file=sys.stderr)
         return 1

@@ -100,7 +100,7 @@ def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -
     lesson = exercises[0].lesson
     names = [""] if exercises == of_lesson(lesson) else [each.id for each in exercises]
     jobs = [Job(name, str(ROOT), exercise=name, core=core) for name in names]
-    results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers)
+    results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers, is_told=True)
     scores = scores_of(exercises, results)
     print(own_report(scores))
     hint.remember_failures(score.exercise for score in scores if not score.is_full)

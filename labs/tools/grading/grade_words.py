@@ -2,53 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
 
-from labs.tools.grading.grade_report import Score, indented, table
+from labs.tools.grading.grade_report import Score, table
+from labs.tools.grading.lab_words import DOES_NOT_BUILD, MISSING, NOT_LOADED
+from labs.tools.grading.test_run import TestResult
 
-ADVICE_LINES = 4
+WIDTH = 100  # columns
+TESTS_SHOWN = 4  # of an exercise
 ALL_PASS = "All visible tests pass. The graders ask more: read the exercises once again."
+NO_MACHINE = (DOES_NOT_BUILD, NOT_LOADED)
+NUMBER = re.compile(r"\d\.\d")
 
 
-def own_report(scores: Sequence[Score]) -> str:
-    """The points of the visible tests, and what to do next."""
-    parts = [table(scores)]
+def own_report(scores: Sequence[Score], width: int = WIDTH) -> str:
+    """The points of the visible tests, and what to do next. What fails in several exercises for one
+    reason is told once."""
+    parts, told = [table(scores)], set[str]()
+    if errors := build_errors(scores):
+        parts.append(build_words(errors, scores[0].exercise.lesson))
     for score in scores:
-        if not score.is_full:
-            lines = indented(advice(score, scores))
-            parts.append(f"{score.exercise.id} {score.exercise.title}\n{lines}")
-    return "\n\n".join(parts if len(parts) > 1 else [*parts, ALL_PASS])
+        if not score.is_full and (lines := list(advice(score, scores, told))):
+            title = f"{score.exercise.id} {score.exercise.title}"
+            parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
+    text = "\n\n".join(parts if len(parts) > 1 else [*parts, ALL_PASS])
+    return "\n".join(wrapped(line, width) for line in text.splitlines())
 
 
-def advice(score: Score, scores: Sequence[Score]) -> list[str]:
-    """What failed, and what helps."""
-    lines = [needs_words(score, scores)] if needs_words(score, scores) else []
-    seen = set()
-    for test in score.failed:
-        if test.words not in seen and not test.words.startswith("not run: it"):
-            seen.add(test.words)
-            lines.append(f"{test.name}: {test.words}")
-    more = len(lines) - ADVICE_LINES
-    lines = [*lines[:ADVICE_LINES], f"... and {more} more"] if more > 0 else lines
-    return [*lines, f"help:   make hint EX={score.exercise.id}", *replay_words(score)]
+def wrapped(line: str, width: int) -> str:
+    """A line that is not too wide; what it is broken into is further right."""
+    if len(line) <= width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent=indent, **options))
 
 
-def needs_words(score: Score, scores: Sequence[Score]) -> str:
-    """Which exercises come first, when they are not done."""
+# ---- what does not build ------------------------------------------------------------------------
+
+
+def build_errors(scores: Sequence[Score]) -> list[str]:
+    """What the compiler and the linker said, each once."""
+    words = (first_line(test) for score in scores for test in score.failed)
+    return list(dict.fromkeys(each for each in words if each.startswith(DOES_NOT_BUILD)))
+
+
+def build_words(errors: Sequence[str], lesson: int) -> str:
+    """The same for a student. The kernel is one program: the tests of all exercises need it."""
+    lines = ["The kernel does not build, and nearly all tests need it:"]
+    lines += [f"  {each.removeprefix(DOES_NOT_BUILD).lstrip(': ')}" for each in errors]
+    how = f"make LESSON={lesson} image-disk"
+    return "\n".join([*lines, f"  next:   fix that first; {how} shows all that the compiler says"])
+
+
+# ---- an exercise --------------------------------------------------------------------------------
+
+
+def advice(score: Score, scores: Sequence[Score], told: set[str]) -> Iterator[str]:
+    """What failed, and what helps. `told` has what was said before, and gets what is said here. An
+    exercise that fails because the kernel does not build needs no words of its own."""
+    number = score.exercise.id
+    failed = [test for test in score.failed if not first_line(test).startswith(DOES_NOT_BUILD)]
+    if not failed:
+        return
+    if number in missing_in(failed):
+        yield f"not written yet: labs/lesson{score.exercise.lesson}/README.md describes it"
+    yield from needs_words(score, scores, failed)
+    shown = [test for test in failed if is_news(test, told)]
+    for test in shown[:TESTS_SHOWN]:
+        first, *below = test.words.splitlines()
+        yield f"{test.name}: {first}"
+        yield from below
+    if len(shown) > TESTS_SHOWN:
+        yield f"... and {len(shown) - TESTS_SHOWN} more"
+    yield f"help:   make hint EX={number}"
+    yield from replay_words(failed)
+
+
+def first_line(test: TestResult) -> str:
+    """What a test says of its failure, without details."""
+    return test.words.partition("\n")[0]
+
+
+def is_news(test: TestResult, told: set[str]) -> bool:
+    """Whether a test says what no other has said."""
+    words = first_line(test)
+    if words in told or words.startswith("not run: it") or MISSING.search(words):
+        return False
+    told.add(words)
+    return True
+
+
+def missing_in(tests: Sequence[TestResult]) -> list[str]:
+    """The exercises that are not written, as the tests have found out."""
+    found = (MISSING.search(first_line(test)) for test in tests)
+    return list(dict.fromkeys(NUMBER.search(each[0])[0] for each in found if each))
+
+
+def needs_words(score: Score, scores: Sequence[Score], failed: Sequence[TestResult]) -> list[str]:
+    """Which exercises come first: those that the kernel has named, or else those that this one is
+    built on and that do not pass."""
     own = score.exercise
-    missing = [s.exercise.id for s in scores if s.exercise.id in own.needs and not s.is_full]
-    if not missing:
-        return ""
-    one = len(missing) == 1
-    listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
-    return f"{own.id} needs {listed}, which {'does' if one else 'do'} not pass yet: begin there"
+    named = [number for number in missing_in(failed) if number != own.id]
+    if named:
+        return [f"{own.id} needs {listed(named)}, not written yet: begin there"]
+    wanting = [s.exercise.id for s in scores if s.exercise.id in own.needs and not s.is_full]
+    if not wanting or own.id in missing_in(failed):
+        return []
+    verb = "does" if len(wanting) == 1 else "do"
+    return [f"{own.id} needs {listed(wanting)}, which {verb} not pass yet: begin there"]
 
 
-def replay_words(score: Score) -> list[str]:
-    """The command that shows a failed test in gdb; not for one whose code is not written, or does
-    not build: there is no machine to show."""
-    nothing = ("is not written yet", "it does not build")
-    for test in score.failed:
-        if not any(words in test.words for words in nothing) and test.mode == "icount":
+def listed(numbers: Sequence[str]) -> str:
+    """Exercises in a sentence."""
+    return " and ".join(filter(None, [", ".join(numbers[:-1]), numbers[-1]]))
+
+
+def replay_words(failed: Sequence[TestResult]) -> list[str]:
+    """The command that shows a failed test in gdb; not for one without a machine to show, because
+    its code is not written, or because the kernel does not build or is not loaded."""
+    for test in failed:
+        words = first_line(test)
+        if test.mode == "icount" and not words.startswith(NO_MACHINE) and not MISSING.search(words):
             return [f"replay: make replay TEST={test.name}"]
     return []

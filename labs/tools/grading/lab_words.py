@@ -12,13 +12,17 @@ from itertools import takewhile
 
 import pytest
 
-from labs.tools.machine.explain import PANIC
+from labs.tools.machine.explain import PANIC, panic_report
 from labs.tools.machine.result import GuestFailure, Outcome, Result
 
 LENGTH = 240
+WHOLE_LENGTH = 800  # for who can read on: a student, in the own tree
 SLOWER = "with interrupts at other instructions (QEMU's -icount shift=4): "
 DETAIL_LINES = 12
+DOES_NOT_BUILD, NOT_LOADED = "it does not build", "QEMU does not load the kernel"
 MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
+CALLER = re.compile(r"^backtrace: 0x[0-9a-f]{8} (\S+?)\+0x", re.MULTILINE)
+CALLERS = 6
 FIRST_FAULT = re.compile(r"^(?:First: .*|It was no triple fault.*)$", re.MULTILINE)
 TEMPORARY = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/\S*/")
 VARYING = re.compile(r",? after [0-9.]+ s of guest time|\(pid \d+\)")
@@ -33,9 +37,10 @@ def in_words(error: BaseException, mode: str, has_details: bool = False) -> str:
     result = getattr(error, "result", None)
     text = guest_words(result) if isinstance(error, GuestFailure) else plain_words(error)
     text = SLOWER + text if mode == "slower" else text
-    if has_details and not isinstance(error, GuestFailure) and not MISSING.search(text):
-        return "\n".join(shortened(line) for line in [text, *details(error)])
-    return shortened(text)
+    if not has_details or MISSING.search(text):
+        return shortened(text)
+    below = guest_details(result) if isinstance(error, GuestFailure) else details(error)
+    return "\n".join(shortened(line, WHOLE_LENGTH) for line in [text, *below])
 
 
 def details(error: BaseException) -> list[str]:
@@ -58,6 +63,23 @@ def guest_words(result: Result) -> str:
     if result.outcome is Outcome.ENDED:
         return f"{ending(result)}; {last_line(result.serial)}"
     return STANDSTILL.get(result.outcome, result.details or result.outcome.value)
+
+
+def guest_details(result: Result) -> list[str]:
+    """What is to be said below that: where it was, and what came before."""
+    lines: list[str] = []
+    if result.outcome is Outcome.PANIC:
+        report = panic_report(result.serial)
+        lines = [" < ".join(CALLER.findall(report)[:CALLERS])]
+    elif result.outcome is Outcome.TRIPLE_FAULT:
+        lines = [line for line in result.explain().splitlines() if line.startswith("Then, ")]
+    elif result.outcome in STANDSTILL:
+        lines = [line.strip() for line in result.details.partition("Registers:")[0].splitlines()]
+        lines = [lines[0], " < ".join(lines[2 : 2 + CALLERS])] if lines else []
+        lines.append(last_line(result.serial))
+    elif result.outcome is Outcome.ENDED and result.status is None:
+        lines = ["nobody has said how it went: neither the kernel nor our loader ended it in order"]
+    return [f"  where: {line}" for line in lines if line]
 
 
 # The real time is used up first where the host is busy: the same words for both.
@@ -93,10 +115,10 @@ def plain_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}"
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, length: int = LENGTH) -> str:
     """One line of bearable length, without what differs from run to run."""
     text = VARYING.sub("", TEMPORARY.sub("", printable(text)))
-    return text if len(text) <= LENGTH else text[:LENGTH] + "..."
+    return text if len(text) <= length else text[:length] + "..."
 
 
 def printable(text: str) -> str:

@@ -17,11 +17,13 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from labs.tools.grading.lab_course import settled
+from labs.tools.machine.patience import told
 from labs.tools.machine.qemu_process import killed_with_us
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,16 +68,16 @@ class TestResult:
 
 
 def run_tests(
-    jobs: Sequence[Any], paths: Sequence[str], workers: int = WORKERS
+    jobs: Sequence[Any], paths: Sequence[str], workers: int = WORKERS, is_told: bool = False
 ) -> list[TestResult]:
     """Runs the tests in `paths` (files, directories, nodes) for each job of lab_plan.py.
     Raises TestRunError when they cannot be collected, or when the run was broken off.
 
     What should have run and did not (a process died, and took its results along) is run once more,
-    by one process."""
+    by one process. is_told: says on stderr how far it is, if it takes long."""
     thorough = {job.name for job in jobs if job.thorough}
     with tempfile.TemporaryDirectory(prefix="grade-") as name:
-        run = Run(Path(name), paths)
+        run = Run(Path(name), paths, is_told)
         write_lines(run.plan, map(asdict, jobs))
         records = run.pytest("first", spread(workers))
         planned = read_lines(planned_file(run.directory / "first"))
@@ -93,6 +95,7 @@ class Run:
 
     directory: Path
     paths: Sequence[str]
+    is_told: bool = False
 
     @property
     def plan(self) -> Path:
@@ -107,10 +110,29 @@ class Run:
         command += [f"--basetemp={self.directory / 'tests'}", *options, *self.paths]
         own = self.directory / "tmp"
         own.mkdir(exist_ok=True)
-        status = run_pytest(command, log, own)
+        with told(lambda: progress(records)) if self.is_told else nullcontext():
+            status = run_pytest(command, log, own)
         if status not in (0, 1) or not planned_file(records).exists():
             raise TestRunError(f"pytest ended with {status}:\n{tail(log)}")
         return read_lines(records)
+
+
+def progress(records: Path) -> str:
+    """How far a run is, in words; empty until it is known what is to be run."""
+    planned = Counter(each["exercise"] for each in read_lines(planned_file(records)))
+    done = Counter(each["exercise"] for each in whole_lines(records))
+    if not planned:
+        return ""
+    if sys.stderr.isatty():
+        return f"grading: {done.total()} of {planned.total()} runs of tests"
+    finished = [number for number in planned if done[number] >= planned[number]]
+    return f"grading: done with {', '.join(finished)}" if finished else "grading ..."
+
+
+def whole_lines(path: Path) -> list[dict]:
+    """The records that are written already: another process is at it."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
 
 
 def spread(workers: int) -> list[str]:

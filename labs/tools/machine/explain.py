@@ -50,6 +50,53 @@ REGISTER = re.compile(r"\b([A-Z][A-Z0-9]{1,2}) *= *([0-9a-f]{4,8})\b")
 CODE_BASE = re.compile(r"^CS =[0-9a-f]{4} ([0-9a-f]{8})", re.MULTILINE)
 
 
+# Multiboot 0.6.96, section 3.1.
+HEADER_MAGIC, HEADER_BYTES, HEADER_ALIGNMENT = 0x1BADB002, 8192, 4
+LOADED_BY_ADDRESS = 1 << 16  # of the flags
+
+
+def header_problem(kernel: bytes) -> str:
+    """What is wrong with the Multiboot header of a kernel's file, as a sentence without its end;
+    empty when one is good. The magic number may be in the file by chance as well."""
+    magic = HEADER_MAGIC.to_bytes(4, "little")
+    problems, offset = [], kernel.find(magic)
+    while offset >= 0:
+        problems.append(problem_of_header(kernel, offset))
+        offset = kernel.find(magic, offset + 1)
+    if not problems:
+        return (
+            f"the file has no Multiboot header: no word of it is {HEADER_MAGIC:#x} (exercise 1.1 "
+            "is not written yet, or boot/kernel.ld drops the section .multiboot)"
+        )
+    return "" if "" in problems else problems[0]
+
+
+def problem_of_header(kernel: bytes, offset: int) -> str:
+    """What is wrong with the header at an offset of the file; empty when nothing is."""
+    at = f"the Multiboot header is at offset {offset} of the file"
+    words = [int.from_bytes(kernel[at : at + 4], "little") for at in range(offset, offset + 12, 4)]
+    total = sum(words) % (1 << 32)
+    if offset + 12 > HEADER_BYTES:
+        return (
+            f"{at}, and a loader looks only at the first {HEADER_BYTES} bytes: boot/kernel.ld must "
+            "name the section .multiboot first"
+        )
+    if offset % HEADER_ALIGNMENT:
+        return f"{at}, which is no multiple of {HEADER_ALIGNMENT}"
+    if total:
+        return (
+            "the Multiboot header has a wrong checksum: "
+            f"{words[0]:#x} + flags {words[1]:#x} + checksum {words[2]:#x} must be 0 in 32 bits, "
+            f"and is {total:#x}"
+        )
+    if words[1] & LOADED_BY_ADDRESS:
+        return (
+            f"the Multiboot header's flags are {words[1]:#x}: bit 16 says that five addresses "
+            "follow the checksum, and none does"
+        )
+    return ""
+
+
 def parse_registers(text: str) -> dict[str, int]:
     """The registers in QEMU's "info registers": EAX, EIP, EFL, CR0, CS (the selector) and so on."""
     return {name: int(value, 16) for name, value in REGISTER.findall(text)}
@@ -186,7 +233,7 @@ def fault_report(log: str, symbols: Symbols) -> str:
     """The chain of exceptions before the reset, from the log of "-d int,cpu_reset". An empty log is
     that of a second run without a reset."""
     if not log:
-        return "Run once more to find the cause, the machine was not reset; use icount."
+        return "Run a second time to find the cause, the machine was not reset."
     end = log.rfind("Triple fault")
     if end < 0:
         return "It was no triple fault: the guest asked for a reset (port 0x64, 0x92 or 0xcf9)."

@@ -23,7 +23,13 @@ from pexpect.fdpexpect import fdspawn
 from qemu.qmp import ExecuteError
 
 from labs.tools.machine.disk_trace import DiskTrace
-from labs.tools.machine.explain import PANIC, PANIC_STATUS, parse_registers, standstill_report
+from labs.tools.machine.explain import (
+    PANIC,
+    PANIC_STATUS,
+    header_problem,
+    parse_registers,
+    standstill_report,
+)
 from labs.tools.machine.monitor import GuestMemoryError, Monitor, MonitorLost
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
@@ -35,6 +41,7 @@ START_SECONDS = 60
 QUIT_SECONDS = 5
 POLL_SECONDS = 0.05
 LOG_TAIL = 1 << 20
+SAID_TAIL = 1 << 16
 
 # The contract with the kernel: the exit port takes FIRST_STATUS + status, and without that port the
 # status lies here when the power goes off.
@@ -137,6 +144,11 @@ class Machine:
             self._process.wait()
 
     # Watching
+
+    def said_so_far(self) -> bytes:
+        """What has come out of the serial line of a machine that is not interactive."""
+        path = self._directory / "serial"
+        return path.read_bytes()[-SAID_TAIL:] if path.exists() else b""
 
     def wait(self) -> Result:
         """Lets the guest run to its end, or to a limit."""
@@ -241,7 +253,14 @@ class Machine:
     def _qemu_words(self) -> str:
         """What QEMU said on standard error, and how it ended."""
         text = (self._directory / "stderr").read_text(errors="replace").strip()
+        if self.config.boot == "direct" and (problem := self._header_problem()):
+            return f"QEMU does not load the kernel: {problem}"
         return f"QEMU ended with {self._process.returncode}: {text or 'it gave no reason'}"
+
+    def _header_problem(self) -> str:
+        """Why QEMU does not know the kernel for one; empty when it does."""
+        kernel = self.config.kernel
+        return header_problem(kernel.read_bytes()) if kernel and kernel.exists() else ""
 
     def _run_again(self) -> str:
         """Runs the same machine once more and returns the end of QEMU's log of interrupts, empty if

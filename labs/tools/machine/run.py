@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import os
 import secrets
-import struct
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +19,9 @@ from pathlib import Path
 
 from labs.tools.guest.initramfs import InitramfsError, archive
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
-from labs.tools.machine.machine import exit_status, run
+from labs.tools.machine.explain import header_problem
+from labs.tools.machine.machine import Machine, exit_status, run
+from labs.tools.machine.patience import Silence, told
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command
 from labs.tools.machine.qemu_process import run_in_terminal
 from labs.tools.machine.result import GuestFailure, Outcome
@@ -46,9 +47,6 @@ ARCHIVE_SECONDS = 3600
 """An archive that is older is no longer needed: QEMU reads it when it starts."""
 
 COMMAND_GUEST_SECONDS, COMMAND_WALL_SECONDS, COMMAND_OUTPUT = 3600, 900, 64 << 20
-
-# Multiboot 0.6.96, section 3.1.
-HEADER_MAGIC, HEADER_BYTES = 0x1BADB002, 8192
 
 
 def machine_options(program: str) -> argparse.ArgumentParser:
@@ -111,14 +109,33 @@ def converse(config: Config) -> int:
     size = (("rows", str(rows)), ("columns", str(columns)))
     config = replace(config, icount=None, debug_exit=True, settings=(*config.settings, *size))
     with work_folder("run") as directory:
-        command = qemu_command(config, directory, ["-serial", "mon:stdio"])
-        code = run_in_terminal(command, directory)
+        log = directory / "said"
+        line = f"stdio,id=line,mux=on,signal=off,logfile={log}"
+        channels = ["-chardev", line, "-serial", "chardev:line", "-mon", "chardev=line"]
+        command = qemu_command(config, directory, channels)
+        silence = Silence(lambda: log.read_bytes() if log.exists() else b"", gdb_command(config))
+        with told(silence, in_place=False):
+            code = run_in_terminal(command, directory)
     return exit_status(code) or 0
+
+
+def gdb_command(config: Config) -> str:
+    """What shows a person where this machine is."""
+    lesson = config.kernel.parent.name.removeprefix("lesson").removesuffix("-core")
+    boot = "" if config.boot == "disk" else f" BOOT={config.boot}"
+    return f"make gdb LESSON={lesson}{boot}"
 
 
 def follow_script(config: Config) -> int:
     """Runs the script, and shows what the guest said. Returns its exit status."""
-    result = run(config)
+    try:
+        with (
+            Machine(config, interactive=False) as machine,
+            told(Silence(machine.said_so_far, gdb_command(config)), in_place=False),
+        ):
+            result = machine.wait()
+    except GuestFailure as failure:
+        result = failure.result
     print(result.serial, end="")
     if result.outcome is not Outcome.ENDED or result.status is None:
         sys.stdout.flush()
@@ -163,15 +180,8 @@ def has_processes(options: argparse.Namespace) -> bool:
 
 def check_header(kernel: Path) -> None:
     """QEMU's own words for a kernel without a Multiboot header do not help. Raises ConfigError."""
-    begin = kernel.read_bytes()[:HEADER_BYTES]
-    words = [word for (word,) in struct.iter_unpack("<I", begin[: len(begin) // 4 * 4])]
-    for magic, flags, checksum in zip(words, words[1:], words[2:], strict=False):
-        if magic == HEADER_MAGIC and (magic + flags + checksum) % (1 << 32) == 0:
-            return
-    raise ConfigError(
-        f"{kernel} has no Multiboot header in its first 8 KiB, so QEMU does not load it: that is "
-        "exercise 1.1. BOOT=disk needs none"
-    )
+    if problem := header_problem(kernel.read_bytes()):
+        raise ConfigError(f"QEMU does not load {kernel}: {problem}. BOOT=disk needs no header")
 
 
 def main() -> int:

@@ -15,6 +15,16 @@ from elftools.elf.sections import Symbol as ElfSymbol
 from elftools.elf.sections import SymbolTableSection
 
 MOST_LINES = 500_000  # rows of a line table; the largest kernel has 40,000
+KERNEL, LOADER = "kernel.elf", "stage2.elf"  # of one folder of the build
+KERNEL_BASE = 0xC0000000  # kernel/cpu/memory_layout.h
+
+# The first MiB of a PC, as our loader uses it; the last area must end where that does.
+AREAS = (
+    (0, 0x400, "the interrupt vectors of real mode"),
+    (0x7C00, 0x7E00, "the boot sector (boot/mbr.asm)"),
+    (0xC0000, 0x100000, "the BIOS"),
+    (0, 0x100000, "memory below 1 MiB that holds no code"),
+)
 
 
 class Symbol(NamedTuple):
@@ -36,6 +46,8 @@ class Symbols:
         symbols = read_symbols(path) if path else []
         self._by_name = {symbol.name: symbol for symbol in symbols}
         self._code = sorted(symbol for symbol in symbols if symbol.is_code)
+        loader = path.parent / LOADER if path and path.name == KERNEL else None
+        self.loader = Symbols(loader) if loader and loader.exists() else None
 
     def find(self, name: str) -> Symbol:
         """The symbol `name`; raises KeyError that says which file has no such symbol."""
@@ -49,10 +61,21 @@ class Symbols:
         place = address - is_return
         symbol = self._function(place)
         if symbol is None:
-            return f"{address:#010x}"
+            return f"{address:#010x}{self._elsewhere(place)}"
         line = self._line(place)
         source = f" ({line})" if line else ""
         return f"{address:#010x} {symbol.name}+{address - symbol.address:#x}{source}"
+
+    def _elsewhere(self, address: int) -> str:
+        """What is at an address that is in no function of the file: our own loader, which was built
+        beside the kernel; the kernel's code as it is seen before paging; a part of the PC."""
+        if self.loader and (words := self.loader.describe(address).partition(" ")[2]):
+            return f" {words} of our boot loader"
+        if self.path and self._function(address + KERNEL_BASE):
+            words = self.describe(address + KERNEL_BASE).partition(" ")[2]
+            return f" {words}, at its physical address"
+        names = (name for start, end, name in AREAS if start <= address < end)
+        return f" in {next(names)}" if self.loader and address < AREAS[-1][1] else ""
 
     def start_of(self, address: int) -> int | None:
         """Where the function begins that holds this address; None where no function is."""

@@ -24,8 +24,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, Exercise, by_id, lessons
-from labs.tools.grading.grade import GradeError, build_reference, own_report
+from labs.tools.grading.grade import GradeError, build_reference
 from labs.tools.grading.grade_report import scores_of
+from labs.tools.grading.grade_words import ALL_PASS, own_report
 from labs.tools.grading.graded_tree import handout, open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
@@ -37,10 +38,18 @@ FIELDS |= {"graded", "blank", "mode"}
 
 # What differs between compilers and from change to change, although the message is the same.
 VARYING = (
+    (re.compile("[\u2018\u2019]"), "'"),  # a compiler's, by the locale
     (re.compile(r"\b0x[0-9a-f]{8}\b(?= \w+\+0x)"), "ADDRESS"),
+    (re.compile(r"\b0x[0c]01[0-9a-f]{5}\b"), "ADDRESS"),  # the kernel's
+    (re.compile(r"(?<=CS:EIP )([0-9a-f]{4}):[0-9a-f]{8}"), r"\1:ADDRESS"),
+    (re.compile(r"(?<=at offset )\d+(?= of the file)|(?<=kernel of )\d+(?= bytes)"), "N"),
+    (re.compile(r"==\d+=="), ""),
     (re.compile(r"(?<=\w)\+0x[0-9a-f]+"), "+N"),
     (re.compile(r"(?<=\.)(c|h|asm|ld):\d+(?::\d+)?"), r"\1:N"),
 )
+
+
+NOT_WRAPPED = 10_000  # columns
 
 
 class MistakeError(ValueError):
@@ -163,13 +172,13 @@ def jobs_of(mistake: Mistake, work: Path) -> list[Job]:
 
 
 def report_of(mistake: Mistake, results: Sequence[TestResult]) -> str:
-    """What the student reads."""
+    """What the student reads, except that long lines are not wrapped."""
     own = [each for each in results if each.job.startswith(f"{mistake.id}:")]
-    return own_report(scores_of(mistake.exercises, own)) + "\n"
+    return own_report(scores_of(mistake.exercises, own), NOT_WRAPPED) + "\n"
 
 
 def comparable(text: str) -> str:
-    """A report without what varies: addresses beside symbols, offsets, line numbers."""
+    """A report without what varies: addresses after symbols, offsets, line numbers."""
     for pattern, replacement in VARYING:
         text = pattern.sub(replacement, text)
     return text
@@ -179,7 +188,7 @@ def differences(mistake: Mistake, text: str) -> str:
     """What is not as kept, in words; empty when all is as it should be."""
     text = comparable(text)
     again = f"read it, then: make mistakes ONLY={mistake.id} RENEW=yes"
-    is_silent = "make hint" not in text
+    is_silent = ALL_PASS in text
     if mistake.silent:
         return "" if is_silent else f"it is no longer silent; {again}\n{text}"
     if is_silent:

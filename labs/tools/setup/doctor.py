@@ -3,7 +3,8 @@
 
 Runs before set-up: with any Python from 3.8 on, and nothing but its standard library. What is
 needed, and whether it is there, is for setup.sh to say; versions and abilities are looked at here.
-The exit status is 0 only when everything that `make run` and `make test` need is there.
+The exit status is 0 only when everything that `make run` and `make test` need is there, or is made
+by the next command without anybody's help: a fresh tree has no .venv yet.
 """
 
 from __future__ import annotations
@@ -33,13 +34,20 @@ OLDEST = {
     "gdb": "13.1",
 }
 
+# What .venv has.
+OF_ENVIRONMENT = (".venv", "packages in .venv", "clang-format")
+
 # How a program is asked for its version, when not by --version.
 VERSION_OPTIONS = {"nasm": "-v", "mkfs.ext4": "-V", "debugfs": "-V"}
 
 
+LATER = "later"  # the next command of make sees to it
+FINE = ("ok", "unused", "unavailable", LATER)
+
+
 @dataclass
 class Finding:
-    """One line of the table. A state other than ok, unused and unavailable is a failure."""
+    """One line of the table. A state other than those of FINE is a failure."""
 
     state: str
     name: str
@@ -51,7 +59,7 @@ class Finding:
     @property
     def failed(self) -> bool:
         """Must this be mended?"""
-        return self.state not in ("ok", "unused", "unavailable")
+        return self.state not in FINE
 
 
 def output_of(*command: str) -> str:
@@ -205,6 +213,18 @@ def pinned_clang_format() -> Finding:
     return Finding(state, "clang-format", "test", version, str(program), mend)
 
 
+def leave_for_later(findings: list[Finding]) -> bool:
+    """In a tree without .venv, nothing of it is a failure: the next command makes it, if there
+    is a Python that can. Returns whether that is so."""
+    can_make = any(each.name == "python-with-venv" and not each.failed for each in findings)
+    if (ROOT / ".venv").exists() or not can_make:
+        return False
+    for each in findings:
+        if each.name in OF_ENVIRONMENT and each.failed:
+            each.state, each.where = LATER, "the next command of make puts it into .venv"
+    return True
+
+
 def disk_space() -> Finding:
     """There is room for what is built."""
     place = ROOT / "build" if (ROOT / "build").exists() else ROOT
@@ -241,11 +261,28 @@ def main() -> int:
     findings += [pinned_clang_format(), disk_space()]
     position = next((i + 1 for i, each in enumerate(findings) if each.name == "i386-compiler"), 0)
     findings[position:position] = toolchain_candidates()
+    is_fresh = leave_for_later(findings)
     print_table(findings)
     failed = [each.name for each in findings if each.failed]
     print()
-    print(f"Not ready: {len(failed)} to mend." if failed else "Ready for make run and make test.")
+    print(verdict(len(failed), is_fresh))
     return 1 if failed else 0
+
+
+def verdict(failed: int, is_fresh: bool) -> str:
+    """The last line."""
+    if failed:
+        return (
+            f"Not ready: {failed} to mend. make run installs what is missing, if you may use sudo."
+        )
+    first = " The first command installs Python packages into .venv, which takes a minute."
+    return f"Ready for {commands()}.{first if is_fresh else ''}"
+
+
+def commands() -> str:
+    """What a person begins with here: a student's tree has no make test."""
+    is_whole = (ROOT / "labs/author.mk").exists()
+    return f"make run and make {'test' if is_whole else 'grade'}"
 
 
 if __name__ == "__main__":

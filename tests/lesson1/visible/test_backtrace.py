@@ -1,4 +1,8 @@
-"""Exercise 1.6, the backtrace: a panic that was asked for, and a name for an address."""
+"""Exercise 1.6, the backtrace: a panic that was asked for, and a name for an address.
+
+Not looked at here, but by the graders: chains that are damaged, or never end; addresses at the
+borders of the code, and an empty table.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import pytest
 from tests.lesson1.frames import Code, put_frame, require_lines, walk
 from tests.lesson1.support import KERNEL
 from tests.remote import SCRATCH, stopped
+from tests.told import expect, told
 
 
 def a_return(seed: int, code: Code) -> int:
@@ -19,27 +24,39 @@ def a_return(seed: int, code: Code) -> int:
 @pytest.mark.exercise("1.6", points=1)
 def test_name_of_an_address(lab):
     """An address in the middle of a function."""
+    usually = (
+        "the search ends one symbol too early or too late: the answer is the last one at or below",
+        "it never ends: low must become middle + 1, or high must become middle",
+    )
+    then = "make gdb LESSON=1 BOOT=direct, then: tbreak symbol_start, continue, next"
     code = Code(lab.build(KERNEL))
-    with stopped(lab, "kmain") as guest:
+    with told(usually, then), stopped(lab, "kmain") as guest:
         address = Random(lab.seed).randrange(code.start, code.end)
-        start = code.function(address)
-        assert guest.call("symbol_start", address) == start, (
-            f"a function begins at {start:#x}, and {address:#x} is in it: kernel/report/symbols.c"
-        )
+        start, symbol = code.function(address), guest.call("symbol_start", address)
+        expected = code.described(address)
+        what = f"symbol_start of an address in {expected.partition(' ')[2]}: the beginning"
+        expect(what, code.described(symbol) if symbol else "0", code.described(start))
         guest.call("symbol_describe", address, SCRATCH, 80)
         text = guest.read(SCRATCH, 80).partition(b"\0")[0].decode("latin-1")
-    assert code.is_described(address, text), f"{address:#x} is described as {text!r}"
+        if not code.is_described(address, text):
+            expect("symbol_describe", text, expected)
 
 
 @pytest.mark.exercise("1.6", points=2)
 def test_backtrace_of_a_panic(lab):
     """The frames that are on the stack, in words. A panic never returns: one of them may say that
     it came from anywhere."""
+    usually = (
+        "the first line is the frame at ebp itself; the next frame is frame->caller",
+        "the stack grows down, so a caller's frame is higher: the walk stops when it is not",
+        "the name is wrong: test_name_of_an_address says so",
+    )
+    then = "make run LESSON=1 BOOT=direct SCRIPT=panic"
     code = Code(lab.build(KERNEL))
-    with stopped(lab, "backtrace", script="panic") as guest:
+    with told(usually, then), stopped(lab, "backtrace", script="panic") as guest:
         frame = guest.read_word(guest.registers()["esp"] + 4)
         caller = guest.read_word(frame)
         put_frame(guest, caller, guest.read_word(caller), a_return(lab.seed, code))
         returns = walk(guest, frame)
         said = guest.finish()
-    require_lines(code, said, returns)
+        require_lines(code, said, returns)
