@@ -1,5 +1,5 @@
 /*
- * Devices: who registers one finds it under /dev.
+ * Devices: each one that is registered is found under /dev.
  *
  * Devices are registered at start-up and never go; so the list needs no lock.
  */

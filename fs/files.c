@@ -74,8 +74,8 @@ struct files *files_copy(const struct files *files)
 	return copy;
 }
 
-/* The last reference to a file may be here: its release may sleep, and wake who waits at the other
- * end of a pipe. */
+/* The last reference to a file may be here: its release may sleep, and wake a task that waits at
+ * the other end of a pipe. */
 void files_destroy(struct files *files)
 {
 	for (uint32_t i = 0; i < files->count; i++)
@@ -168,7 +168,7 @@ static void replace(struct file **place, struct file *file)
 		file_release(before);
 }
 
-/* Held as long as the program runs, so that nobody writes to it (-ETXTBSY). */
+/* Held as long as the program runs, so that it cannot be written (-ETXTBSY). */
 void files_set_program(struct files *files, struct file *program)
 {
 	replace(&files->program, program);

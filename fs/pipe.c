@@ -1,5 +1,5 @@
 /*
- * Pipes: a ring of 64 KiB between those who write and those who read.
+ * Pipes: a ring of 64 KiB between writers and readers.
  *
  *	taken = 3                written = 8200
  *	   v                         v
@@ -8,10 +8,10 @@
  * `written` and `taken` only grow (and wrap around), so their difference is what the pipe holds;
  * byte n is at n % 65536. The ring is allocated by the first write and freed with the pipe.
  *
- * A reader sleeps while the pipe is empty and somebody could still write; a writer sleeps while it
- * is full and somebody could still read. Without writers a reader gets 0, the end of the file;
+ * A reader sleeps while the pipe is empty and there are writers; a writer sleeps while it is full
+ * and there are readers. Without writers a reader gets 0, the end of the file;
  * without readers a writer gets -EPIPE. Every change of `written`, `taken` or the two sides wakes
- * who waits for it. A write of up to PIPE_BUF bytes is not torn apart.
+ * the tasks that wait for it. A write of up to PIPE_BUF bytes is not torn apart.
  *
  * Called by system calls, for the current task; nothing here is called by interrupt handlers.
  */
@@ -143,7 +143,7 @@ struct pipe *pipe_new(void)
 	return pool_alloc(&pool);
 }
 
-/* Nobody has it open any more, so nobody sleeps in its queues. */
+/* No file has it open any more, so no task sleeps in its queues. */
 static void free_pipe(struct pipe *pipe)
 {
 	if (pipe->ring)
@@ -159,8 +159,8 @@ void pipe_enter(struct pipe *pipe, struct file *file)
 	pipe->writers += file_writable(file);
 }
 
-/* Both queues are woken: who waits for data learns of the end of the file, who waits for room of
- * -EPIPE. */
+/* Both queues are woken: a task that waits for data gets the end of the file, one that waits for
+ * room gets -EPIPE. */
 bool pipe_leave(struct pipe *pipe, struct file *file)
 {
 	pipe->readers -= file_readable(file);

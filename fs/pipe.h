@@ -39,12 +39,12 @@ struct pipe *pipe_new(void);
 void pipe_enter(struct pipe *pipe, struct file *file);
 bool pipe_leave(struct pipe *pipe, struct file *file);
 
-/* What an open end can do. Not const: who adds pipes with names, or poll, puts his operations in
- * here at start-up. */
+/* What an open end can do. Not const: modules that add pipes with names, or poll, put their
+ * operations in here at start-up. */
 extern struct file_ops pipe_ops;
 
-/* Who gives inodes to pipes hears of each that is made. False: there is no memory for it. NULL:
- * nobody wants to know. */
+/* Called for each pipe that is made, for a module that gives inodes to pipes. Returns false without
+ * memory. NULL: there is no such module. */
 extern bool (*pipe_made)(struct file *reader, struct file *writer);
 
 /* How many pipes there are, so that a leak shows. */

@@ -24,6 +24,6 @@ void root_unpack(void);
 int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
 	      struct file **file);
 
-/* Opens a program to be run, to read it: until the file is released nobody can write to it. -EACCES
+/* Opens a program to be run, to read it: until the file is released it cannot be written. -EACCES
  * for what is no regular file, or not to be executed. */
 int file_open_program(const struct files *files, const char *path, struct file **file);

@@ -1,8 +1,8 @@
 /*
  * The stacks of tasks in the kernel, with nothing mapped below them.
  *
- * In the direct map the page below a stack belongs to somebody else: a stack that is too small
- * would quietly overwrite it. So stacks have a region of their own: the 4 MiB after the direct map,
+ * In the direct map the page below a stack has another owner: a stack that is too small would
+ * quietly overwrite it. So stacks have a region of their own: the 4 MiB after the direct map,
  * cut into 256 slots of four pages:
  *
  *	slot n	+0x0000	not mapped

@@ -1,4 +1,4 @@
-/* A space that is one slot, for mm/space_slot*.c and for nobody else: see mm/space_slot.c. */
+/* A space that is one slot, for mm/space_slot*.c only: see mm/space_slot.c. */
 #pragma once
 
 #include "kernel/cpu/memory_layout.h"

@@ -186,7 +186,7 @@ static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 }
 
 /* TCGETS: a program that asks for the settings wants to know whether this is a terminal (isatty).
- * TIOCSPGRP: a shell says who is in front. */
+ * TIOCSPGRP: a shell says which process group gets the signals of keys. */
 static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	static const struct linux_termios settings = {

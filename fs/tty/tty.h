@@ -14,7 +14,7 @@ typedef unsigned tty_signaller(int32_t group, int signal);
 /* The process group that gets ^C; 0: none. */
 extern int32_t tty_foreground;
 
-/* Who keeps sessions hears here that the current task ends; or NULL. */
+/* Called when the current task ends, for a module that keeps sessions; or NULL. */
 extern void (*tty_leave)(void);
 
 /* Registers /dev/console. */

@@ -9,7 +9,7 @@
  *	process_wait	task, with the status		freed by the parent
  *
  * Children that are left go to init, or to a process on the way there that has asked for them. If
- * init ends, there is nobody to adopt them, and the machine ends.
+ * init ends, no process is left to adopt them, and the machine ends.
  */
 #include <stddef.h>
 
@@ -39,8 +39,7 @@ static bool has_keeper(const struct process *process)
 	       parent->session == process->session;
 }
 
-/* Nobody outside the group could continue it, so it must not be stopped from the terminal (POSIX).
- */
+/* No process outside the group could continue it, so the terminal must not stop it (POSIX). */
 bool process_group_is_orphaned(const struct process *member)
 {
 	for (const struct process *process = process_next(NULL); process;
@@ -51,7 +50,7 @@ bool process_group_is_orphaned(const struct process *member)
 	return true;
 }
 
-/* Does nobody want to know how the process ended? */
+/* Will no parent ask how the process ended? */
 static bool is_unwanted(const struct process *process)
 {
 	if (!process->parent)
@@ -71,7 +70,8 @@ static void tell_end(struct process *process)
 			      signal ? signal : process->status >> 8);
 }
 
-/* A stopped child that nobody can continue any more, now that its parent ends, is told so. */
+/* A stopped child that no process can continue, now that its parent ends, gets SIGHUP and SIGCONT.
+ */
 static void release_stopped(struct process *child)
 {
 	if (child->task->life != TASK_STOPPED || !process_group_is_orphaned(child))
@@ -92,7 +92,7 @@ static void close_files(void)
 		files_destroy(files);
 }
 
-/* Who inherits the current task's children: init, or somebody on the way there who has asked. */
+/* The process that adopts the current task's children: init, or an ancestor that has asked to. */
 static struct process *find_init(void)
 {
 	struct process *process = current->process->parent;
@@ -117,7 +117,7 @@ void exec_end_machine(const char *name, int32_t status)
    - leave_children (your own helper): each child of the current process gets find_init() as its
      parent, and SIGCHLD as its exit signal. A stopped child may have lost its last keeper:
      release_stopped. A child that is a zombie already is reported to the new parent (tell_end),
-     or freed if nobody wants its status (is_unwanted).
+     or freed if its status is unwanted (is_unwanted).
    - process_exit: ends the current process with this wait status; does not return. If it is init
      (pid INIT), the machine ends: exec_end_machine. Otherwise its files are closed, its alarm is
      cancelled, the word at clear_on_exit becomes 0 in the program's memory (not if that memory

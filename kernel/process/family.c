@@ -19,7 +19,7 @@ struct process *process_next(const struct process *process)
 	return next ? next->process : NULL;
 }
 
-/* NULL for a number that nobody has, and for kernel threads. */
+/* NULL for a pid that no task has, and for kernel threads. */
 struct process *process_find(int32_t pid)
 {
 	const struct task *task = task_find(pid);

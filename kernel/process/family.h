@@ -98,8 +98,8 @@ void process_fetch(struct process *child, struct wait_news *news);
  */
 void process_notify_parent(struct process *process, int32_t code, int32_t status);
 
-/* Has no member of the process's group a parent in another group of the session, who could continue
- * it? Such a group is not stopped by the terminal. */
+/* Is there no member of the process's group whose parent is in another group of the session, and
+ * could continue it? The terminal does not stop such a group. */
 bool process_group_is_orphaned(const struct process *member);
 
 /* Ends the machine, with the status that a shell would give this program. */

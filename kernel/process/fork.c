@@ -112,7 +112,7 @@ static void set_registers(struct task *child, uint32_t stack)
 	child->fpu = current->fpu;
 }
 
-/* Signals wait, because the parent's memory is in use by somebody else. */
+/* Signals wait, because the child is using the parent's memory. */
 static void wait_for_space(int32_t pid)
 {
 	bool enabled = interrupts_disable();

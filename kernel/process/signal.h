@@ -2,7 +2,7 @@
  * Signals: on the way to a process (kernel/process/signal_send.c), and at their end, on the way to
  * user mode (kernel/process/signal_deliver.c).
  *
- *	anybody		signal_send: pending, task->has_signal; a task in TASK_SLEEPING wakes
+ *	any context	signal_send: pending, task->has_signal; a task in TASK_SLEEPING wakes
  *	the task	returns to user mode: takes one after another, and does what its action says
  *
  * Here is what lesson 3 needs, where a signal can only end its one program (single.c). What becomes

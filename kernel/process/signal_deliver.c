@@ -21,8 +21,8 @@
 #define INT_BYTES      2 /* of the instruction INT 0x80 */
 #define STATUS_STOPPED 0x7f
 
-/* An exception of user mode that nobody has registered for: the program has caused it, and gets a
- * signal for it when this trap returns. */
+/* An exception of user mode without a handler of its own: the program has caused it, and gets a
+ * signal when this trap returns. */
 static void signal_exception(struct trap_frame *frame)
 {
 	struct signal_cause cause = { .code = SI_KERNEL };
@@ -43,7 +43,8 @@ void signal_restart_call(struct trap_frame *frame)
 	frame->eip -= INT_BYTES;
 }
 
-/* Sleeps until SIGCONT or SIGKILL. The terminal does not stop a group that nobody could continue.
+/* Sleeps until SIGCONT or SIGKILL. The terminal does not stop a group that no process could
+ * continue.
  */
 static void stop(int signal)
 {

@@ -5,7 +5,7 @@
  *	      ^			^				|
  *	      +----- status ----+-------- user_leave <-- process_exit
  *
- * There is no other task to switch to, no handler, and nobody to stop or continue: what a signal
+ * There is no other task to switch to, no handler, and no job control: what a signal
  * can do is end the program. It does so where the kernel is about to return to it.
  */
 #include "kernel/process/single.h"
@@ -70,7 +70,7 @@ void process_exit(int32_t status)
 	user_leave();
 }
 
-/* From any context; wakes nobody, because the one task halts in wait_idle.c and looks again. */
+/* From any context. Wakes no task: the only one halts in wait_idle.c, and looks again. */
 void signal_send(struct process *target, int signal)
 {
 	if (SIGNAL_BIT(signal) & SIGNALS_NOTHING)

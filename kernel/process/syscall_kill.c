@@ -27,7 +27,8 @@ int kill_process(int32_t pid, int signal, int32_t code)
 	return 0;
 }
 
-/* There is one user: everybody may send to everybody. Signal 0 asks whether there is somebody. */
+/* There is one user, so every process may send to every other. Signal 0 only asks whether there is
+ * a receiver. */
 static int sys_kill(struct trap_frame *frame)
 {
 	const struct signal_cause cause = { SI_USER, { .pid = current->pid }, 0 };

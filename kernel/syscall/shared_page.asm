@@ -1,7 +1,7 @@
 ; The page that every program sees at SHARED_PAGE, read-only: how to make a system call on this
 ; processor. Programs are told by the auxiliary vector where its code is.
 ;
-;	SHARED_PAGE		room for a description of the page, for who wants one
+;	SHARED_PAGE		room for a description of the page (kernel/linux)
 ;	SHARED_PAGE + ROOM	vsyscall: the same call as INT 0x80, faster
 ;
 ; The kernel has the page among its data, at another address, so its labels are counted from its

@@ -8,9 +8,9 @@
  *	total = 5	ring[4] = { sequence 4, read, ? }	a task waits in read
  *	total = 1029	ring[4] = { sequence 1028, write, 5 }	its result is lost: no place
  *
- * A record is written and copied with interrupts off, so nobody sees half of one. The ring is a
- * variable of the kernel, for the debugger and the host; no lock is taken, and nothing is printed,
- * so tracing changes little of what it watches.
+ * A record is written and copied with interrupts disabled, so no reader sees half of one. The ring
+ * is a variable of the kernel, for the debugger and the host; no lock is taken, and nothing is
+ * printed, so tracing changes little of what it watches.
  */
 #include "kernel/syscall/syscall_trace.h"
 

@@ -20,7 +20,7 @@ struct mutex {
 	struct mutex *next_held; /* of the same owner */
 };
 
-/* Takes the mutex; sleeps, deaf to signals, while another task holds it. Panics if the current task
+/* Takes the mutex; sleeps, as TASK_BLOCKED, while another task holds it. Panics if the current task
  * holds it already. */
 void mutex_lock(struct mutex *mutex);
 
@@ -33,7 +33,7 @@ struct semaphore {
 	struct wait_queue waiters;
 };
 
-/* Takes one; sleeps, deaf to signals, while there is none. */
+/* Takes one; sleeps, as TASK_BLOCKED, while there is none. */
 void semaphore_down(struct semaphore *semaphore);
 
 /* Gives one, to the waiting task of highest priority. From any context. */

@@ -44,8 +44,8 @@ static void dequeue(struct task *task)
 	sched_class->dequeue(task);
 }
 
-/* The task that goes next, out of the queue. The idle task competes with nobody: it runs when there
- * is no other. */
+/* The task that goes next, out of the queue. The idle task never competes: it runs when no other
+ * task can. */
 static struct task *pick(void)
 {
 	struct task *task = queued > 0 ? sched_class->pick() : NULL;
@@ -116,7 +116,7 @@ void schedule(enum sched_reason reason)
 }
 /* } SOLUTION 4.1 */
 
-/* With an empty queue no turn ends: there is nobody to run instead. */
+/* With an empty queue no turn ends: there is no task to run instead. */
 bool sched_turn_is_over(void)
 {
 	charge(current);

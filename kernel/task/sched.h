@@ -2,8 +2,8 @@
  * The scheduler: which task gets the processor next.
  *
  * What is common to all policies is in kernel/task/sched.c; a policy is a struct sched_class
- * (kernel/task/sched_class.h), and all tasks are under the same one at a time. When a task loses
- * the processor against its will is decided in kernel/task/sched_preempt.c.
+ * (kernel/task/sched_class.h), and all tasks are under the same one at a time.
+ * kernel/task/sched_preempt.c decides when a task is pre-empted.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ void schedule(enum sched_reason reason);
 /* Sleeps in this state of life until sched_wake. Interrupts must be off. */
 void sched_sleep(enum task_life life);
 
-/* Makes a new task one of those that compete for the processor. */
+/* Makes a new task runnable. */
 void sched_begin(struct task *task);
 
 /* Wakes a task that sleeps, whatever it sleeps for; others are left alone. From any context. */
@@ -55,19 +55,18 @@ bool sched_turn_is_over(void);
 /* What the idle task does. */
 void sched_idle(void) __attribute__((noreturn));
 
-/* A clock's tick has come: the rest is done at the end of this interrupt. For the timer's handler.
- */
+/* Notes a tick; the rest is done at the end of this interrupt. For the timer's handler. */
 void sched_tick(void);
 
 /* Does what waits (the bits of trap_return_work) before a trap returns; it is given the trap's
  * frame, with interrupts off, and may run other tasks meanwhile. For trap_register_return. */
 void sched_work(struct trap_frame *frame);
 
-/* The part of it that comes before user mode. For those who get there without a trap. */
+/* The part of it that comes before user mode, for tasks that get there without a trap. */
 void task_before_user(struct trap_frame *frame);
 
-/* Who is called when the current task is about to return to user mode and WORK_SIGNAL is set. What
- * signals do is the business of kernel/process. */
+/* Registers the function that is called when the current task is about to return to user mode and
+ * WORK_SIGNAL is set: kernel/process decides what signals do. */
 void sched_register_signals(void (*deliver)(struct trap_frame *frame));
 
 /* Code of a kernel thread between these two keeps the processor, unless it sleeps. They nest. */
@@ -78,7 +77,7 @@ static inline void preempt_disable(void)
 
 void preempt_enable(void);
 
-/* Gives the processor away, if this is a kernel thread that may be pre-empted. */
+/* Gives the processor away, if this is a kernel thread that can be pre-empted. */
 void sched_preempt(void);
 
 /* Does so if a task of higher priority was woken. Call it where interrupts are enabled. */

@@ -10,7 +10,7 @@
  * any number of turns, so sleeping just before the tick does not help. A task of niceness 0 that
  * only computes is at level 4 for 20 ms, at 5 and 6 for 40 ms each, and then at 7. A shell needs a
  * millisecond per key, and stays at 4: it runs as soon as a key arrives. Once a second all tasks
- * are lifted to the level that they began at (boost): nobody starves, and a task that has become
+ * go back to the level that they began at (boost): no task starves, and one that has become
  * interactive is soon noticed.
  *
  * Read more: OSTEP, chapter 8. All functions are called with interrupts off

@@ -1,15 +1,16 @@
 /*
  * Pre-emption: another task gets the processor although the one that runs did not ask for it.
  *
- * An interrupt handler only leaves a note, a bit in trap_return_work; the switch is made at the end
- * of the trap, after the interrupt controller has received its EOI:
+ * An interrupt handler only sets a bit in trap_return_work; the switch is made at the end of the
+ * trap, after the interrupt controller has received its EOI:
  *
  *	user mode	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick, schedule -> IRET
  *	the kernel	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick; schedule only in a
  *			kernel thread that has not disabled it, and if interrupts were on
  *
- * So user mode may be pre-empted at any instruction. Kernel code that runs for a program cannot:
- * the switch waits until the code sleeps, yields or returns to user mode.
+ * Interrupted is not pre-empted: interrupts are taken everywhere, a switch is not. User mode can be
+ * pre-empted at any instruction. Kernel code that runs for a program cannot: the switch waits until
+ * the code sleeps, yields or returns to user mode.
  */
 #include "kernel/task/sched.h"
 

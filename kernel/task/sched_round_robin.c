@@ -66,7 +66,7 @@ static void round_robin_charge(struct task *task, uint64_t stamps)
 {
 }
 
-/* Nobody takes the processor from a task before its turn is over. */
+/* No task pre-empts another before its turn is over. */
 static bool round_robin_preempts(const struct task *woken, const struct task *running)
 {
 	return false;

@@ -24,7 +24,7 @@ uint32_t task_count;
 
 static struct pool pool = { .size = TASK_SIZE }; /* the rest of an object is for a process */
 static struct list all = LIST_EMPTY(all);
-static int32_t last_pid; /* no number is used twice: a group keeps that of a leader who is gone */
+static int32_t last_pid; /* no number is used twice: a group keeps that of a leader that is gone */
 static struct task *buried; /* has ended; its stack was in use until now */
 static bool is_buried_orphan;
 

@@ -6,8 +6,9 @@
  * What is here is what scheduling, waiting and locks need to know. Until lesson 4 there is one task
  * at a time (kernel/process/single.c); from then on kernel/task/task.c makes many.
  *
- * There is one processor, and a task that runs a program gives it away only when it sleeps, yields,
- * or returns to user mode: kernel data that no interrupt handler uses needs no lock.
+ * There is one processor, and in the kernel a task that runs a program gives it away only when it
+ * sleeps, yields, or returns to user mode: kernel data that no interrupt handler uses needs no
+ * lock.
  */
 #pragma once
 
@@ -74,7 +75,7 @@ struct task {
 	 * delivers it. kernel/process keeps this up to date. */
 	bool has_signal;
 
-	/* Time, in ticks; and how often it got the processor, and lost it against its will. */
+	/* Time, in ticks; how often it got the processor, and was pre-empted. */
 	uint32_t user_ticks, system_ticks;
 	uint32_t switches, preemptions;
 	uint64_t begun_ns;

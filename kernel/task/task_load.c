@@ -22,7 +22,7 @@
 #include "mm/kernel_stack.h"
 #include "mm/space.h"
 
-static struct task *fpu_owner;		 /* whose state is in the unit; NULL: nobody's */
+static struct task *fpu_owner;		 /* whose state is in the unit; NULL: of no task */
 static const struct space *loaded_space; /* what the processor sees below the kernel */
 
 /* Before the state is read from memory: the unit may have a newer one. */

@@ -1,6 +1,6 @@
 /*
- * Making, loading and freeing tasks: between the scheduler and those who
- * make tasks (kernel/task/thread.c and kernel/process).
+ * Making, loading and freeing tasks: for the scheduler and for code that makes tasks
+ * (kernel/task/thread.c and kernel/process).
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct task *task_create(const char *name);
 /* Frees a task that has no space any more, and never runs again. */
 void task_free(struct task *task);
 
-/* The current task is about to give the processor away for ever: task_switched will free its stack,
+/* The current task is about to give the processor away for good: task_switched will free its stack,
  * and with is_orphan the task itself. Interrupts must be off. */
 void task_retire(bool is_orphan);
 

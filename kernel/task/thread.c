@@ -35,7 +35,7 @@ void task_bury(bool is_orphan)
      frame is directly below task->frame, where a program's trap frame will be: the thread may
      become a program, and its trap frame must not overwrite what it still needs. task->esp
      points to the forged frame. The task then competes for the processor (sched_begin).
-   - kthread_exit: ends the current thread and frees it: nobody waits for a kernel thread.
+   - kthread_exit: ends the current thread and frees it: no parent waits for it.
 
    Pitfalls: task_create must not be pre-empted, and there may be no memory. A thread cannot free
    the stack that it runs on; task_bury leaves that to the task that runs next. */
@@ -61,7 +61,7 @@ struct task *kthread_create(const char *name, void (*function)(void *argument), 
 	return task;
 }
 
-/* Nobody waits for a kernel thread: it is freed as an orphan. */
+/* No parent waits for a kernel thread: it is freed as an orphan. */
 void kthread_exit(void)
 {
 	task_bury(true);

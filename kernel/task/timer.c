@@ -8,8 +8,8 @@
  * each that is earlier, which is fine for one per sleeping task.
  *
  * The list is changed with interrupts off, so any context may start and cancel. A function is
- * called from the tick, in interrupt context: it must not sleep, and it may start its own timer
- * again.
+ * called from the tick, in interrupt context: it must not sleep. It may start its own timer again,
+ * with a deadline after now.
  */
 #include "kernel/task/timer.h"
 

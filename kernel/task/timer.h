@@ -1,5 +1,5 @@
-/* Timers: functions that are called when their time has come. The clock's tick looks at them, so
- * they are late by up to one tick. */
+/* Timers: functions that are called when their time has come. The tick checks them, so they are
+ * late by up to one tick. */
 #pragma once
 
 #include <stdint.h>
@@ -21,11 +21,12 @@ void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struc
 /* Stops a timer; one that does not run is left as it is. From any context. */
 void timer_cancel(struct timer *timer);
 
-/* Does it run, that is: will it still be called? */
+/* Is it running, that is: will expire still be called? */
 static inline bool timer_is_running(const struct timer *timer)
 {
 	return timer->in_order.next != NULL;
 }
 
-/* Calls what is due. Called by the tick, with interrupts off. */
+/* Calls the functions of all timers that are due at now_ns. By the tick, with interrupts disabled.
+ */
 void timers_expire(uint64_t now_ns);

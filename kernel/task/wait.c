@@ -41,7 +41,7 @@ static void wake_sleeper(struct timer *timer)
 
    - wait_join: `waiter` gets a place at the end of the queue for the current task, not woken
      yet. wait_leave takes it out, if it is in a queue; the others keep their order.
-   - sleep (your own helper): sleeps in this state of life until somebody wakes the task, or until
+   - sleep (your own helper): sleeps in this state of life until the task is woken, or until
      the deadline. Interrupts are disabled.
    - wait_any: the first that holds: a waiter was woken since it joined (0); a signal is pending
      (-ERESTART); the deadline has passed (-ETIMEDOUT). If none holds, it sleeps, and returns 0
@@ -53,7 +53,7 @@ static void wake_sleeper(struct timer *timer)
 
    Pitfalls: between the check and the sleep no wake-up may be lost, so both happen with
    interrupts disabled. A timer on your stack must not stay in the list after the function
-   returns. A waiter that is marked may not have run yet: a second wake-up is for somebody else.
+   returns. A waiter that is marked may not have run yet: a second wake-up is for another task.
    A woken task may have a higher priority than the caller: call preempt_check, once interrupts are
    as they were, and only if they were enabled. */
 /* SOLUTION 4.3 { */

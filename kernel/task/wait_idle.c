@@ -3,7 +3,7 @@
  * and the caller looks again (wait_event's loop). What a task waits for can only come from an
  * interrupt handler then: a key, or the time.
  *
- * Nobody has to be woken, because nobody sleeps: a queue stays empty. From lesson 4 on
+ * No task has to be woken, because none sleeps: a queue stays empty. From lesson 4 on
  * kernel/task/wait.c takes the place of this file, with the same header.
  */
 #include "kernel/lib/errno.h"

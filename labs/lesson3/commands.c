@@ -76,6 +76,6 @@ static int run_strace(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
-	{ "strace", "PROGRAM [WORD...]", "the same, and the system calls it made", 1, run_strace },
+	{ "run", "PROGRAM [WORD...]", "runs a program in user mode, to its end", 1, run_run },
+	{ "strace", "PROGRAM [WORD...]", "the same, and shows its system calls", 1, run_strace },
 };

@@ -35,6 +35,6 @@ static int run_trace(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "trace", "off|ring|printk", "what is kept of system calls; printk: of getpid", 1,
+	{ "trace", "off|ring|printk", "how system calls are recorded; printk: getpid only", 1,
 	  run_trace },
 };

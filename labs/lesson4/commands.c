@@ -71,7 +71,7 @@ static int run_sched(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "run", "PROGRAM [WORD...]", "a program in ring 3, to its end", 1, run_run },
-	{ "threads", "", "every task", 0, run_threads },
-	{ "sched", "[rr|mlfq|fair]", "how the processor is shared", 0, run_sched },
+	{ "run", "PROGRAM [WORD...]", "runs a program in user mode, to its end", 1, run_run },
+	{ "threads", "", "lists every task", 0, run_threads },
+	{ "sched", "[rr|mlfq|fair]", "shows or chooses the scheduling class", 0, run_sched },
 };

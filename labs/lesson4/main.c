@@ -5,11 +5,11 @@
  *	first task	script given: the monitor runs it
  *			cmd given: /bin/sh -c cmd, and the machine ends with its status
  *			neither: becomes /init, the first program
- *	idle task	halts while nobody else can run
+ *	idle task	halts while no other task can run
  *
  * Tasks exist before interrupts are on, because the tick already charges one. Everything that may
  * sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
- * idle task has nobody to run in its place.
+ * idle task has no other to run in its place.
  */
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"

@@ -235,7 +235,7 @@ def nap(build: Path) -> list[DelayRow]:
 def plot(
     switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow], delays: Sequence[DelayRow]
 ) -> Figure:
-    """Three pictures: the price of a switch, the work that is left, and who waits how long."""
+    """Three pictures: the price of a switch, the work that is left, and a napper's delay."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(13, 4.8), layout="constrained")
         left, middle, right = figure.subplots(1, 3, width_ratios=(6, 4, 3))
