@@ -20,7 +20,7 @@ help::
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
-	@echo "  make slides     the lessons' slides, as pages for a browser"
+	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
 	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
@@ -55,7 +55,8 @@ start: setup
 
 slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
-	@echo "$(BUILD)/slides/index.html"
+	@$(PYTHON) -m sphinx -q -W -b revealjs -D language=zh_CN slides $(BUILD)/slides/zh_CN
+	@echo "$(BUILD)/slides/index.html; in Chinese: $(BUILD)/slides/zh_CN/index.html"
 
 budget: setup
 	@$(PYTHON) -m labs.tools.course.budget
