@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from babel.messages.pofile import read_po
 
+from tests import slide_sizes
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,6 +102,28 @@ def test_excerpts_show_code(built, name):
         lines = excerpt.strip("\n").split("\n")
         assert 3 <= len(lines) <= 24, excerpt
         assert max(len(line.expandtabs(8)) for line in lines) <= 100, excerpt
+
+
+@pytest.mark.skipif(not slide_sizes.browser(), reason="needs chromium (apt-get install chromium)")
+@pytest.mark.parametrize("name", DECKS)
+def test_slides_fit_on_the_wall(built, name):
+    """Each as chromium lays it out, with all of its code."""
+    found = slide_sizes.sizes(built / f"{name}.html")
+    assert len(found) == len(deck_of(built, name).titles)
+    for title, height, width in found:
+        assert height <= slide_sizes.HEIGHT, f"{name}: {title}: {height} of {slide_sizes.HEIGHT} px"
+        assert width <= slide_sizes.WIDTH, f"{name}: {title}: {width} of {slide_sizes.WIDTH} px"
+
+
+@pytest.mark.skipif(not slide_sizes.browser(), reason="needs chromium (apt-get install chromium)")
+def test_a_slide_that_is_too_full_is_found(tmp_path):
+    (tmp_path / "conf.py").write_text((SLIDES / "conf.py").read_text())
+    shutil.copytree(SLIDES / "static", tmp_path / "static")
+    code = "\n".join(f"line {number}" for number in range(30))
+    (tmp_path / "index.md").write_text(f"# A\n\n## Full\n\n```text\n{code}\n```\n\n## Empty\n")
+    assert sphinx(tmp_path, tmp_path / "html").returncode == 0
+    _, full, empty = slide_sizes.sizes(tmp_path / "html" / "index.html")
+    assert full[1] > slide_sizes.HEIGHT > empty[1]
 
 
 @pytest.mark.parametrize("name", DECKS)
