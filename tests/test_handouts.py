@@ -53,8 +53,8 @@ def handout(lesson: int) -> str:
 
 
 def steps(lesson: int, language: str, prompt: str) -> list[Step]:
-    """The commands of all fences of a language. A folded answer repeats the commands before it,
-    with what they show: each is one step."""
+    """The commands of all fences of a language. A folded answer either repeats the commands before
+    it, with what they show (each is one step), or goes on with further ones."""
     found: list[Step] = []
     asked = 0  # how many of the last ones have no answer yet
     for match in FENCE.finditer(handout(lesson)):
@@ -63,12 +63,15 @@ def steps(lesson: int, language: str, prompt: str) -> list[Step]:
         head, *parts = re.split(rf"^{re.escape(prompt)}", match[2], flags=re.MULTILINE)
         assert not head, f"a fence begins with {head!r}, not with {prompt}"
         new = [Step(command, tuple(lines)) for command, *lines in map(lines_of, parts)]
-        if is_folded(lesson, match.start()):
-            commands = [step.command for step in new]
-            assert commands == [step.command for step in found[-asked:]], f"asked: {commands}"
-            found[-asked:], asked = new, 0
-        else:
+        commands = [step.command for step in new]
+        known = [step.command for step in found[len(found) - asked :]]
+        if not is_folded(lesson, match.start()):
             found, asked = found + new, len(new)
+        elif commands == known:
+            found[len(found) - asked :], asked = new, 0
+        else:
+            assert commands[0] not in known, f"asked: {known}, answered: {commands}"
+            found, asked = found + new, 0
     return found
 
 

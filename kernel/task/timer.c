@@ -8,8 +8,8 @@
  * each that is earlier, which is fine for one per sleeping task.
  *
  * The list is changed with interrupts off, so any context may start and cancel. A function is
- * called from the tick, in interrupt context: it must not sleep. It may start its own timer again,
- * with a deadline after now.
+ * called from the tick, in interrupt context: it must not sleep. It may start its own timer again;
+ * if that deadline has passed already, the next tick calls it.
  */
 #include "kernel/task/timer.h"
 
@@ -29,9 +29,8 @@ static struct timer *timer_of(struct list *link)
 
    Pitfalls: a clock may wrap around, so compare two times by the sign of their difference.
    expire may start its own timer again, so the timer is out of the list before expire is called.
-   It may even start it for a time in the past: that is the next tick's, or this one never ends.
-   expire may cancel others, which are then not called.
-   */
+   If that deadline has passed already, the next tick calls it: otherwise this tick never ends.
+   expire may cancel other timers, which are then not called. */
 /* SOLUTION 4.3 { */
 /* A clock of 64 bits in nanoseconds wraps after 584 years; the difference is right even then. */
 static bool is_later(uint64_t a, uint64_t b)
