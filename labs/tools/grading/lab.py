@@ -7,9 +7,9 @@ def test_numbers(lab):
 A test with this fixture runs twice, with 8 and with 16 ns an instruction (QEMU's -icount shift=3
 and shift=4): all that happens in time happens at other instructions then. It has passed when both
 runs have. In both, guest time is counted in instructions, so a test comes out the same every time,
-however busy the host is. Where guest time does not matter (programs for the host, looks into files)
-the marker says host=True, and it runs once. labs/tools/grading/lab_plan.py says in what order, and
-on which trees.
+however busy the host is. Where guest time does not matter
+(programs for the host, looks into files) the marker says host=True, or once=True where a machine is
+needed, and it runs once. labs/tools/grading/lab_plan.py says in what order, and on which trees.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ HOST_MODES = ("host",)
 VISIBLE_SEED = 2010
 GROUP = re.compile(rf"@(.*)@(?:{'|'.join((*MODES, *HOST_MODES))})")
 MARKER = (
-    "exercise(id, points=1, gate=False, host=False): a graded test of exercise `id`. `points` is "
-    "its weight; without its gate an exercise scores 0; host=True runs once, without a clock"
+    "exercise(id, points=1, gate=False, host=False, once=False): a graded test of exercise `id`. "
+    "`points` is its weight; without its gate an exercise scores 0; host=True runs without a "
+    "clock; once=True at one clock rate, for what no clock changes"
 )
 
 
@@ -126,7 +127,7 @@ class Plan:
         marker = marker_of(metafunc.definition)
         test = metafunc.definition.nodeid
         exercise = marker.args[0]
-        host = marker.kwargs.get("host")
+        host, once = marker.kwargs.get("host"), marker.kwargs.get("once")
         metafunc.parametrize(
             "lab",
             [
@@ -136,7 +137,7 @@ class Plan:
                 )
                 for job in self._jobs
                 if job.wants(exercise, test)
-                for mode in (HOST_MODES if host else job.modes)
+                for mode in (HOST_MODES if host else job.modes[: 1 if once else None])
             ],
             indirect=True,
         )

@@ -64,7 +64,7 @@ class Limits:
         return ["prlimit", f"--cpu={self.processor}", f"--fsize={self.file}", "--core=0", *memory]
 
 
-BUILD = Limits(processor=5, wall=30, memory=512 << 20, file=32 << 20)
+BUILD = Limits(processor=5, wall=300, memory=512 << 20, file=32 << 20)
 PROGRAM = Limits(processor=5, wall=20, memory=None, file=1 << 20)
 
 # Of a program and all that it starts (prlimit knows single processes only, and not root's number of

@@ -57,8 +57,10 @@ def test_it_comes_before_all_other_code_and_data(lab):
 
 @pytest.mark.exercise("1.1", points=1, host=True)
 def test_it_is_aligned_wherever_the_kernel_is_linked(lab):
-    kernel = relink(lab, edits=[(r"\. = (LOAD_ADDRESS|0x100000|1M);", ". = 0x100002;")])
-    require_good(kernel.read_bytes())
+    """At a multiple of four, and one to three bytes further."""
+    for start in range(0x100000, 0x100004):
+        kernel = relink(lab, edits=[(r"\. = (LOAD_ADDRESS|0x100000|1M);", f". = {start:#x};")])
+        require_good(kernel.read_bytes())
 
 
 @pytest.mark.exercise("1.1", points=2)

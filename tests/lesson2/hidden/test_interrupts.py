@@ -217,6 +217,8 @@ def test_handler_may_change_the_frame(lab):
         home = kernel.enter(0x80, 0, before)
         address = kernel.check_frame(0x80, 0, before, home)
         after = kernel.random_registers() | {"esp": before["esp"]}
+        while any(after[name] == before[name] for name in DATA_SEGMENTS):
+            after |= dict(zip(DATA_SEGMENTS, kernel.random.sample(SELECTORS, 4), strict=True))
         words = [after[name] for name in ("edi", "esi", "ebp")] + [0xBAD]
         words += [after[name] for name in ("ebx", "edx", "ecx", "eax", "gs", "fs", "es", "ds")]
         kernel.machine.write(address, struct.pack("<12I", *words))

@@ -173,7 +173,7 @@ def test_arguments(lab):
 
 @pytest.mark.exercise("3.6", points=2, host=True)
 def test_bad_arguments(lab):
-    """Arrays and strings that are not there, or that go over the edge: EFAULT."""
+    """Arrays, pointers and strings that are not there, or that go over the edge: EFAULT."""
     lines = [at(STRINGS, b"good\0"), at(MEMORY_END - 4, b"good")]
     arrays = [words(STRINGS, 0xC0000000, 0), words(4, 0), words(STRINGS, MEMORY_END - 4, 0)]
     for i, array in enumerate(arrays):
@@ -181,6 +181,10 @@ def test_bad_arguments(lab):
     for bad in (4, 0xC0000000, 0xFFFFFFFC, MEMORY_END, MEMORY_END - 2):
         lines += ["new", f"add {bad:x} 0", "new", f"add 0 {bad:x}"]
     lines += [at(MEMORY_END - 8, words(STRINGS, STRINGS)), "new", f"add {MEMORY_END - 8:x} 0"]
+    for part in (1, 2, 3):  # of a pointer, before the memory's end: no end of the array
+        lines += [at(MEMORY_END - part, bytes(part)), "new", f"add {MEMORY_END - part:x} 0"]
+        lines += [at(MEMORY_END - part - 4, words(STRINGS)), "new"]
+        lines += [f"add 0 {MEMORY_END - part - 4:x}"]
     for answer in ask(lab, lines):
         assert answer[0] == str(-EFAULT), f"exec_add_from_user returns {answer[0]}"
 

@@ -2,6 +2,7 @@
 #include "tests/lesson4/hidden/class_steps.h"
 
 #define THREADS 3
+#define LARGE	(1ull << 53)
 
 void class_steps(void);
 void newcomer(void);
@@ -9,11 +10,27 @@ void sleeper(void);
 
 /* ---- the class by itself ---- */
 
-/* questions: steps, quantum. answers: stamps per tick; after each step its result, and the virtual
- * time of the task, its lower half. */
+/* Lets the least virtual time pass on to this one: a task that is alone pays for what is missing,
+ * in pieces of which none is too large for a product of 64 bits. */
+static void pass_on_to(uint64_t time)
+{
+	struct task *task = &fakes[0];
+	uint64_t left;
+
+	task->schedule.donated = URGENCY_NONE;
+	sched_fair.join(task);
+	for (unsigned i = 0; i < 3000; i++) {
+		left = time - task->schedule.virtual_time;
+		sched_fair.charge(task, left < LARGE ? left : LARGE);
+	}
+}
+
+/* questions: steps, quantum, the virtual time to begin with. answers: stamps per tick; after each
+ * step its result, and the virtual time of the task. */
 void class_steps(void)
 {
 	begin_steps();
+	pass_on_to(questions[2] | (uint64_t)questions[3] << 32);
 	for (uint32_t i = 0; i < questions[0]; i++) {
 		const struct task *task = &fakes[steps[3 * i + 1]];
 

@@ -45,6 +45,12 @@ static void wait_until(uint64_t nanoseconds)
 		;
 }
 
+/* A quantum, less half a tick. */
+static int64_t allotment_of_level_4(void)
+{
+	return (int64_t)time_stamps_per_tick() * sched_quantum - time_stamps_per_tick() / 2;
+}
+
 /* questions: the niceness of four threads. They sink, and a fifth one that sleeps; a second
  * later all are lifted, a second after that again, and once more after two seconds. */
 void boost(void)
@@ -83,6 +89,10 @@ void boost(void)
 		answer(sched_mlfq.pick()->pid - tasks[0]->pid);
 	sched_mlfq.join(&fakes[0]);
 	answer(sched_mlfq.tick(&fakes[0]));
+	answer(tasks[4]->schedule.level);
+	sched_mlfq.charge(tasks[4], allotment_of_level_4() - 1);
+	answer(tasks[4]->schedule.level);
+	sched_mlfq.charge(tasks[4], 1);
 	answer(tasks[4]->schedule.level);
 	wait_until(time_ns() + second);
 	sched_mlfq.join(&fakes[0]);

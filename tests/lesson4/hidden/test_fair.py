@@ -164,10 +164,10 @@ def draw_steps(
 
 def check_steps(lab, steps: list[tuple[int, int, int]], minimum: int) -> None:
     """Makes the steps; compares result and virtual time of each."""
-    with threads(lab, FAIR, "class_steps", len(steps), QUANTUM) as run:
+    questions = (len(steps), QUANTUM, minimum & MASK, minimum >> 32 & MASK)
+    with threads(lab, FAIR, "class_steps", *questions) as run:
         words = [word & MASK for step in steps for word in step]
         run.guest.write(run.address("steps"), struct.pack(f"<{len(words)}I", *words))
-        run.guest.write(run.guest.address("minimum"), struct.pack("<Q", minimum % WRAP))
         stamps_per_tick, *found = run.answers()
     model = Model(stamps_per_tick, minimum)
     for index, (step, number, value) in enumerate(steps):
@@ -200,6 +200,15 @@ def test_wrap(lab):
     seeded = random.Random(lab.seed)
     for minimum in (-300_000_000, (1 << 63) - 300_000_000, (1 << 32) - 300_000_000):
         check_steps(lab, draw_steps(seeded, 300), minimum)
+
+
+@pytest.mark.exercise("4.6", points=1)
+def test_sleeper_around_the_wrap(lab):
+    """A task sleeps while the virtual times wrap around: it is as far behind the least as at any
+    other time, which is before the wrap."""
+    steps = [(JOIN, 0, 0), (JOIN, 1, 0), (CHARGE, 0, 100_001_000), (ENQUEUE, 1, WOKEN)]
+    steps += [(TICK, 0, 0), (PICK, 0, 0), (CHARGE, 1, 1000), (ENQUEUE, 1, PREEMPTED)]
+    check_steps(lab, steps, -100_000_000)
 
 
 @pytest.mark.exercise("4.6", points=1)

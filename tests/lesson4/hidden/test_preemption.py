@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.lesson4.search import search
 from tests.lesson4.support import (
     INTERRUPTS,
     PREEMPTED,
@@ -267,3 +268,18 @@ def test_single_steps(lab):
 def first_difference(one: list[tuple], other: list[tuple]) -> int:
     """The first place where two histories differ."""
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+
+
+@pytest.mark.exercise("4.2", points=1, once=True)
+def test_tick_anywhere(lab):
+    """A tick that comes while pre-emption is disabled has its effect at the end of that, wherever
+    another one comes."""
+    search(
+        lab,
+        "4.2",
+        "end_of_holding",
+        {
+            1: "no other thread runs when preempt_enable returns",
+            2: "another thread runs before preempt_enable",
+        },
+    )

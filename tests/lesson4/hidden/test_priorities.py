@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.lesson4.search import search
 from tests.lesson4.support import MASK, PREEMPTED, WOKEN, YIELDED, Threads, threads
 
 LOCKS = "tests/lesson4/hidden/locks.c"
@@ -216,8 +217,11 @@ def test_boost(lab):
     assert found[11:15] == [1, 3, 2, 0], "the queues still are in the old order"
     assert found[15] == 0, "the boost comes again at once"
     assert found[16] == LEVEL_0, "a task that sleeps is not lifted"
-    assert found[17] == 1, "a second behind the first boost there is none"
-    assert found[18:] == [1, 0], "after two seconds there is not one boost"
+    assert found[17:19] == [LEVEL_0, LEVEL_0 + 1], (
+        "after a boost a task does not have the whole allotment of its new level"
+    )
+    assert found[19] == 1, "a second after the first boost there is none"
+    assert found[20:] == [1, 0], "after two seconds there is not one boost"
 
 
 # ---- the loans --------------------------------------------------------------------------------
@@ -431,3 +435,11 @@ def test_handed_over_at_once(lab):
     with threads(lab, LOCKS, "unlock_in_a_hurry") as run:
         found = run.answers()
     assert found == [1, 2], "who waited, and is more urgent, does not run behind the unlock"
+
+
+@pytest.mark.exercise("4.4", points=2, once=True)
+def test_tick_anywhere(lab):
+    """Three threads and a mutex, with a tick before each instruction of the exercise in turn."""
+    wrong = {1: "a thread waits for the mutex for ever", 2: "two threads have the mutex at a time"}
+    wrong |= {3: "the mutex is free, and still in a list"}
+    assert search(lab, "4.4", "mutex_of_threads", wrong), "interrupts are never on"

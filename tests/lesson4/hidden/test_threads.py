@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tests.lesson3.support import steps_to
+from tests.lesson4.search import search
 from tests.lesson4.support import (
     IDLE,
     INTERRUPTS,
@@ -173,11 +174,15 @@ def test_interrupt_flag_is_each_threads_own(lab):
 
 @pytest.mark.exercise("4.1", points=1)
 def test_alone(lab):
-    """schedule without anybody else: the task goes on, and nothing is recorded."""
+    """schedule without anybody else: the task goes on, nothing is recorded or counted, and the
+    request for a change is done."""
     with threads(lab, SWITCH, "alone") as run:
-        records, switches, is_ready = run.answers()
+        request, records, switches, preemptions, is_ready = run.answers()
+    assert request == 0, "WORK_SCHEDULE is still there after schedule, for a task that is alone"
     assert records == 0, f"{records} changes from a task to itself are recorded"
-    assert (switches, is_ready) == (0, 1)
+    assert switches == 0, f"a task alone got the processor from itself {switches} times"
+    assert preemptions == 0, f"a task alone has been pre-empted by itself {preemptions} times"
+    assert is_ready, "the task is not ready any more"
 
 
 @pytest.mark.exercise("4.1", points=1)
@@ -269,3 +274,10 @@ def at_yield(run: Threads) -> int:
     """Runs to the next call of yield, and returns where it will return to."""
     run.guest.run_to("yield")
     return run.guest.read_word(run.guest.registers()["esp"])
+
+
+@pytest.mark.exercise("4.1", points=2, once=True)
+def test_tick_anywhere(lab):
+    """Threads begin others and end, with a tick before each instruction of the exercise in turn."""
+    wrong = {1: "a thread does not come to its end", 2: "the threads have not each run once"}
+    assert search(lab, "4.1", "lives_of_threads", wrong)

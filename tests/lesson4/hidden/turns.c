@@ -297,12 +297,17 @@ void alone(void)
 {
 	quiet();
 	uint32_t total = sched_trace.total, switches = current->switches;
+	uint32_t preemptions = current->preemptions;
 
 	interrupts_disable();
 	for (unsigned i = 0; i < 5; i++)
-		schedule(SCHED_YIELDED);
+		schedule(i % 2 ? SCHED_PREEMPTED : SCHED_YIELDED);
+	trap_return_work |= WORK_SCHEDULE;
+	schedule(SCHED_PREEMPTED);
+	answer(trap_return_work & WORK_SCHEDULE);
 	answer(sched_trace.total - total);
 	answer(current->switches - switches);
+	answer(current->preemptions - preemptions);
 	answer(current->life == TASK_READY);
 }
 
