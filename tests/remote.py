@@ -434,9 +434,11 @@ def stopped(
     place: str | int,
     script: str | None = "",
     serial: tuple[str, ...] = (),
+    goal: str = "",
     **fields: object,
 ) -> Iterator[Guest]:
-    """The lab's kernel, stopped at a place. `fields` are those of Config."""
+    """The lab's kernel, stopped at a place, which `goal` names in words. `fields` are those of
+    Config."""
     with halted(lab, lab.config(script, **fields), serial) as guest:
-        guest.run_to(place, goal="its prompt" if place == "prompt" else "")
+        guest.run_to(place, goal=goal or ("its prompt" if place == "prompt" else ""))
         yield guest

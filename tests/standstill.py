@@ -58,14 +58,14 @@ class Standstill:
 
 def standstill(guest: Guest) -> Standstill:
     """Describes a stopped guest; steps it by some instructions to find the loop that it is in."""
-    processor = Processor.of(guest)
-    tasks = tasks_of(guest)
+    tasks, controllers = tasks_of(guest), controller_lines(guest)
+    processor = Processor.of(guest)  # last: it steps
     lines = [processor.sentence(tasks)]
     lines += [task.sentence() for task in tasks if not task.is_current][:SHOWN_TASKS]
     lines += (
         [f"... and {len(tasks) - 1 - SHOWN_TASKS} more"] if len(tasks) > SHOWN_TASKS + 1 else []
     )
-    return Standstill(processor.headline(tasks), lines + controller_lines(guest))
+    return Standstill(processor.headline(tasks), lines + controllers)
 
 
 # ---- the interrupt controllers ------------------------------------------------------------------

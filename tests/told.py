@@ -9,8 +9,10 @@ A failure within the block is told with these lines below it (labs/tools/grading
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import NoReturn
 
@@ -20,6 +22,18 @@ from labs.tools.grading.lab_words import MISSING, guest_details, guest_words
 from labs.tools.machine.result import GuestFailure
 
 INDENT = "  "
+
+
+@dataclass(frozen=True)
+class Usual:
+    """A usual mistake, and the pattern of the messages that point to it."""
+
+    pattern: str
+    mistake: str
+
+    def fits(self, message: str) -> bool:
+        """Whether a message points to it."""
+        return re.search(self.pattern, message) is not None
 
 
 def expect(what: str, seen: object, expected: object, *where: str) -> None:
@@ -40,18 +54,27 @@ def fail(message: str, *where: str) -> NoReturn:
 
 
 @contextmanager
-def told(usually: str | Sequence[str], then: str) -> Iterator[None]:
-    """Adds to a failure within the block which mistakes it usually is, and what to type next. A
-    blank that was reached stays alone."""
-    mistakes = [usually] if isinstance(usually, str) else usually
-    lines = [f"{INDENT}usually: {each}" for each in mistakes] + [f"{INDENT}next: {then}"]
+def told(usually: str | Usual | Sequence[str | Usual], then: str) -> Iterator[None]:
+    """Adds to a failure within the block which mistakes it usually is, and what to type next. Of
+    those with a pattern only the ones whose pattern is found in the message are told, and then no
+    other. A blank that was reached stays alone."""
     try:
         yield
-    except (AssertionError, pytest.fail.Exception) as error:
+    except (AssertionError, LookupError, pytest.fail.Exception) as error:
         text = guest_text(error) if isinstance(error, GuestFailure) else str(error)
         if MISSING.search(text):
             raise
-        raise pytest.fail.Exception(with_lines(text, lines), pytrace=False) from None
+        lines = [f"{INDENT}usually: {each}" for each in fitting(usually, text)]
+        message = with_lines(text, [*lines, f"{INDENT}next: {then}"])
+        raise pytest.fail.Exception(message, pytrace=False) from None
+
+
+def fitting(usually: str | Usual | Sequence[str | Usual], text: str) -> list[str]:
+    """The mistakes that a message points to."""
+    known = [usually] if isinstance(usually, str | Usual) else usually
+    message = "\n".join(own_lines(text))
+    found = [each.mistake for each in known if isinstance(each, Usual) and each.fits(message)]
+    return found or [each for each in known if isinstance(each, str)]
 
 
 def guest_text(error: GuestFailure) -> str:
@@ -61,6 +84,11 @@ def guest_text(error: GuestFailure) -> str:
 
 def with_lines(text: str, lines: Sequence[str]) -> str:
     """A message with these lines below its first and those that belong to it."""
+    own = own_lines(text)
+    return "\n".join([*own, *lines, *text.splitlines()[len(own) :]])
+
+
+def own_lines(text: str) -> list[str]:
+    """The first line of a message, and those that belong to it."""
     first, *rest = text.splitlines() or ["it failed"]
-    own = list(takewhile(lambda line: line.startswith(INDENT), rest))
-    return "\n".join([first, *own, *lines, *rest[len(own) :]])
+    return [first, *takewhile(lambda line: line.startswith(INDENT), rest)]

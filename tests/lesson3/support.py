@@ -38,6 +38,7 @@ STACK = SPACE_END - 0x4000
 
 EXIT, READ, WRITE, OPEN, CLOSE, GETPID, BRK = 1, 3, 4, 5, 6, 20, 45
 EXECVE, UNAME, EXIT_GROUP = 11, 122, 252
+CALL_NAMES = ("EXIT", "READ", "WRITE", "OPEN", "CLOSE", "GETPID", "BRK", "EXECVE", "UNAME")
 ENOENT, E2BIG, ENOEXEC, EBADF, ENOMEM, EFAULT = 2, 7, 8, 9, 12, 14
 ENAMETOOLONG, ENOSYS = 36, 38
 
@@ -54,6 +55,12 @@ FRAME = (
 )  # fmt: skip
 PID_IN_TASK = 4  # bytes from a struct task's beginning
 WATCH_WRITES, WATCH_READS = 2, 3  # kinds of gdb's Z packets
+
+
+def call_name(number: int) -> str:
+    """A call in words."""
+    known = {value: name.lower() for name, value in globals().items() if name in CALL_NAMES}
+    return known.get(number, f"call {signed(number)}, which there is not")
 
 
 def signed(word: int) -> int:
@@ -98,7 +105,7 @@ def answers(lab: Lab, program: Path, questions: Sequence[str], source: str) -> l
 def same(found: Mapping[str, int], expected: Mapping[str, int], what: str) -> None:
     """Fails with the names and numbers of those that are not as expected."""
     differ = [
-        f"{name} is {found[name]:#x}, not {value:#x}"
+        f"{name} expected {value:#x}, seen {found[name]:#x}"
         for name, value in expected.items()
         if found[name] != value
     ]
@@ -123,7 +130,7 @@ class Caller:
     def call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
         """Makes a call and returns the registers of ring 3 behind it."""
         self.prepare(number, arguments, **registers)
-        self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=f"the end of call {number}")
+        self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=f"the end of {call_name(number)}")
         return self.guest.registers()
 
     def back(self) -> dict[str, int]:
@@ -145,7 +152,7 @@ class Caller:
     def call_shared(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
         """Makes a call through the shared page."""
         self.prepare_shared(number, arguments, **registers)
-        goal = f"the end of call {number} by SYSENTER"
+        goal = f"the end of {call_name(number)} by SYSENTER"
         self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=goal)
         return self.guest.registers()
 
@@ -163,7 +170,7 @@ class Caller:
         self.prepare(number, arguments, **registers)
         places = ("syscall_dispatch", AFTER_GATE)
         reached = self.guest.run_to(*places, seconds=CALL_SECONDS, goal=places[0])
-        assert reached == places[0], f"call {number} comes back without syscall_dispatch"
+        assert reached == places[0], f"{call_name(number)} comes back without syscall_dispatch"
         return self.frame()
 
     def frame(self) -> dict[str, int]:
@@ -206,7 +213,8 @@ def ring3(lab: Lab, *options: str, files: Mapping[str, bytes] | None = None) -> 
     """The lab's kernel, running programs/caller.asm; no interrupt comes."""
     everything = {"bin/caller": assembled(lab, "caller"), **(files or {})}
     fields = with_files(lab, everything, *options)
-    with stopped(lab, START, "run /bin/caller", **fields) as guest:
+    goal = "the first instruction of a program that the kernel loads"
+    with stopped(lab, START, "run /bin/caller", goal=goal, **fields) as guest:
         mask_all_lines(guest)
         yield Caller(guest)
 

@@ -46,6 +46,7 @@ VARYING = (
     (re.compile(r"==\d+=="), ""),
     (re.compile(r"(?<=\w)\+0x[0-9a-f]+"), "+N"),
     (re.compile(r"(?<=\.)(c|h|asm|ld):\d+(?::\d+)?"), r"\1:N"),
+    (re.compile(r"([\w.]+ < [\w.]+)(?: < [\w.]+)+"), r"\1 < ..."),
 )
 
 

@@ -19,8 +19,18 @@ from tests.lesson3.support import (
     same,
     signed,
 )
-from tests.told import expect, fail, told
+from tests.told import Usual, expect, fail, told
 
+COMMON = (
+    Usual(
+        "ended by signal 11",
+        "the way back is wrong: SYSEXIT takes EIP from EDX and ESP from ECX",
+    ),
+    Usual(
+        "general protection fault",
+        "MSR 0x174 is not the kernel's code segment: CS is this one, and SS the next descriptor",
+    ),
+)
 IN_GDB = "make LESSON=3 gdb, then: tbreak sysenter_entry, continue, stepi, info registers"
 
 
@@ -28,7 +38,8 @@ IN_GDB = "make LESSON=3 gdb, then: tbreak sysenter_entry, continue, stepi, info 
 def test_getpid_by_sysenter(lab):
     """The processor has SYSENTER, and the shared page's stub uses it, not INT 0x80."""
     usually = (
-        "sysenter_is_there looks at another bit of CPUID's EDX: SEP is bit 11",
+        *COMMON,
+        Usual("sysenter_is_there", "another bit of CPUID's EDX: SEP is bit 11 of leaf 1"),
         "an MSR has another value: 0x174 the kernel's code segment, 0x176 sysenter_entry",
     )
     with told(usually, IN_GDB), ring3(lab) as caller:
@@ -42,7 +53,7 @@ def test_getpid_by_sysenter(lab):
 @pytest.mark.exercise("3.4", points=1)
 def test_arguments_by_sysenter(lab):
     """A structure arrives, a bad pointer is EFAULT, as by INT 0x80."""
-    usually = "the frame is built in another order than INT 0x80 builds it (struct trap_frame)"
+    usually = (*COMMON, "the frame is not in INT 0x80's order (struct trap_frame)")
     with told(usually, IN_GDB), ring3(lab) as caller:
         for address, name, expected in ((DATA, "a buffer", 0), (0, "a null pointer", -EFAULT)):
             found = signed(caller.call_shared(UNAME, address)["eax"])
@@ -56,7 +67,7 @@ def test_registers_after_the_stub(lab):
     """SYSEXIT takes ECX and EDX; the stub's caller has them all the same."""
     mine = {"ebx": 0x1111, "ecx": 0x2222, "edx": 0x3333, "esi": 0x4444, "edi": 0x5555}
     mine |= {"ebp": 0x6666, "esp": STACK - 8}
-    usually = "the stub in shared_page.asm pops ECX, EDX and EBP in another order than it pushed"
+    usually = (*COMMON, "the stub in shared_page.asm does not pop in the reverse order")
     with told(usually, IN_GDB), ring3(lab) as caller:
         after = caller.call_shared(GETPID, **mine)
         same(after, mine, "user mode's registers after a call through the shared page")
@@ -66,7 +77,9 @@ def test_registers_after_the_stub(lab):
 def test_interrupts_by_sysenter(lab):
     """SYSENTER switches interrupts off: they are on again while the call runs, and after it."""
     usually = (
-        "STI is missing before syscall_dispatch; or IF in the flags that the program gets back"
+        *COMMON,
+        Usual("while a call", "SYSENTER clears IF, and STI is missing before syscall_dispatch"),
+        "the flags that the program gets back are without IF: STI is the last before SYSEXIT",
     )
     with told(usually, IN_GDB), ring3(lab) as caller:
         flags = caller.stop_in_shared_call("syscall_dispatch", GETPID)["eflags"]

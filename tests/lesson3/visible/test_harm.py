@@ -12,9 +12,9 @@ import pytest
 
 from labs.tools.grading.lab_words import guest_words
 from labs.tools.machine.result import Outcome
-from tests.lesson3.executables import LINK_ADDRESS, Image, Segment, question
+from tests.lesson3.executables import LINK_ADDRESS, NOTE, Image, Segment, question
 from tests.lesson3.support import BRK, ENOEXEC, HERE, answers, ring3, with_files
-from tests.told import expect, fail, require, told
+from tests.told import Usual, expect, fail, require, told
 
 DRIVER = HERE / "host" / "elf_check.c"
 SOURCE = "kernel/process/exec_elf.c"
@@ -28,15 +28,18 @@ def test_honest_and_not(lab):
     wrapping = Segment(vaddr=LINK_ADDRESS, filesz=0, memsz=0x100000000 - LINK_ADDRESS + 0x1000)
     images = {
         "an honest program": Image(),
-        "a program without segments": Image(segments=()),
+        "a program without program headers": Image(segments=()),
+        "a program whose only segment is a note": Image(segments=(Segment(type=NOTE),)),
         "a program for another machine": Image(machine=62),
         "a segment in the kernel": Image(segments=(Segment(vaddr=0xC0100000),)),
         "a segment whose end wraps to 0x1000": Image(segments=(wrapping,)),
         "a file of 20 bytes": replace(Image(), bytes_there=20),
     }
     usually = (
+        Usual("wraps", "start + size is computed, and wraps: compare the size with what is left"),
+        Usual("only segment is a note", "elf_check does not count the segments that are loaded"),
+        Usual("in the kernel", "fits does not compare the end with SPACE_SHARED"),
         "has_segments, fits or is_for_this_machine lets through what it should refuse",
-        "start + size is computed, and wraps: compare the size with what is left",
     )
     with told(usually, "make hint EX=3.6"):
         program = lab.host([SOURCE], [DRIVER], "elf_check")
@@ -65,9 +68,12 @@ def test_heap_grows(lab):
     """brk gives the end of the heap, moves it up and down, and gives memory that is zero: also
     memory that the program had, and gave back."""
     usually = (
-        "what lies above the new end when the heap shrinks is not cleared when it grows again: "
-        "clear the rest of the last page",
-        "brk returns 0 or an error: it always returns the end, the old one if it cannot move it",
+        Usual(
+            "given back",
+            "the rest of the last page keeps its bytes when the heap shrinks: clear it when the "
+            "heap grows again",
+        ),
+        Usual("^brk", "brk returns the end of the heap, always: the old one if it cannot move it"),
     )
     with told(usually, "make hint EX=3.6"), ring3(lab) as caller:
         start = caller.result(BRK, 0)
@@ -75,14 +81,13 @@ def test_heap_grows(lab):
             ("up by 10000 bytes", start + HEAP, HEAP),
             ("to 0, which asks where the end is", 0, HEAP),
         ):
-            found = caller.result(BRK, address) - start
-            expect(f"bytes of heap after brk {name}", found, expected)
+            found = caller.result(BRK, address)
+            expect(f"brk {name}, from {start:#x}", hex(found), hex(start + expected))
         require_zeros(caller.guest.read(start, HEAP), "new memory of the heap")
         caller.write(start, b"\xa5" * HEAP)
         for name, size in (("down to 100 bytes", 100), ("up to 10000 bytes again", HEAP)):
-            expect(
-                f"bytes of heap after brk {name}", caller.result(BRK, start + size) - start, size
-            )
+            found = caller.result(BRK, start + size)
+            expect(f"brk {name}, from {start:#x}", hex(found), hex(start + size))
         require_zeros(caller.guest.read(start + 100, HEAP - 100), "memory that was given back")
 
 

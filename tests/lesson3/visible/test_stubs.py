@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson3.stubs import NUMBER, stubs
 from tests.lesson3.support import ARGUMENTS, ENOSYS, GETPID, same, signed
-from tests.told import expect, told
+from tests.told import Usual, expect, told
 
 LEAST_ERROR = -4095  # Linux: results from -4095 to -1 are errors
 
@@ -18,14 +18,17 @@ LEAST_ERROR = -4095  # Linux: results from -4095 to -1 are errors
 @pytest.mark.exercise("3.2", points=1)
 def test_arguments_arrive(lab):
     """None and three of them, in their registers, and the result comes back."""
-    usually = 'a constraint names another register: "b", "c", "d", "S", "D" are the first five'
+    usually = (
+        Usual("makes call", 'the number is not put into EAX: "a"(number) among the inputs'),
+        'a constraint names another register: "b", "c", "d", "S", "D" are the first five arguments',
+    )
     then = "objdump -d build/user/libc/*.o | less, and look for int $0x80"
     with told(usually, then), stubs(lab) as program:
         program.begin("call0", GETPID)
         expect("_syscall0(getpid) of process 1", program.end(), 1)
-        frame = program.begin("call3", NUMBER, 11, 22, 33)
-        expected = dict(zip(ARGUMENTS, (11, 22, 33), strict=False))
-        same(frame, expected, "the registers that _syscall3 calls with, for 11, 22, 33")
+        frame = program.begin("call3", NUMBER, 0x11, 0x22, 0x33)
+        expected = dict(zip(ARGUMENTS, (0x11, 0x22, 0x33), strict=False))
+        same(frame, expected, "the registers that _syscall3 calls with")
         expect("_syscall3 of an unknown call (-ENOSYS)", signed(program.end()), -ENOSYS)
 
 
@@ -34,8 +37,9 @@ def test_errors(lab):
     """Results from -4095 to -1 are errors: -1, and the number in errno. All others are results:
     mmap returns addresses, which are negative numbers in the upper half of memory."""
     usually = (
-        "every negative result is taken for an error",
-        "errno gets the negative number instead of the positive one",
+        Usual("-4097", "every negative result is taken for an error: the last one is -4095"),
+        Usual("errno.*seen -", "errno gets the negative number: it is the error times -1"),
+        "read the contract of result_of above the blank",
     )
     cases = ((5, 5, 0), (-2, -1, 2), (LEAST_ERROR, -1, -LEAST_ERROR), (-4097, -4097, 0))
     with told(usually, "make hint EX=3.2"), stubs(lab) as program:

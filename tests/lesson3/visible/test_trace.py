@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson3.support import DATA, ENOENT, GETPID, MANY, OPEN, ring3
-from tests.lesson3.tracing import RECORDS, Ring
-from tests.told import expect, told
+from tests.lesson3.tracing import RECORDS, Record, Ring
+from tests.told import Usual, expect, told
 
 HINT = "make hint EX=3.5"
 MORE = 5  # records than the ring has places
@@ -20,8 +20,9 @@ MORE = 5  # records than the ring has places
 def test_calls_are_recorded(lab):
     """Number, arguments, result, and the name of a file."""
     usually = (
-        "the record is copied into the ring before it is complete",
-        "total is not counted, or is counted for each record twice",
+        Usual("total", "total is not counted, or is counted twice for each record"),
+        Usual("finished$|result$", "syscall_trace_end does not find the record by its number"),
+        "the record is not at ring[total], or is copied there before it is complete",
     )
     with told(usually, HINT), ring3(lab) as caller:
         ring = Ring(caller.guest)
@@ -30,18 +31,27 @@ def test_calls_are_recorded(lab):
         caller.call(OPEN, caller.write(DATA, b"/nothing\0"), 0)
         expect("syscall_trace.total after two calls", ring.total(), 2)
         first, second = ring.record(0), ring.record(1)
-        found = (first.number, first.arguments[:3], first.result, first.finished)
-        what = "number, first arguments, result and finished of getpid(11, 22, 33)"
-        expect(what, found, (GETPID, (11, 22, 33), 1, 1))
-        found = (second.number, second.result, second.text, second.finished)
-        what = "number, result, text and finished of open(/nothing)"
-        expect(what, found, (OPEN, -ENOENT, b"/nothing", 1))
+        fields = {"number": GETPID, "result": 1, "finished": 1}
+        compare(first, "getpid(11, 22, 33), the first call", fields)
+        what = "the record of getpid(11, 22, 33), the first call: the first three arguments"
+        expect(what, first.arguments[:3], (11, 22, 33))
+        fields = {"number": OPEN, "text": b"/nothing", "result": -ENOENT, "finished": 1}
+        compare(second, "open(/nothing), the second call", fields)
+
+
+def compare(record: Record, what: str, fields: dict[str, object]) -> None:
+    """Compares fields of a record one by one."""
+    for name, expected in fields.items():
+        expect(f"the record of {what}: {name}", getattr(record, name), expected)
 
 
 @pytest.mark.exercise("3.5", points=1)
 def test_records_can_be_read(lab):
     """The oldest first, no more than asked for, and none twice."""
-    usually = "*next is not moved on, or moves on by more than was copied"
+    usually = (
+        Usual("more was copied", "the loop makes one step too many: copied < count, not <="),
+        "*next is not moved on, or moves on by more than was copied",
+    )
     with told(usually, HINT), ring3(lab) as caller:
         ring = Ring(caller.guest)
         ring.switch(True)
@@ -62,9 +72,12 @@ def test_a_full_ring(lab):
     """After five calls more than the ring has places, a reader that begins at 0 learns that five
     records are lost, and goes on with the oldest that is still there."""
     usually = (
-        "*next is not compared with total - SYSCALL_TRACE_RECORDS: the reader gets new records in "
-        "place of old ones",
-        "what was skipped is not added to *lost",
+        Usual(
+            r"\*lost",
+            "a reader that is more than SYSCALL_TRACE_RECORDS late is not moved on, or what it "
+            "skips is not added to *lost",
+        ),
+        "the records of a full ring: number n is at ring[n % SYSCALL_TRACE_RECORDS]",
     )
     with told(usually, HINT), ring3(lab) as caller:
         ring = Ring(caller.guest)

@@ -22,9 +22,21 @@ from tests.lesson3.support import (
     WRITE,
     ring3,
 )
-from tests.told import expect, fail, require, told
+from tests.told import Usual, expect, fail, require, told
 
 HINT = "make hint EX=3.3"
+COMMON = (
+    Usual(
+        "first instruction of a program",
+        "copy_bytes returns what was copied in place of what is left (0 is success): exec copies "
+        "the program's arguments with it",
+    ),
+    Usual(
+        "panicked",
+        "an instruction that may fault has no FIXUP entry, or user_copy_fix_up does not find it",
+    ),
+    Usual("loops for ever", "user_copy_fix_up does not set eip to the entry's resume"),
+)
 KERNEL_PLACE = KERNEL_BASE + 0x40000  # memory of the kernel that nobody uses
 
 
@@ -32,7 +44,7 @@ KERNEL_PLACE = KERNEL_BASE + 0x40000  # memory of the kernel that nobody uses
 def test_write_comes_from_user_mode(lab):
     """What a program writes comes out of the serial line, byte for byte."""
     word = f"{random.Random(lab.seed).getrandbits(64):016x}".encode()
-    usually = "copy_bytes returns what was copied in place of what is left: 0 is success"
+    usually = (*COMMON, "copy_bytes returns what was copied in place of what is left: 0 is success")
     with told(usually, HINT), ring3(lab) as caller:
         found = caller.result(WRITE, 1, caller.write(DATA, word + b"\n"), 17)
         expect("write of 17 bytes returns", found, 17)
@@ -43,7 +55,7 @@ def test_write_comes_from_user_mode(lab):
 @pytest.mark.exercise("3.3", points=1)
 def test_uname_goes_to_user_mode(lab):
     """A structure arrives in the program's memory, and nothing beside it is changed."""
-    usually = "words and bytes are confused: MOVSL moves four bytes, and ECX counts words"
+    usually = (*COMMON, "words and bytes are confused: MOVSL moves four bytes, ECX counts words")
     with told(usually, HINT), ring3(lab) as caller:
         caller.write(DATA, b"\xa5" * 512)
         result = caller.result(UNAME, DATA + 16)
@@ -58,11 +70,7 @@ def test_uname_goes_to_user_mode(lab):
 @pytest.mark.exercise("3.3", points=1)
 def test_pointers_that_lead_nowhere(lab):
     """A null pointer, the kernel's memory, and what is after the program: EFAULT, three times."""
-    usually = (
-        "an instruction that may fault has no FIXUP entry (PANIC), or user_copy_fix_up does not "
-        "find it",
-        "copy_from_user does not ask user_range_ok (the kernel's memory comes out)",
-    )
+    usually = (*COMMON, "copy_from_user does not ask user_range_ok")
     with told(usually, HINT), ring3(lab) as caller:
         for address, name in (
             (0, "a null pointer"),
@@ -74,9 +82,14 @@ def test_pointers_that_lead_nowhere(lab):
 
 
 @pytest.mark.exercise("3.3", points=1)
-def test_kernel_is_not_written(lab):
-    """A call that gives something to the program does not give it to the kernel's memory."""
-    usually = "copy_to_user does not ask user_range_ok: any program can overwrite the kernel"
+def test_kernel_is_out_of_reach(lab):
+    """A call that gives something to the program does not give it to the kernel's memory, and none
+    takes anything from there."""
+    usually = (
+        *COMMON,
+        Usual("uname", "copy_to_user does not ask user_range_ok: any program can write there"),
+        Usual("open", "copy_from_user does not ask user_range_ok: any program can read there"),
+    )
     with told(usually, HINT), ring3(lab) as caller:
         caller.write(KERNEL_PLACE, b"\xa5" * 512)
         found = caller.result(UNAME, KERNEL_PLACE)
@@ -87,6 +100,9 @@ def test_kernel_is_not_written(lab):
                 "overwritten by a program"
             )
         expect(f"uname with an address of the kernel (EFAULT is {EFAULT})", found, -EFAULT)
+        caller.write(KERNEL_PLACE, b"/secret\0")
+        found = caller.result(OPEN, KERNEL_PLACE, 0)
+        expect(f"open of a name in the kernel's memory (EFAULT is {EFAULT})", found, -EFAULT)
 
 
 @pytest.mark.exercise("3.3", points=1)
@@ -101,8 +117,8 @@ def test_ranges(lab):
         "4 GiB less one byte from the program on": (DATA, 0xFFFFFFFF, False),
     }
     usually = (
-        "address + length is computed, and wraps: compare length with what is left below the "
-        "kernel",
+        *COMMON,
+        Usual("wraps", "address + length is computed, and wraps: compare length with what is left"),
         "only the first byte of the range is looked at",
     )
     with told(usually, HINT), ring3(lab) as caller, caller.in_kernel() as guest:
@@ -115,7 +131,7 @@ def test_ranges(lab):
 @pytest.mark.exercise("3.3", points=1)
 def test_names(lab):
     """A name is read up to its NUL; there is no such file."""
-    usually = "string_from_user counts the NUL, or does not stop at it"
+    usually = (*COMMON, "string_from_user does not stop at the NUL")
     with told(usually, HINT), ring3(lab) as caller:
         caller.write(DATA, b"/no such file\0")
         cases = {

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
 # not what the module needs.
 sys.modules.setdefault("labs.tools.machine.symbols", SimpleNamespace(Symbols=object))
 
+import labs.tools.debugging.gdb.controller_commands  # noqa: E402
 import labs.tools.debugging.gdb.descriptor_commands  # noqa: E402
 import labs.tools.debugging.gdb.kernel_commands  # noqa: E402
 import labs.tools.debugging.gdb.machine_commands  # noqa: E402
