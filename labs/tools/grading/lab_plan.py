@@ -28,8 +28,9 @@ VISIBLE_SEED = 2010
 GROUP = re.compile(rf"@(.*)@(?:{'|'.join((*MODES, *HOST_MODES))})")
 MARKER = (
     "exercise(id, points=1, gate=False, host=False, once=False): a graded test of exercise `id`. "
-    "`points` is its weight; without its gate an exercise scores 0; host=True runs without a "
-    "clock; once=True at one clock rate, for what no clock changes"
+    "`points` is its weight; gate=True shows that something of the exercise works: without any of "
+    "these it scores 0; host=True runs without a clock; once=True at one clock rate, for what no "
+    "clock changes"
 )
 
 
@@ -41,8 +42,8 @@ class Job:
     built and run in the sandbox. exercise: only the tests of this one. tests: only these (nodes
     without parameters, or directories with a slash at the end). modes: only these. seed: what
     tests make their questions from. thorough: tests are run that cannot change the score,
-    since the exercise's gate has failed. note: a file that keeps the last machine's Config. core:
-    the kernel is built without the breadth.
+    since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
+    core: the kernel is built without the breadth.
     """
 
     name: str

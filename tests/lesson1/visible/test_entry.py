@@ -59,7 +59,7 @@ def changed(data: bytes) -> int:
     return len(data) - data.count(JUNK)
 
 
-@pytest.mark.exercise("1.2", points=1)
+@pytest.mark.exercise("1.2", points=1, gate=True)
 def test_arguments(lab):
     """kmain(magic, information) gets what was in EAX and EBX at _start."""
     random = Random(lab.seed)

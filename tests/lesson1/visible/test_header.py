@@ -31,7 +31,7 @@ def test_header_is_in_the_file(lab):
             fail(f"{NOT_LOADED}: {problem}")
 
 
-@pytest.mark.exercise("1.1", points=1)
+@pytest.mark.exercise("1.1", points=1, gate=True)
 def test_qemu_knows_the_kernel(lab):
     """`qemu -kernel` finds the header and enters the kernel as a Multiboot loader does."""
     usually = "flags other than bits 0 and 1"

@@ -191,7 +191,7 @@ def test_gate_for_another_ring(lab):
         assert words == expected, f"gate_set with ring {ring}: {words[0]:#x} {words[1]:#x}"
 
 
-@pytest.mark.exercise("2.3", points=3)
+@pytest.mark.exercise("2.3", points=3, gate=True)
 def test_exceptions_keep_every_register(lab):
     """Vectors 0 to 31: the frame, the handler's registers, and the way back."""
     with traps(lab) as kernel:
@@ -265,7 +265,7 @@ def test_nested_exceptions(lab):
             kernel.check_return(vector, registers, home)
 
 
-@pytest.mark.exercise("2.3", points=1)
+@pytest.mark.exercise("2.3", points=1, gate=True)
 def test_real_exceptions(lab):
     """INT3, UD2, a wrong selector and a wrong address: eip, and the processor's own error code."""
     cases = (

@@ -40,7 +40,7 @@ def test_page_directory(lab):
         assert entry == expected, f"entry {index} is {entry:#010x}, not {expected:#010x}"
 
 
-@pytest.mark.exercise("2.5", points=2)
+@pytest.mark.exercise("2.5", points=2, gate=True)
 def test_control_registers(lab):
     """CR3 a physical address without flags; paging and write protection on; 4 MiB pages on, and the
     other bits of CR0 and CR4 as they were."""

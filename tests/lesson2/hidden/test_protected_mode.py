@@ -51,7 +51,7 @@ def test_descriptor_table(lab):
     assert limit == end - table - 1, f"limit {limit:#x} for a table of {end - table} bytes"
 
 
-@pytest.mark.exercise("2.2", points=3)
+@pytest.mark.exercise("2.2", points=3, gate=True)
 def test_every_segment_register_is_new(lab):
     """CS, DS, ES, FS, GS and SS: selectors, and the hidden halves that came with them."""
     with at_entrance(lab) as (machine, symbols):

@@ -133,7 +133,7 @@ def test_initialization_words(lab):
         assert words[3] & 0x13 == 1, f"ICW4 is {words[3]:#x}: 8086 mode, and no automatic end"
 
 
-@pytest.mark.exercise("2.4", points=3)
+@pytest.mark.exercise("2.4", points=3, gate=True)
 def test_end_of_interrupt(lab):
     """Real interrupts of both controllers, from the border between them and the end: in service
     in the handler, and over in both controllers when it returns. Each comes again."""
@@ -197,7 +197,7 @@ def rates(seed: int) -> list[int]:
     return [100, up, down, 18]
 
 
-@pytest.mark.exercise("2.4", points=3)
+@pytest.mark.exercise("2.4", points=3, gate=True)
 def test_divisor(lab):
     """The nearest divisor, exactly, measured between two ticks; 65536 is written as 0."""
     with controllers(lab) as pics:

@@ -189,7 +189,7 @@ def test_allowed_ports(lab):
         )
 
 
-@pytest.mark.exercise("2.6", points=3)
+@pytest.mark.exercise("2.6", points=3, gate=True)
 def test_registers_on_entry(lab):
     """At the first instruction of ring 3: nothing of the kernel, user segments with RPL 3,
     interrupts on, no privilege of I/O."""
@@ -208,7 +208,7 @@ def test_registers_on_entry(lab):
         assert segment.access == 0xF3, f"{name} is no data segment of ring 3"
 
 
-@pytest.mark.exercise("2.6", points=2)
+@pytest.mark.exercise("2.6", points=2, gate=True)
 def test_task_state(lab):
     """What the processor reads by itself: limit, stack segment, and a map that forbids all."""
     with stopped_at(lab, "prompt", "probe nothing") as machine:

@@ -47,7 +47,7 @@ def require_gate(machine: Guest, base: int, vector: int) -> None:
     expect(what, f"{high << 16 | low:#x}", f"{stub:#x}")
 
 
-@pytest.mark.exercise("2.3", points=1)
+@pytest.mark.exercise("2.3", points=1, gate=True)
 def test_exceptions_are_reported(lab):
     """A page fault comes with the processor's error code, a division by zero without one."""
     usually = (
@@ -70,7 +70,7 @@ def report(lab: Lab, command: str, vector: int, sentence: str) -> None:
     expect(f"`{command}`, the last vector that QEMU has seen", traps[-1].vector, vector)
 
 
-@pytest.mark.exercise("2.3", points=1)
+@pytest.mark.exercise("2.3", points=1, gate=True)
 def test_interrupts_return(lab):
     """The timer interrupts the kernel again and again, and it goes on as if nothing had been."""
     usually = (

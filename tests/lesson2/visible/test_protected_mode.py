@@ -15,7 +15,7 @@ CODE32 = 0x08
 IN_GDB = "make gdb LESSON=2, then: hbreak enter_protected_mode, continue, stepi"
 
 
-@pytest.mark.exercise("2.2", points=1)
+@pytest.mark.exercise("2.2", points=1, gate=True)
 def test_own_loader_boots(lab):
     """The boot disk: the second stage enters protected mode again after each call to the BIOS."""
     usually = (
@@ -28,7 +28,7 @@ def test_own_loader_boots(lab):
         require(has_booted, "the kernel does not say `boot: loaded by Apprentice boot`")
 
 
-@pytest.mark.exercise("2.2", points=1)
+@pytest.mark.exercise("2.2", points=1, gate=True)
 def test_protected_mode_is_on(lab):
     """In the loader's C code, CR0 bit 0 is set, CS is the 32-bit code segment, and SS is loaded."""
     usually = (

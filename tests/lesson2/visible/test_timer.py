@@ -15,7 +15,7 @@ LATE = 200  # of the PIT's counts, until pit_initialize has returned
 KEY = "make gdb LESSON=2 BOOT=direct, then: tbreak pic_dispatch, continue, monitor info pic"
 
 
-@pytest.mark.exercise("2.4", points=1)
+@pytest.mark.exercise("2.4", points=1, gate=True)
 def test_timer_ticks(lab):
     """IRQ 0 arrives as vector 32, more than once, and never as vector 8 (a double fault)."""
     usually = (
@@ -50,7 +50,7 @@ def test_rate(lab):
         require(is_right, f"the timer's counter: expected {wanted}; seen {found}")
 
 
-@pytest.mark.exercise("2.4", points=1)
+@pytest.mark.exercise("2.4", points=1, gate=True)
 def test_keyboard(lab):
     """IRQ 1 arrives as vector 33, and brings the key A, twice."""
     usually = "no EOI is sent after the first interrupt, so the controller delivers no other"

@@ -22,7 +22,7 @@ USUALLY = (
 )
 
 
-@pytest.mark.exercise("2.6", points=1)
+@pytest.mark.exercise("2.6", points=1, gate=True)
 def test_ring_3_is_entered(lab):
     """A snippet runs in ring 3, says QEMU, and ends with an invalid opcode; interrupts are on."""
     with told(USUALLY, IN_GDB):

@@ -50,11 +50,14 @@ static void count_fetch(void)
 
 uint32_t copy_from_user(void *to, uint32_t from, uint32_t length)
 {
+	uint32_t done = 0;
+
 	count_fetch();
-	if (!is_there(from, length))
-		return length;
-	memcpy(to, &memory[from - START], length);
-	return 0;
+	while (done < length && is_there(from + done, 1)) {
+		((char *)to)[done] = memory[from + done - START];
+		done++;
+	}
+	return length - done;
 }
 
 int string_from_user(char *to, uint32_t from, uint32_t size)

@@ -102,7 +102,7 @@ def test_processor_without_it(lab):
             assert registers_of_sysenter(guest) == [0, 0, 0]
 
 
-@pytest.mark.exercise("3.4", points=2)
+@pytest.mark.exercise("3.4", points=2, gate=True)
 def test_every_register_in_many_calls(lab):
     """Calls through the shared page with random registers and flags (300, then 50)."""
     seeded = random.Random(lab.seed)
@@ -119,7 +119,7 @@ def test_every_register_in_many_calls(lab):
             assert not differ, f"a call by SYSENTER changes the flags {differ:#x}"
 
 
-@pytest.mark.exercise("3.4", points=2)
+@pytest.mark.exercise("3.4", points=2, gate=True)
 def test_what_the_call_sees(lab):
     """The frame is that of INT 0x80, field by field, on the same stack; flags and segments are
     C's, and interrupts are on."""

@@ -154,7 +154,7 @@ def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
     return [each.split() for each in answers(lab, program, lines, "kernel/process/exec_strings.c")]
 
 
-@pytest.mark.exercise("3.6", points=2, host=True)
+@pytest.mark.exercise("3.6", points=2, host=True, gate=True)
 def test_arguments(lab):
     """Strings in their order, behind what was there; a null array, and one in an array's end."""
     texts = [b"program", b"", b"two words", b"x" * 300]
@@ -229,7 +229,7 @@ def mapped(caller: support.Caller, space: int, pages: list[int]) -> list[bool]:
         return [not guest.call("space_is_free", space, page, PAGE) & 0xFF for page in pages]
 
 
-@pytest.mark.exercise("3.6", points=2)
+@pytest.mark.exercise("3.6", points=2, gate=True)
 def test_heap_takes_and_gives_pages(lab):
     """Pages are taken as a whole, and given back as soon as the heap has no byte in them."""
     with ring3(lab) as caller:

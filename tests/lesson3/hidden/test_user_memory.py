@@ -90,7 +90,7 @@ class Copies:
 FUNCTIONS = ("copy_from_user", "copy_to_user", "clear_user")
 
 
-@pytest.mark.exercise("3.3", points=2)
+@pytest.mark.exercise("3.3", points=2, gate=True)
 def test_copies(lab):
     """Lengths from 0 to some hundreds, at every alignment of both sides."""
     seeded = random.Random(lab.seed)
@@ -179,7 +179,7 @@ def call_string(guest, address: int, size: int) -> tuple[int, bytes]:
     return result, found[16 : 16 + size]
 
 
-@pytest.mark.exercise("3.3", points=2)
+@pytest.mark.exercise("3.3", points=2, gate=True)
 def test_strings(lab):
     """Lengths around the size of the buffer, and an empty one."""
     with ring3(lab) as caller, caller.in_kernel() as guest:

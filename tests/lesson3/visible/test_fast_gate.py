@@ -34,7 +34,7 @@ COMMON = (
 IN_GDB = "make LESSON=3 gdb, then: tbreak sysenter_entry, continue, stepi, info registers"
 
 
-@pytest.mark.exercise("3.4", points=1)
+@pytest.mark.exercise("3.4", points=1, gate=True)
 def test_getpid_by_sysenter(lab):
     """The processor has SYSENTER, and the shared page's stub uses it, not INT 0x80."""
     usually = (
@@ -50,7 +50,7 @@ def test_getpid_by_sysenter(lab):
         expect("getpid of process 1 through the shared page", caller.call_shared(GETPID)["eax"], 1)
 
 
-@pytest.mark.exercise("3.4", points=1)
+@pytest.mark.exercise("3.4", points=1, gate=True)
 def test_arguments_by_sysenter(lab):
     """A structure arrives, a bad pointer is EFAULT, as by INT 0x80."""
     usually = (*COMMON, "the frame is not in INT 0x80's order (struct trap_frame)")

@@ -43,7 +43,7 @@ COMMON = (
 IN_GDB = "make LESSON=3 gdb, then: tbreak syscall_dispatch, continue, frame"
 
 
-@pytest.mark.exercise("3.1", points=1)
+@pytest.mark.exercise("3.1", points=1, gate=True)
 def test_getpid(lab):
     """User mode asks for its process's number by INT 0x80, and goes on with the answer in EAX."""
     usually = (

@@ -21,7 +21,7 @@ SOURCE = "kernel/process/exec_elf.c"
 HEAP = 10000  # bytes: not whole pages
 
 
-@pytest.mark.exercise("3.6", points=1, host=True)
+@pytest.mark.exercise("3.6", points=1, host=True, gate=True)
 def test_honest_and_not(lab):
     """A program, one without segments, one for another machine, and three with segments that are
     nowhere."""
@@ -63,7 +63,7 @@ def test_a_text_is_no_program(lab):
         expect("ENOEXEC for a text and for an empty file: how often", count, 2)
 
 
-@pytest.mark.exercise("3.6", points=1)
+@pytest.mark.exercise("3.6", points=1, gate=True)
 def test_heap_grows(lab):
     """brk gives the end of the heap, moves it up and down, and gives memory that is zero: also
     memory that the program had, and gave back."""

@@ -186,7 +186,7 @@ def test_against_a_model(lab):
     check_steps(lab, draw_steps(seeded, 600), 1 << 33)
 
 
-@pytest.mark.exercise("4.6", points=1)
+@pytest.mark.exercise("4.6", points=1, gate=True)
 def test_small_differences(lab):
     """Times that are the same, or differ by a few time stamps: of equals who was queued first goes
     first, and no turn ends for an equal."""

@@ -97,7 +97,7 @@ def test_flags_of_clone(lab):
     assert lines == [f"threads {-EINVAL}", f"memory {-EINVAL}", "child 1", "parent 1"]
 
 
-@pytest.mark.exercise("4.5", points=3)
+@pytest.mark.exercise("4.5", points=3, gate=True)
 def test_rules_of_wait(lab):
     """Of one child, of all, of none, of somebody else's; in any order, once each, and without
     waiting."""

@@ -118,7 +118,7 @@ def test_code_with_interrupts_off(lab):
     assert found[1] == 1, "with interrupts on, the request was not answered"
 
 
-@pytest.mark.exercise("4.2", points=2)
+@pytest.mark.exercise("4.2", points=2, gate=True)
 def test_ticks(lab):
     """A tick is counted once, for ring 3 or the kernel, and lets the timers expire: not in the
     handler, but on the way back. Other work that waits goes on waiting."""

@@ -337,7 +337,7 @@ def check_commands(lab, nice: list[int], locks: int, commands, states) -> None:
         )
 
 
-@pytest.mark.exercise("4.4", points=4)
+@pytest.mark.exercise("4.4", points=4, gate=True)
 def test_loans_against_a_model(lab):
     """Six threads and four mutexes, at random: nested locks, several donors, releases in any order;
     after each step everybody is as urgent as it should be."""

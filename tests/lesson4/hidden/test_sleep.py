@@ -66,7 +66,7 @@ def test_alarms(lab):
         assert late <= 1.2 * TICK_US, f"a sleep of {sleeps[number]} ms ended {late} us late"
 
 
-@pytest.mark.exercise("4.3", points=2)
+@pytest.mark.exercise("4.3", points=2, gate=True)
 def test_order_of_timers(lab):
     """Many timers, several due at a time, equal deadlines in the order of their start; cancelled
     ones are not called."""
@@ -134,7 +134,7 @@ def test_two_queues(lab):
     assert early == 0, "the second queue has woken it before the sleep, and that is forgotten"
 
 
-@pytest.mark.exercise("4.3", points=2)
+@pytest.mark.exercise("4.3", points=2, gate=True)
 def test_wake_one_and_all(lab):
     """wait_wake_one wakes the one that has waited longest; two in a row wake two; wait_wake wakes
     all that are left, the more so behind one that is woken already."""

@@ -57,7 +57,7 @@ def test_many_threads_take_turns(lab):
     assert found == arguments * rounds, "the threads do not run in turn"
 
 
-@pytest.mark.exercise("4.1", points=3)
+@pytest.mark.exercise("4.1", points=3, gate=True)
 def test_registers_of_the_switch(lab):
     """switch_to alone, between two bare stacks: EBX, ESI, EDI, EBP and ESP are kept, and a forged
     frame is taken word by word."""

@@ -16,7 +16,7 @@ HINT = "make hint EX=4.6"
 ALONE, TOGETHER = 30, 20  # ticks
 
 
-@pytest.mark.exercise("4.6", points=1)
+@pytest.mark.exercise("4.6", points=1, gate=True)
 def test_equal_threads_take_turns(lab):
     """Three threads that use as much, and yield."""
     usually = "enqueue puts a task before those that have had less, or charge adds nothing"
@@ -27,7 +27,7 @@ def test_equal_threads_take_turns(lab):
         expect("which of them ran in the first round", sorted(found[:3]), [1, 2, 3])
 
 
-@pytest.mark.exercise("4.6", points=1)
+@pytest.mark.exercise("4.6", points=1, gate=True)
 def test_nice_threads_get_less(lab):
     """Of two threads that only count, the one of niceness 5 gets less."""
     usually = (

@@ -19,7 +19,7 @@ IN_GDB = (
 )
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, gate=True)
 def test_fork_and_wait(lab):
     """fork returns in both: 0 in the child, its pid in the parent; wait gives the exit code."""
     usually = (
@@ -36,7 +36,7 @@ def test_fork_and_wait(lab):
         expect("the exit code of a child that called exit(7)", said.get("code"), 7)
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, gate=True)
 def test_own_memory(lab):
     """What parent and child write after the fork, the other one does not see."""
     usually = "the child has its parent's space in place of a copy (space_copy)"

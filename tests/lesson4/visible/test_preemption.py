@@ -17,7 +17,7 @@ TURN = 4  # ticks
 SWITCHES = 40  # within which the clock takes the processor from a thread that never yields
 
 
-@pytest.mark.exercise("4.2", points=1)
+@pytest.mark.exercise("4.2", points=1, gate=True)
 def test_threads_that_never_yield(lab):
     """Two threads that only count, and a third one: all of them run."""
     usually = (

@@ -15,7 +15,7 @@ LOCKS = "tests/lesson4/threads/locks.c"
 HINT = "make hint EX=4.4"
 
 
-@pytest.mark.exercise("4.4", points=1)
+@pytest.mark.exercise("4.4", points=1, gate=True)
 def test_urgent_threads_first(lab):
     """Threads of niceness 10, -10 and 0 begin together: -10 is the first to run."""
     usually = "pick begins at the last level, or join gives every niceness the same level"
@@ -50,7 +50,7 @@ def test_mutex(lab):
             fail(f"one thread entered the mutex before the other had left: {', '.join(entered)}")
 
 
-@pytest.mark.exercise("4.4", points=1)
+@pytest.mark.exercise("4.4", points=1, gate=True)
 def test_a_loan(lab):
     """The holder of a mutex is as urgent as the task that waits for it, until it is unlocked."""
     usually = (

@@ -15,7 +15,7 @@ TURNS = "tests/lesson4/threads/turns.c"
 IN_GDB = "make LESSON=4 gdb, then: hbreak switch_to, continue, stepi 6, x/5xw $esp"
 
 
-@pytest.mark.exercise("4.1", points=1)
+@pytest.mark.exercise("4.1", points=1, gate=True)
 def test_two_threads_take_turns(lab):
     """Each of two threads says its argument, and yields to the other one."""
     usually = (
@@ -27,7 +27,7 @@ def test_two_threads_take_turns(lab):
         expect("threads 7 and 8 yield to each other, and ran as", run.answers(), [7, 8, 7, 8, 7, 8])
 
 
-@pytest.mark.exercise("4.1", points=1)
+@pytest.mark.exercise("4.1", points=1, gate=True)
 def test_threads_end(lab):
     """By returning and by kthread_exit; the others go on."""
     usually = (
