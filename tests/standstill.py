@@ -145,6 +145,8 @@ class Processor:
         idles = not any(each.is_current and each.pid for each in tasks)
         if self.is_halted and not self.has_interrupts:
             return "the processor is halted with interrupts off"
+        if idles and any(each.life == "ready" and each.pid for each in tasks):
+            return "the idle task runs, although other tasks are ready"
         if tasks and (self.is_halted or idles):
             return "every task waits for something that does not happen"
         return "it loops for ever"
@@ -155,7 +157,8 @@ class Processor:
         mode = "in user mode" if self.is_user else "in the kernel"
         flag = "on" if self.has_interrupts else "off"
         state = "halted" if self.is_halted else "running"
-        loop = f"; it loops in {' < '.join(self.calls[:5])}" if self.calls else ""
+        calls = "" if self.is_halted else " < ".join(self.calls[:5])
+        loop = f"; it loops in {calls}" if calls else ""
         return f"processor: {state} {mode} at {self.place}{whose}, interrupts {flag}{loop}"
 
 
@@ -255,7 +258,7 @@ class Task:
         own = [each for each in self.calls if each not in WAYS_OUT]
         where = f" in {within(own)}" if own else ""
         if self.life == "ready":
-            return f"{self.title} is ready, and waits for the processor{where}"
+            return f"{self.title} is ready, and does not get the processor{where}"
         owner = f", whose owner is {self.mutex_owner}" if self.mutex_owner else ""
         return f"{self.title} {self.life_word}{where}{owner}"
 

@@ -21,7 +21,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Standstill | lis
     lab = Lab(lesson=4, root=ROOT, seed=1, mode="icount", scratch=scratch)
     found: dict[str, Standstill | list[str] | str] = {}
     with threads(lab, "tests/lesson4/threads/sleep.c", "hand_over") as run:
-        run.guest.run_to("switch_to")
+        run.guest.run_to(run.address("pass_on"))
         found["sleeps"] = standstill(run.guest)
         run.guest.run_to("pit_tick")
         found["interrupt"] = standstill(run.guest)
@@ -44,7 +44,7 @@ def stacks_in_words(run: Threads) -> list[str]:
 
 def test_what_each_task_waits_for(seen):
     found = seen["sleeps"]
-    assert "interrupts off" in found.lines[0]
+    assert "for task 2 (test), interrupts on" in found.lines[0]
     assert "sleeps (no signal wakes it) in semaphore_down, called from hand_over" in str(
         found.lines
     )

@@ -9,9 +9,14 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import pairs, threads
-from tests.told import expect, fail, require, told
+from tests.told import Usual, expect, fail, require, told
 
 FAIR = "tests/lesson4/threads/fair.c"
+COMMON = (
+    Usual(
+        "for ever", "no turn ends: charge adds nothing to the virtual time, or tick is never true"
+    ),
+)
 HINT = "make hint EX=4.6"
 ALONE, TOGETHER = 30, 20  # ticks
 
@@ -19,7 +24,7 @@ ALONE, TOGETHER = 30, 20  # ticks
 @pytest.mark.exercise("4.6", points=1, gate=True)
 def test_equal_threads_take_turns(lab):
     """Three threads that use as much, and yield."""
-    usually = "enqueue puts a task before those that have had less, or charge adds nothing"
+    usually = (*COMMON, "enqueue does not keep the queue in the order of virtual times")
     with told(usually, HINT), threads(lab, FAIR, "in_turn") as run:
         found = run.answers()
         counts = [found.count(number) for number in (1, 2, 3)]
@@ -31,8 +36,11 @@ def test_equal_threads_take_turns(lab):
 def test_nice_threads_get_less(lab):
     """Of two threads that only count, the one of niceness 5 gets less."""
     usually = (
+        *COMMON,
+        Usual(
+            r"seen 0 percent", "is_before compares plain numbers, not the sign of the difference"
+        ),
         "charge adds stamps * weight / WEIGHT_0 in place of stamps * WEIGHT_0 / weight",
-        "tick never says that the turn is over",
     )
     with told(usually, HINT), threads(lab, FAIR, "shares", 2, 40, 0, 5) as run:
         plain, nice = pairs(run.answers())
@@ -44,7 +52,10 @@ def test_nice_threads_get_less(lab):
 @pytest.mark.exercise("4.6", points=1)
 def test_a_new_thread(lab):
     """A new thread begins next to one that has computed for long: both get the processor."""
-    usually = "join sets the virtual time to 0 in place of minimum: the new task has had far less"
+    usually = (
+        *COMMON,
+        "join sets the virtual time to 0 in place of minimum: the new task has had far less",
+    )
     with told(usually, HINT), threads(lab, FAIR, "newcomer", ALONE, TOGETHER) as run:
         old, young = run.answers()
         share = round(100 * old / (old + young)) if old + young else 0

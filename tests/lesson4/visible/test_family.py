@@ -9,11 +9,34 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import said_by_programs
-from tests.told import expect, fail, told
+from tests.told import Usual, expect, fail, told
 
 CHILDREN = "tests/lesson4/programs/children.c"
 ECHILD = 10
 MANY = 300  # more than there can be tasks at a time
+COMMON = (
+    Usual(
+        "has ended, and nobody",
+        "the parent is not told of the end (tell_end wakes its queue `children`)",
+    ),
+    Usual(
+        "although other tasks are ready|is ready, and does not get",
+        "the child is never made ready: sched_begin is the last step of process_fork",
+    ),
+    Usual(
+        "every task waits",
+        "wait sleeps although there is no such child: look returns -ECHILD then, and 0 only if "
+        "there is one without news",
+    ),
+    Usual(
+        "triple fault",
+        "the child has its parent's space, which the end of the child destroys: space_copy",
+    ),
+    Usual(
+        "general protection fault",
+        "the child's trap frame is not a copy of its parent's: IRET finds no selectors in it",
+    ),
+)
 IN_GDB = (
     "make LESSON=4 gdb, then: tbreak sched_begin if task->pid > 2, continue, print *task->frame"
 )
@@ -23,8 +46,10 @@ IN_GDB = (
 def test_fork_and_wait(lab):
     """fork returns in both: 0 in the child, its pid in the parent; wait gives the exit code."""
     usually = (
-        "the child's frame is its parent's, EAX included: task->frame->eax = 0 is missing",
-        "the child's frame is not a copy of its parent's: it goes on somewhere else",
+        *COMMON,
+        Usual("fork returns in the child", "the child's frame has its parent's EAX: it must be 0"),
+        Usual("exit code", "process_exit does not keep its status for the parent"),
+        "the child's registers are not a copy of its parent's",
     )
     with told(usually, IN_GDB):
         said = said_by_programs(lab, CHILDREN, "family 41 7")
@@ -39,7 +64,7 @@ def test_fork_and_wait(lab):
 @pytest.mark.exercise("4.5", points=1, gate=True)
 def test_own_memory(lab):
     """What parent and child write after the fork, the other one does not see."""
-    usually = "the child has its parent's space in place of a copy (space_copy)"
+    usually = (*COMMON, "the child has its parent's space in place of a copy (space_copy)")
     with told(usually, "make hint EX=4.5"):
         said = said_by_programs(lab, CHILDREN, "memory 1000 2000")
         sees = {3: "its own memory", 4: "what its parent wrote after the fork"}
@@ -51,7 +76,7 @@ def test_own_memory(lab):
 @pytest.mark.exercise("4.5", points=1)
 def test_zombies_go(lab):
     """A child that was waited for is gone: for the next wait, and from the kernel's tasks."""
-    usually = "a zombie whose status was given to its parent is not reaped"
+    usually = (*COMMON, "a zombie whose status was given to its parent is not reaped")
     then = "make LESSON=4 run SCRIPT='run /bin/sh -c ls; threads'"
     with told(usually, then):
         said = said_by_programs(lab, CHILDREN, "family 41 7", f"many {MANY}")

@@ -10,10 +10,15 @@ import pytest
 
 from tests.lesson4.support import PREEMPTED, Threads, threads
 from tests.standstill import in_service
-from tests.told import expect, fail, require, told
+from tests.told import Usual, expect, fail, require, told
 
 CLOCK = "tests/lesson4/threads/clock.c"
 TURN = 4  # ticks
+NO_SWITCH = Usual(
+    "loops for ever",
+    "no switch is asked for: sched_tick sets WORK_TICK, and tick() sets WORK_SCHEDULE when "
+    "sched_turn_is_over",
+)
 SWITCHES = 40  # within which the clock takes the processor from a thread that never yields
 
 
@@ -21,7 +26,7 @@ SWITCHES = 40  # within which the clock takes the processor from a thread that n
 def test_threads_that_never_yield(lab):
     """Two threads that only count, and a third one: all of them run."""
     usually = (
-        "sched_tick sets no bit of trap_return_work, or tick() asks for no change (WORK_SCHEDULE)",
+        NO_SWITCH,
         "sched_work tests the wrong ring: the last two bits of CS are 0 in the kernel",
     )
     then = "make LESSON=4 gdb, then: tbreak sched_work, continue, print trap_return_work"
@@ -36,8 +41,9 @@ def test_threads_that_never_yield(lab):
 def test_the_interrupt_is_over(lab):
     """The switch comes after the interrupt: its EOI has been sent."""
     usually = (
+        NO_SWITCH,
         "sched_tick or a timer calls schedule: then the interrupt controller has not received its "
-        "EOI, and the next task gets no interrupts"
+        "EOI, and the next task gets no interrupts",
     )
     then = "make LESSON=4 gdb, then: tbreak switch_to if sched_trace.total > 2, continue, pic"
     with told(usually, then), threads(lab, CLOCK, "two_spinners") as run:
@@ -58,7 +64,7 @@ def run_to_a_preemption(run: Threads) -> None:
 @pytest.mark.exercise("4.2", points=1)
 def test_a_whole_turn(lab):
     """A thread that has yielded begins its next turn with a whole quantum."""
-    usually = "enqueue does not begin a new quantum: the rest of the last turn counts"
+    usually = (NO_SWITCH, "enqueue does not begin a new quantum: the rest of the last turn counts")
     with told(usually, "make hint EX=4.2"), threads(lab, CLOCK, "turn_after_yield", TURN) as run:
         (ticks,) = run.answers()
         if ticks < TURN - 1:
@@ -71,7 +77,11 @@ def test_a_whole_turn(lab):
 @pytest.mark.exercise("4.2", points=1)
 def test_keeping_the_processor(lab):
     """Between preempt_disable and preempt_enable nobody else runs."""
-    usually = "is_preemptible does not look at current->schedule.preempt_count"
+    usually = (
+        NO_SWITCH,
+        Usual(r"seen \[2", "is_preemptible does not look at current->schedule.preempt_count"),
+        "sched_work does not ask is_preemptible for code of the kernel",
+    )
     with told(usually, "make hint EX=4.2"), threads(lab, CLOCK, "holds", 5) as run:
         found = run.answers()
         what = "1: the first of two preempt_enable, 2: another thread, 3: the last preempt_enable"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import Threads, threads
-from tests.told import expect, fail, require, told
+from tests.told import Usual, expect, fail, require, told
 
 SLEEP = "tests/lesson4/threads/sleep.c"
 TICK = 10_000  # microseconds
@@ -32,8 +32,12 @@ def test_msleep(lab):
 def test_semaphore(lab):
     """Two threads hand over to each other, in turn."""
     usually = (
-        "semaphore_up does not wake, or semaphore_down does not look again after its sleep",
-        "wait_wake_one marks the waiter and does not call sched_wake",
+        Usual(
+            "every task waits",
+            "semaphore_up does not call wait_wake_one, or that one marks the waiter and does not "
+            "call sched_wake",
+        ),
+        "semaphore_down does not look again after its sleep",
     )
     then = "make replay TEST=test_semaphore, then: continue, Ctrl-C, waiting"
     with told(usually, then), threads(lab, SLEEP, "hand_over") as run:
