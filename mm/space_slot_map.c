@@ -12,13 +12,22 @@
 #include "mm/space_map.h"
 #include "mm/space_slot.h"
 
-/* The highest place below the stack where so many pages are free; SLOT_PAGES when there is none. */
+/* The highest place below the stack where so many pages are free; SLOT_PAGES when there is none. A
+ * word of the bitmap whose 32 pages are all mapped, or all free and all needed, is one step. */
 static uint32_t find_room(const struct space *space, uint32_t count)
 {
 	uint32_t room = 0;
 
 	for (uint32_t page = page_of(STACK_START); page-- > 0;) {
-		room = is_mapped(space, page) ? 0 : room + 1;
+		uint32_t word = space->mapped[page / 32];
+		bool is_needed = word == 0 && room + 32 <= count;
+
+		if (page % 32 == 31 && (is_needed || word == UINT32_MAX)) {
+			room = is_needed ? room + 32 : 0;
+			page -= 31;
+		} else {
+			room = is_mapped(space, page) ? 0 : room + 1;
+		}
 		if (room == count)
 			return page;
 	}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from labs.bench import bench
 from labs.tools.guest import programs
 from tests.building import make
 
@@ -90,9 +91,10 @@ def test_probes(guest):
     assert "SKIP" not in done.stdout
 
 
-def test_corners(guest):
-    """Rare cases that once went wrong: the machine survives them, and they end as on Linux."""
-    done = guest("corners")
+@pytest.mark.parametrize("name", ["corners", "manual"])
+def test_what_linux_does(guest, name):
+    """Rare cases, and calls that were accepted and did nothing: they end as on Linux."""
+    done = guest(name)
     assert re.findall(r"^not ok.*", done.stdout, re.M) == []
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -163,6 +165,21 @@ def test_paths_of_descriptors(guest, needs_busybox):
         *("pipe", "text", "out", "/proc/self/fd/2", "0 1 2 pipe:[n]", "/tmp", "A=b"),
         *("/bin/busybox", "Text file busy", "no end /tmp/s", "none"),
     ]
+
+
+@pytest.mark.parametrize("memory", [64, 256])
+def test_costs_do_not_grow(options, tmp_path, monkeypatch, memory):
+    """In instructions: a page is mapped among 256 others at nearly the price of the first one, and
+    a pipe costs the same whatever the memory."""
+    monkeypatch.setattr(bench, "MEMORY_MIB", memory)
+    build = ROOT / "build/user/bin"
+    root = bench.root_of([build / "mapcost", build / "bench"], tmp_path)
+    script = "run /bin/mapcost; run /bin/bench"
+    kernel = ROOT / "build/lesson4/kernel.elf"
+    said = bench.boot(bench.machine(kernel, script=script, initramfs=root))
+    alone, others = map(int, re.search(r"alone=(\d+) others=(\d+)", said).groups())
+    assert others < 1.2 * alone, said
+    assert bench.figures(said)["bench", "pipe_one"] <= 600
 
 
 def test_own_shell(guest):

@@ -241,7 +241,7 @@ static int look_up_descriptor(struct procfs_inode *directory, const struct name 
 static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
-	const struct procfs_entry *entry;
+	const struct procfs_entry *entry = entry_at(directory, 0);
 	int32_t pid = directory->pid ? 0 : pid_of(name);
 
 	if (name_is(name, "..") && directory->entry)
@@ -254,10 +254,10 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 		return look_up_descriptor(directory, name, found);
 	if (pid)
 		return make_task(pid, found);
-	for (uint32_t i = 0; (entry = entry_at(directory, i)); i++)
+	for (uint32_t i = 1; entry; entry = entry->next, i++)
 		if (name_is(name, entry->name))
 			return make(directory->pid, entry, mode_of(entry),
-				    number_of(directory->pid, i + 1), found);
+				    number_of(directory->pid, i), found);
 	return -ENOENT;
 }
 

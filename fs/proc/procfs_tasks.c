@@ -65,6 +65,22 @@ static void show_statm(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "%u %u 0 0 0 %u 0\n", pages, pages, pages);
 }
 
+/* Sets of signals. Those that wait are said to be for the whole process. */
+static void show_signals(struct procfs_text *text, const struct process_signals *signals)
+{
+	uint64_t ignored = 0, caught = 0;
+
+	for (int signal = 1; signal <= SIGNALS; signal++) {
+		uint32_t handler = signals->actions[signal - 1].handler;
+
+		ignored |= handler == SIGNAL_IGNORE ? SIGNAL_BIT(signal) : 0;
+		caught |= handler > SIGNAL_IGNORE ? SIGNAL_BIT(signal) : 0;
+	}
+	procfs_print(text, "SigPnd:\t%016llx\nShdPnd:\t%016llx\n", 0ull, signals->pending);
+	procfs_print(text, "SigBlk:\t%016llx\nSigIgn:\t%016llx\nSigCgt:\t%016llx\n",
+		     signals->blocked, ignored, caught);
+}
+
 static void show_status(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
@@ -73,8 +89,7 @@ static void show_status(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
 	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t1\n", memory_of(task) / 1024,
 		     memory_of(task) / 1024);
-	procfs_print(text, "SigPnd:\t%016llx\nSigBlk:\t%016llx\n",
-		     process_of(task)->signals.pending, process_of(task)->signals.blocked);
+	show_signals(text, &process_of(task)->signals);
 	procfs_print(text, "voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t%u\n",
 		     task->switches - task->preemptions, task->preemptions);
 }
@@ -135,12 +150,12 @@ static int link_root(char *target, uint32_t size)
 static void tasks_register(void)
 {
 	static struct procfs_entry table[] = {
+		{ .name = "fd", .file = files_get, .is_directory = true },
 		{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
 		{ .name = "comm", .show = show_name },
 		{ .name = "cwd", .file = directory_of, .link = link_root },
 		{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
 		{ .name = "exe", .file = program_of },
-		{ .name = "fd", .file = files_get, .is_directory = true },
 		{ .name = "maps", .show = show_maps },
 		{ .name = "root", .link = link_root },
 		{ .name = "stat", .show = show_stat },

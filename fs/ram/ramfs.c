@@ -179,6 +179,11 @@ static int ramfs_create(struct inode *directory, const struct name *name, uint32
 		return -ENOSPC;
 	}
 	inode->inode.device = device;
+	if (directory->mode &
+	    S_ISGID) { /* mkdir(2): the group, and to a directory the bit itself */
+		inode->inode.group = directory->group;
+		inode->inode.mode |= inode_is(&inode->inode, S_IFDIR) ? S_ISGID : 0;
+	}
 	add_entry(ramfs_inode(directory), entry, inode);
 	*made = &inode->inode;
 	return 0;
@@ -282,6 +287,29 @@ static int ramfs_rename(struct inode *directory, const struct name *name, struct
 	return 0;
 }
 
+/* What an inode's new directory knows of it, and no longer the old one. */
+static void move_links(struct inode *inode, struct inode *from, struct inode *to)
+{
+	if (inode_is(inode, S_IFDIR)) {
+		ramfs_inode(inode)->directory.parent = ramfs_inode(to);
+		from->links--;
+		to->links++;
+	}
+	inode_touch(inode, false);
+	inode_touch(to, true);
+}
+
+static int ramfs_exchange(struct inode *directory, const struct name *name, struct inode *inode,
+			  struct inode *new_directory, const struct name *new_name,
+			  struct inode *other)
+{
+	(*find_entry(ramfs_inode(directory), name))->inode = ramfs_inode(other);
+	(*find_entry(ramfs_inode(new_directory), new_name))->inode = ramfs_inode(inode);
+	move_links(inode, directory, new_directory);
+	move_links(other, new_directory, directory);
+	return 0;
+}
+
 /* ---- links: a symbolic link's target is in a page, or, if it is short, in an object of a pool
  * ---- */
 
@@ -375,6 +403,7 @@ static const struct inode_ops ramfs_ops = {
 	.link = ramfs_link,
 	.remove = ramfs_remove,
 	.rename = ramfs_rename,
+	.exchange = ramfs_exchange,
 	.iterate = ramfs_iterate,
 	.truncate = ramfs_truncate,
 	.forget = ramfs_forget,

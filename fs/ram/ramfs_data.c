@@ -169,9 +169,12 @@ static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct ramfs_inode *inode = ramfs_inode(file->inode);
 	uint32_t length = from->length;
+	uint64_t room = vfs_room && length > 0 ? vfs_room(offset) : UINT64_MAX;
 
-	if (offset >= FILE_SIZE_MAX)
+	if (offset >= FILE_SIZE_MAX || room == 0)
 		return -EFBIG;
+	if (length > room)
+		length = room;
 	if (length > FILE_SIZE_MAX - offset)
 		length = FILE_SIZE_MAX - offset;
 	int moved = move(inode, from, offset, length, write_page);

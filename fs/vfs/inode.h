@@ -59,6 +59,11 @@ struct inode_ops {
 		      struct inode *new_directory, const struct name *new_name,
 		      struct inode *replaced);
 
+	/* The two inodes change names. It is there wherever rename is. */
+	int (*exchange)(struct inode *directory, const struct name *name, struct inode *inode,
+			struct inode *new_directory, const struct name *new_name,
+			struct inode *other);
+
 	/* Shows the entries from a position on, "." and ".." among them, and moves the position
 	 * after those that were taken. Position 0 is the first; what others mean is the file
 	 * system's affair, but they stay good while names come and go. */
@@ -94,12 +99,12 @@ struct inode {
 	uint32_t owner, group;
 	uint32_t device; /* of a device: major << 8 | minor */
 	uint64_t size;
-	uint64_t blocks;		      /* in use, of 512 bytes */
-	uint64_t accessed, modified, changed; /* ns since 1970 */
-	struct inode *mounted;		      /* the root of what is mounted here, or NULL */
-	struct inode *covers;		      /* of a mounted root: the directory it hides */
-	uint32_t writers, programs;	      /* of a regular file: open to write, open to be run */
-	struct pipe *pipe;		      /* of a named pipe that is open, or NULL */
+	uint64_t blocks;		     /* in use, of 512 bytes */
+	int64_t accessed, modified, changed; /* ns since 1970, negative before */
+	struct inode *mounted;		     /* the root of what is mounted here, or NULL */
+	struct inode *covers;		     /* of a mounted root: the directory it hides */
+	uint32_t writers, programs;	     /* of a regular file: open to write, open to be run */
+	struct pipe *pipe;		     /* of a named pipe that is open, or NULL */
 };
 
 static inline bool inode_is(const struct inode *inode, uint32_t type)

@@ -93,28 +93,36 @@ static bool is_below(struct inode *directory, const struct inode *inode)
 	return directory == inode;
 }
 
-/* The new name may be somebody's, if the kinds fit. */
-static int check_replace(const struct inode *inode, const struct path *to)
+/* The new name may be another inode's, if the kinds fit or the two change places. */
+static int check_replace(const struct inode *inode, const struct path *to, uint32_t flags)
 {
 	bool is_directory = inode_is(inode, S_IFDIR);
 
+	if (!to->inode && flags & RENAME_EXCHANGE)
+		return -ENOENT;
 	if (!to->inode)
 		return to->slashes && !is_directory ? -ENOTDIR : 0;
 	if (to->inode->covers)
 		return -EBUSY;
+	if (flags & RENAME_EXCHANGE)
+		return 0;
 	if (is_directory != inode_is(to->inode, S_IFDIR))
 		return is_directory ? -ENOTDIR : -EISDIR;
 	return 0;
 }
 
-static int check_rename(const struct path *from, const struct path *to)
+static int check_rename(const struct path *from, const struct path *to, uint32_t flags)
 {
 	if (!from->inode)
 		return -ENOENT;
-	if (!path_is_entry(from) || !path_is_entry(to) || from->inode->covers)
+	if (!path_is_entry(from) || from->inode->covers)
 		return -EBUSY;
+	if (!path_is_entry(to))
+		return flags & RENAME_NOREPLACE ? -EEXIST : -EBUSY;
 	if (from->directory->filesystem != to->directory->filesystem)
 		return -EXDEV;
+	if (to->inode && flags & RENAME_NOREPLACE)
+		return -EEXIST;
 	if (to->directory->links == 0)
 		return -ENOENT;
 	if (path_is_wrong_kind(from) || path_is_wrong_kind(to))
@@ -122,23 +130,27 @@ static int check_rename(const struct path *from, const struct path *to)
 	if (inode_is(from->inode, S_IFDIR) && is_below(to->directory, from->inode))
 		return -EINVAL;
 	if (to->inode && is_below(from->directory, to->inode))
-		return -ENOTEMPTY;
+		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
 	if (!from->directory->ops->rename)
 		return -EPERM;
-	return check_replace(from->inode, to);
+	return check_replace(from->inode, to, flags);
 }
 
-static int rename_resolved(struct path *from, struct path *to)
+static int rename_resolved(struct path *from, struct path *to, uint32_t flags)
 {
-	int error = check_rename(from, to);
+	int error = check_rename(from, to, flags);
 
 	if (error || from->inode == to->inode) /* two names of one file: nothing to be done */
 		return error;
+	if (flags & RENAME_EXCHANGE)
+		return from->directory->ops->exchange(from->directory, &from->last, from->inode,
+						      to->directory, &to->last, to->inode);
 	return from->directory->ops->rename(from->directory, &from->last, from->inode,
 					    to->directory, &to->last, to->inode);
 }
 
-int vfs_rename(struct inode *start, const char *text, struct inode *new_start, const char *new_text)
+int vfs_rename(struct inode *start, const char *text, struct inode *new_start, const char *new_text,
+	       uint32_t flags)
 {
 	struct path from, to;
 	int error = path_resolve(&from, start, text, PATH_NAME);
@@ -147,7 +159,7 @@ int vfs_rename(struct inode *start, const char *text, struct inode *new_start, c
 		return error;
 	error = path_resolve(&to, new_start, new_text, PATH_NAME);
 	if (!error) {
-		error = rename_resolved(&from, &to);
+		error = rename_resolved(&from, &to, flags);
 		path_release(&to);
 	}
 	path_release(&from);

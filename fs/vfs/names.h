@@ -18,8 +18,13 @@ int vfs_link(struct inode *start, const char *path, struct inode *inode);
 /* Removes a directory, or (false) anything else. */
 int vfs_remove(struct inode *start, const char *path, bool directory);
 
-int vfs_rename(struct inode *start, const char *path, struct inode *new_start,
-	       const char *new_path);
+/* What renameat2(2) may be asked for: that nothing has the new name, or that the two change places.
+ */
+#define RENAME_NOREPLACE 1u
+#define RENAME_EXCHANGE	 2u
+
+int vfs_rename(struct inode *start, const char *path, struct inode *new_start, const char *new_path,
+	       uint32_t flags);
 
 /* Writes a directory's path from the root, NUL-terminated. Returns its length with the NUL, -ERANGE
  * when size is too small, or -ENOENT when it has been removed. */

@@ -22,6 +22,8 @@
 #include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 
+uint64_t (*vfs_room)(uint64_t offset);
+
 /* For every kind of file, open or not; the file system does the rest. */
 int vfs_truncate(struct inode *inode, uint64_t size)
 {
@@ -31,6 +33,8 @@ int vfs_truncate(struct inode *inode, uint64_t size)
 		return -EINVAL;
 	if (inode->programs > 0)
 		return -ETXTBSY;
+	if (size > inode->size && vfs_room && vfs_room(size - 1) == 0)
+		return -EFBIG;
 	return inode->ops->truncate(inode, size);
 }
 

@@ -57,7 +57,11 @@ int vfs_open_program(struct inode *start, const char *path, struct file **file);
 /* Makes a directory, device, pipe or regular file, as the type in mode says. */
 int vfs_make(struct inode *start, const char *path, uint32_t mode, uint32_t device);
 
-/* -EISDIR, -EINVAL for what is no regular file, -ETXTBSY for a running program. */
+/* How many bytes the current process may write into a file from this offset on; 0 after it has been
+ * told by a signal that it may not. NULL: nobody limits it. */
+extern uint64_t (*vfs_room)(uint64_t offset);
+
+/* -EISDIR, -EINVAL for what is no regular file, -ETXTBSY for a running program, -EFBIG. */
 int vfs_truncate(struct inode *inode, uint64_t size);
 
 /* Finds the place of a name that is not there yet: -EEXIST when it is. path_release is due after

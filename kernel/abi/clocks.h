@@ -16,6 +16,7 @@
 
 #define TIMER_ABSTIME 1u
 #define ITIMER_REAL   0
+#define ITIMER_PROF   2
 
 /* Of the calls whose names end in 64. */
 struct linux_timespec64 {

@@ -10,6 +10,7 @@
 /* Of fcntl. */
 #define F_GETFL	     3
 #define F_SETFL	     4
+#define F_SETPIPE_SZ 1031
 #define F_GETPIPE_SZ 1032
 
 /* Of lseek. */

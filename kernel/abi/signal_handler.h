@@ -6,6 +6,11 @@
 
 #include "kernel/abi/signal.h"
 
+#define SIGXCPU	  24
+#define SIGXFSZ	  25
+#define SIGVTALRM 26
+#define SIGPROF	  27
+
 #define SIGNAL_QUEUED 32 /* from here on a signal is pending as often as it was sent */
 
 #define SIGNAL_MASK_SIZE 8 /* bytes of a set of 64 signals */

@@ -15,6 +15,10 @@
 #include "kernel/lib/string.h"
 #include "kernel/process/exec.h"
 #include "kernel/process/exec_elf.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/task.h"
+
+#define SEGMENT_INTERPRET 3 /* type of a program header */
 
 #define INTERPRETERS 4 /* a script may name a script, so often */
 
@@ -91,11 +95,45 @@ static bool end_line(char *line, uint32_t bytes)
 	return end || bytes < ELF_BEGINNING;
 }
 
+/* The task is called as the script, not as its interpreter. */
+static void set_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/' && path[1])
+			name = path + 1;
+	memset(current->name, 0, TASK_NAME);
+	snprintk(current->name, TASK_NAME, "%s", name);
+}
+
+/* Is it a program that asks for a dynamic linker? */
+static bool is_dynamic(const struct elf_image *image)
+{
+	uint32_t at = image->header.phoff, size = sizeof(struct elf_program_header);
+
+	if (image->bytes < sizeof(image->header) || image->header.magic != ELF_MAGIC ||
+	    image->header.machine != ELF_MACHINE_386)
+		return false;
+	for (unsigned i = 0; i < image->header.phnum; i++, at += size) {
+		struct elf_program_header segment;
+
+		if (at > ELF_BEGINNING - size)
+			return false;
+		memcpy(&segment, &image->beginning[at], size);
+		if (segment.type == SEGMENT_INTERPRET)
+			return true;
+	}
+	return false;
+}
+
 static int exec_script(struct elf_image *image, const char *path, struct exec_strings *strings,
 		       struct trap_frame *frame)
 {
 	char *line = (char *)image->beginning, *interpreter, *argument;
 
+	if (is_dynamic(image))
+		return -ENOENT; /* there is no linker: a shell must not take it for a script */
 	if (image->bytes < 2 || line[0] != '#' || line[1] != '!' || !end_line(line, image->bytes))
 		return -ENOEXEC;
 	if (strings->depth++ == INTERPRETERS)
@@ -105,7 +143,11 @@ static int exec_script(struct elf_image *image, const char *path, struct exec_st
 		return -ENOEXEC;
 	int error = insert_interpreter(strings, path, interpreter, argument);
 
-	return error ? error : exec(interpreter, strings, frame);
+	if (!error)
+		error = exec(interpreter, strings, frame);
+	if (!error)
+		set_name(path);
+	return error;
 }
 
 static void exec_script_register(void)

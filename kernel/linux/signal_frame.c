@@ -265,9 +265,12 @@ static void restore_registers(struct trap_frame *frame, const struct context *co
 	frame->vector = 0; /* this is no system call that could begin again */
 }
 
+/* No program can run with another code or stack segment; the others become the null selector if
+ * they are wrong, as on Linux. */
 static int restore(struct trap_frame *frame, const struct context *context, uint64_t blocked)
 {
-	if (restore_fpu(context->fpu) != 0)
+	if (((context->cs & 0xffff) | RING) != USER_CODE || !data_selector(context->ss) ||
+	    restore_fpu(context->fpu) != 0)
 		process_exit(SIGSEGV);
 	restore_registers(frame, context);
 	bool enabled = interrupts_disable();

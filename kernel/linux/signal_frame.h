@@ -6,6 +6,7 @@
 
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/process/process.h"
 
 /*
  * Makes user mode go on in the handler of a signal: what the program was doing is saved on its
@@ -20,3 +21,7 @@ int signal_frame_restore(struct trap_frame *frame, bool with_info);
 
 /* Is esp inside this alternative stack? */
 bool signal_stack_holds(const struct linux_signal_stack *stack, uint32_t esp);
+
+/* Could one more real-time signal wait that is sent with a cause of the sender's? Signals below
+ * SIGNAL_QUEUED need no room. */
+bool signal_has_room(const struct process *process, int signal);

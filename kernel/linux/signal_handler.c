@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 
+#include "fs/files.h"
 #include "kernel/abi/entry.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/gates.h"
@@ -16,6 +17,7 @@
 #include "kernel/process/signal_actions.h"
 #include "mm/pool.h"
 
+#define LIMIT_QUEUED	11 /* setrlimit's RLIMIT_SIGPENDING */
 #define QUEUED_MAX	1024u
 #define VECTOR_BREAK	3
 #define VECTOR_OVERFLOW 4
@@ -31,6 +33,15 @@ struct queued_signal {
 };
 
 static struct pool queued = POOL_INITIALIZER(struct queued_signal);
+
+/* One of a process's signals is kept outside the queue. There is one user, so all count for it. */
+bool signal_has_room(const struct process *process, int signal)
+{
+	uint32_t limit = current->process->files->limits[LIMIT_QUEUED].soft;
+
+	return signal < SIGNAL_QUEUED || !(process->signals.pending & SIGNAL_BIT(signal)) ||
+	       queued.used + 1 < (limit < QUEUED_MAX ? limit : QUEUED_MAX);
+}
 
 /* Without memory, or beyond the limit, the signal is pending once less. */
 static bool queue_signal(struct process_signals *signals, int signal,

@@ -53,6 +53,14 @@ static int flags_of(const struct file *file)
 	return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
 }
 
+/* A pipe has one size. Who wants less gets more, which fcntl(2) allows. */
+static int pipe_size(const struct file *file, uint32_t wanted)
+{
+	if (file->ops != &pipe_ops)
+		return -EBADF;
+	return wanted <= PIPE_CAPACITY ? (int)PIPE_CAPACITY : -EPERM;
+}
+
 static int sys_fcntl64(struct trap_frame *frame)
 {
 	struct file *file = descriptor_file(frame->ebx);
@@ -72,9 +80,10 @@ static int sys_fcntl64(struct trap_frame *frame)
 	case F_GETFL:
 		return flags_of(file);
 	case F_SETFL:
-		return set_flags(file, frame->edx);
+		return file->flags & O_PATH ? -EBADF : set_flags(file, frame->edx);
 	case F_GETPIPE_SZ:
-		return file->ops == &pipe_ops ? (int)PIPE_CAPACITY : -EBADF;
+	case F_SETPIPE_SZ:
+		return pipe_size(file, frame->ecx == F_SETPIPE_SZ ? frame->edx : 0);
 	}
 	return sys_fcntl(frame);
 }

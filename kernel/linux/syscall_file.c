@@ -2,12 +2,11 @@
  * between files, sizes, and what ioctl can do with any file. */
 #include "fs/files.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/unistd.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
-#include "kernel/process/file_calls.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/page_alloc.h"
 #include "mm/user_copy.h"
@@ -15,19 +14,39 @@
 #define FIONCLEX 0x5450
 #define FIOCLEX	 0x5451
 
+#define ADVICE_LAST 5u /* of posix_fadvise: to be used once */
+
 /* ---- vectors and offsets ---- */
 
-/* Runs a transfer for each piece of memory in ring 3's list, until one moves less than it could. At
- * an offset; or where the file's own is, and that moves. */
+/* Is something wrong with any piece of a program's list? Then nothing is moved. A length is
+ * signed. */
+static int vectors_error(uint32_t vectors, uint32_t count)
+{
+	struct linux_vector vector;
+
+	if (count > VECTORS_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (copy_from_user(&vector, vectors + i * sizeof(vector), sizeof(vector)))
+			return -EFAULT;
+		if ((int32_t)vector.length < 0)
+			return -EINVAL;
+		if (!user_range_ok(vector.base, vector.length))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* Runs a transfer for each piece of memory in a program's list, until one moves less than it could.
+ * At an offset; or where the file's own is, and that moves. */
 static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
 		       int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
 	uint32_t done = 0;
+	int error = file ? vectors_error(vectors, count) : -EBADF;
 
-	if (!file)
-		return -EBADF;
-	if (count > VECTORS_MAX)
-		return -EINVAL;
+	if (error)
+		return error;
 	for (uint32_t i = 0; i < count; i++) {
 		struct linux_vector vector;
 		struct buffer buffer;
@@ -151,8 +170,8 @@ static int copy(struct file *to, struct file *from, uint64_t *offset, uint32_t l
 	return done > 0 || moved > 0 ? (int32_t)done : moved;
 }
 
-/* From one file to another. offset is where ring 3 keeps the offset to read at, in so many bytes;
- * 0: the file's own. */
+/* From one file to another. EDX is where the program keeps the offset to read at, a signed number
+ * of `size` bytes; 0: the file's own offset. */
 static int send_file(const struct trap_frame *frame, uint32_t size)
 {
 	struct file *to = descriptor_writable(frame->ebx), *from = descriptor_readable(frame->ecx);
@@ -164,7 +183,7 @@ static int send_file(const struct trap_frame *frame, uint32_t size)
 		return -EINVAL;
 	if (frame->edx && copy_from_user(&offset, frame->edx, size) != 0)
 		return -EFAULT;
-	if ((int64_t)offset < 0)
+	if ((int64_t)offset < 0 || (size == sizeof(int32_t) && (int32_t)offset < 0))
 		return -EINVAL;
 	uint32_t length = frame->esi < TRANSFER_MAX ? frame->esi : TRANSFER_MAX;
 	int moved = end_write(copy(to, from, frame->edx ? &offset : NULL, length));
@@ -174,8 +193,8 @@ static int send_file(const struct trap_frame *frame, uint32_t size)
 	return moved;
 }
 
-CALL(sys_sendfile, send_file(frame, sizeof(uint32_t)))
-CALL(sys_sendfile64, send_file(frame, sizeof(uint64_t)))
+CALL(sys_sendfile, send_file(frame, sizeof(int32_t)))
+CALL(sys_sendfile64, send_file(frame, sizeof(int64_t)))
 
 /* ---- offsets and sizes ---- */
 
@@ -194,7 +213,8 @@ static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_
 static int sys_lseek(struct trap_frame *frame)
 {
 	int64_t offset;
-	int error = seek_any(descriptor_file(frame->ebx), (int32_t)frame->ecx, frame->edx, &offset);
+	int error =
+	    seek_any(descriptor_opened(frame->ebx), (int32_t)frame->ecx, frame->edx, &offset);
 
 	if (error)
 		return error;
@@ -204,8 +224,8 @@ static int sys_lseek(struct trap_frame *frame)
 static int sys_llseek(struct trap_frame *frame)
 {
 	int64_t offset;
-	int error = seek_any(descriptor_file(frame->ebx), wide(frame->edx, frame->ecx), frame->edi,
-			     &offset);
+	int error = seek_any(descriptor_opened(frame->ebx), wide(frame->edx, frame->ecx),
+			     frame->edi, &offset);
 
 	if (error)
 		return error;
@@ -216,14 +236,39 @@ static int truncate_file(struct file *file, uint64_t size)
 {
 	if (!file)
 		return -EBADF;
-	return (int64_t)size < 0 ? -EINVAL : vfs_truncate(file->inode, size);
+	if (!file_writable(file) || (int64_t)size < 0)
+		return -EINVAL;
+	return vfs_truncate(file->inode, size);
 }
 
-CALL(sys_ftruncate, truncate_file(descriptor_writable(frame->ebx), (int32_t)frame->ecx))
-CALL(sys_ftruncate64, truncate_file(descriptor_writable(frame->ebx), wide(frame->ecx, frame->edx)))
-/* All is in memory: there is nothing to write back, or to advise about. */
-CALL(sys_fsync, descriptor_file(frame->ebx) ? 0 : -EBADF)
+CALL(sys_ftruncate, truncate_file(descriptor_opened(frame->ebx), (int32_t)frame->ecx))
+CALL(sys_ftruncate64, truncate_file(descriptor_opened(frame->ebx), wide(frame->ecx, frame->edx)))
 CALL(sys_sync, 0)
+
+/* All is in memory, so there is nothing to write back; but only a file system's files could. */
+static int sys_fsync(struct trap_frame *frame)
+{
+	struct file *file = descriptor_opened(frame->ebx);
+
+	if (!file)
+		return -EBADF;
+	return inode_is(file->inode, S_IFREG) || inode_is(file->inode, S_IFDIR) ? 0 : -EINVAL;
+}
+
+/* Nor is there anything to advise about. */
+static int advise(uint32_t descriptor, int64_t length, uint32_t advice)
+{
+	struct file *file = descriptor_opened(descriptor);
+
+	if (!file)
+		return -EBADF;
+	if (inode_is(file->inode, S_IFIFO))
+		return -ESPIPE;
+	return length < 0 || advice > ADVICE_LAST ? -EINVAL : 0;
+}
+
+CALL(sys_fadvise64, advise(frame->ebx, (int32_t)frame->esi, frame->edi))
+CALL(sys_fadvise64_64, advise(frame->ebx, wide(frame->esi, frame->edi), frame->ebp))
 
 /* ---- ioctl ---- */
 
@@ -239,7 +284,7 @@ static int set_nonblocking(struct file *file, uint32_t address)
 
 static int sys_ioctl_any(struct trap_frame *frame)
 {
-	struct file *file = descriptor_file(frame->ebx);
+	struct file *file = descriptor_opened(frame->ebx);
 
 	if (!file)
 		return -EBADF;
@@ -267,8 +312,8 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 187, "sendfile", "ddpd", sys_sendfile },
 	{ 194, "ftruncate64", "dxx", sys_ftruncate64 },
 	{ 239, "sendfile64", "ddpd", sys_sendfile64 },
-	{ 250, "fadvise64", "dxxxx", sys_fsync },
-	{ 272, "fadvise64_64", "dxxxxx", sys_fsync },
+	{ 250, "fadvise64", "dxxdd", sys_fadvise64 },
+	{ 272, "fadvise64_64", "dxxxxd", sys_fadvise64_64 },
 	{ 333, "preadv", "dpdxx", sys_preadv },
 	{ 334, "pwritev", "dpdxx", sys_pwritev },
 };

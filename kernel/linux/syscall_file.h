@@ -1,4 +1,4 @@
-/* What the calls whose names end in "at" share: kernel/linux/syscall_path.c and _stat.c. */
+/* What calls of files share: those whose names end in "at", and those of open files. */
 #pragma once
 
 #include <stdint.h>
@@ -21,3 +21,12 @@ int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode 
 int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
 	    uint32_t second);
 int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second);
+
+/* The open file of a descriptor; NULL when there is none, or only a place (O_PATH), which most
+ * calls refuse with -EBADF. */
+static inline struct file *descriptor_opened(uint32_t descriptor)
+{
+	struct file *file = descriptor_file(descriptor);
+
+	return file && !(file->flags & O_PATH) ? file : NULL;
+}

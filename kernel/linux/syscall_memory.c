@@ -1,7 +1,7 @@
 /* System calls about memory: Linux's, as far as a space can do them. */
-#include "fs/files.h"
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
@@ -11,7 +11,8 @@
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
 #define ADVICE_DONT_NEED 4u
-#define ADVICE_MOST	 25u
+#define ADVICE_LAST	 23u
+#define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
 
 /* What mmap is asked for; old and new callers pass it in different ways. */
 struct mapping {
@@ -40,12 +41,13 @@ static inline int place(const struct mapping *mapping)
 {
 	struct space *space = current->space;
 	bool is_fixed = mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
-	bool is_free = space_is_free(space, mapping->address, mapping->length);
+	bool is_free = mapping->address % PAGE_SIZE == 0 && mapping->address &&
+		       space_is_free(space, mapping->address, mapping->length);
 
+	if (!is_fixed && !is_free)
+		return space_map_anywhere(space, mapping->length, mapping->protection);
 	if ((mapping->flags & MAP_FIXED_NOREPLACE) && !is_free)
 		return space_can_hold(mapping->address, mapping->length) ? -EEXIST : -ENOMEM;
-	if (!is_fixed && (mapping->address == 0 || mapping->address % PAGE_SIZE || !is_free))
-		return space_map_anywhere(space, mapping->length, mapping->protection);
 	int error = space_map(space, mapping->address, mapping->length, mapping->protection);
 
 	return error ? error : (int32_t)mapping->address;
@@ -70,8 +72,8 @@ static int map_file(const struct mapping *mapping, struct file *file)
 	return result;
 }
 
-/* Shared memory is as private as any other until lesson 6: nothing is written back, no other task
- * sees it. So a shared mapping of a file that could be written is refused. */
+/* Memory is private until lesson 6: nothing is written back, and no other task sees it. So a shared
+ * mapping is refused, but for one of a file that is only read. */
 static int map(const struct mapping *mapping)
 {
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
@@ -80,8 +82,8 @@ static int map(const struct mapping *mapping)
 	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
 		return -EINVAL;
 	if (!is_file)
-		return place(mapping);
-	struct file *file = files_get(current->process->files, mapping->descriptor);
+		return is_shared ? -ENODEV : place(mapping);
+	struct file *file = descriptor_opened(mapping->descriptor);
 	bool is_written = is_shared && (mapping->protection & SPACE_WRITE);
 
 	if (!file)
@@ -163,13 +165,15 @@ static int sys_mremap(struct trap_frame *frame)
 	return flags & MREMAP_MAYMOVE ? move(address, old_length, new_length) : -ENOMEM;
 }
 
-/* Of all advice only this one is more than advice: the memory is zero afterwards. */
+/* Most advice changes nothing. After DONTNEED the memory is zero; what else would be more than
+ * advice (REMOVE, DONTFORK, MERGEABLE, HUGEPAGE, WIPEONFORK) is refused, as by kernels without it.
+ */
 static int sys_madvise(struct trap_frame *frame)
 {
 	uint32_t address = frame->ebx, length = whole_pages(frame->ecx);
 	int error = space_protect(current->space, address, length, 0);
 
-	if (frame->edx > ADVICE_MOST)
+	if (frame->edx > ADVICE_LAST || (ADVICE_REFUSED >> frame->edx & 1))
 		return -EINVAL;
 	if (!error && frame->edx == ADVICE_DONT_NEED && clear_user(address, length) != 0)
 		return -EFAULT;

@@ -13,9 +13,8 @@
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 
-#define RENAME_NOREPLACE 1u
-#define TO_LINK		 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) /* not to what it leads to */
-#define AT_FLAGS	 (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
+#define TO_LINK	 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) /* not to what it leads to */
+#define AT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
 
 /* ---- places ---- */
 
@@ -238,29 +237,18 @@ static int symlink_at(uint32_t target, uint32_t directory, uint32_t address)
 	return error;
 }
 
-static bool exists(const struct place *at)
-{
-	struct inode *inode;
-	int error = path_find(at->start, at->path, PATH_NAME, &inode);
-
-	if (!error)
-		inode_put(inode);
-	return !error;
-}
-
 static int rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
 		     uint32_t new_address, uint32_t flags)
 {
 	struct place from, to;
-	int error = flags & ~RENAME_NOREPLACE ? -EINVAL : place_get(&from, directory, address);
+	bool is_known = flags <= RENAME_EXCHANGE; /* each by itself */
+	int error = is_known ? place_get(&from, directory, address) : -EINVAL;
 
 	if (error)
 		return error;
 	error = place_get(&to, new_directory, new_address);
 	if (!error) {
-		error = flags & RENAME_NOREPLACE && exists(&to)
-			    ? -EEXIST
-			    : vfs_rename(from.start, from.path, to.start, to.path);
+		error = vfs_rename(from.start, from.path, to.start, to.path, flags);
 		place_put(&to);
 	}
 	place_put(&from);

@@ -1,7 +1,6 @@
 /* System calls that wait for one of many files: poll and select. */
 #include <stddef.h>
 
-#include "fs/file.h"
 #include "fs/files.h"
 #include "kernel/abi/poll.h"
 #include "kernel/lib/errno.h"
@@ -9,6 +8,7 @@
 #include "fs/linux/poll.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/signal_mask.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
@@ -31,7 +31,7 @@ typedef int scanner(void *context, struct poll_table *table);
 /* What is ready of what is wanted, errors always. */
 static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
 {
-	struct file *file = files_get(current->process->files, descriptor);
+	struct file *file = descriptor_opened(descriptor);
 	uint32_t ready = POLLIN | POLLOUT;
 
 	if (!file)

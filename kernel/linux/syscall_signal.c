@@ -15,19 +15,21 @@
 
 /* ---- sending ---- */
 
-static int sys_tkill(struct trap_frame *frame)
+static int kill_thread(int32_t group, int32_t pid, uint32_t signal)
 {
-	if ((int32_t)frame->ebx <= 0 || frame->ecx > SIGNALS)
+	const struct process *process = process_find(pid);
+
+	if (group <= 0 || pid <= 0 || signal > SIGNALS)
 		return -EINVAL;
-	return kill_process(frame->ebx, frame->ecx, SI_TKILL);
+	if (group != pid)
+		return -ESRCH;
+	if (signal && process && !signal_has_room(process, signal))
+		return -EAGAIN;
+	return kill_process(pid, signal, SI_TKILL);
 }
 
-static int sys_tgkill(struct trap_frame *frame)
-{
-	if ((int32_t)frame->ebx <= 0 || (int32_t)frame->ecx <= 0 || frame->edx > SIGNALS)
-		return -EINVAL;
-	return frame->ebx == frame->ecx ? kill_process(frame->ecx, frame->edx, SI_TKILL) : -ESRCH;
-}
+CALL(sys_tkill, kill_thread(frame->ebx, frame->ebx, frame->ecx))
+CALL(sys_tgkill, kill_thread(frame->ebx, frame->ecx, frame->edx))
 
 /* A program says itself what siginfo tells, but for what only the kernel says. */
 static int sys_rt_sigqueueinfo(struct trap_frame *frame)
@@ -45,6 +47,8 @@ static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 		return -ESRCH;
 	const struct signal_cause cause = { info.code, { .pid = info.pid }, info.status };
 
+	if (frame->ecx && !signal_has_room(process, frame->ecx))
+		return -EAGAIN;
 	if (frame->ecx)
 		signal_send_cause(process, frame->ecx, &cause);
 	return 0;

@@ -1,6 +1,5 @@
 /* System calls of what is known about a file: the stat family, modes, owners and times. */
 #include "fs/file.h"
-#include "fs/files.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/statx.h"
 #include "kernel/abi/file.h"
@@ -17,7 +16,26 @@
 
 #define FALLOCATE_KEEP_SIZE 1u
 
+#define FIRST_SECOND INT32_MIN /* before 1970: the earliest time that a program can set */
+
 /* ---- the three layouts ---- */
+
+/* A time of an inode, with its seconds rounded down: half a second before 1970 is second -1 and
+ * 500,000,000 ns. Divided is what has passed since the earliest time, which is not negative. */
+static struct linux_timespec64 time_of(int64_t ns)
+{
+	struct linux_timespec64 time = timespec64_of(ns - FIRST_SECOND * (int64_t)NS);
+
+	time.seconds += FIRST_SECOND;
+	return time;
+}
+
+static struct linux_timespec old_time_of(int64_t ns)
+{
+	const struct linux_timespec64 time = time_of(ns);
+
+	return (struct linux_timespec){ time.seconds, time.nanoseconds };
+}
 
 /* Of a device number the lower byte is the minor one; the other fields are as the inode has them.
  */
@@ -35,9 +53,9 @@ static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 		.block_size = BLOCK_SIZE,
 		.blocks = inode->blocks,
 		.number = inode->number,
-		.accessed = timespec_of(inode->accessed),
-		.modified = timespec_of(inode->modified),
-		.changed = timespec_of(inode->changed),
+		.accessed = old_time_of(inode->accessed),
+		.modified = old_time_of(inode->modified),
+		.changed = old_time_of(inode->changed),
 	};
 
 	return give(to, &stat, sizeof(stat));
@@ -56,9 +74,9 @@ static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 		.size = inode->size,
 		.block_size = BLOCK_SIZE,
 		.blocks = inode->blocks,
-		.accessed = timespec_of(inode->accessed),
-		.modified = timespec_of(inode->modified),
-		.changed = timespec_of(inode->changed),
+		.accessed = old_time_of(inode->accessed),
+		.modified = old_time_of(inode->modified),
+		.changed = old_time_of(inode->changed),
 	};
 
 	if (inode->size > INT32_MAX)
@@ -78,9 +96,9 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 		.number = inode->number,
 		.size = inode->size,
 		.blocks = inode->blocks,
-		.accessed = timespec64_of(inode->accessed),
-		.changed = timespec64_of(inode->changed),
-		.modified = timespec64_of(inode->modified),
+		.accessed = time_of(inode->accessed),
+		.changed = time_of(inode->changed),
+		.modified = time_of(inode->modified),
 		.device_major = inode->device >> 8,
 		.device_minor = inode->device & 0xff,
 		.filesystem_minor = inode->filesystem,
@@ -146,9 +164,9 @@ static int change_size(struct inode *inode, uint32_t low, uint32_t high)
 
 static int change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
 {
-	struct file *file = files_get(current->process->files, descriptor);
+	struct file *file = descriptor_opened(descriptor);
 
-	return file && !(file->flags & O_PATH) ? change(file->inode, first, second) : -EBADF;
+	return file ? change(file->inode, first, second) : -EBADF;
 }
 
 /* The 16 bits of the older calls; all ones mean -1. */
@@ -178,10 +196,10 @@ CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame
 /* Makes a file longer, unless it shall keep its size. Nothing is set aside for it. */
 static int sys_fallocate(struct trap_frame *frame)
 {
-	struct file *file = files_get(current->process->files, frame->ebx);
+	struct file *file = descriptor_writable(frame->ebx);
 	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
 
-	if (!file || !file_writable(file))
+	if (!file)
 		return -EBADF;
 	if (frame->ecx & ~FALLOCATE_KEEP_SIZE)
 		return -EOPNOTSUPP;
@@ -198,20 +216,21 @@ static int sys_fallocate(struct trap_frame *frame)
 
 /* ---- times ---- */
 
-/* One of the two times that ring 3 gives: seconds, and ns or (of the older calls) microseconds. */
+/* One of the two times that a program gives: seconds, negative before 1970, and ns or (of the older
+ * calls) microseconds. */
 struct time_request {
-	uint32_t seconds;
+	int32_t seconds;
 	uint32_t part;
 };
 
-static int set_time(uint64_t *time, const struct time_request *request, uint32_t unit)
+static int set_time(int64_t *time, const struct time_request *request, uint32_t unit)
 {
 	if (request->part == UTIME_NOW && unit == 1)
 		*time = inode_now();
 	else if (request->part >= NS / unit && !(request->part == UTIME_OMIT && unit == 1))
 		return -EINVAL;
 	else if (request->part != UTIME_OMIT)
-		*time = (uint64_t)request->seconds * NS + request->part * unit;
+		*time = request->seconds * (int64_t)NS + request->part * unit;
 	return 0;
 }
 
@@ -219,7 +238,7 @@ static int set_time(uint64_t *time, const struct time_request *request, uint32_t
 static int change_times(struct inode *inode, uint32_t times, uint32_t unit)
 {
 	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
-	uint64_t both[2] = { inode->accessed, inode->modified };
+	int64_t both[2] = { inode->accessed, inode->modified };
 
 	if (times && copy_from_user(requests, times, sizeof(requests)))
 		return -EFAULT;
@@ -242,14 +261,14 @@ static int sys_utimensat(struct trap_frame *frame)
 /* The oldest call has only seconds. */
 static int change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
 {
-	uint32_t seconds[2];
+	int32_t seconds[2];
 
 	if (!times)
 		return change_times(inode, 0, unused);
 	if (copy_from_user(seconds, times, sizeof(seconds)))
 		return -EFAULT;
-	inode->accessed = (uint64_t)seconds[0] * NS;
-	inode->modified = (uint64_t)seconds[1] * NS;
+	inode->accessed = seconds[0] * (int64_t)NS;
+	inode->modified = seconds[1] * (int64_t)NS;
 	inode_touch(inode, false);
 	return 0;
 }

@@ -3,16 +3,21 @@
 
 #include "fs/linux/devices.h"
 #include "fs/files.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/abi/reboot.h"
 #include "kernel/abi/clocks.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/linux/processor_time.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/process/names.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/process/family.h"
+#include "kernel/process/signal.h"
 #include "kernel/task/time.h"
 #include "mm/space.h"
 #include "mm/user_copy.h"
@@ -30,10 +35,16 @@ struct linux_system {
 	char filler[8];
 };
 
+/* setrlimit(2)'s numbers of resources. */
+#define LIMIT_SIZE    1
 #define LIMIT_STACK   3
+#define LIMIT_CORE    4
 #define LIMIT_NOTHING UINT32_MAX
 #define GROUPS_MAX    65536u
-#define RANDOM_FLAGS  7u /* of getrandom: all that there are */
+
+#define ASK_PERSONALITY 0xffffffffu /* personality(2): change nothing */
+
+#define RANDOM_FLAGS 7u /* of getrandom: all that there are */
 
 /* prctl(2)'s commands. */
 #define PRCTL_GET_DUMPABLE  3
@@ -200,7 +211,8 @@ static int sys_getrandom(struct trap_frame *frame)
 	return frame->edx <= RANDOM_FLAGS ? device_fill_random(&buffer) : -EINVAL;
 }
 
-/* Only the limit of descriptors is kept to: nobody counts the rest, and the stack's is fixed. */
+/* Kept to are the limits of descriptors, of processor time, of a file's size and of signals in a
+ * queue. Nobody counts the rest, and the stack's is fixed. */
 static uint64_t wide(uint32_t limit)
 {
 	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
@@ -211,13 +223,17 @@ static uint32_t narrow(uint64_t limit)
 	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
 }
 
-/* The stack's is that of its space, unless somebody has set another. */
+void (*watch_processor_time)(void);
+
+/* Where nobody has set another, the stack's is that of its space, and nothing is dumped. */
 static struct limit limit_of(const struct files *files, uint32_t resource)
 {
 	struct limit limit = files->limits[resource];
 
 	if (resource == LIMIT_STACK && limit.soft == LIMIT_NOTHING)
 		limit.soft = SPACE_STACK;
+	if (resource == LIMIT_CORE && limit.soft == LIMIT_NOTHING)
+		limit.soft = 0;
 	return limit;
 }
 
@@ -228,17 +244,26 @@ static int set_limit(struct files *files, uint32_t resource, const struct limit 
 	if (resource == LIMIT_FILES && limit->hard > FILES_MAX)
 		return -EPERM;
 	files->limits[resource] = *limit;
+	if (resource == LIMIT_CPU && watch_processor_time)
+		watch_processor_time();
 	return 0;
 }
 
-static int sys_getrlimit(struct trap_frame *frame)
+/* `most` is what stands for no limit. */
+static int get_limit(const struct trap_frame *frame, uint32_t most)
 {
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	const struct limit limit = limit_of(current->process->files, frame->ebx);
+	struct limit limit = limit_of(current->process->files, frame->ebx);
 
+	limit.soft = limit.soft < most ? limit.soft : most;
+	limit.hard = limit.hard < most ? limit.hard : most;
 	return give(frame->ecx, &limit, sizeof(limit));
 }
+
+/* The old call's numbers are signed. */
+CALL(sys_old_getrlimit, get_limit(frame, INT32_MAX))
+CALL(sys_getrlimit, get_limit(frame, LIMIT_NOTHING))
 
 static int sys_setrlimit(struct trap_frame *frame)
 {
@@ -272,6 +297,29 @@ static int sys_prlimit64(struct trap_frame *frame)
 	return give(frame->esi, answer, sizeof(answer));
 }
 
+/* For writing: the limit is how large a file may get. */
+static uint64_t room_for_process(uint64_t offset)
+{
+	const struct files *files = current->process ? current->process->files : NULL;
+	uint32_t limit = files ? files->limits[LIMIT_SIZE].soft : LIMIT_NOTHING;
+
+	if (limit == LIMIT_NOTHING)
+		return UINT64_MAX;
+	if (offset < limit)
+		return limit - offset;
+	signal_send(current->process, SIGXFSZ);
+	return 0;
+}
+
+static void limits_start(void)
+{
+	vfs_room = room_for_process;
+}
+STARTUP(limits_start)
+
+/* Only Linux's usual ways are there: asking for them is what most callers do. */
+CALL(sys_personality, frame->ebx == 0 || frame->ebx == ASK_PERSONALITY ? 0 : -EINVAL)
+
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for
  * these commands. */
 static int sys_reboot(struct trap_frame *frame)
@@ -299,13 +347,13 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 71, "setregid", "dd", sys_set_users },
 	{ 74, "sethostname", "pd", sys_sethostname },
 	{ 75, "setrlimit", "dp", sys_setrlimit },
-	{ 76, "getrlimit", "dp", sys_getrlimit },
+	{ 76, "getrlimit", "dp", sys_old_getrlimit },
 	{ 80, "getgroups", "dp", sys_zero },
 	{ 81, "setgroups", "dp", sys_set_groups },
 	{ 88, "reboot", "xxxx", sys_reboot },
 	{ 103, "syslog", "dpd", sys_syslog },
 	{ 116, "sysinfo", "p", sys_sysinfo },
-	{ 136, "personality", "x", sys_zero },
+	{ 136, "personality", "x", sys_personality },
 	{ 152, "mlockall", "x", sys_zero },
 	{ 153, "munlockall", "", sys_zero },
 	{ 172, "prctl", "dxxxx", sys_prctl },

@@ -16,6 +16,10 @@
 #define NICE_MOST	19
 #define PRIORITY_OFFSET 20 /* getpriority returns 20 - nice: never negative */
 #define PRIORITY_MOST	99 /* of SCHED_RR */
+#define POLICY_FIFO	1u
+#define POLICY_RR	2u
+#define POLICY_UNUSED	4u
+#define POLICY_LAST	6u
 #define CPU_MASK_SIZE	4
 
 /* ---- families ---- */
@@ -28,17 +32,22 @@ static int give_usage(uint32_t address, const struct wait_news *news)
 	return address ? give(address, &usage, sizeof(usage)) : 0;
 }
 
-static int sys_wait4(struct trap_frame *frame)
+/* The group of INT32_MIN could not be negated. */
+static int wait_for_child(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
-	int32_t pid = process_wait(frame->ebx, frame->edx, &news);
+	int32_t which = frame->ebx;
+	int32_t pid = which == INT32_MIN ? -ESRCH : process_wait(which, frame->edx, &news);
 
 	if (pid <= 0)
 		return pid;
 	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
 		return -EFAULT;
-	return give_usage(frame->esi, &news) ? -EFAULT : pid;
+	return give_usage(usage, &news) ? -EFAULT : pid;
 }
+
+CALL(sys_waitpid, wait_for_child(frame, 0))
+CALL(sys_wait4, wait_for_child(frame, frame->esi))
 
 static bool is_wanted(const struct process *child, uint32_t options)
 {
@@ -214,7 +223,7 @@ static const struct {
 	const struct sched_class *class;
 } policies[] = {
 	{ 0, &sched_fair }, /* SCHED_OTHER */
-	{ 2, &sched_round_robin },
+	{ POLICY_RR, &sched_round_robin },
 	{ 3, &sched_mlfq }, /* SCHED_BATCH */
 };
 
@@ -244,9 +253,17 @@ static int sys_sched_setscheduler(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-/* Priorities of policies are accepted, and mean nothing. */
-CALL(sys_sched_get_priority_max, frame->ebx == policies[1].policy ? PRIORITY_MOST : 0)
-CALL(sys_sched_get_priority_min, frame->ebx == policies[1].policy ? 1 : 0)
+/* Priorities are accepted and change nothing. Linux's SCHED_FIFO and SCHED_RR have them, its other
+ * policies do not. */
+static int priority_of(uint32_t policy, int32_t of_real_time)
+{
+	if (policy > POLICY_LAST || policy == POLICY_UNUSED)
+		return -EINVAL;
+	return policy == POLICY_FIFO || policy == POLICY_RR ? of_real_time : 0;
+}
+
+CALL(sys_sched_get_priority_max, priority_of(frame->ebx, PRIORITY_MOST))
+CALL(sys_sched_get_priority_min, priority_of(frame->ebx, 1))
 
 static int sys_sched_getparam(struct trap_frame *frame)
 {
@@ -281,6 +298,7 @@ static int sys_sched_setaffinity(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 7, "waitpid", "dpx", sys_waitpid },
 	{ 34, "nice", "d", sys_nice },
 	{ 96, "getpriority", "dd", sys_getpriority },
 	{ 97, "setpriority", "ddd", sys_setpriority },

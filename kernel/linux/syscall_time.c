@@ -11,8 +11,12 @@
 
 #include <stddef.h>
 
+#include "fs/files.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/linux/processor_time.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/signal.h"
 #include "kernel/task/time.h"
@@ -25,6 +29,7 @@
 
 #define NS	    NANOSECONDS_PER_SECOND
 #define US_PER_TICK (1000000 / TICKS_PER_SECOND)
+#define NS_PER_TICK (NS / TICKS_PER_SECOND)
 
 /* ---- clocks ---- */
 
@@ -80,15 +85,16 @@ static int show_clock(uint32_t clock, uint32_t address, teller *tell)
 CALL(sys_clock_gettime, show_clock(frame->ebx, frame->ecx, give_timespec))
 CALL(sys_clock_gettime64, show_clock(frame->ebx, frame->ecx, give_timespec64))
 
-static int sys_clock_getres(struct trap_frame *frame)
+static int show_resolution(uint32_t clock, uint32_t address, teller *tell)
 {
 	uint64_t ns;
-	int error = clock_read(frame->ebx, &ns);
+	int error = clock_read(clock, &ns);
 
-	if (error || !frame->ecx)
-		return error;
-	return give_timespec(frame->ecx, 1);
+	return error || !address ? error : tell(address, 1);
 }
+
+CALL(sys_clock_getres, show_resolution(frame->ebx, frame->ecx, give_timespec))
+CALL(sys_clock_getres64, show_resolution(frame->ebx, frame->ecx, give_timespec64))
 
 static struct linux_timeval timeval_of(uint64_t ns)
 {
@@ -243,17 +249,114 @@ static uint64_t alarm_left(void)
 }
 
 /* One that alarm(2) has set rings once. */
-static int give_alarm(uint32_t address)
+static uint64_t alarm_interval(void)
 {
 	const struct process *process = current->process;
-	uint64_t interval = process->alarm.expire == ring ? process->alarm_interval : 0;
-	const struct linux_interval_timer timer = { timeval_of(interval),
-						    timeval_of(alarm_left()) };
 
+	return process->alarm.expire == ring ? process->alarm_interval : 0;
+}
+
+static void set_alarm(uint64_t value, uint64_t interval)
+{
+	struct process *process = current->process;
+
+	timer_cancel(&process->alarm);
+	process->alarm_interval = interval;
+	if (value)
+		timer_start(&process->alarm, time_ns() + value, ring);
+}
+
+/* ---- processor time: timers and limits that count ticks ---- */
+
+/* Of a process's tick_timers: the tick of use at which it rings (0: it does not), and its interval.
+ */
+enum { NEXT, INTERVAL };
+
+/* Of the two timers the first counts what is used in user mode, the second all. */
+static uint32_t ticks_used(uint32_t timer)
+{
+	return current->user_ticks + (timer ? current->system_ticks : 0);
+}
+
+static void ring_if_due(uint32_t timer, int signal)
+{
+	uint32_t *state = current->process->tick_timers[timer], used = ticks_used(timer);
+
+	if (state[NEXT] == 0 || used < state[NEXT])
+		return;
+	state[NEXT] = state[INTERVAL] ? used + state[INTERVAL] : 0;
+	signal_send(current->process, signal);
+}
+
+/* At the soft limit, and each second after it; at the hard one that is the end. */
+static void check_limit(const struct limit *limit)
+{
+	uint32_t ticks = ticks_used(1), seconds = ticks / TICKS_PER_SECOND;
+
+	if (ticks % TICKS_PER_SECOND == 0 && seconds >= limit->soft)
+		signal_send(current->process, seconds < limit->hard ? SIGXCPU : SIGKILL);
+}
+
+/* In every tick, after it has been charged to the current task. */
+static void look_at_use(struct timer *timer)
+{
+	if (current->process && current->process->files) {
+		ring_if_due(0, SIGVTALRM);
+		ring_if_due(1, SIGPROF);
+		check_limit(&current->process->files->limits[LIMIT_CPU]);
+	}
+	timer_start(timer, time_ns() + 1, look_at_use);
+}
+
+/* Nobody pays for it before it is needed. */
+static void watch(void)
+{
+	static struct timer every_tick;
+
+	if (!timer_is_running(&every_tick))
+		timer_start(&every_tick, time_ns(), look_at_use);
+}
+
+static void watch_register(void)
+{
+	watch_processor_time = watch;
+}
+STARTUP(watch_register)
+
+static uint32_t ticks_of(uint64_t ns)
+{
+	return divide64(ns + NS_PER_TICK - 1, NS_PER_TICK, NULL);
+}
+
+static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
+{
+	uint32_t *state = current->process->tick_timers[timer];
+
+	state[NEXT] = value ? ticks_used(timer) + ticks_of(value) : 0;
+	state[INTERVAL] = ticks_of(interval);
+	watch();
+}
+
+/* ---- getitimer, setitimer ---- */
+
+static int give_timer(uint32_t which, uint32_t address)
+{
+	struct linux_interval_timer timer = { timeval_of(alarm_interval()),
+					      timeval_of(alarm_left()) };
+
+	if (which > ITIMER_PROF)
+		return -EINVAL;
+	if (which != ITIMER_REAL) {
+		const uint32_t *state = current->process->tick_timers[which - 1];
+		uint32_t used = ticks_used(which - 1);
+
+		timer.interval = timeval_of_ticks(state[INTERVAL]);
+		timer.value = timeval_of_ticks(state[NEXT] > used ? state[NEXT] - used : 0);
+	}
 	return give(address, &timer, sizeof(timer));
 }
 
-CALL(sys_getitimer, frame->ebx == ITIMER_REAL ? give_alarm(frame->ecx) : -EINVAL)
+CALL(sys_getitimer, give_timer(frame->ebx, frame->ecx))
 
 static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
 {
@@ -264,23 +367,22 @@ static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
 
 static int sys_setitimer(struct trap_frame *frame)
 {
-	struct process *process = current->process;
 	struct linux_interval_timer timer = { { 0, 0 }, { 0, 0 } };
 	uint64_t value, interval;
 
-	if (frame->ebx != ITIMER_REAL)
+	if (frame->ebx > ITIMER_PROF)
 		return -EINVAL;
 	if (frame->ecx && copy_from_user(&timer, frame->ecx, sizeof(timer)) != 0)
 		return -EFAULT;
 	if (ns_of_timeval(&timer.value, &value) != 0 ||
 	    ns_of_timeval(&timer.interval, &interval) != 0)
 		return -EINVAL;
-	if (frame->edx && give_alarm(frame->edx) != 0)
+	if (frame->edx && give_timer(frame->ebx, frame->edx) != 0)
 		return -EFAULT;
-	timer_cancel(&process->alarm);
-	process->alarm_interval = interval;
-	if (value)
-		timer_start(&process->alarm, time_ns() + value, ring);
+	if (frame->ebx == ITIMER_REAL)
+		set_alarm(value, interval);
+	else
+		set_tick_timer(frame->ebx - 1, value, interval);
 	return 0;
 }
 
@@ -295,5 +397,6 @@ static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
 	{ 266, "clock_getres", "dp", sys_clock_getres },
 	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
 	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },
+	{ 406, "clock_getres_time64", "dp", sys_clock_getres64 },
 	{ 407, "clock_nanosleep_time64", "dxpp", sys_clock_nanosleep64 },
 };

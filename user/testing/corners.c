@@ -18,11 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "user/testing/checks.h"
+
 #define ANY_CHILD		0x40000000 /* waitpid: one that sends no SIGCHLD, too */
 #define NO_SIGNAL		200	   /* clone: what is sent at the end, and is no signal */
 #define NEVER_MAPPED		((void *)16)
 #define PIECE			0x7ffff000u /* bytes that one call moves at most */
-#define PATIENCE		5	    /* seconds for each check */
 #define FLUSH_SECONDS		2
 #define NESTED			64 /* handlers in handlers: more than 8 KiB */
 #define CALL_pwritev		334
@@ -421,12 +422,7 @@ static bool mmap_wants_whole_pages(void)
 	       errno == EINVAL;
 }
 
-/* ---- all of them, each in a process of its own ---- */
-
-static const struct {
-	const char *name;
-	bool (*holds)(void);
-} checks[] = {
+static const struct check checks[] = {
 	{ "a child's end sends what is no signal", ends_without_signal },
 	{ "a data segment's descriptor goes", data_segment_goes },
 	{ "the stack segment's descriptor goes", stack_segment_goes },
@@ -448,32 +444,7 @@ static const struct {
 	{ "a child's group stays after its exec", group_stays_after_exec },
 };
 
-#define COUNT (sizeof(checks) / sizeof(checks[0]))
-
-static bool holds(bool (*check)(void))
-{
-	int status = 1;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		alarm(PATIENCE);
-		_exit(check() ? 0 : 1);
-	}
-	waitpid(pid, &status, 0);
-	return status == 0;
-}
-
 int main(void)
 {
-	unsigned failed = 0;
-
-	printf("KTAP version 1\n1..%u\n", (unsigned)COUNT);
-	for (unsigned i = 0; i < COUNT; i++) {
-		fflush(stdout);
-		bool ok = holds(checks[i].holds);
-
-		printf("%s %u %s\n", ok ? "ok" : "not ok", i + 1, checks[i].name);
-		failed += !ok;
-	}
-	return failed > 0;
+	return check_all(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -104,6 +104,10 @@ static int perform(enum operation operation, const char *first, const char *seco
 		return symlink(first, second);
 	case RENAME:
 		return rename(first, second);
+	case RENAME_NEW:
+		return renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_NOREPLACE);
+	case EXCHANGE:
+		return renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE);
 	case STAT:
 		return look(first, stat, outcome);
 	case LSTAT:

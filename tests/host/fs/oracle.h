@@ -17,6 +17,8 @@ enum operation {
 	MAKE_LINK,    /* of the first path's file, named by the second */
 	MAKE_SYMLINK, /* with the first text, named by the second path */
 	RENAME,
+	RENAME_NEW, /* where nothing has the new name */
+	EXCHANGE,   /* the two change names */
 	STAT,
 	LSTAT,
 	READ_LINK,

@@ -297,8 +297,8 @@ static void test_file_path(struct random *random, uint32_t rounds)
 	vfs_open(path_root(), "dir", O_RDONLY, 0, &directory);
 	require_path(file, "/dir/f");
 	require_path(directory, "/dir");
-	vfs_rename(path_root(), "dir", path_root(), "new");
-	vfs_rename(path_root(), "new/f", path_root(), "new/g");
+	vfs_rename(path_root(), "dir", path_root(), "new", 0);
+	vfs_rename(path_root(), "new/f", path_root(), "new/g", 0);
 	require_path(file, "/new/g");
 	REQUIRE(vfs_file_path(file, path, 64) == 7, "room");
 	vfs_remove(path_root(), "new/g", false);

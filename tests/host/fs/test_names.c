@@ -103,7 +103,11 @@ static int perform(enum operation operation, const char *first, const char *seco
 	case MAKE_SYMLINK:
 		return vfs_symlink(base, second, first);
 	case RENAME:
-		return vfs_rename(base, first, base, second);
+		return vfs_rename(base, first, base, second, 0);
+	case RENAME_NEW:
+		return vfs_rename(base, first, base, second, RENAME_NOREPLACE);
+	case EXCHANGE:
+		return vfs_rename(base, first, base, second, RENAME_EXCHANGE);
 	case STAT:
 		return look(first, PATH_FOLLOW, outcome);
 	case LSTAT:
@@ -166,7 +170,7 @@ static bool is_of_a_path(int error)
 static bool agree(enum operation operation, const struct outcome *ours,
 		  const struct outcome *theirs)
 {
-	bool has_two = operation == RENAME || operation == MAKE_LINK;
+	bool has_two = operation >= MAKE_LINK && operation <= EXCHANGE;
 
 	if (has_two && ours->error && theirs->error &&
 	    (is_of_a_path(ours->error) || is_of_a_path(theirs->error)))
@@ -301,8 +305,8 @@ static void test_directory_path(struct random *random, uint32_t rounds)
 		"the path is %s", path);
 	REQUIRE(vfs_directory_path(inner, path, 13) == -ERANGE, "a buffer that is too small");
 	REQUIRE(vfs_remove(root, "/x/point", true) == -EBUSY, "a mount point removed");
-	REQUIRE(vfs_rename(root, "/x/point", root, "/y") == -EBUSY, "a mount point renamed");
-	REQUIRE(vfs_rename(root, "/x/point/deep", root, "/y") == -EXDEV, "a name across");
+	REQUIRE(vfs_rename(root, "/x/point", root, "/y", 0) == -EBUSY, "a mount point renamed");
+	REQUIRE(vfs_rename(root, "/x/point/deep", root, "/y", 0) == -EXDEV, "a name across");
 	REQUIRE(vfs_remove(root, "/x/point/deep", true) == 0, "removed below");
 	REQUIRE(vfs_directory_path(inner, path, sizeof(path)) == -ENOENT, "a removed directory");
 	REQUIRE(vfs_directory_path(root, path, sizeof(path)) == 2 && strcmp(path, "/") == 0,
