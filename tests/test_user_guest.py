@@ -91,7 +91,7 @@ def test_probes(guest):
     assert "SKIP" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["corners", "manual"])
+@pytest.mark.parametrize("name", ["corners", "manual", "filemanual"])
 def test_what_linux_does(guest, name):
     """Rare cases, and calls that were accepted and did nothing: they end as on Linux."""
     done = guest(name)
@@ -146,6 +146,21 @@ def test_random_calls(guest, needs_busybox):
     assert len(set(objects)) == 1, objects
     free = re.findall(r"^MemFree: *(\d+) kB", done.stdout, re.M)
     assert free[10] == free[20]
+
+
+@pytest.mark.slow
+def test_random_calls_that_are_killed(guest, needs_busybox):
+    """In the middle, after different times. When what is there has been removed (times before 1970
+    once made it impossible) the account of memory closes; the first round lets the pools grow."""
+    after = "rm -rf /tmp/calls; cat /proc/objects; grep MemFree /proc/meminfo"
+    kill = "calls $s 1000000 >/dev/null & sleep 0.$s; kill -9 $!; wait"
+    seeds = " ".join(map(str, range(31, 37)))
+    done = guest(f"for i in 1 2; do for s in {seeds}; do {kill}; {after}; done; done")
+    objects = re.findall(r"^tasks \d+\nfiles(?:.*\n){5}", done.stdout, re.M)
+    assert len(objects) == 12, done.stdout + done.stderr
+    assert len(set(objects)) == 1, objects
+    free = re.findall(r"^MemFree: *(\d+) kB", done.stdout, re.M)
+    assert free[6:] == [free[6]] * 6
 
 
 def test_paths_of_descriptors(guest, needs_busybox):
@@ -223,6 +238,17 @@ def test_a_program_that_is_cut_off(options, lesson, tmp_path):
     said = at_prompt(options, lesson, script, "--programs", tmp_path, status=1)
     assert "> run /cut\n/cut: ended by signal 9\n" in said
     assert "argument 1: a\n" in said
+
+
+def test_an_init_that_is_cut_off(options, tmp_path):
+    """Even pid 1 dies when exec could not load all of it: the machine ends, and says so."""
+    (tmp_path / "init").write_bytes((ROOT / "build/user/bin/hello").read_bytes()[:4096])
+    (tmp_path / "init").chmod(0o755)
+    child = spawn([*options, "--programs", str(tmp_path)], 4)
+    child.expect("init: ended with status 137")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus != 0
 
 
 def test_orphans_at_the_prompt(options):

@@ -150,7 +150,7 @@ def test_probes_are_shuffled(run):
     assert len(set(names[0])) == 40
 
 
-@pytest.mark.parametrize("name", ["corners", "manual"])
+@pytest.mark.parametrize("name", ["corners", "manual", "filemanual"])
 def test_what_linux_does(run, name):
     """What the guest must do in rare cases, and where its manual promises something."""
     lines = run(name).stdout.splitlines()

@@ -24,7 +24,8 @@
  *	(later)		BSY clear, DRQ set: sector 100
  *	read 200	DRQ is set, the drive ignores the command, and DATA gives sector 100
  *
- * So whoever gives up a request resets the channel, and no command is sent while BSY or DRQ is set.
+ * So a request that is given up ends with a reset of the channel, and no command is sent while BSY
+ * or DRQ is set.
  *
  * The processor does nothing else while it waits: a driver with interrupts and DMA follows in the
  * storage lessons. One request at a time, not from interrupt handlers; the drive's own interrupt is

@@ -27,7 +27,7 @@ static bool out_of_range(const struct ext_fs *fs, const char *field, uint64_t va
 	return true;
 }
 
-/* The same, for a field that must be a power of two as well. */
+/* The same; and the field must be a power of two. */
 static bool no_power_in_range(const struct ext_fs *fs, const char *field, uint32_t value,
 			      uint32_t least, uint32_t most)
 {
@@ -198,7 +198,8 @@ static int (*const checks[])(struct ext_fs *fs) = {
 	check_group_count, check_checksum,     check_groups, check_root,
 };
 
-/* Returns 0 and the mount, or an error after which nothing is left behind. The reason was printed.
+/* Returns 0 and the mount, or an error; then all that was allocated has been freed. The reason was
+ * printed.
  */
 int ext_mount(struct block_device *device, struct ext_fs **out)
 {

@@ -6,7 +6,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/cpu/interrupts.h"
 
-#define ENDS_LINE   0x100u /* in a cell: a line ends behind this byte */
+#define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
 #define END_OF_FILE 0x200u /* a line ends here, and this is no byte of it */
 #define DELETE	    0x7f
 

@@ -166,7 +166,7 @@ static uint32_t number_of(int32_t pid, uint32_t index)
 	return (uint32_t)pid * ENTRIES_MAX + index + ROOT;
 }
 
-/* Entry number index of a directory, or NULL behind the last. */
+/* Entry number index of a directory, or NULL after the last. */
 static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index)
 {
 	const struct procfs_entry *entry = directory->pid ? task_entries : entries;

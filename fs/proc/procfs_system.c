@@ -109,7 +109,7 @@ static void show_mounts(struct procfs_text *text, const struct task *task)
 		procfs_print(text, "%s %s %s rw 0 0\n", mount->source, mount->path, mount->type);
 }
 
-/* All hang from the first. */
+/* The parent of every mount is the first one. */
 static void show_mount_tree(struct procfs_text *text, const struct task *task)
 {
 	const struct mount *mount;

@@ -2,8 +2,8 @@
  * Unpacking a cpio archive with all that it may have: directories, symbolic links, several names of
  * one file, devices, pipes, owners and times. The format is described in fs/root.c.
  *
- * Several names of one file are entries with the same inode number; the contents stand in any one
- * of them.
+ * Several names of one file are entries with the same inode number; any one of them
+ * has the contents.
  */
 #include "fs/ram/initramfs.h"
 
@@ -116,7 +116,7 @@ static int check_magic(struct archive *archive, const char *header)
 	return fail(archive, -EINVAL, "no header of a cpio archive (newc)");
 }
 
-/* Reads a header and the name behind it. */
+/* Reads a header and the name after it. */
 static int read_header(struct archive *archive)
 {
 	char header[HEADER_SIZE];

@@ -6,7 +6,7 @@
  *	end ---------.		"init"	position 2	inode 5, a file
  *		     '--> the last entry's `next`: a new one is added there
  *
- * A name holds its inode by `links`, whoever uses it by `references`; it goes when it has neither.
+ * `links` counts an inode's names, `references` its users; it is freed when it has neither.
  * Positions only grow along a list and are never given out twice. So a program that lists a
  * directory piece by piece (getdents64) sees every name that stays exactly once, although others
  * come and go meanwhile: it says "from position 3 on", and that remains true.
@@ -166,7 +166,7 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 	return 0;
 }
 
-/* Both pieces of memory are there before anything changes, so a failure leaves nothing behind. */
+/* Both pieces of memory are there before anything changes, so a failure changes nothing. */
 static int ramfs_create(struct inode *directory, const struct name *name, uint32_t mode,
 			uint32_t device, struct inode **made)
 {

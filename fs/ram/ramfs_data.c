@@ -5,7 +5,7 @@
  *   direct[0..7]                              a page each
  *   tables -> 1024 tables -> 1024 pages each  4 GiB
  *
- * A pointer that is NULL, at any level, is a hole: all behind it reads as zeros.
+ * A pointer that is NULL, at any level, is a hole: all bytes below it read as zeros.
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
@@ -68,11 +68,11 @@ static void *make_page(struct ramfs_inode *file, uint32_t index)
 	return *slot;
 }
 
-/* Frees the pages from number `first` on under a pointer with so many levels of tables behind it,
- * and the tables that get empty by it. */
+/* Frees the pages from number `first` on in the subtree at *slot, `levels` tables deep, and the
+ * tables that are empty then. */
 static void free_pages(struct ramfs_inode *file, void **slot, unsigned levels, uint32_t first)
 {
-	uint32_t span = levels ? 1u << (levels - 1) * SLOT_BITS : 0; /* pages behind a slot below */
+	uint32_t span = levels ? 1u << (levels - 1) * SLOT_BITS : 0; /* pages below one slot */
 
 	if (!*slot)
 		return;
@@ -102,7 +102,7 @@ int ramfs_truncate(struct inode *inode, uint64_t size)
 
 	if (size > FILE_SIZE_MAX)
 		return -EFBIG;
-	if (size <= inode->size) { /* equal: a write that failed may have left a page behind */
+	if (size <= inode->size) { /* equal: a write that failed may have left a page */
 		uint8_t *page = in_page ? find_page(file, size / PAGE_SIZE) : NULL;
 
 		if (page)

@@ -2,7 +2,7 @@
  * A root with directories and links, in place of fs/root.c's list of files.
  *
  *	root_initialize	/, /dev, /tmp				made here
- *	(start-up)	devices, /proc, ...			whoever is linked hooks in
+ *	(start-up)	devices, /proc, ...			by STARTUP functions
  *	root_unpack	/dev/null, ..., then /bin, /etc, ...	the devices; and the host's archive
  *
  * The archive comes through QEMU's fw_cfg (-fw_cfg name=ARCHIVE,file=...), piece by piece, so it
@@ -51,7 +51,7 @@ static void make_devices(void)
 	}
 }
 
-/* What /dev has for whoever wants a path for a descriptor. */
+/* Paths in /dev for a program's own descriptors. */
 static void link_descriptors(void)
 {
 	vfs_symlink(path_root(), "/dev/fd", "/proc/self/fd");

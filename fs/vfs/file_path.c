@@ -67,7 +67,7 @@ static int prepend_all(struct inode **at, char *start, char **end)
 	return error;
 }
 
-/* Writes the path of a directory before what stands at end, up to the buffer's own end, and moves
+/* Writes the path of a directory before the text at end, up to the buffer's own end, and moves
  * all of it to the beginning. Returns its length. */
 static int complete_path(struct inode *directory, char *path, uint32_t size, char *end)
 {

@@ -11,7 +11,7 @@
  * Between "it is not there" and "so make it" nothing may sleep, or two tasks could make the same
  * name: as long as a file system's lookup does not sleep, no lock is needed.
  *
- * Called by system calls and by whoever fills the root at start-up, with a task that may sleep.
+ * Called by system calls and, at start-up, by the code that fills the root; the task may sleep.
  */
 #include "fs/vfs/vfs.h"
 

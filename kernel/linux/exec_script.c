@@ -34,7 +34,7 @@ static char *skip_blanks(char *at)
 	return at;
 }
 
-/* Cuts the first line of a script, behind its #!, into a path and the rest, one argument. Either
+/* Cuts the first line of a script, after its #!, into a path and the rest, one argument. Either
  * may come out empty. */
 static void cut_line(char *line, char **path, char **argument)
 {

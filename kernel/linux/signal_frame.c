@@ -1,5 +1,5 @@
 /*
- * What lies on a program's stack while a handler of a signal runs: Linux's structures for i386.
+ * What is on a program's stack while a handler of a signal runs: Linux's structures for i386.
  *
  * All of it can be changed by the program before it comes back: nothing in it is trusted.
  */
@@ -67,7 +67,7 @@ _Static_assert(sizeof(struct context) == 88 && sizeof(struct linux_signal_info) 
 static const uint8_t old_code[8] = { 0x58, 0xb8, SYS_sigreturn, 0, 0, 0, 0xcd, SYSCALL_VECTOR };
 static const uint8_t info_code[8] = { 0xb8, SYS_rt_sigreturn, 0, 0, 0, 0xcd, SYSCALL_VECTOR, 0x90 };
 
-#define USER_FLAGS   0x50dd5u /* what ring 3 may choose: AC, RF, OF, DF, TF, SF, ZF, AF, PF, CF */
+#define USER_FLAGS   0x50dd5u /* what a program may set: AC, RF, OF, DF, TF, SF, ZF, AF, PF, CF */
 #define TRAP_FLAG    0x00100u
 #define DOWN_FLAG    0x00400u
 #define KNOWN_MXCSR  0x0000ffbfu /* other bits fault: Intel SDM volume 1, 11.6.6 */
@@ -236,7 +236,7 @@ static int restore_fpu(uint32_t address)
 	return 0;
 }
 
-/* A selector that ring 3 could have loaded itself; the null selector for any other. */
+/* The selector, if the program could have loaded it itself; else the null selector. */
 static uint32_t data_selector(uint32_t selector)
 {
 	selector = (selector & 0xffff) | RING;

@@ -47,13 +47,13 @@ static int set_flags(struct file *file, uint32_t flags)
 	return 0;
 }
 
-/* A file that is only a place has an access mode that is none. */
+/* The access mode of a file that is only a place is not one that F_GETFL shows. */
 static int flags_of(const struct file *file)
 {
 	return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
 }
 
-/* A pipe has one size. Who wants less gets more, which fcntl(2) allows. */
+/* A pipe has one size. A request for less gets more, which fcntl(2) allows. */
 static int pipe_size(const struct file *file, uint32_t wanted)
 {
 	if (file->ops != &pipe_ops)

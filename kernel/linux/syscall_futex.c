@@ -1,6 +1,6 @@
 /*
- * futex. Memory that two tasks see is there only while one of them waits (vfork): nobody can be
- * woken whoever wakes, and a wait ends with its time, or with a signal.
+ * futex. Two tasks see the same memory only while one of them waits in vfork, so FUTEX_WAKE never
+ * finds a waiter: a wait ends with its time, or with a signal.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -133,7 +133,7 @@ static int move(uint32_t from, uint32_t old_length, uint32_t new_length)
 
 	if (is_error(to))
 		return to;
-	/* Both are in this space, so ring 3's address of the source is one for the kernel as well.
+	/* Both are in this space, so the program's address of the source is the kernel's as well.
 	 */
 	if (!user_range_ok(from, old_length) ||
 	    buffer_put(&buffer, (const void *)(uintptr_t)from, old_length) < 0)

@@ -18,7 +18,7 @@
 
 /* ---- places ---- */
 
-/* A path of ring 3, and the directory where it begins if it is relative. */
+/* A program's path, and the directory where it begins if it is relative. */
 struct place {
 	struct inode *start;
 	char *path; /* a page */
@@ -95,7 +95,7 @@ int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t se
 
 /* ---- opening ---- */
 
-/* What of open's flags counts beside O_PATH. */
+/* The only flags that are valid together with O_PATH. */
 #define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* Opens nothing but a place: it can be neither read nor written. */
@@ -255,7 +255,7 @@ static int rename_at(uint32_t directory, uint32_t address, uint32_t new_director
 	return error;
 }
 
-/* Copies a symbolic link's target, without a NUL, to ring 3. */
+/* Copies a symbolic link's target, without a NUL, to a user address. */
 static int give_target(struct inode *inode, uint32_t to, uint32_t size)
 {
 	char *target;

@@ -17,7 +17,7 @@
 #include "mm/page_alloc.h"
 
 #define QUEUES	   2u  /* that a file waits in: an end of a pipe may be for reading and writing */
-#define FEW	   16u /* waiters that lie on the stack */
+#define FEW	   16u /* waiters that are on the stack */
 #define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
 #define MS	   1000000u
 #define SET_WORDS  (FILES_MAX / 32)
@@ -95,7 +95,7 @@ static int wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t
 /* ---- poll ---- */
 
 struct poll_request {
-	uint32_t address; /* of ring 3's array */
+	uint32_t address; /* of the program's array */
 	uint32_t count;
 };
 
@@ -145,7 +145,7 @@ enum { READ, WRITE, EXCEPT, SETS };
 
 struct select_request {
 	uint32_t count;	    /* descriptors */
-	uint32_t set[SETS]; /* addresses in ring 3, or 0 */
+	uint32_t set[SETS]; /* user addresses, or 0 */
 	uint32_t wanted[SETS][SET_WORDS];
 	uint32_t ready[SETS][SET_WORDS];
 };
@@ -230,7 +230,7 @@ static int select_until(const struct trap_frame *frame, uint64_t deadline)
 
 /* ---- times and masks ---- */
 
-/* Reads two words at an address of ring 3: seconds, and units of so many ns. Address 0: for ever.
+/* Reads two words at a user address: seconds, and units of `unit` ns. Address 0: for ever.
  */
 static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 {
@@ -260,7 +260,7 @@ static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
 		copy_to_user(address, &rest, sizeof(rest));
 }
 
-/* The signals that ring 3 wants blocked meanwhile; address 0: as they are. */
+/* The signals that the program wants blocked meanwhile; address 0: as they are. */
 static int begin_mask(uint32_t address)
 {
 	uint64_t mask;
@@ -273,7 +273,7 @@ static int begin_mask(uint32_t address)
 	return 0;
 }
 
-/* Waits with a time, in units of so many ns, and a mask that are in ring 3 (address 0: none). A
+/* Waits with a time, in units of `unit` ns, and a mask, both at user addresses (0: none). A
  * signal that ended the wait is still to be delivered under the new mask: what delivers it puts the
  * old one back, as for sigsuspend. */
 static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit, uint32_t mask,

@@ -23,7 +23,7 @@ struct user_descriptor {
 #define FLAG_AVAILABLE	 0x40u
 #define CONTENTS_STACK	 0x02u
 #define FLAGS_OF_NONE	 (FLAG_READ_ONLY | FLAG_NOT_PRESENT) /* clears the entry */
-#define ACCESS_DATA	 0xf0u				     /* present, ring 3 */
+#define ACCESS_DATA	 0xf0u				     /* present, DPL 3 */
 #define ACCESS_WRITABLE	 0x02u
 #define ACCESS_DOWN	 0x04u /* expands down */
 #define ENTRY		 (THREAD_LOCAL / 8)
@@ -60,7 +60,7 @@ static uint64_t pack(const struct user_descriptor *wanted)
 	return descriptor_pack(&descriptor);
 }
 
-/* Ring 3 may have loaded it with any privilege level in its last two bits. */
+/* A program may have loaded it with any privilege level in its last two bits. */
 static bool is_thread_local(uint32_t selector)
 {
 	return (selector & SELECTOR_MASK) == (THREAD_LOCAL & SELECTOR_MASK);

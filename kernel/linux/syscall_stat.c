@@ -193,7 +193,7 @@ CALL(sys_fchownat,
 CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
 CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
 
-/* Makes a file longer, unless it shall keep its size. Nothing is set aside for it. */
+/* Makes a file longer, unless it is to keep its size. No memory is reserved for it. */
 static int sys_fallocate(struct trap_frame *frame)
 {
 	struct file *file = descriptor_writable(frame->ebx);
@@ -234,7 +234,7 @@ static int set_time(int64_t *time, const struct time_request *request, uint32_t 
 	return 0;
 }
 
-/* times is 0 for now, or where ring 3 has the two; a unit of theirs is so many ns. */
+/* `times` is the user address of the two, or 0 for the time now; their unit is `unit` ns. */
 static int change_times(struct inode *inode, uint32_t times, uint32_t unit)
 {
 	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };

@@ -79,7 +79,8 @@ static int sys_get_users(struct trap_frame *frame)
 	return error;
 }
 
-/* Nobody is in other groups than root's: a list of others is refused. Its elements are so large. */
+/* Nobody is in other groups than root's: a list of others is refused. `size` is
+ * one element's width in bytes. */
 static int set_groups(const struct trap_frame *frame, uint32_t size)
 {
 	uint32_t group = 0;

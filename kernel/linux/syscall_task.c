@@ -24,7 +24,7 @@
 
 /* ---- families ---- */
 
-/* What a child has used, where ring 3 wants to know it. */
+/* What a child has used, to a user address; 0: the program does not want it. */
 static int give_usage(uint32_t address, const struct wait_news *news)
 {
 	const struct linux_usage usage = usage_of_ticks(news->user_ticks, news->system_ticks);
@@ -217,7 +217,7 @@ static int sys_getpriority(struct trap_frame *frame)
 }
 
 /* Linux's numbers of the policies that are nearest to the classes here. All tasks are under one
- * class: whoever changes its own policy changes that of all. */
+ * class: a task that changes its own policy changes that of all. */
 static const struct {
 	uint32_t policy;
 	const struct sched_class *class;

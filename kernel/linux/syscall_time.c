@@ -57,7 +57,7 @@ static int clock_read(uint32_t clock, uint64_t *ns)
 	}
 }
 
-/* A time as ring 3 wants it: Linux's new structure, or the old one. */
+/* Writes a time to a user address: as Linux's new structure, or the old one. */
 typedef int teller(uint32_t address, uint64_t ns);
 
 static int give_timespec64(uint32_t address, uint64_t ns)
@@ -195,7 +195,7 @@ static int sleep_until_clock(uint32_t clock, uint64_t time)
 	return sleep_until(time_ns() + (time - shown));
 }
 
-/* time and rest are addresses in ring 3; a rest that could not be told is none: the call does not
+/* `time` and `rest` are user addresses. If the rest cannot be written there, the call does not
  * begin again. */
 static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
 		       timespec_reader *take, teller *tell)

@@ -5,5 +5,5 @@
 
 #include "kernel/abi/clocks.h"
 
-/* What getrusage and wait4 tell of so many ticks in ring 3 and in the kernel. */
+/* What getrusage and wait4 tell of ticks in user mode and in the kernel. */
 struct linux_usage usage_of_ticks(uint32_t user, uint32_t system);

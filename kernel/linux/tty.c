@@ -1,5 +1,5 @@
 /*
- * The terminal with settings (termios), sessions and job control: it stands in for fs/tty/tty.c.
+ * The terminal with settings (termios), sessions and job control; it replaces fs/tty/tty.c.
  *
  *	keyboard, serial line  --interrupt-->  type  -->  line_type  -->  echo on the screen
  *							      | a whole line
@@ -29,7 +29,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 
-#define TTY_ANY	    (5u << 8 | 0) /* /dev/tty: the terminal of whoever opens it */
+#define TTY_ANY	    (5u << 8 | 0) /* /dev/tty: the terminal of the process that opens it */
 #define TENTH_OF_NS 100000000ull
 #define CHUNK	    256u
 #define BACKSPACE   '\b'

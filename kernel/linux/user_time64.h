@@ -4,7 +4,7 @@
 #include "kernel/abi/clocks.h"
 #include "kernel/syscall/user_time.h"
 
-/* Nanoseconds of a time; -EINVAL for what is none. More than 68 years are as good as for ever. */
+/* Nanoseconds of a time; -EINVAL if out of range. More than 68 years count as 68 years. */
 int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns);
 
 /* The same of one at a user address, and the way back. */

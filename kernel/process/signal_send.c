@@ -142,7 +142,8 @@ static void make_pending(struct process *process, int signal, const struct signa
 }
 
 /* A signal that would be ignored is dropped here. One that is blocked stays, because its action may
- * have changed when it is unblocked. */
+ * have changed when it is unblocked. The kernel's own SIGKILL (exec failed halfway) reaches init as
+ * well. */
 void signal_send_cause(struct process *process, int signal, const struct signal_cause *cause)
 {
 	bool enabled = interrupts_disable();
@@ -150,7 +151,7 @@ void signal_send_cause(struct process *process, int signal, const struct signal_
 	if (signal && process->task->space && process->task->life != TASK_ZOMBIE) {
 		cancel_opposite(process, signal);
 		if ((process->signals.blocked & SIGNAL_BIT(signal)) ||
-		    !signal_is_ignored(process, signal))
+		    !signal_is_ignored(process, signal) || (signal == SIGKILL && !cause))
 			make_pending(process, signal, cause);
 	}
 	interrupts_restore(enabled);

@@ -5,8 +5,8 @@ and on our kernel.
         --shares SHARES
 
 Both kernels run in the same machine, whose time goes by instructions, so the figures are the same
-each time, on any host. Linux is Debian's package. The table goes to README.md beside
-this file; where the package cannot be had, our figures are printed, and the table stays.
+each time, on any host. Linux is Debian's package. The table goes to README.md in
+this folder; where the package cannot be had, our figures are printed, and the table stays.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Only `SEEK_ROOT_MS` (b) is fitted: so that a random read of 512 bytes takes 14.7
 on the drive of 2010. All that is said about files follows from there, with nothing left to turn.
 
 Units are in the names: `_ms` milliseconds, `_revolutions` turns of the platter; an LBA is a number
-of 512-byte sectors. Errors: ValueError, for a request that is not wholly on the drive.
+of 512-byte sectors. Errors: ValueError if a request is not wholly on the drive.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Zone(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a sector lies. Its angle is where it begins, in [0, 1) of a revolution."""
+    """Where a sector is. Its angle is where it begins, in [0, 1) of a revolution."""
 
     cylinder: int
     head: int
@@ -150,7 +150,7 @@ class Geometry:
         return seek_curve_ms(cylinders / self.cylinders, self._root_ms)
 
     def locate(self, lba: int) -> Place:
-        """Where a sector lies."""
+        """Where a sector is."""
         zone = self.zones[bisect_right(self._zone_starts, lba) - 1]
         track, sector = divmod(lba - zone.first_lba, zone.track_sectors)
         cylinder, head = divmod(track, HEADS)

@@ -81,7 +81,7 @@ class Experiment:
 
 
 def image_path(directory: Path, drive: Drive) -> Path:
-    """Where a drive's image lies."""
+    """The path of a drive's image."""
     return directory / f"{drive.name}.img"
 
 

@@ -319,6 +319,6 @@ static const struct command commands[] COMMAND_TABLE = {
 	{ "ls", "DRIVE [PATH]", "inode, mode, links, size and name", 1, run_ls },
 	{ "cat", "DRIVE PATH", "show a file", 2, run_cat },
 	{ "sum", "DRIVE PATH", "the CRC-32 of a file", 2, run_sum },
-	{ "map", "DRIVE PATH BLOCK...", "where a file's blocks lie", 3, run_map },
+	{ "map", "DRIVE PATH BLOCK...", "where a file's blocks are", 3, run_map },
 	{ "cache", "[drop]", "the block cache: hits and misses", 0, run_cache },
 };

@@ -1,4 +1,4 @@
-"""The lab's table: what the drives' requests would have cost in 2010, beside what was published.
+"""The lab's table: what the drives' requests would have cost in 2010, and the published figures.
 
     python3 -m labs.storage.report [--scale 100] [--reads N] [--seed S]
     python3 -m labs.storage.report --trace TRACE.csv --reads N [--scale 100]
@@ -265,8 +265,8 @@ def explain(figures: Sequence[Figures], direct: bool = False) -> str:
         return text + "."
     second = p.after_mapping
     return (
-        f"{text}: these waited {p.mapping_ms:.2f} ms for pointer blocks. The data lay close "
-        f"behind and cost {second.seek_ms:.2f} ms of seek and {second.rotation_ms:.2f} "
+        f"{text}: these waited {p.mapping_ms:.2f} ms for pointer blocks. The data was close "
+        f"to them and cost {second.seek_ms:.2f} ms of seek and {second.rotation_ms:.2f} "
         "ms of rotation more, not a second random read."
     )
 

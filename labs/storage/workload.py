@@ -1,7 +1,7 @@
 """The lab's reads as a list of requests, worked out on paper: no image, no guest, no kernel.
 
-A prediction to hold beside the measurement. The reads go through a page cache that never forgets,
-so each costs the 4 KiB page it lies in, and the mapping blocks above it that were not read before.
+A prediction to compare with the measurement. The reads go through a page cache that never forgets,
+so each costs the 4 KiB page it is in, and the mapping blocks above it that were not read before.
 The random numbers are those of kernel/lib/random.h. Block numbers count blocks of 4 KiB.
 """
 
@@ -41,7 +41,7 @@ def random_offsets(seed: int, size_bytes: int, count: int) -> Iterator[int]:
 
 
 class Layout(Protocol):
-    """Where a drive's or file's blocks lie, and the blocks that say so."""
+    """Where a drive's or file's blocks are, and the blocks that say so."""
 
     blocks: int
 
@@ -86,7 +86,7 @@ class PointerLayout:
         return self._bottom(group) + 1 + position
 
     def chain(self, block: int) -> list[int]:
-        """Triple, double and single indirect block; each lies before the first one below it."""
+        """Triple, double and single indirect block; each is before the first one below it."""
         group = block // POINTERS
         double = self._bottom(group // POINTERS * POINTERS) - 1
         return [self._bottom(0) - 2, double, self._bottom(group)]

@@ -1,13 +1,49 @@
 /* Checks of what system calls do, each in a process of its own. Prints a line for each (KTAP). */
 #pragma once
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE 5 /* seconds for each check that does not ask for more by alarm() */
+
+#define CALL_setrlimit 75
+#define CALL_getrlimit 191
+
+static volatile sig_atomic_t caught;
+
+static inline void note(int signal)
+{
+	(void)signal;
+	caught++;
+}
+
+static inline bool fails(long result, int error)
+{
+	return result == -1 && errno == error;
+}
+
+static inline int end_of(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* Sets the soft limit. */
+static inline long limit(int resource, unsigned soft)
+{
+	unsigned both[2];
+
+	syscall(CALL_getrlimit, resource, both, 0, 0, 0, 0);
+	both[0] = soft;
+	return syscall(CALL_setrlimit, resource, both, 0, 0, 0, 0);
+}
 
 struct check {
 	const char *name;

@@ -46,14 +46,6 @@ struct segment {
 #define CONTEXT_FLAGS 21
 #define TRAP_FLAG     0x100
 
-static volatile sig_atomic_t caught;
-
-static void note(int signal)
-{
-	(void)signal;
-	caught++;
-}
-
 static void sleep_ms(long ms)
 {
 	const struct timespec time = { ms / 1000, ms % 1000 * 1000000 };

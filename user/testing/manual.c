@@ -18,220 +18,31 @@
 
 #define FOLDER "/tmp/manual"
 #define FILE_A FOLDER "/a"
-#define FILE_B FOLDER "/b"
 
-/* Calls that the C library does not know. */
-#define CALL_utime		    30
 #define CALL_old_getrlimit	    76
-#define CALL_old_stat		    106
 #define CALL_personality	    136
-#define CALL_flock		    143
-#define CALL_fdatasync		    148
 #define CALL_sched_get_priority_max 159
 #define CALL_sched_get_priority_min 160
 #define CALL_prctl		    172
 #define CALL_rt_sigqueueinfo	    178
-#define CALL_sendfile		    187
-#define CALL_getrlimit		    191
 #define CALL_madvise		    219
-#define CALL_fadvise64		    250
-#define CALL_utimensat		    320
-#define CALL_preadv		    333
-#define CALL_renameat2		    353
-#define CALL_setrlimit		    75
 #define CALL_getitimer		    105
 #define CALL_clock_getres64	    406
-#define CALL_chown32		    212
-
-#define LIMIT_CPU	 0
-#define LIMIT_SIZE	 1
-#define LIMIT_QUEUED	 11
-#define TIMER_VIRTUAL	 1
-#define TIMER_PROFILE	 2
-#define RENAME_EXCHANGE	 2
-#define PR_SET_PDEATHSIG 1
-#define PR_GET_PDEATHSIG 2
-#define PR_GET_NAME	 16
-#define LOCK_EX_NB	 6
-#define SET_LOCK	 13 /* fcntl64's F_SETLK64 */
-#define WRITE_LOCK	 1
-#define SET_PIPE_SIZE	 1031
-#define WIPE_ON_FORK	 18
-#define REAL_TIME	 40 /* a signal that is pending as often as it was sent */
-#define QUEUE		 8
-#define GROUP		 1234
-#define CONTEXT_CS	 20 /* words in a handler's context */
-#define NO_SELECTOR	 0x1234
-#define SCRIPT		 "manual-script"
-#define CPU_PATIENCE	 100
-
-static volatile sig_atomic_t caught;
-
-static void note(int signal)
-{
-	(void)signal;
-	caught++;
-}
-
-/* A new file that is open to read and write. */
-static int make(const char *path)
-{
-	return open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-}
-
-static bool fails(long result, int error)
-{
-	return result == -1 && errno == error;
-}
-
-static int end_of(pid_t pid)
-{
-	int status = -1;
-
-	waitpid(pid, &status, 0);
-	return status;
-}
-
-/* ---- files ---- */
-
-/* Negative seconds come back, in the old structure too, and the file can be removed. */
-static bool times_before_1970(void)
-{
-	const long sixties[2] = { -315619200, -315619200 };
-	const struct timespec halves[2] = { { -1, 500000000 }, { -2000000000, 1 } };
-	struct stat status;
-	uint32_t old[16];
-
-	close(make(FILE_A));
-	return syscall(CALL_utime, FILE_A, sixties, 0, 0, 0, 0) == 0 &&
-	       stat(FILE_A, &status) == 0 && status.st_mtim.tv_sec == sixties[1] &&
-	       syscall(CALL_old_stat, FILE_A, old, 0, 0, 0, 0) == 0 &&
-	       syscall(CALL_utimensat, AT_FDCWD, FILE_A, halves, 0, 0, 0) == 0 &&
-	       stat(FILE_A, &status) == 0 && status.st_atim.tv_sec == -1 &&
-	       status.st_atim.tv_nsec == 500000000 && status.st_mtim.tv_sec == halves[1].tv_sec &&
-	       status.st_mtim.tv_nsec == 1 && unlink(FILE_A) == 0;
-}
-
-/* One wrong piece, and nothing is moved. */
-static bool lengths_are_signed(void)
-{
-	char bytes[8] = "";
-	const unsigned vector[4] = { (unsigned)bytes, 4, (unsigned)bytes, -4u };
-	int file = make(FILE_A);
-
-	return fails(syscall(SYS_writev, file, vector, 2, 0, 0, 0), EINVAL) &&
-	       lseek(file, 0, SEEK_END) == 0 && write(file, "12345678", 8) == 8 &&
-	       fails(syscall(CALL_preadv, file, vector, 2, 0, 0, 0), EINVAL) && bytes[0] == '\0';
-}
-
-static bool offsets_are_signed(void)
-{
-	const int32_t wrong = -1;
-	int file = make(FILE_A), other = make(FILE_B);
-
-	return fails(syscall(CALL_sendfile, other, file, &wrong, 1, 0, 0), EINVAL);
-}
-
-static bool advice_is_checked(void)
-{
-	int ends[2], file = make(FILE_A);
-
-	return pipe(ends) == 0 && syscall(CALL_fadvise64, file, 0, 0, 0, 2, 0) == 0 &&
-	       fails(syscall(CALL_fadvise64, 99, 0, 0, 0, 2, 0), EBADF) &&
-	       fails(syscall(CALL_fadvise64, file, 0, 0, 0, 9, 0), EINVAL) &&
-	       fails(syscall(CALL_fadvise64, ends[0], 0, 0, 0, 2, 0), ESPIPE);
-}
-
-static bool fsync_is_for_files(void)
-{
-	int ends[2], null = open("/dev/null", O_RDWR);
-
-	return pipe(ends) == 0 && fsync(make(FILE_A)) == 0 && fsync(open(FOLDER, O_RDONLY)) == 0 &&
-	       fails(fsync(null), EINVAL) &&
-	       fails(syscall(CALL_fdatasync, ends[1], 0, 0, 0, 0, 0), EINVAL);
-}
-
-/* A descriptor that is only a place is none to most calls. */
-static bool places_are_no_files(void)
-{
-	close(make(FILE_A));
-	int place = open(FILE_A, O_PATH);
-	struct stat status;
-	char byte;
-
-	return place >= 0 && fstat(place, &status) == 0 && fails(read(place, &byte, 1), EBADF) &&
-	       fails(fsync(place), EBADF) && fails(lseek(place, 0, SEEK_SET), EBADF) &&
-	       fails(ftruncate(place, 0), EBADF) && fails(fcntl(place, F_SETFL, 0), EBADF) &&
-	       fails(syscall(SYS_ioctl, place, 0x5421, &byte, 0, 0, 0), EBADF) &&
-	       mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, place, 0) == MAP_FAILED && errno == EBADF;
-}
-
-static bool pipes_have_a_size(void)
-{
-	int ends[2];
-
-	return pipe(ends) == 0 && fcntl(ends[0], SET_PIPE_SIZE, 4096) >= 4096 &&
-	       fails(fcntl(make(FILE_A), SET_PIPE_SIZE, 4096), EBADF);
-}
-
-static bool names_are_exchanged(void)
-{
-	char byte = 0;
-	int file = make(FILE_A);
-
-	write(file, "a", 1);
-	rmdir(FILE_B);
-	unlink(FILE_B);
-	if (mkdir(FILE_B, 0700) < 0 ||
-	    syscall(CALL_renameat2, AT_FDCWD, FILE_A, AT_FDCWD, FILE_B, RENAME_EXCHANGE, 0) < 0)
-		return false;
-	bool ok = read(open(FILE_B, O_RDONLY), &byte, 1) == 1 && byte == 'a' &&
-		  rmdir(FILE_A) == 0 && unlink(FILE_B) == 0;
-
-	return ok && fails(syscall(CALL_renameat2, AT_FDCWD, FILE_A, AT_FDCWD, FILE_B,
-				   RENAME_EXCHANGE, 0),
-			   ENOENT);
-}
-
-/* What is made in a directory with the bit gets its group; directories get the bit as well. */
-static bool directories_pass_their_group_on(void)
-{
-	struct stat folder, file;
-
-	mkdir(FILE_A, 0777);
-	syscall(CALL_chown32, FILE_A, -1, GROUP, 0, 0, 0); /* which only root may */
-	chmod(FILE_A, 02777);
-	mkdir(FILE_A "/d", 0777);
-	close(make(FILE_A "/f"));
-	bool ok = stat(FILE_A "/d", &folder) == 0 && folder.st_mode & S_ISGID &&
-		  stat(FILE_A, &folder) == 0 && stat(FILE_A "/f", &file) == 0 &&
-		  file.st_gid == folder.st_gid;
-
-	unlink(FILE_A "/f");
-	rmdir(FILE_A "/d");
-	return rmdir(FILE_A) == 0 && ok;
-}
-
-/* Two descriptors of one file: if the first may lock it, the second may not. */
-static bool locks_exclude_or_fail(void)
-{
-	const struct {
-		short type, whence;
-		long long start, length;
-		int pid;
-	} lock = { WRITE_LOCK, 0, 0, 0, 0 };
-	int first = make(FILE_A), second = open(FILE_A, O_RDWR);
-	bool ok = syscall(CALL_flock, first, LOCK_EX_NB, 0, 0, 0, 0) < 0 ||
-		  syscall(CALL_flock, second, LOCK_EX_NB, 0, 0, 0, 0) < 0;
-
-	if (syscall(SYS_fcntl64, first, SET_LOCK, &lock, 0, 0, 0) < 0)
-		return ok;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(syscall(SYS_fcntl64, second, SET_LOCK, &lock, 0, 0, 0) == 0);
-	return ok && end_of(pid) == 0;
-}
+#define LIMIT_CPU		    0
+#define LIMIT_SIZE		    1
+#define LIMIT_QUEUED		    11
+#define TIMER_VIRTUAL		    1
+#define TIMER_PROFILE		    2
+#define PR_SET_PDEATHSIG	    1
+#define PR_GET_PDEATHSIG	    2
+#define PR_GET_NAME		    16
+#define WIPE_ON_FORK		    18
+#define REAL_TIME		    40 /* a signal that is pending as often as it was sent */
+#define QUEUE			    8
+#define CONTEXT_CS		    20 /* words in a handler's context */
+#define NO_SELECTOR		    0x1234
+#define SCRIPT			    "manual-script"
+#define CPU_PATIENCE		    100
 
 /* ---- memory ---- */
 
@@ -264,28 +75,6 @@ static bool wiped_memory_is_wiped(void)
 }
 
 /* ---- limits and timers ---- */
-
-/* Sets the soft limit. */
-static long limit(int resource, unsigned soft)
-{
-	unsigned both[2];
-
-	syscall(CALL_getrlimit, resource, both, 0, 0, 0, 0);
-	both[0] = soft;
-	return syscall(CALL_setrlimit, resource, both, 0, 0, 0, 0);
-}
-
-/* A write up to the limit is cut; one at it sends SIGXFSZ, and so does a longer truncate. */
-static bool files_are_limited(void)
-{
-	static char bytes[200];
-	int file = make(FILE_A);
-
-	signal(SIGXFSZ, note);
-	return limit(LIMIT_SIZE, 100) == 0 && write(file, bytes, 200) == 100 && caught == 0 &&
-	       fails(write(file, bytes, 1), EFBIG) && caught == 1 &&
-	       fails(ftruncate(file, 101), EFBIG) && caught == 2 && ftruncate(file, 100) == 0;
-}
 
 static bool processor_time_is_limited(void)
 {
@@ -515,19 +304,8 @@ static bool linker_is_missed(void)
 }
 
 static const struct check checks[] = {
-	{ "times before 1970", times_before_1970 },
-	{ "lengths in vectors are signed", lengths_are_signed },
-	{ "sendfile's offset is signed", offsets_are_signed },
-	{ "advice about files is checked", advice_is_checked },
-	{ "fsync is for files", fsync_is_for_files },
-	{ "places are no files", places_are_no_files },
-	{ "pipes have a size", pipes_have_a_size },
-	{ "names are exchanged", names_are_exchanged },
-	{ "directories pass their group on", directories_pass_their_group_on },
-	{ "locks exclude, or fail", locks_exclude_or_fail },
 	{ "shared memory is shared, or refused", shared_memory_is_shared },
 	{ "wiped memory is wiped, or refused", wiped_memory_is_wiped },
-	{ "the size of files is limited", files_are_limited },
 	{ "processor time is limited", processor_time_is_limited },
 	{ "a timer counts time in user mode", virtual_timer_rings },
 	{ "a timer counts processor time", profile_timer_rings },
@@ -551,7 +329,6 @@ int main(int count, char **arguments)
 	int status = check_all(checks, sizeof(checks) / sizeof(checks[0]));
 
 	unlink(FILE_A);
-	unlink(FILE_B);
 	rmdir(FOLDER);
 	return status;
 }
