@@ -61,15 +61,6 @@ static bool is_unwanted(const struct process *process)
 	       (action->handler == SIGNAL_IGNORE || (action->flags & SA_NOCLDWAIT));
 }
 
-/* By the status: the low seven bits are the signal that ended it, or 0 and then the exit code. */
-static void tell_end(struct process *process)
-{
-	int signal = process->status & 0x7f;
-
-	process_notify_parent(process, signal ? CLD_KILLED : CLD_EXITED,
-			      signal ? signal : process->status >> 8);
-}
-
 /* A stopped child that no process can continue, now that its parent ends, gets SIGHUP and SIGCONT.
  */
 static void release_stopped(struct process *child)
@@ -78,6 +69,21 @@ static void release_stopped(struct process *child)
 		return;
 	signal_send_group(child->pgrp, SIGHUP);
 	signal_send_group(child->pgrp, SIGCONT);
+}
+
+/* By the status: the low seven bits are the signal that ended it, or 0 and then the exit code. If
+ * the current process was the one of its group that has_keeper, the stopped members are told. */
+static void tell_end(struct process *process)
+{
+	int signal = process->status & 0x7f;
+
+	process_notify_parent(process, signal ? CLD_KILLED : CLD_EXITED,
+			      signal ? signal : process->status >> 8);
+	if (process != current->process || !has_keeper(process))
+		return;
+	for (struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->pgrp == process->pgrp)
+			release_stopped(each);
 }
 
 /* May sleep: the last one to close a pipe wakes its readers, a file may have to be written. */

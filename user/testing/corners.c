@@ -272,6 +272,37 @@ static bool orphans_are_told(void)
 	return read(ends[0], bytes, 1) == 1 && read(ends[0], bytes, 1) == 1;
 }
 
+/* A group's only keeper stays, but the child that it could have continued the group for ends. A
+ * stopped member is told that is not a child of the one that ends. */
+static bool grandchildren_are_told(void)
+{
+	int ends[2];
+	char byte;
+
+	pipe(ends);
+	pid_t child = fork();
+
+	if (child == 0) {
+		setpgid(0, 0);
+		signal(SIGHUP, note);
+		if (fork() > 0)
+			pause(); /* until SIGUSR1 */
+		pid_t stopped = fork();
+
+		alarm(PATIENCE);
+		if (stopped > 0) {
+			waitpid(stopped, NULL, WUNTRACED);
+			kill(getppid(), SIGUSR1);
+			pause();
+			_exit(0);
+		}
+		raise(SIGSTOP);
+		_exit(!caught || write(ends[1], "", 1) != 1);
+	}
+	close(ends[1]);
+	return read(ends[0], &byte, 1) == 1;
+}
+
 /* Any task can find the first process of all. */
 static bool finds_the_first(void)
 {
@@ -424,6 +455,7 @@ static const struct check checks[] = {
 	{ "handlers stay on their stack", handlers_stay_on_stack },
 	{ "sigreturn can set a trap", sigreturn_can_trap },
 	{ "orphans are told", orphans_are_told },
+	{ "stopped grandchildren are told", grandchildren_are_told },
 	{ "the first process is found", finds_the_first },
 	{ "writev moves no more than write", writev_is_cut },
 	{ "pwrite appends", pwrite_appends },
