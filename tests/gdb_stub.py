@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from labs.tools.grading.lab import processor_times
+from labs.tools.machine.bounded import Patience
 
 PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 POLL_SECONDS = 0.2
@@ -57,14 +58,16 @@ class GdbStub:
     def receive(self, seconds: float) -> str:
         """The next packet. Raises TimeoutError when QEMU has used up this much processor time, or
         has had nothing to do for long: a busy host does not make a guest late."""
-        start, before = time.monotonic(), None
+        idle, last, before = 0.0, time.monotonic(), None
         while not (match := PACKET.search(self._received)):
             if self._take():
                 continue
-            busy, waiting = processor_times(self._process.pid)
-            before = before or (busy, waiting)
-            busy, waiting = busy - before[0], waiting - before[1]
-            if busy > seconds or time.monotonic() - start - busy - waiting > IDLE_SECONDS:
+            now, (busy, waiting) = time.monotonic(), processor_times(self._process.pid)
+            first, known = before or (busy, busy + waiting)
+            # A step counts as a step: the clock goes on while all of this is stopped.
+            idle += max(0, min(now - last, 2 * POLL_SECONDS) - (busy + waiting - known))
+            last, before = now, (first, busy + waiting)
+            if busy - first > seconds or idle > IDLE_SECONDS:
                 raise TimeoutError
         self._received = self._received[match.end() :]
         self._stream.sendall(b"+")
@@ -97,9 +100,9 @@ class GdbStub:
 def connection(path: Path, process: subprocess.Popen[bytes]) -> socket.socket:
     """The connection to QEMU's socket, as soon as there is one. Raises StubGone."""
     stream = socket.socket(socket.AF_UNIX)
-    deadline = time.monotonic() + START_SECONDS
+    patience = Patience(START_SECONDS)
     while stream.connect_ex(str(path)) != 0:
-        if process.poll() is not None or time.monotonic() > deadline:
+        if process.poll() is not None or patience.is_over():
             stream.close()
             raise StubGone("QEMU did not start the kernel")
         time.sleep(0.005)

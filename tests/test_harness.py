@@ -235,8 +235,11 @@ def test_conversation_that_ends_early(assemble: Assemble) -> None:
 
 def test_conversation_that_takes_too_long(assemble: Assemble) -> None:
     with Machine(with_changes(assemble("echo"), icount=8)) as machine:
-        with pytest.raises(GuestFailure, match=r"stands at .* get"):
+        machine.expect("> ")
+        begin = machine.guest_seconds()
+        with pytest.raises(GuestFailure, match=r"limit 1 s for this answer\)[^!]*stands at .* get"):
             machine.expect("never", guest_limit=1)
+        assert 0.9 < machine.result.guest_seconds - begin < 10
         assert machine.result.outcome is Outcome.HANG
 
 

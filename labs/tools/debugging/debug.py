@@ -25,6 +25,7 @@ from pathlib import Path
 from labs.tools.debugging.gdb.guest_programs import write_programs
 from labs.tools.debugging.steps import Step, write_steps
 from labs.tools.guest.programs import COMMAND
+from labs.tools.machine.bounded import Patience
 from labs.tools.machine.qemu_command import Config, ConfigError, Drive, check_config
 from labs.tools.machine.qemu_process import killed_with_us, start_qemu
 from labs.tools.machine.run import guarded, machine_config, machine_options
@@ -124,9 +125,9 @@ def make_pipe(path: Path) -> None:
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
     """Waits until QEMU has made its socket. Raises DebugError with QEMU's words if it does not."""
-    deadline = time.monotonic() + START_SECONDS
+    patience = Patience(START_SECONDS)
     while not path.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
+        if process.poll() is not None or patience.is_over():
             words = (path.parent / "stderr").read_text(errors="replace").strip()
             raise DebugError(f"QEMU did not start: {words or 'it gave no reason'}")
         time.sleep(POLL_SECONDS)

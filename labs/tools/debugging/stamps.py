@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from labs.tools.debugging.debug import find_gdb
+from labs.tools.machine.bounded import run_within
 from labs.tools.machine.monitor import Monitor
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
@@ -75,9 +76,7 @@ def run_to(address: int, socket: Path) -> bool:
     for step in steps:
         command += ["-ex", step]
     with suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS
-        )
+        done = run_within(command, RUN_SECONDS, text=True)
         return f"stands at {address:#x}\n" in done.stdout
     return False
 

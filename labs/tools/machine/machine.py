@@ -22,6 +22,7 @@ import pexpect
 from pexpect.fdpexpect import fdspawn
 from qemu.qmp import ExecuteError
 
+from labs.tools.machine.bounded import Patience, accepted, has_ended
 from labs.tools.machine.disk_trace import DiskTrace
 from labs.tools.machine.explain import (
     PANIC,
@@ -30,6 +31,7 @@ from labs.tools.machine.explain import (
     parse_registers,
     standstill_report,
 )
+from labs.tools.machine.guest_time import GuestTime
 from labs.tools.machine.monitor import GuestMemoryError, Monitor, MonitorLost
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
@@ -70,6 +72,8 @@ class Machine:
         self._transcript = io.StringIO()
         self._serial: socket.socket | None = None
         self._started = time.monotonic()
+        self._patience = Patience(config.wall_limit)
+        self._guest_time = GuestTime(self._monitor, self.config)
         self._folders = ExitStack()
 
     @property
@@ -119,7 +123,7 @@ class Machine:
         """Takes QEMU's connection to the serial line."""
         if self._serial:
             with self._serial as listener:
-                self._serial = listener.accept()[0]
+                self._serial = accepted(listener, START_SECONDS)
             self._terminal = fdspawn(self._serial, encoding="utf-8", codec_errors="replace")
             self._terminal.logfile_read = self._transcript
 
@@ -137,9 +141,7 @@ class Machine:
         """Ends QEMU in good order, so that its log is complete; a stuck one is killed."""
         with suppress(MonitorLost, ExecuteError):
             self._monitor.execute("quit")
-        try:
-            self._process.wait(QUIT_SECONDS)
-        except subprocess.TimeoutExpired:
+        if not has_ended(self._process, QUIT_SECONDS):
             self._process.kill()
             self._process.wait()
 
@@ -165,7 +167,7 @@ class Machine:
         if event and event["data"]["reason"] == "guest-reset":
             return Outcome.TRIPLE_FAULT
         if event and self.config.debug_exit:
-            self._process.wait(QUIT_SECONDS)
+            has_ended(self._process, QUIT_SECONDS)
         if self._process.poll() is not None:
             return self._outcome_of_exit(self._process.returncode)
         return Outcome.ENDED if event else self._limit_reached()
@@ -178,10 +180,10 @@ class Machine:
     def _limit_reached(self) -> Outcome | None:
         if self._output_size() > self.config.output_limit:
             return Outcome.OUTPUT_LIMIT
-        if time.monotonic() - self._started > self.config.wall_limit:
+        if self._patience.is_over():
             return Outcome.WALL_LIMIT
         with suppress(MonitorLost):
-            if self._monitor.whole_seconds() >= self.config.guest_limit:
+            if self._guest_time.seconds() >= self.config.guest_limit:
                 return Outcome.HANG
         return None
 
@@ -191,9 +193,14 @@ class Machine:
 
     # The result
 
-    def _finish(self, outcome: Outcome) -> Result:
-        """Looks at what is left of the machine, ends it, and makes the result of it."""
-        known = {"config": self.config, "wall_seconds": time.monotonic() - self._started}
+    def _finish(self, outcome: Outcome, limit: str = "") -> Result:
+        """Looks at what is left of the machine, ends it, and makes the result of it. `limit` says
+        which limit was reached, if it is not one of the Config."""
+        known = {
+            "config": self.config,
+            "limit": limit,
+            "wall_seconds": time.monotonic() - self._started,
+        }
         with suppress(MonitorLost):
             known |= self._inspect(outcome)
         self._quit()
@@ -288,18 +295,18 @@ class Machine:
         `guest_limit` is in guest seconds from now. Raises GuestFailure when the machine ends first
         or a limit is reached; its `result` tells the rest.
         """
-        deadline = None if guest_limit is None else self._monitor.whole_seconds() + guest_limit
-        outcome = None
+        deadline = None if guest_limit is None else self._guest_time.seconds() + guest_limit
+        outcome, limit = None, ""
         while True:
             with suppress(pexpect.TIMEOUT, pexpect.EOF):
                 self._terminal.expect(pattern, timeout=POLL_SECONDS)
                 return self._terminal.match
             if outcome:
-                result = self._finish(outcome)
+                result = self._finish(outcome, limit)
                 raise GuestFailure(f"no match for {pattern!r}; {result.explain()}", result)
             outcome = self._watch(0)
-            if not outcome and deadline is not None and self._monitor.whole_seconds() >= deadline:
-                outcome = Outcome.HANG
+            if not outcome and deadline is not None and self._guest_time.seconds() >= deadline:
+                outcome, limit = Outcome.HANG, f"{guest_limit:g} s for this answer"
 
     def _drain(self) -> None:
         """Moves what has arrived on the serial line to the transcript."""
@@ -385,9 +392,8 @@ def counted(stats: dict[str, int]) -> BlockStatistics:
 
 
 def listening_socket(path: Path) -> socket.socket:
-    """A socket on which QEMU can call within START_SECONDS."""
+    """A socket on which QEMU can call."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(1)
-    listener.settimeout(START_SECONDS)
     return listener

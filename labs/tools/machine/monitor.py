@@ -14,6 +14,7 @@ from pathlib import Path
 from qemu.qmp import ExecInterruptedError, ExecuteError, QMPClient, QMPError, StateError
 from qemu.qmp.message import Message
 
+from labs.tools.machine.bounded import Patience
 from labs.tools.machine.qemu_command import RTC_BASE
 
 # The client logs each lost connection; the harness reports it in its own words.
@@ -51,13 +52,13 @@ class Monitor:
 
     def accept(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         """Waits for QEMU; raises MonitorLost when it ends or says nothing for `seconds`."""
-        self._loop.run_until_complete(self._accept(process, time.monotonic() + seconds))
+        self._loop.run_until_complete(self._accept(process, Patience(seconds)))
 
-    async def _accept(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+    async def _accept(self, process: subprocess.Popen[bytes], patience: Patience) -> None:
         session = asyncio.ensure_future(self._client.accept())
         while not session.done():
             await asyncio.wait({session}, timeout=POLL_SECONDS)
-            if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or patience.is_over():
                 session.cancel()
                 break
         try:
@@ -97,6 +98,10 @@ class Monitor:
         month, *others = (fields[name] for name in names)
         now = calendar.timegm((fields["tm_year"] + 1900, month % 12 + 1, *others))
         return now - calendar.timegm(time.strptime(RTC_BASE, "%Y-%m-%d"))
+
+    def instructions(self) -> int:
+        """How many instructions the guest has run; for a machine with icount."""
+        return self.execute("query-replay")["icount"]
 
     def guest_seconds(self) -> float:
         """Guest time since power-on: the PM timer, with the RTC to count its rounds of 4.7 s."""

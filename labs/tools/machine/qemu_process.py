@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from labs.tools.machine.bounded import has_ended
 from labs.tools.machine.qemu_command import Config, qemu_command
 from labs.tools.machine.work_folder import environment_in
 
@@ -40,9 +41,7 @@ def run_in_terminal(command: Sequence[str], directory: Path) -> int:
         return process.wait()
     finally:
         process.terminate()
-        try:
-            process.wait(QUIT_SECONDS)
-        except subprocess.TimeoutExpired:
+        if not has_ended(process, QUIT_SECONDS):
             process.kill()
             process.wait()
 

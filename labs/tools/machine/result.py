@@ -72,7 +72,7 @@ class Result:
     includes what the processor still does between power-off and QEMU's stop, which varies.
     variables: the contents of those that Config.variables asks for.
     all_requests: with Config.trace, the disk requests of all drives in order. details: what was
-    found out while the machine still stood.
+    found out while the machine still stood. limit: which one was reached, if not one of config's.
     """
 
     config: Config
@@ -85,6 +85,7 @@ class Result:
     variables: dict[str, bytes] = field(default_factory=dict, repr=False)
     all_requests: tuple[Request, ...] = ()
     details: str = ""
+    limit: str = ""
     interrupt_log: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -106,9 +107,9 @@ class Result:
     def _headline(self) -> str:
         text = self.outcome.value
         if self.outcome is Outcome.HANG:
-            text += f" (limit {self.config.guest_limit} s)"
+            text += f" (limit {self.limit or f'{self.config.guest_limit:g} s'})"
         if self.outcome is Outcome.WALL_LIMIT:
-            text += f" (limit {self.config.wall_limit} s)"
+            text += f" (limit {self.config.wall_limit:g} s)"
         if self.outcome is Outcome.ENDED:
             text += " without a status" if self.status is None else f" with status {self.status}"
         if self.guest_seconds is not None:
