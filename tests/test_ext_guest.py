@@ -56,6 +56,23 @@ def test_contents(guest, tmp_path, kind, block):
     assert {name[1:] for name in contents if name.count("/") == 1} < set(names)
 
 
+@pytest.mark.parametrize("command", ["sum", "cat"])
+def test_a_long_command_can_be_interrupted(guest_machine, tmp_path, command):
+    """A file of 4 TB of holes: ^C ends the command, and the next one works."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/small").write_bytes(b"text")
+    with (tmp_path / "root/holes").open("wb") as file:
+        file.truncate(4 << 40)
+    image = make_image(tmp_path / "a.img", 32 * MIB, "-t ext4 -b 4096", tmp_path / "root")
+    with guest_machine(None, drives=[Drive(image, 1)]) as machine:
+        machine.expect("> ")
+        machine.send(f"{command} hdb /holes")
+        machine.send("\x03")
+        machine.expect(r"\^C after \d+ bytes\s+/holes: EINTR")
+        machine.send("sum hdb /small")
+        machine.expect(f"crc32 {zlib.crc32(b'text'):#010x}, 4 bytes, /small")
+
+
 def ask(guest, image, questions: list[tuple[str, int]], limit: float = 60) -> list[tuple]:
     """The kernel's answers to (path, logical block): (physical block, unwritten)."""
     lines = []

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "drivers/console/keyboard.h"
 #include "fs/cache/bcache.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/machine.h"
@@ -23,7 +24,8 @@
 #include "labs/storage/lab.h"
 #include "mm/page_alloc.h"
 
-#define DRIVES 4
+#define DRIVES	      4
+#define KEY_INTERRUPT 3 /* ^C */
 
 static struct {
 	struct block_device *device;
@@ -210,7 +212,19 @@ static int run_ls(int count, char **arguments)
 	return listing.complete ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Reads a whole file piece by piece and gives each to visit. Returns 0 or a negative errno. */
+/* Was ^C typed? Other keys that were typed during the command are lost. */
+static bool is_interrupted(void)
+{
+	int key;
+
+	while ((key = keyboard_or_serial_get()) >= 0)
+		if (key == KEY_INTERRUPT)
+			return true;
+	return false;
+}
+
+/* Reads a whole file piece by piece and gives each to visit. Returns 0 or a negative errno: -EINTR
+ * after ^C, because a file with holes may be larger than any disk. */
 static int for_each_piece(const struct ext_inode *inode, void *buffer, uint32_t size,
 			  void (*visit)(void *context, const uint8_t *bytes, uint32_t length),
 			  void *context)
@@ -221,6 +235,10 @@ static int for_each_piece(const struct ext_inode *inode, void *buffer, uint32_t 
 	while ((length = ext_read(inode, offset, buffer, size)) > 0) {
 		visit(context, buffer, length);
 		offset += length;
+		if (is_interrupted()) {
+			printk("^C after %llu bytes\n", offset);
+			return -EINTR;
+		}
 	}
 	return length;
 }
