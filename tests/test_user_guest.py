@@ -197,6 +197,12 @@ def test_costs_do_not_grow(options, tmp_path, monkeypatch, memory):
     assert bench.figures(said)["bench", "pipe_one"] <= 600
 
 
+def test_handouts_say_how_large_a_stack_is():
+    """Nothing guards it before lesson 6, so the reader must know."""
+    shift = re.search(r"SPACE_STACK \((\d+)u << 10\)", (ROOT / "mm/space.h").read_text())[1]
+    assert f"the last {shift} KiB of the slot" in (ROOT / "labs/lesson3/README.md").read_text()
+
+
 def test_own_shell(guest):
     line = "echo one | cat; false || echo two; (exit 7) & wait $!; echo $?; "
     line += "ls /none 2>/tmp/e; cat /tmp/e"
