@@ -81,7 +81,7 @@ grade: setup-test
 
 replay: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' \
-		$(if $(BATCH),--batch '$(BATCH)')
+		$(if $(MODE),--mode '$(MODE)') $(if $(BATCH),--batch '$(BATCH)')
 
 map: setup
 	@$(PYTHON) -m labs.tools.course.walk '$(LESSON)'

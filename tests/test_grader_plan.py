@@ -139,8 +139,6 @@ def test_reports(small_lesson):
 
 def test_advice(small_lesson):
     scores = scores_of(LESSON_1, job_of(small_lesson, "a"))
-    report = own_report(scores)
-    assert "1.6 needs 1.3 and 1.5, which do not pass yet" in report
     assert "help:   make hint EX=1.3" in advice(scores[2], scores, set())
     assert "replay: make replay TEST=test_half[2]" in advice(scores[2], scores, set())
 
@@ -152,6 +150,11 @@ def failed(exercise: str, words: str) -> dict:
 
 def report_of(*records: dict) -> str:
     return own_report(scores_of(LESSON_1, results_of(list(records), list(records))))
+
+
+def test_what_an_exercise_needs_is_named():
+    report = report_of(failed("1.3", "x"), failed("1.5", "y"), failed("1.6", "z"))
+    assert "1.6 needs 1.3 and 1.5, which do not pass yet: begin there" in report
 
 
 def test_what_does_not_build_is_said_once():
@@ -167,6 +170,11 @@ def test_one_reason_is_said_once_and_the_first_exercise_is_named():
     assert report.count("no Multiboot header") == 1
     assert "1.2 needs 1.1, which does not pass yet: begin there" in report
     assert "make replay" not in report
+
+
+def test_what_fails_at_the_other_clock_rate_only_is_replayed_there():
+    report = report_of(failed("1.3", "x") | {"mode": "slower"})
+    assert "replay: make replay TEST=test_a MODE=slower" in report
 
 
 def test_what_the_kernel_names_comes_first():

@@ -1,6 +1,6 @@
 """`make replay`: the machine of a test once more, recorded, and the record under gdb.
 
-    python -m labs.tools.debugging.replay --test test_numbers [--batch FILE]
+    python -m labs.tools.debugging.replay --test test_numbers [--mode slower] [--batch FILE]
 
 Runs the test, and opens gdb on the last machine that it started. A machine that ran by itself runs
 once more while QEMU records it, and gdb gets the record: it is the same run each time, to the
@@ -24,6 +24,7 @@ from pathlib import Path
 from labs.tools.debugging.debug import DebugError, debug
 from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
+from labs.tools.grading.lab_plan import MODES
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import Outcome, Result
@@ -56,22 +57,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__.partition("\n")[0])
     parser.add_argument("--test", default="", help="test_name, or file.py::test_name")
+    parser.add_argument("--mode", choices=MODES, default=MODES[0], help="the clock rate")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
     options = parser.parse_args(arguments)
     end_with_caller()
     try:
-        return replay(options.test, options.batch and options.batch.resolve())
+        return replay(options.test, options.batch and options.batch.resolve(), options.mode)
     except (ReplayError, ConfigError, DebugError) as error:
         print(f"replay: {error}", file=sys.stderr)
         return 1
 
 
-def replay(test: str, batch: Path | None = None) -> int:
-    """Runs the test, and opens gdb on its machine once more; returns gdb's status. Raises
-    ReplayError, ConfigError, DebugError."""
+def replay(test: str, batch: Path | None = None, mode: str = MODES[0]) -> int:
+    """Runs the test in a mode of lab_plan.py, and opens gdb on its machine once more; returns gdb's
+    status. Raises ReplayError, ConfigError, DebugError."""
     node = find_test(test)
     with work_folder("replay") as directory:
-        config, story = told(node, directory)
+        config, story = told(node, directory, mode)
         if config.boot == "direct":
             check_header(config.kernel)
         if story.packets:
@@ -112,14 +114,14 @@ def find_test(words: str) -> str:
     return found[0] + bracket + parameters
 
 
-def told(node: str, directory: Path) -> tuple[Config, Story]:
-    """Runs a test with -icount; returns its last machine, and what was done to it. What the test
+def told(node: str, directory: Path, mode: str) -> tuple[Config, Story]:
+    """Runs a test in a mode; returns its last machine, and what was done to it. What the test
     makes stays in `directory`. Raises ReplayError."""
     note, story_file = directory / "machine", directory / "story"
     file, _, name = node.partition("::")
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
     command += ["-p", "labs.tools.debugging.replay_plugin", f"--story={story_file}"]
-    command += ["--mode=icount", f"--note={note}", f"--basetemp={directory / 'tests'}"]
+    command += [f"--mode={mode}", f"--note={note}", f"--basetemp={directory / 'tests'}"]
     command += [f"{file}::{name.partition('[')[0]}", *selection(name)]
     done = subprocess.run(
         command,

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from labs.tools.grading.grade_report import Score, table
+from labs.tools.grading.lab_plan import MODES
 from labs.tools.grading.lab_words import DOES_NOT_BUILD, MISSING, NOT_LOADED
 from labs.tools.grading.test_run import TestResult
 
@@ -134,6 +135,7 @@ def replay_words(failed: Sequence[TestResult]) -> list[str]:
     its code is not written, or because the kernel does not build or is not loaded."""
     for test in failed:
         words = first_line(test)
-        if test.mode == "icount" and not words.startswith(NO_MACHINE) and not MISSING.search(words):
-            return [f"replay: make replay TEST={test.name}"]
+        if test.mode in MODES and not words.startswith(NO_MACHINE) and not MISSING.search(words):
+            mode = "" if test.mode == MODES[0] else f" MODE={test.mode}"
+            return [f"replay: make replay TEST={test.name}{mode}"]
     return []

@@ -18,6 +18,7 @@ from labs.tools.machine.result import GuestFailure, Outcome, Result
 LENGTH = 240
 WHOLE_LENGTH = 800  # for who can read on: a student, in the own tree
 SLOWER = "with interrupts at other instructions (QEMU's -icount shift=4): "
+RACE = "a race with the timer: is something done with interrupts enabled that must not be?"
 DETAIL_LINES = 12
 DOES_NOT_BUILD, NOT_LOADED = "it does not build", "QEMU does not load the kernel"
 MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
@@ -40,6 +41,7 @@ def in_words(error: BaseException, mode: str, has_details: bool = False) -> str:
     if not has_details or MISSING.search(text):
         return shortened(text)
     below = guest_details(result) if isinstance(error, GuestFailure) else details(error)
+    below += [f"  usually: {RACE}"] if mode == "slower" else []
     return "\n".join(shortened(line, WHOLE_LENGTH) for line in [text, *below])
 
 

@@ -197,7 +197,9 @@ class Fault:
 
     def describe(self, symbols: Symbols) -> str:
         """What happened, and where."""
-        return f"{self.what()}, at {symbols.describe(self.linear)}, CS:EIP {self.place}"
+        place = symbols.describe(self.linear)
+        where = place if " " in place else f"{place}, where no code is"
+        return f"{self.what()}, at {where}, CS:EIP {self.place}"
 
     def what(self) -> str:
         """What happened, and for which address or descriptor."""

@@ -14,6 +14,7 @@ import re
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -274,7 +275,8 @@ class Machine:
         that run went another way. The images are protected this time; what the first run wrote to a
         writable one stays in it."""
         drives = tuple(replace(drive, writable=False) for drive in self.config.drives)
-        config = replace(self.config, drives=drives, trace=False)
+        extra = without_logs(self.config.extra)
+        config = replace(self.config, drives=drives, trace=False, extra=extra)
         with Machine(config, interactive=False, log_interrupts=True) as machine:
             again = machine.wait()
             return machine.interrupt_log() if again.outcome is Outcome.TRIPLE_FAULT else ""
@@ -361,6 +363,12 @@ def run(config: Config) -> Result:
             return machine.wait()
     except GuestFailure as failure:
         return failure.result
+
+
+def without_logs(extra: Sequence[str]) -> tuple[str, ...]:
+    """QEMU's options, in pairs, without those for a log: it keeps only one."""
+    pairs = zip(extra[::2], extra[1::2], strict=True)
+    return tuple(each for pair in pairs if pair[0] not in ("-d", "-D") for each in pair)
 
 
 def exit_status(code: int) -> int | None:
