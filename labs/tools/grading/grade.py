@@ -4,7 +4,8 @@
         a student's: the visible tests on this tree as it is, and what to do next
     python -m labs.tools.grading.grade --lesson 1 --submission DIR [--seed WORD] [--output DIR]
         an instructor's: for each exercise, only its files are taken from DIR, compiled in a sandbox
-        and linked with the reference's objects; visible and hidden tests; three reports
+        and linked with the reference's objects; visible and hidden tests; then all exercises of
+        DIR in one kernel; three reports
 
 Exit status: 0 when there is a score, whatever it is, 1 when there is none.
 """
@@ -35,6 +36,7 @@ from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
 from labs.tools.grading.workplace import workplace
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
+WHOLE_POINTS = 10  # besides those of the exercises
 DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
 
 
@@ -146,8 +148,40 @@ def graded(
 ) -> list[Score]:
     """The scores of a submission. Raises SandboxUnavailable, TestRunError."""
     jobs, problems = submission_jobs(exercises, submission, work, seed, boxed, core)
+    jobs.append(whole_job(exercises, submission, work, seed, boxed, core))
     results = run_tests(jobs, [f"tests/lesson{exercises[0].lesson}"], workers)
-    return scores_of(exercises, results, problems)
+    return scores_of([*exercises, whole(exercises[0].lesson)], results, problems)
+
+
+def whole(lesson: int) -> Exercise:
+    """What is graded besides the exercises: the kernel that a student's exercises make together,
+    where each stood among the reference's before."""
+    return Exercise(
+        id=f"{lesson}.0",
+        lesson=lesson,
+        title="All of it together",
+        points=WHOLE_POINTS,
+        files=(),
+        needs=(),
+        hints=(),
+        stubs={},
+    )
+
+
+def whole_job(
+    exercises: Sequence[Exercise],
+    submission: Path,
+    work: Path,
+    seed: str,
+    boxed: bool,
+    core: bool,
+) -> Job:
+    """The job for that, and its tree."""
+    from labs.tools.grading.graded_tree import whole_tree
+
+    name, tree = whole(exercises[0].lesson).id, work / "trees" / "whole"
+    whole_tree(exercises, submission, tree, boxed, core)
+    return Job(name, str(tree), boxed, name, seed=seed, thorough=False, core=core)
 
 
 def submission_jobs(

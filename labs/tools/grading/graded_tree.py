@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -109,9 +109,31 @@ def handout_files(exercise: Exercise) -> dict[str, bytes]:
 def graded_tree(
     exercise: Exercise, submission: Path, work: Path, boxed: bool = True, core: bool = False
 ) -> Graded:
-    """Makes the tree of one exercise of a submission in `work`. A file that cannot be taken, or
-    that does not compile, is as in the handout: the rest can still score. core: for a kernel
-    without the breadth."""
+    """Makes the tree of one exercise of a submission in `work`. core: for a kernel without the
+    breadth."""
+    files, objects, problems = gathered(exercise, submission, boxed)
+    tree = work / "trees" / exercise.id
+    boxed_tree(exercise, files, objects, tree, core)
+    return Graded(exercise, tree, problems)
+
+
+def whole_tree(
+    exercises: Sequence[Exercise], submission: Path, tree: Path, boxed: bool, core: bool
+) -> None:
+    """Makes a tree with all exercises of a submission, and nothing of the reference's instead."""
+    files, objects = {}, {}
+    for exercise in exercises:
+        own_files, own_objects, _ = gathered(exercise, submission, boxed)
+        files |= own_files
+        objects |= own_objects
+    boxed_tree(exercises[0], files, objects, tree, core)
+
+
+def gathered(
+    exercise: Exercise, submission: Path, boxed: bool
+) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, str]]:
+    """An exercise's files of a submission, their objects, and what was wrong. A file that cannot be
+    taken, or that does not compile, is as in the handout: the rest can still score."""
     files, problems = {}, {}
     for path in exercise.files:
         try:
@@ -125,9 +147,7 @@ def graded_tree(
         files |= {path: handout(exercise, path) for path in suspects}
         again, _ = compiled(exercise.id, tuple(files.items()), boxed)
         objects |= {path: again[path] for path in wrong}
-    tree = work / "trees" / exercise.id
-    boxed_tree(exercise, files, objects, tree, core)
-    return Graded(exercise, tree, problems | wrong)
+    return files, dict(objects), problems | wrong
 
 
 @lru_cache(maxsize=64)

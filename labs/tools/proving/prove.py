@@ -191,8 +191,8 @@ def report(proof: Proof) -> bool:
 
 
 def check_scores(proof: Proof) -> None:
-    """The handout and the cheats have nothing, the reference has all. A blank may pass tests of what
-    must not happen: as long as no gate of the exercise passes they give no points."""
+    """The handout and the cheats have nothing, the reference has all. A blank may pass tests of
+    what must not happen: as long as no gate of the exercise passes they give no points."""
     for name in [HANDOUT, *(f"cheat-{cheat.name}" for cheat in proof.cheats)]:
         for score in proof.scores(name):
             gain = [test.test for test in score.tests if test.passed]

@@ -102,7 +102,7 @@ def test_processor_without_it(lab):
             assert registers_of_sysenter(guest) == [0, 0, 0]
 
 
-@pytest.mark.exercise("3.4", points=2, gate=True)
+@pytest.mark.exercise("3.4", points=2)
 def test_every_register_in_many_calls(lab):
     """Calls through the shared page with random registers and flags (300, then 50)."""
     seeded = random.Random(lab.seed)
@@ -119,7 +119,7 @@ def test_every_register_in_many_calls(lab):
             assert not differ, f"a call by SYSENTER changes the flags {differ:#x}"
 
 
-@pytest.mark.exercise("3.4", points=2, gate=True)
+@pytest.mark.exercise("3.4", points=2)
 def test_what_the_call_sees(lab):
     """The frame is that of INT 0x80, field by field, on the same stack; flags and segments are
     C's, and interrupts are on."""
@@ -184,7 +184,7 @@ def test_sixth_argument(lab):
             assert caller.guest.run_to(place_of_return(caller))
 
 
-@pytest.mark.exercise("3.4", points=2)
+@pytest.mark.exercise("3.4", points=2, gate=True)
 def test_stack_pointer_that_lies(lab):
     """EBP in the kernel, across its border, or nowhere: EFAULT, and no call is made."""
     places = (0, 4, 0x60000000, SPACE_END, SPACE_END - 3, KERNEL_BASE - 3, KERNEL_BASE - 1)
@@ -203,7 +203,7 @@ def test_stack_pointer_that_lies(lab):
         assert caller.result(GETPID) == 1
 
 
-@pytest.mark.exercise("3.4", points=2)
+@pytest.mark.exercise("3.4", points=2, gate=True)
 def test_trap_flag(lab):
     """Ring 3 sets TF just before SYSENTER: the kernel goes on, and is not single-stepped."""
     with ring3(lab) as caller:
@@ -306,7 +306,7 @@ def test_call_begins_again(lab):
         assert SHARED_PAGE < home < KERNEL_BASE
 
 
-@pytest.mark.exercise("3.4", points=1)
+@pytest.mark.exercise("3.4", points=1, gate=True)
 def test_price(lab):
     """getpid through the shared page takes at most 90 instructions, and really by SYSENTER."""
     with ring3(lab) as caller:

@@ -90,7 +90,7 @@ class Copies:
 FUNCTIONS = ("copy_from_user", "copy_to_user", "clear_user")
 
 
-@pytest.mark.exercise("3.3", points=2, gate=True)
+@pytest.mark.exercise("3.3", points=2)
 def test_copies(lab):
     """Lengths from 0 to some hundreds, at every alignment of both sides."""
     seeded = random.Random(lab.seed)
@@ -120,7 +120,7 @@ def test_range(lab):
             )
 
 
-@pytest.mark.exercise("3.3", points=3)
+@pytest.mark.exercise("3.3", points=3, gate=True)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_exact_counts(lab, function):
     """Ranges that end behind the program's last byte: what is left is told to the byte, and what
@@ -132,7 +132,7 @@ def test_exact_counts(lab, function):
                 copies.check(function, SPACE_END - good, good + bad, good)
 
 
-@pytest.mark.exercise("3.3", points=2)
+@pytest.mark.exercise("3.3", points=2, gate=True)
 def test_kernel_memory_is_out_of_reach(lab):
     """Addresses of the kernel, ranges that reach into it or wrap: all is left, nothing is moved."""
     places = [(SCRATCH, 64), (KERNEL_BASE, 1), (KERNEL_BASE + 0x100000, 4096)]

@@ -1,0 +1,36 @@
+"""All exercises of lesson 3 in one kernel: it runs programs."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.lesson1.picture import expect
+from tests.lesson3.support import with_files
+from tests.lesson4.support import program
+
+WHOLE = "tests/lesson3/hidden/whole.c"
+
+
+@pytest.mark.exercise("3.0", points=1)
+def test_programs_run(lab):
+    """A program with arguments, twice: it prints, asks for memory, and hands over a bad pointer."""
+    seeded = random.Random(lab.seed)
+    first, second = (seeded.randrange(1, 1 << 20) for _ in range(2))
+    files = with_files(lab, {"bin/whole": program(WHOLE)})
+    expect(
+        lab.run(f"run /bin/whole {first} {second}; run /bin/whole {second} {second}", **files),
+        f"sum {first + second}",
+        "heap 1",
+        "fault -14",
+        f"sum {2 * second}",
+    )
+
+
+@pytest.mark.exercise("3.0", points=1)
+def test_bad_program_is_refused(lab):
+    """A text is no program; the next one runs."""
+    files = with_files(lab, {"bin/whole": program(WHOLE), "bin/text": b"no program\n" * 9})
+    said = lab.run("run /bin/text; run /bin/whole 1 2", **files)
+    expect(said, "/bin/text: ENOEXEC|.*/bin/text: ENOEXEC", "sum 3")

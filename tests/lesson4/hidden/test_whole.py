@@ -1,0 +1,41 @@
+"""All exercises of lesson 4 in one kernel: programs beside each other, and threads."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+from tests.lesson1.picture import expect
+from tests.lesson3.support import with_files
+from tests.lesson4.support import program, threads
+
+WHOLE = "tests/lesson4/hidden/whole.c"
+
+
+def checksum(text: str) -> int:
+    """What the program makes of the letters that come out of the pipe."""
+    total = 0
+    for letter in text:
+        total = (total * 31 + ord(letter) + 3) & 0xFFFFFFFF
+    return total & 0x7FFFFFFF
+
+
+@pytest.mark.exercise("4.0", points=2)
+@pytest.mark.parametrize("scheduler", ["rr", "mlfq", "fair"])
+def test_pipe_of_three(lab, scheduler):
+    """Four programs and four pipes, under each of the schedulers: the text comes through."""
+    seeded = random.Random(lab.seed)
+    text = "".join(seeded.choices(string.ascii_lowercase, k=60))
+    files = with_files(lab, {"bin/whole": program(WHOLE)})
+    said = lab.run(f"sched {scheduler}; run /bin/whole {text}; threads", **files)
+    expect(said, f"read {checksum(text)}", "codes 15", "> threads")
+
+
+@pytest.mark.exercise("4.0", points=1)
+def test_threads_sleep_and_wake(lab):
+    """Threads of the kernel sleep, each for its time, and wake each other."""
+    with threads(lab, "tests/lesson4/hidden/sleep.c", "alarms", 3, 35, 5, 15) as run:
+        found = run.answers()
+    assert found[::2] == [1, 2, 0], f"sleeps of 35, 5 and 15 ms ended in this order: {found[::2]}"
