@@ -31,7 +31,7 @@ struct file_ops {
 	/* Which of POLLIN, POLLOUT, POLLERR, POLLHUP hold now; gives the table, unless that is
 	 * NULL, the queues that wake when one of them begins to hold. NULL: always ready. */
 	uint32_t (*poll)(struct file *file, struct poll_table *table);
-	/* How many bytes it has. NULL: none, as for what has no end. */
+	/* How many bytes it has. NULL: always 0, as for a file without an end. */
 	uint64_t (*size)(const struct file *file);
 	/* The last reference is gone. */
 	void (*release)(struct file *file);
@@ -77,7 +77,7 @@ int file_write_at(struct file *file, struct buffer *from, uint64_t offset);
 int file_read(struct file *file, struct buffer *to);
 int file_write(struct file *file, struct buffer *from);
 
-/* How many bytes it has: 0 for a stream, and for what has no end. */
+/* How many bytes it has: 0 for a stream, and for a file without an end. */
 uint64_t file_size(const struct file *file);
 
 /* How many files are open, so that a leak shows. */

@@ -41,7 +41,7 @@ static uint32_t chunk_at(uint32_t at, uint32_t length, uint32_t limit)
 
 /* ---- reading ---- */
 
-/* Moves what is there. Returns how much, or an error when that is nothing. */
+/* Moves what is in the pipe. Returns how many bytes, or an error if none could be moved. */
 static int take(struct pipe *pipe, struct buffer *to)
 {
 	int done = 0;
@@ -80,7 +80,7 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 
 /* ---- writing ---- */
 
-/* Moves what there is room for. Returns how much, or an error when that is nothing. */
+/* Moves as much as fits. Returns how many bytes, or an error if none could be moved. */
 static int put(struct pipe *pipe, struct buffer *from)
 {
 	int done = 0;

@@ -1,5 +1,5 @@
 /*
- * The root of lessons 3 and 4: the files that the host gives, as a list. They can only be read.
+ * The root of lessons 3 and 4: a read-only list of the files that the host provides.
  *
  *	the archive	[header]bin/sh[its bytes][header]etc/passwd[its bytes] ... TRAILER!!!
  *				   ^			       ^
@@ -257,19 +257,19 @@ static uint8_t *fetch(uint32_t size)
 	return bytes;
 }
 
-/* The kernel goes on with whatever there is: its own prompt needs no files. */
+/* Without files the kernel still runs: its own prompt needs none. */
 void root_unpack(void)
 {
 	int size = fw_cfg_open(ARCHIVE);
 	struct archive archive = { .size = size };
 
 	if (size < 0) {
-		printk("files: the host gives none (%s)\n", errno_name(-size));
+		printk("files: no archive from the host (%s)\n", errno_name(-size));
 		return;
 	}
 	archive.bytes = fetch(size);
 	if (!archive.bytes) {
-		printk("files: no memory for the archive, or more than 4 MiB\n");
+		printk("files: no memory for the archive, or it has more than 4 MiB\n");
 		return;
 	}
 	const char *wrong = read_entries(&archive);

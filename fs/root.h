@@ -16,7 +16,7 @@
 void root_initialize(void);
 
 /* Puts what the host gives into it (the setting "initramfs"), when all devices are registered. What
- * is wrong with the archive is said, and the kernel goes on with what it has. */
+ * is wrong with the archive is printed, and the files before it are kept. */
 void root_unpack(void);
 
 /* Opens what has this name: the path begins at the working directory of `files`. flags and mode are
@@ -25,5 +25,5 @@ int file_open(const struct files *files, const char *path, uint32_t flags, uint3
 	      struct file **file);
 
 /* Opens a program to be run, to read it: until the file is released it cannot be written. -EACCES
- * for what is no regular file, or not to be executed. */
+ * for a file that is not regular or not executable. */
 int file_open_program(const struct files *files, const char *path, struct file **file);

@@ -23,8 +23,8 @@
 
 #define JUNK 0xcc
 
-/* Cuts one more page into objects. */
-/* Interrupts are off. Without memory the list stays empty, and the caller returns NULL. */
+/* Cuts one more page into objects. Interrupts are disabled. Without memory the list stays empty,
+ * and the caller returns NULL. */
 static void grow(struct pool *pool)
 {
 	uint8_t *page = page_alloc(0);

@@ -40,21 +40,21 @@ void space_destroy(struct space *space);
 /* Makes the processor see this space; NULL: none but the kernel. */
 void space_use(const struct space *space);
 
-/* Maps memory, all zero, in place of what was mapped there. Returns 0, or -ENOMEM where the space
- * has no room. */
+/* Maps zeroed memory in place of what was mapped there. Returns 0, or -ENOMEM if the range is not
+ * within the space's room for programs. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
-/* Could a space, if there is nothing else in it, hold a program's part at this range? */
+/* Could an empty space hold a segment at this range? */
 bool space_can_hold(uint32_t address, uint32_t length);
 
-/* Is nothing mapped there, and could it be? */
+/* Is the range within the room for programs, and is nothing mapped there? */
 bool space_is_free(const struct space *space, uint32_t address, uint32_t length);
 
 /* Where the heap begins: after the program. Called once, by exec. */
 void space_set_heap(struct space *space, uint32_t address);
 
-/* Moves the end of the heap, as Linux's brk: returns the new end, or the old one when that cannot
- * be. New memory is zero. */
+/* Moves the end of the heap, as Linux's brk: returns the new end, or the old one if that is not
+ * possible. New memory is zero. */
 uint32_t space_set_break(struct space *space, uint32_t address);
 
 /* The first address after the stack. */

@@ -6,11 +6,11 @@
 
 #include "kernel/lib/errno.h"
 
-/* A fault of one of these functions becomes its result. Before the first of them is called. */
+/* Registers the exception table's handler. Call it before the first of these functions. */
 void user_copy_initialize(void);
 
 /* Is [address, address + length) wholly below the kernel, without wrapping? An empty range
- * anywhere up to the border does. Says nothing about what is mapped there. */
+ * may begin anywhere up to KERNEL_BASE. Says nothing about what is mapped there. */
 bool user_range_ok(uint32_t address, uint32_t length);
 
 /* Copy between the kernel and the current task's memory. Return how many bytes at the end could

@@ -1,8 +1,8 @@
 /*
- * What arrives on the serial line, by interrupts, without losing a byte.
+ * Input on the serial line, by interrupts, without losing a byte.
  *
- * IRQ 4 is triggered by an edge: the request must fall before it can rise again. So the handler
- * takes everything that the port has. When the receiver is full it cannot, and closes the port's
+ * IRQ 4 is edge-triggered: the request must go low before it can go high again. So the handler
+ * takes every byte that the port has. If the receiver is full it cannot, and disables the port's
  * interrupt instead:
  *
  *	has_room	the handler takes all bytes; the request falls; the next byte raises it

@@ -30,7 +30,7 @@ void fpu_initialize(void)
 
 	__cpuid(1, eax, ebx, ecx, edx);
 	if ((edx & NEEDED) != NEEDED)
-		panic("this processor has no SSE, and programs for Linux want it");
+		panic("the processor has no FXSAVE or no SSE; programs for Linux need both");
 	__asm__ volatile("movl %%cr0, %0" : "=r"(cr0));
 	cr0 = (cr0 & ~(CR0_EMULATION | CR0_TASK_SWITCHED)) | CR0_MONITOR | CR0_NUMERIC;
 	__asm__ volatile("movl %0, %%cr0" : : "r"(cr0));

@@ -2,8 +2,8 @@
  * wait: a parent asks for news of its children, and frees those that have ended.
  *
  * The parent sleeps in its queue `children` until one of them has news: it has ended, or was
- * stopped or continued. News is looked for with interrupts off, so that no child can end between
- * the look and the sleep:
+ * stopped or continued. It checks with interrupts disabled, so that no child can end between
+ * the check and the sleep:
  *
  *	look:	> 0	a child's pid, and its news
  *		0	there are such children, but no news: sleep, or return with WNOHANG
@@ -25,7 +25,7 @@ bool process_is_meant(const struct process *child, int32_t which)
 	return which == -1 || child->pgrp == (which == 0 ? current->process->pgrp : -which);
 }
 
-/* News is told once: a second wait does not see the same stop again. */
+/* News is reported once: a second wait does not see the same stop again. */
 void process_fetch(struct process *child, struct wait_news *news)
 {
 	const struct task *task = child->task;

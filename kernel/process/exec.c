@@ -53,7 +53,7 @@ static int open_image(const char *path, struct elf_image *image)
 	return bytes < 0 ? bytes : 0;
 }
 
-/* The task is called as the last part of the path. */
+/* The task gets the last part of the path as its name. */
 static void set_name(const char *path)
 {
 	const char *name = path;
@@ -67,7 +67,7 @@ static void set_name(const char *path)
 	memcpy(current->name, name, length);
 }
 
-/* A new program finds zeros in its registers, and interrupts on. */
+/* A new program begins with zeros in its registers, and interrupts enabled. */
 static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)
 {
 	*frame = (struct trap_frame){
@@ -114,7 +114,7 @@ static int run(struct elf_image *image, const char *path, struct exec_strings *s
 	return error ? error : replace(image, path, strings, frame);
 }
 
-/* Programs expect a name of theirs; and the pointers to the strings need room, too. */
+/* Programs expect at least argv[0]. The pointers to the strings need room as well. */
 static int complete(struct exec_strings *strings)
 {
 	int error = strings->arguments == 0 ? exec_add_argument(strings, "") : 0;

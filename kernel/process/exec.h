@@ -11,8 +11,8 @@
  * position-independent. Fills in the frame for the first instruction. May change the strings; the
  * caller keeps them.
  *
- * Returns 0; or the negated errno of opening and reading the file, -EACCES, -ENOEXEC for what is no
- * such program, -ENOMEM, -E2BIG, and the task is as it was. When memory fails after the point
+ * Returns 0; or the negated errno of opening and reading the file, -EACCES, -ENOEXEC for any other
+ * file, -ENOMEM, -E2BIG, and the task is as it was. When memory fails after the point
  * of no return, the task ends as by SIGKILL.
  */
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
@@ -30,7 +30,7 @@ void exec_register_other(exec_other *function);
 int exec_at_terminal(int count, char *const words[], struct trap_frame *frame);
 
 /* The status that a shell gives a program's end, which is a wait status, or the negated errno of
- * its start: its exit code, 128 and the signal, 127 for what is not there, 126 for what cannot be
- * run. exec_report also says what a shell would. */
+ * its start: its exit code, 128 and the signal, 127 if there is no such file, 126 if it cannot be
+ * run. exec_report also prints what a shell would. */
 int exec_shell_status(int32_t status);
 int exec_report(const char *name, int32_t status);

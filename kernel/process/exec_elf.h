@@ -20,7 +20,7 @@ struct elf_image {
 };
 
 /* Checks everything that can be checked before the space is changed, and sets the bias. Returns 0,
- * or -ENOEXEC for what is no static program for the i386 that fits below the kernel. */
+ * or -ENOEXEC unless it is a static program for the i386 that fits below the kernel. */
 int elf_check(struct elf_image *image);
 
 /* Is there room in a space for each segment of a program that elf_check has found to be one?

@@ -84,7 +84,7 @@ static void push_arrays(struct exec_stack *stack, const struct exec_strings *str
 	exec_push(stack, &strings->arguments, sizeof(uint32_t));
 }
 
-/* Fills in the auxiliary vector: of what every program is told, path is where its own path is. */
+/* Fills in the auxiliary vector. `path` is the user address of the program's path. */
 static void tell(struct exec_stack *stack, const struct elf_image *image, uint32_t path)
 {
 	exec_tell(stack, AT_EXECFN, path);

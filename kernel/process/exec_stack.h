@@ -24,7 +24,7 @@ void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length);
 /* Adds an entry to the auxiliary vector: kernel/abi/auxv.h. */
 void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value);
 
-/* Has this function tell more to every program. It may push, too. */
+/* Registers a function that adds entries for every program. It may push as well. */
 void exec_register_auxiliary(void (*tell)(struct exec_stack *stack, const struct elf_image *image));
 
 /*

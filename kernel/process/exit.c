@@ -1,8 +1,8 @@
 /*
  * exit: a process ends, and its parent learns of it.
  *
- * What a program used is given back at once. Two things outlive it: the status, until the parent
- * asks (a zombie), and the kernel stack, until another task runs:
+ * What a program used is freed at once. Two things outlive it: the status, until the parent asks
+ * for it (a zombie), and the kernel stack, until another task runs:
  *
  *	process_exit	files, alarm, space		freed by the process itself
  *	task_bury	kernel stack			freed by the next task that runs

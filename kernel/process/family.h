@@ -66,7 +66,7 @@ struct fork_request {
  * Makes a child of the current task: the same program at the same place, where it finds 0 in eax.
  * With CLONE_VFORK and CLONE_VM it uses its parent's memory, and the parent sleeps until the child
  * ends or calls exec. Returns its pid, -EAGAIN when there are too many tasks, -ENOMEM, or -EINVAL
- * for what only threads need.
+ * for flags that only threads need.
  */
 int process_fork(const struct fork_request *request);
 

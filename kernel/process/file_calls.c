@@ -76,8 +76,7 @@ int end_write(int result)
 	return result;
 }
 
-/* At most one piece of what the file has: 0 at its end, less than asked for where no more is there.
- */
+/* A short count is normal: read returns what is there, and 0 at the end of the file. */
 CALL(sys_read, transfer(descriptor_readable(frame->ebx), frame, file_read))
 CALL(sys_write, end_write(transfer(descriptor_writable(frame->ebx), frame, file_write)))
 

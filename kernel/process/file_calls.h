@@ -38,6 +38,6 @@ static inline uint64_t wide(uint32_t low, uint32_t high)
 	return (uint64_t)high << 32 | low;
 }
 
-/* Fetches a path into a page, which path_page_free gives back. Returns 0, -EFAULT, -ENAMETOOLONG or
+/* Copies a path into a page, which path_page_free frees. Returns 0, -EFAULT, -ENAMETOOLONG or
  * -ENOMEM. */
 int path_from_user(uint32_t address, char **path);

@@ -30,7 +30,7 @@
 	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | \
 	 CLONE_CHILD_SETTID)
 
-/* The child's memory and files. Without memory what there is of them is given back. */
+/* The child's memory and files. If memory runs out, what it has of them is freed again. */
 static int copy_resources(struct process *child, const struct fork_request *request)
 {
 	struct space *space = current->space;

@@ -29,7 +29,7 @@ struct process *process_create(struct task *task)
 	return process;
 }
 
-/* For CLONE_CHILD_SETTID. If the address is bad, the word is not written, and that is all. */
+/* For CLONE_CHILD_SETTID. A bad address is ignored. */
 void process_forked(void)
 {
 	if (current->process->set_at_begin)

@@ -23,12 +23,12 @@ void signal_send(struct process *process, int signal);
 /* Sends a signal to each process of a group. Returns how many there were. */
 unsigned signal_send_group(int32_t pgrp, int signal);
 
-/* What does nothing when there is no handler. SIGCONT has its effect when it is sent. */
+/* Signals that are ignored without a handler. SIGCONT has its effect when it is sent. */
 #define SIGNALS_NOTHING                                                                            \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
 
-/* To be called when what is pending or blocked has changed, with interrupts off: the current task
- * looks at its signals before it returns to user mode. */
+/* Call it after pending or blocked signals have changed, with interrupts disabled: then the current
+ * task handles its signals before it returns to user mode. */
 static inline void signal_update(struct process *process)
 {
 	const struct process_signals *signals = &process->signals;

@@ -1,5 +1,5 @@
 /*
- * What becomes of signals from lesson 4 on.
+ * Pending and blocked signals, and their actions, from lesson 4 on.
  *
  * Here are the default actions: to end, to stop, to continue, or nothing. Handlers in programs, and
  * signals that are pending more than once, are added from outside (struct signal_extras).
@@ -24,7 +24,7 @@ void signal_force(int signal, const struct signal_cause *cause);
 /* Would this signal do nothing, because the process ignores it? */
 bool signal_is_ignored(const struct process *process, int signal);
 
-/* What stops a process when there is no handler; all but these and SIGNALS_NOTHING end it. */
+/* Signals that stop a process without a handler; all but these and SIGNALS_NOTHING end it. */
 #define SIGNALS_STOP                                                                               \
 	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 
@@ -57,8 +57,8 @@ void signal_initialize(void);
 /* If the frame is that of a system call that a signal has interrupted, the call is made again. */
 void signal_restart_call(struct trap_frame *frame);
 
-/* What Linux's programs want of signals besides. Without it a signal that has a handler does what
- * it does by default. */
+/* Handlers in programs, and queued signals: a module may add them. Without it, a signal that has a
+ * handler takes its default action. */
 struct signal_extras {
 	/* Makes the program go on in its handler. */
 	void (*call_handler)(struct trap_frame *frame, int signal,

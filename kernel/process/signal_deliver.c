@@ -1,9 +1,9 @@
 /*
- * Signals at their end: what they do to a process that is about to return to user mode.
+ * Delivering signals: what they do to a process that is about to return to user mode.
  *
  * A signal ends, stops or changes a program only here, where the kernel has finished everything
- * that it did for it. A call that sleeps is brought here by -ERESTART: it gives back what it holds
- * and returns. If the program goes on, the call is made again, and the program never knows:
+ * that it did for it. A call that sleeps returns -ERESTART to get here, after it has released what
+ * it holds. If the program continues, the call is made again, and the program does not notice:
  *
  *	wait4 sleeps -> SIGSTOP -> -ERESTART -> stopped ...
  *		... SIGCONT -> EIP back to INT 0x80, EAX = 114 -> wait4 sleeps

@@ -1,5 +1,5 @@
 /*
- * Signals on the way to a process: they become pending, and its task wakes.
+ * Sending signals: they become pending, and the task wakes.
  *
  * Nothing else happens here: what a signal does is decided when the task returns to user mode,
  * where it can end, stop, or call a handler without leaving anything half done in the kernel
@@ -19,14 +19,14 @@
 #include "kernel/task/sched.h"
 
 #define INIT 1 /* pid */
-/* What exceptions cause. */
+/* Signals that an exception causes: they are delivered first. */
 #define SYNCHRONOUS                                                                                \
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
 	 SIGNAL_BIT(SIGFPE))
 
 const struct signal_extras *signal_extras;
 
-/* Would the signal do nothing? Init is safe from all that it has no handler for. */
+/* Would the signal do nothing? Init ignores every signal that it has no handler for. */
 bool signal_is_ignored(const struct process *process, int signal)
 {
 	uint32_t handler = process->signals.actions[signal - 1].handler;
@@ -36,7 +36,7 @@ bool signal_is_ignored(const struct process *process, int signal)
 	return (SIGNAL_BIT(signal) & SIGNALS_NOTHING) || process->task->pid == INIT;
 }
 
-/* The end of a child is told by the signal that it was made with, all else by SIGCHLD. */
+/* The end of a child is reported by the signal that clone was given, all else by SIGCHLD. */
 void process_notify_parent(struct process *process, int32_t code, int32_t status)
 {
 	struct process *parent = process->parent;
@@ -72,7 +72,7 @@ static void cancel_opposite(struct process *process, int signal)
 	sched_continue(process->task);
 }
 
-/* What was caused here and now comes first; else the lowest number. 0: the set is empty. */
+/* Synchronous signals are delivered first, then the lowest number. 0: the set is empty. */
 static int first_of(uint64_t signals)
 {
 	if (signals & SYNCHRONOUS)

@@ -19,7 +19,7 @@
 
 static struct process process = { .pgrp = 1, .session = 1 };
 
-/* An exception of the program: its end, with the signal that a process would get. */
+/* An exception ends the program, with the signal that a process would get. */
 static void single_exception(struct trap_frame *frame)
 {
 	printk("%s: %s at 0x%08x\n", current->name, trap_name(frame->vector), frame->eip);

@@ -2,8 +2,8 @@
  * execve: makes a task run another program.
  *
  * Path, arguments and environment are copied out of the old program first: after the point of no
- * return (kernel/process/exec.c) its memory is gone. When it succeeds it returns 0, to the first
- * instruction of the new program: the frame is that one's now.
+ * return (kernel/process/exec.c) its memory is gone. If it succeeds, it returns 0 to the
+ * first instruction of the new program, whose registers are in the frame now.
  */
 #include "fs/path_page.h"
 #include "kernel/process/exec.h"

@@ -1,5 +1,5 @@
-/* Times that programs give, made nanoseconds, and the way back. A program's number of nanoseconds
- * is less than a second, or the time is none; its seconds are signed, and must not be negative. */
+/* Times that programs give, made nanoseconds, and the way back. A valid time
+ * has less than a second of nanoseconds, and its seconds are not negative. */
 #pragma once
 
 #include <stdint.h>
@@ -9,8 +9,8 @@
 #include "kernel/lib/errno.h"
 #include "mm/user_copy.h"
 
-/* Nanoseconds of the structure at a user address. Returns 0, -EFAULT, or -EINVAL for what is no
- * time. */
+/* Nanoseconds of the structure at a user address. Returns 0, -EFAULT, or -EINVAL if it is not
+ * a valid time. */
 typedef int timespec_reader(uint32_t address, uint64_t *ns);
 
 static inline int timespec_from_user(uint32_t address, uint64_t *ns)

@@ -4,7 +4,7 @@
  *	timers --> 12.000 s --> 12.010 s --> 12.010 s --> 15.500 s --> timers
  *		   the next one	 started first			the last
  *
- * The tick only looks at the first: with none due, that is all. Starting a timer takes one step for
+ * The tick only checks the first, which is usually not due. Starting a timer takes one step for
  * each that is earlier, which is fine for one per sleeping task.
  *
  * The list is changed with interrupts off, so any context may start and cancel. A function is
@@ -63,8 +63,8 @@ void timer_cancel(struct timer *timer)
 	interrupts_restore(enabled);
 }
 
-/* What is due goes into a list of its own first: a timer that starts itself for a time in the past
- * would never leave this function otherwise. */
+/* All timers that are due go into a list of their own first: otherwise this would never end for a
+ * timer that starts itself again for a time that has passed. */
 void timers_expire(uint64_t now_ns)
 {
 	struct list due = LIST_EMPTY(due), *link;

@@ -13,9 +13,9 @@ struct timer {
 };
 
 /* Starts a timer that does not run: expire(timer) is called once, at deadline or soon after, with
- * interrupts off, from the tick. Of timers with equal deadlines the one that was started first goes
- * first. A deadline in the past is the next tick's, also for a timer that starts itself again. From
- * any context. */
+ * interrupts disabled, from the tick. Timers with equal deadlines expire in the order in which they
+ * were started. A deadline that has passed expires at the next tick, even if expire itself starts
+ * the timer again. From any context. */
 void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struct timer *timer));
 
 /* Stops a timer; one that does not run is left as it is. From any context. */

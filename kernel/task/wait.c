@@ -7,7 +7,7 @@
  *
  *	the task that waits				the code that wakes
  *	wait_join(queue)
- *	is it there? no
+ *	has it happened? no
  *							makes it happen
  *							wait_wake: is_woken = true
  *	wait_any: is_woken, so no sleep

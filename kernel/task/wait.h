@@ -27,16 +27,16 @@ struct waiter {
 
 /*
  * Sleeps until wait_wake(queue), for a signal, or up to a time of time_ns(). Interrupts must be
- * off, and are off when it returns; they are on meanwhile. Returns 0, -ERESTART when a signal waits
- * for the task, or -ETIMEDOUT. May return early: call it in a loop, as wait_event does.
+ * disabled, and are so when it returns; they are enabled meanwhile. Returns 0, -ERESTART if a
+ * signal is pending, or -ETIMEDOUT. May return early: call it in a loop, as wait_event does.
  */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns);
 
-/* The same, but without end, and signals wait. For what will certainly happen soon. */
+/* The same without a deadline, and signals do not end it. Only for an event that is certain. */
 void wait_sleep_blocked(struct wait_queue *queue);
 
 /*
- * For several queues at once, as poll wants it: join all, look whether anything has happened
+ * For several queues at once, as poll needs it: join all, check whether anything has happened
  * already, sleep in wait_any until one of them was woken since it was joined, leave all. wait_any
  * keeps the interrupt flag. It returns as wait_sleep_until does, and may return early, too.
  */
@@ -44,7 +44,7 @@ void wait_join(struct wait_queue *queue, struct waiter *waiter);
 int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns);
 void wait_leave(struct waiter *waiter);
 
-/* Sleeps for at least this long; signals wait. */
+/* Sleeps for at least this long; signals do not end it. */
 void msleep(uint32_t milliseconds);
 
 /* Wakes all that sleep in the queue. From any context. */
@@ -55,8 +55,8 @@ void wait_wake(struct wait_queue *queue);
 void wait_wake_one(struct wait_queue *queue);
 
 /*
- * Sleeps until the condition holds. It is looked at with interrupts off, so that no wake-up can
- * come between the look and the sleep. Gives 0, or -ERESTART (for the system call to return as it
+ * Sleeps until the condition holds. It is checked with interrupts disabled, so that no wake-up can
+ * come between the check and the sleep. Gives 0, or -ERESTART (for the system call to return as it
  * is: kernel/process/signal_deliver.c makes EINTR or a second call of it).
  */
 #define wait_event(queue, condition) wait_event_until(queue, condition, WAIT_FOREVER)
@@ -65,7 +65,7 @@ void wait_wake_one(struct wait_queue *queue);
 #define wait_event_until(queue, condition, deadline_ns)                                            \
 	({                                                                                         \
 		bool enabled = interrupts_disable();                                               \
-		uint64_t until = deadline_ns; /* looked at once: it may say "from now on" */       \
+		uint64_t until = deadline_ns; /* evaluated once: it may depend on the time */      \
 		int result = 0;                                                                    \
                                                                                                    \
 		while (!(condition) && (result = wait_sleep_until(queue, until)) == 0)             \

@@ -52,7 +52,7 @@ static void rest(void)
 
 /* ---- the first task ---- */
 
-/* Returns only when there is no command. */
+/* Returns only if there is no command. */
 static void run_command(void)
 {
 	static char command[COMMAND_SIZE];
@@ -62,7 +62,7 @@ static void run_command(void)
 	if (length < 0)
 		return;
 	if ((uint32_t)length >= sizeof(command))
-		panic("the command has %d bytes; %u is the limit", length, COMMAND_SIZE - 1);
+		panic("the command has %d bytes; at most %u are allowed", length, COMMAND_SIZE - 1);
 	exec_end_machine("the command", program_run(3, words));
 }
 
@@ -78,7 +78,7 @@ static void become_init(void)
 			program_enter(current->frame);
 		printk("init: %s: %s\n", names[i], errno_name(-error));
 	}
-	printk("init: there is no program to begin with; here is the kernel's own prompt.\n");
+	printk("init: none of them could be started; here is the kernel's own prompt\n");
 }
 
 /* Pre-emption stays disabled: this is kernel code that shares data with system calls. */
@@ -97,7 +97,8 @@ static void first_task(void *argument)
 
 /* ---- the kernel ---- */
 
-/* The host's settings `sched` and `quantum`: a wrong one would be a broken experiment. */
+/* The host's settings `sched` and `quantum`: a wrong one would spoil an experiment, so it panics.
+ */
 static void choose_class(void)
 {
 	char name[8] = "rr";

@@ -10,5 +10,5 @@ int program_become(int count, char *const words[]);
 
 /* Starts the program as a child of the current thread, and waits for its end, and for that of all
  * other children that end meanwhile. Returns its wait status; -EAGAIN when there are too many
- * tasks. What cannot be loaded is told, and ends as a shell's command would. */
+ * tasks. A program that cannot be loaded is reported, and ends as in a shell. */
 int program_run(int count, char *const words[]);
