@@ -26,6 +26,8 @@ help::
 	@echo "  make prove      the graders' proof: handout 0, reference 100, mutants, cheats"
 	@echo "                    LESSON=1 [SAMPLE=k]     one lesson; so many mutants, and one cheat"
 	@echo "                    ONLY='4.6-*'            the mutants and cheats of these names"
+	@echo "                    REPEAT=20               instead: so many half-finished submissions a"
+	@echo "                                            lesson, graded three times, idle and busy"
 	@echo "  make mistakes   what a student reads after a usual mistake (tests/mistakes):"
 	@echo "                    LESSON=1 ONLY='1.2-*' [RENEW=yes]"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
@@ -72,9 +74,15 @@ mistakes: setup-test
 	@$(PYTHON) -m labs.tools.proving.mistakes $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
+ifdef REPEAT
+prove: setup-test
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat --count '$(REPEAT)' $(SEED_OF_RUN) \
+		$(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)')
+else
 prove: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
+endif
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
 BENCH_LESSON := 4

@@ -1,0 +1,30 @@
+"""A half-finished submission gets the same report each time: labs/tools/proving/prove_repeat.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from labs.tools.grading.grade import build_reference
+from labs.tools.proving.prove_repeat import BLANK, FINISHED, differences, draft, drafts, reports
+
+
+def test_drafts_are_drawn_by_their_seed():
+    made = drafts(4, 30, "seed", 6)
+    assert made == drafts(4, 30, "seed", 6)
+    assert made != drafts(4, 30, "other", 6)
+    parts = {part for each in made for part in each.parts.values()}
+    assert {FINISHED, BLANK} < parts
+    assert all(len(each.exercises) == 6 for each in made)
+
+
+def test_a_difference_is_found():
+    assert differences(["a\nb", "a\nb", "a\nb"]) == []
+    assert differences(["a\nb", "a\nb", "a\nc"]) == ["@@ -2 +2 @@", "-b", "+c"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lesson", "number"), [(1, 1), (4, 0)])
+def test_reports_agree_idle_and_busy(lesson, number):
+    build_reference(lesson)
+    made = draft(lesson, number, "2010", 1)
+    assert differences(list(reports(made, 2, 4, "2010"))) == [], str(made)
