@@ -28,12 +28,12 @@ static uint32_t first_stack[STACK_WORDS] __attribute__((aligned(16)));
    - sysenter_initialize: if so, programs the three MSRs of SYSENTER for the kernel's code
      segment, a stack, and sysenter_entry; and registers sysenter_fix_up with trap_register_fixup
      (kernel/cpu/trap.h). Otherwise does nothing.
-   - sysenter_fix_up: your own function: SYSENTER keeps the trap flag, so a program can make the
+   - sysenter_fix_up (your own function): SYSENTER keeps the trap flag, so a program can make the
      kernel single-step. Of the debug exception at sysenter_entry, and of no other trap, it
      clears the flag in the frame and returns true.
 
-   Pitfalls: the stack grows down from the address in MSR 0x175. The debug exception needs that
-   stack: it comes before sysenter_entry has loaded another one. */
+   Pitfalls: the stack is first_stack, and it grows down from the address in MSR 0x175. The debug
+   exception needs that stack: it comes before sysenter_entry has loaded another one. */
 /* SOLUTION 3.4 { */
 static void write_register(uint32_t number, uint32_t value)
 {

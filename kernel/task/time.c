@@ -2,14 +2,14 @@
  * The kernel's clock: time-stamp counter to nanoseconds, by one multiplication.
  *
  * A division of 64 bits costs 40 cycles and a call, and the clock is read at every task switch. So
- * the factor is computed once, with 22 binary places: ns = stamps * multiplier >> 22. At 2.5 GHz, a
- * stamp is 0.4 ns:
+ * the factor is computed once, with 22 binary places: ns = cycles * multiplier >> 22. At 2.5 GHz, a
+ * cycle is 0.4 ns:
  *
  *	khz 2500000	multiplier = 1000000 * 2^22 / 2500000 = 1677721
- *	stamps 10^9	10^9 * 1677721 >> 22 = 399999856 ns		0.4 s - 0.00004 %
+ *	cycles 10^9	10^9 * 1677721 >> 22 = 399999856 ns		0.4 s - 0.00004 %
  *
- * The product needs 96 bits, so the two halves of the stamps are multiplied separately. The
- * counter must run at a constant rate and be the same for everybody: true for QEMU and for
+ * The product needs 96 bits, so the two halves of the TSC are multiplied separately. The
+ * counter must run at a constant rate and be the same for all code: true for QEMU and for
  * processors since 2008 (Intel SDM volume 3, "time-stamp counter"). Any context.
  */
 #include "kernel/task/time.h"

@@ -38,7 +38,8 @@ QUESTIONS = (
     "How many instructions does getpid take by INT 0x80, how many by SYSENTER? Which is more?",
     "Each call is recorded in a ring in memory. How many times as long does it take? And when it is"
     " printed?",
-    "read copies n bytes to ring 3. From which n on is the copying more than all the rest?",
+    "read copies n bytes to the program. From which n on does the copying take more than all the"
+    " rest?",
 )
 FORMS = ("function", "int 0x80", "sysenter", "shared page")
 MODES = ("off", "ring", "printk")
