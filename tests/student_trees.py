@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from labs.tools.course import exercises, start
+from labs.tools.course import exercises, start, student_tree
 from labs.tools.course.exercises import by_id, filled
 from labs.tools.guest.initramfs import archive, from_host, regular
 from labs.tools.machine.machine import run
@@ -24,8 +24,8 @@ IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
 
 def started_trees(build: Callable[[str], Path], place: Path) -> dict[int, Path]:
     """The students' trees of all lessons, as they begin."""
-    build("build/objects/boot/paging.asm.o")
-    build("build/objects/boot/protected_mode.asm.o")
+    for source in (ROOT / student_tree.GIVEN).rglob("*.asm"):
+        build(f"build/objects/{source.relative_to(ROOT)}.o")
     for lesson in LESSONS:
         start.start(lesson, place / str(lesson))
     return {lesson: place / str(lesson) for lesson in LESSONS}

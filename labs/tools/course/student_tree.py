@@ -4,7 +4,8 @@ A student's tree has what its lesson's kernel, its visible tests and its command
 those need in turn: includes, imported modules, files that are named. So whatever nobody there needs
 stays out: later lessons, hidden tests, the tools of the authors. Lessons before are solved, the
 lesson itself is blank. A file that the lesson links, and that holds a blank of a later lesson, is
-given as object code.
+given as object code: not the reference's, which would be the solution, but that of a file in
+given/, which does the same for this lesson alone.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ NEVER = (
     *("tests/kernel/*", "slides/*"),
     *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
     *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
+    "labs/tools/course/given/*",
     *(f"labs/tools/course/{n}.py" for n in ("budget", "tables", "tree_readme", "room_readme")),
     *(
         "labs/tools/course/student_tree.py",
@@ -65,6 +67,17 @@ NEVER = (
         ".ci/*",
     ),
 )
+
+# What stands in for a file that a lesson gives as object code: GIVEN/lesson1/boot/paging.asm.
+GIVEN = "labs/tools/course/given"
+
+# What else differs in a tree, for the sake of those: file, old text, new text.
+DIFFERENCES = {
+    1: (
+        ("boot/stage2.asm", "CODE16\t\tequ 0x18\t", "CODE16\t\tequ 0x08\t"),
+        ("boot/stage2.asm", "DATA16\t\tequ 0x20\n", "DATA16\t\tequ 0x10\n"),
+    ),
+}
 
 INCLUDE = re.compile(r'^[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
@@ -82,7 +95,8 @@ def contents(lesson: int, root: Path = ROOT) -> dict[str, bytes]:
         raise TreeError(f"there is no lesson {lesson}; the lessons are {known}")
     given = given_as_objects(lesson, root)
     tree = {path: content(path, lesson, root) for path in chosen(lesson, root) - given}
-    tree |= {f"{path}.o": object_code(path, root) for path in given}
+    tree |= {path: different(path, lesson, tree[path]) for path in differing(lesson) & set(tree)}
+    tree |= {f"{path}.o": object_code(path, lesson, root) for path in given}
     tree |= readmes_of_rooms(set(tree), root)
     given_names = sorted(f"{path}.o" for path in given)
     tree["README.md"] = tree_readme.text(lesson, set(tree), given_names, root).encode()
@@ -230,9 +244,16 @@ def given_as_objects(lesson: int, root: Path) -> set[str]:
     return {path for path in later & chosen(lesson, root) if path.endswith((".asm", ".c"))}
 
 
-def object_code(path: str, root: Path) -> bytes:
-    """The object file of a source: code, global names, and nothing else. Raises TreeError."""
-    target = f"build/objects/{path}.o"
+def object_code(path: str, lesson: int, root: Path) -> bytes:
+    """The object file that a tree has for a source: code, global names, and nothing else. Raises
+    TreeError, also when it would be the reference's."""
+    source = f"{GIVEN}/lesson{lesson}/{path}"
+    if not (root / source).is_file():
+        raise TreeError(
+            f"lesson {lesson} links {path}, which holds a blank of a later lesson: its object "
+            f"would be the solution. Write {source}, which does the same for lesson {lesson} alone"
+        )
+    target = f"build/objects/{source}.o"
     run(["make", "-s", target], root)
     objcopy = run(["labs/tools/setup/toolchain.sh", "objcopy"], root).split()
     options = ["--strip-debug", "--strip-unneeded", "--discard-all"]
@@ -240,6 +261,23 @@ def object_code(path: str, root: Path) -> bytes:
         stripped = Path(directory) / "given.o"
         run([*objcopy, *options, target, str(stripped)], root)
         return stripped.read_bytes()
+
+
+def differing(lesson: int) -> set[str]:
+    """The files that differ in a lesson's tree."""
+    return {path for path, _, _ in DIFFERENCES.get(lesson, ())}
+
+
+def different(path: str, lesson: int, data: bytes) -> bytes:
+    """A file as a lesson's tree has it. Raises TreeError when a text is not there."""
+    for changed, old, new in DIFFERENCES[lesson]:
+        if changed == path:
+            if data.count(old.encode()) != 1:
+                raise TreeError(
+                    f"{path} has not once the text {old!r}, which lesson {lesson} changes"
+                )
+            data = data.replace(old.encode(), new.encode())
+    return data
 
 
 def run(command: list[str], root: Path) -> str:
