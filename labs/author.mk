@@ -9,7 +9,7 @@ LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start slides prove mistakes bench budget tables test test-fast
+.PHONY: lab start slides prove mistakes bench budget tables test test-fast distributions
 
 help::
 	@echo
@@ -34,6 +34,8 @@ help::
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
 	@echo "  make tables     that into README.md, and what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
+	@echo "  make distributions   make run and make test on a bare Debian 12 and 13, in a"
+	@echo "                  container: [DIST=13] [WHO=user|root] [RUN='make run']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
 ifeq ($(LESSON),storage)
@@ -115,6 +117,10 @@ test: setup-test
 .PHONY: all-lessons
 all-lessons: everything bench-files
 	@for lesson in $(LESSONS); do $(MAKE) -s LESSON=$$lesson image-disk image-direct || exit; done
+
+# What is said on the command line (DIST, WHO, RUN) reaches it in its environment.
+distributions:
+	@labs/tools/setup/distributions.sh
 
 FAST = --ignore-glob='tests/lesson*'
 

@@ -8,8 +8,10 @@ import re
 import stat
 import struct
 import subprocess
+import tempfile
 import zlib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,6 +30,7 @@ ENVIRONMENT = {
     "E2FSPROGS_FAKE_TIME": "1262304000",
     "MKE2FS_CONFIG": "/etc/mke2fs.conf",
 }
+OLDEST = "-r 0"  # the revision of 1993
 FIRST_INODE = 12  # of the files that mke2fs is given: the one after lost+found
 SECONDS = 120  # no tool takes longer on these images
 
@@ -58,11 +61,23 @@ def make_image(image: Path, size: int, options: str, source: Path | None = None)
     with image.open("wb") as file:
         file.truncate(size)
     fill = ["-d", str(source)] if source else []
-    seeds = ["-U", UUID, "-E", f"hash_seed={UUID},lazy_itable_init=1"]
+    extended = f"hash_seed={UUID},lazy_itable_init=1"
+    if OLDEST in options and not knows_revision():
+        options, extended = options.replace(OLDEST, ""), f"{extended},revision=0"
+    seeds = ["-U", UUID, "-E", extended]
     run_tool("mke2fs", "-q", "-F", *seeds, *fill, *options.split(), str(image))
     if source and "mmp" not in options:  # there debugfs would first wait for other writers
         set_times(image, len({path.lstat().st_ino for path in source.rglob("*")}))
     return image
+
+
+@cache
+def knows_revision() -> bool:
+    """Whether this mke2fs has the option -r. From 1.47.2 on it is -E revision=."""
+    with tempfile.NamedTemporaryFile() as image:
+        command = ["mke2fs", "-q", "-n", "-F", *OLDEST.split(), image.name, "1024"]
+        done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, check=False)
+    return done.returncode == 0
 
 
 def set_times(image: Path, count: int) -> None:

@@ -1,5 +1,6 @@
 /* Contents of files in ramfs against plain memory, with faults and without memory; and the table of
  * descriptors against an array. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
