@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
-from labs.tools.course.exercises import lessons, of_lesson
+from labs.tools.course.exercises import ROOT, lessons, of_lesson
 from labs.tools.grading.grade_words import ALL_PASS
+from labs.tools.grading.graded_tree import open_tree
 from labs.tools.proving.mistakes import (
     GOLDEN,
     Mistake,
@@ -81,6 +84,17 @@ def test_wrong_form_is_refused(change, words):
 def test_old_text_must_be_there_once():
     with pytest.raises(MistakeError, match="0 times"):
         changed_files(mistake_from(MISTAKE | {"old": "no such text"}))
+
+
+def test_a_changed_include_is_compiled_where_it_is_included(tmp_path):
+    make("LESSON=2", "image-disk")
+    path = "kernel/cpu/trap_frame.inc"
+    open_tree(2, {path: (ROOT / path).read_bytes()}, tmp_path / "tree")
+    command = ["make", "-s", "LESSON=2", "build/lesson2/kernel.elf"]
+    made = subprocess.run(
+        command, cwd=tmp_path / "tree", capture_output=True, text=True, check=True
+    )
+    assert "kernel/cpu/trap_entry.asm" in made.stdout
 
 
 def test_what_is_read_is_compared():

@@ -251,11 +251,13 @@ def linked_sources(lesson: int, core: bool = False) -> list[str]:
 
 
 def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:
-    """A copy of the reference and of its objects, with `files` changed."""
+    """A copy of the reference and of its objects, with `files` changed. What the objects include
+    comes along, so that a changed file is compiled wherever it is included."""
     lay_out(tree, {path: (ROOT / path).read_bytes() for path in sources()})
     for path in linked_sources(lesson):
-        target = f"build/objects/{path}.o"
-        write(tree / target, (ROOT / target).read_bytes(), OBJECT_TIME)
+        for target in (f"build/objects/{path}.o", f"build/objects/{path}.d"):
+            with suppress(FileNotFoundError):
+                write(tree / target, (ROOT / target).read_bytes(), OBJECT_TIME)
     directory = output_directory(lesson)
     for name in LOADER.values():
         write(tree / directory / name, (ROOT / directory / name).read_bytes(), OBJECT_TIME)

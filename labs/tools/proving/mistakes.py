@@ -43,7 +43,11 @@ VARYING = (
     (re.compile(r"\b0x[0c]01[0-9a-f]{5}\b"), "ADDRESS"),  # the kernel's
     (re.compile(r"(?<=CS:EIP )([0-9a-f]{4}):[0-9a-f]{8}"), r"\1:ADDRESS"),
     (re.compile(r"(?<=at offset )\d+(?= of the file)|(?<=kernel of )\d+(?= bytes)"), "N"),
-    (re.compile(r"==\d+=="), ""),
+    (re.compile(r"(?<=unmapped address )0x[0-9a-f]{8}"), "ADDRESS"),
+    (re.compile(r"0x[0-9a-f]{8}(?=, where no code)"), "ADDRESS"),
+    (re.compile(r"(?<=expected ADDRESS, seen )0x[0-9a-f]+"), "ADDRESS"),
+    (re.compile(r"(?<=error code )0x[0-9a-f]{3,}|(?<=DT entry )\d{3,}"), "N"),
+    (re.compile(r"(?<=: entry )\d+(?= of the)"), "N"),
     (re.compile(r"(?<=\w)\+0x[0-9a-f]+"), "+N"),
     (re.compile(r"(?<=\.)(c|h|asm|ld):\d+(?::\d+)?"), r"\1:N"),
     (re.compile(r"([\w.]+ < [\w.]+)(?: < [\w.]+)+"), r"\1 < ..."),
