@@ -181,7 +181,7 @@ def test_wrong_arguments_are_named(guest):
     for words in (
         "x is not a number",
         "hdz: no such drive",
-        "1 to 1024 sectors at a time",
+        "SECTORS must be 1 to 1024, not",
         "99 is not a status from 0 to 61",
         "usage: crash KIND",
         "crash: not one of",

@@ -1,7 +1,7 @@
 /*
  * ATA drives, by programmed input, polled (ATA/ATAPI-6, T13/1410D, sections 7 to 9).
  *
- * A channel has eight registers, which its two drives share; bit 4 of DEVICE says who is meant. A
+ * A channel has eight registers, which its two drives share; bit 4 of DEVICE selects one of them. A
  * read of `count` sectors:
  *
  *	wait	BSY clear: the drive has finished the command before
@@ -9,7 +9,7 @@
  *	write	COMMAND
  *	repeat	wait until BSY is clear and DRQ set, then read 256 words a sector from DATA
  *
- * READ SECTORS hands over one sector per wait, READ MULTIPLE up to 16. A request is one command, so
+ * READ SECTORS transfers one sector per wait, READ MULTIPLE up to 16. A request is one command, so
  * that the drive, and a trace of it, sees what the kernel asked for.
  *
  * LBA28 has room for 28 bits of address, but the last of them, 0x0fffffff, is refused by some
@@ -128,7 +128,7 @@ static uint8_t wait_while_busy(const struct ata_drive *drive, uint64_t timeout_n
 	return status;
 }
 
-/* Neither at work nor with data to hand over: the drive takes a command. */
+/* Neither busy nor with data to transfer: the drive accepts a command. */
 static bool is_idle(uint8_t status)
 {
 	return !(status & (STATUS_BSY | STATUS_DRQ));
@@ -196,9 +196,9 @@ static void wait_ns(uint64_t duration)
 		;
 }
 
-/* After a request that was given up: both drives of the channel forget their commands, and data
- * that nobody has fetched. They may forget SET MULTIPLE, too. A drive that is not idle after this
- * fails its next request, which comes here again. */
+/* After a request that was given up: both drives of the channel drop their commands, and data that
+ * was not read. They may forget SET MULTIPLE, too. A drive that is not idle after this fails its
+ * next request, which comes here again. */
 static void reset_channel(const struct ata_drive *drive)
 {
 	out8(drive->control, NO_INTERRUPT | SOFT_RESET);

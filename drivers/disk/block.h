@@ -16,7 +16,7 @@ struct block_ops {
 
 /* Why a request was made: the lab splits a file read's cost by it. */
 enum block_purpose {
-	BLOCK_DATA,    /* contents that somebody asked for */
+	BLOCK_DATA,    /* contents that the caller asked for */
 	BLOCK_MAPPING, /* blocks that say where contents are: pointer blocks and extent trees */
 	BLOCK_OTHER,   /* superblock, descriptors, inodes, directories */
 	BLOCK_PURPOSES,

@@ -26,7 +26,7 @@ struct trace {
 
 extern struct trace trace;
 
-/* Adds a record; the oldest one goes. */
+/* Adds a record, which replaces the oldest one. */
 void trace_add(const struct trace_record *record);
 
 /* A measurement begins: what was requested until now belongs to its preparation. */

@@ -1,6 +1,6 @@
 /*
- * The block cache: a hash table to find a block, and a list in the order of use to choose which one
- * to give up.
+ * The block cache: a hash table to find a block, and a list in the order of use, to choose the one
+ * to reuse.
  *
  *	buckets[h(hdc, 7001)] --> block 7001 --chain--> block 912 --> NULL
  *

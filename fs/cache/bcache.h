@@ -1,4 +1,4 @@
-/* A small cache of disk blocks, for metadata: the least recently used goes first. */
+/* A small cache of disk blocks, for metadata: the least recently used block is reused first. */
 #pragma once
 
 #include <stdbool.h>

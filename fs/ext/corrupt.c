@@ -1,5 +1,5 @@
 /*
- * What the disk says and cannot be: a line on the console, and -EUCLEAN for the caller.
+ * Reports invalid data on the disk: a line on the console, and -EUCLEAN for the caller.
  *
  *	hdc: inode 12: extent node in block 50: magic 0x0000, 3 of 4 entries, depth 0
  *

@@ -11,11 +11,11 @@
  *	24	11	20	10	  2	lost+found
  *	44	0	4052			not in use: inode 0, up to the end of the block
  *
- * Large directories also have a hash tree. It needs no care: its inner blocks look like blocks with
- * one large unused entry, so that a driver that does not know the tree can read the names, one
- * after the other. This one is such a driver.
+ * Large directories also have a hash tree. This driver can ignore it: its inner blocks look like
+ * blocks with one large unused entry, so that a driver that does not know the tree can read the
+ * names, one after the other. This one is such a driver.
  *
- * No number of the disk is followed before it was checked: rec_len 0 would mean to walk for ever.
+ * No number of the disk is followed before it was checked: rec_len 0 would make the walk endless.
  */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
@@ -39,7 +39,7 @@ static bool has_nul(const char *name, uint32_t length)
 	return i < length;
 }
 
-/* Refuses an entry that cannot be. `left` is what its block has from the entry on. That is at least
+/* Refuses an invalid entry. `left` is what its block has from the entry on. That is at least
  * the smallest entry's size, because an entry after which less would remain is refused, too. */
 static int check_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
 		       uint32_t left)

@@ -1,5 +1,6 @@
 /* The ext2, ext3 and ext4 disk format, little-endian. Names are those of the ext4 documentation
- * (docs.kernel.org, "ext4 Data Structures and Algorithms"); what nobody here reads is `unused`. */
+ * (docs.kernel.org, "ext4 Data Structures and Algorithms"); fields that this driver does not read
+ * are `unused`. */
 #pragma once
 
 #include <stddef.h>

@@ -53,8 +53,8 @@ int ext_mount(struct block_device *device, struct ext_fs **out);
 void ext_unmount(struct ext_fs *fs);
 const struct ext_summary *ext_summary(const struct ext_fs *fs);
 
-/* Reads inode `number`. -EINVAL for a number that does not exist, -EUCLEAN for contents that cannot
- * be, which those of an inode not in use are. */
+/* Reads inode `number`. -EINVAL for a number that does not exist, -EUCLEAN for invalid contents,
+ * such as those of an unused inode. */
 int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
 
 /* Looks a path up, from the root, following symbolic links, a last one too (at most 8: -ELOOP).

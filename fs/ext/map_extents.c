@@ -9,8 +9,8 @@
  *   block 51    depth 0 | 32768 blocks from 4000 on at 20000
  *
  * Entries ascend. So in either kind of node the last entry that does not begin after the wanted
- * block leads on, and the answer ends at the latest where the next entry begins. What no extent
- * covers is a hole: above, blocks 100 to 299 and 308 to 3999.
+ * block is the one to follow, and the answer ends at the latest where the next entry begins. What
+ * no extent covers is a hole: above, blocks 100 to 299 and 308 to 3999.
  *
  * A node has only entries for its own part of the file, which ends where its parent's next entry
  * begins: in block 50, an extent from 4100 on would never be found, but would be the end of a hole

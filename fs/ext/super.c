@@ -1,5 +1,5 @@
 /*
- * Mounting: the superblock, believed only where it agrees with itself and with the device.
+ * Mounting: the superblock, used only if it agrees with itself and with the device.
  *
  * A file system is data from outside: a damaged or malicious image must give an error, never a
  * wrong access. So mounting is a list of checks (`checks` below), and the rest of the driver may
@@ -17,7 +17,7 @@
 
 _Static_assert(sizeof(struct ext_fs) <= PAGE_SIZE, "a mount is one page");
 
-/* Says so and returns true if a field of the superblock is not in [least, most]. */
+/* Reports a field of the superblock that is not in [least, most], and returns true then. */
 static bool out_of_range(const struct ext_fs *fs, const char *field, uint64_t value, uint64_t least,
 			 uint64_t most)
 {
@@ -94,7 +94,7 @@ static int check_block_count(struct ext_fs *fs)
 	uint64_t device_blocks = fs->device->sectors >> (fs->block_shift - 9);
 	uint64_t blocks = super->s_blocks_count_lo;
 
-	/* Without the feature the upper half is somebody else's field, and may hold anything. */
+	/* Without the feature the upper half belongs to another field and can have any value. */
 	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
 		blocks |= (uint64_t)super->s_blocks_count_hi << 32;
 	if (blocks > device_blocks)

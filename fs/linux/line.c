@@ -7,7 +7,7 @@
 #include "kernel/cpu/interrupts.h"
 
 #define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
-#define END_OF_FILE 0x200u /* a line ends here, and this is no byte of it */
+#define END_OF_FILE 0x200u /* a line ends here; the cell holds no byte */
 #define DELETE	    0x7f
 
 static bool is_canonical(const struct line *line)

@@ -2,8 +2,8 @@
  * The terminal's line discipline: what happens between the keys and a program that reads. It edits
  * lines, echoes, turns ^C into a signal, and gives lines or single bytes to the reader.
  *
- * It knows neither tasks nor devices. line_type may be called from interrupt handlers; the others
- * switch interrupts off where that matters.
+ * It does not depend on tasks or devices. line_type may be called from interrupt handlers; the
+ * others switch interrupts off where that matters.
  */
 #pragma once
 

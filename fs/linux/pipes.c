@@ -2,8 +2,8 @@
  * What Linux's programs do with pipes beyond reading and writing: open one by a name, poll one, ask
  * how much is in it, and what it is. The operations go into fs/pipe.h's table at start-up.
  *
- * Each pipe has an inode here: that of its name, or one of its own, which goes with its last file.
- * inode->pipe is NULL while nobody has it open.
+ * Each pipe has an inode here: that of its name, or one of its own, which is freed with its last
+ * file. inode->pipe is NULL while the pipe is not open.
  */
 #include <stddef.h>
 
@@ -51,14 +51,14 @@ static bool name_pipe(struct file *reader, struct file *writer)
 	return true;
 }
 
-/* When the pipe goes its name stays, and is empty when it is opened again. */
+/* After the pipe is freed its name remains; opened again, it is an empty pipe. */
 static void pipe_close(struct file *file)
 {
 	if (pipe_leave(file->private, file))
 		file->inode->pipe = NULL;
 }
 
-/* Waits until somebody opens the other side, be it for a moment only. */
+/* Waits until a process opens the other side, even if it closes it again at once. */
 static int wait_for_other(struct file *file, struct pipe *pipe)
 {
 	bool reads = file_readable(file);

@@ -1,4 +1,4 @@
-/* /proc: what the kernel tells about itself and its tasks, as text. */
+/* /proc: information about the kernel and its tasks, as text. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* /proc/objects: what the kernel has given out. */
+/* /proc/objects: how many objects are allocated. */
 #include <stddef.h>
 
 #include "fs/file.h"
@@ -8,7 +8,7 @@
 #include "kernel/lib/startup.h"
 #include "kernel/task/task.h"
 
-/* How many of its structures the kernel has given out, so that a leak shows. Linux has no such
+/* How many structures of each kind are allocated, so that a leak is visible. Linux has no such
  * file. */
 static void objects_show(struct procfs_text *text, const struct task *task)
 {

@@ -24,7 +24,7 @@ struct usage {
 	uint64_t switches;
 };
 
-/* The ticks of those who have ended are with their parents. */
+/* The ticks of tasks that have ended are counted with their parents'. */
 static struct usage measure(void)
 {
 	struct usage usage = { 0 };

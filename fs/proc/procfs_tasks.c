@@ -119,7 +119,7 @@ static void show_environment(struct procfs_text *text, const struct task *task)
 	show_memory(text, task, process_of(task)->environment, process_of(task)->strings_end);
 }
 
-/* Nothing is protected from a program in its slot, and what a range is for is not kept. */
+/* A slot has no protection, and the purpose of a range is not recorded. */
 static void show_maps(struct procfs_text *text, const struct task *task)
 {
 	uint32_t start = 0, end;

@@ -1,6 +1,6 @@
 /*
- * Unpacking a cpio archive with all that it may have: directories, symbolic links, several names of
- * one file, devices, pipes, owners and times. The format is described in fs/root.c.
+ * Unpacks a cpio archive with everything that it may contain: directories, symbolic links, several
+ * names of one file, devices, pipes, owners and times. The format is described in fs/root.c.
  *
  * Several names of one file are entries with the same inode number; any one of them
  * has the contents.
@@ -147,7 +147,7 @@ static int read_header(struct archive *archive)
 
 /* ---- files ---- */
 
-/* Makes the directories above the name that are not there. */
+/* Makes the missing directories above the name. */
 static int make_parents(struct archive *archive)
 {
 	for (char *at = archive->name; *at; at++) {
@@ -220,7 +220,8 @@ static void forget_all(struct archive *archive)
 	}
 }
 
-/* Makes the file, or another name of one that was met. What had the name before goes. */
+/* Makes the file, or another name of one that was met. A file that had the name before is removed.
+ */
 static int make_regular(struct archive *archive)
 {
 	const uint32_t *fields = archive->fields;

@@ -19,8 +19,8 @@ struct initramfs_error {
 /*
  * Makes the archive's files below root. Directories that are missing on the way are made (mode
  * 0755). Returns 0 and how many entries there were in *entries; or, with *error filled in, -EINVAL
- * for what is no such archive, or the errno of a file that could not be made. What was made before
- * stays.
+ * if it is not such an archive, or the errno of a file that could not be made. Files that were made
+ * before remain.
  */
 int initramfs_unpack(struct inode *root, initramfs_reader *read, void *context, uint32_t *entries,
 		     struct initramfs_error *error);

@@ -11,8 +11,8 @@
  * directory piece by piece (getdents64) sees every name that stays exactly once, although others
  * come and go meanwhile: it says "from position 3 on", and that remains true.
  *
- * Called through inode_ops, for the current task. Nothing sleeps; so what one operation looks at
- * does not change before it ends.
+ * Called through inode_ops, for the current task. Nothing sleeps, so the data that an operation
+ * reads does not change before it ends.
  */
 #include "fs/ram/ramfs.h"
 
@@ -287,7 +287,7 @@ static int ramfs_rename(struct inode *directory, const struct name *name, struct
 	return 0;
 }
 
-/* What an inode's new directory knows of it, and no longer the old one. */
+/* Moves an inode's ".." and the link that it counts from its old directory to the new one. */
 static void move_links(struct inode *inode, struct inode *from, struct inode *to)
 {
 	if (inode_is(inode, S_IFDIR)) {

@@ -72,7 +72,7 @@ static int read_archive(void *context, void *buffer, uint32_t length)
 	return length;
 }
 
-/* The kernel goes on with whatever there is: its own prompt needs no files. */
+/* After an error the kernel continues with the files that it has: its own prompt needs none. */
 void root_unpack(void)
 {
 	struct initramfs_error error;

@@ -50,8 +50,8 @@ struct inode_ops {
 	int (*symlink)(struct inode *directory, const struct name *name, const char *target);
 	int (*link)(struct inode *directory, const struct name *name, struct inode *inode);
 
-	/* Removes a name; if it is a directory's, that must be empty (-ENOTEMPTY). The inode goes
-	 * with its last name and its last reference. */
+	/* Removes a name; if it is a directory's, that must be empty (-ENOTEMPTY). The inode is
+	 * freed with its last name and its last reference. */
 	int (*remove)(struct inode *directory, const struct name *name, struct inode *inode);
 
 	/* Moves a name of inode; `replaced`, which may be NULL, had the new name before. */
@@ -65,8 +65,8 @@ struct inode_ops {
 			struct inode *other);
 
 	/* Shows the entries from a position on, "." and ".." among them, and moves the position
-	 * after those that were taken. Position 0 is the first; what others mean is the file
-	 * system's affair, but they stay good while names come and go. */
+	 * after those that were taken. Position 0 is the first; the file system defines the others,
+	 * which remain valid while names are added and removed. */
 	int (*iterate)(struct inode *directory, uint64_t *position, directory_visitor *visit,
 		       void *context);
 
@@ -81,7 +81,8 @@ struct inode_ops {
 	/* Makes a regular file shorter or longer; new bytes are zero. */
 	int (*truncate)(struct inode *inode, uint64_t size);
 
-	/* Mode, owner or times in *inode were changed; NULL where nothing more is to be done. */
+	/* Called after mode, owner or times in *inode were changed; NULL if nothing more is to be
+	 * done. */
 	int (*changed)(struct inode *inode);
 
 	/* The last reference is gone. */

@@ -93,7 +93,7 @@ static bool is_below(struct inode *directory, const struct inode *inode)
 	return directory == inode;
 }
 
-/* The new name may be another inode's, if the kinds fit or the two change places. */
+/* The new name may be another inode's, if the kinds fit or the two change names. */
 static int check_replace(const struct inode *inode, const struct path *to, uint32_t flags)
 {
 	bool is_directory = inode_is(inode, S_IFDIR);

@@ -18,7 +18,7 @@ int vfs_link(struct inode *start, const char *path, struct inode *inode);
 /* Removes a directory, or (false) anything else. */
 int vfs_remove(struct inode *start, const char *path, bool directory);
 
-/* What renameat2(2) may be asked for: that nothing has the new name, or that the two change places.
+/* Flags of renameat2(2): nothing may have the new name, or the two change names.
  */
 #define RENAME_NOREPLACE 1u
 #define RENAME_EXCHANGE	 2u

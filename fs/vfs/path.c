@@ -101,7 +101,7 @@ int path_parent(struct inode *directory, struct inode **parent)
 	return error;
 }
 
-/* Looks the last name up. That it is not there is no error yet. */
+/* Looks the last name up. A missing name is not an error yet. */
 static int look_up(struct path *path)
 {
 	struct inode *directory = path->directory;

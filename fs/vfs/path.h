@@ -28,15 +28,15 @@ struct path {
 
 /*
  * Walks along a path, from the directory `start` on, or from the root. Where only the last name is
- * not there, that is no error. Text and path must live until path_release, which is due when this
- * has returned 0. Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a
- * name, or what links make of the path), -ENOMEM, or the file system's error.
+ * not there, that is no error. After success, call path_release; `text` must stay valid until then.
+ * Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a name, or what
+ * links make of the path), -ENOMEM, or the file system's error.
  */
 int path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end);
 
 void path_release(struct path *path);
 
-/* Do slashes follow the name of what is no directory? Mostly that is -ENOTDIR. */
+/* Do slashes follow the name of a file that is not a directory? Usually that is -ENOTDIR. */
 bool path_is_wrong_kind(const struct path *path);
 
 /* Is the last name an entry of the directory, which can be made or removed? */

@@ -50,7 +50,8 @@ int vfs_read_directory(struct file *file, struct buffer *to, uint64_t offset)
 	return -EISDIR;
 }
 
-/* inode->writers counts these, and inode->programs those that run: a program is not written to. */
+/* inode->writers counts these, and inode->programs those that run: a running program cannot be
+ * written. */
 static bool is_writer(const struct file *file)
 {
 	return inode_is(file->inode, S_IFREG) && file_writable(file);
@@ -78,7 +79,8 @@ struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32
 	return file;
 }
 
-/* A file of which nobody knows yet. Without forget: the operations' open may still refuse it. */
+/* A file that is in no table yet. Without `forget`, because the operations' open may still refuse
+ * it. */
 static struct file *make_file(struct inode *inode, uint32_t flags)
 {
 	struct file *file = file_create(inode->file_ops, NULL, flags);

@@ -21,8 +21,8 @@ struct inode *vfs_working_directory(const struct files *files);
 /* Makes a directory the working directory. -ENOTDIR, -ENFILE. */
 int vfs_enter(struct files *files, struct inode *directory);
 
-/* Opens an inode with the operations that it brings, and calls their open. -ENXIO when it brings
- * none, -ETXTBSY for a running program that is to be written. */
+/* Opens an inode with its own operations, and calls their open. -ENXIO if it has none, -ETXTBSY for
+ * a running program that is to be written. */
 int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file);
 
 /* Gives back what a file of an inode holds: struct file's forget. */
@@ -33,11 +33,11 @@ void vfs_forget_file(struct file *file);
  */
 struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32_t flags);
 
-/* What a device's inode brings: its open finds the device of the inode's number, or -ENXIO. */
+/* The operations of a device's inode: open finds the device of the inode's number, or -ENXIO. */
 extern const struct file_ops device_file_ops;
 
-/* What a named pipe's inode brings; NULL, so that it cannot be opened, until fs/linux/pipes.c sets
- * it at start-up. */
+/* The operations of a named pipe's inode; NULL, so that it cannot be opened, until fs/linux/pipes.c
+ * sets them at start-up. */
 extern const struct file_ops *fifo_file_ops;
 
 /* What an open directory does when it is read: -EISDIR. */
@@ -61,9 +61,9 @@ int vfs_make(struct inode *start, const char *path, uint32_t mode, uint32_t devi
  * told by a signal that it may not. NULL: nobody limits it. */
 extern uint64_t (*vfs_room)(uint64_t offset);
 
-/* -EISDIR, -EINVAL for what is no regular file, -ETXTBSY for a running program, -EFBIG. */
+/* -EISDIR, -EINVAL unless it is a regular file, -ETXTBSY for a running program, -EFBIG. */
 int vfs_truncate(struct inode *inode, uint64_t size);
 
-/* Finds the place of a name that is not there yet: -EEXIST when it is. path_release is due after
- * success. */
+/* Finds the directory for a name that must be new: -EEXIST if it is not. After success, call
+ * path_release. */
 int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bool directory);

@@ -10,8 +10,8 @@
  *	0x92 in the hour register, 12-hour mode, is 12 p.m.	(bit 7: afternoon)
  *
  * The year has two digits, taken for 2000 to 2099. Read once; the kernel's clock runs on alone
- * afterwards, so the two drift apart as a PC's clocks do. Nobody else uses port 0x70: index and
- * data are two accesses. For the current task.
+ * afterwards, so the two drift apart as a PC's clocks do. No other code may use port 0x70, because
+ * index and data are two accesses. For the current task.
  */
 #include "fs/vfs/wall_time.h"
 

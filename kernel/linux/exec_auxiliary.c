@@ -1,5 +1,5 @@
-/* What the C libraries of Linux's programs want to be told: where their program headers are, who
- * they are, sixteen random bytes. */
+/* The auxiliary vector's entries that Linux's C libraries read: the program headers, user and
+ * group, sixteen random bytes. */
 #include <cpuid.h>
 
 #include "fs/linux/devices.h"

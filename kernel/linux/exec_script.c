@@ -20,7 +20,7 @@
 
 #define SEGMENT_INTERPRET 3 /* type of a program header */
 
-#define INTERPRETERS 4 /* a script may name a script, so often */
+#define INTERPRETERS 4 /* a script may name a script; at most this many */
 
 static bool is_blank(char character)
 {

@@ -1,6 +1,7 @@
 /*
- * What Linux's calls and /proc ask of tasks, processes and waiting, while there is one program at a
- * time. From lesson 4 on kernel/task and kernel/process answer, with the same headers.
+ * The functions of tasks, processes and waiting that Linux's calls and /proc need, while there is
+ * one program at a time. From lesson 4 on kernel/task and kernel/process implement the same
+ * headers.
  *
  * Nobody could continue the program if it stopped, so job control does not stop it. A wait for
  * several queues ends with any interrupt, and its caller checks all of them again (wait_idle.c).

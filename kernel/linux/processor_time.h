@@ -3,5 +3,6 @@
 
 #define LIMIT_CPU 0 /* setrlimit's number of it */
 
-/* Begins to look at them in every tick. NULL before lesson 4, where no tick charges anybody. */
+/* Starts to check them in every tick. NULL before lesson 4, where ticks are not charged to tasks.
+ */
 extern void (*watch_processor_time)(void);

@@ -1,7 +1,7 @@
 /*
  * What is on a program's stack while a handler of a signal runs: Linux's structures for i386.
  *
- * All of it can be changed by the program before it comes back: nothing in it is trusted.
+ * The program can change all of it before it returns: nothing in it is trusted.
  */
 #include <stddef.h>
 
@@ -62,7 +62,7 @@ _Static_assert(sizeof(struct context) == 88 && sizeof(struct linux_signal_info) 
 		   offsetof(struct info_frame, user.blocked) == 252,
 	       "as Linux has it");
 
-/* What a handler returns to when its program names no place: sigreturn's and rt_sigreturn's call.
+/* A handler returns here if its program gives no restorer: the calls sigreturn and rt_sigreturn.
  */
 static const uint8_t old_code[8] = { 0x58, 0xb8, SYS_sigreturn, 0, 0, 0, 0xcd, SYSCALL_VECTOR };
 static const uint8_t info_code[8] = { 0xb8, SYS_rt_sigreturn, 0, 0, 0, 0xcd, SYSCALL_VECTOR, 0x90 };
@@ -132,7 +132,7 @@ static struct context context_of(const struct trap_frame *frame, const struct si
 	};
 }
 
-/* The program goes on in the handler, with its stack at esp. */
+/* Makes the program continue in the handler, with its stack at esp. */
 static void enter_handler(struct trap_frame *frame, uint32_t handler, uint32_t esp, uint32_t signal,
 			  uint32_t info, uint32_t context)
 {

@@ -9,14 +9,14 @@
 #include "kernel/process/process.h"
 
 /*
- * Makes user mode go on in the handler of a signal: what the program was doing is saved on its
- * stack, and the frame changed. blocked is what sigreturn will block again. Returns 0 or -EFAULT.
+ * Makes user mode continue in the handler of a signal: saves the program's registers on its stack,
+ * and changes the frame. sigreturn will block `blocked` again. Returns 0 or -EFAULT.
  */
 int signal_frame_build(struct trap_frame *frame, int signal, const struct signal_cause *cause,
 		       const struct linux_signal_action *action, uint64_t blocked);
 
-/* Goes back to what the program was doing when the handler was called: the frame is as it was, what
- * is blocked too. Returns what belongs into eax. A frame that makes no sense ends the program. */
+/* Restores the registers and the blocked signals from before the handler. Returns the value of eax.
+ * An invalid frame ends the program. */
 int signal_frame_restore(struct trap_frame *frame, bool with_info);
 
 /* Is esp inside this alternative stack? */

@@ -1,7 +1,7 @@
 /*
- * What Linux's programs want of signals beyond the default actions: handlers, real-time
+ * Signals as Linux's programs need them, beyond the default actions: handlers, real-time
  * signals, which are pending as often as they were sent, and what siginfo says of an exception. The
- * core asks for all that by a table of functions (struct signal_extras).
+ * core calls all this through a table of functions (struct signal_extras).
  */
 #include <stddef.h>
 
@@ -112,8 +112,8 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 }
 
 /* A page fault is SEGV_ACCERR if there is a page that the program may not use so, SEGV_MAPERR if
- * there is none. Pages of the kernel are none to a program. Of a general protection fault nothing
- * is known. */
+ * there is none. A page of the kernel counts as missing. The address of a general protection fault
+ * is unknown. */
 static void explain_exception(const struct trap_frame *frame, struct signal_cause *cause)
 {
 	static const uint8_t codes[EXCEPTIONS] = {

@@ -69,7 +69,7 @@ static int sys_fcntl64(struct trap_frame *frame)
 		return -EBADF;
 	switch (frame->ecx) {
 	case F_DUPFD:
-	case F_DUPFD_CLOEXEC: /* a lowest number that no descriptor can have is no argument */
+	case F_DUPFD_CLOEXEC: /* the lowest number must be one that a descriptor can have */
 		if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)
 			return -EINVAL;
 		break;

@@ -84,7 +84,7 @@ CALL(sys_readv, each_vector(descriptor_readable(frame->ebx), frame->ecx, frame->
 CALL(sys_writev,
      end_write(each_vector(descriptor_writable(frame->ebx), frame->ecx, frame->edx, 0, write_here)))
 
-/* O_APPEND counts for more than the caller's offset. */
+/* O_APPEND overrides the caller's offset. */
 static int write_at(struct file *file, struct buffer *from, uint64_t offset)
 {
 	return file_write_at(file, from, file->flags & O_APPEND ? file_size(file) : offset);

@@ -249,7 +249,7 @@ static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 	return 0;
 }
 
-/* Linux writes back how much of the time is left, and does not mind if that cannot be written. */
+/* Linux writes back how much of the time is left, and ignores an error of that write. */
 static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
 {
 	uint64_t now = time_ns();

@@ -66,8 +66,8 @@ static bool is_thread_local(uint32_t selector)
 	return (selector & SELECTOR_MASK) == (THREAD_LOCAL & SELECTOR_MASK);
 }
 
-/* A selector whose descriptor is gone, or is no stack any more, must not be loaded again on the way
- * back: the kernel would fault. */
+/* A selector whose descriptor was removed, or is no longer a stack's, must not be loaded on the way
+ * to user mode: the kernel would fault. */
 static void forget_segment(struct trap_frame *frame)
 {
 	uint32_t *const selectors[] = { &frame->gs, &frame->fs, &frame->es, &frame->ds };

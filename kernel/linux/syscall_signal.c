@@ -31,7 +31,7 @@ static int kill_thread(int32_t group, int32_t pid, uint32_t signal)
 CALL(sys_tkill, kill_thread(frame->ebx, frame->ebx, frame->ecx))
 CALL(sys_tgkill, kill_thread(frame->ebx, frame->ecx, frame->edx))
 
-/* A program says itself what siginfo tells, but for what only the kernel says. */
+/* The program supplies siginfo, except for codes that only the kernel may use. */
 static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 {
 	struct process *process = process_find(frame->ebx);

@@ -21,7 +21,8 @@
 /* ---- the three layouts ---- */
 
 /* A time of an inode, with its seconds rounded down: half a second before 1970 is second -1 and
- * 500,000,000 ns. Divided is what has passed since the earliest time, which is not negative. */
+ * 500,000,000 ns. The division needs a number that is not negative: the time since the earliest
+ * one. */
 static struct linux_timespec64 time_of(int64_t ns)
 {
 	struct linux_timespec64 time = timespec64_of(ns - FIRST_SECOND * (int64_t)NS);
@@ -118,7 +119,8 @@ CALL(sys_fstat64, call_file(frame->ebx, give_stat64, frame->ecx, 0))
 CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
-/* Everybody is root, who may do all but execute what nobody may. */
+/* Every process is root's, which may do everything except execute a file that has no execute
+ * permission. */
 static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
 {
 	struct inode *inode;
@@ -278,7 +280,7 @@ CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
 
 /* ---- file systems ---- */
 
-/* All that there is so far lives in memory. */
+/* The only file systems so far are in memory. */
 static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_statfs64 stat = {

@@ -212,8 +212,8 @@ static int sys_getrandom(struct trap_frame *frame)
 	return frame->edx <= RANDOM_FLAGS ? device_fill_random(&buffer) : -EINVAL;
 }
 
-/* Kept to are the limits of descriptors, of processor time, of a file's size and of signals in a
- * queue. Nobody counts the rest, and the stack's is fixed. */
+/* Enforced are the limits of descriptors, processor time, file size and queued signals. The others
+ * are not counted, and the stack's is fixed. */
 static uint64_t wide(uint32_t limit)
 {
 	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
@@ -226,7 +226,7 @@ static uint32_t narrow(uint64_t limit)
 
 void (*watch_processor_time)(void);
 
-/* Where nobody has set another, the stack's is that of its space, and nothing is dumped. */
+/* Unless it was set, the stack's limit is that of its space, and a core dump's is 0. */
 static struct limit limit_of(const struct files *files, uint32_t resource)
 {
 	struct limit limit = files->limits[resource];
@@ -318,7 +318,7 @@ static void limits_start(void)
 }
 STARTUP(limits_start)
 
-/* Only Linux's usual ways are there: asking for them is what most callers do. */
+/* There is only Linux's default personality; most callers just ask for it. */
 CALL(sys_personality, frame->ebx == 0 || frame->ebx == ASK_PERSONALITY ? 0 : -EINVAL)
 
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for

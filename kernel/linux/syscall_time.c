@@ -288,7 +288,7 @@ static void ring_if_due(uint32_t timer, int signal)
 	signal_send(current->process, signal);
 }
 
-/* At the soft limit, and each second after it; at the hard one that is the end. */
+/* SIGXCPU at the soft limit and each second after it, SIGKILL at the hard limit. */
 static void check_limit(const struct limit *limit)
 {
 	uint32_t ticks = ticks_used(1), seconds = ticks / TICKS_PER_SECOND;
@@ -308,7 +308,7 @@ static void look_at_use(struct timer *timer)
 	timer_start(timer, time_ns() + 1, look_at_use);
 }
 
-/* Nobody pays for it before it is needed. */
+/* It starts with the first use, so that other kernels do not pay for it. */
 static void watch(void)
 {
 	static struct timer every_tick;

@@ -100,7 +100,8 @@ static int acquire(void)
 	return 0;
 }
 
-/* The session's leader gives the terminal up for all of it; others for themselves. */
+/* The session's leader gives the terminal up for the whole session, other processes for themselves.
+ */
 static int give_up(void)
 {
 	if (current->process->tty != TTY_DEVICE)
@@ -152,7 +153,7 @@ void (*tty_leave)(void) = leave;
 static int open_console(struct file *file)
 {
 	if (!(file->flags & O_NOCTTY))
-		acquire(); /* who may not have it may still write to it */
+		acquire(); /* without it the process may still write */
 	return 0;
 }
 
@@ -279,7 +280,7 @@ static int set_window(uint32_t argument)
 	return 0;
 }
 
-/* What only those may ask whose terminal it is. */
+/* Only processes whose controlling terminal it is may ask. */
 static int control_session(uint32_t command, uint32_t argument)
 {
 	int32_t value = command == TIOCGPGRP ? tty_foreground : session;

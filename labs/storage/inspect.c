@@ -37,7 +37,7 @@ struct block_device *lab_device(const char *name)
 	struct block_device *device = block_find(name);
 
 	if (!device)
-		printk("%s: no such drive\n", name);
+		printk("%s: no such drive; `drives` lists them\n", name);
 	return device;
 }
 
@@ -143,7 +143,7 @@ static int run_read(int count, char **arguments)
 	    (count > 3 && !lab_number(arguments[3], &sectors)))
 		return EXIT_FAILURE;
 	if (sectors < 1 || sectors > 1024) {
-		printk("read: 1 to 1024 sectors at a time\n");
+		printk("read: SECTORS must be 1 to 1024, not %llu\n", sectors);
 		return EXIT_FAILURE;
 	}
 	buffer = page_alloc(7);

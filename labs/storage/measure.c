@@ -238,7 +238,7 @@ static int run_measure(int count, char **arguments)
 	    (count > 2 && !lab_number(arguments[2], &seed)))
 		return EXIT_FAILURE;
 	if (reads < 1 || reads > 10000000) {
-		printk("measure: 1 to 10000000 reads\n");
+		printk("measure: READS must be 1 to 10000000, not %llu\n", reads);
 		return EXIT_FAILURE;
 	}
 	if (!open_raw(&targets[0], "hdb") || !open_file(&targets[1], "hdc", "hdc pointers") ||
