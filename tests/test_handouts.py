@@ -111,7 +111,6 @@ def form(line: str) -> str:
     line = re.sub(r"\+0x[0-9a-f]+|\+ \d+|ds:0x\w+", "+~", line)
     line = re.sub(r"kernel of \d+ bytes|\b\d+ of \d+ KiB free|\d+ kHz", "~", line)
     line = re.sub(r"of /\S*/build/", "of build/", line)
-    line = re.sub(r"\.(c|h|asm):\d+", r".\1:~", line)
     line = re.sub(r"^(\$\d+|  \w+)( = 0x)\w{3,}(,?)$", r"\1\2~\3", line)
     return line.rstrip()
 
@@ -236,6 +235,14 @@ def test_console_shows_what_is_printed_today(lesson: int) -> None:
         )
         line = missing(step.shows, done.stdout)
         assert line is None, f"{step.command} does not show {line!r}:\n{done.stdout}"
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_walks_name_no_source_lines(lesson: int) -> None:
+    """A file's name and ...: the number is another one after each edit above that line."""
+    shown = [line for step in steps(lesson, "gdb", GDB_PROMPT) for line in step.shows]
+    drifting = [line for line in shown if re.search(r"\.(c|h|asm):\d", line)]
+    assert not drifting, drifting
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
