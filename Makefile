@@ -1,4 +1,4 @@
-# Every command a person types. `make` alone prints them; labs/tools holds the programs behind them.
+# Every command a person types. `make` alone prints them; labs/tools holds the programs that do the work.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .SUFFIXES:
@@ -42,7 +42,7 @@ help::
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make map        a walk through the kernel, function by function: LESSON=3"
 	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
-	@echo "  make doctor     what this machine has, what is missing, and how to mend it"
+	@echo "  make doctor     what this machine has, what is missing, and how to fix it"
 	@echo "  make handouts   the lessons' handouts, as pages for a browser"
 	@echo "  make format     put the source into its form"
 	@echo "  make clean      remove what was built"
@@ -132,7 +132,7 @@ INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0
 	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' \
 	-U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
 
-# A function that stands in a table has the table's parameters, needed or not.
+# A function in a table has the table's parameters, needed or not.
 CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
 	-Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla \
 	-Werror=implicit-function-declaration $(if $(CI),-Werror) \
@@ -158,7 +158,7 @@ endif
 
 OUT     := $(BUILD)/$(LAB)$(if $(CORE),-core)
 # A line FOLDER/ is all the sources in a folder, those that are given as object code, too. A line
-# -FILE takes a file away: another one stands behind its header now.
+# -FILE takes a file away: another one implements its header now.
 LINES   := $(shell cat $(LISTS))
 FOLDERS := $(filter %/,$(LINES))
 LISTED  := $(filter-out %/,$(LINES)) $(sort $(wildcard $(FOLDERS:=*.c) $(FOLDERS:=*.asm)) \
@@ -272,7 +272,7 @@ endif
 
 # --- the boot disk ------------------------------------------------------------------------------
 
-# The boot sector and the second stage lie before the kernel.
+# The boot sector and the second stage come before the kernel.
 KERNEL_LBA    := 64
 
 # How many sectors the loader reads in one BIOS call: make measure tries others.
@@ -281,7 +281,7 @@ LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o \
 	$(OUT)/loader.o $(OUT)/load_elf.o  $(BUILD)/objects/kernel/cpu/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
 
-# The kernel as it lies on the disk, in whole sectors; its size and sum go into the loader.
+# The kernel as it is on the disk, in whole sectors; its size and sum go into the loader.
 $(OUT)/kernel.sectors: $(KERNEL)
 	$(Q)cp $< $@
 	$(Q)truncate -s %512 $@

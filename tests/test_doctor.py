@@ -78,7 +78,7 @@ def test_nothing_works(machine: FakeMachine) -> None:
     done = machine.run("toolchain.sh", "cc")
     assert (done.returncode, done.stdout) == (1, "")
     assert all(f"{prefix}gcc is not in PATH" in done.stderr for prefix in PREFIXES)
-    assert "mend: labs/tools/setup/setup.sh run" in done.stderr
+    assert "fix: labs/tools/setup/setup.sh run" in done.stderr
 
 
 def test_answer_is_kept_while_it_holds(machine: FakeMachine) -> None:
@@ -128,7 +128,7 @@ def doctor(machine: FakeMachine, **more: str) -> subprocess.CompletedProcess[str
 
 @pytest.fixture
 def healthy(machine: FakeMachine) -> FakeMachine:
-    """A machine on which the doctor finds nothing to mend."""
+    """A machine on which the doctor finds nothing to fix."""
     machine.install()
     assert machine.run("setup.sh", "test").returncode == 0
     pins = [
@@ -149,7 +149,7 @@ def healthy(machine: FakeMachine) -> FakeMachine:
 def test_doctor_finds_nothing(healthy: FakeMachine) -> None:
     done = doctor(healthy)
     assert done.returncode == 0, done.stdout
-    assert "mend" not in done.stdout
+    assert "fix" not in done.stdout
     assert re.search(r"^ok +qemu-system-i386 +9\.1\.0 +run ", done.stdout, re.MULTILINE)
     assert re.search(r"^ok +i686-linux-gnu- +chosen", done.stdout, re.MULTILINE)
     assert re.search(r"^unused +i686-elf- +i686-elf-gcc is not in PATH$", done.stdout, re.MULTILINE)
@@ -161,17 +161,17 @@ def test_doctor_finds_what_is_missing(healthy: FakeMachine) -> None:
     sudo = "" if os.geteuid() == 0 else "sudo "
     assert done.returncode == 1
     assert re.search(
-        rf"^missing +nasm .*\n +mend: {sudo}apt-get install nasm$", done.stdout, re.MULTILINE
+        rf"^missing +nasm .*\n +fix: {sudo}apt-get install nasm$", done.stdout, re.MULTILINE
     )
     assert re.search(r"^missing +gdb for i386 ", done.stdout, re.MULTILINE)
-    assert "3 to mend" in done.stdout
+    assert "3 to fix" in done.stdout
 
 
 def test_doctor_finds_what_is_too_old(healthy: FakeMachine) -> None:
     done = doctor(healthy, FAKE_QEMU="2.0.1")
     assert done.returncode == 1
     assert re.search(r"^too old +qemu-system-i386 +2\.0\.1 ", done.stdout, re.MULTILINE)
-    assert "mend: needs 7.2 or later" in done.stdout
+    assert "fix: needs 7.2 or later" in done.stdout
 
 
 def test_doctor_finds_wrong_packages(healthy: FakeMachine) -> None:
@@ -188,7 +188,7 @@ def test_doctor_in_a_fresh_tree(healthy: FakeMachine) -> None:
     shutil.rmtree(healthy.tree / ".venv")
     done = doctor(healthy)
     assert done.returncode == 0, done.stdout
-    assert "mend" not in done.stdout
+    assert "fix" not in done.stdout
     later = re.findall(r"^later +(.*?)  ", done.stdout, re.MULTILINE)
     assert set(later) == {".venv", "packages in .venv", "clang-format"}
     assert "The first command installs Python packages into .venv" in done.stdout

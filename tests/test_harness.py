@@ -237,7 +237,9 @@ def test_conversation_that_takes_too_long(assemble: Assemble) -> None:
     with Machine(with_changes(assemble("echo"), icount=8)) as machine:
         machine.expect("> ")
         begin = machine.guest_seconds()
-        with pytest.raises(GuestFailure, match=r"limit 1 s for this answer\)[^!]*stands at .* get"):
+        with pytest.raises(
+            GuestFailure, match=r"limit 1 s for this answer\)[^!]*stopped at .* get"
+        ):
             machine.expect("never", guest_limit=1)
         assert 0.9 < machine.result.guest_seconds - begin < 10
         assert machine.result.outcome is Outcome.HANG

@@ -77,7 +77,7 @@ def test_the_later_entry_counts():
 
 
 def test_nothing_lies_below_a_file():
-    with pytest.raises(InitramfsError, match="a/b lies below a, which is no folder"):
+    with pytest.raises(InitramfsError, match="a/b is below a, which is no folder"):
         archive([regular("a/b", b""), symlink("a", "c")])
 
 

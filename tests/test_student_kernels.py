@@ -60,7 +60,7 @@ def test_the_doctor_has_nothing_to_mend_in_a_fresh_tree(trees, lesson) -> None:
         ["make", "doctor"], cwd=trees[lesson], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "mend" not in done.stdout
+    assert "fix" not in done.stdout
     assert "Ready for make run and make grade. The first command installs" in done.stdout
 
 

@@ -79,7 +79,7 @@ REFUSED = (
     Word(r"\b[Bb]ehind\b", "after, beyond, below, in"),
     Word(r"\b(?:lie|lies|lay)\b", "is, are, was"),
     Word(
-        r"\b[Ss]tands?\b(?! for\b)(?! alone\b)|\bstood\b(?! for\b)",
+        r"\b[Ss]tands?\b(?! for\b)(?!-for\b)(?! alone\b)|\bstood\b(?! for\b)",
         "is, comes; (stands for is right)",
     ),
     Word(r"\b[Hh](?:ang|angs|ung) (?:on|from)\b", "depends on, is connected to"),
@@ -133,6 +133,7 @@ FENCE = re.compile(r"^```([^\n]*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 CODE_OF_MARKDOWN = re.compile(
     r"^<!--.*?-->$|`[^`\n]+`|\]\([^)\n]*\)|^    [^\n]*$", re.MULTILINE | re.DOTALL
 )
+CODE_OF_HINTS = re.compile(r"^\t[^\n]*$", re.MULTILINE)
 SVG_TEXT = re.compile(r"(?<=>)[^<]+(?=<)")
 
 
@@ -164,6 +165,7 @@ def texts(name: str, source: str) -> str:
     elif suffix == ".svg":
         text = kept(source, SVG_TEXT)
     elif suffix in (".md", ".toml"):
+        source = CODE_OF_HINTS.sub(lambda found: blanked(found[0]), source)
         text = FENCE.sub(lambda each: each[0] if is_shown(each[1]) else blanked(each[0]), source)
         text = CODE_OF_MARKDOWN.sub(lambda found: blanked(found[0]), text)
     else:

@@ -74,7 +74,7 @@ def walk(guest: Guest, ebp: int) -> list[int]:
 
 
 def printed(text: str) -> list[str]:
-    """What stands in the lines of a backtrace."""
+    """What is in the lines of a backtrace."""
     prefix = "backtrace: "
     return [line.removeprefix(prefix) for line in text.splitlines() if line.startswith(prefix)]
 

@@ -160,8 +160,8 @@ def require_refused(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZ
 
 
 def sample(random: Random) -> Executable:
-    """Two segments that share a sector of the file, the second with a tail of zeros. Nothing lies
-    behind them."""
+    """Two segments that share a sector of the file, the second with a tail of zeros. Nothing is
+    after them."""
     text, data = random.randbytes(0x259), random.randbytes(0x21)
     return Executable(
         entry=AREA + 0x17,
@@ -181,7 +181,7 @@ def stage2_sectors(lab: Lab) -> int:
 
 
 def boot_disk(lab: Lab, name: str, stage2: bytes) -> Path:
-    """A disk with the lab's boot sector, this second stage, and random sectors behind it."""
+    """A disk with the lab's boot sector, this second stage, and random sectors after it."""
     image = lab.scratch / name
     boot_sector = lab.build("build/lesson1/mbr.bin").read_bytes()
     behind = Random(len(stage2)).randbytes(64 * SECTOR)
@@ -213,7 +213,7 @@ def handler(guest: Guest, vector: int) -> int:
 
 
 class Bios:
-    """Stands in for the BIOS's INT 13h: watches the calls, and lets some fail."""
+    """Replaces the BIOS's INT 13h: watches the calls, and lets some fail."""
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest

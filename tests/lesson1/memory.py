@@ -100,7 +100,7 @@ def require_usable(guest: Guest, expected: int) -> None:
 
 
 def loader_ranges(guest: Guest, information: int, base: int) -> list[Range]:
-    """The map of the real loader, whose information lies at this physical address; physical
+    """The map of the real loader, whose information is at this physical address; physical
     memory is seen from `base` on."""
     flags = guest.read_word(base + information)
     assert flags & MAP, "this loader gives no map"

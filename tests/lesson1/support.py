@@ -32,7 +32,7 @@ PT_LOAD = 1
 
 def multiboot_header(kernel: bytes) -> tuple[int, int, int]:
     """Offset in the file, flags and checksum of the first header that begins with the magic
-    number, wherever it stands. Fails the test when there is none."""
+    number, wherever it is. Fails the test when there is none."""
     offset = kernel.find(struct.pack("<I", MULTIBOOT_HEADER))
     if offset < 0:
         pytest.fail(

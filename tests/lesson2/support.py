@@ -15,7 +15,7 @@ KERNEL_BASE = 0xC0000000
 KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA = 0x08, 0x10, 0x1B, 0x23
 KERNEL_TASK, DOUBLE_FAULT_TASK = 0x28, 0x30
 USER_BASE = 0x08000000
-USER_STACK = USER_BASE + (4 << 20) - 16  # where a probe's argument lies
+USER_STACK = USER_BASE + (4 << 20) - 16  # where a probe's argument is
 
 INTERRUPTS, DIRECTION, PRIVILEGE = 0x200, 0x400, 0x3000
 TIMER = 32
@@ -102,7 +102,7 @@ def go_round(machine: Guest) -> None:
 
 
 def trap_frame(machine: Guest) -> tuple[int, dict[str, int]]:
-    """At the beginning of trap_dispatch: where the frame lies that it was given, and its words."""
+    """At the beginning of trap_dispatch: where the frame is that it was given, and its words."""
     (address,) = machine.read_words(machine.registers()["esp"] + 4, 1)
     return address, dict(zip(FRAME, machine.read_words(address, len(FRAME)), strict=True))
 

@@ -27,7 +27,7 @@ REFUSED = -8
 
 
 def verdict(image: Image) -> int:
-    """What elf_check shall return."""
+    """What elf_check must return."""
     known = (MAGIC, 1, 1, 3)
     if image.bytes_there < HEADER.size:
         return REFUSED
@@ -47,7 +47,7 @@ def verdict(image: Image) -> int:
 
 
 def segment_of(image: Image, index: int) -> Segment:
-    """A program header, as it lies in the file."""
+    """A program header, as it is in the file."""
     kind, offset, vaddr, _, filesz, memsz, *_ = SEGMENT.unpack_from(
         image.bytes(), image.phoff + SEGMENT.size * index
     )
@@ -75,7 +75,7 @@ LENGTHS = edges(0, 64, 0x1000, 0x400000, SHARED_PAGE - LINK_ADDRESS, 0x80000000)
 
 
 def damaged(seeded: random.Random) -> Image:
-    """An honest file with one or two lies."""
+    """A good file with one or two false fields."""
     segments = [Segment(), Segment(vaddr=LINK_ADDRESS + 0x1000), Segment(type=NOTE, vaddr=4)]
     image = Image(tuple(segments[: seeded.randint(1, 3)]))
     if seeded.random() < 0.4:

@@ -11,7 +11,7 @@ MAGIC = 0x464C457F
 EXECUTABLE, SHARED_OBJECT = 2, 3
 LOAD, DYNAMIC, INTERPRET, NOTE = 1, 2, 3, 4
 LINK_ADDRESS = 0x08048000
-BEGINNING = 1024  # bytes in which the program headers must lie
+BEGINNING = 1024  # bytes in which the program headers must be
 MASK = 0xFFFFFFFF
 
 
@@ -26,7 +26,7 @@ class Segment:
     memsz: int = 64
 
     def bytes(self) -> bytes:
-        """As it lies in a file."""
+        """As it is in a file."""
         fields = (self.type, self.offset, self.vaddr, self.vaddr, self.filesz, self.memsz, 7, 4096)
         return SEGMENT.pack(*(each & MASK for each in fields))
 
@@ -63,7 +63,7 @@ class Image:
             at = self.phoff + SEGMENT.size * i
             if 0 <= at <= BEGINNING - SEGMENT.size:
                 data[at : at + SEGMENT.size] = segment.bytes()
-        data[: len(head)] = head  # even where a lie puts segments into it
+        data[: len(head)] = head  # even where a false field puts segments into it
         return bytes(data)
 
     def bias(self) -> int:

@@ -55,7 +55,7 @@ class Stubs:
     home: int
 
     def address(self, name: str) -> int:
-        """Where a function or a variable of the program lies."""
+        """Where a function or a variable of the program is."""
         return self.symbols.find(name).address
 
     def begin(self, function: str, *arguments: int) -> dict[str, int]:
@@ -76,7 +76,7 @@ class Stubs:
         pytest.fail(missing[0] if missing else words, pytrace=False)
 
     def frame(self) -> dict[str, int]:
-        """At syscall_dispatch: the registers of ring 3, and where the frame lies."""
+        """At syscall_dispatch: the user's registers, and where the frame is."""
         return Caller(self.guest).frame()
 
     def end(self) -> int:

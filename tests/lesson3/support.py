@@ -4,7 +4,7 @@ with ring3(lab) as caller:
     after = caller.call(GETPID)
     assert after["eax"] == 1
 
-The program (programs/caller.asm) does nothing by itself. The machine stands still; the test sets
+The program (programs/caller.asm) does nothing by itself. The machine is stopped; the test sets
 the registers, lets one call run, and looks.
 """
 
@@ -28,7 +28,7 @@ KERNEL_BASE = 0xC0000000
 SPACE_START, SPACE_END = 0x08000000, 0x08400000
 SHARED_PAGE = 0xBFFFF000
 KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA = 0x08, 0x10, 0x1B, 0x23
-THREAD_LOCAL = 0x3B  # ring 3's own segment, which nothing in the core fills in
+THREAD_LOCAL = 0x3B  # a user segment, which nothing in the core fills in
 
 # Places in programs/caller.asm.
 START, GATE, AFTER_GATE, FAST = 0x08048100, 0x08048110, 0x08048112, 0x08048120
@@ -128,13 +128,13 @@ class Caller:
         self.guest.set(**(defaults | values | registers))
 
     def call(self, number: int, *arguments: int, **registers: int) -> dict[str, int]:
-        """Makes a call and returns the registers of ring 3 behind it."""
+        """Makes a call and returns the user's registers after it."""
         self.prepare(number, arguments, **registers)
         self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal=f"the end of {call_name(number)}")
         return self.guest.registers()
 
     def back(self) -> dict[str, int]:
-        """Lets a call that was begun come back, and returns the registers of ring 3 behind it."""
+        """Lets a call that was begun come back, and returns the user's registers after it."""
         self.guest.run_to(AFTER_GATE, seconds=CALL_SECONDS, goal="the end of the call")
         return self.guest.registers()
 
@@ -192,7 +192,7 @@ class Caller:
         return pid
 
     def moved_segment(self) -> int:
-        """The selector of a data segment of ring 3 that does not begin at 0: a kernel that goes
+        """The selector of a data segment of user mode that does not begin at 0: a kernel that goes
         through it finds other memory than it thinks."""
         table, _ = self.guest.tables()["GDT"]
         limit, base_low, access, pages = 0xFFFF, DATA & 0xFFFFFF, 0xF2, 0xCF
@@ -227,7 +227,7 @@ def mask_all_lines(guest: Guest) -> None:
 
 @contextmanager
 def watching(guest: Guest, kind: int, address: int, length: int = 1) -> Iterator[None]:
-    """The guest stops behind each access to these bytes; see run_to_access."""
+    """The guest stops after each access to these bytes; see run_to_access."""
     assert guest._stub.ask(f"Z{kind},{address:x},{length:x}") == "OK"
     yield
     guest._stub.ask(f"z{kind},{address:x},{length:x}")
@@ -244,7 +244,7 @@ def run_to_access(guest: Guest, *places: str | int) -> bool:
 def call_with_access(
     guest: Guest, function: str, *arguments: int, kind: int, at: int, then: Callable[[], object]
 ) -> int:
-    """Calls a function of the kernel, with interrupts as they are; does `then` behind each access
+    """Calls a function of the kernel, with interrupts as they are; does `then` after each access
     to the byte `at`. Returns EAX; registers are as before."""
     before = guest.registers()
     stack = (before["esp"] - 0x200 & ~15) - 4

@@ -66,7 +66,7 @@ class Ring:
         return self._records + sequence % RECORDS * LAYOUT.size
 
     def record(self, sequence: int) -> Record:
-        """What stands at a record's place."""
+        """What is at a record's place."""
         return Record.of(self.guest.read(self.place(sequence), LAYOUT.size))
 
     def every(self) -> list[Record]:

@@ -75,7 +75,7 @@ class Threads:
         self.first_change = guest.read_word(guest.address("sched_trace"))
 
     def address(self, name: str) -> int:
-        """Where a name of the test's code lies."""
+        """Where a name of the test's code is."""
         return self.symbols.find(name).address
 
     def finish(self, seconds: float = 6) -> None:

@@ -1,6 +1,6 @@
 """The exercises: labs/exercises.toml, and the marked regions of the source.
 
-A region stands between SOLUTION n.m { and } SOLUTION n.m, in comments of their own lines. In a
+A region is between SOLUTION n.m { and } SOLUTION n.m, in comments of their own lines. In a
 student's tree the marks of a blank say "your code, exercise n.m" instead. Use:
 
     exercise = by_id("1.3")
@@ -59,7 +59,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Region:
-    """A marked region of a text: the exercise, what stands between the marks, and the offsets of
+    """A marked region of a text: the exercise, what is between the marks, and the offsets of
     the whole of it, marks included."""
 
     exercise: str
@@ -81,7 +81,7 @@ def lessons(root: Path = ROOT) -> dict[int, str]:
 
 
 def tables(root: Path) -> dict:
-    """The list as it stands. Raises ExerciseError."""
+    """The list as it is. Raises ExerciseError."""
     try:
         return tomllib.loads((root / LIST).read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The READMEs of the folders: their words stand in them, their maps are made here from
+"""The READMEs of the folders: their words are in them, their maps are made here from
 labs/rooms.toml and from the files' first lines, between two marks.
 
 A student's tree has the maps of the files that it has, and no line that names another file.

@@ -29,7 +29,7 @@ def write(tree: dict[str, bytes], directory: Path) -> None:
 
 
 def commit(directory: Path, message: str) -> None:
-    """Makes a repository with one commit, whatever the settings of whoever runs this are."""
+    """Makes a repository with one commit, whatever the user's own settings are."""
     git(directory, "init", "-q", "--template=", "--initial-branch=main")
     git(directory, "add", "--all", "--force")
     git(directory, "commit", "-q", "--no-gpg-sign", "--no-verify", "-m", message)

@@ -51,7 +51,7 @@ OF_LESSON = (
 # What trees have from a lesson on, and none before has: programs need a kernel that runs them.
 SINCE = {"user/*": 3}
 
-# What no student gets, whoever names it. The rooms of later lessons need no mention.
+# What no student gets, whatever file names it. The rooms of later lessons need no mention.
 NEVER = (
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/mistakes/*"),
     *("tests/kernel/*", "slides/*"),
@@ -222,7 +222,7 @@ def exercise_files(root: Path) -> frozenset[str]:
 
 
 def exercise_list(lesson: int, root: Path) -> str:
-    """The list of exercises up to this lesson, without what stands in the blanks."""
+    """The list of exercises up to this lesson, without the solutions."""
     head, *blocks = re.split(r"^(?=\[\[exercise\]\]$)", (root / LIST).read_text(), flags=re.M)
     titles = re.findall(r"^\d = .*$", head, re.MULTILINE)
     kept = [block.split("\n[exercise.stubs]")[0].rstrip("\n") for block in blocks]

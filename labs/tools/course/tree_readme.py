@@ -21,7 +21,7 @@ BESIDE = (
     ("tests/lesson{}/", "what `make grade` asks", "skim"),
     ("user/", "a small C library, and programs for your kernel and for Linux", "skim"),
     ("Makefile", "every command; `make` alone prints them", "skim"),
-    ("labs/tools/", "the programs behind the commands", "ignore"),
+    ("labs/tools/", "the programs of the commands", "ignore"),
     ("labs/", "earlier lessons, lists of exercises and folders", "ignore"),
     ("tests/", "earlier lessons' tests, and what tests need", "ignore"),
     ("pyproject.toml", "settings of tools, as are files whose name begins with a dot", "ignore"),

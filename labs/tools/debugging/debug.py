@@ -45,7 +45,7 @@ CALL = re.compile(rf"^ *(\w+):\s+call +\w+ <(?:{'|'.join(WITH_FRAME)})>$", re.MU
 
 NO_PYTHON = """\
 make gdb: {gdb} was built without Python. So the commands of this course are missing, and 16-bit
-make gdb: code is shown as 32-bit code. Mend: apt-get install gdb (it replaces gdb-minimal).
+make gdb: code is shown as 32-bit code. Fix: apt-get install gdb (it replaces gdb-minimal).
 make gdb: The serial line goes to {console}
 """
 
@@ -59,7 +59,7 @@ def debug(
 ) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
-    The loader's symbols are looked for beside config.kernel, those of the guest's programs in the
+    The loader's symbols are looked for next to config.kernel, those of the guest's programs in the
     folder `user`, or in the programs themselves. The machine gets no clock by instructions, unless
     it is a replay: a person at the prompt would see the guest's time race. `batch` is a file of gdb
     commands to run instead of a dialogue; `steps` are done before. Raises ConfigError.
@@ -89,13 +89,13 @@ def find_gdb() -> tuple[str, bool]:
         if "Undefined item" not in tried.stderr:
             found.append((name, "has it" in tried.stdout))
     if not found:
-        raise DebugError("no gdb here knows the i386; mend: apt-get install gdb (or gdb-multiarch)")
+        raise DebugError("no gdb here knows the i386; fix: apt-get install gdb (or gdb-multiarch)")
     return max(found, key=lambda each: each[1])
 
 
 @contextmanager
 def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[None]:
-    """The machine, not running yet; its socket, its pipes and what it writes lie in `directory`."""
+    """The machine, not running yet; its socket, its pipes and what it writes are in `directory`."""
     channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
     if has_python:
         for name in ("serial.in", "serial.out", "interrupts"):
@@ -163,7 +163,7 @@ def run_gdb(command: list[str], directory: Path) -> int:
 
 def symbol_files(config: Config, directory: Path) -> list[str]:
     """The ELF files for gdb, the kernel first: what unwinds a trap, and our own loader's, if that
-    boots. The boot sector's is made here, the second stage's lies beside the kernel."""
+    boots. The boot sector's is made here, the second stage's is next to the kernel."""
     files = [config.kernel, *trap_unwinding(config.kernel, directory)]
     stage2 = config.kernel.with_name("stage2.elf")
     if config.boot == "disk" and stage2.exists():
@@ -184,7 +184,7 @@ def boot_sector_symbols(sectors: int, directory: Path) -> Path:
 
 
 def trap_unwinding(kernel: Path, directory: Path) -> list[Path]:
-    """A file that tells gdb how to go back behind a trap or a system call, where the kernel's
+    """A file that tells gdb how to go back beyond a trap or a system call, where the kernel's
     assembly has called C; none for a kernel without. For calls in C it says the same, but there
     gdb takes the kernel's own words, which come first."""
     code = run_tool([*tool("objdump"), "-d", "--no-show-raw-insn", str(kernel)])

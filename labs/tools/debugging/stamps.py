@@ -1,7 +1,7 @@
 """How many instructions a guest has run when it comes to a place: counted from outside, exactly.
 
-QEMU counts instructions (icount) and tells the number wherever the machine stands still; gdb makes
-it stand still. So nothing is added to the code that is measured: no stamp in the 512 bytes of the
+QEMU counts instructions (icount) and tells the number wherever the machine is stopped; gdb stops
+it. So nothing is added to the code that is measured: no RDTSC in the 512 bytes of the
 boot sector.
 """
 
@@ -32,7 +32,7 @@ def instructions_to(config: Config, name: str, address: int) -> int:
     """The instructions from power-on to a place: its linear address, and its name for messages.
 
     The machine, which needs icount, is started for this place alone: guest time may jump while a
-    machine stands still, and then another interrupt of its timer would count. Raises
+    machine is stopped, and then another interrupt of its timer would count. Raises
     NotReachedError.
     """
     if config.icount is None:
@@ -68,16 +68,16 @@ def standing_machine(config: Config, directory: Path) -> Iterator[Monitor]:
 
 
 def run_to(address: int, socket: Path) -> bool:
-    """Runs the machine up to an address, where it stands when gdb has left; false if it never comes
+    """Runs the machine up to an address, where it is when gdb has left; false if it never comes
     there. The breakpoint is a hardware one: the code may not be in memory yet."""
     steps = ["set osabi none", f"target remote {socket}", f"thbreak *{address:#x}", "continue"]
-    steps += ['printf "stands at %#x\\n", $pc', "disconnect"]
+    steps += ['printf "stopped at %#x\\n", $pc', "disconnect"]
     command = [known_gdb(), "-nx", "-batch"]
     for step in steps:
         command += ["-ex", step]
     with suppress(subprocess.TimeoutExpired):
         done = run_within(command, RUN_SECONDS, text=True)
-        return f"stands at {address:#x}\n" in done.stdout
+        return f"stopped at {address:#x}\n" in done.stdout
     return False
 
 

@@ -40,7 +40,7 @@ class Step:
 
 
 def steps_of(packets: Sequence[str]) -> list[Step]:
-    """The steps up to the last time that the machine ran, which is left to whoever looks on."""
+    """The steps up to the last time that the machine ran, which is left to the person at gdb."""
     steps = [step for packet in packets if (step := step_of(packet))]
     runs = [i for i, step in enumerate(steps) if step.kind in ("continue", "step")]
     return steps[: runs[-1]] if runs else []
@@ -138,7 +138,7 @@ class Narrator:
             yield f"call {self._place(values['eip'])}({', '.join(self._arguments(frame))})"
 
     def _arguments(self, frame: bytes) -> Iterator[str]:
-        """What stands behind the address to return to; texts that the test has written, too."""
+        """What is after the address to return to; texts that the test has written, too."""
         for at in range(4, len(frame), 4):
             value = int.from_bytes(frame[at : at + 4], "little")
             text = self._written.get(value, b"")

@@ -155,7 +155,7 @@ def graded(
 
 def whole(lesson: int) -> Exercise:
     """What is graded besides the exercises: the kernel that a student's exercises make together,
-    where each stood among the reference's before."""
+    where each was among the reference's before."""
     return Exercise(
         id=f"{lesson}.0",
         lesson=lesson,

@@ -1,6 +1,6 @@
 """The score of a lesson, and the report about it: text, Gradescope's results.json, JUnit XML.
 
-Nothing in a report depends on the time, on the machine, or on where the files lie.
+Nothing in a report depends on the time, on the machine, or on where the files are.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-static")
 AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
 NO_PLUGIN = ("-fno-use-linker-plugin",)
 
-# Debian's compiler for the i386 brings a C library, which lies where no program looks for it.
+# Debian's compiler for the i386 brings a C library, which is where no program looks for it.
 LIBRARIES = "/usr/i686-linux-gnu/lib"
 AT_HOME = (
     f"-Wl,--dynamic-linker={LIBRARIES}/ld-linux.so.2",

@@ -44,7 +44,7 @@ LIMITS = {
     "slower": {"icount": 4, "guest_limit": 10, "wall_limit": 900},
 }
 # QEMU's own time, which a busy host does not stretch. A kernel that runs through its own data makes
-# QEMU translate without end, while guest time stands almost still.
+# QEMU translate without end, while guest time hardly advances.
 PROCESSOR_LIMIT = 8
 OUTPUT_LIMIT = 256 << 10
 PROGRAM_STOPPED = (124, 128 + signal.SIGKILL, 128 + signal.SIGXCPU)  # what limits leave as status

@@ -21,7 +21,7 @@ IN_NO_TIME = {"processor": 0.0, "real": 0.0}
 @dataclass
 class Course:
     """What has come so far of a group: the tests of one job and one exercise, in order. thorough:
-    tests behind gates that have all failed are run all the same, although they cannot change the
+    tests after gates that have all failed are run all the same, although they cannot change the
     score. gates: of each test that is one, whether it passed at any clock rate."""
 
     thorough: bool = True

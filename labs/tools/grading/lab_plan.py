@@ -294,7 +294,7 @@ def marker_of(node: pytest.Item) -> pytest.Mark:
 
 
 def group_in(nodeid: str) -> str:
-    """The group that stands in a test's name; what has none is one by itself."""
+    """The group that is in a test's name; what has none is one by itself."""
     found = GROUP.search(nodeid)
     return found[1] if found else nodeid
 

@@ -1,7 +1,7 @@
 """Why a test failed, in a line for the student.
 
 What it says must not depend on the time of day, on the load of the machine or on where the tree
-lies: the same submission gets the same report.
+is: the same submission gets the same report.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-# What may stand in __attribute__((...)): hints about one function, none of which sets options.
+# What may be in __attribute__((...)): hints about one function, none of which sets options.
 ATTRIBUTES = {"always_inline", "artificial", "gnu_inline", "unused", "warn_unused_result"}
 
 KEYWORDS = frozenset(

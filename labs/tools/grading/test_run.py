@@ -141,7 +141,7 @@ def spread(workers: int) -> list[str]:
 
 
 def run_pytest(command: list[str], log: Path, temporary: Path) -> int:
-    """Runs pytest and all it starts in a group of processes, and leaves none of them behind: not
+    """Runs pytest and all it starts in a group of processes, and lets none of them survive: not
     when this process is ended, nor when it is killed. Temporary files go to `temporary`."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MAKE"))}
     environment |= {"TMPDIR": str(temporary)}

@@ -95,14 +95,14 @@ def from_file(path: Path, inside: Path) -> Entry:
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
     """One entry a path, the last one given, in order; with the folders that a path needs. Raises
-    InitramfsError where something lies below what is no folder."""
+    InitramfsError where something is below what is no folder."""
     chosen = {entry.path: entry for entry in entries}
     for path in list(chosen):
         for parent in PurePosixPath(path).parents:
             if str(parent) != ".":
                 chosen.setdefault(str(parent), folder(str(parent)))
                 if not stat.S_ISDIR(chosen[str(parent)].mode):
-                    raise InitramfsError(f"{path} lies below {parent}, which is no folder")
+                    raise InitramfsError(f"{path} is below {parent}, which is no folder")
     return [chosen[path] for path in sorted(chosen, key=lambda path: path.split("/"))]
 
 

@@ -145,7 +145,7 @@ def mirror_of_machine(name: str) -> str:
 
 
 def apt(cache: Path, command: str, *words: str) -> list[str]:
-    """A command of apt's on lists of our own, for the i386 whatever the machine is."""
+    """A command of apt's on lists of our own: the i386's, whatever the machine is."""
     options = {
         "APT::Architecture": "i386",
         "APT::Architectures": "i386",

@@ -1,7 +1,7 @@
 """What the guest has to run: the course's programs, Debian's busybox, and a folder of one's own.
 
 Where busybox is there, its commands are those of the usual names, its shell is the shell, and the
-course's programs of the same name lie in /course/bin.
+course's programs of the same name are in /course/bin.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from labs.tools.guest.package import PackageError, fetch
 
 BUSYBOX = "busybox-static"
 OWN_FIRST = ("init",)
-"""Programs of ours that stay in /bin beside busybox's command of the same name."""
+"""Programs of ours that stay in /bin although busybox has a command of the same name."""
 
 COMMAND = "etc/command"
 """Where the guest finds the command of `make run CMD=...`."""
 
-# The applets' names lie in the program in order, each with a NUL behind it; these are the first.
+# The applets' names are in the program in order, each with a NUL after it; these are the first.
 FIRST_APPLETS = b"[\0[[\0"
 APPLET = re.compile(rb"[\w\[.-]+\Z")
 

@@ -1,4 +1,4 @@
-"""Failures in words: panics, chains of exceptions, and machines that stand still."""
+"""Failures in words: panics, chains of exceptions, and machines that hang."""
 
 from __future__ import annotations
 
@@ -159,14 +159,14 @@ def frameless_caller(
 
 
 def standstill_report(dump: str, read: Callable[[int, int], bytes], symbols: Symbols) -> str:
-    """Where a machine stands: `dump` is QEMU's "info registers" of the stopped guest."""
+    """Where a machine is: `dump` is QEMU's "info registers" of the stopped guest."""
     registers = parse_registers(dump)
     base = CODE_BASE.search(dump)
     linear = registers["EIP"] + (int(base[1], 16) if base else 0)
     halted = ", halted" if "HLT=1" in dump else ""
     masked = "" if registers["EFL"] & 0x200 else ", interrupts off"
     ring = registers["CS"] & 3
-    lines = [f"It stands at {symbols.describe(linear)} (ring {ring}{halted}{masked})."]
+    lines = [f"It stopped at {symbols.describe(linear)} (ring {ring}{halted}{masked})."]
     if registers["CR0"] & PROTECTED_MODE:
         callers = backtrace(registers, read, symbols)
         lines += ["Called from:", *("  " + caller for caller in callers)] if callers else []

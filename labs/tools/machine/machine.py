@@ -47,7 +47,7 @@ LOG_TAIL = 1 << 20
 SAID_TAIL = 1 << 16
 
 # The contract with the kernel: the exit port takes FIRST_STATUS + status, and without that port the
-# status lies here when the power goes off.
+# status is here when the power goes off.
 STATUS_SYMBOL = "machine_exit_status"
 FIRST_STATUS = 0x10
 STATUSES = range(64)

@@ -146,7 +146,7 @@ def clock_arguments(config: Config) -> list[str]:
     if config.icount is None:
         return []
     log = config.record or config.replay
-    if log:  # QEMU 7.2 stands still when it records a disk's requests without sleep
+    if log:  # QEMU 7.2 hangs when it records a disk's requests without sleep
         how = "record" if config.record else "replay"
         return ["-icount", f"shift={config.icount},rr={how},rrfile={quoted(log)}"]
     return ["-icount", f"shift={config.icount},sleep={'off' if config.skip_idle else 'on'}"]
@@ -156,9 +156,9 @@ def end_arguments(config: Config) -> list[str]:
     """How the machine ends.
 
     With -no-shutdown and -no-reboot (QEMU 7.2: reboot becomes shutdown, shutdown becomes pause) the
-    guest stands still after power-off and after a triple fault, and can be looked at.
+    guest stops after power-off and after a triple fault, and can be looked at.
     isa-debug-exit calls exit() in QEMU 7.2; newer ones take the way of a shutdown, so -no-shutdown
-    must not be given beside it.
+    must not be given with it.
     """
     if config.debug_exit:
         return ["-no-reboot", "-device", f"isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"]
@@ -210,7 +210,7 @@ def all_drive_arguments(config: Config, directory: Path) -> list[str]:
 
 
 def recordable(arguments: Sequence[str]) -> list[str]:
-    """Puts each image behind blkreplay, so that a record holds when its requests are done."""
+    """Puts blkreplay before each image, so that a record holds when its requests are done."""
     changed = []
     for each in arguments:
         found = IMAGE_DRIVE.match(each)
@@ -237,7 +237,7 @@ def file_options(drive: Drive) -> list[str]:
 
 
 def error_options(drive: Drive, directory: Path) -> list[str]:
-    """An image behind blkdebug. snapshot=on would put its layer above blkdebug and swallow write
+    """An image through blkdebug. snapshot=on would put its layer above blkdebug and swallow write
     errors, so the layer of a protected image is made here, below it."""
     path, image_format = drive.path, drive.format
     if not drive.writable:

@@ -72,7 +72,7 @@ class Result:
     includes what the processor still does between power-off and QEMU's stop, which varies.
     variables: the contents of those that Config.variables asks for.
     all_requests: with Config.trace, the disk requests of all drives in order. details: what was
-    found out while the machine still stood. limit: which one was reached, if not one of config's.
+    found out while the machine still existed. limit: which one was reached, if not one of config's.
     """
 
     config: Config

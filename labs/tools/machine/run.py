@@ -56,7 +56,7 @@ def machine_options(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--boot", choices=("disk", "grub", "direct"), default="disk")
     parser.add_argument("--memory", type=int, default=64, metavar="MIB")
     parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--script", help="commands for the kernel, parted by semicolons")
+    parser.add_argument("--script", help="commands for the kernel, separated by semicolons")
     parser.add_argument("--user", type=Path, help="the folder of the course's programs")
     parser.add_argument("--core", action="store_true", help="without Debian's programs")
     parser.add_argument("--programs", type=Path, metavar="DIR", help="its files are the guest's")

@@ -73,7 +73,7 @@ def work_folder(purpose: str) -> Iterator[Path]:
 
 
 def new_folder(purpose: str) -> tuple[Path, int]:
-    """Makes a folder, and locks it: what is not locked, a keeper takes for left behind."""
+    """Makes a folder, and locks it: what is not locked, a keeper takes for forgotten."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=short_directory()))
         KEEPER.say(f"+ {folder}")

@@ -2,10 +2,10 @@
 
 A cheat begins with the handout and may have, besides cheat.toml with its title:
 
-payload.c, payload.asm   what stands in each blank in place of the stub's include; they define
-                         cheat("1.3"), or the macro cheat "1.2", which then stands in place of
+payload.c, payload.asm   what is in each blank in place of the stub's include; they define
+                         cheat("1.3"), or the macro cheat "1.2", which then comes in place of
                          exercise_missing; the boot sector gets payload.asm and `cheat "1.4"`
-whole.c, whole.asm, whole.ld   what stands in place of the whole file
+whole.c, whole.asm, whole.ld   what comes in place of the whole file
 files/                   laid over the submission
 links = true             (in cheat.toml) each file is a symbolic link to the reference's
 
@@ -38,7 +38,7 @@ class Cheat:
 
     @property
     def directory(self) -> Path:
-        """Where it lies."""
+        """Where it is."""
         return DIRECTORY / self.name
 
 

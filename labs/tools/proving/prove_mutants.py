@@ -4,7 +4,7 @@ exercise = "1.3"
 title = "..."        what is wrong, in a sentence
 pitfall = "..."      the pitfall of the course that it stands for
 file = "kernel/lib/format.c"
-old = '...'          text that stands in the file exactly once
+old = '...'          text that is in the file exactly once
 new = '...'
 caught_by = "tests/lesson1/hidden/test_format.py::test_numbers"
 
@@ -56,7 +56,7 @@ class Mutant:
 
     @property
     def places(self) -> set[str]:
-        """The files that it stands on: those it changes, its test, and its own."""
+        """The files that it depends on: those it changes, its test, and its own."""
         own = str((DIRECTORY / f"{self.name}.toml").relative_to(ROOT))
         return {own, self.caught_by.partition("::")[0], *(path for path, _, _ in self.edits)}
 
@@ -102,7 +102,7 @@ def changed_files(mutant: Mutant) -> dict[str, bytes]:
             raise MutantError(f"{path} is no file of exercise {mutant.exercise}")
         text = files.get(path) or (ROOT / path).read_text()
         if text.count(old) != 1:
-            raise MutantError(f"the old text stands {text.count(old)} times in {path}, not once")
+            raise MutantError(f"the old text is there {text.count(old)} times in {path}, not once")
         files[path] = text.replace(old, new)
     return {path: text.encode() for path, text in files.items()}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports what this machine has of what the course needs, and how to mend the rest (make doctor).
+"""Reports what this machine has of what the course needs, and how to fix the rest (make doctor).
 
 Runs before set-up: with any Python from 3.8 on, and nothing but its standard library. What is
 needed, and whether it is there, is for setup.sh to say; versions and abilities are looked at here.
@@ -54,11 +54,11 @@ class Finding:
     needed: str  # "run" or "test"; empty for what is only told
     version: str = ""
     where: str = ""
-    mend: str = ""
+    fix: str = ""
 
     @property
     def failed(self) -> bool:
-        """Must this be mended?"""
+        """Must this be fixed?"""
         return self.state not in FINE
 
 
@@ -107,7 +107,7 @@ def mind_version(finding: Finding, text: str) -> None:
     oldest = OLDEST.get(finding.name)
     if finding.version and oldest and numbers(finding.version) < numbers(oldest):
         finding.state = "too old"
-        finding.mend = f"needs {oldest} or later; {finding.mend}"
+        finding.fix = f"needs {oldest} or later; {finding.fix}"
 
 
 def needed_things() -> list[Finding]:
@@ -116,12 +116,12 @@ def needed_things() -> list[Finding]:
     for line in output_of(str(TOOLS / "setup.sh"), "check").splitlines():
         state, needed, found_by, packages, path, why = line.split("\t")
         name = found_by.split(":")[-1]
-        mend = install_command(packages) if packages else f"labs/tools/setup/setup.sh {needed}"
-        finding = Finding(state, name, needed, "", path, mend)
+        fix = install_command(packages) if packages else f"labs/tools/setup/setup.sh {needed}"
+        finding = Finding(state, name, needed, "", path, fix)
         if name == "i386-compiler":
             path = finding.where = shutil.which(compiler() or "no compiler") or ""
             if os.environ.get("CROSS"):
-                finding.mend = "unset CROSS, or set it to the prefix of a compiler that works"
+                finding.fix = "unset CROSS, or set it to the prefix of a compiler that works"
         if state == "ok" and path and packages:
             mind_version(finding, output_of(path, VERSION_OPTIONS.get(name, "--version")))
         finding.where = finding.where or why
@@ -160,8 +160,8 @@ def qemu_abilities() -> Finding:
         if not re.search(pattern, output_of(qemu, option, "help"), re.MULTILINE)
     ]
     if lacks:
-        mend = install_command("qemu-system-x86")
-        return Finding("missing", "QEMU's PC", "run", "", "no " + ", no ".join(lacks), mend)
+        fix = install_command("qemu-system-x86")
+        return Finding("missing", "QEMU's PC", "run", "", "no " + ", no ".join(lacks), fix)
     return Finding("ok", "QEMU's PC", "run", "", "machine pc, IDE disks, TCG")
 
 
@@ -173,10 +173,10 @@ def gdb_abilities() -> Finding:
         if f'set to "{name}"' not in output_of("gdb", "-nx", "-batch", "-ex", f"set arch {name}")
     ]
     if lacks:
-        mend = install_command("gdb")
+        fix = install_command("gdb")
         if shutil.which("gdb"):
-            mend = f"{install_command('gdb-multiarch')}, and have it first in PATH as gdb"
-        return Finding("missing", "gdb for i386", "test", "", "no " + ", no ".join(lacks), mend)
+            fix = f"{install_command('gdb-multiarch')}, and have it first in PATH as gdb"
+        return Finding("missing", "gdb for i386", "test", "", "no " + ", no ".join(lacks), fix)
     return Finding("ok", "gdb for i386", "test", "", "architectures i386 and i8086")
 
 
@@ -199,8 +199,8 @@ def python_packages() -> Finding:
     where = f"{len(wanted) - len(wrong)} of {len(wanted)} as pinned"
     if wrong:
         where += f"; not {', '.join(wrong[:2])}{', ...' if len(wrong) > 2 else ''}"
-    mend = "rm -rf .venv && labs/tools/setup/setup.sh test"
-    return Finding("missing" if wrong else "ok", "packages in .venv", "test", "", where, mend)
+    fix = "rm -rf .venv && labs/tools/setup/setup.sh test"
+    return Finding("missing" if wrong else "ok", "packages in .venv", "test", "", where, fix)
 
 
 def pinned_clang_format() -> Finding:
@@ -209,8 +209,8 @@ def pinned_clang_format() -> Finding:
     program = ROOT / ".venv/bin/clang-format"
     version = version_in(output_of(str(program), "--version"))
     state = "ok" if version == wanted else "missing"
-    mend = f"needs {wanted} in .venv: rm -rf .venv && labs/tools/setup/setup.sh test"
-    return Finding(state, "clang-format", "test", version, str(program), mend)
+    fix = f"needs {wanted} in .venv: rm -rf .venv && labs/tools/setup/setup.sh test"
+    return Finding(state, "clang-format", "test", version, str(program), fix)
 
 
 def leave_for_later(findings: list[Finding]) -> bool:
@@ -230,8 +230,8 @@ def disk_space() -> Finding:
     place = ROOT / "build" if (ROOT / "build").exists() else ROOT
     free = shutil.disk_usage(place).free
     state = "ok" if free >= FREE_BYTES else "too small"
-    mend = f"free {FREE_BYTES >> 30} GB, or move the tree to another disk"
-    return Finding(state, "space in build/", "run", "", f"{free / (1 << 30):.1f} GB free", mend)
+    fix = f"free {FREE_BYTES >> 30} GB, or move the tree to another disk"
+    return Finding(state, "space in build/", "run", "", f"{free / (1 << 30):.1f} GB free", fix)
 
 
 def shown(text: str, width: int) -> str:
@@ -249,7 +249,7 @@ def print_table(findings: list[Finding]) -> None:
         columns = each.state, shown(each.name, 18), shown(each.version, 9), each.needed
         print(form.format(*columns, where).rstrip())
         if each.failed:
-            print(shown(f"            mend: {each.mend}", WIDTH))
+            print(shown(f"            fix: {each.fix}", WIDTH))
 
 
 def main() -> int:
@@ -273,7 +273,7 @@ def verdict(failed: int, is_fresh: bool) -> str:
     """The last line."""
     if failed:
         return (
-            f"Not ready: {failed} to mend. make run installs what is missing, if you may use sudo."
+            f"Not ready: {failed} to fix. make run installs what is missing, if you may use sudo."
         )
     first = " The first command installs Python packages into .venv, which takes a minute."
     return f"Ready for {commands()}.{first if is_fresh else ''}"

@@ -48,7 +48,7 @@ has_header() {
 	gcc -E - <<<"#include <$1>" >/dev/null 2>&1
 }
 
-# Tries the chosen compiler, and the two that may have a static C library beside it.
+# Tries the chosen compiler, and the two that may have a static C library with it.
 links_static() {
 	local compiler
 	for compiler in "$(toolchain cc 2>/dev/null)" "i686-linux-gnu-gcc" "gcc -m32"; do
@@ -59,7 +59,7 @@ links_static() {
 	return 1
 }
 
-# GRUB's modules lie beside the grub-mkrescue that uses them.
+# GRUB's modules are next to the grub-mkrescue that uses them.
 has_grub() {
 	local command
 	command=$(command -v grub-mkrescue) &&
@@ -172,7 +172,7 @@ look_for_missing() {
 	done < <(needs "$1")
 }
 
-# Refuses what apt-get cannot mend.
+# Refuses what apt-get cannot fix.
 refuse_hopeless() {
 	if [ -n "${CROSS:-}" ] && ! toolchain >/dev/null; then
 		fail "unset CROSS, or set it to the prefix of a compiler that works"
@@ -231,7 +231,7 @@ install_packages() {
 
 # ---- .venv ------------------------------------------------------------------------------------
 
-# A .venv without a good stamp was not finished, was moved, or has other versions: it is made anew.
+# A .venv without a good stamp was not finished, was moved, or has other versions: it is made again.
 # Only what `run` needs may stay when `test` adds to it.
 make_environment() {
 	local list=requirements.txt

@@ -55,7 +55,7 @@ search() {
 			echo "toolchain: CROSS=$CROSS does not work:"
 		else
 			echo "toolchain: nothing builds for the i386;" \
-				"mend: labs/tools/setup/setup.sh run"
+				"fix: labs/tools/setup/setup.sh run"
 		fi
 		printf '%s\n' "${reasons[@]}"
 	} >&2

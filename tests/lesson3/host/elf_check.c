@@ -1,7 +1,7 @@
 /*
  * Answers questions about files, one a line of standard input: the number of bytes that could be
  * read, and the beginning in hexadecimal. The answer is what elf_check returns, and the bias. The
- * image lies where the sanitizer sees a read behind it.
+ * image is where the sanitizer sees a read beyond it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -89,7 +89,7 @@ def refuse_beyond_the_table(caller: Caller) -> None:
     if found:
         fail(
             f"syscall_find({CALLS}): expected NULL, because the table has the numbers 0 to "
-            f"{CALLS - 1}; seen the word behind the table",
+            f"{CALLS - 1}; seen the word after the table",
             f"calls[{CALLS}] in kernel/syscall/gate.c",
         )
 

@@ -54,7 +54,7 @@ def test_write_comes_from_user_mode(lab):
 
 @pytest.mark.exercise("3.3", points=1)
 def test_uname_goes_to_user_mode(lab):
-    """A structure arrives in the program's memory, and nothing beside it is changed."""
+    """A structure arrives in the program's memory, and nothing next to it is changed."""
     usually = (*COMMON, "words and bytes are confused: MOVSL moves four bytes, ECX counts words")
     with told(usually, HINT), ring3(lab) as caller:
         caller.write(DATA, b"\xa5" * 512)
@@ -64,7 +64,7 @@ def test_uname_goes_to_user_mode(lab):
         expect("the first bytes of uname's structure", found[16:22], b"Linux\0")
         beside = found[:16] + found[16 + 6 * 65 :]
         changed = sum(each != 0xA5 for each in beside)
-        expect("changed bytes beside uname's structure of 390 bytes", changed, 0)
+        expect("changed bytes next to uname's structure of 390 bytes", changed, 0)
 
 
 @pytest.mark.exercise("3.3", points=1, gate=True)

@@ -1,4 +1,4 @@
-"""Exercise 4.4: feedback queues, and mutexes that inherit urgency.
+"""Exercise 4.4: feedback queues, and mutexes that inherit priority.
 
 Not looked at here, but by the graders: what a new owner inherits from those who still wait, chains
 of owners, several mutexes, what a boost does to those who sleep, and allotments over sleeps.
@@ -23,7 +23,7 @@ COMMON = (
     ),
     Usual(
         "(?s)for ever.*does not get the processor",
-        "pick does not begin at level 0: the least urgent task yields, and is picked again",
+        "pick does not begin at level 0: the lowest task yields, and is picked again",
     ),
 )
 HINT = "make hint EX=4.4"
@@ -73,7 +73,7 @@ def test_mutex(lab):
 
 @pytest.mark.exercise("4.4", points=1, gate=True)
 def test_a_loan(lab):
-    """The holder of a mutex is as urgent as the task that waits for it, until it is unlocked."""
+    """The holder of a mutex has the priority of the task that waits, until it is unlocked."""
     usually = (
         *COMMON,
         Usual("while a task of level 0", "mutex_lock does not call donate before it sleeps"),

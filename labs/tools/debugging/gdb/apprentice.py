@@ -1,4 +1,4 @@
-"""gdb for Apprentice: `make gdb` loads this file; debug.py beside it says where the machine is."""
+"""gdb for Apprentice: `make gdb` loads this file; debug.py next to it says where the machine is."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def last_lines(text: str, lines: int) -> str:
 
 
 def table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """Columns as wide as they must be; numbers stand to the right, text to the left."""
+    """Columns as wide as they must be; numbers are to the right, text to the left."""
     columns = list(zip(*([heads, *rows]), strict=True))
     widths = [max(len(str(cell)) for cell in column) for column in columns]
     rights = [all(isinstance(cell, int) for cell in column[1:]) for column in columns]

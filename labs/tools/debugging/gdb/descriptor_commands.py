@@ -100,7 +100,7 @@ def descriptors() -> str:
         base, limit = processor.tables["IDT"]
         return (
             "Real mode has no descriptors: a segment begins at 16 times its number, and the\n"
-            f"addresses of the interrupt handlers lie at {base:#010x}, limit {limit:#x}."
+            f"addresses of the interrupt handlers are at {base:#010x}, limit {limit:#x}."
         )
     users = segment_users(processor)
     parts = [

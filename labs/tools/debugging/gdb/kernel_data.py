@@ -24,7 +24,7 @@ class Walk(NamedTuple):
 
 def walk(start: int, following: Callable[[int], int], limit: int, end: int = 0) -> Walk:
     """The places of a list from `start` on, up to `end`. Whatever the list has become, this ends:
-    behind `limit` places, at the second visit of one, and where the kernel has no memory."""
+    after `limit` places, at the second visit of one, and where the kernel has no memory."""
     places: list[int] = []
     at = start
     while at != end:
@@ -49,7 +49,7 @@ def walk_ring(head: gdb.Value, limit: int) -> Walk:
 
 
 def walk_links(first: int, type_name: str, member: str, limit: int) -> Walk:
-    """Structures that point to the next one, NULL behind the last."""
+    """Structures that point to the next one, NULL after the last."""
     return walk(first, lambda at: pointer(structure(type_name, at)[member]), limit)
 
 
@@ -83,7 +83,7 @@ def structure(name: str, address: int) -> gdb.Value:
 
 
 def container(link: int, type_name: str, *members: str) -> int:
-    """The address of the structure that a link lies in; `members` lead to it."""
+    """The address of the structure that a link is in; `members` lead to it."""
     kind, offset = kernel_type(type_name), 0
     for name in members:
         field = kind[name]
@@ -103,7 +103,7 @@ def has_member(type_name: str, member: str) -> bool:
 
 
 def address_of(value: gdb.Value) -> int:
-    """Where a value lies."""
+    """Where a value is."""
     return int(value.address) & MASK
 
 

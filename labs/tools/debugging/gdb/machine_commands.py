@@ -1,4 +1,4 @@
-"""Commands that look at the machine: where it stands, its page tables, its serial line."""
+"""Commands that look at the machine: where it is, its page tables, its serial line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def apprentice() -> str:
 
 @command("where-am-i")
 def where_am_i() -> str:
-    """The processor's mode, where it stands, and the next instruction; shown at each stop."""
+    """The processor's mode, where it is, and the next instruction; shown at each stop."""
     return Processor().line()
 
 
@@ -60,7 +60,7 @@ def type_line(*words: str) -> None:
 
 @dataclass(frozen=True)
 class Mapping:
-    """One entry: `size` bytes from linear address `start` on lie at `physical`."""
+    """One entry: `size` bytes from linear address `start` on are at `physical`."""
 
     start: int
     physical: int

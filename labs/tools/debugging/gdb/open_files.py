@@ -37,7 +37,7 @@ KINDS = {
 
 
 class Entry(NamedTuple):
-    """A descriptor: its number, the struct file behind it, and whether exec closes it."""
+    """A descriptor: its number, its struct file, and whether exec closes it."""
 
     descriptor: int
     file: gdb.Value
@@ -81,7 +81,7 @@ def operations_of(file: gdb.Value) -> int:
 
 
 def inode_of(file: gdb.Value) -> gdb.Value | None:
-    """The struct inode behind an open file; None for a pipe, a device or a file of a kernel without
+    """The struct inode of an open file; None for a pipe, a device or a file of a kernel without
     file systems (fs/root.c)."""
     address = pointer(file["inode"])
     return structure("inode", address) if address else None

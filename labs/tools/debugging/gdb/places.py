@@ -1,4 +1,4 @@
-"""Where a task stands, in few words."""
+"""Where a task is, in few words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from labs.tools.debugging.gdb.tasks import IDLE, NEW_TASK, TRAP, Call, Task, in_
 
 NAMES_SHOWN = 3
 
-# What lies between a task's own business and the switch to another one.
+# What is between a task's own business and the switch to another one.
 WAITING_FILES = ("kernel/task/sched", "kernel/task/wait")
 WAITING_NAMES = (TRAP, "trap_dispatch", "trap_return", "syscall_leave", *NEW_TASK)
 
 
 def place_of(task: Task) -> str:
-    """Where a task stands, in few words."""
+    """Where a task is, in few words."""
     if task.state == "zombie":
         return ending(int(task.process["status"])) if task.process is not None else "has ended"
     if task.is_new:
@@ -44,7 +44,7 @@ def is_own_business(call: Call) -> bool:
 
 
 def user_place(task: Task, eip: int) -> str:
-    """An address of ring 3, with its name if gdb has the symbols of the task's program just now."""
+    """A user address, with its name if gdb has the symbols of the task's program just now."""
     return f"{eip:#010x} {PROGRAMS.symbol(task, eip)}".rstrip()
 
 

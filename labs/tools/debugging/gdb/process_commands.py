@@ -140,7 +140,7 @@ def signals(pid: str = "") -> str:
         f"blocked: {signal_set(int(value['blocked']))}",
     ]
     if int(value["is_suspended"]):
-        parts.append(f"in sigsuspend; blocked behind it: {signal_set(int(value['saved']))}")
+        parts.append(f"in sigsuspend; blocked afterwards: {signal_set(int(value['saved']))}")
     if int(value["stack"]["size"]):
         stack = value["stack"]
         parts.append(f"other stack: {int(stack['size'])} bytes at {int(stack['address']):#010x}")

@@ -1,4 +1,4 @@
-"""The processor as gdb should see it: which mode it is in, and where it stands."""
+"""The processor as gdb should see it: which mode it is in, and where it is."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Programs:
         raise Refusal(f"{path} has no symbol {function} ({program.file})")
 
     def show(self, path: str) -> None:
-        """Loads a program's symbols, whoever runs."""
+        """Loads a program's symbols, whatever task runs."""
         self._load(path)
 
     def _others(self) -> str:

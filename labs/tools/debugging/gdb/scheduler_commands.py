@@ -57,7 +57,7 @@ def class_queue(name: str, is_used: bool) -> tuple[str, int]:
 
 
 def queue_heads(name: str) -> Iterator[gdb.Value]:
-    """The queues of a class, the most urgent first."""
+    """The queues of a class, the highest priority first."""
     queue = optional(CLASSES[name].queue, CLASSES[name].file)
     if queue is None:
         return

@@ -51,7 +51,7 @@ def class_cell(task: Task) -> str:
     if int(schedule["nice"]):
         words.append(f"nice {int(schedule['nice'])}")
     if int(schedule["donated"]) != NOBODY:
-        words.append(f"lent urgency {int(schedule['donated'])}")
+        words.append(f"lent priority {int(schedule['donated'])}")
     return ", ".join(words)
 
 

@@ -1,4 +1,4 @@
-"""One gdb session with one machine: connects to it, and says at each stop where it stands."""
+"""One gdb session with one machine: connects to it, and says at each stop where it is."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from labs.tools.debugging.gdb.tasks import in_ring_3
 from labs.tools.machine.explain import PANIC_STATUS
 
 BANNER = """\
-Apprentice under gdb. The PC has just been switched on and stands before its first instruction.
+Apprentice under gdb. The PC has just been switched on and is before its first instruction.
 Type:  {boot_sector}b kmain  and  c  for the kernel; then si, n, bt, x/5i $pc ...
 What the kernel prints shows after "| ". Stop it with Ctrl-C. More commands:  apprentice
 """
 FOLLOWED = """\
-Apprentice under gdb. The machine stands where the test is about to let it run for the last time.
+Apprentice under gdb. The machine is where the test is about to let it run for the last time.
 Type:  c  to run as the test did, or  s, si, x/5i $pc ...  to go there in small steps.
 What the kernel prints shows after "| ". Stop it with Ctrl-C. More commands:  apprentice
 """
@@ -40,7 +40,7 @@ SETTINGS = (
     "set print pretty on",
     "set print entry-values if-needed",
     "set backtrace limit 64",
-    "set stack-cache off",  # a task's stack may lie where another one's was seen just before
+    "set stack-cache off",  # a task's stack may be where another one's was seen just before
     "set code-cache off",
 )
 
@@ -141,7 +141,7 @@ class BeforeRunning(gdb.Command):
 
 
 def leave_breakpoint() -> None:
-    """Steps off a breakpoint that gdb does not know it stands on. It compares addresses with EIP,
+    """Steps off a breakpoint that gdb does not know it is on. It compares addresses with EIP,
     and QEMU adds the base of CS, so that in the BIOS the same one would be met again at once."""
     processor = Processor()
     if processor.linear == processor.registers["EIP"]:

@@ -1,4 +1,4 @@
-"""Commands about tasks: which there are, where they stand, and a look at the machine as they see
+"""Commands about tasks: which there are, where they are, and a look at the machine as they see
 it."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOKS = (
 
 @command("tasks")
 def tasks() -> str:
-    """Every task: parent, state, what the scheduling class knows, where it stands or waits."""
+    """Every task: parent, state, what the scheduling class knows, where it is or waits."""
     found, damage = all_tasks()
     rows = [task_row(task) for task in found]
     heads = (*HEADS, class_heading(), "where")
@@ -48,7 +48,7 @@ def task_row(task: Task) -> tuple[object, ...]:
 
 @command("task", "[PID]")
 def task_command(pid: str = "") -> str:
-    """A task's registers of ring 3, and its calls in the kernel and in its program."""
+    """A task's user registers, and its calls in the kernel and in its program."""
     task = find_task(pid)
     parts = [headline(task), place_of(task)]
     if task.state == "zombie":

@@ -1,4 +1,4 @@
-"""The kernel's tasks, read out of its memory: which there are, and where each of them stands."""
+"""The kernel's tasks, read out of its memory: which there are, and where each of them is."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Task:
 
     @property
     def space(self) -> int:
-        """The address of its struct space; 0 for a thread of the kernel, and behind its end."""
+        """The address of its struct space; 0 for a thread of the kernel, and after its end."""
         return pointer(self.value["space"])
 
     @property
@@ -136,7 +136,7 @@ class Task:
         return dict(zip(SWITCH_FRAME, words, strict=True)) | {"esp": esp}
 
     def user_frame(self) -> gdb.Value | None:
-        """The struct trap_frame with its registers of ring 3; None while it has none: a thread of
+        """The struct trap_frame with its user registers; None while it has none: a thread of
         the kernel, or a task whose registers the processor holds."""
         if not self.space or (self.is_current and in_ring_3()):
             return None
@@ -163,8 +163,8 @@ def in_ring_3() -> bool:
 
 
 def entry_frame() -> int:
-    """Where the trap frame begins that the last entry from ring 3 has made: below the stack pointer
-    in the task state. 0 when the stack is above it: then the kernel has left that trap."""
+    """Where the trap frame begins that the last entry from user mode has made: below the stack
+    pointer in the task state. 0 when the stack is above it: then the kernel has left that trap."""
     state = optional("kernel_task")
     if state is None:
         return 0
@@ -176,7 +176,7 @@ def entry_frame() -> int:
 
 
 def current_address() -> int:
-    """Where the current task lies; 0 before there are tasks. Raises Refusal."""
+    """Where the current task is; 0 before there are tasks. Raises Refusal."""
     return pointer(variable("current"))
 
 
@@ -232,11 +232,11 @@ def held_mutexes(task: Task) -> Walk:
     return walk_links(pointer(task.value["held"]), "mutex", "next_held", TASKS_AT_MOST)
 
 
-# ---- where they stand ---------------------------------------------------------------------------
+# ---- where they are -----------------------------------------------------------------------------
 
 
 def function_at(pc: int) -> tuple[str, str]:
-    """The function that an address lies in, not one that is inlined there, and its file."""
+    """The function that an address is in, not one that is inlined there, and its file."""
     block = gdb.block_for_pc(pc)
     found = None
     while block is not None and not block.is_static and not block.is_global:

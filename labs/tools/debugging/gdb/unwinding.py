@@ -1,6 +1,6 @@
 """How gdb gets from a frame to its caller where the compiler has left no description.
 
-That is behind the task gate of a double fault, where no code is, and in 16-bit code. Behind a trap
+That is beyond the task gate of a double fault, where no code is, and in 16-bit code. Beyond a trap
 it is described (entries.s).
 """
 
@@ -14,7 +14,7 @@ from labs.tools.debugging.gdb.processor import KERNEL_BASE, Processor, symbol_at
 WORD = 0xFFFF
 LOWEST = 16  # a stack pointer that is below every other: gdb wants callers to have a higher one
 SHARED_PAGE = 0xBFFFF000  # mm/space.h
-SYSENTER_INT_80 = b"\x0f\x34\xcd\x80"  # what stands before it
+SYSENTER_INT_80 = b"\x0f\x34\xcd\x80"  # what is before it
 BOOT_CODE = range(0x7C00, 0x10000)
 EMPTY_STACKS = (0x7C00, 0xFFF0)  # the boot sector's and the second stage's
 GENERAL_REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")

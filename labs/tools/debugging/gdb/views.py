@@ -2,8 +2,8 @@
 
 gdb finds a caller's registers by asking what the callee has saved. So a task that waits is shown as
 the caller of whatever the processor does just now: an unwinder answers with the task's registers
-for the newest frame (unwinding.py beside this). Its memory is seen through CR3, which is changed
-meanwhile; the machine stands still, and does not notice.
+for the newest frame (unwinding.py). Its memory is seen through CR3, which is changed
+meanwhile; the machine is stopped, and does not notice.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def registers_of(task: Task) -> dict[str, int] | None:
 
 
 def frame_registers(frame: gdb.Value) -> dict[str, int]:
-    """The registers of ring 3 in a trap frame."""
+    """The user registers in a trap frame."""
     names = [name for name in GENERAL_REGISTERS if name != "esp"]
     values = {name: int(frame[name]) for name in (*names, "eip", "cs", "eflags")}
     return values | {"esp": int(frame["user_esp"])}

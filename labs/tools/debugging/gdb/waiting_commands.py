@@ -85,7 +85,7 @@ def waiters_in(queue: int) -> Walk:
 
 
 def places_of(task: Task) -> list[Place]:
-    """A task's places in wait queues. They lie on its stack or, those of a long poll, in a page
+    """A task's places in wait queues. They are on its stack or, those of a long poll, in a page
     that the stack points to; a word that looks like one must be in its queue's list, too."""
     if not task.saved_esp:
         return []
