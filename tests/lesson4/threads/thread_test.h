@@ -49,7 +49,7 @@ void busy(uint32_t stamps);
 /* Keeps the processor until the timer has interrupted it so many times. */
 void busy_ticks(uint32_t ticks);
 
-/* Sleeps for so many ticks, whoever wakes it. */
+/* Sleeps for so many ticks, even if it is woken earlier. */
 void sleep_ticks(uint32_t ticks);
 
 /* A thread that uses the processor for ever, as nice as this. */
