@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import struct
+from contextlib import suppress
 
 import pytest
 
@@ -46,6 +47,7 @@ from tests.lesson3.support import (
 )
 from tests.remote import SCRATCH
 
+LEAST_STACK = 19  # words: a trap frame
 MSR_CS, MSR_ESP, MSR_EIP = 0x174, 0x175, 0x176
 READ_MSR = b"\x8b\x4c\x24\x04\x0f\x32\xc3"  # mov ecx, [esp + 4]; rdmsr; ret
 FLAGS_KEPT = STATUS_FLAGS | DIRECTION | NESTED | ALIGNMENT | IDENTITY | INTERRUPTS
@@ -84,12 +86,18 @@ def look_at_registers(caller: Caller) -> None:
         told = guest.call("sysenter_is_there") & 0xFF
         assert told == 1, "the processor has SYSENTER, and sysenter_is_there says no"
         code, stack, entry = registers_of_sysenter(guest)
-        first = guest.symbols.find("first_stack")
+        bss = range(guest.address("bss_start") + 4 * LEAST_STACK, guest.address("bss_end") + 1)
         assert code == KERNEL_CODE
         assert entry == guest.address("sysenter_entry")
-        assert stack == first.address + first.size, (
-            f"the stack begins at {stack:#x}; first_stack ends at {first.address + first.size:#x}"
+        assert stack % 4 == 0 and stack in bss, (
+            f"SYSENTER's stack begins at {stack:#x}, which is not the end of an array of the kernel"
         )
+        with suppress(KeyError):  # the array that the source offers, if it is used
+            first = guest.symbols.find("first_stack")
+            assert stack == first.address + first.size, (
+                f"SYSENTER's stack begins at {stack:#x}; the array for it ends at "
+                f"{first.address + first.size:#x}"
+            )
 
 
 @pytest.mark.exercise("3.4", points=1)
