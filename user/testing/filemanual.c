@@ -17,6 +17,7 @@
 #define FILE_B FOLDER "/b"
 
 #define CALL_utime	30
+#define CALL_statx	383
 #define CALL_old_stat	106
 #define CALL_flock	143
 #define CALL_fdatasync	148
@@ -47,15 +48,19 @@ static bool times_before_1970(void)
 	const struct timespec halves[2] = { { -1, 500000000 }, { -2000000000, 1 } };
 	struct stat status;
 	uint32_t old[16];
+	int64_t new[32]; /* struct statx: word 14 is the seconds of st_mtim */
 
 	close(make(FILE_A));
 	return syscall(CALL_utime, FILE_A, sixties, 0, 0, 0, 0) == 0 &&
 	       stat(FILE_A, &status) == 0 && status.st_mtim.tv_sec == sixties[1] &&
 	       syscall(CALL_old_stat, FILE_A, old, 0, 0, 0, 0) == 0 &&
+	       syscall(CALL_statx, AT_FDCWD, FILE_A, 0, 0x7ff, new, 0) == 0 &&
+	       new[14] == sixties[1] &&
 	       syscall(CALL_utimensat, AT_FDCWD, FILE_A, halves, 0, 0, 0) == 0 &&
 	       stat(FILE_A, &status) == 0 && status.st_atim.tv_sec == -1 &&
-	       status.st_atim.tv_nsec == 500000000 && status.st_mtim.tv_sec == halves[1].tv_sec &&
-	       status.st_mtim.tv_nsec == 1 && unlink(FILE_A) == 0;
+	       status.st_atim.tv_nsec == 500000000 &&
+	       status.st_mtim.tv_sec == halves[1].tv_sec &&status.st_mtim.tv_nsec == 1 &&
+	       unlink(FILE_A) == 0;
 }
 
 /* One wrong piece, and nothing is moved. */
