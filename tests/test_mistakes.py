@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 
 import pytest
@@ -24,6 +25,7 @@ from labs.tools.proving.mistakes import (
 from tests.building import make
 
 SAMPLE, SEED = 2, "1"
+VISIBLE = sorted(ROOT.glob("tests/lesson*/visible/*.py"))
 MISTAKE = {
     "id": "1.1-x",
     "exercise": "1.1",
@@ -79,6 +81,15 @@ def test_wrong_form_is_refused(change, words):
     table = {key: value for key, value in (MISTAKE | change).items() if value is not None}
     with pytest.raises(MistakeError, match=words):
         mistake_from(table)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("tests/lesson*/visible/*.py")), ids=lambda path: path.stem
+)
+def test_no_visible_test_has_an_assertion_without_a_message(path):
+    tree = ast.parse(path.read_text())
+    bare = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert) and not node.msg]
+    assert not bare, f"{path.relative_to(ROOT)}, lines {bare}: say what was expected and seen"
 
 
 def test_old_text_must_be_there_once():

@@ -87,7 +87,8 @@ def main() -> int:
     except (TreeError, ExerciseError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
-    print(f"{options.directory}: lesson {options.lesson}, {count} files. Begin with its README.md.")
+    print(f"{options.directory}: lesson {options.lesson}, {count} files. Begin with its README.md,")
+    print(f"and with: cd {options.directory} && make doctor")
     return 0
 
 

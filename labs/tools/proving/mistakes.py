@@ -202,7 +202,7 @@ def differences(mistake: Mistake, text: str) -> str:
         return f"the student does not read {mistake.shows!r}, but\n{text}"
     if not mistake.golden.exists():
         return f"there is no {mistake.golden.relative_to(ROOT)}; {again}\n{text}"
-    kept = mistake.golden.read_text()
+    kept = comparable(mistake.golden.read_text())
     if kept == text:
         return ""
     lines = difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="")
