@@ -126,11 +126,9 @@ def missing(shows: tuple[str, ...], output: str) -> str | None:
 def fits(shown: str, line: str) -> bool:
     """Is this the shown line? One that ends in ... says only how it begins. A value that one
     compiler keeps track of, another does not."""
-    if UNKNOWN in shown:
-        return bool(re.fullmatch(re.escape(shown).replace(re.escape(UNKNOWN), "[^,)]+"), line))
-    if shown.endswith(LEFT_OUT):
-        return line.startswith(shown.removesuffix(LEFT_OUT).rstrip())
-    return line == shown
+    pattern = re.escape(shown.removesuffix(LEFT_OUT).rstrip())
+    pattern = pattern.replace(re.escape(UNKNOWN), "[^,)]+")
+    return bool(re.fullmatch(pattern + (".*" if shown.endswith(LEFT_OUT) else ""), line))
 
 
 # ---- as pages ------------------------------------------------------------------------------------

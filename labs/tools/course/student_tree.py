@@ -68,7 +68,7 @@ NEVER = (
     ),
 )
 
-# What is in for a file that a lesson gives as object code: GIVEN/lesson1/boot/paging.asm.
+# What replaces a file that a lesson gives as object code: GIVEN/lesson1/boot/paging.asm.
 GIVEN = "labs/tools/course/given"
 
 # What else differs in a tree, for the sake of those: file, old text, new text.
