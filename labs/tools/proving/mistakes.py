@@ -38,6 +38,7 @@ FIELDS |= {"graded", "blank", "mode"}
 
 # What differs between compilers and from change to change, although the message is the same.
 VARYING = (
+    (re.compile(r"(processor: running) .*"), r"\1 ..."),  # where in a loop it was stopped
     (re.compile("[\u2018\u2019]"), "'"),  # a compiler's, by the locale
     (re.compile(r"\b0x[0-9a-f]{8}\b(?= \w+\+0x)"), "ADDRESS"),
     (re.compile(r"\b0x[0c]01[0-9a-f]{5}\b"), "ADDRESS"),  # the kernel's
