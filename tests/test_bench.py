@@ -237,7 +237,8 @@ def kept_package(cache):
 
 
 def test_the_mirror_is_the_machines_own(monkeypatch):
-    shown = "Debian|Debian-Security|http://a/security/\nOther|Other|http://b/\nDebian|Debian|http://c/\n"
+    shown = "Debian|Debian-Security|http://a/security/\nOther|Other|http://b/\n"
+    shown += "Debian|Debian|http://c/\n"
     monkeypatch.setattr(package, "run", lambda *_: shown)
     assert package.mirror_of_machine("tiny") == "http://c/"
     monkeypatch.setattr(package, "run", lambda *_: "Other|Other|http://b/\n")

@@ -2,8 +2,8 @@
 ; object that a student has before. So it does less than exercise 2.2 asks for, with a table in
 ; another order and in another place; boot/stage2.asm of these trees knows the order.
 ;
-; It is enough for our own boot sector on QEMU's BIOS: the upper half of ESP is zero, nothing uses FS
-; and GS, and no other bit of CR0 is set.
+; It is enough for our own boot sector on QEMU's BIOS: the upper half of ESP is zero, nothing uses
+; FS and GS, and no other bit of CR0 is set.
 
 CODE16		equ 0x08
 DATA16		equ 0x10
