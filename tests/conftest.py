@@ -12,7 +12,11 @@ from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Result
 from tests.building import make
 
-pytest_plugins = ["labs.tools.grading.lab", "labs.tools.grading.lab_plan"]
+pytest_plugins = [
+    "labs.tools.grading.lab",
+    "labs.tools.grading.lab_plan",
+    "labs.tools.grading.test_timer",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = "build/storage/kernel.elf"

@@ -9,7 +9,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from gdb_session import PRELUDE, ROOT
 from labs.tools.guest.initramfs import archive
 from labs.tools.guest.programs import guest_root
+from labs.tools.machine.bounded import run_within
 from labs.tools.machine.qemu_command import Config
 from tests.building import make
 
@@ -51,13 +51,13 @@ def guest_probe(
     config = Config(boot="direct", kernel=kernel, initramfs=files, **fields)
     (directory / "config").write_bytes(pickle.dumps(config))
     file.write_text(PRELUDE.format(path=str(answer)) + textwrap.dedent(code) + "\nsaw()\n")
-    done = subprocess.run(
+    done = run_within(
         [sys.executable, "-c", LAUNCH, str(directory / "config"), str(file), str(USER)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        seconds=SECONDS,
         check=False,
     )
     assert answer.exists(), done.stdout + done.stderr

@@ -13,6 +13,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from labs.tools.machine.bounded import run_within
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "storage"
 LAUNCHER = [sys.executable, "-m", "labs.tools.debugging.debug", "--build", str(BUILD)]
@@ -48,13 +50,13 @@ def saw(path={path!r}):
 
 def launch(*options: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs the launcher to its end."""
-    return subprocess.run(
+    return run_within(
         [*LAUNCHER, *map(str, options)],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        seconds=SECONDS,
         check=False,
     )
 

@@ -19,6 +19,7 @@ import pytest
 
 from labs.tools.course import reading
 from labs.tools.course.exercises import of_lesson
+from labs.tools.machine.bounded import run_within
 from tests.building import make
 
 pytestmark = pytest.mark.slow
@@ -228,8 +229,8 @@ def test_console_shows_what_is_printed_today(lesson: int) -> None:
         assert words[0] == "make" and "run" in words, f"how shall {step.command} be checked?"
         command = [sys.executable, "-m", "labs.tools.machine.run", *machine_options(lesson)]
         command += ["--boot", settings.get("BOOT", "disk"), "--script", settings["SCRIPT"]]
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
+        done = run_within(
+            command, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False
         )
         line = missing(step.shows, done.stdout)
         assert line is None, f"{step.command} does not show {line!r}:\n{done.stdout}"
@@ -255,12 +256,12 @@ def test_gdb_walk(lesson: int, tmp_path: Path) -> None:
     )
     script.write_text("".join(commands) + f"echo {mark.format(len(walk))}\\n\n")
     command = [sys.executable, "-m", "labs.tools.debugging.debug", *machine_options(lesson)]
-    done = subprocess.run(
+    done = run_within(
         [*command, "--batch", str(script)],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        seconds=SECONDS,
         check=False,
     )
     for index, step in enumerate(walk):

@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 
 import pytest
 
 from labs.storage import disks
 from labs.storage.disks import DRIVES, DiskError, Experiment, image_path, make_disks
 from labs.storage.workload import random_offsets
+from labs.tools.machine.bounded import run_within
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +42,8 @@ def by_name(drive):
 
 def run(*command):
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=60, check=False
+    done = run_within(
+        command, capture_output=True, text=True, env=environment, seconds=60, check=False
     )
     return done.returncode, done.stdout + done.stderr
 

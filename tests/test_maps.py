@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from gdb_session import PRELUDE
 from labs.tools.course.exercises import ExerciseError
 from labs.tools.course.walk import report, walk_of
+from labs.tools.machine.bounded import run_within
 from tests.building import make
 from tests.test_handouts import LESSONS, ROOT, SECONDS, WITH_PROGRAMS
 
@@ -73,8 +73,8 @@ def test_the_kernel_walks_as_the_map_says(lesson: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "labs.tools.debugging.debug", *core_options(lesson)]
     command += ["--boot", walk.boot, *(["--script", walk.script] if walk.script else [])]
     command += [*(["--command", walk.command] if walk.command else []), "--batch", str(file)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
+    done = run_within(
+        command, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False
     )
     assert answer.exists(), done.stdout + done.stderr
     reached = json.loads(answer.read_text())["reached"]

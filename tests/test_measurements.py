@@ -16,6 +16,7 @@ from labs.lesson2 import measure as measure_ticks
 from labs.lesson3 import measure as measure_calls
 from labs.tools.course.measurement import MeasurementError, fit_line, write_csv
 from labs.tools.debugging.stamps import NotReachedError, instructions_to
+from labs.tools.machine.bounded import run_within
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
 from tests.test_handouts import ROOT, built
@@ -30,13 +31,13 @@ def measured(lesson: int, out: Path) -> dict[str, bytes]:
     """Runs a measurement as make does; returns the files that it writes."""
     module = f"labs.lesson{lesson}.measure"
     command = [sys.executable, "-m", module, "--build", str(built(lesson))]
-    done = subprocess.run(
+    done = run_within(
         [*command, "--out", str(out)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        seconds=SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

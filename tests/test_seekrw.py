@@ -20,6 +20,7 @@ import pytest
 
 from labs.storage.disks import DRIVES, Experiment, image_path, make_disks
 from labs.storage.workload import random_offsets
+from labs.tools.machine.bounded import run_within
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-I.", "-static")
@@ -67,8 +68,8 @@ def seekrw(program: Path) -> Seekrw:
 
     def run(*arguments: object, **keywords: object) -> subprocess.CompletedProcess:
         command = [str(program), *map(str, arguments)]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=60, **keywords
+        return run_within(
+            command, capture_output=True, text=True, check=False, seconds=60, **keywords
         )
 
     return run

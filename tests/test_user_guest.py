@@ -13,6 +13,7 @@ import pytest
 
 from labs.bench import bench
 from labs.tools.guest import programs
+from labs.tools.machine.bounded import run_within
 from tests.building import make
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,8 +36,8 @@ def guest(options) -> Guest:
     def run(command: str, *more: object) -> subprocess.CompletedProcess:
         words = [sys.executable, *options, "--build", "build/lesson4", "--command", command]
         words += map(str, more)
-        return subprocess.run(
-            words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
+        return run_within(
+            words, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False
         )
 
     return run
@@ -215,9 +216,7 @@ def at_prompt(options: list[str], lesson: int, script: str, *more: object, statu
     """What the kernel's own prompt says to a script."""
     words = [sys.executable, *options, "--build", f"build/lesson{lesson}", "--script", script]
     words += map(str, more)
-    done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    done = run_within(words, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 

@@ -25,6 +25,7 @@ from labs.bench.shares import Shares, SharesError
 from labs.bench.table import Peer, Side, replace_table, table
 from labs.tools.guest.initramfs import archive, folder, regular
 from labs.tools.guest.package import PackageError, cache_directory, fetch, newest_dependency
+from labs.tools.machine.bounded import run_within
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command, quoted
 from labs.tools.machine.qemu_process import killed_with_us
 
@@ -65,12 +66,12 @@ def boot(config: Config) -> str:
         serial = Path(name, "serial")
         command = qemu_command(config, Path(name), ["-serial", f"file:{quoted(serial)}"])
         try:
-            done = subprocess.run(
+            done = run_within(
                 [*killed_with_us(), *command],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=WALL_SECONDS,
+                seconds=WALL_SECONDS,
                 check=False,
             )
             said = done.stderr.strip()

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.machine.bounded import run_within
+
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20100627
 FLAGS = ("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
@@ -103,14 +105,14 @@ def run(program: Path, *arguments: object, directory: Path | None = None) -> str
     """Runs a test, in a directory of its own if it makes files. Returns what it printed, and fails
     with that if the status is not 0."""
     command = [str(program), *map(str, arguments)]
-    done = subprocess.run(
+    done = run_within(
         command,
         cwd=directory,
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
-        timeout=60,
+        seconds=60,
     )
     if done.returncode != 0:
         cause = "undefined behaviour (SIGILL)\n" if done.returncode == -4 else ""

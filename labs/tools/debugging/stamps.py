@@ -76,7 +76,7 @@ def run_to(address: int, socket: Path) -> bool:
     for step in steps:
         command += ["-ex", step]
     with suppress(subprocess.TimeoutExpired):
-        done = run_within(command, RUN_SECONDS, text=True)
+        done = run_within(command, RUN_SECONDS, capture_output=True, text=True)
         return f"stopped at {address:#x}\n" in done.stdout
     return False
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
 from typing import Any
 
 STEP_SECONDS = 0.2
@@ -59,20 +58,23 @@ def communicate(process: subprocess.Popen, seconds: float, words: Any = None) ->
 
 
 def run_within(
-    command: Sequence[Any], seconds: float, **options: Any
+    command: Any, seconds: float, check: bool = False, capture_output: bool = False, **options: Any
 ) -> subprocess.CompletedProcess:
-    """subprocess.run with such a limit, without a check of the status. Output is captured, if
-    `options` do not say otherwise. Raises subprocess.TimeoutExpired, with what it had printed."""
-    words = options.pop("input", None)
-    pipe = subprocess.PIPE
-    streams = {"stdin": pipe if words is not None else None, "stdout": pipe, "stderr": pipe}
-    with subprocess.Popen(command, **{**streams, **options}) as process:
+    """subprocess.run with such a limit. Raises subprocess.TimeoutExpired, with what it had printed,
+    and CalledProcessError."""
+    pipe, words = subprocess.PIPE, options.pop("input", None)
+    streams = {"stdout": pipe, "stderr": pipe} if capture_output else {}
+    streams |= {} if words is None else {"stdin": pipe}
+    with subprocess.Popen(command, **streams, **options) as process:
         try:
             output, errors = communicate(process, seconds, words)
         except BaseException:
             process.kill()
             raise
-    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+    done = subprocess.CompletedProcess(command, process.returncode, output, errors)
+    if check:
+        done.check_returncode()
+    return done
 
 
 def accepted(listener: socket.socket, seconds: float) -> socket.socket:

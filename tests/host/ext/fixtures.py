@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.machine.bounded import run_within
 from tests.host.ext.images import (
     DEFAULT_4,
     MIB,
@@ -45,11 +46,11 @@ class Host:
 
     def start(self, *arguments: object, text: str = "") -> list[str]:
         """Runs the program. Returns the lines printed; a report of a sanitizer is a failure."""
-        done = subprocess.run(
+        done = run_within(
             [self.program, *map(str, arguments)],
             input=text.encode(),
             capture_output=True,
-            timeout=SECONDS,
+            seconds=SECONDS,
             check=False,
         )
         assert done.returncode in (0, 1) and not done.stderr, done.stderr.decode()

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from labs.tools.machine.bounded import run_within
+
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = [*sorted((ROOT / "fs" / "ext").glob("*.c")), ROOT / "fs" / "cache" / "bcache.c"]
 SEED = 20100627
@@ -40,13 +42,13 @@ SUPER = 1024  # offset of the superblock, bytes
 
 def run_tool(*command: str, text: str = "", allowed: tuple[int, ...] = (0,)) -> str:
     """Runs one of the tools. Returns what it printed; an exit status not allowed is an error."""
-    done = subprocess.run(
+    done = run_within(
         command,
         input=text,
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
-        timeout=SECONDS,
+        seconds=SECONDS,
         check=False,
     )
     if done.returncode not in allowed:
