@@ -1,5 +1,5 @@
-"""pytest-timeout's limit, counted: stopping a process tree for an hour uses up one tick of it, because
-an alarm that is due many times is delivered once.
+"""pytest-timeout's limit, counted: stopping a process tree for an hour uses up one tick, because an
+alarm that is due many times is delivered once.
 """
 
 from __future__ import annotations
