@@ -404,6 +404,8 @@ def panic_details(guest: Guest, report: str) -> list[str]:
     lines = []
     if found := ADDRESS.search(report.partition("\n")[0]):
         words_ = stack_words(guest, int(found[1], 16))
+        if "no page is there" in report and words_.startswith("the kernel stack of"):
+            words_ += ", which has been freed while it was in use"
         lines += [f"{found[1]} is in {words_}"] if words_ else []
     if callers := BACKTRACE.findall(report):
         lines.append(" < ".join(callers[:CALLERS]))
