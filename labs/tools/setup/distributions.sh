@@ -102,7 +102,8 @@ enter() {
 as_user() {
 	local name=root place=/root kept
 	[ "$1" = root ] || name=student place=/home/student
-	mapfile -t kept < <(env | grep -E '^(PIP|SSL|REQUESTS|CURL)_[A-Z_]+=|^[a-z]+_proxy=' || true)
+	mapfile -t kept < <(env |
+		grep -E '^(PIP|SSL|REQUESTS|CURL)_[A-Z_]+=|^[a-z]+_proxy=' || true)
 	cd "$place/apprentice"
 	exec setpriv --reuid "$name" --regid "$name" --init-groups env -i "${kept[@]}" \
 		HOME="$place" USER="$name" LOGNAME="$name" LANG=C.UTF-8 TERM=dumb \
