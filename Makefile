@@ -1,4 +1,4 @@
-# Every command a person types. `make` alone prints them; labs/tools holds the programs that do the work.
+# Every command a person types. `make` alone prints them; labs/tools has the programs behind them.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .SUFFIXES:

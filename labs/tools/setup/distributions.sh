@@ -7,8 +7,8 @@
 # LIMIT=s        seconds for a command, 7200 unless given
 # KEEP=yes       go on with the system of the last time, instead of a bare one
 #
-# What is tried is the last commit. A system has git, make and sudo, as after a standard install; the
-# packages come from where this machine's own apt has Debian from. The container (namespaces and
+# What is tried is the last commit. A system has git, make and sudo, as after a standard install;
+# its packages come from where this machine's own apt has Debian from. The container (namespaces and
 # pivot_root; a chroot forbids the tests their own sandbox) has the host's network, and nothing else
 # of it. Systems, logs and what was tried stay in build/distributions.
 set -euo pipefail
@@ -43,7 +43,8 @@ bootstrap() {
 	[ -n "$place" ] || fail "this machine's apt knows no place for Debian's packages"
 	say "Debian $1 is fetched, which takes some minutes"
 	timeout "$bootstrap_limit" mmdebstrap --mode=root --variant=apt --format=tar \
-		--include=ca-certificates,git,make,mount,passwd,sudo "${suite[$1]}" "$archive.part" "$place" \
+		--include=ca-certificates,git,make,mount,passwd,sudo \
+		"${suite[$1]}" "$archive.part" "$place" \
 		>"$home/debian$1-bootstrap.log" 2>&1 || {
 		rm -f "$archive.part"
 		fail "Debian $1 could not be fetched: see $home/debian$1-bootstrap.log"
@@ -59,7 +60,9 @@ prepare() {
 	tar -xf "$home/debian$2.tar" -C "$root"
 	for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /usr/local/share/ca-certificates \
 		${PIP_FIND_LINKS:-}; do
-		[ ! -e "$file" ] || { mkdir -p "$root${file%/*}" && cp -rL "$file" "$root${file%/*}/"; }
+		[ -e "$file" ] || continue
+		mkdir -p "$root${file%/*}"
+		cp -rL "$file" "$root${file%/*}/"
 	done
 	chroot "$root" /usr/sbin/update-ca-certificates >/dev/null 2>&1 || true
 	echo 'student:x:1000:1000::/home/student:/bin/bash' >>"$root/etc/passwd"
