@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fs/files.h"
+#include "fs/pipe.h"
 #include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"
 #include "fs/vfs/vfs.h"
