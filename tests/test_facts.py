@@ -50,6 +50,7 @@ PYTHON = {
         "SIGNALS": "kernel/abi/signal.h",
         "FIRST_OF_REAL_TIME": "kernel/abi/signal_handler.h SIGNAL_QUEUED",
     },
+    "labs/tools/machine/symbols.py": {"KERNEL_BASE": "kernel/cpu/memory_layout.h"},
     "labs/tools/debugging/gdb/kernel_commands.py": {"EXCEPTIONS": "kernel/cpu/trap.h"},
     "labs/tools/debugging/gdb/syscall_commands.py": {"LAST_ERROR": "kernel/abi/errno.h ERROR_LAST"},
     "labs/tools/debugging/gdb/tasks.py": {

@@ -18,6 +18,7 @@ home=$PWD/build/distributions
 declare -A suite=([12]=bookworm [13]=trixie)
 limit=${LIMIT:-7200}
 bootstrap_limit=1800
+student=/srv/student # the home of the ordinary user, in the container
 
 say() {
 	echo "distributions: $*" >&2
@@ -65,14 +66,14 @@ prepare() {
 		cp -rL "$file" "$root${file%/*}/"
 	done
 	chroot "$root" /usr/sbin/update-ca-certificates >/dev/null 2>&1 || true
-	echo 'student:x:1000:1000::/home/student:/bin/bash' >>"$root/etc/passwd"
+	echo "student:x:1000:1000::$student:/bin/bash" >>"$root/etc/passwd"
 	echo 'student:x:1000:' >>"$root/etc/group"
 	echo 'student:*:20000:0:99999:7:::' >>"$root/etc/shadow"
-	mkdir -p "$root/home/student"
+	mkdir -p "$root$student"
 	echo 'student ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/student"
-	git clone -q --no-hardlinks . "$root/home/student/apprentice"
+	git clone -q --no-hardlinks . "$root$student/apprentice"
 	git clone -q --no-hardlinks . "$root/root/apprentice"
-	chown -R 1000:1000 "$root/home/student"
+	chown -R 1000:1000 "$root$student"
 }
 
 # Inside new namespaces: makes the system the root, and runs a command there. bwrap needs a /proc
@@ -104,7 +105,7 @@ enter() {
 # Runs a command in the clone, with the environment of a login and this machine's way to packages.
 as_user() {
 	local name=root place=/root kept
-	[ "$1" = root ] || name=student place=/home/student
+	[ "$1" = root ] || name=student place=$student
 	mapfile -t kept < <(env |
 		grep -E '^(PIP|SSL|REQUESTS|CURL)_[A-Z_]+=|^[a-z]+_proxy=' || true)
 	cd "$place/apprentice"
