@@ -1,4 +1,4 @@
-# Every command a person types. `make` alone prints them; labs/tools has the programs behind them.
+# Every command a person types. `make` alone prints them; labs/tools has their programs.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .SUFFIXES:

@@ -20,7 +20,6 @@
 #include "mm/early.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/multiboot.h"

@@ -9,14 +9,16 @@ from labs.tools.machine import machine
 
 SECONDS = 4.0
 
-machine.START_SECONDS = machine.QUIT_SECONDS = SECONDS
 FULL_START = machine.Machine.__init__
+
+
+def pytest_configure() -> None:
+    """Only where pytest is told to use this plugin: an import alone changes nothing."""
+    machine.START_SECONDS = machine.QUIT_SECONDS = SECONDS
+    machine.Machine.__init__ = start
 
 
 def start(this: Any, config: Any, *more: Any, **options: Any) -> None:
     """Makes a machine's limits as short; those that a test has chosen shorter stay."""
     limits = {name: min(getattr(config, name), SECONDS) for name in ("guest_limit", "wall_limit")}
     FULL_START(this, replace(config, **limits), *more, **options)
-
-
-machine.Machine.__init__ = start

@@ -23,8 +23,9 @@ def test_a_difference_is_found():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lesson", "number"), [(1, 1), (4, 0)])
-def test_reports_agree_idle_and_busy(lesson, number):
+def test_reports_agree_idle_and_busy():
+    """One of lesson 1, which is graded in seconds; make prove REPEAT=n tries more, of all lessons."""
+    lesson, number = 1, 1
     build_reference(lesson)
     made = draft(lesson, number, "2010", 1)
     assert differences(list(reports(made, 2, 4, "2010"))) == [], str(made)

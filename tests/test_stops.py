@@ -49,6 +49,7 @@ def test_stops_change_no_verdict() -> None:
     """Each stop is longer than any limit of the machines is here."""
     moments = random.Random(SEED)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.short_limits"]
+    command += ["-k", "not (test_hang and None)"]  # the clock of a machine without icount goes on
     command += ["-p", "no:cacheprovider", *(f"tests/test_harness.py::{name}" for name in TESTS)]
     with tempfile.TemporaryDirectory(prefix="stops-", dir="/tmp") as name:
         folder = Path(name)

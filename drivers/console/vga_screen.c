@@ -11,8 +11,6 @@
  */
 #include "drivers/console/vga_screen.h"
 
-#include <stddef.h>
-
 #define BLANK (VGA_GREY << 8 | ' ')
 
 static bool (*filter)(struct vga_screen *screen,

@@ -11,7 +11,6 @@
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
-#include "kernel/abi/terminal_modes.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "fs/linux/poll.h"

@@ -1,12 +1,9 @@
 /* Links and names: what Linux's programs do with names beyond opening and making files. */
 #include "fs/vfs/names.h"
 
-#include <stddef.h>
-
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 int vfs_symlink(struct inode *start, const char *text, const char *target)
 {

@@ -51,7 +51,6 @@ struct linux_system {
 #define PRCTL_SET_DUMPABLE  4
 #define PRCTL_SET_NAME	    15
 #define PRCTL_GET_NAME	    16
-#define PRCTL_SET_SUBREAPER 36
 #define PRCTL_GET_SUBREAPER 37
 
 /* There is one user, root, and one group. */
@@ -357,7 +356,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 136, "personality", "x", sys_personality },
 	{ 152, "mlockall", "x", sys_zero },
 	{ 153, "munlockall", "", sys_zero },
-	{ 172, "prctl", "dxxxx", sys_prctl },
 	{ 191, "ugetrlimit", "dp", sys_getrlimit },
 	{ 199, "getuid32", "", sys_zero },
 	{ 200, "getgid32", "", sys_zero },
@@ -375,4 +373,8 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 214, "setgid32", "d", sys_set_user },
 	{ 340, "prlimit64", "ddpp", sys_prlimit64 },
 	{ 355, "getrandom", "pdx", sys_getrandom },
+};
+
+static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
+	{ 172, "prctl", "dxxxx", sys_prctl },
 };

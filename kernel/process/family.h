@@ -74,6 +74,8 @@ int process_fork(const struct fork_request *request);
 #define WAIT_THREADS 0xe0000000u				       /* concern threads only */
 #define WAIT_OPTIONS (WNOHANG | WUNTRACED | WCONTINUED | WAIT_THREADS) /* of wait4 */
 
+#define PRCTL_SET_SUBREAPER 36 /* prctl: sets adopts in struct process */
+
 #define WAIT_STATUS_GOES_ON 0xffff
 
 struct wait_news {

@@ -13,8 +13,6 @@
  * For programs' system calls only: the current task must have a process and a space. process_fork
  * may sleep (vfork).
  */
-#include <stddef.h>
-
 #include "fs/files.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"

@@ -51,6 +51,15 @@ static int sys_waitpid(struct trap_frame *frame)
 
 CALL(sys_getppid, current->process->parent ? current->process->parent->task->pid : 0)
 
+/* Orphans below this process become its children, not init's. */
+static int sys_prctl(struct trap_frame *frame)
+{
+	if (frame->ebx != PRCTL_SET_SUBREAPER)
+		return -EINVAL;
+	current->process->adopts = frame->ecx != 0;
+	return 0;
+}
+
 /* ---- groups and sessions ---- */
 
 /* Groups have no structure of their own: one is there as long as it has a member. */
@@ -124,5 +133,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 114, "wait4", "dpxp", sys_waitpid },
 	{ 120, "clone", "xpppp", sys_clone },
 	{ 158, "sched_yield", "", sys_sched_yield },
+	{ 172, "prctl", "dxxxx", sys_prctl },
 	{ 190, "vfork", "", sys_vfork },
 };

@@ -3,7 +3,7 @@
 
 #include <cpuid.h>
 
-#include "kernel/cpu/descriptors.h"
+#include "kernel/cpu/selectors.h"
 #include "kernel/cpu/trap.h"
 
 #define SYSENTER_PRESENT (1u << 11) /* CPUID 1, EDX */

@@ -21,7 +21,6 @@
 #include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
 #include "kernel/lib/errno.h"
-#include "kernel/process/exec.h"
 #include "kernel/cpu/fpu.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"

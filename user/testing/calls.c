@@ -114,7 +114,7 @@ static const struct {
 	{ 177, "bqbn", '+' },	/* rt_sigtimedwait */
 	{ 178, "ieb", '+' },	/* rt_sigqueueinfo */
 	{ 186, "bq", '+' },	/* sigaltstack */
-	{ 187, "ffqn", '+' },	/* sendfile */
+	{ 187, "ffqn", '0' },	/* sendfile: its offset may be a time that was stored there */
 	{ 193, "slo", '+' },	/* truncate64 */
 	{ 219, "blw", '+' },	/* madvise */
 	{ 240, "bnnbbn", '+' }, /* futex */

@@ -38,7 +38,7 @@ def test_errors(lab):
     mmap returns addresses, which are negative numbers in the upper half of memory."""
     usually = (
         Usual("-4097", "every negative result is taken for an error: the last one is -4095"),
-        Usual("errno.*seen -", "errno gets the negative number: it is the error times -1"),
+        Usual("errno.*seen -", "errno keeps its minus sign: it is the result times -1"),
         "read the contract of result_of above the blank",
     )
     cases = ((5, 5, 0), (-2, -1, 2), (LEAST_ERROR, -1, -LEAST_ERROR), (-4097, -4097, 0))
