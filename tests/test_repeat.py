@@ -24,7 +24,7 @@ def test_a_difference_is_found():
 
 @pytest.mark.slow
 def test_reports_agree_idle_and_busy():
-    """One of lesson 1, which is graded in seconds; make prove REPEAT=n tries more, of all lessons."""
+    """One of lesson 1, which is graded in seconds; make prove REPEAT=n tries more."""
     lesson, number = 1, 1
     build_reference(lesson)
     made = draft(lesson, number, "2010", 1)
