@@ -96,18 +96,23 @@ def test_history_has_nothing_but_the_tree(trees, lesson) -> None:
 def test_readme_says_what_to_do_with_every_file(lesson) -> None:
     """A row of its tables names the file, or a folder that it is in; and every row is of a file."""
     tree = contents(lesson)
+    text = tree.pop("README.md").decode()
     rows = re.findall(
         r"^\| (?:`|\*\*)([\w./-]+?)(?:`|\*\*) \|.*\| ([^|]*) \|$",
-        tree.pop("README.md").decode(),
+        text,
         re.M,
     )
     named = {path for path, advice in rows if advice.strip(" *")}
-    assert {advice.strip(" *") for _, advice in rows} <= {"read", "skim", "ignore", "known", ""}
+    advices = {advice.strip(" *") for _, advice in rows}
+    assert advices <= {"read", "skim", "ignore", "known", ""}
+    assert ("known" in advices) == (lesson > LESSONS[0]), "before the first there is no lesson"
     for path in tree:
         place = path if path.count("/") or not path.startswith(".") else "pyproject.toml"
         assert any(place == row or (row[-1] == "/" and place.startswith(row)) for row in named), (
             path
         )
+    for line in text.splitlines():
+        assert line.count("(") == line.count(")"), f"a sentence is cut: {line}"
     for row in named:
         assert any(path == row or (row[-1] == "/" and path.startswith(row)) for path in tree), row
 
@@ -123,6 +128,16 @@ def test_readmes_of_folders_name_what_is_there(lesson) -> None:
         for line in tree[name].decode().splitlines():
             named = room_readme.names_in(line, Path(name).parent.as_posix())
             assert named <= there, f"{name}: {line}"
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_handouts_of_a_tree_are_pages(trees, tmp_path, lesson) -> None:
+    """make handouts works in a student's tree, too: every excerpt, drawing and link is there."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "labs"]
+    done = subprocess.run(
+        [*command, str(tmp_path)], cwd=trees[lesson], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -21,7 +21,7 @@ from labs.tools.course.source_lists import BREADTH, CORE, changes
 LIST = "labs/rooms.toml"
 PARTS = ("core", "breadth", "storage")
 INCLUDE = re.compile(r'[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"')
-SHORT = 90  # columns; what a longer sentence says after a colon is left out
+SHORT = 90  # columns; what a longer sentence says after a colon, or last in brackets, is left out
 SOURCE = (".c", ".h", ".asm", ".inc")
 
 
@@ -157,7 +157,7 @@ def opening(path: str, root: Path = ROOT) -> str:
         comment = re.match(r"/\*(.*?)\*/", text, re.DOTALL)
         words = re.sub(r"^ ?\* ?", "", comment[1], flags=re.MULTILINE) if comment else ""
     paragraph = re.split(r"\n\s*\n", words.strip())[0]
-    sentence = re.split(r"(?<=[.;?!])\s", " ".join(paragraph.split()))[0]
+    sentence = re.match(r"(?:\([^)]*\)|[^(])*?(?:[.;?!](?=\s)|$)", " ".join(paragraph.split()))[0]
     if len(sentence) > SHORT:
-        sentence = re.split(r"(?<=\w):\s", sentence)[0]
+        sentence = re.split(r"(?<=\w):\s| \([^)]*\)$", sentence)[0]
     return sentence.rstrip(".:;")

@@ -16,12 +16,21 @@ README = "labs/tools/course/start.md"
 # What is there beside the kernel: what it is, and what to do with it. A path that ends with / is a
 # folder; files that an earlier row has are not meant.
 BESIDE = (
+    (
+        "kernel/report/exercise.h",
+        "what an unfinished exercise does: says so, ends the run",
+        "ignore",
+    ),
+    ("kernel/report/exercise.inc", "the same, for assembly", "ignore"),
+    ("boot/stage2.ld", "the second stage's place in memory", "skim"),
+    ("boot/grub.cfg", "GRUB's menu, for `BOOT=grub`", "ignore"),
     ("labs/lesson{}/README.md", "the handout", "**read**"),
     ("labs/lesson{}/", "its drawings, and the measurement", "skim"),
     ("tests/lesson{}/", "what `make grade` asks", "skim"),
     ("user/", "a small C library, and programs for your kernel and for Linux", "skim"),
     ("Makefile", "every command; `make` alone prints them", "skim"),
     ("labs/tools/", "the programs of the commands", "ignore"),
+    ("labs/glossary.md", "the terms of all lessons, in English and Chinese", "skim"),
     ("labs/", "earlier lessons, lists of exercises and folders", "ignore"),
     ("tests/", "earlier lessons' tests, and what tests need", "ignore"),
     ("pyproject.toml", "settings of tools, as are files whose name begins with a dot", "ignore"),
@@ -61,7 +70,10 @@ def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str
     kernel = [
         (f"{folder}/", room.sentence, "known")
         for folder, room in rooms().items()
-        if folder in there and room.part == "core" and folder != "labs"
+        if folder in there
+        and room.part == "core"
+        and folder != "labs"
+        and lesson > min(lessons(root))
     ]
     beside = [(path.format(lesson), what, do) for path, what, do in BESIDE]
     readmes = [
