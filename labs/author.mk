@@ -35,7 +35,7 @@ help::
 	@echo "  make tables     that into README.md, and what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "  make distributions   make run and make test on a bare Debian 12 and 13, in a"
-	@echo "                  container: [DIST=13] [WHO=user|root] [RUN='make run']"
+	@echo "                  container: [DIST=13] [WHO=user|root] [COMMAND='make run']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
 ifeq ($(LESSON),storage)
@@ -118,7 +118,7 @@ test: setup-test
 all-lessons: everything bench-files
 	@for lesson in $(LESSONS); do $(MAKE) -s LESSON=$$lesson image-disk image-direct || exit; done
 
-# What is said on the command line (DIST, WHO, RUN) reaches it in its environment.
+# What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
 distributions:
 	@labs/tools/setup/distributions.sh
 

@@ -110,6 +110,7 @@ def form(line: str) -> str:
         line = re.sub(r"0x([0-9a-f]{4,})\b", number, line)
     line = re.sub(r"\b[0-9a-f]{8}\b", "~", line)
     line = re.sub(r"\+0x[0-9a-f]+|\+ \d+|ds:0x\w+", "+~", line)
+    line = re.sub(r"^#\d+ +(0x~ in )?", "#~ ", line)  # compilers inline other functions
     line = re.sub(r"kernel of \d+ bytes|\b\d+ of \d+ KiB free|\d+ kHz", "~", line)
     line = re.sub(r"of /\S*/build/", "of build/", line)
     line = re.sub(r"^(\$\d+|  \w+)( = 0x)\w{3,}(,?)$", r"\1\2~\3", line)

@@ -18,10 +18,9 @@ int vfs_link(struct inode *start, const char *path, struct inode *inode);
 /* Removes a directory, or (false) anything else. */
 int vfs_remove(struct inode *start, const char *path, bool directory);
 
-/* Flags of renameat2(2): nothing may have the new name, or the two change names.
- */
-#define RENAME_NOREPLACE 1u
-#define RENAME_EXCHANGE	 2u
+/* Flags of renameat2(2): nothing may have the new name, or the two change names. */
+#define RENAME_NOREPLACE (1 << 0)
+#define RENAME_EXCHANGE	 (1 << 1)
 
 int vfs_rename(struct inode *start, const char *path, struct inode *new_start, const char *new_path,
 	       uint32_t flags);

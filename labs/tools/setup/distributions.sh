@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Tries the course on a bare Debian of another version, in a container: make distributions.
 #
-# DIST=12|13     only this Debian (without it both, one after the other)
+# DIST=12|13     only this Debian (bookworm and trixie will do; without it both, one after the other)
 # WHO=user|root  only as an ordinary user with sudo, or only as root (without it both)
-# RUN='...'      only this command (without it: make run </dev/null, then make test)
+# COMMAND='...'  only this command (without it: make run </dev/null, then make test)
 # LIMIT=s        seconds for a command, 7200 unless given
-# KEEP=yes       go on with the system of the last time, instead of a bare one
+# KEEP=yes       go on with the system of the last time, with what is installed and built there
 #
 # What is tried is the last commit. A system has git, make and sudo, as after a standard install;
 # its packages come from where this machine's own apt has Debian from. The container (namespaces and
@@ -15,7 +15,7 @@ set -euo pipefail
 
 CDPATH='' cd -- "$(dirname -- "$0")/../../.."
 home=$PWD/build/distributions
-declare -A suite=([12]=bookworm [13]=trixie)
+declare -A suite=([12]=bookworm [13]=trixie) number=([bookworm]=12 [trixie]=13)
 limit=${LIMIT:-7200}
 bootstrap_limit=1800
 student=/srv/student # the home of the ordinary user, in the container
@@ -71,9 +71,20 @@ prepare() {
 	echo 'student:*:20000:0:99999:7:::' >>"$root/etc/shadow"
 	mkdir -p "$root$student"
 	echo 'student ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/student"
-	git clone -q --no-hardlinks . "$root$student/apprentice"
-	git clone -q --no-hardlinks . "$root/root/apprentice"
-	chown -R 1000:1000 "$root$student"
+	chown 1000:1000 "$root$student"
+}
+
+# Gives each user a clone, or brings the one that is there to the last commit.
+renew() {
+	local place clone owner
+	for place in "$student" /root; do
+		clone=$1$place/apprentice
+		owner=$(stat -c '%u:%g' "$1$place")
+		[ -e "$clone" ] || git clone -q --no-hardlinks . "$clone"
+		git -c safe.directory='*' -C "$clone" fetch -q "$PWD" HEAD
+		git -c safe.directory='*' -C "$clone" reset -q --hard FETCH_HEAD
+		chown -R "$owner" "$clone"
+	done
 }
 
 # Inside new namespaces: makes the system the root, and runs a command there. bwrap needs a /proc
@@ -126,20 +137,34 @@ try() {
 	[ "$status" = 0 ] || { tail -n 15 "$log" >&2 && failed=1; }
 }
 
+# Refuses what was mistyped, before anything is fetched.
+check_request() {
+	local word
+	for word in ${DIST:-}; do
+		[ -n "${suite[${number[$word]:-$word}]:-}" ] || fail "DIST=$word: must be 12 or 13"
+	done
+	for word in ${WHO:-}; do
+		[[ $word == user || $word == root ]] || fail "WHO=$word: must be user or root"
+	done
+	[[ $limit =~ ^[1-9][0-9]*$ ]] || fail "LIMIT=$limit: must be a number of seconds"
+}
+
 main() {
 	local dist who command commands=('make run </dev/null' 'make test')
-	[ "$(id -u)" = 0 ] || exec sudo --preserve-env=DIST,WHO,RUN,LIMIT,KEEP,KEPT "$0"
+	check_request
+	[ "$(id -u)" = 0 ] || exec sudo --preserve-env=DIST,WHO,COMMAND,LIMIT,KEEP,KEPT "$0"
 	command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: apt-get install mmdebstrap"
-	[ -z "${RUN:-}" ] || commands=("$RUN")
+	[ -z "${COMMAND:-}" ] || commands=("$COMMAND")
 	mkdir -p "$home"
 	failed=0
 	for dist in ${DIST:-12 13}; do
-		[ -n "${suite[$dist]:-}" ] || fail "DIST=$dist: 12 or 13"
+		dist=${number[$dist]:-$dist}
 		bootstrap "$dist"
 		for who in ${WHO:-user root}; do
 			if [ -z "${KEEP:-}" ] || [ ! -e "$home/debian$dist" ]; then
 				prepare "$home/debian$dist" "$dist"
 			fi
+			renew "$home/debian$dist"
 			for command in "${commands[@]}"; do
 				try "$dist" "$who" "$command"
 			done
@@ -154,5 +179,5 @@ main() {
 case ${1:-} in
 enter) enter "$2" "$3" "$4" ;;
 '') main ;;
-*) fail "usage: DIST=13 WHO=user RUN='make run' $0" ;;
+*) fail "usage: DIST=13 WHO=user COMMAND='make run' $0" ;;
 esac
