@@ -125,15 +125,20 @@ as_user() {
 		PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games bash -c "$2"
 }
 
-# Runs one command as one user; says how it ended, and how long it took.
+# Runs one command as one user; says how it ended, and how long it took. Nothing is lost by KILL: all
+# that it has is in the container.
 try() {
-	local dist=$1 who=$2 command=$3 root=$home/debian$1 log begin=$SECONDS status=0
+	local dist=$1 who=$2 command=$3 root=$home/debian$1 log begin=$SECONDS status=0 end
 	log=$home/debian$dist-$who-$(tr -cs 'a-z0-9' '-' <<<"${command:0:40}" | sed 's/-*$//').log
-	setpriv --pdeathsig KILL timeout --kill-after=10 "$limit" \
-		setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork \
-		--kill-child=SIGKILL "$0" enter "$root" "$who" "$command" </dev/null >"$log" 2>&1 ||
-		status=$?
-	say "Debian $dist, $who: $command: status $status after $((SECONDS - begin)) s ($log)"
+	{
+		setpriv --pdeathsig KILL timeout --signal=KILL "$limit" \
+			setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork \
+			--kill-child=SIGKILL "$0" enter "$root" "$who" "$command" \
+			</dev/null >"$log" 2>&1 || status=$?
+	} 2>/dev/null
+	end="status $status after $((SECONDS - begin)) s"
+	((SECONDS - begin < limit)) || end="not ended within $limit s (LIMIT)"
+	say "Debian $dist, $who: $command: $end ($log)"
 	[ "$status" = 0 ] || { tail -n 15 "$log" >&2 && failed=1; }
 }
 
