@@ -117,35 +117,37 @@ def listed(root: Path) -> frozenset[str]:
     return frozenset(name for name in done.stdout.split("\0") if name and (root / name).is_file())
 
 
-def chosen(lesson: int, root: Path) -> set[str]:
+@cache
+def chosen(lesson: int, root: Path) -> frozenset[str]:
     """The paths of a lesson's tree: what it begins with, and all that those refer to."""
     found: set[str] = set()
-    allowed = {path for path in listed(root) if not is_withheld(path, lesson, root)}
-    waiting = {path for path in allowed if begins_with(path, lesson, root)}
+    linked = ever_linked([number for number in lessons(root) if number <= lesson], root)
+    allowed = listed(root) - withheld(lesson, root, linked)
+    waiting = {path for path in allowed if path in linked or begins_with(path, lesson, root)}
     while waiting:
         path = waiting.pop()
         found.add(path)
         waiting |= (references(path, root) & allowed) - found
-    return found
+    return frozenset(found)
 
 
 def begins_with(path: str, lesson: int, root: Path) -> bool:
-    """Is the file one that a tree has even if no other refers to it?"""
+    """Is the file one that a tree has even if it is not linked and no other refers to it?"""
     numbers = [number for number in lessons(root) if number <= lesson]
     patterns = [*ALWAYS, *(each.format(number) for number in numbers for each in OF_LESSON)]
     patterns += [pattern for pattern, first in SINCE.items() if first <= lesson]
-    return path in ever_linked(numbers, root) or any(fnmatch(path, each) for each in patterns)
+    return any(fnmatch(path, each) for each in patterns)
 
 
-def is_withheld(path: str, lesson: int, root: Path) -> bool:
-    """Is the file none for a student of this lesson, even if another one refers to it?"""
+def withheld(lesson: int, root: Path, linked: set[str]) -> set[str]:
+    """The files that are none for a student of this lesson, even if another one refers to them.
+    `linked` are those that the lessons so far link."""
     later = [number for number in lessons(root) if number > lesson]
     rooms = [f"{room}/lesson{number}/*" for room in ("labs", "tests") for number in later]
     rooms += [pattern for pattern, first in SINCE.items() if first > lesson]
-    earlier = ever_linked([number for number in lessons(root) if number <= lesson], root)
-    return path not in earlier and (
-        path in ever_linked(later, root) or any(fnmatch(path, each) for each in (*NEVER, *rooms))
-    )
+    found = ever_linked(later, root)
+    found |= {path for path in listed(root) for each in (*NEVER, *rooms) if fnmatch(path, each)}
+    return found - linked
 
 
 @cache

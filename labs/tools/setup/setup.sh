@@ -231,6 +231,14 @@ install_packages() {
 
 # ---- .venv ------------------------------------------------------------------------------------
 
+# Without bytecode every command would compile what it imports, since the Makefile lets none be
+# written: a second for pytest, two for Sphinx. pip's own compiling is slower: it uses one processor.
+compile_environment() {
+	local unused='/(tests?|pip|setuptools|pkg_resources|fontTools)/'
+	.venv/bin/python -I -m compileall -q -j 0 -x "$unused" .venv/lib \
+		>>"$log" 2>&1 9>&- || true
+}
+
 # A .venv without a good stamp was not finished, was moved, or has other versions: it is made again.
 # Only what `run` needs may stay when `test` adds to it.
 make_environment() {
@@ -247,6 +255,7 @@ make_environment() {
 	PIP_USER=0 .venv/bin/python -I -m pip install --disable-pip-version-check --no-input \
 		--no-compile --quiet -r "$tools/$list" >>"$log" 2>&1 9>&- ||
 		give_up 1 "pip could not install $tools/$list; is there a network? Run it again"
+	compile_environment
 	[ "$1" = run ] || stamp_environment test
 	stamp_environment run
 }
