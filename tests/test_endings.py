@@ -13,7 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from labs.tools.machine import keeper
+from labs.tools.machine import keeper, work_folder
 from tests.building import make
 from tests.endings import (
     ROOT,
@@ -157,3 +157,15 @@ def test_a_folder_that_a_person_made_stays(tmp_path: Path) -> None:
     left.mkdir(mode=0o700)
     keeper.sweep([tmp_path])
     assert clone.exists() and not left.exists()
+
+
+def test_a_folder_in_use_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this process and of another: one command sweeps while the next one works."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(work_folder, "short_directory", lambda: None)
+    with work_folder.command_folder("one") as one, work_folder.work_folder("other") as other:
+        keeper.sweep([one.parent, other.parent])
+        assert one.is_dir() and other.parent == one and other.is_dir()
+        assert os.environ["TMPDIR"] == str(one)
+    assert os.environ.get("TMPDIR") != str(one)
+    assert list(tmp_path.iterdir()) == []

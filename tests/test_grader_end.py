@@ -15,7 +15,6 @@ from labs.tools.course.exercises import ROOT, by_id
 from labs.tools.grading import graded_tree
 from labs.tools.grading.grade import main as grade
 from labs.tools.grading.graded_tree import SubmissionError, first_error, submitted
-from labs.tools.grading.workplace import MARK, PREFIX, workplace
 
 SECONDS = 30  # until all has ended; it takes a tenth of one
 CONFTEST = 'pytest_plugins = ["labs.tools.grading.lab", "labs.tools.grading.lab_plan"]\n'
@@ -26,22 +25,25 @@ ENDLESS = """
 import pathlib, subprocess, tempfile, threading
 import pytest
 from labs.tools.grading import sandbox
-from labs.tools.machine.qemu_process import killed_with_us
+from labs.tools.machine.work_folder import environment_in, work_folder
 
 @pytest.mark.exercise("1.1")
 def test_endless(lab):
     place = pathlib.Path(tempfile.mkdtemp())
-    machine = subprocess.Popen([*killed_with_us(), "sleep", "987654"], start_new_session=True)
-    pathlib.Path(__file__).with_name("begun").write_text(str(machine.pid))
-    sandbox.run(["sleep", "987654"], place, sandbox.Limits(9, 9999, None, 1 << 20))
+    with work_folder("test") as folder:
+        own = {"env": environment_in(folder), "start_new_session": True}
+        machine = subprocess.Popen(["sleep", "987654"], **own)
+        other = subprocess.Popen(["sleep", "987654"], start_new_session=True)
+        pathlib.Path(__file__).with_name("begun").touch()
+        sandbox.run(["sleep", "987654"], place, sandbox.Limits(9, 9999, None, 1 << 20))
 """
 GRADER = """
 import sys
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import run_tests
-from labs.tools.grading.workplace import workplace
+from labs.tools.machine.work_folder import command_folder
 
-with workplace():
+with command_folder("test"):
     run_tests([Job("", ".", modes=("icount",))], ["-cpyproject.toml", sys.argv[1]], 2)
 """
 
@@ -87,30 +89,12 @@ def wait_for(done) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
-def test_nothing_stays(running, number, monkeypatch):
-    """Neither worker, nor machine, nor box; nor a folder: after SIGKILL the next run removes it."""
+def test_nothing_stays(running, number):
+    """Neither worker, nor machine, nor box; nor a folder."""
     grader, temporary = running
     grader.send_signal(number)
     grader.wait(SECONDS)
-    wait_for(lambda: begun_in(temporary.parent) == [])
-    if number == signal.SIGKILL:
-        monkeypatch.setattr("tempfile.tempdir", str(temporary))
-        with workplace():
-            pass
-    assert list(temporary.iterdir()) == []
-
-
-def test_folders_of_others_stay(tmp_path, monkeypatch):
-    """A run removes what was left, and neither what another run uses nor what is no run's."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / f"{PREFIX}left").mkdir()
-    (tmp_path / f"{PREFIX}left" / MARK).touch()
-    (tmp_path / f"{PREFIX}somebody").mkdir()
-    with workplace() as one, workplace() as other:
-        assert one.is_dir()
-        assert other.is_dir()
-        assert not (tmp_path / f"{PREFIX}left").exists()
-    assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}somebody"]
+    wait_for(lambda: begun_in(temporary.parent) == [] and not list(temporary.iterdir()))
 
 
 # ---- what cannot be read, and what is too long ---------------------------------------------------

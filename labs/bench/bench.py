@@ -27,7 +27,7 @@ from labs.tools.guest.initramfs import archive, folder, regular
 from labs.tools.guest.package import PackageError, cache_directory, fetch, newest_dependency
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command, quoted
-from labs.tools.machine.qemu_process import killed_with_us
+from labs.tools.machine.work_folder import environment_in, work_folder
 
 README = Path(__file__).with_name("README.md")
 LINE = re.compile(r"^(\w+) (\w+) (?:(\d+) from \d+ to \d+|none|error (\d+))$", re.MULTILINE)
@@ -62,12 +62,13 @@ def figures(output: str) -> dict[tuple[str, str], int | None]:
 
 def boot(config: Config) -> str:
     """Runs a machine until it ends itself, and returns what came over its serial line."""
-    with tempfile.TemporaryDirectory() as name:
-        serial = Path(name, "serial")
-        command = qemu_command(config, Path(name), ["-serial", f"file:{quoted(serial)}"])
+    with work_folder("bench") as directory:
+        serial = directory / "serial"
+        command = qemu_command(config, directory, ["-serial", f"file:{quoted(serial)}"])
         try:
             done = run_within(
-                [*killed_with_us(), *command],
+                command,
+                env=environment_in(directory),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -27,7 +27,7 @@ from labs.tools.debugging.steps import Step, write_steps
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.bounded import Patience
 from labs.tools.machine.qemu_command import Config, ConfigError, Drive, check_config
-from labs.tools.machine.qemu_process import killed_with_us, start_qemu
+from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.run import guarded, machine_config, machine_options
 from labs.tools.machine.work_folder import environment_in, work_folder
 
@@ -137,7 +137,7 @@ def gdb_command(
     gdb: str, has_python: bool, directory: Path, files: Sequence[str], batch: Path | None
 ) -> list[str]:
     """gdb without the user's own settings, which may know nothing of a bare machine."""
-    command = [*killed_with_us(), gdb, "-nx", "-q"]
+    command = [gdb, "-nx", "-q"]
     if has_python:
         command += ["-x", str(ENTRY)]
     else:

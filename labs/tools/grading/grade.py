@@ -33,7 +33,7 @@ from labs.tools.grading.grade_report import (
 from labs.tools.grading.grade_words import own_report
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
-from labs.tools.grading.workplace import workplace
+from labs.tools.machine.work_folder import command_folder
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
 WHOLE_POINTS = 10  # besides those of the exercises
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         exercises = exercises_of(options.lesson, options.exercise)
-        with workplace() as work:
+        with command_folder("grade") as work:
             if options.submission:
                 grade_submission(exercises, options, work)
             else:

@@ -20,7 +20,6 @@ import pytest
 from labs.tools.grading.lab import LAB_OF, ROOT, Lab
 from labs.tools.grading.lab_course import Course, not_run, place
 from labs.tools.grading.lab_words import in_words
-from labs.tools.grading.workplace import die_with_parent
 
 MODES = ("icount", "slower")
 HOST_MODES = ("host",)
@@ -101,8 +100,6 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Makes the marker known, and starts the plan."""
     config.addinivalue_line("markers", MARKER)
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        die_with_parent()
     plan = Plan(config)
     config.stash[LAB_OF] = plan.lab_of
     config.pluginmanager.register(plan, "lab-plan")

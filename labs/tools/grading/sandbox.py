@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from labs.tools.machine.qemu_process import killed_with_us
-
 INSIDE = "/tree"
 # What compilers, the build's tools and the programs that they make need of the system. Nothing else
 # is there: somebody's files may be below /usr, too.
@@ -134,8 +132,7 @@ def run(command: Sequence[str], directory: Path, limits: Limits, boxed: bool = T
     """
     if boxed:
         require()
-    shell = box(directory) if boxed else killed_with_us()
-    command = [*limits.prefix(), *shell, *command]
+    command = [*limits.prefix(), *(box(directory) if boxed else ()), *command]
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,

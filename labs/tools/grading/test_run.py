@@ -24,7 +24,6 @@ from typing import Any
 
 from labs.tools.grading.lab_course import settled
 from labs.tools.machine.patience import told
-from labs.tools.machine.qemu_process import killed_with_us
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKERS = 2
@@ -141,11 +140,10 @@ def spread(workers: int) -> list[str]:
 
 
 def run_pytest(command: list[str], log: Path, temporary: Path) -> int:
-    """Runs pytest and all it starts in a group of processes, and lets none of them survive: not
-    when this process is ended, nor when it is killed. Temporary files go to `temporary`."""
+    """Runs pytest and all it starts in a group of processes, and lets none of them survive. Its
+    temporary files go to `temporary`."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MAKE"))}
     environment |= {"TMPDIR": str(temporary)}
-    command = [*killed_with_us(), *command]
     with log.open("wb") as stream:
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=stream, stderr=stream, env=environment, process_group=0

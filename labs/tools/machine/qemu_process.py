@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from labs.tools.machine.bounded import has_ended
 from labs.tools.machine.qemu_command import Config, qemu_command
-from labs.tools.machine.work_folder import environment_in
+from labs.tools.machine.work_folder import endings_raise, environment_in
 
 QUIT_SECONDS = 5
 
@@ -22,7 +19,7 @@ def start_qemu(config: Config, directory: Path, channels: Sequence[str]) -> subp
     session of its own, and waits for it, or its images stay locked."""
     with (directory / "stderr").open("wb") as stderr:
         return subprocess.Popen(
-            [*killed_with_us(), *qemu_command(config, directory, channels)],
+            qemu_command(config, directory, channels),
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=stderr,
@@ -34,19 +31,12 @@ def start_qemu(config: Config, directory: Path, channels: Sequence[str]) -> subp
 def run_in_terminal(command: Sequence[str], directory: Path) -> int:
     """Runs QEMU in this terminal, and returns its exit status. It ends when we are told to; then it
     gives the terminal its settings back. `directory` is one of work_folder."""
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    process = subprocess.Popen([*killed_with_us("TERM"), *command], env=environment_in(directory))
-    try:
-        return process.wait()
-    finally:
-        process.terminate()
-        if not has_ended(process, QUIT_SECONDS):
-            process.kill()
-            process.wait()
-
-
-def killed_with_us(ending: str = "KILL") -> list[str]:
-    """A prefix that ends a program at once when this process dies with no chance to do so (Linux
-    only). The keeper of work_folder does so too, a moment later, and misses none."""
-    return ["setpriv", "--pdeathsig", ending] if shutil.which("setpriv") else []
+    with endings_raise():
+        process = subprocess.Popen(command, env=environment_in(directory))
+        try:
+            return process.wait()
+        finally:
+            process.terminate()
+            if not has_ended(process, QUIT_SECONDS):
+                process.kill()
+                process.wait()

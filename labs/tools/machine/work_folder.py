@@ -4,13 +4,15 @@ comes about, by SIGKILL too.
 with work_folder("grade") as folder:
     subprocess.run(command, env=environment_in(folder), ...)
 
-A process of its own, the keeper (keeper.py), outlives this one by a moment and cleans up.
+A process of its own, the keeper (keeper.py), outlives this one by a moment and cleans up. A whole
+command has its folder by command_folder, and need not think of the environment.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ from labs.tools.machine.keeper import FOLDER_VARIABLE, PREFIX, SHORT_PLACE
 
 SOCKET_PATH_LIMIT = 66  # bytes of a directory's path that leave room for the socket's name
 STARTED_BY = "MAKE_PROCESS"  # the process of the make that started us, if one says so
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class KeeperLine:
@@ -70,6 +73,43 @@ def work_folder(purpose: str) -> Iterator[Path]:
         keeper.remove(folder)
         os.close(lock)
         KEEPER.say(f"- {folder}")
+
+
+@contextmanager
+def command_folder(purpose: str) -> Iterator[Path]:
+    """A work folder for a whole command: all temporary files of this process and of what it starts
+    go there, and whatever it has started ends with it, at the latest with the make that runs it.
+    Within it a signal that asks for the end raises SystemExit."""
+    if STARTED_BY in os.environ:
+        end_with_caller()
+    before = tempfile.tempdir, dict(os.environ)
+    with endings_raise(), work_folder(purpose) as folder:
+        tempfile.tempdir = str(folder)
+        os.environ.update(environment_in(folder))
+        try:
+            yield folder
+        finally:
+            tempfile.tempdir = before[0]
+            os.environ.clear()
+            os.environ.update(before[1])
+            keeper.end([str(folder)])
+
+
+@contextmanager
+def endings_raise() -> Iterator[None]:
+    """Within it, a signal that asks for the end raises SystemExit, once. For the main thread."""
+
+    def end(number: int, frame: object) -> None:
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = [(each, signal.signal(each, end)) for each in ENDING]
+    try:
+        yield
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
 
 
 def new_folder(purpose: str) -> tuple[Path, int]:

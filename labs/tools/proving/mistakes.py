@@ -16,7 +16,6 @@ import difflib
 import random
 import re
 import sys
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from labs.tools.grading.grade_words import ALL_PASS, own_report
 from labs.tools.grading.graded_tree import handout, open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
+from labs.tools.machine.work_folder import command_folder
 
 DIRECTORY = ROOT / "tests/mistakes"
 GOLDEN = DIRECTORY / "golden"
@@ -160,8 +160,8 @@ def printed(mistakes: Sequence[Mistake], workers: int = WORKERS) -> dict[str, st
     if not mistakes:
         return {}
     lesson = mistakes[0].lesson
-    with tempfile.TemporaryDirectory(prefix="mistakes-") as work:
-        jobs = [job for each in mistakes for job in jobs_of(each, Path(work))]
+    with command_folder("mistakes") as work:
+        jobs = [job for each in mistakes for job in jobs_of(each, work)]
         results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers)
     return {each.id: report_of(each, results) for each in mistakes}
 

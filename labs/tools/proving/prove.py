@@ -28,7 +28,7 @@ from labs.tools.grading.graded_tree import handout_files
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.sandbox import SandboxUnavailable
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
-from labs.tools.grading.workplace import workplace
+from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.mistakes import main as mistakes_kept
 from labs.tools.proving.prove_cheats import Cheat, cheats_of, lay_cheat
 from labs.tools.proving.prove_mutants import (
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     numbers = [options.lesson] if options.lesson else list(lessons())
     try:
-        with workplace() as work:
+        with command_folder("prove") as work:
             proofs = [prepared(number, options, work) for number in numbers]
             run_proofs(proofs, options.workers)
     except (GradeError, ExerciseError, MutantError, SandboxUnavailable, TestRunError) as error:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import multiprocessing
 import random
+import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,10 +24,12 @@ from labs.tools.course.exercises import ROOT, Exercise, lessons, of_lesson
 from labs.tools.grading.grade import build_reference, graded
 from labs.tools.grading.grade_report import gradescope, text_report
 from labs.tools.grading.graded_tree import handout_files
+from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.prove_mutants import changed_files, mutants_of
 
 FINISHED, BLANK = "finished", "blank"
 TIMES, LOAD = 3, 4
+CALCULATE = "while True: pass"
 
 
 @dataclass(frozen=True)
@@ -85,34 +86,25 @@ def files_of(exercise: Exercise, part: str) -> dict[str, bytes]:
 
 def reports(made: Draft, times: int, load: int, seed: str) -> Iterator[str]:
     """The reports about a draft, graded this often."""
-    with tempfile.TemporaryDirectory(prefix="repeat-") as name:
-        write_draft(made, Path(name) / "submission")
+    with command_folder("repeat") as folder:
+        write_draft(made, folder / "submission")
         for time in range(times):
             with busy(load if time else 0):
-                work = Path(name) / str(time)
-                scores = graded(made.exercises, Path(name) / "submission", work, seed)
+                work = folder / str(time)
+                scores = graded(made.exercises, folder / "submission", work, seed)
             yield text_report(scores) + gradescope(scores, seed)
 
 
 @contextmanager
 def busy(load: int) -> Iterator[None]:
     """So many processes calculate meanwhile."""
-    processes = [multiprocessing.Process(target=calculate, daemon=True) for _ in range(load)]
-    for process in processes:
-        process.start()
+    processes = [subprocess.Popen([sys.executable, "-c", CALCULATE]) for _ in range(load)]
     try:
         yield
     finally:
         for process in processes:
             process.kill()
-            process.join()
-
-
-def calculate() -> None:
-    """Keeps a processor."""
-    number = 1
-    while True:
-        number = number * 3 % 1_000_003
+            process.wait()
 
 
 def differences(found: Sequence[str]) -> list[str]:
