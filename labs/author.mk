@@ -107,6 +107,9 @@ bench: setup-test
 	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
 		--programs $(BENCH) --shares $(SHARES)
 
+# Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
+test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
+
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-test
 	@$(MAKE) -s all-lessons

@@ -128,7 +128,7 @@ def test_disassembled_it_gains_nothing(tmp_path, lesson, path, exercise):
     build_reference(exercise.lesson)
     data = student_tree.object_code(path, lesson, ROOT)
     submission = handed_in(exercise, path, data, tmp_path / "submission")
-    scores = graded([exercise], submission, tmp_path / "work", "seed")
+    scores = graded([exercise], submission, tmp_path / "work", "seed", workers=1)
     assert scores[0].problems == ()
     assert total(scores) == 0, text_report(scores)
 
@@ -140,5 +140,5 @@ def test_disassembling_works(build, tmp_path, lesson, path, exercise):
     build_reference(exercise.lesson)
     data = build(f"build/objects/{path}.o").read_bytes()
     submission = handed_in(exercise, path, data, tmp_path / "submission")
-    scores = graded([exercise], submission, tmp_path / "work", "seed")
+    scores = graded([exercise], submission, tmp_path / "work", "seed", workers=1)
     assert scores[0].points == exercise.points, text_report(scores)

@@ -371,7 +371,7 @@ def test_floods_and_crashes(reference, tmp_path):
     }
     exercises = [by_id("1.2"), FORMAT]
     made = submission(tmp_path / "submission", exercises, changes)
-    scores = graded(exercises, made, tmp_path / "work", "seed")
+    scores = graded(exercises, made, tmp_path / "work", "seed", workers=1)
     assert scores[0].points == 0
     assert 0 < scores[1].points < 15
     assert all(test.words for score in scores for test in score.failed)
@@ -382,17 +382,17 @@ def test_handout_reference_and_a_cheat(reference, tmp_path):
     exercises = [by_id("1.1")]
     handout = {path: data.decode() for path, data in handout_files(exercises[0]).items()}
     nothing = submission(tmp_path / "handout", exercises, handout)
-    assert total(graded(exercises, nothing, tmp_path / "1", "seed")) == 0
-    assert total(graded(exercises, ROOT, tmp_path / "2", "seed")) == 10
+    assert total(graded(exercises, nothing, tmp_path / "1", "seed", workers=1)) == 0
+    assert total(graded(exercises, ROOT, tmp_path / "2", "seed", workers=1)) == 10
     cheat = next(each for each in cheats_of(1) if each.name == "includes-reference")
     lay_cheat(cheat, 1, tmp_path / "cheat")
-    assert total(graded(exercises, tmp_path / "cheat", tmp_path / "3", "seed")) == 0
+    assert total(graded(exercises, tmp_path / "cheat", tmp_path / "3", "seed", workers=1)) == 0
 
 
 def test_one_mutant(reference, tmp_path):
     """A bug that the hidden test catches."""
     chosen = next(each for each in mutants_of(1) if each.exercise == "1.3")
-    results = run_tests([mutant_job(chosen, tmp_path)], ["tests/lesson1"])
+    results = run_tests([mutant_job(chosen, tmp_path)], ["tests/lesson1"], workers=1)
     assert verdict(chosen, results).error == ""
 
 

@@ -170,6 +170,7 @@ def test_visible_tests_pass_with_the_solutions(trees, tmp_path, lesson) -> None:
     for each in exercises.of_lesson(lesson):
         solve(tree, each.id)
     command = [sys.executable, "-m", "labs.tools.grading.grade", "--lesson", str(lesson)]
+    command += ["--workers", "1"]  # each is a start of pytest more, and others are at work
     graded = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert "100 of 100" in graded.stdout, graded.stdout + graded.stderr
     assert "All visible tests pass" in graded.stdout
