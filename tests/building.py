@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +18,33 @@ ROOT = Path(__file__).resolve().parent.parent
 def make(*words: str) -> None:
     """Builds these targets of this tree, one process at a time; the test fails if make does."""
     (ROOT / "build").mkdir(exist_ok=True)
-    with (ROOT / "build" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(ROOT / "build" / ".lock"):
         command = ["make", "-s", *words]
         made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         pytest.fail(f"make {' '.join(words)} failed:\n{made.stdout}{made.stderr}", pytrace=False)
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """Only one process at a time is here with this file, which is made if it is not there."""
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def shared_folder(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], None]) -> Path:
+    """A temporary folder that all processes of this run have together: the first one that asks for
+    it fills it, the others wait."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    place = base / name
+    with alone(base / f"{name}.lock"):
+        if not place.exists():
+            try:
+                place.mkdir()
+                fill(place)
+            except BaseException:
+                shutil.rmtree(place, ignore_errors=True)
+                raise
+    return place

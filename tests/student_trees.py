@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from labs.tools.course import exercises, start, student_tree
 from labs.tools.course.exercises import by_id, filled
 from labs.tools.guest.initramfs import archive, from_host, regular
@@ -14,6 +16,7 @@ from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import Result
 from labs.tools.machine.run import check_header
+from tests.building import alone, shared_folder
 from tests.test_handouts import WITH_PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,19 +25,26 @@ MESSAGE = "exercise {0} is not written yet (labs/lesson{0[0]}/README.md)"
 IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
 
 
-def started_trees(build: Callable[[str], Path], place: Path) -> dict[int, Path]:
-    """The students' trees of all lessons, as they begin."""
-    for source in (ROOT / student_tree.GIVEN).rglob("*.asm"):
-        build(f"build/objects/{source.relative_to(ROOT)}.o")
-    for lesson in LESSONS:
-        start.start(lesson, place / str(lesson))
+def started_trees(build: Callable[[str], Path], factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """The students' trees of all lessons, as they begin; the same for all tests of a run, which
+    build in them and change no file."""
+
+    def start_all(place: Path) -> None:
+        for source in (ROOT / student_tree.GIVEN).rglob("*.asm"):
+            build(f"build/objects/{source.relative_to(ROOT)}.o")
+        for lesson in LESSONS:
+            start.start(lesson, place / str(lesson))
+
+    place = shared_folder(factory, "student-trees", start_all)
     return {lesson: place / str(lesson) for lesson in LESSONS}
 
 
 def make(tree: Path, lesson: int, *targets: str) -> None:
-    """Builds in a student's tree, with warnings as errors."""
+    """Builds in a student's tree, with warnings as errors; one process at a time."""
     command = ["make", "-s", "-j2", f"LESSON={lesson}", "CI=1", *targets]
-    made = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    (tree / "build").mkdir(exist_ok=True)
+    with alone(tree / "build" / ".lock"):
+        made = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
 
 

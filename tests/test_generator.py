@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def trees(build, tmp_path_factory) -> dict[int, Path]:
     """The students' trees, as they begin."""
-    return started_trees(build, tmp_path_factory.mktemp("trees"))
+    return started_trees(build, tmp_path_factory)
 
 
 # ---- the list -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from labs.tools.course.exercises import blank, by_id, regions
 from labs.tools.machine.machine import Machine
 from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import Outcome, Result
+from tests.building import shared_folder
 from tests.student_trees import (
     LESSONS,
     MESSAGE,
@@ -43,7 +44,7 @@ BLANKS = [
 @pytest.fixture(scope="module")
 def trees(build, tmp_path_factory) -> dict[int, Path]:
     """The students' trees, as they begin."""
-    return started_trees(build, tmp_path_factory.mktemp("trees"))
+    return started_trees(build, tmp_path_factory)
 
 
 def assert_missing(result: Result, number: str) -> None:
@@ -144,13 +145,19 @@ def reference(lesson: int, way: str, script: str) -> Result:
 
 @pytest.fixture(scope="module")
 def solution(trees, tmp_path_factory) -> Path:
-    """The tree of the last lesson with the solutions put back, built."""
-    tree = tmp_path_factory.mktemp("solution") / "tree"
-    shutil.copytree(trees[LESSONS[-1]], tree)
-    for each in exercises.of_lesson(LESSONS[-1]):
-        solve(tree, each.id)
-    make(tree, LESSONS[-1], "image-disk")
-    return tree
+    """The tree of the last lesson with the solutions put back. All that is booted is built: its
+    copies build only what a test changes."""
+
+    def solve_all(place: Path) -> None:
+        tree = place / "tree"
+        shutil.copytree(trees[LESSONS[-1]], tree)
+        for each in exercises.of_lesson(LESSONS[-1]):
+            solve(tree, each.id)
+        for lesson in LESSONS[1:]:
+            make(tree, lesson, "image-disk", "image-direct")
+        make(tree, LESSONS[-1], "user-programs")
+
+    return shared_folder(tmp_path_factory, "solution", solve_all) / "tree"
 
 
 def test_solutions_put_back_are_the_reference(solution) -> None:
