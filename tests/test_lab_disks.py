@@ -22,6 +22,20 @@ SMALL = Experiment(scale=1000, reads=100, seed=7)
 MASK = (1 << 64) - 1
 RAW, POINTERS, EXTENTS = DRIVES
 FILES = [POINTERS, EXTENTS]
+OTHER_DEFAULTS = """
+[defaults]
+	base_features = ext_attr,uninit_bg
+	inode_size = 128
+	inode_ratio = 65536
+	blocksize = 1024
+[fs_types]
+	ext3 = {
+		features = sparse_super2
+	}
+	ext4 = {
+		features = orphan_file,quota,metadata_csum_seed
+	}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +100,18 @@ def snapshot(directory):
 def test_file_system_is_clean(made, drive):
     status, text = run("e2fsck", "-fn", str(image_path(made[0], drive)))
     assert status == 0, text
+
+
+@pytest.mark.parametrize("drive", FILES, ids=by_name)
+def test_no_default_of_mke2fs_decides(tmp_path, tool, made, drive, monkeypatch):
+    """With the features and sizes of another distribution's mke2fs.conf the drive is the same."""
+    other = tmp_path / "mke2fs.conf"
+    other.write_text(OTHER_DEFAULTS)
+    monkeypatch.setenv("MKE2FS_CONFIG", str(other))
+    make_disks(tmp_path / "disks", SMALL, tool)
+    ours, theirs = (image_path(directory, drive) for directory in (made[0], tmp_path / "disks"))
+    assert run("dumpe2fs", "-h", str(theirs)) == run("dumpe2fs", "-h", str(ours))
+    assert debugfs(theirs, "stat /big") == debugfs(ours, "stat /big")
 
 
 def test_all_three_drives_are_of_one_size(made):

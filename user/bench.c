@@ -73,6 +73,18 @@ static inline long call_nothing(long number)
 	return result;
 }
 
+/* The fifth argument, data, must be NULL. */
+static void mount_devices(void)
+{
+	long result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(SYS_MOUNT), "b"("devtmpfs"), "c"("/dev"), "d"("devtmpfs"), "S"(0),
+			   "D"(NULL)
+			 : "memory");
+}
+
 /* By the kernel's own entry, which takes the fastest way that it has. */
 static inline long call_shared_page(long number)
 {
@@ -462,7 +474,7 @@ static void run_row(const struct row *row)
 static void prepare_linux(void)
 {
 	if (call(SYS_access, (long)"/dev/zero", R_OK, 0, 0) == -ENOENT)
-		call(SYS_MOUNT, (long)"devtmpfs", (long)"/dev", (long)"devtmpfs", 0);
+		mount_devices();
 	call(SYS_GETRANDOM, (long)memory, 1, 0, 0);
 }
 

@@ -36,9 +36,17 @@ FAKE_TIME = "1277596800"
 """27 June 2010, the day of the published experiment, in seconds since 1970."""
 MKFS_OPTIONS = (
     "-b", "4096",  # below 512 MiB the default would be 1024
+    "-I", "256", "-i", "16384",  # an inode's bytes, and the drive's for each; as in 2010
     "-J", "size=4",  # nothing is written here, and a default journal is up to 1 GiB of zeros
-    "-E", "lazy_itable_init=1",  # else 31 GB of inode tables; hosts differ in the default
 )  # fmt: skip
+LAZY = "lazy_itable_init=1"
+"""Else 31 GB of inode tables; hosts differ in the default."""
+OF_EXT3 = "has_journal,ext_attr,resize_inode,dir_index,filetype,sparse_super,large_file"
+FEATURES = {
+    "mkfs.ext3": OF_EXT3,
+    "mkfs.ext4": f"{OF_EXT3},extent,64bit,flex_bg,huge_file,dir_nlink,extra_isize,metadata_csum",
+}
+"""All features: in their defaults versions of mke2fs differ (orphan_file moves the big file)."""
 
 
 class DiskError(Exception):
@@ -123,7 +131,7 @@ def _parameters(experiment: Experiment, tool: Path) -> dict[str, Any]:
     return {
         "drive_bytes": experiment.drive_bytes,
         "mkfs": _run([_find("mke2fs"), "-V"], "mke2fs").splitlines()[0],
-        "mkfs_options": list(MKFS_OPTIONS),
+        "mkfs_options": [*MKFS_OPTIONS, LAZY, FEATURES],
         "tool_sha256": hashlib.sha256(tool.read_bytes()).hexdigest(),
     }
 
@@ -176,7 +184,8 @@ def _make_image(
     if not drive.mkfs:
         return {}
     uuid = UUID.format(drive.letter)
-    options = ["-q", "-F", *MKFS_OPTIONS, "-U", uuid, "-E", f"hash_seed={uuid}"]
+    options = ["-q", "-F", *MKFS_OPTIONS, "-O", f"none,{FEATURES[drive.mkfs]}"]
+    options += ["-U", uuid, "-E", f"{LAZY},hash_seed={uuid}"]
     _run([_find(drive.mkfs), *options, str(path)], path.name)
     return json.loads(_run_tool(tool, "create", str(path)))
 

@@ -152,6 +152,12 @@ static void prepare(void)
 	}
 }
 
+/* Who may not set the host's name or the groups is refused before the pointer is looked at. */
+static bool is_for_root(short number)
+{
+	return number == 74 || number == 81 || number == 206;
+}
+
 int main(int count, char **arguments)
 {
 	static const enum place places[] = { IN_KERNEL, IN_HOLE };
@@ -165,7 +171,8 @@ int main(int count, char **arguments)
 		lseek(directory, 0, SEEK_SET);
 		long result = call(i / 2, places[i % 2]);
 		const char *letters = calls[i / 2].arguments;
-		bool ok = result == -EFAULT || (result == -EPERM && calls[i / 2].number == 74);
+		bool ok =
+		    result == -EFAULT || (result == -EPERM && is_for_root(calls[i / 2].number));
 
 		failed += !ok;
 		printf("%s %u call %d argument %d\n", ok ? "ok" : "not ok", i + 1,

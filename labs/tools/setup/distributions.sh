@@ -90,7 +90,7 @@ renew() {
 # Inside new namespaces: makes the system the root, and runs a command there. bwrap needs a /proc
 # that nothing covers.
 enter() {
-	local root=$1 user=$2 command=$3
+	local root=$1 user=$2 command=$3 status
 	mount --make-rprivate /
 	mount --bind "$root" "$root"
 	mount -t proc proc "$root/proc"
@@ -110,7 +110,10 @@ enter() {
 	pivot_root "$root" "$root/old"
 	umount -l /old
 	cd /
-	as_user "$user" "$command"
+	# This shell stays: process 1 collects orphans, and what is process 1 ignores signals.
+	status=0
+	(as_user "$user" "$command") || status=$?
+	exit "$status"
 }
 
 # Runs a command in the clone, with the environment of a login and this machine's way to packages.
@@ -137,7 +140,7 @@ try() {
 			</dev/null >"$log" 2>&1 || status=$?
 	} 2>/dev/null
 	end="status $status after $((SECONDS - begin)) s"
-	((SECONDS - begin < limit)) || end="not ended within $limit s (LIMIT)"
+	((status != 137 || SECONDS - begin < limit)) || end="not ended within $limit s (LIMIT)"
 	say "Debian $dist, $who: $command: $end ($log)"
 	[ "$status" = 0 ] || { tail -n 15 "$log" >&2 && failed=1; }
 }
