@@ -73,18 +73,6 @@ static inline long call_nothing(long number)
 	return result;
 }
 
-/* The fifth argument, data, must be NULL. */
-static void mount_devices(void)
-{
-	long result;
-
-	__asm__ volatile("int $0x80"
-			 : "=a"(result)
-			 : "a"(SYS_MOUNT), "b"("devtmpfs"), "c"("/dev"), "d"("devtmpfs"), "S"(0),
-			   "D"(NULL)
-			 : "memory");
-}
-
 /* By the kernel's own entry, which takes the fastest way that it has. */
 static inline long call_shared_page(long number)
 {
@@ -473,8 +461,13 @@ static void run_row(const struct row *row)
  * random numbers. Until there are enough of them, each new process looks for more. */
 static void prepare_linux(void)
 {
+	long result = SYS_MOUNT;
+
 	if (call(SYS_access, (long)"/dev/zero", R_OK, 0, 0) == -ENOENT)
-		mount_devices();
+		__asm__ volatile("int $0x80" /* the fifth argument, data, is NULL */
+				 : "+a"(result)
+				 : "b"("devtmpfs"), "c"("/dev"), "d"("devtmpfs"), "S"(0), "D"(NULL)
+				 : "memory");
 	call(SYS_GETRANDOM, (long)memory, 1, 0, 0);
 }
 

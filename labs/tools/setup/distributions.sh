@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tries the course on a bare Debian of another version, in a container: make distributions.
 #
-# DIST=12|13     only this Debian (bookworm and trixie will do; without it both, one after the other)
+# DIST=12|13     only this Debian (or bookworm, trixie; without it both, one after the other)
 # WHO=user|root  only as an ordinary user with sudo, or only as root (without it both)
 # COMMAND='...'  only this command (without it: make run </dev/null, then make test)
 # LIMIT=s        seconds for a command, 7200 unless given
@@ -128,8 +128,8 @@ as_user() {
 		PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games bash -c "$2"
 }
 
-# Runs one command as one user; says how it ended, and how long it took. Nothing is lost by KILL: all
-# that it has is in the container.
+# Runs one command as one user; says how it ended, and how long it took. Nothing is lost by KILL:
+# all that it has is in the container.
 try() {
 	local dist=$1 who=$2 command=$3 root=$home/debian$1 log begin=$SECONDS status=0 end
 	log=$home/debian$dist-$who-$(tr -cs 'a-z0-9' '-' <<<"${command:0:40}" | sed 's/-*$//').log

@@ -232,7 +232,7 @@ install_packages() {
 # ---- .venv ------------------------------------------------------------------------------------
 
 # Without bytecode every command would compile what it imports, since the Makefile lets none be
-# written: a second for pytest, two for Sphinx. pip's own compiling is slower: it uses one processor.
+# written: a second for pytest, two for Sphinx. pip's own compiling is slower: it uses one CPU.
 compile_environment() {
 	local unused='/(tests?|pip|setuptools|pkg_resources|fontTools)/'
 	.venv/bin/python -I -m compileall -q -j 0 -x "$unused" .venv/lib \
