@@ -6,7 +6,7 @@
 #include "kernel/abi/errno.h"
 
 /* A sleep that a signal ended: kernel/process/signal_deliver.c turns it into EINTR, or calls again.
- * Ring 3 never sees it. */
+ * A program never sees it. */
 #define ERESTART 512
 
 /* The same, but after a handler it is always EINTR: for calls that sleep for a time, or for a

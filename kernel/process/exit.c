@@ -122,8 +122,9 @@ void exec_end_machine(const char *name, int32_t status)
 
    - leave_children (your own helper): each child of the current process gets find_init() as its
      parent, and SIGCHLD as its exit signal. A stopped child may have lost its last keeper:
-     release_stopped. A child that is a zombie already is reported to the new parent (tell_end),
-     or freed if its status is unwanted (is_unwanted).
+     release_stopped, while the current task counts as ended (TASK_ZOMBIE: see has_keeper). A
+     child that is a zombie already is reported to the new parent (tell_end), or freed if its
+     status is unwanted (is_unwanted).
    - process_exit: ends the current process with this wait status; does not return. If it is init
      (pid INIT), the machine ends: exec_end_machine. Otherwise its files are closed, its alarm is
      cancelled, the word at clear_on_exit becomes 0 in the program's memory (not if that memory
@@ -131,10 +132,11 @@ void exec_end_machine(const char *name, int32_t status)
      children, tells its parent, and is buried; the task itself is freed at once only if its
      status is unwanted.
 
-   Pitfalls: closing files may sleep, so interrupts are enabled until then; but a process without
-   a space would count as a kernel thread that can be pre-empted. From the moment that the status
-   is set, the parent may look at it: nothing may come between. A child that is freed is out of
-   the list of processes. */
+   Pitfalls: a signal's default action calls process_exit with interrupts disabled, and closing
+   files may sleep: enable them for that. But a process without a space counts as a kernel
+   thread, and must not be pre-empted. As soon as the task is a zombie its parent may free it:
+   from then to task_bury no other task may run. A child that is freed is out of the list of
+   processes. */
 /* SOLUTION 4.5 { */
 /* The next one is found first: task_free takes the child out of the list. */
 static void leave_children(void)

@@ -38,5 +38,6 @@ struct sched_class {
 
 extern const struct sched_class sched_round_robin, sched_mlfq, sched_fair;
 
-/* Ticks of a turn: 1 to 1000; of round robin, and the shortest of the other classes. */
+/* Ticks: 1 to 1000. A turn of round robin; the smallest allotment of mlfq. Under fair shares a turn
+ * has no fixed length: this is how far below the minimum a task may be when it wakes. */
 extern uint32_t sched_quantum;

@@ -72,7 +72,7 @@ static uint32_t weight(const struct task *task)
    - fair_join: a new task begins at the minimum.
    - fair_enqueue: the queue is kept in the order of virtual times, and equals stay in the order
      in which they came. A task that was woken is at most one turn (sched_quantum ticks) below
-     the minimum. A task that yields is not before the first one in the queue.
+     the minimum. A task that yields has at least as much as the first one in the queue.
    - fair_pick: takes the first; NULL without one.
    - fair_tick: is the turn over, because the first in the queue has had less?
    - fair_preempts: only a task that has had less by more than half a tick pre-empts: otherwise

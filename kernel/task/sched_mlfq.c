@@ -59,9 +59,9 @@ static int64_t allotment(unsigned level)
 /* EXERCISE 4.4 (priorities, part 1: feedback queues): the functions of struct sched_class; the
    rules are in the opening comment.
 
-   - mlfq_join: the task begins at its niceness's level, -20 at 0, 0 at 4, 19 at 7, with a whole
-     allotment (`left`, in TSC cycles) and a turn: quantum 1. Here `quantum` is a flag: 0 means
-     that the turn is over.
+   - mlfq_join: the task begins at its niceness's level, five steps of niceness to a level: -20
+     to -16 at 0, 0 to 4 at 4, 15 to 19 at 7. It has a whole allotment (`left`, in TSC cycles)
+     and a turn: quantum 1. Here `quantum` is a flag: 0 means that the turn is over.
    - mlfq_enqueue: the queue is that of mlfq_urgency(). A task that was pre-empted before its
      turn was over continues first in that queue; every other task is last. A new turn begins.
    - mlfq_pick: takes the first task of the lowest-numbered level that is not empty; NULL without
@@ -74,9 +74,8 @@ static int64_t allotment(unsigned level)
    - mlfq_preempts: only a task of higher priority pre-empts.
 
    Pitfalls: a task must not gain anything by sleeping just before each tick, so `left` survives
-   a sleep. A task's priority
-   includes loans; its level does not. A task in a queue must not change its
-   level: take it out first. On the lowest level, too, a turn ends. */
+   a sleep. A task's priority includes loans; its level does not. A task in a queue must not
+   change its level: take it out first. On the lowest level, too, a turn ends. */
 /* SOLUTION 4.4 { */
 static void mlfq_join(struct task *task)
 {

@@ -40,22 +40,24 @@ static void wake_sleeper(struct timer *timer)
 /* EXERCISE 4.3 (sleeping, part 2): the contracts are in kernel/task/wait.h.
 
    - wait_join: `waiter` gets a place at the end of the queue for the current task, not woken
-     yet. wait_leave takes it out, if it is in a queue; the others keep their order.
-   - sleep (your own helper): sleeps in this state of life until the task is woken, or until
-     the deadline. Interrupts are disabled.
+     yet. wait_leave takes it out, and the others keep their order. waiter->queue is NULL while
+     it is in no queue; then wait_leave does nothing.
+   - sleep (wait_sleep_blocked, below, calls it, too): sleeps in this state of life until the
+     task is woken, or until the deadline. Interrupts are disabled.
    - wait_any: the first that holds: a waiter was woken since it joined (0); a signal is pending
      (-ERESTART); the deadline has passed (-ETIMEDOUT). If none holds, it sleeps, and returns 0
      when it is woken.
    - msleep: sleeps as TASK_BLOCKED until the time has passed, even if it is woken early.
    - wait_wake: marks every waiter and wakes its task; often there is none.
-   - wait_wake_one: does so for one waiter that is not marked: the one of highest priority (a number
-   of sched_class: less is higher), and among equals the first in the queue.
+   - wait_wake_one: does so for one waiter that is not marked: the one of highest priority (a
+     number of sched_class: less is higher), and among equals the first in the queue.
 
    Pitfalls: between the check and the sleep no wake-up may be lost, so both happen with
    interrupts disabled. A timer on your stack must not stay in the list after the function
    returns. A waiter that is marked may not have run yet: a second wake-up is for another task.
    A woken task may have a higher priority than the caller: call preempt_check, once interrupts are
-   as they were, and only if they were enabled. */
+   as they were, and only if they were enabled. WAIT_FOREVER never passes, although the sign of
+   its difference to any time says that it has. */
 /* SOLUTION 4.3 { */
 /* At the end, so that of equals the one that has waited longest is first. */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)

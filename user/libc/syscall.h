@@ -17,7 +17,8 @@
    3. _syscall6: the sixth argument goes into ebp, and the compiler may use that as its frame
    pointer. No constraint names it: keep it yourself. Afterwards all registers but eax are as
    before.
-   4. result_of: only -4095 to -1 are errors. */
+   4. result_of: what a C function gives its caller. -4095 to -1 are errors: errno gets the
+   positive number, and the result is -1. Every other result stays as it is. */
 /* SOLUTION 3.2 { */
 static inline long _syscall0(long number)
 {

@@ -13,7 +13,7 @@ from itertools import takewhile
 import pytest
 
 from labs.tools.machine.explain import PANIC, panic_report
-from labs.tools.machine.result import GuestFailure, Outcome, Result
+from labs.tools.machine.result import MISSING, GuestFailure, Outcome, Result
 
 LENGTH = 240
 WHOLE_LENGTH = 800  # for who can read on: a student, in the own tree
@@ -21,7 +21,6 @@ SLOWER = "with interrupts at other instructions (QEMU's -icount shift=4): "
 RACE = "a race with the timer: is something done with interrupts enabled that must not be?"
 DETAIL_LINES = 12
 DOES_NOT_BUILD, NOT_LOADED = "it does not build", "QEMU does not load the kernel"
-MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
 CALLER = re.compile(r"^backtrace: 0x[0-9a-f]{8} (\S+?)\+0x", re.MULTILINE)
 CALLERS = 6
 FIRST_FAULT = re.compile(r"^(?:First: .*|It was no triple fault.*)$", re.MULTILINE)

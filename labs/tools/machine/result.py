@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,6 +17,8 @@ from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.symbols import symbols_of
 
 KTAP_START = "KTAP version 1"
+# What the kernel says where a blank is: kernel/report/exercise.h.
+MISSING = re.compile(r"exercise \d\.\d is not written yet \([^)]*\)")
 
 
 class Outcome(Enum):
@@ -106,6 +109,8 @@ class Result:
 
     def _headline(self) -> str:
         text = self.outcome.value
+        if self.outcome is Outcome.PANIC and (missing := MISSING.search(self.serial)):
+            text = missing[0]
         if self.outcome is Outcome.HANG:
             text += f" (limit {self.limit or f'{self.config.guest_limit:g} s'})"
         if self.outcome is Outcome.WALL_LIMIT:

@@ -63,12 +63,15 @@ static void wake_it(void *argument)
 	wait_wake(&queue);
 }
 
-/* Sleeps with a deadline, and is woken before it. */
+/* Sleeps without a deadline, then with one, and is woken before it. Answers the first one's result.
+ */
 void woken_early(void)
 {
 	begin_thread(wake_it, 0);
 	bool enabled = interrupts_disable();
 
+	answer(wait_sleep_until(&queue, WAIT_FOREVER));
+	begin_thread(wake_it, 0);
 	wait_sleep_until(&queue, time_ns() + 50 * TICK_NS);
 	interrupts_restore(enabled);
 }

@@ -64,7 +64,11 @@ def test_fork_and_wait(lab):
 @pytest.mark.exercise("4.5", points=1, gate=True)
 def test_own_memory(lab):
     """What parent and child write after the fork, the other one does not see."""
-    usually = (*COMMON, "the child has its parent's space in place of a copy (space_copy)")
+    usually = (
+        *COMMON,
+        Usual("exit code is 0", "process_exit does not keep its status for the parent"),
+        "the child has its parent's space in place of a copy (space_copy)",
+    )
     with told(usually, "make hint EX=4.5"):
         said = said_by_programs(lab, CHILDREN, "memory 1000 2000")
         sees = {3: "its own memory", 4: "what its parent wrote after the fork"}

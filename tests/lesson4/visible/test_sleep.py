@@ -15,17 +15,27 @@ from tests.told import Usual, expect, fail, require, told
 SLEEP = "tests/lesson4/threads/sleep.c"
 TICK = 10_000  # microseconds
 TIMERS_AT_MOST = 16
+TIMED_OUT = 2**32 - 110  # -ETIMEDOUT, as the guest answers it
 STACKS = 0xF8000000  # mm/kernel_stack.c: all above are stacks
 
 
 @pytest.mark.exercise("4.3", points=1, gate=True)
 def test_msleep(lab):
     """A sleep of 50 ms takes that long, and not much longer."""
-    usually = "the product of milliseconds and 1000000 is computed in 32 bits, or the timer is late"
+    usually = (
+        Usual(
+            "too early",
+            "the deadline is not time_ns() plus the milliseconds as nanoseconds, or msleep does "
+            "not sleep again after a wake-up that came early",
+        ),
+        Usual("too late", "timers_expire leaves a timer in the list although it is due"),
+        "no timer wakes the task: sleep() starts one, and tick() calls timers_expire",
+    )
     with told(usually, "make hint EX=4.3"), threads(lab, SLEEP, "a_short_sleep", 50) as run:
         (microseconds,) = run.answers()
-        is_right = 50_000 <= microseconds < 80_000
-        require(is_right, f"msleep(50): expected 50 to 80 ms, seen {microseconds / 1000:g} ms")
+        seen = f"msleep(50): expected 50 to 80 ms, seen {microseconds / 1000:g} ms"
+        require(microseconds >= 50_000, f"{seen}: too early")
+        require(microseconds < 80_000, f"{seen}: too late")
 
 
 @pytest.mark.exercise("4.3", points=1, gate=True)
@@ -63,9 +73,14 @@ def test_woken_before_the_sleep(lab):
 @pytest.mark.exercise("4.3", points=1)
 def test_woken_before_the_deadline(lab):
     """A timer is on the stack of the task that sleeps: it is cancelled when the sleep is over."""
-    usually = "sleep() does not call timer_cancel after sched_sleep"
+    usually = (
+        Usual("WAIT_FOREVER", "wait_any takes WAIT_FOREVER for a time, which has passed"),
+        "sleep() does not call timer_cancel after sched_sleep",
+    )
     with told(usually, "make hint EX=4.3"), threads(lab, SLEEP, "woken_early") as run:
-        run.finish()
+        (result,) = run.answers()
+        seen = "-ETIMEDOUT" if result == TIMED_OUT else result
+        expect("wait_sleep_until(&queue, WAIT_FOREVER) of a task that is woken later", seen, 0)
         left = [each for each in running_timers(run) if each >= STACKS]
         if left:
             fail(
