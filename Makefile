@@ -41,7 +41,8 @@ help::
 	@echo "  make replay     a test's machine again, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make map        a walk through the kernel, function by function: LESSON=3"
-	@echo "  make measure    a lesson's measurement: tables and a plot: LESSON=1"
+	@echo "  make measure    a lesson's measurement: your prediction, tables, plots: LESSON=1"
+	@echo "                    PREDICT='10 20'         the prediction, if not at a terminal"
 	@echo "  make doctor     what this machine has, what is missing, and how to fix it"
 	@echo "  make handouts   the lessons' handouts, as pages for a browser"
 	@echo "  make format     put the source into its form"
@@ -97,7 +98,7 @@ measure: setup-test
 	@test -z "$(CORE)" || { echo "make measure: its commands are breadth"; exit 1; }
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
 	@$(MAKE) -s image-disk $(HOST_TOOLS)
-	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT)
+	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT) --predict '$(PREDICT)'
 
 doctor:
 	@python3 labs/tools/setup/doctor.py

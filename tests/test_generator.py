@@ -16,8 +16,10 @@ import pytest
 
 from labs.tools.course import difference, exercises, hint, room_readme, start, student_tree
 from labs.tools.course.exercises import ExerciseError, blank, by_id, of_lesson, regions, solved
+from labs.tools.course.handed_in import ANSWERS, NUMBERS
 from labs.tools.course.source_lists import ever_linked
 from labs.tools.course.student_tree import TreeError, contents
+from labs.tools.grading.grade_parts import parts_of
 from tests.student_trees import (
     LESSONS,
     ROOT,
@@ -38,8 +40,8 @@ def trees(build, tmp_path_factory) -> dict[int, Path]:
 
 
 def test_list_is_whole() -> None:
-    """Each lesson has 100 points, each exercise four hints, and each region of the source an
-    exercise with as many stubs."""
+    """Each lesson has 100 points, 80 of them for exercises; each exercise has four hints, and each
+    region of the source an exercise with as many stubs."""
     points = Counter()
     for each in exercises.load():
         points[each.lesson] += each.points
@@ -47,7 +49,8 @@ def test_list_is_whole() -> None:
         assert set(each.needs) <= {other.id for other in exercises.load()}, each.id
         for path in each.files:
             blank((ROOT / path).read_text(), path, each)
-    assert points == dict.fromkeys(LESSONS, 100)
+    assert points == dict.fromkeys(LESSONS, 80)
+    assert all(80 + sum(part.points for part in parts_of(n)) == 100 for n in LESSONS)
 
 
 def test_files_belong_to_one_exercise() -> None:
@@ -128,6 +131,21 @@ def test_readmes_of_folders_name_what_is_there(lesson) -> None:
         for line in tree[name].decode().splitlines():
             named = room_readme.names_in(line, Path(name).parent.as_posix())
             assert named <= there, f"{name}: {line}"
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_tree_has_questions_and_no_answer(lesson) -> None:
+    """And nobody's measurement."""
+    tree, path = contents(lesson), ANSWERS.format(lesson)
+    key = tomllib.loads((ROOT / path).read_text())
+    given = tree[path].decode()
+    assert tomllib.loads(given) == dict.fromkeys(key, "")
+    assert tuple(key) == NUMBERS
+    assert [line for line in given.splitlines() if line[:1] == "#"] == [
+        line for line in (ROOT / path).read_text().splitlines() if line[:1] == "#"
+    ]
+    assert not [path for path in tree if path.endswith("measurement.json")]
+    assert f"tests/lesson{lesson}/hidden/test_answers.py" not in tree
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -375,7 +393,7 @@ def test_hint_refuses(hints) -> None:
 def test_difference_tells_the_lesson() -> None:
     report = difference.report("2")
     assert re.search(r"^  read +kernel/cpu/trap_entry.asm +\d+  Where the", report, re.MULTILINE)
-    assert "2.5  Early paging (20 points): boot/paging.asm" in report
+    assert "2.5  Early paging (16 points): boot/paging.asm" in report
     assert "+\ttrap_initialize();" in report
     assert "\033[32m+\ttrap_initialize();\033[0m" in difference.report("2", colour=True)
     assert "+\tprompt(serial_get, idle);" in difference.report("1")

@@ -87,7 +87,7 @@ def job_of(results, name):
 
 def test_points_are_weighted_and_shared(small_lesson):
     scores = scores_of(LESSON_1, job_of(small_lesson, "b"))
-    assert [score.points for score in scores] == [0, 0, 15 * 3.5 / 5, 0, 0, 0]
+    assert [score.points for score in scores] == [0, 0, 12 * 3.5 / 5, 0, 0, 0]
     assert {result.exercise for result in job_of(small_lesson, "b")} == {"1.3"}
 
 
@@ -128,8 +128,8 @@ def test_what_a_dead_process_took_along_is_run_again(small_lesson):
 def test_reports(small_lesson):
     scores = scores_of(LESSON_1, job_of(small_lesson, "a"), {"1.4": ["boot/mbr.asm is missing"]})
     parsed = json.loads(gradescope(scores, "seed"))
-    assert parsed["score"] == total(scores) == 10 + 15 + 10.5
-    assert [test["max_score"] for test in parsed["tests"]] == [10, 15, 15, 25, 20, 15]
+    assert parsed["score"] == total(scores) == 8 + 12 + 8.4
+    assert [test["max_score"] for test in parsed["tests"]] == [8, 12, 12, 20, 16, 12]
     assert "boot/mbr.asm is missing" in parsed["tests"][3]["output"]
     suites = ElementTree.fromstring(junit(scores))
     assert suites.find("testsuite[3]").get("failures") == "2"
@@ -272,7 +272,7 @@ def test_one_gate_is_enough_and_a_visible_one_is_not():
         return scores_of(LESSON_1, results_of([*came, rest], [*came, rest]))[2].points
 
     assert points() == 0
-    assert points(one=True) == 15 * 3 / 4
+    assert points(one=True) == 12 * 3 / 4
 
 
 @pytest.mark.parametrize("way", ["slow", "idle"])

@@ -39,7 +39,8 @@ def test_figures(tmp_path: Path) -> None:
     """Instructions do not depend on the pages, cycles do; shorter turns leave less work. Who naps
     beside four others waits for four turns under round robin, for the tick under fair shares."""
     files = measured(4, tmp_path)
-    assert set(files) == {"switches.csv", "quanta.csv", "delays.csv", "switches.svg"}
+    pictures = {"switches.svg", "prediction.svg"}
+    assert set(files) == {"switches.csv", "quanta.csv", "delays.csv", *pictures}
     table = rows(files["switches.csv"])
     for case in switches.CASES:
         mine = [row for row in table if row["case"] == case.name]

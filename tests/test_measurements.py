@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,8 @@ import pytest
 from labs.lesson1 import measure as measure_boot
 from labs.lesson2 import measure as measure_ticks
 from labs.lesson3 import measure as measure_calls
-from labs.tools.course.measurement import MeasurementError, fit_line, write_csv
+from labs.tools.course.handed_in import MEASUREMENT, read_measurement, sources_of
+from labs.tools.course.measurement import MeasurementError, Question, fit_line, write_csv
 from labs.tools.debugging.stamps import NotReachedError, instructions_to
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.machine import run
@@ -30,9 +33,11 @@ SECTORS = measure_boot.KERNEL_BYTES // 512
 def measured(lesson: int, out: Path) -> dict[str, bytes]:
     """Runs a measurement as make does; returns the files that it writes."""
     module = f"labs.lesson{lesson}.measure"
+    questions = importlib.import_module(module).QUESTIONS
     command = [sys.executable, "-m", module, "--build", str(built(lesson))]
+    command += ["--predict", " ".join(str(10 * i) for i in range(len(questions)))]
     done = run_within(
-        [*command, "--out", str(out)],
+        [*command, "--out", str(out), "--hand-in", str(out)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -42,9 +47,26 @@ def measured(lesson: int, out: Path) -> dict[str, bytes]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Before you look, write down what you expect:")
+    check_handed_in(lesson, out, questions, done.stdout)
     return {
         path.name: path.read_bytes() for path in out.iterdir() if path.suffix in (".csv", ".svg")
     }
+
+
+def check_handed_in(lesson: int, tree: Path, questions: list[Question], printed: str) -> None:
+    """The file is as the grader takes it, and each prediction is drawn and printed beside its
+    result."""
+    path = MEASUREMENT.format(lesson)
+    handed = read_measurement((tree / path).read_bytes(), path)
+    keys = [each.key for each in questions]
+    assert list(handed.prediction) == list(handed.result) == keys
+    assert list(handed.prediction.values()) == [10.0 * i for i in range(len(keys))]
+    assert handed.sources == sources_of(ROOT, lesson)
+    drawn = "".join(ElementTree.fromstring((tree / "prediction.svg").read_bytes()).itertext())
+    for number, key in enumerate(keys, 1):
+        (line,) = re.findall(rf"^{number}\. {key.replace('_', ' ')}, .*$", printed, re.MULTILINE)
+        assert f"{10 * (number - 1):,}" in line.split()
+        assert key.replace("_", " ") in drawn
 
 
 def rows(data: bytes) -> list[dict[str, str]]:
@@ -221,7 +243,7 @@ def test_what_goes_wrong_is_one_line(tmp_path):
     (tmp_path / "lesson2").mkdir()
     command = [sys.executable, "-m", "labs.lesson2.measure", "--build", tmp_path / "lesson2"]
     done = subprocess.run(
-        [*command, "--out", tmp_path / "out"],
+        [*command, "--out", tmp_path / "out", "--predict", "1 2 3 4"],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,

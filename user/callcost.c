@@ -1,6 +1,6 @@
 /*
  * callcost null: the price of asking the kernel for nothing, in four ways.
- * callcost copy: the price of asking it for bytes.
+ * callcost copy: the price of asking it for bytes; callcost read N: for so many.
  *
  * A line each, with the counter's steps for one call: the least of several rounds, because an
  * interrupt may come in between. The loop around the calls is in all of them.
@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -96,18 +97,26 @@ static int null_calls(void)
 	return 0;
 }
 
-static int copies(void)
+static void report_read(void)
 {
 	char what[32];
 
+	snprintf(what, sizeof(what), "%u bytes", length);
+	report(what, call_read);
+}
+
+/* Of `only` bytes, or of many sizes if that is 0. */
+static int copies(unsigned only)
+{
 	file = open(FILE, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (file < 0 || write(file, buffer, BYTES) != BYTES) {
 		puts("callcost: " FILE " cannot be written");
 		return 1;
 	}
-	for (length = 0; length <= BYTES; length = length ? 2 * length : 1) {
-		snprintf(what, sizeof(what), "%u bytes", length);
-		report(what, call_read);
+	for (length = only; length <= BYTES; length = length ? 2 * length : 1) {
+		report_read();
+		if (only)
+			break;
 	}
 	return unlink(FILE) != 0;
 }
@@ -117,7 +126,9 @@ int main(int count, char **arguments)
 	if (count == 2 && strcmp(arguments[1], "null") == 0)
 		return null_calls();
 	if (count == 2 && strcmp(arguments[1], "copy") == 0)
-		return copies();
-	fprintf(stderr, "usage: callcost null|copy\n");
+		return copies(0);
+	if (count == 3 && strcmp(arguments[1], "read") == 0)
+		return copies((unsigned)strtoul(arguments[2], NULL, 10));
+	fprintf(stderr, "usage: callcost null|copy|read N\n");
 	return 2;
 }

@@ -10,10 +10,11 @@ card, whose answers take no time of the host's (instructions), one from the IDE 
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,13 +24,16 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
-    ask_prediction,
+    Question,
     command_line,
     ended,
+    finished,
     fit_line,
+    predictions,
     save_plot,
     write_csv,
 )
@@ -45,10 +49,23 @@ KERNEL_BYTES = 1 << 20
 KERNEL_LBA = 64
 SECTORS_PER_READ = (1, 2, 4, 8, 16, 32, 64, 127)
 QUESTIONS = (
-    "Which part of the way from power-on to the first line takes most instructions?",
-    f"A kernel of {KERNEL_BYTES // 1024} KiB, read 1 sector a call, then 2, then 4 ... then 127:"
-    " how often is the BIOS called each time?",
-    "And the instructions: do they halve each time, too? If not, where do they stop falling?",
+    Question(
+        "BIOS",
+        "How much of the way from power-on to the first line is the BIOS's, in instructions?",
+        "per cent",
+    ),
+    Question(
+        "calls",
+        f"A kernel of {KERNEL_BYTES // 1024} KiB is read 1 sector a call: how often is the BIOS"
+        " called?",
+        "calls",
+    ),
+    Question("fewest_calls", "And with 127 sectors a call?", "calls"),
+    Question(
+        "ratio",
+        "How many times as many instructions does it take with 1 sector a call as with 127?",
+        "times",
+    ),
 )
 PHASES = {
     "BIOS": "0x7c00",
@@ -247,10 +264,43 @@ def report(phases: Mapping[str, int], rows: Sequence[ReadRow]) -> None:
     print(f"\nReading costs {per_call:,.0f} instructions a call and {rest:,.0f} in any case.")
 
 
-def measure(build: Path, out: Path) -> None:
+def results_of(phases: Mapping[str, int], rows: Sequence[ReadRow]) -> dict[str, float]:
+    """What was predicted, as it came out."""
+    return {
+        "BIOS": round(100 * phases["BIOS"] / sum(phases.values()), 1),
+        "calls": rows[0].reads,
+        "fewest_calls": rows[-1].reads,
+        "ratio": round(rows[0].instructions / rows[-1].instructions, 2),
+    }
+
+
+def figures_of(disk: Callable[[int], Path], kernel: Path, sources: str) -> dict[str, int]:
+    """What the grader measures again: how this kernel is read, placed and entered. `disk` builds a
+    boot disk of it that is read so many sectors a call, and returns its directory."""
+    figures = {}
+    for number, (low, high) in enumerate(((2, 6), (7, 14), (15, 30)), 1):
+        sectors = chosen(sources, f"sectors {number}", low, high)
+        directory = disk(sectors)
+        figures[f"calls to read it {number}"] = reads_of(directory, kernel)[0]
+    before = stamp(directory, kernel, "protected mode")
+    for phase in ("read the kernel", "place its segments", "kernel entry"):
+        end = stamp(directory, kernel, phase)
+        figures[f"instructions: {phase}"], before = end - before, end
+    return figures
+
+
+def own_figures(build: Path, out: Path, sources: str) -> dict[str, int]:
+    """The same of the kernel that was built here."""
+    kernel = Path(shutil.copy(build / "kernel.elf", out / "own.elf"))
+    lesson = build.name.removeprefix("lesson")
+    return figures_of(partial(boot_disk, lesson, kernel), kernel, sources)
+
+
+def measure(options: argparse.Namespace) -> None:
     """Runs the whole measurement and writes its files."""
+    build, out = options.build, options.out
     out.mkdir(parents=True, exist_ok=True)
-    ask_prediction(QUESTIONS, out / "boot_prediction.txt")
+    predicted = predictions(QUESTIONS, options.predict)
     kernel = padded_kernel(build, out)
     lesson = build.name.removeprefix("lesson")
     stamps = stamps_of(boot_disk(lesson, kernel, SECTORS_PER_READ[-1]), kernel)
@@ -265,14 +315,14 @@ def measure(build: Path, out: Path) -> None:
     print(
         f"The figures are in {out}/boot_phases.csv and boot_reads.csv, the plot in {out}/boot.svg"
     )
+    own = partial(own_figures, build, out)
+    finished(1, options, QUESTIONS, predicted, results_of(phases, rows), own)
 
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
     options = command_line().parse_args()
-    return ended(
-        lambda: measure(options.build, options.out), DebugError, MonitorLost, NotReachedError
-    )
+    return ended(lambda: measure(options), DebugError, MonitorLost, NotReachedError)
 
 
 if __name__ == "__main__":

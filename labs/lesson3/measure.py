@@ -10,24 +10,30 @@ IRET, and for SYSENTER with its SYSEXIT, beyond one for each instruction.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
-    ask_prediction,
+    Question,
     command_line,
     ended,
+    finished,
     fit_line,
+    predictions,
+    printed,
     run_script,
     save_plot,
     write_csv,
@@ -35,11 +41,20 @@ from labs.tools.course.measurement import (
 from labs.tools.guest.initramfs import archive, regular
 
 QUESTIONS = (
-    "How many instructions does getpid take by INT 0x80, how many by SYSENTER? Which is more?",
-    "Each call is recorded in a ring in memory. How many times as long does it take? And when it is"
-    " printed?",
-    "read copies n bytes to the program. From which n on does the copying take more than all the"
-    " rest?",
+    Question("INT_0x80", "How long does getpid take by INT 0x80?", "instructions"),
+    Question("SYSENTER", "And by SYSENTER?", "instructions"),
+    Question(
+        "recorded",
+        "Each call is recorded in a ring in memory. How many times as long does INT 0x80 take?",
+        "times",
+    ),
+    Question("printed", "And when each call is printed?", "times"),
+    Question(
+        "copying",
+        "read copies n bytes to the program. From which n on does the copying take more than all"
+        " the rest?",
+        "bytes",
+    ),
 )
 FORMS = ("function", "int 0x80", "sysenter", "shared page")
 MODES = ("off", "ring", "printk")
@@ -214,16 +229,52 @@ def report(calls: Sequence[NullCall], rows: Sequence[Copy]) -> None:
     print(f"each page after the first costs {price.page:.0f} more")
 
 
-def measure(build: Path, out: Path, trap_cycles: tuple[int, int]) -> None:
+def results_of(calls: Sequence[NullCall], rows: Sequence[Copy]) -> dict[str, float]:
+    """What was predicted, as it came out."""
+    taken = {(call.form, call.tracing): call.instructions for call in calls}
+    gate, price = taken["int 0x80", "off"], price_of(rows)
+    return {
+        "INT_0x80": gate,
+        "SYSENTER": taken["sysenter", "off"],
+        "recorded": round(taken["int 0x80", "ring"] / gate, 1),
+        "printed": round(taken["int 0x80", "printk"] / gate, 1),
+        "copying": round(price.call / price.byte),
+    }
+
+
+def figures_of(run: Callable[[str], str], sources: str) -> dict[str, int]:
+    """What the grader measures again: calls that do nothing, and reads of three sizes. `run` runs
+    a script next to callcost, and returns what the kernel printed."""
+    sizes = [chosen(sources, f"size {i}", 2000, 65536) for i in (1, 2, 3)]
+    script = "; ".join(
+        f"trace {mode}; run /bin/callcost {what}"
+        for mode, what in (("ring", "null"), *(("off", f"read {size}") for size in sizes))
+    )
+    output = run(f"run /bin/callcost null; {script}")
+    names = [f"{form}, tracing {mode}" for mode in ("off", "ring") for form in FORMS]
+    names += [f"read {number}" for number in (1, 2, 3)]
+    lines = printed(LINE, output, len(names))
+    return {name: int(steps) for name, (_, steps) in zip(names, lines, strict=True)}
+
+
+def own_figures(build: Path, out: Path, sources: str) -> dict[str, int]:
+    """The same of the kernel that was built here."""
+    return figures_of(partial(run_callcost, build), sources)
+
+
+def measure(options: argparse.Namespace) -> None:
     """Runs the whole measurement and writes its files."""
+    build, out = options.build, options.out
     out.mkdir(parents=True, exist_ok=True)
-    ask_prediction(QUESTIONS, out / "calls_prediction.txt")
-    calls, rows = null_calls(build, trap_cycles), copies(build)
+    predicted = predictions(QUESTIONS, options.predict)
+    calls, rows = null_calls(build, options.trap), copies(build)
     write_csv(out / "null_calls.csv", [vars(call) for call in calls])
     write_csv(out / "copies.csv", [vars(row) for row in rows])
     save_plot(plot(calls, rows), out / "calls.svg")
     report(calls, rows)
     print(f"\nThe figures are in {out}/null_calls.csv and copies.csv, the plot in {out}/calls.svg")
+    figures = partial(own_figures, build, out)
+    finished(3, options, QUESTIONS, predicted, results_of(calls, rows), figures)
 
 
 def two_numbers(text: str) -> tuple[int, int]:
@@ -237,7 +288,7 @@ def main() -> int:
     parser = command_line()
     parser.add_argument("--trap", type=two_numbers, default=TRAP_CYCLES, metavar="INT,SYSENTER")
     options = parser.parse_args()
-    return ended(lambda: measure(options.build, options.out, options.trap))
+    return ended(lambda: measure(options))
 
 
 if __name__ == "__main__":

@@ -11,35 +11,59 @@ are the same each time.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
     STYLE,
     MeasurementError,
-    ask_prediction,
+    Question,
     command_line,
     ended,
+    finished,
+    predictions,
+    printed,
     run_script,
     save_plot,
     write_csv,
 )
 
+NAPS = (
+    "Four threads compute, in turns of 20 ms. A fifth one naps for 20 ms, again and again. How long"
+    " after the end of its nap does it get the processor, on the average: under rr?"
+)
 QUESTIONS = (
-    "How many instructions does it take from one thread's yield to the other's return?",
-    "Two programs touch 32 pages each between switches. How many TLB misses does a switch cost, if"
-    " the TLB has 64 entries, and loading CR3 empties it? How many with global kernel pages?",
-    "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
-    "Four threads compute, and a fifth one naps for 20 ms at a time. How many milliseconds after"
-    " the end of its nap does it get the processor, on the average: under rr, mlfq and fair?",
+    Question(
+        "switch",
+        "How long does it take from one thread's yield to the other's return?",
+        "instructions",
+    ),
+    Question(
+        "misses",
+        "Two programs touch 32 pages each between switches, the kernel 9. How many TLB misses does"
+        " a switch cost, if the TLB has 64 entries, and loading CR3 empties it?",
+        "misses",
+    ),
+    Question("global_misses", "How many with global kernel pages?", "misses"),
+    Question(
+        "turn",
+        "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
+        "ms",
+    ),
+    Question("rr", NAPS, "ms"),
+    Question("mlfq", "Under mlfq?", "ms"),
+    Question("fair", "Under fair?", "ms"),
 )
 PAGES = (0, 8, 16, 24, 28, 32, 40, 48, 56, 64, 96, 128, 192, 256, 384, 512)
 SHOWN_PAGES = 120  # in the plot: from 64 on the three curves are one
@@ -300,10 +324,56 @@ def report(
         print(f"{row.sched_class:<5} {row.threads:8} {row.delay_ms:10.1f}")
 
 
-def measure(build: Path, out: Path) -> None:
+def results_of(
+    switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow], delays: Sequence[DelayRow]
+) -> dict[str, float]:
+    """What was predicted, as it came out."""
+    same, kept, other = (case.name for case in CASES)
+    of = {(row.case, row.pages): row for row in switches}
+    shortest = [row for row in quanta if row.processor == PROCESSORS[1].name][-1]
+    lost = (100 - shortest.useful_percent) * shortest.quantum_ms  # the same for each length
+    late = {row.sched_class: round(row.delay_ms, 1) for row in delays}
+    return {
+        "switch": of[same, 0].instructions,
+        "misses": of[other, 32].misses,
+        "global_misses": of[kept, 32].misses,
+        "turn": round(lost / 10, 2),
+    } | late
+
+
+def figures_of(run: Callable[..., str], sources: str) -> dict[str, int]:
+    """What the grader measures again: switches, and work in turns. `run` runs a script and returns
+    what the kernel printed."""
+    games = [
+        (chosen(sources, f"pages {spaces}", 0, 400), chosen(sources, f"rounds {spaces}", 40, 400))
+        for spaces in (1, 2)
+    ]
+    script = "; ".join(
+        f"pingpong {pages} {spaces - 1} {rounds}" for spaces, (pages, rounds) in enumerate(games, 1)
+    )
+    figures = {}
+    for _, spaces, _, stamps, loads in printed(GAME, run(script, icount=0, guest_limit=9), 2):
+        figures[f"instructions of a game in {spaces} spaces"] = int(stamps)
+        figures[f"loads of CR3 in {spaces} spaces"] = int(loads)
+    slow = PROCESSORS[1]
+    hz, rounds = chosen(sources, "rate", 50, 400), chosen(sources, "rounds", 200, 900)
+    output = run(f"quantum {hz} {rounds}", icount=slow.shift, guest_limit=GUEST_SECONDS)
+    for _, _, stamps, changes in printed(SHARE, output, 1):
+        figures["instructions of work in turns"] = int(stamps) >> slow.shift
+        figures["changes of turns"] = int(changes)
+    return figures
+
+
+def own_figures(build: Path, out: Path, sources: str) -> dict[str, int]:
+    """The same of the kernel that was built here."""
+    return figures_of(partial(run_script, build), sources)
+
+
+def measure(options: argparse.Namespace) -> None:
     """Runs the whole measurement and writes its files."""
+    build, out = options.build, options.out
     out.mkdir(parents=True, exist_ok=True)
-    ask_prediction(QUESTIONS, out / "switches_prediction.txt")
+    predicted = predictions(QUESTIONS, options.predict)
     switches = play(build)
     quanta = [row for processor in PROCESSORS for row in share(build, processor)]
     delays = nap(build)
@@ -314,12 +384,14 @@ def measure(build: Path, out: Path) -> None:
     report(switches, quanta, delays)
     print(f"\nThe figures are in {out}/switches.csv, quanta.csv and delays.csv,")
     print(f"the plot in {out}/switches.svg")
+    figures = partial(own_figures, build, out)
+    finished(4, options, QUESTIONS, predicted, results_of(switches, quanta, delays), figures)
 
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
     options = command_line().parse_args()
-    return ended(lambda: measure(options.build, options.out))
+    return ended(lambda: measure(options))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from labs.tools.course.exercises import (
     regions,
     solved,
 )
+from labs.tools.course.handed_in import ANSWERS, without_answers
 from labs.tools.course.source_lists import ever_linked
 
 # What each tree has, if it is there.
@@ -63,7 +64,7 @@ NEVER = (
     *(
         "labs/tools/course/student_tree.py",
         "labs/tools/proving/*",
-        "*answers*",
+        "labs/lesson*/measurement.json",
         "*solutions*",
         ".ci/*",
     ),
@@ -140,7 +141,7 @@ def begins_with(path: str, lesson: int, root: Path) -> bool:
 
 
 def withheld(lesson: int, root: Path, linked: set[str]) -> set[str]:
-    """The files that are none for a student of this lesson, even if another one refers to them.
+    """The files that a student of this lesson does not get, even if another one refers to them.
     `linked` are those that the lessons so far link."""
     later = [number for number in lessons(root) if number > lesson]
     rooms = [f"{room}/lesson{number}/*" for room in ("labs", "tests") for number in later]
@@ -197,6 +198,8 @@ def content(path: str, lesson: int, root: Path) -> bytes:
         return exercise_list(lesson, root).encode()
     if path == rooms.LIST:
         return room_list(lesson, root).encode()
+    if fnmatch(path, ANSWERS.format("?")):
+        return without_answers((root / path).read_text()).encode()
     data = (root / path).read_bytes()
     if b"SOLUTION " not in data or path not in exercise_files(root):
         return data

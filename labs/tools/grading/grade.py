@@ -5,7 +5,7 @@
     python -m labs.tools.grading.grade --lesson 1 --submission DIR [--seed WORD] [--output DIR]
         an instructor's: for each exercise, only its files are taken from DIR, compiled in a sandbox
         and linked with the reference's objects; visible and hidden tests; then all exercises of
-        DIR in one kernel; three reports
+        DIR in one kernel, its measurement and the answers; three reports
 
 Exit status: 0 when there is a score, whatever it is, 1 when there is none.
 """
@@ -24,6 +24,7 @@ from pathlib import Path
 
 from labs.tools.course import hint
 from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, lessons, of_lesson
+from labs.tools.grading.grade_parts import part_jobs, parts_of
 from labs.tools.grading.grade_report import (
     Score,
     scores_of,
@@ -36,7 +37,6 @@ from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
 from labs.tools.machine.work_folder import command_folder
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
-WHOLE_POINTS = 10  # besides those of the exercises
 DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
 
 
@@ -100,12 +100,15 @@ def exercises_of(lesson: str, number: str = "") -> tuple[Exercise, ...]:
 def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -> None:
     """Prints the points of the visible tests, and what to do next."""
     lesson = exercises[0].lesson
-    names = [""] if exercises == of_lesson(lesson) else [each.id for each in exercises]
+    is_whole = exercises == of_lesson(lesson)
+    names = [""] if is_whole else [each.id for each in exercises]
+    asked = [*exercises, *(parts_of(lesson, core) if is_whole else ())]
     jobs = [Job(name, str(ROOT), exercise=name, core=core) for name in names]
     results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers, is_told=True)
-    scores = scores_of(exercises, results)
+    scores = scores_of(asked, results)
     print(own_report(scores))
-    hint.remember_failures(score.exercise for score in scores if not score.is_full)
+    failed = (score.exercise for score in scores if not score.is_full)
+    hint.remember_failures(each for each in failed if each in exercises)
 
 
 # ---- a submission -------------------------------------------------------------------------------
@@ -150,40 +153,9 @@ def graded(
     jobs, problems = submission_jobs(exercises, submission, work, seed, boxed, core)
     lesson, asked = exercises[0].lesson, list(exercises)
     if len(asked) == len(of_lesson(lesson)):  # some of them make no kernel without the reference
-        jobs.append(whole_job(exercises, submission, work, seed, boxed, core))
-        asked.append(whole(lesson))
+        jobs += part_jobs(exercises, submission, work, seed, boxed, core)
+        asked += parts_of(lesson, core)
     return scores_of(asked, run_tests(jobs, [f"tests/lesson{lesson}"], workers), problems)
-
-
-def whole(lesson: int) -> Exercise:
-    """What is graded besides the exercises: the kernel that a student's exercises make together,
-    where each was among the reference's before."""
-    return Exercise(
-        id=f"{lesson}.0",
-        lesson=lesson,
-        title="All of it together",
-        points=WHOLE_POINTS,
-        files=(),
-        needs=(),
-        hints=(),
-        stubs={},
-    )
-
-
-def whole_job(
-    exercises: Sequence[Exercise],
-    submission: Path,
-    work: Path,
-    seed: str,
-    boxed: bool,
-    core: bool,
-) -> Job:
-    """The job for that, and its tree."""
-    from labs.tools.grading.graded_tree import whole_tree
-
-    name, tree = whole(exercises[0].lesson).id, work / "trees" / "whole"
-    whole_tree(exercises, submission, tree, boxed, core)
-    return Job(name, str(tree), boxed, name, seed=seed, thorough=False, core=core)
 
 
 def submission_jobs(
@@ -217,10 +189,11 @@ def submission_jobs(
     return jobs, {each.exercise.id: list(each.problems.values()) for each in trees}
 
 
-def build_reference(lesson: int, core: bool = False) -> None:
-    """Builds what every graded tree is made from. Raises GradeError with the compiler's words."""
+def build_reference(lesson: int, core: bool = False, *targets: str) -> None:
+    """Builds what every graded tree is made from, and other targets of the Makefile. Raises
+    GradeError with the compiler's words."""
     breadth = "no" if core else "yes"
-    command = ["make", "-s", f"LESSON={lesson}", f"BREADTH={breadth}", "image-disk"]
+    command = ["make", "-s", f"LESSON={lesson}", f"BREADTH={breadth}", "image-disk", *targets]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env=clean_environment()
     )

@@ -29,11 +29,13 @@ class Score:
     @property
     def points(self) -> float:
         """The points earned: by weight, and none while nothing of the exercise works."""
-        total = sum(test.weight for test in self.tests)
-        if not total or not is_open({test.test: test.passed for test in self.tests if test.gate}):
+        gates = {test.test: test.passed for test in self.tests if test.gate}
+        if not self.tests or not is_open(gates):
             return 0.0
-        earned = sum(test.weight for test in self.tests if test.passed)
-        return round(self.exercise.points * earned / total, 2)
+        weights = [test.weight for test in self.tests]
+        weights = weights if any(weights) else [1] * len(weights)  # a student sees the form only
+        earned = sum(w for w, test in zip(weights, self.tests, strict=True) if test.passed)
+        return round(self.exercise.points * earned / sum(weights), 2)
 
     @property
     def is_full(self) -> bool:
@@ -83,6 +85,7 @@ def table(scores: Sequence[Score]) -> str:
     for score in scores:
         name = f"{score.exercise.id} {score.exercise.title}"
         passed = f"{len(score.tests) - len(score.failed)}/{len(score.tests)}"
+        passed = passed if score.tests else "hidden"
         lines.append(row(name, passed, score.points, score.exercise.points))
     return "\n".join([*lines, row("total", "", total(scores), most(scores))])
 

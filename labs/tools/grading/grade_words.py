@@ -81,7 +81,8 @@ def advice(score: Score, scores: Sequence[Score], told: set[str]) -> Iterator[st
         yield from below
     if len(shown) > TESTS_SHOWN:
         yield f"... and {len(shown) - TESTS_SHOWN} more"
-    yield f"help:   make hint EX={number}"
+    if score.exercise.hints:
+        yield f"help:   make hint EX={number}"
     yield from replay_words(failed)
 
 

@@ -72,7 +72,8 @@ class Lab:
     lesson: 1 or 2. root: the tree; where it is boxed, the sources that are not the student's are
     empty files in it. seed: what random questions are made from. mode: "icount" or "slower".
     scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
-    core: the kernel is built without the breadth.
+    core: the kernel is built without the breadth. handed_in: the tree with the measurement and the
+    answers, if that is another one.
     """
 
     lesson: int
@@ -83,6 +84,7 @@ class Lab:
     boxed: bool = False
     note: Path | None = None
     core: bool = False
+    handed_in: Path | None = None
     stuck: list[Outcome] = field(default_factory=list)
 
     def build(self, target: str) -> Path:

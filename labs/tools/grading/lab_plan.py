@@ -42,7 +42,8 @@ class Job:
     without parameters, or directories with a slash at the end). modes: only these. seed: what
     tests make their questions from. thorough: tests are run that cannot change the score,
     since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
-    core: the kernel is built without the breadth.
+    core: the kernel is built without the breadth. handed_in: where the measurement and the answers
+    are, if not in the tree.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Job:
     thorough: bool = True
     note: str = ""
     core: bool = False
+    handed_in: str = ""
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -218,6 +220,7 @@ class Plan:
             boxed=job.boxed,
             note=Path(job.note) if job.note else None,
             core=job.core,
+            handed_in=Path(job.handed_in) if job.handed_in else None,
         )
         request.node.user_lab = lab
         return lab

@@ -13,7 +13,9 @@ leave out the reference, which `make test` runs. Exit status: 0 when all holds.
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,7 +24,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
+from labs.tools.course.handed_in import ANSWERS, sources_of, write_measurement
 from labs.tools.grading.grade import GradeError, build_reference, submission_jobs
+from labs.tools.grading.grade_parts import part_jobs, parts_of
 from labs.tools.grading.grade_report import Score, number, scores_of, total
 from labs.tools.grading.graded_tree import handout_files
 from labs.tools.grading.lab_plan import Job
@@ -56,16 +60,26 @@ class Proof:
     results: list[TestResult] = field(default_factory=list)
     is_whole: bool = True
 
-    def add_submission(self, name: str, directory: Path, work: Path, **fields: object) -> None:
-        """Adds the jobs that grade a submission, under a name."""
-        exercises = of_lesson(self.lesson)
-        jobs, _ = submission_jobs(exercises, directory, work / f"{name}.trees", name)
+    def add_submission(
+        self,
+        name: str,
+        directory: Path,
+        work: Path,
+        handed_in: Path | None = None,
+        **fields: object,
+    ) -> None:
+        """Adds the jobs that grade a submission, under a name. handed_in: where its measurement and
+        its answers are, if elsewhere."""
+        exercises, work = of_lesson(self.lesson), work / f"{name}.trees"
+        jobs, _ = submission_jobs(exercises, directory, work, name)
+        parts = part_jobs(exercises, directory, work, name)
+        jobs += [replace(each, handed_in=str(handed_in or directory)) for each in parts]
         self.jobs += [replace(job, name=f"{name}:{job.name}", **fields) for job in jobs]
 
     def scores(self, name: str) -> list[Score]:
         """The scores of a submission."""
         own = [each for each in self.results if each.job.startswith(f"{name}:")]
-        return scores_of(of_lesson(self.lesson), own)
+        return scores_of([*of_lesson(self.lesson), *parts_of(self.lesson)], own)
 
     def verdicts(self) -> list[Verdict]:
         """What became of the mutants that could be tried."""
@@ -124,12 +138,24 @@ def prepared(lesson: int, options: argparse.Namespace, work: Path) -> Proof:
             (handout / path).write_bytes(data)
     proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=True)
     if proof.is_whole:
-        proof.add_submission(REFERENCE, ROOT, work, thorough=True)
+        hand_in_reference(lesson, work / "handed-in")
+        proof.add_submission(REFERENCE, ROOT, work, work / "handed-in", thorough=True)
     add_mutants(proof, work)
     for cheat in proof.cheats:
         lay_cheat(cheat, lesson, work / cheat.name)
         proof.add_submission(f"cheat-{cheat.name}", work / cheat.name, work)
     return proof
+
+
+def hand_in_reference(lesson: int, tree: Path) -> None:
+    """Measures the reference, and writes what is handed in of it into a folder."""
+    build_reference(lesson, False, "user-programs")
+    module = importlib.import_module(f"labs.lesson{lesson}.measure")
+    (tree / ANSWERS.format(lesson)).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / ANSWERS.format(lesson), tree / ANSWERS.format(lesson))
+    sources, guesses = sources_of(ROOT, lesson), {each.key: 1.0 for each in module.QUESTIONS}
+    figures = module.own_figures(ROOT / f"build/lesson{lesson}", tree, sources)
+    write_measurement(tree, lesson, sources, guesses, guesses, figures)
 
 
 def chosen(lesson: int, options: argparse.Namespace) -> Proof:

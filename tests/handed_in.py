@@ -1,0 +1,87 @@
+"""What the tests of a lesson's measurement and answers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from labs.tools.course.handed_in import (
+    ANSWERS,
+    MEASUREMENT,
+    HandedInError,
+    Measurement,
+    compare,
+    read_answers,
+    read_measurement,
+    same_answer,
+    sources_of,
+)
+from labs.tools.course.measurement import MeasurementError, Question
+from labs.tools.debugging.stamps import NotReachedError
+from labs.tools.grading.graded_tree import SubmissionError, submitted
+from labs.tools.grading.lab import ROOT, Lab
+
+AUTHORS = "labs/author.mk"
+
+
+def is_reference(lab: Lab) -> bool:
+    """Whether the tree is the authors' own, which hands in no measurement."""
+    return lab.handed_in is None and (lab.root / AUTHORS).is_file()
+
+
+def data_of(lab: Lab, path: str, remedy: str) -> bytes:
+    """A file that is handed in. Raises HandedInError, with what makes one."""
+    try:
+        return submitted(lab.handed_in or lab.root, path)
+    except SubmissionError as error:
+        raise HandedInError(f"{error}: {remedy}") from error
+
+
+def measurement_of(lab: Lab) -> Measurement:
+    """The measurement that is handed in. Raises HandedInError."""
+    path = MEASUREMENT.format(lab.lesson)
+    return read_measurement(data_of(lab, path, f"make LESSON={lab.lesson} measure writes it"), path)
+
+
+def has_prediction(lab: Lab, questions: Sequence[Question]) -> None:
+    """Each question has a prediction and a result. How far they are apart does not matter."""
+    if is_reference(lab):
+        return
+    handed, path = measurement_of(lab), MEASUREMENT.format(lab.lesson)
+    for name, numbers in (("prediction", handed.prediction), ("result", handed.result)):
+        absent = ", ".join(each.key for each in questions if each.key not in numbers)
+        assert not absent, f'{path}: "{name}" has no {absent}: make LESSON={lab.lesson} measure'
+
+
+def has_own_figures(lab: Lab, figures_of: Callable[[str], Mapping[str, int]]) -> None:
+    """The figures are those that this kernel gives when it is measured again."""
+    if lab.core:
+        pytest.skip("the commands that measure are breadth")
+    sources = sources_of(lab.root, lab.lesson)
+    handed = Measurement(sources, {}, {}, {}) if is_reference(lab) else measurement_of(lab)
+    compare_sources = handed.sources == sources
+    try:
+        figures = figures_of(sources) if compare_sources else {}
+    except (MeasurementError, NotReachedError) as error:
+        pytest.fail(f"your kernel cannot be measured: {error}", pytrace=False)
+    if not is_reference(lab):
+        compare(handed, sources, figures, lab.lesson)
+
+
+def answer_of(lab: Lab, number: str) -> str:
+    """An answer that is handed in; there must be one."""
+    path = ANSWERS.format(lab.lesson)
+    answer = read_answers(data_of(lab, path, "your tree came with it"), path)[number]
+    assert answer, f"{path}: answer {number} is empty"
+    return answer
+
+
+def is_right(lab: Lab, number: str, of_kernel: Mapping[str, Callable[[Lab], int]]) -> None:
+    """An answer is that of the reference's file, or what a function finds in this kernel."""
+    answer, path = answer_of(lab, number), ANSWERS.format(lab.lesson)
+    if number in of_kernel:
+        right = str(of_kernel[number](lab))
+    else:
+        right = read_answers((ROOT / path).read_bytes(), path)[number]
+    assert same_answer(answer, right), f"{path}: answer {number} is not right"
