@@ -73,7 +73,7 @@ def answer_of(lab: Lab, number: str) -> str:
     """An answer that is handed in; there must be one."""
     path = ANSWERS.format(lab.lesson)
     answer = read_answers(data_of(lab, path, "your tree came with it"), path)[number]
-    assert answer, f"{path}: answer {number} is empty"
+    assert answer, f"{path}: no answer is written between the quotes"
     return answer
 
 
