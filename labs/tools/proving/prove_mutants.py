@@ -128,11 +128,13 @@ def verdict(mutant: Mutant, results: Sequence[TestResult]) -> Verdict:
     """Judges a mutant by the results of its job."""
     named = [each for each in results if function_of(each.test) == mutant.caught_by]
     visible = [each for each in results if not each.is_hidden]
-    return Verdict(mutant, error_of(mutant, named), all(each.passed for each in visible))
+    survives = all(each.passed for each in visible)
+    return Verdict(mutant, error_of(mutant, named, survives), survives)
 
 
-def error_of(mutant: Mutant, named: Sequence[TestResult]) -> str:
-    """Why the named test did not catch the mutant; empty when it did."""
+def error_of(mutant: Mutant, named: Sequence[TestResult], survives: bool) -> str:
+    """Why the named test did not catch the mutant; empty when it did, or when visible tests caught
+    it by so many runs without an end that the named one was not run."""
     failed = [each for each in named if not each.passed]
     if not named:
         return f"there is no test {mutant.caught_by} of exercise {mutant.exercise}"
@@ -142,6 +144,6 @@ def error_of(mutant: Mutant, named: Sequence[TestResult]) -> str:
         return f"{failed[0].words} (is compiles = false meant?)"
     if not mutant.compiles and not all(DOES_NOT_BUILD in each.words for each in failed):
         return "it builds, against compiles = false"
-    if all(each.words.startswith("not run") for each in failed):
+    if survives and all(each.words.startswith("not run") for each in failed):
         return f"{mutant.caught_by} was not run: {failed[0].words}"
     return ""

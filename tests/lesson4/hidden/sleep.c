@@ -22,6 +22,7 @@ void stubborn(void);
 void many_hands(void);
 void wrong_wake(void);
 void signals(void);
+void units_at_once(void);
 void flags(void);
 
 static struct wait_queue queue;
@@ -420,6 +421,21 @@ void wrong_wake(void)
 	yield_often();
 	answer(semaphore.count);
 	semaphore_up(&semaphore);
+	yield_often();
+	answer(semaphore.count);
+}
+
+/* Two tasks wait, and two units come before either of them runs. */
+void units_at_once(void)
+{
+	quiet();
+	begin_thread(down_and_say, 5);
+	begin_thread(down_and_say, 6);
+	yield_often();
+	interrupts_disable();
+	semaphore_up(&semaphore);
+	semaphore_up(&semaphore);
+	interrupts_enable();
 	yield_often();
 	answer(semaphore.count);
 }

@@ -206,6 +206,13 @@ def test_wrong_wake(lab):
 
 
 @pytest.mark.exercise("4.3", points=1)
+def test_units_at_once(lab):
+    """Two units that come before either of two waiting tasks runs wake both."""
+    with threads(lab, SLEEP, "units_at_once") as run:
+        assert groups(run.answers()) == [[], [5, 6], [0]]
+
+
+@pytest.mark.exercise("4.3", points=1)
 def test_signals(lab):
     """A signal that waits ends the wait before it begins; but what has happened has happened."""
     with threads(lab, SLEEP, "signals") as run:
