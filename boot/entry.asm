@@ -1,8 +1,8 @@
 ; Where every boot loader enters the kernel: clear the BSS, enable paging, take a stack, call C.
 ;
 ; On entry (Multiboot 0.6.96, section 3.2): EAX = magic, EBX = physical address of the information
-; structure, flat segments, paging off, interrupts off, no stack. The section .boot is linked where
-; it is loaded, at 1 MiB; everything else is linked 3 GiB above the place where it is loaded
+; structure, flat segments, paging off, interrupts disabled, no stack. The section .boot is linked
+; where it is loaded, at 1 MiB; everything else is linked 3 GiB above the place where it is loaded
 ; (boot/kernel.ld).
 
 %include "kernel/cpu/memory_layout.inc"	; KERNEL_BASE
@@ -21,9 +21,9 @@ global _start
 _start:
 	; EXERCISE 1.2 (the first instructions, part 1 of 2): paging is off, so a symbol's address
 	; is physical(symbol), and there is no stack.
-	; Afterwards interrupts are off, string instructions count up, EDX holds the magic number
-	; that the loader left in EAX, EBX is what it was, and every byte from bss_start up to
-	; bss_end is 0. enable_paging keeps EBX and EDX.
+	; Afterwards interrupts are disabled, string instructions count up, EDX holds the magic
+	; number that the loader left in EAX, EBX is what it was, and every byte from bss_start up
+	; to bss_end is 0. enable_paging keeps EBX and EDX.
 	; Pitfalls: the loader may have left any flags. The length of the BSS may be any number, and
 	; no byte after it may change. A variable may itself be in the BSS.
 	; SOLUTION 1.2 {

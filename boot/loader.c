@@ -2,9 +2,10 @@
  * The second stage's 32-bit half: finds memory, reads the kernel from the disk, places its segments
  * and hands over as a Multiboot loader does (Multiboot 0.6.96, sections 3.2 and 3.3).
  *
- * It runs in protected mode without paging, with interrupts off: pointers are physical addresses.
- * Only the BIOS knows the disk and the memory, and it is 16-bit code that sees the first MiB. So
- * bios_call goes back to real mode for a moment, data arrives in a low buffer, and is copied up:
+ * It runs in protected mode without paging, with interrupts disabled: pointers are physical
+ * addresses. Only the BIOS knows the disk and the memory, and it is 16-bit code that sees the first
+ * MiB. So bios_call goes back to real mode for a moment, data arrives in a low buffer, and is
+ * copied up:
  *
  *	0x00007c00	boot sector (done)
  *	0x00008000	this code, its data and its stack, up to 0xfff0

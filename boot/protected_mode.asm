@@ -7,15 +7,15 @@ section .text
 
 bits 16
 ; Called by 16-bit code in real mode, with a near call and all segments 0. Returns to the same place
-; in 32-bit protected mode: flat segments, interrupts off, the same stack.
+; in 32-bit protected mode: flat segments, interrupts disabled, the same stack.
 global enter_protected_mode
 enter_protected_mode:
 	; EXERCISE 2.2 (entering protected mode): the caller is 16-bit code in real mode with all
 	; segments 0; it continues in 32-bit code. Intel SDM volume 3, 9.9.1 lists the steps, and
 	; their order matters.
-	; Afterwards: interrupts off, the GDT register loaded from gdt_pointer, bit 0 of CR0 set, CS
-	; = CODE32, DS, ES, FS, GS and SS = DATA32, ESP = the old SP, and the return address is off
-	; the stack. EAX may change; all other registers and the other bits of CR0 may not. The IDT
+	; Afterwards: interrupts disabled, the GDT register loaded from gdt_pointer, bit 0 of CR0
+	; set, CS = CODE32, DS, ES, FS, GS and SS = DATA32, ESP = the old SP, and the return address
+	; is off the stack. EAX may change; all other registers and the other bits of CR0 may not. The IDT
 	; register stays as it is: each call of the BIOS needs the vectors of real mode again.
 	; Pitfalls: a segment register keeps its old meaning until it is loaded. The upper half of
 	; ESP may be anything. The caller was 16-bit code: how large is its return address?

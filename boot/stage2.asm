@@ -12,8 +12,8 @@
 ;	real			registers out
 ;	32-bit protected	by way of enter_protected_mode
 ;
-; Interrupts are on only inside the handler. The stack is the same in all modes, below 64 KiB, and
-; so is everything that real mode has to reach.
+; Interrupts are enabled only inside the handler. The stack is the same in all modes, below 64 KiB,
+; and so is everything that real mode has to reach.
 
 CODE16		equ 0x18		; selectors of the table in boot/protected_mode.asm
 DATA16		equ 0x20

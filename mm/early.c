@@ -14,8 +14,8 @@
  * Invariants: all free pages are in [lowest_free, free_end); free_pages counts the set bits; memory
  * that is not usable, the first MiB and the kernel itself are never free.
  *
- * Any context: what is found free must still be free when it is taken, so interrupts are off from
- * the search to the change of the map.
+ * Any context: what is found free must still be free when it is taken, so interrupts are disabled
+ * from the search to the change of the map.
  */
 #include "mm/early.h"
 

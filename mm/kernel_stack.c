@@ -15,7 +15,7 @@
  *
  * One page table holds all of it. It is entered into the kernel's page directory before the first
  * address space copies that: later changes in the table are then seen by all of them. A slot is
- * free if its first stack page is not mapped. Called with pre-emption disabled or interrupts off,
+ * free if its first stack page is not mapped. Called with pre-emption or interrupts disabled,
  * as page_alloc is.
  */
 #include "mm/kernel_stack.h"

@@ -15,8 +15,8 @@
  * use (time of check to time of use).
  *
  * The linker collects the table: each FIXUP adds an entry next to its instruction. Call these
- * functions for a task, with its address space in use; with interrupts on or off. They do not sleep
- * until lesson 5.
+ * functions for a task, with its address space in use; with interrupts enabled or not. They do not
+ * sleep until lesson 5.
  */
 #include "mm/user_copy.h"
 

@@ -271,9 +271,10 @@ class Guest:
         stop_at: tuple[str | int, ...] = (),
         name: str = "",
     ) -> int | None:
-        """Calls a C function of the stopped kernel with interrupts off and returns EAX; registers
-        are as before afterwards. An argument is 32 bits: give a 64-bit one as two. None where it
-        went to one of `stop_at` instead; there it is left. A failure says `name`, if it is given.
+        """Calls a C function of the stopped kernel with interrupts disabled and returns EAX;
+        registers are as before afterwards. An argument is 32 bits: give a 64-bit one as two. None
+        where it went to one of `stop_at` instead; there it is left. A failure says `name`, if it is
+        given.
         """
         after = self._call(function, arguments, stop_at, name)
         return after and after["eax"]

@@ -144,7 +144,7 @@ class Processor:
         """A few words, the same in each run."""
         idles = not any(each.is_current and each.pid for each in tasks)
         if self.is_halted and not self.has_interrupts:
-            return "the processor is halted with interrupts off"
+            return "the processor is halted with interrupts disabled"
         if idles and any(each.life == "ready" and each.pid for each in tasks):
             return "the idle task runs, although other tasks are ready"
         if tasks and (self.is_halted or idles):

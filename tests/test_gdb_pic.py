@@ -39,7 +39,7 @@ def state_of(table: str, irq: int) -> str:
 
 
 def test_before_the_kernel_runs(seen: dict[str, Any]) -> None:
-    assert "interrupts off" in seen["in the BIOS"]
+    assert "interrupts disabled" in seen["in the BIOS"]
 
 
 def test_an_interrupt_is_in_service_until_its_eoi(seen: dict[str, Any]) -> None:

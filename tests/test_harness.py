@@ -149,7 +149,7 @@ def test_hang(assemble: Assemble, way: str, icount: int | None) -> None:
     assert result.guest_seconds >= limit
     lines = result.explain().splitlines()
     assert "inner" in lines[1]
-    assert ("ring 0, halted" if way == "halt" else "ring 0, interrupts off") in lines[1]
+    assert ("ring 0, halted" if way == "halt" else "ring 0, interrupts disabled") in lines[1]
     assert "outer" in lines[3] and "protected" in lines[4]
     assert lines[-1] == "  | last words"
 

@@ -44,7 +44,7 @@ def stacks_in_words(run: Threads) -> list[str]:
 
 def test_what_each_task_waits_for(seen):
     found = seen["sleeps"]
-    assert "for task 2 (test), interrupts on" in found.lines[0]
+    assert "for task 2 (test), interrupts enabled" in found.lines[0]
     assert "sleeps (no signal wakes it) in semaphore_down, called from hand_over" in str(
         found.lines
     )

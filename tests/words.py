@@ -4,8 +4,7 @@ The field has terms; a student can look them up, and a translator too. REFUSED n
 words that stood in their place, each with the reason or the better word. A text is what a person
 reads: Markdown and SVG, comments, and strings of programs; code, and excerpts in `...`, are not.
 
-`python -m tests.words` lists all findings, `... FILE` those of a file or folder, and `... --write
-FILE` makes tests/words_left.toml tight: how many findings a file still has, which may only shrink.
+`python -m tests.words` lists all findings, `... FILE` those of a file or folder.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import re
 import subprocess
 import sys
 import tokenize
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -23,8 +21,6 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT = ROOT / "tests" / "words_left.toml"
-HEAD = "# How many refused words each file still has (tests/words.py): it may only shrink.\n"
 
 # What a student or a user of the kernel sees.
 SEEN = (
@@ -65,6 +61,11 @@ REFUSED = (
     Word(r"\b[Uu]rgen(?:cy|t|cies)\b", "priority; only Linux's nice is something else"),
     Word(r"(?<!time-)(?<!time\s)(?<!Time-)\b[Ss]tamps?\b", "TSC cycles, or the time", "kernel/*"),
     Word(r"\b[Bb]ack traces?\b", "backtrace"),
+    Word(
+        r"\b[Ii]nterrupts? (?:(?:are|is|were|was|be|stay|remain|must|switched|go) )*"
+        r"(?:on|off)\b(?! (?:the|a|an|its|IRQ|of)\b)|\b[Ss]witch(?:es|ed)? interrupts (?:on|off)\b",
+        "enabled, disabled",
+    ),
     Word(
         r"\b[Rr]ing 3 (?:wants?|may|can|cannot|has|had|puts?|gives?|leaves?|left|tries|asks?|"
         r"executes|uses|sees?|believes|knows|reads|writes|wrote|calls?|gets?|took|takes|does)\b",
@@ -209,22 +210,7 @@ def in_text(name: str, source: str) -> list[Finding]:
     return sorted(found, key=lambda each: (each.line, each.text))
 
 
-# ---- what is left --------------------------------------------------------------------------------
-
-
-def left() -> dict[str, int]:
-    """How many findings each file may still have."""
-    return tomllib.loads(LEFT.read_text())["left"]
-
-
-def write(paths: list[str]) -> None:
-    """Makes the list tight for these files: none may have more than it had."""
-    rows = left()
-    for name in [*chosen(paths), *(set(rows) - set(seen()))]:
-        count = len(findings(name)) if (ROOT / name).is_file() else 0
-        rows[name] = min(count, rows.get(name, 0))
-    text = "".join(f'"{name}" = {count}\n' for name, count in sorted(rows.items()) if count)
-    LEFT.write_text(f"{HEAD}[left]\n{text}")
+# ---- the command ---------------------------------------------------------------------------------
 
 
 def chosen(paths: list[str]) -> Iterator[str]:
@@ -234,9 +220,6 @@ def chosen(paths: list[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["--write"]:
-        write(sys.argv[2:])
-        return
     for name in chosen(sys.argv[1:]):
         print(*findings(name), sep="\n", end="\n" if findings(name) else "")
 

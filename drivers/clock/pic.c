@@ -14,8 +14,8 @@
  *
  * Initialization is four command words in a row (8259A data sheet, ICW1 to ICW4): the first at the
  * command port, the others at the mask register's port, which is told apart by position only. So
- * nothing may interrupt pic_initialize. Handlers run with interrupts off; the EOI comes after the
- * handler.
+ * nothing may interrupt pic_initialize. Handlers run with interrupts disabled; the EOI comes after
+ * the handler.
  */
 #include "drivers/clock/pic.h"
 
@@ -35,7 +35,7 @@
 #define INITIALIZE   0x11 /* ICW1, with ICW4 to come */
 #define MODE_8086    0x01
 #define READ_SERVICE 0x0b /* OCW3: the next read gives the in-service bits */
-#define END	     0x20 /* OCW2: end of interrupt, not specific */
+#define EOI	     0x20 /* OCW2: end of interrupt, not specific */
 
 static void (*handlers[LINES])(void); /* by IRQ; NULL: no handler */
 
@@ -74,8 +74,8 @@ static bool in_service(uint16_t port, unsigned line)
 static void end_of_interrupt(unsigned line)
 {
 	if (line >= 8)
-		out8(SECOND, END);
-	out8(FIRST, END);
+		out8(SECOND, EOI);
+	out8(FIRST, EOI);
 }
 
 /* If a device withdraws its request before the processor acknowledges it, the controller must still
@@ -88,12 +88,12 @@ static bool is_spurious(unsigned line)
 		return !in_service(FIRST, 7);
 	if (line != 15 || in_service(SECOND, 7))
 		return false;
-	out8(FIRST, END);
+	out8(FIRST, EOI);
 	return true;
 }
 /* } SOLUTION 2.4 */
 
-/* For all sixteen vectors, with interrupts off. An IRQ without a handler is acknowledged and
+/* For all sixteen vectors, with interrupts disabled. An IRQ without a handler is acknowledged and
  * ignored. */
 static void pic_dispatch(struct trap_frame *frame)
 {

@@ -8,7 +8,7 @@
  *
  * Channel 2 is wired to the speaker, and its output can be read at port 0x61. As a one-shot (mode
  * 0) it measures: so many time stamps of the processor pass while it counts 23864 down, which takes
- * 20.0 ms. That needs no interrupt, so the clock is known before interrupts are on.
+ * 20.0 ms. That needs no interrupt, so the clock is known before interrupts are enabled.
  *
  * A counter takes its 16 bits as two writes, low byte first, because the command said so; the
  * second one starts it (82C54 data sheet, "programming the 82C54"). Nothing may come between them.
@@ -56,7 +56,7 @@ static uint32_t measure_once(void)
 }
 
 /* kHz = stamps / milliseconds, and the milliseconds are INTERVAL * 1000 / FREQUENCY: the product
- * comes first and needs 64 bits. At boot, with interrupts off: a handler in the middle would
+ * comes first and needs 64 bits. At boot, with interrupts disabled: a handler in the middle would
  * lengthen what is measured. */
 uint32_t pit_measure_tsc_khz(void)
 {
@@ -67,7 +67,7 @@ uint32_t pit_measure_tsc_khz(void)
 	return divide64((uint64_t)passed * FREQUENCY, INTERVAL * 1000u, 0);
 }
 
-/* Of IRQ 0, so with interrupts off. Ticks that the processor is too late for are lost: the
+/* Of IRQ 0, so with interrupts disabled. Ticks that the processor is too late for are lost: the
  * controller keeps one. */
 static void pit_tick(void)
 {
@@ -103,7 +103,7 @@ void pit_initialize(uint32_t hz)
 }
 /* } SOLUTION 2.4 */
 
-/* One aligned word: it may be read with interrupts on. */
+/* One aligned word: it may be read with interrupts enabled. */
 uint32_t pit_ticks(void)
 {
 	return ticks;

@@ -11,7 +11,7 @@ uint32_t pit_measure_tsc_khz(void);
 /* Ticks hz times a second (18 to 65536; 18 gives the slowest there is, 18.2) on IRQ 0. */
 void pit_initialize(uint32_t hz);
 
-/* Calls the function at each tick, with interrupts off. */
+/* Calls the function at each tick, with interrupts disabled. */
 void pit_on_tick(void (*function)(void));
 
 /* Ticks since pit_initialize. */

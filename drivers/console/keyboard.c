@@ -11,13 +11,13 @@
  * with later keyboards have the prefix 0xe0, which looks like a key that comes up, so that old
  * software takes them for the key of the same code on the number block; so does this driver.
  *
- * The handler of IRQ 1 is the only writer, with interrupts off. What it decodes goes to `receive`,
- * or into a ring:
+ * The handler of IRQ 1 is the only writer, with interrupts disabled. What it decodes goes to
+ * `receive`, or into a ring:
  *
  *	written 7, taken 5: two characters wait, at buffer[5] and buffer[6]
  *
  * Each side moves its own counter only, and moves it last, so no lock is needed. Reading needs no
- * interrupts off.
+ * interrupts disabled.
  */
 #include "drivers/console/keyboard.h"
 

@@ -6,8 +6,8 @@
  * of the baud clock. 115200 / divisor is the rate, so 1 is the fastest: a byte takes ten bits, 87
  * microseconds.
  *
- * Writing is polled for good: panic must work with interrupts off, and in the middle of anything.
- * Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
+ * Writing is polled for good: panic must work with interrupts disabled, and in the middle of
+ * anything. Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
  *
  * A port that is not there reads as all ones: it takes every character at once, and has none for
  * us, because no port has all kinds of errors at a time. Any context after serial_initialize.

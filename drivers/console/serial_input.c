@@ -7,7 +7,7 @@
  *
  *	has_room	the handler takes all bytes; the request falls; the next byte raises it
  *	no room		interrupts of the port off; 16 bytes fit into its FIFO, more are lost
- *	serial_resume	interrupts on again; bytes that wait raise the request at once
+ *	serial_resume	interrupts enabled again; bytes that wait raise the request at once
  *
  * `is_waiting` says that the second state holds. serial_resume may be called from any context; a
  * call without need does nothing.
@@ -23,8 +23,8 @@ static void (*receive)(uint8_t byte);
 static bool (*has_room)(void);
 static volatile bool is_waiting;
 
-/* IRQ 4, with interrupts off. `byte` stays negative only if the port was emptied. A request from
- * before serial_listen may come after it, when there is no receiver any more. */
+/* IRQ 4, with interrupts disabled. `byte` stays negative only if the port was emptied. A request
+ * from before serial_listen may come after it, when there is no receiver any more. */
 static void serial_interrupt(void)
 {
 	int byte = 0;

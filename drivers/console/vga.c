@@ -10,7 +10,7 @@
  * What characters do to the screen is drivers/console/vga_screen.c. This file connects it with the
  * hardware: the memory by way of the direct map, and the blinking cursor, whose cell number is in
  * two registers of the CRT controller. They are reached through an index port, so an interrupt that
- * prints must not come in between: printk has interrupts off.
+ * prints must not come in between: printk has interrupts disabled.
  */
 #include "drivers/console/vga.h"
 

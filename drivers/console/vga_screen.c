@@ -70,7 +70,7 @@ static void obey(struct vga_screen *screen, char character)
 	screen->is_full = false;
 }
 
-/* With interrupts off, as printk has them. */
+/* With interrupts disabled, as printk has them. */
 void vga_screen_put(struct vga_screen *screen, char character)
 {
 	if (filter && filter(screen, character))

@@ -29,7 +29,7 @@
  *
  * The processor does nothing else while it waits: a driver with interrupts and DMA follows in the
  * storage lessons. One request at a time, not from interrupt handlers; the drive's own interrupt is
- * switched off.
+ * disabled.
  */
 #include "drivers/disk/ata.h"
 

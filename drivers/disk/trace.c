@@ -3,7 +3,7 @@
  *
  * Printing each request would change the times that are measured, by milliseconds for a line.
  * Storing 32 bytes takes less than a microsecond. The host reads the ring out of the guest's memory
- * after the run. Any context: the place and the contents are taken with interrupts off.
+ * after the run. Any context: the place and the contents are taken with interrupts disabled.
  */
 #include "drivers/disk/trace.h"
 

@@ -3,7 +3,7 @@
  * lines, echoes, turns ^C into a signal, and gives lines or single bytes to the reader.
  *
  * It does not depend on tasks or devices. line_type may be called from interrupt handlers; the
- * others switch interrupts off where that matters.
+ * others disable interrupts where that matters.
  */
 #pragma once
 

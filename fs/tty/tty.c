@@ -21,7 +21,7 @@
  *
  * One terminal for the machine. The serial line stops taking bytes while nothing fits (has_room),
  * and goes on when a reader has taken some (serial_resume): so nothing that is sent is lost. The
- * ring is touched with interrupts off.
+ * ring is touched with interrupts disabled.
  */
 #include "fs/tty/tty.h"
 
@@ -154,7 +154,7 @@ static uint32_t take(char *to, uint32_t size)
 }
 
 /* At most one line, or a piece of it. It goes through the stack, because the ring is touched with
- * interrupts off, and the program's memory with interrupts on. */
+ * interrupts disabled, and the program's memory with interrupts enabled. */
 static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	char chunk[CHUNK];
@@ -168,7 +168,8 @@ static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 	return buffer_put(to, chunk, count);
 }
 
-/* Through the stack as well: the screen and the serial line are written with interrupts off. */
+/* Through the stack as well: the screen and the serial line are written with interrupts disabled.
+ */
 static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	char chunk[CHUNK];

@@ -11,8 +11,8 @@
  *	0x30		double_fault_state	the task gate of vector 8
  *	0x3b		thread local		a program's GS; a task switch fills it in
  *
- * Initialized once, at boot, with interrupts off: until the table is loaded the selectors are the
- * boot loader's.
+ * Initialized once, at boot, with interrupts disabled: until the table is loaded the selectors are
+ * the boot loader's.
  */
 #include "kernel/cpu/descriptors.h"
 
@@ -50,7 +50,7 @@ static void double_fault_state_fill(void (*double_fault)(void))
 	double_fault_state = (struct task_state){
 		.cr3 = cr3,
 		.eip = (uintptr_t)double_fault,
-		.eflags = 2, /* the bit that is always one: interrupts stay off */
+		.eflags = 2, /* the bit that is always one: interrupts stay disabled */
 		.esp = (uintptr_t)double_fault_stack + sizeof(double_fault_stack) - 4,
 		.cs = KERNEL_CODE,
 		.ss = KERNEL_DATA,
@@ -98,7 +98,8 @@ void descriptors_initialize(void (*double_fault)(void))
 	load_tables();
 }
 
-/* With interrupts off, at a task switch. The next write to FS or GS sees the new descriptor. */
+/* With interrupts disabled, at a task switch. The next write to FS or GS sees the new descriptor.
+ */
 void descriptors_set_thread_local(uint64_t packed)
 {
 	gdt[THREAD_LOCAL / 8] = packed;

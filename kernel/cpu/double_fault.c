@@ -18,9 +18,9 @@
 
 static const char *(*explain_double_fault)(uint32_t address);
 
-/* Runs as a task of its own, with interrupts off; kernel_task holds the registers of the code that
- * failed. CR2 is that of the last page fault, which is the first of the two exceptions when a stack
- * has overflowed. */
+/* Runs as a task of its own, with interrupts disabled; kernel_task holds the registers of the code
+ * that failed. CR2 is that of the last page fault, which is the first of the two exceptions when a
+ * stack has overflowed. */
 static void double_fault(void)
 {
 	const struct task_state *before = &kernel_task.state;
@@ -55,7 +55,7 @@ void trap_register_double_fault(const char *(*explain)(uint32_t address))
 	explain_double_fault = explain;
 }
 
-/* At boot, with interrupts off. The descriptors come first: gates name their selectors. */
+/* At boot, with interrupts disabled. The descriptors come first: gates name their selectors. */
 void trap_initialize(void)
 {
 	descriptors_initialize(double_fault);

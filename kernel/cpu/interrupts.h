@@ -7,7 +7,7 @@
 #define EFLAGS_INTERRUPTS 0x200u
 #define EFLAGS_ALWAYS_ONE 0x002u
 
-/* Switches interrupts off. Returns whether they were on; give that to interrupts_restore. */
+/* Disables interrupts. Returns whether they were enabled; give that to interrupts_restore. */
 static inline bool interrupts_disable(void)
 {
 	uint32_t flags;
@@ -27,7 +27,7 @@ static inline void interrupts_restore(bool enabled)
 		interrupts_enable();
 }
 
-/* Sleeps until the next interrupt. Interrupts must be on. */
+/* Sleeps until the next interrupt. Interrupts must be enabled. */
 static inline void wait_for_interrupt(void)
 {
 	__asm__ volatile("hlt" : : : "memory");

@@ -8,8 +8,8 @@
  *	offset	4	esp0	8	ss0	102	io_map_base	104	io_map: 65536 bits
  *
  * A trap from user mode cannot use the user's stack, which may be anywhere. It begins at ss0:esp0
- * instead, so a task switch must call task_state_set_stack, with interrupts off, before the next
- * return to user mode.
+ * instead, so a task switch must call task_state_set_stack, with interrupts disabled, before the
+ * next return to user mode.
  */
 #include "kernel/cpu/task_state.h"
 

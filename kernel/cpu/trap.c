@@ -13,7 +13,7 @@
  *	processor <--IRET-- trap_entry.asm <------------+
  *
  * The first that applies handles it. Every gate is an interrupt gate, so all of this runs with
- * interrupts off; a handler may switch them on, and may change the frame, which IRET loads back.
+ * interrupts disabled; a handler may enable them, and may change the frame, which IRET loads back.
  * The stack is the current task's: a handler of an exception may sleep if the interrupted code
  * could have, a handler of an interrupt must not.
  *
@@ -69,7 +69,8 @@ const char *trap_name(unsigned vector)
 	return exceptions[vector].name ? exceptions[vector].name : "reserved exception";
 }
 
-/* The next page fault overwrites CR2: read it before anything that may fault, with interrupts off.
+/* The next page fault overwrites CR2: read it before anything that may fault, with interrupts
+ * disabled.
  */
 uint32_t trap_fault_address(void)
 {

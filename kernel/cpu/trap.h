@@ -51,7 +51,7 @@ AT_OFFSET(user_esp, FRAME_ESP);
  */
 void trap_initialize(void);
 
-/* Calls handler for each trap on this vector, with interrupts off; it may change the frame. */
+/* Calls handler for each trap on this vector, with interrupts disabled; it may change the frame. */
 void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 
 /* Calls handler for each exception in user mode that nobody registered for; NULL: it is
@@ -64,8 +64,8 @@ void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
 
 /*
  * Not 0: there is something to do before a trap or a system call goes back to where it came from.
- * The function that is registered gets the frame then, with interrupts off; it looks at frame->cs
- * to see where that is, and it may run other tasks meanwhile.
+ * The function that is registered gets the frame then, with interrupts disabled; it looks at
+ * frame->cs to see where that is, and it may run other tasks meanwhile.
  */
 extern volatile uint32_t trap_return_work;
 void trap_register_return(void (*work)(struct trap_frame *frame));

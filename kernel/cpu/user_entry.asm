@@ -25,9 +25,9 @@ user_enter:
 	mov [kernel_stack], esp
 	; EXERCISE 2.6 (user mode, part 2): user_enter(eip, esp): eip is at [ebp + 8], esp at [ebp +
 	; 12]. Enters user mode by IRET, at eip, with the stack esp, USER_CODE, and USER_DATA in all
-	; data segment registers and SS; interrupts on, IOPL 0. The next trap from user mode finds
-	; the kernel's stack as it is now (task_state_set_stack), so that user_leave can return from
-	; here.
+	; data segment registers and SS; interrupts enabled, IOPL 0. The next trap from user mode
+	; finds the kernel's stack as it is now (task_state_set_stack), so that user_leave can
+	; return from here.
 	; Pitfalls: IRET to a lower privilege takes five words (Intel SDM volume 3, figure 6-4).
 	; Flags that PUSHF delivers are the kernel's. Whatever is left in a register, the user can
 	; read: the general registers must be 0.

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Goes to user mode, with this stack and interrupts on; the code and its stack must be in user
+/* Goes to user mode, with this stack and interrupts enabled; the code and its stack must be in user
  * pages. Returns when somebody, in a trap from there, calls user_leave. Not to be called in
  * between. */
 void user_enter(uint32_t eip, uint32_t esp);

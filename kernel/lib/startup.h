@@ -18,7 +18,7 @@ typedef void startup_function(void);
 	static startup_function *const function##_startup                                          \
 	    __attribute__((section(".startups"), used)) = function;
 
-/* Calls all of them, in the order in which their files were linked, with interrupts on. They must
- * not depend on each other's order. Called once, by main.c, when all of the core is there, the root
- * directory too, and before its files are unpacked. */
+/* Calls all of them, in the order in which their files were linked, with interrupts enabled. They
+ * must not depend on each other's order. Called once, by main.c, when all of the core is there, the
+ * root directory too, and before its files are unpacked. */
 void startup_run_all(void);

@@ -199,7 +199,7 @@ static int wait_for_input(const struct file *file, uint32_t wanted)
 }
 
 /* At most one line. It goes through the stack in pieces, because the ring may only be touched with
- * interrupts off, and the program's memory only with interrupts on. */
+ * interrupts disabled, and the program's memory only with interrupts enabled. */
 static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	char chunk[CHUNK];
@@ -226,7 +226,8 @@ static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 	return done;
 }
 
-/* Through the stack as well: the screen and the serial line are written with interrupts off. */
+/* Through the stack as well: the screen and the serial line are written with interrupts disabled.
+ */
 static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	char chunk[CHUNK];

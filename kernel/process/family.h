@@ -32,7 +32,7 @@ static inline bool process_is_program(const struct process *process)
 struct process *process_create(struct task *task);
 
 /* Takes the current task's space away: a borrowed one goes back to the parent, another one is
- * destroyed. Interrupts must be off. */
+ * destroyed. Interrupts must be disabled. */
 void process_leave_space(void);
 
 /* Goes to user mode for the first time, as the frame says. */

@@ -8,7 +8,7 @@
  *	wait4 sleeps -> SIGSTOP -> -ERESTART -> stopped ...
  *		... SIGCONT -> EIP back to INT 0x80, EAX = 114 -> wait4 sleeps
  *
- * Called with interrupts off, by the current task only, on its way out of the kernel
+ * Called with interrupts disabled, by the current task only, on its way out of the kernel
  * (kernel/task/sched_preempt.c).
  */
 #include "kernel/process/family.h"

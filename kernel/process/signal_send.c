@@ -4,7 +4,7 @@
  * Nothing else happens here: what a signal does is decided when the task returns to user mode,
  * where it can end, stop, or call a handler without leaving anything half done in the kernel
  * (kernel/process/signal_deliver.c). Signals come from any context, interrupt handlers included, so
- * the sets are changed with interrupts off.
+ * the sets are changed with interrupts disabled.
  *
  * task->has_signal is true whenever one is pending that is not blocked. It may stay true after
  * SIGCONT and a stop signal have cancelled each other: then a sleep ends early, and the call begins
@@ -82,7 +82,7 @@ static int first_of(uint64_t signals)
 	return low ? __builtin_ctz(low) + 1 : high ? __builtin_ctz(high) + 33 : 0;
 }
 
-/* Interrupts off: a signal that arrives between two of the steps would be lost. */
+/* Interrupts are disabled: a signal that arrives between two of the steps would be lost. */
 int signal_take(uint64_t set, struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;

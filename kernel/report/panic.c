@@ -5,10 +5,10 @@
  *	backtrace: 0xc0104a51 pool_alloc+0x41
  *	backtrace: ...
  *
- * Interrupts go off first and stay off, so the state is the one that failed. The report uses no
- * memory but the stack and waits for nothing. Then machine_exit ends the run with EXIT_PANIC, which
- * a grader on the host sees as an exit code. Panics are for broken invariants of the kernel; a
- * program's mistake ends the program.
+ * Interrupts are disabled first and stay disabled, so the state is the one that failed. The report
+ * uses no memory but the stack and waits for nothing. Then machine_exit ends the run with
+ * EXIT_PANIC, which a grader on the host sees as an exit code. Panics are for broken invariants of
+ * the kernel; a program's mistake ends the program.
  */
 #include "kernel/report/panic.h"
 

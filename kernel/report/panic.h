@@ -6,7 +6,7 @@
 /* Prints the message and a backtrace, and ends the run with EXIT_PANIC. */
 void panic(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Switches interrupts off and prints the message; the caller may print more and must then end the
+/* Disables interrupts and prints the message; the caller may print more and must then end the
  * run. */
 void panic_announce(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 

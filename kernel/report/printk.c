@@ -5,9 +5,9 @@
  *			    \--> console --> console --> ...	serial line, screen
  *
  * The text is formatted first, with interrupts as they are, and then written in one go with
- * interrupts off: lines of an interrupt handler and of the code that it interrupted never mix. The
- * price is latency: at 115200 baud a character takes 87 microseconds, a line of 80 about 7 ms. That
- * is why a trace that must not disturb goes to a ring and not here.
+ * interrupts disabled: lines of an interrupt handler and of the code that it interrupted never mix.
+ * The price is latency: at 115200 baud a character takes 87 microseconds, a line of 80 about 7 ms.
+ * That is why a trace that must not disturb goes to a ring and not here.
  *
  * Every function may be called from any context, console_register at boot only.
  */
@@ -54,8 +54,8 @@ void console_register(struct console *console)
 	consoles = console;
 }
 
-/* One go with interrupts off, as for printk; not into the log ring. Programs have formatted their
- * text for a terminal already: no carriage return is added. */
+/* One go with interrupts disabled, as for printk; not into the log ring. Programs have formatted
+ * their text for a terminal already: no carriage return is added. */
 void console_write(const char *text, uint32_t length)
 {
 	bool enabled = interrupts_disable();

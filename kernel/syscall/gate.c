@@ -8,8 +8,8 @@
  *	here		syscall_dispatch: the call of that number runs, its result into the frame
  *	gate.asm	work first, if there is any (trap_return); registers back, IRET
  *
- * The frame is all that a call sees of the program. It runs with interrupts on, may sleep, and may
- * be pre-empted. SYSENTER's calls come to the same syscall_dispatch.
+ * The frame is all that a call sees of the program. It runs with interrupts enabled, may sleep, and
+ * may be pre-empted. SYSENTER's calls come to the same syscall_dispatch.
  *
  * Each file that has calls puts a table of its own into a section of the kernel (SYSCALL_TABLE),
  * and the linker lays these tables one after the other. So no list names the files of calls, and

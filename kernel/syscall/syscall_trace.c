@@ -106,7 +106,7 @@ static void skip_lost(uint32_t *next, uint32_t *lost)
 	}
 }
 
-/* Copies, because a record may change as soon as interrupts are on again. */
+/* Copies, because a record may change as soon as interrupts are enabled again. */
 uint32_t syscall_trace_read(uint32_t *next, struct syscall_record *records, uint32_t count,
 			    uint32_t *lost)
 {

@@ -9,7 +9,7 @@
  *	schedule(reason):	charge -> (if ready: enqueue) -> pick -> switch_to -> the next task
  *
  * The idle task is in no queue and in no list: it runs when the queue is empty. schedule() is
- * called with interrupts off, by tasks only, and never by an interrupt handler: a handler sets
+ * called with interrupts disabled, by tasks only, and never by an interrupt handler: a handler sets
  * WORK_SCHEDULE (kernel/task/sched_preempt.c).
  */
 #include "kernel/task/sched.h"

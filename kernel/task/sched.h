@@ -21,11 +21,11 @@ int sched_use(const char *name);
 /* Makes the context that calls it the idle task, pid 0. */
 void sched_initialize(void);
 
-/* Gives the processor to the next task. Interrupts must be off, and are off when it returns. If
- * current->life is TASK_READY, the task stays in the competition. */
+/* Gives the processor to the next task. Interrupts must be disabled, and still are when it returns.
+ * If current->life is TASK_READY, the task stays in the competition. */
 void schedule(enum sched_reason reason);
 
-/* Sleeps in this state of life until sched_wake. Interrupts must be off. */
+/* Sleeps in this state of life until sched_wake. Interrupts must be disabled. */
 void sched_sleep(enum task_life life);
 
 /* Makes a new task runnable. */
@@ -59,7 +59,7 @@ void sched_idle(void) __attribute__((noreturn));
 void sched_tick(void);
 
 /* Does what waits (the bits of trap_return_work) before a trap returns; it is given the trap's
- * frame, with interrupts off, and may run other tasks meanwhile. For trap_register_return. */
+ * frame, with interrupts disabled, and may run other tasks meanwhile. For trap_register_return. */
 void sched_work(struct trap_frame *frame);
 
 /* The part of it that comes before user mode, for tasks that get there without a trap. */

@@ -17,7 +17,7 @@ enum sched_reason {
 	SCHED_ENDS,
 };
 
-/* All functions are called with interrupts off. The task that runs is in no queue. */
+/* All functions are called with interrupts disabled. The task that runs is in no queue. */
 struct sched_class {
 	const char *name;
 	/* The task is new to this class. It is not queued. */

@@ -15,7 +15,7 @@
  * The queue is a sorted list: fine for tens of tasks, where Linux has a tree.
  *
  * Read more: Linux's documentation of CFS (Documentation/scheduler/sched-design-CFS). Called with
- * interrupts off.
+ * interrupts disabled.
  */
 #include "kernel/task/sched_class.h"
 

@@ -13,7 +13,7 @@
  * go back to the level that they began at (boost): no task starves, and one that has become
  * interactive is soon noticed.
  *
- * Read more: OSTEP, chapter 8. All functions are called with interrupts off
+ * Read more: OSTEP, chapter 8. All functions are called with interrupts disabled
  * (kernel/task/sched_class.h).
  */
 #include "kernel/task/sched_class.h"

@@ -6,7 +6,7 @@
  *
  *	user mode	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick, schedule -> IRET
  *	the kernel	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick; schedule only in a
- *			kernel thread that has not disabled it, and if interrupts were on
+ *			kernel thread that has not disabled it, and if interrupts were enabled
  *
  * Interrupted is not pre-empted: interrupts are taken everywhere, a switch is not. User mode can be
  * pre-empted at any instruction. Kernel code that runs for a program cannot: the switch waits until
@@ -45,7 +45,7 @@ void sched_tick(void)
 	trap_return_work |= WORK_TICK;
 }
 
-/* At the end of IRQ 0's trap, with interrupts off. */
+/* At the end of IRQ 0's trap, with interrupts disabled. */
 static void tick(const struct trap_frame *frame)
 {
 	trap_return_work &= ~WORK_TICK;

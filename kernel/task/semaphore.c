@@ -7,7 +7,7 @@
  *
  * Between the wake-up and the look another task may have taken the one: so the woken task looks
  * again, in a loop. No up is lost, because looking and going to sleep are one step with interrupts
- * off. semaphore_up may be called from any context, semaphore_down by tasks only.
+ * disabled. semaphore_up may be called from any context, semaphore_down by tasks only.
  */
 #include "kernel/cpu/interrupts.h"
 #include "kernel/task/lock.h"

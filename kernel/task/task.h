@@ -43,8 +43,8 @@ enum task_life {
 
 /* What the scheduler knows of a task: kernel/task/sched.c and its classes. */
 struct task_schedule {
-	struct list in_queue; /* linked while it waits for the processor */
-	bool is_queued;
+	struct list in_queue;	/* linked while it waits for the processor */
+	bool is_queued;		/* in that of its class: kernel/task/sched.c keeps it up to date */
 	int8_t nice;		/* -20 (much) to 19 (little) */
 	int8_t donated;		/* a priority that a waiting task lends, or URGENCY_NONE */
 	uint8_t level;		/* multi-level feedback: 0 is served first */

@@ -12,7 +12,7 @@
  *	program A	(unchanged)	(unchanged)	nothing was loaded
  *	program B	B's		A's is saved, B's is loaded
  *
- * Everything here is called with interrupts off.
+ * Everything here is called with interrupts disabled.
  */
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/task_state.h"

@@ -24,24 +24,24 @@ struct task *task_create(const char *name);
 void task_free(struct task *task);
 
 /* The current task is about to give the processor away for good: task_switched will free its stack,
- * and with is_orphan the task itself. Interrupts must be off. */
+ * and with is_orphan the task itself. Interrupts must be disabled. */
 void task_retire(bool is_orphan);
 
-/* Called by every task right after it has got the processor, with interrupts off: frees what a task
- * that has ended could not free itself. */
+/* Called by every task right after it has got the processor, with interrupts disabled: frees what a
+ * task that has ended could not free itself. */
 void task_switched(void);
 
 /* ---- kernel/task/task_load.c ---- */
 
 /* Loads what user mode will find of a task: its stack in the kernel, its space, its segment, its
- * floating-point unit. Only what differs. Interrupts are off. */
+ * floating-point unit. Only what differs. Interrupts are disabled. */
 void task_load(struct task *next);
 
 /* Makes sure that task->fpu is what the task has in the unit. */
 void task_save_fpu(struct task *task);
 
 /* Takes its space and its floating-point state away from the current task. Returns the space: it is
- * the caller's. Interrupts must be off. */
+ * the caller's. Interrupts must be disabled. */
 struct space *task_unload(void);
 
 /* ---- kernel/task/thread.c ---- */

@@ -22,7 +22,8 @@ static uint32_t khz;
 static uint32_t multiplier;
 static uint64_t origin;
 
-/* At boot, with interrupts off: nobody may read the clock between the factor and the origin. */
+/* At boot, with interrupts disabled: nobody may read the clock between the factor and the origin.
+ */
 void time_initialize(uint32_t tsc_khz)
 {
 	khz = tsc_khz;

@@ -7,7 +7,7 @@
  * The tick only checks the first, which is usually not due. Starting a timer takes one step for
  * each that is earlier, which is fine for one per sleeping task.
  *
- * The list is changed with interrupts off, so any context may start and cancel. A function is
+ * The list is changed with interrupts disabled, so any context may start and cancel. A function is
  * called from the tick, in interrupt context: it must not sleep. It may start its own timer again;
  * if that deadline has passed already, the next tick calls it.
  */
@@ -51,8 +51,8 @@ void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struc
 	interrupts_restore(enabled);
 }
 
-/* After this the function is not running and will not be called: it runs with interrupts off, and
- * there is one processor. */
+/* After this the function is not running and will not be called: it runs with interrupts disabled,
+ * and there is one processor. */
 void timer_cancel(struct timer *timer)
 {
 	bool enabled = interrupts_disable();

@@ -12,7 +12,7 @@
  *							wait_wake: is_woken = true
  *	wait_any: is_woken, so no sleep
  *
- * wait_event does all of this with interrupts off, because the other one may be an interrupt
+ * wait_event does all of this with interrupts disabled, because the other one may be an interrupt
  * handler. A place in a queue is on the stack of the task that waits: it leaves the queue before
  * its function returns.
  */

@@ -11,8 +11,8 @@
 #include "kernel/task/time.h"
 #include "kernel/task/wait.h"
 
-/* Interrupts are off. STI takes effect after the next instruction: no interrupt comes between it
- * and HLT. */
+/* Interrupts are disabled. STI takes effect after the next instruction: no interrupt comes between
+ * it and HLT. */
 static void halt(void)
 {
 	__asm__ volatile("sti; hlt; cli" : : : "memory");

@@ -10,7 +10,7 @@
  *	early_initialize	the map in order: from here on page_alloc works
  *	prompt			all of it
  *
- * Interrupts are off from the first instruction on; there is one flow of control.
+ * Interrupts are disabled from the first instruction on; there is one flow of control.
  */
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"

@@ -5,7 +5,7 @@
  *
  *	trap_initialize		as early as it can: now an exception is a report, not a reset
  *	pic_initialize		before any IRQ is unmasked: IRQ n becomes vector 32 + n
- *	time_initialize		the clock, measured with interrupts off
+ *	time_initialize		the clock, measured with interrupts disabled
  *	pit_initialize		unmasks IRQ 0, and keyboard_initialize IRQ 1: the handlers exist
  *	interrupts_enable	last: from the next instruction on handlers run at any time
  *

@@ -67,8 +67,8 @@ static uint32_t work_rounds(uint32_t rounds)
 	return done;
 }
 
-/* Interrupts are off until the clock has been read, so that every tick is inside the measurement.
- * Without a timer they stay off. */
+/* Interrupts are disabled until the clock has been read, so that every tick is inside the
+ * measurement. Without a timer they stay off. */
 static void measure_ticks(uint32_t hz, uint32_t rounds)
 {
 	interrupts_disable();

@@ -7,8 +7,8 @@
  *			neither: becomes /init, the first program
  *	idle task	halts while no other task can run
  *
- * Tasks exist before interrupts are on, because the tick already charges one. Everything that may
- * sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
+ * Tasks exist before interrupts are enabled, because the tick already charges one. Everything that
+ * may sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
  * idle task has no other to run in its place.
  */
 #include "drivers/console/keyboard.h"

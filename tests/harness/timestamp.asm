@@ -1,4 +1,4 @@
-; timestamp.asm: prints how long a loop takes by the time-stamp counter, with interrupts on.
+; timestamp.asm: prints how long a loop takes by the time-stamp counter, with interrupts enabled.
 %include "guest.inc"
 
 ROUNDS equ 3000000

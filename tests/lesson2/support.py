@@ -96,7 +96,7 @@ def mask_all_lines(machine: Guest) -> None:
 
 
 def go_round(machine: Guest) -> None:
-    """Lets the stopped kernel go round at LOOP, with a stack of its own and interrupts on."""
+    """Lets the stopped kernel go round at LOOP, with a stack of its own and interrupts enabled."""
     machine.write(LOOP, JUMP_TO_ITSELF)
     machine.set(eip=LOOP, esp=LOOP_STACK, eflags=INTERRUPTS | 2)
 

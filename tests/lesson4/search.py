@@ -1,4 +1,4 @@
-"""What came of a search for races with the timer: tests/lesson4/hidden/search.c."""
+"""What came of a search for races with the timer: tests/lesson4/hidden/search.c, search_calls.c."""
 
 from __future__ import annotations
 
@@ -9,27 +9,53 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from labs.tools.course.exercises import by_id
-from tests.lesson4.support import fail, threads
+from tests.lesson3.support import with_files
+from tests.lesson4.support import Threads, fail, program, threads
 
 SEARCH = "tests/lesson4/hidden/search.c"
+SEARCH_CALLS = "tests/lesson4/hidden/search_calls.c"
+LIVES = "tests/lesson4/hidden/lives.c"
 SECONDS = 20  # of processor time
 RANGES = 8  # as in the C file
 
 
 def search(lab, exercise: str, scenario: str, wrong: dict[int, str]) -> int:
     """Has a tick come before every instruction of an exercise's functions that a scenario executes
-    with interrupts on; returns how many there are. Fails the test where the verdict is not 0;
+    with interrupts enabled; returns how many there are. Fails the test where the verdict is not 0;
     `wrong` are the verdicts in words."""
+    with threads(lab, SEARCH, scenario) as run:
+        write_ranges(lab, run, exercise)
+        return tried(run, wrong)
+
+
+def search_calls(lab, exercise: str, scenario: str, wrong: dict[int, str]) -> int:
+    """The same for a scenario of processes, which the program LIVES has."""
+    files = with_files(lab, {"bin/lives": program(LIVES)})
+    with threads(
+        lab, SEARCH_CALLS, "search_of_calls", script=f"run /bin/lives {scenario}", **files
+    ) as run:
+        write_ranges(lab, run, exercise)
+        at_prompt = run.guest.registers() | {"eip": run.guest.address("prompt")}
+        run.finish()
+        run.guest.set(**at_prompt)
+        return tried(run, wrong)
+
+
+def write_ranges(lab, run: Threads, exercise: str) -> None:
+    """Tells the search where the exercise's functions are."""
     kernel = lab.build(f"build/lesson{lab.lesson}/kernel.elf")
     places = ranges(kernel, kernel.stat().st_mtime_ns, by_id(exercise).files)
-    with threads(lab, SEARCH, scenario) as run:
-        words = [word for each in places for word in each]
-        run.guest.write(run.address("search_ranges"), struct.pack(f"<{len(words)}I", *words))
-        verdict, place, tried = run.answers(SECONDS)
-        name = function_at(run.guest, place)
+    words = [word for each in places for word in each]
+    run.guest.write(run.address("search_ranges"), struct.pack(f"<{len(words)}I", *words))
+
+
+def tried(run: Threads, wrong: dict[int, str]) -> int:
+    """Lets it search; fails with the verdict in words, or returns how many places there were."""
+    verdict, place, count = run.answers(SECONDS)
     if verdict:
+        name = function_at(run.guest, place)
         fail(f"{wrong[verdict]}, {f'with an interrupt in {name}' if place else 'undisturbed'}")
-    return tried
+    return count
 
 
 @lru_cache(maxsize=4)

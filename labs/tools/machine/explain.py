@@ -164,7 +164,7 @@ def standstill_report(dump: str, read: Callable[[int, int], bytes], symbols: Sym
     base = CODE_BASE.search(dump)
     linear = registers["EIP"] + (int(base[1], 16) if base else 0)
     halted = ", halted" if "HLT=1" in dump else ""
-    masked = "" if registers["EFL"] & 0x200 else ", interrupts off"
+    masked = "" if registers["EFL"] & 0x200 else ", interrupts disabled"
     ring = registers["CS"] & 3
     lines = [f"It stopped at {symbols.describe(linear)} (ring {ring}{halted}{masked})."]
     if registers["CR0"] & PROTECTED_MODE:

@@ -17,7 +17,7 @@ GUARD = 64  # bytes around the BSS that must stay
 DIRECTION, INTERRUPT = 0x400, 0x200
 INTERRUPT_MASKS = (0x21, 0xA1)  # the ports where both interrupt controllers take a mask
 TAIL = ". += {}; bss_end = .;"
-FIRST_STEPS = 4  # instructions, of which one switches interrupts off
+FIRST_STEPS = 4  # instructions, of which one disables interrupts
 
 
 def physical(guest: Guest, place: str) -> int:
@@ -103,10 +103,10 @@ def test_interrupts_are_off(lab):
         for _ in range(FIRST_STEPS):
             guest.step()
         assert not guest.registers()["eflags"] & INTERRUPT, (
-            f"interrupts are on behind {FIRST_STEPS} instructions: one that comes finds no handler"
+            f"interrupts are enabled after {FIRST_STEPS} instructions: one that comes finds none"
         )
         guest.run_to("kmain")
-        assert not guest.registers()["eflags"] & INTERRUPT, "interrupts are on at kmain"
+        assert not guest.registers()["eflags"] & INTERRUPT, "interrupts are enabled at kmain"
 
 
 @pytest.mark.exercise("1.2", points=2)

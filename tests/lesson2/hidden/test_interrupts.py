@@ -242,7 +242,7 @@ def test_interrupts_stay_off_until_iret(lab):
                 if now["eip"] == home:
                     break
                 assert not now["eflags"] & INTERRUPTS, (
-                    f"vector {vector}: interrupts are on at {now['eip']:#x}, before IRET"
+                    f"vector {vector}: interrupts are enabled at {now['eip']:#x}, before IRET"
                 )
             assert now["eip"] == home, f"vector {vector}: IRET does not go back"
 

@@ -77,7 +77,7 @@ def test_interrupts_are_off(lab):
                 break
         flags, table = machine.registers()["eflags"], machine.tables()["IDT"]
         assert machine.dump()["CR0"] & 1, "protected mode is not on after 64 instructions"
-    assert not flags & INTERRUPTS, "interrupts are on while the processor enters protected mode"
+    assert not flags & INTERRUPTS, "interrupts are enabled on the way into protected mode"
     assert table == limit, "the IDT register is none of this code's business"
 
 

@@ -162,13 +162,13 @@ def test_end_of_interrupt(lab):
 
 @pytest.mark.exercise("2.4", points=2)
 def test_spurious_line_7(lab):
-    """While line 5 is in service: nobody is called, and no END is sent: it would end line 5."""
+    """While line 5 is in service: nobody is called, and no EOI is sent: it would end line 5."""
     with controllers(lab, 5, 7) as pics:
         handlers = {line: pics.handler(line) for line in (5, 7)}
         pics.set_line(5, True)
         pics.machine.run_to(handlers[5])
         assert pics.forge(7, handlers[7]) == LOOP, "the handler of line 7 was called"
-        assert pics.in_service() == (1 << 5, 0), "an END was sent for a spurious interrupt"
+        assert pics.in_service() == (1 << 5, 0), "an EOI was sent for a spurious interrupt"
         # A request that waits is not yet in service.
         pics.set_line(7, True)
         assert pics.forge(7, handlers[7]) == LOOP, "line 7 is requested, but not in service"
@@ -177,7 +177,7 @@ def test_spurious_line_7(lab):
 
 @pytest.mark.exercise("2.4", points=2)
 def test_spurious_line_15(lab):
-    """While line 10 is in service: the first controller gets its END, the second gets none."""
+    """While line 10 is in service: the first controller gets its EOI, the second gets none."""
     with controllers(lab, 10, 15) as pics:
         handlers = {line: pics.handler(line) for line in (10, 15)}
         pics.set_line(10, True)

@@ -192,7 +192,7 @@ def test_allowed_ports(lab):
 @pytest.mark.exercise("2.6", points=3, gate=True)
 def test_registers_on_entry(lab):
     """At the first instruction of ring 3: nothing of the kernel, user segments with RPL 3,
-    interrupts on, no privilege of I/O."""
+    interrupts enabled, no privilege of I/O."""
     with stopped_at(lab, "prompt", "probe nothing") as machine:
         machine.run_to(USER_BASE)
         registers, segments = machine.registers(), machine.segments()

@@ -24,13 +24,13 @@ USUALLY = (
 
 @pytest.mark.exercise("2.6", points=1, gate=True)
 def test_ring_3_is_entered(lab):
-    """A snippet runs in ring 3, says QEMU, and ends with an invalid opcode; interrupts are on."""
+    """A snippet runs in ring 3, says QEMU, and ends with an invalid opcode; IF is set."""
     with told(USUALLY, IN_GDB):
         traps = exceptions(lab, "probe nothing; probe nothing")
         what = "exceptions in ring 3 that QEMU has seen in two times `probe nothing`"
         expect(what, listed(traps), named(INVALID_OPCODE, INVALID_OPCODE))
-        flags = ["on" if trap.registers["EFL"] & INTERRUPTS else "off" for trap in traps]
-        expect("interrupts (EFLAGS.IF) in user mode", flags[0], "on")
+        flags = ["enabled" if trap.registers["EFL"] & INTERRUPTS else "disabled" for trap in traps]
+        expect("interrupts (EFLAGS.IF) in user mode", flags[0], "enabled")
 
 
 @pytest.mark.exercise("2.6", points=1)

@@ -130,7 +130,7 @@ def test_every_register_in_many_calls(lab):
 @pytest.mark.exercise("3.4", points=2)
 def test_what_the_call_sees(lab):
     """The frame is that of INT 0x80, field by field, on the same stack; flags and segments are
-    C's, and interrupts are on."""
+    C's, and interrupts are enabled."""
     seeded = random.Random(lab.seed)
     values = {name: seeded.getrandbits(32) for name in ARGUMENTS}
     number = seeded.randrange(400, 500)
@@ -156,7 +156,7 @@ def test_what_the_call_sees(lab):
     assert frame["eflags"] & flags == flags, "ring 3's flags are not in the frame"
     assert not inside["eflags"] & DIRECTION, "the direction flag of ring 3 is set in C"
     assert not inside["eflags"] & NESTED, "NT is set: the next IRET is a task switch"
-    assert inside["eflags"] & INTERRUPTS, "interrupts are off in the call"
+    assert inside["eflags"] & INTERRUPTS, "interrupts are disabled in the call"
     assert (inside["ds"], inside["es"]) == (KERNEL_DATA, KERNEL_DATA)
     assert {name: after[name] for name in SEGMENTS} == chosen
 
@@ -288,8 +288,8 @@ def test_frame_that_was_changed(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_no_interrupt_slips_in(lab):
-    """From the look at the work up to SYSEXIT interrupts are off; in ring 3 they are on. So it is
-    for a call that is refused, too."""
+    """From the look at the work up to SYSEXIT interrupts are disabled; in ring 3 they are on. So it
+    is for a call that is refused, too."""
     with ring3(lab) as caller:
         home = place_of_return(caller)
         for refused in (False, True):
@@ -300,9 +300,9 @@ def test_no_interrupt_slips_in(lab):
                 caller.stop_in_shared_call("syscall_dispatch", GETPID)
             path = steps_to(caller.guest, home, 300)
             after = caller.guest.registers()
-            assert after["eflags"] & INTERRUPTS, "ring 3 goes on with interrupts off"
+            assert after["eflags"] & INTERRUPTS, "ring 3 goes on with interrupts disabled"
             seen = [each["eflags"] & INTERRUPTS for each in path]
-            assert not any(seen[-12:-1]), "interrupts are on before SYSEXIT, without a frame"
+            assert not any(seen[-12:-1]), "interrupts are enabled before SYSEXIT, without a frame"
 
 
 @pytest.mark.exercise("3.4", points=1)

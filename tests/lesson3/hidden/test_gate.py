@@ -129,7 +129,7 @@ def test_nothing_behind_the_table_is_a_call(lab):
 @pytest.mark.exercise("3.1", points=2, gate=True)
 def test_what_the_call_sees(lab):
     """The frame has ring 3's registers and the number as its error code; C has its own flags and
-    segments, and interrupts are on."""
+    segments, and interrupts are enabled."""
     seeded = random.Random(lab.seed)
     values = [seeded.getrandbits(32) for _ in ARGUMENTS]
     number = seeded.randrange(400, 500)
@@ -145,7 +145,7 @@ def test_what_the_call_sees(lab):
     assert (inside["ds"], inside["es"]) == (KERNEL_DATA, KERNEL_DATA)
     assert not inside["eflags"] & DIRECTION, "the direction flag of ring 3 is set in C"
     assert not inside["eflags"] & NESTED
-    assert inside["eflags"] & INTERRUPTS, "interrupts are off in the call"
+    assert inside["eflags"] & INTERRUPTS, "interrupts are disabled in the call"
 
 
 @pytest.mark.exercise("3.1", points=1)
@@ -197,8 +197,8 @@ def test_work_before_the_way_back(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_no_interrupt_slips_in(lab):
-    """From the last look at the work until IRET interrupts are off, even if the work has switched
-    them on."""
+    """From the last look at the work until IRET interrupts are disabled, even if the work has
+    enabled them."""
     with ring3(lab) as caller:
         for work in (0, 1):
             caller.stop_in_call(GETPID)
@@ -212,7 +212,7 @@ def test_no_interrupt_slips_in(lab):
                 caller.guest.set(eflags=registers["eflags"] | INTERRUPTS)
             path = steps_to(caller.guest, AFTER_GATE, 5000)
             last = [each["eflags"] & INTERRUPTS for each in path[-8:]]
-            assert not any(last), "interrupts are on just before IRET"
+            assert not any(last), "interrupts are enabled just before IRET"
 
 
 @pytest.mark.exercise("3.1", points=2)

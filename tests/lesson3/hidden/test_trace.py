@@ -238,7 +238,7 @@ def test_interrupts_while_it_writes(lab):
             if kind == "string":
                 guest.run_to("string_from_user")
                 flags = guest.registers()["eflags"]
-                assert flags & INTERRUPTS, "ring 3's memory is read with interrupts off"
+                assert flags & INTERRUPTS, "ring 3's memory is read with interrupts disabled"
             caller.back()
         caller.stop_in_call(450)
         frame = caller.frame()["address"]
@@ -284,7 +284,7 @@ def flags_after(guest, function: str, arguments: tuple[int, ...], was: int) -> i
 
 @pytest.mark.exercise("3.5", points=2)
 def test_interrupts_while_it_reads(lab):
-    """A record is copied whole, for interrupts are off; between two they are on again."""
+    """A record is copied whole, for interrupts are disabled; between two they are on again."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         ring.switch(True)

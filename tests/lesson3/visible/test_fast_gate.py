@@ -75,7 +75,7 @@ def test_registers_after_the_stub(lab):
 
 @pytest.mark.exercise("3.4", points=1)
 def test_interrupts_by_sysenter(lab):
-    """SYSENTER switches interrupts off: they are on again while the call runs, and after it."""
+    """SYSENTER disables interrupts: they are enabled again while the call runs, and after it."""
     usually = (
         *COMMON,
         Usual("while a call", "SYSENTER clears IF, and STI is missing before syscall_dispatch"),
@@ -85,9 +85,9 @@ def test_interrupts_by_sysenter(lab):
         flags = caller.stop_in_shared_call("syscall_dispatch", GETPID)["eflags"]
         if not flags & INTERRUPTS:
             fail(
-                "interrupts while a call by SYSENTER runs: expected on, seen off",
+                "interrupts while a call by SYSENTER runs: expected enabled, seen disabled",
                 "syscall_dispatch, called from sysenter_entry",
             )
         flags = caller.back()["eflags"]
-        state = "on" if flags & INTERRUPTS else "off"
-        expect("interrupts in user mode after a call by SYSENTER", state, "on")
+        state = "enabled" if flags & INTERRUPTS else "disabled"
+        expect("interrupts in user mode after a call by SYSENTER", state, "enabled")

@@ -117,11 +117,11 @@ def test_other_registers_stay(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_interrupts_in_a_call(lab):
-    """A call runs with interrupts on: it may last long, and the clock must go on."""
+    """A call runs with interrupts enabled: it may last long, and the clock must go on."""
     usually = "GATE_INTERRUPT in place of GATE_TRAP: an interrupt gate clears the interrupt flag"
     with told(usually, "make LESSON=3 gdb, then: idt 128"), ring3(lab) as caller:
         caller.prepare(GETPID, ())
         caller.guest.run_to("syscall_dispatch", seconds=CALL_SECONDS)
         flags = caller.guest.registers()["eflags"]
-        state = "on" if flags & INTERRUPTS else "off"
-        expect("interrupts where INT 0x80 reaches syscall_dispatch", state, "on")
+        state = "enabled" if flags & INTERRUPTS else "disabled"
+        expect("interrupts where INT 0x80 reaches syscall_dispatch", state, "enabled")

@@ -1,8 +1,8 @@
 /*
  * A complete search for races with the timer: a scenario is repeated, and in each repetition a tick
  * comes before another instruction, until it has come before every one of the exercise's functions
- * that is executed with interrupts on. No other interrupt comes at all, so the answer is the same
- * every time.
+ * that is executed with interrupts enabled. No other interrupt comes at all, so the answer is the
+ * same every time.
  *
  * search.h does it: the idea is that of Landslide (Carnegie Mellon, 15-410), which tries the
  * interleavings of threads.
@@ -26,6 +26,7 @@ void short_sleep(void);
 void mutex_of_threads(void);
 void lives_of_threads(void);
 void end_of_holding(void);
+void fair_turns(void);
 
 static volatile unsigned arrived;
 static struct semaphore semaphore;
@@ -452,4 +453,34 @@ static uint32_t one_holding(void)
 void end_of_holding(void)
 {
 	search(one_holding);
+}
+
+/* ---- fair shares ---- */
+
+static void take_turns(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < 3; i++)
+		yield();
+	arrived++;
+}
+
+/* 1: a thread has not come to its end. */
+static uint32_t some_turns(void)
+{
+	uint32_t before = task_count;
+
+	arrived = 0;
+	for (unsigned i = 0; i < 4; i++)
+		begin_thread(take_turns, 0);
+	for (unsigned i = 0; i < 5 * TRIES && task_count > before; i++)
+		yield();
+	return arrived == 4 && task_count == before ? 0 : 1;
+}
+
+/* The class's functions have interrupts disabled: there may be no place at all for a tick. */
+void fair_turns(void)
+{
+	sched_use("fair");
+	search(some_turns);
 }

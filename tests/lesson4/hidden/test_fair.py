@@ -7,6 +7,7 @@ import struct
 
 import pytest
 
+from tests.lesson4.search import search
 from tests.lesson4.support import (
     MASK,
     NEW,
@@ -276,3 +277,10 @@ def test_sleeper(lab):
     before, after = totals[:3], totals[3:]
     gains = [late - early for early, late in zip(before, after, strict=True)]
     check_thirds(lab, gains, 5)
+
+
+@pytest.mark.exercise("4.6", points=2, once=True)
+def test_tick_in_the_class(lab):
+    """A tick comes before each instruction of the class that runs with interrupts enabled: there
+    should be none, as in the middle of a search for a task's place."""
+    search(lab, "4.6", "fair_turns", {1: "a thread does not come to its end"})

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.lesson3.support import with_files
+from tests.lesson4.search import search_calls
 from tests.lesson4.support import (
     INTERRUPTS,
     WORK_SCHEDULE,
@@ -279,3 +280,18 @@ def test_nothing_is_lost(lab):
     assert after == before, f"{before - after} KiB are lost"
     tasks = result.serial.rpartition("> threads")[2].strip().splitlines()[1:]
     assert len(tasks) == 1, f"tasks are left over: {tasks}"
+
+
+LIVES = {
+    1: "a process does not come to its end",
+    2: "a process is told that has not ended",
+    3: "a process ends with another status",
+}
+
+
+@pytest.mark.exercise("4.5", points=3, once=True)
+@pytest.mark.parametrize("scenario", ["life", "borrowed", "orphan", "alarm"])
+def test_tick_in_a_life(lab, scenario):
+    """Processes begin, end and wait for each other, while a tick comes before each instruction of
+    fork, exit and wait in turn."""
+    assert search_calls(lab, "4.5", scenario, LIVES), "interrupts are never enabled"

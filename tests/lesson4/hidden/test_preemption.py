@@ -111,11 +111,11 @@ def test_kernel_of_a_program(lab):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_code_with_interrupts_off(lab):
-    """An exception in code that has interrupts off does not change tasks on its way back."""
+    """An exception in code that has interrupts disabled does not change tasks on its way back."""
     with threads(lab, CLOCK, "interrupts_off") as run:
         found = [word for word in run.answers() if word != 7]
-    assert found[0] == 0, "tasks were changed where interrupts were off"
-    assert found[1] == 1, "with interrupts on, the request was not answered"
+    assert found[0] == 0, "tasks were changed where interrupts were disabled"
+    assert found[1] == 1, "with interrupts enabled, the request was not answered"
 
 
 @pytest.mark.exercise("4.2", points=2, gate=True)
@@ -163,13 +163,13 @@ def test_before_ring_3(lab):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_end_of_interrupt_comes_first(lab):
-    """Whenever tasks are changed, neither interrupt controller waits for an END."""
+    """Whenever tasks are changed, neither interrupt controller waits for an EOI."""
     with threads(lab, CLOCK, "share", 3, 1000, 1) as run:
         for _ in range(12):
             run.guest.run_to("switch_to")
             services = SERVICE.findall(run.guest.monitor("info pic"))
             assert [int(word, 16) for word in services] == [0, 0], "an interrupt is not done yet"
-            assert not run.guest.registers()["eflags"] & INTERRUPTS, "interrupts are on"
+            assert not run.guest.registers()["eflags"] & INTERRUPTS, "interrupts are enabled"
 
 
 @pytest.mark.exercise("4.2", points=3)

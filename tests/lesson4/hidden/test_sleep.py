@@ -156,7 +156,7 @@ def test_most_urgent_is_woken(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_wake_from_an_interrupt(lab):
-    """A timer wakes a thread: tasks are not changed, and interrupts stay off, in its call."""
+    """A timer wakes a thread: tasks are not changed, and interrupts stay disabled, in its call."""
     with threads(lab, SLEEP, "from_an_interrupt") as run:
         assert run.answers() == [0, 0, 7]
 
@@ -227,8 +227,8 @@ def test_interrupt_flag(lab):
         found = run.answers()
     half = len(found) // 2
     assert half > 0, "nothing was tried"
-    assert not any(found[:half]), "a function switches interrupts on"
-    assert all(found[half:]), "a function leaves interrupts off"
+    assert not any(found[:half]), "a function switches interrupts enabled"
+    assert all(found[half:]), "a function leaves interrupts disabled"
 
 
 @pytest.mark.exercise("4.3", points=2)

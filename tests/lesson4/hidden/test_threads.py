@@ -76,17 +76,17 @@ def test_registers_of_the_switch(lab):
 @pytest.mark.exercise("4.1", points=2)
 def test_first_steps(lab):
     """At a thread's first instruction: its argument, an aligned stack of its own near its top, no
-    caller, interrupts on although its maker had them off."""
+    caller, interrupts enabled although its maker had them off."""
     argument = random_words(lab, 1)[0]
     with threads(lab, SWITCH, "first_steps", argument) as run:
         makers, esp, ebp, eflags, found, low, high = run.answers()
-    assert not makers, "its maker had interrupts off, and has them on behind kthread_create"
+    assert not makers, "its maker had interrupts disabled, and has them on behind kthread_create"
     assert found == argument
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
     assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
     assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must lie at a multiple of 16"
     assert ebp == 0, f"EBP is {ebp:#x}: the chain of callers has no end"
-    assert eflags & INTERRUPTS, "interrupts are off"
+    assert eflags & INTERRUPTS, "interrupts are disabled"
 
 
 @pytest.mark.exercise("4.1", points=2)
@@ -106,7 +106,7 @@ def test_new_thread_behind_the_end(lab):
         run.guest.run_to("kernel_stack_destroy")
         flags = run.guest.registers()["eflags"]
         before, *inside, after = run.answers()
-    assert not flags & INTERRUPTS, "interrupts are on before the new thread has freed what is left"
+    assert not flags & INTERRUPTS, "interrupts are enabled before the new thread frees what is left"
     # Two begin. The first one ends as the second begins, which has a child, and so on.
     assert after == before, f"{after - before} tasks are left over"
     assert inside == [before + 2, before + 1], f"the threads saw {inside} tasks, before {before}"

@@ -1,8 +1,8 @@
 """Exercise 4.3: sleeping, and being woken.
 
 Not looked at here, but by the graders: times that wrap, and a semaphore whose count is changed with
-interrupts on (an interrupt at the right instruction shows it); several queues, and who is woken
-first.
+interrupts enabled (an interrupt at the right instruction shows it); several queues, and who is
+woken first.
 """
 
 from __future__ import annotations

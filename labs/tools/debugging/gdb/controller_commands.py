@@ -80,5 +80,5 @@ def sentences(now: Controllers) -> list[str]:
             "is delivered."
         )
     if not Processor().registers["EFL"] & INTERRUPTS:
-        lines.append("The processor has interrupts off (IF is 0).")
+        lines.append("The processor has interrupts disabled (IF is 0).")
     return lines

@@ -16,7 +16,7 @@ TABLE_BYTES	equ 40
 section .text
 bits 16
 ; Called by 16-bit code in real mode, with a near call and all segments 0. Returns to the same place
-; in 32-bit protected mode: flat segments, interrupts off, the same stack.
+; in 32-bit protected mode: flat segments, interrupts disabled, the same stack.
 global enter_protected_mode
 enter_protected_mode:
 	push cx
