@@ -15,8 +15,9 @@ enter_protected_mode:
 	; their order matters.
 	; Afterwards: interrupts disabled, the GDT register loaded from gdt_pointer, bit 0 of CR0
 	; set, CS = CODE32, DS, ES, FS, GS and SS = DATA32, ESP = the old SP, and the return address
-	; is off the stack. EAX may change; all other registers and the other bits of CR0 may not. The IDT
-	; register stays as it is: each call of the BIOS needs the vectors of real mode again.
+	; is off the stack. EAX may change; all other registers and the other bits of CR0 may not.
+	; The IDT register stays as it is: each call of the BIOS needs the vectors of real mode
+	; again.
 	; Pitfalls: a segment register keeps its old meaning until it is loaded. The upper half of
 	; ESP may be anything. The caller was 16-bit code: how large is its return address?
 	; SOLUTION 2.2 {
