@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,16 +12,18 @@ from labs.tools.course.handed_in import (
     MEASUREMENT,
     HandedInError,
     Measurement,
+    MeasurementError,
     compare,
     read_answers,
     read_measurement,
     same_answer,
     sources_of,
 )
-from labs.tools.course.measurement import MeasurementError, Question
-from labs.tools.debugging.stamps import NotReachedError
 from labs.tools.grading.graded_tree import SubmissionError, submitted
 from labs.tools.grading.lab import ROOT, Lab
+
+if TYPE_CHECKING:  # it imports matplotlib, which takes a second
+    from labs.tools.course.measurement import Question
 
 AUTHORS = "labs/author.mk"
 
@@ -56,6 +59,8 @@ def has_prediction(lab: Lab, questions: Sequence[Question]) -> None:
 
 def has_own_figures(lab: Lab, figures_of: Callable[[str], Mapping[str, int]]) -> None:
     """The figures are those that this kernel gives when it is measured again."""
+    from labs.tools.debugging.stamps import NotReachedError
+
     if lab.core:
         pytest.skip("the commands that measure are breadth")
     sources = sources_of(lab.root, lab.lesson)

@@ -28,6 +28,10 @@ NEAR, FEW = 0.1, 2  # another compiler makes other instructions, but not many
 TABLES = ("prediction", "result", "figures")
 
 
+class MeasurementError(Exception):
+    """The figures cannot be had, or cannot be right; the text says why."""
+
+
 class HandedInError(AssertionError):
     """A file that is handed in is not as it should be; the text says which, and why."""
 

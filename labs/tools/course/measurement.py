@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from labs.tools.course import handed_in
 from labs.tools.course.exercises import ROOT
+from labs.tools.course.handed_in import MeasurementError
 from labs.tools.machine.machine import run
 from labs.tools.machine.patience import told
 from labs.tools.machine.qemu_command import Config, ConfigError
@@ -38,10 +39,6 @@ STYLE = {
 
 
 SHOWN = 100  # characters of a line
-
-
-class MeasurementError(Exception):
-    """The figures cannot be had, or cannot be right; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,8 @@ def finished(
     path = handed_in.write_measurement(
         options.hand_in, lesson, sources, predicted, results, figures
     )
-    print(f"\nBoth are drawn in {options.out}/prediction.svg. Hand in {path};")
+    name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    print(f"\nBoth are drawn in {options.out}/prediction.svg. Hand in {name};")
     print("after a change of your kernel, measure again.")
 
 
