@@ -1,4 +1,5 @@
-/* Physical pages, in blocks of 2^order. Until lesson 5 mm/early.c implements it. */
+/* Physical pages, in blocks of 2^order. Up to lesson 4 mm/early.c implements it, then
+ * mm/page_alloc.c. */
 #pragma once
 
 #include <stddef.h>

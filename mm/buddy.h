@@ -1,0 +1,42 @@
+/*
+ * The buddy system: the free blocks of one zone of memory.
+ *
+ * Nothing here looks at the interrupt flag: whoever calls has interrupts off, from before the call
+ * to after it (mm/page_alloc.c).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "mm/page.h"
+
+/* A range of frames with free lists of its own. */
+struct zone {
+	const char *name;
+	uint32_t first, end;	   /* its frames: [first, end), multiples of 2^(ORDERS - 1) */
+	uint32_t free;		   /* pages in all lists */
+	uint32_t reserve;	   /* pages that are kept for interrupts: mm/zones.h */
+	struct list lists[ORDERS]; /* free blocks, by order: links of struct page */
+};
+
+/* Makes a zone without a free block. */
+void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint32_t end);
+
+/*
+ * Takes a block of 2^order pages (order 0 to ORDERS - 1) out of the zone: of the smallest free
+ * block that is large enough it is the lowest part, and the rest stays free. Its first page is
+ * PAGE_USED then, with that order, and the others are PAGE_TAIL. Returns its first page, or NULL if
+ * no block is large enough.
+ */
+struct page *buddy_take(struct zone *zone, unsigned order);
+
+/*
+ * Gives a block back: `page` is its first one, with the block's order; its state does not matter.
+ * Two free buddies become one block of the next order, as far as it goes. What was freed last is at
+ * the front of its list, and so is the next to be taken.
+ */
+void buddy_give(struct zone *zone, struct page *page);
+
+/* Hands `count` frames from `first` on over to the zone, which they are in: any range, in as few
+ * blocks as possible. They were PAGE_RESERVED. */
+void buddy_give_range(struct zone *zone, uint32_t first, uint32_t count);

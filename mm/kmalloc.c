@@ -1,0 +1,148 @@
+/*
+ * Memory of any size: a cache of objects for each of some sizes, whole pages above them.
+ *
+ *	16 32 48 64 96 128 192 256 336 496 672 1008 1344 2016	then 4 KiB, 8 KiB, ... 4 MiB
+ *
+ * A size is rounded up to the next of these, so a small object wastes at most a third of itself.
+ * The odd ones are those of which 12, 8, 6, 4, 3, 2 are in a page beside the struct slab. kfree is
+ * not told the size: the page array knows the slab that an address is in, or the order of its
+ * block.
+ *
+ * In front of each cache is a magazine: up to ROUNDS objects that were freed last. Most calls only
+ * take from it or put into it, in a few instructions, and what they take still is in the
+ * processor's cache (Bonwick and Adams, "Magazines and Vmem", USENIX 2001). To the cache these
+ * objects are handed out.
+ */
+#include "mm/kmalloc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
+#include "mm/page.h"
+#include "mm/page_alloc.h"
+#include "mm/slab.h"
+
+#define UNIT   16u /* all sizes are multiples, and all objects are aligned to it */
+#define ROUNDS 16
+
+static const uint16_t sizes[] = { 16,  32,  48,	 64,  96,   128,  192,
+				  256, 336, 496, 672, 1008, 1344, SLAB_LARGEST };
+
+#define CLASSES (sizeof(sizes) / sizeof(sizes[0]))
+
+struct magazine {
+	struct slab_cache *cache;
+	uint32_t count;
+	void *rounds[ROUNDS];
+};
+
+static struct magazine magazines[CLASSES];
+
+/* The magazine for each size, in UNITs, rounded up. */
+static struct magazine *magazine_for[SLAB_LARGEST / UNIT + 1];
+
+/* The object that was put into the magazine last, or a free one of the cache; or NULL. */
+static void *magazine_take(struct magazine *magazine)
+{
+	bool enabled = interrupts_disable();
+	void *object = magazine->count ? magazine->rounds[--magazine->count] : NULL;
+
+	interrupts_restore(enabled);
+	return object ? object : slab_alloc(magazine->cache);
+}
+
+/* If the magazine is full the object goes back to its cache. */
+static void magazine_put(struct magazine *magazine, void *object)
+{
+	bool enabled = interrupts_disable(), full = magazine->count == ROUNDS;
+
+	if (!full)
+		magazine->rounds[magazine->count++] = object;
+	interrupts_restore(enabled);
+	if (full)
+		slab_free(magazine->cache, object);
+}
+
+/* EXERCISE 5.5 (kmalloc that tells on you, part 1): sizes.
+
+   allocate, release and size_of are kmalloc, kfree and kmalloc_size as long as nobody checks;
+   krealloc uses the three pointers, so that it works either way (mm/kmalloc.h). kmalloc_initialize
+   fills magazines and magazine_for: UNIT n is served by the smallest class of at least n * UNIT
+   bytes.
+
+   Pitfalls: sizes 0, 1, SLAB_LARGEST + 1, and those that are more than 4 GiB when rounded up. kfree
+   of NULL. A krealloc that fails leaves the old object; one that shrinks copies no more than fits.
+
+   Speed: kmalloc and kfree of a small object together have at most 60 instructions. */
+/* SOLUTION 5.5 { */
+static unsigned order_of(uint32_t size)
+{
+	unsigned order = 0;
+
+	while (PAGE_SIZE << order < size)
+		order++;
+	return order;
+}
+
+static void *allocate(uint32_t size)
+{
+	if (size <= SLAB_LARGEST)
+		return magazine_take(magazine_for[(size + UNIT - 1) / UNIT]);
+	return size <= LARGE_PAGE ? page_alloc(order_of(size)) : NULL;
+}
+
+static void release(void *object)
+{
+	struct slab *slab = object ? slab_of(object) : NULL;
+
+	if (slab)
+		magazine_put(magazine_for[slab->cache->size / UNIT], object);
+	else if (object)
+		page_free(object, page_at(object)->order);
+}
+
+static uint32_t size_of(const void *object)
+{
+	struct slab *slab = slab_of(object);
+
+	return slab ? slab->cache->size : PAGE_SIZE << page_at(object)->order;
+}
+
+void *krealloc(void *object, uint32_t size)
+{
+	uint32_t kept = object ? kmalloc_size(object) : 0;
+	void *other = kmalloc(size);
+
+	if (other && object) {
+		memcpy(other, object, kept < size ? kept : size);
+		kfree(object);
+	}
+	return other;
+}
+
+void kmalloc_initialize(void)
+{
+	static char names[CLASSES][sizeof("kmalloc-2016")];
+	uint32_t unit = 0;
+
+	slab_initialize();
+	for (unsigned class = 0; class < CLASSES; class ++) {
+		struct magazine *magazine = &magazines[class];
+
+		snprintk(names[class], sizeof(names[class]), "kmalloc-%u", sizes[class]);
+		magazine->cache = slab_cache_create(names[class], sizes[class], UNIT, NULL);
+		if (!magazine->cache)
+			panic("no memory for %s", names[class]);
+		while (unit * UNIT <= sizes[class])
+			magazine_for[unit++] = magazine;
+	}
+}
+/* } SOLUTION 5.5 */
+
+void *(*kmalloc)(uint32_t size) = allocate;
+void (*kfree)(void *object) = release;
+uint32_t (*kmalloc_size)(const void *object) = size_of;

@@ -1,0 +1,32 @@
+/*
+ * Memory of any size for the kernel.
+ *
+ * kmalloc and kfree are called through pointers, which costs what a call costs. kmalloc_debug.h
+ * puts functions that check in their place; while it does not, checking costs nothing. Any context,
+ * and nobody sleeps.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define KMALLOC_LARGEST                                                                            \
+	((4u << 20) - 64) /* bytes: with what kmalloc_debug adds it is one block                   \
+			   */
+
+/* At least `size` bytes (0 to KMALLOC_LARGEST), aligned to 16, with undefined contents; NULL
+ * without memory, and for a larger size. Of size 0 it is an object like any other. */
+extern void *(*kmalloc)(uint32_t size);
+
+/* Gives an object back; nothing for NULL. What kmalloc did not return, or what is free, is an error
+ * of the caller's: while kmalloc_debug.h is on it panics and names the functions. */
+extern void (*kfree)(void *object);
+
+/* How many bytes the object can hold: at least those that were asked for. */
+extern uint32_t (*kmalloc_size)(const void *object);
+
+/* An object of `size` bytes that begins with as much of the old one as fits; the old one is freed.
+ * Returns NULL without memory, and then the old one stays as it was. For NULL it is kmalloc. */
+void *krealloc(void *object, uint32_t size);
+
+/* Once, after page_array_initialize. Panics without memory. */
+void kmalloc_initialize(void);

@@ -1,0 +1,63 @@
+/*
+ * The page array: one structure for each page frame, so that every page has a state and an owner.
+ *
+ * A frame is 4 KiB of physical memory. Frames are numbered from physical address 0 on. What is
+ * handed out is a block: 2^order frames, aligned to its size. Of a block only the first page says
+ * what the block is; the others are PAGE_TAIL. So a block of any size changes hands by a change in
+ * one place.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/lib/list.h"
+
+/* The largest block is 2^(ORDERS - 1) frames: 4 MiB. */
+#define ORDERS 11
+
+enum page_state {
+	PAGE_RESERVED, /* no memory, or the kernel's from the start: never handed out */
+	PAGE_FREE,     /* the first page of a free block: in a list of its zone */
+	PAGE_USED,     /* the first page of a block that page_alloc has handed out */
+	PAGE_SLAB,     /* handed out, and cut into objects: mm/slab.h */
+	PAGE_TAIL,     /* a page of a block, free or not, that is not its first one */
+};
+
+struct page {
+	struct list link; /* PAGE_FREE: in the list of its order. Else undefined */
+	uint8_t state;	  /* enum page_state */
+	uint8_t order;	  /* of PAGE_FREE, PAGE_USED, PAGE_SLAB: the block has 2^order pages */
+	uint32_t owner;	  /* who asked for the block last, or freed it: an address in its code */
+};
+
+/* The array, and how many frames it has: a multiple of 2^(ORDERS - 1), so that the buddy of a frame
+ * in it is in it, too. Frames without memory are PAGE_RESERVED. */
+extern struct page *page_array;
+extern uint32_t page_frames;
+
+/*
+ * Makes the array and the zones: every frame is PAGE_RESERVED, but for whole frames of usable
+ * ranges of the memory map that the kernel sees and that neither it nor the array is in; those are
+ * free. After memory_map_initialize; once. Panics if there is no room for the array.
+ */
+void page_array_initialize(void);
+
+static inline uint32_t frame_of(const struct page *page)
+{
+	return page - page_array;
+}
+
+/* The kernel's address of a page. */
+static inline void *page_address(const struct page *page)
+{
+	return direct_map(frame_of(page) << PAGE_SHIFT);
+}
+
+/* The page of any address in it; or NULL for an address that is in no frame of the array. */
+static inline struct page *page_at(const void *address)
+{
+	uint32_t frame = physical_address(address) >> PAGE_SHIFT;
+
+	return frame < page_frames ? &page_array[frame] : 0;
+}

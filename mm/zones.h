@@ -1,0 +1,40 @@
+/*
+ * The zones: where page_alloc (mm/page_alloc.h) looks for pages, and what it leaves for others.
+ *
+ *	zone	frames			whose
+ *	DMA	below 16 MiB		devices whose addresses have 24 bits; others' if Normal has
+ * none Normal	from there to 896 MiB	everybody's
+ *
+ * Each zone has a reserve, in pages. A request that leaves less than that in a zone is refused
+ * there, unless it comes with interrupts off: an interrupt handler cannot wait until somebody frees
+ * a page, and others can fail. A request that could be served from Normal leaves twice as much in
+ * DMA, because no other zone can help a device.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mm/buddy.h"
+
+enum { ZONE_DMA, ZONE_NORMAL, ZONES };
+
+extern struct zone zones[ZONES];
+
+static inline struct zone *zone_of(const struct page *page)
+{
+	return &zones[frame_of(page) < zones[ZONE_DMA].end ? ZONE_DMA : ZONE_NORMAL];
+}
+
+/* page_alloc for a device: from the zone DMA only. Any context. */
+void *page_alloc_dma(unsigned order);
+
+/* Fault injection: the n-th request from now on fails, and only that one; 0: none. Requests are
+ * page_alloc, page_alloc_dma, and kmalloc while kmalloc_debug.h checks it. */
+extern uint32_t allocation_fails_in;
+
+/* Counts a request, and says whether it is the one that fails. Interrupts are off. */
+static inline bool allocation_fails(void)
+{
+	return allocation_fails_in > 0 && --allocation_fails_in == 0;
+}
