@@ -4,9 +4,6 @@
  * mm/zones.h says how much a request must leave in a zone. When nothing is left the result is NULL,
  * and every caller passes that on, up to the program: ENOMEM.
  *
- * A block that is given back and is not what the caller says would spoil the lists, and show itself
- * much later, in somebody else's memory. So page_free looks first, and names who had the block.
- *
  * Any context: interrupts are off while the lists change.
  */
 #include "mm/page_alloc.h"
@@ -14,17 +11,8 @@
 #include <stdbool.h>
 
 #include "kernel/cpu/interrupts.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/panic.h"
-#include "kernel/report/symbols.h"
 #include "mm/zones.h"
-
-#define JUNK 0xcc /* INT3: executing freed memory shows as well */
-
-/* Of larger blocks only the first page is filled: it takes long. */
-#define SMALL_ORDER 4
-
-#define SYMBOL_TEXT 80 /* bytes of a function's name with its address */
 
 struct zone zones[ZONES];
 uint32_t allocation_fails_in;
@@ -76,52 +64,6 @@ void *page_alloc_dma(unsigned order)
 {
 	return allocate(&zones[ZONE_DMA], order, __builtin_return_address(0));
 }
-
-/* Ends the run: says what is at the address instead of a block of this order. `page` is NULL for no
- * memory. */
-static void __attribute__((noreturn)) refuse(const struct page *page, const void *pages,
-					     unsigned order)
-{
-	static const char *const states[] = {
-		[PAGE_RESERVED] = "was never handed out",
-		[PAGE_FREE] = "is free already",
-		[PAGE_USED] = "has another order",
-		[PAGE_SLAB] = "is cut into objects",
-		[PAGE_TAIL] = "is not the first page of its block",
-	};
-	char owner[SYMBOL_TEXT];
-
-	if (!page)
-		panic("page_free: %p is not memory", pages);
-	symbol_describe(page->owner, owner, sizeof(owner));
-	panic("page_free: %p of order %u %s (order %u, last allocated or freed by %s)", pages,
-	      order, states[page->state], page->order, owner);
-}
-
-/* EXERCISE 5.2 (the buddy system, part 2): page_free (mm/page_alloc.h).
-
-   refuse(page_at(pages), pages, order) ends the run with what is wrong. The junk is written while
-   the pages still are the caller's. `owner` becomes the address that the caller goes on at:
-   __builtin_return_address(0).
-
-   Pitfalls: an address inside a page; the address of a block's second page; the right address with
-   another order; a block that is free; no memory at all. */
-/* SOLUTION 5.2 { */
-void page_free(void *pages, unsigned order)
-{
-	struct page *page = page_at(pages);
-
-	if (!page || (uintptr_t)pages % PAGE_SIZE || page->state != PAGE_USED ||
-	    page->order != order)
-		refuse(page, pages, order);
-	memset(pages, JUNK, PAGE_SIZE << (order <= SMALL_ORDER ? order : 0));
-	bool enabled = interrupts_disable();
-
-	page->owner = (uintptr_t)__builtin_return_address(0);
-	buddy_give(zone_of(page), page);
-	interrupts_restore(enabled);
-}
-/* } SOLUTION 5.2 */
 
 size_t page_free_count(void)
 {

@@ -21,6 +21,7 @@ SOURCES = (
     "mm/memory_map.c",
     "mm/page_alloc.c",
     "mm/page_array.c",
+    "mm/page_free.c",
     "mm/pool_kmalloc.c",
     "mm/slab.c",
 )

@@ -6,8 +6,8 @@
  *	spin 3			three threads compute for a second: how much does each get?
  *	sched fair		another scheduling class, at once, for all tasks
  *
- * The commands run in the first task, which has pre-emption disabled (labs/lesson4/main.c): they
- * sleep, but nothing takes the processor from them.
+ * The commands run in the first task, which has pre-emption disabled (labs/lesson4/first_task.c):
+ * they sleep, but nothing takes the processor from them.
  */
 
 #include <stddef.h>

@@ -19,8 +19,9 @@
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 #include "labs/prompt.h"
-#include "mm/early.h"
+#include "mm/kmalloc.h"
 #include "mm/memory_map.h"
+#include "mm/page.h"
 #include "mm/page_alloc.h"
 
 void kmain(uint32_t magic, uint32_t information)
@@ -34,7 +35,8 @@ void kmain(uint32_t magic, uint32_t information)
 	memory_map_initialize();
 	memory_map_print();
 	printk("boot: loaded by %s\n", boot_info.loader);
-	early_initialize();
+	page_array_initialize();
+	kmalloc_initialize();
 
 	pic_initialize();
 	time_initialize(pit_measure_tsc_khz());

@@ -1,0 +1,10 @@
+/* The first task, and how the scheduler starts. */
+#pragma once
+
+/* Makes the current flow of control a task, the idle one, chooses the scheduling class that the
+ * host's settings name, and connects the timer. Interrupts are off. Panics on a wrong setting. */
+void tasks_initialize(void);
+
+/* The first task, for kthread_create: does what the host's settings ask for, and becomes the first
+ * program if they ask for nothing. */
+void first_task(void *argument);
