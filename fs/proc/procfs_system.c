@@ -4,18 +4,14 @@
 
 #include "fs/file.h"
 #include "fs/proc/procfs.h"
-#include "fs/ram/ramfs.h"
 #include "fs/vfs/mounts.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
 #include "kernel/task/time.h"
-#include "mm/memory_map.h"
-#include "mm/page_alloc.h"
 
-#define TICK_NS	  (1000000000u / TICKS_PER_SECOND)
-#define KIB_SHIFT (PAGE_SHIFT - 10)
+#define TICK_NS (1000000000u / TICKS_PER_SECOND)
 
 /* Ticks since the start, and what became of them. */
 struct usage {
@@ -55,21 +51,6 @@ static void show_stat(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "intr 0\nctxt %llu\nbtime 0\nprocesses %u\n", usage.switches,
 		     usage.tasks);
 	procfs_print(text, "procs_running %u\nprocs_blocked 0\n", usage.running);
-}
-
-static void show_memory(struct procfs_text *text, const struct task *task)
-{
-	uint32_t free = page_free_count() << KIB_SHIFT;
-	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
-
-	procfs_print(text, "MemTotal:       %8u kB\nMemFree:        %8u kB\n",
-		     (uint32_t)memory_map_usable(), free);
-	procfs_print(text, "MemAvailable:   %8u kB\nBuffers:        %8u kB\n", free, 0);
-	procfs_print(text, "Cached:         %8u kB\nSwapCached:     %8u kB\n", cached, 0);
-	procfs_print(text, "Shmem:          %8u kB\nSlab:           %8u kB\n", cached, 0);
-	procfs_print(text, "SReclaimable:   %8u kB\n", 0);
-	procfs_print(text, "SwapTotal:      %8u kB\nSwapFree:       %8u kB\n", 0, 0);
-	procfs_print(text, "Dirty:          %8u kB\nWriteback:      %8u kB\n", 0, 0);
 }
 
 /* Hundredths of seconds as a number with two places. */
@@ -152,7 +133,6 @@ static void system_register(void)
 		{ .name = "cpuinfo", .show = show_processor },
 		{ .name = "filesystems", .show = show_filesystems },
 		{ .name = "loadavg", .show = show_load },
-		{ .name = "meminfo", .show = show_memory },
 		{ .name = "mounts", .link = link_mounts },
 		{ .name = "self", .link = link_self },
 		{ .name = "stat", .show = show_stat },

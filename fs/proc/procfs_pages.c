@@ -1,0 +1,99 @@
+/*
+ * Who has the memory: /proc/meminfo, /proc/buddyinfo and /proc/slabinfo, in Linux's formats
+ * (proc(5), slabinfo(5)). Linux's free, vmstat -m and slabtop read them.
+ */
+#include "fs/proc/procfs.h"
+#include "fs/ram/ramfs.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/startup.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
+#include "mm/slab.h"
+#include "mm/zones.h"
+
+#define KIB_SHIFT (PAGE_SHIFT - 10)
+
+static uint32_t length_of(const struct list *list)
+{
+	bool enabled = interrupts_disable();
+	uint32_t length = 0;
+
+	for (const struct list *link = list->next; link != list; link = link->next)
+		length++;
+	interrupts_restore(enabled);
+	return length;
+}
+
+static void print_kib(struct procfs_text *text, const char *name, uint32_t kib)
+{
+	procfs_print(text, "%-15s %8u kB\n", name, kib);
+}
+
+/* Pages of empty slabs could be given back: they are reclaimable. */
+static void show_memory(struct procfs_text *text, const struct task *task)
+{
+	uint32_t free = page_free_count() << KIB_SHIFT, slabs = 0, empty = 0;
+	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
+
+	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next) {
+		const struct slab_cache *cache = list_entry(link, struct slab_cache, link);
+
+		slabs += cache->slabs << KIB_SHIFT;
+		empty += length_of(&cache->empty) << KIB_SHIFT;
+	}
+	print_kib(text, "MemTotal:", memory_map_usable());
+	print_kib(text, "MemFree:", free);
+	print_kib(text, "MemAvailable:", free + empty);
+	print_kib(text, "Buffers:", 0);
+	print_kib(text, "Cached:", cached);
+	print_kib(text, "SwapCached:", 0);
+	print_kib(text, "SwapTotal:", 0);
+	print_kib(text, "SwapFree:", 0);
+	print_kib(text, "Dirty:", 0);
+	print_kib(text, "Writeback:", 0);
+	print_kib(text, "Shmem:", cached);
+	print_kib(text, "Slab:", slabs);
+	print_kib(text, "SReclaimable:", empty);
+	print_kib(text, "SUnreclaim:", slabs - empty);
+}
+
+/* Free blocks, by order. */
+static void show_zones(struct procfs_text *text, const struct task *task)
+{
+	for (const struct zone *zone = zones; zone < zones + ZONES; zone++) {
+		procfs_print(text, "Node 0, zone %8s ", zone->name);
+		for (unsigned order = 0; order < ORDERS; order++)
+			procfs_print(text, "%6u ", length_of(&zone->lists[order]));
+		procfs_print(text, "\n");
+	}
+}
+
+static void show_slabs(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "slabinfo - version: 2.1\n");
+	procfs_print(text, "# name            <active_objs> <num_objs> <objsize> <objperslab> "
+			   "<pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : "
+			   "slabdata <active_slabs> <num_slabs> <sharedavail>\n");
+	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next) {
+		const struct slab_cache *cache = list_entry(link, struct slab_cache, link);
+		uint32_t active = cache->slabs - length_of(&cache->empty);
+
+		procfs_print(text, "%-17s %6u %6u %6u %4u %4u", cache->name, cache->used,
+			     cache->slabs * cache->count, cache->size, cache->count, 1);
+		procfs_print(text, " : tunables %4u %4u %4u : slabdata %6u %6u %6u\n", 0, 0, 0,
+			     active, cache->slabs, 0);
+	}
+}
+
+static void pages_register(void)
+{
+	static struct procfs_entry table[] = {
+		{ .name = "buddyinfo", .show = show_zones },
+		{ .name = "meminfo", .show = show_memory },
+		{ .name = "slabinfo", .show = show_slabs },
+	};
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		procfs_register(&table[i]);
+}
+STARTUP(pages_register)
