@@ -5,10 +5,10 @@
  *						       ^ what kmalloc returns
  *
  * A write before or beyond an object hits a red zone, which is looked at when the object is freed.
- * A write to a freed object hits poison: the QUARANTINE objects that were freed last are kept from
- * being used again, and their poison is looked at when they leave. The guard names the function
- * that asked for the object, the one that freed it, and which allocation it was; all objects that
- * are handed out are in one list, for the report of leaks (mm/kmalloc_leaks.c).
+ * A write to a freed object hits poison: the KMALLOC_QUARANTINE objects that were freed last are
+ * kept from being used again, and their poison is looked at when they leave. The guard names the
+ * function that asked for the object, the one that freed it, and which allocation it was; all
+ * objects that are handed out are in one list, for the report of leaks (mm/kmalloc_leaks.c).
  *
  * It is between the callers and the functions of kmalloc.c, whose pointers it replaces once, at
  * boot. Any context: interrupts are off while the list and the quarantine change.
@@ -30,7 +30,6 @@
 #include "mm/slab.h"
 #include "mm/zones.h"
 
-#define QUARANTINE  64
 #define RED	    0xbb
 #define POISON	    0x6b
 #define SYMBOL_TEXT 80
@@ -41,7 +40,7 @@ static void (*plain_free)(void *object);
 struct list kmalloc_live = LIST_EMPTY(kmalloc_live);
 uint32_t kmalloc_allocations;
 
-static struct guard *quarantine[QUARANTINE];
+static struct guard *quarantine[KMALLOC_QUARANTINE];
 static uint32_t oldest; /* the place in the quarantine to be used next */
 
 /* The code that called kmalloc or kfree, given the frame of the function in their place: an
@@ -156,7 +155,7 @@ static void debug_free(void *object)
 	guard->freer = caller(__builtin_frame_address(0));
 	list_remove(&guard->link);
 	quarantine[oldest] = guard;
-	oldest = (oldest + 1) % QUARANTINE;
+	oldest = (oldest + 1) % KMALLOC_QUARANTINE;
 	interrupts_restore(enabled);
 	if (leaving) {
 		check_guard(leaving);
@@ -175,7 +174,7 @@ void kmalloc_debug_check(void)
 
 	for (struct list *link = kmalloc_live.next; link != &kmalloc_live; link = link->next)
 		check_guard(list_entry(link, struct guard, link));
-	for (unsigned i = 0; i < QUARANTINE; i++)
+	for (unsigned i = 0; i < KMALLOC_QUARANTINE; i++)
 		if (quarantine[i])
 			check_guard(quarantine[i]);
 	interrupts_restore(enabled);

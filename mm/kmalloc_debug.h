@@ -3,8 +3,9 @@
  *
  * It panics, with the functions that allocated and freed the object by name, on: a write before or
  * beyond an object (found when it is freed, or by kmalloc_debug_check), a write to a freed object
- * (found when it leaves the quarantine of the last 64 that were freed, or by kmalloc_debug_check),
- * an object freed twice, an address inside an object, an address that kmalloc never returned.
+ * (found when it leaves the quarantine of the last KMALLOC_QUARANTINE that were freed, or by
+ * kmalloc_debug_check), an object freed twice, an address inside an object, an address that kmalloc
+ * never returned.
  */
 #pragma once
 
@@ -12,7 +13,8 @@
 
 #include "kernel/lib/list.h"
 
-#define GUARD_RED 8 /* bytes of a red zone */
+#define KMALLOC_QUARANTINE 64 /* objects: those that were freed last */
+#define GUARD_RED	   8  /* bytes of a red zone */
 
 /* What is before each object; a second red zone is after it. Its size is a multiple of 16, as the
  * alignment of the object is. */

@@ -3,13 +3,16 @@
  *
  *	leaks 1200	objects of kmalloc's that are not freed, by owner, without the first 1,200
  *			allocations (audit says how many there are)
- *	shrink		gives the pages of all empty slabs back
+ *	shrink		what was freed leaves the quarantine, and the pages of all empty slabs are
+ * given back
  */
 #include <stdint.h>
 
 #include "kernel/lib/number.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
+#include "mm/kmalloc.h"
+#include "mm/kmalloc_debug.h"
 #include "mm/kmalloc_leaks.h"
 #include "mm/slab.h"
 
@@ -29,6 +32,8 @@ static int run_shrink(int count, char **words)
 {
 	uint32_t pages = 0;
 
+	for (unsigned i = 0; i < KMALLOC_QUARANTINE; i++)
+		kfree(kmalloc(0));
 	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next)
 		pages += slab_shrink(list_entry(link, struct slab_cache, link));
 	printk("shrink: %u pages\n", pages);
@@ -37,5 +42,5 @@ static int run_shrink(int count, char **words)
 
 static const struct command commands[] COMMAND_TABLE = {
 	{ "leaks", "[ALLOCATIONS]", "objects that are not freed, by owner", 0, run_leaks },
-	{ "shrink", "", "gives empty slabs back", 0, run_shrink },
+	{ "shrink", "", "gives back what need not be kept", 0, run_shrink },
 };

@@ -1,0 +1,90 @@
+"""Lesson 5: the n-th request for memory fails while Debian's busybox runs, for every n. The program
+that asked is told, nothing panics, and nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from labs.tools.guest.initramfs import archive
+from labs.tools.guest.programs import busybox, guest_root
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config
+from tests.building import ROOT, make
+
+SEED = 2010
+IN_ONE_RUN = 50  # values of n for one boot
+SAMPLE = 50  # values of n of the short test
+MANY = 1_000_000  # more requests than the work makes
+
+# Pipes, forks, files that grow, directories, a program that is not there, signals.
+WORK = """\
+seq 3000 | sort -r | head -3 >/tmp/a
+cat /tmp/a /tmp/a >/tmp/b
+(ls / | wc -l) 2>&1
+nothing-there
+mkdir /tmp/c && mv /tmp/b /tmp/c/d && ln -s d /tmp/c/e && cat /tmp/c/e
+sleep 9 &
+kill $!
+wait
+"""
+CLEAN = "rm -rf /tmp/*\n"
+AUDIT = re.compile(r"audit: (\d+) contradictions; pages: (\d+) free, (\d+) in slabs; (\d+) objects")
+TO_GO = re.compile(r"^fail: (\d+) requests to go", re.MULTILINE)
+WORK_AND_CLEAN = "run /bin/sh /work; fail; fail 0; run /bin/sh /clean; shrink; audit"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory) -> Config:
+    """Lesson 5's kernel with busybox and the two scripts."""
+    make("LESSON=5", "image-direct", "user-programs")
+    place = tmp_path_factory.mktemp("failures")
+    (place / "files").mkdir()
+    (place / "files/work").write_text(WORK)
+    (place / "files/clean").write_text(CLEAN)
+    files = guest_root(ROOT / "build/user/bin", busybox(), place / "files")
+    (place / "initramfs").write_bytes(archive(files))
+    kernel = ROOT / "build/lesson5/kernel.elf"
+    return Config(boot="direct", kernel=kernel, initramfs=place / "initramfs", guest_limit=600)
+
+
+@pytest.fixture(scope="module")
+def requests(machine) -> int:
+    """How often the work asks for memory."""
+    script = f"run /bin/sh /work; run /bin/sh /clean; fail {MANY}; {WORK_AND_CLEAN}"
+    said = run(replace(machine, script=script)).check().serial
+    _, left, _ = map(int, TO_GO.findall(said))
+    assert 0 < left < MANY
+    return MANY - left
+
+
+def fail_each(machine: Config, numbers: Iterable[int]) -> None:
+    """In one boot, the work once for each number. Afterwards all is as it was after a work without
+    failures: contradictions, pages that are free or in slabs, objects."""
+    script = "; ".join(
+        ["run /bin/sh /work", WORK_AND_CLEAN, *(f"fail {n}; {WORK_AND_CLEAN}" for n in numbers)]
+    )
+    said = run(replace(machine, script=script)).serial
+    found = [tuple(map(int, each)) for each in AUDIT.findall(said)]
+    (contradictions, free, slabs, objects), *others = found
+    assert contradictions == 0
+    assert len(others) == len(list(numbers)), said[-2000:]
+    for n, other in zip(numbers, others, strict=True):
+        pages = other[1] + other[2]
+        assert (other[0], pages, other[3]) == (0, free + slabs, objects), f"request {n}"
+
+
+def test_some_requests_fail(machine, requests) -> None:
+    numbers = random.Random(SEED).sample(range(1, requests + 1), SAMPLE)
+    fail_each(machine, numbers)
+
+
+@pytest.mark.slow
+def test_every_request_fails(machine, requests) -> None:
+    """Also the first one that is not made any more."""
+    for first in range(1, requests + 2, IN_ONE_RUN):
+        fail_each(machine, range(first, min(first + IN_ONE_RUN, requests + 2)))
