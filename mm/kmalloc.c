@@ -45,26 +45,36 @@ static struct magazine magazines[CLASSES];
 /* The magazine for each size, in UNITs, rounded up. */
 static struct magazine *magazine_for[SLAB_LARGEST / UNIT + 1];
 
-/* The object that was put into the magazine last, or a free one of the cache; or NULL. */
+/* The object that was put into the magazine last; or a free one of the cache, or NULL. */
 static void *magazine_take(struct magazine *magazine)
 {
 	bool enabled = interrupts_disable();
-	void *object = magazine->count ? magazine->rounds[--magazine->count] : NULL;
+	int32_t last = magazine->count - 1;
 
+	if (last >= 0) {
+		magazine->count = last;
+		void *object = magazine->rounds[last];
+
+		interrupts_restore(enabled);
+		return object;
+	}
 	interrupts_restore(enabled);
-	return object ? object : slab_alloc(magazine->cache);
+	return slab_alloc(magazine->cache);
 }
 
 /* If the magazine is full the object goes back to its cache. */
 static void magazine_put(struct magazine *magazine, void *object)
 {
-	bool enabled = interrupts_disable(), full = magazine->count == ROUNDS;
+	bool enabled = interrupts_disable();
 
-	if (!full)
-		magazine->rounds[magazine->count++] = object;
-	interrupts_restore(enabled);
-	if (full)
+	if (magazine->count < ROUNDS) {
+		magazine->rounds[magazine->count] = object;
+		magazine->count++;
+		interrupts_restore(enabled);
+	} else {
+		interrupts_restore(enabled);
 		slab_free(magazine->cache, object);
+	}
 }
 
 /* EXERCISE 5.5 (kmalloc that tells on you, part 1): sizes.
@@ -79,28 +89,26 @@ static void magazine_put(struct magazine *magazine, void *object)
 
    Speed: kmalloc and kfree of a small object together have at most 60 instructions. */
 /* SOLUTION 5.5 { */
-static unsigned order_of(uint32_t size)
+static __attribute__((noinline)) void *allocate_pages(uint32_t size)
 {
 	unsigned order = 0;
 
-	while (PAGE_SIZE << order < size)
+	while (order < ORDERS && PAGE_SIZE << order < size)
 		order++;
-	return order;
+	return order < ORDERS ? page_alloc(order) : NULL;
 }
 
 static void *allocate(uint32_t size)
 {
-	if (size <= SLAB_LARGEST)
-		return magazine_take(magazine_for[(size + UNIT - 1) / UNIT]);
-	return size <= LARGE_PAGE ? page_alloc(order_of(size)) : NULL;
+	if (size > SLAB_LARGEST)
+		return allocate_pages(size);
+	return magazine_take(magazine_for[(size + UNIT - 1) / UNIT]);
 }
 
 static void release(void *object)
 {
-	struct slab *slab = object ? slab_of(object) : NULL;
-
-	if (slab)
-		magazine_put(magazine_for[slab->cache->size / UNIT], object);
+	if (slab_has(object))
+		magazine_put(slab_of(object)->cache->magazine, object);
 	else if (object)
 		page_free(object, page_at(object)->order);
 }
@@ -137,6 +145,7 @@ void kmalloc_initialize(void)
 		magazine->cache = slab_cache_create(names[class], sizes[class], UNIT, NULL);
 		if (!magazine->cache)
 			panic("no memory for %s", names[class]);
+		magazine->cache->magazine = magazine;
 		while (unit * UNIT <= sizes[class])
 			magazine_for[unit++] = magazine;
 	}

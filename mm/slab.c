@@ -40,27 +40,14 @@ static uint32_t round_up(uint32_t value, uint32_t unit)
 	return (value + unit - 1) & -unit;
 }
 
-struct slab *slab_of(const void *address)
-{
-	const struct page *page = page_at(address);
-
-	return page && page->state == PAGE_SLAB ? page_address(page) : NULL;
-}
-
-static bool is_used(const struct slab *slab, uint32_t index)
-{
-	return slab->map[index / BITS] >> index % BITS & 1;
-}
-
 void *slab_object(const struct slab *slab, const void *address)
 {
 	uint32_t size = slab->cache->size;
 	uint32_t index = ((const char *)address - slab->objects) / size;
 
-	if ((const char *)address < slab->objects || index >= slab->cache->count ||
-	    !is_used(slab, index))
+	if ((const char *)address < slab->objects || index >= slab->cache->count)
 		return NULL;
-	return slab->objects + index * size;
+	return slab->map[index / BITS] >> index % BITS & 1 ? slab->objects + index * size : NULL;
 }
 
 /* EXERCISE 5.4 (slabs): the functions of mm/slab.h that are not above.
@@ -139,36 +126,6 @@ static void file(struct slab *slab)
 		list_append(slab->used ? &cache->partial : &cache->empty, &slab->link);
 }
 
-/* The slab to take an object from; NULL if all are full. */
-static struct slab *choose(struct slab_cache *cache)
-{
-	struct list *list = list_is_empty(&cache->partial) ? &cache->empty : &cache->partial;
-
-	return list_is_empty(list) ? NULL : list_entry(list->next, struct slab, link);
-}
-
-static void adopt(struct slab_cache *cache, struct slab *slab)
-{
-	page_at(slab)->state = PAGE_SLAB;
-	list_append(&cache->empty, &slab->link);
-	cache->slabs++;
-}
-
-/* Takes an empty slab out of the cache, as a page; NULL if there is none. */
-static void *release(struct slab_cache *cache)
-{
-	bool enabled = interrupts_disable();
-	void *page = list_is_empty(&cache->empty) ? NULL : cache->empty.next;
-
-	if (page) {
-		list_remove(page);
-		page_at(page)->state = PAGE_USED;
-		cache->slabs--;
-	}
-	interrupts_restore(enabled);
-	return page;
-}
-
 /* ---- objects ---- */
 
 /* The first free object of a slab that has one. */
@@ -191,20 +148,24 @@ static void *take(struct slab *slab)
 void *slab_alloc(struct slab_cache *cache)
 {
 	bool enabled = interrupts_disable();
-	struct slab *slab = choose(cache);
+	struct list *list = list_is_empty(&cache->partial) ? &cache->empty : &cache->partial;
+	void *object = NULL;
 
-	if (!slab) {
-		uint32_t colour = cache->colour;
+	if (list_is_empty(list)) {
+		uint32_t colour = cache->colour++ % cache->colours;
 
-		cache->colour = colour + 1 < cache->colours ? colour + 1 : 0;
 		interrupts_restore(enabled);
-		slab = grow(cache, colour);
-		interrupts_disable();
-		if (slab)
-			adopt(cache, slab);
-	}
-	void *object = slab ? take(slab) : NULL;
+		struct slab *slab = grow(cache, colour);
 
+		interrupts_disable();
+		if (slab) {
+			page_at(slab)->state = PAGE_SLAB;
+			list_append(list, &slab->link);
+			cache->slabs++;
+		}
+	}
+	if (!list_is_empty(list))
+		object = take(list_entry(list->next, struct slab, link));
 	interrupts_restore(enabled);
 	return object;
 }
@@ -232,10 +193,18 @@ void slab_free(struct slab_cache *cache, void *object)
 
 uint32_t slab_shrink(struct slab_cache *cache)
 {
+	bool enabled = interrupts_disable();
 	uint32_t pages = 0;
 
-	for (void *page; (page = release(cache)); pages++)
+	for (; !list_is_empty(&cache->empty); pages++) {
+		void *page = cache->empty.next;
+
+		list_remove(page);
+		cache->slabs--;
+		page_at(page)->state = PAGE_USED;
 		page_free(page, 0);
+	}
+	interrupts_restore(enabled);
 	return pages;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "kernel/lib/list.h"
+#include "mm/page.h"
 
 #define SLAB_LARGEST 2016u /* bytes of an object: two are in a page */
 
@@ -28,12 +29,12 @@ struct slab_cache {
 	uint32_t size;		   /* from one object to the next, in bytes */
 	uint32_t alignment;	   /* of every object, in bytes */
 	uint32_t count;		   /* objects in a slab */
-	uint32_t colours, colour;  /* how many different starts a slab can have, and the next one's
-				    * number */
+	uint32_t colours, colour;  /* how many starts a slab can have, and slabs made so far */
 	void (*construct)(void *); /* may be NULL */
 	struct list partial, full, empty; /* slabs: some, all, none of their objects handed out */
 	uint32_t slabs, used;		  /* of the whole cache: slabs, objects handed out */
 	struct list link;		  /* in slab_caches */
+	struct magazine *magazine;	  /* kmalloc.c's; NULL for a cache of somebody else */
 };
 
 /* All caches, the oldest first. */
@@ -66,8 +67,19 @@ void slab_free(struct slab_cache *cache, void *object);
 /* Gives the pages of the empty slabs back. Returns how many. */
 uint32_t slab_shrink(struct slab_cache *cache);
 
+/* Is the address in a slab? */
+static inline bool slab_has(const void *address)
+{
+	uint32_t frame = physical_address(address) >> PAGE_SHIFT;
+
+	return frame < page_frames && page_array[frame].state == PAGE_SLAB;
+}
+
 /* The slab that an address is in, or NULL. */
-struct slab *slab_of(const void *address);
+static inline struct slab *slab_of(const void *address)
+{
+	return slab_has(address) ? (struct slab *)((uintptr_t)address & -PAGE_SIZE) : 0;
+}
 
 /* The start of the object that an address in the slab is in; NULL if it is in none, or in one that
  * is free. */
