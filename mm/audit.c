@@ -1,10 +1,9 @@
 /*
  * The auditor: several ways to count the same pages must give one result.
  *
- *	the array	from the first frame to the last, block after block: how many free blocks of
- * each order, how many pages the lists	as many blocks, each free, aligned, of this order and zone,
- * its buddy not free the slabs	each in the list that its map asks for; each page that is PAGE_SLAB
- * has one
+ *	the array	block after block: how many are free, of each order, and their pages
+ *	the lists	as many blocks, each free, and of the list's order and zone
+ *	the slabs	each in the list that its map asks for, each on a page that is PAGE_SLAB
  *
  * A broken list may have no end, and a broken link lead anywhere. So no list is followed for more
  * links than there are frames, and no link before it is known to be that of a page, or of a slab.

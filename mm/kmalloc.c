@@ -79,10 +79,10 @@ static void magazine_put(struct magazine *magazine, void *object)
 
 /* EXERCISE 5.5 (kmalloc that tells on you, part 1): sizes.
 
-   allocate, release and size_of are kmalloc, kfree and kmalloc_size as long as nobody checks;
-   krealloc uses the three pointers, so that it works either way (mm/kmalloc.h). kmalloc_initialize
-   fills magazines and magazine_for: UNIT n is served by the smallest class of at least n * UNIT
-   bytes.
+   kmalloc_plain, kfree_plain and size_plain are kmalloc, kfree and kmalloc_size as long as nobody
+   checks; krealloc uses the three pointers, so that it works either way (mm/kmalloc.h).
+   kmalloc_initialize fills magazines and magazine_for: UNIT n is served by the smallest class of at
+   least n * UNIT bytes.
 
    Pitfalls: sizes 0, 1, SLAB_LARGEST + 1, and those that are more than 4 GiB when rounded up. kfree
    of NULL. A krealloc that fails leaves the old object; one that shrinks copies no more than fits.
@@ -98,14 +98,14 @@ static __attribute__((noinline)) void *allocate_pages(uint32_t size)
 	return order < ORDERS ? page_alloc(order) : NULL;
 }
 
-static void *allocate(uint32_t size)
+static void *kmalloc_plain(uint32_t size)
 {
 	if (size > SLAB_LARGEST)
 		return allocate_pages(size);
 	return magazine_take(magazine_for[(size + UNIT - 1) / UNIT]);
 }
 
-static void release(void *object)
+static void kfree_plain(void *object)
 {
 	if (slab_has(object))
 		magazine_put(slab_of(object)->cache->magazine, object);
@@ -113,7 +113,7 @@ static void release(void *object)
 		page_free(object, page_at(object)->order);
 }
 
-static uint32_t size_of(const void *object)
+static uint32_t size_plain(const void *object)
 {
 	struct slab *slab = slab_of(object);
 
@@ -152,6 +152,6 @@ void kmalloc_initialize(void)
 }
 /* } SOLUTION 5.5 */
 
-void *(*kmalloc)(uint32_t size) = allocate;
-void (*kfree)(void *object) = release;
-uint32_t (*kmalloc_size)(const void *object) = size_of;
+void *(*kmalloc)(uint32_t size) = kmalloc_plain;
+void (*kfree)(void *object) = kfree_plain;
+uint32_t (*kmalloc_size)(const void *object) = size_plain;

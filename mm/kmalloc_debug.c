@@ -71,13 +71,13 @@ static void __attribute__((noreturn)) accuse(const struct guard *guard, const ch
 
 /* EXERCISE 5.5 (kmalloc that tells on you, part 2): the checks of mm/kmalloc_debug.h.
 
-   debug_alloc, debug_free and debug_size take the place of kmalloc, kfree and kmalloc_size.
-   accuse(guard, "...", offset) ends the run. allocation_fails() (mm/zones.h) is asked once for
-   each debug_alloc; plain_alloc and plain_free are kmalloc.c's functions. The caller is
-   caller(__builtin_frame_address(0)), in debug_alloc and debug_free themselves.
+   kmalloc_checked, kfree_checked and size_checked take the place of kmalloc, kfree and
+   kmalloc_size. accuse(guard, "...", offset) ends the run. allocation_fails() (mm/zones.h) is asked
+   once for each kmalloc_checked; plain_alloc and plain_free are kmalloc.c's functions. The caller
+   is caller(__builtin_frame_address(0)), in kmalloc_checked and kfree_checked themselves.
 
    Pitfalls: an overrun by one byte; a red zone need not be aligned. Sizes whose sum with the guard
-   wraps. debug_free may get anything: NULL, an address inside an object, one that kmalloc never
+   wraps. kfree_checked may get anything: NULL, an address inside an object, one that kmalloc never
    returned, one in memory that is not cut into objects; it must find that out before it believes a
    guard. An object in quarantine is not handed out again, and its guard is still whole. */
 /* SOLUTION 5.5 { */
@@ -100,7 +100,7 @@ static void check_guard(const struct guard *guard)
 		check(guard, 0, guard->size, POISON, "written after it was freed");
 }
 
-static void *debug_alloc(uint32_t size)
+static void *kmalloc_checked(uint32_t size)
 {
 	bool enabled = interrupts_disable(), fails = allocation_fails();
 
@@ -142,7 +142,7 @@ static struct guard *guard_of(void *object)
 	return guard;
 }
 
-static void debug_free(void *object)
+static void kfree_checked(void *object)
 {
 	if (!object)
 		return;
@@ -163,7 +163,7 @@ static void debug_free(void *object)
 	}
 }
 
-static uint32_t debug_size(const void *object)
+static uint32_t size_checked(const void *object)
 {
 	return ((const struct guard *)object - 1)->size;
 }
@@ -185,7 +185,7 @@ void kmalloc_debug_enable(void)
 {
 	plain_alloc = kmalloc;
 	plain_free = kfree;
-	kmalloc = debug_alloc;
-	kfree = debug_free;
-	kmalloc_size = debug_size;
+	kmalloc = kmalloc_checked;
+	kfree = kfree_checked;
+	kmalloc_size = size_checked;
 }

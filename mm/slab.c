@@ -1,8 +1,7 @@
 /*
  * Slabs: pages cut into objects of one size.
  *
- *	page	| struct slab, map | colour |  object 0  |  object 1  | ... |  object n - 1  | rest
- * |
+ *	| struct slab, map | colour |  object 0  |  object 1  | ... |  object n - 1  | rest |
  *
  * A slab with some objects handed out is used first, so that the others stay full or empty; then an
  * empty one; only then a new page. Why a map of bits, and no list through the objects: a free

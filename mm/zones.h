@@ -1,9 +1,9 @@
 /*
  * The zones: where page_alloc (mm/page_alloc.h) looks for pages, and what it leaves for others.
  *
- *	zone	frames			whose
- *	DMA	below 16 MiB		devices whose addresses have 24 bits; others' if Normal has
- * none Normal	from there to 896 MiB	everybody's
+ *	zone	frames			for
+ *	DMA	below 16 MiB		devices with addresses of 24 bits, and if Normal has none
+ *	Normal	from there to 896 MiB	everything else
  *
  * Each zone has a reserve, in pages. A request that leaves less than that in a zone is refused
  * there, unless it comes with interrupts off: an interrupt handler cannot wait until somebody frees

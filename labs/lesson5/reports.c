@@ -1,11 +1,10 @@
 /*
  * Commands about memory that only experiments need.
  *
- *	account		who has what: pages that are free and in slabs, objects of kmalloc's, how
- * many allocations there have been leaks 1200	objects of kmalloc's that are not freed, by owner,
- * without the first 1,200 allocations shrink		what was freed leaves the quarantine, and
- * the pages of all empty slabs are given back fail 17		the 17th request for memory from now
- * on fails; without a number: how many are still to go
+ *	account		pages that are free and in slabs, objects and allocations of kmalloc
+ *	leaks 1200	objects that are not freed, by owner, without the first 1,200 allocations
+ *	shrink		empties the quarantine, and gives the pages of empty slabs back
+ *	fail 17		the 17th request for memory from now on fails; alone: how many are to go
  */
 #include <stdint.h>
 
