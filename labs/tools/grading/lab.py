@@ -73,7 +73,7 @@ class Lab:
     empty files in it. seed: what random questions are made from. mode: "icount" or "slower".
     scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: the tree with the measurement and the
-    answers, if that is another one.
+    answers, if that is another one. kernel: the lesson of the kernel, if that is a later one.
     """
 
     lesson: int
@@ -85,6 +85,7 @@ class Lab:
     note: Path | None = None
     core: bool = False
     handed_in: Path | None = None
+    kernel: int = 0
     stuck: list[Outcome] = field(default_factory=list)
 
     def build(self, target: str) -> Path:
@@ -101,7 +102,7 @@ class Lab:
     @property
     def directory(self) -> str:
         """Where the kernel is built, from the tree's root."""
-        return output_directory(self.lesson, self.core)
+        return output_directory(self.kernel or self.lesson, self.core)
 
     def _own(self, target: str) -> Path:
         """The path of a file of the tree. Raises BuildFailure for a link, which may lead to what is
@@ -116,7 +117,8 @@ class Lab:
         with (self.root / "build" / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
-                words = [f"LESSON={self.lesson}", f"BREADTH={'no' if self.core else 'yes'}"]
+                lesson = self.kernel or self.lesson
+                words = [f"LESSON={lesson}", f"BREADTH={'no' if self.core else 'yes'}"]
                 run_tool(["make", "-s", *words, target], self.root, self.boxed)
                 if problem := self._problem(target):
                     return f"it does not build: {problem}"

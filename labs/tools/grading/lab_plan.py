@@ -43,7 +43,7 @@ class Job:
     tests make their questions from. thorough: tests are run that cannot change the score,
     since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: where the measurement and the answers
-    are, if not in the tree.
+    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Job:
     note: str = ""
     core: bool = False
     handed_in: str = ""
+    kernel: int = 0
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -92,6 +93,7 @@ def pytest_addoption(parser):
     group.addoption("--tree", type=Path, default=ROOT, help="the tree under test")
     group.addoption("--mode", choices=MODES, help="only this mode of time")
     group.addoption("--core", action="store_true", help="the kernel without the breadth")
+    group.addoption("--kernel", type=int, default=0, help="the kernel of this lesson")
     group.addoption("--seed", default="", help="what the hidden tests' questions are made from")
     group.addoption("--note", default="", help="a file that keeps the last machine's Config")
     group.addoption("--plan", type=Path, help="a file of jobs, one in JSON a line")
@@ -220,6 +222,7 @@ class Plan:
             boxed=job.boxed,
             note=Path(job.note) if job.note else None,
             core=job.core,
+            kernel=job.kernel,
             handed_in=Path(job.handed_in) if job.handed_in else None,
         )
         request.node.user_lab = lab
@@ -276,7 +279,7 @@ def jobs_of(config: pytest.Config) -> list[Job]:
         return [job_from(json.loads(line)) for line in plan.read_text().splitlines()]
     mode, tree = config.getoption("--mode"), str(config.getoption("--tree"))
     modes = (mode,) if mode else MODES
-    others = {name: config.getoption(f"--{name}") for name in ("seed", "note", "core")}
+    others = {name: config.getoption(f"--{name}") for name in ("seed", "note", "core", "kernel")}
     return [Job("", tree, modes=modes, **others)]
 
 
