@@ -1,5 +1,5 @@
 /*
- * The page array: one structure for each page frame, so that every page has a state and an owner.
+ * The page array, one structure for each page frame, so that every page has a state and an owner.
  *
  * A frame is 4 KiB of physical memory. Frames are numbered from physical address 0 on. What is
  * handed out is a block: 2^order frames, aligned to its size. Of a block only the first page says

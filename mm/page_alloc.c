@@ -1,5 +1,5 @@
 /*
- * The page allocator from lesson 5 on: which zone a request is served from, and who is refused.
+ * The page allocator of lesson 5, which knows zones: who gets a page of which, and who none.
  *
  * mm/zones.h says how much a request must leave in a zone. When nothing is left the result is NULL,
  * and every caller passes that on, up to the program: ENOMEM.

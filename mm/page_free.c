@@ -1,5 +1,5 @@
 /*
- * The way back of a block of pages, and who is told off.
+ * page_free, which looks first whether a block is what the caller says, and names who had it.
  *
  * A block that is given back and is not what the caller says would spoil the free lists, and show
  * itself much later, in memory of somebody else. So page_free looks first, and names the function

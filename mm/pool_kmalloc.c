@@ -1,5 +1,5 @@
-/* Pools from lesson 5 on: each object is one of kmalloc's, so that it has an owner, red zones and a
- * quarantine. */
+/* Pools whose objects are kmalloc's: from lesson 5 on each has an owner, red zones, a quarantine.
+ */
 #include "mm/pool.h"
 
 #include <stddef.h>

@@ -177,7 +177,7 @@ void slab_free(struct slab_cache *cache, void *object)
 	if (!slab || slab->cache != cache)
 		panic("slab_free: %p is no object of %s", object, cache->name);
 	if (slab_object(slab, object) != object)
-		panic("slab_free: %p of %s is free already, or no object's start", object,
+		panic("slab_free: %p of %s is free already, or not the start of an object", object,
 		      cache->name);
 	uint32_t index = ((char *)object - slab->objects) / cache->size;
 

@@ -1,5 +1,5 @@
 /*
- * Slabs: objects of one size, cut from pages, with a constructor that runs once for each object.
+ * Objects of one size, cut from pages (slabs), with a constructor that runs once for each.
  *
  * Any context, interrupts on or off; no function here sleeps. Memory comes from page_alloc, so the
  * reserve is open to an interrupt (mm/zones.h).
