@@ -17,7 +17,7 @@
  *	- zone->free is the sum of all free blocks, in pages.
  *
  * Between the removal of a block and the insertion of its halves none of that is true, and so
- * interrupts are off. Nothing takes more than ORDERS steps. (Knuth, The Art of Computer
+ * interrupts are disabled. Nothing takes more than ORDERS steps. (Knuth, The Art of Computer
  * Programming, volume 1, 2.5, algorithms R and S.)
  */
 #include "mm/buddy.h"

@@ -1,8 +1,8 @@
 /*
  * The buddy system: the free blocks of one zone of memory.
  *
- * Nothing here looks at the interrupt flag: whoever calls has interrupts off, from before the call
- * to after it (mm/page_alloc.c).
+ * Nothing here looks at the interrupt flag: the caller has interrupts disabled, from before the
+ * call to after it (mm/page_alloc.c).
  */
 #pragma once
 

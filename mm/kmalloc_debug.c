@@ -11,7 +11,7 @@
  * objects that are handed out are in one list, for the report of leaks (mm/kmalloc_leaks.c).
  *
  * It is between the callers and the functions of kmalloc.c, whose pointers it replaces once, at
- * boot. Any context: interrupts are off while the list and the quarantine change.
+ * boot. Any context: interrupts are disabled while the list and the quarantine change.
  */
 #include "mm/kmalloc_debug.h"
 

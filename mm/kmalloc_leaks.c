@@ -1,11 +1,12 @@
 /*
  * The report of leaks: who asked for what is not freed.
  *
- * A leak is an object that nobody will free, and no kernel knows that. But whoever runs a program
- * that should leave nothing behind can note kmalloc_allocations before, and ask afterwards: all
- * that is younger, and still there, is a suspect. Summed up by owner it is a short list.
+ * A leak is an object that nobody will free, and no kernel knows that. But a person who runs a
+ * program that should leave nothing in memory can note kmalloc_allocations before, and ask
+ * afterwards: all that is younger, and still there, is a suspect. Summed up by owner it is a short
+ * list.
  *
- * Interrupts are off while the list of objects is walked, not while the table is printed.
+ * Interrupts are disabled while the list of objects is walked, not while the table is printed.
  */
 #include "mm/kmalloc_leaks.h"
 

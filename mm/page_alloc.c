@@ -4,7 +4,7 @@
  * mm/zones.h says how much a request must leave in a zone. When nothing is left the result is NULL,
  * and every caller passes that on, up to the program: ENOMEM.
  *
- * Any context: interrupts are off while the lists change.
+ * Any context: interrupts are disabled while the lists change.
  */
 #include "mm/page_alloc.h"
 
@@ -23,11 +23,11 @@ uint32_t allocation_fails_in;
    or NULL. mm/zones.h says who may take how much. allocation_fails() is asked once for each call.
 
    Pitfalls: a zone's reserve is compared with what is free in this zone, after the request. A zone
-   may have enough pages and no block of this order. Whether interrupts were on is known before they
-   are switched off, and afterwards they are as they were. No block is ever handed out without an
-   owner, not even for an instant. */
+   may have enough pages and no block of this order. Whether interrupts were enabled is known before
+   they are switched off, and afterwards they are as they were. No block is ever handed out without
+   an owner, not even for an instant. */
 /* SOLUTION 5.3 { */
-/* The caller has interrupts off; `can_wait`: had they been on? */
+/* The caller has interrupts disabled; `can_wait`: had they been on? */
 static struct page *take(struct zone *first, unsigned order, bool can_wait)
 {
 	for (struct zone *zone = first; zone >= zones; zone--) {

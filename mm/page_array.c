@@ -12,7 +12,7 @@
  * into the zones. What the memory map calls usable includes the kernel's image, with its BSS and
  * the boot stack, and memory of BIOS and boot loader below it.
  *
- * Called once, at boot, with interrupts off.
+ * Called once, at boot, with interrupts disabled.
  */
 #include "mm/page.h"
 
@@ -27,9 +27,6 @@
 #define RESERVE_PART 64 /* of a zone's pages one in so many is kept for interrupts */
 
 extern const char kernel_end[];
-
-struct page *page_array;
-uint32_t page_frames;
 
 /* The frames from `first` to the one before `end`. */
 struct frames {

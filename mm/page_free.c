@@ -5,7 +5,7 @@
  * itself much later, in memory of somebody else. So page_free looks first, and names the function
  * that had the block.
  *
- * Any context: interrupts are off while the lists change.
+ * Any context: interrupts are disabled while the lists change.
  */
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
  * Objects of one size, cut from pages (slabs), with a constructor that runs once for each.
  *
- * Any context, interrupts on or off; no function here sleeps. Memory comes from page_alloc, so the
- * reserve is open to an interrupt (mm/zones.h).
+ * Any context, interrupts enabled or disabled; no function here sleeps. Memory comes from
+ * page_alloc, so the reserve is open to an interrupt (mm/zones.h).
  */
 #pragma once
 
@@ -47,7 +47,7 @@ void slab_initialize(void);
  * A cache of objects of `size` bytes (1 to SLAB_LARGEST), each aligned to `alignment` bytes (a
  * power of two from 4 to 64; sizes are rounded up to it). `name` must stay valid. `construct` is
  * called once for each object, when its slab is made, with interrupts as slab_alloc's caller has
- * them. Whoever frees an object leaves it as constructed. Returns NULL without memory.
+ * them. An object is to be freed as it was constructed. Returns NULL without memory.
  */
 struct slab_cache *slab_cache_create(const char *name, uint32_t size, uint32_t alignment,
 				     void (*construct)(void *));

@@ -6,9 +6,9 @@
  *	Normal	from there to 896 MiB	everything else
  *
  * Each zone has a reserve, in pages. A request that leaves less than that in a zone is refused
- * there, unless it comes with interrupts off: an interrupt handler cannot wait until somebody frees
- * a page, and others can fail. A request that could be served from Normal leaves twice as much in
- * DMA, because no other zone can help a device.
+ * there, unless it comes with interrupts disabled: an interrupt handler cannot wait until somebody
+ * frees a page, and others can fail. A request that could be served from Normal leaves twice as
+ * much in DMA, because no other zone can help a device.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ void *page_alloc_dma(unsigned order);
  * page_alloc, page_alloc_dma, and kmalloc while kmalloc_debug.h checks it. */
 extern uint32_t allocation_fails_in;
 
-/* Counts a request, and says whether it is the one that fails. Interrupts are off. */
+/* Counts a request, and says whether it is the one that fails. Interrupts are disabled. */
 static inline bool allocation_fails(void)
 {
 	return allocation_fails_in > 0 && --allocation_fails_in == 0;

@@ -19,6 +19,7 @@ SOURCES = (
     "mm/kmalloc.c",
     "mm/kmalloc_debug.c",
     "mm/memory_map.c",
+    "mm/page.c",
     "mm/page_alloc.c",
     "mm/page_array.c",
     "mm/page_free.c",

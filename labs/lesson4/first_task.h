@@ -2,7 +2,8 @@
 #pragma once
 
 /* Makes the current flow of control a task, the idle one, chooses the scheduling class that the
- * host's settings name, and connects the timer. Interrupts are off. Panics on a wrong setting. */
+ * host's settings name, and connects the timer. Interrupts are disabled. Panics on a wrong setting.
+ */
 void tasks_initialize(void);
 
 /* The first task, for kthread_create: does what the host's settings ask for, and becomes the first
