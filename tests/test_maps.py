@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from gdb_session import PRELUDE
-from labs.tools.course.exercises import ExerciseError
+from labs.tools.course.exercises import ExerciseError, lessons
 from labs.tools.course.walk import report, walk_of
 from labs.tools.machine.bounded import run_within
 from tests.building import make
-from tests.test_handouts import LESSONS, ROOT, SECONDS, WITH_PROGRAMS
+from tests.test_handouts import ROOT, SECONDS, WITH_PROGRAMS
 
 pytestmark = pytest.mark.slow
+LESSONS = tuple(lessons())
 
 # All stops that are still to come are breakpoints, up to the next one with a condition, which is
 # set alone. The one that is reached must be the next; then it is a breakpoint no more.
