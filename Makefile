@@ -34,6 +34,8 @@ help::
 	@echo "                    BREADTH=no              only what the lessons teach: the core"
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
 	@echo "                    PROGRAMS=DIR            put a folder's files into the guest"
+	@echo "                    DEBIAN='bash python3'   put Debian's packages into the guest, with all"
+	@echo "                                            that they need (LESSON=6, MEM=256)"
 	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
@@ -265,7 +267,8 @@ ifneq ($(filter fs/files.c,$(LISTED)),)
 HOST_TOOLS += user-programs
 OPTIONS    += --user $(BUILD)/user/bin
 endif
-OPTIONS    += $(if $(CORE),--core) $(if $(PROGRAMS),--programs '$(PROGRAMS)')
+OPTIONS    += $(if $(CORE),--core) $(if $(PROGRAMS),--programs '$(PROGRAMS)') \
+	$(if $(DEBIAN),--debian '$(DEBIAN)')
 ifneq ($(filter command,$(origin CMD)),)
 export TEXT_OF_CMD := $(value CMD)
 OPTIONS    += --command "$$TEXT_OF_CMD"

@@ -14,6 +14,7 @@
 
 struct file;
 struct inode;
+struct memory_object;
 struct poll_table;
 
 /* What an open file can do; an operation that is NULL is refused with EINVAL, control with ENOTTY.
@@ -33,6 +34,9 @@ struct file_ops {
 	uint32_t (*poll)(struct file *file, struct poll_table *table);
 	/* How many bytes it has. NULL: always 0, as for a file without an end. */
 	uint64_t (*size)(const struct file *file);
+	/* What areas show of it; NULL: it cannot be mapped. */
+	struct memory_object *(*memory)(struct file *file);
+
 	/* The last reference is gone. */
 	void (*release)(struct file *file);
 	bool is_stream; /* no offsets (ESPIPE): a pipe, the terminal */

@@ -16,6 +16,7 @@
 
 struct zone zones[ZONES];
 uint32_t allocation_fails_in;
+bool (*page_reclaim)(void);
 
 /* EXERCISE 5.3 (when there is none): allocate.
 
@@ -57,7 +58,14 @@ static void *allocate(struct zone *first, unsigned order, const void *owner)
 
 void *page_alloc(unsigned order)
 {
-	return allocate(&zones[ZONE_NORMAL], order, __builtin_return_address(0));
+	const void *owner = __builtin_return_address(0);
+	void *pages = allocate(&zones[ZONE_NORMAL], order, owner);
+
+	if (!pages && page_reclaim && page_reclaim())
+		pages = allocate(&zones[ZONE_NORMAL], order, owner);
+	if (pages)
+		page_at(pages)->references = 1;
+	return pages;
 }
 
 void *page_alloc_dma(unsigned order)

@@ -18,9 +18,10 @@ struct space;
 #define SPACE_STACK (256u << 10) /* bytes of a program's stack */
 
 /* Bits of protection, as in Linux's mmap. */
-#define SPACE_READ    1u
-#define SPACE_WRITE   2u
-#define SPACE_EXECUTE 4u
+#define SPACE_READ	 1u
+#define SPACE_WRITE	 2u
+#define SPACE_EXECUTE	 4u
+#define SPACE_PROTECTION 7u /* all three */
 
 /* Shows this page at SPACE_SHARED in every space. Called once, before there is a space. */
 void space_share(const void *page);
@@ -29,7 +30,7 @@ void space_share(const void *page);
 struct space *space_create(void);
 
 /* A space with the same contents, or NULL without memory. */
-struct space *space_copy(const struct space *space);
+struct space *space_copy(struct space *space);
 
 /* Makes the space what it was when it was new. */
 void space_clear(struct space *space);

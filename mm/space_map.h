@@ -21,8 +21,19 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
  * bytes. */
 uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length);
 
-/* The first mapped range that ends after *start, or (false) none. */
-bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end);
+/* A mapped range of one kind. */
+struct space_range {
+	uint32_t start, end;
+	unsigned protection; /* bits of SPACE_* */
+	bool is_shared;	     /* what is written there others see */
+	uint32_t index;	     /* of the file's page at the start; 0 without a file */
+};
+
+/* The first one that ends after range->start, from there on; or (false) none. */
+bool space_next_range(const struct space *space, struct space_range *range);
+
+/* How many bytes of memory its program uses at the moment. */
+uint32_t space_resident_size(const struct space *space);
 
 /* Bytes that are mapped. */
 uint32_t space_size(const struct space *space);

@@ -87,7 +87,7 @@ struct space *space_create(void)
 }
 
 /* For fork: 4 MiB are copied, about a millisecond. */
-struct space *space_copy(const struct space *space)
+struct space *space_copy(struct space *space)
 {
 	struct space *copy = allocate();
 

@@ -76,10 +76,10 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 	return 0;
 }
 
-/* *start is moved to the beginning of the range, unless it is inside one. */
-bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
+/* A slot has no protection, and no files. */
+bool space_next_range(const struct space *space, struct space_range *range)
 {
-	uint32_t page = *start < SPACE_START ? 0 : page_of(*start), first;
+	uint32_t page = range->start < SPACE_START ? 0 : page_of(range->start), first;
 
 	while (page < SLOT_PAGES && !is_mapped(space, page))
 		page++;
@@ -87,22 +87,23 @@ bool space_next_range(const struct space *space, uint32_t *start, uint32_t *end)
 		;
 	if (first == page)
 		return false;
-	if (*start < SPACE_START + first * PAGE_SIZE)
-		*start = SPACE_START + first * PAGE_SIZE;
-	*end = SPACE_START + page * PAGE_SIZE;
+	if (range->start < SPACE_START + first * PAGE_SIZE)
+		range->start = SPACE_START + first * PAGE_SIZE;
+	range->end = SPACE_START + page * PAGE_SIZE;
+	range->protection = SPACE_PROTECTION;
 	return true;
 }
 
 /* Through the direct map, so the space need not be the one in use. */
 uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
 {
-	uint32_t start = address, end;
+	struct space_range range = { .start = address };
 
-	if (!space_next_range(space, &start, &end) || start != address)
+	if (!space_next_range(space, &range) || range.start != address)
 		return 0;
-	if (length > end - start)
-		length = end - start;
-	memcpy(to, space->slot + (start - SPACE_START), length);
+	if (length > range.end - address)
+		length = range.end - address;
+	memcpy(to, space->slot + (address - SPACE_START), length);
 	return length;
 }
 
@@ -113,4 +114,9 @@ uint32_t space_size(const struct space *space)
 	for (uint32_t page = 0; page < SLOT_PAGES; page++)
 		pages += is_mapped(space, page);
 	return pages * PAGE_SIZE;
+}
+
+uint32_t space_resident_size(const struct space *space)
+{
+	return SLOT_SIZE;
 }

@@ -46,7 +46,7 @@ def guest_probe(
     Returns what it put into `said`."""
     make(f"LESSON={lesson}", f"BREADTH={'no' if core else 'yes'}", "image-direct", "user-programs")
     files, answer, file = (directory / name for name in ("initramfs", "said.json", "probe.py"))
-    files.write_bytes(archive(guest_root(USER / "bin", None, programs)))
+    files.write_bytes(archive(guest_root(USER / "bin", None, [programs] if programs else [])))
     kernel = ROOT / f"build/lesson{lesson}{'-core' if core else ''}/kernel.elf"
     config = Config(boot="direct", kernel=kernel, initramfs=files, **fields)
     (directory / "config").write_bytes(pickle.dumps(config))

@@ -63,11 +63,11 @@ def test_a_folder_of_ones_own_comes_last(own, tmp_path):
     mine = tmp_path / "mine"
     (mine / "bin").mkdir(parents=True)
     (mine / "bin" / "hello").write_text("another")
-    guest = files(programs.guest_root(own, BOX, mine, "hello; echo 'a b'"))
+    guest = files(programs.guest_root(own, BOX, [mine], "hello; echo 'a b'"))
     assert guest["bin/hello"].content == b"another"
     assert guest["etc/command"].content == b"hello; echo 'a b'\n"
     with pytest.raises(InitramfsError):
-        programs.guest_root(own, None, tmp_path / "none")
+        programs.guest_root(own, None, [tmp_path / "none"])
 
 
 def test_without_the_package_it_goes_on(monkeypatch, capsys):

@@ -41,6 +41,11 @@ static uint32_t memory_of(const struct task *task)
 	return task->space ? space_size(task->space) : 0;
 }
 
+static uint32_t resident_of(const struct task *task)
+{
+	return task->space ? space_resident_size(task->space) : 0;
+}
+
 static void show_stat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t begun = divide64(task->begun_ns, 10000000, NULL);
@@ -53,16 +58,16 @@ static void show_stat(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "%u %u %u %u %d %d 1 0 %llu %u %u 4294967295", task->user_ticks,
 		     task->system_ticks, process->children_user_ticks,
 		     process->children_system_ticks, 20 + nice, nice, begun, memory_of(task),
-		     memory_of(task) / PAGE_SIZE);
+		     resident_of(task) / PAGE_SIZE);
 	procfs_print(text, " 0 0 0 0 0 %u %u 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		     (uint32_t)process->signals.pending, (uint32_t)process->signals.blocked);
 }
 
 static void show_statm(struct procfs_text *text, const struct task *task)
 {
-	uint32_t pages = memory_of(task) / PAGE_SIZE;
+	uint32_t pages = memory_of(task) / PAGE_SIZE, resident = resident_of(task) / PAGE_SIZE;
 
-	procfs_print(text, "%u %u 0 0 0 %u 0\n", pages, pages, pages);
+	procfs_print(text, "%u %u 0 0 0 %u 0\n", pages, resident, pages);
 }
 
 /* Sets of signals. Those that wait are said to be for the whole process. */
@@ -119,15 +124,19 @@ static void show_environment(struct procfs_text *text, const struct task *task)
 	show_memory(text, task, process_of(task)->environment, process_of(task)->strings_end);
 }
 
-/* A slot has no protection, and the purpose of a range is not recorded. */
+/* Which file a range is of is not recorded. */
 static void show_maps(struct procfs_text *text, const struct task *task)
 {
-	uint32_t start = 0, end;
+	struct space_range range = { .end = 0 };
 
-	for (; task->space && space_next_range(task->space, &start, &end); start = end) {
-		bool is_stack = end == space_stack_top(task->space);
+	for (; task->space && space_next_range(task->space, &range); range.start = range.end) {
+		bool is_stack = range.end == space_stack_top(task->space);
 
-		procfs_print(text, "%08x-%08x rwxp 00000000 00:00 0 %s\n", start, end,
+		procfs_print(text, "%08x-%08x %c%c%c%c %08x 00:00 0 %s\n", range.start, range.end,
+			     range.protection & SPACE_READ ? 'r' : '-',
+			     range.protection & SPACE_WRITE ? 'w' : '-',
+			     range.protection & SPACE_EXECUTE ? 'x' : '-',
+			     range.is_shared ? 's' : 'p', range.index * PAGE_SIZE,
 			     is_stack ? "                         [stack]" : "");
 	}
 }

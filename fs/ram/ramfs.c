@@ -55,7 +55,7 @@ static const struct file_ops *file_ops_of(uint32_t mode)
 
 /* Numbers are never used twice. A directory begins with two names, its own and its "."; with no
  * parent known yet, it is its own, as the root stays. */
-static struct ramfs_inode *make_inode(uint32_t mode, uint32_t filesystem)
+struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 {
 	static uint32_t last_number;
 	struct ramfs_inode *made = pool_alloc(&inodes);
@@ -88,7 +88,7 @@ static void ramfs_forget(struct inode *inode)
 /* The limit is set once: files may fill half of the memory, and programs have the rest. */
 struct inode *ramfs_create_root(void)
 {
-	struct ramfs_inode *root = make_inode(S_IFDIR | 0755, filesystem_number());
+	struct ramfs_inode *root = ramfs_make_inode(S_IFDIR | 0755, filesystem_number());
 
 	if (ramfs_counts.pages_limit == 0)
 		ramfs_counts.pages_limit = page_free_count() / 2;
@@ -171,7 +171,7 @@ static int ramfs_create(struct inode *directory, const struct name *name, uint32
 			uint32_t device, struct inode **made)
 {
 	struct ramfs_entry *entry = make_entry(name);
-	struct ramfs_inode *inode = entry ? make_inode(mode, directory->filesystem) : NULL;
+	struct ramfs_inode *inode = entry ? ramfs_make_inode(mode, directory->filesystem) : NULL;
 
 	if (!inode) {
 		if (entry)

@@ -56,8 +56,14 @@ static void *find_page(struct ramfs_inode *file, uint32_t index)
 	return slot ? *slot : NULL;
 }
 
+void *const *ramfs_find_pages(struct ramfs_inode *file, uint32_t index, uint32_t *count)
+{
+	*count = index < RAMFS_DIRECT ? RAMFS_DIRECT - index : SLOTS - (index - RAMFS_DIRECT) % SLOTS;
+	return find_slot(file, index, false);
+}
+
 /* The page, made where it is not there. NULL without memory. */
-static void *make_page(struct ramfs_inode *file, uint32_t index)
+void *ramfs_make_page(struct ramfs_inode *file, uint32_t index)
 {
 	void **slot = find_slot(file, index, true);
 
@@ -98,7 +104,8 @@ static void free_from(struct ramfs_inode *file, uint32_t first)
 int ramfs_truncate(struct inode *inode, uint64_t size)
 {
 	struct ramfs_inode *file = ramfs_inode(inode);
-	uint32_t in_page = size % PAGE_SIZE;
+	struct memory_object *memory = &file->file.memory;
+	uint32_t in_page = size % PAGE_SIZE, pages = (size + PAGE_SIZE - 1) / PAGE_SIZE;
 
 	if (size > FILE_SIZE_MAX)
 		return -EFBIG;
@@ -107,7 +114,9 @@ int ramfs_truncate(struct inode *inode, uint64_t size)
 
 		if (page)
 			memset(page + in_page, 0, PAGE_SIZE - in_page);
-		free_from(file, (size + PAGE_SIZE - 1) / PAGE_SIZE);
+		if (memory->ops)
+			memory->ops->cut(memory, pages);
+		free_from(file, pages);
 	}
 	inode->size = size;
 	inode_touch(inode, true);
@@ -125,7 +134,7 @@ static int read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offse
 static int write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
 		      uint32_t length)
 {
-	uint8_t *page = make_page(file, offset / PAGE_SIZE);
+	uint8_t *page = ramfs_make_page(file, offset / PAGE_SIZE);
 
 	return page ? buffer_take(from, page + offset % PAGE_SIZE, length) : -ENOSPC;
 }
@@ -187,7 +196,7 @@ static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 	return moved;
 }
 
-const struct file_ops ramfs_file_ops = {
+struct file_ops ramfs_file_ops = {
 	.read = ramfs_read,
 	.write = ramfs_write,
 	.size = vfs_file_size,

@@ -5,6 +5,7 @@
 
 #include "fs/file.h"
 #include "fs/vfs/inode.h"
+#include "mm/memory_object.h"
 
 #define RAMFS_DIRECT 8u /* pages found without a table */
 
@@ -28,6 +29,7 @@ struct ramfs_inode {
 		struct {
 			void *direct[RAMFS_DIRECT];
 			void *tables; /* of pages; for large files, of tables of pages */
+			struct memory_object memory; /* what areas show of it */
 		} file;
 		char *target; /* of a symbolic link */
 	};
@@ -49,7 +51,17 @@ struct ramfs_statistics {
 extern struct ramfs_statistics ramfs_counts; /* but for inodes and entries */
 
 /* What an open file of the file system in memory can do. */
-extern const struct file_ops ramfs_file_ops;
+extern struct file_ops ramfs_file_ops; /* not const: start-up may put more in */
+
+/* An inode without a name, with one reference; NULL without memory. */
+struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem);
+
+/* The page of a file, made where there was a hole. NULL without memory. */
+void *ramfs_make_page(struct ramfs_inode *file, uint32_t index);
+
+/* The pages from number `index` on that one table has, NULL for a hole; *count of them. NULL: no
+ * table. */
+void *const *ramfs_find_pages(struct ramfs_inode *file, uint32_t index, uint32_t *count);
 
 /* Frees the contents from byte `size` on, and makes that the size. */
 int ramfs_truncate(struct inode *inode, uint64_t size);

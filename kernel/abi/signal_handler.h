@@ -48,6 +48,7 @@ struct linux_old_signal_action {
 #define SEGV_MAPERR 1
 #define SEGV_ACCERR 2
 #define BUS_ADRALN  1
+#define BUS_ADRERR  2
 #define TRAP_TRACE  2
 
 /* struct siginfo, as most signals fill it. Where only a part of it is given, that is all but the

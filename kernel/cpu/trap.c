@@ -169,6 +169,14 @@ static bool fix_up(struct trap_frame *frame)
 	return false;
 }
 
+void trap_decline(struct trap_frame *frame)
+{
+	if ((frame->cs & 3) == 3 && user_handler)
+		user_handler(frame);
+	else if (!fix_up(frame))
+		report(frame);
+}
+
 /* Called by kernel/cpu/trap_entry.asm for every trap. */
 void trap_dispatch(struct trap_frame *frame);
 
@@ -176,12 +184,10 @@ void trap_dispatch(struct trap_frame *frame)
 {
 	void (*handler)(struct trap_frame *) = handlers[frame->vector];
 
-	if (!handler && (frame->cs & 3) == 3)
-		handler = user_handler;
 	if (handler)
 		handler(frame);
-	else if (!fix_up(frame))
-		report(frame);
+	else
+		trap_decline(frame);
 	if (trap_return_work)
 		trap_return(frame);
 }

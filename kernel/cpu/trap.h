@@ -58,6 +58,9 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
  * reported. */
 void trap_register_user(void (*handler)(struct trap_frame *frame));
 
+/* For a handler: what would be done if it were not registered. */
+void trap_decline(struct trap_frame *frame);
+
 /* Asks the function about each exception of the kernel itself that nobody registered for: true when
  * it has repaired the frame. At most four functions. */
 void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));

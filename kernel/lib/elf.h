@@ -3,12 +3,16 @@
 
 #include <stdint.h>
 
-#define ELF_MAGIC	    0x464c457fu /* 0x7f "ELF" */
-#define ELF_CLASS_32	    1
-#define ELF_DATA_LITTLE	    1
-#define ELF_TYPE_EXECUTABLE 2
-#define ELF_MACHINE_386	    3
-#define ELF_SEGMENT_LOAD    1
+#define ELF_MAGIC		0x464c457fu /* 0x7f "ELF" */
+#define ELF_CLASS_32		1
+#define ELF_DATA_LITTLE		1
+#define ELF_TYPE_EXECUTABLE	2
+#define ELF_MACHINE_386		3
+#define ELF_SEGMENT_LOAD	1
+#define ELF_SEGMENT_INTERPRETER 3
+#define ELF_EXECUTE		1u /* flags of a program header */
+#define ELF_WRITE		2u
+#define ELF_READ		4u
 
 struct elf_header {
 	uint32_t magic;

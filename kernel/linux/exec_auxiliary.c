@@ -46,11 +46,12 @@ static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *ima
 	exec_tell(stack, AT_PHENT, sizeof(struct elf_program_header));
 	exec_tell(stack, AT_PHNUM, image->header.phnum);
 	exec_tell(stack, AT_ENTRY, elf_entry(image));
+	exec_tell(stack, AT_BASE, image->library);
 	exec_tell(stack, AT_CLKTCK, CLOCK_TICKS);
 	if (sysenter_is_there())
 		exec_tell(stack, AT_SYSINFO_EHDR, SPACE_SHARED);
 	exec_tell(stack, AT_HWCAP, processor_features());
-	static const uint8_t zeros[] = { AT_BASE, AT_FLAGS, AT_UID,   AT_EUID,
+	static const uint8_t zeros[] = { AT_FLAGS, AT_UID,   AT_EUID,
 					 AT_GID,  AT_EGID,  AT_SECURE };
 
 	for (unsigned i = 0; i < sizeof(zeros); i++)

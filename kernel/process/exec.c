@@ -38,7 +38,7 @@ void exec_register_other(exec_other *function)
 }
 
 /* Opens the file and reads its beginning. */
-static int open_image(const char *path, struct elf_image *image)
+int exec_open_image(const char *path, struct elf_image *image)
 {
 	int error = file_open_program(current->process->files, path, &image->file);
 
@@ -83,8 +83,8 @@ static void set_frame(struct trap_frame *frame, uint32_t entry, uint32_t stack)
 
 /* After process_empty_space the old program is gone, so there is no caller left to receive an
  * error. */
-static int replace(const struct elf_image *image, const char *path,
-		   const struct exec_strings *strings, struct trap_frame *frame)
+static int replace(struct elf_image *image, const char *path, const struct exec_strings *strings,
+		   struct trap_frame *frame)
 {
 	uint32_t stack = 0;
 	int error = process_empty_space();
@@ -97,7 +97,7 @@ static int replace(const struct elf_image *image, const char *path,
 	files_set_program(current->process->files, image->file);
 	files_close_on_exec(current->process->files);
 	process_reset_for_exec();
-	set_frame(frame, elf_entry(image), stack);
+	set_frame(frame, image->start, stack);
 	return 0;
 }
 
@@ -135,7 +135,7 @@ int exec(const char *path, struct exec_strings *strings, struct trap_frame *fram
 	int error = complete(strings);
 
 	if (!error)
-		error = open_image(path, image);
+		error = exec_open_image(path, image);
 	if (!error) {
 		error = run(image, path, strings, frame);
 		file_release(image->file);

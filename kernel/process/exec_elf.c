@@ -1,5 +1,5 @@
 /*
- * ELF executables for the i386: checked, and put into a space. Tool Interface Standard, ELF 1.2.
+ * ELF executables for the i386: checked. Tool Interface Standard, ELF 1.2.
  *
  * An executable is a header, program headers, and the bytes that these tell of. A segment of type
  * LOAD says: so many bytes (filesz) from this place of the file (offset) go to this address
@@ -10,24 +10,21 @@
  *		0x08049000 - 0x080494ff		from the file
  *		0x08049500 - 0x080497ff		zeros: .bss
  *
- * Nothing is believed: what elf_check has let through, elf_load may use without another look. The
- * current task loads into its own space, and sleeps while the file is read.
+ * Nothing is believed: what elf_check has let through, elf_load may use without another look
+ * (kernel/process/exec_load.c).
  */
 #include "kernel/process/exec_elf.h"
 
-#include <stdbool.h>
-
 #include "kernel/lib/errno.h"
-#include "kernel/task/task.h"
-#include "mm/page_alloc.h"
 #include "mm/space.h"
 
-#define TYPE_SHARED	  3 /* position-independent */
-#define SEGMENT_INTERPRET 3
-#define LINK_ADDRESS	  0x08048000u /* where position-independent programs go */
+#define TYPE_SHARED  3		 /* position-independent */
+#define LINK_ADDRESS 0x08048000u /* where position-independent programs go */
+
+bool elf_interpreters;
 
 /* has_segments has made sure that the table is in the part of the file that was read. */
-static const struct elf_program_header *segment(const struct elf_image *image, unsigned index)
+const struct elf_program_header *elf_segment(const struct elf_image *image, unsigned index)
 {
 	const struct elf_program_header *segments =
 	    (const void *)&image->beginning[image->header.phoff];
@@ -36,7 +33,7 @@ static const struct elf_program_header *segment(const struct elf_image *image, u
 }
 
 /* A segment without memory has no address that means anything. */
-static bool is_loaded(const struct elf_program_header *segment)
+bool elf_is_loaded(const struct elf_program_header *segment)
 {
 	return segment->type == ELF_SEGMENT_LOAD && segment->memsz > 0;
 }
@@ -58,8 +55,9 @@ static bool is_for_this_machine(const struct elf_header *header)
    - fits: is the segment, at vaddr + bias, wholly inside [SPACE_START, SPACE_SHARED), and filesz
      at most memsz?
    - elf_check: see the header. A file of TYPE_SHARED is position-independent and goes to
-     LINK_ADDRESS; one with an interpreter is not static, so it is refused. Segments that are not
-     loaded need not fit; at least one must be loaded.
+     LINK_ADDRESS; one with an interpreter is not static, so it is refused (from lesson 6 on,
+     elf_interpreters says, it is not). Segments that are not loaded need not fit; at least one
+     must be loaded.
 
    Pitfalls: the file may be shorter than an ELF header. Each sum of two numbers from the file
    may wrap around. */
@@ -94,83 +92,17 @@ int elf_check(struct elf_image *image)
 		return -ENOEXEC;
 	image->bias = image->header.type == TYPE_SHARED ? LINK_ADDRESS : 0;
 	for (unsigned i = 0; i < image->header.phnum; i++) {
-		const struct elf_program_header *each = segment(image, i);
+		const struct elf_program_header *each = elf_segment(image, i);
 
-		if (each->type == SEGMENT_INTERPRET || (is_loaded(each) && !fits(image, each)))
+		if (each->type == ELF_SEGMENT_INTERPRETER && !elf_interpreters)
 			return -ENOEXEC;
-		loaded += is_loaded(each);
+		if (elf_is_loaded(each) && !fits(image, each))
+			return -ENOEXEC;
+		loaded += elf_is_loaded(each);
 	}
 	return loaded > 0 ? 0 : -ENOEXEC;
 }
 /* } SOLUTION 3.6 */
-
-/* A question of lesson 3's spaces; lessons with page tables say yes to everything. */
-int elf_check_room(const struct elf_image *image)
-{
-	for (unsigned i = 0; i < image->header.phnum; i++) {
-		const struct elf_program_header *each = segment(image, i);
-
-		if (is_loaded(each) && !space_can_hold(each->vaddr + image->bias, each->memsz))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Two segments may share a page: what is mapped already stays. */
-static int map(const struct elf_program_header *segment, uint32_t start, uint32_t mapped_end)
-{
-	uint32_t end = start + segment->memsz;
-
-	start &= -PAGE_SIZE;
-	if (start < mapped_end)
-		start = mapped_end;
-	if (end <= start)
-		return 0;
-	return space_map(current->space, start, end - start,
-			 SPACE_READ | SPACE_WRITE | SPACE_EXECUTE);
-}
-
-/* Straight into the program's memory; a file that is shorter than it says is no program. */
-static int read_segment(const struct elf_image *image, const struct elf_program_header *segment)
-{
-	struct buffer buffer = buffer_of_user(segment->vaddr + image->bias, segment->filesz);
-	uint64_t offset = segment->offset;
-
-	while (buffer.length > 0) {
-		int count = file_read_at(image->file, &buffer, offset);
-
-		if (count <= 0)
-			return count < 0 ? count : -ENOEXEC;
-		offset += count;
-	}
-	return 0;
-}
-
-/* The segments are in ascending order, as the gABI demands. The heap begins on the page after the
- * last. */
-int elf_load(const struct elf_image *image)
-{
-	uint32_t mapped_end = 0, end = 0;
-
-	for (unsigned i = 0; i < image->header.phnum; i++) {
-		const struct elf_program_header *each = segment(image, i);
-		uint32_t start = each->vaddr + image->bias;
-
-		if (!is_loaded(each))
-			continue;
-		int error = map(each, start, mapped_end);
-
-		if (!error)
-			error = read_segment(image, each);
-		if (error)
-			return error;
-		if (start + each->memsz > end)
-			end = start + each->memsz;
-		mapped_end = whole_pages(end);
-	}
-	space_set_heap(current->space, mapped_end);
-	return 0;
-}
 
 uint32_t elf_entry(const struct elf_image *image)
 {

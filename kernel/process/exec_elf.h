@@ -1,6 +1,7 @@
 /* ELF executables for the i386: what exec needs to know of one, and how it gets into a space. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/lib/elf.h"
@@ -13,6 +14,9 @@ struct elf_image {
 	struct file *file;
 	uint32_t bytes; /* of its beginning that are there */
 	uint32_t bias;	/* what is added to every address in it: 0 for a fixed program */
+	uint32_t
+	    start; /* the first instruction, once it is loaded: of its interpreter, if it has one */
+	uint32_t library; /* that one's bias; 0: there is none */
 	union {
 		struct elf_header header;
 		uint8_t beginning[ELF_BEGINNING];
@@ -20,16 +24,27 @@ struct elf_image {
 };
 
 /* Checks everything that can be checked before the space is changed, and sets the bias. Returns 0,
- * or -ENOEXEC unless it is a static program for the i386 that fits below the kernel. */
+ * or -ENOEXEC unless it is a program for the i386 that fits below the kernel. */
 int elf_check(struct elf_image *image);
+
+/* Are programs with an interpreter (dynamically linked ones) known? Set from lesson 6 on. */
+extern bool elf_interpreters;
+
+/* A program header, and whether the segment has memory. */
+const struct elf_program_header *elf_segment(const struct elf_image *image, unsigned index);
+bool elf_is_loaded(const struct elf_program_header *segment);
 
 /* Is there room in a space for each segment of a program that elf_check has found to be one?
  * Returns 0 or -ENOMEM. */
-int elf_check_room(const struct elf_image *image);
+int elf_check_room(struct elf_image *image);
 
 /* Maps the segments into the current task's space, which is empty, and reads them. Sets the heap
  * after them. Returns 0, -ENOMEM, or a negated errno of reading. */
-int elf_load(const struct elf_image *image);
+int elf_load(struct elf_image *image);
 
 /* Where the program begins. */
 uint32_t elf_entry(const struct elf_image *image);
+
+/* Opens a file to be run, and reads its beginning. Returns 0, and image->file is the caller's; or a
+ * negated errno. May sleep. */
+int exec_open_image(const char *path, struct elf_image *image);

@@ -91,18 +91,18 @@ def busybox_entries(program: bytes, own: Iterable[str]) -> list[Entry]:
 
 
 def guest_root(
-    own: Path, box: bytes | None, programs: Path | None = None, command: str | None = None
+    own: Path, box: bytes | None, programs: Iterable[Path] = (), command: str | None = None
 ) -> list[Entry]:
     """The guest's files: the course's programs from the folder `own`, `box` (a busybox), all that
-    is in the folder `programs`, which comes last and counts, and a command for COMMAND. Raises
+    is in the folders `programs`, of which the last one counts, and a command for COMMAND. Raises
     InitramfsError for what cannot be taken along."""
     names = [path.name for path in own.iterdir()]
     entries = [*SETTINGS]
     if box:
         entries += busybox_entries(box, names)
     entries += own_programs(own, applets(box) if box else ())
-    if programs:
-        entries += from_host(programs)
+    for each in programs:
+        entries += from_host(each)
     if command is not None:
         entries.append(regular(COMMAND, command.encode() + b"\n", 0o644))
     return entries

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import InitramfsError, archive
+from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.explain import header_problem
 from labs.tools.machine.machine import Machine, exit_status, run
@@ -60,6 +62,7 @@ def machine_options(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--user", type=Path, help="the folder of the course's programs")
     parser.add_argument("--core", action="store_true", help="without Debian's programs")
     parser.add_argument("--programs", type=Path, metavar="DIR", help="its files are the guest's")
+    parser.add_argument("--debian", metavar="NAMES", help="Debian's packages in the guest's root")
     parser.add_argument("--command", help="a command for the guest's shell")
     return parser
 
@@ -82,11 +85,13 @@ def machine_config(options: argparse.Namespace) -> Config:
 def write_initramfs(options: argparse.Namespace) -> Path | None:
     """The guest's files as an archive; None for a kernel that runs no programs."""
     if not options.user:
-        if options.programs or options.command is not None:
+        if options.programs or options.debian or options.command is not None:
             raise ConfigError("this kernel runs no programs; say LESSON=4 or a later one")
         return None
     box = None if options.core else busybox()
-    data = archive(guest_root(options.user, box, options.programs, options.command))
+    folders = [debian_root(options.debian.split())] if options.debian else []
+    folders += [options.programs] if options.programs else []
+    data = archive(guest_root(options.user, box, folders, options.command))
     path = options.build / f"initramfs-{hashlib.sha256(data).hexdigest()[:12]}.cpio"
     for old in options.build.glob("initramfs-*.cpio"):
         if time.time() - old.stat().st_mtime > ARCHIVE_SECONDS:
@@ -205,7 +210,7 @@ def guarded(program: str, command: Callable[[], int]) -> int:
     end_with_caller(of_a_person=is_terminal())
     try:
         return command()
-    except (ConfigError, GuestFailure, InitramfsError) as error:
+    except (ConfigError, GuestFailure, InitramfsError, PackageError) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 1
 

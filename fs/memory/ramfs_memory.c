@@ -1,0 +1,79 @@
+/*
+ * Files in memory that are shown in areas: the pages of the file are the pages of the area, so what
+ * one writes the other sees. Memory that is shared without a file is a file without a name.
+ */
+#include "fs/ram/ramfs_data.h"
+#include "fs/memory/ramfs_memory.h"
+#include "kernel/abi/stat.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/startup.h"
+#include "mm/page_table.h"
+#include "mm/reverse_map.h"
+
+static struct ramfs_inode *file_of(struct memory_object *object)
+{
+	return list_entry(object, struct ramfs_inode, file.memory);
+}
+
+static struct page *memory_page(struct memory_object *object, uint32_t index, bool write)
+{
+	struct ramfs_inode *file = file_of(object);
+
+	if (index >= (file->inode.size + PAGE_SIZE - 1) / PAGE_SIZE)
+		return NULL;
+	void *page = ramfs_make_page(file, index);
+
+	if (!page)
+		return NULL;
+	page_hold(page_of(page));
+	return page_of(page);
+}
+
+static void *const *memory_peek(struct memory_object *object, uint32_t index, uint32_t *count)
+{
+	return ramfs_find_pages(file_of(object), index, count);
+}
+
+static void memory_hold(struct memory_object *object)
+{
+	inode_hold(&file_of(object)->inode);
+}
+
+static void memory_release(struct memory_object *object)
+{
+	inode_put(&file_of(object)->inode);
+}
+
+static void memory_cut(struct memory_object *object, uint32_t first)
+{
+	object_unmap(object, first, UINT32_MAX);
+}
+
+static const struct memory_object_ops ops = { memory_page, memory_peek, memory_hold,
+					      memory_release, memory_cut };
+
+static struct memory_object *ramfs_memory(struct file *file)
+{
+	struct memory_object *object = &ramfs_inode(file->inode)->file.memory;
+
+	if (!object->ops)
+		object_initialize(object, &ops);
+	return object;
+}
+
+struct memory_object *ramfs_shared_memory(uint32_t length)
+{
+	struct ramfs_inode *file = ramfs_make_inode(S_IFREG | 0600, 0);
+
+	if (!file)
+		return NULL;
+	file->inode.size = length;
+	object_initialize(&file->file.memory, &ops);
+	return &file->file.memory;
+}
+
+static void ramfs_memory_initialize(void)
+{
+	ramfs_file_ops.memory = ramfs_memory;
+}
+STARTUP(ramfs_memory_initialize)

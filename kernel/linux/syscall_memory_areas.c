@@ -1,0 +1,211 @@
+/* System calls about memory, from lesson 6 on: Linux's, by changes of areas. */
+#include "fs/file_memory.h"
+#include "fs/files.h"
+#include "fs/memory/ramfs_memory.h"
+#include "kernel/abi/mman.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/process.h"
+#include "kernel/syscall/syscall.h"
+#include "mm/page_table.h"
+#include "mm/area.h"
+#include "mm/space_layout.h"
+#include "mm/space_map.h"
+#include "mm/user_copy.h"
+
+#define PROTECTIONS	 (PROT_READ | PROT_WRITE | PROT_EXEC)
+#define ADVICE_DONT_NEED 4u
+#define ADVICE_MOST	 25u
+#define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
+
+/* What mmap is asked for; old and new callers pass it in different ways. */
+struct mapping {
+	uint32_t address, length, protection, flags;
+	int descriptor;
+	uint32_t offset; /* in pages */
+};
+
+/* The address where the mapping goes, or a negated errno. */
+static int place(const struct mapping *mapping, uint32_t length)
+{
+	struct space *space = current->space;
+	uint32_t address = mapping->address & -PAGE_SIZE;
+	bool is_free = address && space_is_free(space, address, length);
+
+	if (mapping->flags & MAP_FIXED)
+		return space_can_hold(address, length) ? (int32_t)address : -ENOMEM;
+	if (mapping->flags & MAP_FIXED_NOREPLACE)
+		return is_free				 ? (int32_t)address
+		       : space_can_hold(address, length) ? -EEXIST
+							 : -ENOMEM;
+	if (is_free)
+		return address;
+	address = area_gap(space, SPACE_LOWEST, MAP_HIGHEST, length);
+	return address ? (int32_t)address : -ENOMEM;
+}
+
+/* The object that is mapped, with a reference; NULL for private zeros. */
+static int object_of(const struct mapping *mapping, uint32_t length, struct memory_object **object)
+{
+	bool is_shared = mapping->flags & MAP_SHARED;
+
+	*object = NULL;
+	if (mapping->flags & MAP_ANONYMOUS) {
+		if (is_shared)
+			*object = ramfs_shared_memory(length);
+		return is_shared && !*object ? -ENOMEM : 0;
+	}
+	struct file *file = files_get(current->process->files, mapping->descriptor);
+
+	if (!file)
+		return -EBADF;
+	if (!file_readable(file) ||
+	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
+		return -EACCES;
+	*object = file_memory(file);
+	return *object ? 0 : -ENODEV;
+}
+
+static int map(const struct mapping *mapping)
+{
+	uint32_t length = (mapping->length + PAGE_SIZE - 1) & -PAGE_SIZE;
+	bool is_shared = mapping->flags & MAP_SHARED;
+	struct area form = { .flags = mapping->protection | (is_shared ? AREA_SHARED : 0),
+			     .index = mapping->offset };
+
+	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
+	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
+		return -EINVAL;
+	if (length == 0)
+		return -ENOMEM;
+	int error = object_of(mapping, length, &form.object);
+
+	if (error)
+		return error;
+	int address = place(mapping, length);
+
+	error = is_error(address) ? address
+				  : area_put(current->space, address, address + length, &form);
+	if (form.object)
+		form.object->ops->release(form.object);
+	return error ? error : address;
+}
+
+static int sys_mmap2(struct trap_frame *frame)
+{
+	const struct mapping mapping = { frame->ebx, frame->ecx, frame->edx & PROTECTIONS,
+					 frame->esi, frame->edi, frame->ebp };
+
+	return map(&mapping);
+}
+
+/* The old call: one argument, which points to six; the offset is in bytes. */
+static int sys_mmap(struct trap_frame *frame)
+{
+	struct mapping mapping;
+
+	if (copy_from_user(&mapping, frame->ebx, sizeof(mapping)) != 0)
+		return -EFAULT;
+	if (mapping.offset % PAGE_SIZE != 0)
+		return -EINVAL;
+	mapping.offset /= PAGE_SIZE;
+	return map(&mapping);
+}
+
+CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
+
+static int sys_mprotect(struct trap_frame *frame)
+{
+	if (frame->edx & ~PROTECTIONS)
+		return -EINVAL;
+	return space_protect(current->space, frame->ebx, frame->ecx, frame->edx);
+}
+
+/* Is all of it in areas? */
+static int check(uint32_t address, uint32_t length)
+{
+	uint32_t end = address + ((length + PAGE_SIZE - 1) & -PAGE_SIZE);
+	const struct area *area;
+
+	if (address % PAGE_SIZE)
+		return -EINVAL;
+	while (address < end && (area = area_find(current->space, address)))
+		address = area->end;
+	return address < end ? -ENOMEM : 0;
+}
+
+/* The pages move: their entries are written elsewhere. */
+static int move(const struct area *area, uint32_t from, uint32_t old_length, uint32_t new_length)
+{
+	struct space *space = current->space;
+	struct area form = *area;
+	uint32_t to = area_gap(space, SPACE_LOWEST, MAP_HIGHEST, new_length);
+
+	form.index += (from - area_start(area)) >> PAGE_SHIFT;
+	if (!to || area_put(space, to, to + new_length, &form) != 0)
+		return -ENOMEM;
+	for (uint32_t at = 0; at < old_length; at += PAGE_SIZE) {
+		uint32_t *old = pte_of(space, from + at, false);
+		uint32_t *new = old && *old ? pte_of(space, to + at, true) : NULL;
+
+		if (!new)
+			continue; /* without memory for a table: zeros. TODO */
+		pte_set(space, to + at, new, *old);
+		pte_set(space, from + at, old, 0);
+	}
+	area_cut(space, from, from + old_length);
+	return to;
+}
+
+static int sys_mremap(struct trap_frame *frame)
+{
+	uint32_t address = frame->ebx, flags = frame->esi;
+	uint32_t old_length = (frame->ecx + PAGE_SIZE - 1) & -PAGE_SIZE;
+	uint32_t new_length = (frame->edx + PAGE_SIZE - 1) & -PAGE_SIZE;
+	struct area *area = area_find(current->space, address);
+
+	if (address % PAGE_SIZE != 0 || old_length == 0 || new_length == 0 ||
+	    (flags & ~MREMAP_MAYMOVE))
+		return -EINVAL;
+	if (!area || area->end - address < old_length)
+		return -EFAULT;
+	if (new_length <= old_length)
+		return new_length < old_length && area_cut(current->space, address + new_length,
+							   address + old_length) != 0
+			   ? -ENOMEM
+			   : (int32_t)address;
+	uint32_t more = new_length - old_length;
+	struct area form = *area;
+
+	form.index += (address + old_length - area_start(area)) >> PAGE_SHIFT;
+	if (space_is_free(current->space, address + old_length, more) &&
+	    area_put(current->space, address + old_length, address + new_length, &form) == 0)
+		return address;
+	return flags & MREMAP_MAYMOVE ? move(area, address, old_length, new_length) : -ENOMEM;
+}
+
+static int sys_madvise(struct trap_frame *frame)
+{
+	uint32_t address = frame->ebx, length = (frame->ecx + PAGE_SIZE - 1) & -PAGE_SIZE;
+	int error = check(address, length);
+
+	if (frame->edx > ADVICE_MOST)
+		return -EINVAL;
+	if (!error && frame->edx == ADVICE_DONT_NEED)
+		page_unmap_range(current->space, address, address + length);
+	return error;
+}
+
+CALL(sys_nothing, check(frame->ebx, frame->ecx))
+CALL(sys_mlock, check(frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 90, "mmap", "p", sys_mmap },
+	{ 91, "munmap", "xd", sys_munmap },
+	{ 125, "mprotect", "xdd", sys_mprotect },
+	{ 144, "msync", "xdd", sys_nothing },
+	{ 150, "mlock", "xd", sys_mlock },
+	{ 151, "munlock", "xd", sys_mlock },
+	{ 163, "mremap", "xddx", sys_mremap },
+	{ 192, "mmap2", "xddxdx", sys_mmap2 },
+	{ 219, "madvise", "xdd", sys_madvise },
+};

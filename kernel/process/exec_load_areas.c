@@ -1,0 +1,219 @@
+/*
+ * ELF executables, put into a space of areas: nothing is read, and nothing is copied.
+ *
+ *	file	| page 0 | page 1 | page 2 | page 3   | page 4 ..
+ *	space	  text, read and execute    | data, private    | .bss: zeros
+ *						    filesz ^   ^ the rest of the page is made zero
+ *
+ * A segment is an area that shows the file's pages (fs/file_memory.h): those that are touched come
+ * into being at their first use, and those that nobody writes exist once, however many run the
+ * program. Files that cannot be shown are read, page by page.
+ *
+ * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
+ * interpreter begins; it finds the program by the auxiliary vector (AT_PHDR, AT_ENTRY), and itself
+ * by AT_BASE.
+ */
+#include "fs/file_memory.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/process/exec_elf.h"
+#include "kernel/task/task.h"
+#include "mm/area.h"
+#include "mm/page_alloc.h"
+#include "mm/space.h"
+
+#define LIBRARY_ADDRESS 0x40000000u /* where an interpreter goes */
+
+/* ---- one segment ---- */
+
+/* From bits of a program header to bits of SPACE_*: read and execute are the other way round. */
+static uint32_t protection_of(const struct elf_program_header *segment)
+{
+	return (segment->flags & ELF_READ ? SPACE_READ : 0) |
+	       (segment->flags & ELF_WRITE ? SPACE_WRITE : 0) |
+	       (segment->flags & ELF_EXECUTE ? SPACE_EXECUTE : 0);
+}
+
+/* Straight into the program's memory; a file that is shorter than it says is no program. */
+static int read(const struct elf_image *image, const struct elf_program_header *segment,
+		uint32_t start)
+{
+	struct buffer buffer = buffer_of_user(start, segment->filesz);
+	uint64_t offset = segment->offset;
+
+	while (buffer.length > 0) {
+		int count = file_read_at(image->file, &buffer, offset);
+
+		if (count <= 0)
+			return count < 0 ? count : -ENOEXEC;
+		offset += count;
+	}
+	return 0;
+}
+
+/* Pages of zeros, which the file is read into. Two segments may share a page: what the one before
+ * has mapped stays. */
+static int read_segment(const struct elf_image *image, const struct elf_program_header *segment,
+			uint32_t start, uint32_t mapped_end)
+{
+	uint32_t end = start + segment->memsz, from = start & -PAGE_SIZE;
+	int error = 0;
+
+	if (from < mapped_end)
+		from = mapped_end;
+	if (end > from)
+		error = space_map(current->space, from, end - from, SPACE_PROTECTION);
+	return error ? error : read(image, segment, start);
+}
+
+/* The file's pages, and the zeros after them. */
+static int show_segment(struct memory_object *object, const struct elf_program_header *segment,
+			uint32_t start)
+{
+	uint32_t first = start & -PAGE_SIZE, file_end = start + segment->filesz;
+	uint32_t shown = whole_pages(file_end), end = whole_pages(start + segment->memsz);
+	const struct area form = {
+		.flags = protection_of(segment),
+		.object = object,
+		.index = segment->offset >> PAGE_SHIFT,
+	};
+	int error = 0;
+
+	if (segment->filesz > 0)
+		error = area_put(current->space, first, shown, &form);
+	else
+		shown = first;
+	if (!error && end > shown)
+		error = space_map(current->space, shown, end - shown, form.flags);
+	if (!error && shown > file_end && segment->memsz > segment->filesz)
+		error = clear_user(file_end, shown - file_end) ? -EFAULT : 0;
+	return error;
+}
+
+/* Only pages of the file that are at the same offset in their page can be shown; and .bss in the
+ * file's last page must be writable. */
+static bool can_be_shown(const struct elf_program_header *segment, uint32_t start,
+			 uint32_t mapped_end)
+{
+	return (segment->offset - start) % PAGE_SIZE == 0 && start >= mapped_end &&
+	       (segment->filesz == segment->memsz || (segment->flags & ELF_WRITE));
+}
+
+static int load(struct elf_image *image)
+{
+	struct memory_object *object = file_memory(image->file);
+	uint32_t mapped_end = 0;
+	int error = 0;
+
+	for (unsigned i = 0; i < image->header.phnum && !error; i++) {
+		const struct elf_program_header *each = elf_segment(image, i);
+		uint32_t start = each->vaddr + image->bias;
+
+		if (!elf_is_loaded(each))
+			continue;
+		if (object && can_be_shown(each, start, mapped_end))
+			error = show_segment(object, each, start);
+		else
+			error = read_segment(image, each, start, mapped_end);
+		if (whole_pages(start + each->memsz) > mapped_end)
+			mapped_end = whole_pages(start + each->memsz);
+	}
+	if (object)
+		object->ops->release(object);
+	if (!error)
+		space_set_heap(current->space, mapped_end);
+	return error;
+}
+
+/* ---- the interpreter ---- */
+
+/* Its name, which must be in the beginning, with its NUL. NULL: it has none. */
+static const char *interpreter(const struct elf_image *image)
+{
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = elf_segment(image, i);
+
+		if (each->type == ELF_SEGMENT_INTERPRETER && each->offset < image->bytes &&
+		    each->filesz > 1 && each->filesz <= image->bytes - each->offset &&
+		    image->beginning[each->offset + each->filesz - 1] == '\0')
+			return (const char *)&image->beginning[each->offset];
+	}
+	return NULL;
+}
+
+static int has_room(const struct elf_image *image)
+{
+	for (unsigned i = 0; i < image->header.phnum; i++) {
+		const struct elf_program_header *each = elf_segment(image, i);
+
+		if (elf_is_loaded(each) && !space_can_hold(each->vaddr + image->bias, each->memsz))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Opens the interpreter and checks it. On success the file is the caller's. */
+static int open_library(const char *name, struct elf_image *library)
+{
+	int error = exec_open_image(name, library);
+
+	if (error)
+		return error;
+	error = elf_check(library);
+	if (!error && library->bias)
+		library->bias = LIBRARY_ADDRESS;
+	if (!error)
+		error = has_room(library);
+	if (error)
+		file_release(library->file);
+	return error;
+}
+
+/* Does `action` with the interpreter of a program, if it has one. */
+static int with_library(struct elf_image *image, int (*action)(struct elf_image *library))
+{
+	const char *name = interpreter(image);
+	struct elf_image *library = name ? page_alloc(0) : NULL;
+
+	if (!library)
+		return name ? -ENOMEM : 0;
+	int error = open_library(name, library);
+
+	if (!error) {
+		error = action(library);
+		image->start = elf_entry(library);
+		image->library = library->bias;
+		file_release(library->file);
+	}
+	page_free(library, 0);
+	return error;
+}
+
+static int nothing(struct elf_image *library)
+{
+	return 0;
+}
+
+/* Before the point of no return: an interpreter that is not there is the caller's error. */
+int elf_check_room(struct elf_image *image)
+{
+	int error = has_room(image);
+
+	return error ? error : with_library(image, nothing);
+}
+
+/* The program last, because the heap comes after it. */
+int elf_load(struct elf_image *image)
+{
+	image->start = elf_entry(image);
+	image->library = 0;
+	int error = with_library(image, load);
+
+	return error ? error : load(image);
+}
+
+static void interpreters_initialize(void)
+{
+	elf_interpreters = true;
+}
+STARTUP(interpreters_initialize)

@@ -1,0 +1,114 @@
+/*
+ * What a page fault means for a program, when mm/fault.c cannot mend it.
+ *
+ *	-EFAULT		no memory there			SIGSEGV, SEGV_MAPERR
+ *	-EACCES		not to be used so		SIGSEGV, SEGV_ACCERR
+ *	-EIO		its object has no such page	SIGBUS, BUS_ADRERR
+ *	-ENOMEM		no page is free			memory is given back, or a process is killed
+ *
+ * A fault of the kernel itself, in a copy for a program, is not the program's: the copy ends there,
+ * and the call returns EFAULT (mm/user_copy.c).
+ *
+ * Out of memory, the largest process has to go, because its end gives most back, and small ones
+ * lose nothing by its fault. Not init: without it the machine ends. The task whose fault it was
+ * tries again as soon as the victim is gone; until then it lets others run.
+ */
+#include "kernel/process/page_fault.h"
+
+#include <stddef.h>
+
+#include "kernel/abi/signal_handler.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/sched.h"
+#include "mm/fault.h"
+#include "mm/space.h"
+
+#define ERROR_WRITE 2u /* in a page fault's error code: Intel SDM volume 3, 4.7 */
+#define INIT	    1
+
+/* EXERCISE 6.6 (give me one back, part 2): out_of_memory: no page could be had for the current
+   task, and nothing could be given back (mm/reclaim.c). Chooses the process whose space has most
+   pages (space_resident), but never init, prints
+   "out of memory: killed PID (NAME), N KiB", and sends it SIGKILL. A process that is dying already
+   is waited for: no second one is killed meanwhile.
+
+   Pitfalls: a child of vfork has its parent's space. A zombie has none. */
+/* SOLUTION 6.6 { */
+static bool is_dying(const struct process *process)
+{
+	return process->signals.pending & SIGNAL_BIT(SIGKILL);
+}
+
+/* The process with most pages; or one that is dying. NULL: there is only init. */
+static struct process *victim(void)
+{
+	struct process *largest = NULL;
+	uint32_t most = 0;
+
+	for (struct process *each = process_next(NULL); each; each = process_next(each)) {
+		uint32_t pages = each->task->space ? space_resident(each->task->space) : 0;
+
+		if (pages > 0 && is_dying(each))
+			return each;
+		if (pages > most && each->task->pid != INIT) {
+			most = pages;
+			largest = each;
+		}
+	}
+	return largest;
+}
+
+static void out_of_memory(void)
+{
+	struct process *process = victim();
+
+	if (!process || is_dying(process))
+		return;
+	printk("out of memory: killed %d (%s), %u KiB\n", process->task->pid, process->task->name,
+	       space_resident(process->task->space) * 4);
+	signal_send(process, SIGKILL);
+}
+/* } SOLUTION 6.6 */
+
+static void tell(int error, uint32_t address)
+{
+	struct signal_cause cause = { .code = error == -EACCES ? SEGV_ACCERR : SEGV_MAPERR };
+
+	cause.address = address;
+	if (error == -EIO)
+		cause.code = BUS_ADRERR;
+	signal_force(error == -EIO ? SIGBUS : SIGSEGV, &cause);
+}
+
+/* The instruction is begun again when this returns, or the program gets its signal first. */
+static void page_fault(struct trap_frame *frame)
+{
+	uint32_t address = trap_fault_address();
+	bool may_sleep = frame->eflags & EFLAGS_INTERRUPTS, is_user = frame->cs & 3;
+	int error = -EFAULT;
+
+	if (address < SPACE_SHARED && current->space) {
+		if (may_sleep)
+			interrupts_enable();
+		error = space_fault(current->space, address, frame->error_code & ERROR_WRITE,
+				    may_sleep);
+		if (error == -ENOMEM)
+			out_of_memory();
+		interrupts_disable();
+	}
+	if (!is_user && error)
+		trap_decline(frame);
+	else if (error == -ENOMEM)
+		yield();
+	else if (error)
+		tell(error, address);
+}
+
+void page_fault_initialize(void)
+{
+	trap_register(VECTOR_PAGE_FAULT, page_fault);
+}

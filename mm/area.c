@@ -1,0 +1,270 @@
+/*
+ * Areas: what a program has asked for, in a tree sorted by their starts.
+ *
+ * munmap, mmap over something, and the end of a program are all the same: a cut. What is in the
+ * range goes, whatever it is, and one of four things happens to each area that the range touches:
+ *
+ *	range			      [==============]
+ *	area in the middle	   [a-|--------------|-a']	two areas are left: needs memory
+ *	its tail is cut		[a----|---]			ends earlier
+ *	its head is cut			       [-----|--a]	begins later
+ *	all of it			  [---]			goes
+ *
+ * Only the first needs memory, and then the range touches no other area. So a cut that fails has
+ * changed nothing.
+ *
+ * Two neighbours become one area if one form describes both: the same flags, the same object, and
+ * the upper one's pages of the object follow those of the lower one. So a program that asks for
+ * memory page by page has one area, and asking costs no memory.
+ *
+ * Called by the task whose space it is, or for a space that no task uses. Does not sleep, but for
+ * the last reference to an object.
+ */
+#include "mm/area.h"
+
+#include <stddef.h>
+
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/lib/errno.h"
+#include "mm/page_table.h"
+#include "mm/pool.h"
+#include "mm/space_layout.h"
+
+static struct pool areas = POOL_INITIALIZER(struct area);
+
+static struct area *area_of(struct tree_node *node)
+{
+	return (struct area *)node; /* the node is the first member */
+}
+
+/* Makes an area that is complete, with a reference to its object, a part of its space. */
+static void insert(struct space *space, struct area *area)
+{
+	area->space = space;
+	if (area->object) {
+		area->object->ops->hold(area->object);
+		list_append(&area->object->areas, &area->in_object);
+	}
+	tree_insert(&space->areas, &area->node);
+	space->size += area->end - area_start(area);
+	space->recent = area;
+}
+
+/* The contrary. The area is freed. */
+static void discard(struct area *area)
+{
+	struct space *space = area->space;
+
+	space->size -= area->end - area_start(area);
+	space->recent = NULL;
+	tree_remove(&space->areas, &area->node);
+	if (area->object) {
+		list_remove(&area->in_object);
+		area->object->ops->release(area->object);
+	}
+	pool_free(&areas, area);
+}
+
+void area_move_start(struct area *area, uint32_t start)
+{
+	struct space *space = area->space;
+
+	tree_remove(&space->areas, &area->node);
+	space->size += area_start(area) - start;
+	area->index = area_index(area, start);
+	area->node.key = start;
+	tree_insert(&space->areas, &area->node);
+}
+
+/* EXERCISE 6.2 (areas): see mm/area.h for the contracts, and the drawing above.
+
+   - area_find, area_from, area_gap: by the tree (kernel/lib/tree.h), in a time that grows with its
+     depth; area_gap takes one step for each area that it passes.
+   - area_cut, area_put, area_protect: after each, no two areas overlap, and no two neighbours could
+     be one. space->size is the sum of all areas. Pages of a range that is cut are unmapped with
+     page_unmap_range; what loses the right to write is protected with page_protect_range.
+   - given: insert, discard, area_move_start.
+
+   Pitfalls: all memory that is needed must be there before anything changes. The tree finds a node
+   by its key: a start changes by area_move_start only. The object's page at the start moves along
+   with it. Two areas of one object are one only if its pages continue. */
+/* SOLUTION 6.2 { */
+/* ---- looking ---- */
+
+struct area *area_find(const struct space *space, uint32_t address)
+{
+	struct area *area = space->recent;
+
+	if (area && address >= area_start(area) && address < area->end)
+		return area;
+	area = area_of(tree_at_most(space->areas, address));
+	if (!area || address >= area->end)
+		return NULL;
+	((struct space *)space)->recent = area; /* says nothing new about the space */
+	return area;
+}
+
+struct area *area_from(const struct space *space, uint32_t address)
+{
+	struct area *area = area_find(space, address);
+
+	return area ? area : area_of(tree_at_least(space->areas, address));
+}
+
+uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32_t length)
+{
+	while (high >= low && high - low >= length) {
+		struct area *below = area_of(tree_at_most(space->areas, high - 1));
+
+		if (!below || below->end <= high - length)
+			return high - length;
+		high = area_start(below);
+	}
+	return 0;
+}
+
+/* ---- splitting and joining ---- */
+
+/* Does the upper form continue the lower area? */
+static bool continues(const struct area *lower, const struct area *upper)
+{
+	return ((lower->flags ^ upper->flags) & ~AREA_COPIED) == 0 &&
+	       lower->object == upper->object &&
+	       (!lower->object || area_index(lower, lower->end) == upper->index);
+}
+
+/* Makes `at` a border. */
+static int split(struct space *space, uint32_t at)
+{
+	struct area *area = area_find(space, at);
+
+	if (!area || area_start(area) == at)
+		return 0;
+	struct area *upper = pool_alloc(&areas);
+
+	if (!upper)
+		return -ENOMEM;
+	*upper = *area;
+	upper->node.key = at;
+	upper->index = area_index(area, at);
+	space->size -= area->end - at;
+	area->end = at;
+	insert(space, upper);
+	return 0;
+}
+
+/* Makes one area of this one (or NULL) and the one above it, if they can be one. */
+static void join(struct area *lower)
+{
+	struct area *upper = lower ? area_find(lower->space, lower->end) : NULL;
+
+	if (!upper || !continues(lower, upper))
+		return;
+	uint32_t end = upper->end;
+
+	lower->flags |= upper->flags;
+	discard(upper);
+	lower->space->size += end - lower->end;
+	lower->end = end;
+}
+
+/* ---- changing ---- */
+
+/* The part of an area that is in the range goes; it is not in the area's middle. */
+static void cut_area(struct area *area, uint32_t start, uint32_t end)
+{
+	struct space *space = area->space;
+	uint32_t first = start > area_start(area) ? start : area_start(area);
+	uint32_t last = end < area->end ? end : area->end;
+
+	page_unmap_range(space, first, last);
+	if (first > area_start(area)) {
+		space->size -= last - first;
+		area->end = first;
+	} else if (last < area->end) {
+		area_move_start(area, last);
+	} else {
+		discard(area);
+	}
+}
+
+int area_cut(struct space *space, uint32_t start, uint32_t end)
+{
+	struct area *area = area_from(space, start);
+
+	if (area && area_start(area) < start && area->end > end && split(space, end) != 0)
+		return -ENOMEM;
+	while (area && area_start(area) < end) {
+		uint32_t next = area->end;
+
+		cut_area(area, start, end);
+		area = next < end ? area_from(space, next) : NULL;
+	}
+	return 0;
+}
+
+/* Lets the area below grow over [start, end), which is free, if that is what *form asks for. */
+static bool extend(struct space *space, uint32_t start, uint32_t end, const struct area *form)
+{
+	struct area *lower = area_find(space, start - 1);
+
+	if (!lower || !continues(lower, form))
+		return false;
+	space->size += end - start;
+	lower->end = end;
+	join(lower);
+	return true;
+}
+
+int area_put(struct space *space, uint32_t start, uint32_t end, const struct area *form)
+{
+	const struct area *next = area_from(space, start);
+	bool is_free = !next || area_start(next) >= end;
+
+	if (is_free && extend(space, start, end, form))
+		return 0;
+	struct area *area = pool_alloc(&areas);
+
+	if (!area)
+		return -ENOMEM;
+	if (!is_free && area_cut(space, start, end) != 0) {
+		pool_free(&areas, area);
+		return -ENOMEM;
+	}
+	*area = *form;
+	area->node.key = start;
+	area->end = end;
+	insert(space, area);
+	join(area);
+	if (!is_free)
+		join(area_find(space, start - 1));
+	return 0;
+}
+
+static int split_both(struct space *space, uint32_t start, uint32_t end)
+{
+	if (split(space, start) != 0)
+		return -ENOMEM;
+	if (split(space, end) == 0)
+		return 0;
+	join(area_find(space, start - 1));
+	return -ENOMEM;
+}
+
+int area_protect(struct space *space, uint32_t start, uint32_t end, uint32_t protection)
+{
+	if (split_both(space, start, end) != 0)
+		return -ENOMEM;
+	for (uint32_t at = start; at < end;) {
+		struct area *area = area_find(space, at);
+		uint32_t next = area->end;
+
+		area->flags = (area->flags & ~SPACE_PROTECTION) | protection;
+		join(area_find(space, at - 1));
+		at = next;
+	}
+	join(area_find(space, end - 1));
+	page_protect_range(space, start, end, protection);
+	return 0;
+}
+/* } SOLUTION 6.2 */

@@ -1,0 +1,68 @@
+/*
+ * Areas: what a program has asked for. An area is a range of whole pages with one protection and
+ * one origin. The areas of a space do not overlap, and two neighbours that could be one area are
+ * one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/tree.h"
+#include "mm/memory_object.h"
+
+struct space;
+
+/* Bits of an area besides SPACE_READ, SPACE_WRITE and SPACE_EXECUTE (mm/space.h). */
+#define AREA_SHARED 8u	/* what one space writes, all see; fork does not copy it */
+#define AREA_STACK  16u /* grows downwards when it is touched there */
+#define AREA_COPIED                                                                                \
+	32u /* shows pages that are not its object's, but the program's copies of them */
+
+struct area {
+	struct tree_node node; /* its key is the start */
+	uint32_t end;	       /* the first address after it */
+	uint32_t flags;
+	struct memory_object *object; /* one reference; NULL: zeros */
+	uint32_t index;		      /* of the object's page at the start */
+	struct space *space;
+	struct list in_object; /* in object->areas */
+};
+
+static inline uint32_t area_start(const struct area *area)
+{
+	return area->node.key;
+}
+
+/* The number of the object's page at an address of the area. */
+static inline uint32_t area_index(const struct area *area, uint32_t address)
+{
+	return area->index + ((address - area_start(area)) >> PAGE_SHIFT);
+}
+
+/* The area that holds an address; the first one that ends after it; or NULL. */
+struct area *area_find(const struct space *space, uint32_t address);
+struct area *area_from(const struct space *space, uint32_t address);
+
+/* The highest start in [low, high) from which `length` bytes are in no area; 0: there is none. */
+uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32_t length);
+
+/*
+ * Puts an area at [start, end), with the flags, object and index of *form, in place of whatever was
+ * there. Takes a reference to the object. Addresses are multiples of the page size, start < end.
+ * Returns 0; or -ENOMEM, and nothing has changed.
+ */
+int area_put(struct space *space, uint32_t start, uint32_t end, const struct area *form);
+
+/* Takes away all areas in [start, end), and their pages. Returns 0; or -ENOMEM, and nothing has
+ * changed: that can only be when the range is in the middle of one area. */
+int area_cut(struct space *space, uint32_t start, uint32_t end);
+
+/* Changes the protection (bits of SPACE_*) in [start, end), which areas cover without a gap.
+ * Returns 0; or -ENOMEM, and nothing has changed. */
+int area_protect(struct space *space, uint32_t start, uint32_t end, uint32_t protection);
+
+/* Moves the start of an area, down over room that is free, or up over pages that are unmapped. */
+void area_move_start(struct area *area, uint32_t start);

@@ -1,0 +1,104 @@
+/*
+ * Copy on write: fork copies areas and entries, and no page.
+ *
+ *	before fork	parent: writable --> page, 1 reference
+ *	fork		parent: read-only --> page, 2 references <-- read-only: child
+ *	child writes	parent: read-only --> page, 1		     copy, 1 <-- writable: child
+ *	parent writes	parent: writable --> page, 1
+ *
+ * Who writes first pays for the copy; who is left alone with a page pays nothing. It is a bet that
+ * most of what fork shows twice is never written to, because the child calls exec.
+ *
+ * Pages that an object has are not even shown to the child: it gets them as its parent did, by a
+ * fault.
+ */
+#include "mm/copy_on_write.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/area.h"
+#include "mm/page_alloc.h"
+#include "mm/page_table.h"
+#include "mm/space_areas.h"
+#include "mm/space_layout.h"
+
+struct page *page_copy(const struct page *page)
+{
+	void *copy = page_alloc(0);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, page_address(page), PAGE_SIZE);
+	return page_of(copy);
+}
+
+/* EXERCISE 6.4 (copy on write):
+
+   - copy_on_write: see mm/copy_on_write.h. The entry shows the same page as before if nobody else
+     uses that one, else a copy. A page of a shared area is never copied: its object is told that it
+     is about to be written to. An area that has copies of its object's pages is AREA_COPIED.
+   - space_copy: a space with the same areas, where the program finds the same; NULL without memory,
+     and then nothing is left of it.
+
+   Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
+   of the old page? What may be written without a fault now, in the old space, must not be after the
+   copy, and the TLB remembers it. The heap belongs to a space, too. */
+/* SOLUTION 6.4 { */
+int copy_on_write(struct space *space, struct area *area, uint32_t address, uint32_t *pte)
+{
+	struct page *page = pte_page(*pte), *own = page;
+
+	if (area->flags & AREA_SHARED)
+		own = area->object->ops->page(area->object, area_index(area, address), true);
+	else if (page->state == PAGE_RESERVED || page->references > 1)
+		own = page_copy(page);
+	else
+		page_hold(page);
+	if (!own)
+		return area->flags & AREA_SHARED ? -EIO : -ENOMEM;
+	if (!(area->flags & AREA_SHARED))
+		area->flags |= AREA_COPIED;
+	pte_set(space, address, pte, pte_for(own, true));
+	page_release(page);
+	return 0;
+}
+
+/* Does the program have pages in the area that nobody else can give it? What an object has is found
+ * there when it is touched. */
+static bool has_own_pages(const struct area *area)
+{
+	return !area->object || (area->flags & AREA_COPIED);
+}
+
+static int copy_areas(struct space *copy, struct space *space)
+{
+	const struct area *area = area_from(space, 0);
+	int error = 0;
+
+	for (; area && !error; area = area_from(space, area->end)) {
+		error = area_put(copy, area_start(area), area->end, area);
+		if (!error && has_own_pages(area))
+			error = page_copy_range(copy, space, area_start(area), area->end);
+	}
+	return error;
+}
+
+struct space *space_copy(struct space *space)
+{
+	struct space *copy = space_allocate();
+
+	if (!copy)
+		return NULL;
+	int error = copy_areas(copy, space);
+
+	tlb_flush_space(space);
+	copy->heap_start = space->heap_start;
+	copy->heap_end = space->heap_end;
+	if (!error)
+		return copy;
+	space_destroy(copy);
+	return NULL;
+}
+/* } SOLUTION 6.4 */

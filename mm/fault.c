@@ -1,0 +1,175 @@
+/*
+ * Page faults: a program's memory comes into being when it is touched.
+ *
+ *	no area			not the program's, unless its stack may grow to there
+ *	the area forbids it	not allowed
+ *	no page yet	read	zeros: the one zero page, read-only; or the object's page
+ *			write	a page of its own, of zeros or a copy of the object's
+ *	read-only	write	copy on write: alone with its page it may write to it; else it gets
+ * a copy
+ *
+ * A page counts the entries that show it. A private page with a count above 1 is shared by fork, or
+ * is a file's, whose cache counts as well; it must be read-only in all entries. The zero page is
+ * not counted: its state is PAGE_RESERVED.
+ *
+ * The entry may be right already when a fault is looked at: another task of the space was faster,
+ * or the TLB remembered an older one. Then there is nothing to do.
+ *
+ *	0xbffff000  STACK_END	[ stack, an area with AREA_STACK ]
+ *				   ^ grows to a page that is touched, at most STACK_LIMIT bytes ...
+ *				STACK_GAP, in which there must be no area
+ *				[ the next area below ]
+ *
+ * The same for faults of the kernel itself, in copies from and to the program (mm/user_copy.c): it
+ * gets what the program would get. What an error means for the program is decided in
+ * kernel/process/page_fault.c.
+ */
+#include "mm/fault.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/copy_on_write.h"
+#include "mm/page_alloc.h"
+#include "mm/page_table.h"
+#include "mm/area.h"
+#include "mm/space_layout.h"
+
+#define AROUND (16 * PAGE_SIZE) /* fault-around: a power of two, at most what a table has */
+
+static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+
+/* EXERCISE 6.3 (the fault): space_fault, as mm/fault.h has it and the table above.
+
+   - area_for: the area of an address. A stack grows to the page that was touched, if the
+     stack's size and the gap below it stay as in the drawing: area_move_start.
+   - show, fault_in_zeros, fault_in_object (your own helpers): no page is there yet. One that is not
+     the program's own is shown read-only, even if the area may be written.
+
+   Pitfalls: getting a page from an object may sleep, and the entry may have been made meanwhile:
+   the page that is too late is released. A program reads where it may only write or execute, too:
+   the processor has no bit for that. A page that mprotect has hidden comes back as it was. */
+/* SOLUTION 6.3 { */
+static struct area *area_for(struct space *space, uint32_t address)
+{
+	struct area *area = area_from(space, address);
+	uint32_t start = address & -PAGE_SIZE;
+
+	if (!area || address >= area_start(area))
+		return area;
+	if (!(area->flags & AREA_STACK) || area->end - start > STACK_LIMIT ||
+	    area_from(space, start - STACK_GAP) != area)
+		return NULL;
+	area_move_start(area, start);
+	return area;
+}
+
+static int fault_in_zeros(struct space *space, uint32_t *pte, bool write)
+{
+	void *page = write ? page_alloc(0) : zero_page;
+
+	if (!page)
+		return -ENOMEM;
+	if (write)
+		memset(page, 0, PAGE_SIZE);
+	pte_fill(pte, pte_for(page_of(page), write));
+	space->pages++;
+	return 0;
+}
+
+/* Makes the entry, unless another task of the space was faster. The page's reference goes to the
+ * entry, or is given back. */
+static int show(struct space *space, uint32_t address, struct page *page, bool writable)
+{
+	uint32_t *pte = page ? pte_of(space, address, true) : NULL;
+
+	if (pte && !*pte) {
+		pte_fill(pte, pte_for(page, writable));
+		space->pages++;
+		return 0;
+	}
+	if (page)
+		page_release(page);
+	return pte ? 0 : -ENOMEM;
+}
+
+/* Shows the pages around one that was read, as far as the object has them at hand: who reads one
+ * page of a program often reads its neighbours, and a fault takes longer than ten entries. */
+static void fault_around(struct space *space, const struct area *area, uint32_t address)
+{
+	uint32_t start = address & -AROUND,
+		 end = start + AROUND < area->end ? start + AROUND : area->end;
+	struct memory_object *object = area->object;
+	uint32_t count = 0;
+
+	if (start < area_start(area))
+		start = area_start(area);
+	void *const *pages = object->ops->peek(object, area_index(area, start), &count);
+	uint32_t *pte = pte_of(space, start, false), *table = pte, shown = 0;
+	uint32_t *last = pte + ((end - start) >> PAGE_SHIFT);
+
+	for (; pages && pte < last && count > 0; pte++, pages++, count--) {
+		if (*pte || !*pages)
+			continue;
+		page_hold(page_of(*pages));
+		*pte = physical_address(*pages) | PTE_PAGE;
+		shown++;
+	}
+	page_of(table)->references += shown;
+	space->pages += shown;
+}
+
+/* May sleep in the object. */
+static int fault_in_object(struct space *space, struct area *area, uint32_t address, bool write)
+{
+	bool shared = area->flags & AREA_SHARED;
+	struct memory_object *object = area->object;
+	struct page *page = object->ops->page(object, area_index(area, address), write && shared);
+
+	if (!page)
+		return -EIO;
+	if (!write || shared) {
+		int error = show(space, address, page, write);
+
+		if (!error && !write && object->ops->peek)
+			fault_around(space, area, address);
+		return error;
+	}
+	struct page *own = page_copy(page);
+
+	page_release(page);
+	area->flags |= AREA_COPIED;
+	return show(space, address, own, true);
+}
+
+int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep)
+{
+	struct area *area = area_for(space, address);
+
+	if (!area)
+		return -EFAULT;
+	if (!(area->flags & (write ? SPACE_WRITE : SPACE_PROTECTION)))
+		return -EACCES;
+	uint32_t *pte = pte_of(space, address, !area->object);
+
+	address &= -PAGE_SIZE;
+	if (area->object && !may_sleep)
+		return -EAGAIN;
+	if (area->object && (!pte || !*pte))
+		return fault_in_object(space, area, address, write);
+	if (!pte)
+		return -ENOMEM;
+	if (!*pte)
+		return fault_in_zeros(space, pte, write);
+	if (write && !(*pte & PTE_WRITE))
+		return copy_on_write(space, area, address, pte);
+	pte_set(space, address, pte, *pte | PTE_PRESENT);
+	return 0;
+}
+/* } SOLUTION 6.3 */
+
+uint32_t space_resident(const struct space *space)
+{
+	return space->pages;
+}

@@ -1,0 +1,19 @@
+/* Page faults: where the memory of programs comes from. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct space;
+
+/*
+ * Makes a page be there at a user address, and writable if `write`, as the area there allows.
+ *
+ * Returns 0; -EFAULT where no area is; -EACCES where its protection forbids it; -EIO where the
+ * area's object has no such page; -ENOMEM; or -EAGAIN if it would have to sleep and `may_sleep` is
+ * false. For the current task's space, or one that no task changes meanwhile.
+ */
+int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
+
+/* How many pages of memory its program uses at the moment, those that it shares included. */
+uint32_t space_resident(const struct space *space);

@@ -1,0 +1,44 @@
+/*
+ * What areas show: a file, or memory that several spaces share. The object is a member of the
+ * structure that has the pages.
+ *
+ *	object->areas --> area of space A, pages 0 - 3 --> area of space B, pages 2 - 9
+ *
+ * From a page of an object one finds every entry that shows it (mm/reverse_map.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/lib/list.h"
+
+struct memory_object;
+struct page;
+
+struct memory_object_ops {
+	/* The page number `index`, with a reference for the caller; `write`: it is about to be
+	 * written to. NULL: it is beyond the end, or it cannot be read, or there is no memory. May
+	 * sleep. */
+	struct page *(*page)(struct memory_object *object, uint32_t index, bool write);
+	/* The kernel's addresses of the pages from `index` on that are in memory, NULL where there
+	 * is none; *count of them. Does not sleep. NULL: none; and so for an operation that is
+	 * NULL. */
+	void *const *(*peek)(struct memory_object *object, uint32_t index, uint32_t *count);
+	/* References to what has the pages. */
+	void (*hold)(struct memory_object *object);
+	void (*release)(struct memory_object *object);
+	/* For what has the pages: it has none from `first` on any more. */
+	void (*cut)(struct memory_object *object, uint32_t first);
+};
+
+struct memory_object {
+	const struct memory_object_ops *ops;
+	struct list areas; /* by area->in_object; empty when the structure is made */
+};
+
+static inline void object_initialize(struct memory_object *object,
+				     const struct memory_object_ops *ops)
+{
+	*object = (struct memory_object){ ops, LIST_EMPTY(object->areas) };
+}

@@ -1,0 +1,177 @@
+/*
+ * Page caches: pages of files, in a tree.
+ *
+ *	clean	read-only in every space		may be given back (mm/second_chance.c)
+ *	dirty	a shared area may write to it		is written back first (page_cache_sync)
+ *
+ * A page becomes dirty by a fault: an area may write to a page only after it has asked for it with
+ * `write`. Writing back takes that right away again, so the next write is seen, too.
+ *
+ * A page has a reference of its cache, one of each entry that shows it, and one of whoever works on
+ * it at the moment: that pins it.
+ */
+#include "mm/page_cache.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "mm/reverse_map.h"
+#include "mm/page_alloc.h"
+#include "mm/page_table.h"
+#include "mm/pool.h"
+
+static struct pool cached_pages = POOL_INITIALIZER(struct cached_page);
+struct list page_cache_ring = LIST_EMPTY(page_cache_ring);
+
+static struct cached_page *find(const struct page_cache *cache, uint32_t index)
+{
+	struct tree_node *node = tree_at_most(cache->pages, index);
+
+	return node && node->key == index ? (struct cached_page *)node : NULL;
+}
+
+static void insert(struct page_cache *cache, struct cached_page *cached)
+{
+	cached->cache = cache;
+	tree_insert(&cache->pages, &cached->node);
+	list_append(&page_cache_ring, &cached->in_ring);
+}
+
+void page_cache_forget(struct cached_page *cached)
+{
+	tree_remove(&cached->cache->pages, &cached->node);
+	list_remove(&cached->in_ring);
+	page_release(cached->page);
+	pool_free(&cached_pages, cached);
+}
+
+/* A page that was read, in no cache yet. NULL without memory, or if it cannot be read. */
+static struct cached_page *read_page(struct page_cache *cache, uint32_t index)
+{
+	struct cached_page *cached = pool_alloc(&cached_pages);
+	void *page = cached ? page_alloc(0) : NULL;
+
+	if (page && cache->ops->read(cache, index, page) == 0) {
+		cached->node.key = index;
+		cached->page = page_of(page);
+		return cached;
+	}
+	if (page)
+		page_free(page, 0);
+	if (cached)
+		pool_free(&cached_pages, cached);
+	return NULL;
+}
+
+/* EXERCISE 6.5 (files in memory): see mm/page_cache.h and mm/memory_object.h for the contracts.
+
+   - cache_page: the operation `page` of a cache's object.
+   - page_cache_sync, page_cache_cut.
+   - given: find, insert, page_cache_forget, read_page; object_clean and object_unmap, which go
+   through all areas (mm/memory_object.h).
+
+   Pitfalls: reading sleeps, and another task may have read the same page meanwhile: there is one
+   page for each number, never two. A page that somebody writes to while it is written back must not
+   be clean afterwards: which comes first? A page beyond the end does not exist. A write that fails
+   leaves the page dirty. */
+/* SOLUTION 6.5 { */
+static struct page *cache_page(struct memory_object *object, uint32_t index, bool write)
+{
+	struct page_cache *cache = (struct page_cache *)object;
+	struct cached_page *cached = find(cache, index), *read = NULL;
+
+	if (index >= cache->ops->count(cache))
+		return NULL;
+	if (!cached && !(read = read_page(cache, index)))
+		return NULL;
+	if (read && (cached = find(cache, index))) {
+		page_release(read->page);
+		pool_free(&cached_pages, read);
+	} else if (read) {
+		insert(cache, cached = read);
+	}
+	cached->is_dirty |= write;
+	page_hold(cached->page);
+	return cached->page;
+}
+
+/* The page is clean, and nobody may write to it, before it is written back: a write from then on
+ * makes it dirty again. */
+static int sync_page(struct cached_page *cached)
+{
+	struct page_cache *cache = cached->cache;
+	struct page *page = cached->page;
+	uint32_t index = cached->node.key;
+
+	cached->is_dirty = false;
+	object_clean(&cache->object, index, page);
+	page_hold(page);
+	int error = cache->ops->write(cache, index, page_address(page));
+
+	page_release(page);
+	if (error && (cached = find(cache, index)))
+		cached->is_dirty = true;
+	return error;
+}
+
+/* By numbers: while one page is written, others may come and go. */
+int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end)
+{
+	struct tree_node *node;
+	int error = 0;
+
+	while (first < end && (node = tree_at_least(cache->pages, first)) && node->key < end) {
+		struct cached_page *cached = (struct cached_page *)node;
+
+		first = node->key + 1;
+		int failed = cached->is_dirty ? sync_page(cached) : 0;
+
+		error = error ? error : failed;
+	}
+	return error;
+}
+
+void page_cache_cut(struct page_cache *cache, uint32_t first)
+{
+	struct tree_node *node;
+
+	object_unmap(&cache->object, first, UINT32_MAX);
+	while ((node = tree_at_least(cache->pages, first)))
+		page_cache_forget((struct cached_page *)node);
+}
+/* } SOLUTION 6.5 */
+
+/* ---- the object ---- */
+
+static void cache_hold(struct memory_object *object)
+{
+	((struct page_cache *)object)->references++;
+}
+
+static void cache_release(struct memory_object *object)
+{
+	struct page_cache *cache = (struct page_cache *)object;
+
+	if (--cache->references > 0)
+		return;
+	page_cache_cut(cache, 0);
+	cache->ops->release(cache);
+}
+
+static void cache_cut(struct memory_object *object, uint32_t first)
+{
+	page_cache_cut((struct page_cache *)object, first);
+}
+
+void page_cache_initialize(struct page_cache *cache, const struct page_cache_ops *ops)
+{
+	static const struct memory_object_ops object_ops = {
+		.page = cache_page,
+		.hold = cache_hold,
+		.release = cache_release,
+		.cut = cache_cut,
+	};
+
+	*cache = (struct page_cache){ .ops = ops, .references = 1 };
+	object_initialize(&cache->object, &object_ops);
+}

@@ -1,0 +1,62 @@
+/*
+ * Page caches: the pages of a file that are in memory, for areas that show them. (A file system
+ * that has its files in memory anyway gives areas those pages, and needs none.)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/lib/tree.h"
+#include "mm/memory_object.h"
+
+struct page_cache;
+
+/* The file behind a cache. Pages are numbered from 0 on; what is in a page after the end of the
+ * file is zero. */
+struct page_cache_ops {
+	/* Fill a page, or write it back. Return 0 or a negated errno. May sleep. */
+	int (*read)(struct page_cache *cache, uint32_t index, void *page);
+	int (*write)(struct page_cache *cache, uint32_t index, const void *page);
+	/* How many pages the file has at the moment. */
+	uint32_t (*count)(const struct page_cache *cache);
+	/* The last reference is gone. The cache may be freed. */
+	void (*release)(struct page_cache *cache);
+};
+
+struct page_cache {
+	struct memory_object object; /* first: the two have one address */
+	const struct page_cache_ops *ops;
+	struct tree_node *pages;
+	uint32_t references;
+};
+
+/* An empty cache with one reference. */
+void page_cache_initialize(struct page_cache *cache, const struct page_cache_ops *ops);
+
+/* Writes the dirty ones of pages `first` to `end` - 1 back: msync. Then the next write to one of
+ * them, in whatever space, is a fault, and makes it dirty again. Returns 0 or the first error. */
+int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end);
+
+/* The file has no pages from `first` on any more: they go from the cache and from every space. */
+void page_cache_cut(struct page_cache *cache, uint32_t first);
+
+/* Frees up to `count` clean pages that were not used lately, of whatever cache. Returns how many.
+ */
+uint32_t page_cache_reclaim(uint32_t count);
+
+/* ---- for mm's own files ---- */
+
+struct cached_page {
+	struct tree_node node; /* in its cache's tree, by its number in the file */
+	struct page_cache *cache;
+	struct page *page;
+	struct list in_ring;
+	bool is_dirty;
+};
+
+/* All pages of all caches, by in_ring. */
+extern struct list page_cache_ring;
+
+/* Takes a page that no entry shows any more out of its cache, and frees it. */
+void page_cache_forget(struct cached_page *cached);

@@ -1,0 +1,94 @@
+/* Page tables: which page of memory is seen at which address of a space. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mm/page.h"
+#include "mm/page_release.h"
+
+struct space;
+
+/* An entry of a page table: Intel SDM volume 3, 4.3. The upper 20 bits are the page's address. An
+ * entry that is 0 shows no page. One that is not 0 but lacks PTE_PRESENT has a page that the
+ * program may not use at the moment (mprotect with PROT_NONE). */
+#define PTE_PRESENT  0x001u
+#define PTE_WRITE    0x002u
+#define PTE_USER     0x004u
+#define PTE_ACCESSED 0x020u
+#define PTE_DIRTY    0x040u
+#define PTE_HIDDEN   0x200u /* the processor ignores it: so that no entry with a page is 0 */
+
+/* Of a program's page; PTE_WRITE besides, if it may be written now. */
+#define PTE_PAGE (PTE_PRESENT | PTE_USER | PTE_HIDDEN)
+
+/* A directory that maps the kernel and nothing else, or NULL without memory. */
+uint32_t *page_directory_create(void);
+
+/* Gives a directory back that maps nothing of a program any more. */
+void page_directory_destroy(uint32_t *directory);
+
+/* The entry of a user address. NULL if there is no table for it and `make` is false, or there is no
+ * memory for one. Valid until the next unmap in the same 4 MiB. */
+uint32_t *pte_of(const struct space *space, uint32_t address, bool make);
+
+/* Writes an entry, and makes the processor forget the old one if it could matter. The page's
+ * references are the caller's business; those of the table are counted here. */
+void pte_set(const struct space *space, uint32_t address, uint32_t *pte, uint32_t value);
+
+/* Unmaps the pages of [start, end) that are there, and releases them. A table that is empty then is
+ * freed. */
+void page_unmap_range(struct space *space, uint32_t start, uint32_t end);
+
+/* The pages of [start, end) that are there lose what `protection` (bits of SPACE_*) does not allow.
+ * The right to write comes back by a fault only, which knows whether the page is shared. */
+void page_protect_range(struct space *space, uint32_t start, uint32_t end, uint32_t protection);
+
+/* Shows the pages of [start, end) that `from` shows in `to` as well, where nothing is mapped. Both
+ * lose the right to write; the caller flushes the TLB. Returns 0; or -ENOMEM, and some have been
+ * copied. */
+int page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
+
+/* Makes the processor forget all of a space's entries. */
+void tlb_flush_space(const struct space *space);
+
+/* Gives the memory back that is kept for the next tables. Returns how many pages. */
+uint32_t page_table_shrink(void);
+
+/* The page of an address in the direct map, in memory that the kernel has. */
+static inline struct page *page_of(const void *address)
+{
+	return &page_array[physical_address(address) >> PAGE_SHIFT];
+}
+
+/* An entry for a page. */
+static inline uint32_t pte_for(const struct page *page, bool writable)
+{
+	return frame_of(page) << PAGE_SHIFT | PTE_PAGE | (writable ? PTE_WRITE : 0);
+}
+
+/* pte_set for an entry that is 0: there is nothing to forget. */
+static inline void pte_fill(uint32_t *pte, uint32_t value)
+{
+	page_of(pte)->references++;
+	*pte = value;
+}
+
+/* The page that an entry shows. */
+static inline struct page *pte_page(uint32_t pte)
+{
+	return &page_array[pte >> PAGE_SHIFT];
+}
+
+/* One more, or one less, that uses a page; the last one frees it. Pages of the kernel itself, as
+ * the zero page, are not counted. */
+static inline void page_hold(struct page *page)
+{
+	page->references += page->state != PAGE_RESERVED;
+}
+
+static inline void page_release(struct page *page)
+{
+	if (page->state != PAGE_RESERVED && --page->references == 0)
+		page_free_last(page);
+}

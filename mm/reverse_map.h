@@ -1,0 +1,21 @@
+/* The reverse map: from pages of an object to the spaces that show them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct memory_object;
+struct page;
+
+/* Takes the pages from `first` up to the one before `end` out of every space, private copies of
+ * them too, as Linux does for a file that is cut. */
+void object_unmap(struct memory_object *object, uint32_t first, uint32_t end);
+
+/* Takes the right to write, and the dirty bit, from every entry that shows this page of the object.
+ */
+void object_clean(struct memory_object *object, uint32_t index, const struct page *page);
+
+/* How many entries show this page of the object. *was_used: had any the accessed bit? They have it
+ * no more. */
+uint32_t object_shown(struct memory_object *object, uint32_t index, const struct page *page,
+		      bool *was_used);

@@ -1,0 +1,64 @@
+/*
+ * Second chance: which page of a file is given back when none is free.
+ *
+ * Which page is needed least? One that nobody has used for longest; but the processor does not say
+ * when it used a page, only that it did (PTE_ACCESSED). So all pages of all caches are in a ring,
+ * and a hand goes round (second chance; the clock of Corbato, 1968): a page that was used since the
+ * hand came by last loses the bit in all its entries, and stays; one that was not goes.
+ *
+ *	hand -> [ used: clear, go on ] [ used: clear ] [ not used, clean: give it back ] ...
+ */
+#include "mm/second_chance.h"
+
+#include "mm/page_cache.h"
+#include "mm/page_table.h"
+#include "mm/reverse_map.h"
+
+static uint32_t pages_in_ring(void)
+{
+	uint32_t count = 0;
+
+	for (struct list *link = page_cache_ring.next; link != &page_cache_ring; link = link->next)
+		count++;
+	return count;
+}
+
+/* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment has it. Looks
+   at each page of the ring at most twice. object_shown says how many entries show a page, and
+   clears their accessed bits.
+
+   Pitfalls: a dirty page is never dropped. Nor is one that somebody works on: it has more
+   references than its cache and its entries. The hand goes on where it stopped, or the same pages
+   suffer each time. */
+/* SOLUTION 6.6 { */
+/* The hand is at this page: may it go? */
+static bool can_go(struct cached_page *cached)
+{
+	bool was_used = false;
+	uint32_t shown =
+	    object_shown(&cached->cache->object, cached->node.key, cached->page, &was_used);
+
+	return !was_used && !cached->is_dirty && cached->page->references == shown + 1;
+}
+
+uint32_t page_cache_reclaim(uint32_t count)
+{
+	uint32_t freed = 0;
+
+	for (uint32_t looks = 2 * pages_in_ring(); looks > 0 && freed < count; looks--) {
+		struct cached_page *cached =
+		    list_entry(page_cache_ring.next, struct cached_page, in_ring);
+
+		if (list_is_empty(&page_cache_ring))
+			break;
+		list_remove(&cached->in_ring);
+		list_append(&page_cache_ring, &cached->in_ring);
+		if (!can_go(cached))
+			continue;
+		object_unmap(&cached->cache->object, cached->node.key, cached->node.key + 1);
+		page_cache_forget(cached);
+		freed++;
+	}
+	return freed;
+}
+/* } SOLUTION 6.6 */

@@ -1,0 +1,172 @@
+/*
+ * Address spaces from lesson 6 on: areas say what a program has asked for, page tables what it has
+ * touched.
+ *
+ *	0x00010000	SPACE_LOWEST	nothing below: a null pointer faults, with an offset, too
+ *	0x08048000			the program, as its file says; the heap after it
+ *	...				mmap looks for room from the stack downwards
+ *	0xbf7fe000			as far as the stack may grow: STACK_LIMIT
+ *	0xbfffe000	STACK_END	its upper end
+ *	0xbffff000	SPACE_SHARED	the one page that every space shares, read-only
+ *	0xc0000000	KERNEL_BASE	the kernel, the same in every space
+ */
+#include "mm/space_areas.h"
+
+#include <stddef.h>
+
+#include "kernel/cpu/boot_memory.h"
+#include "kernel/cpu/memory_layout.h"
+#include "kernel/cpu/paging.h"
+#include "kernel/lib/errno.h"
+#include "mm/page_alloc.h"
+#include "mm/area.h"
+#include "mm/page_table.h"
+#include "mm/pool.h"
+#include "mm/space_layout.h"
+#include "mm/user_copy.h"
+
+#define FIRST_STACK (4 * PAGE_SIZE) /* in an area from the beginning; more when it is touched */
+
+static struct pool spaces = POOL_INITIALIZER(struct space);
+static uint32_t shared_entry;
+
+void space_share(const void *page)
+{
+	shared_entry = physical_address(page) | PTE_PAGE;
+}
+
+/* A space with nothing but the page that all have: which is in no area, and part of the kernel. */
+struct space *space_allocate(void)
+{
+	struct space *space = pool_alloc(&spaces);
+	uint32_t *pte = NULL;
+
+	if (space && (space->directory = page_directory_create()))
+		pte = pte_of(space, SPACE_SHARED, true);
+	if (pte) {
+		pte_set(space, SPACE_SHARED, pte, shared_entry);
+		space->pages = 1;
+		return space;
+	}
+	if (space && space->directory)
+		page_directory_destroy(space->directory);
+	if (space)
+		pool_free(&spaces, space);
+	return NULL;
+}
+
+static int put_stack(struct space *space)
+{
+	const struct area stack = { .flags = SPACE_PROTECTION | AREA_STACK };
+
+	return area_put(space, STACK_END - FIRST_STACK, STACK_END, &stack);
+}
+
+struct space *space_create(void)
+{
+	struct space *space = space_allocate();
+
+	if (!space || put_stack(space) == 0)
+		return space;
+	space_destroy(space);
+	return NULL;
+}
+
+/* A range that begins and ends outside all areas is in the middle of none: so a cut cannot fail. */
+void space_destroy(struct space *space)
+{
+	area_cut(space, 0, SPACE_SHARED);
+	page_unmap_range(space, SPACE_SHARED, KERNEL_BASE);
+	page_directory_destroy(space->directory);
+	pool_free(&spaces, space);
+}
+
+/* For exec. An area has just been freed, so there is memory for one. */
+void space_clear(struct space *space)
+{
+	area_cut(space, 0, SPACE_SHARED);
+	space->heap_start = space->heap_end = 0;
+	put_stack(space);
+}
+
+void space_use(const struct space *space)
+{
+	const uint32_t *directory = space ? space->directory : kernel_page_directory;
+
+	paging_use(physical_address(directory));
+}
+
+/* ---- its parts ---- */
+
+/* Whole pages of a range; false outside the part of the programs. */
+static bool pages_of(uint32_t address, uint32_t length, uint32_t *start, uint32_t *end)
+{
+	if (address < SPACE_LOWEST || address > STACK_END || length > STACK_END - address)
+		return false;
+	*start = address & -PAGE_SIZE;
+	*end = (address + length + PAGE_SIZE - 1) & -PAGE_SIZE;
+	return true;
+}
+
+int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection)
+{
+	const struct area form = { .flags = protection };
+	uint32_t start, end;
+
+	if (!pages_of(address, length, &start, &end))
+		return -ENOMEM;
+	return start < end ? area_put(space, start, end, &form) : 0;
+}
+
+bool space_can_hold(uint32_t address, uint32_t length)
+{
+	uint32_t start, end;
+
+	return pages_of(address, length, &start, &end);
+}
+
+bool space_is_free(const struct space *space, uint32_t address, uint32_t length)
+{
+	uint32_t start, end;
+
+	if (!pages_of(address, length, &start, &end))
+		return false;
+	const struct area *next = area_from(space, start);
+
+	return !next || area_start(next) >= end;
+}
+
+void space_set_heap(struct space *space, uint32_t address)
+{
+	space->heap_start = space->heap_end = address;
+}
+
+/* EXERCISE 6.2 (areas, part 2): space_set_break, as mm/space.h has it: the heap is an area from
+   heap_start to heap_end, rounded up to pages.
+
+   Pitfalls: it must not grow into another area, nor to where the stack may grow. The rest of its
+   last page stays the program's when the heap shrinks, and must be zero when it grows again: who
+   pays for that, one who shrinks or everybody who grows? */
+/* SOLUTION 6.2 { */
+uint32_t space_set_break(struct space *space, uint32_t address)
+{
+	uint32_t old = whole_pages(space->heap_end), new = whole_pages(address);
+
+	if (address < space->heap_start || address > STACK_END - STACK_LIMIT)
+		return space->heap_end;
+	if (new > old && (!space_is_free(space, old, new - old) ||
+			  space_map(space, old, new - old, SPACE_READ | SPACE_WRITE) != 0))
+		return space->heap_end;
+	if (new < old &&area_cut(space, new, old) != 0)
+		return space->heap_end;
+	if (address < space->heap_end && address < new)
+		clear_user(address, (space->heap_end < new ? space->heap_end : new) - address);
+	space->heap_end = address;
+	return address;
+}
+/* } SOLUTION 6.2 */
+
+uint32_t space_stack_top(const struct space *space)
+{
+	return STACK_END;
+}

@@ -1,0 +1,106 @@
+/* What mmap and /proc need of a space of areas. */
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/fault.h"
+#include "mm/page_table.h"
+#include "mm/area.h"
+#include "mm/space_layout.h"
+#include "mm/space_map.h"
+
+static uint32_t pages_up(uint32_t length)
+{
+	return (length + PAGE_SIZE - 1) & -PAGE_SIZE;
+}
+
+int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
+{
+	uint32_t pages = pages_up(length);
+	uint32_t address =
+	    pages < length || length == 0
+		? 0
+		: area_gap(space, SPACE_LOWEST, STACK_END - STACK_LIMIT - STACK_GAP, pages);
+	int error = address ? space_map(space, address, pages, protection) : -ENOMEM;
+
+	return error ? error : (int32_t)address;
+}
+
+int space_unmap(struct space *space, uint32_t address, uint32_t length)
+{
+	uint32_t pages = pages_up(length);
+
+	if (address % PAGE_SIZE || length == 0 || pages < length || address > SPACE_SHARED ||
+	    pages > SPACE_SHARED - address)
+		return -EINVAL;
+	return area_cut(space, address, address + pages);
+}
+
+/* How far areas cover the range. */
+static uint32_t covered(const struct space *space, uint32_t start, uint32_t end)
+{
+	const struct area *area;
+
+	while (start < end && (area = area_find(space, start)))
+		start = area->end;
+	return start < end ? start : end;
+}
+
+int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection)
+{
+	uint32_t end = address + pages_up(length);
+
+	if (address % PAGE_SIZE)
+		return -EINVAL;
+	if (end < address)
+		return -ENOMEM;
+	uint32_t reached = covered(space, address, end);
+	int error = area_protect(space, address, reached, protection);
+
+	return error ? error : reached == end ? 0 : -ENOMEM;
+}
+
+bool space_next_range(const struct space *space, struct space_range *range)
+{
+	const struct area *area = area_from(space, range->start);
+
+	if (!area)
+		return false;
+	if (range->start < area_start(area))
+		range->start = area_start(area);
+	range->end = area->end;
+	range->protection = area->flags & SPACE_PROTECTION;
+	range->is_shared = area->flags & AREA_SHARED;
+	range->index = area->object ? area_index(area, range->start) : 0;
+	return true;
+}
+
+uint32_t space_resident_size(const struct space *space)
+{
+	return space->pages * PAGE_SIZE;
+}
+
+uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
+{
+	uint32_t done = 0;
+
+	while (done < length) {
+		uint32_t at = address + done, count = PAGE_SIZE - at % PAGE_SIZE;
+
+		if (space_fault((struct space *)space, at, false, true) != 0)
+			break;
+		if (count > length - done)
+			count = length - done;
+		memcpy((uint8_t *)to + done,
+		       (uint8_t *)page_address(pte_page(*pte_of(space, at, false))) +
+			   at % PAGE_SIZE,
+		       count);
+		done += count;
+	}
+	return done;
+}
+
+uint32_t space_size(const struct space *space)
+{
+	return space->size;
+}

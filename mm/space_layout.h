@@ -1,0 +1,23 @@
+/* A space of areas and page tables, for mm's own files. */
+#pragma once
+
+#include <stdint.h>
+
+#include "mm/space.h"
+
+struct area;
+struct tree_node;
+
+#define SPACE_LOWEST 0x00010000u /* a null pointer with an offset must fault */
+#define STACK_END    (SPACE_SHARED - 0x1000u)
+#define STACK_LIMIT  (8u << 20) /* how far a stack may grow */
+#define STACK_GAP    (1u << 20) /* what no area may touch below it */
+
+struct space {
+	uint32_t *directory;
+	struct tree_node *areas;
+	struct area *recent;	       /* the one that was found last, or NULL */
+	uint32_t heap_start, heap_end; /* to the byte */
+	uint32_t size;		       /* bytes in areas */
+	uint32_t pages;		       /* that are mapped */
+};

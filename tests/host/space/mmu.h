@@ -1,0 +1,25 @@
+/* A machine for mm/ on the host: physical memory at 3 GiB, a page walk, and a TLB that forgets
+ * nothing by itself. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct space;
+
+#define MMU_FRAMES 4096u /* 16 MiB */
+
+/* Makes the memory, all of it free, and the page array. Once. */
+void mmu_initialize(void);
+
+/* Allocations (of pages and of objects) fail once in so many; 0: never. */
+extern uint32_t mmu_fails_one_in;
+
+/* How many pages are free, and how many objects of pools are out. */
+uint32_t mmu_free(void);
+uint32_t mmu_objects(void);
+
+/* What a program does in the space that is in use: reads or writes a word. Faults are handled until
+ * the access works; false: space_fault refused, *error says why. */
+bool mmu_read(struct space *space, uint32_t address, uint32_t *value, int *error);
+bool mmu_write(struct space *space, uint32_t address, uint32_t value, int *error);
