@@ -23,4 +23,4 @@ UNITS = Units("tests/host/space", SOURCES, ("-Itests/host/space/shadow", "-I."))
 
 @pytest.mark.parametrize("seed", [SEED, SEED + 1, SEED + 2])
 def test_spaces_against_a_model(tmp_path_factory, seed):
-    run(UNITS.for_i386(tmp_path_factory), "space_random", seed, 100_000)
+    run(UNITS.for_i386(tmp_path_factory), "space_random", seed, 40_000)
