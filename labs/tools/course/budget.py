@@ -21,9 +21,9 @@ from labs.tools.course.rooms import PARTS, code_lines, part_of
 # experiments (67), and /proc/meminfo as a file of its own in lesson 3 (7). The rest is lesson 6's.
 BY_PART = {"core": 7300, "breadth": 6800, "storage": 7000}
 BY_LESSON = 2800  # of the core
-# What is larger than it may be: from here it only shrinks. Lessons 1 to 4 have 8,678, lesson 5 has
-# 973, and the storage lab's main.c the rest.
-STILL = {"core": 9673}
+# What is larger than it may be: from here it only shrinks. Lessons 1 to 4 have 8,656, lesson 5 has
+# 976, and the storage lab's main.c the rest.
+STILL = {"core": 9654}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
