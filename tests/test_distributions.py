@@ -178,9 +178,16 @@ def test_orphans_have_a_parent(system: Tree) -> None:
     ended = "for file in /proc/[0-9]*/stat; do cat $file; done | grep -c ' Z ' || true"
     done = system.run(f"echo $$; {orphan}; {ended}", DIST="12", WHO="user")
     assert done.returncode == 0, done.stderr
-    first, _, zombies = system.log("debian12-user").split()
-    assert int(first) > 1
+    shell, _, zombies = system.log("debian12-user").split()
+    assert int(shell) > 1
     assert zombies == "0"
+
+
+def test_jobs_can_be_controlled(system: Tree) -> None:
+    """The command has a session and a process group of the container."""
+    seen = "read -r _ _ _ _ group session _ </proc/$$/stat; echo $group $session; true"
+    assert system.run(seen, DIST="12", WHO="user").returncode == 0
+    assert 0 not in map(int, system.log("debian12-user").split())
 
 
 def test_a_command_that_fails(system: Tree) -> None:

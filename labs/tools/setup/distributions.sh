@@ -136,7 +136,7 @@ try() {
 	{
 		setpriv --pdeathsig KILL timeout --signal=KILL "$limit" \
 			setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork \
-			--kill-child=SIGKILL "$0" enter "$root" "$who" "$command" \
+			--kill-child=SIGKILL setsid "$0" enter "$root" "$who" "$command" \
 			</dev/null >"$log" 2>&1 || status=$?
 	} 2>/dev/null
 	end="status $status after $((SECONDS - begin)) s"
