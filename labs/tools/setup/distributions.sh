@@ -110,7 +110,7 @@ enter() {
 	pivot_root "$root" "$root/old"
 	umount -l /old
 	cd /
-	# This shell stays: process 1 collects orphans, and what is process 1 ignores signals.
+	# This shell stays, in a session of its own: process 1 collects orphans, and ignores signals.
 	status=0
 	(as_user "$user" "$command") || status=$?
 	exit "$status"
@@ -123,7 +123,7 @@ as_user() {
 	mapfile -t kept < <(env |
 		grep -E '^(PIP|SSL|REQUESTS|CURL)_[A-Z_]+=|^[a-z]+_proxy=' || true)
 	cd "$place/apprentice"
-	exec setpriv --reuid "$name" --regid "$name" --init-groups env -i "${kept[@]}" \
+	exec setsid setpriv --reuid "$name" --regid "$name" --init-groups env -i "${kept[@]}" \
 		HOME="$place" USER="$name" LOGNAME="$name" LANG=C.UTF-8 TERM=dumb \
 		PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games bash -c "$2"
 }
@@ -136,7 +136,7 @@ try() {
 	{
 		setpriv --pdeathsig KILL timeout --signal=KILL "$limit" \
 			setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork \
-			--kill-child=SIGKILL setsid "$0" enter "$root" "$who" "$command" \
+			--kill-child=SIGKILL "$0" enter "$root" "$who" "$command" \
 			</dev/null >"$log" 2>&1 || status=$?
 	} 2>/dev/null
 	end="status $status after $((SECONDS - begin)) s"
