@@ -197,9 +197,11 @@ def add_mutants(proof: Proof, work: Path) -> None:
 
 def run_proofs(proofs: Sequence[Proof], workers: int) -> None:
     """Runs all jobs of all lessons; a process that is done with one lesson begins the next."""
+    jobs = [job for proof in proofs for job in proof.jobs]
+    results = run_tests(jobs, [f"tests/lesson{proof.lesson}" for proof in proofs], workers)
     for proof in proofs:
-        results = run_tests(proof.jobs, [f"tests/lesson{proof.lesson}"], workers)
-        proof.results += results
+        own = f"{proof.lesson}."
+        proof.results += [each for each in results if each.exercise.startswith(own)]
 
 
 # ---- what came of it ----------------------------------------------------------------------------
