@@ -13,11 +13,20 @@
 #define BLOCKS 300
 #define PLACES 8
 
-enum wrong { NOTHING, REFUSED, HANDED_OUT_TWICE, NOT_ALIGNED, BLOCK_COUNT, FREE_COUNT, BROKEN_LIST };
+enum wrong {
+	NOTHING,
+	REFUSED,
+	HANDED_OUT_TWICE,
+	NOT_ALIGNED,
+	BLOCK_COUNT,
+	FREE_COUNT,
+	BROKEN_LIST
+};
 
 void empty_zone(void);
 void random_operations(uint32_t seed, uint32_t rounds);
-void every_order_of_frees(uint32_t order);
+void prepare_orders(uint32_t order);
+void all_orders(uint32_t order, uint32_t most);
 
 static uint8_t is_free[END - FIRST];
 static struct zone *const zone = &zones[ZONE_NORMAL];
@@ -174,35 +183,52 @@ static void swap(uint8_t *a, uint8_t *b)
 	*b = kept;
 }
 
-/* 8 neighbours of an order, freed in all 8! orders by Heap's algorithm: each time one block is free
- * in the end. */
-void every_order_of_frees(uint32_t order)
-{
-	uint8_t places[PLACES] = { 0, 1, 2, 3, 4, 5, 6, 7 }, turn[PLACES] = { 0 };
-	struct page *pages[PLACES];
+static uint8_t places[PLACES], turn[PLACES];
 
+/* One block of 8 neighbours of an order, for all_orders; nothing else is free. */
+void prepare_orders(uint32_t order)
+{
 	empty_zone();
-	while (buddy_take(zone, order + 3))
-		;
-	for (unsigned smaller = 0; smaller < order + 3; smaller++)
-		while (buddy_take(zone, smaller))
+	for (int taken = ORDERS - 1; taken >= 0; taken--)
+		while (buddy_take(zone, taken))
 			;
 	page_array[FIRST].order = order + 3;
 	buddy_give(zone, &page_array[FIRST]);
-	for (unsigned i = 0; i < PLACES && !failed; round_now++) {
+	for (unsigned i = 0; i < PLACES; i++) {
+		places[i] = i;
+		turn[i] = 0;
+	}
+}
+
+static bool next_order(void)
+{
+	unsigned i = 0;
+
+	while (i < PLACES && turn[i] >= i)
+		turn[i++] = 0;
+	if (i == PLACES)
+		return false;
+	swap(&places[i], &places[i % 2 ? turn[i] : 0]);
+	turn[i]++;
+	return true;
+}
+
+/* Takes the 8, and frees them in the next order of their 8! (Heap's algorithm): each time one block
+ * is free in the end. At most `most` orders; answers how many there were in all, after the last. */
+void all_orders(uint32_t order, uint32_t most)
+{
+	struct page *pages[PLACES];
+
+	for (uint32_t i = 0; i < most && !failed; i++) {
 		for (unsigned j = 0; j < PLACES; j++)
 			if (!(pages[j] = buddy_take(zone, order)))
 				return wrong(REFUSED, 1, 0);
 		for (unsigned j = 0; j < PLACES; j++)
 			buddy_give(zone, pages[places[j]]);
+		round_now++;
 		if (zone->lists[order + 3].next != &page_array[FIRST].link)
 			wrong(BLOCK_COUNT, 0, 1);
-		for (i = 0; i < PLACES && turn[i] >= i; i++)
-			turn[i] = 0;
-		if (i < PLACES) {
-			swap(&places[i], &places[i % 2 ? turn[i] : 0]);
-			turn[i]++;
-		}
+		if (!next_order())
+			wrong(NOTHING, 0, 0);
 	}
-	wrong(NOTHING, 0, 0);
 }

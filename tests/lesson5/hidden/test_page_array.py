@@ -64,7 +64,8 @@ def test_parts_of_frames(lab):
 
 @pytest.mark.exercise("5.1", points=2)
 def test_border_of_the_zones(lab):
-    """A range that ends at 16 MiB, begins there, reaches across, or a frame beside it."""
+    """A range that ends at 16 MiB, begins there, reaches across, or a frame beside it; and a
+    machine that ends far below."""
     with memory_code(lab, SOURCE) as run:
         record(run)
         for first, end in ((9, 16), (16, 24), (9, 24)):
@@ -72,6 +73,7 @@ def test_border_of_the_zones(lab):
                 start = first * MIB + shift
                 require_all(run, [Range(MIB, 7 * MIB), Range(start, end * MIB - start)], False)
         require_all(run, [Range(MIB, 5 * MIB), Range(17 * MIB, 3 * MIB)])
+        require_all(run, [Range(MIB, 10 * MIB)])
 
 
 @pytest.mark.exercise("5.1", points=2)
