@@ -1,5 +1,5 @@
-"""What the tests of lesson 5 share: code of a test's own in the stopped kernel, and a picture of the
-page array and of the zones, with what contradicts the invariants in it.
+"""What the tests of lesson 5 share: code of a test's own in the stopped kernel, and a picture of
+the page array and of the zones, with what contradicts the invariants in it.
 
 with memory_code(lab, "tests/lesson5/memory/zones.c") as run:
     run.call("two_zones", 4096)
@@ -170,7 +170,7 @@ def picture(guest: Guest) -> Picture:
     data = guest.read(array, count * PAGE_ENTRY.size)
     entries = list(PAGE_ENTRY.iter_unpack(data))
     frames = tuple(Frame(state, order, owner) for _, _, state, order, owner in entries)
-    links = [next_link for next_link, *_ in entries]
+    links = [(after, before) for after, before, *_ in entries]
     zones = guest.address("zones")
     read = [
         read_zone(guest, zones + i * ZONE.size, name, array, links)
@@ -179,21 +179,26 @@ def picture(guest: Guest) -> Picture:
     return Picture(frames, tuple(read))
 
 
-def read_zone(guest: Guest, address: int, name: str, array: int, links: Sequence[int]) -> Zone:
+def read_zone(
+    guest: Guest, address: int, name: str, array: int, links: Sequence[tuple[int, int]]
+) -> Zone:
     """A struct zone with its lists. Fails where a list leads out of the array, or has no end."""
     _, first, end, free, reserve, *heads = ZONE.unpack(guest.read(address, ZONE.size))
     lists = []
     for order in range(ORDERS):
         head = address + 20 + 8 * order
-        found, at = [], heads[2 * order]
+        found, before, at = [], head, heads[2 * order]
         while at != head:
             frame, rest = divmod(at - array, PAGE_ENTRY.size)
             if rest or not 0 <= frame < len(links):
                 fail(f"the list of order {order} of {name} leads to {at:#x}, which is no page")
             if len(found) > len(links):
                 fail(f"the list of order {order} of {name} has no end")
+            if links[frame][1] != before:
+                fail(f"the list of order {order} of {name}: frame {frame} has the wrong previous")
+            before = at
             found.append(frame)
-            at = links[frame]
+            at = links[frame][0]
         lists.append(tuple(found))
     return Zone(name, first, end, free, reserve, tuple(lists))
 
