@@ -38,8 +38,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         said["size"], said["at"] = size, at
         said["object"] = run(f"who-owns {at + 5}"), run(f"page {at}")
         said["slab"] = run(f"who-owns {at & -4096}")
-        said["reserved"] = run("page 0xc0000000"), run("who-owns kmain")
-        said["nowhere"] = run("page 0x8048000"), run("watch-redzone kmain")
+        said["reserved"] = run("page 0xc0000000"), run("who-owns &kmain")
+        said["nowhere"] = run("page 0x8048000"), run("watch-redzone &kmain")
         said["watch"] = run(f"watch-redzone {at}")
         said["watchpoints"] = run("info breakpoints")
         said["tail"] = run("page 0xc0000000 + (page_frames << 12) - 0x100000")

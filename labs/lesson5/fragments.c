@@ -4,10 +4,9 @@
  *	fragment 50 7	takes all memory in single pages, and frees each with a chance of 50 %; 7 is
  *			the seed of the random numbers
  *
- * Then it asks for 4 MiB as often as it is given some, as fork does; and sixteen times
- * for one page, and for four together: page_alloc, and the search in a map with one bit a page.
- * Only raw figures are printed, times in TSC cycles; labs/lesson5/measure.py makes tables of them.
- * In the end all pages are free again.
+ * Then it asks sixteen times for one page, and for four together: page_alloc, and the search
+ * in a map with one bit a page. Only raw figures are printed, times in TSC cycles;
+ * labs/lesson5/measure.py makes tables of them. In the end all pages are free again.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,77 +24,55 @@
 
 #define TIMES 16
 
-/* Pages that were taken, in a list through their first words. */
-struct taken {
-	struct taken *next;
-};
-
 static uint32_t *map, lowest; /* a set bit is a free page, and there is none below `lowest` */
 
-/* As many blocks as there are, but at most so many; with the reserves, if they are asked for. */
-static struct taken *take(unsigned order, uint32_t most, bool reserves, uint32_t *count)
+/* All pages there are, with the reserves, in a list through their first words. */
+static void **take_all(uint32_t *count)
 {
-	struct taken *blocks = NULL, *block = NULL;
+	void **pages = NULL, **page;
+	bool enabled = interrupts_disable();
 
-	for (*count = 0; *count < most; (*count)++, blocks = block) {
-		bool enabled = reserves && interrupts_disable();
-
-		block = page_alloc(order);
-		if (enabled)
-			interrupts_restore(true);
-		if (!block)
-			break;
-		block->next = blocks;
-	}
-	return blocks;
-}
-
-static void give(struct taken *blocks, unsigned order)
-{
-	for (struct taken *next; blocks; blocks = next) {
-		next = blocks->next;
-		page_free(blocks, order);
-	}
+	for (*count = 0; (page = page_alloc(0)); pages = page, ++*count)
+		*page = pages;
+	interrupts_restore(enabled);
+	return pages;
 }
 
 /* Gives each page back with this chance, and notes it in the map. Returns the others. */
-static struct taken *thin_out(struct taken *pages, uint32_t percent, uint32_t random)
+static void **thin_out(void **pages, uint32_t percent, uint32_t random)
 {
-	struct taken *kept = NULL;
+	void **kept = NULL;
 
-	lowest = page_frames;
-	memset(map, 0, page_frames / 8);
-	for (struct taken *page = pages, *next; page; page = next) {
+	for (void **page = pages, **next; page; page = next) {
 		uint32_t frame = frame_of(page_at(page));
 
-		next = page->next;
+		next = *page;
 		random ^= random << 13; /* Marsaglia, "Xorshift RNGs", 2003 */
 		random ^= random >> 17;
 		random ^= random << 5;
-		if (random % 100 >= percent) {
-			page->next = kept;
+		if (random % 100 < percent) {
+			map[frame / 32] |= 1u << frame % 32;
+			lowest = frame < lowest ? frame : lowest;
+			page_free(page, 0);
+		} else {
+			*page = kept;
 			kept = page;
-			continue;
 		}
-		map[frame / 32] |= 1u << frame % 32;
-		lowest = frame < lowest ? frame : lowest;
-		page_free(page, 0);
 	}
 	return kept;
 }
 
 /* Takes the first free block of this order, up to 4, out of the map, if there is one. */
-static bool take_first_fit(unsigned order)
+static void take_first_fit(unsigned order)
 {
 	uint32_t pages = 1u << order, block = (1u << pages) - 1;
 
 	for (uint32_t frame = lowest & -pages; frame < page_frames; frame += pages) {
 		if ((map[frame / 32] >> frame % 32 & block) == block) {
 			map[frame / 32] &= ~(block << frame % 32);
-			return true;
+			return;
 		}
 	}
-	return false;
 }
 
 static void print_blocks(void)
@@ -117,14 +94,14 @@ static void print_blocks(void)
 static void print_times(unsigned order)
 {
 	bool enabled = interrupts_disable();
-	uint32_t found = 0, times[5] = { time_stamp() };
+	uint32_t times[5] = { time_stamp() };
 	void *blocks[TIMES];
 
 	for (unsigned i = 0; i < TIMES; i++)
 		blocks[i] = page_alloc(order);
 	times[1] = time_stamp();
 	for (unsigned i = 0; i < TIMES; i++)
-		found += take_first_fit(order);
+		take_first_fit(order);
 	times[2] = time_stamp();
 	for (unsigned i = 0; i < TIMES; i++)
 		if (blocks[i])
@@ -135,31 +112,29 @@ static void print_times(unsigned order)
 			page_free(blocks[i], order);
 	times[4] = time_stamp();
 	interrupts_restore(enabled);
-	printk("fragment: order %u, page_alloc %u, bitmap %u, found %u, junk %u, page_free %u\n",
-	       order, times[1] - times[0], times[2] - times[1], found, times[3] - times[2],
-	       times[4] - times[3]);
+	printk("fragment: order %u, page_alloc %u, bitmap %u, junk %u, page_free %u\n", order,
+	       times[1] - times[0], times[2] - times[1], times[3] - times[2], times[4] - times[3]);
 }
 
 static int run_fragment(int count, char **words)
 {
 	uint64_t percent, seed;
-	uint32_t pages, forks;
+	uint32_t pages;
 
-	if (!number_parse(words[1], &percent) || !number_parse(words[2], &seed))
-		return 1;
 	map = kmalloc(page_frames / 8);
-	if (!map)
+	if (!map || !number_parse(words[1], &percent) || !number_parse(words[2], &seed)) {
+		kfree(map);
 		return 1;
-	struct taken *kept = take(0, UINT32_MAX, true, &pages);
+	}
+	memset(map, 0, page_frames / 8);
+	lowest = page_frames;
+	void **kept = thin_out(take_all(&pages), percent, 2 * seed + 1);
 
-	kept = thin_out(kept, percent, 2 * seed + 1);
 	printk("fragment: %u of %u pages free\n", page_free_count(), pages);
 	print_blocks();
-	give(take(ORDERS - 1, UINT32_MAX, false, &forks), ORDERS - 1);
-	printk("fragment: %u forks\n", forks);
 	print_times(2);
 	print_times(0);
-	give(kept, 0);
+	thin_out(kept, 100, 1);
 	kfree(map);
 	return 0;
 }

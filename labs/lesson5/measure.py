@@ -3,7 +3,7 @@
     python -m labs.lesson5.measure --build build/lesson5 [--out build/measure]
 
 Writes blocks.csv, requests.csv, index.csv and fragments.svg. The kernel's command `fragment` takes
-all memory in single pages, frees some of them at random, and counts free blocks, forks, and the
+all memory in single pages, frees some of them at random, and counts free blocks, and the
 instructions of requests (QEMU executes one a nanosecond). The figures are the same each time.
 """
 
@@ -49,17 +49,17 @@ QUESTIONS = (
     ),
     Question("buddy", "And page_alloc?", "instructions"),
 )
-SEEDS = (1, 2, 3, 4)  # of the memory that is half free
-LEVELS = (1, 2, 5, 10, 20, 35, 50, 70, 85, 95, 99, 100)  # per cent of all pages that are free
+SEEDS = (1, 2, 3)  # of the memory that is half free
+LEVELS = (1, 3, 10, 25, 50, 75, 90, 98, 100)  # per cent of all pages that are free
 TIMES = 16  # requests of the kernel's command
 SMALL, WANTED = 0, 2  # the orders of these requests
 INDEX_ORDERS = (3, 6, 9)
+FORK_ORDER = 10  # a program's memory in one piece
 GUEST_SECONDS = 600
 FREE = re.compile(r"^fragment: (\d+) of (\d+) pages free$", re.MULTILINE)
 BLOCKS = re.compile(r"^fragment: free blocks((?: \d+){11})$", re.MULTILINE)
-FORKS = re.compile(r"^fragment: (\d+) forks$", re.MULTILINE)
 REQUESTS = re.compile(
-    r"^fragment: order (\d), page_alloc (\d+), bitmap (\d+), found (\d+), junk (\d+), "
+    r"^fragment: order (\d), page_alloc (\d+), bitmap (\d+), junk (\d+), "
     r"page_free (\d+)$",
     re.MULTILINE,
 )
@@ -67,25 +67,23 @@ REQUESTS = re.compile(
 
 @dataclass(frozen=True)
 class Request:
-    """TIMES requests for blocks of one order: TSC cycles in all; found: how many the map had."""
+    """TIMES requests for blocks of one order: TSC cycles in all."""
 
     order: int
     page_alloc: int
     bitmap: int
-    found: int
     junk: int
     page_free: int
 
 
 @dataclass(frozen=True)
 class Memory:
-    """One memory, thinned out: free pages of all, free blocks by order, forks, requests."""
+    """Memory, thinned out: free pages of all, free blocks by order, requests."""
 
     percent: int
     free: int
     pages: int
     blocks: tuple[int, ...]
-    forks: int
     requests: tuple[Request, ...]
 
     def whole(self, order: int) -> float:
@@ -112,14 +110,13 @@ def thin_out(run: Callable[..., str], cases: Sequence[tuple[int, int]]) -> list[
     script = "; ".join(f"fragment {percent} {seed}" for percent, seed in cases)
     output = run(script, icount=0, guest_limit=GUEST_SECONDS)
     free, blocks = (printed(pattern, output, len(cases)) for pattern in (FREE, BLOCKS))
-    forks, requests = printed(FORKS, output, len(cases)), printed(REQUESTS, output, 2 * len(cases))
+    requests = printed(REQUESTS, output, 2 * len(cases))
     return [
         Memory(
             percent=percent,
             free=int(free[at][0]),
             pages=int(free[at][1]),
             blocks=tuple(map(int, blocks[at].split())),
-            forks=int(forks[at]),
             requests=tuple(Request(*map(int, line)) for line in requests[2 * at : 2 * at + 2]),
         )
         for at, (percent, _) in enumerate(cases)
@@ -145,13 +142,12 @@ def block_rows(halves: Sequence[Memory]) -> list[dict[str, float]]:
 
 
 def request_rows(levels: Sequence[Memory]) -> list[dict[str, float]]:
-    """By free pages: the instructions of one request for four pages, and how many succeeded."""
+    """By free pages: the instructions of one request for four pages, in both ways."""
     return [
         {
             "free_percent": each.percent,
             "page_alloc": each.request(WANTED).page_alloc / TIMES,
             "bitmap": each.request(WANTED).bitmap / TIMES,
-            "found": each.request(WANTED).found,
         }
         for each in levels
     ]
@@ -218,13 +214,10 @@ def report(blocks: Rows, requests: Rows, index: Rows) -> None:
     print("order  whole blocks    expected")
     for row in blocks:
         print(f"{row['order']:5} {row['blocks']:13.2f} {row['expected']:11.3g}")
-    print("\nfree, %  page_alloc    bitmap  found of 16    unusable for orders 3, 6, 9")
+    print("\nfree, %  page_alloc    bitmap    unusable for orders 3, 6, 9")
     for row, other in zip(requests, index, strict=True):
         shares = " ".join(f"{other[f'order_{order}']:8.3f}" for order in INDEX_ORDERS)
-        print(
-            f"{row['free_percent']:7} {row['page_alloc']:11.1f} {row['bitmap']:9.1f}"
-            f" {row['found']:12}    {shares}"
-        )
+        print(f"{row['free_percent']:7} {row['page_alloc']:11.1f} {row['bitmap']:9.1f}    {shares}")
 
 
 def results_of(halves: Sequence[Memory], levels: Sequence[Memory]) -> dict[str, float]:
@@ -233,7 +226,7 @@ def results_of(halves: Sequence[Memory], levels: Sequence[Memory]) -> dict[str, 
     small = first.request(SMALL)
     fullest = levels[0].request(WANTED)
     return {
-        "forks": first.forks,
+        "forks": first.blocks[FORK_ORDER],
         "largest": 2 ** max(order for order, n in enumerate(first.blocks) if n),
         "eights": round(mean([each.whole(3) for each in halves]), 2),
         "junk": round(100 * small.junk / small.page_free, 1),
