@@ -28,7 +28,8 @@ class Guard:
 def guard_of(run: Run, address: int) -> Guard:
     """The guard of the object at an address."""
     size, owner, freer, serial = run.guest.read_words(address - GUARD + 8, 4)
-    return Guard(size, function_at(run, owner), function_at(run, freer), serial)
+    by = freer and function_at(run, freer)
+    return Guard(size, function_at(run, owner), by or "nobody", serial)
 
 
 def function_at(run: Run, address: int) -> str:

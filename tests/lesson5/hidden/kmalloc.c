@@ -93,7 +93,7 @@ void fail_one(uint32_t number)
 	free_others(1);
 	for (unsigned i = 0; i < 5; i++)
 		kfree(objects[i]);
-	free_others(KMALLOC_QUARANTINE); /* all five are in a magazine */
+	free_others(KMALLOC_QUARANTINE); /* a slab has room for five */
 	allocation_fails_in = number;
 	for (unsigned i = 0; i < 5; i++)
 		answer((objects[i] = kmalloc(24)) != NULL);
@@ -102,8 +102,6 @@ void fail_one(uint32_t number)
 		kfree(objects[i]);
 }
 
-/* krealloc while there is no memory: whether it returned NULL, bytes that are still as filled, and
- * objects that are handed out before and after. */
 static uint32_t live(void)
 {
 	uint32_t count = 0;
@@ -113,6 +111,8 @@ static uint32_t live(void)
 	return count;
 }
 
+/* krealloc while there is no memory: objects that are handed out before, whether it returned one,
+ * objects after, and bytes that are still as filled. */
 void fail_to_resize(uint32_t size, uint32_t larger)
 {
 	uint8_t *object = kmalloc(size);
@@ -240,7 +240,7 @@ void random_operations(uint32_t seed, uint32_t rounds)
 	struct random random = { seed };
 
 	for (uint32_t round = 0; round < rounds && !answer_count; round++) {
-		uint32_t likely = round / 3000 % 2 ? 4 : 6, what = random_below(&random, 10);
+		uint32_t likely = round / 500 % 2 ? 4 : 6, what = random_below(&random, 10);
 
 		if (random_below(&random, 200) == 0)
 			allocation_fails_in = 1;
@@ -251,7 +251,7 @@ void random_operations(uint32_t seed, uint32_t rounds)
 		else if (taken_count > 0)
 			model_give(random_below(&random, taken_count));
 		allocation_fails_in = 0;
-		if (round % 1000 == 0)
+		if (round % 250 == 0)
 			kmalloc_debug_check();
 		if (answer_count)
 			answer(round);

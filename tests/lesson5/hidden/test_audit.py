@@ -6,10 +6,13 @@ import random
 
 import pytest
 
+from tests.lesson3.support import with_files
+from tests.lesson4.support import program
 from tests.lesson5.objects import PLAIN
 from tests.lesson5.support import Run, memory_code
 
 AUDIT = "tests/lesson5/hidden/audit.c"
+CHILDREN = "tests/lesson4/programs/children.c"
 BROKEN = {
     "a block in two lists": ("in_two_lists", "twice_in_one_list"),
     "two free buddies": ("two_free_buddies",),
@@ -78,7 +81,9 @@ def test_no_false_alarm(lab):
         with memory_code(lab, AUDIT, place) as run:
             run.call("begin_audit")
             assert run.call("audit_under_load", seed, AT_LOAD) == 0, "contradictions under load"
-    said = lab.run("audit; run /bin/hello; audit; run /bin/sh -c 'ls / | wc'; audit").check().serial
+    files = with_files(lab, {"bin/children": program(CHILDREN)})
+    commands = "audit; run /bin/children many 30; audit; run /bin/children family 1 2; audit"
+    said = lab.run(commands, **files).check().serial
     assert said.count("audit: 0 contradictions") == 3, said
 
 

@@ -106,8 +106,8 @@ static void begin_cache(void)
 
 void begin_audit(void)
 {
-	begin_pages();
 	begin_cache();
+	begin_pages();
 }
 
 /* Spoils something (or nothing), and says what the auditor finds then. */
