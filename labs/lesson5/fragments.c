@@ -128,7 +128,7 @@ static int run_fragment(int count, char **words)
 	}
 	memset(map, 0, page_frames / 8);
 	lowest = page_frames;
-	void **kept = thin_out(take_all(&pages), percent, 2 * seed + 1);
+	void **kept = thin_out(take_all(&pages), percent, 2654435761u * seed | 1);
 
 	printk("fragment: %u of %u pages free\n", page_free_count(), pages);
 	print_blocks();

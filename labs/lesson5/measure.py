@@ -49,7 +49,7 @@ QUESTIONS = (
     ),
     Question("buddy", "And page_alloc?", "instructions"),
 )
-SEEDS = (1, 2, 3)  # of the memory that is half free
+SEEDS = (1, 2, 3, 4)  # of the memory that is half free
 LEVELS = (1, 3, 10, 25, 50, 75, 90, 98, 100)  # per cent of all pages that are free
 TIMES = 16  # requests of the kernel's command
 SMALL, WANTED = 0, 2  # the orders of these requests

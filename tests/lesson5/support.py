@@ -32,6 +32,7 @@ PAGE_ENTRY = struct.Struct("<IIBB2xI")  # struct page: next, previous, state, or
 ZONE = struct.Struct("<5I22I")  # struct zone: name, first, end, free, reserve, lists
 ZONE_NAMES = ("DMA", "Normal")
 MOST_FRAMES = 1 << 18
+PANIC_ROOM = 400  # bytes of a panic's message
 START = "page_array_initialize"  # the kernel can print and panic, and knows the memory map
 
 
@@ -224,3 +225,18 @@ def address_of(frame: int) -> int:
 def frame_at(address: int) -> int:
     """The frame of a kernel's address."""
     return (address - KERNEL_BASE) // PAGE
+
+
+def panic_of(run: Run, name: str, *arguments: int) -> str:
+    """Calls a function of the test's code. Returns what the kernel's panic would say, or "" if it
+    came back; in both cases the machine goes on as if it had not been called."""
+    guest = run.guest
+    before = guest.registers()
+    came_back = guest.call(run.address(name), *arguments, stop_at=("panic",), name=name)
+    if came_back is not None:
+        return ""
+    _, text, *_ = guest.read_words(guest.registers()["esp"], 2)
+    room = guest.text(b" " * PANIC_ROOM)
+    guest.call("vsnprintk", room, PANIC_ROOM, text, guest.registers()["esp"] + 8)
+    guest.set(**before)
+    return guest.read(room, PANIC_ROOM).partition(b"\0")[0].decode(errors="replace")

@@ -46,7 +46,7 @@ WRONG = (
 )
 ROUNDS = 1500
 STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
-MOST_INSTRUCTIONS, MORE_EACH = 40, 12
+MOST_INSTRUCTIONS, MORE_EACH = 40, 40
 
 
 def require_right(found: list[int]) -> None:
@@ -152,12 +152,14 @@ def test_order_of_an_earlier_life(lab):
         begin(run)
         fresh_range(run, NORMAL, at, 16)
         for orders in ([0, 0, 1, 2, 3], [3, 3], [1] * 8, [2, 1, 1, 3], [4], [0] * 16):
-            frames = [run.call("take", NORMAL, order) for order in orders]
-            require_sound(run.guest, f"after takes of the orders {orders}")
+            frames = []
+            for order in orders:
+                frames.append(run.call("take", NORMAL, order))
+                require_sound(run.guest, f"while blocks of the orders {orders} are taken")
+            seen = picture(run.guest).frames
             for frame, order in zip(frames, orders, strict=True):
-                seen = picture(run.guest).frames[frame]
-                if (seen.state, seen.order) != (USED, order):
-                    fail(f"a block of order {order}: state {seen.state}, order {seen.order}")
+                if (seen[frame].state, seen[frame].order) != (USED, order):
+                    fail(f"a block of order {order} is not PAGE_USED, with that order")
             for frame in reversed(frames):
                 run.call("give", NORMAL, frame)
                 require_sound(run.guest, f"while blocks of the orders {orders} are given back")
@@ -306,7 +308,7 @@ def test_junk_of_large_blocks(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_price(lab):
-    """At most 40 instructions, and 12 for each split or merge."""
+    """At most 40 instructions without a split or merge, and a bounded number for each."""
     with memory_code(lab, SOURCE) as run:
         for splits in (0, 1, 5, 10):
             begin(run)

@@ -100,38 +100,28 @@ void free_wrongly(uint32_t address, uint32_t order)
 	page_free((void *)(uintptr_t)address, order);
 }
 
-static struct page *take_nothing(struct zone *zone, unsigned order)
+typedef uintptr_t timed_call(struct zone *zone, uintptr_t order_or_page);
+
+static uintptr_t does_nothing(struct zone *zone, uintptr_t order_or_page)
 {
-	__asm__ volatile("" : : "r"(zone), "r"(order));
-	return 0;
+	(void)zone;
+	return order_or_page;
 }
 
-static uint32_t stamps_of(struct page *(*call)(struct zone *, unsigned), struct zone *zone,
-			  unsigned order, struct page **page)
+static uintptr_t timed(timed_call *volatile call, struct zone *zone, uintptr_t order_or_page)
 {
 	uint32_t start = time_stamp();
+	uintptr_t result = call(zone, order_or_page);
 
-	*page = call(zone, order);
-	return (uint32_t)time_stamp() - start;
-}
-
-static struct page *give_it(struct zone *zone, unsigned order)
-{
-	(void)order;
-	buddy_give(zone, &page_array[questions[0]]);
-	return 0;
+	answer((uint32_t)time_stamp() - start);
+	return result;
 }
 
 /* Answers the time stamps of: a call that does nothing, a take, a give of the same block. */
 void price(uint32_t zone, uint32_t order)
 {
-	struct page *page;
-	struct page *(*volatile calls[])(struct zone *, unsigned) = { take_nothing, buddy_take,
-								      give_it };
+	timed(does_nothing, &zones[zone], order);
+	uintptr_t page = timed((timed_call *)(void *)buddy_take, &zones[zone], order);
 
-	for (unsigned i = 0; i < 3; i++) {
-		answer(stamps_of(calls[i], &zones[zone], order, &page));
-		if (page)
-			questions[0] = frame_of(page);
-	}
+	timed((timed_call *)(void *)buddy_give, &zones[zone], page);
 }

@@ -18,7 +18,7 @@ IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give, continue, info 
 LISTS = Usual(
     "in the list of|begins no block|within the block|previous",
     "state and order of the first page are not set with each block that becomes free, or the "
-    "upper page of two that merge does not become PAGE_TAIL",
+    "upper page of two that merge does not become PAGE_TAIL, or a block is still in its list",
 )
 COUNT = Usual(r"\.free is", "zone->free counts pages, not blocks: 1 << order")
 
@@ -62,7 +62,7 @@ def test_merge(lab):
     """8 pages, given back in an order made from the seed, are one block of order 3 again."""
     usually = (
         Usual(
-            "free blocks",
+            "free blocks|both are free|not aligned",
             "the buddy of a block of this order is at frame ^ (1 << order); as long as it is free, "
             "and of this order, both are one block of the next order, which begins at the lower",
         ),
@@ -108,8 +108,11 @@ def test_page_free(lab):
     """page_free fills with junk and gives back; a block that is free already is refused."""
     usually = (
         Usual("junk", "memset before the block is given back, over PAGE_SIZE << order bytes"),
-        Usual("free blocks", "page_free does not call buddy_give with the page's zone"),
+        Usual("free blocks of", "page_free does not call buddy_give with the page's zone"),
         Usual("twice", "the state is not compared with PAGE_USED, before anything is changed"),
+        Usual("both are free", "blocks that become free do not merge: test_merge says more"),
+        LISTS,
+        COUNT,
     )
     start = DMA_END + 16
     with told(usually, "make hint EX=5.2"), memory_code(lab, SOURCE) as run:

@@ -52,6 +52,10 @@ def test_array(lab):
             "kernel_end is an address above 3 GiB: physical_address() first, then round up to a "
             "page; or a range below the kernel is large enough for the array",
         ),
+        Usual(
+            "no room",
+            "kernel_end is an address above 3 GiB: physical_address() first, then round up",
+        ),
         Usual("PAGE_RESERVED", "the array is not filled with 0, or with a size in frames"),
     )
     with told(usually, "make hint EX=5.1"), memory_code(lab, SOURCE) as run:
@@ -66,7 +70,7 @@ def test_hand_over(lab):
     usually = (
         Usual("the kernel goes on", "what is below the end of the kernel is not cut off"),
         Usual("the page array is in", "the array's own frames are handed over, too"),
-        Usual("border", "a range across 16 MiB is not cut at the zones' border"),
+        Usual("border|twice", "a range across 16 MiB is not cut at the zones' border"),
         Usual("seen nowhere", "a range is left out, or the end of one is taken for its size"),
         Usual("no whole frame", "the type is not looked at: MULTIBOOT_MEMORY_AVAILABLE"),
     )
