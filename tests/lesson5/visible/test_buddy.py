@@ -11,14 +11,15 @@ from random import Random
 import pytest
 
 from tests.lesson5.support import DMA_END, USED, Run, address_of, memory_code, picture, state_name
-from tests.lesson5.zones import NORMAL, SOURCE, begin, fresh_range, require_blocks
+from tests.lesson5.zones import NORMAL, SOURCE, begin, fresh_range, in_words, require_blocks
 from tests.told import Usual, expect, require, told
 
 IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give, continue, info args"
 LISTS = Usual(
     "in the list of|begins no block|within the block|previous",
-    "state and order of the first page are not set with each block that becomes free, or the "
-    "upper page of two that merge does not become PAGE_TAIL, or a block is still in its list",
+    "state and order of the first page are not set with each block that becomes free; the upper "
+    "page of two that merge does not become PAGE_TAIL; a block that merged is still in its list; "
+    "or a buddy merges whose order is another",
 )
 COUNT = Usual(r"\.free is", "zone->free counts pages, not blocks: 1 << order")
 
@@ -62,7 +63,7 @@ def test_merge(lab):
     """8 pages, given back in an order made from the seed, are one block of order 3 again."""
     usually = (
         Usual(
-            "free blocks|both are free|not aligned",
+            "free blocks|both are free|not aligned|previous",
             "the buddy of a block of this order is at frame ^ (1 << order); as long as it is free, "
             "and of this order, both are one block of the next order, which begins at the lower",
         ),
@@ -124,9 +125,10 @@ def test_page_free(lab):
         last = run.guest.read_word(address + 4 * 4096 - 4)
         expect("the last word of freed pages, which is junk (0xcc),", hex(last), hex(0xCCCCCCCC))
         require_blocks(run, NORMAL, [(start, 3)], "after page_free of order 2")
-        panic = run.guest.address("panic")
-        back = run.guest.call(
-            run.address("free_wrongly"), address, 2, stop_at=(panic,), name="page_free"
-        )
+        first, _ = (run.call("take", NORMAL, 2) for _ in range(2))
+        run.call("free_page", address_of(first), 2, 0)
+        place, panic = run.address("free_wrongly"), run.guest.address("panic")
+        back = run.guest.call(place, address_of(first), 2, stop_at=(panic,), name="page_free")
         require(back is None, "page_free of one block twice: expected a panic, seen none")
-        expect("blocks of order 3 after that", len(picture(run.guest).zones[NORMAL].lists[3]), 1)
+        free = picture(run.guest).zones[NORMAL].blocks()
+        expect("free blocks after that", in_words(free), in_words([(first, 2)]))

@@ -56,6 +56,11 @@ def test_array(lab):
             "no room",
             "kernel_end is an address above 3 GiB: physical_address() first, then round up",
         ),
+        Usual(
+            "ended before|triple fault|loops",
+            "the array is where the kernel is, and clears it: what is below the kernel's end is "
+            "cut off before room is looked for",
+        ),
         Usual("PAGE_RESERVED", "the array is not filled with 0, or with a size in frames"),
     )
     with told(usually, "make hint EX=5.1"), memory_code(lab, SOURCE) as run:
