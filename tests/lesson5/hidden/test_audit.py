@@ -27,7 +27,7 @@ BROKEN = {
     "a free page in no list": ("in_no_list", "in_no_list_nor_counted", "no_list_at_all"),
     "count and bits of a slab disagree": (
         *("slab_count", "bit_is_lost", "bit_too_many", "bit_beyond_the_objects"),
-        *("all_counts_of_a_slab", "cache_counts_slabs", "cache_counts_objects"),
+        *("slab_count_alone", "cache_counts_slabs", "cache_counts_objects"),
     ),
     "an object beyond the slab": (
         *("objects_beyond_the_slab", "objects_in_the_map", "objects_not_aligned"),

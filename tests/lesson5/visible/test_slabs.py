@@ -19,6 +19,10 @@ COMMON = (
         "page fault",
         "a pointer of the slab is not set, or a list's head is not LIST_EMPTY of itself: form",
     ),
+    Usual(
+        "is free already",
+        "the bit of an object is not set when it is handed out: take; or slab_free clears another",
+    ),
     Usual("loops for ever", "a list that a slab is in twice has no end: list_remove comes first"),
 )
 IN_GDB = "make LESSON=5 gdb, then: tbreak slab_alloc, continue, finish, print *caches.partial.next"
