@@ -50,10 +50,11 @@ static bool name_pipe(struct file *reader, struct file *writer)
 	return true;
 }
 
-/* After the pipe is freed its name remains; opened again, it is an empty pipe. */
+/* After the pipe is freed its name remains; opened again, it is an empty pipe. A file without an
+ * inode is one of a pipe that could not be made whole. */
 static void pipe_close(struct file *file)
 {
-	if (pipe_leave(file->private, file))
+	if (pipe_leave(file->private, file) && file->inode)
 		file->inode->pipe = NULL;
 }
 
