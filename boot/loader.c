@@ -224,8 +224,9 @@ static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
 	give_up("the disk ends too early or cannot be read; make the image again");
 }
 
-/* Four bytes at a time: sectors and both buffers are multiples of four. */
-static void copy(uint32_t *to, const uint32_t *from, uint32_t words)
+/* Four bytes at a time: sectors and both buffers are multiples of four. noipa: it is measured with
+ * many SECTORS_PER_READ, and a compiler would make another loop for some of these constants. */
+static __attribute__((noipa)) void copy(uint32_t *to, const uint32_t *from, uint32_t words)
 {
 	while (words--)
 		*to++ = *from++;

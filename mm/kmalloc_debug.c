@@ -8,7 +8,7 @@
  * A write to a freed object hits poison: the KMALLOC_QUARANTINE objects that were freed last are
  * kept from being used again, and their poison is looked at when they leave. The guard names the
  * function that asked for the object, the one that freed it, and which allocation it was; all
- * objects that are handed out are in one list, for the report of leaks (mm/kmalloc_leaks.c).
+ * objects that are handed out are in one list, for the report of leaks (labs/lesson5/reports.c).
  *
  * It is between the callers and the functions of kmalloc.c, whose pointers it replaces once, at
  * boot. Any context: interrupts are disabled while the list and the quarantine change.

@@ -64,7 +64,7 @@ static struct frames usable(const struct boot_memory_range *range)
 		first = kernel;
 	if (end > LIMIT)
 		end = LIMIT;
-	if (range->type != MULTIBOOT_MEMORY_AVAILABLE || first > end)
+	if (range->type != MULTIBOOT_MEMORY_AVAILABLE || first >= end)
 		return (struct frames){ 0, 0 };
 	return (struct frames){ first, end };
 }

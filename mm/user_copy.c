@@ -43,8 +43,9 @@ extern const struct fixup fixups_start[], fixups_end[];
    - user_range_ok: is [address, address + length) below KERNEL_BASE? The sum may wrap around
      2^32.
    - copy_bytes, zero_bytes: your own helpers: copy or zero in the kernel, and return how many
-     bytes were not done when an instruction faulted: exactly, to the byte. Each instruction that
-     may fault needs an entry in the exception table (FIXUP).
+     bytes were not done when an instruction faulted: exactly, to the byte. A page takes at most
+     1,100 instructions, counting each repetition of REP. Each instruction that may fault needs an
+     entry in the exception table (FIXUP).
    - user_copy_fix_up: gets the frame of an exception in the kernel. If this is a page fault at
      an instruction of the table, execution resumes where the table says, and the result is true.
      Otherwise false: some other code has a bug, and the kernel reports it.

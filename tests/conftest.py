@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +22,18 @@ pytest_plugins = [
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = "build/storage/kernel.elf"
 IMAGES = {"disk": "build/storage/boot.img", "grub": "build/storage/grub.iso"}
+
+
+def pytest_configure() -> None:
+    """What a command inherits does not depend on how the tests were started: nohup, or a shell's
+    background, ignores signals."""
+    for each, action in (
+        (signal.SIGHUP, signal.SIG_DFL),
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGQUIT, signal.SIG_DFL),
+    ):
+        if signal.getsignal(each) == signal.SIG_IGN:
+            signal.signal(each, action)
 
 
 @pytest.fixture(scope="session")

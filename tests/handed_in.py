@@ -33,6 +33,11 @@ def is_reference(lab: Lab) -> bool:
     return lab.handed_in is None and (lab.root / AUTHORS).is_file()
 
 
+def serial(lab: Lab, script: str, **settings: object) -> str:
+    """What the kernel prints when it runs a script; `settings` are those of Lab.run."""
+    return lab.run(script, **settings).check().serial
+
+
 def data_of(lab: Lab, path: str, remedy: str) -> bytes:
     """A file that is handed in. Raises HandedInError, with what makes one."""
     try:

@@ -155,7 +155,7 @@ class Processor:
         """Where it is, with its callers."""
         whose = next((f", for {each.title}" for each in tasks if each.is_current), "")
         mode = "in user mode" if self.is_user else "in the kernel"
-        flag = "on" if self.has_interrupts else "off"
+        flag = "enabled" if self.has_interrupts else "disabled"
         state = "halted" if self.is_halted else "running"
         calls = "" if self.is_halted else " < ".join(self.calls[:5])
         loop = f"; it loops in {calls}" if calls else ""

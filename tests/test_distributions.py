@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.machine.bounded import run_within
+from labs.tools.machine.bounded import STEP_SECONDS, Patience, run_within
 
-TOOL = Path(__file__).resolve().parents[1] / "labs/tools/setup/distributions.sh"
+ROOT = Path(__file__).resolve().parents[1]
+TOOL = ROOT / "labs/tools/setup/distributions.sh"
 SECONDS = 60
 
 # What the tool itself and the tests run inside.
-INSIDE = ("bash", "cat", "env", "grep", "id", "ls", "mkdir", "setpriv", "sleep", "umount")
+INSIDE = ("bash", "cat", "env", "grep", "id", "ls", "mkdir", "setpriv", "setsid", "sleep", "umount")
 EMPTY = ("etc/sudoers.d", "proc", "dev", "root", "tmp", "srv", "usr")
 LINKS = ("bin", "sbin", "lib", "lib64")
 ACCOUNTS = {"passwd": "root:x:0:0::/root:/bin/bash\n", "group": "root:x:0:\n", "shadow": ""}
@@ -83,19 +84,28 @@ class Tree:
         self.git("add", "file", "labs")
         self.git("commit", "-qm", text)
 
-    def run(self, command: str = "true", **more: str) -> subprocess.CompletedProcess[str]:
-        """Tries a command in each system that is asked for."""
+    def environment(self, command: str, asked: dict[str, str]) -> dict[str, str]:
+        """What the tool finds: the fakes come first in PATH."""
         keep = {name: value for name, value in os.environ.items() if name in ("HOME", "LANG")}
         path = f"{self.home}/bin:{os.environ['PATH']}:/usr/sbin:/sbin"
-        environment = {**keep, "PATH": path, "FAKES": str(self.home), "COMMAND": command, **more}
+        return {**keep, "PATH": path, "FAKES": str(self.home), "COMMAND": command, **asked}
+
+    def run(self, command: str = "true", **asked: str) -> subprocess.CompletedProcess[str]:
+        """Tries a command in each system that is asked for."""
         return run_within(
-            [str(self.tree / "labs/tools/setup/distributions.sh")],
+            [str(self.tree / TOOL.relative_to(ROOT))],
             SECONDS,
-            env=environment,
+            env=self.environment(command, asked),
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def start(self, command: str, **asked: str) -> subprocess.Popen:
+        """The same, without waiting for its end."""
+        tool, quiet = self.tree / TOOL.relative_to(ROOT), subprocess.DEVNULL
+        environment = self.environment(command, asked)
+        return subprocess.Popen([tool], env=environment, stdout=quiet, stderr=quiet)
 
     def log(self, name: str) -> str:
         """What commands printed whose log has this name's beginning."""
@@ -168,9 +178,16 @@ def test_orphans_have_a_parent(system: Tree) -> None:
     ended = "for file in /proc/[0-9]*/stat; do cat $file; done | grep -c ' Z ' || true"
     done = system.run(f"echo $$; {orphan}; {ended}", DIST="12", WHO="user")
     assert done.returncode == 0, done.stderr
-    first, _, zombies = system.log("debian12-user").split()
-    assert int(first) > 1
+    shell, _, zombies = system.log("debian12-user").split()
+    assert int(shell) > 1
     assert zombies == "0"
+
+
+def test_jobs_can_be_controlled(system: Tree) -> None:
+    """The command has a session and a process group of its own: process 1 is in neither."""
+    seen = "read -r _ _ _ _ group session _ </proc/$$/stat; echo $group $session; true"
+    assert system.run(seen, DIST="12", WHO="user").returncode == 0
+    assert not {0, 1} & set(map(int, system.log("debian12-user").split()))
 
 
 def test_a_command_that_fails(system: Tree) -> None:
@@ -198,10 +215,30 @@ def test_nothing_stays(system: Tree) -> None:
     """A process that a command left behind ends with it."""
     nap = "34567"
     assert system.run(f"sleep {nap} & true", DIST="12", WHO="root").returncode == 0
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and is_running("sleep", nap):
-        time.sleep(0.1)
-    assert not is_running("sleep", nap)
+    assert becomes(False, "sleep", nap)
+
+
+@pytest.mark.parametrize("who", ["user", "root"])
+def test_the_tool_is_ended(system: Tree, who: str) -> None:
+    """Whatever ends it, what it runs ends, too."""
+    nap = "45678" if who == "user" else "56789"
+    tool = system.start(f"sleep {nap}; true", DIST="12", WHO=who)
+    try:
+        assert becomes(True, "sleep", nap)
+    finally:
+        tool.terminate()
+        tool.wait()
+    assert becomes(False, "sleep", nap)
+
+
+def becomes(wanted: bool, *words: str) -> bool:
+    """Waits until a process with this command line is there, or is not."""
+    patience = Patience(SECONDS)
+    while is_running(*words) is not wanted:
+        if patience.is_over():
+            return False
+        time.sleep(STEP_SECONDS)
+    return True
 
 
 def is_running(*words: str) -> bool:

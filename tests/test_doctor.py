@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from fake_machine import GCC, PYTHON, TOOLS, FakeMachine
+from labs.tools.setup.doctor import NEWEST, OLDEST, numbers
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -172,6 +175,36 @@ def test_doctor_finds_what_is_too_old(healthy: FakeMachine) -> None:
     assert done.returncode == 1
     assert re.search(r"^too old +qemu-system-i386 +2\.0\.1 ", done.stdout, re.MULTILINE)
     assert "fix: needs 7.2 or later" in done.stdout
+
+
+def test_doctor_names_what_is_otherwise(healthy: FakeMachine) -> None:
+    """A version that was not tried, or with known differences, is no failure, and is named."""
+    assert "note:" not in doctor(healthy).stdout
+    done = doctor(healthy, FAKE_QEMU="99.1.0")
+    assert done.returncode == 0
+    assert re.search(
+        r"^ok +qemu-system-i386 +99\.1\.0 .*\n +note: 10\.0 is the newest that was tried",
+        done.stdout,
+        re.MULTILINE,
+    )
+    healthy.fake("i686-linux-gnu-gcc", f'[ "$1" != --version ] || echo gcc 14.2.0\n{GCC}')
+    done = doctor(healthy)
+    assert done.returncode == 0
+    assert re.search(r"^ok +i386-compiler +14\.2\.0 .*\n +note: inlines", done.stdout, re.MULTILINE)
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_tried_versions_are_those_of_the_readme() -> None:
+    """The table of what was tried has each program, from the oldest version to the newest."""
+    table = (ROOT / "README.md").read_text().partition("## What was tried")[2].partition("\n## ")[0]
+    names = {"i386-compiler": "gcc", "qemu-system-i386": "QEMU", "mkfs.ext4": "e2fsprogs"}
+    names |= {"python-with-venv": "Python", "nasm": "NASM"}
+    for name, newest in NEWEST.items():
+        row = re.search(rf"^\| {names.get(name, name)} \| (.+) \|$", table, re.MULTILINE)
+        assert row, name
+        first, *_, last = (numbers(cell) for cell in row[1].split(" | "))
+        assert first[: len(numbers(OLDEST[name]))] == numbers(OLDEST[name]), name
+        assert last[: len(numbers(newest))] == numbers(newest), name
 
 
 def test_doctor_finds_wrong_packages(healthy: FakeMachine) -> None:

@@ -150,6 +150,7 @@ def test_swapped_drives_are_noticed(guest, directory):
     assert re.search(r"the sector at offset \d+ is that of offset \d+ on hdd", result.serial)
 
 
+@pytest.mark.slow
 def test_each_run_begins_cold(guest, directory):
     """The command drops the cache, so the same reads cost the same pointer blocks again."""
     result = guest("measure 300; measure 300", drives=drives(directory), trace=True)
@@ -157,6 +158,7 @@ def test_each_run_begins_cold(guest, directory):
     assert first["hdc"][5:8] == second["hdc"][5:8]
 
 
+@pytest.mark.slow
 def test_means_are_rounded(guest, directory):
     """Requests for one read, in the guest's table: what the report would say of them."""
     fields = {"drives": drives(directory), "trace": True, "variables": ("trace",)}
@@ -168,6 +170,7 @@ def test_means_are_rounded(guest, directory):
             assert [float(cell) for cell in table[run.drive][5:7]] == pytest.approx(means, abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [16])
 def test_small_memory(guest, directory, memory):
     """With 16 MB the cache is smaller, and everything else the same."""

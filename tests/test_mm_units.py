@@ -30,7 +30,7 @@ UNITS = Units("tests/host/mm", SOURCES, ("-Itests/host/mm/shadow", "-I."))
 
 # Test and rounds: how often something is tried, or, for a PC, its megabytes.
 TESTS = {
-    "page_array_random": 200,
+    "page_array_random": 30,
     "buddy_random": 100_000,
     "buddy_orders_of_frees": 100,
     "buddy_refusals": 1,

@@ -188,6 +188,6 @@ def test_members_are_seen(handed_out, tmp_path):
     assert {"schedule", "is_queued", "switches"} <= used
     assert "previous" not in used, "a header's function counts as the test's"
     texts = [
-        "/* One. */\nstruct a {\n\tint one;\n};\n\nstruct b {\n\tint two; /* it */\n\tint no;\n};"
+        "/* one */\nstruct a {\n\tint one;\n};\n\nstruct b {\n\tint two; /* it */\n\tint no;\n};"
     ]
     assert [is_explained(each, texts) for each in ("one", "two", "no")] == [True, True, False]

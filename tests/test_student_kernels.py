@@ -119,6 +119,11 @@ def test_lesson_4_begins_with_the_first_blank(trees, way) -> None:
     assert_missing(boot(trees[4], 4, way), "4.1")
 
 
+@pytest.mark.parametrize("way", ["disk", "direct", "grub"])
+def test_lesson_5_begins_with_the_first_blank(trees, way) -> None:
+    assert_missing(boot(trees[5], 5, way), "5.1")
+
+
 def test_lesson_3_in_the_order_of_its_numbers(trees, tmp_path) -> None:
     """Each exercise can be seen to work without those behind it."""
     tree = tmp_path / "tree"
@@ -261,6 +266,8 @@ REACHED_BY = {
     "kernel/process/fork.c": ("direct", "run /bin/forkbench 1"),
     "kernel/process/exit.c": ("direct", "run /bin/hello"),
     "kernel/process/children.c": ("direct", "run /bin/hello"),
+    "mm/page_free.c": ("direct", "run /bin/hello"),
+    "mm/audit.c": ("direct", "audit"),
 }
 
 # Stubs that do what programs need: what they lack can be seen, but they do not speak.

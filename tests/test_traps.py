@@ -59,6 +59,7 @@ def raised(guest_config) -> Callable[..., str]:
     return said
 
 
+@pytest.mark.slow
 def test_selftests(guest):
     """The tests inside the kernel: the plan is kept, and all pass."""
     lines = ktap(guest("selftest").check())

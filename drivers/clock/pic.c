@@ -44,7 +44,7 @@ static void (*handlers[LINES])(void); /* by IRQ; NULL: no handler */
    initialize: the four initialization command words of one controller: INITIALIZE to its port;
    then, to its mask register, the vector of its first IRQ, the cascade, and MODE_8086. Afterwards
    every IRQ is masked.
-   in_service: is the in-service bit of an input, 0 to 7, of the controller set?
+   in_service, a helper of your own: is the in-service bit of an input, 0 to 7, of a controller set?
    end_of_interrupt: an EOI to every controller that the IRQ came through.
    is_spurious: if a device withdraws its request before the processor acknowledges it, the
    controller reports its IRQ 7 although no in-service bit is set. Such an interrupt gets no EOI.
@@ -52,7 +52,7 @@ static void (*handlers[LINES])(void); /* by IRQ; NULL: no handler */
    IRQ 7 of the second controller is IRQ 15, and a spurious one is a real interrupt for the first
    controller. */
 /* SOLUTION 2.4 { */
-/* ICW1 to ICW4, and then OCW1: the mask, with every IRQ disabled. */
+/* ICW1 to ICW4, and then OCW1: the mask, with every IRQ masked. */
 static void initialize(uint16_t port, uint8_t vector, uint8_t cascade)
 {
 	out8(port, INITIALIZE);

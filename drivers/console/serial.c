@@ -38,7 +38,7 @@
    explains I/O ports and the UART.
    put_raw: sends the byte as it is, as soon as the line status says CAN_SEND. After SEND_TRIES
    looks it gives the byte up.
-   put: the same for text: a terminal needs a carriage return before each newline, once.
+   put: the same for text: a terminal needs one carriage return before each newline.
    Pitfalls: a port that is broken, or not there, must not stop the kernel. A byte that is
    written too early replaces the one before. */
 /* SOLUTION 1.3 { */

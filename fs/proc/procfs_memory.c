@@ -5,12 +5,10 @@
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
-#define KIB_SHIFT (PAGE_SHIFT - 10)
-
 static void show_memory(struct procfs_text *text, const struct task *task)
 {
-	uint32_t free = page_free_count() << KIB_SHIFT;
-	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
+	uint32_t free = page_free_count() * (PAGE_SIZE / 1024);
+	uint32_t cached = ramfs_statistics().pages * (PAGE_SIZE / 1024);
 
 	procfs_print(text, "MemTotal:       %8u kB\nMemFree:        %8u kB\n",
 		     (uint32_t)memory_map_usable(), free);

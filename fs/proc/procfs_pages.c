@@ -12,6 +12,10 @@
 #include "mm/zones.h"
 
 #define KIB_SHIFT (PAGE_SHIFT - 10)
+#define SLABINFO_HEADING                                                                           \
+	"slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize> "           \
+	"<objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> "              \
+	": slabdata <active_slabs> <num_slabs> <sharedavail>\n"
 
 static uint32_t length_of(const struct list *list)
 {
@@ -32,6 +36,8 @@ static void print_kib(struct procfs_text *text, const char *name, uint32_t kib)
 /* Pages of empty slabs could be given back: they are reclaimable. */
 static void show_memory(struct procfs_text *text, const struct task *task)
 {
+	static const char *const none[] = { "Buffers:",	 "SwapCached:", "SwapTotal:",
+					    "SwapFree:", "Dirty:",	"Writeback:" };
 	uint32_t free = page_free_count() << KIB_SHIFT, slabs = 0, empty = 0;
 	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
 
@@ -44,17 +50,12 @@ static void show_memory(struct procfs_text *text, const struct task *task)
 	print_kib(text, "MemTotal:", memory_map_usable());
 	print_kib(text, "MemFree:", free);
 	print_kib(text, "MemAvailable:", free + empty);
-	print_kib(text, "Buffers:", 0);
 	print_kib(text, "Cached:", cached);
-	print_kib(text, "SwapCached:", 0);
-	print_kib(text, "SwapTotal:", 0);
-	print_kib(text, "SwapFree:", 0);
-	print_kib(text, "Dirty:", 0);
-	print_kib(text, "Writeback:", 0);
+	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		print_kib(text, none[i], 0);
 	print_kib(text, "Shmem:", cached);
 	print_kib(text, "Slab:", slabs);
 	print_kib(text, "SReclaimable:", empty);
-	print_kib(text, "SUnreclaim:", slabs - empty);
 }
 
 /* Free blocks, by order. */
@@ -70,18 +71,15 @@ static void show_zones(struct procfs_text *text, const struct task *task)
 
 static void show_slabs(struct procfs_text *text, const struct task *task)
 {
-	procfs_print(text, "slabinfo - version: 2.1\n");
-	procfs_print(text, "# name            <active_objs> <num_objs> <objsize> <objperslab> "
-			   "<pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : "
-			   "slabdata <active_slabs> <num_slabs> <sharedavail>\n");
+	procfs_print(text, "%s", SLABINFO_HEADING);
 	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next) {
 		const struct slab_cache *cache = list_entry(link, struct slab_cache, link);
-		uint32_t active = cache->slabs - length_of(&cache->empty);
 
-		procfs_print(text, "%-17s %6u %6u %6u %4u %4u", cache->name, cache->used,
-			     cache->slabs * cache->count, cache->size, cache->count, 1);
-		procfs_print(text, " : tunables %4u %4u %4u : slabdata %6u %6u %6u\n", 0, 0, 0,
-			     active, cache->slabs, 0);
+		procfs_print(text, "%-17s %6u %6u %6u %4u %4u : tunables %4u %4u %4u", cache->name,
+			     cache->used, cache->slabs * cache->count, cache->size, cache->count, 1,
+			     0, 0, 0);
+		procfs_print(text, " : slabdata %6u %6u %6u\n",
+			     cache->slabs - length_of(&cache->empty), cache->slabs, 0);
 	}
 }
 

@@ -76,8 +76,8 @@ void trap_register_return(void (*work)(struct trap_frame *frame));
 /* Does that work; for the entries of system calls, which are not in kernel/cpu/trap_entry.asm. */
 void trap_return(struct trap_frame *frame);
 
-/* Asks the function what a double fault may mean, of which only the last page fault's address is
- * known: a sentence, or NULL. */
+/* From now on a double fault is reported with what the function makes of the last page fault's
+ * address: a sentence that says what may have happened, or NULL. */
 void trap_register_double_fault(const char *(*explain)(uint32_t address));
 
 /* The name of an exception, such as "page fault". */

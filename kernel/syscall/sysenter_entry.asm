@@ -28,13 +28,13 @@ extern shared_sysenter_return
 ; stub.
 ;
 ; In:	the frame that INT 0x80 would have made, on the task's kernel stack (its top is at
-;	[kernel_task + ESP0]): EIP is [shared_sysenter_return], ESP is what EBP was, EFLAGS says
-;	that interrupts were enabled. The frame's EBP is the sixth argument, the word that the
-;	user's EBP points to. Then syscall_dispatch(frame), with harmless flags and interrupts
-;	enabled.
-; Out:	SYSEXIT, which loads EIP from EDX and ESP from ECX and leaves EFLAGS alone. Only if there
-;	is no work, and the frame's EIP is still the place of return: otherwise syscall_leave, by
-;	IRET.
+;	[kernel_task + ESP0]): EIP is [shared_sysenter_return], ESP is what EBP was, EFLAGS are
+;	the program's, as they still are, but with the interrupt flag set. The frame's EBP is the
+;	sixth argument, the word that the user's EBP points to. Then syscall_dispatch(frame), with
+;	harmless flags and interrupts enabled.
+; Out:	the program gets the frame's flags and registers, but for ECX and EDX; by SYSEXIT, which
+;	loads EIP from EDX and ESP from ECX and leaves EFLAGS alone. Only if there is no work, and
+;	the frame's EIP is still the place of return: otherwise syscall_leave, by IRET.
 ;
 ; Pitfalls: DS may be null at the entry, so read through CS. User mode may have set any flag: NT in
 ; the kernel would break the next IRET, TF would step the kernel. EBP is a user pointer: if the

@@ -41,7 +41,7 @@ from labs.tools.course.measurement import (
 
 NAPS = (
     "Four threads compute, in turns of 20 ms. A fifth one naps for 20 ms, again and again. How long"
-    " after the end of its nap does it get the processor, on the average: under rr?"
+    " after the end of its nap does it get the processor, on average: under rr?"
 )
 QUESTIONS = (
     Question(
@@ -58,7 +58,7 @@ QUESTIONS = (
     Question("global_misses", "How many with global kernel pages?", "misses"),
     Question(
         "turn",
-        "At which length of a turn is a tenth of the work of a 1 MIPS processor lost?",
+        "At what length of a turn does a 1 MIPS processor lose a tenth of its work?",
         "ms",
     ),
     Question("rr", NAPS, "ms"),
@@ -147,7 +147,7 @@ class QuantumRow:
 @dataclass(frozen=True)
 class DelayRow:
     """Under this class, a task that naps next to computing threads gets the processor so many
-    milliseconds after it wakes, on the average."""
+    milliseconds after it wakes, on average."""
 
     sched_class: str
     threads: int

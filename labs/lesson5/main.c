@@ -8,12 +8,15 @@
  * Tasks exist before interrupts are enabled, because the tick already charges one. Everything that
  * may sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
  * idle task has no other to run in its place.
+ *
+ * kmalloc checks those who use it, unless the host's setting kmalloc_debug is 0.
  */
 #include "drivers/console/keyboard.h"
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
+#include "drivers/qemu/settings.h"
 #include "fs/root.h"
 #include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
@@ -49,7 +52,8 @@ void kmain(uint32_t magic, uint32_t information)
 	printk("boot: loaded by %s\n", boot_info.loader);
 	page_array_initialize();
 	kmalloc_initialize();
-	kmalloc_debug_enable();
+	if (setting_number("kmalloc_debug", 1))
+		kmalloc_debug_enable();
 
 	pic_initialize();
 	time_initialize(pit_measure_tsc_khz());

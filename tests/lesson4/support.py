@@ -219,17 +219,19 @@ def run_programs(
 
 def said_by_programs(lab: Lab, source: str, *commands: str) -> dict[str, int]:
     """Runs a program as run_programs does, and returns the numbers that it printed, by the word
-    before each. A machine that did not come to an end is run again, to tell where it hangs."""
+    before each; "tasks" are those that the kernel has in the end. A machine that did not come to
+    an end is run again, to tell where it hangs."""
     name = Path(source).stem
     files = with_files(lab, {f"bin/{name}": program(source)})
     script = "; ".join(f"run /bin/{name} {each}".strip() for each in commands)
-    result = lab.run(script, **files)
+    result = lab.run(script, variables=("task_count",), **files)
     if result.outcome in STUCK:
         with stopped(lab, "prompt", script, **files) as guest:
             guest.more_symbols.append(program_symbols(source))
             guest.finish()
     said = result.check().serial.replace("\r", "").partition("\n> ")[2]
-    return {word: int(number) for word, number in SAID.findall(said)}
+    tasks = int.from_bytes(result.variables["task_count"], "little")
+    return {word: int(number) for word, number in SAID.findall(said)} | {"tasks": tasks}
 
 
 def tick_stamps(lab: Lab) -> int:

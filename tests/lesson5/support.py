@@ -1,5 +1,5 @@
-"""What the tests of lesson 5 share: code of a test's own in the stopped kernel, and a picture of the
-page array and of the zones, with what contradicts the invariants in it.
+"""What the tests of lesson 5 share: code of a test's own in the stopped kernel, and a picture of
+the page array and of the zones, with what contradicts the invariants in it.
 
 with memory_code(lab, "tests/lesson5/memory/zones.c") as run:
     run.call("two_zones", 4096)
@@ -32,6 +32,7 @@ PAGE_ENTRY = struct.Struct("<IIBB2xI")  # struct page: next, previous, state, or
 ZONE = struct.Struct("<5I22I")  # struct zone: name, first, end, free, reserve, lists
 ZONE_NAMES = ("DMA", "Normal")
 MOST_FRAMES = 1 << 18
+PANIC_ROOM = 400  # bytes of a panic's message
 START = "page_array_initialize"  # the kernel can print and panic, and knows the memory map
 
 
@@ -170,7 +171,7 @@ def picture(guest: Guest) -> Picture:
     data = guest.read(array, count * PAGE_ENTRY.size)
     entries = list(PAGE_ENTRY.iter_unpack(data))
     frames = tuple(Frame(state, order, owner) for _, _, state, order, owner in entries)
-    links = [next_link for next_link, *_ in entries]
+    links = [(after, before) for after, before, *_ in entries]
     zones = guest.address("zones")
     read = [
         read_zone(guest, zones + i * ZONE.size, name, array, links)
@@ -179,21 +180,26 @@ def picture(guest: Guest) -> Picture:
     return Picture(frames, tuple(read))
 
 
-def read_zone(guest: Guest, address: int, name: str, array: int, links: Sequence[int]) -> Zone:
+def read_zone(
+    guest: Guest, address: int, name: str, array: int, links: Sequence[tuple[int, int]]
+) -> Zone:
     """A struct zone with its lists. Fails where a list leads out of the array, or has no end."""
     _, first, end, free, reserve, *heads = ZONE.unpack(guest.read(address, ZONE.size))
     lists = []
     for order in range(ORDERS):
         head = address + 20 + 8 * order
-        found, at = [], heads[2 * order]
+        found, before, at = [], head, heads[2 * order]
         while at != head:
             frame, rest = divmod(at - array, PAGE_ENTRY.size)
             if rest or not 0 <= frame < len(links):
                 fail(f"the list of order {order} of {name} leads to {at:#x}, which is no page")
             if len(found) > len(links):
                 fail(f"the list of order {order} of {name} has no end")
+            if links[frame][1] != before:
+                fail(f"the list of order {order} of {name}: frame {frame} has the wrong previous")
+            before = at
             found.append(frame)
-            at = links[frame]
+            at = links[frame][0]
         lists.append(tuple(found))
     return Zone(name, first, end, free, reserve, tuple(lists))
 
@@ -219,3 +225,18 @@ def address_of(frame: int) -> int:
 def frame_at(address: int) -> int:
     """The frame of a kernel's address."""
     return (address - KERNEL_BASE) // PAGE
+
+
+def panic_of(run: Run, name: str, *arguments: int) -> str:
+    """Calls a function of the test's code. Returns what the kernel's panic would say, or "" if it
+    came back; in both cases the machine goes on as if it had not been called."""
+    guest = run.guest
+    before = guest.registers()
+    came_back = guest.call(run.address(name), *arguments, stop_at=("panic",), name=name)
+    if came_back is not None:
+        return ""
+    _, text, *_ = guest.read_words(guest.registers()["esp"], 2)
+    room = guest.text(b" " * PANIC_ROOM)
+    guest.call("vsnprintk", room, PANIC_ROOM, text, guest.registers()["esp"] + 8)
+    guest.set(**before)
+    return guest.read(room, PANIC_ROOM).partition(b"\0")[0].decode(errors="replace")

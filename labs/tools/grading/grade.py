@@ -24,7 +24,7 @@ from pathlib import Path
 
 from labs.tools.course import hint
 from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, lessons, of_lesson
-from labs.tools.grading.grade_parts import part_jobs, parts_of
+from labs.tools.grading.grade_parts import graded_job, part_jobs, parts_of
 from labs.tools.grading.grade_report import (
     Score,
     scores_of,
@@ -174,18 +174,7 @@ def submission_jobs(
         require()
     with ThreadPoolExecutor(WORKERS) as pool:
         trees = list(pool.map(lambda e: graded_tree(e, submission, work, boxed, core), exercises))
-    jobs = [
-        Job(
-            name=each.exercise.id,
-            tree=str(each.tree),
-            boxed=boxed,
-            exercise=each.exercise.id,
-            seed=seed,
-            thorough=False,
-            core=core,
-        )
-        for each in trees
-    ]
+    jobs = [graded_job(each.exercise, each.tree, seed, boxed, core) for each in trees]
     return jobs, {each.exercise.id: list(each.problems.values()) for each in trees}
 
 

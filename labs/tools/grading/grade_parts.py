@@ -8,6 +8,7 @@ the files that are handed in about this kernel (labs/tools/course/handed_in.py)?
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from labs.tools.course.exercises import Exercise
@@ -41,16 +42,20 @@ def part_jobs(
 
     tree = work / "trees" / "whole"
     whole_tree(exercises, submission, tree, boxed, core)
-    return [
-        Job(
-            name=part.id,
-            tree=str(tree),
-            boxed=boxed,
-            exercise=part.id,
-            seed=seed,
-            thorough=False,
-            core=core,
-            handed_in=str(submission),
-        )
-        for part in parts_of(exercises[0].lesson, core)
+    made = [
+        graded_job(part, tree, seed, boxed, core) for part in parts_of(exercises[0].lesson, core)
     ]
+    return [replace(job, handed_in=str(submission)) for job in made]
+
+
+def graded_job(exercise: Exercise, tree: Path, seed: str, boxed: bool, core: bool) -> Job:
+    """The job that grades an exercise, or a part, in a tree: without what cannot change points."""
+    return Job(
+        name=exercise.id,
+        tree=str(tree),
+        boxed=boxed,
+        exercise=exercise.id,
+        seed=seed,
+        thorough=False,
+        core=core,
+    )

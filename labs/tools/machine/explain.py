@@ -166,11 +166,17 @@ def standstill_report(dump: str, read: Callable[[int, int], bytes], symbols: Sym
     halted = ", halted" if "HLT=1" in dump else ""
     masked = "" if registers["EFL"] & 0x200 else ", interrupts disabled"
     ring = registers["CS"] & 3
-    lines = [f"It stopped at {symbols.describe(linear)} (ring {ring}{halted}{masked})."]
+    lines = [f"It stopped at {where_in(symbols, linear)} (ring {ring}{halted}{masked})."]
     if registers["CR0"] & PROTECTED_MODE:
         callers = backtrace(registers, read, symbols)
         lines += ["Called from:", *("  " + caller for caller in callers)] if callers else []
     return "\n".join([*lines, "Registers:", register_lines(dump)])
+
+
+def where_in(symbols: Symbols, linear: int) -> str:
+    """An address in words; of one that nothing is known about, that there is no code."""
+    place = symbols.describe(linear)
+    return place if " " in place else f"{place}, where no code is"
 
 
 @dataclass(frozen=True)
@@ -197,9 +203,7 @@ class Fault:
 
     def describe(self, symbols: Symbols) -> str:
         """What happened, and where."""
-        place = symbols.describe(self.linear)
-        where = place if " " in place else f"{place}, where no code is"
-        return f"{self.what()}, at {where}, CS:EIP {self.place}"
+        return f"{self.what()}, at {where_in(symbols, self.linear)}, CS:EIP {self.place}"
 
     def what(self) -> str:
         """What happened, and for which address or descriptor."""

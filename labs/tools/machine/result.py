@@ -109,14 +109,15 @@ class Result:
 
     def _headline(self) -> str:
         text = self.outcome.value
-        if self.outcome is Outcome.PANIC and (missing := MISSING.search(self.serial)):
-            text = missing[0]
         if self.outcome is Outcome.HANG:
             text += f" (limit {self.limit or f'{self.config.guest_limit:g} s'})"
         if self.outcome is Outcome.WALL_LIMIT:
             text += f" (limit {self.config.wall_limit:g} s)"
         if self.outcome is Outcome.ENDED:
             text += " without a status" if self.status is None else f" with status {self.status}"
+        missing = MISSING.search(self.serial)
+        if missing and (self.outcome is Outcome.PANIC or text.endswith("without a status")):
+            text = missing[0]  # a stub ends the machine as a panic does; in the loader, as it can
         if self.guest_seconds is not None:
             text += f", after {self.guest_seconds:.3f} s of guest time"
         return text

@@ -74,8 +74,8 @@ class Symbols:
         if self.path and self._function(address + KERNEL_BASE):
             words = self.describe(address + KERNEL_BASE).partition(" ")[2]
             return f" {words}, at its physical address"
-        names = (name for start, end, name in AREAS if start <= address < end)
-        return f" in {next(names)}" if self.loader and address < AREAS[-1][1] else ""
+        names = [name for start, end, name in AREAS if start <= address < end]
+        return f" in {names[0]}" if self.loader and names else ""
 
     def start_of(self, address: int) -> int | None:
         """Where the function begins that holds this address; None where no function is."""

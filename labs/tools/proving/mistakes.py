@@ -45,7 +45,7 @@ VARYING = (
     (re.compile(r"(?<=CS:EIP )([0-9a-f]{4}):[0-9a-f]{8}"), r"\1:ADDRESS"),
     (re.compile(r"(?<=at offset )\d+(?= of the file)|(?<=kernel of )\d+(?= bytes)"), "N"),
     (re.compile(r"(?<=unmapped address )0x[0-9a-f]{8}"), "ADDRESS"),
-    (re.compile(r"0x[0-9a-f]{8}(?=, where no code)"), "ADDRESS"),
+    (re.compile(r"0x[0-9a-f]{8}(?=, where no code| in memory below 1 MiB)"), "ADDRESS"),
     (re.compile(r"(?<=expected ADDRESS, seen )0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"(?<=error code )0x[0-9a-f]{3,}|(?<=DT entry )\d{3,}"), "N"),
     (re.compile(r"(?<=: entry )\d+(?= of the)"), "N"),

@@ -24,7 +24,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
-from labs.tools.course.handed_in import ANSWERS, sources_of, write_measurement
+from labs.tools.course.handed_in import ANSWERS, sources_of, without_answers, write_measurement
 from labs.tools.grading.grade import GradeError, build_reference, submission_jobs
 from labs.tools.grading.grade_parts import part_jobs, parts_of
 from labs.tools.grading.grade_report import Score, number, scores_of, total
@@ -136,6 +136,9 @@ def prepared(lesson: int, options: argparse.Namespace, work: Path) -> Proof:
         for path, data in handout_files(exercise).items():
             (handout / path).parent.mkdir(parents=True, exist_ok=True)
             (handout / path).write_bytes(data)
+    answers = handout / ANSWERS.format(lesson)
+    answers.parent.mkdir(parents=True, exist_ok=True)
+    answers.write_text(without_answers((ROOT / ANSWERS.format(lesson)).read_text()))
     proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=True)
     if proof.is_whole:
         hand_in_reference(lesson, work / "handed-in")
@@ -194,9 +197,11 @@ def add_mutants(proof: Proof, work: Path) -> None:
 
 def run_proofs(proofs: Sequence[Proof], workers: int) -> None:
     """Runs all jobs of all lessons; a process that is done with one lesson begins the next."""
+    jobs = [job for proof in proofs for job in proof.jobs]
+    results = run_tests(jobs, [f"tests/lesson{proof.lesson}" for proof in proofs], workers)
     for proof in proofs:
-        results = run_tests(proof.jobs, [f"tests/lesson{proof.lesson}"], workers)
-        proof.results += results
+        own = f"{proof.lesson}."
+        proof.results += [each for each in results if each.exercise.startswith(own)]
 
 
 # ---- what came of it ----------------------------------------------------------------------------

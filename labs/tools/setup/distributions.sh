@@ -110,7 +110,7 @@ enter() {
 	pivot_root "$root" "$root/old"
 	umount -l /old
 	cd /
-	# This shell stays: process 1 collects orphans, and what is process 1 ignores signals.
+	# This shell stays, in a session of its own: process 1 collects orphans, ignores signals.
 	status=0
 	(as_user "$user" "$command") || status=$?
 	exit "$status"
@@ -123,9 +123,10 @@ as_user() {
 	mapfile -t kept < <(env |
 		grep -E '^(PIP|SSL|REQUESTS|CURL)_[A-Z_]+=|^[a-z]+_proxy=' || true)
 	cd "$place/apprentice"
-	exec setpriv --reuid "$name" --regid "$name" --init-groups env -i "${kept[@]}" \
-		HOME="$place" USER="$name" LOGNAME="$name" LANG=C.UTF-8 TERM=dumb \
-		PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games bash -c "$2"
+	exec setsid setpriv --reuid "$name" --regid "$name" --init-groups \
+		env -i "${kept[@]}" HOME="$place" USER="$name" LOGNAME="$name" LANG=C.UTF-8 \
+		TERM=dumb PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games \
+		bash -c "$2"
 }
 
 # Runs one command as one user; says how it ended, and how long it took. Nothing is lost by KILL:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Iterator
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = ROOT / "labs" / "tools" / "setup"
@@ -32,6 +33,24 @@ OLDEST = {
     "qemu-system-i386": "7.2",
     "python-with-venv": "3.11",
     "gdb": "13.1",
+}
+
+# The newest versions that were tried: Debian 13's. README.md says what was tried with which.
+NEWEST = {
+    "make": "4.4",
+    "nasm": "2.16",
+    "i386-compiler": "14.2",
+    "mkfs.ext4": "1.47",
+    "qemu-system-i386": "10.0",
+    "python-with-venv": "3.13",
+    "gdb": "16.3",
+}
+
+# What is otherwise from a version on, and no fault: what a person sees, and the text does not show.
+OTHERWISE = {
+    "i386-compiler": [
+        ("14.0", "inlines other functions than the handouts' gdb walks show: frames are renumbered")
+    ],
 }
 
 # What .venv has.
@@ -55,6 +74,7 @@ class Finding:
     version: str = ""
     where: str = ""
     fix: str = ""
+    notes: tuple[str, ...] = ()  # what is worth knowing, and no failure
 
     @property
     def failed(self) -> bool:
@@ -108,6 +128,17 @@ def mind_version(finding: Finding, text: str) -> None:
     if finding.version and oldest and numbers(finding.version) < numbers(oldest):
         finding.state = "too old"
         finding.fix = f"needs {oldest} or later; {finding.fix}"
+    finding.notes = tuple(notes_on(finding.name, finding.version))
+
+
+def notes_on(name: str, version: str) -> Iterator[str]:
+    """What is known about this version, and that nothing is known about one that was not tried."""
+    for first, text in OTHERWISE.get(name, []):
+        if version and numbers(version) >= numbers(first):
+            yield text
+    newest = NEWEST.get(name)
+    if version and newest and numbers(version)[:2] > numbers(newest):
+        yield f"{newest} is the newest that was tried: if anything is otherwise, tell us"
 
 
 def needed_things() -> list[Finding]:
@@ -241,7 +272,7 @@ def shown(text: str, width: int) -> str:
 
 
 def print_table(findings: list[Finding]) -> None:
-    """One line a finding, and one more for each that failed."""
+    """One line a finding, and more for each that failed or has notes."""
     form = "{:<11} {:<18} {:<9} {:<4} {}"
     print(form.format("state", "what", "version", "for", "where"))
     for each in findings:
@@ -250,6 +281,8 @@ def print_table(findings: list[Finding]) -> None:
         print(form.format(*columns, where).rstrip())
         if each.failed:
             print(shown(f"            fix: {each.fix}", WIDTH))
+        for note in each.notes:
+            print(f"            note: {note}")
 
 
 def main() -> int:

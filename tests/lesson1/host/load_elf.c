@@ -14,6 +14,15 @@
 
 #include "boot/load_elf.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define HIDE(from, bytes) __asan_poison_memory_region(from, bytes)
+#define SHOW(from, bytes) __asan_unpoison_memory_region(from, bytes)
+#else
+#define HIDE(from, bytes) ((void)(from), (void)(bytes))
+#define SHOW(from, bytes) ((void)(from), (void)(bytes))
+#endif
+
 #define PAGE	 4096u
 #define MARGIN	 PAGE
 #define POISON	 0xcc
@@ -56,7 +65,39 @@ static void write_number(uint32_t number)
 	fwrite(&number, sizeof(number), 1, stdout);
 }
 
-/* The file is allocated to the byte, for the sanitizer to see reads beyond its end. */
+/*
+ * Where a file is, with a page that cannot be read on both sides. It ends at the second one, but
+ * for up to three bytes, since its first byte is aligned to four: the sanitizer sees a read of
+ * those and of what is before it, if the code is compiled with it; the rest is seen in any code.
+ */
+struct room {
+	uint8_t *pages;
+	size_t length;
+	uint8_t *file;
+};
+
+static struct room room_for(uint32_t bytes)
+{
+	size_t inside = (bytes + PAGE - 1) / PAGE * PAGE;
+	struct room room = { .length = inside + 2 * PAGE };
+
+	room.pages =
+	    mmap(NULL, room.length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room.pages == MAP_FAILED ||
+	    (inside > 0 && mprotect(room.pages + PAGE, inside, PROT_READ | PROT_WRITE)))
+		exit(2);
+	room.file = room.pages + PAGE + inside - (bytes + 3u) / 4 * 4;
+	HIDE(room.pages + PAGE, room.file - room.pages - PAGE);
+	HIDE(room.file + bytes, room.pages + room.length - PAGE - room.file - bytes);
+	return room;
+}
+
+static void leave_room(const struct room *room)
+{
+	SHOW(room->pages, room->length);
+	munmap(room->pages, room->length);
+}
+
 static void answer(const struct load_area *area, const uint8_t *file, uint32_t bytes)
 {
 	uint32_t first = area->start / PAGE * PAGE - MARGIN;
@@ -82,12 +123,12 @@ int main(void)
 	reserve_memory();
 	area.memory = memory;
 	while (read_number(&area.start) && read_number(&area.end) && read_number(&bytes)) {
-		uint8_t *file = malloc(bytes);
+		struct room room = room_for(bytes);
 
-		if (!file || fread(file, 1, bytes, stdin) != bytes)
+		if (fread(room.file, 1, bytes, stdin) != bytes)
 			return 2;
-		answer(&area, file, bytes);
-		free(file);
+		answer(&area, room.file, bytes);
+		leave_room(&room);
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from tests.remote import KERNEL_BASE, Guest, stopped
-from tests.told import expect, require, told
+from tests.told import Usual, expect, require, told
 
 JUNK, GUARD = b"\xa5", 64  # bytes after the BSS that must stay
 IN_GDB = "make gdb LESSON=1 BOOT=direct, then: hbreak _start, continue, stepi"
@@ -24,6 +24,7 @@ def test_kmain_is_reached(lab):
     usually = (
         "ESP is not boot_stack_top when something is pushed or called, after paging is on",
         "EBX, EDX or EBP are not kept until they are needed",
+        Usual("loops in _start", "bss_start or bss_end is not physical, so ECX is 3 GiB off"),
     )
     with told(usually, IN_GDB), stopped(lab, "_start") as guest:
         guest.run_to("kmain", why="_start was reached; see boot/entry.asm")
@@ -61,11 +62,13 @@ def changed(data: bytes) -> int:
 
 @pytest.mark.exercise("1.2", points=1, gate=True)
 def test_arguments(lab):
-    """kmain(magic, information) gets what was in EAX and EBX at _start."""
+    """kmain(magic, information) gets what was in EAX and EBX at _start, on the boot stack."""
     random = Random(lab.seed)
     usually = (
-        "the last argument is pushed first: information (EBX), then magic",
-        "EAX is used, to clear the BSS, before the magic number is saved",
+        Usual("of EBX", "the last argument is pushed first: information (EBX), then magic"),
+        Usual("of EBX", "kmain is reached by JMP: CALL pushes a return address on the arguments"),
+        Usual(r"seen 0x\w+$", "EAX is used, to clear the BSS, before the magic number is saved"),
+        Usual("ESP at kmain", "the stack grows down, so ESP begins at boot_stack_top"),
     )
     with told(usually, IN_GDB), stopped(lab, "_start") as guest:
         guest.set(eax=random.getrandbits(32), ebx=random.getrandbits(32))
@@ -77,6 +80,15 @@ def test_arguments(lab):
             found, given = guest.read_word(stack + offset), before[source]
             if found != given:
                 expect(what, f"{found:#x}{whose(found, before)}", f"{given:#x}")
+        require_own_stack(guest, stack)
+
+
+def require_own_stack(guest: Guest, stack: int) -> None:
+    """ESP is in the boot stack, with room below it."""
+    low, top = guest.address("boot_stack"), guest.address("boot_stack_top")
+    if not low < stack < top:
+        place = f"boot_stack {'-' if stack <= low else '+'} {abs(stack - low):#x}"
+        expect("ESP at kmain", place, "between boot_stack and boot_stack_top, near the top")
 
 
 def whose(value: int, registers: dict[str, int]) -> str:

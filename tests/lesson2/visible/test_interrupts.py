@@ -72,9 +72,10 @@ def test_exceptions_are_reported(lab):
 def report(lab: Lab, command: str, vector: int, sentence: str) -> None:
     """A command of the kernel's prompt ends in a panic that says this."""
     result, traps = run_recorded(lab, command)
-    if result.outcome is not Outcome.PANIC:
+    said = PANIC.search(result.serial)
+    if result.outcome is not Outcome.PANIC or not said:
         raise GuestFailure(result.explain(), result)
-    seen = PANIC.search(result.serial)[0].removeprefix("PANIC: ")
+    seen = said[0].removeprefix("PANIC: ")
     if sentence not in seen:
         expect(f"`{command}`, the kernel's report", repr(seen), repr(sentence))
     expect(f"`{command}`, the last vector that QEMU has seen", traps[-1].vector, vector)

@@ -25,13 +25,14 @@ from tests.lesson3.support import (
     ring3,
     steps_to,
 )
-from tests.lesson3.tracing import BUFFER, LOST, MASK, NEXT, RECORDS, Ring
+from tests.lesson3.tracing import BUFFER, LAYOUT, LOST, MASK, NEXT, RECORDS, Ring
 from tests.remote import SCRATCH
 
 BUDGET = 400  # instructions of getpid with tracing
 FRAME_PLACE = SCRATCH + 0x800
 READ_TIME = b"\x0f\x31\xc3"  # rdtsc; ret
-NUMBER_IN_RECORD, RESULT_IN_RECORD = 16, 44  # bytes from a record's beginning
+# Bytes from a record's beginning.
+NUMBER_IN_RECORD, RESULT_IN_RECORD, SEQUENCE_IN_RECORD = 16, 44, 48
 
 
 def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
@@ -313,6 +314,57 @@ def test_interrupts_while_it_reads(lab):
         on = [bool(each["eflags"] & INTERRUPTS) for each in path]
         changes = sum(a != b for a, b in pairwise(on))
     assert changes >= 8, "four records are copied without letting an interrupt in"
+
+
+@pytest.mark.exercise("3.5", points=2, once=True)
+def test_writer_anywhere(lab):
+    """A full ring is read, and before each instruction that runs with interrupts enabled, in turn,
+    another record begins in the place of the oldest one."""
+    with ring3(lab) as caller:
+        ring, guest = Ring(caller.guest), caller.guest
+        frame = fake_frame(ring, 450)
+        caller.stop_in_call(GETPID)
+        home = guest.registers()["eip"]
+        path = begin_to_read(ring, home, lambda: steps_to(guest, home, 3000))
+        places = [i for i, each in enumerate(path) if each["eflags"] & INTERRUPTS]
+        assert places, "interrupts are disabled all the time"
+        for i in places:
+            earlier = sum(each["eip"] == path[i]["eip"] for each in path[:i])
+
+            def write(
+                eip=path[i]["eip"], passes=earlier + (path[i]["eip"] != path[0]["eip"])
+            ) -> None:
+                for _ in range(passes):
+                    guest.run_to(eip)
+                guest.call("syscall_trace_begin", frame, 0)
+                guest.run_to(home)
+
+            begin_to_read(ring, home, write)
+            here = guest.symbols.describe(path[i]["eip"])
+            why = f"when a record begins in the middle of syscall_trace_read, at {here}"
+            following, lost = guest.read_words(NEXT, 2)
+            numbers = guest.read_words(BUFFER, 2 * LAYOUT.size // 4)[4 :: LAYOUT.size // 4]
+            assert following - lost == 4, f"records are not counted {why}"
+            assert list(numbers) == [following - 2, following - 1], f"a wrong record is read {why}"
+
+
+def begin_to_read(ring: Ring, home: int, then) -> object:
+    """Fills the ring's first places, calls syscall_trace_read for two records, and does `then`
+    before its first instruction; that has to bring it home."""
+    guest = ring.guest
+    before = guest.registers()
+    ring.set_total(RECORDS + 2)
+    for sequence in range(2, 6):
+        guest.write(ring.place(sequence) + NUMBER_IN_RECORD, struct.pack("<I", sequence))
+        guest.write(ring.place(sequence) + SEQUENCE_IN_RECORD, struct.pack("<I", sequence))
+    guest.write(NEXT, struct.pack("<II", 2, 0))
+    stack = (before["esp"] - 0x400 & ~15) - 4
+    guest.write(stack, struct.pack("<5I", home, NEXT, BUFFER, 2, LOST))
+    flags = before["eflags"] | INTERRUPTS
+    guest.set(esp=stack, eip=guest.address("syscall_trace_read"), eflags=flags)
+    result = then()
+    guest.set(**before)
+    return result
 
 
 @pytest.mark.exercise("3.5", points=1)

@@ -7,7 +7,8 @@
 #define SIGTERM	      15
 #define IGNORE	      1u
 
-#define CALL_SETSID 66
+#define CALL_SETPGID 57
+#define CALL_SETSID  66
 
 static void set_action(uint32_t signal, uint32_t handler, uint32_t flags)
 {
@@ -19,6 +20,12 @@ static void set_action(uint32_t signal, uint32_t handler, uint32_t flags)
 static void rest_often(unsigned times)
 {
 	while (times-- > 0)
+		rest();
+}
+
+static void rest_for_ever(void)
+{
+	for (;;)
 		rest();
 }
 
@@ -48,8 +55,7 @@ static void stopped_orphan(void)
 		int32_t orphan = fork();
 
 		if (orphan == 0)
-			for (;;)
-				rest();
+			rest_for_ever();
 		call(CALL_KILL, orphan, SIGSTOP, 0);
 		rest();
 		leave(0);
@@ -57,6 +63,38 @@ static void stopped_orphan(void)
 	wait_for(child, 0, 0);
 	rest_often(2);
 	say("orphan", wait_for(-1, &status, NOHANG) > 0 ? status : -1);
+}
+
+/* The child's two children are one group, which the child alone could continue. It stops the first
+ * one, and ends: the second one is no keeper of the first. */
+static void stopped_group(void)
+{
+	int32_t status;
+
+	call(CALL_PRCTL, SET_SUBREAPER, 1, 0);
+	int32_t child = fork();
+
+	if (child == 0) {
+		int32_t members[2];
+
+		call(CALL_SETSID, 0, 0, 0);
+		for (unsigned i = 0; i < 2; i++) {
+			members[i] = fork();
+			if (members[i] == 0)
+				rest_for_ever();
+			call(CALL_SETPGID, members[i], members[0], 0);
+		}
+		call(CALL_KILL, members[0], SIGSTOP, 0);
+		rest();
+		leave(0);
+	}
+	wait_for(child, 0, 0);
+	rest_often(3);
+	for (unsigned i = 0; i < 2; i++) {
+		status = -1;
+		wait_for(-1, &status, NOHANG);
+		say("member", status);
+	}
 }
 
 /* A child stops its parent, which waits, and lets it go on; later the child ends. */
@@ -175,6 +213,7 @@ int run(int count, char **words)
 	static const struct trial trials[] = {
 		{ "silent", silent_orphan },
 		{ "stopped", stopped_orphan },
+		{ "members", stopped_group },
 		{ "interrupted", interrupted },
 		{ "news", news_of_the_dead },
 		{ "grandchildren", times_of_grandchildren },

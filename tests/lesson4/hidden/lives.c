@@ -3,6 +3,7 @@
 #include "tests/lesson4/programs/family.h"
 
 #include "tests/lesson4/hidden/search_call.h"
+#include "tests/lesson4/hidden/vfork.h"
 
 #define NOHANG	      1
 #define SIGALRM	      14
@@ -52,19 +53,6 @@ static uint32_t life(void)
 	}
 	return verdict_of(parent, 8 << 8);
 }
-
-extern int vfork_and_leave(void);
-__asm__("vfork_and_leave:\n"
-	"	popl %edx\n"
-	"	movl $190, %eax\n"
-	"	int $0x80\n"
-	"	testl %eax, %eax\n"
-	"	jnz 1f\n"
-	"	pushl %ebx\n"
-	"	movl $3, %ebx\n"
-	"	movl $1, %eax\n"
-	"	int $0x80\n"
-	"1:	jmp *%edx\n");
 
 static uint32_t borrowed(void)
 {

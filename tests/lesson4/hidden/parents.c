@@ -1,4 +1,5 @@
 /* Exercise 4.5: who learns of the end of a child, and how many there can be. */
+#include "tests/lesson4/hidden/vfork.h"
 #include "tests/lesson4/programs/family.h"
 
 #define NOHANG	      1
@@ -187,19 +188,6 @@ static void heirs(void)
 	say("early", wait_for(child, 0, NOHANG));
 	say("child", wait_for(child, 0, 0) == child);
 }
-
-extern int vfork_and_leave(void);
-__asm__("vfork_and_leave:\n"
-	"	popl %edx\n"
-	"	movl $190, %eax\n"
-	"	int $0x80\n"
-	"	testl %eax, %eax\n"
-	"	jnz 1f\n"
-	"	pushl %ebx\n"
-	"	movl $3, %ebx\n"
-	"	movl $1, %eax\n"
-	"	int $0x80\n"
-	"1:	jmp *%edx\n");
 
 /* Children that nobody waits for, until there is no room. */
 static void zombies(void)

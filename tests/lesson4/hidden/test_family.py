@@ -38,7 +38,7 @@ SOURCES = {
         "full",
         "alarm",
     ),
-    ENDS: ("silent", "stopped", "interrupted", "news", "grandchildren", "vfork"),
+    ENDS: ("silent", "stopped", "members", "interrupted", "news", "grandchildren", "vfork"),
 }
 ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
 SIGHUP, SIGKILL, SIGTERM = 1, 9, 15
@@ -208,6 +208,13 @@ def test_silent_orphan(lab):
 def test_stopped_orphan(lab):
     """A stopped child that nobody can continue any more gets SIGHUP, and goes on: it ends by it."""
     assert said(lab, "stopped") == [f"orphan {SIGHUP}"], "-1: the orphan is stopped for ever"
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_stopped_group(lab):
+    """Two orphans of one group: neither can continue the other, so both get SIGHUP and SIGCONT."""
+    expected = [f"member {SIGHUP}", f"member {SIGHUP}"]
+    assert said(lab, "members") == expected, "-1: this one is stopped for ever"
 
 
 @pytest.mark.exercise("4.5", points=1)

@@ -13,7 +13,7 @@ from tests.told import Usual, expect, fail, told
 
 CHILDREN = "tests/lesson4/programs/children.c"
 ECHILD = 10
-MANY = 300  # more than there can be tasks at a time
+MANY = 20
 COMMON = (
     Usual(
         "has ended, and nobody",
@@ -87,3 +87,4 @@ def test_zombies_go(lab):
         what = f"a second wait, without children (ECHILD is {ECHILD})"
         expect(what, said.get("again"), -ECHILD)
         expect("children, one after the other, each waited for", said.get("children"), MANY)
+        expect("tasks at the end: the prompt's thread alone, and no zombie", said["tasks"], 1)

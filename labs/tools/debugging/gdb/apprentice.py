@@ -16,6 +16,7 @@ import labs.tools.debugging.gdb.controller_commands  # noqa: E402
 import labs.tools.debugging.gdb.descriptor_commands  # noqa: E402
 import labs.tools.debugging.gdb.kernel_commands  # noqa: E402
 import labs.tools.debugging.gdb.machine_commands  # noqa: E402
+import labs.tools.debugging.gdb.memory_commands  # noqa: E402
 import labs.tools.debugging.gdb.process_commands  # noqa: E402
 import labs.tools.debugging.gdb.programs  # noqa: E402
 import labs.tools.debugging.gdb.scheduler_commands  # noqa: E402

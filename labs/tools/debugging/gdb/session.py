@@ -79,6 +79,8 @@ class Session:
         gdb.events.before_prompt.connect(self._look_at_screen)
         gdb.events.cont.connect(lambda event: self._console.run(not self._is_drawn))
         gdb.events.stop.connect(self._stopped)
+        BeforeShowing("before-showing", gdb.COMMAND_OBSCURE)
+        gdb.execute("define hook-stop\nbefore-showing\nend")
         BeforeRunning("before-running", gdb.COMMAND_OBSCURE)
         for name in RUNNING:
             gdb.execute(HOOK.format(name=name))
@@ -109,10 +111,13 @@ class Session:
             gdb.write(quiet("frame"))
         self._show_place()
 
+    def follow_mode(self) -> None:
+        """Tells gdb whether the code that runs has 16 bits."""
+        self._follower.follow(Processor())
+
     def _show_place(self) -> None:
-        processor = Processor()
-        self._follower.follow(processor)
-        gdb.write(processor.line() + "\n")
+        self.follow_mode()
+        gdb.write(Processor().line() + "\n")
 
     def _switched_off(self) -> None:
         """QEMU says by SIGQUIT that the machine has switched itself off, or was reset."""
@@ -127,6 +132,14 @@ class Session:
             gdb.write(f"The machine is off: the kernel ended with status {status}.\n")
         else:
             gdb.write("The machine was reset, or switched off by other means.\n")
+
+
+class BeforeShowing(gdb.Command):
+    """Runs at each stop before gdb shows it: arguments are read as the mode of the stop wants."""
+
+    def invoke(self, _words: str, _from_tty: bool) -> None:
+        """Takes no words."""
+        SESSION.follow_mode()
 
 
 class BeforeRunning(gdb.Command):

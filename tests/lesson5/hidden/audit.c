@@ -1,0 +1,410 @@
+/* Broken allocators, for the hidden tests; and sound ones that are used. */
+#include "tests/lesson5/memory/audit.h"
+
+#include "kernel/lib/random.h"
+#include "mm/kmalloc.h"
+
+#define USER_ADDRESS 0x10000000 /* nothing is there */
+#define TAKEN	     200
+
+static struct list *nowhere(void)
+{
+	return (struct list *)USER_ADDRESS;
+}
+
+/* ---- free lists ---- */
+
+void spoil_in_two_lists(void)
+{
+	poke_append(list_of(1), &free_0[1]->link);
+}
+
+/* Whoever follows the links forwards finds nothing wrong with them but a page too many. */
+void spoil_twice_in_one_list(void)
+{
+	poke_link(&free_0[2]->link.next, &free_0[1]->link);
+}
+
+void spoil_circle_of_one(void)
+{
+	poke_link(&free_0[2]->link.next, &free_0[2]->link);
+	poke_link(&free_0[2]->link.previous, &free_0[2]->link);
+}
+
+void spoil_in_no_list_nor_counted(void)
+{
+	poke_remove(&free_0[1]->link);
+	poke(&zone->free, zone->free - 1);
+}
+
+void spoil_no_list_at_all(void)
+{
+	poke_link(&list_of(0)->next, list_of(0));
+	poke_link(&list_of(0)->previous, list_of(0));
+}
+
+void spoil_counter_too_low(void)
+{
+	poke(&zone->free, zone->free - 1);
+}
+
+void spoil_counter_of_dma(void)
+{
+	poke(&zones[ZONE_DMA].free, zones[ZONE_DMA].free + 1024);
+}
+
+void spoil_back_link(void)
+{
+	poke_link(&free_0[1]->link.previous, &free_0[2]->link);
+}
+
+void spoil_back_link_of_the_first(void)
+{
+	poke_link(&free_0[0]->link.previous, &free_0[1]->link);
+}
+
+void spoil_back_link_of_the_head(void)
+{
+	poke_link(&list_of(0)->previous, &free_0[0]->link);
+}
+
+void spoil_link_is_null(void)
+{
+	poke_link(&free_0[0]->link.next, NULL);
+}
+
+void spoil_link_out_of_memory(void)
+{
+	poke_link(&list_of(3)->next, nowhere());
+}
+
+void spoil_link_into_a_page(void)
+{
+	poke_link(&free_0[0]->link.next, (struct list *)((char *)&free_0[1]->link + 4));
+}
+
+void spoil_link_behind_the_array(void)
+{
+	poke_link(&free_0[0]->link.next, &page_array[page_frames].link);
+}
+
+/* Linked as it should be, and in the other zone's list, which counts it. */
+void spoil_other_zone(void)
+{
+	struct zone *other = &zones[ZONE_DMA];
+
+	poke_remove(&free_0[1]->link);
+	poke_append(&other->lists[0], &free_0[1]->link);
+	poke(&zone->free, zone->free - 1);
+	poke(&other->free, other->free + 1);
+}
+
+void spoil_other_order(void)
+{
+	poke_remove(&free_0[1]->link);
+	poke_append(list_of(1), &free_0[1]->link);
+}
+
+/* The lists of orders 0 and 1 have as many blocks as they should, and each has one of the other. */
+void spoil_exchanged(void)
+{
+	struct page *other = list_entry(list_of(2)->next, struct page, link);
+
+	if (list_is_empty(list_of(2)))
+		other = list_entry(list_of(10)->next, struct page, link);
+	struct list *home = list_of(other->order);
+
+	poke_remove(&free_0[1]->link);
+	poke_remove(&other->link);
+	poke_append(list_of(0), &other->link);
+	poke_append(home, &free_0[1]->link);
+}
+
+void spoil_reserved_in_a_list(void)
+{
+	zone = &zones[ZONE_DMA];
+	poke_append(list_of(0), &page_array[1].link);
+	poke(&zone->free, zone->free + 1);
+	zone = &zones[ZONE_NORMAL];
+}
+
+void spoil_used_in_a_list(void)
+{
+	poke_append(list_of(1), &block_1->link);
+	poke(&zone->free, zone->free + 2);
+}
+
+/* As many as it should have, but one of them is not free. */
+void spoil_used_for_free(void)
+{
+	poke_remove(&free_0[1]->link);
+	poke_append(list_of(0), &block_1->link);
+}
+
+void spoil_tail_in_a_list(void)
+{
+	poke_append(list_of(0), &block_2[1].link);
+}
+
+/* ---- blocks ---- */
+
+static struct page *large_free(void)
+{
+	return list_entry(list_of(10)->next, struct page, link);
+}
+
+void spoil_used_within_a_free_block(void)
+{
+	poke_page(large_free() + 5, PAGE_USED, 0);
+}
+
+void spoil_free_within_a_free_block(void)
+{
+	poke_page(large_free() + 1023, PAGE_FREE, 0);
+}
+
+void spoil_reserved_within_a_block(void)
+{
+	poke_page(block_2 + 3, PAGE_RESERVED, 0);
+}
+
+/* A free block of order 1 at an odd frame; all else is right. */
+void spoil_not_aligned(void)
+{
+	poke_page(block_2, PAGE_USED, 0);
+	poke_page(block_2 + 1, PAGE_FREE, 1);
+	poke_page(block_2 + 3, PAGE_USED, 0);
+	poke_append(list_of(1), &block_2[1].link);
+	poke(&zone->free, zone->free + 2);
+}
+
+void spoil_used_not_aligned(void)
+{
+	poke_page(block_2, PAGE_USED, 0);
+	poke_page(block_2 + 1, PAGE_USED, 1);
+	poke_page(block_2 + 3, PAGE_USED, 0);
+}
+
+void spoil_order_too_large(void)
+{
+	poke_page(block_1, PAGE_USED, ORDERS);
+}
+
+void spoil_order_of_255(void)
+{
+	poke_page(free_0[1], PAGE_FREE, 255);
+}
+
+void spoil_overlap(void)
+{
+	poke_page(block_1, PAGE_USED, 2);
+}
+
+void spoil_lonely_tail(void)
+{
+	poke_page(block_2, PAGE_USED, 1);
+}
+
+void spoil_no_state(void)
+{
+	poke_page(block_1, 77, 1);
+}
+
+/* ---- slabs ---- */
+
+void spoil_bit_is_lost(void)
+{
+	poke(&full->map[0], full->map[0] & ~2u);
+}
+
+void spoil_bit_too_many(void)
+{
+	poke(&empty->map[0], 1);
+}
+
+void spoil_bit_beyond_the_objects(void)
+{
+	poke(&partial->map[0], partial->map[0] | 1u << 31);
+}
+
+void spoil_objects_beyond_the_slab(void)
+{
+	poke(&partial->objects, (uintptr_t)partial->objects + cache->size);
+}
+
+void spoil_objects_in_the_map(void)
+{
+	poke(&partial->objects, (uintptr_t)partial + 16);
+}
+
+void spoil_objects_not_aligned(void)
+{
+	poke(&partial->objects, (uintptr_t)partial->objects - 4);
+}
+
+void spoil_objects_of_another_page(void)
+{
+	poke(&partial->objects, (uintptr_t)full->objects);
+}
+
+void spoil_full_in_partial(void)
+{
+	poke_remove(&full->link);
+	poke_append(&cache->partial, &full->link);
+}
+
+void spoil_empty_in_partial(void)
+{
+	poke_remove(&empty->link);
+	poke_append(&cache->partial, &empty->link);
+}
+
+void spoil_partial_in_full(void)
+{
+	poke_remove(&partial->link);
+	poke_append(&cache->full, &partial->link);
+}
+
+void spoil_partial_in_empty(void)
+{
+	poke_remove(&partial->link);
+	poke_append(&cache->empty, &partial->link);
+}
+
+void spoil_slab_in_no_list(void)
+{
+	poke_remove(&empty->link);
+}
+
+void spoil_slab_in_no_list_nor_counted(void)
+{
+	poke_remove(&empty->link);
+	poke(&cache->slabs, cache->slabs - 1);
+}
+
+void spoil_slab_of_another_cache(void)
+{
+	poke(&partial->cache, (uintptr_t)list_entry(slab_caches.next, struct slab_cache, link));
+}
+
+void spoil_cache_counts_slabs(void)
+{
+	poke(&cache->slabs, cache->slabs + 1);
+}
+
+void spoil_cache_counts_objects(void)
+{
+	poke(&cache->used, cache->used - 1);
+}
+
+void spoil_slab_count_alone(void)
+{
+	poke(&partial->used, partial->used + 1);
+}
+
+void spoil_slab_circle(void)
+{
+	poke_link(&cache->full.previous->next, &full->link);
+}
+
+void spoil_slab_back_link(void)
+{
+	poke_link(&full->link.previous, &partial->link);
+}
+
+void spoil_slab_head_back_link(void)
+{
+	poke_link(&cache->full.previous, &full->link);
+}
+
+void spoil_slab_link_is_null(void)
+{
+	poke_link(&cache->partial.next, NULL);
+}
+
+void spoil_slab_link_out_of_memory(void)
+{
+	poke_link(&full->link.next, nowhere());
+}
+
+void spoil_slab_link_into_a_slab(void)
+{
+	poke_link(&cache->partial.next, (struct list *)partial->objects);
+}
+
+void spoil_slab_page_is_no_slab(void)
+{
+	poke_page(page_at(partial), PAGE_USED, 0);
+}
+
+void spoil_slab_page_of_nobody(void)
+{
+	poke_page(block_1, PAGE_SLAB, 1);
+}
+
+void spoil_slab_page_is_free(void)
+{
+	poke_page(page_at(empty), PAGE_FREE, 0);
+	poke_append(list_of(0), &page_at(empty)->link);
+	poke(&zone->free, zone->free + 1);
+}
+
+/* ---- sound allocators ---- */
+
+static uint32_t sum_of(const void *start, uint32_t bytes, uint32_t sum)
+{
+	for (const uint32_t *word = start; bytes >= 4; bytes -= 4)
+		sum = (sum << 5 | sum >> 27) ^ *word++;
+	return sum;
+}
+
+/* A sum of all that the auditor looks at. */
+uint32_t sum_of_all(void)
+{
+	uint32_t sum = sum_of(zones, sizeof(zones), 1);
+
+	sum = sum_of(page_array, page_frames * sizeof(struct page), sum);
+	for (const struct list *link = slab_caches.next; link != &slab_caches; link = link->next)
+		sum = sum_of(list_entry(link, struct slab_cache, link), sizeof(struct slab_cache),
+			     sum);
+	for (uint32_t frame = 0; frame < page_frames; frame++)
+		if (page_array[frame].state == PAGE_SLAB)
+			sum = sum_of(page_address(&page_array[frame]), PAGE_SIZE, sum);
+	return sum;
+}
+
+static void *taken[TAKEN];
+static uint32_t orders[TAKEN];
+
+/* Blocks and objects of all sizes come and go: how many contradictions are found after every 250.
+ * Interrupts stay disabled. */
+uint32_t audit_under_load(uint32_t seed, uint32_t rounds)
+{
+	struct random random = { seed };
+	uint32_t found = 0;
+
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint32_t number = random_below(&random, TAKEN), kind = number % 3;
+
+		if (!taken[number]) {
+			orders[number] = random_below(&random, 6);
+			taken[number] = kind == 0 ? page_alloc(orders[number])
+					: kind == 1
+					    ? kmalloc(random_below(&random, 40u << orders[number]))
+					    : slab_alloc(cache);
+		} else {
+			if (kind == 0)
+				page_free(taken[number], orders[number]);
+			else if (kind == 1)
+				kfree(taken[number]);
+			else
+				slab_free(cache, taken[number]);
+			taken[number] = NULL;
+		}
+		if (round % 400 == 0)
+			slab_shrink(cache);
+		if (round % 250 == 0)
+			found += memory_audit();
+	}
+	return found;
+}

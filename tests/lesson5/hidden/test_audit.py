@@ -1,0 +1,99 @@
+"""Exercise 5.6, hidden: fourteen broken allocators, and sound ones."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.lesson3.support import with_files
+from tests.lesson4.support import program
+from tests.lesson5.objects import PLAIN
+from tests.lesson5.support import Run, memory_code
+
+AUDIT = "tests/lesson5/hidden/audit.c"
+CHILDREN = "tests/lesson4/programs/children.c"
+BROKEN = {
+    "a block in two lists": ("in_two_lists", "twice_in_one_list"),
+    "two free buddies": ("two_free_buddies",),
+    "order and address disagree": (
+        *("not_aligned", "used_not_aligned", "order_too_large", "order_of_255"),
+        *("overlap", "lonely_tail", "no_state"),
+    ),
+    "a counter that drifts": ("counter_drifts", "counter_too_low", "counter_of_dma"),
+    "a page in use within a free block": (
+        *("used_within_a_free_block", "free_within_a_free_block", "reserved_within_a_block"),
+    ),
+    "a free page in no list": ("in_no_list", "in_no_list_nor_counted", "no_list_at_all"),
+    "count and bits of a slab disagree": (
+        *("slab_count", "bit_is_lost", "bit_too_many", "bit_beyond_the_objects"),
+        *("slab_count_alone", "cache_counts_slabs", "cache_counts_objects"),
+    ),
+    "an object beyond the slab": (
+        *("objects_beyond_the_slab", "objects_in_the_map", "objects_not_aligned"),
+        "objects_of_another_page",
+    ),
+    "a slab in the wrong list": (
+        *("full_in_partial", "empty_in_partial", "partial_in_full", "partial_in_empty"),
+        *("slab_in_no_list", "slab_in_no_list_nor_counted", "slab_of_another_cache"),
+    ),
+    "a reserved page in a list": ("reserved_in_a_list",),
+    "a block in the list of another zone or order": ("other_zone", "other_order", "exchanged"),
+    "a list without an end": ("circle", "circle_of_one", "slab_circle"),
+    "a broken link": (
+        *("back_link", "back_link_of_the_first", "back_link_of_the_head", "link_is_null"),
+        *("link_out_of_memory", "link_into_a_page", "link_behind_the_array"),
+        *("slab_back_link", "slab_head_back_link", "slab_link_is_null"),
+        *("slab_link_out_of_memory", "slab_link_into_a_slab"),
+    ),
+    "a page in use in a list": (
+        *("used_in_a_list", "used_for_free", "tail_in_a_list", "slab_page_is_no_slab"),
+        *("slab_page_of_nobody", "slab_page_is_free"),
+    ),
+}
+ALLOCATORS = ("page_alloc", "page_free", "slab_alloc", "slab_free", "schedule")
+AT_LOAD = 3000  # operations
+
+
+@pytest.mark.exercise("5.6", points=14, gate=True, once=True)
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_allocators(lab, what):
+    """Each kind is found, in all its forms; and nothing is found before and after."""
+    with memory_code(lab, AUDIT, PLAIN) as run:
+        run.call("begin_audit")
+        missed = [name for name in BROKEN[what] if not is_found(run, name)]
+        assert not missed, f"not found: {', '.join(missed).replace('_', ' ')}"
+
+
+def is_found(run: Run, name: str) -> bool:
+    """Whether the auditor finds something, and nothing when it is mended."""
+    found = run.call("audit_after", run.address(f"spoil_{name}"))
+    assert run.call("audit_after", 0) == 0, "contradictions in sound structures"
+    return found > 0
+
+
+@pytest.mark.exercise("5.6", points=3)
+def test_no_false_alarm(lab):
+    """Nothing is found in allocators that are in use, with and without checks; at the prompt; and
+    after programs have run."""
+    seed = random.Random(lab.seed).getrandbits(32)
+    for place in (PLAIN, "prompt"):
+        with memory_code(lab, AUDIT, place) as run:
+            run.call("begin_audit")
+            assert run.call("audit_under_load", seed, AT_LOAD) == 0, "contradictions under load"
+    files = with_files(lab, {"bin/children": program(CHILDREN)})
+    commands = "audit; run /bin/children many 30; audit; run /bin/children family 1 2; audit"
+    said = lab.run(commands, **files).check().serial
+    assert said.count("audit: 0 contradictions") == 3, said
+
+
+@pytest.mark.exercise("5.6", points=2)
+def test_it_only_looks(lab):
+    """It allocates nothing, does not sleep, and changes nothing."""
+    with memory_code(lab, AUDIT, "prompt") as run:
+        run.call("begin_audit")
+        before = run.call("sum_of_all")
+        assert run.guest.call("memory_audit", stop_at=ALLOCATORS) == 0, (
+            "it finds something in sound structures, allocates, frees or switches tasks"
+        )
+        assert run.call("sum_of_all") == before, "the auditor has changed what it looks at"

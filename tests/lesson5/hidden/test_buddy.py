@@ -1,0 +1,325 @@
+"""Exercise 5.2: against a model, in every order, at every border, and what page_free refuses."""
+
+from __future__ import annotations
+
+from math import factorial
+from random import Random
+
+import pytest
+
+from tests.lesson4.support import fail
+from tests.lesson5.support import (
+    DMA_END,
+    LARGEST,
+    ORDERS,
+    PAGE,
+    RESERVED,
+    SLAB,
+    USED,
+    Run,
+    address_of,
+    memory_code,
+    picture,
+    require_sound,
+)
+from tests.lesson5.zones import (
+    DMA,
+    FRAMES,
+    NO_FRAME,
+    NORMAL,
+    SOURCE,
+    begin,
+    fresh_range,
+    largest_blocks,
+    require_blocks,
+)
+
+MODEL = "tests/lesson5/hidden/buddies.c"
+WRONG = (
+    "",
+    "a block of that order was free and refused, or not free and granted",
+    "frame {seen} was handed out twice",
+    "frame {seen} of order {expected} is not aligned, or outside the zone",
+    "{seen} free blocks of an order, not {expected}",
+    "the zone says that {seen} pages are free, not {expected}",
+    "the list of order {seen} has no end",
+)
+ROUNDS = 1500
+STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
+MOST_INSTRUCTIONS, MORE_EACH = 40, 40
+
+
+def require_right(found: list[int]) -> None:
+    """What the model says: nothing is wrong."""
+    what, number, seen, expected = found[:4]
+    if what:
+        words = WRONG[what].format(seen=seen, expected=expected)
+        fail(f"operation {number}: {words}")
+
+
+@pytest.mark.exercise("5.2", points=4)
+@pytest.mark.parametrize("number", range(2))
+def test_random_operations(lab, number):
+    """Takes and gives of all orders, in random order, against a model."""
+    with memory_code(lab, MODEL) as run:
+        require_right(run.answers("random_operations", lab.seed + number, ROUNDS))
+        require_sound(run.guest, "in the end")
+
+
+@pytest.mark.exercise("5.2", points=2, once=True)
+def test_every_order_of_frees(lab):
+    """8 blocks, freed in all 8! orders: one block, of the largest order, is free in the end."""
+    order, parts = ORDERS - 4, 8
+    with memory_code(lab, MODEL) as run:
+        run.call("prepare_orders", order)
+        for _ in range(parts):
+            found = run.answers("all_orders", order, factorial(8) // parts)
+            if found:
+                require_right(found)
+        if not found or found[1] != factorial(8):
+            fail(f"not all of {factorial(8)} orders were tried")
+
+
+@pytest.mark.exercise("5.2", points=2)
+def test_largest_order(lab):
+    """Two free blocks of the largest order stay two; nothing looks above it."""
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, NORMAL, DMA_END, 2 * LARGEST)
+        both = [(DMA_END, ORDERS - 1), (DMA_END + LARGEST, ORDERS - 1)]
+        require_blocks(run, NORMAL, both, "of 2,048 pages")
+        first, second = (run.call("take", NORMAL, ORDERS - 1) for _ in range(2))
+        if sorted((first, second)) != [DMA_END, DMA_END + LARGEST]:
+            fail("two blocks of the largest order were free, and not handed out")
+        if (
+            run.call("take", NORMAL, ORDERS - 1) != NO_FRAME
+            or run.call("take", NORMAL, 0) != NO_FRAME
+        ):
+            fail("a block of an empty zone was handed out")
+        for frame in (second, first):
+            run.call("give", NORMAL, frame)
+        require_blocks(run, NORMAL, both, "after both were given back")
+
+
+@pytest.mark.exercise("5.2", points=2)
+def test_zones_do_not_meet(lab):
+    """A block at the end of DMA, and one at the beginning of Normal."""
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, DMA, DMA_END - LARGEST, LARGEST)
+        fresh_range(run, NORMAL, DMA_END, LARGEST)
+        require_blocks(run, DMA, [(DMA_END - LARGEST, ORDERS - 1)], "of DMA")
+        require_blocks(run, NORMAL, [(DMA_END, ORDERS - 1)], "of Normal")
+        frames = [run.call("take", zone, 0) for zone in (DMA, NORMAL)]
+        require_sound(run.guest, "after a take from each zone")
+        for zone, frame in zip((DMA, NORMAL), frames, strict=True):
+            run.call("give", zone, frame)
+        require_blocks(run, NORMAL, [(DMA_END, ORDERS - 1)], "of Normal, after all")
+
+
+@pytest.mark.exercise("5.2", points=2)
+def test_buddy_that_is_none(lab):
+    """The buddy is used, reserved, or free as a part of something smaller: nothing merges."""
+    at = DMA_END + 64
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, NORMAL, at, 1)
+        require_blocks(run, NORMAL, [(at, 0)], "the buddy is reserved")
+        begin(run)
+        fresh_range(run, NORMAL, at, 8)
+        frames = [run.call("take", NORMAL, 1) for _ in range(4)]
+        run.call("give", NORMAL, at)
+        require_blocks(run, NORMAL, [(at, 1)], "the buddy is used")
+        assert sorted(frames) == list(range(at, at + 8, 2))
+        run.call("give", NORMAL, at + 4)
+        require_blocks(run, NORMAL, [(at, 1), (at + 4, 1)], "they are no buddies")
+        small, other = (run.call("take", NORMAL, 0) for _ in range(2))
+        if {small, other} != {at + 4, at + 5}:
+            fail(f"two pages of the block freed last, {at + 4}: seen {small} and {other}")
+        run.call("give", NORMAL, at + 4)
+        run.call("give", NORMAL, at + 6)
+        free = [(at, 1), (at + 4, 0), (at + 6, 1)]
+        require_blocks(run, NORMAL, free, "the buddy is free in part")
+        run.call("give", NORMAL, at + 5)
+        require_blocks(run, NORMAL, [(at, 1), (at + 4, 2)], "the rest of it was given back")
+
+
+@pytest.mark.exercise("5.2", points=2)
+def test_order_of_an_earlier_life(lab):
+    """What a page's order was says nothing once it is a part of another block."""
+    at = DMA_END + 128
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, NORMAL, at, 16)
+        for orders in ([0, 0, 1, 2, 3], [3, 3], [1] * 8, [2, 1, 1, 3], [4], [0] * 16):
+            frames = []
+            for order in orders:
+                frames.append(run.call("take", NORMAL, order))
+                require_sound(run.guest, f"while blocks of the orders {orders} are taken")
+            seen = picture(run.guest).frames
+            for frame, order in zip(frames, orders, strict=True):
+                if (seen[frame].state, seen[frame].order) != (USED, order):
+                    fail(f"a block of order {order} is not PAGE_USED, with that order")
+            for frame in reversed(frames):
+                run.call("give", NORMAL, frame)
+                require_sound(run.guest, f"while blocks of the orders {orders} are given back")
+            require_blocks(run, NORMAL, [(at, 4)], f"after the orders {orders}")
+
+
+@pytest.mark.exercise("5.2", points=1)
+def test_smallest_and_last_first(lab):
+    """The smallest block that is large enough is split; what was freed last is taken first."""
+    at = DMA_END
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        for first, count in ((at, 64), (at + 96, 8), (at + 128, 2), (at + 135, 1), (at + 143, 1)):
+            fresh_range(run, NORMAL, first, count)
+        found = [run.call("take", NORMAL, order) for order in (0, 0, 2, 1, 4)]
+        if found != [at + 143, at + 135, at + 96, at + 128, at]:
+            fail(f"takes of the orders 0, 0, 2, 1 and 4: frames {found}")
+        require_sound(run.guest)
+        for frame in (at + 143, at + 135):
+            run.call("give", NORMAL, frame)
+        if run.call("take", NORMAL, 0) != at + 135:
+            fail("the block that was given back last is not taken first")
+
+
+@pytest.mark.exercise("5.2", points=2)
+def test_any_range(lab):
+    """Ranges of any size at any place, and ranges that meet."""
+    random = Random(lab.seed)
+    with memory_code(lab, SOURCE) as run:
+        for _ in range(4):
+            begin(run)
+            free: set[int] = set()
+            for _ in range(3):
+                first = DMA_END + random.randrange(1500)
+                count = random.choice([1, 2, 3, 31, 255, random.randrange(1, 548)])
+                while count and not free.isdisjoint(range(first, first + count)):
+                    count -= 1
+                if count:
+                    free |= set(range(first, first + count))
+                    fresh_range(run, NORMAL, first, count)
+            require_blocks(run, NORMAL, largest_blocks(sorted(free)), "after three ranges")
+        begin(run)
+        fresh_range(run, NORMAL, DMA_END + 1, FRAMES - DMA_END - 2)
+        expected = largest_blocks(range(DMA_END + 1, FRAMES - 1))
+        require_blocks(run, NORMAL, expected, "without the first and the last page")
+
+
+def frees_wrongly(run: Run, address: int, order: int) -> bool:
+    """Whether page_free ends in a panic. The kernel goes on as if it had not been called."""
+    before = run.guest.registers()
+    place, panic = run.address("free_wrongly"), run.guest.address("panic")
+    back = run.guest.call(place, address, order, stop_at=(panic,))
+    if back is None:
+        run.guest.set(**before)
+    return back is None
+
+
+@pytest.mark.exercise("5.2", points=3)
+def test_refusals(lab):
+    """page_free of what is no block of this order: a panic, before anything has changed."""
+    at = DMA_END + 32
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, NORMAL, at, 16)
+        block = run.call("take", NORMAL, 2)
+        second = run.call("take", NORMAL, 1)
+        slab = run.call("take", NORMAL, 0)
+        array = run.guest.read_word(run.guest.address("page_array"))
+        run.guest.write(array + 16 * slab + 8, bytes([SLAB]))
+        seen = picture(run.guest)
+        free = seen.zones[NORMAL].blocks()[-1]
+        cases = {
+            "a smaller order": (address_of(block), 1),
+            "order 0": (address_of(block), 0),
+            "a larger order": (address_of(block), 3),
+            "another block's order": (address_of(second), 2),
+            "an address in the first page": (address_of(block) + 4, 2),
+            "the last byte": (address_of(block) + PAGE - 1, 2),
+            "the second page": (address_of(block + 1), 0),
+            "the second page as a block": (address_of(block + 2), 1),
+            "a block that is free": (address_of(free[0]), free[1]),
+            "a page that was never handed out": (address_of(at - 1), 0),
+            "a page that is cut into objects": (address_of(slab), 0),
+            "the end of memory": (address_of(FRAMES), 0),
+            "beyond memory": (address_of(FRAMES + 5000), 0),
+            "NULL": (0, 0),
+            "an address of user space": (0x08048000, 0),
+        }
+        before = run.guest.read(address_of(block), 64)
+        for name, (address, order) in cases.items():
+            if not frees_wrongly(run, address, order):
+                fail(f"page_free of {name} was not refused")
+            if picture(run.guest) != seen or run.guest.read(address_of(block), 64) != before:
+                fail(f"page_free of {name} changed something before it refused")
+        run.call("free_page", address_of(block), 2, 0)
+        if not frees_wrongly(run, address_of(block), 2):
+            fail("page_free of a block that has been freed was not refused")
+        assert seen.frames[at - 1].state == RESERVED
+
+
+@pytest.mark.exercise("5.2", points=2)
+@pytest.mark.parametrize("enabled", [0, 1])
+def test_interrupts(lab, enabled):
+    """The lists change with interrupts disabled, after the junk is written; afterwards the flag is
+    as it was. The owner is who called."""
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, NORMAL, DMA_END + 64, 8)
+        block = run.call("take", NORMAL, 1)
+        guest, code = run.guest, run.symbols.find("free_page")
+        back = guest.registers()
+        arguments = (address_of(block), 1, enabled)
+        guest.write(run.address("answer_count"), bytes(4))
+        found = guest.call(code.address, *arguments, stop_at=("buddy_give",))
+        if found is not None:
+            fail("page_free does not call buddy_give")
+        if guest.registers()["eflags"] & 0x200:
+            fail("page_free calls buddy_give with interrupts enabled")
+        if guest.read(address_of(block), 2 * PAGE) != b"\xcc" * (2 * PAGE):
+            fail("the pages are not filled with junk while they are still the caller's")
+        guest.run_to(back["eip"], goal="the end of page_free")
+        if guest.read_word(run.address("answers")) != 1:
+            fail(f"page_free, called with IF {enabled}, leaves it as {1 - enabled}")
+        guest.set(**back)
+        owner = picture(guest).frames[block].owner
+    if not code.address <= owner < code.address + code.size:
+        fail(
+            f"the owner of a freed block is {owner:#x}, which is not in the function that freed it"
+        )
+
+
+@pytest.mark.exercise("5.2", points=1)
+def test_junk_of_large_blocks(lab):
+    """Blocks of up to order 4 are filled; of larger ones the first page, and nothing beyond."""
+    with memory_code(lab, SOURCE) as run:
+        begin(run)
+        fresh_range(run, NORMAL, DMA_END, LARGEST)
+        for order, pages in ((4, 16), (5, 1), (9, 1)):
+            frame = run.call("take", NORMAL, order)
+            end = address_of(frame) + pages * PAGE
+            run.guest.write(end, b"next")
+            run.call("free_page", address_of(frame), order, 0)
+            if run.guest.read(end - 4, 8) != b"\xcc\xcc\xcc\xccnext":
+                fail(f"page_free of order {order} fills another area than {pages} pages")
+
+
+@pytest.mark.exercise("5.2", points=2)
+def test_price(lab):
+    """At most 40 instructions without a split or merge, and a bounded number for each."""
+    with memory_code(lab, SOURCE) as run:
+        for splits in (0, 1, 5, 10):
+            begin(run)
+            fresh_range(run, NORMAL, DMA_END + LARGEST - (1 << splits), 1 << splits)
+            if splits == 10:
+                fresh_range(run, NORMAL, DMA_END + LARGEST, LARGEST)
+            nothing, take, give = run.answers("price", NORMAL, 0)
+            most = MOST_INSTRUCTIONS + MORE_EACH * splits
+            for name, stamps in (("buddy_take", take), ("buddy_give", give)):
+                count = (stamps - nothing) / STAMPS[lab.mode]
+                if count > most:
+                    fail(
+                        f"{name} with {splits} splits or merges: {count:g} instructions, not {most}"
+                    )

@@ -1,0 +1,218 @@
+"""Exercise 5.3: every combination of reserve, zone, order and interrupts; and failures."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.lesson3.support import with_files
+from tests.lesson4.support import fail, program
+from tests.lesson5.support import DMA_END, Run, address_of, frame_at, memory_code, picture
+from tests.lesson5.zones import DMA, NORMAL, SOURCE, begin, fresh_range
+from tests.remote import stopped
+
+WHOLE = "tests/lesson4/hidden/whole.c"
+AT_DMA = 2048
+MOST_REQUESTS = 400
+
+
+def pages(run: Run, dma: int, normal: int, reserves: tuple[int, int] = (0, 0)) -> None:
+    """Two zones with so many free pages each, and these reserves (DMA's, Normal's)."""
+    begin(run)
+    for zone, first, count in ((DMA, AT_DMA, dma), (NORMAL, DMA_END, normal)):
+        if count:
+            fresh_range(run, zone, first, count)
+    run.call("set_reserves", *reserves)
+
+
+def ask(run: Run, order: int, dma: int = 0, enabled: int = 1) -> int | None:
+    """The zone of the answer, or None. Fails where the interrupt flag is not as it was."""
+    run.guest.write(run.address("answer_count"), bytes(4))
+    address = run.call("ask_for_page", order, dma, enabled)
+    if run.guest.read_word(run.address("answers")) != 1:
+        fail(f"called with IF {enabled}, it leaves it as {1 - enabled}; it returned {address:#x}")
+    if not address:
+        return None
+    if frame_at(address) % (1 << order):
+        fail(f"a block of order {order} at {address:#x}")
+    return DMA if address < address_of(DMA_END) else NORMAL
+
+
+def largest_order(first: int, count: int) -> int:
+    """The largest block in a range of free frames; -1 for none."""
+    found = -1
+    for order in range(11):
+        size = 1 << order
+        if -(-first // size) * size + size <= first + count:
+            found = order
+    return found
+
+
+def zone_for(
+    free: tuple[int, int], reserves: tuple[int, int], order: int, dma: int, enabled: int
+) -> int | None:
+    """Where a request is served from."""
+    starts = (AT_DMA, DMA_END)
+    first = DMA if dma else NORMAL
+    for zone in range(first, -1, -1):
+        kept = reserves[zone] * (1 if zone == first else 2) if enabled else 0
+        has_block = largest_order(starts[zone], free[zone]) >= order
+        if free[zone] >= kept + (1 << order) and has_block:
+            return zone
+    return None
+
+
+def require_answer(run: Run, free, reserves, order: int, dma: int, enabled: int) -> None:
+    """One request in two zones made to order, which is judged."""
+    pages(run, *free, reserves)
+    expected = zone_for(free, reserves, order, dma, enabled)
+    found = ask(run, order, dma, enabled)
+    if found != expected:
+        names = {None: "NULL", DMA: "DMA", NORMAL: "Normal"}
+        who = f"{'page_alloc_dma' if dma else 'page_alloc'}({order}), IF {enabled}"
+        what = f"{who}, free {free}, reserves {reserves} of DMA and Normal"
+        fail(f"{what}: expected {names[expected]}, seen {names[found]}")
+
+
+@pytest.mark.exercise("5.3", points=4)
+def test_borders(lab):
+    """A page more and a page less than each border, for each kind of request."""
+    cases = [
+        ((dma, normal), (8, 20), order, device, enabled)
+        for order in (0, 2)
+        for dma, normal in (
+            *((8 + (1 << order) + d, 0) for d in (-1, 0)),
+            *((16 + (1 << order) + d, 3) for d in (-1, 0)),
+            *((0, 20 + (1 << order) + d) for d in (-1, 0)),
+        )
+        for device in (0, 1)
+        for enabled in (0, 1)
+    ]
+    with memory_code(lab, SOURCE) as run:
+        for case in cases:
+            require_answer(run, *case)
+
+
+@pytest.mark.exercise("5.3", points=3)
+def test_random_requests(lab):
+    """Zones, reserves and requests made from the seed."""
+    random = Random(lab.seed)
+    with memory_code(lab, SOURCE) as run:
+        for _ in range(40):
+            order = random.randrange(5)
+            reserves = random.choice([0, 3, 15, 40]), random.choice([0, 3, 15, 40])
+            near = [reserves[0], 2 * reserves[0], reserves[1], 0]
+            free = [max(0, random.choice(near) + random.randrange(-2, 34)) for _ in range(2)]
+            switches = random.randrange(2), random.randrange(2)
+            require_answer(run, (free[0], free[1]), reserves, order, *switches)
+
+
+@pytest.mark.exercise("5.3", points=2)
+def test_pages_without_a_block(lab):
+    """A zone has enough pages and no block of the order: the next zone is asked."""
+    with memory_code(lab, SOURCE) as run:
+        for enabled in (0, 1):
+            begin(run)
+            for frame in range(DMA_END, DMA_END + 64, 2):
+                fresh_range(run, NORMAL, frame, 1)
+            fresh_range(run, DMA, AT_DMA, 8)
+            run.call("set_reserves", 1, 1)
+            if ask(run, 1, enabled=enabled) != DMA:
+                fail("32 single pages in Normal, 8 in DMA: order 1 does not come from DMA")
+            if ask(run, 3, enabled=enabled) is not None:
+                fail("order 3 was handed out although no such block was free")
+            if ask(run, 0, enabled=enabled) != NORMAL:
+                fail("32 single pages in Normal: order 0 does not come from there")
+
+
+@pytest.mark.exercise("5.3", points=2)
+def test_emptied_by_many(lab):
+    """Requests until none is served: those who may wait leave the reserves, the others nothing, and
+    a device's memory is not emptied by those who could have other."""
+    with memory_code(lab, SOURCE) as run:
+        pages(run, 60, 40, (10, 8))
+        zones = []
+        while len(zones) < MOST_REQUESTS and (zone := ask(run, 0)) is not None:
+            zones.append(zone)
+        if zones != [NORMAL] * 32 + [DMA] * 40:
+            counts = zones.count(NORMAL), zones.count(DMA)
+            fail(f"40 and 60 pages, 8 and 10 in reserve: {counts} handed out, not (32, 40)")
+        devices = 0
+        while devices < MOST_REQUESTS and ask(run, 0, dma=1) is not None:
+            devices += 1
+        if devices != 10:
+            fail(f"20 pages left in DMA, 10 in reserve: a device gets {devices}, not 10")
+        urgent = 0
+        while urgent < MOST_REQUESTS and ask(run, 0, enabled=0) is not None:
+            urgent += 1
+        if urgent != 18 or sum(zone.free for zone in picture(run.guest).zones):
+            fail(f"18 pages are left: with interrupts disabled {urgent} are handed out")
+
+
+@pytest.mark.exercise("5.3", points=3)
+def test_every_request_fails_once(lab):
+    """For each n the n-th request fails, and only that one, whichever it is; it takes nothing."""
+    kinds = [(0, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (2, 0, 1), (4, 0, 1), (9, 0, 1), (0, 0, 0)]
+    with memory_code(lab, SOURCE) as run:
+        for n in range(1, len(kinds) + 1):
+            pages(run, 40, 6)
+            run.guest.write(run.guest.address("allocation_fails_in"), n.to_bytes(4, "little"))
+            for number, kind in enumerate(kinds, 1):
+                before = picture(run.guest) if number == n else None
+                reached = ask(run, *kind)
+                if number == n and (reached is not None or picture(run.guest) != before):
+                    fail(f"request {n} is to fail, and takes a block")
+                if number < n and kind[0] < 4 and reached is None:
+                    fail(f"request {number} failed, and request {n} was to")
+            if (left := run.guest.read_word(run.guest.address("allocation_fails_in"))) != 0:
+                fail(f"after {len(kinds)} requests the {n}-th has not come: {left} are left")
+
+
+@pytest.mark.exercise("5.3", points=3)
+@pytest.mark.parametrize(("dma", "enabled"), [(0, 0), (0, 1), (1, 1)])
+def test_never_without_owner(lab, dma, enabled):
+    """From the moment in which a block is taken to the one in which it has an owner, interrupts are
+    disabled."""
+    with memory_code(lab, SOURCE) as run:
+        pages(run, 8, 0)
+        guest, code = run.guest, run.symbols.find("ask_for_page")
+        back = guest.registers()
+        if guest.call(code.address, 0, dma, enabled, stop_at=("buddy_take",)) is not None:
+            fail("page_alloc does not call buddy_take")
+        array = guest.read_word(guest.address("page_array"))
+        for _ in range(MOST_REQUESTS):
+            here = guest.registers()
+            owned = picture_of(guest, array)
+            if code.address <= here["eip"] < code.address + code.size:
+                break
+            if here["eflags"] & 0x200 and not code.address <= owned < code.address + code.size:
+                fail("interrupts are enabled, and the block has no owner yet, or another one")
+            guest.step()
+        else:
+            fail("page_alloc does not come back")
+        guest.run_to(back["eip"], goal="the end of page_alloc")
+        guest.set(**back)
+
+
+def picture_of(guest, array: int) -> int:
+    """The owner of the block that is handed out first."""
+    return guest.read_word(array + 16 * AT_DMA + 12)
+
+
+@pytest.mark.exercise("5.3", points=3)
+@pytest.mark.parametrize("part", range(2))
+def test_failures_while_programs_run(lab, part):
+    """A request fails while programs run, fork and end: no panic, and the next work is done."""
+    random = Random(lab.seed + part)
+    files = with_files(lab, {"bin/whole": program(WHOLE)})
+    with stopped(lab, "prompt", "run /bin/whole abc; run /bin/whole abc", **files) as guest:
+        place = guest.address("allocation_fails_in")
+        guest.write(place, random.randrange(1, 25).to_bytes(4, "little"))
+        said = guest.finish(seconds=10)
+    if "PANIC" in said:
+        fail(
+            f"a request for memory failed, and the kernel panicked: {said.split('PANIC: ')[1][:80]}"
+        )
+    if "read " not in said.partition("run /bin/whole abc")[2].partition("run /bin/whole abc")[2]:
+        fail("after a failed request the next program does not do its work")

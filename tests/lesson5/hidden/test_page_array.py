@@ -1,0 +1,180 @@
+"""Exercise 5.1: memory maps with every kind of border, small machines and large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from tests.lesson1.memory import Range, loader_ranges
+from tests.lesson4.support import fail
+from tests.lesson5.arrays import (
+    SOURCE,
+    initialize,
+    kernel_frames,
+    plan,
+    record,
+    require_array,
+    require_handed_over,
+    require_zones,
+    some_map,
+    write_map,
+)
+from tests.lesson5.support import (
+    FREE,
+    PAGE,
+    RESERVED,
+    TAIL,
+    Run,
+    address_of,
+    memory_code,
+    require_sound,
+)
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+JUNK_END = 24 * MIB  # beyond any array here but that of 896 MiB
+
+
+def require_all(run: Run, ranges: Sequence[Range], with_array: bool = True) -> None:
+    """The kernel makes of these ranges what is to be made."""
+    write_map(run, ranges)
+    kernel = kernel_frames(run)
+    expected = plan(ranges, kernel)
+    found = initialize(run)
+    if with_array:
+        require_array(run, expected)
+    require_handed_over(found, expected, kernel)
+    require_zones(run, expected)
+
+
+@pytest.mark.exercise("5.1", points=3)
+def test_parts_of_frames(lab):
+    """Ranges that begin or end within a frame, at its first byte and at its last."""
+    cases = [
+        [Range(MIB, 9 * MIB + cut), Range(11 * MIB + begin, 2 * MIB + end)]
+        for cut in (0, 1, PAGE - 1)
+        for begin, end in ((0, 0), (1, 0), (PAGE - 1, 1), (700, PAGE - 700), (1, PAGE - 2))
+    ]
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        for case in cases:
+            require_all(run, [*case, Range(20 * MIB + 5, 4000), Range(21 * MIB - 9, PAGE)], False)
+
+
+@pytest.mark.exercise("5.1", points=2)
+def test_border_of_the_zones(lab):
+    """A range that ends at 16 MiB, begins there, reaches across, or a frame beside it; and a
+    machine that ends far below."""
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        for first, end in ((9, 16), (16, 24), (9, 24)):
+            for shift in (-PAGE, 0, PAGE):
+                start = first * MIB + shift
+                require_all(run, [Range(MIB, 7 * MIB), Range(start, end * MIB - start)], False)
+        require_all(run, [Range(MIB, 5 * MIB), Range(17 * MIB, 3 * MIB)])
+        require_all(run, [Range(MIB, 10 * MIB)])
+
+
+@pytest.mark.exercise("5.1", points=2)
+def test_memory_that_is_none(lab):
+    """Holes, and other types than usable memory, between ranges and at the end."""
+    ranges = [
+        Range(0, 640 * KIB),
+        Range(MIB, 6 * MIB),
+        Range(7 * MIB, MIB, 2),
+        Range(8 * MIB, MIB, 3),
+        Range(9 * MIB, 2 * MIB),
+        Range(12 * MIB, MIB, 4),
+        Range(13 * MIB, 15 * MIB),
+        Range(30 * MIB, 20 * MIB, 2),
+    ]
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        require_all(run, ranges)
+
+
+@pytest.mark.exercise("5.1", points=2)
+def test_above_896_mib(lab):
+    """Memory up to the end of the direct map, beyond it, and beyond 4 GiB; nothing wraps."""
+    cases = [
+        [Range(MIB, 895 * MIB)],
+        [Range(MIB, 896 * MIB)],
+        [Range(MIB, 12 * MIB), Range(890 * MIB, 3 * GIB)],
+        [Range(MIB, 12 * MIB), Range(900 * MIB, GIB), Range(4 * GIB, 5 * GIB)],
+        [Range(MIB, 12 * MIB), Range(4 * GIB + 4 * MIB, 4 * MIB)],
+        [Range(MIB, 12 * MIB), Range((1 << 44) + 14 * MIB, 2 * MIB)],
+        [Range(MIB, 4 * GIB)],
+    ]
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        for ranges in cases:
+            require_all(run, ranges, with_array=False)
+
+
+@pytest.mark.exercise("5.1", points=2)
+def test_place_of_the_array(lab):
+    """The first range after the kernel may be too small for the array, by a frame, too."""
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        kernel = address_of(kernel_frames(run)) - address_of(0)
+        for pages in (1, 5, 23):
+            first = Range(MIB, kernel + pages * PAGE - MIB)
+            require_all(run, [Range(0, 640 * KIB), first, Range(8 * MIB, 15 * MIB)])
+        whole = [Range(MIB, kernel + 25 * PAGE - MIB), Range(8 * MIB, 15 * MIB)]
+        require_all(run, whole)
+        panicked = run.guest.address("panic")
+        write_map(run, [Range(MIB, kernel + 3 * PAGE - MIB), Range(kernel + 9 * PAGE, 3 * PAGE)])
+        if run.guest.call("page_array_initialize", stop_at=(panicked,)) is not None:
+            fail("no range has room for the page array: expected a panic")
+
+
+@pytest.mark.exercise("5.1", points=2)
+def test_memory_full_of_junk(lab):
+    """What was in memory before is not taken for the state of a page."""
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        start = address_of(kernel_frames(run))
+        run.call("fill_with_junk", start, address_of(0) + JUNK_END)
+        require_all(run, some_map(32))
+
+
+def random_map(random: Random) -> list[Range]:
+    """Ranges in order and apart from each other, with borders anywhere."""
+    borders = sorted(random.sample(range(8 * MIB, 40 * MIB), 2 * random.randrange(1, 12)))
+    pairs = list(zip(borders[::2], borders[1::2], strict=True))
+    rest = [Range(a, b - a, random.choice([1, 1, 1, 2, 3])) for a, b in pairs]
+    return [Range(0, 640 * KIB), Range(MIB, 6 * MIB + random.randrange(PAGE)), *rest]
+
+
+@pytest.mark.exercise("5.1", points=2)
+def test_random_maps(lab):
+    """Maps made from the seed."""
+    random = Random(lab.seed)
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        for _ in range(25):
+            require_all(run, random_map(random), with_array=False)
+
+
+@pytest.mark.exercise("5.1", points=3)
+@pytest.mark.parametrize("memory", [16, 17, 63])
+def test_real_machines(lab, memory):
+    """A machine of so many MiB: all frames have a state, and all together are all frames."""
+    with memory_code(lab, SOURCE, "kmain", memory=memory) as run:
+        information = run.guest.read_word(run.guest.registers()["esp"] + 8)
+        ranges = loader_ranges(run.guest, information, base=0xC0000000)
+        run.guest.run_to("page_array_initialize")
+        expected = plan(ranges, kernel_frames(run))
+        run.guest.call("page_array_initialize")
+        seen = require_sound(run.guest, f"in a machine of {memory} MiB")
+        require_zones(run, expected)
+    states = seen.count(RESERVED), seen.count(FREE) + seen.count(TAIL)
+    free = expected.pages(0) + expected.pages(1)
+    wanted = expected.page_frames - free, free
+    if states != wanted:
+        fail(f"frames reserved and free: expected {wanted}, seen {states}")
+    for zone, first, end in expected.handed_over():
+        lost = [frame for frame in range(first, end) if not seen.is_free[frame]]
+        if lost:
+            fail(f"frame {lost[0]} of zone {zone} is usable: expected free, seen not")

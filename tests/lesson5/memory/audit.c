@@ -1,0 +1,2 @@
+/* Broken allocators, for the visible tests. */
+#include "tests/lesson5/memory/audit.h"

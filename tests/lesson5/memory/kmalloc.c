@@ -1,0 +1,2 @@
+/* kmalloc, for the visible tests. */
+#include "tests/lesson5/memory/kmalloc.h"

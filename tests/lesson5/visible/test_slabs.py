@@ -1,0 +1,142 @@
+"""Exercise 5.4: slabs.
+
+Not looked at here, but by the graders: sizes and alignments of all kinds, colours, failures of
+page_alloc, interrupts while a slab is made, and a hundred thousand operations against a model.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lesson5.support import memory_code, panic_of
+from tests.told import Usual, expect, fail, require, told
+
+SLABS = "tests/lesson5/memory/slabs.c"
+START = "kmalloc_initialize"  # pages can be had; the test begins the slabs
+SIZE = 40
+COMMON = (
+    Usual(
+        "page fault",
+        "a pointer of the slab is not set, or a list's head is not LIST_EMPTY of itself: form",
+    ),
+    Usual(
+        "is free already",
+        "the bit of an object is not set when it is handed out: take; or slab_free clears another",
+    ),
+    Usual("loops for ever", "a list that a slab is in twice has no end: list_remove comes first"),
+)
+IN_GDB = "make LESSON=5 gdb, then: tbreak slab_alloc, continue, finish, print *caches.partial.next"
+HINT = "make hint EX=5.4"
+
+
+@pytest.mark.exercise("5.4", points=1, gate=True)
+def test_objects_do_not_overlap(lab):
+    """Three slabs of objects, each filled with a number of its own."""
+    usually = (
+        *COMMON,
+        Usual("how many objects", "slab_alloc does not make a new slab when the others are full"),
+        Usual("not in a page", "the slab's page does not become PAGE_SLAB, or too many fit in it"),
+        Usual("aligned", "objects begin at a multiple of the alignment: the header is rounded up"),
+        Usual(
+            "overwritten",
+            "an object is handed out twice (its bit is not set), or count is too high",
+        ),
+    )
+    with told(usually, IN_GDB), memory_code(lab, SLABS, START) as run:
+        run.call("begin_slabs")
+        count = run.call("make_cache", 0, SIZE, 8, 0)
+        require(count, "slab_cache_create returns NULL, or a cache for 0 objects in a slab")
+        wanted = 3 * count
+        had, misaligned, elsewhere, overwritten = run.answers("fill_objects", 0, wanted)
+        expect(f"how many objects of {wanted} slab_alloc returned", had, wanted)
+        expect("objects that are not aligned to 8", misaligned, 0)
+        expect("objects that are not in a page that is PAGE_SLAB", elsewhere, 0)
+        expect("objects that were overwritten by another one", overwritten, 0)
+
+
+@pytest.mark.exercise("5.4", points=1, gate=True)
+def test_everything_comes_back(lab):
+    """All objects are freed and the cache is destroyed: as many pages are free as before."""
+    usually = (
+        *COMMON,
+        Usual("objects in use", "slab_free does not count used down"),
+        Usual("destroy", "slab_cache_destroy is refused although nothing is handed out"),
+        Usual("was never|cut into", "PAGE_SLAB must be PAGE_USED again before page_free"),
+        "slab_shrink does not give the empty slabs' pages back, or empty slabs are in another list",
+    )
+    with told(usually, HINT), memory_code(lab, SLABS, START) as run:
+        run.call("begin_slabs")
+        before = run.call("free_pages")
+        count = run.call("make_cache", 0, SIZE, 8, 0)
+        own = before - run.call("free_pages")
+        run.answers("fill_objects", 0, 3 * count)
+        run.call("empty_objects", 0)
+        lists = run.answers("answer_lists", 0)
+        expect("objects in use after all were freed", lists[4], 0)
+        expect("whether slab_cache_destroy has destroyed it", run.call("destroy", 0), 1)
+        kept = before - run.call("free_pages")
+        expect(f"pages that are not free again (the cache itself is in one of {own})", kept, own)
+
+
+@pytest.mark.exercise("5.4", points=1)
+def test_three_lists(lab):
+    """A slab is in the list of those that are full, partial or empty, as its objects are."""
+    usually = (
+        *COMMON,
+        "a slab does not change its list when its first object, or its last, is taken or freed",
+    )
+    with told(usually, HINT), memory_code(lab, SLABS, START) as run:
+        run.call("begin_slabs")
+        count = run.call("make_cache", 0, SIZE, 8, 0)
+        taken = [run.call("take", 0) for _ in range(count + 1)]
+        what = "partial, full and empty slabs"
+        expect(f"{what} with one object more than fits in one", lists_of(run), [1, 1, 0])
+        run.call("give", 0, taken[-1])
+        expect(f"{what} after that object is freed", lists_of(run), [0, 1, 1])
+        run.call("give", 0, taken[0])
+        expect(f"{what} after one of the others is freed, too", lists_of(run), [1, 0, 1])
+        run.call("take", 0)
+        expect(f"{what} after the next slab_alloc (partial first)", lists_of(run), [0, 1, 1])
+
+
+@pytest.mark.exercise("5.4", points=1)
+def test_freed_twice(lab):
+    """slab_free of an object that is free panics with the cache's name."""
+    usually = (*COMMON, "slab_free does not ask slab_object whether the object is handed out")
+    with told(usually, HINT), memory_code(lab, SLABS, START) as run:
+        run.call("begin_slabs")
+        run.call("make_cache", 0, SIZE, 8, 0)
+        run.call("take", 0)
+        twice = run.call("take", 0)
+        said = panic_of(run, "give", 0, twice)
+        expect("the first slab_free of an object panics with", said or "nothing", "nothing")
+        said = panic_of(run, "give", 0, twice)
+        if "test-a" not in said:
+            fail(
+                "slab_free of an object that is free: expected a panic with its cache's name, "
+                f"test-a; seen {f'the panic {said!r}' if said else 'no panic'}"
+            )
+
+
+@pytest.mark.exercise("5.4", points=1)
+def test_constructor(lab):
+    """The constructor runs once for each object, and not again when the object is reused."""
+    usually = (
+        *COMMON,
+        Usual(r"seen \[0", "grow does not call cache->construct"),
+        "the constructor is called by slab_alloc, or once for each slab: it belongs into grow",
+    )
+    with told(usually, HINT), memory_code(lab, SLABS, START) as run:
+        run.call("begin_slabs")
+        count, *calls = run.answers("construct_twice")
+        expect(
+            f"calls of the constructor when {2 * count} objects, two slabs, were taken, freed and "
+            "taken again, and at the end",
+            calls,
+            [2 * count] * 3,
+        )
+
+
+def lists_of(run) -> list[int]:
+    """How many slabs are in each list."""
+    return run.answers("answer_lists", 0)[:3]

@@ -1,0 +1,48 @@
+"""Lesson 5's measurement: what theory expects of free blocks, and the shape of the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labs.lesson5 import measure as fragments
+from tests.test_measurements import measured, rows
+
+MEMORY = fragments.Memory(percent=50, free=14, pages=32, blocks=(2, 2, 0, 1), requests=())
+
+
+def test_expected_blocks() -> None:
+    """Of 16,384 pages that are half free: 8 blocks of order 3, 0.016 of order 4."""
+    assert fragments.expected(16384, 0.5, 3) == 8
+    assert fragments.expected(16384, 0.5, 4) == pytest.approx(1 / 64)
+    assert fragments.expected(16384, 1, 10) == 16
+
+
+def test_whole_blocks_are_also_in_larger_ones() -> None:
+    assert [MEMORY.whole(order) for order in range(4)] == [14, 6, 2, 1]
+
+
+def test_unusable_free_space() -> None:
+    assert MEMORY.unusable(0) == 0
+    assert MEMORY.unusable(3) == pytest.approx(6 / 14)
+    assert MEMORY.unusable(4) == 1
+
+
+@pytest.mark.slow
+def test_figures(tmp_path: Path) -> None:
+    """Blocks are as expected, and no fork works; the buddy system's requests have a bound, the
+    map's have none; larger blocks are harder to get."""
+    files = measured(5, tmp_path)
+    blocks = rows(files["blocks.csv"])
+    for row in blocks[:3]:
+        assert float(row["blocks"]) == pytest.approx(float(row["expected"]), rel=0.1)
+    assert all(float(row["blocks"]) == 0 for row in blocks[5:])
+    requests = rows(files["requests.csv"])
+    assert max(float(row["page_alloc"]) for row in requests) < 400
+    first, last = (float(requests[at]["bitmap"]) for at in (0, -1))
+    assert first > 100 * last
+    for row in rows(files["index.csv"]):
+        three, six, nine = (float(row[f"order_{order}"]) for order in (3, 6, 9))
+        assert 0 <= three <= six <= nine <= 1
+    assert b"</svg>" in files["fragments.svg"]
