@@ -36,7 +36,7 @@
 #include "mm/area.h"
 #include "mm/space_layout.h"
 
-#define AROUND (16 * PAGE_SIZE) /* fault-around: a power of two, at most what a table has */
+uint32_t fault_around_bytes = 16 * PAGE_SIZE;
 
 static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
@@ -98,13 +98,14 @@ static int show(struct space *space, uint32_t address, struct page *page, bool w
  * page of a program often reads its neighbours, and a fault takes longer than ten entries. */
 static void fault_around(struct space *space, const struct area *area, uint32_t address)
 {
-	uint32_t start = address & -AROUND,
-		 end = start + AROUND < area->end ? start + AROUND : area->end;
+	uint32_t start = address & -fault_around_bytes, end = start + fault_around_bytes;
 	struct memory_object *object = area->object;
 	uint32_t count = 0;
 
 	if (start < area_start(area))
 		start = area_start(area);
+	if (end > area->end)
+		end = area->end;
 	void *const *pages = object->ops->peek(object, area_index(area, start), &count);
 	uint32_t *pte = pte_of(space, start, false), *table = pte, shown = 0;
 	uint32_t *last = pte + ((end - start) >> PAGE_SHIFT);

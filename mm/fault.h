@@ -6,6 +6,10 @@
 
 struct space;
 
+/* How many bytes a fault shows of an object, as far as they are in memory: a power of two from a
+ * page to 4 MiB. Experiments change it. */
+extern uint32_t fault_around_bytes;
+
 /*
  * Makes a page be there at a user address, and writable if `write`, as the area there allows.
  *

@@ -84,6 +84,8 @@ static void tell(int error, uint32_t address)
 	signal_force(error == -EIO ? SIGBUS : SIGSEGV, &cause);
 }
 
+void (*page_fault_watch)(const struct space *space, bool write);
+
 /* The instruction is begun again when this returns, or the program gets its signal first. */
 static void page_fault(struct trap_frame *frame)
 {
@@ -98,6 +100,8 @@ static void page_fault(struct trap_frame *frame)
 				    may_sleep);
 		if (error == -ENOMEM)
 			out_of_memory();
+		if (!error && page_fault_watch)
+			page_fault_watch(current->space, frame->error_code & ERROR_WRITE);
 		interrupts_disable();
 	}
 	if (!is_user && error)

@@ -1,0 +1,62 @@
+/*
+ * The command `faults`: how much of its memory a program touches, and what that costs in faults.
+ *
+ *	faults 16 /bin/sh -c true	runs the program; a fault shows up to 16 pages of a file
+ *
+ * With 1 in place of 16 no page is shown that was not touched: then the most pages that the program
+ * had are those that it touched. Only raw figures are printed; labs/lesson6/measure.py makes tables
+ * of them.
+ */
+#include "kernel/lib/number.h"
+#include "kernel/process/page_fault.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/printk.h"
+#include "kernel/cpu/memory_layout.h"
+#include "labs/lesson4/programs.h"
+#include "mm/fault.h"
+#include "mm/space_map.h"
+
+#define MOST 1024u /* pages: what one table shows */
+
+static struct {
+	uint32_t faults, writes; /* of all spaces */
+	uint32_t pages, bytes;	 /* the most that one space showed, and had in its areas */
+} seen;
+
+static void watch(const struct space *space, bool write)
+{
+	uint32_t pages = space_resident(space), bytes = space_size(space);
+
+	seen.faults++;
+	seen.writes += write;
+	seen.pages = pages > seen.pages ? pages : seen.pages;
+	seen.bytes = bytes > seen.bytes ? bytes : seen.bytes;
+}
+
+static int run_faults(int count, char **words)
+{
+	uint32_t usual = fault_around_bytes;
+	uint64_t around;
+
+	if (!number_parse(words[1], &around) || around < 1 || around > MOST ||
+	    (around & (around - 1)) != 0) {
+		printk("faults: pages around a fault must be 1, 2, 4 ... %u, not %s\n", MOST,
+		       words[1]);
+		return 1;
+	}
+	seen.faults = seen.writes = seen.pages = seen.bytes = 0;
+	fault_around_bytes = around << PAGE_SHIFT;
+	page_fault_watch = watch;
+	int status = program_run(count - 2, words + 2);
+
+	page_fault_watch = NULL;
+	fault_around_bytes = usual;
+	printk("faults: %u faults, %u to write; %u pages shown of %u\n", seen.faults, seen.writes,
+	       seen.pages, seen.bytes >> PAGE_SHIFT);
+	return status != 0;
+}
+
+static const struct command commands[] COMMAND_TABLE = {
+	{ "faults", "AROUND PROGRAM [WORD...]", "how much of its memory a program touches", 2,
+	  run_faults },
+};
