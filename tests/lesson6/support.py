@@ -1,0 +1,186 @@
+"""What the tests of lesson 6 share: code of a test's own in a kernel that has no space yet, and
+what is in page tables and trees of areas, read from outside.
+
+with space_code(lab, "tests/lesson6/memory/tables.c") as run:
+    space = run.call("empty_space")
+    run.call("map_page", space, 0x40000000, True)
+    assert list(entries(run, space)) == [0x40000000]
+
+The C code is linked to the kernel under test (tests/lesson6/memory/spaces.h is what it shares).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from labs.tools.grading.lab import Lab
+from labs.tools.machine.symbols import KERNEL_BASE
+from tests.lesson4.support import fail, signed
+from tests.lesson5.support import PAGE_ENTRY, STATES, USED, Run, memory_code
+
+__all__ = ("PAGE", "Run", "fail", "signed")
+
+PAGE = 4096
+LARGE_PAGE = PAGE << 10
+PRESENT, WRITE, USER, ACCESSED, DIRTY, HIDDEN = 1, 2, 4, 0x20, 0x40, 0x200  # PTE_...
+FLAGS = {PRESENT: "P", WRITE: "W", USER: "U", ACCESSED: "A", DIRTY: "D", HIDDEN: "hidden"}
+READABLE, WRITABLE, EXECUTABLE, SHARED, STACK, COPIED = 1, 2, 4, 8, 16, 32  # of an area
+EFAULT, EACCES, EIO, ENOMEM, EAGAIN = 14, 13, 5, 12, 11
+ERRORS = {14: "-EFAULT", 13: "-EACCES", 5: "-EIO", 12: "-ENOMEM", 11: "-EAGAIN"}
+STACK_END, STACK_LIMIT, STACK_GAP = 0xBFFFE000, 8 << 20, 1 << 20
+KERNEL_TABLE = KERNEL_BASE >> 22
+START = "space_share"  # memory can be had, and page faults are handled; no space is there yet
+SPACE = struct.Struct("<7I")  # directory, areas, recent, heap_start, heap_end, size, pages
+AREA = struct.Struct("<10I")  # left, right, key, end, flags, object, index, space, two links
+MOST_AREAS = 10_000
+JUMP = 0xE9
+
+
+@contextmanager
+def space_code(lab: Lab, source: str, place: str = START, **fields: object) -> Iterator[Run]:
+    """The lab's kernel, stopped before there is a space, with the code of `source` in it."""
+    with memory_code(lab, source, place, **fields) as run:
+        yield run
+
+
+def instead(run: Run, function: str, own: str) -> None:
+    """From here on a call of a function of the kernel is one of the test's own function."""
+    place = run.guest.address(function)
+    run.guest.write(place, struct.pack("<Bi", JUMP, run.address(own) - (place + 5)))
+
+
+def error_name(result: int) -> str:
+    """What a function returned, as a person reads it."""
+    number = -signed(result)
+    return ERRORS.get(number, str(-number))
+
+
+# Page tables
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as its entry in the page array has it."""
+
+    frame: int
+    references: int
+    state: int
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it has been handed out."""
+        return self.state == USED
+
+
+def page_at(run: Run, frame: int) -> Page:
+    """What the page array says of a frame."""
+    array = run.guest.read_word(run.guest.address("page_array"))
+    data = run.guest.read(array + frame * PAGE_ENTRY.size, PAGE_ENTRY.size)
+    references, _, state, _, _ = PAGE_ENTRY.unpack(data)
+    return Page(frame, references, state)
+
+
+def frame_of(entry: int) -> int:
+    """The frame that an entry shows."""
+    return entry // PAGE
+
+
+def directory_of(run: Run, space: int) -> int:
+    """Where a space's directory is, as the kernel sees it."""
+    return SPACE.unpack(run.guest.read(space, SPACE.size))[0]
+
+
+def pages_of(run: Run, space: int) -> int:
+    """space->pages."""
+    return SPACE.unpack(run.guest.read(space, SPACE.size))[6]
+
+
+def tables_of(run: Run, space: int) -> dict[int, int]:
+    """The tables of a space: their frames, by the number of the directory's entry."""
+    words = run.guest.read_words(directory_of(run, space), KERNEL_TABLE)
+    return {number: frame_of(word) for number, word in enumerate(words) if word}
+
+
+def entries(run: Run, space: int) -> dict[int, int]:
+    """The entries that are not 0, by address. Fails where a table does not count its entries."""
+    found = {}
+    for number, frame in tables_of(run, space).items():
+        words = run.guest.read_words(KERNEL_BASE + frame * PAGE, PAGE // 4)
+        here = {number * LARGE_PAGE + i * PAGE: word for i, word in enumerate(words) if word}
+        seen = page_at(run, frame).references
+        if seen != len(here) + 1:
+            fail(
+                f"references of the table of {number * LARGE_PAGE:#x}: expected {len(here) + 1} "
+                f"(its entries that are not 0, and one more), seen {seen}"
+            )
+        found |= here
+    return found
+
+
+def require_sound_tables(run: Run, space: int, when: str) -> dict[int, int]:
+    """The entries. Fails unless tables count their entries and the space its pages."""
+    found = entries(run, space)
+    pages = pages_of(run, space)
+    if pages != len(found):
+        fail(f"space->pages {when}: expected {len(found)}, as there are entries, seen {pages}")
+    return found
+
+
+def in_words(entry: int) -> str:
+    """An entry as a person reads it."""
+    if not entry:
+        return "0"
+    flags = [name for bit, name in FLAGS.items() if entry & bit]
+    return f"frame {frame_of(entry)} ({' '.join(flags)})"
+
+
+def state_name(state: int) -> str:
+    """A page's state in words."""
+    return STATES[state] if state < len(STATES) else f"state {state}"
+
+
+def free_pages(run: Run) -> int:
+    """How many pages are free, with those that are kept for the next tables."""
+    run.guest.call("page_table_shrink")
+    return run.call("count_free")
+
+
+# Areas
+
+
+@dataclass(frozen=True, order=True)
+class Area:
+    """An area, at `place` in the kernel's memory. object: where its object is, or 0."""
+
+    start: int
+    end: int
+    flags: int
+    object: int
+    index: int
+    place: int
+
+    def __str__(self) -> str:
+        of = f", object page {self.index}" if self.object else ""
+        return f"[{self.start:#x}, {self.end:#x}) flags {self.flags:#x}{of}"
+
+
+def areas_of(run: Run, space: int) -> list[Area]:
+    """The areas of a space, by address, as they are in its tree."""
+    root = SPACE.unpack(run.guest.read(space, SPACE.size))[1]
+    found, waiting = [], [root]
+    while waiting:
+        if not (place := waiting.pop()):
+            continue
+        if len(found) > MOST_AREAS:
+            fail("the tree of areas has a cycle")
+        left, right, start, end, flags, its, index, owner, *_ = AREA.unpack(
+            run.guest.read(place, AREA.size)
+        )
+        if owner != space:
+            fail(f"the area of {start:#x} is in the tree of another space than area->space")
+        found.append(Area(start, end, flags, its, index, place))
+        waiting += [left, right]
+    return sorted(found)
