@@ -44,6 +44,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         said["watchpoints"] = run("info breakpoints")
         said["tail"] = run("page 0xc0000000 + (page_frames << 12) - 0x100000")
         run("delete")
+        run("tbreak space_set_heap")
+        run("continue")
+        at = "0x8048000 current->pid"
+        said["lesson 6"] = run("areas current->pid"), run(f"why {at}"), run(f"pte {at}")
         run("set var zones[1].free = zones[1].free + 3")
         said["miscounted"] = run("buddy")
         run("set var zones[1].free = zones[1].free - 3")
@@ -109,3 +113,10 @@ def test_red_zones_are_watched(seen: dict[str, Any]) -> None:
 def test_damage_shows(seen: dict[str, Any]) -> None:
     assert re.search(r"But the lists of Normal have \d+ pages", seen["miscounted"])
     assert "Normal, order 10: the list is damaged" in seen["damaged"]
+
+
+def test_commands_of_lesson_6(seen: dict[str, Any]) -> None:
+    """What needs areas says when they come; page tables there are already."""
+    areas, why, entry = seen["lesson 6"]
+    assert "they come in lesson 6" in areas and "they come in lesson 6" in why
+    assert "directory[32] = " in entry and "4 MiB" in entry

@@ -20,6 +20,7 @@ import labs.tools.debugging.gdb.memory_commands  # noqa: E402
 import labs.tools.debugging.gdb.process_commands  # noqa: E402
 import labs.tools.debugging.gdb.programs  # noqa: E402
 import labs.tools.debugging.gdb.scheduler_commands  # noqa: E402
+import labs.tools.debugging.gdb.space_commands  # noqa: E402
 import labs.tools.debugging.gdb.syscall_commands  # noqa: E402
 import labs.tools.debugging.gdb.task_commands  # noqa: E402
 import labs.tools.debugging.gdb.waiting_commands  # noqa: E402, F401
