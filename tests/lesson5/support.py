@@ -44,8 +44,11 @@ class Run:
         self.symbols = symbols
 
     def address(self, name: str) -> int:
-        """Where a name of the test's code is."""
-        return self.symbols.find(name).address
+        """Where a name of the test's code, or of the kernel, is."""
+        try:
+            return self.symbols.find(name).address
+        except KeyError:
+            return self.guest.address(name)
 
     def ask(self, *questions: int) -> None:
         """Writes `questions`."""
@@ -53,7 +56,8 @@ class Run:
         self.guest.write(self.address("questions"), struct.pack(f"<{len(words)}I", *words))
 
     def call(self, name: str, *arguments: int) -> int:
-        """Calls a function of the test's code, with interrupts disabled. Returns EAX."""
+        """Calls a function of the test's code, or of the kernel, with interrupts disabled. Returns
+        EAX."""
         return self.guest.call(self.address(name), *arguments, name=name)
 
     def answers(self, name: str, *arguments: int) -> list[int]:

@@ -38,7 +38,7 @@ IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break page_unmap_range, continue,
 SHOWN = PRESENT | USER | HIDDEN
 COUNT = Usual(
     "references of the table",
-    "pte_set counts an entry that becomes other than 0, and one that becomes 0, and no other change",
+    "pte_set counts an entry that becomes 0, and one that was 0; no other change counts",
 )
 PAGES = Usual("space->pages", "each entry that goes is one page less in space->pages")
 
@@ -92,3 +92,131 @@ def test_entries(lab):
             run.call("set_only", space, address, value)
             expected = {address: value} if value else {}
             require_entries(run, space, expected, "after pte_set")
+
+
+@pytest.mark.exercise("6.1", points=2, gate=True)
+def test_unmap(lab):
+    """Pages that are unmapped go, and an empty table with them; the others stay."""
+    usually = (
+        Usual("the entry of", "the range ends before `end`; or it is cut at the end of a table"),
+        COUNT,
+        PAGES,
+        Usual("free", "each page is released once; a table whose count is 1 goes with put"),
+        Usual("tables", "the table is empty: put it back, and clear the directory's entry"),
+    )
+    start = some_address(lab) + PAGE * Random(lab.seed).randrange(1, 900)
+    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        free = free_pages(run)
+        addresses = [start + PAGE * i for i in range(9)]
+        shown = {each: run.call("map_page", space, each, 1) for each in addresses}
+        run.call("page_unmap_range", space, start + 2 * PAGE, start + 5 * PAGE)
+        shown = {each: shown[each] for each in addresses[:2] + addresses[5:]}
+        require_entries(run, space, shown, "after three of nine pages were unmapped")
+        require_sound_tables(run, space, "after three of nine pages were unmapped")
+        expect("pages that are free after three were unmapped", free_pages(run), free - 7)
+        run.call("page_unmap_range", space, start - PAGE, start + 20 * PAGE)
+        require_sound_tables(run, space, "after all pages were unmapped")
+        tables = [number * LARGE_PAGE for number in tables_of(run, space)]
+        require(not tables, "no page is mapped any more: expected no tables, seen one")
+        expect("pages that are free after all were unmapped", free_pages(run), free)
+
+
+@pytest.mark.exercise("6.1", points=2, gate=True)
+def test_tlb(lab):
+    """What the processor has seen, and may not any more, it has forgotten."""
+    usually = (
+        Usual("unmapped", "page_unmap_range calls tlb_flush_page for each entry that it clears"),
+        Usual("written", "pte_set flushes an entry that loses a bit of LOSABLE"),
+        Usual("allowed", "pte_set writes another value than it was given"),
+    )
+    start = some_address(lab) + 5 * PAGE
+    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        for i in range(4):
+            run.call("map_page", space, start + i * PAGE, 1)
+        run.call("load_space", space)
+        seen = run.answers("write_pages", start, 4, 7)
+        expect("pages that the program could write, as allowed,", sum(seen), 4)
+        for i in range(2):
+            entry = entries(run, space)[start + i * PAGE]
+            run.call("change_entry", space, start + i * PAGE, entry & ~WRITE)
+        seen = run.answers("write_pages", start, 4, 8)
+        expect("which of four pages can be written, after two lost PTE_WRITE,", seen, [0, 0, 1, 1])
+        run.call("page_unmap_range", space, start + PAGE, start + 3 * PAGE)
+        seen = run.answers("read_pages", start, 4)[::2]
+        expect("which of four pages can be read, after two were unmapped,", seen, [1, 0, 0, 1])
+
+
+@pytest.mark.exercise("6.1", points=1)
+def test_protection(lab):
+    """Pages lose the right to write, and their entries with PROT_NONE; nothing else changes."""
+    usually = (
+        Usual(
+            "not mapped",
+            "an entry that is 0 has no page: it stays 0",
+        ),
+        Usual(
+            "read-only|SPACE_READ",
+            "only PTE_WRITE goes: what else is in the entry, accessed and dirty, too, stays",
+        ),
+        Usual("no protection", "without any protection PTE_PRESENT goes, and the page stays"),
+        Usual("allowed again", "PTE_PRESENT comes back; PTE_WRITE comes back by a fault only"),
+        COUNT,
+    )
+    start = some_address(lab) + 8 * PAGE
+    with told(usually, "make hint EX=6.1"), space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        for i in (0, 1, 3):
+            run.call("map_page", space, start + i * PAGE, 1)
+        run.call("load_space", space)
+        run.answers("write_pages", start, 2, 7)
+        before = entries(run, space)
+        require(before[start] & DIRTY, "the processor has not set the dirty bit of a page")
+        run.call("page_protect_range", space, start, start + 3 * PAGE, 1)
+        wanted = {
+            at: entry if at > start + PAGE else entry & ~WRITE for at, entry in before.items()
+        }
+        require_entries(run, space, wanted, "after page_protect_range with SPACE_READ")
+        run.call("page_protect_range", space, start, start + PAGE, 0)
+        hidden = wanted | {start: wanted[start] & ~PRESENT}
+        require_entries(run, space, hidden, "after page_protect_range with no protection")
+        run.call("page_protect_range", space, start, start + PAGE, 3)
+        require_entries(run, space, wanted, "after the page was allowed again")
+
+
+@pytest.mark.exercise("6.1", points=1)
+def test_copy(lab):
+    """A copy shows the same pages; nobody may write to them; each has a reference more."""
+    usually = (
+        Usual(
+            "of the copy",
+            "the copy has the same page, without PTE_WRITE, PTE_ACCESSED and PTE_DIRTY",
+        ),
+        Usual("old space", "the old space loses PTE_WRITE, and nothing else"),
+        Usual("references of the page", "each page that is shown twice has page_hold called"),
+        COUNT,
+        PAGES,
+        Usual("returns", "0 if all is copied; -ENOMEM only if there is no memory for a table"),
+    )
+    start = some_address(lab) + 20 * PAGE
+    with told(usually, "make hint EX=6.1"), space_code(lab, SOURCE) as run:
+        space, copy = run.call("empty_space"), run.call("empty_space")
+        for i in (0, 1, 4):
+            run.call("map_page", space, start + i * PAGE, i != 1)
+        run.call("load_space", space)
+        run.answers("write_pages", start, 1, 7)
+        before = entries(run, space)
+        result = run.call("page_copy_range", copy, space, start, start + 3 * PAGE)
+        expect("page_copy_range returns", result, 0)
+        clear = ~(WRITE | ACCESSED | DIRTY)
+        wanted = {at: entry & clear for at, entry in before.items() if at < start + 3 * PAGE}
+        require_entries(run, copy, wanted, "of the copy")
+        kept = {at: entry & ~WRITE if at in wanted else entry for at, entry in before.items()}
+        require_entries(run, space, kept, "of the old space")
+        for each in (space, copy):
+            require_sound_tables(run, each, "after the copy")
+        for address, entry in before.items():
+            seen = page_at(run, frame_of(entry)).references
+            what = f"references of the page of {address:#x}, after it was copied"
+            expect(what, seen, 2 if address in wanted else 1)

@@ -1,0 +1,333 @@
+"""Exercise 6.1: ranges over several tables against a model, the TLB, tables without memory, and
+what it costs."""
+
+from __future__ import annotations
+
+import struct
+from random import Random
+
+import pytest
+
+from labs.tools.machine.symbols import KERNEL_BASE
+from tests.lesson4.support import signed
+from tests.lesson6.support import (
+    ACCESSED,
+    DIRTY,
+    ENOMEM,
+    HIDDEN,
+    KERNEL_TABLE,
+    LARGE_PAGE,
+    PAGE,
+    PRESENT,
+    READABLE,
+    USER,
+    WRITABLE,
+    WRITE,
+    Run,
+    directory_of,
+    entries,
+    fail,
+    frame_of,
+    free_pages,
+    in_words,
+    instead,
+    page_at,
+    require_sound_tables,
+    space_code,
+    tables_of,
+)
+from tests.told import expect, require
+
+SOURCE = "tests/lesson6/memory/tables.c"
+SHOWN = PRESENT | USER | HIDDEN
+STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
+MOST_EMPTY = 1  # instructions for 3 GiB with two tables
+
+
+def require_same(run: Run, space: int, model: dict[int, int], when: str) -> None:
+    """The space has these entries; the processor may have set bits since."""
+    seen = require_sound_tables(run, space, when)
+    for address in sorted(seen.keys() | model.keys()):
+        entry, wanted = seen.get(address, 0), model.get(address, 0)
+        if entry != wanted:
+            fail(
+                f"the entry of {address:#x} {when}: "
+                f"expected {in_words(wanted)}, seen {in_words(entry)}"
+            )
+
+
+class Model:
+    """Two spaces, each as its entries, over three tables."""
+
+    def __init__(self, run: Run, random: Random) -> None:
+        self.run = run
+        self.random = random
+        self.first = LARGE_PAGE * random.randrange(0x100, 0x2F0)
+        self.spaces = [run.call("empty_space"), run.call("empty_space")]
+        self.models: list[dict[int, int]] = [{}, {}]
+
+    def address(self) -> int:
+        """A page of the three tables: often near a border."""
+        border = self.first + LARGE_PAGE * self.random.randrange(4)
+        near = border + PAGE * self.random.randrange(-3, 4)
+        far = self.first + PAGE * self.random.randrange(3 * 1024)
+        chosen = self.random.choice([near, near, far])
+        return min(max(chosen, self.first), self.first + 3 * LARGE_PAGE - PAGE)
+
+    def range(self) -> tuple[int, int]:
+        """A range that is not empty."""
+        start, end = sorted((self.address(), self.address()))
+        return start, end + PAGE
+
+    def map_some(self, number: int) -> str:
+        """Pages where there are none."""
+        for _ in range(6):
+            address = self.address()
+            if address not in self.models[number]:
+                writable = self.random.randrange(2)
+                entry = self.run.call("map_page", self.spaces[number], address, writable)
+                self.models[number][address] = entry
+        return "after pages were mapped"
+
+    def unmap(self, number: int) -> str:
+        """page_unmap_range."""
+        start, end = self.range()
+        self.run.call("page_unmap_range", self.spaces[number], start, end)
+        for address in [each for each in self.models[number] if start <= each < end]:
+            del self.models[number][address]
+        return f"after page_unmap_range of [{start:#x}, {end:#x})"
+
+    def protect(self, number: int) -> str:
+        """page_protect_range."""
+        start, end = self.range()
+        protection = self.random.choice([0, READABLE, READABLE | WRITABLE, 4])
+        self.run.call("page_protect_range", self.spaces[number], start, end, protection)
+        for address, entry in self.models[number].items():
+            if start <= address < end:
+                kept = entry if protection & WRITABLE else entry & ~WRITE
+                self.models[number][address] = kept & ~PRESENT | (PRESENT if protection else 0)
+        return f"after page_protect_range of [{start:#x}, {end:#x}) with {protection}"
+
+    def copy(self, number: int) -> str:
+        """page_copy_range, to where nothing is mapped."""
+        start, end = self.range()
+        other = self.models[1 - number]
+        if any(start <= each < end for each in other):
+            return self.unmap(1 - number)
+        to, source = self.spaces[1 - number], self.spaces[number]
+        result = self.run.call("page_copy_range", to, source, start, end)
+        expect("page_copy_range returns", result, 0)
+        for address, entry in self.models[number].items():
+            if start <= address < end:
+                self.models[number][address] = entry & ~WRITE
+                other[address] = entry & ~(WRITE | ACCESSED | DIRTY)
+        return f"after page_copy_range of [{start:#x}, {end:#x})"
+
+    def require(self, when: str) -> None:
+        """Both spaces, their tables, and the references of all pages are as they are to be."""
+        for space, model in zip(self.spaces, self.models, strict=True):
+            require_same(self.run, space, model, when)
+        frames = [frame_of(entry) for model in self.models for entry in model.values()]
+        for frame in set(frames):
+            seen = page_at(self.run, frame).references
+            what = f"references of frame {frame} {when}"
+            expect(what, seen, frames.count(frame))
+
+
+@pytest.mark.exercise("6.1", points=4)
+@pytest.mark.parametrize("number", range(2))
+def test_random_ranges(lab, number):
+    """Ranges over three tables, with their borders, against a model."""
+    random = Random(lab.seed + number)
+    with space_code(lab, SOURCE) as run:
+        free = free_pages(run)
+        model = Model(run, random)
+        for _ in range(12):
+            model.map_some(0)
+            what = random.choice([model.unmap, model.protect, model.protect, model.copy])
+            model.require(what(random.choice([0, 0, 1])))
+        for i, space in enumerate(model.spaces):
+            run.call("page_unmap_range", space, model.first, model.first + 3 * LARGE_PAGE)
+            model.models[i].clear()
+        model.require("after all was unmapped")
+        for space in model.spaces:
+            if tables_of(run, space):
+                fail("no page is mapped any more: expected no tables, seen one")
+            run.call("page_directory_destroy", directory_of(run, space))
+        expect("pages that are free in the end", free_pages(run), free)
+
+
+@pytest.mark.exercise("6.1", points=1)
+def test_one_entry_left(lab):
+    """A table stays as long as it has an entry, wherever that is."""
+    start = 0x50000000
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        for kept in (0, 7, 1023):
+            entry = {}
+            for i in {0, 7, 1023}:
+                entry[i] = run.call("map_page", space, start + i * PAGE, 1)
+            for i in {0, 7, 1023} - {kept}:
+                at = start + i * PAGE
+                run.call("page_unmap_range", space, at, at + PAGE)
+            at = start + kept * PAGE
+            require_same(run, space, {at: entry[kept]}, "which is the last one of its table,")
+            run.call("page_unmap_range", space, at, at + PAGE)
+
+
+@pytest.mark.exercise("6.1", points=2)
+def test_forgotten_before_release(lab):
+    """When a page is given back the processor has forgotten it; and it is given back once, by the
+    last entry that shows it."""
+    start = 0x41234000
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        instead(run, "page_free_last", "record_end")
+        run.call("load_space", space)
+        for i in range(3):
+            at = start + i * PAGE
+            frame = frame_of(run.call("map_page", space, at, 1))
+            expect("a page that is mapped can be read", run.answers("read_pages", at, 1)[0], 1)
+            run.call("watch", at)
+            found = run.answers("page_unmap_range", space, at, at + PAGE)
+            released = found[: 2 * (len(found) // 2) : 2]
+            if frame not in released:
+                fail("a page that nobody shows any more was not released")
+            if found[2 * released.index(frame) + 1]:
+                fail("a page was released while the TLB still translates to it")
+            if released.count(frame) > 1:
+                fail("a page was released twice")
+
+
+@pytest.mark.exercise("6.1", points=1)
+def test_page_with_two_entries(lab):
+    """A page that two entries show is released by the second that goes."""
+    start = 0x60000000
+    with space_code(lab, SOURCE) as run:
+        space, other = run.call("empty_space"), run.call("empty_space")
+        for i in range(3):
+            run.call("map_page", space, start + i * PAGE, 1)
+        run.call("page_copy_range", other, space, start, start + 3 * PAGE)
+        frames = [frame_of(entry) for entry in entries(run, space).values()]
+        run.call("page_unmap_range", space, start, start + 3 * PAGE)
+        for frame in frames:
+            seen = page_at(run, frame)
+            require(seen.is_used, "a page was freed that another space still shows")
+            expect("references of a page that one entry shows", seen.references, 1)
+        run.call("load_space", other)
+        seen = run.answers("read_pages", start, 3)
+        wanted = [word for i in range(3) for word in (1, start + i * PAGE)]
+        expect("what the other space reads", seen, wanted)
+        run.call("page_unmap_range", other, start, start + 3 * PAGE)
+        if any(page_at(run, frame).is_used for frame in frames):
+            fail("a page was not freed that no entry shows any more")
+
+
+@pytest.mark.exercise("6.1", points=2)
+def test_another_page(lab):
+    """pte_set shows another page at once, and the accessed bit is set again once it was cleared."""
+    start = 0x48000000
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        run.call("load_space", space)
+        for i in range(4):
+            at = start + i * PAGE
+            run.call("map_page", space, at, 0)
+            run.answers("read_pages", at, 1)
+            page = run.call("new_page", 0x1000 + i) - KERNEL_BASE
+            run.call("change_entry", space, at, page | SHOWN | ACCESSED)
+            seen = run.answers("read_pages", at, 1)
+            if seen != [1, 0x1000 + i]:
+                fail("an entry shows another page now: the program still reads the old one")
+        run.answers("read_pages", start, 4)
+        for at, entry in entries(run, space).items():
+            run.call("change_entry", space, at, entry & ~ACCESSED)
+        run.answers("read_pages", start, 4)
+        if not all(entry & ACCESSED for entry in entries(run, space).values()):
+            fail(
+                "the accessed bit was cleared, and a read does not set it again: the TLB was asked"
+            )
+
+
+@pytest.mark.exercise("6.1", points=2)
+def test_protection_is_at_once(lab):
+    """What page_protect_range takes away is gone for the next access."""
+    start = 0x77FFE000
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        run.call("load_space", space)
+        for i in range(4):
+            run.call("map_page", space, start + i * PAGE, 1)
+        run.answers("write_pages", start, 4, 1)
+        run.call("page_protect_range", space, start, start + 3 * PAGE, READABLE)
+        seen = run.answers("write_pages", start, 4, 2)
+        expect("which of four pages can be written, after three lost it,", seen, [0, 0, 0, 1])
+        run.answers("read_pages", start, 4)
+        run.call("page_protect_range", space, start + PAGE, start + 3 * PAGE, 0)
+        seen = run.answers("read_pages", start, 4)[::2]
+        expect("which of four pages can be read, after two lost it,", seen, [1, 0, 0, 1])
+        kept = [page_at(run, frame_of(entry)).is_used for entry in entries(run, space).values()]
+        expect("pages that are kept, without any protection too,", sum(kept), 4)
+
+
+@pytest.mark.exercise("6.1", points=2)
+def test_no_memory(lab):
+    """No memory for a table: NULL or -ENOMEM; what has been copied can be unmapped again."""
+    first = 0x40400000
+    with space_code(lab, SOURCE) as run:
+        space, copy = run.call("empty_space"), run.call("empty_space")
+        shown = [first - PAGE, first, first + LARGE_PAGE]
+        for at in shown:
+            run.call("map_page", space, at, 1)
+        for number in range(1, 4):
+            free = free_pages(run)
+            run.guest.write(run.guest.address("allocation_fails_in"), struct.pack("<I", number))
+            result = run.call("page_copy_range", copy, space, shown[0], shown[2] + PAGE)
+            expect(
+                f"table {number} has no memory: page_copy_range returns", signed(result), -ENOMEM
+            )
+            require_sound_tables(run, copy, "of a copy that failed")
+            require_sound_tables(run, space, "of a space whose copy failed")
+            run.call("page_unmap_range", copy, 0, KERNEL_BASE)
+            if tables_of(run, copy):
+                fail("a copy that failed has tables after all was unmapped")
+            expect("pages that are free after a copy that failed", free_pages(run), free)
+        run.call("page_table_shrink")
+        run.guest.write(run.guest.address("allocation_fails_in"), struct.pack("<I", 1))
+        place = run.call("entry_of", copy, first, 1)
+        expect("no memory for a table: pte_of returns", place, 0)
+        expect("tables after that", tables_of(run, copy), {})
+        for at in shown:
+            seen = page_at(run, frame_of(entries(run, space)[at])).references
+            expect("references of a page that only the old space shows", seen, 1)
+
+
+@pytest.mark.exercise("6.1", points=1)
+def test_all_of_it(lab):
+    """From address 0 to the kernel: all goes, and the kernel's part is as it was."""
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        for at in (0, 0x3FF000, 0x08048000, 0xBFC00000, 0xBFFFF000):
+            run.call("map_page", space, at, 1)
+        place = directory_of(run, space) + 4 * KERNEL_TABLE
+        before = run.guest.read(place, 4 * (1024 - KERNEL_TABLE))
+        run.call("page_unmap_range", space, 0, KERNEL_BASE)
+        require_same(run, space, {}, "after all was unmapped")
+        expect("tables after that", tables_of(run, space), {})
+        if run.guest.read(place, len(before)) != before:
+            fail("page_unmap_range has changed the kernel's part of the directory")
+
+
+@pytest.mark.exercise("6.1", points=2)
+def test_price(lab):
+    """Ranges of 3 GiB with two pages in them: the time is that of the tables."""
+    with space_code(lab, SOURCE) as run:
+        space, copy = run.call("empty_space"), run.call("empty_space")
+        for at in (0x08048000, 0xBFFFD000):
+            run.call("map_page", space, at, 1)
+        names = ("page_protect_range", "page_copy_range", "page_unmap_range")
+        found = run.answers("price", space, copy, 0, KERNEL_BASE)
+        for name, stamps in zip(names, found, strict=True):
+            count = stamps // STAMPS[lab.mode]
+            if count > MOST_EMPTY:
+                fail(f"{name} of 3 GiB with two pages: {count} instructions, not {MOST_EMPTY}")
