@@ -16,9 +16,10 @@
 
 #include "user/measure.h"
 
-#define PAGE  4096u
-#define TIMES 8
-#define NAME  "/tmp/memcost"
+#define PAGE   4096u
+#define TIMES  8
+#define NAME   "/tmp/memcost"
+#define BEFORE 64u /* pages of the file that are not mapped: a file's first pages are apart */
 
 static void fail(const char *what)
 {
@@ -26,9 +27,9 @@ static void fail(const char *what)
 	exit(1);
 }
 
-static char *map(unsigned pages, int protection, int flags, int file)
+static char *map(unsigned pages, int protection, int flags, int file, unsigned before)
 {
-	char *memory = mmap(NULL, pages * PAGE, protection, flags, file, 0);
+	char *memory = mmap(NULL, pages * PAGE, protection, flags, file, before * PAGE);
 
 	if (memory == MAP_FAILED)
 		fail("mmap");
@@ -55,7 +56,7 @@ static uint64_t fork_once(char *memory, unsigned pages, unsigned written)
 /* The least of some rounds: an interrupt may come in between. */
 static uint64_t fork_cost(unsigned pages, unsigned written)
 {
-	char *memory = map(pages + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	char *memory = map(pages + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t least = UINT64_MAX;
 
 	for (unsigned i = 0; i < pages; i++)
@@ -74,10 +75,10 @@ static uint64_t read_cost(unsigned pages, unsigned step)
 	volatile char byte;
 	int file = open(NAME, O_CREAT | O_TRUNC | O_RDWR, 0600);
 
-	for (unsigned i = 0; i < pages; i++)
+	for (unsigned i = 0; i < BEFORE + pages; i++)
 		if (write(file, page, PAGE) != PAGE)
 			fail("write");
-	char *memory = map(pages, PROT_READ, MAP_PRIVATE, file);
+	char *memory = map(pages, PROT_READ, MAP_PRIVATE, file, BEFORE);
 	uint64_t start = counter_read();
 
 	for (unsigned i = 0; i < pages; i += step)
