@@ -18,8 +18,8 @@ struct space;
 /* Bits of an area besides SPACE_READ, SPACE_WRITE and SPACE_EXECUTE (mm/space.h). */
 #define AREA_SHARED 8u	/* what one space writes, all see; fork does not copy it */
 #define AREA_STACK  16u /* grows downwards when it is touched there */
-#define AREA_COPIED                                                                                \
-	32u /* shows pages that are not its object's, but the program's copies of them */
+#define AREA_COPIED 32u /* shows not only its object's pages, but the program's copies of them */
+#define AREA_LOCKED 64u /* can never be written to: shared, of a file open for reading only */
 
 struct area {
 	struct tree_node node; /* its key is the start */

@@ -43,26 +43,44 @@ struct page *page_copy(const struct page *page)
      and then nothing is left of it.
 
    Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
-   of the old page? What may be written without a fault now, in the old space, must not be after the
-   copy, and the TLB remembers it. The heap belongs to a space, too. */
+   of the old page? Asking for memory may give pages of files back, and an object may sleep while
+   its file is cut: a page that nobody holds is gone then, and so is its entry. What may be written
+   without a fault now, in the old space, must not be after the copy, and the TLB remembers it. The
+   heap belongs to a space, too. */
 /* SOLUTION 6.4 { */
-int copy_on_write(struct space *space, struct area *area, uint32_t address, uint32_t *pte)
+/* A page to show in place of this one, with a reference for its entry. */
+static int writable_page(struct area *area, uint32_t address, struct page *page, struct page **own)
 {
-	struct page *page = pte_page(*pte), *own = page;
+	struct memory_object *object = area->object;
 
 	if (area->flags & AREA_SHARED)
-		own = area->object->ops->page(area->object, area_index(area, address), true);
-	else if (page->state == PAGE_RESERVED || page->references > 1)
-		own = page_copy(page);
-	else
-		page_hold(page);
-	if (!own)
-		return area->flags & AREA_SHARED ? -EIO : -ENOMEM;
-	if (!(area->flags & AREA_SHARED))
-		area->flags |= AREA_COPIED;
-	pte_set(space, address, pte, pte_for(own, true));
+		return object->ops->page(object, area_index(area, address), true, own);
+	area->flags |= AREA_COPIED;
+	*own = page_copy(page);
+	return *own ? 0 : -ENOMEM;
+}
+
+/* The page is held until it is done, so that it is not given back meanwhile; but its file may be
+ * cut, and then the entry is no more. */
+int copy_on_write(struct space *space, struct area *area, uint32_t address, uint32_t *pte)
+{
+	struct page *page = pte_page(*pte), *own;
+
+	if (!(area->flags & AREA_SHARED) && page->state != PAGE_RESERVED && page->references == 1) {
+		pte_set(space, address, pte, *pte | PTE_PRESENT | PTE_WRITE);
+		return 0;
+	}
+	page_hold(page);
+	int error = writable_page(area, address, page, &own);
+
+	if (!error && (pte = pte_of(space, address, false)) && *pte && pte_page(*pte) == page) {
+		pte_set(space, address, pte, pte_for(own, true));
+		own = page;
+	}
+	if (!error)
+		page_release(own);
 	page_release(page);
-	return 0;
+	return error;
 }
 
 /* Does the program have pages in the area that nobody else can give it? What an object has is found

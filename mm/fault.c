@@ -126,13 +126,13 @@ static int fault_in_object(struct space *space, struct area *area, uint32_t addr
 {
 	bool shared = area->flags & AREA_SHARED;
 	struct memory_object *object = area->object;
-	struct page *page = object->ops->page(object, area_index(area, address), write && shared);
+	struct page *page;
+	int error = object->ops->page(object, area_index(area, address), write && shared, &page);
 
-	if (!page)
-		return -EIO;
+	if (error)
+		return error;
 	if (!write || shared) {
-		int error = show(space, address, page, write);
-
+		error = show(space, address, page, write);
 		if (!error && !write && object->ops->peek)
 			fault_around(space, area, address);
 		return error;

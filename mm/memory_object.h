@@ -17,10 +17,10 @@ struct memory_object;
 struct page;
 
 struct memory_object_ops {
-	/* The page number `index`, with a reference for the caller; `write`: it is about to be
-	 * written to. NULL: it is beyond the end, or it cannot be read, or there is no memory. May
-	 * sleep. */
-	struct page *(*page)(struct memory_object *object, uint32_t index, bool write);
+	/* Gives the page number `index` in *page, with a reference for the caller; `write`: it is
+	 * about to be written to. Returns 0; -EIO beyond the end, or if it cannot be read; or
+	 * -ENOMEM. May sleep. */
+	int (*page)(struct memory_object *object, uint32_t index, bool write, struct page **page);
 	/* The kernel's addresses of the pages from `index` on that are in memory, NULL where there
 	 * is none; *count of them. Does not sleep. NULL: none; and so for an operation that is
 	 * NULL. */
@@ -28,6 +28,9 @@ struct memory_object_ops {
 	/* References to what has the pages. */
 	void (*hold)(struct memory_object *object);
 	void (*release)(struct memory_object *object);
+	/* Writes pages `first` to `end` - 1 back, if they were written to. Returns 0 or an error.
+	 * May sleep. NULL: they are nowhere else. */
+	int (*sync)(struct memory_object *object, uint32_t first, uint32_t end);
 	/* For what has the pages: it has none from `first` on any more. */
 	void (*cut)(struct memory_object *object, uint32_t first);
 };

@@ -45,54 +45,78 @@ void page_cache_forget(struct cached_page *cached)
 	pool_free(&cached_pages, cached);
 }
 
-/* A page that was read, in no cache yet. NULL without memory, or if it cannot be read. */
-static struct cached_page *read_page(struct page_cache *cache, uint32_t index)
+/* Reads a page, which is in no cache yet. Returns 0, -EIO or -ENOMEM. */
+static int read_page(struct page_cache *cache, uint32_t index, struct cached_page **read)
 {
 	struct cached_page *cached = pool_alloc(&cached_pages);
 	void *page = cached ? page_alloc(0) : NULL;
+	int error = page ? cache->ops->read(cache, index, page) : -ENOMEM;
 
-	if (page && cache->ops->read(cache, index, page) == 0) {
+	if (!error) {
 		cached->node.key = index;
 		cached->page = page_of(page);
-		return cached;
+		*read = cached;
+		return 0;
 	}
 	if (page)
 		page_free(page, 0);
 	if (cached)
 		pool_free(&cached_pages, cached);
-	return NULL;
+	return error == -ENOMEM ? error : -EIO;
+}
+
+/* The contrary, for one that is still in no cache. */
+static void drop(struct cached_page *read)
+{
+	page_release(read->page);
+	pool_free(&cached_pages, read);
 }
 
 /* EXERCISE 6.5 (files in memory): see mm/page_cache.h and mm/memory_object.h for the contracts.
 
    - cache_page: the operation `page` of a cache's object.
    - page_cache_sync, page_cache_cut.
-   - given: find, insert, page_cache_forget, read_page; object_clean and object_unmap, which go
-   through all areas (mm/memory_object.h).
+   - given: find, insert, page_cache_forget, read_page, drop; object_clean and object_unmap, which
+   go through all areas (mm/memory_object.h).
 
    Pitfalls: reading sleeps, and another task may have read the same page meanwhile: there is one
-   page for each number, never two. A page that somebody writes to while it is written back must not
-   be clean afterwards: which comes first? A page beyond the end does not exist. A write that fails
-   leaves the page dirty. */
+   page for each number, never two; or the file has been cut. A page that somebody writes to while
+   it is written back must not be clean afterwards: which comes first? A page beyond the end does
+   not exist. A write that fails leaves the page dirty. */
 /* SOLUTION 6.5 { */
-static struct page *cache_page(struct memory_object *object, uint32_t index, bool write)
+/* Reads a page that is not there, and puts it into the cache, unless somebody was faster. */
+static int bring(struct page_cache *cache, uint32_t index)
+{
+	struct cached_page *read;
+	int error = read_page(cache, index, &read);
+
+	if (error)
+		return error;
+	if (find(cache, index) || index >= cache->ops->count(cache))
+		drop(read);
+	else
+		insert(cache, read);
+	return 0;
+}
+
+static int cache_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
 	struct page_cache *cache = (struct page_cache *)object;
-	struct cached_page *cached = find(cache, index), *read = NULL;
+	struct cached_page *cached = find(cache, index);
 
-	if (index >= cache->ops->count(cache))
-		return NULL;
-	if (!cached && !(read = read_page(cache, index)))
-		return NULL;
-	if (read && (cached = find(cache, index))) {
-		page_release(read->page);
-		pool_free(&cached_pages, read);
-	} else if (read) {
-		insert(cache, cached = read);
+	if (!cached && index < cache->ops->count(cache)) {
+		int error = bring(cache, index);
+
+		if (error)
+			return error;
+		cached = find(cache, index);
 	}
+	if (!cached)
+		return -EIO;
 	cached->is_dirty |= write;
 	page_hold(cached->page);
-	return cached->page;
+	*page = cached->page;
+	return 0;
 }
 
 /* The page is clean, and nobody may write to it, before it is written back: a write from then on
@@ -152,10 +176,17 @@ static void cache_release(struct memory_object *object)
 {
 	struct page_cache *cache = (struct page_cache *)object;
 
-	if (--cache->references > 0)
+	if (cache->references == 1)
+		page_cache_sync(cache, 0, UINT32_MAX);
+	if (--cache->references > 0) /* while it was written back, somebody has come */
 		return;
 	page_cache_cut(cache, 0);
 	cache->ops->release(cache);
+}
+
+static int cache_sync(struct memory_object *object, uint32_t first, uint32_t end)
+{
+	return page_cache_sync((struct page_cache *)object, first, end);
 }
 
 static void cache_cut(struct memory_object *object, uint32_t first)
@@ -169,6 +200,7 @@ void page_cache_initialize(struct page_cache *cache, const struct page_cache_ops
 		.page = cache_page,
 		.hold = cache_hold,
 		.release = cache_release,
+		.sync = cache_sync,
 		.cut = cache_cut,
 	};
 

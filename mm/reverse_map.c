@@ -9,6 +9,7 @@
 
 #include "mm/area.h"
 #include "mm/page_table.h"
+#include "mm/space_layout.h"
 
 /* Where pages `first` to `end` - 1 of its object are in an area: [*from, *to). False: nowhere. */
 static bool find_part(const struct area *area, uint32_t first, uint32_t end, uint32_t *from,
@@ -35,23 +36,51 @@ void object_unmap(struct memory_object *object, uint32_t first, uint32_t end)
 	}
 }
 
+/* The entry with which an area shows this page of its object, and its address; NULL: it does not.
+ */
+static uint32_t *entry_of(const struct area *area, uint32_t index, const struct page *page,
+			  uint32_t *address)
+{
+	uint32_t end;
+
+	if (!find_part(area, index, index + 1, address, &end))
+		return NULL;
+	uint32_t *pte = pte_of(area->space, *address, false);
+
+	return pte && *pte && pte_page(*pte) == page ? pte : NULL;
+}
+
+void object_forget(struct memory_object *object, uint32_t index, struct page *page)
+{
+	uint32_t address;
+
+	for (struct list *link = object->areas.next; link != &object->areas; link = link->next) {
+		struct area *area = list_entry(link, struct area, in_object);
+		uint32_t *pte = entry_of(area, index, page, &address);
+
+		if (!pte)
+			continue;
+		pte_set(area->space, address, pte, 0);
+		area->space->pages--;
+		page_release(page);
+	}
+}
+
 /* Takes `lost` away from each entry that shows the page, and says how many those are, and which
  * bits any of them had. */
 static uint32_t change(struct memory_object *object, uint32_t index, const struct page *page,
 		       uint32_t lost, uint32_t *had)
 {
-	uint32_t from, to, shown = 0;
+	uint32_t address, shown = 0;
 
 	for (struct list *link = object->areas.next; link != &object->areas; link = link->next) {
 		struct area *area = list_entry(link, struct area, in_object);
-		uint32_t *pte = find_part(area, index, index + 1, &from, &to)
-				    ? pte_of(area->space, from, false)
-				    : NULL;
+		uint32_t *pte = entry_of(area, index, page, &address);
 
-		if (!pte || !*pte || pte_page(*pte) != page)
+		if (!pte)
 			continue;
 		*had |= *pte;
-		pte_set(area->space, from, pte, *pte & ~lost);
+		pte_set(area->space, address, pte, *pte & ~lost);
 		shown++;
 	}
 	return shown;

@@ -11,6 +11,10 @@ struct page;
  * them too, as Linux does for a file that is cut. */
 void object_unmap(struct memory_object *object, uint32_t first, uint32_t end);
 
+/* Takes this page of the object out of every space that shows it. Frees no page table, so entries
+ * that somebody has from pte_of stay valid. */
+void object_forget(struct memory_object *object, uint32_t index, struct page *page);
+
 /* Takes the right to write, and the dirty bit, from every entry that shows this page of the object.
  */
 void object_clean(struct memory_object *object, uint32_t index, const struct page *page);

@@ -25,7 +25,8 @@ static uint32_t pages_in_ring(void)
 
 /* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment has it. Looks
    at each page of the ring at most twice. object_shown says how many entries show a page, and
-   clears their accessed bits.
+   clears their accessed bits; object_forget takes the page out of every space, and leaves the
+   programs' own copies of it alone.
 
    Pitfalls: a dirty page is never dropped. Nor is one that somebody works on: it has more
    references than its cache and its entries. The hand goes on where it stopped, or the same pages
@@ -55,7 +56,7 @@ uint32_t page_cache_reclaim(uint32_t count)
 		list_append(&page_cache_ring, &cached->in_ring);
 		if (!can_go(cached))
 			continue;
-		object_unmap(&cached->cache->object, cached->node.key, cached->node.key + 1);
+		object_forget(&cached->cache->object, cached->node.key, cached->page);
 		page_cache_forget(cached);
 		freed++;
 	}

@@ -36,12 +36,14 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 	return area_cut(space, address, address + pages);
 }
 
-/* How far areas cover the range. */
-static uint32_t covered(const struct space *space, uint32_t start, uint32_t end)
+/* How far areas cover the range, and can have the protection. */
+static uint32_t covered(const struct space *space, uint32_t start, uint32_t end,
+			unsigned protection)
 {
 	const struct area *area;
 
-	while (start < end && (area = area_find(space, start)))
+	while (start < end && (area = area_find(space, start)) &&
+	       !((protection & SPACE_WRITE) && (area->flags & AREA_LOCKED)))
 		start = area->end;
 	return start < end ? start : end;
 }
@@ -54,10 +56,12 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 		return -EINVAL;
 	if (end < address)
 		return -ENOMEM;
-	uint32_t reached = covered(space, address, end);
-	int error = area_protect(space, address, reached, protection);
+	uint32_t reached = covered(space, address, end, protection);
+	int error = reached > address ? area_protect(space, address, reached, protection) : 0;
 
-	return error ? error : reached == end ? 0 : -ENOMEM;
+	if (error || reached == end)
+		return error;
+	return area_find(space, reached) ? -EACCES : -ENOMEM;
 }
 
 bool space_next_range(const struct space *space, struct space_range *range)

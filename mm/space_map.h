@@ -13,8 +13,9 @@ int space_map_anywhere(struct space *space, uint32_t length, unsigned protection
  * page and for no length. */
 int space_unmap(struct space *space, uint32_t address, uint32_t length);
 
-/* Changes the protection of mapped pages. Returns 0, -EINVAL, or -ENOMEM if part of it is not
- * mapped. */
+/* Changes the protection of mapped pages. Returns 0, -EINVAL, -ENOMEM if part of it is not mapped,
+ * or -EACCES if that part shows a file that may not be written. What is before that part is done.
+ */
 int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
 /* Copies from any space what is mapped there, up to the first page that is not. Returns how many

@@ -17,8 +17,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests/lesson6/programs"
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie")
 SECONDS = 600  # of real time, on a busy machine: a backstop
-ELSEWHERE = {"more than there are addresses", "the kernel is not there"}
-"""What a 64-bit Linux does otherwise: its programs of 32 bits have 4 GiB."""
+ELSEWHERE = {
+    "more than there are addresses",
+    "an offset that wraps: EOVERFLOW",
+    "the kernel is not there",
+}
+"""What a 64-bit Linux does otherwise: 4 GiB for programs of 32 bits, and longer offsets."""
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +77,11 @@ def test_who_takes_all_is_killed_alone(programs, memory):
     output = guest(
         programs,
         "F='grep ^MemFree /proc/meminfo'; $F; /eater memory; /eater maps; /eater families;"
-        "/eater forks; /eater memory; $F; echo alive",
+        "/eater forks; /eater vfork; /eater memory; $F; echo alive",
         memory,
     )
     assert re.findall(r"^eater (\w+): signal 9$", output, re.MULTILINE).count("memory") == 2
+    assert "eater vfork: status 7" in output
     assert set(re.findall(r"^out of memory: killed \d+ \((\w+)\)", output, re.MULTILINE)) == {
         "eater"
     }

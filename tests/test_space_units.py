@@ -1,5 +1,5 @@
-"""Address spaces, compiled for the host, against a naive model: areas, page tables, faults and copy
-on write, with a TLB that forgets nothing by itself, and allocations that fail.
+"""Address spaces, compiled for the host, against a naive model: areas, page tables, faults, copy
+on write and a page cache, with a TLB that forgets nothing by itself, and allocations that fail.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ SOURCES = (
     "mm/area.c",
     "mm/copy_on_write.c",
     "mm/fault.c",
-    "mm/reverse_map.c",
+    "mm/page_cache.c",
     "mm/page_table.c",
+    "mm/reverse_map.c",
+    "mm/second_chance.c",
     "mm/space_areas.c",
 )
 UNITS = Units("tests/host/space", SOURCES, ("-Itests/host/space/shadow", "-I."))

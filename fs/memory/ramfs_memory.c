@@ -5,6 +5,7 @@
 #include "fs/ram/ramfs_data.h"
 #include "fs/memory/ramfs_memory.h"
 #include "kernel/abi/stat.h"
+#include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/startup.h"
 #include "mm/page_table.h"
@@ -15,18 +16,19 @@ static struct ramfs_inode *file_of(struct memory_object *object)
 	return list_entry(object, struct ramfs_inode, file.memory);
 }
 
-static struct page *memory_page(struct memory_object *object, uint32_t index, bool write)
+static int memory_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
 	struct ramfs_inode *file = file_of(object);
 
 	if (index >= (file->inode.size + PAGE_SIZE - 1) / PAGE_SIZE)
-		return NULL;
-	void *page = ramfs_make_page(file, index);
+		return -EIO;
+	void *contents = ramfs_make_page(file, index);
 
-	if (!page)
-		return NULL;
-	page_hold(page_of(page));
-	return page_of(page);
+	if (!contents) /* what is full is the file system, or the memory */
+		return ramfs_counts.pages < ramfs_counts.pages_limit ? -ENOMEM : -EIO;
+	*page = page_of(contents);
+	page_hold(*page);
+	return 0;
 }
 
 static void *const *memory_peek(struct memory_object *object, uint32_t index, uint32_t *count)
@@ -49,8 +51,11 @@ static void memory_cut(struct memory_object *object, uint32_t first)
 	object_unmap(object, first, UINT32_MAX);
 }
 
-static const struct memory_object_ops ops = { memory_page, memory_peek, memory_hold,
-					      memory_release, memory_cut };
+static const struct memory_object_ops ops = { .page = memory_page,
+					      .peek = memory_peek,
+					      .hold = memory_hold,
+					      .release = memory_release,
+					      .cut = memory_cut };
 
 static struct memory_object *ramfs_memory(struct file *file)
 {

@@ -14,7 +14,8 @@
 
 #define PROTECTIONS	 (PROT_READ | PROT_WRITE | PROT_EXEC)
 #define ADVICE_DONT_NEED 4u
-#define ADVICE_MOST	 25u
+#define ADVICE_LAST	 23u
+#define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
 #define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
 
 /* What mmap is asked for; old and new callers pass it in different ways. */
@@ -43,16 +44,16 @@ static int place(const struct mapping *mapping, uint32_t length)
 	return address ? (int32_t)address : -ENOMEM;
 }
 
-/* The object that is mapped, with a reference; NULL for private zeros. */
-static int object_of(const struct mapping *mapping, uint32_t length, struct memory_object **object)
+/* Finds the object that is mapped, with a reference; none for private zeros. */
+static int find_object(const struct mapping *mapping, uint32_t length, struct area *form)
 {
 	bool is_shared = mapping->flags & MAP_SHARED;
 
-	*object = NULL;
 	if (mapping->flags & MAP_ANONYMOUS) {
+		form->index = 0;
 		if (is_shared)
-			*object = ramfs_shared_memory(length);
-		return is_shared && !*object ? -ENOMEM : 0;
+			form->object = ramfs_shared_memory(length);
+		return is_shared && !form->object ? -ENOMEM : 0;
 	}
 	struct file *file = files_get(current->process->files, mapping->descriptor);
 
@@ -61,8 +62,10 @@ static int object_of(const struct mapping *mapping, uint32_t length, struct memo
 	if (!file_readable(file) ||
 	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
 		return -EACCES;
-	*object = file_memory(file);
-	return *object ? 0 : -ENODEV;
+	if (is_shared && !file_writable(file))
+		form->flags |= AREA_LOCKED;
+	form->object = file_memory(file);
+	return form->object ? 0 : -ENODEV;
 }
 
 static int map(const struct mapping *mapping)
@@ -77,7 +80,9 @@ static int map(const struct mapping *mapping)
 		return -EINVAL;
 	if (length == 0)
 		return -ENOMEM;
-	int error = object_of(mapping, length, &form.object);
+	if (form.index + (length >> PAGE_SHIFT) < form.index)
+		return -EOVERFLOW;
+	int error = find_object(mapping, length, &form);
 
 	if (error)
 		return error;
@@ -133,7 +138,30 @@ static int check(uint32_t address, uint32_t length)
 	return address < end ? -ENOMEM : 0;
 }
 
-/* The pages move: their entries are written elsewhere. */
+/* The pages move: their entries are written elsewhere. Returns how far it came, in bytes: without
+ * memory for a table not to the end. */
+static uint32_t move_pages(struct space *space, uint32_t from, uint32_t to, uint32_t length)
+{
+	for (uint32_t at = 0; at < length; at += PAGE_SIZE) {
+		uint32_t *old = pte_of(space, from + at, false);
+
+		if (!old || !*old)
+			continue;
+		uint32_t *new = pte_of(space, to + at, true);
+
+		if (!new)
+			return at;
+		old =
+		    pte_of(space, from + at, false); /* which may have been given back meanwhile */
+		if (!old || !*old)
+			continue;
+		pte_set(space, to + at, new, *old);
+		pte_set(space, from + at, old, 0);
+	}
+	return length;
+}
+
+/* All of them or none. For the way back there are tables: those that were empty are kept. */
 static int move(const struct area *area, uint32_t from, uint32_t old_length, uint32_t new_length)
 {
 	struct space *space = current->space;
@@ -143,17 +171,13 @@ static int move(const struct area *area, uint32_t from, uint32_t old_length, uin
 	form.index += (from - area_start(area)) >> PAGE_SHIFT;
 	if (!to || area_put(space, to, to + new_length, &form) != 0)
 		return -ENOMEM;
-	for (uint32_t at = 0; at < old_length; at += PAGE_SIZE) {
-		uint32_t *old = pte_of(space, from + at, false);
-		uint32_t *new = old && *old ? pte_of(space, to + at, true) : NULL;
+	uint32_t moved = move_pages(space, from, to, old_length);
 
-		if (!new)
-			continue; /* without memory for a table: zeros. TODO */
-		pte_set(space, to + at, new, *old);
-		pte_set(space, from + at, old, 0);
-	}
-	area_cut(space, from, from + old_length);
-	return to;
+	if (moved == old_length && area_cut(space, from, from + old_length) == 0)
+		return to;
+	move_pages(space, to, from, moved);
+	area_cut(space, to, to + new_length);
+	return -ENOMEM;
 }
 
 static int sys_mremap(struct trap_frame *frame)
@@ -188,21 +212,56 @@ static int sys_madvise(struct trap_frame *frame)
 	uint32_t address = frame->ebx, length = (frame->ecx + PAGE_SIZE - 1) & -PAGE_SIZE;
 	int error = check(address, length);
 
-	if (frame->edx > ADVICE_MOST)
+	if (frame->edx > ADVICE_LAST || (ADVICE_REFUSED >> frame->edx & 1) ||
+	    address + length < address)
 		return -EINVAL;
 	if (!error && frame->edx == ADVICE_DONT_NEED)
 		page_unmap_range(current->space, address, address + length);
 	return error;
 }
 
-CALL(sys_nothing, check(frame->ebx, frame->ecx))
+/* The object is held, because it may sleep. */
+static int sync(struct memory_object *object, uint32_t first, uint32_t end)
+{
+	if (!object || !object->ops->sync)
+		return 0;
+	object->ops->hold(object);
+	int error = object->ops->sync(object, first, end);
+
+	object->ops->release(object);
+	return error;
+}
+
+/* By addresses: while one area is written back, others may come and go. */
+static int sys_msync(struct trap_frame *frame)
+{
+	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx);
+	int error = check(start, frame->ecx);
+	const struct area *area;
+
+	if ((frame->edx & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
+	    (frame->edx & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
+		return -EINVAL;
+	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
+		uint32_t from = start > area_start(area) ? start : area_start(area);
+		uint32_t to = end < area->end ? end : area->end;
+		int failed = 0;
+
+		start = to;
+		if (area->flags & AREA_SHARED)
+			failed = sync(area->object, area_index(area, from), area_index(area, to));
+		error = error ? error : failed;
+	}
+	return error;
+}
+
 CALL(sys_mlock, check(frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 90, "mmap", "p", sys_mmap },
 	{ 91, "munmap", "xd", sys_munmap },
 	{ 125, "mprotect", "xdd", sys_mprotect },
-	{ 144, "msync", "xdd", sys_nothing },
+	{ 144, "msync", "xdd", sys_msync },
 	{ 150, "mlock", "xd", sys_mlock },
 	{ 151, "munlock", "xd", sys_mlock },
 	{ 163, "mremap", "xddx", sys_mremap },

@@ -36,14 +36,16 @@
    "out of memory: killed PID (NAME), N KiB", and sends it SIGKILL. A process that is dying already
    is waited for: no second one is killed meanwhile.
 
-   Pitfalls: a child of vfork has its parent's space. A zombie has none. */
+   Pitfalls: a child of vfork has its parent's space, and the parent cannot end before the child. A
+   zombie has none. */
 /* SOLUTION 6.6 { */
 static bool is_dying(const struct process *process)
 {
 	return process->signals.pending & SIGNAL_BIT(SIGKILL);
 }
 
-/* The process with most pages; or one that is dying. NULL: there is only init. */
+/* The process with most pages; or one that is dying. NULL: there is only init. Of a parent and its
+ * child of vfork the child: its parent waits for it, and could not end. */
 static struct process *victim(void)
 {
 	struct process *largest = NULL;
@@ -54,8 +56,8 @@ static struct process *victim(void)
 
 		if (pages > 0 && is_dying(each))
 			return each;
-		if (pages > most && each->task->pid != INIT) {
-			most = pages;
+		if (pages + each->is_borrowing > most && each->task->pid != INIT) {
+			most = pages + each->is_borrowing;
 			largest = each;
 		}
 	}

@@ -25,6 +25,7 @@ uint32_t page_frames = MMU_FRAMES;
 uint32_t kernel_page_directory[1024] __attribute__((aligned(4096)));
 
 uint32_t mmu_fails_one_in;
+void (*mmu_reclaim)(void);
 static struct random chance = { 1 };
 static uint32_t free_frames[MMU_FRAMES], free_count, objects;
 
@@ -56,6 +57,8 @@ static bool fails(void)
 void *page_alloc(unsigned order)
 {
 	REQUIRE(order == 0, "page_alloc of order %u", order);
+	if (mmu_reclaim)
+		mmu_reclaim();
 	if (fails() || free_count == 0)
 		return NULL;
 	struct page *page = &page_array[free_frames[--free_count]];

@@ -15,6 +15,9 @@ void mmu_initialize(void);
 /* Allocations (of pages and of objects) fail once in so many; 0: never. */
 extern uint32_t mmu_fails_one_in;
 
+/* Called before each page is handed out, as giving pages back would be; NULL: nothing. */
+extern void (*mmu_reclaim)(void);
+
 /* How many pages are free, and how many objects of pools are out. */
 uint32_t mmu_free(void);
 uint32_t mmu_objects(void);

@@ -2,10 +2,11 @@
  * Address spaces against a naive model: for each page an entry in an array that says what a program
  * must find there.
  *
- * Random mappings, cuts, protections, forks, ends and accesses, in four spaces over three objects;
- * the spaces' areas are compared with the model after each operation, and the accesses go through
- * page tables and a TLB that forgets nothing by itself. Allocations may fail: then nothing has
- * changed.
+ * Random mappings, cuts, protections, forks, ends and accesses, in four spaces over three objects,
+ * of which the last is a page cache; the spaces' areas are compared with the model after each
+ * operation, and the accesses go through page tables and a TLB that forgets nothing by itself.
+ * Allocations may fail: then nothing has changed. Each may give pages of the cache back first; and
+ * while the cache reads a page, which sleeps in the kernel, another task reads the same one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "kernel/cpu/paging.h"
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
+#include "mm/page_cache.h"
 #include "mm/page_table.h"
 #include "mm/reverse_map.h"
 #include "mm/area.h"
@@ -27,7 +29,8 @@
 #define OBJECTS	     3
 #define OBJECT_PAGES 64u
 #define STACK	     (4 * PAGE_SIZE)
-#define NOBODY	     OBJECTS /* zeros */
+#define CACHED	     (OBJECTS - 1) /* the object that is a page cache */
+#define NOBODY	     OBJECTS	   /* zeros */
 
 struct model_page {
 	bool is_mapped, is_shared, is_own;
@@ -42,20 +45,25 @@ struct object {
 };
 
 static struct object objects[OBJECTS];
+static struct page_cache cache;
+static uint32_t disk[OBJECT_PAGES]; /* what the cache reads and writes back */
+static struct random accident;
+static unsigned in_use; /* the space that is loaded */
 static uint32_t object_values[OBJECTS][OBJECT_PAGES];
 static struct space *spaces[SPACES];
 static struct model_page models[SPACES][PAGES];
 
 /* ---- objects ---- */
 
-static struct page *object_page(struct memory_object *memory, uint32_t index, bool write)
+static int object_page(struct memory_object *memory, uint32_t index, bool write, struct page **page)
 {
 	struct object *object = (struct object *)memory;
 
 	if (index >= OBJECT_PAGES)
-		return NULL;
-	page_hold(page_of(object->pages[index]));
-	return page_of(object->pages[index]);
+		return -EIO;
+	*page = page_of(object->pages[index]);
+	page_hold(*page);
+	return 0;
 }
 
 static void *const *object_peek(struct memory_object *memory, uint32_t index, uint32_t *count)
@@ -76,8 +84,72 @@ static void object_release(struct memory_object *memory)
 	((struct object *)memory)->references--;
 }
 
-static const struct memory_object_ops object_ops = { object_page, object_peek, object_hold,
-						     object_release, NULL };
+static const struct memory_object_ops object_ops = {
+	.page = object_page, .peek = object_peek, .hold = object_hold, .release = object_release
+};
+
+/* Another task may read the same page, or it may take another one meanwhile. */
+static int cache_read(struct page_cache *same, uint32_t index, void *memory)
+{
+	static bool is_reading;
+	struct page *page;
+
+	if (!is_reading && random_below(&accident, 4) == 0) {
+		is_reading = true;
+		if (cache.object.ops->page(&cache.object, index, false, &page) == 0)
+			page_release(page);
+		is_reading = false;
+	}
+	memset(memory, 0, PAGE_SIZE);
+	*(uint32_t *)memory = disk[index];
+	return 0;
+}
+
+static void access(struct random *random, unsigned number);
+
+/* While a page is written back the program may write to it again. */
+static int cache_write(struct page_cache *same, uint32_t index, const void *memory)
+{
+	disk[index] = *(const uint32_t *)memory;
+	for (unsigned i = 0; i < 8; i++)
+		access(&accident, in_use);
+	return 0;
+}
+
+static uint32_t cache_count(const struct page_cache *same)
+{
+	return OBJECT_PAGES;
+}
+
+static void cache_released(struct page_cache *same)
+{
+	REQUIRE(false, "the cache is released, and we have a reference");
+}
+
+static const struct page_cache_ops cache_ops = { cache_read, cache_write, cache_count,
+						 cache_released };
+
+static void give_back(void)
+{
+	if (random_below(&accident, 2) == 0)
+		page_cache_reclaim(random_below(&accident, 4));
+}
+
+static struct memory_object *memory_of(unsigned object)
+{
+	if (object == NOBODY)
+		return NULL;
+	return object == CACHED ? &cache.object : &objects[object].memory;
+}
+
+static unsigned number_of(const struct memory_object *memory)
+{
+	unsigned object = 0;
+
+	while (memory_of(object) != memory)
+		object++;
+	return object;
+}
 
 static void make_objects(struct random *random)
 {
@@ -89,6 +161,10 @@ static void make_objects(struct random *random)
 			*(uint32_t *)objects[i].pages[page] = object_values[i][page];
 		}
 	}
+	page_cache_initialize(&cache, &cache_ops);
+	memcpy(disk, object_values[CACHED], sizeof(disk));
+	accident = *random;
+	mmu_reclaim = give_back;
 }
 
 /* ---- the model ---- */
@@ -108,7 +184,7 @@ static void check_area(const struct area *area, const struct model_page *model)
 	for (uint32_t page = first; page < end; page++) {
 		const struct model_page *wanted = &model[page];
 		uint32_t at = BASE + page * PAGE_SIZE;
-		unsigned object = area->object ? (struct object *)area->object - objects : NOBODY;
+		unsigned object = number_of(area->object);
 
 		REQUIRE(wanted->is_mapped, "0x%x is in an area", at);
 		REQUIRE((area->flags & SPACE_PROTECTION) == wanted->protection &&
@@ -205,7 +281,7 @@ static void put(struct random *random, unsigned number)
 	bool shared = object != NOBODY && random_below(random, 2);
 	struct area form = {
 		.flags = random_below(random, 4) * 2 % 8 | 1 | (shared ? AREA_SHARED : 0),
-		.object = object == NOBODY ? NULL : &objects[object].memory,
+		.object = memory_of(object),
 	};
 
 	form.flags &= ~4u;
@@ -283,6 +359,7 @@ static void load(unsigned number)
 {
 	uint32_t directory = physical_address(spaces[number]->directory);
 
+	in_use = number;
 	if (paging_directory() != directory)
 		paging_use(directory);
 }
@@ -312,11 +389,36 @@ static void cut_object(struct random *random)
 	uint32_t first = random_below(random, OBJECT_PAGES);
 	uint32_t end = first + 1 + random_below(random, OBJECT_PAGES - first);
 
-	object_unmap(&objects[object].memory, first, end);
+	object_unmap(memory_of(object), first, end);
 	for (struct model_page *page = models[0]; page < models[0] + SPACES * PAGES; page++)
 		if (page->is_mapped && page->object == object && page->index >= first &&
 		    page->index < end)
 			page->is_own = false;
+}
+
+/* There is one page for each number. */
+static void check_cache(void)
+{
+	bool is_there[OBJECT_PAGES] = { false };
+
+	for (struct list *link = page_cache_ring.next; link != &page_cache_ring;
+	     link = link->next) {
+		uint32_t index = list_entry(link, struct cached_page, in_ring)->node.key;
+
+		REQUIRE(!is_there[index], "two pages of the cache have number %u", index);
+		is_there[index] = true;
+	}
+}
+
+/* Some of the cache's pages are written back; no page may be written to after that without a fault,
+ * or the next write would be lost when the page is given back. */
+static void sync(struct random *random)
+{
+	uint32_t first = random_below(random, OBJECT_PAGES);
+
+	page_cache_sync(&cache, first, first + 1 + random_below(random, 8));
+	page_cache_reclaim(random_below(random, 8));
+	check_cache();
 }
 
 static void check_gap(struct random *random, unsigned number)
@@ -350,6 +452,8 @@ static void step(struct random *random)
 		destroy(number);
 	else if (what < 44)
 		cut_object(random);
+	else if (what < 47)
+		sync(random);
 	else if (what < 50)
 		check_gap(random, number);
 	else
@@ -377,6 +481,8 @@ static void space_random(struct random *random, uint32_t rounds)
 		if (spaces[number])
 			destroy(number);
 	page_table_shrink();
+	page_cache_cut(&cache, 0);
+	REQUIRE(cache.references == 1, "the cache has %u references", cache.references);
 	REQUIRE(mmu_free() == free, "%u pages of %u are free at the end", mmu_free(), free);
 	REQUIRE(mmu_objects() == 0, "%u objects are left", mmu_objects());
 	for (unsigned i = 0; i < OBJECTS; i++)

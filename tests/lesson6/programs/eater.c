@@ -5,6 +5,7 @@
  *	eater forks	each process makes two more
  *	eater maps	maps every second page, until there is no area left
  *	eater families	forks with much memory, and all write to it
+ *	eater vfork	touches page after page in a child of vfork
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -54,6 +55,13 @@ static void eat_forks(void)
 	_exit(made);
 }
 
+static void eat_in_vfork(void)
+{
+	if (vfork() == 0)
+		eat_memory();
+	_exit(7);
+}
+
 static void eat_maps(void)
 {
 	unsigned areas = 0;
@@ -94,6 +102,8 @@ int main(int count, char **words)
 			eat_maps();
 		else if (strcmp(what, "families") == 0)
 			eat_families();
+		else if (strcmp(what, "vfork") == 0)
+			eat_in_vfork();
 		_exit(1);
 	}
 	waitpid(child, &status, 0);

@@ -1,6 +1,6 @@
 /*
- * memory: what Linux promises about a program's memory, one line a promise. The same program on Linux
- * and on our kernel; both must print "ok" only.
+ * memory: what Linux promises about a program's memory, one line a promise. The same program on
+ * Linux and on our kernel; both must print "ok" only.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,7 +102,8 @@ static void test_mappings(void)
 	   "more than there are addresses");
 	char *large = map(0x10000, PROT_READ | PROT_WRITE);
 
-	ok(large != MAP_FAILED && touch(large + 0x7000000, 1) == 0, "256 MiB, one page of them touched");
+	ok(large != MAP_FAILED && touch(large + 0x7000000, 1) == 0,
+	   "256 MiB, one page of them touched");
 	munmap(large, 0x10000 * PAGE);
 }
 
@@ -128,6 +130,24 @@ static void test_moves(void)
 	ok(start[PAGE - 11] == 5 && start[PAGE] == 0 && start[3 * PAGE - 1] == 0,
 	   "and is zero where it was given back");
 	sbrk(-3 * (int)PAGE);
+}
+
+/* As the kernel is called: the libraries' mmap does not take an offset with zeros. */
+static void test_offsets(void)
+{
+	char *memory = (char *)syscall(SYS_mmap2, 0, PAGE, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 5);
+	int file = open("/proc/self/exe", O_RDONLY);
+
+	ok(memory != MAP_FAILED && touch(memory, 1) == 0, "zeros have no offset");
+	munmap(memory, PAGE);
+	errno = 0;
+	ok(syscall(SYS_mmap2, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, file, 0xffffffff) == -1 &&
+	       errno == EOVERFLOW,
+	   "an offset that wraps: EOVERFLOW");
+	close(file);
+	errno = 0;
+	ok(madvise(map(1, PROT_READ), PAGE, 99) == -1 && errno == EINVAL, "advice that is none");
 }
 
 /* ---- copies ---- */
@@ -171,7 +191,8 @@ static void test_copies(void)
 	child = fork();
 	if (child == 0)
 		_exit(read(pipes[0], memory + 2 * PAGE, 6) == 6 && memory[2 * PAGE] == 'k');
-	ok(status_of(child) == 1 << 8 && memory[2 * PAGE] == 1, "the kernel's writes are copied, too");
+	ok(status_of(child) == 1 << 8 && memory[2 * PAGE] == 1,
+	   "the kernel's writes are copied, too");
 	(void)!write(pipes[1], "kernel", 6);
 	ok(read(pipes[0], memory + 50 * PAGE - 3, 6) == 6 && memory[50 * PAGE] == 'n',
 	   "read to pages that are not there yet");
@@ -208,11 +229,12 @@ static void test_stack(void)
 	if (child == 0) {
 		unsigned good;
 
-		__asm__ volatile("mov %%esp, %%ebx; sub $0x20000, %%esp; and $-4096, %%esp; pusha; popa;"
-				 "mov %%ebx, %%esp; mov $1, %0"
-				 : "=r"(good)
-				 :
-				 : "ebx", "memory");
+		__asm__ volatile(
+		    "mov %%esp, %%ebx; sub $0x20000, %%esp; and $-4096, %%esp; pusha; popa;"
+		    "mov %%ebx, %%esp; mov $1, %0"
+		    : "=r"(good)
+		    :
+		    : "ebx", "memory");
 		_exit(good);
 	}
 	ok(status_of(child) == 1 << 8, "PUSHA far below");
@@ -231,16 +253,20 @@ static void test_files(void)
 	char *private = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	char *shared = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
-	ok(private != MAP_FAILED && private[0] == 'a' && shared[PAGE + 99] == 'a', "a file is seen");
+	ok(private != MAP_FAILED && private[0] == 'a' && shared[PAGE + 99] == 'a',
+	   "a file is seen");
 	ok(shared[PAGE + 100] == 0 && shared[2 * PAGE - 1] == 0, "zeros after its end");
 	ok(faults(shared + 2 * PAGE, 0, SIGBUS, BUS_ADRERR), "SIGBUS beyond its last page");
-	private[0] = 'b';
-	ok(shared[0] == 'a' && pread(file, text, 1, 0) == 1 && text[0] == 'a', "private stays private");
+      private
+	[0] = 'b';
+	ok(shared[0] == 'a' && pread(file, text, 1, 0) == 1 && text[0] == 'a',
+	   "private stays private");
 	shared[1] = 'c';
 	ok(pread(file, text, 2, 0) == 2 && text[1] == 'c', "shared is the file");
 	(void)!pwrite(file, "d", 1, 2);
 	ok(shared[2] == 'd' && private[2] == 'a', "write() is seen, but not in a copy");
-	ok(private[PAGE + 5] == 'a' && pwrite(file, "e", 1, PAGE + 5) == 1 && private[PAGE + 5] == 'e',
+	ok(private[PAGE + 5] == 'a' && pwrite(file, "e", 1, PAGE + 5) == 1 &&
+	       private[PAGE + 5] == 'e',
 	   "and in a page that is no copy yet");
 	close(file);
 	unlink("/tmp/memory-test");
@@ -260,6 +286,21 @@ static void test_files(void)
 	errno = 0;
 	ok(mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED && errno == EACCES,
 	   "a read-only file is not mapped to be written");
+	shared = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+	errno = 0;
+	ok(shared != MAP_FAILED && mprotect(shared, PAGE, PROT_READ | PROT_WRITE) == -1 &&
+	       errno == EACCES && touch(shared, 1) == SIGSEGV,
+	   "nor does mprotect make it so");
+      private
+	= mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+	ok(mprotect(private, PAGE, PROT_READ | PROT_WRITE) == 0 && touch(private, 1) == 0,
+	   "but a private mapping of it");
+	errno = 0;
+	ok(msync(shared, PAGE, MS_SYNC | MS_ASYNC) == -1 && errno == EINVAL, "msync of both kinds");
+	errno = 0;
+	ok(munmap(shared, PAGE) == 0 && msync(shared, PAGE, MS_SYNC) == -1 && errno == ENOMEM,
+	   "msync of a hole");
+	munmap(private, PAGE);
 	unlink("/tmp/memory-test");
 	close(file);
 }
@@ -273,6 +314,7 @@ int main(void)
 	sigaction(SIGBUS, &action, NULL);
 	test_mappings();
 	test_moves();
+	test_offsets();
 	test_copies();
 	test_stack();
 	test_files();
