@@ -1,0 +1,304 @@
+"""Exercise 6.4, hidden: families against a model, the TLB, what is shared, memory that runs out,
+and what a fork costs."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.lesson4.support import run_programs, said_by_programs
+from tests.lesson6.families import Families
+from tests.lesson6.steps import (
+    ACCESSED,
+    BASE,
+    BOTH,
+    BREAK,
+    FILL,
+    FORK,
+    PAGE,
+    PROTECT,
+    READ,
+    READ_AT,
+    SHARED,
+    SIZES,
+    WRITABLE,
+    WRITE_AT,
+    World,
+    spaces,
+)
+
+COPIES = "tests/lesson6/user/copies.c"
+PARENT, CHILD, GRANDCHILD, OTHER = range(4)
+BUDGET = 60  # instructions, for each page that a fork shows
+FORK_ALONE = 25_000  # for the rest of it: areas, tables
+LARGE = 4096  # pages
+TABLE = 4 << 20  # bytes that a table maps
+
+
+def filled(world: World, pages: int, first: int = 100) -> None:
+    """A parent with so many pages that it has written to, and as many that it has not."""
+    world.make(PARENT)
+    world.put(PARENT, BASE, 2 * pages)
+    world.play([(WRITE_AT, PARENT, BASE + page * PAGE, first + page) for page in range(pages)])
+
+
+@pytest.mark.exercise("6.4", points=4, gate=True)
+@pytest.mark.parametrize("number", [0, 1])
+def test_families_against_a_model(lab, number):
+    """Forks, ends, cuts, protections, reads and writes of zeros and of a file, private and shared;
+    every page counts who shows it."""
+    with spaces(lab) as world:
+        before = world.used()
+        families = Families(world, Random(lab.seed + number))
+        for _ in range(6 if lab.mode == "icount" else 3):
+            families.live(300)
+            families.check_references()
+        families.end()
+        left = world.used() - before
+        assert left == 0, f"{left} pages are lost"
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_tlb_of_the_parent(lab):
+    """The parent is running, and its TLB knows that it may write."""
+    with spaces(lab) as world:
+        filled(world, 6)
+        writes = [(WRITE_AT, PARENT, BASE + page * PAGE, 500 + page) for page in range(6)]
+        reads = [(READ_AT, CHILD, BASE + page * PAGE) for page in range(6)]
+        # In one go: nothing but the kernel under test changes what the TLB knows.
+        found = world.play([*writes, (FORK, PARENT, CHILD), *((*w[:3], 9) for w in writes), *reads])
+    assert all(left == 0 for left, _ in found[:6] + found[7:]), f"an access fails: {found}"
+    seen = [word for _, word in found[13:]]
+    assert seen == [500 + page for page in range(6)], f"the child sees the parent's writes: {seen}"
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_three_generations(lab):
+    """In every order in which they end, the last one has its page alone."""
+    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+    with spaces(lab) as world:
+        before = world.used()
+        for order in orders:
+            filled(world, 3)
+            assert world.fork(PARENT, CHILD) and world.fork(CHILD, GRANDCHILD)
+            assert world.entry(CHILD, BASE).references == 3
+            frame = world.entry(PARENT, BASE).frame
+            world.end(order[0])
+            assert world.write(order[1], BASE + PAGE, 7)
+            assert world.read(order[2], BASE + PAGE) == 101
+            world.end(order[1])
+            last = order[2]
+            assert world.write(last, BASE, 8), "a write is refused"
+            now = world.entry(last, BASE)
+            assert (now.frame, now.references) == (frame, 1), f"{order}: not the page itself: {now}"
+            assert world.read(last, BASE + PAGE) == 101 and world.read(last, BASE) == 8
+            assert world.read(last, BASE + 2 * PAGE) == 102
+            world.end(last)
+        assert world.used() == before, "pages are lost"
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_zero_page(lab):
+    """It is nobody's: never written to, never freed, and no reason to be alone."""
+    with spaces(lab) as world:
+        before = world.used()
+        filled(world, 1)
+        at = BASE + PAGE
+        assert world.read(PARENT, at) == 0
+        zeros = world.entry(PARENT, at)
+        assert world.fork(PARENT, CHILD)
+        assert world.entry(CHILD, at).frame == zeros.frame, "fork copies the zero page"
+        assert world.write(CHILD, at, 5)
+        assert world.entry(CHILD, at).references == 1
+        assert world.read(PARENT, at) == 0, "the parent sees it"
+        world.end(CHILD)
+        assert world.write(PARENT, at, 6)
+        own = world.entry(PARENT, at)
+        assert own.frame != zeros.frame, "the zero page was written to"
+        world.make(OTHER)
+        world.put(OTHER, BASE, 1)
+        assert world.read(OTHER, BASE) == 0, "zeros that are none"
+        assert world.entry(OTHER, BASE).references == zeros.references, "the zero page is counted"
+        world.end(PARENT, OTHER)
+        assert world.used() == before, "pages are lost"
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_shared_areas(lab):
+    """What is shared is not copied, and its object learns of each first write."""
+    with spaces(lab) as world:
+        world.cache(0, [11, 12, 13])
+        world.make(PARENT)
+        world.put(PARENT, BASE, 3, BOTH | SHARED, file=0)
+        assert world.read(PARENT, BASE) == 11
+        assert world.fork(PARENT, CHILD)
+        assert world.read(CHILD, BASE) == 11
+        assert world.cached(0, 0) == (True, False), "reading makes it dirty, or it is not there"
+        assert world.write(CHILD, BASE, 21)
+        assert world.cached(0, 0) == (True, True), "the object was not told of the write"
+        assert world.read(PARENT, BASE) == 21, "shared memory is not shared after fork"
+        assert world.entry(PARENT, BASE).frame == world.entry(CHILD, BASE).frame
+        assert world.entry(CHILD, BASE).references == 3, "its cache, and two entries"
+        assert world.sync(0, 0, 3) == 0
+        assert world.write(PARENT, BASE, 22)
+        assert world.cached(0, 0) == (True, True), "the second write was not seen"
+        assert world.read(CHILD, BASE) == 22
+        world.shorten(0, 0)
+        assert not world.write(CHILD, BASE, 1), "a page that the file does not have"
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_private_pages_of_a_file(lab):
+    """A private copy stays the program's, and its child's; what nobody wrote is the file's."""
+    with spaces(lab) as world:
+        before = world.used()
+        world.cache(0, [11, 12, 13, 14])
+        world.make(PARENT)
+        world.put(PARENT, BASE, 4, BOTH, file=0)
+        assert world.read(PARENT, BASE) == 11
+        assert world.write(PARENT, BASE, 21)  # it was read before: copy_on_write makes the copy
+        assert world.fork(PARENT, CHILD)
+        assert world.read(CHILD, BASE) == 21, "the child has not its parent's copy"
+        assert world.write(CHILD, BASE + PAGE, 22)
+        assert world.read(PARENT, BASE + PAGE) == 12
+        assert world.page(0, 0)[0] and world.cached(0, 0) == (True, False), "a copy makes it dirty"
+        world.unpin()
+        assert world.fork(CHILD, GRANDCHILD)
+        world.end(CHILD, PARENT)
+        words = [world.read(GRANDCHILD, BASE + page * PAGE) for page in range(4)]
+        assert words == [21, 22, 13, 14], f"the grandchild finds {words}"
+        assert [world.in_file(0, page) for page in range(4)] == [11, 12, 13, 14]
+        world.end(GRANDCHILD)
+        world.release(0)
+        assert world.used() == before, "pages are lost"
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_mprotect_does_not_unshare(lab):
+    """The right to write comes back by a fault, which copies."""
+    with spaces(lab) as world:
+        filled(world, 2)
+        assert world.fork(PARENT, CHILD)
+        protect = [(PROTECT, CHILD, BASE, BASE + 2 * PAGE, kind) for kind in (READ, 0, BOTH)]
+        assert all(result == 0 for result, _ in world.play(protect))
+        assert world.write(CHILD, BASE, 5)
+        assert world.read(PARENT, BASE) == 100, "the parent sees what the child wrote"
+        world.play([(PROTECT, PARENT, BASE, BASE + 2 * PAGE, READ)])
+        assert not world.write(PARENT, BASE, 6), "a read-only page was written to"
+        assert world.fork(PARENT, OTHER)
+        assert not world.write(OTHER, BASE, 6), "the child of a read-only area may write to it"
+        assert world.read(OTHER, BASE) == 100
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_fork_without_memory(lab):
+    """Whichever allocation of a fork fails: nothing is left, and the parent is as it was."""
+    with spaces(lab) as world:
+        world.make(PARENT)
+        for i in range(3):
+            world.put(PARENT, BASE + i * TABLE, 4, BOTH)
+            world.write(PARENT, BASE + i * TABLE, 30 + i)
+        before, refused = world.used(), 0
+        for number in range(1, 40):
+            world.fail(number)
+            made = world.fork(PARENT, CHILD)
+            world.fail(0)
+            if made:
+                break
+            refused += 1
+            left = world.used() - before
+            assert left == 0, f"allocation {number} fails: {left} pages are left of the copy"
+            assert world.entry(PARENT, BASE).references == 1, f"references after {number} failed"
+            assert world.write(PARENT, BASE, 40 + number)
+        assert refused >= 3, f"{refused} allocations in a fork with three tables"
+        assert world.read(CHILD, BASE) == 40 + refused and world.read(CHILD, BASE + TABLE) == 31
+        world.end(CHILD)
+        assert world.used() == before
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_areas_without_memory(lab):
+    """The same for the areas themselves, many times: objects are not lost either."""
+    with spaces(lab) as world:
+        world.guest.call("kmalloc_debug_enable")  # each object is an allocation that may fail
+        filled(world, 2)
+        for i in range(5):
+            world.put(PARENT, BASE + (100 + 2 * i) * PAGE, 1)
+        at_first = 0
+        for round_ in range(60):
+            world.fail(2 + round_ % 6)
+            if world.fork(PARENT, CHILD):
+                world.end(CHILD)
+            world.fail(0)
+            pages = world.object_pages()
+            at_first = at_first or (pages if round_ == 20 else 0)
+        assert world.object_pages() <= at_first + 2, "areas or spaces are lost when a fork fails"
+        assert world.write(PARENT, BASE, 5) and world.read(PARENT, BASE + PAGE) == 101
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_copy_without_memory(lab):
+    """A write that finds no page changes nothing, and works when there is one."""
+    with spaces(lab) as world:
+        filled(world, 2)
+        assert world.fork(PARENT, CHILD)
+        old = world.entry(CHILD, BASE)
+        world.used()  # what is kept for speed is given back: nothing else can be
+        world.fail(1)
+        assert not world.write(CHILD, BASE, 5), "a write without memory succeeds"
+        world.fail(0)
+        now = world.entry(CHILD, BASE)
+        same = (old.frame, old.references, old.has(WRITABLE))
+        assert (now.frame, now.references, now.has(WRITABLE)) == same, "something has changed"
+        assert world.write(CHILD, BASE, 6) and world.read(PARENT, BASE) == 100
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_heap_and_sizes(lab):
+    """The heap is the child's, too; sizes are those of the parent; the copy was not accessed."""
+    with spaces(lab) as world:
+        world.make(PARENT)
+        world.play([(BREAK, PARENT, BASE, BASE + 10)])
+        assert world.write(PARENT, BASE, 3)
+        assert world.fork(PARENT, CHILD)
+        sizes = world.play([(SIZES, PARENT), (SIZES, CHILD)])
+        assert sizes[0] == sizes[1], f"pages and bytes: the parent {sizes[0]}, the child {sizes[1]}"
+        assert not world.entry(CHILD, BASE).has(ACCESSED), "the child has not used it yet"
+        end = world.do(BREAK, CHILD, 0, BASE + 3 * PAGE)
+        assert end == BASE + 3 * PAGE, "the heap of the child does not grow"
+        assert world.write(CHILD, BASE + 2 * PAGE, 4) and world.read(CHILD, BASE) == 3
+        assert world.read(PARENT, BASE + 2 * PAGE) is None
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_cost_of_a_fork(lab):
+    """No page is copied, and at most 60 instructions are needed for a page."""
+    with spaces(lab) as world:
+        world.make(PARENT)
+        world.put(PARENT, BASE, LARGE)
+        assert world.do(FILL, PARENT, BASE, LARGE) == LARGE
+        before = world.used()
+        took = world.fork_instructions(PARENT, CHILD)
+        tables = world.used() - before
+        world.end(CHILD)
+        again = world.fork_instructions(PARENT, CHILD)
+    assert tables <= 8, f"a fork of {LARGE} pages takes {tables} pages"
+    most = FORK_ALONE + BUDGET * LARGE
+    assert took <= most, f"a fork of {LARGE} pages takes {took:.0f} instructions, not {most}"
+    assert again <= most, f"the second fork takes {again:.0f} instructions, not {most}"
+
+
+@pytest.mark.exercise("6.4", points=2)
+def test_programs(lab):
+    """Three generations, the kernel's writes, and thirty children that yield."""
+    seeded = Random(lab.seed)
+    one, two, three, code = (seeded.randrange(1, 200) for _ in range(4))
+    lines = run_programs(lab, COPIES, f"generations {one} {two} {three}")
+    sums = (one + two + three, one + two, one)
+    expected = [f"{what} {each}" for each in sums for what in ("stack", "data", "zeros")]
+    assert lines == expected, f"three generations say {lines}"
+    said = said_by_programs(lab, COPIES, f"kernel {one} {two} {code} {three}", "many 30 64")
+    assert (said["child-has"], said["parent-has"], said["parent-reads"]) == (two, one, three)
+    assert said["code"] == code
+    assert said["wrong"] == 0, "children see each other's pages"
