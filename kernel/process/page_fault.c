@@ -1,5 +1,5 @@
 /*
- * What a page fault means for a program, when mm/fault.c cannot mend it.
+ * What a page fault means for a program, when mm/fault.c cannot resolve it.
  *
  *	-EFAULT		no memory there			SIGSEGV, SEGV_MAPERR
  *	-EACCES		not to be used so		SIGSEGV, SEGV_ACCERR
