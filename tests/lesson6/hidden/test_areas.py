@@ -1,0 +1,308 @@
+"""Exercise 6.2: random operations against a model, no memory, page tables, counts, speed, and the
+heap at its borders."""
+
+from __future__ import annotations
+
+import struct
+from random import Random
+
+import pytest
+
+from tests.lesson4.support import signed
+from tests.lesson6.areas import (
+    BASE,
+    CUT,
+    PROTECT,
+    PUT,
+    Model,
+    Operation,
+    area_code,
+    begin,
+    cut,
+    put,
+    require_areas,
+    require_operations,
+)
+from tests.lesson6.support import (
+    ENOMEM,
+    PAGE,
+    PRESENT,
+    STACK_END,
+    STACK_LIMIT,
+    WRITE,
+    Run,
+    areas_of,
+    entries,
+    fail,
+    free_pages,
+    instead,
+    pages_of,
+    require_sound_tables,
+    space_code,
+)
+from tests.told import expect
+
+SOURCE = "tests/lesson6/memory/areas.c"
+HEAP = 0x08050000
+STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
+MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among 600 areas
+SIZE = 20  # of space->size in struct space
+
+
+@pytest.mark.exercise("6.2", points=6)
+@pytest.mark.parametrize("number", range(3))
+def test_random_operations(lab, number):
+    """Everything there is, in random order, with memory and without, against a model."""
+    with area_code(lab) as run:
+        require_operations(run, Random(lab.seed + number), 900)
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_both_neighbours(lab):
+    """What fills a hole becomes one area with what is below and above, or with one of them."""
+    with area_code(lab) as run:
+        for below, above, middle in (
+            ((3, 0, 0), (3, 0, 0), (3, 0, 0)),
+            ((3, 1, 4), (3, 1, 10), (3, 1, 8)),
+            ((3, 1, 4), (3, 1, 11), (3, 1, 8)),
+            ((3, 1, 5), (3, 1, 10), (3, 1, 8)),
+            ((3, 1, 4), (3, 2, 10), (3, 1, 8)),
+            ((11, 1, 4), (3, 1, 10), (3, 1, 8)),
+            ((1, 0, 0), (3, 0, 0), (3, 0, 0)),
+            ((3, 0, 0), (3, 1, 10), (3, 1, 8)),
+            ((3, 1, 0xFFFFFFFA), (3, 1, 0), (3, 1, 0xFFFFFFFE)),
+        ):
+            space, model = begin(run), Model()
+            parts = ((10, 14, below), (16, 20, above), (14, 16, middle))
+            for first, end, (flags, of, index) in parts:
+                expect("area_put returns", put(run, space, first, end, flags, of, index), 0)
+            for first, end, (flags, of, index) in parts:
+                start, last = BASE + first * PAGE, BASE + end * PAGE
+                model.apply(Operation(PUT, start, last, flags, of, index))
+            if below[2] != 0xFFFFFFFA:
+                require_areas(run, space, model, f"after a hole was filled: {below}, {above}")
+            for first in (10, 14, 19):
+                if not run.call("area_find", space, BASE + first * PAGE):
+                    fail(f"area_find does not find what was put at page {first}")
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_over_many(lab):
+    """A cut, and an area that is put, over a whole space: one area, two, ten, and their pages."""
+    with area_code(lab) as run:
+        for count in (1, 2, 10):
+            space, model = begin(run), Model()
+            free = free_pages(run)
+            for i in range(count):
+                put(run, space, 10 + 3 * i, 12 + 3 * i, 3, i % 4, 10 * i)
+                run.call("map_page", space, BASE + (10 + 3 * i) * PAGE, 1)
+            expect("area_cut returns", cut(run, space, 0, 60), 0)
+            require_areas(run, space, model, f"after {count} areas were cut")
+            expect("entries after all was cut", entries(run, space), {})
+            expect("pages after all was cut", pages_of(run, space), 0)
+            expect("pages that are free after that", free_pages(run), free)
+            for number in (1, 2, 3):
+                references = run.call("references_of", number)
+                expect("references of an object without areas", references, 0)
+
+
+def write_word(run: Run, name: str, value: int) -> None:
+    """Changes a variable of the test's code."""
+    run.guest.write(run.address(name), struct.pack("<I", value))
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_no_memory(lab):
+    """The n-th object for an area cannot be had: -ENOMEM, and nothing has changed."""
+    with area_code(lab) as run:
+        for name, first, end in (
+            ("area_cut", 14, 16),
+            ("area_protect", 14, 16),
+            ("area_protect", 10, 12),
+            ("put_area", 14, 16),
+            ("put_area", 40, 42),
+            ("put_area", 5, 12),
+        ):
+            for number in (1, 2):
+                space, model = begin(run), Model()
+                put(run, space, 10, 20, 3, 1, 7)
+                model.apply(Operation(PUT, BASE + 10 * PAGE, BASE + 20 * PAGE, 3, 1, 7))
+                for page in (10, 15, 19):
+                    run.call("map_page", space, BASE + page * PAGE, 1)
+                before = entries(run, space)
+                write_word(run, "fails_in", number)
+                more = {"area_cut": (), "area_protect": (1,), "put_area": (1, 0, 0)}[name]
+                start, last = BASE + first * PAGE, BASE + end * PAGE
+                result = signed(run.call(name, space, start, last, *more))
+                write_word(run, "fails_in", 0)
+                what = f"{name} of [{first}, {end}) when object {number} cannot be had"
+                if result == 0:
+                    kind = {"area_cut": CUT, "area_protect": PROTECT, "put_area": PUT}[name]
+                    model.apply(Operation(kind, start, last, 1))
+                elif result != -ENOMEM:
+                    fail(f"{what} returns {result}")
+                require_areas(run, space, model, f"after {what}")
+                if result and entries(run, space) != before:
+                    fail(f"{what}: expected page tables as they were, seen others")
+                if run.call("count_out") != len(areas_of(run, space)):
+                    fail(f"{what}: an area was neither given back nor put into the tree")
+                size = run.guest.read_word(space + SIZE)
+                expect(f"space->size after {what}", size, sum(e - s for s, e, *_ in model.areas()))
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_no_memory_is_needed(lab):
+    """What makes no area more never fails: cuts of heads and tails, and growing."""
+    with area_code(lab) as run:
+        space, model = begin(run), Model()
+        put(run, space, 10, 30, 3)
+        model.apply(Operation(PUT, BASE + 10 * PAGE, BASE + 30 * PAGE, 3))
+        for name, first, end in (
+            ("area_cut", 5, 12),
+            ("area_cut", 28, 31),
+            ("area_cut", 40, 50),
+            ("put_area", 28, 33),
+            ("area_protect", 12, 33),
+            ("area_cut", 5, 33),
+        ):
+            write_word(run, "fails_in", 1)
+            more = {"area_cut": (), "area_protect": (3,), "put_area": (3, 0, 0)}[name]
+            start, last = BASE + first * PAGE, BASE + end * PAGE
+            result = signed(run.call(name, space, start, last, *more))
+            expect(f"{name} of [{first}, {end}), which needs no area more, returns", result, 0)
+            kind = {"area_cut": CUT, "area_protect": PROTECT, "put_area": PUT}[name]
+            model.apply(Operation(kind, start, last, 3))
+            require_areas(run, space, model, f"after {name} of [{first}, {end})")
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_entries(lab):
+    """Pages go with what is cut, and only those; a protection is that of the entries, too."""
+    with area_code(lab) as run:
+        space = begin(run)
+        put(run, space, 10, 20, 3)
+        put(run, space, 20, 24, 1)
+        for page in range(10, 24):
+            run.call("map_page", space, BASE + page * PAGE, page < 20)
+        cut(run, space, 13, 15)
+        seen = [(at - BASE) // PAGE for at in require_sound_tables(run, space, "after a cut")]
+        wanted = [page for page in range(10, 24) if page not in (13, 14)]
+        expect("pages with an entry after [13, 15) was cut", sorted(seen), wanted)
+        run.call("area_protect", space, BASE + 16 * PAGE, BASE + 22 * PAGE, 1)
+        found = entries(run, space)
+        writable = sorted((at - BASE) // PAGE for at, entry in found.items() if entry & WRITE)
+        expect("pages that can be written after [16, 22) lost that", writable, [10, 11, 12, 15])
+        run.call("area_protect", space, BASE + 15 * PAGE, BASE + 24 * PAGE, 0)
+        found = entries(run, space)
+        present = sorted((at - BASE) // PAGE for at, entry in found.items() if entry & PRESENT)
+        expect("pages that are present after [15, 24) lost all rights", present, [10, 11, 12])
+        put(run, space, 11, 17, 3)
+        seen = sorted((at - BASE) // PAGE for at in require_sound_tables(run, space, "after that"))
+        expect(
+            "pages with an entry after an area was put over [11, 17)", seen, [10, *range(17, 24)]
+        )
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_price(lab):
+    """Searching 600 areas takes as long as the tree is deep."""
+    with area_code(lab) as run:
+        space = begin(run)
+        below, above, change = run.answers("price", space, 600, 37)
+        for name, stamps, most in (
+            ("area_find", below, MOST_SEARCH),
+            ("area_from", above, MOST_SEARCH),
+            ("area_put and area_cut", change, MOST_CHANGE),
+        ):
+            count = stamps // STAMPS[lab.mode]
+            if count > most:
+                fail(f"{name} among 600 areas: {count} instructions, not {most}")
+
+
+@pytest.mark.exercise("6.2", points=3)
+def test_heap_and_its_neighbours(lab):
+    """The heap goes up to the next area, and no further; not into the room of the stack; and it
+    may begin within a page of the program."""
+    with space_code(lab, SOURCE) as run:
+        run.call("space_share", run.call("new_page", 0))
+        space = run.call("space_create")
+        run.call("put_area", space, 0x08048000, HEAP, 3, 0, 0)
+        start = HEAP - 0x123
+        run.call("space_set_heap", space, start)
+        run.call("put_area", space, HEAP + 8 * PAGE, HEAP + 9 * PAGE, 1, 0, 0)
+        run.call("run_space", space)
+        end = start
+        for wanted, possible in (
+            (start + 0x20, True),
+            (HEAP, True),
+            (HEAP + 1, True),
+            (HEAP + 8 * PAGE, True),
+            (HEAP + 8 * PAGE + 1, False),
+            (HEAP + 12 * PAGE, False),
+            (HEAP + 5, True),
+            (start - 1, False),
+            (0, False),
+            (HEAP - 1, True),
+            (start, True),
+            (STACK_END - STACK_LIMIT + 1, False),
+            (0xBFFFFFFF, False),
+            (0xFFFFFFFF, False),
+            (HEAP + 2 * PAGE - 1, True),
+        ):
+            found = run.call("space_set_break", space, wanted)
+            end = wanted if possible else end
+            expect(f"space_set_break({wanted:#x}) returns", hex(found), hex(end))
+            top = -(-max(end, HEAP) // PAGE) * PAGE
+            covered = [
+                each.end for each in areas_of(run, space) if each.start <= HEAP - 1 < each.end
+            ]
+            expect(f"where the heap's area ends, the heap ends at {end:#x},", covered, [top])
+        run.call("area_cut", space, HEAP + 8 * PAGE, HEAP + 9 * PAGE)
+        last = STACK_END - STACK_LIMIT
+        found = run.call("space_set_break", space, last)
+        expect(f"space_set_break({last:#x}), as far as it goes, returns", hex(found), hex(last))
+
+
+@pytest.mark.exercise("6.2", points=2)
+def test_heap_is_zero(lab):
+    """What was written and given back is zero when it is the heap's again, to the byte; what was
+    not given back is as it was."""
+    with space_code(lab, SOURCE) as run:
+        run.call("space_share", run.call("new_page", 0))
+        space = run.call("space_create")
+        run.call("space_set_heap", space, HEAP)
+        run.call("run_space", space)
+        for small, large in ((0x808, 2 * PAGE), (PAGE, 2 * PAGE), (PAGE + 4, 3 * PAGE - 8), (0, 4)):
+            run.call("space_set_break", space, HEAP + 3 * PAGE)
+            for at in range(0, 3 * PAGE, 4 * 128):
+                run.answers("write_pages", HEAP + at, 1, 0x5A5A5A5A)
+                run.answers("write_pages", HEAP + at + 4, 1, 0x5A5A5A5A)
+            for end in (small, large):
+                run.call("space_set_break", space, HEAP + end)
+            for at in range(0, large, 4 * 128):
+                for word in (at, at + 4):
+                    if word + 4 > large:
+                        continue
+                    wanted = 0x5A5A5A5A if word < small else 0
+                    seen = run.answers("read_pages", HEAP + word, 1)[1]
+                    what = f"byte {word:#x} of the heap after it was {small:#x} bytes large"
+                    expect(what, hex(seen), hex(wanted))
+
+
+@pytest.mark.exercise("6.2", points=1)
+def test_heap_without_memory(lab):
+    """No memory for an area: the heap is what it was."""
+    with space_code(lab, SOURCE) as run:
+        for name in ("pool_alloc", "pool_free"):
+            instead(run, name, f"own_{name}")
+        run.call("space_share", run.call("new_page", 0))
+        space = run.call("space_create")
+        run.call("space_set_heap", space, HEAP + 4)
+        run.call("run_space", space)
+        for number, wanted in ((1, HEAP + 4), (0, HEAP + 2 * PAGE)):
+            write_word(run, "fails_in", number)
+            found = run.call("space_set_break", space, HEAP + 2 * PAGE)
+            write_word(run, "fails_in", 0)
+            expect(
+                "space_set_break without memory returns" if number else "and later", found, wanted
+            )

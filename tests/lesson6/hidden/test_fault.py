@@ -1,0 +1,390 @@
+"""Exercise 6.3: how far a stack grows, memory full of junk, objects that sleep, fail and share, no
+memory, fault-around, and the kernel's own faults."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from labs.tools.machine.symbols import KERNEL_BASE
+from tests.lesson6.faults import (
+    BASE,
+    SOURCE,
+    begin,
+    fail_allocation,
+    fault,
+    in_words,
+    page_of_object,
+    put,
+    require_fault,
+    require_own_page,
+    require_zero,
+)
+from tests.lesson6.support import (
+    COPIED,
+    PAGE,
+    PRESENT,
+    SHARED,
+    STACK,
+    STACK_END,
+    STACK_GAP,
+    STACK_LIMIT,
+    WRITE,
+    Run,
+    areas_of,
+    entries,
+    fail,
+    frame_of,
+    free_pages,
+    page_at,
+    pages_of,
+    require_sound_tables,
+    space_code,
+)
+from tests.told import expect
+
+FIRST = STACK_END - 4 * PAGE
+AROUND = 16  # pages
+
+
+def clear(run: Run, space: int) -> None:
+    """All areas and pages go."""
+    run.call("area_cut", space, 0, STACK_END)
+
+
+@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.parametrize("write", [False, True])
+def test_how_far_a_stack_grows(lab, write):
+    """To STACK_LIMIT bytes and no further; no area may be in the gap below it; nothing changes
+    when it does not grow."""
+    lowest = STACK_END - STACK_LIMIT
+    touched = STACK_END - 64 * PAGE
+    cases = [
+        (lowest, 0, "0"),
+        (lowest + 0xFFF, 0, "0"),
+        (lowest - 1, 0, "-EFAULT"),
+        (lowest - PAGE, 0, "-EFAULT"),
+        (touched, touched - STACK_GAP, "0"),
+        (touched + 0x7F0, touched - STACK_GAP, "0"),
+        (touched, touched - STACK_GAP + PAGE, "-EFAULT"),
+        (touched, touched, "-EFAULT"),
+        (touched - 4, touched - STACK_GAP, "-EFAULT"),
+        (FIRST, FIRST - STACK_GAP, "0"),
+        (FIRST - 1, FIRST - STACK_GAP, "-EFAULT"),
+    ]
+    with space_code(lab, SOURCE) as run:
+        for address, other, expected in cases:
+            space = begin(run)
+            run.call("put_area", space, FIRST, STACK_END, 3 | STACK, 0, 0)
+            if other:
+                run.call("put_area", space, other - 2 * PAGE, other, 3, 0, 0)
+            result = fault(run, space, address, write, may_sleep=False)
+            above = f", an area ends {address // PAGE * PAGE - other} bytes below" if other else ""
+            expect(f"{in_words(address, write)}{above}, returns", result, expected)
+            grown = min(address & -PAGE, FIRST) if expected == "0" else FIRST
+            begins = areas_of(run, space)[-1].start
+            expect(
+                f"the stack begins, after {in_words(address, write)}, at", hex(begins), hex(grown)
+            )
+            seen = require_sound_tables(run, space, "after a fault below the stack")
+            wanted = [address & -PAGE] if expected == "0" else []
+            expect("entries after that", list(seen), wanted)
+            clear(run, space)
+            run.call("page_directory_destroy", run.guest.read_word(space))
+            run.guest.write(run.address("test_space_count"), bytes(4))
+            run.guest.write(space, bytes(28))
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_what_does_not_grow(lab):
+    """An area without AREA_STACK; one of another kind between the address and the stack; and the
+    stack's own end."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        run.call("put_area", space, FIRST, STACK_END, 3 | STACK, 0, 0)
+        run.call("put_area", space, FIRST - (4 << 20), FIRST - (4 << 20) + PAGE, 3, 0, 0)
+        before = areas_of(run, space)
+        for address in (FIRST - (4 << 20) - 1, FIRST - (4 << 20) - 64 * PAGE, STACK_END, BASE):
+            for write in (False, True):
+                require_fault(run, space, address, write, "-EFAULT")
+        expect("areas after faults that were refused", areas_of(run, space), before)
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_junk(lab):
+    """New pages are zero, whatever was in them; a page costs a page."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        put(run, space, 0, 30, 3)
+        require_fault(run, space, BASE, write=True)
+        run.call("spill_junk", 40)
+        for page in range(1, 9):
+            before = run.call("count_free")
+            require_fault(run, space, BASE + page * PAGE + 4 * page, write=page % 4 != 0)
+            seen = require_sound_tables(run, space, "after a fault")[BASE + page * PAGE]
+            require_zero(run, seen, "a page that is new")
+            expect("pages that a fault takes", before - run.call("count_free"), int(page % 4 != 0))
+        for page in (4, 8):
+            require_fault(run, space, BASE + page * PAGE, write=True)
+            seen = entries(run, space)[BASE + page * PAGE]
+            require_own_page(run, seen, "a page that was read and then written to")
+            require_zero(run, seen, "a page that was read and then written to")
+
+
+@pytest.mark.exercise("6.3", points=1)
+def test_rights(lab):
+    """Any right is the right to read; only SPACE_WRITE is the right to write. The shared bits of
+    an area are no rights."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        for flags in (0, 1, 2, 3, 4, 5, 6, 7, SHARED, SHARED | 1, STACK, SHARED | 2):
+            for of in (0, 1) if flags & SHARED else (0,):
+                for write in (False, True):
+                    first = 2 * flags + 100
+                    put(run, space, first, first + 1, flags, of)
+                    right = flags & 2 if write else flags & 7
+                    expected = "0" if right else "-EACCES"
+                    what = f"{in_words(BASE + first * PAGE, write)} with flags {flags:#x} returns"
+                    expect(what, fault(run, space, BASE + first * PAGE, write), expected)
+                    run.call("area_cut", space, BASE, BASE + 400 * PAGE)
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_must_not_sleep(lab):
+    """Zeros need no sleep; an object may: -EAGAIN, nothing has changed, and it was not asked."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        put(run, space, 0, 4, 3)
+        put(run, space, 10, 30, 3, of=1)
+        put(run, space, 30, 40, 3 | SHARED, of=1)
+        require_fault(run, space, BASE, write=True, may_sleep=False)
+        require_fault(run, space, BASE + PAGE, write=False, may_sleep=False)
+        run.guest.write(run.address("answer_count"), bytes(4))
+        for page in (12, 32):
+            for write in (False, True):
+                require_fault(run, space, BASE + page * PAGE, write, "-EAGAIN", may_sleep=False)
+        require_fault(run, space, BASE + 50 * PAGE, True, "-EFAULT", may_sleep=False)
+        expect("times the object was asked", run.guest.read_word(run.address("answer_count")), 0)
+        seen = require_sound_tables(run, space, "after faults that must not sleep")
+        expect("entries after that", sorted(seen), [BASE, BASE + PAGE])
+
+
+@pytest.mark.exercise("6.3", points=3)
+@pytest.mark.parametrize("write", [False, True])
+def test_what_the_object_is_asked(lab, write):
+    """For the right page; that it is written to only where the area is shared. Beyond its end:
+    -EIO. Its references are what they were."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run, with_peek=False)
+        put(run, space, 10, 30, 3, of=1, index=3)
+        put(run, space, 30, 60, 3 | SHARED, of=1, index=30)
+        free = free_pages(run)
+        made = 0
+        for page, index in ((10, 3), (25, 18), (31, 31), (39, 39), (40, 40), (59, 59)):
+            shared = page >= 30
+            address = BASE + page * PAGE + 0xABC
+            name = error_name_of(run, space, address, write)
+            words = [run.guest.read_word(run.address("answers") + 4 * i) for i in range(2)]
+            expect(f"the object is asked for page, of page {page},", words[0], index)
+            expect("the object hears of a write to its page", bool(words[1]), write and shared)
+            expect(f"{in_words(address, write)} returns", name, "0" if index < 40 else "-EIO")
+            if index >= 40:
+                continue
+            seen = require_sound_tables(run, space, "after a fault")[address & -PAGE]
+            own = write and not shared
+            made += own
+            its = page_of_object(run, index)
+            expect("the entry shows the object's page", frame_of(seen) == its, not own)
+            expect("PTE_WRITE of the entry", bool(seen & WRITE), write)
+            references = page_at(run, its).references
+            expect("references of the object's page, which counts itself,", references, 2 - own)
+        flags = [each.flags & COPIED for each in areas_of(run, space)]
+        expect("AREA_COPIED of a private and a shared area", flags, [COPIED if write else 0, 0])
+        clear(run, space)
+        expect("pages that are free after all areas were cut", free_pages(run), free)
+        expect("pages that were copied", made, 2 if write else 0)
+        references = [page_at(run, page_of_object(run, i)).references for i in (3, 18, 31)]
+        expect("references of the object's pages after that", references, [1, 1, 1])
+
+
+def error_name_of(run: Run, space: int, address: int, write: bool) -> str:
+    """What space_fault returns, with the answers from the first one on."""
+    run.guest.write(run.address("answer_count"), bytes(4))
+    return fault(run, space, address, write)
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_another_task_is_faster(lab):
+    """While the object is asked another task makes the entry: that one stays, and the page that
+    comes too late is given back."""
+    with space_code(lab, SOURCE) as run:
+        for flags, write in ((3, False), (3, True), (3 | SHARED, False), (3 | SHARED, True)):
+            space = begin(run, with_peek=False)
+            put(run, space, 10, 20, flags, of=1, index=5)
+            at = BASE + 12 * PAGE
+            put(run, space, 0, 1, 3)
+            require_fault(run, space, BASE, write=True)
+            free = run.call("count_free")
+            run.call("be_faster", space, at)
+            require_fault(run, space, at, write)
+            seen = require_sound_tables(run, space, "after two faults on one page")[at]
+            word = run.guest.read_word(KERNEL_BASE + frame_of(seen) * PAGE)
+            expect("the page that the other task has mapped has the word", hex(word), hex(at))
+            expect("pages that two faults on one page took", free - run.call("count_free"), 1)
+            references = page_at(run, page_of_object(run, 7)).references
+            expect("references of the object's page, which came too late,", references, 1)
+            clear(run, space)
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_no_memory(lab):
+    """The n-th page cannot be had: -ENOMEM; nothing is mapped, and nothing is lost."""
+    with space_code(lab, SOURCE) as run:
+        for flags, of, write in ((3, 0, False), (3, 0, True), (3, 1, False), (3, 1, True)):
+            for number in (1, 2):
+                space = begin(run)
+                put(run, space, 0, 20, flags, of)
+                free = free_pages(run)
+                fail_allocation(run, number)
+                result = fault(run, space, BASE + 9 * PAGE, write)
+                fail_allocation(run, 0)
+                of_what = "an object" if of else "zeros"
+                what = f"{in_words(BASE + 9 * PAGE, write)}, of {of_what}, without page {number},"
+                seen = require_sound_tables(run, space, "after that")
+                needed = 1 + write
+                expect(f"{what} returns", result, "-ENOMEM" if number <= needed else "0")
+                expect(f"is there an entry after {what}", bool(seen), number > needed)
+                clear(run, space)
+                expect(f"pages that are free after {what}, all gone,", free_pages(run), free)
+
+
+def around(run: Run, first: int, end: int, index: int, page: int, flags: int = 1) -> dict[int, int]:
+    """Which pages have entries after one of an area was read, and the frames."""
+    space = begin(run)
+    put(run, space, first, end, flags, of=1, index=index)
+    require_fault(run, space, BASE + page * PAGE + 9, write=False)
+    seen = require_sound_tables(run, space, "after a read of an object's page")
+    for at, entry in seen.items():
+        number = (at - BASE) // PAGE
+        if not first <= number < end:
+            fail(f"the area has pages {first} to {end - 1}: an entry was made for page {number}")
+        wanted = page_of_object(run, index + number - first)
+        expect(f"frame of page {number}, after page {page} was read,", frame_of(entry), wanted)
+        expect("PTE_WRITE of pages that nobody has written to", bool(entry & WRITE), False)
+        expect("PTE_PRESENT of them", bool(entry & PRESENT), True)
+        references = page_at(run, wanted).references
+        expect("references of a page that the object and an entry have", references, 2)
+    if BASE + page * PAGE not in seen:
+        fail("the page that was read has no entry")
+    clear(run, space)
+    references = [page_at(run, page_of_object(run, i)).references for i in range(20)]
+    expect("references of the object's pages, after all was cut", references, [1] * 20)
+    return seen
+
+
+@pytest.mark.exercise("6.3", points=3)
+def test_around(lab):
+    """A page of an object that is read brings its neighbours: at most 16, of the area, and of the
+    object."""
+    with space_code(lab, SOURCE) as run:
+        for first, end, index, page in (
+            (0, 40, 0, 20),
+            (3, 12, 2, 7),
+            (15, 33, 0, 15),
+            (15, 33, 0, 32),
+            (30, 60, 20, 41),
+            (1020, 1030, 0, 1023),
+            (1020, 1030, 0, 1024),
+        ):
+            for flags in (1, 3, 3 | SHARED):
+                seen = around(run, first, end, index, page, flags)
+                if len(seen) > AROUND:
+                    fail(f"{len(seen)} entries after one page was read: at most {AROUND}")
+        if len(around(run, 0, 32, 0, 20)) < AROUND // 2:
+            fail("all of an object is in memory: neighbours of a page that is read are to be shown")
+
+
+@pytest.mark.exercise("6.3", points=1)
+def test_around_is_chosen(lab):
+    """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page."""
+    with space_code(lab, SOURCE) as run:
+        place = run.guest.address("fault_around_bytes")
+        for pages, most in ((1, 1), (4, 4), (64, 38)):
+            run.guest.write(place, struct.pack("<I", pages * PAGE))
+            found = len(around(run, 1, 39, 0, 20))
+            if not max(1, most // 2) <= found <= most:
+                fail(f"fault_around_bytes of {pages} pages: {found} entries, of at most {most}")
+        run.guest.write(place, struct.pack("<I", AROUND * PAGE))
+        space = begin(run, with_peek=False)
+        put(run, space, 0, 30, 1, of=1)
+        require_fault(run, space, BASE + 9 * PAGE, write=False)
+        expect("entries for an object without peek", pages_of(run, space), 1)
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_around_what_is_there(lab):
+    """Neighbours that have an entry keep it; what is not in memory has none; and a page that is
+    there is no reason to ask the object."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        put(run, space, 0, 32, 3, of=1)
+        for page in (17, 22):
+            require_fault(run, space, BASE + page * PAGE, write=True)
+        own = entries(run, space)
+        run.call("lose_page", 19)
+        run.call("lose_page", 25)
+        require_fault(run, space, BASE + 20 * PAGE, write=False)
+        seen = require_sound_tables(run, space, "after a read among other pages")
+        for page in (17, 22):
+            at = BASE + page * PAGE
+            expect(f"the entry of page {page}, which was there", hex(seen[at]), hex(own[at]))
+        for page in (19, 25):
+            if BASE + page * PAGE in seen:
+                fail(f"page {page} is not in memory: expected no entry, seen one")
+            require_fault(run, space, BASE + page * PAGE, False, "-EIO")
+        run.guest.write(run.address("answer_count"), bytes(4))
+        before = entries(run, space)
+        require_fault(run, space, BASE + 17 * PAGE, write=True)
+        asked = run.guest.read_word(run.address("answer_count"))
+        expect("times the object was asked for a page that is there", asked, 0)
+        expect("entries after that", entries(run, space), before)
+
+
+@pytest.mark.exercise("6.3", points=2)
+def test_the_kernels_own(lab):
+    """What the kernel copies for a program faults in as it would for the program; on a hole the
+    copy ends."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        put(run, space, 0, 3, 3)
+        put(run, space, 5, 6, 1)
+        put(run, space, 7, 8, 0)
+        run.call("put_area", space, FIRST, STACK_END, 3 | STACK, 0, 0)
+        run.call("run_space", space)
+        expect("writes to new pages", run.answers("write_pages", BASE, 4, 7), [1, 1, 1, 0])
+        expect("reads of them", run.answers("read_pages", BASE, 4), [1, 7, 1, 7, 1, 7, 0, 0])
+        expect("writes to a page to read", run.answers("write_pages", BASE + 5 * PAGE, 1, 7), [0])
+        expect("reads of it", run.answers("read_pages", BASE + 5 * PAGE, 2), [1, 0, 0, 0])
+        expect("reads without rights", run.answers("read_pages", BASE + 7 * PAGE, 1), [0, 0])
+        below = FIRST - 5 * PAGE
+        expect("writes below the stack", run.answers("write_pages", below, 2, 9), [1, 1])
+        expect("where the stack begins then", hex(areas_of(run, space)[-1].start), hex(below))
+
+
+@pytest.mark.exercise("6.3", points=1)
+def test_hidden_page(lab):
+    """An entry without PTE_PRESENT comes back with all that it had."""
+    with space_code(lab, SOURCE) as run:
+        space = begin(run)
+        put(run, space, 0, 9, 3)
+        for page, write in ((0, True), (1, False), (2, True)):
+            require_fault(run, space, BASE + page * PAGE, write)
+        before = entries(run, space)
+        marks = {0: 0x60, 1: 0x20, 2: 0}
+        for page, bits in marks.items():
+            at = BASE + page * PAGE
+            run.call("change_entry", space, at, (before[at] | bits) & ~PRESENT)
+            require_fault(run, space, at, write=page == 0)
+            seen = require_sound_tables(run, space, "after a fault on a hidden page")[at]
+            expect("the entry of a hidden page", hex(seen), hex(before[at] | bits))
