@@ -11,6 +11,8 @@ from tests.lesson6.steps import (
     END,
     ENTRY,
     FORK,
+    GET_FILE,
+    LENGTH,
     MAKE,
     PAGE,
     PROTECT,
@@ -18,6 +20,8 @@ from tests.lesson6.steps import (
     READ,
     READ_AT,
     SHARED,
+    SHORTEN,
+    SYNC,
     WRITE,
     WRITE_AT,
     Step,
@@ -28,7 +32,6 @@ PAGES = 40
 BASE = 0x40400000 - PAGES // 2 * PAGE  # across the border of two tables
 SPACES = 6
 FILE_PAGES = 12
-ERRORS = {"mapped": "a page that is not mapped", "allowed": "a page that may not be used so"}
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,16 @@ class ModelPage:
 class Families:
     """Spaces, a file, and the model of both."""
 
-    def __init__(self, world: World, random: Random) -> None:
+    def __init__(self, world: World, random: Random, with_files: bool = False) -> None:
         self._world = world
         self._random = random
+        self._with_files = with_files
+        self._length = FILE_PAGES
+        self._on_disk: list[int] = []
         self._spaces: dict[int, dict[int, ModelPage]] = {}
         self._file = [random.getrandbits(32) for _ in range(FILE_PAGES)]
         self._steps: list[tuple[Step, int | None, str]] = []  # what is expected, and in words
+        self._on_disk = list(self._file)
         world.cache(0, self._file)
 
     def live(self, count: int) -> None:
@@ -107,6 +114,8 @@ class Families:
             self._spaces[space] = {}
         weights = {self._put: 16, self._cut: 5, self._protect: 8, self._fork: 6, self._end: 3,
                    self._read: 30, self._write: 32}  # fmt: skip
+        if self._with_files:
+            weights |= {self._sync: 6, self._change_length: 3, self._look_into_file: 6}
         [action] = self._random.choices([*weights], [*weights.values()])
         action(space)
 
@@ -163,6 +172,8 @@ class Families:
         if page and page.protection:
             of_file = self._file[page.index] if page.index >= 0 else 0
             expected = of_file if page.word is None else page.word
+            if page.word is None and page.index >= self._length:
+                expected = None  # SIGBUS
         step = (READ_AT, space, BASE + number * PAGE)
         self._add(step, expected, f"reading page {number} of space {space}")
 
@@ -170,9 +181,43 @@ class Families:
         number, word = self._random.randrange(PAGES), self._random.getrandbits(32)
         page = self._spaces[space].get(number)
         may = page is not None and page.protection & WRITE
+        if may and page.word is None and page.index >= self._length:
+            may = False
         step = (WRITE_AT, space, BASE + number * PAGE, word)
         self._add(step, 0 if may else None, f"writing to page {number} of space {space}")
         if may and page.is_shared and page.index >= 0:
             self._file[page.index] = word
         elif may:
             self._spaces[space][number] = replace(page, word=word)
+
+    # Files
+
+    def _sync(self, _: int) -> None:
+        first = self._random.randrange(FILE_PAGES)
+        end = self._random.randrange(first, FILE_PAGES + 1)
+        self._add((SYNC, 0, first, end), 0, f"page_cache_sync of pages {first} to {end}")
+        last = min(end, self._length)
+        self._on_disk[first:last] = self._file[first:last]
+
+    def _look_into_file(self, _: int) -> None:
+        """A page that was written back; others may be as they were, or newer."""
+        index = self._random.randrange(FILE_PAGES)
+        self._add((SYNC, 0, index, index + 1), 0, f"page_cache_sync of page {index}")
+        if index < self._length:
+            self._on_disk[index] = self._file[index]
+        self._add((GET_FILE, 0, index), self._on_disk[index], f"page {index} of the file itself")
+
+    def _change_length(self, _: int) -> None:
+        """Pages that go are not written back; as they come again they are read again."""
+        length = self._random.randrange(FILE_PAGES // 2, FILE_PAGES + 1)
+        if length >= self._length:
+            self._add((LENGTH, 0, length), 0, f"the file gets {length} pages")
+            self._length = length
+            return
+        self._add((SHORTEN, 0, length, length), 0, f"the file is cut to {length} pages")
+        for pages in self._spaces.values():
+            for number, page in pages.items():
+                if page.index >= length:
+                    pages[number] = replace(page, word=None)
+        self._length = length
+        self._file[length:] = self._on_disk[length:]

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from labs.tools.grading.lab import Lab
+from tests.lesson4.support import signed
 from tests.lesson5.support import Run, memory_code
 
 SOURCE = "tests/lesson6/memory/steps.c"
@@ -37,6 +38,7 @@ PRESENT, WRITABLE, ACCESSED, DIRTY = 0x001, 0x002, 0x020, 0x040
 NOTHING, FAILS, ASKED_AGAIN, WRITTEN_TO, IS_CUT, RECLAIMED = range(6)
 
 MAKE, FORK, END, USE, PUT, CUT, PROTECT, READ_AT, WRITE_AT, ENTRY, BREAK, SIZES, FILL = range(13)
+FAULT = 13
 USED, FAIL = 30, 31
 CACHE, SET_FILE, GET_FILE, PIN, UNPIN, SYNC, SHORTEN, LENGTH = range(40, 48)
 CACHED, COUNTS, EVENT, RELEASE, RECLAIM, PEEK, PIN_SHOWN = range(48, 55)
@@ -120,6 +122,10 @@ class World:
         """Writes a word as the space's program would; false: a fault that nobody mends."""
         return self.do(WRITE_AT, space, address, word, name=f"writing at {address:#x}") == 0
 
+    def fault(self, space: int, address: int, write: bool = True) -> int:
+        """What space_fault returns for an access; 0 or a negative number."""
+        return signed(self.do(FAULT, space, address, write, name=f"a fault at {address:#x}"))
+
     def entry(self, space: int, address: int) -> Entry | None:
         """What is there in the space's page table."""
         [(bits, references)] = self.play([(ENTRY, space, address)])
@@ -149,8 +155,10 @@ class World:
         return self.do(GET_FILE, file, index)
 
     def page(self, file: int, index: int, write: int = 0, pin: int = 0) -> tuple[int, int]:
-        """The operation `page` of a cache: the page's address and references. It stays pinned."""
-        return self.play([(PIN, file, index, write, pin)], "cache_page")[0]
+        """The operation `page` of a cache: 0 or a negative number; the page's references. It stays
+        pinned."""
+        [(error, references)] = self.play([(PIN, file, index, write, pin)], "cache_page")
+        return signed(error), references
 
     def unpin(self, pin: int = 0) -> None:
         """Gives the reference back."""
@@ -158,12 +166,23 @@ class World:
 
     def sync(self, file: int, first: int, end: int) -> int:
         """page_cache_sync; 0 or a negative number."""
-        result = self.do(SYNC, file, first, end, name="page_cache_sync")
-        return result - (1 << 32) if result >> 31 else result
+        return signed(self.do(SYNC, file, first, end, name="page_cache_sync"))
 
     def shorten(self, file: int, pages: int) -> None:
         """The file has so many pages from now on, and its cache is cut."""
         self.do(SHORTEN, file, pages, pages, name="page_cache_cut")
+
+    def lengthen(self, file: int, pages: int) -> None:
+        """The file has so many pages from now on; the new ones as it had them once."""
+        self.do(LENGTH, file, pages)
+
+    def word_in_cache(self, file: int, index: int) -> int:
+        """What a page of the cache begins with."""
+        return self.do(PEEK, file, index)
+
+    def pin_shown(self, file: int, index: int, pin: int = 0) -> None:
+        """Somebody works on a page of the cache, until unpin."""
+        self.do(PIN_SHOWN, file, index, 0, pin)
 
     def cached(self, file: int, index: int) -> tuple[bool, bool]:
         """Is a page in the cache; is it dirty?"""

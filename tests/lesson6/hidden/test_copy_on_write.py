@@ -3,6 +3,7 @@ and what a fork costs."""
 
 from __future__ import annotations
 
+from errno import ENOMEM
 from random import Random
 
 import pytest
@@ -162,7 +163,9 @@ def test_private_pages_of_a_file(lab):
         assert world.read(CHILD, BASE) == 21, "the child has not its parent's copy"
         assert world.write(CHILD, BASE + PAGE, 22)
         assert world.read(PARENT, BASE + PAGE) == 12
-        assert world.page(0, 0)[0] and world.cached(0, 0) == (True, False), "a copy makes it dirty"
+        assert world.page(0, 0)[0] == 0 and world.cached(0, 0) == (True, False), (
+            "a copy makes it dirty"
+        )
         world.unpin()
         assert world.fork(CHILD, GRANDCHILD)
         world.end(CHILD, PARENT)
@@ -246,12 +249,34 @@ def test_copy_without_memory(lab):
         old = world.entry(CHILD, BASE)
         world.used()  # what is kept for speed is given back: nothing else can be
         world.fail(1)
-        assert not world.write(CHILD, BASE, 5), "a write without memory succeeds"
+        error = world.fault(CHILD, BASE)
+        assert error == -ENOMEM, f"a write without memory: expected -ENOMEM, seen {error}"
         world.fail(0)
         now = world.entry(CHILD, BASE)
         same = (old.frame, old.references, old.has(WRITABLE))
         assert (now.frame, now.references, now.has(WRITABLE)) == same, "something has changed"
         assert world.write(CHILD, BASE, 6) and world.read(PARENT, BASE) == 100
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_page_is_held_while_it_is_copied(lab):
+    """Asking for the copy's page gives pages of files back, but not this one."""
+    with spaces(lab) as world:
+        before = world.used()
+        world.cache(0, [11, 12, 13, 14])
+        world.make(PARENT)
+        world.put(PARENT, BASE, 4, BOTH, file=0)
+        assert [world.read(PARENT, BASE + page * PAGE) for page in range(4)] == [11, 12, 13, 14]
+        world.used()  # what is kept for speed is given back: only pages of the file can be
+        world.fail(1)
+        assert world.fault(PARENT, BASE + PAGE) == 0, "no copy while pages can be given back"
+        assert world.write(PARENT, BASE + PAGE, 22)
+        world.fail(0)
+        words = [world.read(PARENT, BASE + page * PAGE) for page in range(4)]
+        assert words == [11, 22, 13, 14], f"after a copy for which pages were given back: {words}"
+        world.end(PARENT)
+        world.release(0)
+        assert world.used() == before, "pages are lost"
 
 
 @pytest.mark.exercise("6.4", points=1)

@@ -86,9 +86,9 @@ static int file_read(struct page_cache *cache, uint32_t index, void *page)
 	if (takes(file, index, FAILS))
 		return -EIO;
 	if (takes(file, index, ASKED_AGAIN)) { /* another task, while this one sleeps */
-		struct page *other = cache->object.ops->page(&cache->object, index, true);
+		struct page *other;
 
-		if (other)
+		if (cache->object.ops->page(&cache->object, index, true, &other) == 0)
 			page_release(other);
 	}
 	memset(page, 0, PAGE_SIZE);
@@ -280,6 +280,12 @@ static struct result of_spaces(const struct step *step)
 			if (space_fault(*space, step->a + (page << PAGE_SHIFT), true, true) != 0)
 				return one(page);
 		return one(step->b);
+	case 13: /* a fault, to write or to read: 0, or a negated errno */
+		use(*space);
+		interrupts_enable();
+		word = space_fault(*space, step->a, step->b, true);
+		interrupts_disable();
+		return one(word);
 	default:
 		break;
 	}
@@ -292,6 +298,7 @@ static struct result of_caches(const struct step *step)
 	struct memory_object *object = &file->cache.object;
 	struct cached_page *cached;
 	struct page *page;
+	int error;
 
 	switch (step->what) {
 	case 40:
@@ -302,13 +309,13 @@ static struct result of_caches(const struct step *step)
 		break;
 	case 42:
 		return one(file->words[step->a % FILE]);
-	case 43: /* the page, which stays pinned */
-		page = object->ops->page(object, step->a, step->b);
-		pins[step->c % PINS] = page;
-		return (struct result){ page ? (uintptr_t)page_address(page) : 0,
-					page ? page->references : 0 };
+	case 43: /* the page, which stays pinned: 0, or why there is none; its references */
+		error = object->ops->page(object, step->a, step->b, &page);
+		pins[step->c % PINS] = error ? NULL : page;
+		return (struct result){ error, error ? 0 : page->references };
 	case 44: /* which is unpinned */
-		page_release(pins[step->a % PINS]);
+		if (pins[step->a % PINS])
+			page_release(pins[step->a % PINS]);
 		break;
 	case 45:
 		return one(page_cache_sync(&file->cache, step->a, step->b));

@@ -1,0 +1,253 @@
+"""Exercise 6.5, hidden: what happens while a page is read or written back, errors, and files that
+are mapped by families of spaces, against a model."""
+
+from __future__ import annotations
+
+from errno import EIO, ENOMEM, ENOSPC
+from random import Random
+
+import pytest
+
+from tests.lesson6.families import Families
+from tests.lesson6.steps import (
+    ASKED_AGAIN,
+    BASE,
+    BOTH,
+    CACHED,
+    FAILS,
+    IS_CUT,
+    PAGE,
+    READ_AT,
+    RECLAIMED,
+    SHARED,
+    SYNC,
+    WRITABLE,
+    WRITE_AT,
+    WRITTEN_TO,
+    World,
+    spaces,
+)
+
+FILE, OTHER = 0, 1
+A, B = 0, 1
+
+
+def mapped(world: World, words: list[int], *flags: int) -> int:
+    """A file, and a space for each of the flags that maps it. Returns the pages in use before."""
+    before = world.used()
+    world.cache(FILE, words)
+    for space, each in enumerate(flags):
+        world.make(space)
+        world.put(space, BASE, len(words), each, file=FILE)
+    return before
+
+
+def finish(world: World, before: int, *ended: int) -> None:
+    """Everything ends, and nothing is left."""
+    world.end(*ended)
+    assert world.release(FILE) == 1, "the file was not told that its cache has ended"
+    left = world.used() - before
+    assert left == 0, f"{left} pages are lost"
+
+
+@pytest.mark.exercise("6.5", points=4, gate=True)
+@pytest.mark.parametrize("number", [0, 1])
+def test_families_and_files(lab, number):
+    """Maps, forks, cuts, accesses, write-backs, files that get shorter and longer."""
+    with spaces(lab) as world:
+        before = world.used()
+        families = Families(world, Random(lab.seed + number), with_files=True)
+        for _ in range(6 if lab.mode == "icount" else 3):
+            families.live(300)
+            families.check_references()
+        families.end()
+        left = world.used() - before
+        assert left == 0, f"{left} pages are lost"
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_two_who_read_the_same_page(lab):
+    """While one reads, another has read the page, and written to it: there is one page."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH | SHARED)
+        world.event(FILE, ASKED_AGAIN, 1)
+        error, references = world.page(FILE, 1)
+        assert error == 0, f"`page` returns {error}"
+        assert references == 2, f"references of the cache and of one who asked: {references}"
+        assert world.cached(FILE, 1) == (True, True), "what the other one wrote is not dirty"
+        assert world.counts(FILE)[0] == 2
+        world.unpin()
+        assert world.read(A, BASE + PAGE) == 12
+        assert world.entry(A, BASE + PAGE).references == 2
+        finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_file_that_cannot_be_read(lab):
+    """-EIO, and nothing is left of it; -ENOMEM without memory; later it works."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH)
+        world.event(FILE, FAILS, 1)
+        assert world.page(FILE, 1)[0] == -EIO
+        assert world.cached(FILE, 1) == (False, False), "a page that was not read is in the tree"
+        assert world.read(A, BASE + PAGE) == 12
+        for number in (1, 2):
+            world.used()
+            world.fail(number)
+            error, _ = world.page(FILE, 2)
+            world.fail(0)
+            assert error in (0, -ENOMEM), f"without memory: {error}"
+            world.unpin()
+        assert world.page(FILE, 2)[0] == 0
+        world.unpin()
+        assert world.page(FILE, 3)[0] == -EIO, "a page beyond the end"
+        assert world.page(FILE, 1 << 19)[0] == -EIO, "a page far beyond the end"
+        assert world.counts(FILE)[0] <= 5, "a page beyond the end was read"
+        finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_written_to_while_it_is_written_back(lab):
+    """What is written meanwhile makes the page dirty again, and is not lost."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH | SHARED, BOTH | SHARED)
+        assert world.write(A, BASE + PAGE, 21)
+        assert world.write(B, BASE + PAGE, 22)
+        world.event(FILE, WRITTEN_TO, 1, 33)
+        assert world.sync(FILE, 0, 3) == 0
+        assert world.cached(FILE, 1) == (True, True), "a write during the write-back is not seen"
+        assert world.sync(FILE, 0, 3) == 0
+        assert world.in_file(FILE, 1) == 33, "it is lost"
+        assert world.cached(FILE, 1) == (True, False)
+        finish(world, before, A, B)
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_tlb_after_a_write_back(lab):
+    """The program is running, and its TLB knows that it may write."""
+    with spaces(lab) as world:
+        mapped(world, [11, 12, 13], BOTH | SHARED)
+        write = (WRITE_AT, A, BASE + PAGE, 21)
+        found = world.play([write, (SYNC, FILE, 0, 3), (*write[:3], 22), (CACHED, FILE, 1)])
+        assert found[3] == (1, 1), "a write after the write-back does not make the page dirty"
+        assert world.sync(FILE, 0, 3) == 0 and world.in_file(FILE, 1) == 22
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_file_that_cannot_be_written(lab):
+    """The first error is returned, what failed stays dirty, and all the others are written."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13, 14, 15], BOTH | SHARED)
+        for index in (0, 1, 3, 4):
+            assert world.write(A, BASE + index * PAGE, 20 + index)
+        world.event(FILE, FAILS, 1)
+        error = world.sync(FILE, 0, 5)
+        assert error == -ENOSPC, f"page_cache_sync returns {error}, not the error of the file"
+        assert world.cached(FILE, 1) == (True, True), "a page that was not written is clean"
+        assert [world.cached(FILE, index)[1] for index in (0, 3, 4)] == [False] * 3
+        assert [world.in_file(FILE, index) for index in range(5)] == [20, 12, 13, 23, 24]
+        assert world.sync(FILE, 0, 5) == 0 and world.in_file(FILE, 1) == 21
+        assert world.counts(FILE)[1] == 5
+        finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=1)
+def test_range_of_a_write_back(lab):
+    """Pages `first` to `end` - 1, and no other; an empty range is none."""
+    with spaces(lab) as world:
+        mapped(world, [*range(10, 18)], BOTH | SHARED)
+        for index in range(8):
+            assert world.write(A, BASE + index * PAGE, 20 + index)
+        assert world.sync(FILE, 3, 3) == 0 and world.counts(FILE)[1] == 0
+        assert world.sync(FILE, 2, 5) == 0
+        dirty = [world.cached(FILE, index)[1] for index in range(8)]
+        assert dirty == [True, True, False, False, False, True, True, True], f"dirty: {dirty}"
+        assert world.sync(FILE, 7, 0xFFFFFFFF) == 0
+        assert world.counts(FILE)[1] == 4
+        assert [world.in_file(FILE, index) for index in range(8)] == [
+            *(10, 11, 22, 23, 24, 15, 16, 27)
+        ]
+
+
+@pytest.mark.exercise("6.5", points=2)
+@pytest.mark.parametrize("event", [IS_CUT, RECLAIMED])
+def test_page_that_goes_while_it_is_written_back(lab, event):
+    """The file is cut meanwhile, or pages are given back: this page is held until it is written."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13, 14], BOTH | SHARED, BOTH | SHARED)
+        for index in (1, 2):
+            assert world.write(A, BASE + index * PAGE, 20 + index)
+        world.event(FILE, event, 1)
+        assert world.sync(FILE, 0, 4) == 0
+        assert world.in_file(FILE, 1) == 21, "the page was freed while it was written"
+        if event == IS_CUT:
+            assert [world.cached(FILE, index)[0] for index in (1, 2)] == [False] * 2
+            assert world.in_file(FILE, 2) == 13, "a page was written that is in the cache no more"
+        finish(world, before, A, B)
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_shorter_and_longer(lab):
+    """Pages from the border on go, private copies too; what is longer again is read again."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13, 14, 15, 16], BOTH | SHARED, BOTH)
+        assert world.write(A, BASE + 4 * PAGE, 24)
+        assert world.write(B, BASE + 5 * PAGE, 25) and world.write(B, BASE + PAGE, 21)
+        assert world.read(B, BASE + 4 * PAGE) == 24
+        frames = [world.entry(A, BASE + 4 * PAGE).frame, world.entry(B, BASE + 4 * PAGE).frame]
+        assert frames[0] == frames[1], "two pages for one number"
+        world.shorten(FILE, 4)
+        assert world.entry(A, BASE + 4 * PAGE) is None, "a page that is cut is still shown"
+        assert world.entry(B, BASE + 5 * PAGE) is None, "a copy of a page that is cut is shown"
+        assert [world.read(B, BASE + index * PAGE) for index in (1, 3, 4, 5)] == [
+            21,
+            14,
+            None,
+            None,
+        ]
+        world.lengthen(FILE, 6)
+        assert world.read(A, BASE + 4 * PAGE) == 15, "the page of before the cut"
+        assert world.read(B, BASE + 5 * PAGE) == 16
+        world.shorten(FILE, 0)
+        assert [world.cached(FILE, index)[0] for index in range(6)] == [False] * 6
+        assert world.read(B, BASE + PAGE) is None
+        finish(world, before, A, B)
+
+
+@pytest.mark.exercise("6.5", points=1)
+def test_tlb_after_a_cut(lab):
+    """The program is running, and its TLB knows the page."""
+    with spaces(lab) as world:
+        mapped(world, [11, 12, 13], BOTH | SHARED)
+        found = world.play(
+            [
+                (WRITE_AT, A, BASE + 2 * PAGE, 21),
+                (READ_AT, A, BASE + 2 * PAGE),
+                (46, FILE, 2, 2),  # SHORTEN
+                (READ_AT, A, BASE + 2 * PAGE),
+            ]
+        )
+        assert found[1] == (0, 21) and found[3][0] > 0, "a page that is cut can still be read"
+
+
+@pytest.mark.exercise("6.5", points=2)
+def test_two_files(lab):
+    """Each has its own pages; the mapping outlives everything else; what is shared has one page."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13, 14], BOTH | SHARED, BOTH | SHARED)
+        world.cache(OTHER, [31, 32, 33, 34])
+        world.put(B, BASE + 0x100000, 2, BOTH | SHARED, file=OTHER, index=2)
+        assert world.read(B, BASE + 0x100000) == 33, "a mapping from the third page on"
+        assert world.write(B, BASE + 0x101000, 44)
+        assert world.sync(FILE, 0, 4) == 0 and world.in_file(OTHER, 3) == 34
+        assert world.sync(OTHER, 0, 4) == 0 and world.in_file(OTHER, 3) == 44
+        assert world.release(OTHER) == 0, "the file has ended while a program maps it"
+        assert world.read(B, BASE + 0x100000) == 33
+        assert world.write(B, BASE + 0x100000, 43)
+        assert world.write(A, BASE, 21) and world.read(B, BASE) == 21
+        assert world.entry(A, BASE).frame == world.entry(B, BASE).frame
+        assert world.fork(A, 2) and world.write(2, BASE, 22) and world.read(A, BASE) == 22
+        assert world.sync(FILE, 0, 4) == 0
+        may = [space for space in (A, B, 2) if (e := world.entry(space, BASE)) and e.has(WRITABLE)]
+        assert may == [], f"after a write-back the page may be written to in spaces {may}"
+        finish(world, before, A, B, 2)
