@@ -12,7 +12,7 @@
 
 struct page_cache;
 
-/* The file behind a cache. Pages are numbered from 0 on; what is in a page after the end of the
+/* The file of a cache. Pages are numbered from 0 on; what is in a page after the end of the
  * file is zero. */
 struct page_cache_ops {
 	/* Fill a page, or write it back. Return 0 or a negated errno. May sleep. */

@@ -5,8 +5,9 @@
  *	slabs without an object			mm/slab.c
  *	clean pages of files			mm/page_cache.c
  *
- * page_alloc calls this, and tries once more. Not with interrupts off: then it may be an interrupt
- * handler that asks, in the middle of what is to be given back; those have a reserve (mm/zones.h).
+ * page_alloc calls this, and tries once more. Not with interrupts disabled: then it may be an
+ * interrupt handler that asks, in the middle of what is to be given back; those have a reserve
+ * (mm/zones.h).
  */
 #include "mm/reclaim.h"
 

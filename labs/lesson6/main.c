@@ -5,8 +5,8 @@
  *	first task	runs programs: labs/lesson4/first_task.c
  *	idle task	halts while no other task can run
  *
- * Tasks exist before interrupts are enabled, because the tick already charges one. Everything that may
- * sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
+ * Tasks exist before interrupts are enabled, because the tick already charges one. Everything that
+ * may sleep (files, programs) happens in the first task: kmain itself must never sleep, because the
  * idle task has no other to run in its place.
  */
 #include "drivers/console/keyboard.h"
