@@ -66,8 +66,8 @@ static void object_release(struct memory_object *memory)
 	((struct object *)memory)->references--;
 }
 
-static const struct memory_object_ops object_ops = { NULL, NULL, object_hold, object_release,
-						     NULL };
+static const struct memory_object_ops object_ops = { .hold = object_hold,
+						     .release = object_release };
 
 /* A space, and objects that no area has; `at` is the first page of what is looked at. */
 struct space *begin_areas(uint32_t at)

@@ -9,22 +9,25 @@ static struct object {
 	void *pages[OBJECT_PAGES];
 } object;
 
+static uint32_t no_memory_at = OBJECT_PAGES; /* for this page of the object there is no memory */
 static struct space *others_space; /* while the object is asked, another task maps a page there */
 static uint32_t others_address;
 
 /* Answers which page it is asked for, and whether that is to be written to. */
-static struct page *object_page(struct memory_object *memory, uint32_t index, bool write)
+static int object_page(struct memory_object *memory, uint32_t index, bool write, struct page **page)
 {
-	void *page = index < OBJECT_PAGES ? ((struct object *)memory)->pages[index] : NULL;
+	void *address = index < OBJECT_PAGES ? ((struct object *)memory)->pages[index] : NULL;
 
 	answer(index);
 	answer(write);
 	if (others_space)
 		map_page(others_space, others_address, 1);
 	others_space = NULL;
-	if (page)
-		page_hold(page_of(page));
-	return page ? page_of(page) : NULL;
+	if (!address)
+		return index == no_memory_at ? -ENOMEM : -EIO;
+	*page = page_of(address);
+	page_hold(*page);
+	return 0;
 }
 
 static void *const *object_peek(struct memory_object *memory, uint32_t index, uint32_t *count)
@@ -45,10 +48,12 @@ static void object_release(struct memory_object *memory)
 	((struct object *)memory)->references--;
 }
 
-static const struct memory_object_ops object_ops = { object_page, object_peek, object_hold,
-						     object_release, NULL };
-static const struct memory_object_ops ops_without_peek = { object_page, NULL, object_hold,
-							   object_release, NULL };
+static const struct memory_object_ops object_ops = {
+	.page = object_page, .peek = object_peek, .hold = object_hold, .release = object_release
+};
+static const struct memory_object_ops ops_without_peek = { .page = object_page,
+							   .hold = object_hold,
+							   .release = object_release };
 
 /* A space without areas, and an object of which every page is in memory: its words are 0x1000 and
  * its number. */
@@ -78,10 +83,13 @@ void *object_address(uint32_t index)
 	return object.pages[index];
 }
 
-/* A page of the object is not in memory any more, and cannot be had. */
-void lose_page(uint32_t index)
+/* A page of the object is not in memory any more, and cannot be had: it cannot be read, or there is
+ * no memory for it. */
+void lose_page(uint32_t index, uint32_t no_memory)
 {
 	object.pages[index] = NULL;
+	if (no_memory)
+		no_memory_at = index;
 }
 
 /* Another task of the space is faster, the next time that the object is asked. */
