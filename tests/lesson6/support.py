@@ -101,7 +101,15 @@ def pages_of(run: Run, space: int) -> int:
 def tables_of(run: Run, space: int) -> dict[int, int]:
     """The tables of a space: their frames, by the number of the directory's entry."""
     words = run.guest.read_words(directory_of(run, space), KERNEL_TABLE)
-    return {number: frame_of(word) for number, word in enumerate(words) if word}
+    found = {number: frame_of(word) for number, word in enumerate(words) if word}
+    frames = run.guest.read_word(run.guest.address("page_frames"))
+    for number, frame in found.items():
+        if frame >= frames:
+            fail(
+                f"the directory's entry of {number * LARGE_PAGE:#x}: expected the physical address "
+                f"of a table, seen {words[number]:#x}, where there is no memory"
+            )
+    return found
 
 
 def entries(run: Run, space: int) -> dict[int, int]:

@@ -86,6 +86,8 @@ class Model:
             if address not in self.models[number]:
                 writable = self.random.randrange(2)
                 entry = self.run.call("map_page", self.spaces[number], address, writable)
+                entry |= self.random.choice([0, ACCESSED, ACCESSED | DIRTY])
+                self.run.call("change_entry", self.spaces[number], address, entry)
                 self.models[number][address] = entry
         return "after pages were mapped"
 

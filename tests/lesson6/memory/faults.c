@@ -9,7 +9,7 @@ static struct object {
 	void *pages[OBJECT_PAGES];
 } object;
 
-static uint32_t no_memory_at = OBJECT_PAGES; /* for this page of the object there is no memory */
+static uint32_t no_memory_at = -1; /* for this page of the object there is no memory */
 static struct space *others_space; /* while the object is asked, another task maps a page there */
 static uint32_t others_address;
 

@@ -70,6 +70,7 @@ def test_entries(lab):
             "the directory's entry is number address >> 22, the table's address >> 12 & 1023, and "
             "what the directory has is a physical address, with flags in its lower bits",
         ),
+        Usual("no memory", "physical_address(table): the processor knows no other"),
         Usual("directory has", "a table needs PTE_PRESENT, PTE_WRITE and PTE_USER: TABLE"),
         COUNT,
     )
