@@ -82,6 +82,18 @@ def test_two_who_read_the_same_page(lab):
         finish(world, before, A)
 
 
+@pytest.mark.exercise("6.5", points=1)
+def test_cut_while_it_is_read(lab):
+    """The file has no such page any more: -EIO, and none is in the tree."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH)
+        world.event(FILE, IS_CUT, 1)
+        assert world.page(FILE, 1)[0] == -EIO
+        assert world.cached(FILE, 1) == (False, False), "a page beyond the end is in the tree"
+        assert world.read(A, BASE) == 11 and world.read(A, BASE + PAGE) is None
+        finish(world, before, A)
+
+
 @pytest.mark.exercise("6.5", points=2)
 def test_file_that_cannot_be_read(lab):
     """-EIO, and nothing is left of it; -ENOMEM without memory; later it works."""

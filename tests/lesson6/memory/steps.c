@@ -91,6 +91,8 @@ static int file_read(struct page_cache *cache, uint32_t index, void *page)
 		if (cache->object.ops->page(&cache->object, index, true, &other) == 0)
 			page_release(other);
 	}
+	if (takes(file, index, IS_CUT))
+		file->pages = index;
 	memset(page, 0, PAGE_SIZE);
 	*(uint32_t *)page = file->words[index % FILE];
 	return 0;

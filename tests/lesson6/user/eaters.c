@@ -1,0 +1,144 @@
+/*
+ * Exercise 6.6: programs that take more memory than there is. Numbers are pages. Each has the same
+ * room, of which only what it touches is memory.
+ */
+#include "tests/lesson4/programs/family.h"
+
+#define PAGE 4096
+#define ROOM 65536 /* pages: 256 MiB, more than any machine of the tests has */
+
+static volatile uint8_t room[ROOM][PAGE];
+
+static void touch(uint32_t first, uint32_t pages)
+{
+	for (uint32_t page = first; page < first + pages && page < ROOM; page++)
+		room[page][0] = 1;
+}
+
+static void eat(void)
+{
+	touch(0, numbers[0]);
+	say("has", numbers[0]);
+}
+
+static int32_t ends[2]; /* of a pipe, into which nobody writes */
+
+static void sleep_for_ever(void)
+{
+	uint8_t byte;
+
+	call(CALL_READ, ends[0], (uintptr_t)&byte, 1);
+	leave(9);
+}
+
+/* Says what became of a child: 1000 and a signal, or its exit code. */
+static void say_end(const char *word, int32_t child)
+{
+	int32_t status = -1;
+
+	wait_for(child, &status, 0);
+	say(word, status & 0x7f ? 1000 + (status & 0x7f) : status >> 8);
+}
+
+static int32_t sleeper(uint32_t pages)
+{
+	int32_t child = fork();
+
+	if (child == 0) {
+		touch(0, pages);
+		sleep_for_ever();
+	}
+	call(CALL_SCHED_YIELD, 0, 0, 0);
+	rest();
+	return child;
+}
+
+static int32_t eater(uint32_t pages, int32_t code)
+{
+	int32_t child = fork();
+
+	if (child == 0) {
+		touch(0, pages);
+		leave(code);
+	}
+	return child;
+}
+
+/* A child takes all there is. */
+static void all(void)
+{
+	say_end("all", eater(ROOM, 1));
+	say("alive", 1);
+}
+
+/* numbers: pages of one that sleeps, pages of another that takes more than is left. */
+static void largest(void)
+{
+	call(CALL_PIPE, (uintptr_t)ends, 0, 0);
+	int32_t large = sleeper(numbers[0]);
+	int32_t small = eater(numbers[1], 5);
+
+	say_end("small", small);
+	call(CALL_KILL, large, SIGKILL, 0);
+	say_end("large", large);
+	say("sleeper", large);
+}
+
+/* numbers: pages of one that sleeps, and of two that take more than is left. A zombie is there,
+ * too.
+ */
+static void two(void)
+{
+	call(CALL_PIPE, (uintptr_t)ends, 0, 0);
+	int32_t zombie = eater(numbers[0] / 2, 3);
+
+	rest();
+	int32_t large = sleeper(numbers[0]), one = eater(numbers[1], 5),
+		other = eater(numbers[1], 6);
+
+	say_end("one", one);
+	say_end("other", other);
+	say_end("zombie", zombie);
+	call(CALL_KILL, large, SIGKILL, 0);
+	say_end("large", large);
+}
+
+/* numbers: pages of a process, whose child uses its memory and takes all the rest. */
+static void borrowed(void)
+{
+	static volatile uint32_t before;
+
+	touch(0, numbers[0]);
+	before = 77;
+	int32_t child = call(CALL_VFORK, 0, 0, 0);
+
+	if (child == 0) {
+		touch(numbers[0], ROOM);
+		leave(4);
+	}
+	say_end("child", child);
+	say("parent", before);
+}
+
+/* The machine's first program. numbers do not come from the command line, but from its file. */
+static void first(void)
+{
+	touch(0, numbers[0]);
+	say_end("child", eater(ROOM, 1));
+	say("init", room[numbers[0] - 1][0]);
+}
+
+int run(int count, char **words)
+{
+	static const struct trial trials[] = {
+		{ "eat", eat }, { "all", all },		  { "largest", largest },
+		{ "two", two }, { "borrowed", borrowed }, { 0, 0 },
+	};
+
+	if (count < 2) {
+		numbers[0] = 2500;
+		first();
+		return 0;
+	}
+	return run_trial(trials, count, words);
+}

@@ -1,0 +1,120 @@
+"""Exercise 6.6: which pages of files are given back, and who is killed when there are none.
+
+Not looked at here, but by the graders: pages that two programs show, pages that somebody works on,
+the TLB, rings in which nothing can go, and who is killed when several take memory.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from tests.lesson3.support import with_files
+from tests.lesson4.support import program
+from tests.lesson6.steps import BASE, BOTH, PAGE, READ, SHARED, World, spaces
+from tests.told import Usual, expect, require, told
+
+EATERS = "tests/lesson6/user/eaters.c"
+FILE, A = 0, 0
+PAGES = 8
+MEMORY = 32
+KILLED = re.compile(r"^out of memory: killed (\d+) \((.*)\), (\d+) KiB$", re.MULTILINE)
+HINT = "make hint EX=6.6"
+IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break page_cache_reclaim, continue, finish"
+
+
+def shown(lab, world: World, flags: int = READ) -> list[int]:
+    """A file of eight pages, which program A has read in order. Returns its words."""
+    words = random.Random(lab.seed).sample(range(1000, 9999), PAGES)
+    world.cache(FILE, words)
+    world.make(A)
+    world.put(A, BASE, PAGES, flags, file=FILE)
+    for index in range(PAGES):
+        world.read(A, BASE + index * PAGE)
+    return words
+
+
+def in_cache(world: World) -> list[int]:
+    """Which pages of the file are in memory."""
+    return [index for index in range(PAGES) if world.cached(FILE, index)[0]]
+
+
+@pytest.mark.exercise("6.6", points=2, gate=True)
+def test_pages_are_given_back(lab):
+    """Clean pages go, from the cache and from the program that shows them, and can come again."""
+    usually = (
+        Usual("returns", "the result is how many pages were freed, at most `count`"),
+        Usual("still in use", "page_cache_forget frees the page when no entry shows it"),
+        Usual("finds", "object_forget first: no entry may show a page that is freed"),
+    )
+    with told(usually, IN_GDB), spaces(lab) as world:
+        words = shown(lab, world)
+        before = world.used()
+        expect("page_cache_reclaim(3) with 8 clean pages returns", world.reclaim(3), 3)
+        expect("pages of the file in memory then", len(in_cache(world)), 5)
+        expect("pages that are still in use, of these 3", world.used() - (before - 3), 0)
+        found = [world.read(A, BASE + index * PAGE) for index in range(PAGES)]
+        expect("what the program finds in the file's pages then", found, words)
+
+
+@pytest.mark.exercise("6.6", points=2, gate=True)
+def test_second_chance(lab):
+    """A page that was used since the hand was there stays; the first one that was not goes."""
+    usually = (
+        Usual(
+            r"after one .*\[\]|after one .*\[0, 1, 2, 3, 4, 5, 6, 7\]",
+            "after all pages have lost the bit the hand comes by again: two looks for each page",
+        ),
+        Usual("after one", "the page at the front of the ring is looked at first"),
+        Usual("after another", "a page that was used loses the bit and stays; the hand goes on "
+              "where it stopped, because each page that it looks at goes to the ring's end"),
+    )  # fmt: skip
+    with told(usually, IN_GDB), spaces(lab) as world:
+        shown(lab, world)
+        world.reclaim(1)
+        expect("pages in memory after one of 8 used pages was given back", in_cache(world),
+               [1, 2, 3, 4, 5, 6, 7])  # fmt: skip
+        world.read(A, BASE + PAGE)
+        world.read(A, BASE + 2 * PAGE)
+        world.reclaim(1)
+        expect("pages in memory after another one, with pages 1 and 2 used since", in_cache(world),
+               [1, 2, 4, 5, 6, 7])  # fmt: skip
+
+
+@pytest.mark.exercise("6.6", points=2)
+def test_dirty_pages_stay(lab):
+    """A page that was written to is not dropped, however often the hand comes by."""
+    usually = ("is_dirty is not looked at",)
+    with told(usually, IN_GDB), spaces(lab) as world:
+        shown(lab, world, BOTH | SHARED)
+        for index in (0, 5):
+            require(world.write(A, BASE + index * PAGE, 60 + index), "a write is refused")
+        expect("page_cache_reclaim(8) with 6 clean pages returns", world.reclaim(8), 6)
+        expect("pages in memory then: those that are dirty", in_cache(world), [0, 5])
+        expect("what the program finds in page 5", world.read(A, BASE + 5 * PAGE), 65)
+
+
+@pytest.mark.exercise("6.6", points=2, gate=True)
+def test_who_takes_all_is_killed(lab):
+    """A program takes all memory: it is killed, the others live, and the kernel says who it was."""
+    usually = (
+        Usual("panicked", "out_of_memory returns when there is nobody to kill, or one is dying"),
+        Usual("says", "the line is printed once for each process that is killed, with its name "
+              "and KiB: four for a page"),
+        "out_of_memory sends SIGKILL to the process with most pages, but never to init",
+    )  # fmt: skip
+    with told(usually, HINT):
+        files = with_files(lab, {"bin/eaters": program(EATERS)})
+        result = lab.run("run /bin/eaters all; run /bin/eaters eat 100", memory=MEMORY, **files)
+        said = result.check().serial.replace("\r", "")
+        killed = KILLED.findall(said)
+        seen = [name for _, name, _ in killed]
+        expect("the names that the kernel says it killed", seen, ["eaters"])
+        least, most = MEMORY * 1024 // 2, MEMORY * 1024
+        kib = int(killed[0][2])
+        require(least < kib < most, f"KiB of it: expected {least} to {most}, seen {kib}")
+        require("all 1009" in said, "the child that took all was not ended by SIGKILL")
+        require("alive 1" in said, "its parent, which had little, does not go on")
+        require("has 100" in said, "after that no program gets memory")
