@@ -28,6 +28,7 @@ uint32_t mmu_fails_one_in;
 void (*mmu_reclaim)(void);
 static struct random chance = { 1 };
 static uint32_t free_frames[MMU_FRAMES], free_count, objects;
+static uint16_t remembered[MMU_FRAMES]; /* how many entries of the TLB show the frame */
 
 /* ---- memory ---- */
 
@@ -71,6 +72,8 @@ void *page_alloc(unsigned order)
 void page_free_last(struct page *page)
 {
 	REQUIRE(page->state == PAGE_USED, "a page is freed that is not in use");
+	REQUIRE(remembered[frame_of(page)] == 0,
+		"a page is freed that the TLB still remembers: flush first");
 	page->state = PAGE_FREE;
 	free_frames[free_count++] = frame_of(page);
 	memset(page_address(page), 0xcc, PAGE_SIZE);
@@ -108,7 +111,26 @@ uint32_t mmu_objects(void)
 
 /* ---- the TLB ---- */
 
+/* What is remembered of a page of the address space; 0: nothing. */
 static uint32_t loaded, tlb[SLOTS];
+
+/* The slots that may be in use, each once. */
+static uint32_t listed[SLOTS], listed_count;
+static bool is_listed[SLOTS];
+
+static void remember(uint32_t slot, uint32_t entry)
+{
+	uint32_t old = tlb[slot];
+
+	if ((old >> PAGE_SHIFT) < MMU_FRAMES)
+		remembered[old >> PAGE_SHIFT] -= old != 0;
+	if ((entry >> PAGE_SHIFT) < MMU_FRAMES)
+		remembered[entry >> PAGE_SHIFT] += entry != 0;
+	tlb[slot] = entry;
+	if (!is_listed[slot])
+		listed[listed_count++] = slot;
+	is_listed[slot] = true;
+}
 
 uint32_t paging_directory(void)
 {
@@ -118,31 +140,61 @@ uint32_t paging_directory(void)
 void paging_use(uint32_t directory)
 {
 	loaded = directory;
-	memset(tlb, 0, sizeof(tlb));
+	while (listed_count > 0) {
+		uint32_t slot = listed[--listed_count];
+
+		remember(slot, 0);
+		is_listed[slot] = false;
+	}
 }
 
 void tlb_flush_page(uint32_t address)
 {
-	tlb[address >> PAGE_SHIFT] = 0;
+	if (tlb[address >> PAGE_SHIFT])
+		remember(address >> PAGE_SHIFT, 0);
+}
+
+/* Bits that an entry must not lose while they are remembered. A dirty bit that is remembered lets
+ * the processor write without setting it again. */
+static uint32_t kept_bits(uint32_t entry)
+{
+	uint32_t bits = PTE_PRESENT | PTE_USER | PTE_WRITE | PTE_ACCESSED;
+
+	return entry & PTE_WRITE ? bits | PTE_DIRTY : bits;
+}
+
+void mmu_check_tlb(const struct space *space)
+{
+	REQUIRE(loaded == physical_address(space->directory), "another space is loaded");
+	for (uint32_t i = 0; i < listed_count; i++) {
+		uint32_t entry = tlb[listed[i]], address = listed[i] << PAGE_SHIFT;
+		const uint32_t *pte = entry ? pte_of(space, address, false) : NULL;
+
+		if (!entry)
+			continue;
+		REQUIRE(pte, "the TLB remembers 0x%x at 0x%x, where no table is: no flush", entry,
+			address);
+		REQUIRE((*pte ^ entry) >> PAGE_SHIFT == 0 && !(entry & ~*pte & kept_bits(entry)),
+			"the TLB remembers 0x%x at 0x%x, and the entry is 0x%x: no flush", entry,
+			address, *pte);
+	}
 }
 
 /* ---- accesses ---- */
 
-/* The entry by which the processor would do it, or 0. What it remembers is asked first. Before it
- * refuses it looks again. */
-static uint32_t translate(const struct space *space, uint32_t address, bool write)
+uint32_t mmu_translate(const struct space *space, uint32_t address, bool write)
 {
 	uint32_t needed = PTE_PRESENT | PTE_USER | (write ? PTE_WRITE : 0);
-	uint32_t *remembered = &tlb[address >> PAGE_SHIFT];
+	uint32_t old = tlb[address >> PAGE_SHIFT];
 
-	if ((*remembered & needed) == needed)
-		return *remembered;
+	if ((old & needed) == needed && (!write || (old & PTE_DIRTY)))
+		return old;
 	uint32_t *pte = pte_of(space, address, false);
 
 	if (!pte || (*pte & needed) != needed)
 		return 0;
 	*pte |= PTE_ACCESSED | (write ? PTE_DIRTY : 0);
-	*remembered = *pte;
+	remember(address >> PAGE_SHIFT, *pte);
 	return *pte;
 }
 
@@ -151,7 +203,7 @@ static uint32_t *access(struct space *space, uint32_t address, bool write, int *
 	uint32_t entry;
 
 	REQUIRE(loaded == physical_address(space->directory), "another space is loaded");
-	for (unsigned tries = 0; !(entry = translate(space, address, write)); tries++) {
+	for (unsigned tries = 0; !(entry = mmu_translate(space, address, write)); tries++) {
 		REQUIRE(tries < 2, "a fault at 0x%x does not help", address);
 		*error = space_fault(space, address, write, true);
 		if (*error)

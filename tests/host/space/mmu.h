@@ -22,6 +22,14 @@ extern void (*mmu_reclaim)(void);
 uint32_t mmu_free(void);
 uint32_t mmu_objects(void);
 
+/* The entry by which the processor accesses an address, or 0 if it is a fault. What the TLB
+ * remembers is asked first; before it refuses, the processor looks at the tables again, and
+ * remembers that. */
+uint32_t mmu_translate(const struct space *space, uint32_t address, bool write);
+
+/* Does the TLB remember nothing that the tables of the space in use do not say any more? */
+void mmu_check_tlb(const struct space *space);
+
 /* What a program does in the space that is in use: reads or writes a word. Faults are handled until
  * the access works; false: space_fault refused, *error says why. */
 bool mmu_read(struct space *space, uint32_t address, uint32_t *value, int *error);

@@ -7,6 +7,8 @@
  * operation, and the accesses go through page tables and a TLB that forgets nothing by itself.
  * Allocations may fail: then nothing has changed. Each may give pages of the cache back first; and
  * while the cache reads a page, which sleeps in the kernel, another task reads the same one.
+ * After each operation the TLB remembers nothing that is not so, and the account of memory closes:
+ * each frame has one owner, or as many references as there are entries that show it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,9 @@
 #include "mm/reverse_map.h"
 #include "mm/area.h"
 #include "mm/space_layout.h"
+#include "tests/host/space/account.h"
 #include "tests/host/space/mmu.h"
+#include "tests/host/space/test_tables.h"
 #include "tests/host/unit.h"
 
 #define PAGES	     256u
@@ -205,26 +209,24 @@ static bool is_one(const struct area *lower, const struct area *upper)
 	       (!lower->object || area_index(lower, lower->end) == upper->index);
 }
 
-/* Each table counts its entries; and the space does. */
-static void check_tables(const struct space *space)
+/* The naive search: the model's page says whether there is an area at an address. */
+static void check_find(struct random *random, const struct space *space,
+		       const struct model_page *model)
 {
-	uint32_t pages = 0;
+	uint32_t page = random_below(random, PAGES), next = page;
+	uint32_t at = BASE + page * PAGE_SIZE + random_below(random, PAGE_SIZE);
+	const struct area *found = area_find(space, at), *from = area_from(space, at);
 
-	for (uint32_t i = 0; i < KERNEL_BASE >> LARGE_SHIFT; i++) {
-		const uint32_t *table = direct_map(space->directory[i] & -PAGE_SIZE);
-		uint32_t entries = 0;
+	REQUIRE(!!found == model[page].is_mapped, "area_find at 0x%x", at);
+	while (next < PAGES && !model[next].is_mapped)
+		next++;
+	uint32_t wanted = BASE + next * PAGE_SIZE;
 
-		if (!space->directory[i])
-			continue;
-		for (unsigned entry = 0; entry < 1024; entry++)
-			entries += table[entry] != 0;
-		REQUIRE(page_of(table)->references == entries + 1,
-			"table %u has %u entries, and counts %u", i, entries,
-			page_of(table)->references - 1);
-		pages += entries;
-	}
-	REQUIRE(space->pages == pages, "%u pages are mapped, and the space counts %u", pages,
-		space->pages);
+	if (next == PAGES)
+		REQUIRE(from && area_start(from) > wanted, "area_from at 0x%x: not the stack", at);
+	else
+		REQUIRE(from && area_start(from) <= wanted && from->end > wanted,
+			"area_from at 0x%x is not the area of 0x%x", at, wanted);
 }
 
 static void check_space(const struct space *space, const struct model_page *model)
@@ -245,8 +247,6 @@ static void check_space(const struct space *space, const struct model_page *mode
 		mapped += model[page].is_mapped;
 	REQUIRE(size == mapped * PAGE_SIZE, "%u pages in areas and not %u", size / PAGE_SIZE,
 		mapped);
-	if (unit_round % 64 == 0)
-		check_tables(space);
 	REQUIRE(space->size == size + STACK, "the space says that it has %u bytes", space->size);
 }
 
@@ -421,6 +421,27 @@ static void sync(struct random *random)
 	check_cache();
 }
 
+/* What write-back and reclaim ask of the reverse map: the page loses its dirty, or its accessed
+ * bit, in every space. The count is that of the entries that show it. */
+static void look_at_object(struct random *random)
+{
+	struct object *object = &objects[random_below(random, CACHED)];
+	uint32_t index = random_below(random, OBJECT_PAGES);
+	const struct page *page = page_of(object->pages[index]);
+	bool was_used;
+
+	if (random_below(random, 2)) {
+		object_clean(&object->memory, index, page);
+		return;
+	}
+	uint32_t shown = object_shown(&object->memory, index, page, &was_used);
+
+	REQUIRE(shown == page->references - 1, "page %u is shown %u times, and counts %u", index,
+		shown, page->references - 1);
+	object_shown(&object->memory, index, page, &was_used);
+	REQUIRE(!was_used, "page %u was used, and nobody has", index);
+}
+
 static void check_gap(struct random *random, unsigned number)
 {
 	uint32_t count = 1 + random_below(random, 20), run = 0, page;
@@ -433,10 +454,41 @@ static void check_gap(struct random *random, unsigned number)
 		"the highest gap of %u pages is at 0x%x", count, found);
 }
 
+/* Every frame has its owner, and the pools have as many objects as there are areas and spaces. */
+static void check_account(void)
+{
+	uint32_t expected = 0;
+
+	account_begin();
+	for (unsigned i = 0; i < OBJECTS; i++)
+		for (unsigned page = 0; page < OBJECT_PAGES; page++)
+			account_hold(page_of(objects[i].pages[page]));
+	for (struct list *link = page_cache_ring.next; link != &page_cache_ring;
+	     link = link->next) {
+		account_hold(list_entry(link, struct cached_page, in_ring)->page);
+		expected++;
+	}
+	for (unsigned number = 0; number < SPACES; number++) {
+		if (!spaces[number])
+			continue;
+		account_space(spaces[number]);
+		expected++;
+		for (const struct area *area = area_from(spaces[number], 0); area;
+		     area = area_from(spaces[number], area->end))
+			expected++;
+	}
+	account_end(unit_round % 64 == 0);
+	REQUIRE(mmu_objects() == expected, "%u objects of pools are in use, and there are %u",
+		mmu_objects(), expected);
+}
+
 static void step(struct random *random)
 {
-	unsigned number = random_below(random, SPACES), what = random_below(random, 100);
+	static unsigned number; /* for a while the same, so that the TLB has something to forget */
+	unsigned what = random_below(random, 100);
 
+	if (random_below(random, 20) == 0)
+		number = random_below(random, SPACES);
 	if (!spaces[number] && !(spaces[number] = space_create()))
 		return;
 	load(number);
@@ -454,13 +506,20 @@ static void step(struct random *random)
 		cut_object(random);
 	else if (what < 47)
 		sync(random);
-	else if (what < 50)
+	else if (what < 48)
+		look_at_object(random);
+	else if (what < 51)
 		check_gap(random, number);
 	else
 		access(random, number);
 	for (unsigned each = 0; each < SPACES; each++)
 		if (spaces[each] && (each == number || unit_round % 64 == 0))
 			check_space(spaces[each], models[each]);
+	if (spaces[number]) {
+		check_find(random, spaces[number], models[number]);
+		mmu_check_tlb(spaces[number]);
+	}
+	check_account();
 }
 
 static void space_random(struct random *random, uint32_t rounds)
@@ -492,10 +551,13 @@ static void space_random(struct random *random, uint32_t rounds)
 
 int main(int count, char **words)
 {
+	static const struct unit_test tests[] = { { "space_random", space_random },
+						  { "table_random", table_random } };
 	struct random random = { count > 2 ? strtoull(words[2], NULL, 0) : 1 };
 
-	if (count > 3)
-		space_random(&random, strtoul(words[3], NULL, 0));
+	for (unsigned i = 0; count > 3 && i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (strcmp(words[1], tests[i].name) == 0)
+			tests[i].run(&random, strtoul(words[3], NULL, 0));
 	return 0;
 }
 
