@@ -29,9 +29,9 @@ struct page {
 		struct list link;    /* PAGE_FREE: in the list of its order */
 		uint32_t references; /* PAGE_USED: 1 at first; lesson 6 counts who shows the page */
 	};
-	uint8_t state;	  /* enum page_state */
-	uint8_t order;	  /* of PAGE_FREE, PAGE_USED, PAGE_SLAB: the block has 2^order pages */
-	uint32_t owner;	  /* who asked for the block last, or freed it: an address in its code */
+	uint8_t state;	/* enum page_state */
+	uint8_t order;	/* of PAGE_FREE, PAGE_USED, PAGE_SLAB: the block has 2^order pages */
+	uint32_t owner; /* who asked for the block last, or freed it: an address in its code */
 };
 
 /* The array, and how many frames it has: a multiple of 2^(ORDERS - 1), so that the buddy of a frame

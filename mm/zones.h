@@ -26,8 +26,8 @@ static inline struct zone *zone_of(const struct page *page)
 	return &zones[frame_of(page) < zones[ZONE_DMA].end ? ZONE_DMA : ZONE_NORMAL];
 }
 
-/* From lesson 6 on: what page_alloc calls when there is no block. Gives pages back that are kept only
- * for speed; false if there is none. Any context, so it may have to do nothing. */
+/* From lesson 6 on: what page_alloc calls when there is no block. Gives pages back that are kept
+ * only for speed; false if there is none. Any context, so it may have to do nothing. */
 extern bool (*page_reclaim)(void);
 
 /* page_alloc for a device: from the zone DMA only. Any context. */

@@ -58,7 +58,8 @@ static void *find_page(struct ramfs_inode *file, uint32_t index)
 
 void *const *ramfs_find_pages(struct ramfs_inode *file, uint32_t index, uint32_t *count)
 {
-	*count = index < RAMFS_DIRECT ? RAMFS_DIRECT - index : SLOTS - (index - RAMFS_DIRECT) % SLOTS;
+	*count =
+	    index < RAMFS_DIRECT ? RAMFS_DIRECT - index : SLOTS - (index - RAMFS_DIRECT) % SLOTS;
 	return find_slot(file, index, false);
 }
 

@@ -51,8 +51,7 @@ static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *ima
 	if (sysenter_is_there())
 		exec_tell(stack, AT_SYSINFO_EHDR, SPACE_SHARED);
 	exec_tell(stack, AT_HWCAP, processor_features());
-	static const uint8_t zeros[] = { AT_FLAGS, AT_UID,   AT_EUID,
-					 AT_GID,  AT_EGID,  AT_SECURE };
+	static const uint8_t zeros[] = { AT_FLAGS, AT_UID, AT_EUID, AT_GID, AT_EGID, AT_SECURE };
 
 	for (unsigned i = 0; i < sizeof(zeros); i++)
 		exec_tell(stack, zeros[i], 0);

@@ -329,6 +329,10 @@ def test_all_of_it(lab):
         space = run.call("empty_space")
         for at in (0, 0x3FF000, 0x08048000, 0xBFC00000, 0xBFFFF000):
             run.call("map_page", space, at, 1)
+        for number in tables_of(run, space):
+            word = run.guest.read_word(directory_of(run, space) + 4 * number)
+            what = f"bits of the directory's entry of {number * LARGE_PAGE:#x}: P, W, U"
+            expect(what, word & (PRESENT | WRITE | USER), PRESENT | WRITE | USER)
         place = directory_of(run, space) + 4 * KERNEL_TABLE
         before = run.guest.read(place, 4 * (1024 - KERNEL_TABLE))
         run.call("page_unmap_range", space, 0, KERNEL_BASE)
