@@ -5,8 +5,7 @@
  *	the area forbids it	not allowed
  *	no page yet	read	zeros: the one zero page, read-only; or the object's page
  *			write	a page of its own, of zeros or a copy of the object's
- *	read-only	write	copy on write: alone with its page it may write to it; else it gets
- * a copy
+ *	read-only	write	copy on write: its own page if it is alone, else a copy
  *
  * A page counts the entries that show it. A private page with a count above 1 is shared by fork, or
  * is a file's, whose cache counts as well; it must be read-only in all entries. The zero page is
