@@ -120,7 +120,7 @@ test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-test
 	@$(BUILD_ALL)
-	@$(PYTHON) -m pytest $(AT_ONCE) tests
+	@$(PYTHON) -m pytest $(AT_ONCE) --both-kernels tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
 
 # What tests build they find here already: two of them build nothing at the same time.
