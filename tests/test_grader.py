@@ -328,7 +328,7 @@ def test_tree_shows_no_solution(reference, tmp_path):
 
 
 def test_same_report_with_one_process_and_with_two(reference, tmp_path):
-    """What works scores, for the rest there is a reason. Beside others that work, too: test_repeat."""
+    """What works scores, the rest has a reason. Beside others that work: test_repeat."""
     exercises = [by_id("1.1"), by_id("1.2")]
     loop = stub("1.2", "boot/entry.asm", 'exercise_missing "1.2"', "jmp $")
     made = submission(tmp_path / "submission", exercises, {"boot/entry.asm": loop})
