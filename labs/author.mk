@@ -111,8 +111,8 @@ bench: setup-test
 BUILD_ALL = $(MAKE) -s -j$$(nproc) LESSON=$(lastword $(LESSONS)) image-disk user-programs && \
 	$(MAKE) -s all-lessons
 
-# One process more than processors: while a test waits, another one works.
-AT_ONCE = -n $$(($$(nproc) + 1)) --maxprocesses=9
+# Two processes a processor: while a test waits, another one works.
+AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9
 
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
 test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
