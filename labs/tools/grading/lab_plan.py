@@ -44,10 +44,8 @@ class Job:
     tests make their questions from. thorough: tests are run that cannot change the score,
     since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: where the measurement and the answers
-<<<<<<< HEAD
-    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests.
-=======
-    are, if not in the tree. clocked: only tests that run at each clock rate.
+    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests. clocked:
+    only tests that run at each clock rate.
     """
 
     name: str
