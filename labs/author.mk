@@ -111,8 +111,8 @@ bench: setup-test
 BUILD_ALL = $(MAKE) -s -j$$(nproc) LESSON=$(lastword $(LESSONS)) image-disk user-programs && \
 	$(MAKE) -s all-lessons
 
-# One process more than processors: while a test waits, another one works.
-AT_ONCE = -n $$(($$(nproc) + 1)) --maxprocesses=9
+# Two processes a processor: while a test waits, another one works.
+AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9
 
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
 test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
@@ -120,7 +120,7 @@ test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-test
 	@$(BUILD_ALL)
-	@$(PYTHON) -m pytest $(AT_ONCE) tests
+	@$(PYTHON) -m pytest $(AT_ONCE) --both-kernels tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
 
 # What tests build they find here already: two of them build nothing at the same time.

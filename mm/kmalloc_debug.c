@@ -133,7 +133,7 @@ static struct guard *guard_of(void *object)
 	else if (page && page->state == PAGE_USED)
 		guard = page_address(page);
 	if (!guard)
-		panic("kfree: %p is no object of kmalloc's, or was freed long ago", object);
+		panic("kfree: the address is in no object of kmalloc's, or it was freed long ago");
 	check_guard(guard);
 	if (guard->freer)
 		accuse(guard, "freed twice", 0);

@@ -22,29 +22,28 @@
 
 /* Ends the run: says what is at the address instead of a block of this order. `page` is NULL for no
  * memory. */
-static void __attribute__((noreturn)) refuse(const struct page *page, const void *pages,
-					     unsigned order)
+static void __attribute__((noreturn)) refuse(const struct page *page, unsigned order)
 {
 	static const char *const states[] = {
 		[PAGE_RESERVED] = "was never handed out",
 		[PAGE_FREE] = "is free already",
-		[PAGE_USED] = "has another order",
+		[PAGE_USED] = "has another order or start",
 		[PAGE_SLAB] = "is cut into objects",
 		[PAGE_TAIL] = "is not the first page of its block",
 	};
 	char owner[SYMBOL_TEXT];
 
 	if (!page)
-		panic("page_free: %p is not memory", pages);
+		panic("page_free: the address is not memory");
 	symbol_describe(page->owner, owner, sizeof(owner));
-	panic("page_free: %p of order %u %s (order %u, last allocated or freed by %s)", pages,
-	      order, states[page->state], page->order, owner);
+	panic("page_free: frame %u of order %u %s (order %u, last allocated or freed by %s)",
+	      frame_of(page), order, states[page->state], page->order, owner);
 }
 
 /* EXERCISE 5.2 (the buddy system, part 2): page_free (mm/page_alloc.h).
 
-   refuse(page_at(pages), pages, order) ends the run with what is wrong. The junk is written while
-   the pages still are the caller's. `owner` becomes the address that the caller goes on at:
+   refuse(page_at(pages), order) ends the run with what is wrong. The junk is written while the
+   pages still are the caller's. `owner` becomes the address that the caller goes on at:
    __builtin_return_address(0).
 
    Pitfalls: an address inside a page; the address of a block's second page; the right address with
@@ -56,7 +55,7 @@ void page_free(void *pages, unsigned order)
 
 	if (!page || (uintptr_t)pages % PAGE_SIZE || page->state != PAGE_USED ||
 	    page->order != order)
-		refuse(page, pages, order);
+		refuse(page, order);
 	memset(pages, JUNK, PAGE_SIZE << (order <= SMALL_ORDER ? order : 0));
 	bool enabled = interrupts_disable();
 

@@ -175,10 +175,10 @@ void slab_free(struct slab_cache *cache, void *object)
 	struct slab *slab = slab_of(object);
 
 	if (!slab || slab->cache != cache)
-		panic("slab_free: %p is no object of %s", object, cache->name);
+		panic("slab_free: the address is in no slab of %s", cache->name);
 	if (slab_object(slab, object) != object)
-		panic("slab_free: %p of %s is free already, or not the start of an object", object,
-		      cache->name);
+		panic("slab_free: no object in use begins at byte %u of a slab of %s",
+		      (uintptr_t)object % PAGE_SIZE, cache->name);
 	uint32_t index = ((char *)object - slab->objects) / cache->size;
 
 	slab->map[index / BITS] &= ~(1u << index % BITS);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "APPRENTICE_TEST"
-PATIENCE = 400  # looks
+PATIENCE = 1200  # looks: on a busy host a build or a start takes long
 LOOK_SECONDS = 0.05
 
 

@@ -114,8 +114,12 @@ def test_one_of_a_script_ends(who: str, ending: signal.Signals, folder: Path) ->
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as shell:
-        one_of(folder, QEMU)
-        os.kill(process_of(who, SCRIPT, folder, shell.pid), ending)
+        try:
+            one_of(folder, QEMU)
+            os.kill(process_of(who, SCRIPT, folder, shell.pid), ending)
+        except BaseException:
+            end_all(folder)  # else the script, which does not end, is waited for
+            raise
     nothing_is_left(folder)
 
 

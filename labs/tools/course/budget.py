@@ -22,8 +22,8 @@ from labs.tools.course.rooms import PARTS, code_lines, part_of
 BY_PART = {"core": 7300, "breadth": 6800, "storage": 7000}
 BY_LESSON = 2800  # of the core
 # What is larger than it may be: from here it only shrinks. Lessons 1 to 4 have 8,656, lesson 5 has
-# 976, and the storage lab's main.c the rest.
-STILL = {"core": 9654}
+# 975, and the storage lab's main.c the rest.
+STILL = {"core": 9653}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

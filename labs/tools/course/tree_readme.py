@@ -67,11 +67,12 @@ def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str
     is there beside the kernel."""
     older = {path for path in paths if not path.endswith(".md")} - reading.added(str(lesson), root)
     there = {room_of(path).folder for path in older if in_a_room(path)}
+    named = {each.path for each in reading.entries(str(lesson), root)}
     kernel = [
-        (f"{folder}/", room.sentence, "known")
+        (f"{folder}/", room.sentence, "known" if room.part == "core" else "ignore")
         for folder, room in rooms().items()
         if folder in there
-        and room.part == "core"
+        and f"{folder}/" not in named
         and folder != "labs"
         and lesson > min(lessons(root))
     ]

@@ -1,7 +1,8 @@
 """What a grading run consists of: jobs (a tree, and the tests that are run on it), in an order that
 saves time, and a report that is complete after every test.
 
-A run without a plan is one job: all tests on the tree that --tree names.
+A run without a plan is one job: all tests on the tree that --tree names. With --both-kernels it is
+two: the whole kernel at one clock rate, and the kernel without the breadth at the other one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import resource
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,8 @@ class Job:
     tests make their questions from. thorough: tests are run that cannot change the score,
     since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: where the measurement and the answers
-    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests.
+    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests. clocked:
+    only tests that run at each clock rate.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Job:
     core: bool = False
     handed_in: str = ""
     kernel: int = 0
+    clocked: bool = False
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -94,6 +97,8 @@ def pytest_addoption(parser):
     group.addoption("--mode", choices=MODES, help="only this mode of time")
     group.addoption("--core", action="store_true", help="the kernel without the breadth")
     group.addoption("--kernel", type=int, default=0, help="the kernel of this lesson")
+    words = "the whole kernel at one clock rate, the one without the breadth at the other"
+    group.addoption("--both-kernels", action="store_true", help=words)
     group.addoption("--seed", default="", help="what the hidden tests' questions are made from")
     group.addoption("--note", default="", help="a file that keeps the last machine's Config")
     group.addoption("--plan", type=Path, help="a file of jobs, one in JSON a line")
@@ -138,7 +143,7 @@ class Plan:
                     id=f"@{job.name}:{exercise}@{mode}" if self._is_planned else mode,
                 )
                 for job in self._jobs
-                if job.wants(exercise, test)
+                if job.wants(exercise, test) and not (job.clocked and (host or once))
                 for mode in (HOST_MODES if host else job.modes[: 1 if once else None])
             ],
             indirect=True,
@@ -280,7 +285,10 @@ def jobs_of(config: pytest.Config) -> list[Job]:
     mode, tree = config.getoption("--mode"), str(config.getoption("--tree"))
     modes = (mode,) if mode else MODES
     others = {name: config.getoption(f"--{name}") for name in ("seed", "note", "core", "kernel")}
-    return [Job("", tree, modes=modes, **others)]
+    if not config.getoption("--both-kernels"):
+        return [Job("", tree, modes=modes, **others)]
+    whole, core = (Job("", tree, modes=(each,), **others) for each in MODES)
+    return [whole, replace(core, core=True, clocked=True)]
 
 
 def job_from(fields: dict) -> Job:

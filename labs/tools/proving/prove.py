@@ -139,7 +139,7 @@ def prepared(lesson: int, options: argparse.Namespace, work: Path) -> Proof:
     answers = handout / ANSWERS.format(lesson)
     answers.parent.mkdir(parents=True, exist_ok=True)
     answers.write_text(without_answers((ROOT / ANSWERS.format(lesson)).read_text()))
-    proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=True)
+    proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=proof.is_whole)
     if proof.is_whole:
         hand_in_reference(lesson, work / "handed-in")
         proof.add_submission(REFERENCE, ROOT, work, work / "handed-in", thorough=True)

@@ -17,7 +17,7 @@ KMALLOC = "tests/lesson5/memory/kmalloc.c"
 COMMON = (
     Usual(
         "page fault",
-        "magazine_for has no magazine for this size, or a guard is believed that is none",
+        "magazine_for has no magazine for this size, or a guard is used that was never written",
     ),
 )
 HINT = "make hint EX=5.5"

@@ -20,7 +20,7 @@ COMMON = (
         "a pointer of the slab is not set, or a list's head is not LIST_EMPTY of itself: form",
     ),
     Usual(
-        "is free already",
+        "panicked: slab_free|the first slab_free",
         "the bit of an object is not set when it is handed out: take; or slab_free clears another",
     ),
     Usual("loops for ever", "a list that a slab is in twice has no end: list_remove comes first"),
