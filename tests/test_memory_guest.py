@@ -5,18 +5,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from labs.tools.machine.bounded import run_within
-from tests.building import make
+from tests.memory_machine import compiled, said_by
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ROOT / "tests/lesson6/programs"
-COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie")
-SECONDS = 600  # of real time, on a busy machine: a backstop
 ELSEWHERE = {
     "more than there are addresses",
     "an offset that wraps: EOVERFLOW",
@@ -28,25 +22,7 @@ ELSEWHERE = {
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
     """The programs, compiled, in a folder for the guest's root."""
-    place = tmp_path_factory.mktemp("programs")
-    for source in PROGRAMS.glob("*.c"):
-        command = [*COMPILER, str(source), "-o", str(place / source.stem)]
-        try:
-            subprocess.run(command, check=True, capture_output=True, text=True)
-        except FileNotFoundError:
-            pytest.skip(f"there is no {COMPILER[0]} here")
-    return place
-
-
-def guest(programs: Path, command: str, memory: int = 64) -> str:
-    """What a command prints in the guest."""
-    make("LESSON=6", "image-direct", "user-programs")
-    words = [sys.executable, "-m", "labs.tools.machine.run", "--boot", "direct"]
-    words += ["--user", "build/user/bin", "--build", "build/lesson6", "--memory", str(memory)]
-    words += ["--programs", str(programs), "--command", command]
-    done = run_within(words, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return compiled(tmp_path_factory.mktemp("programs"))
 
 
 def failures(output: str) -> set[str]:
@@ -55,7 +31,7 @@ def failures(output: str) -> set[str]:
 
 
 def test_promises(programs):
-    assert failures(guest(programs, "/memory")) == set()
+    assert failures(said_by(programs, "/memory")) == set()
 
 
 def test_promises_are_those_of_linux(programs):
@@ -74,7 +50,7 @@ def free_kib(output: str) -> list[int]:
 @pytest.mark.parametrize("memory", [24, 64])
 def test_who_takes_all_is_killed_alone(programs, memory):
     """The shell is alive after each, and what was taken is free again when it is asked for."""
-    output = guest(
+    output = said_by(
         programs,
         "F='grep ^MemFree /proc/meminfo'; $F; /eater memory; /eater maps; /eater families;"
         "/eater forks; /eater vfork; /eater memory; $F; echo alive",
@@ -87,4 +63,4 @@ def test_who_takes_all_is_killed_alone(programs, memory):
     }
     before, after = free_kib(output)
     assert after > before * 0.95, output
-    assert output.endswith("alive\n")
+    assert output.rstrip().endswith("alive")

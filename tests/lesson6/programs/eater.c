@@ -4,6 +4,8 @@
  *	eater memory	touches page after page
  *	eater forks	each process makes two more
  *	eater maps	maps every second page, until there is no area left
+ *	eater mappings	maps 64 MiB at a time, and touches one page of each, until there is no room
+ *	eater recursion	calls itself without an end
  *	eater families	forks with much memory, and all write to it
  *	eater vfork	touches page after page in a child of vfork
  */
@@ -72,6 +74,30 @@ static void eat_maps(void)
 	_exit(areas > 1000 ? 4 : 5);
 }
 
+static void eat_mappings(void)
+{
+	unsigned count = 0;
+
+	for (char *memory; (memory = map(64 << 20)) != MAP_FAILED; count++)
+		memory[1 << 20] = 1;
+	_exit(count > 40 ? 4 : 5);
+}
+
+static __attribute__((noinline)) int deeper(volatile char *above)
+{
+	volatile char room[500];
+
+	room[0] = above[0];
+	return deeper(room) + room[0];
+}
+
+static void eat_stack(void)
+{
+	char room = 1;
+
+	_exit(deeper(&room));
+}
+
 static void eat_families(void)
 {
 	char *memory = map(8 << 20);
@@ -100,6 +126,10 @@ int main(int count, char **words)
 			eat_forks();
 		else if (strcmp(what, "maps") == 0)
 			eat_maps();
+		else if (strcmp(what, "mappings") == 0)
+			eat_mappings();
+		else if (strcmp(what, "recursion") == 0)
+			eat_stack();
 		else if (strcmp(what, "families") == 0)
 			eat_families();
 		else if (strcmp(what, "vfork") == 0)
