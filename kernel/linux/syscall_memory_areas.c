@@ -255,6 +255,36 @@ static int sys_msync(struct trap_frame *frame)
 	return error;
 }
 
+/* Would reading the page have to wait for a disk? */
+static bool is_in_memory(const struct area *area, uint32_t address)
+{
+	const uint32_t *pte = pte_of(current->space, address, false);
+	struct memory_object *object = area->object;
+	uint32_t count = 0;
+
+	if ((pte && *pte) || !object || !object->ops->peek)
+		return pte && *pte;
+	void *const *pages = object->ops->peek(object, area_index(area, address), &count);
+
+	return pages && count > 0 && *pages;
+}
+
+/* A byte for each page: is it in memory? */
+static int sys_mincore(struct trap_frame *frame)
+{
+	uint32_t start = frame->ebx, pages = whole_pages(frame->ecx) >> PAGE_SHIFT;
+	int error = check(start, frame->ecx);
+
+	for (uint32_t i = 0; !error && i < pages; i++) {
+		uint32_t address = start + (i << PAGE_SHIFT);
+		const struct area *area = area_find(current->space, address);
+		uint8_t there = area && is_in_memory(area, address);
+
+		error = copy_to_user(frame->edx + i, &there, 1) != 0 ? -EFAULT : 0;
+	}
+	return error;
+}
+
 CALL(sys_mlock, check(frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
@@ -266,5 +296,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 151, "munlock", "xd", sys_mlock },
 	{ 163, "mremap", "xddx", sys_mremap },
 	{ 192, "mmap2", "xddxdx", sys_mmap2 },
+	{ 218, "mincore", "xdx", sys_mincore },
 	{ 219, "madvise", "xdd", sys_madvise },
 };
