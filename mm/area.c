@@ -78,16 +78,16 @@ void area_move_start(struct area *area, uint32_t start)
 
 /* EXERCISE 6.2 (areas): see mm/area.h for the contracts, and the drawing above.
 
-   - area_find, area_from, area_gap: by the tree (kernel/lib/tree.h), in a time that grows with its
-     depth; area_gap takes one step for each area that it passes.
-   - area_cut, area_put, area_protect: after each, no two areas overlap, and no two neighbours could
-     be one. space->size is the sum of all areas. Pages of a range that is cut are unmapped with
-     page_unmap_range; what loses the right to write is protected with page_protect_range.
+   - area_find, area_from, area_gap use the tree (kernel/lib/tree.h): their time grows with its
+     depth. area_gap takes one more step for each area that it passes.
+   - area_cut, area_put, area_protect: afterwards no two areas overlap, no two neighbours could be
+     one, and space->size is the sum of all areas. page_unmap_range unmaps the pages of a range that
+     is cut; page_protect_range takes rights away from those that stay.
    - given: insert, discard, area_move_start.
 
-   Pitfalls: all memory that is needed must be there before anything changes. The tree finds a node
-   by its key: a start changes by area_move_start only. The object's page at the start moves along
-   with it. Two areas of one object are one only if its pages continue. */
+   Pitfalls: get all memory that is needed before anything changes. The tree finds a node by its
+   key: only area_move_start may change a start. A later start is a later page of the object, too.
+   Two areas of one object are one only if its pages continue. */
 /* SOLUTION 6.2 { */
 /* ---- looking ---- */
 

@@ -36,17 +36,17 @@ struct page *page_copy(const struct page *page)
 
 /* EXERCISE 6.4 (copy on write):
 
-   - copy_on_write: see mm/copy_on_write.h. The entry shows the same page as before if nobody else
-     uses that one, else a copy. A page of a shared area is never copied: its object is told that it
-     is about to be written to. An area that has copies of its object's pages is AREA_COPIED.
-   - space_copy: a space with the same areas, where the program finds the same; NULL without memory,
-     and then nothing is left of it.
+   - copy_on_write: see mm/copy_on_write.h. The entry goes on showing its page if nobody else uses
+     it; otherwise it shows a copy. A page of a shared area is never copied: its object is told that
+     it is about to be written to. An area with copies of its object's pages is AREA_COPIED.
+   - space_copy: a space with the same areas and the same contents; NULL without memory, and then
+     nothing is left of it.
 
    Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
    of the old page? Asking for memory may give pages of files back, and an object may sleep while
-   its file is cut: a page that nobody holds is gone then, and so is its entry. What may be written
-   without a fault now, in the old space, must not be after the copy, and the TLB remembers it. The
-   heap belongs to a space, too. */
+   its file is cut: a page that nobody holds is gone then, and so is its entry. What the old space
+   may write to without a fault now, it may not after the copy; and the TLB remembers. The heap
+   belongs to a space, too. */
 /* SOLUTION 6.4 { */
 /* A page to show in place of this one, with a reference for its entry. */
 static int writable_page(struct area *area, uint32_t address, struct page *page, struct page **own)

@@ -41,14 +41,14 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
 /* EXERCISE 6.3 (the fault): space_fault, as mm/fault.h has it and the table above.
 
-   - area_for: the area of an address. A stack grows to the page that was touched, if the
-     stack's size and the gap below it stay as in the drawing: area_move_start.
-   - show, fault_in_zeros, fault_in_object (your own helpers): no page is there yet. One that is not
-     the program's own is shown read-only, even if the area may be written.
+   - the area of an address. A stack grows to the page that was touched (area_move_start), if its
+     size and the gap below it stay within the limits of the drawing.
+   - the page, if there is none yet. A page that is not the program's own is shown read-only, even
+     if the area may be written to.
 
-   Pitfalls: getting a page from an object may sleep, and the entry may have been made meanwhile:
-   the page that is too late is released. A program reads where it may only write or execute, too:
-   the processor has no bit for that. A page that mprotect has hidden comes back as it was. */
+   Pitfalls: getting a page from an object may sleep, and another task may make the entry meanwhile:
+   then release the page that came too late. A program may read where it may only write or execute,
+   because an entry has no bit for that. A page that mprotect has hidden comes back as it was. */
 /* SOLUTION 6.3 { */
 static struct area *area_for(struct space *space, uint32_t address)
 {

@@ -77,12 +77,12 @@ static void drop(struct cached_page *read)
    - cache_page: the operation `page` of a cache's object.
    - page_cache_sync, page_cache_cut.
    - given: find, insert, page_cache_forget, read_page, drop; object_clean and object_unmap, which
-   go through all areas (mm/memory_object.h).
+     go through all areas of the object (mm/reverse_map.h).
 
-   Pitfalls: reading sleeps, and another task may have read the same page meanwhile: there is one
-   page for each number, never two; or the file has been cut. A page that somebody writes to while
-   it is written back must not be clean afterwards: which comes first? A page beyond the end does
-   not exist. A write that fails leaves the page dirty. */
+   Pitfalls: reading sleeps. Meanwhile another task may have read the same page, and there must
+   never be two for one number; or the file may have been cut. A page that a program writes to while
+   it is being written back must not be clean afterwards: which step comes first? A page beyond the
+   end does not exist. A write-back that fails leaves the page dirty. */
 /* SOLUTION 6.5 { */
 /* Reads a page that is not there, and puts it into the cache, unless somebody was faster. */
 static int bring(struct page_cache *cache, uint32_t index)

@@ -109,15 +109,15 @@ void tlb_flush_space(const struct space *space)
 
 /* EXERCISE 6.1 (page tables): see mm/page_table.h for the contracts.
 
-   - pte_of, pte_set: an entry, and its change. pte_set keeps the table's count, and flushes.
-   - page_unmap_range, page_protect_range, page_copy_range: the same for ranges, which may be as
-     large as the user's part of a space, nearly all of it without tables: the time is to grow with
-     the tables that are there, not with the addresses.
+   - pte_of finds an entry; pte_set changes one, keeps the table's count, and flushes the TLB.
+   - page_unmap_range, page_protect_range, page_copy_range do so for ranges. A range may be as large
+     as the user's part of a space, and nearly all of it without tables: the time must grow with the
+     number of tables, not with the number of addresses.
    - given: take and put for tables; page_hold and page_release for pages; is_loaded.
 
-   Pitfalls: a page is released after the TLB has forgotten it, not before. The last range of the
-   address space ends at an address that may wrap to 0. A table goes when its last entry does. The
-   accessed and the dirty bit survive a change of protection, and are clear in a copy. */
+   Pitfalls: a page is released after the TLB has forgotten it, not before. The end of the last
+   range of the address space may wrap to 0. A table goes when its last entry does. The accessed and
+   the dirty bit survive a change of protection, and are clear in a copy. */
 /* SOLUTION 6.1 { */
 uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 {

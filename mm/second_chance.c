@@ -23,14 +23,14 @@ static uint32_t pages_in_ring(void)
 	return count;
 }
 
-/* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment has it. Looks
-   at each page of the ring at most twice. object_shown says how many entries show a page, and
+/* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment says. Looks
+   at each page of the ring twice at most. object_shown says how many entries show a page, and
    clears their accessed bits; object_forget takes the page out of every space, and leaves the
    programs' own copies of it alone.
 
-   Pitfalls: a dirty page is never dropped. Nor is one that somebody works on: it has more
-   references than its cache and its entries. The hand goes on where it stopped, or the same pages
-   suffer each time. */
+   Pitfalls: a dirty page is never dropped, nor is one that a task works on: it has more references
+   than those of its cache and its entries. The hand goes on where it stopped; otherwise the same
+   pages go each time. */
 /* SOLUTION 6.6 { */
 /* The hand is at this page: may it go? */
 static bool can_go(struct cached_page *cached)

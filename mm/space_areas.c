@@ -144,9 +144,9 @@ void space_set_heap(struct space *space, uint32_t address)
 /* EXERCISE 6.2 (areas, part 2): space_set_break, as mm/space.h has it: the heap is an area from
    heap_start to heap_end, rounded up to pages.
 
-   Pitfalls: it must not grow into another area, nor to where the stack may grow. The rest of its
-   last page stays the program's when the heap shrinks, and must be zero when it grows again: who
-   pays for that, one who shrinks or everybody who grows? */
+   Pitfalls: it must not grow into another area, nor into the stack's room to grow. When the heap
+   shrinks, the rest of its last page stays mapped; when it grows again, that rest must be zero.
+   Which of the two should clear it, if most programs only grow? */
 /* SOLUTION 6.2 { */
 uint32_t space_set_break(struct space *space, uint32_t address)
 {

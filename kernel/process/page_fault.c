@@ -30,11 +30,11 @@
 #define ERROR_WRITE 2u /* in a page fault's error code: Intel SDM volume 3, 4.7 */
 #define INIT	    1
 
-/* EXERCISE 6.6 (give me one back, part 2): out_of_memory: no page could be had for the current
-   task, and nothing could be given back (mm/reclaim.c). Chooses the process whose space has most
-   pages (space_resident), but never init, prints
-   "out of memory: killed PID (NAME), N KiB", and sends it SIGKILL. A process that is dying already
-   is waited for: no second one is killed meanwhile.
+/* EXERCISE 6.6 (give me one back, part 2): out_of_memory is called when there is no page for the
+   current task, and nothing can be given back (mm/reclaim.c). It chooses the process whose space
+   shows the most pages (space_resident), but never init; prints
+   "out of memory: killed PID (NAME), N KiB"; and sends SIGKILL. While one process is dying, it
+   kills no second one.
 
    Pitfalls: a child of vfork has its parent's space, and the parent cannot end before the child. A
    zombie has none. */
