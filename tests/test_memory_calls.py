@@ -1,6 +1,6 @@
-"""Linux itself as the model of lesson 6's calls about memory: the same program makes the same random
-calls (mmap, munmap, mprotect, mremap, brk, madvise, msync, mincore, and accesses) on this machine's
-Linux and on our kernel. Results, errors, signals and the layout must be the same.
+"""Linux as the model of lesson 6's calls about memory: the same program makes the same random calls
+(mmap, munmap, mprotect, mremap, brk, madvise, msync, mincore, and accesses) on this machine's Linux
+and on our kernel. Results, errors, signals and the layout must be the same.
 
 CALL_SEEDS=20 in the environment tries so many seeds instead of three.
 """

@@ -207,6 +207,19 @@ static int sys_mremap(struct trap_frame *frame)
 	return flags & MREMAP_MAYMOVE ? move(area, address, old_length, new_length) : -ENOMEM;
 }
 
+/* The pages of all areas in the range go; holes are passed over. */
+static void forget(uint32_t start, uint32_t end)
+{
+	const struct area *area;
+
+	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
+		uint32_t from = start > area_start(area) ? start : area_start(area);
+
+		start = end < area->end ? end : area->end;
+		page_unmap_range(current->space, from, start);
+	}
+}
+
 static int sys_madvise(struct trap_frame *frame)
 {
 	uint32_t address = frame->ebx, length = (frame->ecx + PAGE_SIZE - 1) & -PAGE_SIZE;
@@ -215,8 +228,8 @@ static int sys_madvise(struct trap_frame *frame)
 	if (frame->edx > ADVICE_LAST || (ADVICE_REFUSED >> frame->edx & 1) ||
 	    address + length < address)
 		return -EINVAL;
-	if (!error && frame->edx == ADVICE_DONT_NEED)
-		page_unmap_range(current->space, address, address + length);
+	if (error != -EINVAL && frame->edx == ADVICE_DONT_NEED)
+		forget(address, address + length); /* what is there, also if not all is */
 	return error;
 }
 

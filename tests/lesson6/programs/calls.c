@@ -185,7 +185,7 @@ static void do_mmap(void)
 				     MAP_ANONYMOUS };
 	struct range range = some(1);
 	int kind = kinds[below(below(20) ? 5 : 6)], protection = rights();
-	int place = below(10) ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+	int place = below(10) || kind == MAP_ANONYMOUS ? MAP_FIXED : MAP_FIXED_NOREPLACE;
 	uint32_t page = kind & MAP_ANONYMOUS ? 0 : below(FILE_PAGES);
 
 	printf("mmap %x %x %d %x page %u", range.start - ARENA, range.length, protection,
