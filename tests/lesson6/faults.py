@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from labs.tools.machine.symbols import KERNEL_BASE
-from tests.lesson6.support import PAGE, WRITE, Run, error_name, frame_of, page_at
+from tests.lesson6.support import PAGE, WRITE, Run, error_name, frame_of, page_at, state_name
 from tests.told import expect
 
 SOURCE = "tests/lesson6/memory/faults.c"
@@ -58,7 +58,7 @@ def require_zero(run: Run, entry: int, what: str) -> None:
 def require_own_page(run: Run, entry: int, what: str) -> None:
     """The entry shows a page of the program's own, which it may write to."""
     seen = page_at(run, frame_of(entry))
-    expect(f"{what} is a page that page_alloc has handed out", seen.is_used, True)
+    expect(f"state of {what}, which page_alloc hands out,", state_name(seen.state), "PAGE_USED")
     expect(f"references of {what}", seen.references, 1)
     expect(f"PTE_WRITE of {what}", bool(entry & WRITE), True)
 

@@ -43,6 +43,7 @@ JUMP = 0xE9
 def space_code(lab: Lab, source: str, place: str = START, **fields: object) -> Iterator[Run]:
     """The lab's kernel, stopped before there is a space, with the code of `source` in it."""
     with memory_code(lab, source, place, **fields) as run:
+        run.guest.step()  # so that a back trace does not show the function before
         yield run
 
 
