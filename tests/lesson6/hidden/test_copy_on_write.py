@@ -74,7 +74,7 @@ def test_tlb_of_the_parent(lab):
     assert seen == [500 + page for page in range(6)], f"the child sees the parent's writes: {seen}"
 
 
-@pytest.mark.exercise("6.4", points=2)
+@pytest.mark.exercise("6.4", points=2, once=True)
 def test_three_generations(lab):
     """In every order in which they end, the last one has its page alone."""
     orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
@@ -194,7 +194,7 @@ def test_mprotect_does_not_unshare(lab):
         assert world.read(OTHER, BASE) == 100
 
 
-@pytest.mark.exercise("6.4", points=2)
+@pytest.mark.exercise("6.4", points=2, once=True)
 def test_fork_without_memory(lab):
     """Whichever allocation of a fork fails: nothing is left, and the parent is as it was."""
     with spaces(lab) as world:
@@ -220,7 +220,7 @@ def test_fork_without_memory(lab):
         assert world.used() == before
 
 
-@pytest.mark.exercise("6.4", points=1)
+@pytest.mark.exercise("6.4", points=1, once=True)
 def test_areas_without_memory(lab):
     """The same for the areas themselves, many times: objects are not lost either."""
     with spaces(lab) as world:
@@ -240,7 +240,7 @@ def test_areas_without_memory(lab):
         assert world.write(PARENT, BASE, 5) and world.read(PARENT, BASE + PAGE) == 101
 
 
-@pytest.mark.exercise("6.4", points=1)
+@pytest.mark.exercise("6.4", points=1, once=True)
 def test_copy_without_memory(lab):
     """A write that finds no page changes nothing, and works when there is one."""
     with spaces(lab) as world:
@@ -258,7 +258,7 @@ def test_copy_without_memory(lab):
         assert world.write(CHILD, BASE, 6) and world.read(PARENT, BASE) == 100
 
 
-@pytest.mark.exercise("6.4", points=1)
+@pytest.mark.exercise("6.4", points=1, once=True)
 def test_page_is_held_while_it_is_copied(lab):
     """Asking for the copy's page gives pages of files back, but not this one."""
     with spaces(lab) as world:
@@ -279,7 +279,7 @@ def test_page_is_held_while_it_is_copied(lab):
         assert world.used() == before, "pages are lost"
 
 
-@pytest.mark.exercise("6.4", points=1)
+@pytest.mark.exercise("6.4", points=1, once=True)
 def test_heap_and_sizes(lab):
     """The heap is the child's, too; sizes are those of the parent; the copy was not accessed."""
     with spaces(lab) as world:

@@ -54,7 +54,8 @@ def entry(world: World, space: int, page: int) -> Entry:
     """The entry of a page that is there."""
     found = world.entry(space, BASE + page * PAGE)
     if not found:
-        fail(f"page {page} of space {space} has no entry, and it has been written to")
+        who = "child" if space == CHILD else "parent"
+        fail(f"page {page} of the {who} has no entry, and it has been written to")
     return found
 
 
@@ -104,6 +105,9 @@ def test_no_page_is_copied_by_fork(lab):
     usually = (
         *COMMON,
         Usual("the same page", "page_copy_range is to show the same pages, not copies of them"),
+        Usual(
+            "no entry", "the entries are not copied: page_copy_range for areas without an object"
+        ),
         Usual("read-only", "both lose the right to write: page_copy_range"),
         Usual("references", "page_copy_range holds the pages; space_copy does not once more"),
     )
@@ -152,7 +156,12 @@ def test_last_one_needs_no_copy(lab):
 def test_program_and_its_child(lab):
     """A program forks twice; each generation writes to its stack, data and bss."""
     usually = (
-        Usual("parent", "the kernel's own write (read into the page) must fault, too: it does"),
+        Usual("seen None", "fork fails: space_copy returns NULL, or what it returns is no space"),
+        Usual(
+            "parent has",
+            "read() has written for the child to a page that the parent shows, too: the kernel's "
+            "writes fault as the program's do, and need a copy",
+        ),
         "what a child writes is seen by its parent, or the other way round",
         "a page of the program's file that was written to is AREA_COPIED: else the child gets the "
         "file's page again",

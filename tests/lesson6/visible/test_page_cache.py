@@ -19,6 +19,11 @@ PAGES = 6
 HINT = "make hint EX=6.5"
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break cache_page, continue, finish"
 NO_PAGE = -5  # -EIO
+NOT_THERE = Usual(
+    r"page 3 returns|refused|finds .*None",
+    "`page` returns an error for a page that the file has: what was read is put into the tree "
+    "(insert), and found there",
+)
 
 
 def file_in(lab, world: World) -> list[int]:
@@ -45,6 +50,7 @@ def is_dirty(world: World, index: int, when: str) -> bool:
 def test_one_page_for_each_number(lab):
     """The first to ask reads the page; others get the same one; there is none beyond the end."""
     usually = (
+        NOT_THERE,
         Usual("often the file was read", "a page that is in the tree (find) is not read again"),
         Usual("of page [0-9]+ begins", "the page is not the one that read_page has read"),
         Usual("not in the cache", "what was read is not put into the tree: insert"),
@@ -73,6 +79,7 @@ def test_one_page_for_each_number(lab):
 def test_write_makes_dirty(lab):
     """A page is dirty after a program has written to it, and not after it was read."""
     usually = (
+        NOT_THERE,
         Usual("after .* read", "only `write` makes a page dirty"),
         Usual("after .* wrote", "the page is dirty when it was asked for with `write`"),
     )
@@ -94,6 +101,7 @@ def test_write_makes_dirty(lab):
 def test_write_back(lab):
     """After page_cache_sync the file has it, the page is clean, and the next write is seen."""
     usually = (
+        NOT_THERE,
         Usual("the file itself", "each dirty page in the range is written: cache->ops->write"),
         Usual("often the file was written", "a clean page, or one beyond the range, is written"),
         Usual("may .* write", "object_clean takes the right to write away in every space"),
@@ -124,6 +132,7 @@ def test_write_back(lab):
 def test_private_stays_private(lab):
     """What is written to a private area is in no file, and others do not see it."""
     usually = (
+        NOT_THERE,
         Usual("dirty", "a private area asks for its page without `write`: only `write` counts"),
         "the page of the cache itself was written to: it is to be shown read-only (6.3)",
     )
@@ -145,6 +154,7 @@ def test_cut(lab):
     usually = (
         Usual("finds", "the pages go from the spaces first: object_unmap, from `first` on"),
         Usual("tree", "page_cache_forget for each page from `first` on"),
+        Usual("panicked", "a page is freed that is in use: `page` gives a reference (page_hold)"),
         Usual("still in use", "a page is taken out of the tree and not released"),
     )
     with told(usually, HINT), spaces(lab) as world:
