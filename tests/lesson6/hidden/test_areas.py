@@ -263,6 +263,10 @@ def test_heap_and_its_neighbours(lab):
         last = STACK_END - STACK_LIMIT
         found = run.call("space_set_break", space, last)
         expect(f"space_set_break({last:#x}), as far as it goes, returns", hex(found), hex(last))
+        for beyond in (last + 1, last + PAGE, last + 8 * PAGE):
+            found = run.call("space_set_break", space, beyond)
+            what = f"space_set_break({beyond:#x}), which is the stack's, returns"
+            expect(what, hex(found), hex(last))
 
 
 @pytest.mark.exercise("6.2", points=2)
