@@ -43,8 +43,8 @@ static void child(const int *go, const char *memory)
 
 int main(void)
 {
-	char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+	    mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int go[2], status = -1;
 
 	if (memory == MAP_FAILED || pipe(go) != 0)
