@@ -50,7 +50,7 @@ MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among 600 areas
 SIZE = 20  # of space->size in struct space
 
 
-@pytest.mark.exercise("6.2", points=6)
+@pytest.mark.exercise("6.2", points=6, once=True)
 @pytest.mark.parametrize("number", range(3))
 def test_random_operations(lab, number):
     """Everything there is, in random order, with memory and without, against a model."""
@@ -58,7 +58,7 @@ def test_random_operations(lab, number):
         require_operations(run, Random(lab.seed + number), 900)
 
 
-@pytest.mark.exercise("6.2", points=2)
+@pytest.mark.exercise("6.2", points=2, once=True)
 def test_both_neighbours(lab):
     """What fills a hole becomes one area with what is below and above, or with one of them."""
     with area_code(lab) as run:
@@ -87,7 +87,7 @@ def test_both_neighbours(lab):
                     fail(f"area_find does not find what was put at page {first}")
 
 
-@pytest.mark.exercise("6.2", points=2)
+@pytest.mark.exercise("6.2", points=2, once=True)
 def test_over_many(lab):
     """A cut, and an area that is put, over a whole space: one area, two, ten, and their pages."""
     with area_code(lab) as run:
@@ -113,7 +113,7 @@ def write_word(run: Run, name: str, value: int) -> None:
     run.guest.write(run.address(name), struct.pack("<I", value))
 
 
-@pytest.mark.exercise("6.2", points=2)
+@pytest.mark.exercise("6.2", points=2, once=True)
 def test_no_memory(lab):
     """The n-th object for an area cannot be had: -ENOMEM, and nothing has changed."""
     with area_code(lab) as run:
@@ -152,7 +152,7 @@ def test_no_memory(lab):
                 expect(f"space->size after {what}", size, sum(e - s for s, e, *_ in model.areas()))
 
 
-@pytest.mark.exercise("6.2", points=2)
+@pytest.mark.exercise("6.2", points=2, once=True)
 def test_no_memory_is_needed(lab):
     """What makes no area more never fails: cuts of heads and tails, and growing."""
     with area_code(lab) as run:
@@ -177,7 +177,7 @@ def test_no_memory_is_needed(lab):
             require_areas(run, space, model, f"after {name} of [{first}, {end})")
 
 
-@pytest.mark.exercise("6.2", points=2)
+@pytest.mark.exercise("6.2", points=2, once=True)
 def test_entries(lab):
     """Pages go with what is cut, and only those; a protection is that of the entries, too."""
     with area_code(lab) as run:
@@ -221,7 +221,7 @@ def test_price(lab):
                 fail(f"{name} among 600 areas: {count} instructions, not {most}")
 
 
-@pytest.mark.exercise("6.2", points=3)
+@pytest.mark.exercise("6.2", points=3, once=True)
 def test_heap_and_its_neighbours(lab):
     """The heap goes up to the next area, and no further; not into the room of the stack; and it
     may begin within a page of the program."""
@@ -269,7 +269,7 @@ def test_heap_and_its_neighbours(lab):
             expect(what, hex(found), hex(last))
 
 
-@pytest.mark.exercise("6.2", points=2)
+@pytest.mark.exercise("6.2", points=2, once=True)
 def test_heap_is_zero(lab):
     """What was written and given back is zero when it is the heap's again, to the byte; what was
     not given back is as it was."""
@@ -295,7 +295,7 @@ def test_heap_is_zero(lab):
                     expect(what, hex(seen), hex(wanted))
 
 
-@pytest.mark.exercise("6.2", points=1)
+@pytest.mark.exercise("6.2", points=1, once=True)
 def test_heap_without_memory(lab):
     """No memory for an area: the heap is what it was."""
     with space_code(lab, SOURCE) as run:

@@ -53,7 +53,7 @@ def clear(run: Run, space: int) -> None:
     run.call("area_cut", space, 0, STACK_END)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 @pytest.mark.parametrize("write", [False, True])
 def test_how_far_a_stack_grows(lab, write):
     """To STACK_LIMIT bytes and no further; no area may be in the gap below it; nothing changes
@@ -96,7 +96,7 @@ def test_how_far_a_stack_grows(lab, write):
             run.guest.write(space, bytes(28))
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_what_does_not_grow(lab):
     """An area without AREA_STACK; one of another kind between the address and the stack; and the
     stack's own end."""
@@ -111,7 +111,7 @@ def test_what_does_not_grow(lab):
         expect("areas after faults that were refused", areas_of(run, space), before)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_junk(lab):
     """New pages are zero, whatever was in them; a page costs a page."""
     with space_code(lab, SOURCE) as run:
@@ -132,7 +132,7 @@ def test_junk(lab):
             require_zero(run, seen, "a page that was read and then written to")
 
 
-@pytest.mark.exercise("6.3", points=1)
+@pytest.mark.exercise("6.3", points=1, once=True)
 def test_rights(lab):
     """Any right is the right to read; only SPACE_WRITE is the right to write. The shared bits of
     an area are no rights."""
@@ -150,7 +150,7 @@ def test_rights(lab):
                     run.call("area_cut", space, BASE, BASE + 400 * PAGE)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_must_not_sleep(lab):
     """Zeros need no sleep; an object may: -EAGAIN, nothing has changed, and it was not asked."""
     with space_code(lab, SOURCE) as run:
@@ -170,7 +170,7 @@ def test_must_not_sleep(lab):
         expect("entries after that", sorted(seen), [BASE, BASE + PAGE])
 
 
-@pytest.mark.exercise("6.3", points=3)
+@pytest.mark.exercise("6.3", points=3, once=True)
 @pytest.mark.parametrize("write", [False, True])
 def test_what_the_object_is_asked(lab, write):
     """For the right page; that it is written to only where the area is shared. Beyond its end:
@@ -214,7 +214,7 @@ def error_name_of(run: Run, space: int, address: int, write: bool) -> str:
     return fault(run, space, address, write)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_another_task_is_faster(lab):
     """While the object is asked another task makes the entry: that one stays, and the page that
     comes too late is given back."""
@@ -237,7 +237,7 @@ def test_another_task_is_faster(lab):
             clear(run, space)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_no_memory(lab):
     """The n-th page cannot be had: -ENOMEM; nothing is mapped, and nothing is lost."""
     with space_code(lab, SOURCE) as run:
@@ -283,7 +283,7 @@ def around(run: Run, first: int, end: int, index: int, page: int, flags: int = 1
     return seen
 
 
-@pytest.mark.exercise("6.3", points=3)
+@pytest.mark.exercise("6.3", points=3, once=True)
 def test_around(lab):
     """A page of an object that is read brings its neighbours: at most 16, of the area, and of the
     object."""
@@ -305,7 +305,7 @@ def test_around(lab):
             fail("all of an object is in memory: neighbours of a page that is read are to be shown")
 
 
-@pytest.mark.exercise("6.3", points=1)
+@pytest.mark.exercise("6.3", points=1, once=True)
 def test_around_is_chosen(lab):
     """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page."""
     with space_code(lab, SOURCE) as run:
@@ -322,7 +322,7 @@ def test_around_is_chosen(lab):
         expect("entries for an object without peek", pages_of(run, space), 1)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_around_what_is_there(lab):
     """Neighbours that have an entry keep it; what is not in memory has none; and a page that is
     there is no reason to ask the object."""
@@ -352,7 +352,7 @@ def test_around_what_is_there(lab):
         expect("entries after that", entries(run, space), before)
 
 
-@pytest.mark.exercise("6.3", points=2)
+@pytest.mark.exercise("6.3", points=2, once=True)
 def test_the_kernels_own(lab):
     """What the kernel copies for a program faults in as it would for the program; on a hole the
     copy ends."""
@@ -373,7 +373,7 @@ def test_the_kernels_own(lab):
         expect("where the stack begins then", hex(areas_of(run, space)[-1].start), hex(below))
 
 
-@pytest.mark.exercise("6.3", points=1)
+@pytest.mark.exercise("6.3", points=1, once=True)
 def test_hidden_page(lab):
     """An entry without PTE_PRESENT comes back with all that it had."""
     with space_code(lab, SOURCE) as run:

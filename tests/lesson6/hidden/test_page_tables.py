@@ -136,7 +136,7 @@ class Model:
             expect(what, seen, frames.count(frame))
 
 
-@pytest.mark.exercise("6.1", points=4)
+@pytest.mark.exercise("6.1", points=4, once=True)
 @pytest.mark.parametrize("number", range(2))
 def test_random_ranges(lab, number):
     """Ranges over three tables, with their borders, against a model."""
@@ -159,7 +159,7 @@ def test_random_ranges(lab, number):
         expect("pages that are free in the end", free_pages(run), free)
 
 
-@pytest.mark.exercise("6.1", points=1)
+@pytest.mark.exercise("6.1", points=1, once=True)
 def test_one_entry_left(lab):
     """A table stays as long as it has an entry, wherever that is."""
     start = 0x50000000
@@ -177,7 +177,7 @@ def test_one_entry_left(lab):
             run.call("page_unmap_range", space, at, at + PAGE)
 
 
-@pytest.mark.exercise("6.1", points=2)
+@pytest.mark.exercise("6.1", points=2, once=True)
 def test_forgotten_before_release(lab):
     """When a page is given back the processor has forgotten it; and it is given back once, by the
     last entry that shows it."""
@@ -201,7 +201,7 @@ def test_forgotten_before_release(lab):
                 fail("a page was released twice")
 
 
-@pytest.mark.exercise("6.1", points=1)
+@pytest.mark.exercise("6.1", points=1, once=True)
 def test_page_with_two_entries(lab):
     """A page that two entries show is released by the second that goes."""
     start = 0x60000000
@@ -225,7 +225,7 @@ def test_page_with_two_entries(lab):
             fail("a page was not freed that no entry shows any more")
 
 
-@pytest.mark.exercise("6.1", points=2)
+@pytest.mark.exercise("6.1", points=2, once=True)
 def test_another_page(lab):
     """pte_set shows another page at once, and the accessed bit is set again once it was cleared."""
     start = 0x48000000
@@ -251,7 +251,7 @@ def test_another_page(lab):
             )
 
 
-@pytest.mark.exercise("6.1", points=2)
+@pytest.mark.exercise("6.1", points=2, once=True)
 def test_protection_is_at_once(lab):
     """What page_protect_range takes away is gone for the next access."""
     start = 0x77FFE000
@@ -272,7 +272,7 @@ def test_protection_is_at_once(lab):
         expect("pages that are kept, without any protection too,", sum(kept), 4)
 
 
-@pytest.mark.exercise("6.1", points=1)
+@pytest.mark.exercise("6.1", points=1, once=True)
 def test_hidden_pages(lab):
     """A page that PROT_NONE has hidden is copied, and unmapped, like any other."""
     start = 0x33000000
@@ -290,7 +290,7 @@ def test_hidden_pages(lab):
         expect("pages that are free after both were unmapped", free_pages(run), free)
 
 
-@pytest.mark.exercise("6.1", points=2)
+@pytest.mark.exercise("6.1", points=2, once=True)
 def test_no_memory(lab):
     """No memory for a table: NULL or -ENOMEM; what has been copied can be unmapped again."""
     first = 0x40400000
@@ -322,7 +322,7 @@ def test_no_memory(lab):
             expect("references of a page that only the old space shows", seen, 1)
 
 
-@pytest.mark.exercise("6.1", points=1)
+@pytest.mark.exercise("6.1", points=1, once=True)
 def test_all_of_it(lab):
     """From address 0 to the kernel: all goes, and the kernel's part is as it was."""
     with space_code(lab, SOURCE) as run:
