@@ -229,7 +229,6 @@ static int put(const struct step *step)
 static struct result of_spaces(const struct step *step)
 {
 	struct space **space = &spaces[step->which % SPACES];
-	uint32_t word = step->b;
 	uint64_t start = time_stamp();
 
 	switch (step->what) {
@@ -254,6 +253,18 @@ static struct result of_spaces(const struct step *step)
 		return one(area_cut(*space, step->a, step->b));
 	case 6:
 		return one(area_protect(*space, step->a, step->b, step->c));
+	default:
+		break;
+	}
+	return one(0);
+}
+
+static struct result of_memory(const struct step *step)
+{
+	struct space **space = &spaces[step->which % SPACES];
+	uint32_t word = step->b;
+
+	switch (step->what) {
 	case 7:
 		use(*space);
 		return (struct result){ access(step->a, &word, false), word };
@@ -298,7 +309,6 @@ static struct result of_caches(const struct step *step)
 {
 	struct test_cache *file = &caches[step->which % CACHES];
 	struct memory_object *object = &file->cache.object;
-	struct cached_page *cached;
 	struct page *page;
 	int error;
 
@@ -328,6 +338,19 @@ static struct result of_caches(const struct step *step)
 	case 47:
 		file->pages = step->a;
 		break;
+	default:
+		break;
+	}
+	return one(0);
+}
+
+static struct result of_cached_pages(const struct step *step)
+{
+	struct test_cache *file = &caches[step->which % CACHES];
+	struct memory_object *object = &file->cache.object;
+	struct cached_page *cached;
+
+	switch (step->what) {
 	case 48:
 		cached = in_cache(&file->cache, step->a);
 		return (struct result){ cached != NULL, cached && cached->is_dirty };
@@ -364,7 +387,9 @@ static struct result play_step(const struct step *step)
 		allocation_fails_in = step->a;
 		return one(0);
 	}
-	return step->what < 40 ? of_spaces(step) : of_caches(step);
+	if (step->what < 30)
+		return step->what < 7 ? of_spaces(step) : of_memory(step);
+	return step->what < 48 ? of_caches(step) : of_cached_pages(step);
 }
 
 /* The first `count` of the steps. */
