@@ -59,14 +59,14 @@ struct files *files_copy(const struct files *files)
 
 	if (!copy)
 		return NULL;
-	files_set_directory(copy, files->directory);
+	files_set(&copy->directory, files->directory);
 	copy->umask = files->umask;
 	memcpy(copy->limits, files->limits, sizeof(copy->limits));
 	if (files->count > copy->count && !grow(copy)) {
 		files_destroy(copy);
 		return NULL;
 	}
-	files_set_program(copy, files->program);
+	files_set(&copy->program, files->program);
 	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
 	for (uint32_t i = 0; i < files->count; i++)
 		if ((copy->slots[i] = files->slots[i]))
@@ -83,8 +83,8 @@ void files_destroy(struct files *files)
 			file_release(files->slots[i]);
 	if (files->slots != files->first)
 		page_free(files->slots, 0);
-	files_set_program(files, NULL);
-	files_set_directory(files, NULL);
+	files_set(&files->program, NULL);
+	files_set(&files->directory, NULL);
 	pool_free(&pool, files);
 }
 
@@ -96,12 +96,8 @@ bool files_closes_on_exec(const struct files *files, uint32_t descriptor)
 
 void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool close_on_exec)
 {
-	uint32_t bit = 1u << descriptor % 32;
-
-	if (close_on_exec)
-		files->close_on_exec[descriptor / 32] |= bit;
-	else
-		files->close_on_exec[descriptor / 32] &= ~bit;
+	files->close_on_exec[descriptor / 32] &= ~(1u << descriptor % 32);
+	files->close_on_exec[descriptor / 32] |= (uint32_t)close_on_exec << descriptor % 32;
 }
 
 /* The search is linear: the lowest descriptors are those in use, and there are few. */
@@ -157,7 +153,7 @@ void files_close_on_exec(struct files *files)
 }
 
 /* Held before the old one is released: the two may be the same. */
-static void replace(struct file **place, struct file *file)
+void files_set(struct file **place, struct file *file)
 {
 	struct file *before = *place;
 
@@ -166,15 +162,4 @@ static void replace(struct file **place, struct file *file)
 	*place = file;
 	if (before)
 		file_release(before);
-}
-
-/* Held as long as the program runs, so that it cannot be written (-ETXTBSY). */
-void files_set_program(struct files *files, struct file *program)
-{
-	replace(&files->program, program);
-}
-
-void files_set_directory(struct files *files, struct file *directory)
-{
-	replace(&files->directory, directory);
 }

@@ -61,7 +61,7 @@ void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool clos
 /* Closes those with FD_CLOEXEC, as exec wants it. */
 void files_close_on_exec(struct files *files);
 
-/* Notes which program the task runs now, a file of file_open_program's; or which directory is the
- * working directory. Takes a reference of its own. NULL: none, or the root. */
-void files_set_program(struct files *files, struct file *program);
-void files_set_directory(struct files *files, struct file *directory);
+/* Changes files->program, which the task runs (a file of file_open_program's: it cannot be written
+ * as long as it is held), or files->directory. Takes a reference of its own; releases the old one.
+ */
+void files_set(struct file **place, struct file *file);

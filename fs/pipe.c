@@ -13,6 +13,10 @@
  * without readers a writer gets -EPIPE. Every change of `written`, `taken` or the two sides wakes
  * the tasks that wait for it. A write of up to PIPE_BUF bytes is not torn apart.
  *
+ * A copy to or from a program may sleep, in a page fault. So one reader at a time copies, and one
+ * writer, and each looks again at what there is when its turn has come. The two do not disturb each
+ * other: a reader changes `taken` only, after its copy, and a writer `written`.
+ *
  * Called by system calls, for the current task; nothing here is called by interrupt handlers.
  */
 #include "fs/pipe.h"
@@ -58,23 +62,33 @@ static int take(struct pipe *pipe, struct buffer *to)
 	return done;
 }
 
+/* Is there nothing to read yet, but may there be? */
+static bool must_wait(const struct pipe *pipe)
+{
+	return pipe_filled(pipe) == 0 && pipe->writers > 0;
+}
+
 /* Sleeps only while there is nothing at all: a reader gets what is there, be it less than it wants.
- * Without writers that may be nothing. */
+ * Without writers that may be nothing; and it may be gone when this reader's turn has come. */
 static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
+	int done = 0;
 
-	if (pipe_filled(pipe) == 0 && pipe->writers > 0 && to->length > 0) {
-		if (file->flags & O_NONBLOCK)
+	while (done == 0 && to->length > 0) {
+		if (must_wait(pipe) && (file->flags & O_NONBLOCK))
 			return -EAGAIN;
-		int error = wait_event(&pipe->data, pipe_filled(pipe) > 0 || pipe->writers == 0);
+		int error = must_wait(pipe) ? wait_event(&pipe->data, !must_wait(pipe)) : 0;
 
 		if (error)
 			return error;
+		claim_take(&pipe->reading);
+		done = take(pipe, to);
+		claim_give(&pipe->reading);
+		wait_wake(&pipe->room);
+		if (!must_wait(pipe))
+			break;
 	}
-	int done = take(pipe, to);
-
-	wait_wake(&pipe->room);
 	return done;
 }
 
@@ -101,8 +115,8 @@ static int put(struct pipe *pipe, struct buffer *from)
 	return done;
 }
 
-/* One step of a write: waits until `needed` bytes have room, or moves what fits. Returns how much
- * it moved, perhaps 0, or an error. */
+/* One step of a write: waits until `needed` bytes have room, or moves what fits, if they still have
+ * when this writer's turn has come. Returns how much it moved, perhaps 0, or an error. */
 static int write_some(struct file *file, struct pipe *pipe, struct buffer *from, uint32_t needed)
 {
 	if (pipe->readers == 0)
@@ -112,8 +126,10 @@ static int write_some(struct file *file, struct pipe *pipe, struct buffer *from,
 			   ? -EAGAIN
 			   : wait_event(&pipe->room,
 					pipe_room(pipe) >= needed || pipe->readers == 0);
-	int moved = put(pipe, from);
+	claim_take(&pipe->writing);
+	int moved = pipe_room(pipe) >= needed ? put(pipe, from) : 0;
 
+	claim_give(&pipe->writing);
 	wait_wake(&pipe->data);
 	return moved;
 }

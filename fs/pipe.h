@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "fs/file.h"
-#include "kernel/task/wait.h"
+#include "kernel/task/claim.h"
 
 #define PIPE_CAPACITY 65536u
 
@@ -15,6 +15,7 @@ struct pipe {
 	uint32_t readers, writers; /* open files */
 	uint32_t reader_opens, writer_opens; /* by name, ever: see fs/linux/pipes.c */
 	struct wait_queue data, room;
+	struct claim reading, writing; /* whose copy is under way */
 };
 
 static inline uint32_t pipe_filled(const struct pipe *pipe)

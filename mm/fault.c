@@ -154,7 +154,7 @@ int space_fault(struct space *space, uint32_t address, bool write, bool may_slee
 	uint32_t *pte = pte_of(space, address, !area->object);
 
 	address &= -PAGE_SIZE;
-	if (area->object && !may_sleep)
+	if (!may_sleep && area->object && (!pte || !*pte || (area->flags & AREA_SHARED)))
 		return -EAGAIN;
 	if (area->object && (!pte || !*pte))
 		return fault_in_object(space, area, address, write);

@@ -84,6 +84,7 @@ uint32_t space_resident_size(const struct space *space)
 	return space->pages * PAGE_SIZE;
 }
 
+/* Does not sleep: the space is another task's, which would change it meanwhile. */
 uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length)
 {
 	uint32_t done = 0;
@@ -91,7 +92,7 @@ uint32_t space_read(const struct space *space, uint32_t address, void *to, uint3
 	while (done < length) {
 		uint32_t at = address + done, count = PAGE_SIZE - at % PAGE_SIZE;
 
-		if (space_fault((struct space *)space, at, false, true) != 0)
+		if (space_fault((struct space *)space, at, false, false) != 0)
 			break;
 		if (count > length - done)
 			count = length - done;

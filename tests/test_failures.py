@@ -49,7 +49,7 @@ def machine(tmp_path_factory) -> Config:
     (place / "files").mkdir()
     (place / "files/work").write_text(WORK)
     (place / "files/clean").write_text(CLEAN)
-    files = guest_root(ROOT / "build/user/bin", busybox(), place / "files")
+    files = guest_root(ROOT / "build/user/bin", busybox(), [place / "files"])
     (place / "initramfs").write_bytes(archive(files))
     kernel = ROOT / "build/lesson5/kernel.elf"
     return Config(

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory_machine import compiled, said_by
+from labs.tools.guest.initramfs import archive
+from labs.tools.guest.programs import guest_root
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config
+from tests.building import make
+from tests.memory_machine import GUEST_SECONDS, ROOT, WALL_SECONDS, compiled, said_by
 
 ELSEWHERE = {
     "more than there are addresses",
@@ -34,10 +39,29 @@ def test_promises(programs):
     assert failures(said_by(programs, "/memory")) == set()
 
 
-def test_promises_are_those_of_linux(programs):
-    """The program asks nothing of our kernel that Linux does not do."""
+@pytest.mark.parametrize("name", ["seams", "memory"])
+def test_copies_that_sleep(programs, tmp_path, name):
+    """Each fault sleeps, in copies of the kernel as well, and others use the same pipe or file."""
+    make("LESSON=6", "image-direct", "user-programs")
+    (tmp_path / "initramfs").write_bytes(
+        archive(guest_root(ROOT / "build/user/bin", None, [programs]))
+    )
+    machine = Config(
+        boot="direct",
+        kernel=ROOT / "build/lesson6/kernel.elf",
+        initramfs=tmp_path / "initramfs",
+        script=f"faults slow /{name}",
+        guest_limit=GUEST_SECONDS,
+        wall_limit=WALL_SECONDS,
+    )
+    assert failures(run(machine).check().serial) == set()
+
+
+@pytest.mark.parametrize("name", ["memory", "seams"])
+def test_promises_are_those_of_linux(programs, name):
+    """The programs ask nothing of our kernel that Linux does not do."""
     try:
-        done = subprocess.run([programs / "memory"], capture_output=True, text=True, check=False)
+        done = subprocess.run([programs / name], capture_output=True, text=True, check=False)
     except OSError as error:
         pytest.skip(f"this machine does not run i386 programs: {error}")
     assert failures(done.stdout) <= ELSEWHERE

@@ -77,8 +77,21 @@ struct memory_object *ramfs_shared_memory(uint32_t length)
 	return &file->file.memory;
 }
 
+static void hold(void *page)
+{
+	page_hold(page_of(page));
+}
+
+static void release(void *page)
+{
+	page_release(page_of(page));
+}
+
 static void ramfs_memory_initialize(void)
 {
+	static const struct ramfs_page_ops pages = { hold, release };
+
+	ramfs_pages = &pages;
 	ramfs_file_ops.memory = ramfs_memory;
 }
 STARTUP(ramfs_memory_initialize)

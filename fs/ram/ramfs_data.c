@@ -6,6 +6,9 @@
  *   tables -> 1024 tables -> 1024 pages each  4 GiB
  *
  * A pointer that is NULL, at any level, is a hole: all bytes below it read as zeros.
+ *
+ * A copy to or from a program may sleep, in a page fault, and the file be cut meanwhile. So a page
+ * is held as long as it is copied; and a write to one that has left the file is done again.
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
@@ -19,6 +22,7 @@
 #define FILE_SIZE_MAX ((uint64_t)SLOTS * SLOTS * PAGE_SIZE)
 
 struct ramfs_statistics ramfs_counts;
+const struct ramfs_page_ops *ramfs_pages;
 
 static void *take_page(void)
 {
@@ -88,7 +92,10 @@ static void free_pages(struct ramfs_inode *file, void **slot, unsigned levels, u
 			   i == first / span ? first % span : 0);
 	if (first > 0)
 		return;
-	page_free(*slot, 0);
+	if (ramfs_pages)
+		ramfs_pages->release(*slot);
+	else
+		page_free(*slot, 0);
 	*slot = NULL;
 	ramfs_counts.pages--;
 	file->inode.blocks -= levels ? 0 : PAGE_SIZE / 512;
@@ -124,20 +131,44 @@ int ramfs_truncate(struct inode *inode, uint64_t size)
 	return 0;
 }
 
+/* Begins and ends the use of a page, or of none. */
+static uint8_t *hold(void *page)
+{
+	if (page && ramfs_pages)
+		ramfs_pages->hold(page);
+	return page;
+}
+
+static void release(void *page)
+{
+	if (page && ramfs_pages)
+		ramfs_pages->release(page);
+}
+
 static int read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset, uint32_t length)
 {
-	uint8_t *page = find_page(file, offset / PAGE_SIZE);
+	uint8_t *page = hold(find_page(file, offset / PAGE_SIZE));
+	int moved =
+	    page ? buffer_put(to, page + offset % PAGE_SIZE, length) : buffer_put_zeros(to, length);
 
-	return page ? buffer_put(to, page + offset % PAGE_SIZE, length)
-		    : buffer_put_zeros(to, length);
+	release(page);
+	return moved;
 }
 
 static int write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
 		      uint32_t length)
 {
-	uint8_t *page = ramfs_make_page(file, offset / PAGE_SIZE);
+	const struct buffer again = *from;
+	uint8_t *page;
+	int moved;
 
-	return page ? buffer_take(from, page + offset % PAGE_SIZE, length) : -ENOSPC;
+	do {
+		*from = again;
+		page = hold(ramfs_make_page(file, offset / PAGE_SIZE));
+		moved = page ? buffer_take(from, page + offset % PAGE_SIZE, length) : -ENOSPC;
+		release(page);
+	} while (page && find_page(file, offset / PAGE_SIZE) != page);
+	return moved;
 }
 
 /* Moves up to length bytes, page by page. Returns how many, or the error when not even the first

@@ -56,6 +56,15 @@ extern struct file_ops ramfs_file_ops; /* not const: start-up may put more in */
 /* An inode without a name, with one reference; NULL without memory. */
 struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem);
 
+/* From lesson 6 on, pages are counted by those who use them, and go with the last. NULL: a page
+ * goes at once, because nobody sleeps who uses one. */
+struct ramfs_page_ops {
+	void (*hold)(void *page);
+	void (*release)(void *page);
+};
+
+extern const struct ramfs_page_ops *ramfs_pages;
+
 /* The page of a file, made where there was a hole. NULL without memory. */
 void *ramfs_make_page(struct ramfs_inode *file, uint32_t index);
 

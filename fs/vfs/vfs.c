@@ -240,7 +240,7 @@ int vfs_enter(struct files *files, struct inode *directory)
 
 	if (!file)
 		return -ENFILE;
-	files_set_directory(files, file);
+	files_set(&files->directory, file);
 	file_release(file);
 	return 0;
 }

@@ -2,24 +2,16 @@
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
 #include "kernel/linux/syscall_file.h"
+#include "kernel/linux/syscall_memory.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"
 #include "mm/space_map.h"
 
-#define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
-
 #define ADVICE_DONT_NEED 4u
 #define ADVICE_LAST	 23u
 #define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
-
-/* What mmap is asked for; old and new callers pass it in different ways. */
-struct mapping {
-	uint32_t address, length, protection, flags;
-	int descriptor;
-	uint32_t offset; /* in pages */
-};
 
 /* Puts the file's bytes into memory that is mapped already; it ends with the file. */
 static int read_file(const struct mapping *mapping, struct file *file, uint32_t address)
@@ -74,7 +66,7 @@ static int map_file(const struct mapping *mapping, struct file *file)
 
 /* Memory is private until lesson 6: nothing is written back, and no other task sees it. So a shared
  * mapping is refused, but for one of a file that is only read. */
-static int map(const struct mapping *mapping)
+int memory_map(const struct mapping *mapping)
 {
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
 
@@ -93,36 +85,6 @@ static int map(const struct mapping *mapping)
 	if (!file->ops->read || file->ops->is_stream || is_written)
 		return -ENODEV;
 	return map_file(mapping, file);
-}
-
-static int sys_mmap2(struct trap_frame *frame)
-{
-	const struct mapping mapping = { frame->ebx, frame->ecx, frame->edx & PROTECTIONS,
-					 frame->esi, frame->edi, frame->ebp };
-
-	return map(&mapping);
-}
-
-/* The old call: one argument, which points to six; the offset is in bytes. */
-static int sys_mmap(struct trap_frame *frame)
-{
-	struct mapping mapping;
-
-	if (copy_from_user(&mapping, frame->ebx, sizeof(mapping)) != 0)
-		return -EFAULT;
-	if (mapping.offset % PAGE_SIZE != 0)
-		return -EINVAL;
-	mapping.offset /= PAGE_SIZE;
-	return map(&mapping);
-}
-
-CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
-
-static int sys_mprotect(struct trap_frame *frame)
-{
-	if (frame->edx & ~PROTECTIONS)
-		return -EINVAL;
-	return space_protect(current->space, frame->ebx, frame->ecx, frame->edx);
 }
 
 /* Moves what is mapped at from to a larger place. */
@@ -187,13 +149,7 @@ CALL(sys_mlock,
      space_protect(current->space, frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE, 0))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 90, "mmap", "p", sys_mmap },
-	{ 91, "munmap", "xd", sys_munmap },
-	{ 125, "mprotect", "xdd", sys_mprotect },
-	{ 144, "msync", "xdd", sys_nothing },
-	{ 150, "mlock", "xd", sys_mlock },
-	{ 151, "munlock", "xd", sys_mlock },
-	{ 163, "mremap", "xddx", sys_mremap },
-	{ 192, "mmap2", "xddxdx", sys_mmap2 },
+	{ 144, "msync", "xdd", sys_nothing },	{ 150, "mlock", "xd", sys_mlock },
+	{ 151, "munlock", "xd", sys_mlock },	{ 163, "mremap", "xddx", sys_mremap },
 	{ 219, "madvise", "xdd", sys_madvise },
 };

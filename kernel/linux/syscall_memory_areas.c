@@ -4,6 +4,7 @@
 #include "fs/memory/ramfs_memory.h"
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/syscall_memory.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/page_table.h"
@@ -12,18 +13,10 @@
 #include "mm/space_map.h"
 #include "mm/user_copy.h"
 
-#define PROTECTIONS	 (PROT_READ | PROT_WRITE | PROT_EXEC)
 #define ADVICE_DONT_NEED 4u
 #define ADVICE_LAST	 23u
 #define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
 #define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
-
-/* What mmap is asked for; old and new callers pass it in different ways. */
-struct mapping {
-	uint32_t address, length, protection, flags;
-	int descriptor;
-	uint32_t offset; /* in pages */
-};
 
 /* The address where the mapping goes, or a negated errno. */
 static int place(const struct mapping *mapping, uint32_t length)
@@ -68,7 +61,7 @@ static int find_object(const struct mapping *mapping, uint32_t length, struct ar
 	return form->object ? 0 : -ENODEV;
 }
 
-static int map(const struct mapping *mapping)
+int memory_map(const struct mapping *mapping)
 {
 	uint32_t length = (mapping->length + PAGE_SIZE - 1) & -PAGE_SIZE;
 	bool is_shared = mapping->flags & MAP_SHARED;
@@ -93,36 +86,6 @@ static int map(const struct mapping *mapping)
 	if (form.object)
 		form.object->ops->release(form.object);
 	return error ? error : address;
-}
-
-static int sys_mmap2(struct trap_frame *frame)
-{
-	const struct mapping mapping = { frame->ebx, frame->ecx, frame->edx & PROTECTIONS,
-					 frame->esi, frame->edi, frame->ebp };
-
-	return map(&mapping);
-}
-
-/* The old call: one argument, which points to six; the offset is in bytes. */
-static int sys_mmap(struct trap_frame *frame)
-{
-	struct mapping mapping;
-
-	if (copy_from_user(&mapping, frame->ebx, sizeof(mapping)) != 0)
-		return -EFAULT;
-	if (mapping.offset % PAGE_SIZE != 0)
-		return -EINVAL;
-	mapping.offset /= PAGE_SIZE;
-	return map(&mapping);
-}
-
-CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
-
-static int sys_mprotect(struct trap_frame *frame)
-{
-	if (frame->edx & ~PROTECTIONS)
-		return -EINVAL;
-	return space_protect(current->space, frame->ebx, frame->ecx, frame->edx);
 }
 
 /* Is all of it in areas? */
@@ -301,14 +264,7 @@ static int sys_mincore(struct trap_frame *frame)
 CALL(sys_mlock, check(frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 90, "mmap", "p", sys_mmap },
-	{ 91, "munmap", "xd", sys_munmap },
-	{ 125, "mprotect", "xdd", sys_mprotect },
-	{ 144, "msync", "xdd", sys_msync },
-	{ 150, "mlock", "xd", sys_mlock },
-	{ 151, "munlock", "xd", sys_mlock },
-	{ 163, "mremap", "xddx", sys_mremap },
-	{ 192, "mmap2", "xddxdx", sys_mmap2 },
-	{ 218, "mincore", "xdx", sys_mincore },
-	{ 219, "madvise", "xdd", sys_madvise },
+	{ 144, "msync", "xdd", sys_msync },	{ 150, "mlock", "xd", sys_mlock },
+	{ 151, "munlock", "xd", sys_mlock },	{ 163, "mremap", "xddx", sys_mremap },
+	{ 218, "mincore", "xdx", sys_mincore }, { 219, "madvise", "xdd", sys_madvise },
 };

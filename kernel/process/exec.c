@@ -94,7 +94,7 @@ static int replace(struct elf_image *image, const char *path, const struct exec_
 	if (elf_load(image) != 0 || exec_build_stack(image, path, strings, &stack) != 0)
 		signal_send(current->process, SIGKILL);
 	set_name(path);
-	files_set_program(current->process->files, image->file);
+	files_set(&current->process->files->program, image->file);
 	files_close_on_exec(current->process->files);
 	process_reset_for_exec();
 	set_frame(frame, image->start, stack);

@@ -15,8 +15,8 @@ struct elf_image {
 	uint32_t bytes; /* of its beginning that are there */
 	uint32_t bias;	/* what is added to every address in it: 0 for a fixed program */
 	uint32_t
-	    start; /* the first instruction, once it is loaded: of its interpreter, if it has one */
-	uint32_t library; /* that one's bias; 0: there is none */
+	    start; /* the first instruction of what is loaded: its interpreter's, if it has one */
+	uint32_t library; /* the interpreter's bias; 0: there is none */
 	union {
 		struct elf_header header;
 		uint8_t beginning[ELF_BEGINNING];

@@ -56,7 +56,7 @@ static int read_segment(const struct elf_image *image, const struct elf_program_
  * last. */
 int elf_load(struct elf_image *image)
 {
-	uint32_t mapped_end = 0, end = 0;
+	uint32_t mapped_end = 0;
 
 	for (unsigned i = 0; i < image->header.phnum; i++) {
 		const struct elf_program_header *each = elf_segment(image, i);
@@ -70,9 +70,8 @@ int elf_load(struct elf_image *image)
 			error = read_segment(image, each);
 		if (error)
 			return error;
-		if (start + each->memsz > end)
-			end = start + each->memsz;
-		mapped_end = whole_pages(end);
+		if (whole_pages(start + each->memsz) > mapped_end)
+			mapped_end = whole_pages(start + each->memsz);
 	}
 	space_set_heap(current->space, mapped_end);
 	image->start = elf_entry(image);

@@ -18,12 +18,8 @@
 /* The words, and an environment that is the same for every program. */
 static int add_strings(struct exec_strings *strings, int count, char *const words[])
 {
-	static const char *const environment[] = {
-		"PATH=/bin:/sbin:/usr/bin:/usr/sbin",
-		"HOME=/",
-		"TERM=vt100",
-		NULL,
-	};
+	static const char *const environment[] = { "PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/",
+						   "TERM=vt100", NULL };
 	int error = 0;
 
 	for (int i = 0; i < count && !error; i++)

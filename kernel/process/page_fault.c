@@ -7,7 +7,8 @@
  *	-ENOMEM		no page is free			memory is given back, or a process is killed
  *
  * A fault of the kernel itself, in a copy for a program, is not the program's: the copy ends there,
- * and the call returns EFAULT (mm/user_copy.c).
+ * and the call returns EFAULT (mm/user_copy.c). For want of memory it waits as the program would,
+ * unless interrupts are disabled.
  *
  * Out of memory, the largest process has to go, because its end gives most back, and small ones
  * lose nothing by its fault. Not init: without it the machine ends. The task whose fault it was
@@ -29,6 +30,12 @@
 
 #define ERROR_WRITE 2u /* in a page fault's error code: Intel SDM volume 3, 4.7 */
 #define INIT	    1
+#define RETRIES	    1000
+
+static bool is_dying(const struct process *process)
+{
+	return process->signals.pending & SIGNAL_BIT(SIGKILL);
+}
 
 /* EXERCISE 6.6 (give me one back, part 2): out_of_memory is called when there is no page for the
    current task, and nothing can be given back (mm/reclaim.c). It chooses the process whose space
@@ -39,11 +46,6 @@
    Pitfalls: a child of vfork has its parent's space, and the parent cannot end before the child. A
    zombie has none. */
 /* SOLUTION 6.6 { */
-static bool is_dying(const struct process *process)
-{
-	return process->signals.pending & SIGNAL_BIT(SIGKILL);
-}
-
 /* The process with most pages; or one that is dying. NULL: there is only init. Of a parent and its
  * child of vfork the child: its parent waits for it, and could not end. */
 static struct process *victim(void)
@@ -86,6 +88,18 @@ static void tell(int error, uint32_t address)
 	signal_force(error == -EIO ? SIGBUS : SIGSEGV, &cause);
 }
 
+/* Memory is short: the victim gets time to end. False if that is the current task itself; and after
+ * many times, because a victim that waits for what the current task has cannot end. */
+static bool wait_for_memory(void)
+{
+	static uint32_t times;
+
+	if (is_dying(current->process) || ++times % RETRIES == 0)
+		return false;
+	yield();
+	return true;
+}
+
 void (*page_fault_watch)(const struct space *space, bool write);
 
 /* The instruction is begun again when this returns, or the program gets its signal first. */
@@ -106,10 +120,10 @@ static void page_fault(struct trap_frame *frame)
 			page_fault_watch(current->space, frame->error_code & ERROR_WRITE);
 		interrupts_disable();
 	}
+	if (error == -ENOMEM && may_sleep && (wait_for_memory() || is_user))
+		return;
 	if (!is_user && error)
 		trap_decline(frame);
-	else if (error == -ENOMEM)
-		yield();
 	else if (error)
 		tell(error, address);
 }

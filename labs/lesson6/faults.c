@@ -3,11 +3,18 @@
  *
  *	faults 16 /bin/sh -c true	runs the program; a fault shows up to 16 pages of a file
  *
+ *	faults slow /bin/sh -c true	runs the program; after each fault others run first
+ *
  * With 1 in place of 16 no page is shown that was not touched: then the most pages that the program
  * had are those that it touched. Only raw figures are printed; labs/lesson6/measure.py makes tables
  * of them.
  */
+#include <stddef.h>
+
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/number.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/wait.h"
 #include "kernel/process/page_fault.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
@@ -33,15 +40,36 @@ static void watch(const struct space *space, bool write)
 	seen.bytes = bytes > seen.bytes ? bytes : seen.bytes;
 }
 
+/* Every copy to or from a program that faults sleeps, so what it is a part of can be disturbed. */
+static void let_others_run(const struct space *space, bool write)
+{
+	bool enabled = interrupts_disable();
+
+	interrupts_restore(enabled);
+	if (enabled)
+		msleep(1);
+}
+
+static int run_slow(int count, char **words)
+{
+	page_fault_watch = let_others_run;
+	int status = program_run(count, words);
+
+	page_fault_watch = NULL;
+	return status != 0;
+}
+
 static int run_faults(int count, char **words)
 {
+	if (strcmp(words[1], "slow") == 0)
+		return run_slow(count - 2, words + 2);
 	uint32_t usual = fault_around_bytes;
 	uint64_t around;
 
 	if (!number_parse(words[1], &around) || around < 1 || around > MOST ||
 	    (around & (around - 1)) != 0) {
-		printk("faults: pages around a fault must be 1, 2, 4 ... %u, not %s\n", MOST,
-		       words[1]);
+		printk("faults: pages around a fault must be 1, 2, 4 ... %u, or slow, not %s\n",
+		       MOST, words[1]);
 		return 1;
 	}
 	seen.faults = seen.writes = seen.pages = seen.bytes = 0;
@@ -57,6 +85,6 @@ static int run_faults(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "faults", "AROUND PROGRAM [WORD...]", "how much of its memory a program touches", 2,
+	{ "faults", "AROUND|slow PROGRAM [WORD...]", "how much of its memory a program touches", 2,
 	  run_faults },
 };

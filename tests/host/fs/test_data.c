@@ -264,7 +264,7 @@ static void test_program(struct random *random, uint32_t rounds)
 	file_release(other);
 	REQUIRE(vfs_open_program(path_root(), "/p", &program) == 0,
 		"it is not written to any more");
-	files_set_program(files, program);
+	files_set(&files->program, program);
 	file_release(program);
 	copy = files_copy(files);
 	files_destroy(files);

@@ -1,0 +1,31 @@
+/*
+ * Claims: something that one task at a time may use, and sleep meanwhile. A zeroed one is free.
+ *
+ * Unlike a mutex (kernel/task/lock.h) a claim lends no priority: it is for what lasts as long as a
+ * copy. For tasks that run programs, which cannot be pre-empted in the kernel.
+ */
+#pragma once
+
+#include "kernel/task/wait.h"
+
+struct claim {
+	bool is_taken;
+	struct wait_queue waiting;
+};
+
+/* Sleeps, whatever signals come, while another task has it. */
+static inline void claim_take(struct claim *claim)
+{
+	bool enabled = interrupts_disable();
+
+	while (claim->is_taken)
+		wait_sleep_blocked(&claim->waiting);
+	claim->is_taken = true;
+	interrupts_restore(enabled);
+}
+
+static inline void claim_give(struct claim *claim)
+{
+	claim->is_taken = false;
+	wait_wake(&claim->waiting);
+}
