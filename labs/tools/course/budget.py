@@ -24,7 +24,7 @@ BY_LESSON = 2_800  # of the core
 # 1,708, a fifth of it the two exercises with the most cases (areas 186, page tables 180). No kernel
 # has all of it: 798 lines are replaced on the way (the early allocator 103, the space of one slot
 # 168, one task in place of many 104, five main.c 232, and others), so lesson 6's kernel and its
-# loader have 10,593. What is left over the limit is in lessons 1 to 4, in files that their tests ask
+# loader have 10,593. What is over the limit is in lessons 1 to 4, in files that their tests ask
 # for: the loader (530), the trace of system calls (161), the probes of lesson 2 (177), job control
 # at the plain terminal, uname, ioctl and lseek.
 #
