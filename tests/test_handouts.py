@@ -25,7 +25,7 @@ from tests.building import make
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-LESSONS = (1, 2, 3, 4, 5)
+LESSONS = (1, 2, 3, 4, 5, 6)
 WITH_PROGRAMS = 3  # the first lesson whose kernel has files, and programs in them
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
