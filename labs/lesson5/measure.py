@@ -254,7 +254,7 @@ def figures_of(run: Callable[..., str], sources: str) -> dict[str, int]:
     return figures
 
 
-def own_figures(build: Path, sources: str) -> dict[str, int]:
+def own_figures(build: Path, out: Path, sources: str) -> dict[str, int]:
     """The same of the kernel that was built here."""
     return figures_of(partial(run_script, build), sources)
 
@@ -275,7 +275,7 @@ def measure(options: argparse.Namespace) -> None:
     report(blocks, requests, index)
     print(f"\nThe figures are in {out}/blocks.csv, requests.csv and index.csv,")
     print(f"the plot in {out}/fragments.svg")
-    figures = partial(own_figures, build)
+    figures = partial(own_figures, build, out)
     finished(5, options, QUESTIONS, predicted, results_of(halves, levels), figures)
 
 

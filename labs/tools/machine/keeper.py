@@ -105,6 +105,17 @@ def sweep(places: Iterable[Path]) -> None:
                 os.close(descriptor)
 
 
+def sweep_aside(places: Iterable[Path]) -> None:
+    """The same in a process of its own: what others left may be much, and the owner is watched
+    meanwhile. Nobody waits for that process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    if os.fork() == 0:
+        try:
+            sweep(places)
+        finally:
+            os._exit(0)
+
+
 def start_time(process: int) -> str:
     """When a process began, in the kernel's own unit; empty for one that is gone, or a zombie. With
     the number it names a process for good: numbers are used again."""
@@ -183,7 +194,7 @@ def main() -> None:
     keeper = Keeper(os.getppid())
     for each in IGNORED:
         signal.signal(each, signal.SIG_IGN)
-    sweep({Path(tempfile.gettempdir()), SHORT_PLACE})
+    sweep_aside({Path(tempfile.gettempdir()), SHORT_PLACE})
     keeper.run()
 
 

@@ -21,7 +21,11 @@ COMMON = (
         "page fault",
         "a link is followed before it is known to be that of a page of the zone, or of a slab",
     ),
-    Usual("contradictions in sound", "a rule is stricter than mm/buddy.h and mm/slab.h are"),
+    Usual(
+        "contradictions in sound",
+        "a rule is stricter than mm/buddy.h and mm/slab.h are, or what an earlier audit found is "
+        "counted again",
+    ),
 )
 HINT = "make hint EX=5.6"
 

@@ -31,7 +31,11 @@ def test_sizes(lab):
     usually = (
         *COMMON,
         Usual("refused", "magazine_for is not filled, or no order is large enough: kmalloc_plain"),
-        Usual("can hold", "size_plain returns the size of another class, or bytes for an order"),
+        Usual(
+            "can hold",
+            "size_plain returns the size of another class, or bytes for an order; or kmalloc_plain "
+            "takes a smaller order than the size needs",
+        ),
         "two objects overlap: magazine_for leads to a class that is smaller than the size",
     )
     with told(usually, HINT), memory_code(lab, KMALLOC, PLAIN) as run:

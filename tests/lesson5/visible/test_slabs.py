@@ -21,7 +21,8 @@ COMMON = (
     ),
     Usual(
         "panicked: slab_free|the first slab_free",
-        "the bit of an object is not set when it is handed out: take; or slab_free clears another",
+        "slab_free refuses an object that is handed out: its bit is not set (take), slab_free "
+        "clears another bit, or the object is beyond the end of its slab",
     ),
     Usual("loops for ever", "a list that a slab is in twice has no end: list_remove comes first"),
 )
@@ -35,7 +36,11 @@ def test_objects_do_not_overlap(lab):
     usually = (
         *COMMON,
         Usual("how many objects", "slab_alloc does not make a new slab when the others are full"),
-        Usual("not in a page", "the slab's page does not become PAGE_SLAB, or too many fit in it"),
+        Usual(
+            "not in a page",
+            "the slab's page does not become PAGE_SLAB; more objects are taken from it than fit; "
+            "or a full slab is still in the list of the partial ones",
+        ),
         Usual("aligned", "objects begin at a multiple of the alignment: the header is rounded up"),
         Usual(
             "overwritten",
@@ -60,7 +65,7 @@ def test_everything_comes_back(lab):
     usually = (
         *COMMON,
         Usual("objects in use", "slab_free does not count used down"),
-        Usual("destroy", "slab_cache_destroy is refused although nothing is handed out"),
+        Usual("whether slab_cache", "slab_cache_destroy is refused although nothing is handed out"),
         Usual("was never|cut into", "PAGE_SLAB must be PAGE_USED again before page_free"),
         "slab_shrink does not give the empty slabs' pages back, or empty slabs are in another list",
     )
@@ -83,6 +88,9 @@ def test_three_lists(lab):
     """A slab is in the list of those that are full, partial or empty, as its objects are."""
     usually = (
         *COMMON,
+        Usual(
+            "partial first", "slab_alloc takes from an empty slab although a partial one is there"
+        ),
         "a slab does not change its list when its first object, or its last, is taken or freed",
     )
     with told(usually, HINT), memory_code(lab, SLABS, START) as run:
