@@ -111,8 +111,9 @@ bench: setup-test
 BUILD_ALL = $(MAKE) -s -j$$(nproc) LESSON=$(lastword $(LESSONS)) image-disk user-programs && \
 	$(MAKE) -s all-lessons
 
-# Two processes a processor: while a test waits, another one works.
-AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9
+# Two processes a processor: while a test waits, another one works. Who has none left takes some from
+# another process.
+AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9 --dist worksteal
 
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
 test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
