@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from labs.tools.course.exercises import ROOT, Exercise, blank, of_lesson
+from labs.tools.course.exercises import ROOT, Exercise, blank, lessons, of_lesson
 
 DIRECTORY = ROOT / "tests/cheats"
 BOOT_SECTOR = "boot/mbr.asm"
@@ -52,8 +52,8 @@ def read_cheat(directory: Path) -> Cheat:
     """A cheat of a directory."""
     table = tomllib.loads((directory / "cheat.toml").read_text())
     parts = {path.name: path.read_text() for path in directory.glob("[pw]*.*")}
-    lessons = tuple(table.get("lessons", (1, 2, 3, 4)))
-    return Cheat(directory.name, table["title"], lessons, table.get("links", False), parts)
+    tried = tuple(table.get("lessons", lessons()))
+    return Cheat(directory.name, table["title"], tried, table.get("links", False), parts)
 
 
 def lay_cheat(cheat: Cheat, lesson: int, submission: Path) -> None:
