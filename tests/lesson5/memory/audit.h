@@ -126,7 +126,7 @@ uint32_t audit_after(void (*spoil)(void))
 		spoil();
 	uint32_t found = audit(0);
 
-	if (audit(1) != found)
+	if (found == 0 && audit(1) == 1)
 		found = !spoil;
 	while (poke_count > 0) {
 		poke_count--;
