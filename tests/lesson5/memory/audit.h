@@ -110,13 +110,24 @@ void begin_audit(void)
 	begin_pages();
 }
 
-/* Spoils something (or nothing), and says what the auditor finds then. */
+/* What the auditor finds. EAX has `before` when it begins: an auditor without a `return` leaves
+ * that there. */
+static uint32_t audit(uint32_t before)
+{
+	__asm__ volatile("call memory_audit" : "+a"(before) : : "ecx", "edx", "memory", "cc");
+	return before;
+}
+
+/* Spoils something (or nothing), and says what the auditor finds then. Nothing that was returned is
+ * what no test expects. */
 uint32_t audit_after(void (*spoil)(void))
 {
 	if (spoil)
 		spoil();
-	uint32_t found = memory_audit();
+	uint32_t found = audit(0);
 
+	if (found == 0 && audit(1) == 1)
+		found = !spoil;
 	while (poke_count > 0) {
 		poke_count--;
 		*pokes[poke_count].place = pokes[poke_count].old;
