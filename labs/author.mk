@@ -111,8 +111,8 @@ bench: setup-test
 BUILD_ALL = $(MAKE) -s -j$$(nproc) LESSON=$(lastword $(LESSONS)) image-disk user-programs && \
 	$(MAKE) -s all-lessons
 
-# Two processes a processor: while a test waits, another one works. Who has none left takes some from
-# another process.
+# Two processes a processor: while a test waits, another one works. A process that has no test left
+# takes some from another one.
 AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9 --dist worksteal
 
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.

@@ -84,7 +84,7 @@ def fail_each(machine: Config, numbers: Iterable[int]) -> None:
 
 
 @pytest.mark.slow
-def test_every_request_fails(machine, requests) -> None:
+def test_requests_fail(machine, requests) -> None:
     """Also the first one that is not made any more."""
     numbers = range(1, requests + 2, EVERY)
     for first in range(0, len(numbers), IN_ONE_RUN):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +12,7 @@ from labs.tools.course.exercises import ROOT, of_lesson
 from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
 from labs.tools.grading.grade_words import advice, own_report
 from labs.tools.grading.lab_course import settled
-from labs.tools.grading.lab_plan import Job
+from labs.tools.grading.lab_plan import Job, jobs_of
 from labs.tools.grading.lab_words import SLOWER
 from labs.tools.grading.test_run import TestRunError, results_of, run_tests
 
@@ -79,6 +80,14 @@ def small_lesson(request, tmp_path_factory):
     (directory / "test_small.py").write_text(SMALL_LESSON)
     jobs = [Job("a", str(ROOT), thorough=False), Job("b", str(ROOT), exercise="1.3")]
     return run_tests(jobs, [f"-c{ROOT / 'pyproject.toml'}", str(directory)], request.param)
+
+
+def test_both_kernels_share_the_clock_rates():
+    options = {"--tree": ROOT, "--seed": "", "--note": "", "--core": False, "--kernel": 0}
+    options["--both-kernels"] = True
+    whole, core = jobs_of(SimpleNamespace(getoption=options.get))
+    assert (whole.core, whole.modes, whole.machines) == (False, ("icount",), False)
+    assert (core.core, core.modes, core.machines) == (True, ("slower",), True)
 
 
 def job_of(results, name):

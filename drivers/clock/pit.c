@@ -8,8 +8,7 @@
  *
  * Channel 2 is wired to the speaker, and its output can be read at port 0x61. As a one-shot (mode
  * 0) it measures: so many time stamps of the processor pass while it counts 23864 down, which takes
- * 20.0 ms. That needs no interrupt, so the clock is known before interrupts are enabled. The output
- * is read in one turn of 16: a port is slow, in an emulator very slow, and no exacter by that.
+ * 20.0 ms. That needs no interrupt, so the clock is known before interrupts are enabled.
  *
  * A counter takes its 16 bits as two writes, low byte first, because the command said so; the
  * second one starts it (82C54 data sheet, "programming the 82C54"). Nothing may come between them.
@@ -35,13 +34,14 @@
 #define OUT	       0x20
 
 #define INTERVAL   23864u /* counts: 20.0 ms */
-#define POLL_LIMIT 10000000u
+#define TURN_LIMIT 10000000u
 
 static uint32_t ticks;
 static void (*on_tick)(void);
 
 /* Channel 2 counts INTERVAL down. Returns the time stamps that passed meanwhile, or 0 when it never
- * ended. */
+ * ended. The loop looks at the output in each sixteenth turn: reading a port takes long, and under
+ * an emulator very long. volatile keeps the turns between. */
 static uint32_t measure_once(void)
 {
 	out8(GATE, (in8(GATE) & ~SPEAKER) | GATE_OPEN);
@@ -50,8 +50,8 @@ static uint32_t measure_once(void)
 	out8(CHANNEL_2, INTERVAL >> 8); /* this write starts the count */
 	uint64_t start = time_stamp();
 
-	for (volatile unsigned polls = 0; polls < POLL_LIMIT; polls++)
-		if (polls % 16 == 0 && in8(GATE) & OUT)
+	for (volatile unsigned turn = 0; turn < TURN_LIMIT; turn++)
+		if (turn % 16 == 0 && in8(GATE) & OUT)
 			return (uint32_t)(time_stamp() - start);
 	return 0;
 }

@@ -2,6 +2,7 @@
 %include "guest.inc"
 
 main:
+	cli ; wherever it is stopped, it is here and not in the BIOS's handler of the timer
 	mov si, prompt
 	call print
 	mov di, line

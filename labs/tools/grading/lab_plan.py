@@ -44,8 +44,8 @@ class Job:
     tests make their questions from. thorough: tests are run that cannot change the score,
     since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: where the measurement and the answers
-    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests. clocked:
-    only tests that run at each clock rate.
+    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests. machines:
+    only tests that need a machine.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Job:
     core: bool = False
     handed_in: str = ""
     kernel: int = 0
-    clocked: bool = False
+    machines: bool = False
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -143,7 +143,7 @@ class Plan:
                     id=f"@{job.name}:{exercise}@{mode}" if self._is_planned else mode,
                 )
                 for job in self._jobs
-                if job.wants(exercise, test) and not (job.clocked and (host or once))
+                if job.wants(exercise, test) and not (job.machines and host)
                 for mode in (HOST_MODES if host else job.modes[: 1 if once else None])
             ],
             indirect=True,
@@ -288,7 +288,7 @@ def jobs_of(config: pytest.Config) -> list[Job]:
     if not config.getoption("--both-kernels"):
         return [Job("", tree, modes=modes, **others)]
     whole, core = (Job("", tree, modes=(each,), **others) for each in MODES)
-    return [whole, replace(core, core=True, clocked=True)]
+    return [whole, replace(core, core=True, machines=True)]
 
 
 def job_from(fields: dict) -> Job:

@@ -30,6 +30,15 @@ void begin_test(void (*function)(void)) __attribute__((regparm(1)));
 /* Adds an answer; what does not fit is left out. */
 void answer(uint32_t word);
 
+/* In a function that returns nothing: ends it if this does not hold, and answers the line. */
+#define REQUIRE(condition)                                                                         \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			answer(__LINE__);                                                          \
+			return;                                                                    \
+		}                                                                                  \
+	} while (0)
+
 /* No interrupt comes any more: threads change only where they say so. */
 static inline void quiet(void)
 {

@@ -6,14 +6,6 @@
 
 #define OBJECTS 1200
 
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			answer(__LINE__);                                                          \
-			return;                                                                    \
-		}                                                                                  \
-	} while (0)
-
 static struct pool pool = { .size = 40 };
 
 void *pool_owner(void)

@@ -7,14 +7,6 @@
 #define SLABS	 300
 #define PATTERNS 3000
 
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			answer(__LINE__);                                                          \
-			return;                                                                    \
-		}                                                                                  \
-	} while (0)
-
 uint32_t slab_head(void *object)
 {
 	return (uintptr_t)slab_of(object);

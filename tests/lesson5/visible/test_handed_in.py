@@ -7,12 +7,7 @@ from functools import partial
 import pytest
 
 from labs.tools.course.handed_in import NUMBERS
-from tests.handed_in import answer_of, has_own_figures, has_prediction
-
-
-def serial(lab, script, **settings):
-    """What the kernel prints."""
-    return lab.run(script, **settings).check().serial
+from tests.handed_in import answer_of, has_own_figures, has_prediction, serial
 
 
 @pytest.mark.exercise("5.M", points=2, host=True)
