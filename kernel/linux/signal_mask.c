@@ -6,10 +6,14 @@
 
 #define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
 
+void (*signal_adopt)(uint64_t set);
+
 void signal_block(uint64_t blocked)
 {
 	bool enabled = interrupts_disable();
 
+	if (signal_adopt)
+		signal_adopt(~blocked);
 	current->process->signals.blocked = blocked & ~NEVER_BLOCKED;
 	signal_update(current->process);
 	interrupts_restore(enabled);

@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+/* Signals of the set that were sent to the current task's program, and that all its tasks blocked,
+ * are the current task's from now on. NULL: every program is one task. */
+extern void (*signal_adopt)(uint64_t set);
+
 /* Changes what is blocked; SIGKILL and SIGSTOP never are. */
 void signal_block(uint64_t blocked);
 

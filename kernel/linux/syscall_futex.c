@@ -1,11 +1,22 @@
 /*
- * futex. Two tasks see the same memory only while one of them waits in vfork, so FUTEX_WAKE never
- * finds a waiter: a wait ends with its time, or with a signal.
+ * futex: a task sleeps until another one says that a word of memory has changed.
+ *
+ * A lock in a program's memory needs the kernel only when somebody has to wait: the program changes
+ * the word by itself, and calls with the value that it has seen. If the word still has it, the task
+ * sleeps; the one that changes the word wakes it. Between the look and the sleep nothing can change
+ * the word, because no other program runs while the kernel works for this one.
+ *
+ *	first --> [ task, key, bits ] --> [ ... ] --> ...	on the stacks of those that wait
+ *
+ * The key is which word it is: its space and address; or, if it is in memory that several spaces
+ * share, the object that has the page and the place in it.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
+#include "kernel/lib/list.h"
+#include "kernel/linux/futex.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/process.h"
 #include "kernel/task/wait.h"
@@ -16,8 +27,92 @@
 
 enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
 
-#define FLAGS	       0x180u /* of the operation: PRIVATE, and */
+#define FLAGS	       0x180u /* of the operation: */
+#define PRIVATE	       0x080u /* the word is in no memory that spaces share */
 #define REALTIME_CLOCK 0x100u
+#define ALL_BITS       0xffffffffu
+
+struct futex_waiter {
+	struct list link;
+	struct futex_key key;
+	uint32_t bits; /* of WAIT_BITS: a wake-up must have one of them */
+	bool is_woken;
+	struct wait_queue queue;
+};
+
+static struct list waiters = LIST_EMPTY(waiters);
+
+struct futex_key (*futex_shared_key)(uint32_t address);
+
+static struct futex_key key_of(uint32_t address, uint32_t operation)
+{
+	if (!(operation & PRIVATE) && futex_shared_key)
+		return futex_shared_key(address);
+	return (struct futex_key){ current->space, address };
+}
+
+static bool is_same(struct futex_key one, struct futex_key other)
+{
+	return one.memory == other.memory && one.offset == other.offset;
+}
+
+/* ---- waking ---- */
+
+/* Those that have waited longest come first: up to `wake` are woken, and up to `move` more wait for
+ * another word from now on. Returns how many there were. */
+static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake, uint32_t move,
+			      struct futex_key to)
+{
+	uint32_t count = 0;
+	struct list *next;
+
+	for (struct list *link = waiters.next; link != &waiters && count < wake + move;
+	     link = next) {
+		struct futex_waiter *waiter = list_entry(link, struct futex_waiter, link);
+
+		next = link->next;
+		if (!is_same(waiter->key, key) || !(waiter->bits & bits))
+			continue;
+		if (count++ >= wake) {
+			waiter->key = to;
+			continue;
+		}
+		list_remove(&waiter->link);
+		waiter->is_woken = true;
+		wait_wake(&waiter->queue);
+	}
+	return count;
+}
+
+uint32_t futex_wake(uint32_t address, uint32_t count)
+{
+	return wake_and_move(key_of(address, 0), ALL_BITS, count, 0, (struct futex_key){ 0 });
+}
+
+/* How many: a negative number counts as one, as on Linux. */
+static uint32_t number(uint32_t argument)
+{
+	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
+}
+
+static int wake(const struct trap_frame *frame, uint32_t bits)
+{
+	return wake_and_move(key_of(frame->ebx, frame->ecx), bits, number(frame->edx), 0,
+			     (struct futex_key){ 0 });
+}
+
+/* ESI is how many wait for another word, at EDI, from now on. */
+static int requeue(const struct trap_frame *frame)
+{
+	if (frame->edi % sizeof(uint32_t) || (int32_t)frame->edx < 0 || (int32_t)frame->esi < 0)
+		return -EINVAL;
+	if (!user_range_ok(frame->edi, sizeof(uint32_t)))
+		return -EFAULT;
+	return wake_and_move(key_of(frame->ebx, frame->ecx), ALL_BITS, frame->edx, frame->esi,
+			     key_of(frame->edi, frame->ecx));
+}
+
+/* ---- waiting ---- */
 
 /* A wait that begins again ends when it would have ended. Only WAIT's time is a distance. */
 static int take_deadline(const struct trap_frame *frame, timespec_reader *take, uint64_t *deadline)
@@ -36,20 +131,32 @@ static int take_deadline(const struct trap_frame *frame, timespec_reader *take, 
 	return error;
 }
 
-static int wait(const struct trap_frame *frame, timespec_reader *take)
+/* The word is read last: a copy may sleep, but not after it has read. */
+static int sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadline)
 {
-	uint64_t deadline;
+	struct futex_waiter waiter = { .key = key_of(frame->ebx, frame->ecx), .bits = bits };
 	uint32_t value;
-	int result = take_deadline(frame, take, &deadline);
+	int result = 0;
 
-	if (result)
-		return result;
 	if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
 		return -EFAULT;
 	if (value != frame->edx)
 		return -EAGAIN;
-	while ((result = wait_any(NULL, 0, deadline)) == 0)
-		;
+	list_append(&waiters, &waiter.link);
+	result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
+	if (waiter.is_woken)
+		return 0;
+	list_remove(&waiter.link);
+	return result;
+}
+
+static int wait(const struct trap_frame *frame, timespec_reader *take, uint32_t bits)
+{
+	uint64_t deadline;
+	int result = take_deadline(frame, take, &deadline);
+
+	if (!result)
+		result = sleep(frame, bits, deadline);
 	bool is_timed = result == -ERESTART && deadline != WAIT_FOREVER;
 
 	current->process->signals.resume_ns = is_timed ? deadline : 0;
@@ -64,18 +171,23 @@ static int futex(const struct trap_frame *frame, timespec_reader *take)
 		return -EINVAL;
 	if ((operation == WAIT_BITS || operation == WAKE_BITS) && frame->ebp == 0)
 		return -EINVAL;
+	if (!user_range_ok(frame->ebx, sizeof(value)))
+		return -EFAULT;
 	switch (operation) {
 	case WAIT:
+		return wait(frame, take, ALL_BITS);
 	case WAIT_BITS:
-		return wait(frame, take);
+		return wait(frame, take, frame->ebp);
+	case WAKE:
+		return wake(frame, ALL_BITS);
+	case WAKE_BITS:
+		return wake(frame, frame->ebp);
 	case COMPARE_REQUEUE:
 		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
 			return -EFAULT;
-		return value == frame->ebp ? 0 : -EAGAIN;
-	case WAKE:
-	case WAKE_BITS:
+		return value == frame->ebp ? requeue(frame) : -EAGAIN;
 	case REQUEUE:
-		return user_range_ok(frame->ebx, sizeof(value)) ? 0 : -EFAULT;
+		return requeue(frame);
 	}
 	return -ENOSYS;
 }

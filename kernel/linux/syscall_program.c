@@ -3,6 +3,7 @@
 #include "kernel/cpu/descriptor.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/thread_local.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
@@ -58,6 +59,18 @@ static uint64_t pack(const struct user_descriptor *wanted)
 	if (wanted->flags & FLAG_IN_PAGES)
 		descriptor.limit = wanted->limit << 12 | 0xfff;
 	return descriptor_pack(&descriptor);
+}
+
+int thread_local_from_user(uint32_t address, uint64_t *packed)
+{
+	struct user_descriptor wanted;
+
+	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
+		return -EFAULT;
+	if (wanted.entry != ENTRY || (wanted.flags & FLAG_CONTENTS) > CONTENTS_STACK)
+		return -EINVAL;
+	*packed = pack(&wanted);
+	return 0;
 }
 
 /* A program may have loaded it with any privilege level in its last two bits. */

@@ -21,14 +21,21 @@ static int kill_thread(int32_t group, int32_t pid, uint32_t signal)
 
 	if (group <= 0 || pid <= 0 || signal > SIGNALS)
 		return -EINVAL;
-	if (group != pid)
+	if (process && process->leader->task->pid != group)
 		return -ESRCH;
 	if (signal && process && !signal_has_room(process, signal))
 		return -EAGAIN;
 	return kill_process(pid, signal, SI_TKILL);
 }
 
-CALL(sys_tkill, kill_thread(frame->ebx, frame->ebx, frame->ecx))
+static int sys_tkill(struct trap_frame *frame)
+{
+	const struct process *process = process_find(frame->ebx);
+
+	return kill_thread(process ? process->leader->task->pid : (int32_t)frame->ebx, frame->ebx,
+			   frame->ecx);
+}
+
 CALL(sys_tgkill, kill_thread(frame->ebx, frame->ecx, frame->edx))
 
 /* The program supplies siginfo, except for codes that only the kernel may use. */
@@ -177,6 +184,8 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 	int32_t signal, error = 0;
 
 	current->process->signals.awaited = set;
+	if (signal_adopt)
+		signal_adopt(set);
 	while ((signal = signal_take(set, cause)) == 0 && error == 0)
 		error = wait_any(NULL, 0, deadline);
 	current->process->signals.awaited = 0;

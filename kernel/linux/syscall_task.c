@@ -32,12 +32,26 @@ static int give_usage(uint32_t address, const struct wait_news *news)
 	return address ? give(address, &usage, sizeof(usage)) : 0;
 }
 
+/* Children are the leader's: its queue wakes when one has news. */
+static int wait_as_leader(int32_t which, uint32_t options, struct wait_news *news)
+{
+	struct process *leader = current->process->leader;
+	int32_t pid;
+
+	if (leader == current->process || (options & WNOHANG))
+		return process_wait(which, options, news);
+	int error = wait_event(&leader->children,
+			       (pid = process_wait(which, options | WNOHANG, news)) != 0);
+
+	return error ? error : pid;
+}
+
 /* The group of INT32_MIN could not be negated. */
 static int wait_for_child(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
 	int32_t which = frame->ebx;
-	int32_t pid = which == INT32_MIN ? -ESRCH : process_wait(which, frame->edx, &news);
+	int32_t pid = which == INT32_MIN ? -ESRCH : wait_as_leader(which, frame->edx, &news);
 
 	if (pid <= 0)
 		return pid;
@@ -97,7 +111,7 @@ static int wait_id(int32_t which, uint32_t options, struct wait_news *news)
 
 	if (options & ~(WAIT_OPTIONS | WEXITED | WNOWAIT) || !(options & kinds))
 		return -EINVAL;
-	int error = wait_event(&current->process->children,
+	int error = wait_event(&current->process->leader->children,
 			       (pid = look_id(which, options, news)) != 0 || (options & WNOHANG));
 
 	return error ? error : pid;

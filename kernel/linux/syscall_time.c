@@ -240,7 +240,7 @@ static void ring(struct timer *timer)
 /* 0: none is set; an alarm that is due at this moment counts as one nanosecond. */
 static uint64_t alarm_left(void)
 {
-	const struct timer *alarm = &current->process->alarm;
+	const struct timer *alarm = &current->process->leader->alarm;
 	uint64_t now = time_ns();
 
 	if (!timer_is_running(alarm))
@@ -251,14 +251,14 @@ static uint64_t alarm_left(void)
 /* One that alarm(2) has set rings once. */
 static uint64_t alarm_interval(void)
 {
-	const struct process *process = current->process;
+	const struct process *process = current->process->leader;
 
 	return process->alarm.expire == ring ? process->alarm_interval : 0;
 }
 
 static void set_alarm(uint64_t value, uint64_t interval)
 {
-	struct process *process = current->process;
+	struct process *process = current->process->leader;
 
 	timer_cancel(&process->alarm);
 	process->alarm_interval = interval;

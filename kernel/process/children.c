@@ -18,7 +18,7 @@
 /* waitpid's first argument: a pid, -1 any child, 0 my group, -n group n. */
 bool process_is_meant(const struct process *child, int32_t which)
 {
-	if (child->parent != current->process)
+	if (child->parent != current->process->leader)
 		return false;
 	if (which > 0)
 		return child->task->pid == which;

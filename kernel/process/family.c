@@ -8,13 +8,13 @@
 
 #include <stddef.h>
 
-/* In the order of age; NULL begins. */
+/* In the order of age; NULL begins. Of several that are one program only their leader. */
 struct process *process_next(const struct process *process)
 {
 	const struct task *task = process ? process->task : NULL;
 	struct task *next = task_next(task);
 
-	while (next && !next->process)
+	while (next && !(next->process && next->process->leader == next->process))
 		next = task_next(next);
 	return next ? next->process : NULL;
 }

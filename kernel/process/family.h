@@ -35,6 +35,12 @@ struct process *process_create(struct task *task);
  * destroyed. Interrupts must be disabled. */
 void process_leave_space(void);
 
+/* Called before the current task's program ends, with its wait status, or is replaced (exec), with
+ * PROGRAM_REPLACED: ends the program's other tasks. Returns the status to end with; for exec 0 or a
+ * negated errno. May sleep. NULL: every program is one task. */
+#define PROGRAM_REPLACED (-1)
+extern int32_t (*program_finish)(int32_t status);
+
 /* Goes to user mode for the first time, as the frame says. */
 void program_enter(struct trap_frame *frame) __attribute__((noreturn));
 

@@ -50,7 +50,7 @@ static void copy_signals(struct process_signals *child, const struct process_sig
 {
 	child->blocked = parent->blocked;
 	child->stack = parent->stack;
-	memcpy(child->actions, parent->actions, sizeof(child->actions));
+	memcpy(child->actions, parent->actions, sizeof(child->own));
 }
 
 /* What a child inherits; its pid, times and alarm are its own, from zero. */
@@ -58,7 +58,7 @@ static void copy_identity(struct process *child, const struct fork_request *requ
 {
 	struct process *parent = current->process;
 
-	child->parent = parent;
+	child->parent = parent->leader;
 	child->pgrp = parent->pgrp;
 	child->session = parent->session;
 	child->tty = parent->tty;
@@ -117,7 +117,7 @@ static void wait_for_space(int32_t pid)
 	const struct process *child;
 
 	while ((child = process_find(pid)) && child->is_borrowing)
-		wait_sleep_blocked(&current->process->children);
+		wait_sleep_blocked(&current->process->leader->children);
 	interrupts_restore(enabled);
 }
 

@@ -24,6 +24,8 @@ struct process *process_create(struct task *task)
 	struct process *process = (struct process *)(task + 1);
 
 	process->task = task;
+	process->leader = process;
+	process->signals.actions = process->signals.own;
 	process->pgrp = process->session = task->pid;
 	task->process = process;
 	return process;
@@ -38,6 +40,8 @@ void process_forked(void)
 }
 
 /* ---- its space ---- */
+
+int32_t (*program_finish)(int32_t status);
 
 /* The parent of a vfork child sleeps in its own queue `children` until is_borrowing is false. */
 void process_leave_space(void)
@@ -57,6 +61,10 @@ void process_leave_space(void)
  * not be cleared, because the parent needs it. */
 int process_empty_space(void)
 {
+	int error = program_finish ? program_finish(PROGRAM_REPLACED) : 0;
+
+	if (error)
+		return error;
 	if (current->space && !current->process->is_borrowing) {
 		space_clear(current->space);
 		return 0;

@@ -5,6 +5,10 @@
  * There is one task to a process. `current->process` is NULL in a kernel thread; the kernel thread
  * that starts a program gets one first (process_create). Only the process itself and its parent
  * change what is here, but for the signals, which come from any context.
+ *
+ * Several processes may be one program to all others (threads, if a module makes them). The first
+ * one is their leader: it has the pid, the parent and the children of all, it owns their space and
+ * files, and it ends last.
  */
 #pragma once
 
@@ -26,14 +30,15 @@ struct process_signals {
 	bool is_suspended;
 	uint64_t resume_ns; /* the end of an interrupted sleep that is begun again; or 0 */
 	struct linux_signal_stack stack;
-	struct linux_signal_action actions[SIGNALS];
+	struct linux_signal_action *actions, own[SIGNALS]; /* own, or those of the leader */
 	struct signal_cause causes[SIGNALS];
 	struct queued_signal *queue; /* of those that are pending a second time (kernel/linux) */
 };
 
 struct process {
 	struct task *task;
-	struct files *files; /* owned */
+	struct process *leader; /* of several that are one program; or itself */
+	struct files *files;	/* owned by the leader */
 	/* Where the program found its arguments, its environment, and the end of both. */
 	uint32_t arguments, environment, strings_end;
 

@@ -25,6 +25,7 @@
 	 SIGNAL_BIT(SIGFPE))
 
 const struct signal_extras *signal_extras;
+struct process *(*signal_receiver)(struct process *, int, const struct signal_cause *);
 
 /* Would the signal do nothing? Init ignores every signal that it has no handler for. */
 bool signal_is_ignored(const struct process *process, int signal)
@@ -148,6 +149,8 @@ void signal_send_cause(struct process *process, int signal, const struct signal_
 {
 	bool enabled = interrupts_disable();
 
+	if (signal && signal_receiver)
+		process = signal_receiver(process, signal, cause);
 	if (signal && process->task->space && process->task->life != TASK_ZOMBIE) {
 		cancel_opposite(process, signal);
 		if ((process->signals.blocked & SIGNAL_BIT(signal)) ||

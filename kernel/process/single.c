@@ -17,7 +17,7 @@
 #include "kernel/report/printk.h"
 #include "mm/space.h"
 
-static struct process process = { .pgrp = 1, .session = 1 };
+static struct process process = { .leader = &process, .pgrp = 1, .session = 1 };
 
 /* An exception ends the program, with the signal that a process would get. */
 static void single_exception(struct trap_frame *frame)
@@ -54,7 +54,7 @@ int task_single_run(const struct trap_frame *frame)
 	bool is_broken = process.signals.pending & SIGNAL_BIT(SIGKILL);
 
 	trap_return_work = 0;
-	process.signals = (struct process_signals){ 0 };
+	process.signals = (struct process_signals){ .actions = process.signals.own };
 	current->has_signal = false;
 	if (is_broken)
 		return SIGKILL;

@@ -1,0 +1,112 @@
+"""Threads, futexes and shared memory: the same static program of glibc runs on this machine's Linux
+and on our kernel, and says the same. Afterwards nothing of it is left: as many tasks, files, pipes
+and inodes as before, and no less free memory.
+
+THREAD_SEEDS=20 in the environment tries so many seeds instead of two: with each the timer finds the
+threads, which dawdle at random, somewhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs.tools.machine.bounded import run_within
+from tests.building import make
+from tests.host.units import SEED
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "tests/lesson6/programs/threads.c"
+COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie", "-pthread")
+SEEDS = range(SEED, SEED + int(os.environ.get("THREAD_SEEDS", "2")))
+SEEDED = ("mutex", "condition", "barrier", "readers", "memory", "processes")
+SECONDS = 600  # of real time, on a busy machine: a backstop
+SPARE_KIB = 128  # slabs and page tables that are kept for the next ones
+COUNTS = "cat /proc/objects /proc/meminfo"
+PART = re.compile(r"^part (\S+)\n", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, compiled, in a folder for the guest's root."""
+    place = tmp_path_factory.mktemp("threads")
+    command = [*COMPILER, str(SOURCE), "-o", str(place / "threads")]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip(f"there is no {COMPILER[0]} here")
+    return place
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """What each part of the program has said."""
+    pieces = PART.split(text)[1:]
+    return dict(zip(pieces[::2], pieces[1::2], strict=True))
+
+
+@pytest.fixture(scope="module")
+def linux(folder: Path) -> dict[str, str]:
+    """What Linux says, by part."""
+    try:
+        done = subprocess.run(
+            [folder / "threads"], check=True, capture_output=True, text=True, timeout=SECONDS
+        )
+    except OSError as error:
+        pytest.skip(f"this machine does not run i386 programs: {error}")
+    return parts_of(done.stdout)
+
+
+def run_ours(folder: Path, command: str) -> str:
+    """What our kernel's shell prints for a command."""
+    make("LESSON=6", "image-direct", "user-programs")
+    words = [sys.executable, "-m", "labs.tools.machine.run", "--boot", "direct"]
+    words += ["--user", "build/user/bin", "--build", "build/lesson6"]
+    words += ["--programs", str(folder), "--command", command]
+    done = run_within(words, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path) -> tuple[dict[str, str], str, str]:
+    """What our kernel says, by part; and its counts before and afterwards. What is made once at the
+    first use (a slab, a table) is there before the first count."""
+    run = "echo run; /threads; echo count;"
+    text = run_ours(folder, f"{run} {COUNTS}; {run} {COUNTS}")
+    _, first, before, second, after = re.split(r"^(?:run|count)\n", text, flags=re.MULTILINE)
+    assert parts_of(first) == parts_of(second)
+    return parts_of(second), before, after
+
+
+NAMES = re.findall(r'\{ "(\w+)", part_', SOURCE.read_text())
+
+
+@pytest.mark.parametrize("part", NAMES)
+def test_threads_are_those_of_linux(
+    part: str, linux: dict[str, str], ours: tuple[dict[str, str], str, str]
+) -> None:
+    """Every line is equal."""
+    assert ours[0].get(part) == linux[part]
+
+
+def test_nothing_is_left(ours: tuple[dict[str, str], str, str]) -> None:
+    """The same objects, and the memory of before."""
+    _, before, after = ours
+    counts = re.compile(r"^(tasks|files|pipes|entries) +(\d+)$", re.MULTILINE)
+    assert counts.findall(after) == counts.findall(before)
+    free = re.compile(r"^MemFree: +(\d+) kB$", re.MULTILINE)
+    assert int(free.findall(after)[0]) >= int(free.findall(before)[0]) - SPARE_KIB
+
+
+def test_seeds(folder: Path, linux: dict[str, str]) -> None:
+    """The parts whose threads dawdle, with other seeds."""
+    commands = [f"echo seed {seed}; /threads {part} {seed}" for seed in SEEDS for part in SEEDED]
+    text = run_ours(folder, "; ".join(commands))
+    for piece in re.split(r"^seed ", text, flags=re.MULTILINE)[1:]:
+        for part, said in parts_of(piece).items():
+            assert said == linux[part], f"seed {piece.splitlines()[0]}, part {part}"
