@@ -361,7 +361,7 @@ def run_programs(build: Path, script: str, **settings: object) -> str:
         return run_script(build, script, initramfs=files, **settings)
 
 
-def own_figures(build: Path, sources: str) -> dict[str, int]:
+def own_figures(build: Path, out: Path, sources: str) -> dict[str, int]:
     """The same of the kernel that was built here."""
     return figures_of(partial(run_programs, build), sources)
 
@@ -383,7 +383,7 @@ def measure(options: argparse.Namespace) -> None:
     report(forks, touched, around, reach)
     print(f"\nThe figures are in {out}/forks.csv, touched.csv, around.csv and reach.csv,")
     print(f"the plot in {out}/memory.svg")
-    figures = partial(own_figures, build)
+    figures = partial(own_figures, build, out)
     finished(6, options, QUESTIONS, predicted, results_of(forks, touched, around, reach), figures)
 
 
