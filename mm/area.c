@@ -24,8 +24,8 @@
 
 #include <stddef.h>
 
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/tree.h"
 #include "mm/page_table.h"
 #include "mm/pool.h"
 #include "mm/space_layout.h"
@@ -87,7 +87,8 @@ void area_move_start(struct area *area, uint32_t start)
 
    Pitfalls: get all memory that is needed before anything changes. The tree finds a node by its
    key: only area_move_start may change a start. A later start is a later page of the object, too.
-   Two areas of one object are one only if its pages continue. */
+   Two areas of one object are one only if its pages continue. AREA_COPIED says what has happened to
+   an area, not what it is: two may be one that differ in nothing else, and then it is set. */
 /* SOLUTION 6.2 { */
 /* ---- looking ---- */
 

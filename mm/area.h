@@ -46,7 +46,7 @@ static inline uint32_t area_index(const struct area *area, uint32_t address)
 struct area *area_find(const struct space *space, uint32_t address);
 struct area *area_from(const struct space *space, uint32_t address);
 
-/* The highest start in [low, high) from which `length` bytes are in no area; 0: there is none. */
+/* The highest start of `length` bytes within [low, high) that are in no area; 0: there is none. */
 uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32_t length);
 
 /*

@@ -13,7 +13,7 @@
  * Invariants:
  *	- a free block's first page is PAGE_FREE, with its order, and in the list of that order;
  *	- every other page of a block, free or not, is PAGE_TAIL;
- *	- two buddies of one order are never both free;
+ *	- two buddies of one order below the largest are never both free;
  *	- zone->free is the sum of all free blocks, in pages.
  *
  * Between the removal of a block and the insertion of its halves none of that is true, and so

@@ -6,8 +6,9 @@
  *	child writes	parent: read-only --> page, 1		     copy, 1 <-- writable: child
  *	parent writes	parent: writable --> page, 1
  *
- * Who writes first pays for the copy; who is left alone with a page pays nothing. It is a bet that
- * most of what fork shows twice is never written to, because the child calls exec.
+ * The first one to write pays for the copy; one that is left alone with a page pays for the fault
+ * only. It is a bet that most of what fork shows twice is never written to, because the child calls
+ * exec.
  *
  * Pages that an object has are not even shown to the child: it gets them as its parent did, by a
  * fault.
@@ -41,6 +42,7 @@ struct page *page_copy(const struct page *page)
      it is about to be written to. An area with copies of its object's pages is AREA_COPIED.
    - space_copy: a space with the same areas and the same contents; NULL without memory, and then
      nothing is left of it.
+   - given: page_copy; space_allocate, a space without areas (mm/space_areas.h).
 
    Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
    of the old page? Asking for memory may give pages of files back, and an object may sleep while

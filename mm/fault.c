@@ -33,6 +33,7 @@
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
 #include "mm/area.h"
+#include "mm/memory_object.h"
 #include "mm/space_layout.h"
 
 uint32_t fault_around_bytes = 16 * PAGE_SIZE;
@@ -44,11 +45,16 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
    - the area of an address. A stack grows to the page that was touched (area_move_start), if its
      size and the gap below it stay within the limits of the drawing.
    - the page, if there is none yet. A page that is not the program's own is shown read-only, even
-     if the area may be written to.
+     if the area may be written to; only a write to a shared area shows the object's page writable.
+     An area that gets a copy of an object's page is AREA_COPIED from then on.
+   - fault-around: when an object's page is read, the pages around it that are in memory (`peek`)
+     are shown, too: those within fault_around_bytes, aligned to that, and within the area.
+   - space->pages counts the entries that are made.
 
    Pitfalls: getting a page from an object may sleep, and another task may make the entry meanwhile:
-   then release the page that came too late. A program may read where it may only write or execute,
-   because an entry has no bit for that. A page that mprotect has hidden comes back as it was. */
+   then release the page that came too late. Find the entry again after a sleep. A program may read
+   where it may only write or execute, because an entry has no bit for that. A page that mprotect
+   has hidden comes back as it was. */
 /* SOLUTION 6.3 { */
 static struct area *area_for(struct space *space, uint32_t address)
 {
@@ -93,8 +99,9 @@ static int show(struct space *space, uint32_t address, struct page *page, bool w
 	return pte ? 0 : -ENOMEM;
 }
 
-/* Shows the pages around one that was read, as far as the object has them at hand: who reads one
- * page of a program often reads its neighbours, and a fault takes longer than ten entries. */
+/* Shows the pages around one that was read, as far as the object has them at hand: a program that
+ * reads one page of a file often reads its neighbours, and a fault takes longer than ten entries.
+ */
 static void fault_around(struct space *space, const struct area *area, uint32_t address)
 {
 	uint32_t start = address & -fault_around_bytes, end = start + fault_around_bytes;

@@ -36,7 +36,7 @@ struct memory_object_ops {
 };
 
 struct memory_object {
-	const struct memory_object_ops *ops;
+	const struct memory_object_ops *ops; /* of what has the pages */
 	struct list areas; /* by area->in_object; empty when the structure is made */
 };
 

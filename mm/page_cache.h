@@ -25,8 +25,8 @@ struct page_cache_ops {
 };
 
 struct page_cache {
-	struct memory_object object; /* first: the two have one address */
-	const struct page_cache_ops *ops;
+	struct memory_object object;	  /* first: the two have one address */
+	const struct page_cache_ops *ops; /* of the file */
 	struct tree_node *pages;
 	uint32_t references;
 };
@@ -52,7 +52,7 @@ struct cached_page {
 	struct page_cache *cache;
 	struct page *page;
 	struct list in_ring;
-	bool is_dirty;
+	bool is_dirty; /* a shared area may have written to it since it was last written back */
 };
 
 /* All pages of all caches, by in_ring. */

@@ -15,10 +15,11 @@
  * program is like a new one. So a few of both are kept: clearing a page takes as long as all the
  * rest of a fault.
  *
- * The TLB remembers translations. It never remembers that an entry was *not* present, and the
- * processor looks again before it refuses a write. So an entry that gains needs no flush; one that
- * loses (present, writable, or its page) is flushed before its page can belong to another (Intel
- * SDM volume 3, 4.10.4). Only the space that is loaded can be remembered: CR3 says which one.
+ * The TLB remembers translations. It never remembers that an entry was *not* present; and if it
+ * remembers fewer rights than the entry has, one page fault too many makes it forget the address.
+ * So an entry that gains needs no flush; one that loses (present, writable, or its page) is flushed
+ * before its page can belong to another (Intel SDM volume 3, 4.10.4). Only the space that is loaded
+ * can be remembered: CR3 says which one.
  *
  * Called by tasks that cannot be pre-empted.
  */
@@ -113,11 +114,15 @@ void tlb_flush_space(const struct space *space)
    - page_unmap_range, page_protect_range, page_copy_range do so for ranges. A range may be as large
      as the user's part of a space, and nearly all of it without tables: the time must grow with the
      number of tables, not with the number of addresses.
-   - given: take and put for tables; page_hold and page_release for pages; is_loaded.
+   - space->pages is the number of entries that are not 0. page_unmap_range and page_copy_range keep
+     it right; for pte_set its callers do.
+   - given: take and put for tables; page_hold and page_release for pages; is_loaded; tlb_flush_page
+     (kernel/cpu/paging.h); physical_address and direct_map (kernel/cpu/memory_layout.h).
 
-   Pitfalls: a page is released after the TLB has forgotten it, not before. The end of the last
-   range of the address space may wrap to 0. A table goes when its last entry does. The accessed and
-   the dirty bit survive a change of protection, and are clear in a copy. */
+   Pitfalls: a page is released after the TLB has forgotten it, not before. A range may go up to
+   KERNEL_BASE, and the kernel's entries stay as they are. A table goes when its last entry does. A
+   page that mprotect has hidden is a page like any other. The accessed and the dirty bit survive a
+   change of protection, and are clear in a copy. */
 /* SOLUTION 6.1 { */
 uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 {

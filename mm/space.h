@@ -1,9 +1,10 @@
 /*
- * An address space: what one task sees below the kernel. Until lesson 5 mm/space_slot.c is
+ * An address space: what one task sees below the kernel. Up to lesson 5 mm/space_slot.c is
  * what implements it: one 4 MiB page at SPACE_START holds code, data, heap and stack.
  *
  * Addresses and lengths are in bytes; a range that is not whole pages is widened to them. No
- * function here sleeps.
+ * function here sleeps up to lesson 5; from then on one that takes memory away may, because the
+ * last area of a file writes it back.
  */
 #pragma once
 
@@ -42,7 +43,7 @@ void space_destroy(struct space *space);
 void space_use(const struct space *space);
 
 /* Maps zeroed memory in place of what was mapped there. Returns 0, or -ENOMEM if the range is not
- * within the space's room for programs. */
+ * within the space's room for programs, or there is no memory for it. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
 /* Could an empty space hold a segment at this range? */

@@ -53,6 +53,7 @@ PYTHON = {
     "labs/tools/machine/symbols.py": {"KERNEL_BASE": "kernel/cpu/memory_layout.h"},
     "labs/tools/debugging/gdb/kernel_commands.py": {"EXCEPTIONS": "kernel/cpu/trap.h"},
     "labs/tools/debugging/gdb/syscall_commands.py": {"LAST_ERROR": "kernel/abi/errno.h ERROR_LAST"},
+    "labs/tools/debugging/gdb/spaces.py": {"SPACE_SHARED": "mm/space.h"},
     "labs/tools/debugging/gdb/memory_commands.py": {"RED_BYTES": "mm/kmalloc_debug.h GUARD_RED"},
     "labs/tools/debugging/gdb/tasks.py": {
         "USER_CODE": "kernel/cpu/selectors.h",

@@ -257,20 +257,25 @@ def test_gdb_walk(lesson: int, tmp_path: Path) -> None:
     )
     script.write_text("".join(commands) + f"echo {mark.format(len(walk))}\\n\n")
     command = [sys.executable, "-m", "labs.tools.debugging.debug", *machine_options(lesson)]
-    done = run_within(
-        [*command, "--batch", str(script)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        seconds=SECONDS,
-        check=False,
-    )
+    shown, errors = shown_in_time([*command, "--batch", str(script)])
     for index, step in enumerate(walk):
-        _, found, rest = done.stdout.partition(mark.format(index) + "\n")
-        assert found, f"the walk ends before {step.command}:\n{done.stdout}{done.stderr}"
+        _, found, rest = shown.partition(mark.format(index) + "\n")
+        assert found, f"the walk ends before {step.command}:\n{shown}{errors}"
         output = rest.partition(mark.format(index + 1))[0]
         line = missing(step.shows, output)
         assert line is None, f"(gdb) {step.command} does not show {line!r}:\n{output}"
+
+
+def shown_in_time(command: list[str]) -> tuple[str, str]:
+    """What a command prints on its two streams, or has printed when its time is over: the step
+    at which it waits for ever is behind the last that it shows."""
+    try:
+        done = run_within(command, cwd=ROOT, capture_output=True, seconds=SECONDS, check=False)
+        output = done.stdout, done.stderr
+    except subprocess.TimeoutExpired as late:
+        output = late.stdout or b"", (late.stderr or b"") + b"(no end within the test's time)"
+    shown, errors = (text.decode(errors="replace") for text in output)
+    return shown, errors
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

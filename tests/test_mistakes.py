@@ -120,3 +120,10 @@ def test_what_is_read_is_compared():
 def test_addresses_and_lines_are_not_compared():
     text = "at 0xc0101234 kmain+0x12 (main.c:88), expected 0x10"
     assert comparable(text) == "at ADDRESS kmain+N (main.c:N), expected 0x10"
+
+
+def test_pages_and_sizes_that_follow_the_kernel_are_not_compared():
+    text = "expected frame 16322 (P W), seen frame 16323 (P); page 102, frame 12 (P)"
+    assert comparable(text) == "expected frame N (P W), seen frame N (P); page 102, frame 12 (P)"
+    text = "KiB that it had: expected 16384 to 32768, seen 7512; 3 pages: expected 3, seen 7"
+    assert comparable(text).endswith("16384 to 32768, seen N; 3 pages: expected 3, seen 7")

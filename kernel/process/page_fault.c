@@ -41,10 +41,11 @@ static bool is_dying(const struct process *process)
    current task, and nothing can be given back (mm/reclaim.c). It chooses the process whose space
    shows the most pages (space_resident), but never init; prints
    "out of memory: killed PID (NAME), N KiB"; and sends SIGKILL. While one process is dying, it
-   kills no second one.
+   kills no second one. Given: process_next, which goes through all processes; is_dying;
+   signal_send.
 
-   Pitfalls: a child of vfork has its parent's space, and the parent cannot end before the child. A
-   zombie has none. */
+   Pitfalls: a child of vfork (process->is_borrowing) has its parent's space, and the parent cannot
+   end before the child. A zombie has no space, and may have been killed. */
 /* SOLUTION 6.6 { */
 /* The process with most pages; or one that is dying. NULL: there is only init. Of a parent and its
  * child of vfork the child: its parent waits for it, and could not end. */

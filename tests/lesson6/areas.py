@@ -23,6 +23,7 @@ PUT, CUT, PROTECT, TOUCH, FIND, FROM, GAP = range(7)
 OPERATION = struct.Struct("<7I")
 FNV, MASK = 16777619, 0xFFFFFFFF
 PRESENT, WRITE, THERE = 1, 2, 4
+AreaRow = tuple[int, int, int, int, int]  # start, end, flags, object, index
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Model:
         self.pages: dict[int, Place] = {}
         self.entries: dict[int, int] = {}
 
-    def areas(self) -> list[tuple[int, int, int, int, int]]:
+    def areas(self) -> list[AreaRow]:
         """The areas that follow: start, end, flags, object, index (0 without an object)."""
-        found: list[tuple[int, int, int, int, int]] = []
+        found: list[AreaRow] = []
         for page in sorted(self.pages):
             place = self.pages[page]
             before = self.pages.get(page - PAGE)
@@ -175,7 +176,7 @@ def cut(run: Run, space: int, first: int, end: int) -> int:
     return signed(run.call("area_cut", space, BASE + first * PAGE, BASE + end * PAGE))
 
 
-def seen_areas(run: Run, space: int) -> list[tuple[int, int, int, int, int]]:
+def seen_areas(run: Run, space: int) -> list[AreaRow]:
     """The areas in the kernel, as Model.areas has them."""
     numbers = {run.call("object_at", number): number for number in range(OBJECTS + 1)}
     return [
@@ -185,7 +186,7 @@ def seen_areas(run: Run, space: int) -> list[tuple[int, int, int, int, int]]:
     ]
 
 
-def in_words(areas: Sequence[tuple[int, int, int, int, int]]) -> str:
+def in_words(areas: Sequence[AreaRow]) -> str:
     """Areas as a person reads them: pages counted from BASE."""
     texts = []
     for start, end, flags, of, index in areas[:10]:
@@ -199,7 +200,29 @@ def require_areas(run: Run, space: int, model: Model, when: str) -> None:
     """The kernel's areas are those of the model."""
     seen, wanted = seen_areas(run, space), model.areas()
     if seen != wanted:
-        fail(f"areas {when}, as pages: expected {in_words(wanted)}; seen {in_words(seen)}")
+        fail(
+            f"areas {when}, as pages: expected {in_words(wanted)}; seen {in_words(seen)}",
+            first_difference(wanted, seen),
+        )
+
+
+def first_difference(wanted: Sequence[AreaRow], seen: Sequence[AreaRow]) -> str:
+    """What is wrong with the first area that is not as it should be."""
+    lost = [each for each in wanted if each not in seen]
+    if not lost:
+        extra = next(each for each in seen if each not in wanted)
+        return f"{in_words([extra])} should not be there"
+    start, end, flags, of, _ = lost[0]
+    here = [each for each in seen if each[0] < end and each[1] > start]
+    if not here:
+        return f"{in_words(lost[:1])} is missing"
+    if (here[0][0], here[-1][1]) == (start, end) and len(here) > 1:
+        return f"{in_words(lost[:1])} is in {len(here)} pieces"
+    if (here[0][0], here[0][1], here[0][2], here[0][3]) == (start, end, flags, of):
+        return f"the object's page at the start of {in_words(lost[:1])} is {here[0][4]}"
+    if (here[0][0], here[0][1]) == (start, end):
+        return f"{in_words(lost[:1])} has other flags, or another object: {in_words(here[:1])}"
+    return f"{in_words(lost[:1])} has other borders: {in_words(here)}"
 
 
 def random_operations(random: Random, model: Model, count: int) -> Iterator[Operation]:

@@ -58,7 +58,7 @@ def require_zero(run: Run, entry: int, what: str) -> None:
 def require_own_page(run: Run, entry: int, what: str) -> None:
     """The entry shows a page of the program's own, which it may write to."""
     seen = page_at(run, frame_of(entry))
-    expect(f"state of {what}, which page_alloc hands out,", state_name(seen.state), "PAGE_USED")
+    expect(f"state of {what}, from page_alloc", state_name(seen.state), "PAGE_USED")
     expect(f"references of {what}", seen.references, 1)
     expect(f"PTE_WRITE of {what}", bool(entry & WRITE), True)
 

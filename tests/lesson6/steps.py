@@ -114,12 +114,12 @@ class World:
         self.play([(END, each) for each in spaces], "space_destroy")
 
     def read(self, space: int, address: int) -> int | None:
-        """A word that the space's program sees; None: a fault that nobody mends."""
+        """A word that the space's program sees; None: a fault that is not resolved."""
         [(left, word)] = self.play([(READ_AT, space, address)], f"reading at {address:#x}")
         return None if left else word
 
     def write(self, space: int, address: int, word: int) -> bool:
-        """Writes a word as the space's program would; false: a fault that nobody mends."""
+        """Writes a word as the space's program would; false: a fault that is not resolved."""
         return self.do(WRITE_AT, space, address, word, name=f"writing at {address:#x}") == 0
 
     def fault(self, space: int, address: int, write: bool = True) -> int:

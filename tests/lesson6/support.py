@@ -43,7 +43,7 @@ JUMP = 0xE9
 def space_code(lab: Lab, source: str, place: str = START, **fields: object) -> Iterator[Run]:
     """The lab's kernel, stopped before there is a space, with the code of `source` in it."""
     with memory_code(lab, source, place, **fields) as run:
-        run.guest.step()  # so that a back trace does not show the function before
+        run.guest.step()  # so that a backtrace does not show the function before
         yield run
 
 
@@ -54,8 +54,8 @@ def instead(run: Run, function: str, own: str) -> None:
 
 
 def error_name(result: int) -> str:
-    """What a function returned, as a person reads it."""
-    number = -signed(result)
+    """What a function returned, as a person reads it; with or without its sign."""
+    number = -signed(result & 0xFFFFFFFF)
     return ERRORS.get(number, str(-number))
 
 

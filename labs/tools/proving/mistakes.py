@@ -36,12 +36,17 @@ GOLDEN = DIRECTORY / "golden"
 FIELDS = {"id", "exercise", "title", "file", "old", "new", "edit", "shows", "silent"}
 FIELDS |= {"graded", "blank", "mode"}
 
-# What differs between compilers and from change to change, although the message is the same.
+# What differs between compilers and from change to change, although the message is the same. Which
+# page the kernel gets, and how much a program can have, follows what the kernel has taken before.
 VARYING = (
     (re.compile(r"(processor: running) .*"), r"\1 ..."),  # where in a loop it was stopped
     (re.compile("[\u2018\u2019]"), "'"),  # a compiler's, by the locale
     (re.compile(r"\b0x[0-9a-f]{8}\b(?= \w+\+0x)"), "ADDRESS"),
     (re.compile(r"\b0x[0c]01[0-9a-f]{5}\b"), "ADDRESS"),  # the kernel's
+    (re.compile(r"\bframe \d{4,}(?= \()"), "frame N"),
+    (re.compile(r"0x[0-9a-f]{8}(?=, where there is no memory)"), "ADDRESS"),
+    (re.compile(r"\b0x[0-9a-f]3[0-9a-f]{6}(?=: no page is there)"), "ADDRESS"),  # of the last MiB
+    (re.compile(r"(KiB that .*: expected \d+ to \d+, seen )\d+"), r"\1N"),
     (re.compile(r"(?<=CS:EIP )([0-9a-f]{4}):[0-9a-f]{8}"), r"\1:ADDRESS"),
     (re.compile(r"(?<=at offset )\d+(?= of the file)|(?<=kernel of )\d+(?= bytes)"), "N"),
     (re.compile(r"(?<=unmapped address )0x[0-9a-f]{8}"), "ADDRESS"),

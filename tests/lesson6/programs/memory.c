@@ -250,57 +250,64 @@ static void test_files(void)
 	memset(text, 'a', sizeof(text));
 	(void)!write(file, text, PAGE);
 	(void)!write(file, text, 100);
-	char *private = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	char *own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	char *shared = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
-	ok(private != MAP_FAILED && private[0] == 'a' && shared[PAGE + 99] == 'a',
-	   "a file is seen");
+	ok(own != MAP_FAILED && own[0] == 'a' && shared[PAGE + 99] == 'a', "a file is seen");
 	ok(shared[PAGE + 100] == 0 && shared[2 * PAGE - 1] == 0, "zeros after its end");
 	ok(faults(shared + 2 * PAGE, 0, SIGBUS, BUS_ADRERR), "SIGBUS beyond its last page");
-      private
-	[0] = 'b';
+	own[0] = 'b';
 	ok(shared[0] == 'a' && pread(file, text, 1, 0) == 1 && text[0] == 'a',
 	   "private stays private");
 	shared[1] = 'c';
 	ok(pread(file, text, 2, 0) == 2 && text[1] == 'c', "shared is the file");
 	(void)!pwrite(file, "d", 1, 2);
-	ok(shared[2] == 'd' && private[2] == 'a', "write() is seen, but not in a copy");
-	ok(private[PAGE + 5] == 'a' && pwrite(file, "e", 1, PAGE + 5) == 1 &&
-	       private[PAGE + 5] == 'e',
+	ok(shared[2] == 'd' && own[2] == 'a', "write() is seen, but not in a copy");
+	ok(own[PAGE + 5] == 'a' && pwrite(file, "e", 1, PAGE + 5) == 1 && own[PAGE + 5] == 'e',
 	   "and in a page that is no copy yet");
 	close(file);
 	unlink("/tmp/memory-test");
 	ok(shared[1] == 'c', "a mapping outlives close and unlink");
 	ok(msync(shared, 3 * PAGE, MS_SYNC) == 0, "msync");
 	munmap(shared, 3 * PAGE);
-	munmap(private, 3 * PAGE);
-	file = open("/tmp/memory-test", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	munmap(own, 3 * PAGE);
+}
+
+static void test_length_of_file(void)
+{
+	int file = open("/tmp/memory-test", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char text[PAGE] = "text";
+
 	(void)!write(file, text, PAGE);
-	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	ok(touch(shared, 1) == 0 && ftruncate(file, 0) == 0 &&
 	       faults(shared, 0, SIGBUS, BUS_ADRERR),
 	   "a file that is cut: SIGBUS");
 	ok(ftruncate(file, PAGE) == 0 && shared[0] == 0, "and zeros when it grows again");
 	close(file);
-	file = open("/tmp/memory-test", O_RDONLY);
+}
+
+static void test_read_only_file(void)
+{
+	int file = open("/tmp/memory-test", O_RDONLY);
+
 	errno = 0;
 	ok(mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED && errno == EACCES,
 	   "a read-only file is not mapped to be written");
-	shared = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+	char *shared = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
 	errno = 0;
 	ok(shared != MAP_FAILED && mprotect(shared, PAGE, PROT_READ | PROT_WRITE) == -1 &&
 	       errno == EACCES && touch(shared, 1) == SIGSEGV,
 	   "nor does mprotect make it so");
-      private
-	= mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
-	ok(mprotect(private, PAGE, PROT_READ | PROT_WRITE) == 0 && touch(private, 1) == 0,
+	char *own = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+	ok(mprotect(own, PAGE, PROT_READ | PROT_WRITE) == 0 && touch(own, 1) == 0,
 	   "but a private mapping of it");
 	errno = 0;
 	ok(msync(shared, PAGE, MS_SYNC | MS_ASYNC) == -1 && errno == EINVAL, "msync of both kinds");
 	errno = 0;
 	ok(munmap(shared, PAGE) == 0 && msync(shared, PAGE, MS_SYNC) == -1 && errno == ENOMEM,
 	   "msync of a hole");
-	munmap(private, PAGE);
+	munmap(own, PAGE);
 	unlink("/tmp/memory-test");
 	close(file);
 }
@@ -318,6 +325,8 @@ int main(void)
 	test_copies();
 	test_stack();
 	test_files();
+	test_length_of_file();
+	test_read_only_file();
 	ok(faults((char *)16, 0, SIGSEGV, SEGV_MAPERR), "a null pointer with an offset");
 	ok(faults((char *)0xc0100000, 0, SIGSEGV, SEGV_MAPERR), "the kernel is not there");
 	printf("1..%d\n", number);

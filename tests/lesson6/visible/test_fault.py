@@ -54,7 +54,7 @@ def test_zeros(lab):
     usually = (
         REFUSED,
         Usual("entries", "pte_of with the page's address, and pte_fill with pte_for"),
-        Usual("the same page", "who only reads shares zero_page with all others"),
+        Usual("the same page", "a page that is only read is zero_page, which all share"),
         Usual("PTE_WRITE of the zero page", "pte_for(page, false): a write must fault again"),
         Usual("page_alloc|not 0", "a page of its own from page_alloc, cleared, and writable"),
         COUNTS,
@@ -138,7 +138,7 @@ def test_object(lab):
     usually = (
         REFUSED,
         Usual(
-            "page that was read",
+            "frame of a page that was read",
             "the object's page area_index(area, address), as ops->page returns it",
         ),
         Usual("PTE_WRITE of a page that was read", "the object's own page is shown read-only"),

@@ -11,6 +11,7 @@ import random
 import pytest
 
 from tests.lesson6.steps import BASE, BOTH, PAGE, SHARED, WRITABLE, World, spaces
+from tests.lesson6.support import error_name
 from tests.told import Usual, expect, require, told
 
 FILE = 0
@@ -18,7 +19,6 @@ A, B = 0, 1
 PAGES = 6
 HINT = "make hint EX=6.5"
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break cache_page, continue, finish"
-NO_PAGE = -5  # -EIO
 NOT_THERE = Usual(
     r"page 3 returns|refused|finds .*None",
     "`page` returns an error for a page that the file has: what was read is put into the tree "
@@ -61,18 +61,15 @@ def test_one_page_for_each_number(lab):
         words = file_in(lab, world)
         for pin, index in enumerate((3, 0, 3)):
             error, references = world.page(FILE, index, pin=pin)
-            expect(f"the operation `page` for page {index} returns", error, 0)
+            expect(f"the operation `page` for page {index} returns", error_name(error), "0")
             require(world.cached(FILE, index)[0], f"page {index} is not in the cache's tree")
             seen = world.word_in_cache(FILE, index)
             expect(f"what the cache has of page {index} begins with", seen, words[index])
-            expect(
-                f"references of page {index} with {1 + (pin == 2)} who asked for it and its cache",
-                references,
-                2 + (pin == 2),
-            )
+            asked = "the cache and one caller" if pin < 2 else "the cache and two callers"
+            expect(f"references of page {index}, of {asked}", references, 2 + (pin == 2))
         expect("how often the file was read for pages 3, 0 and 3", world.counts(FILE)[0], 2)
         expect(f"`page` for page {PAGES}, beyond the end, returns",
-               world.page(FILE, PAGES)[0], NO_PAGE)  # fmt: skip
+               error_name(world.page(FILE, PAGES)[0]), "-EIO")  # fmt: skip
 
 
 @pytest.mark.exercise("6.5", points=2, gate=True)
@@ -87,7 +84,8 @@ def test_write_makes_dirty(lab):
         words = file_in(lab, world)
         show(world, A, BOTH | SHARED)
         show(world, B, BOTH | SHARED)
-        expect("what program A finds in page 2", world.read(A, BASE + 2 * PAGE), words[2])
+        what = "what program A finds in page 2 (None: a fault)"
+        expect(what, world.read(A, BASE + 2 * PAGE), words[2])
         when = "after program A has read it"
         expect(f"is page 2 dirty {when}", is_dirty(world, 2, when), False)
         require(world.write(A, BASE + 2 * PAGE, 21), "program A's write to page 2 is refused")
@@ -114,7 +112,7 @@ def test_write_back(lab):
         for space, index in ((A, 1), (B, 1), (A, 2), (A, 5)):
             require(world.write(space, BASE + index * PAGE, 50 + index), "a write is refused")
         world.read(A, BASE)
-        expect("page_cache_sync of pages 0 to 4 returns", world.sync(FILE, 0, 5), 0)
+        expect("page_cache_sync of pages 0 to 4 returns", error_name(world.sync(FILE, 0, 5)), "0")
         found = [world.in_file(FILE, index) for index in range(PAGES)]
         expected = [words[0], 51, 52, *words[3:]]
         expect("what the file itself has, with pages 1, 2 and 5 dirty", found, expected)

@@ -55,6 +55,12 @@ def entry_at(run: Run, space: int, address: int) -> int:
     return found
 
 
+def which_entry(place: int, table: int) -> str:
+    """What pte_of has returned, as a person reads it; `table`: the frame of the address's table."""
+    number, rest = divmod(place - (KERNEL_BASE + table * PAGE), 4)
+    return f"entry {number}" if 0 <= number < PAGE // 4 and not rest else "an address outside it"
+
+
 def require_entries(run: Run, space: int, expected: dict[int, int], when: str) -> None:
     """The space has these entries, and no others."""
     seen = entries(run, space)
@@ -73,12 +79,12 @@ def test_entries(lab):
             "PTE_PRESENT for a table",
         ),
         Usual(
-            "is in the table",
+            "which entry",
             "the directory's entry is number address >> 22, the table's address >> 12 & 1023, and "
             "what the directory has is a physical address, with flags in its lower bits",
         ),
-        Usual("no memory", "physical_address(table): the processor knows no other"),
-        Usual("directory has", "a table needs PTE_PRESENT, PTE_WRITE and PTE_USER: TABLE"),
+        Usual("no memory", "physical_address(table): the processor uses no other address"),
+        Usual("flags that", "a table needs PTE_PRESENT, PTE_WRITE and PTE_USER: TABLE"),
         COUNT,
     )
     start = some_address(lab)
@@ -89,12 +95,14 @@ def test_entries(lab):
         expect(f"pte_of({address:#x}, false) without a table", hex(place), "0x0")
         place = run.call("entry_of", space, address, 1)
         table = tables_of(run, space).get(start // LARGE_PAGE, 0)
-        wanted = KERNEL_BASE + table * PAGE + address % LARGE_PAGE // PAGE * 4
+        wanted = f"entry {address % LARGE_PAGE // PAGE}"
         require(table, f"pte_of({address:#x}, true): expected a table, seen none in the directory")
-        expect(f"pte_of({address:#x}, true), which is in the table", hex(place), hex(wanted))
-        expect("the same again", hex(run.call("entry_of", space, address + 5, 0)), hex(wanted))
+        what = "which entry of the table is returned by"
+        expect(f"{what} pte_of({address:#x}, true)", which_entry(place, table), wanted)
+        place = run.call("entry_of", space, address + 5, 0)
+        expect(f"{what} pte_of({address + 5:#x}, false)", which_entry(place, table), wanted)
         flags = run.guest.read_word(run.guest.read_word(space) + 4 * (start // LARGE_PAGE)) & 0xFFF
-        expect("the directory has for the table", in_words(flags), in_words(7))
+        expect("flags that the directory has for the table", in_words(flags), in_words(7))
         frame = frame_of(run.call("new_page", 1) - KERNEL_BASE)
         for value in (frame * PAGE | SHOWN | WRITE, frame * PAGE | SHOWN, 0):
             run.call("set_only", space, address, value)
@@ -116,6 +124,11 @@ def test_unmap(lab):
         PAGES,
         Usual("in use", "each page is released once; a table whose count is 1 goes with put"),
         Usual("tables", "the table is empty: put it back, and clear the directory's entry"),
+        Usual(
+            "panicked",
+            "the kernel uses an entry at an address that it does not have: the directory has "
+            "physical addresses; direct_map makes the kernel's of them",
+        ),
     )
     start = some_address(lab) + PAGE * Random(lab.seed).randrange(1, 900)
     with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
@@ -143,8 +156,12 @@ def test_tlb(lab):
         Usual("unmapped", "page_unmap_range calls tlb_flush_page for each entry that it clears"),
         COUNT,
         Usual("which was mapped", "test_entries says more"),
-        Usual("written", "pte_set flushes an entry that loses a bit of LOSABLE"),
-        Usual("allowed", "pte_set writes another value than it was given"),
+        Usual("can be written", "pte_set flushes an entry that loses a bit of LOSABLE"),
+        Usual(
+            "could write to",
+            "the processor does not find the entry where pte_of has made it, or pte_set writes "
+            "another value than it was given: test_entries says more",
+        ),
     )
     start = some_address(lab) + 5 * PAGE
     with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
@@ -153,15 +170,17 @@ def test_tlb(lab):
             run.call("map_page", space, start + i * PAGE, 1)
         run.call("load_space", space)
         seen = run.answers("write_pages", start, 4, 7)
-        expect("pages that the program could write, as allowed,", sum(seen), 4)
+        expect("how many of four writable pages the program could write to", sum(seen), 4)
         for i in range(2):
             entry = entry_at(run, space, start + i * PAGE)
             run.call("change_entry", space, start + i * PAGE, entry & ~WRITE)
         seen = run.answers("write_pages", start, 4, 8)
-        expect("which of four pages can be written, after two lost PTE_WRITE,", seen, [0, 0, 1, 1])
+        what = "which of four pages can be written after two lost PTE_WRITE (1: it can)"
+        expect(what, seen, [0, 0, 1, 1])
         run.call("page_unmap_range", space, start + PAGE, start + 3 * PAGE)
         seen = run.answers("read_pages", start, 4)[::2]
-        expect("which of four pages can be read, after two were unmapped,", seen, [1, 0, 0, 1])
+        what = "which of four pages can be read after two were unmapped (1: it can)"
+        expect(what, seen, [1, 0, 0, 1])
 
 
 @pytest.mark.exercise("6.1", points=1)
@@ -209,7 +228,7 @@ def test_copy(lab):
             "the copy has the same page, without PTE_WRITE, PTE_ACCESSED and PTE_DIRTY",
         ),
         Usual("old space", "the old space loses PTE_WRITE, and nothing else"),
-        Usual("references of the page", "each page that is shown twice has page_hold called"),
+        Usual("references of the page", "page_hold for each page that is shown once more"),
         COUNT,
         PAGES,
         Usual("returns", "0 if all is copied; -ENOMEM only if there is no memory for a table"),
@@ -233,5 +252,5 @@ def test_copy(lab):
             require_sound_tables(run, each, "after the copy")
         for address, entry in before.items():
             seen = page_at(run, frame_of(entry)).references
-            what = f"references of the page of {address:#x}, after it was copied"
+            what = f"references of the page of {address:#x} after page_copy_range"
             expect(what, seen, 2 if address in wanted else 1)

@@ -126,7 +126,8 @@ def test_who_takes_all_is_killed(lab):
         expect("the names that the kernel says it killed", seen, ["eaters"])
         least, most = MEMORY * 1024 // 2, MEMORY * 1024
         kib = int(killed[0][2])
-        require(least < kib < most, f"KiB of it: expected {least} to {most}, seen {kib}")
+        what = "KiB that the kernel says it had"
+        require(least < kib < most, f"{what}: expected {least} to {most}, seen {kib}")
         require("all 1009" in said, "the child that took all was not ended by SIGKILL")
         require("alive 1" in said, "its parent, which had little, does not go on")
         require("has 100" in said, "after that no program gets memory")
