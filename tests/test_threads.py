@@ -21,7 +21,7 @@ from tests.building import make
 from tests.host.units import SEED
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "tests/lesson6/programs/threads.c"
+SOURCES = sorted((ROOT / "tests/programs/threads").glob("*.c"))
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie", "-pthread")
 SEEDS = range(SEED, SEED + int(os.environ.get("THREAD_SEEDS", "2")))
 SEEDED = ("mutex", "condition", "barrier", "readers", "memory", "processes")
@@ -35,7 +35,7 @@ PART = re.compile(r"^part (\S+)\n", re.MULTILINE)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, compiled, in a folder for the guest's root."""
     place = tmp_path_factory.mktemp("threads")
-    command = [*COMPILER, str(SOURCE), "-o", str(place / "threads")]
+    command = [*COMPILER, *map(str, SOURCES), "-o", str(place / "threads")]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def ours(folder: Path) -> tuple[dict[str, str], str, str]:
     return parts_of(second), before, after
 
 
-NAMES = re.findall(r'\{ "(\w+)", part_', SOURCE.read_text())
+NAMES = re.findall(r'\{ "(\w+)", part_', (ROOT / "tests/programs/threads/main.c").read_text())
 
 
 @pytest.mark.parametrize("part", NAMES)

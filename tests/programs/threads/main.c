@@ -1,0 +1,116 @@
+/*
+ * Threads of glibc, as real programs use them: runs unchanged on Linux and on our kernel, and says
+ * the same on both. threads PART [SEED]; without a PART all of them.
+ */
+#include "threads.h"
+
+unsigned seed = 1;
+sem_t done;
+char myself[4096]; /* the path of this program */
+
+void say(const char *what, long value)
+{
+	printf("%s %ld\n", what, value);
+	fflush(stdout);
+}
+
+unsigned next_random(unsigned *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+/* Gives the processor away now and then, or sleeps for a while. */
+void dawdle(unsigned *state)
+{
+	unsigned choice = next_random(state) % 16;
+
+	if (choice < 4)
+		sched_yield();
+	if (choice == 15)
+		usleep(next_random(state) % 300);
+	for (volatile unsigned i = next_random(state) % 200; i > 0; i--)
+		;
+}
+
+pthread_t start(void *(*function)(void *), void *argument)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, function, argument);
+
+	if (error)
+		say("pthread_create", error);
+	return thread;
+}
+
+void each(void *(*function)(void *))
+{
+	pthread_t threads[THREADS];
+
+	for (intptr_t i = 0; i < THREADS; i++)
+		threads[i] = start(function, (void *)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+void rest(long milliseconds)
+{
+	const struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
+/* The end of a child: its exit code, or 1000 and its signal. */
+long end_of(pid_t child)
+{
+	int status = 0;
+
+	if (waitpid(child, &status, 0) != child)
+		return -errno;
+	return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} parts[] = {
+	{ "join", part_join },
+	{ "detach", part_detach },
+	{ "ids", part_ids },
+	{ "mutex", part_mutex },
+	{ "condition", part_condition },
+	{ "barrier", part_barrier },
+	{ "semaphore", part_semaphore },
+	{ "readers", part_readers },
+	{ "cancel", part_cancel },
+	{ "signals", part_signals },
+	{ "pending", part_pending },
+	{ "end", part_end },
+	{ "last", part_last },
+	{ "stop", part_stop },
+	{ "fork", part_fork },
+	{ "close", part_close },
+	{ "memory", part_memory },
+	{ "processes", part_processes },
+	{ "robust", part_robust },
+};
+
+int main(int argc, char **argv)
+{
+	const char *wanted = argc > 1 ? argv[1] : NULL;
+
+	if (wanted && strcmp(wanted, "-executed") == 0)
+		return 9;
+	if (readlink("/proc/self/exe", myself, sizeof(myself) - 1) < 0)
+		return 1;
+	if (argc > 2)
+		seed = atoi(argv[2]);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (wanted && strcmp(wanted, parts[i].name) != 0)
+			continue;
+		printf("part %s\n", parts[i].name);
+		fflush(stdout);
+		parts[i].run();
+	}
+	return 0;
+}

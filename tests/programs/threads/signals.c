@@ -1,0 +1,116 @@
+/* Signals to one thread, and to the program. */
+#include "threads.h"
+
+/* ---- signals ---- */
+
+static volatile pid_t handled_by;
+
+static void handle(int signal)
+{
+	handled_by = syscall(SYS_gettid);
+	sem_post(&done);
+}
+
+static void *take_signals(void *argument)
+{
+	sigset_t set;
+	int signal = 0;
+
+	*(pid_t *)argument = syscall(SYS_gettid);
+	sem_post(&done);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigwait(&set, &signal);
+	say("sigwait", signal);
+	return NULL;
+}
+
+void part_signals(void)
+{
+	struct sigaction action = { .sa_handler = handle };
+	sigset_t set, before;
+	volatile pid_t tid = 0;
+	pthread_t thread;
+
+	sem_init(&done, 0, 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	thread = start(take_signals, (void *)&tid);
+	while (sem_wait(&done) != 0)
+		;
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_kill(thread, SIGUSR1);
+	while (sem_wait(&done) != 0)
+		;
+	say("in the thread that was meant", handled_by == tid);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	kill(getpid(), SIGUSR1);
+	while (sem_wait(&done) != 0)
+		;
+	say("in the thread that does not block it", handled_by == tid);
+	kill(getpid(), SIGUSR2);
+	pthread_join(thread, NULL);
+	kill(getpid(), SIGUSR1);
+	sigpending(&set);
+	say("all block it", sigismember(&set, SIGUSR1));
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	say("in main", handled_by == getpid());
+}
+
+static void *wait_for_it(void *unused)
+{
+	sigset_t set;
+	int signal = 0;
+
+	rest(20);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigwait(&set, &signal);
+	say("found", signal);
+	return NULL;
+}
+
+/* Sent while all block it, before anybody waits for it. */
+void part_pending(void)
+{
+	sigset_t set, before;
+	pthread_t thread;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	thread = start(wait_for_it, NULL);
+	kill(getpid(), SIGTERM);
+	pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- families ---- */
+
+static void *fork_in_thread(void *argument)
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(getppid() == (pid_t)(intptr_t)argument ? 3 : 4);
+	return (void *)(intptr_t)child;
+}
+
+static void *wait_in_thread(void *argument)
+{
+	return (void *)end_of((intptr_t)argument);
+}
+
+void part_fork(void)
+{
+	void *child, *end;
+
+	pthread_join(start(fork_in_thread, (void *)(intptr_t)getpid()), &child);
+	pthread_join(start(wait_in_thread, child), &end);
+	say("a thread's child", (intptr_t)end);
+	say("nobody is left", waitpid(-1, NULL, 0) < 0 ? errno : 0);
+	say("system", system("exit 6") >> 8);
+}
