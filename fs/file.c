@@ -30,10 +30,8 @@ struct file *file_create(const struct file_ops *ops, void *private, uint32_t fla
 
 	if (!file)
 		return NULL;
-	file->ops = ops;
-	file->private = private;
+	*file = (struct file){ .ops = ops, .private = private, .references = 1 };
 	file->flags = flags & ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC);
-	file->references = 1;
 	return file;
 }
 

@@ -70,13 +70,9 @@ static inline bool file_writable(const struct file *file)
 /* A file with one reference. The ops' open is not called. NULL without memory. */
 struct file *file_create(const struct file_ops *ops, void *private, uint32_t flags);
 
-/* Frees a file that nobody refers to any more: see file_release. */
+/* Frees a file to which nobody refers any more. Who uses a file for longer than one call adds a
+ * reference to it, and releases that. */
 void file_end(struct file *file);
-
-static inline void file_hold(struct file *file)
-{
-	file->references++;
-}
 
 static inline void file_release(struct file *file)
 {

@@ -66,7 +66,7 @@ static inline int transfer(struct file *file, const struct trap_frame *frame,
 		return -EBADF;
 	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
 		return -EFAULT;
-	file_hold(file);
+	file->references++;
 	int result = move(file, &buffer);
 
 	file_release(file);
