@@ -72,6 +72,7 @@ struct memory_object *ramfs_shared_memory(uint32_t length)
 
 	if (!file)
 		return NULL;
+	file->inode.links = 0; /* it has no name */
 	file->inode.size = length;
 	object_initialize(&file->file.memory, &ops);
 	return &file->file.memory;

@@ -93,6 +93,9 @@ static const struct {
 	{ "memory", part_memory },
 	{ "processes", part_processes },
 	{ "robust", part_robust },
+	{ "systemv", part_systemv },
+	{ "attach", part_attach },
+	{ "posix", part_posix },
 };
 
 int main(int argc, char **argv)

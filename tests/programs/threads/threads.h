@@ -67,3 +67,6 @@ void part_close(void);
 void part_memory(void);
 void part_processes(void);
 void part_robust(void);
+void part_systemv(void);
+void part_attach(void);
+void part_posix(void);
