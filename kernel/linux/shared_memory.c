@@ -19,6 +19,7 @@
 #include "kernel/lib/startup.h"
 #include "kernel/linux/futex.h"
 #include "kernel/process/process.h"
+#include "kernel/report/printk.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/area.h"
 #include "mm/page_alloc.h"
@@ -76,9 +77,16 @@ static void segment_release(struct memory_object *object)
 	pool_free(&pool, segment);
 }
 
-static const struct memory_object_ops segment_ops = {
-	.page = segment_page, .peek = segment_peek, .hold = segment_hold, .release = segment_release
-};
+static void segment_describe(const struct memory_object *object, char *text, uint32_t size)
+{
+	snprintk(text, size, "/SYSV%08x (deleted)", ((const struct segment *)object)->state.key);
+}
+
+static const struct memory_object_ops segment_ops = { .page = segment_page,
+						      .peek = segment_peek,
+						      .hold = segment_hold,
+						      .release = segment_release,
+						      .describe = segment_describe };
 
 /* ---- segments ---- */
 

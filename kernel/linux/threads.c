@@ -23,7 +23,6 @@
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/thread_local.h"
 #include "kernel/process/family.h"
-#include "kernel/process/file_calls.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
@@ -402,28 +401,6 @@ static void adopt(uint64_t set)
 	interrupts_restore(enabled);
 }
 
-/* ---- reading and writing ---- */
-
-/* The file is held, because another task of the program may close it meanwhile. */
-static int transfer(struct file *file, const struct trap_frame *frame,
-		    int (*move)(struct file *file, struct buffer *buffer))
-{
-	struct buffer buffer;
-
-	if (!file)
-		return -EBADF;
-	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
-		return -EFAULT;
-	file_hold(file);
-	int result = move(file, &buffer);
-
-	file_release(file);
-	return result;
-}
-
-CALL(sys_read, transfer(descriptor_readable(frame->ebx), frame, file_read))
-CALL(sys_write, end_write(transfer(descriptor_writable(frame->ebx), frame, file_write)))
-
 /* ---- calls ---- */
 
 static int sys_exit(struct trap_frame *frame)
@@ -472,8 +449,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
 	{ 1, "exit", "d", sys_exit },
-	{ 3, "read", "dpd", sys_read },
-	{ 4, "write", "dpd", sys_write },
 	{ 20, "getpid", "", sys_getpid },
 	{ 64, "getppid", "", sys_getppid },
 	{ 120, "clone", "xpppp", sys_clone },

@@ -96,6 +96,7 @@ static const struct {
 	{ "systemv", part_systemv },
 	{ "attach", part_attach },
 	{ "posix", part_posix },
+	{ "proc", part_proc },
 };
 
 int main(int argc, char **argv)

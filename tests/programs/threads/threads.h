@@ -70,3 +70,4 @@ void part_robust(void);
 void part_systemv(void);
 void part_attach(void);
 void part_posix(void);
+void part_proc(void);
