@@ -51,10 +51,11 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
      are shown, too: those within fault_around_bytes, aligned to that, and within the area.
    - space->pages counts the entries that are made.
 
-   Pitfalls: getting a page from an object may sleep, and another task may make the entry meanwhile:
-   then release the page that came too late. Find the entry again after a sleep. A program may read
-   where it may only write or execute, because an entry has no bit for that. A page that mprotect
-   has hidden comes back as it was. */
+   Pitfalls: getting a page from an object may sleep. Meanwhile another task may make the entry:
+   then release the page that came too late. It may also unmap the area, which is freed then, or put
+   another in its place: then show nothing and return 0, because the access faults again. Find the
+   entry again after a sleep. A program may read where it may only write or execute, because an
+   entry has no bit for that. A page that mprotect has hidden comes back as it was. */
 /* SOLUTION 6.3 { */
 static struct area *area_for(struct space *space, uint32_t address)
 {
@@ -127,19 +128,15 @@ static void fault_around(struct space *space, const struct area *area, uint32_t 
 	space->pages += shown;
 }
 
-/* May sleep in the object. */
-static int fault_in_object(struct space *space, struct area *area, uint32_t address, bool write)
+/* Shows a page of the area's object, or a copy of it. The caller's reference goes to the entry, or
+ * is given back. */
+static int show_object(struct space *space, struct area *area, uint32_t address, struct page *page,
+		       bool write)
 {
-	bool shared = area->flags & AREA_SHARED;
-	struct memory_object *object = area->object;
-	struct page *page;
-	int error = object->ops->page(object, area_index(area, address), write && shared, &page);
+	if (!write || (area->flags & AREA_SHARED)) {
+		int error = show(space, address, page, write);
 
-	if (error)
-		return error;
-	if (!write || shared) {
-		error = show(space, address, page, write);
-		if (!error && !write && object->ops->peek)
+		if (!error && !write && area->object->ops->peek)
 			fault_around(space, area, address);
 		return error;
 	}
@@ -148,6 +145,30 @@ static int fault_in_object(struct space *space, struct area *area, uint32_t addr
 	page_release(page);
 	area->flags |= AREA_COPIED;
 	return show(space, address, own, true);
+}
+
+/* May sleep in the object, which is held meanwhile. If the area is another one then, nothing is
+ * shown: the access faults again. */
+static int fault_in_object(struct space *space, struct area *area, uint32_t address, bool write)
+{
+	struct memory_object *object = area->object;
+	uint32_t index = area_index(area, address), flags = area->flags;
+	struct page *page;
+
+	object->ops->hold(object);
+	int error = object->ops->page(object, index, write && (flags & AREA_SHARED), &page);
+
+	area = area_find(space, address);
+	if (area && area->object == object && area_index(area, address) == index &&
+	    ((area->flags ^ flags) & ~AREA_COPIED) == 0) {
+		error = error ? error : show_object(space, area, address, page, write);
+	} else {
+		if (!error)
+			page_release(page);
+		error = 0;
+	}
+	object->ops->release(object);
+	return error;
 }
 
 int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep)

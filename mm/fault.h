@@ -15,7 +15,9 @@ extern uint32_t fault_around_bytes;
  *
  * Returns 0; -EFAULT where no area is; -EACCES where its protection forbids it; -EIO where the
  * area's object has no such page; -ENOMEM; or -EAGAIN if it would have to sleep and `may_sleep` is
- * false. For the current task's space, or one that no task changes meanwhile.
+ * false. For the current task's space, or one that no task changes meanwhile. Another task of the
+ * space may change its areas while this one sleeps: then the result is 0, and the access faults
+ * again.
  */
 int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
 

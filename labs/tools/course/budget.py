@@ -20,8 +20,8 @@ BY_LESSON = 2_800  # of the core
 
 # What is larger than it may be: from here it only shrinks.
 #
-# The core: 11,413. Lessons 1 to 4 have 8,696, which was to be 7,300; lesson 5 has 987, and lesson 6
-# 1,708, a fifth of it the two exercises with the most cases (areas 186, page tables 180). No kernel
+# The core: 11,427. Lessons 1 to 4 have 8,696, which was to be 7,300; lesson 5 has 987, and lesson 6
+# 1,723, a fifth of it the two exercises with the most cases (areas 186, page tables 180). No kernel
 # has all of it: 798 lines are replaced on the way (the early allocator 103, the space of one slot
 # 168, one task in place of many 104, five main.c 232, and others), so lesson 6's kernel and its
 # loader have 10,593. What is over the limit is in lessons 1 to 4, in files that their tests ask

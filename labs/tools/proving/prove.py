@@ -5,9 +5,10 @@ a student read what is kept in tests/mistakes?
     python -m labs.tools.proving.prove [--lesson 1] [--workers N]
         [--sample K [--seed S] | --changed | --only PATTERN]
 
---sample tries K mutants, K mistakes and one cheat a lesson; --changed those mutants whose files git
-sees changed; --only those mutants, mistakes and cheats whose names fit, such as "4.6-*". All three
-leave out the reference, which `make test` runs. Exit status: 0 when all holds.
+--sample tries K mutants a lesson and K cheats in all; --changed those mutants whose files git sees
+changed; --only those mutants, mistakes and cheats whose names fit, such as "4.6-*". All three leave
+out the reference, and --sample and --changed the mistakes: `make test` has tests of these. Exit
+status: 0 when all holds.
 """
 
 from __future__ import annotations
@@ -97,16 +98,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers = [options.lesson] if options.lesson else list(lessons())
     try:
         with command_folder("prove") as work:
-            proofs = [prepared(number, options, work) for number in numbers]
+            proofs = [prepared(chosen(number, options), work) for number in numbers]
             run_proofs(proofs, options.workers)
     except (GradeError, ExerciseError, MutantError, SandboxUnavailable, TestRunError) as error:
         print(f"prove: {error}", file=sys.stderr)
         return 1
     held = [report(proof) for proof in proofs]
-    mistakes = ["--seed", options.seed, "--workers", str(options.workers)]
+    if options.changed or options.sample is not None:
+        return 0 if all(held) else 1
+    mistakes = ["--workers", str(options.workers)]
     mistakes += ["--only", options.only] if options.only else []
-    mistakes += ["--sample", str(options.sample)] if options.sample is not None else []
-    mistakes += ["--sample", "0"] if options.changed else []
     kept = [mistakes_kept(["--lesson", str(number), *mistakes]) == 0 for number in numbers]
     return 0 if all([*held, *kept]) else 1
 
@@ -115,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0])
     made.add_argument("--lesson", type=int, choices=list(lessons()))
-    made.add_argument("--sample", type=int, help="so many mutants a lesson, and one cheat")
+    made.add_argument("--sample", type=int, help="so many mutants a lesson, and cheats in all")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--changed", action="store_true", help="mutants whose files are changed")
     made.add_argument("--only", metavar="PATTERN", help="mutants and cheats with such names")
@@ -126,11 +127,10 @@ def parser() -> argparse.ArgumentParser:
 # ---- what is tried ------------------------------------------------------------------------------
 
 
-def prepared(lesson: int, options: argparse.Namespace, work: Path) -> Proof:
-    """Chooses, and makes all trees. What cannot be made is an error of the proof."""
+def prepared(proof: Proof, work: Path) -> Proof:
+    """Makes all trees. What cannot be made is an error of the proof."""
+    lesson, work = proof.lesson, work / str(proof.lesson)
     build_reference(lesson)
-    proof = chosen(lesson, options)
-    work = work / str(lesson)
     handout = work / HANDOUT
     for exercise in of_lesson(lesson):
         for path, data in handout_files(exercise).items():
@@ -174,9 +174,16 @@ def chosen(lesson: int, options: argparse.Namespace) -> Proof:
     elif options.sample is not None:
         chooser = random.Random(f"{options.seed}:{lesson}")
         mutants = chooser.sample(mutants, min(options.sample, len(mutants)))
-        cheats = chooser.sample(cheats, min(1, len(cheats)))
+        cheats = [cheat for number, cheat in sampled_cheats(options) if number == lesson]
     whole = not (options.only or options.changed) and options.sample is None
     return Proof(lesson, mutants, cheats, is_whole=whole)
+
+
+def sampled_cheats(options: argparse.Namespace) -> list[tuple[int, Cheat]]:
+    """A random sample of the cheats, each with the lesson that it is tried on."""
+    numbers = [options.lesson] if options.lesson else lessons()
+    every = [(number, cheat) for number in numbers for cheat in cheats_of(number)]
+    return random.Random(options.seed).sample(every, min(options.sample, len(every)))
 
 
 def changed_paths() -> set[str]:

@@ -237,6 +237,42 @@ def test_another_task_is_faster(lab):
             clear(run, space)
 
 
+@pytest.mark.exercise("6.3", points=1, once=True)
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("flags", [3, 3 | SHARED])
+def test_another_task_changes_the_areas(lab, flags, write):
+    """While the object is asked another task unmaps the area, puts another one there, or changes
+    its rights: nothing is shown and nothing is lost; the next fault goes by what is there now."""
+    changes = [
+        ("unmaps the area", (0, 0, 0), "-EFAULT"),
+        ("maps zeros there", (3, 0, 0), "0"),
+        ("maps other pages of the object there", (flags, 1, 9), "0"),
+        ("forbids all access", (flags & ~3, 1, 5) if flags & ~3 else (64, 1, 5), "-EACCES"),
+    ]
+    with space_code(lab, SOURCE) as run:
+        for words, (new_flags, of, index), then in changes:
+            space = begin(run, with_peek=True)
+            put(run, space, 10, 20, flags, of=1, index=5)
+            at = BASE + 12 * PAGE
+            free = run.call("count_free")
+            change = (BASE + 10 * PAGE, BASE + 20 * PAGE, new_flags, of, index)
+            run.call("be_changed", space, *change)
+            require_fault(run, space, at, write)
+            what = f"while the object is asked another task {words}"
+            expect(f"{what}: entries that are shown", len(entries(run, space)), 0)
+            expect(f"{what}: pages that are lost", free - run.call("count_free"), 0)
+            expect(
+                f"{what}: has the object a reference", run.call("object_references", 0) > of, True
+            )
+            expect(
+                f"{what}: the object's references afterwards", run.call("object_references", 1), of
+            )
+            references = page_at(run, page_of_object(run, 7)).references
+            expect(f"{what}: references of its page", references, 1)
+            require_fault(run, space, at, write, then)
+            clear(run, space)
+
+
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_no_memory(lab):
     """The n-th page cannot be had: -ENOMEM; nothing is mapped, and nothing is lost."""

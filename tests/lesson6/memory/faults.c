@@ -12,6 +12,13 @@ static struct object {
 static uint32_t no_memory_at = -1; /* for this page of the object there is no memory */
 static struct space *others_space; /* while the object is asked, another task maps a page there */
 static uint32_t others_address;
+static struct {
+	struct space *space;
+	uint32_t start, end, flags, of, index;
+} change;			      /* or it changes its areas */
+static uint32_t references_meanwhile; /* of the object, after that */
+
+static void change_areas(void);
 
 /* Answers which page it is asked for, and whether that is to be written to. */
 static int object_page(struct memory_object *memory, uint32_t index, bool write, struct page **page)
@@ -23,6 +30,8 @@ static int object_page(struct memory_object *memory, uint32_t index, bool write,
 	if (others_space)
 		map_page(others_space, others_address, 1);
 	others_space = NULL;
+	if (change.space)
+		change_areas();
 	if (!address)
 		return index == no_memory_at ? -ENOMEM : -EIO;
 	*page = page_of(address);
@@ -97,6 +106,36 @@ void be_faster(struct space *space, uint32_t address)
 {
 	others_space = space;
 	others_address = address;
+}
+
+/* Another task of the space changes the areas of a range, the next time that the object is asked:
+ * it puts one there, as put_area does, or (`flags` 0) takes all away. */
+void be_changed(struct space *space, uint32_t start, uint32_t end, uint32_t flags, uint32_t of,
+		uint32_t index)
+{
+	change.space = space;
+	change.start = start;
+	change.end = end;
+	change.flags = flags;
+	change.of = of;
+	change.index = index;
+}
+
+static void change_areas(void)
+{
+	if (change.flags)
+		put_area(change.space, change.start, change.end, change.flags, change.of,
+			 change.index);
+	else
+		area_cut(change.space, change.start, change.end);
+	change.space = NULL;
+	references_meanwhile = object.references;
+}
+
+/* References of the object: while it was asked, after the change; and now. */
+uint32_t object_references(uint32_t now)
+{
+	return now ? object.references : references_meanwhile;
 }
 
 /* An entry changes as if the processor or another exercise had changed it. */
