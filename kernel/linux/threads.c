@@ -30,10 +30,12 @@
 #include "kernel/task/task_make.h"
 #include "mm/user_copy.h"
 
-#define CLONE_FS     0x00000200u
-#define CLONE_FILES  0x00000400u
-#define CLONE_SETTLS 0x00080000u
-#define SHARED	     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
+#define CLONE_FS      0x00000200u
+#define CLONE_FILES   0x00000400u
+#define CLONE_SIGHAND 0x00000800u
+#define CLONE_THREAD  0x00010000u
+#define CLONE_SETTLS  0x00080000u
+#define SHARED	      (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
 /* What is known of a task besides: after its process, where there is room (task_create). */
 struct thread {
