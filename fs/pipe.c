@@ -85,7 +85,8 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 		claim_take(&pipe->reading);
 		done = take(pipe, to);
 		claim_give(&pipe->reading);
-		wait_wake(&pipe->room);
+		if (pipe->room.first)
+			wait_wake(&pipe->room);
 		if (!must_wait(pipe))
 			break;
 	}
@@ -130,7 +131,8 @@ static int write_some(struct file *file, struct pipe *pipe, struct buffer *from,
 	int moved = pipe_room(pipe) >= needed ? put(pipe, from) : 0;
 
 	claim_give(&pipe->writing);
-	wait_wake(&pipe->data);
+	if (pipe->data.first)
+		wait_wake(&pipe->data);
 	return moved;
 }
 

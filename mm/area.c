@@ -232,9 +232,13 @@ int area_put(struct space *space, uint32_t start, uint32_t end, const struct are
 		pool_free(&areas, area);
 		return -ENOMEM;
 	}
-	*area = *form;
-	area->node.key = start;
-	area->end = end;
+	*area = (struct area){
+		.node.key = start,
+		.end = end,
+		.flags = form->flags,
+		.object = form->object,
+		.index = form->index,
+	};
 	insert(space, area);
 	join(area);
 	if (!is_free)

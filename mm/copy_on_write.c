@@ -46,24 +46,37 @@ struct page *page_copy(const struct page *page)
 
    Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
    of the old page? Asking for memory may give pages of files back, and an object may sleep while
-   its file is cut: a page that nobody holds is gone then, and so is its entry. What the old space
-   may write to without a fault now, it may not after the copy; and the TLB remembers. The heap
-   belongs to a space, too. */
+   its file is cut: a page that nobody holds is gone then, and so is its entry. Or another task of
+   the space unmaps the area meanwhile, or forbids to write: then nothing becomes writable. What the
+   old space may write to without a fault now, it may not after the copy; and the TLB remembers. The
+   heap belongs to a space, too. */
 /* SOLUTION 6.4 { */
 /* A page to show in place of this one, with a reference for its entry. */
 static int writable_page(struct area *area, uint32_t address, struct page *page, struct page **own)
 {
 	struct memory_object *object = area->object;
 
-	if (area->flags & AREA_SHARED)
-		return object->ops->page(object, area_index(area, address), true, own);
+	if (area->flags & AREA_SHARED) {
+		object->ops->hold(object);
+		int error = object->ops->page(object, area_index(area, address), true, own);
+
+		object->ops->release(object);
+		return error;
+	}
 	area->flags |= AREA_COPIED;
 	*own = page_copy(page);
 	return *own ? 0 : -ENOMEM;
 }
 
+static bool may_write(const struct space *space, uint32_t address)
+{
+	const struct area *area = area_find(space, address);
+
+	return area && (area->flags & SPACE_WRITE);
+}
+
 /* The page is held until it is done, so that it is not given back meanwhile; but its file may be
- * cut, and then the entry is no more. */
+ * cut, or its area forbidden, and then the access faults again. */
 int copy_on_write(struct space *space, struct area *area, uint32_t address, uint32_t *pte)
 {
 	struct page *page = pte_page(*pte), *own;
@@ -75,7 +88,8 @@ int copy_on_write(struct space *space, struct area *area, uint32_t address, uint
 	page_hold(page);
 	int error = writable_page(area, address, page, &own);
 
-	if (!error && (pte = pte_of(space, address, false)) && *pte && pte_page(*pte) == page) {
+	pte = may_write(space, address) ? pte_of(space, address, false) : NULL;
+	if (!error && pte && *pte && pte_page(*pte) == page) {
 		pte_set(space, address, pte, pte_for(own, true));
 		own = page;
 	}

@@ -115,9 +115,12 @@ static void fault_around(struct space *space, const struct area *area, uint32_t 
 		end = area->end;
 	void *const *pages = object->ops->peek(object, area_index(area, start), &count);
 	uint32_t *pte = pte_of(space, start, false), *table = pte, shown = 0;
-	uint32_t *last = pte + ((end - start) >> PAGE_SHIFT);
 
-	for (; pages && pte < last && count > 0; pte++, pages++, count--) {
+	if (!pages)
+		return;
+	if (count > (end - start) >> PAGE_SHIFT)
+		count = (end - start) >> PAGE_SHIFT;
+	for (uint32_t *last = pte + count; pte < last; pte++, pages++) {
 		if (*pte || !*pages)
 			continue;
 		page_hold(page_of(*pages));

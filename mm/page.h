@@ -57,6 +57,12 @@ static inline void *page_address(const struct page *page)
 	return direct_map(frame_of(page) << PAGE_SHIFT);
 }
 
+/* The page of an address in memory that the kernel has. */
+static inline struct page *page_of(const void *address)
+{
+	return &page_array[physical_address(address) >> PAGE_SHIFT];
+}
+
 /* The page of any address in it; or NULL for an address that is in no frame of the array. */
 static inline struct page *page_at(const void *address)
 {

@@ -43,7 +43,7 @@ static struct page *take(struct zone *first, unsigned order, bool can_wait)
 	return NULL;
 }
 
-static void *allocate(struct zone *first, unsigned order, const void *owner)
+static inline void *allocate(struct zone *first, unsigned order, const void *owner)
 {
 	ASSERT(order < ORDERS);
 	bool enabled = interrupts_disable();
@@ -56,15 +56,23 @@ static void *allocate(struct zone *first, unsigned order, const void *owner)
 }
 /* } SOLUTION 5.3 */
 
+/* There was no block: once more, if somebody gave pages back. */
+static __attribute__((noinline)) void *reclaim_and_allocate(unsigned order, const void *owner)
+{
+	if (!page_reclaim || !page_reclaim())
+		return NULL;
+	return allocate(&zones[ZONE_NORMAL], order, owner);
+}
+
 void *page_alloc(unsigned order)
 {
 	const void *owner = __builtin_return_address(0);
 	void *pages = allocate(&zones[ZONE_NORMAL], order, owner);
 
-	if (!pages && page_reclaim && page_reclaim())
-		pages = allocate(&zones[ZONE_NORMAL], order, owner);
+	if (!pages)
+		pages = reclaim_and_allocate(order, owner);
 	if (pages)
-		page_at(pages)->references = 1;
+		page_of(pages)->references = 1;
 	return pages;
 }
 

@@ -183,7 +183,7 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
 
 	uint32_t present = table->references - 1, gone = 0;
 
-	for (; pte < last && gone < present; pte++) {
+	for (; pte < last; pte++) {
 		uint32_t old = *pte;
 
 		if (!old) {
@@ -195,6 +195,8 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
 		if (flush)
 			tlb_flush_page(start + ((pte - first) << PAGE_SHIFT));
 		page_release(pte_page(old));
+		if (gone == present)
+			break;
 	}
 	table->references -= gone;
 	space->pages -= gone;

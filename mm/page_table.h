@@ -55,12 +55,6 @@ void tlb_flush_space(const struct space *space);
 /* Gives the memory back that is kept for the next tables. Returns how many pages. */
 uint32_t page_table_shrink(void);
 
-/* The page of an address in the direct map, in memory that the kernel has. */
-static inline struct page *page_of(const void *address)
-{
-	return &page_array[physical_address(address) >> PAGE_SHIFT];
-}
-
 /* An entry for a page. */
 static inline uint32_t pte_for(const struct page *page, bool writable)
 {

@@ -24,8 +24,10 @@
 #include "mm/pool.h"
 #include "mm/space_layout.h"
 #include "mm/user_copy.h"
+#include "mm/zones.h"
 
 #define FIRST_STACK (4 * PAGE_SIZE) /* in an area from the beginning; more when it is touched */
+#define ROOM	    32u		    /* pages for each space that there is: what it will write to */
 
 static struct pool spaces = POOL_INITIALIZER(struct space);
 static uint32_t shared_entry;
@@ -35,9 +37,16 @@ void space_share(const void *page)
 	shared_entry = physical_address(page) | PTE_PAGE;
 }
 
-/* A space with nothing but the page that all have: which is in no area, and part of the kernel. */
+/* A space with nothing but the page that all have: which is in no area, and part of the kernel.
+ *
+ * None if too little would be left for those that are there. A fork is cheap, and the pages come
+ * later: programs that fork without an end (a fork bomb) would have all memory before one of them
+ * is refused, and then for each page that one writes to another one is killed. */
 struct space *space_allocate(void)
 {
+	while (page_free_count() < spaces.used * ROOM)
+		if (!page_reclaim || !page_reclaim())
+			return NULL;
 	struct space *space = pool_alloc(&spaces);
 	uint32_t *pte = NULL;
 

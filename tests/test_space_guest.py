@@ -54,10 +54,11 @@ def test_fork_of_200_mib(programs):
 @pytest.mark.parametrize(
     ("memory", "bombs"),
     [
-        # In 16 MiB of forks the shell is the largest process, and dies first.
-        (16, ("maps", "mappings", "recursion")),
+        (16, ("forks", "maps", "mappings", "recursion", "families")),
         (24, ("forks", "maps", "mappings", "recursion", "families")),
+        (32, ("forks", "maps", "mappings", "recursion", "families")),
         (64, ("forks", "maps", "mappings", "recursion", "families")),
+        (1024, ("forks", "maps", "mappings", "recursion", "families")),
     ],
 )
 def test_bombs(programs, memory, bombs):

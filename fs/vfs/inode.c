@@ -16,7 +16,8 @@
 /* strncmp stops at the text's NUL, and then the text must be over, too. */
 bool name_is(const struct name *name, const char *text)
 {
-	return strncmp(name->text, text, name->length) == 0 && text[name->length] == '\0';
+	return *name->text == *text && strncmp(name->text, text, name->length) == 0 &&
+	       text[name->length] == '\0';
 }
 
 /* The factor 31 spreads similar names; the hash only has to be quick to compare. */

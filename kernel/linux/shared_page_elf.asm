@@ -62,9 +62,13 @@ shared_page_call:			; what exercise 3.4 writes: filled in by shared_page_elf.c
 	symbol name_sigreturn, sigreturn, rt_sigreturn, 1
 	symbol name_rt_sigreturn, rt_sigreturn, end, 1
 
-hash:					; one bucket: a list of all symbols
-	dd 1, 4, 1
-	dd 0, 2, 3, 0
+; A library is asked for symbols that it does not have: with 16 buckets the lists of those that
+; glibc asks for, such as __vdso_time, are empty. The symbols' own are 12, 14 and 14.
+hash:
+	dd 16, 4			; buckets, symbols
+	times 12 dd 0
+	dd 1, 0, 2, 0			; buckets 12 to 15: their first symbols
+	dd 0, 0, 3, 0			; the next one after each symbol
 
 ; Where a handler of a signal returns to, when its program brought no place of its own.
 	align 16, db 0x90

@@ -87,11 +87,12 @@ int process_empty_space(void)
 /* Handlers were functions of the old program. What is ignored stays ignored. */
 static void reset_signals(struct process_signals *signals)
 {
-	for (unsigned i = 0; i < SIGNALS; i++) {
-		bool is_ignored = signals->actions[i].handler == SIGNAL_IGNORE;
+	struct linux_signal_action *action = signals->actions, *end = action + SIGNALS;
 
-		signals->actions[i] = (struct linux_signal_action){ .handler = is_ignored };
-	}
+	for (; action < end; action++)
+		*action = (struct linux_signal_action){
+			.handler = action->handler == SIGNAL_IGNORE,
+		};
 	signals->stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
 }
 

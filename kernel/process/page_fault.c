@@ -31,6 +31,7 @@
 #define ERROR_WRITE 2u /* in a page fault's error code: Intel SDM volume 3, 4.7 */
 #define INIT	    1
 #define RETRIES	    1000
+#define LEADER	    8u /* a page of a session's leader counts an eighth */
 
 static bool is_dying(const struct process *process)
 {
@@ -39,7 +40,8 @@ static bool is_dying(const struct process *process)
 
 /* EXERCISE 6.6 (give me one back, part 2): out_of_memory is called when there is no page for the
    current task, and nothing can be given back (mm/reclaim.c). It chooses the process whose space
-   shows the most pages (space_resident), but never init; prints
+   shows the most pages (space_resident), but never init; a page of a session's leader, a shell for
+   instance, counts one LEADER-th, because its session ends with it. It prints
    "out of memory: killed PID (NAME), N KiB"; and sends SIGKILL. While one process is dying, it
    kills no second one. Given: process_next, which goes through all processes; is_dying;
    signal_send.
@@ -59,6 +61,8 @@ static struct process *victim(void)
 
 		if (pages > 0 && is_dying(each))
 			return each;
+		if (each->session == each->task->pid)
+			pages /= LEADER;
 		if (pages + each->is_borrowing > most && each->task->pid != INIT) {
 			most = pages + each->is_borrowing;
 			largest = each;

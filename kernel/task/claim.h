@@ -13,19 +13,22 @@ struct claim {
 	struct wait_queue waiting;
 };
 
-/* Sleeps, whatever signals come, while another task has it. */
+/* Sleeps, whatever signals come, while another task has it. Only tasks take it, and none runs
+ * between the last look and the claim. */
 static inline void claim_take(struct claim *claim)
 {
-	bool enabled = interrupts_disable();
+	while (claim->is_taken) {
+		bool enabled = interrupts_disable();
 
-	while (claim->is_taken)
 		wait_sleep_blocked(&claim->waiting);
+		interrupts_restore(enabled);
+	}
 	claim->is_taken = true;
-	interrupts_restore(enabled);
 }
 
 static inline void claim_give(struct claim *claim)
 {
 	claim->is_taken = false;
-	wait_wake(&claim->waiting);
+	if (claim->waiting.first)
+		wait_wake(&claim->waiting);
 }

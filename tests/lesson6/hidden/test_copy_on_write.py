@@ -10,6 +10,7 @@ import pytest
 
 from tests.lesson4.support import run_programs, said_by_programs
 from tests.lesson6.families import Families
+from tests.lesson6.faults import SOURCE, begin, page_of_object, put, require_fault
 from tests.lesson6.steps import (
     ACCESSED,
     BASE,
@@ -28,6 +29,8 @@ from tests.lesson6.steps import (
     World,
     spaces,
 )
+from tests.lesson6.support import WRITE, entries, page_at, space_code
+from tests.told import expect
 
 COPIES = "tests/lesson6/user/copies.c"
 PARENT, CHILD, GRANDCHILD, OTHER = range(4)
@@ -72,6 +75,34 @@ def test_tlb_of_the_parent(lab):
     assert all(left == 0 for left, _ in found[:6] + found[7:]), f"an access fails: {found}"
     seen = [word for _, word in found[13:]]
     assert seen == [500 + page for page in range(6)], f"the child sees the parent's writes: {seen}"
+
+
+@pytest.mark.exercise("6.4", points=1, once=True)
+def test_another_task_changes_the_area(lab):
+    """A write to a page of a shared area; while the object is asked another task unmaps the area,
+    or forbids to write: no entry becomes writable, and no page is lost."""
+    at = BASE + 12 * PAGE
+    changes = [
+        ("unmaps the area", (0, 0, 0), 0, "-EFAULT"),
+        ("maps it again, to be read", (1 | SHARED, 1, 5), 1, "-EACCES"),
+        ("forbids to write", (1, 2, 0), 1, "-EACCES"),
+    ]
+    for words, change, areas, then in changes:
+        with space_code(lab, SOURCE) as run:
+            space = begin(run, with_peek=False)
+            put(run, space, 10, 20, WRITABLE | SHARED, of=1, index=5)
+            require_fault(run, space, at, write=False)
+            run.call("be_changed", space, BASE + 10 * PAGE, BASE + 20 * PAGE, *change)
+            require_fault(run, space, at, write=True)
+            seen = [entry for entry in entries(run, space).values() if entry & WRITE]
+            what = f"while the object is asked another task {words}"
+            expect(f"{what}: entries that are writable", len(seen), 0)
+            held = run.call("object_references", 0)
+            expect(f"{what}: has the object a reference", held > areas, True)
+            require_fault(run, space, at, True, then)
+            run.call("area_cut", space, BASE, BASE + 30 * PAGE)
+            references = page_at(run, page_of_object(run, 7)).references
+            expect(f"{what}: references of its page", references, 1)
 
 
 @pytest.mark.exercise("6.4", points=2, once=True)

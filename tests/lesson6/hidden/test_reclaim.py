@@ -251,6 +251,14 @@ def test_largest(lab):
     assert 4 * LARGE <= kib <= 4 * (LARGE + 40), f"{kib} KiB, with {4 * LARGE} touched"
 
 
+@pytest.mark.exercise("6.6", points=1, once=True)
+def test_leader_of_a_session(lab):
+    """With it all of its session would end: a smaller process goes first."""
+    said, numbers, _ = eaters(lab, f"run /bin/eaters leader {LARGE} {SMALL}; run /bin/eaters eat 9")
+    assert numbers["child"] == 1009 and numbers["leader"] == 1, f"they ended so: {numbers}"
+    assert len(KILLED.findall(said)) == 1 and numbers["has"] == 9
+
+
 @pytest.mark.exercise("6.6", points=2)
 def test_one_is_enough(lab):
     """While one is dying no second one is killed; a zombie has no memory."""

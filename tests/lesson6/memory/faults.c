@@ -109,7 +109,8 @@ void be_faster(struct space *space, uint32_t address)
 }
 
 /* Another task of the space changes the areas of a range, the next time that the object is asked:
- * it puts one there, as put_area does, or (`flags` 0) takes all away. */
+ * it puts one there, as put_area does; or (`flags` 0) takes all away; or (`of` 2) changes the
+ * rights alone. */
 void be_changed(struct space *space, uint32_t start, uint32_t end, uint32_t flags, uint32_t of,
 		uint32_t index)
 {
@@ -123,7 +124,9 @@ void be_changed(struct space *space, uint32_t start, uint32_t end, uint32_t flag
 
 static void change_areas(void)
 {
-	if (change.flags)
+	if (change.of == 2)
+		area_protect(change.space, change.start, change.end, change.flags);
+	else if (change.flags)
 		put_area(change.space, change.start, change.end, change.flags, change.of,
 			 change.index);
 	else

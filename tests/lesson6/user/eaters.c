@@ -103,11 +103,25 @@ static void two(void)
 	say_end("large", large);
 }
 
-/* numbers: pages of a process, whose child uses its memory and takes all the rest. */
+/* numbers: pages of the session's leader, and of its child, which takes more than is left. */
+static void leader(void)
+{
+	touch(0, numbers[0]);
+	say_end("child", eater(numbers[1], 5));
+	say("leader", room[numbers[0] - 1][0]);
+}
+
+/* numbers: pages of a process, whose child uses its memory and takes all the rest. It is not the
+ * leader of its session. */
 static void borrowed(void)
 {
 	static volatile uint32_t before;
+	int32_t process = fork();
 
+	if (process) {
+		say_end("process", process);
+		return;
+	}
 	touch(0, numbers[0]);
 	before = 77;
 	int32_t child = call(CALL_VFORK, 0, 0, 0);
@@ -118,6 +132,7 @@ static void borrowed(void)
 	}
 	say_end("child", child);
 	say("parent", before);
+	leave(0);
 }
 
 /* The machine's first program. numbers do not come from the command line, but from its file. */
@@ -132,7 +147,8 @@ int run(int count, char **words)
 {
 	static const struct trial trials[] = {
 		{ "eat", eat }, { "all", all },		  { "largest", largest },
-		{ "two", two }, { "borrowed", borrowed }, { 0, 0 },
+		{ "two", two }, { "borrowed", borrowed }, { "leader", leader },
+		{ 0, 0 },
 	};
 
 	if (count < 2) {
