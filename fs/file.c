@@ -11,8 +11,8 @@
  *
  * A file lives as long as there is a reference to it: each descriptor has one, and so has code that
  * uses a file for longer than one call. The offset belongs to the file, and only file_read and
- * file_write move it. No lock: a call that sleeps in an operation may find the offset moved by
- * another task with the same file, as in Linux before 3.14.
+ * file_write move it. No lock here: where operations may sleep and tasks share a file, the system
+ * calls that use its offset take turns.
  */
 #include "fs/file.h"
 

@@ -278,13 +278,14 @@ static int sys_setrlimit(struct trap_frame *frame)
 
 static int sys_prlimit64(struct trap_frame *frame)
 {
-	struct process *process = frame->ebx ? process_find(frame->ebx) : current->process;
 	uint64_t wanted[2] = { 0, 0 };
 
 	if (frame->ecx >= LIMITS)
 		return -EINVAL;
 	if (frame->edx && copy_from_user(wanted, frame->edx, sizeof(wanted)) != 0)
 		return -EFAULT;
+	struct process *process = frame->ebx ? process_find(frame->ebx) : current->process;
+
 	if (!process || !process->files)
 		return -ESRCH;
 	const struct limit old = limit_of(process->files, frame->ecx);

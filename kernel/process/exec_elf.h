@@ -27,8 +27,10 @@ struct elf_image {
  * or -ENOEXEC unless it is a program for the i386 that fits below the kernel. */
 int elf_check(struct elf_image *image);
 
-/* Are programs with an interpreter (dynamically linked ones) known? Set from lesson 6 on. */
+/* Are programs with an interpreter (dynamically linked ones) known? From lesson 6 on; there
+ * elf_interpreters_allow says so. */
 extern bool elf_interpreters;
+void elf_interpreters_allow(void);
 
 /* A program header, and whether the segment has memory. */
 const struct elf_program_header *elf_segment(const struct elf_image *image, unsigned index);

@@ -15,7 +15,6 @@
  */
 #include "fs/file_memory.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/process/exec_elf.h"
 #include "kernel/task/task.h"
 #include "mm/area.h"
@@ -212,8 +211,7 @@ int elf_load(struct elf_image *image)
 	return error ? error : load(image);
 }
 
-static void interpreters_initialize(void)
+void elf_interpreters_allow(void)
 {
 	elf_interpreters = true;
 }
-STARTUP(interpreters_initialize)

@@ -76,18 +76,6 @@ static const char *test_page_alloc(void)
 	return page_free_count() == free ? NULL : "pages were lost";
 }
 
-static const char *test_page_junk(void)
-{
-	uint8_t *page = page_alloc(0);
-
-	if (!page)
-		return "no memory";
-	memset(page, 0, PAGE_SIZE);
-	page_free(page, 0);
-	return page[0] == 0xcc && page[PAGE_SIZE - 1] == 0xcc ? NULL
-							      : "freed memory looks unchanged";
-}
-
 static const char *test_page_exhaustion(void)
 {
 	void *chain = NULL;
@@ -205,7 +193,6 @@ static const struct {
 	{ "divide64", test_divide },
 	{ "memmove overlaps", test_memmove },
 	{ "page_alloc aligns and keeps apart", test_page_alloc },
-	{ "page_free fills with junk", test_page_junk },
 	{ "page_alloc until nothing is left", test_page_exhaustion },
 	{ "page_alloc in interrupts", test_page_interrupts },
 	{ "clock never goes back", test_clock },

@@ -1,7 +1,7 @@
 /*
- * seams: copies between the kernel and a program that fault, while others use the same pipe or
- * file. Every copy is to or from pages that are not there: with the kernel's `faults slow` each
- * sleeps in its middle. One line a promise, the same on Linux.
+ * seams: copies between the kernel and a program that fault, while others use the same pipe, file
+ * or directory. Every copy is to or from pages that are not there: with the kernel's `faults slow`
+ * each sleeps in its middle. One line a promise, the same on Linux.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define RECORD	512u
 #define RECORDS 60u
 #define TASKS	3u
+#define NAME	"/tmp/seams-test"
 
 static int number;
 
@@ -158,7 +160,7 @@ static void cut_again_and_again(int file, const volatile int *is_over)
 
 static void test_cuts(void)
 {
-	int file = open("/tmp/seams-test", O_RDWR | O_CREAT | O_TRUNC, 0600), good = 1;
+	int file = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600), good = 1;
 	volatile int *is_over = (int *)map(PAGE, MAP_SHARED);
 
 	if (fork() == 0)
@@ -176,8 +178,107 @@ static void test_cuts(void)
 	*is_over = 1;
 	ok(good, "a file that is cut: nobody else's bytes are read");
 	ok(all_end_well(), "and none of its own are written elsewhere");
-	unlink("/tmp/seams-test");
+	unlink(NAME);
 	close(file);
+}
+
+/* Each task takes what comes next in an open file that they share. */
+static void test_shared_reads(void)
+{
+	struct sums *sums = (struct sums *)map(PAGE, MAP_SHARED);
+	unsigned bytes = 0, sum = 0, wanted = 0, total = TASKS * RECORDS * RECORD;
+	int file = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	for (unsigned at = 0; at < total; at++) {
+		unsigned char byte = at * 7 >> 3;
+
+		wanted += byte;
+		(void)!write(file, &byte, 1);
+	}
+	lseek(file, 0, SEEK_SET);
+	for (unsigned i = 0; i < TASKS; i++) {
+		if (fork() > 0)
+			continue;
+		char *to = absent();
+
+		for (int length; (length = read(file, to, RECORD)) > 0; to = absent()) {
+			sums->bytes[i] += length;
+			while (length-- > 0)
+				sums->sum[i] += (unsigned char)to[length];
+		}
+		_exit(0);
+	}
+	ok(all_end_well(), "an open file that is shared: its readers come to the end");
+	for (unsigned i = 0; i < TASKS; i++)
+		bytes += sums->bytes[i], sum += sums->sum[i];
+	ok(bytes == total && sum == wanted, "and each byte is read once");
+	close(file);
+}
+
+/* They write to one open file; or each opens it, to append. */
+static void test_shared_writes(int flags, const char *what)
+{
+	int file = open(NAME, O_RDWR | O_CREAT | O_TRUNC | flags, 0600), good = 1;
+	unsigned whole = 0, letters[256] = { 0 };
+	char record[RECORD];
+
+	for (unsigned i = 0; i < TASKS; i++)
+		if (fork() == 0)
+			write_records(flags ? open(NAME, O_WRONLY | flags) : file, 'a' + i);
+	good &= all_end_well();
+	lseek(file, 0, SEEK_SET);
+	while (read(file, record, RECORD) == RECORD) {
+		letters[(unsigned char)record[0]]++;
+		whole += memcmp(record, record + 1, RECORD - 1) == 0;
+	}
+	for (unsigned i = 0; i < TASKS; i++)
+		good &= letters['a' + i] == RECORDS;
+	ok(good && whole == TASKS * RECORDS, what);
+	close(file);
+}
+
+static void make_and_remove(const volatile int *is_over)
+{
+	unsigned made = 0, removed = 0;
+	char name[64];
+
+	while (!*is_over || removed < made) {
+		if (!*is_over) {
+			snprintf(name, sizeof(name), "/tmp/seams/file-%u", made++);
+			close(open(name, O_WRONLY | O_CREAT, 0600));
+		}
+		if (made < removed + 20 && !*is_over)
+			continue;
+		snprintf(name, sizeof(name), "/tmp/seams/file-%u", removed++);
+		unlink(name);
+	}
+	_exit(0);
+}
+
+/* A directory is read while its entries go. */
+static void test_directory(void)
+{
+	volatile int *is_over = (int *)map(PAGE, MAP_SHARED);
+	int good = 1;
+
+	mkdir("/tmp/seams", 0777);
+	if (fork() == 0)
+		make_and_remove(is_over);
+	for (unsigned i = 0; i < RECORDS; i++) {
+		int directory = open("/tmp/seams", O_RDONLY | O_DIRECTORY), length;
+		char *to = absent();
+
+		while ((length = syscall(SYS_getdents64, directory, to, RECORD)) > 0)
+			for (int at = 0; at < length; at += *(unsigned short *)(to + at + 16))
+				good &=
+				    to[at + 19] == '.' || strncmp(to + at + 19, "file-", 5) == 0;
+		good &= length == 0;
+		close(directory);
+	}
+	*is_over = 1;
+	good &= all_end_well();
+	ok(good, "a directory that changes: only its own names are read");
+	rmdir("/tmp/seams");
 }
 
 int main(void)
@@ -186,6 +287,11 @@ int main(void)
 	test_writers();
 	test_readers();
 	test_cuts();
+	test_shared_reads();
+	test_shared_writes(0, "an open file that is shared: no write is lost or torn apart");
+	test_shared_writes(O_APPEND, "nor one that several have opened to append");
+	test_directory();
+	unlink(NAME);
 	printf("1..%d\n", number);
 	return 0;
 }
