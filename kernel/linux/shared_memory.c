@@ -288,7 +288,7 @@ static int sys_ipc(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 117, "ipc", "ddxxpx", sys_ipc },
+	{ 117, "ipc", "ddxxxx", sys_ipc },
 };
 
 /* ---- futexes ---- */

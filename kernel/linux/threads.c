@@ -445,7 +445,7 @@ static int sys_get_robust_list(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 311, "set_robust_list", "pd", sys_set_robust_list },
+	{ 311, "set_robust_list", "xd", sys_set_robust_list },
 	{ 312, "get_robust_list", "dpp", sys_get_robust_list },
 };
 
