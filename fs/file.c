@@ -30,23 +30,14 @@ struct file *file_create(const struct file_ops *ops, void *private, uint32_t fla
 
 	if (!file)
 		return NULL;
-	file->ops = ops;
-	file->private = private;
+	*file = (struct file){ .ops = ops, .private = private, .references = 1 };
 	file->flags = flags & ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC);
-	file->references = 1;
 	return file;
 }
 
-void file_hold(struct file *file)
-{
-	file->references++;
-}
-
 /* The operations go first: they may still use the inode, if there is one. */
-void file_release(struct file *file)
+void file_end(struct file *file)
 {
-	if (--file->references > 0)
-		return;
 	if (file->ops->release)
 		file->ops->release(file);
 	if (file->forget)

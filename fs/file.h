@@ -70,8 +70,15 @@ static inline bool file_writable(const struct file *file)
 /* A file with one reference. The ops' open is not called. NULL without memory. */
 struct file *file_create(const struct file_ops *ops, void *private, uint32_t flags);
 
-void file_hold(struct file *file);
-void file_release(struct file *file);
+/* Frees a file to which nobody refers any more. Who uses a file for longer than one call adds a
+ * reference to it, and releases that. */
+void file_end(struct file *file);
+
+static inline void file_release(struct file *file)
+{
+	if (--file->references == 0)
+		file_end(file);
+}
 
 /* Read or write at an offset, without moving the file's own. */
 int file_read_at(struct file *file, struct buffer *to, uint64_t offset);

@@ -93,7 +93,7 @@ static struct memory_object *make(struct file *file)
 		return NULL;
 	page_cache_initialize(&pages->cache, &ops);
 	pages->file = file;
-	file_hold(file);
+	file->references++;
 	list_append(&all, &pages->in_all);
 	return &pages->cache.object;
 }

@@ -70,7 +70,7 @@ struct files *files_copy(const struct files *files)
 	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
 	for (uint32_t i = 0; i < files->count; i++)
 		if ((copy->slots[i] = files->slots[i]))
-			file_hold(copy->slots[i]);
+			copy->slots[i]->references++;
 	return copy;
 }
 
@@ -158,7 +158,7 @@ void files_set(struct file **place, struct file *file)
 	struct file *before = *place;
 
 	if (file)
-		file_hold(file);
+		file->references++;
 	*place = file;
 	if (before)
 		file_release(before);

@@ -87,7 +87,7 @@ prove: setup-test
 endif
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
-BENCH_LESSON := 4
+BENCH_LESSON := 6
 BENCH := $(BUILD)/bench/bench_glibc $(BUILD)/user/bin/bench
 SHARES := $(BUILD)/user/bin/shares
 

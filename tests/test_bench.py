@@ -27,6 +27,7 @@ from labs.tools.guest.package import PackageError
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "build/bench" / GLIBC, ROOT / "build/user/bin" / SMALL]
 SHARES = ROOT / "build/user/bin/shares"
+KERNEL = ROOT / "build/lesson6/kernel.elf"
 QUANTUM = 20 / 4000
 """A quantum's part of the time in which the shares are measured."""
 KEYS = {(operation.program, operation.row) for operation in OPERATIONS}
@@ -43,7 +44,7 @@ def programs(build):
 
 @pytest.fixture(scope="session")
 def ours(programs):
-    return bench.measure_ours(ROOT / "build/lesson4/kernel.elf", programs)
+    return bench.measure_ours(KERNEL, programs)
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +93,7 @@ def test_the_table_is_of_this_kernel(ours, kept):
 
 @pytest.mark.slow
 def test_our_figures_repeat_themselves(ours, programs):
-    assert bench.measure_ours(ROOT / "build/lesson4/kernel.elf", programs) == ours
+    assert bench.measure_ours(KERNEL, programs) == ours
 
 
 def test_calls_that_are_missing(programs):
@@ -117,7 +118,7 @@ def test_linux_as_in_the_table(linux, kept):
 
 @pytest.fixture(scope="session")
 def our_shares(programs):
-    return bench.shares_ours(ROOT / "build/lesson4/kernel.elf", SHARES)
+    return bench.shares_ours(KERNEL, SHARES)
 
 
 @pytest.mark.slow

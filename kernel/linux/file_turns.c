@@ -71,7 +71,7 @@ static int run_in_turn(struct trap_frame *frame)
 		return original(frame);
 	struct turn turn = { .of = file->inode ? (const void *)file->inode : file };
 
-	file_hold(file);
+	file->references++;
 	take(&turn);
 	int result = original(frame);
 

@@ -10,10 +10,9 @@
 #include "kernel/syscall/gate.h"
 #include "kernel/syscall/syscall.h"
 
-/* Numbers of calls that may sleep, and whose first argument is a descriptor: read, write, ioctl,
- * and those like them. */
-static const uint16_t held[] = { 3,   4,   54,	118, 140, 145, 146, 148,
-				 180, 181, 187, 220, 239, 333, 334 };
+/* Numbers of calls that may sleep, and whose first argument is a descriptor: ioctl, readv, and
+ * those like them. read and write hold their file themselves. */
+static const uint16_t held[] = { 54, 118, 140, 145, 146, 148, 180, 181, 187, 220, 239, 333, 334 };
 
 #define HELD (sizeof(held) / sizeof(held[0]))
 
@@ -28,7 +27,7 @@ static int run_held(struct trap_frame *frame)
 	while (held[i] != frame->eax)
 		i++;
 	if (file)
-		file_hold(file);
+		file->references++;
 	int result = originals[i]->run(frame);
 
 	if (file)

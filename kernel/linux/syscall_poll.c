@@ -38,7 +38,7 @@ static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *ta
 	if (!file)
 		return POLLNVAL;
 	if (table) {
-		file_hold(file);
+		file->references++;
 		table->files[table->held++] = file;
 	}
 	if (file->ops->poll)

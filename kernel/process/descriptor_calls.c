@@ -29,7 +29,7 @@ static int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close
 	int added = files_add(current->process->files, file, lowest, close_on_exec);
 
 	if (added >= 0)
-		file_hold(file);
+		file->references++;
 	return added;
 }
 
@@ -40,7 +40,7 @@ int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 
 	if (!file)
 		return -EBADF;
-	file_hold(file);
+	file->references++;
 	int added = files_replace(current->process->files, to, file, close_on_exec);
 
 	if (added < 0)

@@ -38,7 +38,7 @@ static int open_terminal(void)
 	if (error)
 		return error;
 	for (uint32_t descriptor = 0; descriptor < 3; descriptor++) {
-		file_hold(file);
+		file->references++;
 		files_replace(current->process->files, descriptor, file, false);
 	}
 	file_release(file);

@@ -55,9 +55,10 @@ bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 	return user_range_ok(address, length);
 }
 
-/* What read and write share: the memory's range is checked before the file is asked. */
-static int transfer(struct file *file, const struct trap_frame *frame,
-		    int (*move)(struct file *file, struct buffer *buffer))
+/* What read and write share: the memory's range is checked before the file is asked. Another task
+ * of the program may close the file meanwhile, so it is held. */
+static inline int transfer(struct file *file, const struct trap_frame *frame,
+			   int (*move)(struct file *file, struct buffer *buffer))
 {
 	struct buffer buffer;
 
@@ -65,7 +66,11 @@ static int transfer(struct file *file, const struct trap_frame *frame,
 		return -EBADF;
 	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
 		return -EFAULT;
-	return move(file, &buffer);
+	file->references++;
+	int result = move(file, &buffer);
+
+	file_release(file);
+	return result;
 }
 
 /* A broken pipe also sends SIGPIPE, which ends most programs. */

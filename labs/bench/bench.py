@@ -1,7 +1,7 @@
 """`make bench`: what operations cost and how the processor is shared, by the same programs on Linux
 and on our kernel.
 
-    python -m labs.bench.bench --kernel build/lesson4/kernel.elf --programs BENCH_GLIBC BENCH \
+    python -m labs.bench.bench --kernel build/lesson6/kernel.elf --programs BENCH_GLIBC BENCH \
         --shares SHARES
 
 Both kernels run in the same machine, whose time goes by instructions, so the figures are the same

@@ -42,15 +42,15 @@ OPERATIONS = (
     Operation("sched_yield", "sched_yield, alone", at_most=120),
     Operation("read_zero", "read 1 B of /dev/zero"),
     Operation("open_close", "open + close /dev/null"),
-    Operation("pipe_one", "pipe write + read of 1 B, one process", at_most=600),
+    Operation("pipe_one", "pipe write + read of 1 B, one process", at_most=700),
     Operation("pipe_two", "pipe round trip of 1 B, two processes", at_most=2500),
-    Operation("fork_exit", "fork + exit + wait, small C library", program=SMALL),
-    Operation("fork_exit", "fork + exit + wait, static glibc"),
-    Operation("fork_exec", "fork + exec + wait, small C library", program=SMALL),
-    Operation("fork_exec", "fork + exec + wait, static glibc"),
-    Operation("mmap_munmap", "mmap + munmap of a page"),
-    Operation("mmap_touch", "mmap + touch + munmap of 256 pages, each"),
-    Operation("fork_touch", "fork + write to 256 pages + exit + wait"),
+    Operation("fork_exit", "fork + exit + wait, small C library", 25_000, program=SMALL),
+    Operation("fork_exit", "fork + exit + wait, static glibc", 40_000),
+    Operation("fork_exec", "fork + exec + wait, small C library", 50_000, program=SMALL),
+    Operation("fork_exec", "fork + exec + wait, static glibc", 95_000),
+    Operation("mmap_munmap", "mmap + munmap of a page", 1_400),
+    Operation("mmap_touch", "mmap + touch + munmap of 256 pages, each", 1_600),
+    Operation("fork_touch", "fork + write to 256 pages + exit + wait", 700_000),
 )
 
 

@@ -150,6 +150,12 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return -ERESTART;
 }
 
+void wait_sleep_blocked(struct wait_queue *queue)
+{
+	(void)queue;
+	abort(); /* there is one task, which would sleep for ever */
+}
+
 void wait_wake(struct wait_queue *queue)
 {
 	(void)queue;

@@ -182,7 +182,7 @@ static void add(struct random *random, struct files *files, struct table_model *
 		at++;
 	if (at == DESCRIPTORS)
 		return;
-	file_hold(opened[which]);
+	opened[which]->references++;
 	REQUIRE(files_add(files, opened[which], lowest, closes) == (int32_t)at, "the lowest");
 	model->file[at] = which + 1;
 	model->closes[at] = closes;
@@ -198,7 +198,7 @@ static void replace_or_close(struct random *random, struct files *files, struct 
 		model->file[at] = 0;
 		return;
 	}
-	file_hold(opened[which]);
+	opened[which]->references++;
 	REQUIRE(files_replace(files, at, opened[which], false) == (int32_t)at, "replace %u", at);
 	model->file[at] = which + 1;
 	model->closes[at] = false;
