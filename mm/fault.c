@@ -37,6 +37,7 @@
 #include "mm/space_layout.h"
 
 uint32_t fault_around_bytes = 16 * PAGE_SIZE;
+uint32_t (*stack_limit)(void);
 
 static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
@@ -53,9 +54,10 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
    Pitfalls: getting a page from an object may sleep. Meanwhile another task may make the entry:
    then release the page that came too late. It may also unmap the area, which is freed then, or put
-   another in its place: then show nothing and return 0, because the access faults again. Find the
-   entry again after a sleep. A program may read where it may only write or execute, because an
-   entry has no bit for that. A page that mprotect has hidden comes back as it was. */
+   another in its place: then show nothing and return 0, because the access faults again. Hold the
+   object meanwhile (ops->hold). Find the entry again after a sleep. A program may read where it may
+   only write or execute, because an entry has no bit for that. A page that mprotect has hidden
+   comes back as it was. */
 /* SOLUTION 6.3 { */
 static struct area *area_for(struct space *space, uint32_t address)
 {

@@ -10,6 +10,7 @@ from tests.told import expect
 
 SOURCE = "tests/lesson6/memory/faults.c"
 BASE = 0x40000000
+OBJECT_PAGES = 40
 
 
 def begin(run: Run, with_peek: bool = True) -> int:
@@ -47,6 +48,14 @@ def require_fault(
 def page_of_object(run: Run, index: int) -> int:
     """The frame of a page of the object."""
     return frame_of(run.call("object_address", index) - KERNEL_BASE)
+
+
+def which_page(run: Run, entry: int) -> str:
+    """Which page an entry shows, as a person reads it."""
+    for index in range(OBJECT_PAGES):
+        if page_of_object(run, index) == frame_of(entry):
+            return f"page {index} of the object"
+    return "another page" if entry else "none"
 
 
 def require_zero(run: Run, entry: int, what: str) -> None:

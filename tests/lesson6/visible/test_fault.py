@@ -20,6 +20,7 @@ from tests.lesson6.faults import (
     require_fault,
     require_own_page,
     require_zero,
+    which_page,
 )
 from tests.lesson6.support import (
     PAGE,
@@ -53,10 +54,10 @@ def test_zeros(lab):
     """A read shows the zero page, which all share and nobody may write to; a write gets a page."""
     usually = (
         REFUSED,
-        Usual("entries", "pte_of with the page's address, and pte_fill with pte_for"),
-        Usual("the same page", "a page that is only read is zero_page, which all share"),
+        Usual("have entries", "pte_of with the page's address, and pte_fill with pte_for"),
+        Usual("one page in both", "a page that is only read is zero_page, which all share"),
         Usual("PTE_WRITE of the zero page", "pte_for(page, false): a write must fault again"),
-        Usual("page_alloc|not 0", "a page of its own from page_alloc, cleared, and writable"),
+        Usual("page_alloc|words of", "a page of its own from page_alloc, cleared, and writable"),
         COUNTS,
     )
     first = Random(lab.seed).randrange(40)
@@ -71,7 +72,8 @@ def test_zeros(lab):
         made = [(at - start) // PAGE for at in sorted(seen)]
         expect("pages of the area that have entries", made, [0, 2, 4])
         read, again, written = (seen[start + i * PAGE] for i in (0, 2, 4))
-        expect("two pages that were only read show the same page", read, again)
+        same = frame_of(read) == frame_of(again)
+        require(same, "two pages that were only read: expected one page in both entries, seen two")
         state = page_at(run, frame_of(read)).state
         expect("state of the page that is read", state_name(state), "PAGE_RESERVED")
         expect("PTE_WRITE of the zero page", bool(read & WRITE), False)
@@ -87,7 +89,7 @@ def test_refusals(lab):
         Usual("expected -EFAULT", "no area has the address: area_from finds the next one above"),
         Usual("expected -EACCES", "a write needs SPACE_WRITE; a read any bit of SPACE_PROTECTION"),
         REFUSED,
-        Usual("entries", "the area is asked before anything is made"),
+        Usual("^entries after", "the area is asked before anything is made"),
     )
     with told(usually, "make hint EX=6.3"), space_code(lab, SOURCE) as run:
         space = begin(run)
@@ -138,7 +140,7 @@ def test_object(lab):
     usually = (
         REFUSED,
         Usual(
-            "frame of a page that was read",
+            "what is shown",
             "the object's page area_index(area, address), as ops->page returns it",
         ),
         Usual("PTE_WRITE of a page that was read", "the object's own page is shown read-only"),
@@ -155,8 +157,11 @@ def test_object(lab):
         require_fault(run, space, BASE + 21 * PAGE, write=True)
         seen = require_sound_tables(run, space, "after three faults")
         read, own, shared = (seen.get(BASE + page * PAGE, 0) for page in (12, 14, 21))
-        wanted = page_of_object(run, 9)
-        expect("the frame of a page that was read", frame_of(read), wanted)
+        expect(
+            "what is shown of the object after page 12 was read (10 is its page 7)",
+            which_page(run, read),
+            "page 9 of the object",
+        )
         expect("PTE_WRITE of a page that was read", bool(read & WRITE), False)
         require(
             frame_of(own) != page_of_object(run, 11), "a private page: expected a copy, seen none"
@@ -164,7 +169,11 @@ def test_object(lab):
         require_own_page(run, own, "the copy")
         others = run.call("count_others", 0xC0000000 + frame_of(own) * PAGE, 0x1000 + 11)
         expect("words of the copy that differ from the object's page", others, 0)
-        expect("the frame of a shared page", frame_of(shared), page_of_object(run, 21))
+        expect(
+            "the shared area, after page 21 was written to (20 is the object's page 20), shows",
+            which_page(run, shared),
+            "page 21 of the object",
+        )
         expect("PTE_WRITE of a shared page that is written", bool(shared & WRITE), True)
 
 
@@ -175,7 +184,7 @@ def test_entries_that_are_there(lab):
     usually = (
         Usual("right already", "an entry that allows the access stays as it is"),
         Usual("hidden", "*pte | PTE_PRESENT, with pte_set"),
-        Usual("page_alloc|not 0|PTE_WRITE", "an entry that is read-only: copy_on_write"),
+        Usual("page_alloc|words of|PTE_WRITE", "an entry that is read-only: copy_on_write"),
         COUNTS,
     )
     with told(usually, "make hint EX=6.3"), space_code(lab, SOURCE) as run:
