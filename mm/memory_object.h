@@ -33,6 +33,8 @@ struct memory_object_ops {
 	int (*sync)(struct memory_object *object, uint32_t first, uint32_t end);
 	/* For what has the pages: it has none from `first` on any more. */
 	void (*cut)(struct memory_object *object, uint32_t first);
+	/* Writes what people know it by, a path, with its NUL. NULL: nothing. */
+	void (*describe)(const struct memory_object *object, char *text, uint32_t size);
 };
 
 struct memory_object {

@@ -76,7 +76,55 @@ bool space_next_range(const struct space *space, struct space_range *range)
 	range->protection = area->flags & SPACE_PROTECTION;
 	range->is_shared = area->flags & AREA_SHARED;
 	range->index = area->object ? area_index(area, range->start) : 0;
+	range->object = area->object;
+	range->is_heap = space->heap_start < space->heap_end && !area->object &&
+			 area_start(area) <= space->heap_end && area->end > space->heap_start;
 	return true;
+}
+
+/* Is it the object's own page, and not the program's copy? */
+static bool is_of_object(const struct space_range *range, uint32_t at, const struct page *page)
+{
+	struct memory_object *object = (struct memory_object *)range->object;
+	uint32_t index = range->index + ((at - range->start) >> PAGE_SHIFT), count = 0;
+
+	if (!object || range->is_shared || !object->ops->peek)
+		return object && range->is_shared;
+	void *const *pages = object->ops->peek(object, index, &count);
+
+	return pages && count > 0 && *pages == page_address(page);
+}
+
+/* The zero page is nobody's. An object has one reference itself. */
+static void count_page(struct space_use *use, uint32_t pte, bool is_of_object)
+{
+	const struct page *page = pte_page(pte);
+	uint32_t entries = page->references - is_of_object;
+	bool is_dirty = (pte & PTE_DIRTY) || !is_of_object;
+
+	if (page->state == PAGE_RESERVED)
+		return;
+	use->resident += PAGE_SIZE;
+	use->share += PAGE_SIZE / (entries ? entries : 1);
+	use->referenced += pte & PTE_ACCESSED ? PAGE_SIZE : 0;
+	use->anonymous += is_of_object ? 0 : PAGE_SIZE;
+	if (entries > 1)
+		use->shared[is_dirty] += PAGE_SIZE;
+	else
+		use->private[is_dirty] += PAGE_SIZE;
+}
+
+struct space_use space_use_of(const struct space *space, const struct space_range *range)
+{
+	struct space_use use = { 0 };
+
+	for (uint32_t at = range->start; at < range->end; at += PAGE_SIZE) {
+		const uint32_t *pte = pte_of(space, at, false);
+
+		if (pte && *pte)
+			count_page(&use, *pte, is_of_object(range, at, pte_page(*pte)));
+	}
+	return use;
 }
 
 uint32_t space_resident_size(const struct space *space)

@@ -10,8 +10,12 @@ struct tree_node;
 
 #define SPACE_LOWEST 0x00010000u /* a null pointer with an offset must fault */
 #define STACK_END    (SPACE_SHARED - 0x1000u)
-#define STACK_LIMIT  (8u << 20) /* how far a stack may grow */
+#define STACK_USUAL  (8u << 20) /* how far a stack may grow, unless the program has set a limit */
+#define STACK_LIMIT  (stack_limit ? stack_limit() : STACK_USUAL)
 #define STACK_GAP    (1u << 20) /* what no area may touch below it */
+
+/* How far the stack of the current task's program may grow, in whole pages. NULL: STACK_USUAL. */
+extern uint32_t (*stack_limit)(void);
 
 struct space {
 	uint32_t *directory;

@@ -23,15 +23,28 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 uint32_t space_read(const struct space *space, uint32_t address, void *to, uint32_t length);
 
 /* A mapped range of one kind. */
+struct memory_object;
+
 struct space_range {
 	uint32_t start, end;
-	unsigned protection; /* bits of SPACE_* */
-	bool is_shared;	     /* what is written there others see */
-	uint32_t index;	     /* of the file's page at the start; 0 without a file */
+	unsigned protection;		    /* bits of SPACE_* */
+	bool is_shared;			    /* what is written there others see */
+	uint32_t index;			    /* of the file's page at the start; 0 without a file */
+	const struct memory_object *object; /* whose pages it shows, or NULL */
+	bool is_heap;
 };
 
 /* The first one that ends after range->start, from there on; or (false) none. */
 bool space_next_range(const struct space *space, struct space_range *range);
+
+/* What a range has in memory, in bytes. What only this space shows is private. */
+struct space_use {
+	uint32_t resident, share; /* share: of each page the part of one of those who show it */
+	uint32_t shared[2], private[2]; /* clean, dirty */
+	uint32_t referenced, anonymous; /* anonymous: not its object's */
+};
+
+struct space_use space_use_of(const struct space *space, const struct space_range *range);
 
 /* How many bytes of memory its program uses at the moment. */
 uint32_t space_resident_size(const struct space *space);

@@ -35,8 +35,9 @@ def failures(output: str) -> set[str]:
     return set(re.findall(r"^not ok \d+ (.*)$", output, re.MULTILINE))
 
 
-def test_promises(programs):
-    assert failures(said_by(programs, "/memory")) == set()
+@pytest.mark.parametrize("name", ["memory", "limits"])
+def test_promises(programs, name):
+    assert failures(said_by(programs, f"/{name}", memory=128)) == set()
 
 
 @pytest.mark.parametrize("name", ["seams", "memory"])
@@ -57,7 +58,7 @@ def test_copies_that_sleep(programs, tmp_path, name):
     assert failures(run(machine).check().serial) == set()
 
 
-@pytest.mark.parametrize("name", ["memory", "seams"])
+@pytest.mark.parametrize("name", ["memory", "seams", "limits"])
 def test_promises_are_those_of_linux(programs, name):
     """The programs ask nothing of our kernel that Linux does not do."""
     try:

@@ -4,12 +4,17 @@
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/memory/ramfs_memory.h"
+#include "fs/vfs/path.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/startup.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
 #include "mm/page_table.h"
 #include "mm/reverse_map.h"
+
+#define DEPTH 16 /* of directories, in which a name is searched */
 
 static struct ramfs_inode *file_of(struct memory_object *object)
 {
@@ -51,11 +56,49 @@ static void memory_cut(struct memory_object *object, uint32_t first)
 	object_unmap(object, first, UINT32_MAX);
 }
 
+/* The name of a file below a directory, before *end. */
+static bool find_name(const struct ramfs_inode *directory, const struct ramfs_inode *file,
+		      const char *start, char **end, unsigned depth)
+{
+	const struct ramfs_entry *entry = directory->directory.first;
+
+	for (; entry; entry = entry->next) {
+		bool is_below = inode_is(&entry->inode->inode, S_IFDIR) && depth > 0 &&
+				find_name(entry->inode, file, start, end, depth - 1);
+
+		if (entry->inode != file && !is_below)
+			continue;
+		if ((uint32_t)(*end - start) <= entry->length)
+			return false;
+		*end -= entry->length + 1;
+		**end = '/';
+		memcpy(*end + 1, entry->text, entry->length);
+		return true;
+	}
+	return false;
+}
+
+/* An inode does not know its names: the tree is searched. */
+static void memory_describe(const struct memory_object *object, char *text, uint32_t size)
+{
+	const struct ramfs_inode *file = file_of((struct memory_object *)object);
+	char *end = text + size - 1;
+
+	*end = '\0';
+	if (file->inode.links > 0 && find_name(ramfs_inode(path_root()), file, text, &end, DEPTH))
+		memmove(text, end, text + size - end);
+	else if (file->inode.filesystem)
+		snprintk(text, size, "/#%u (deleted)", file->inode.number);
+	else
+		snprintk(text, size, "/dev/zero (deleted)");
+}
+
 static const struct memory_object_ops ops = { .page = memory_page,
 					      .peek = memory_peek,
 					      .hold = memory_hold,
 					      .release = memory_release,
-					      .cut = memory_cut };
+					      .cut = memory_cut,
+					      .describe = memory_describe };
 
 static struct memory_object *ramfs_memory(struct file *file)
 {
@@ -72,6 +115,7 @@ struct memory_object *ramfs_shared_memory(uint32_t length)
 
 	if (!file)
 		return NULL;
+	file->inode.links = 0; /* it has no name */
 	file->inode.size = length;
 	object_initialize(&file->file.memory, &ops);
 	return &file->file.memory;

@@ -309,13 +309,20 @@ static int procfs_jump(struct inode *inode, struct inode **to, struct inode **di
 
 /* ---- listing ---- */
 
+/* Of several tasks that are one program the first is listed; the others are found. */
+static bool is_follower(const struct task *task)
+{
+	return task->process && task->process->leader != task->process;
+}
+
 /* The lowest pid from `least` on, or 0. */
 static int next_pid(int32_t least)
 {
 	int found = 0;
 
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->pid >= least && task->pid > 0 && (!found || task->pid < found))
+		if (task->pid >= least && task->pid > 0 && !is_follower(task) &&
+		    (!found || task->pid < found))
 			found = task->pid;
 	return found;
 }

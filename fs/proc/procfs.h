@@ -8,6 +8,8 @@
 
 struct file;
 struct files;
+struct space;
+struct space_range;
 struct task;
 
 #define PROCFS_LINE 64u
@@ -38,6 +40,22 @@ struct procfs_entry {
 	unsigned order; /* the text has up to 2^order pages */
 	struct procfs_entry *next;
 };
+
+/* What is known of programs' memory from lesson 6 on; NULL before. */
+struct procfs_memory {
+	/* Writes the name of a range after the rest of its line, and ends the line. */
+	void (*name)(struct procfs_text *text, const struct space *space,
+		     const struct space_range *range);
+	/* How many bytes of objects a space shows. */
+	uint32_t (*shared)(const struct space *space);
+};
+
+extern const struct procfs_memory *procfs_memory;
+
+/* Writes one line for each range of a task's memory, and `more` after it, unless that is NULL. */
+void procfs_show_ranges(struct procfs_text *text, const struct task *task,
+			void (*more)(struct procfs_text *text, const struct space *space,
+				     const struct space_range *range));
 
 /* Add a file to /proc, or to each task's directory. The structure must live as long as the kernel.
  */

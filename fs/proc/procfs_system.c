@@ -119,7 +119,7 @@ static void show_processor(struct procfs_text *text, const struct task *task)
 
 static int link_self(char *target, uint32_t size)
 {
-	return snprintk(target, size, "%d", current->pid);
+	return snprintk(target, size, "%d", current->process->leader->task->pid);
 }
 
 static int link_mounts(char *target, uint32_t size)

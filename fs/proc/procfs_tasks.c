@@ -11,6 +11,9 @@
 #include "mm/space_map.h"
 
 #define STRINGS_ORDER 5 /* pages: all that exec takes */
+#define MAPS_ORDER    3
+
+const struct procfs_memory *procfs_memory;
 
 static const struct {
 	char letter;
@@ -29,9 +32,27 @@ static const struct process *process_of(const struct task *task)
 	return task->process ? task->process : &nothing;
 }
 
+/* A program of several tasks has the pid of the first. */
+static int leader_of(const struct task *task)
+{
+	const struct process *leader = process_of(task)->leader;
+
+	return leader ? leader->task->pid : task->pid;
+}
+
+static uint32_t threads_of(const struct task *task)
+{
+	uint32_t count = 0;
+
+	for (const struct task *each = task_next(NULL); each; each = task_next(each))
+		count += leader_of(each) == leader_of(task);
+	return count;
+}
+
 static int parent_of(const struct task *task)
 {
-	const struct process *parent = process_of(task)->parent;
+	const struct process *leader = process_of(task)->leader;
+	const struct process *parent = leader ? leader->parent : NULL;
 
 	return parent ? parent->task->pid : 0;
 }
@@ -55,19 +76,30 @@ static void show_stat(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "%d (%s) %c %d %d %d %u -1 0 0 0 0 0 ", task->pid, task->name,
 		     lives[task->life].letter, parent_of(task), process->pgrp, process->session,
 		     process->tty);
-	procfs_print(text, "%u %u %u %u %d %d 1 0 %llu %u %u 4294967295", task->user_ticks,
+	procfs_print(text, "%u %u %u %u %d %d %u 0 %llu %u %u 4294967295", task->user_ticks,
 		     task->system_ticks, process->children_user_ticks,
-		     process->children_system_ticks, 20 + nice, nice, begun, memory_of(task),
-		     resident_of(task) / PAGE_SIZE);
+		     process->children_system_ticks, 20 + nice, nice, threads_of(task), begun,
+		     memory_of(task), resident_of(task) / PAGE_SIZE);
 	procfs_print(text, " 0 0 0 0 0 %u %u 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		     (uint32_t)process->signals.pending, (uint32_t)process->signals.blocked);
 }
 
 static void show_statm(struct procfs_text *text, const struct task *task)
 {
-	uint32_t pages = memory_of(task) / PAGE_SIZE, resident = resident_of(task) / PAGE_SIZE;
+	struct space_range range = { .end = 0 };
+	uint32_t code = 0, data = 0, shared = 0;
 
-	procfs_print(text, "%u %u 0 0 0 %u 0\n", pages, resident, pages);
+	if (task->space && procfs_memory)
+		shared = procfs_memory->shared(task->space);
+	for (; task->space && space_next_range(task->space, &range); range.start = range.end) {
+		if (range.protection & SPACE_WRITE)
+			data += range.is_shared ? 0 : range.end - range.start;
+		else if (range.protection & SPACE_EXECUTE)
+			code += range.end - range.start;
+	}
+	procfs_print(text, "%u %u %u %u 0 %u 0\n", memory_of(task) / PAGE_SIZE,
+		     resident_of(task) / PAGE_SIZE, shared / PAGE_SIZE, code / PAGE_SIZE,
+		     data / PAGE_SIZE);
 }
 
 /* Sets of signals. Those that wait are said to be for the whole process. */
@@ -89,11 +121,11 @@ static void show_signals(struct procfs_text *text, const struct process_signals 
 static void show_status(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
-		     task->name, lives[task->life].letter, lives[task->life].name, task->pid,
+		     task->name, lives[task->life].letter, lives[task->life].name, leader_of(task),
 		     task->pid, parent_of(task));
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
-	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t1\n", memory_of(task) / 1024,
-		     memory_of(task) / 1024);
+	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t%u\n",
+		     memory_of(task) / 1024, resident_of(task) / 1024, threads_of(task));
 	show_signals(text, &process_of(task)->signals);
 	procfs_print(text, "voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t%u\n",
 		     task->switches - task->preemptions, task->preemptions);
@@ -124,21 +156,38 @@ static void show_environment(struct procfs_text *text, const struct task *task)
 	show_memory(text, task, process_of(task)->environment, process_of(task)->strings_end);
 }
 
-/* Which file a range is of is not recorded. */
-static void show_maps(struct procfs_text *text, const struct task *task)
+static void show_range(struct procfs_text *text, const struct space *space,
+		       const struct space_range *range)
+{
+	bool is_stack = range->end == space_stack_top(space);
+
+	procfs_print(text, "%08x-%08x %c%c%c%c %08x 00:00 0 ", range->start, range->end,
+		     range->protection & SPACE_READ ? 'r' : '-',
+		     range->protection & SPACE_WRITE ? 'w' : '-',
+		     range->protection & SPACE_EXECUTE ? 'x' : '-', range->is_shared ? 's' : 'p',
+		     range->index * PAGE_SIZE);
+	if (is_stack || !procfs_memory)
+		procfs_print(text, "%s\n", is_stack ? "                         [stack]" : "");
+	else
+		procfs_memory->name(text, space, range);
+}
+
+void procfs_show_ranges(struct procfs_text *text, const struct task *task,
+			void (*more)(struct procfs_text *text, const struct space *space,
+				     const struct space_range *range))
 {
 	struct space_range range = { .end = 0 };
 
 	for (; task->space && space_next_range(task->space, &range); range.start = range.end) {
-		bool is_stack = range.end == space_stack_top(task->space);
-
-		procfs_print(text, "%08x-%08x %c%c%c%c %08x 00:00 0 %s\n", range.start, range.end,
-			     range.protection & SPACE_READ ? 'r' : '-',
-			     range.protection & SPACE_WRITE ? 'w' : '-',
-			     range.protection & SPACE_EXECUTE ? 'x' : '-',
-			     range.is_shared ? 's' : 'p', range.index * PAGE_SIZE,
-			     is_stack ? "                         [stack]" : "");
+		show_range(text, task->space, &range);
+		if (more)
+			more(text, task->space, &range);
 	}
+}
+
+static void show_maps(struct procfs_text *text, const struct task *task)
+{
+	procfs_show_ranges(text, task, NULL);
 }
 
 static struct file *program_of(const struct files *files, uint32_t unused)
@@ -165,7 +214,7 @@ static void tasks_register(void)
 		{ .name = "cwd", .file = directory_of, .link = link_root },
 		{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
 		{ .name = "exe", .file = program_of },
-		{ .name = "maps", .show = show_maps },
+		{ .name = "maps", .show = show_maps, .order = MAPS_ORDER },
 		{ .name = "root", .link = link_root },
 		{ .name = "stat", .show = show_stat },
 		{ .name = "statm", .show = show_statm },

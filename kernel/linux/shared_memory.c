@@ -1,10 +1,297 @@
 /*
- * Memory that several spaces share: what a futex in it is known by.
+ * System V shared memory (shmget(2), shmat(2)), and what a futex in shared memory is known by.
+ *
+ * A segment is a file in memory without a name, and areas show it. They show it by an object of the
+ * segment's own, so that the segment learns when the last of them goes:
+ *
+ *	area --> segment.object --> file.object --> pages
+ *
+ * The list has one reference until the segment is removed (IPC_RMID), each area has one. As on
+ * Linux, a segment that is removed keeps its id as long as it is attached.
  */
+#include <stddef.h>
+
+#include "fs/memory/ramfs_memory.h"
+#include "fs/vfs/wall_time.h"
+#include "kernel/abi/shm.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/futex.h"
-#include "kernel/task/task.h"
+#include "kernel/process/process.h"
+#include "kernel/report/printk.h"
+#include "kernel/syscall/syscall.h"
 #include "mm/area.h"
+#include "mm/page_alloc.h"
+#include "mm/pool.h"
+#include "mm/space_layout.h"
+#include "mm/space_map.h"
+#include "mm/user_copy.h"
+
+#define HIGHEST (STACK_END - STACK_LIMIT - STACK_GAP) /* as mmap */
+#define SECOND	1000000000u
+
+struct segment {
+	struct memory_object object; /* first: the two have one address */
+	struct memory_object *file;
+	uint32_t references;
+	struct list in_all;
+	int32_t id;
+	struct linux_shm state; /* without the number of attachments */
+};
+
+static struct pool pool = POOL_INITIALIZER(struct segment);
+static struct list all = LIST_EMPTY(all);
+
+/* ---- the object ---- */
+
+static struct memory_object *file_of(struct memory_object *object)
+{
+	return ((struct segment *)object)->file;
+}
+
+static int segment_page(struct memory_object *object, uint32_t index, bool write,
+			struct page **page)
+{
+	return file_of(object)->ops->page(file_of(object), index, write, page);
+}
+
+static void *const *segment_peek(struct memory_object *object, uint32_t index, uint32_t *count)
+{
+	return file_of(object)->ops->peek(file_of(object), index, count);
+}
+
+static void segment_hold(struct memory_object *object)
+{
+	((struct segment *)object)->references++;
+}
+
+static void segment_release(struct memory_object *object)
+{
+	struct segment *segment = (struct segment *)object;
+
+	if (--segment->references > 0)
+		return;
+	list_remove(&segment->in_all);
+	segment->file->ops->release(segment->file);
+	pool_free(&pool, segment);
+}
+
+static void segment_describe(const struct memory_object *object, char *text, uint32_t size)
+{
+	snprintk(text, size, "/SYSV%08x (deleted)", ((const struct segment *)object)->state.key);
+}
+
+static const struct memory_object_ops segment_ops = { .page = segment_page,
+						      .peek = segment_peek,
+						      .hold = segment_hold,
+						      .release = segment_release,
+						      .describe = segment_describe };
+
+/* ---- segments ---- */
+
+static uint64_t now(void)
+{
+	return divide64(time_wall_ns(), SECOND, NULL);
+}
+
+static int32_t caller(void)
+{
+	return current->process->leader->task->pid;
+}
+
+static struct segment *find(int32_t id)
+{
+	for (struct list *link = all.next; link != &all; link = link->next)
+		if (list_entry(link, struct segment, in_all)->id == id)
+			return list_entry(link, struct segment, in_all);
+	return NULL;
+}
+
+static struct segment *find_key(int32_t key)
+{
+	for (struct list *link = all.next; link != &all; link = link->next)
+		if (list_entry(link, struct segment, in_all)->state.key == key)
+			return list_entry(link, struct segment, in_all);
+	return NULL;
+}
+
+static int make(int32_t key, uint32_t size, uint32_t mode)
+{
+	static int32_t last_id = -1;
+
+	if (size == 0 || (int32_t)size < 0)
+		return -EINVAL;
+	struct segment *segment = pool.used < SHM_LIMIT ? pool_alloc(&pool) : NULL;
+
+	if (!segment)
+		return pool.used < SHM_LIMIT ? -ENOMEM : -ENOSPC;
+	segment->file = ramfs_shared_memory(size);
+	if (!segment->file) {
+		pool_free(&pool, segment);
+		return -ENOMEM;
+	}
+	object_initialize(&segment->object, &segment_ops);
+	segment->references = 1;
+	segment->id = last_id = (last_id + 1) & INT32_MAX;
+	segment->state = (struct linux_shm){ .key = key,
+					     .mode = mode & SHM_MODES,
+					     .size = size,
+					     .changed = now(),
+					     .creator_pid = caller() };
+	list_append(&all, &segment->in_all);
+	return segment->id;
+}
+
+static int get(int32_t key, uint32_t size, uint32_t flags)
+{
+	const struct segment *found = key == IPC_PRIVATE ? NULL : find_key(key);
+
+	if (found && (flags & IPC_CREAT) && (flags & IPC_EXCL))
+		return -EEXIST;
+	if (found)
+		return size > found->state.size ? -EINVAL : found->id;
+	return key == IPC_PRIVATE || (flags & IPC_CREAT) ? make(key, size, flags) : -ENOENT;
+}
+
+/* ---- attaching ---- */
+
+/* Where it goes: where the program says, or where there is room. */
+static int place(uint32_t address, uint32_t length, uint32_t flags)
+{
+	if (!address && (flags & SHM_REMAP))
+		return -EINVAL;
+	if (!address) {
+		address = area_gap(current->space, SPACE_LOWEST, HIGHEST, length);
+		return address ? (int32_t)address : -ENOMEM;
+	}
+	if (address % PAGE_SIZE && !(flags & SHM_RND))
+		return -EINVAL;
+	address &= -PAGE_SIZE;
+	if (!space_can_hold(address, length))
+		return -EINVAL;
+	if (!(flags & SHM_REMAP) && !space_is_free(current->space, address, length))
+		return -EINVAL;
+	return address;
+}
+
+static int attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
+{
+	struct segment *segment = find(id);
+
+	if (!segment)
+		return -EINVAL;
+	uint32_t length = whole_pages(segment->state.size);
+	struct area form = { .flags = AREA_SHARED | SPACE_READ, .object = &segment->object };
+	int at = place(address, length, flags);
+
+	form.flags |= flags & SHM_RDONLY ? AREA_LOCKED : SPACE_WRITE;
+	form.flags |= flags & SHM_EXEC ? SPACE_EXECUTE : 0;
+	int error = is_error(at) ? at : area_put(current->space, at, at + length, &form);
+
+	if (error)
+		return error;
+	segment->state.attached = now();
+	segment->state.last_pid = caller();
+	return give(result, &at, sizeof(at));
+}
+
+/* All parts of it that are still where they were. */
+static int detach(uint32_t address)
+{
+	const struct area *area = area_find(current->space, address);
+
+	if (address % PAGE_SIZE || !area || !area->object || area->object->ops != &segment_ops ||
+	    area_start(area) != address || area->index != 0)
+		return -EINVAL;
+	struct segment *segment = (struct segment *)area->object;
+	uint32_t end = address + whole_pages(segment->state.size);
+
+	segment->state.detached = now();
+	segment->state.last_pid = caller();
+	segment_hold(&segment->object);
+	for (uint32_t at = address;
+	     (area = area_from(current->space, at)) && area_start(area) < end;) {
+		at = area->end;
+		if (area->object == &segment->object &&
+		    area_start(area) - address == area->index << PAGE_SHIFT)
+			area_cut(current->space, area_start(area), at);
+	}
+	segment_release(&segment->object);
+	return 0;
+}
+
+/* ---- what is known of them ---- */
+
+static int give_state(const struct segment *segment, uint32_t address)
+{
+	struct linux_shm state = segment->state;
+
+	for (const struct list *link = segment->object.areas.next; link != &segment->object.areas;
+	     link = link->next)
+		state.attachments++;
+	return give(address, &state, sizeof(state));
+}
+
+static int set_state(struct segment *segment, uint32_t address)
+{
+	struct linux_shm wanted;
+
+	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
+		return -EFAULT;
+	segment->state.owner = wanted.owner;
+	segment->state.group = wanted.group;
+	segment->state.mode = (segment->state.mode & SHM_DEST) | (wanted.mode & SHM_MODES);
+	segment->state.changed = now();
+	return 0;
+}
+
+static int control(int32_t id, uint32_t command, uint32_t address)
+{
+	struct segment *segment = find(id);
+
+	if (!segment)
+		return -EINVAL;
+	switch (command & ~IPC_64) {
+	case IPC_STAT:
+		return give_state(segment, address);
+	case IPC_SET:
+		return set_state(segment, address);
+	case SHM_LOCK:
+	case SHM_UNLOCK:
+		return 0;
+	case IPC_RMID:
+		if (!(segment->state.mode & SHM_DEST)) {
+			segment->state.mode |= SHM_DEST;
+			segment->state.key = IPC_PRIVATE;
+			segment_release(&segment->object);
+		}
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* One call for all of System V's, with a number of its own; the upper half is a version. */
+static int sys_ipc(struct trap_frame *frame)
+{
+	switch (frame->ebx) {
+	case IPC_SHMAT:
+		return attach(frame->ecx, frame->edi, frame->edx, frame->esi);
+	case IPC_SHMDT:
+		return detach(frame->edi);
+	case IPC_SHMGET:
+		return get(frame->ecx, frame->edx, frame->esi);
+	case IPC_SHMCTL:
+		return control(frame->ecx, frame->edx, frame->edi);
+	}
+	return -ENOSYS;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 117, "ipc", "ddxxxx", sys_ipc },
+};
+
+/* ---- futexes ---- */
 
 /* Of memory that is not shared, each space has its own. */
 static struct futex_key key_of(uint32_t address)

@@ -4,6 +4,7 @@
 #include "fs/memory/ramfs_memory.h"
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "kernel/linux/syscall_memory.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
@@ -17,6 +18,26 @@
 #define ADVICE_LAST	 23u
 #define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
 #define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
+
+#define STACK_MOST (512u << 20) /* mappings need room, too */
+
+/* What the program has set, or inherited. */
+static uint32_t limit_of_stack(void)
+{
+	const struct files *files = current->process ? current->process->files : NULL;
+	uint32_t soft = files ? files->limits[LIMIT_STACK].soft : UINT32_MAX;
+
+	if (soft == UINT32_MAX)
+		return STACK_USUAL;
+	return (soft < STACK_MOST ? soft : STACK_MOST) & -PAGE_SIZE;
+}
+
+static void stack_start(void)
+{
+	usual_stack = STACK_USUAL;
+	stack_limit = limit_of_stack;
+}
+STARTUP(stack_start)
 
 /* The address where the mapping goes, or a negated errno. */
 static int place(const struct mapping *mapping, uint32_t length)

@@ -24,6 +24,7 @@
 
 _Static_assert(FILES_MAX * QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
 	       "room for waiters");
+_Static_assert(FILES_MAX * sizeof(struct file *) <= PAGE_SIZE, "room for files");
 
 /* Looks at the files once. Returns how many are ready, or a negated errno. */
 typedef int scanner(void *context, struct poll_table *table);
@@ -36,6 +37,10 @@ static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *ta
 
 	if (!file)
 		return POLLNVAL;
+	if (table) {
+		file->references++;
+		table->files[table->held++] = file;
+	}
 	if (file->ops->poll)
 		ready = file->ops->poll(file, table);
 	ready |= ready & POLLIN ? POLLRDNORM : 0;
@@ -51,6 +56,8 @@ static int wait_once(scanner *scan, void *context, struct poll_table *table, uin
 
 	while (table->count > 0)
 		wait_leave(&table->waiters[--table->count]);
+	while (table->held > 0)
+		file_release(table->files[--table->held]);
 	if (error == -ETIMEDOUT)
 		return scan(context, NULL);
 	return error ? -ERESTART_SLEEP : result;
@@ -73,7 +80,8 @@ static int wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t
 {
 	uint64_t *resumed = &current->process->signals.resume_ns;
 	struct waiter few[FEW];
-	struct poll_table table = { few, 0, count * QUEUES };
+	struct file *few_files[FEW];
+	struct poll_table table = { few, 0, count * QUEUES, few_files, 0 };
 	int result = scan(context, NULL);
 
 	if (*resumed)
@@ -81,12 +89,17 @@ static int wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t
 	*resumed = 0;
 	if (result || deadline == 0)
 		return result;
-	if (table.limit > FEW)
+	if (table.limit > FEW) {
 		table.waiters = page_alloc(MANY_ORDER);
-	if (!table.waiters)
-		return -ENOMEM;
-	result = wait_until(scan, context, &table, deadline);
-	if (table.limit > FEW)
+		table.files = page_alloc(0);
+	}
+	if (table.waiters && table.files)
+		result = wait_until(scan, context, &table, deadline);
+	else
+		result = -ENOMEM;
+	if (table.limit > FEW && table.files)
+		page_free(table.files, 0);
+	if (table.limit > FEW && table.waiters)
 		page_free(table.waiters, MANY_ORDER);
 	*resumed = result == -ERESTART_SLEEP ? deadline : 0;
 	return result;

@@ -10,6 +10,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/processor_time.h"
+#include "kernel/linux/syscall_memory.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/process/names.h"
 #include "kernel/report/printk.h"
@@ -36,11 +37,11 @@ struct linux_system {
 };
 
 /* setrlimit(2)'s numbers of resources. */
-#define LIMIT_SIZE    1
-#define LIMIT_STACK   3
-#define LIMIT_CORE    4
-#define LIMIT_NOTHING UINT32_MAX
-#define GROUPS_MAX    65536u
+#define LIMIT_SIZE	1
+#define LIMIT_CORE	4
+#define LIMIT_NOTHING	UINT32_MAX
+#define STACK_UNLIMITED (LIMIT_NOTHING - 1) /* has been set so */
+#define GROUPS_MAX	65536u
 
 #define ASK_PERSONALITY 0xffffffffu /* personality(2): change nothing */
 
@@ -211,8 +212,8 @@ static int sys_getrandom(struct trap_frame *frame)
 	return frame->edx <= RANDOM_FLAGS ? device_fill_random(&buffer) : -EINVAL;
 }
 
-/* Enforced are the limits of descriptors, processor time, file size and queued signals. The others
- * are not counted, and the stack's is fixed. */
+/* Enforced are the limits of descriptors, processor time, file size, queued signals and, from
+ * lesson 6 on, the stack, which is fixed before. The others are not counted. */
 static uint64_t wide(uint32_t limit)
 {
 	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
@@ -225,13 +226,17 @@ static uint32_t narrow(uint64_t limit)
 
 void (*watch_processor_time)(void);
 
+uint32_t usual_stack = SPACE_STACK;
+
 /* Unless it was set, the stack's limit is that of its space, and a core dump's is 0. */
 static struct limit limit_of(const struct files *files, uint32_t resource)
 {
 	struct limit limit = files->limits[resource];
 
 	if (resource == LIMIT_STACK && limit.soft == LIMIT_NOTHING)
-		limit.soft = SPACE_STACK;
+		limit.soft = usual_stack;
+	else if (resource == LIMIT_STACK && limit.soft == STACK_UNLIMITED)
+		limit.soft = LIMIT_NOTHING;
 	if (resource == LIMIT_CORE && limit.soft == LIMIT_NOTHING)
 		limit.soft = 0;
 	return limit;
@@ -244,6 +249,8 @@ static int set_limit(struct files *files, uint32_t resource, const struct limit 
 	if (resource == LIMIT_FILES && limit->hard > FILES_MAX)
 		return -EPERM;
 	files->limits[resource] = *limit;
+	if (resource == LIMIT_STACK && limit->soft == LIMIT_NOTHING)
+		files->limits[resource].soft = STACK_UNLIMITED;
 	if (resource == LIMIT_CPU && watch_processor_time)
 		watch_processor_time();
 	return 0;

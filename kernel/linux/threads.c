@@ -23,7 +23,6 @@
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/thread_local.h"
 #include "kernel/process/family.h"
-#include "kernel/process/file_calls.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
@@ -31,10 +30,12 @@
 #include "kernel/task/task_make.h"
 #include "mm/user_copy.h"
 
-#define CLONE_FS     0x00000200u
-#define CLONE_FILES  0x00000400u
-#define CLONE_SETTLS 0x00080000u
-#define SHARED	     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
+#define CLONE_FS      0x00000200u
+#define CLONE_FILES   0x00000400u
+#define CLONE_SIGHAND 0x00000800u
+#define CLONE_THREAD  0x00010000u
+#define CLONE_SETTLS  0x00080000u
+#define SHARED	      (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
 /* What is known of a task besides: after its process, where there is room (task_create). */
 struct thread {
@@ -444,7 +445,7 @@ static int sys_get_robust_list(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 311, "set_robust_list", "pd", sys_set_robust_list },
+	{ 311, "set_robust_list", "xd", sys_set_robust_list },
 	{ 312, "get_robust_list", "dpp", sys_get_robust_list },
 };
 

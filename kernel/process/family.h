@@ -54,9 +54,7 @@ void process_forked(void);
 /* Flags of clone that are understood; the lowest byte is the signal at the child's end. */
 #define CLONE_SIGNAL_MASK    0x000000ffu
 #define CLONE_VM	     0x00000100u
-#define CLONE_SIGHAND	     0x00000800u
 #define CLONE_VFORK	     0x00004000u
-#define CLONE_THREAD	     0x00010000u
 #define CLONE_PARENT_SETTID  0x00100000u
 #define CLONE_CHILD_CLEARTID 0x00200000u
 #define CLONE_CHILD_SETTID   0x01000000u

@@ -164,9 +164,7 @@ int sys_ioctl(struct trap_frame *frame)
 
 	if (!file)
 		return -EBADF;
-	if (!file->ops->control)
-		return -ENOTTY;
-	return file->ops->control(file, frame->ecx, frame->edx);
+	return file->ops->control ? file->ops->control(file, frame->ecx, frame->edx) : -ENOTTY;
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {

@@ -52,8 +52,8 @@ struct process {
 	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */
 	bool adopts;			 /* orphans below it, in place of init (prctl) */
 	struct wait_queue children;	 /* wakes when a child has news, or gives the space back */
-	uint32_t set_at_begin;		 /* user address of a word that gets the pid; 0: none */
-	uint32_t clear_on_exit;		 /* of a word to zero at the end; 0: none */
+	/* User addresses: of a word that gets the pid, of one to zero at the end; 0: none. */
+	uint32_t set_at_begin, clear_on_exit;
 
 	uint32_t children_user_ticks, children_system_ticks; /* of those that were waited for */
 	struct timer alarm;				     /* sends SIGALRM */

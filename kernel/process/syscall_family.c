@@ -22,13 +22,9 @@ CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
 CALL(sys_vfork, process_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
 
 /* clone is fork with flags: what the child shares, and which words get its pid. There are no
- * threads: a program that asks for one gets -EAGAIN, as if a limit were reached. */
+ * threads: their flags are refused with -EINVAL. */
 static int sys_clone(struct trap_frame *frame)
 {
-	const uint32_t thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
-
-	if ((frame->ebx & thread) == thread)
-		return -EAGAIN;
 	return process_fork(&(struct fork_request){
 	    .flags = frame->ebx,
 	    .stack = frame->ecx,

@@ -93,6 +93,10 @@ static const struct {
 	{ "memory", part_memory },
 	{ "processes", part_processes },
 	{ "robust", part_robust },
+	{ "systemv", part_systemv },
+	{ "attach", part_attach },
+	{ "posix", part_posix },
+	{ "proc", part_proc },
 };
 
 int main(int argc, char **argv)

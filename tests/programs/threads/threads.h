@@ -67,3 +67,7 @@ void part_close(void);
 void part_memory(void);
 void part_processes(void);
 void part_robust(void);
+void part_systemv(void);
+void part_attach(void);
+void part_posix(void);
+void part_proc(void);

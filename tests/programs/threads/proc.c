@@ -1,0 +1,103 @@
+/* What /proc says of a program's tasks and memory. */
+#include "threads.h"
+
+#include <sys/shm.h>
+
+#define PAGES 16
+
+/* The number after a word at the start of a line of a file; -1: there is none. */
+static long number_in(const char *path, const char *word)
+{
+	char line[512];
+	long number = -1;
+	FILE *file = fopen(path, "r");
+
+	while (file && number < 0 && fgets(line, sizeof(line), file))
+		if (strncmp(line, word, strlen(word)) == 0)
+			number = atol(line + strlen(word));
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* The line of maps that an address is in, or the number of a word below that line in smaps. */
+static long look_up(const void *address, const char *word, char *name)
+{
+	char line[512];
+	unsigned start, end;
+	bool is_inside = false;
+	long number = -1;
+	FILE *file = fopen("/proc/self/smaps", "r");
+
+	while (file && number < 0 && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%x-%x %*s", &start, &end) == 2 && line[8] == '-') {
+			is_inside = start <= (uintptr_t)address && (uintptr_t)address < end;
+			if (is_inside && sscanf(line, "%*s %*s %*s %*s %*s %[^\n]", name) != 1)
+				*name = '\0';
+		} else if (is_inside && strncmp(line, word, strlen(word)) == 0) {
+			number = atol(line + strlen(word));
+		}
+	}
+	if (file)
+		fclose(file);
+	return number;
+}
+
+static void tell(const char *what, const void *address)
+{
+	static const char *const words[] = { "Size:", "Rss:", "Anonymous:", "Private_Dirty:" };
+	char name[512] = "";
+
+	for (int i = 0; i < 4; i++) {
+		long number = look_up(address, words[i], name);
+
+		if (i == 0)
+			printf("%s: %s\n", what, name);
+		if (what[0] != '[')
+			say(words[i], number);
+	}
+}
+
+static void *look_at_status(void *unused)
+{
+	say("Threads", number_in("/proc/self/status", "Threads:"));
+	say("one Tgid", number_in("/proc/self/status", "Tgid:") == getpid());
+	say("one Pid", number_in("/proc/self/status", "Pid:") == getpid());
+	return NULL;
+}
+
+void part_proc(void)
+{
+	int local = 0, id = shmget(IPC_PRIVATE, 4096, 0600);
+	int file = open("/tmp/threads.mapped", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *memory =
+	    mmap(NULL, (PAGES + 2) * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *heap = sbrk(4096);
+
+	memory += 4096;
+	pthread_join(start(look_at_status, NULL), NULL);
+	mprotect(memory, PAGES * 4096, PROT_READ | PROT_WRITE);
+	for (int i = 0; i < 5; i++)
+		memory[i * 2 * 4096] = 1;
+	tell("private memory", memory);
+	if (ftruncate(file, PAGES * 4096) != 0)
+		say("ftruncate", errno);
+	char *mapped = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	mapped[0] = mapped[8192] = 1;
+	tell("a file", mapped);
+	munmap(mapped, PAGES * 4096);
+	mapped = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	mapped[0] = 1;
+	tell("a file, private", mapped);
+	unlink("/tmp/threads.mapped");
+	close(file);
+	munmap(mapped, PAGES * 4096);
+	heap[0] = 1;
+	tell("[heap]", heap);
+	tell("[stack]", &local);
+	tell("[shared]", mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	tell("[segment]", shmat(id, NULL, 0));
+	shmctl(id, IPC_RMID, NULL);
+	say("statm", number_in("/proc/self/statm", "") > 0);
+}
