@@ -70,8 +70,8 @@ static inline bool file_writable(const struct file *file)
 /* A file with one reference. The ops' open is not called. NULL without memory. */
 struct file *file_create(const struct file_ops *ops, void *private, uint32_t flags);
 
-/* Frees a file to which nobody refers any more. Who uses a file for longer than one call adds a
- * reference to it, and releases that. */
+/* Frees a file to which nobody refers any more. A caller that uses a file for longer than one call
+ * adds a reference to it, and releases that. */
 void file_end(struct file *file);
 
 static inline void file_release(struct file *file)
