@@ -37,7 +37,6 @@
 #include "mm/space_layout.h"
 
 uint32_t fault_around_bytes = 16 * PAGE_SIZE;
-uint32_t (*stack_limit)(void);
 
 static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 

@@ -446,7 +446,7 @@ static int sys_get_robust_list(struct trap_frame *frame)
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 311, "set_robust_list", "xd", sys_set_robust_list },
-	{ 312, "get_robust_list", "dpp", sys_get_robust_list },
+	{ 312, "get_robust_list", "dxx", sys_get_robust_list },
 };
 
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
