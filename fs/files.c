@@ -20,6 +20,7 @@
 #include "mm/page_alloc.h"
 
 static struct pool pool = POOL_INITIALIZER(struct files);
+void (*files_closing)(const struct files *files, const struct file *file);
 
 /* Limits that are not set are all ones: none. */
 struct files *files_create(void)
@@ -69,8 +70,7 @@ struct files *files_copy(const struct files *files)
 	files_set(&copy->program, files->program);
 	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
 	for (uint32_t i = 0; i < files->count; i++)
-		if ((copy->slots[i] = files->slots[i]))
-			copy->slots[i]->references++;
+		files_set(&copy->slots[i], files->slots[i]);
 	return copy;
 }
 
@@ -79,8 +79,7 @@ struct files *files_copy(const struct files *files)
 void files_destroy(struct files *files)
 {
 	for (uint32_t i = 0; i < files->count; i++)
-		if (files->slots[i])
-			file_release(files->slots[i]);
+		files_close(files, i);
 	if (files->slots != files->first)
 		page_free(files->slots, 0);
 	files_set(&files->program, NULL);
@@ -116,32 +115,35 @@ int files_add(struct files *files, struct file *file, uint32_t lowest, bool clos
 	return descriptor;
 }
 
-/* The old file is released last: that may sleep, and the table must be whole by then. */
+/* Puts a file, or none, into a slot. The old one is released last: that may sleep, and the table
+ * must be whole by then. */
+static int exchange(struct files *files, uint32_t descriptor, struct file *file)
+{
+	struct file *before = files->slots[descriptor];
+
+	files->slots[descriptor] = file;
+	if (before && files_closing)
+		files_closing(files, before);
+	if (before)
+		file_release(before);
+	return 0;
+}
+
 int files_replace(struct files *files, uint32_t descriptor, struct file *file, bool close_on_exec)
 {
 	if (descriptor >= files->limits[LIMIT_FILES].soft)
 		return -EBADF;
 	if (descriptor >= files->count && !grow(files))
 		return -ENOMEM;
-	struct file *before = files->slots[descriptor];
-
-	files->slots[descriptor] = file;
 	files_set_close_on_exec(files, descriptor, close_on_exec);
-	if (before)
-		file_release(before);
+	exchange(files, descriptor, file);
 	return descriptor;
 }
 
 /* The slot is free before the release, which may sleep. */
 int files_close(struct files *files, uint32_t descriptor)
 {
-	struct file *file = files_get(files, descriptor);
-
-	if (!file)
-		return -EBADF;
-	files->slots[descriptor] = NULL;
-	file_release(file);
-	return 0;
+	return files_get(files, descriptor) ? exchange(files, descriptor, NULL) : -EBADF;
 }
 
 /* What a shell has open for itself does not reach the programs that it starts. */

@@ -38,6 +38,9 @@ struct files *files_copy(const struct files *files);
 /* Closes everything. */
 void files_destroy(struct files *files);
 
+/* Called when a descriptor is closed, before the file is released; NULL: nobody wants to know. */
+extern void (*files_closing)(const struct files *files, const struct file *file);
+
 /* The open file of a descriptor, or NULL. */
 static inline struct file *files_get(const struct files *files, uint32_t descriptor)
 {

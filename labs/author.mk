@@ -9,7 +9,7 @@ LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start slides prove mistakes bench budget tables test test-fast distributions
+.PHONY: lab start slides prove mistakes bench budget tables test test-fast distributions debian
 
 help::
 	@echo
@@ -36,6 +36,8 @@ help::
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "  make distributions   make run and make test on a bare Debian 12 and 13, in a"
 	@echo "                  container: [DIST=13] [WHO=user|root] [COMMAND='make run']"
+	@echo "  make debian     Debian's programs on the kernel, compared with this machine's Linux, many"
+	@echo "                  minutes: [SET='base text/tar']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
 ifeq ($(LESSON),storage)
@@ -128,6 +130,11 @@ test: setup-test
 .PHONY: all-lessons
 all-lessons: everything bench-files
 	@for lesson in $(LESSONS); do $(MAKE) -s LESSON=$$lesson image-disk image-direct || exit; done
+
+# Debian's programs on the latest kernel, compared with this machine's Linux: a table.
+debian: setup-test
+	@$(MAKE) -s LESSON=6 image-direct user-programs
+	@$(PYTHON) -m tests.debian_programs $(SET)
 
 # What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
 distributions:

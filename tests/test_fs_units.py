@@ -24,6 +24,7 @@ SOURCES = (
     "fs/ram/ramfs_data.c",
     "fs/vfs/file_path.c",
     "fs/vfs/inode.c",
+    "fs/vfs/locks.c",
     "fs/vfs/mounts.c",
     "fs/vfs/names.c",
     "fs/vfs/path.c",

@@ -12,6 +12,7 @@
 #include "kernel/abi/limits.h"
 #include "kernel/abi/stat.h"
 
+struct file_lock;
 struct file_ops;
 struct inode;
 struct pipe;
@@ -106,6 +107,7 @@ struct inode {
 	struct inode *covers;		     /* of a mounted root: the directory it hides */
 	uint32_t writers, programs;	     /* of a regular file: open to write, open to be run */
 	struct pipe *pipe;		     /* of a named pipe that is open, or NULL */
+	struct file_lock *locks;	     /* that are set: fs/vfs/locks.h */
 };
 
 static inline bool inode_is(const struct inode *inode, uint32_t type)

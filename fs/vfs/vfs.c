@@ -19,6 +19,7 @@
 
 #include "fs/devices.h"
 #include "fs/root.h"
+#include "fs/vfs/locks.h"
 #include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 
@@ -61,6 +62,8 @@ void vfs_forget_file(struct file *file)
 {
 	file->inode->writers -= is_writer(file);
 	file->inode->programs -= file->is_program;
+	if (file->inode->locks)
+		locks_drop(file->inode, file);
 	inode_put(file->directory);
 	inode_put(file->inode);
 }

@@ -13,6 +13,40 @@
 #define F_SETPIPE_SZ 1031
 #define F_GETPIPE_SZ 1032
 
+/* Of fcntl: locks. The first three have a struct linux_lock, the others a struct linux_lock64; the
+ * last three are of open files. */
+#define F_GETLK	     5
+#define F_SETLK	     6
+#define F_SETLKW     7
+#define F_GETLK64    12
+#define F_SETLK64    13
+#define F_SETLKW64   14
+#define F_OFD_GETLK  36
+#define F_OFD_SETLK  37
+#define F_OFD_SETLKW 38
+
+struct linux_lock {
+	int16_t type, whence;  /* F_RDLCK, ...; SEEK_SET, ... */
+	int32_t first, length; /* 0: to the end; negative: before `first` */
+	int32_t pid;
+};
+
+struct linux_lock64 {
+	int16_t type, whence;
+	int64_t first, length;
+	int32_t pid;
+};
+
+#define F_RDLCK 0
+#define F_WRLCK 1
+#define F_UNLCK 2
+
+/* Of flock. */
+#define LOCK_SH 1
+#define LOCK_EX 2
+#define LOCK_NB 4
+#define LOCK_UN 8
+
 /* Of lseek. */
 #define SEEK_DATA 3
 #define SEEK_HOLE 4

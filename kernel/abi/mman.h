@@ -10,6 +10,7 @@
 #define MAP_PRIVATE	    0x02
 #define MAP_FIXED	    0x10
 #define MAP_ANONYMOUS	    0x20
+#define MAP_LONG_KNOWN	    0x7f900 /* other flags, which old kernels took as well */
 #define MAP_FIXED_NOREPLACE 0x100000
 
 #define MREMAP_MAYMOVE 1

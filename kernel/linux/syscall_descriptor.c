@@ -3,6 +3,7 @@
 #include "fs/files.h"
 #include "fs/pipe.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/syscall_lock.h"
 #include "kernel/process/descriptor_calls.h"
 #include "kernel/process/file_calls.h"
 #include "kernel/process/process.h"
@@ -84,6 +85,10 @@ static int sys_fcntl64(struct trap_frame *frame)
 	case F_GETPIPE_SZ:
 	case F_SETPIPE_SZ:
 		return pipe_size(file, frame->ecx == F_SETPIPE_SZ ? frame->edx : 0);
+	case F_GETLK ... F_SETLKW:
+	case F_GETLK64 ... F_SETLKW64:
+	case F_OFD_GETLK ... F_OFD_SETLKW:
+		return lock_call(file, frame);
 	}
 	return sys_fcntl(frame);
 }

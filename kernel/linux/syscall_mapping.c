@@ -10,12 +10,26 @@
 
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
+/* Shared and private at once is shared, and (MAP_SHARED_VALIDATE) flags that are not known are
+ * refused. Files only. */
+static int map(struct mapping mapping)
+{
+	const uint32_t validate = MAP_SHARED | MAP_PRIVATE, known = MAP_FIXED | MAP_LONG_KNOWN;
+
+	if ((mapping.flags & validate) == validate && !(mapping.flags & MAP_ANONYMOUS)) {
+		if (mapping.flags & ~(validate | known))
+			return -EOPNOTSUPP;
+		mapping.flags &= ~MAP_PRIVATE;
+	}
+	return memory_map(&mapping);
+}
+
 static int sys_mmap2(struct trap_frame *frame)
 {
 	const struct mapping mapping = { frame->ebx, frame->ecx, frame->edx & PROTECTIONS,
 					 frame->esi, frame->edi, frame->ebp };
 
-	return memory_map(&mapping);
+	return map(mapping);
 }
 
 /* The old call: one argument, which points to six; the offset is in bytes. */
@@ -28,7 +42,7 @@ static int sys_mmap(struct trap_frame *frame)
 	if (mapping.offset % PAGE_SIZE != 0)
 		return -EINVAL;
 	mapping.offset /= PAGE_SIZE;
-	return memory_map(&mapping);
+	return map(mapping);
 }
 
 CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))

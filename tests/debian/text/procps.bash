@@ -1,0 +1,3 @@
+# What procps does: the same on Linux and on the kernel.
+sleep 20 & p=$!; ps -o comm= -p $p; ps -o pid= -p $p | tr -d ' ' | grep -qx $p && echo its number; pgrep -x sleep | grep -c .; kill -0 $p && echo lives; pkill -x sleep; wait $p; echo $?
+ps -e -o comm= | grep -c bash; free -m | awk 'NR == 2 { print NF }' 2>/dev/null; free | head -1 | wc -w; uptime -p | cut -c1-2; cat /proc/$$/comm; pidof nothing; echo $?; sysctl -n kernel.ostype 2>&1; vmstat | wc -l; pwdx $$ | cut -d: -f2; top -b -n 1 | sed -n 7p | wc -w; pmap $$ | tail -1 | wc -w; w | head -1 | wc -l; ps aux | head -1; watch --version | wc -l; slabtop -o 2>/dev/null | head -1 | wc -l
