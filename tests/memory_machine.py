@@ -19,7 +19,7 @@ from labs.tools.machine.run import machine_config, machine_options
 from tests.building import make
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ROOT / "tests/lesson6/programs"
+PROGRAMS = ROOT / "tests/programs/memory"
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie")
 GUEST_SECONDS = 120  # of the guest's clock, which counts instructions
 WALL_SECONDS = 3600  # a backstop for a QEMU that neither works nor ends
@@ -27,7 +27,7 @@ NS_AN_INSTRUCTION = 8
 
 
 def compiled(place: Path, *names: str) -> Path:
-    """Programs of tests/lesson6/programs, in a folder for the guest's root; all, without names.
+    """Programs of tests/programs/memory, in a folder for the guest's root; all, without names.
     Skips the test where there is no compiler."""
     for source in PROGRAMS.glob("*.c"):
         if names and source.stem not in names:

@@ -20,7 +20,7 @@ from tests.building import make
 from tests.host.units import SEED
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "tests/lesson6/programs/calls.c"
+SOURCE = ROOT / "tests/programs/memory/calls.c"
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie")
 CALLS = 1000
 SEEDS = range(SEED, SEED + int(os.environ.get("CALL_SEEDS", "3")))

@@ -93,8 +93,8 @@ static int file_read(struct page_cache *cache, uint32_t index, void *page)
 	}
 	if (takes(file, index, IS_CUT))
 		file->pages = index;
-	memset(page, 0, PAGE_SIZE);
-	*(uint32_t *)page = file->words[index % FILE];
+	for (uint32_t i = 0; i < PAGE_SIZE / sizeof(uint32_t); i++)
+		((uint32_t *)page)[i] = i ? 0 : file->words[index % FILE];
 	return 0;
 }
 
