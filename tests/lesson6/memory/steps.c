@@ -371,7 +371,7 @@ static struct result of_cached_pages(const struct step *step)
 	case 54: /* one is pinned that an entry shows */
 		cached = in_cache(&file->cache, step->a);
 		pins[step->c % PINS] = cached->page;
-		page_hold(cached->page);
+		page_hold(pins[step->c % PINS]);
 		break;
 	default:
 		break;
