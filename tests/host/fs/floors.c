@@ -144,12 +144,6 @@ uint32_t copy_to_user(uint32_t to, const void *from, uint32_t length)
 
 /* ---- tasks and time ---- */
 
-void wait_sleep_blocked(struct wait_queue *queue)
-{
-	(void)queue;
-	abort(); /* there is one task */
-}
-
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	(void)queue, (void)deadline_ns;
