@@ -278,7 +278,7 @@ def test_borrowed_memory(lab):
 
 @pytest.mark.exercise("6.6", points=2, once=True)
 def test_not_init(lab):
-    """Init has more than the one that takes the rest, and lives."""
+    """Init has far more than the one that takes the rest, and lives."""
     said, numbers, _ = eaters(lab, None, "init")
     assert numbers["child"] == 1009, f"the child of init ended so: {numbers}"
     assert numbers["init"] == 1, "init has lost a page"
