@@ -17,8 +17,9 @@
  * the upper one's pages of the object follow those of the lower one. So a program that asks for
  * memory page by page has one area, and asking costs no memory.
  *
- * Called by the task whose space it is, or for a space that no task uses. Does not sleep, but for
- * the last reference to an object.
+ * Called by the task whose space it is, or for a space that no task uses. The last reference to an
+ * object may sleep, while other threads change the same space. So nothing is released in the middle
+ * of a change: areas with an object that are discarded wait until all is in order.
  */
 #include "mm/area.h"
 
@@ -31,6 +32,7 @@
 #include "mm/space_layout.h"
 
 static struct pool areas = POOL_INITIALIZER(struct area);
+static struct tree_node *discarded; /* linked by `left` */
 
 static struct area *area_of(struct tree_node *node)
 {
@@ -50,7 +52,7 @@ static void insert(struct space *space, struct area *area)
 	space->recent = area;
 }
 
-/* The contrary. The area is freed. */
+/* The contrary. The area is freed; one with an object when release_discarded is called. */
 static void discard(struct area *area)
 {
 	struct space *space = area->space;
@@ -58,11 +60,28 @@ static void discard(struct area *area)
 	space->size -= area->end - area_start(area);
 	space->recent = NULL;
 	tree_remove(&space->areas, &area->node);
-	if (area->object) {
-		list_remove(&area->in_object);
-		area->object->ops->release(area->object);
+	if (!area->object) {
+		pool_free(&areas, area);
+		return;
 	}
-	pool_free(&areas, area);
+	list_remove(&area->in_object);
+	area->node.left = discarded;
+	discarded = &area->node;
+}
+
+/* May sleep: for the end of a change. Meanwhile others discard areas of their own. */
+static void release_discarded(void)
+{
+	struct tree_node *node = discarded;
+
+	discarded = NULL;
+	while (node) {
+		struct area *area = area_of(node);
+
+		node = node->left;
+		area->object->ops->release(area->object);
+		pool_free(&areas, area);
+	}
 }
 
 void area_move_start(struct area *area, uint32_t start)
@@ -83,12 +102,14 @@ void area_move_start(struct area *area, uint32_t start)
    - area_cut, area_put, area_protect: afterwards no two areas overlap, no two neighbours could be
      one, and space->size is the sum of all areas. page_unmap_range unmaps the pages of a range that
      is cut; page_protect_range takes rights away from those that stay.
-   - given: insert, discard, area_move_start.
+   - given: insert, discard, release_discarded, area_move_start.
 
    Pitfalls: get all memory that is needed before anything changes. The tree finds a node by its
    key: only area_move_start may change a start. A later start is a later page of the object, too.
    Two areas of one object are one only if its pages continue. AREA_COPIED says what has happened to
-   an area, not what it is: two may be one that differ in nothing else, and then it is set. */
+   an area, not what it is: two may be one that differ in nothing else, and then it is set. A change
+   that has discarded areas ends with release_discarded: it sleeps, and then another thread finds
+   the areas as they are. */
 /* SOLUTION 6.2 { */
 /* ---- looking ---- */
 
@@ -167,6 +188,7 @@ static void join(struct area *lower)
 	discard(upper);
 	lower->space->size += end - lower->end;
 	lower->end = end;
+	release_discarded();
 }
 
 /* ---- changing ---- */
@@ -189,7 +211,7 @@ static void cut_area(struct area *area, uint32_t start, uint32_t end)
 	}
 }
 
-int area_cut(struct space *space, uint32_t start, uint32_t end)
+static int cut_areas(struct space *space, uint32_t start, uint32_t end)
 {
 	struct area *area = area_from(space, start);
 
@@ -202,6 +224,14 @@ int area_cut(struct space *space, uint32_t start, uint32_t end)
 		area = next < end ? area_from(space, next) : NULL;
 	}
 	return 0;
+}
+
+int area_cut(struct space *space, uint32_t start, uint32_t end)
+{
+	int error = cut_areas(space, start, end);
+
+	release_discarded();
+	return error;
 }
 
 /* Lets the area below grow over [start, end), which is free, if that is what *form asks for. */
@@ -228,7 +258,7 @@ int area_put(struct space *space, uint32_t start, uint32_t end, const struct are
 
 	if (!area)
 		return -ENOMEM;
-	if (!is_free && area_cut(space, start, end) != 0) {
+	if (!is_free && cut_areas(space, start, end) != 0) {
 		pool_free(&areas, area);
 		return -ENOMEM;
 	}
@@ -243,6 +273,7 @@ int area_put(struct space *space, uint32_t start, uint32_t end, const struct are
 	join(area);
 	if (!is_free)
 		join(area_find(space, start - 1));
+	release_discarded();
 	return 0;
 }
 

@@ -156,22 +156,23 @@ void space_set_heap(struct space *space, uint32_t address)
 
    Pitfalls: it must not grow into another area, nor into the stack's room to grow. When the heap
    shrinks, the rest of its last page stays mapped; when it grows again, that rest must be zero.
-   Which of the two should clear it (clear_user), if most programs only grow? */
+   Which of the two should clear it (clear_user), if most programs only grow? A cut and a copy may
+   sleep, and meanwhile others, fork for instance, read heap_end. */
 /* SOLUTION 6.2 { */
 uint32_t space_set_break(struct space *space, uint32_t address)
 {
-	uint32_t old = whole_pages(space->heap_end), end = whole_pages(address);
+	uint32_t before = space->heap_end, old = whole_pages(before), end = whole_pages(address);
 
 	if (address < space->heap_start || address > STACK_END - STACK_LIMIT)
 		return space->heap_end;
 	if (end > old && (!space_is_free(space, old, end - old) ||
 			  space_map(space, old, end - old, SPACE_READ | SPACE_WRITE) != 0))
 		return space->heap_end;
-	if (end < old && area_cut(space, end, old) != 0)
-		return space->heap_end;
-	if (address < space->heap_end && address < end)
-		clear_user(address, (space->heap_end < end ? space->heap_end : end) - address);
 	space->heap_end = address;
+	if (end < old && area_cut(space, end, old) != 0)
+		return space->heap_end = before;
+	if (address < before && address < end)
+		clear_user(address, (before < end ? before : end) - address);
 	return address;
 }
 /* } SOLUTION 6.2 */

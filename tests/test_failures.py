@@ -1,5 +1,5 @@
-"""Lesson 5: the n-th request for memory fails while Debian's busybox runs. The program that asked
-is told, nothing panics, and nothing is lost. With EVERY=1 in the environment for every n, which
+"""Lessons 5 and 6: the n-th request for memory fails while Debian's busybox runs. The program that
+asked is told, nothing panics, and nothing is lost. With EVERY=1 in the environment for every n, which
 takes minutes; else for each fifth one."""
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ TO_GO = re.compile(r"^fail: (\d+) requests to go", re.MULTILINE)
 WORK_AND_CLEAN = "run /bin/sh /work; fail; fail 0; run /bin/sh /clean; shrink; audit; account"
 
 
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory) -> Config:
-    """Lesson 5's kernel with busybox and the two scripts."""
-    make("LESSON=5", "image-direct", "user-programs")
+@pytest.fixture(scope="module", params=[5, 6])
+def machine(request, tmp_path_factory) -> Config:
+    """A lesson's kernel with busybox and the two scripts."""
+    make(f"LESSON={request.param}", "image-direct", "user-programs")
     place = tmp_path_factory.mktemp("failures")
     (place / "files").mkdir()
     (place / "files/work").write_text(WORK)
     (place / "files/clean").write_text(CLEAN)
     files = guest_root(ROOT / "build/user/bin", busybox(), [place / "files"])
     (place / "initramfs").write_bytes(archive(files))
-    kernel = ROOT / "build/lesson5/kernel.elf"
+    kernel = ROOT / f"build/lesson{request.param}/kernel.elf"
     return Config(
         boot="direct", kernel=kernel, initramfs=place / "initramfs", guest_limit=600, wall_limit=900
     )

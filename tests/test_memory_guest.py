@@ -35,12 +35,12 @@ def failures(output: str) -> set[str]:
     return set(re.findall(r"^not ok \d+ (.*)$", output, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["memory", "limits"])
+@pytest.mark.parametrize("name", ["memory", "limits", "interpreters"])
 def test_promises(programs, name):
     assert failures(said_by(programs, f"/{name}", memory=128)) == set()
 
 
-@pytest.mark.parametrize("name", ["seams", "memory"])
+@pytest.mark.parametrize("name", ["seams", "memory", "races"])
 def test_copies_that_sleep(programs, tmp_path, name):
     """Each fault sleeps, in copies of the kernel as well, and others use the same pipe or file."""
     make("LESSON=6", "image-direct", "user-programs")
@@ -58,7 +58,7 @@ def test_copies_that_sleep(programs, tmp_path, name):
     assert failures(run(machine).check().serial) == set()
 
 
-@pytest.mark.parametrize("name", ["memory", "seams", "limits"])
+@pytest.mark.parametrize("name", ["memory", "seams", "limits", "interpreters"])
 def test_promises_are_those_of_linux(programs, name):
     """The programs ask nothing of our kernel that Linux does not do."""
     try:
@@ -88,4 +88,12 @@ def test_who_takes_all_is_killed_alone(programs, memory):
     }
     before, after = free_kib(output)
     assert after > before * 0.95, output
+    assert output.rstrip().endswith("alive")
+
+
+def test_one_program_does_not_take_the_kernels_memory(programs):
+    """Locks of files and threads have a limit; afterwards they are free again for the next one."""
+    output = said_by(programs, "/greedy; /greedy; echo alive", 24)
+    assert failures(output) == set()
+    assert "out of memory" not in output
     assert output.rstrip().endswith("alive")

@@ -21,6 +21,8 @@
 #include "mm/pool.h"
 
 static struct pool pool = POOL_INITIALIZER(struct file_lock);
+#define LOCKS_MOST 8192u /* of all programs together: they are the kernel's memory */
+
 static struct wait_queue removed; /* wakes when any lock went, or became less */
 
 static bool is_same_owner(const struct file_lock *a, const struct file_lock *b)
@@ -110,6 +112,21 @@ static int wait_for(struct inode *inode, const struct file_lock *wanted)
 	return error;
 }
 
+/* Are there more locks after this than before, and too many? A program must always be able to give
+ * one back; but not its middle, which makes two of one. */
+static bool is_one_too_many(const struct inode *inode, const struct file_lock *wanted)
+{
+	const struct file_lock *lock = inode->locks;
+
+	if (pool.used < LOCKS_MOST)
+		return false;
+	while (wanted->kind == LOCK_NONE && lock &&
+	       !(is_same_owner(lock, wanted) && lock->first < wanted->first &&
+		 lock->last > wanted->last))
+		lock = lock->next;
+	return lock || wanted->kind != LOCK_NONE;
+}
+
 /* What a call needs is allocated before anything changes. */
 int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
 {
@@ -119,6 +136,8 @@ int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
 		error = waits ? wait_for(inode, wanted) : -EAGAIN;
 	if (error)
 		return error;
+	if (is_one_too_many(inode, wanted))
+		return -ENOLCK;
 	struct file_lock *new = pool_alloc(&pool), *spare = new ? pool_alloc(&pool) : NULL;
 
 	if (!spare) {

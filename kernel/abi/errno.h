@@ -39,10 +39,12 @@
 #define ERANGE	     34
 #define EDEADLK	     35
 #define ENAMETOOLONG 36
+#define ENOLCK	     37
 #define ENOSYS	     38
 #define ENOTEMPTY    39
 #define ELOOP	     40
 #define EOVERFLOW    75
+#define ELIBBAD	     80
 #define EOPNOTSUPP   95
 #define ETIMEDOUT    110
 #define EUCLEAN	     117 /* "structure needs cleaning": the disk's contents contradict themselves */

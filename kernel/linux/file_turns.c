@@ -10,11 +10,15 @@
  *
  * The file is held meanwhile: a thread may close its descriptor. Streams have no offset, and a turn
  * there could last for ever.
+ *
+ * brk takes turns by space: it clears memory, which may sleep, between looking where the heap ends
+ * and returning where it ends now.
  */
 #include "fs/file.h"
 #include "kernel/lib/startup.h"
 #include "kernel/process/file_calls.h"
 #include "kernel/syscall/gate.h"
+#include "kernel/task/task.h"
 #include "kernel/task/wait.h"
 
 struct turn {
@@ -22,8 +26,10 @@ struct turn {
 	struct turn *next;
 };
 
-/* read, write, lseek, _llseek, readv, writev, getdents64: the descriptor is in EBX. */
-static const uint16_t numbers[] = { 3, 4, 19, 140, 145, 146, 220 };
+#define BREAK 45
+
+/* brk, and read, write, lseek, _llseek, readv, writev, getdents64: the descriptor is in EBX. */
+static const uint16_t numbers[] = { 3, 4, 19, 140, 145, 146, 220, BREAK };
 
 #define COUNT (sizeof(numbers) / sizeof(numbers[0]))
 
@@ -62,6 +68,17 @@ static void give_back(const struct turn *turn)
 	wait_wake(&given_back);
 }
 
+static int run_in_turn_of_space(struct trap_frame *frame)
+{
+	struct turn turn = { .of = current->space };
+
+	take(&turn);
+	int result = originals[BREAK](frame);
+
+	give_back(&turn);
+	return result;
+}
+
 static int run_in_turn(struct trap_frame *frame)
 {
 	int (*original)(struct trap_frame *) = originals[frame->eax];
@@ -86,7 +103,7 @@ static void file_turns_start(void)
 	for (uint32_t i = 0; i < COUNT; i++) {
 		in_turns[i] = *syscall_find(numbers[i]);
 		originals[numbers[i]] = in_turns[i].run;
-		in_turns[i].run = run_in_turn;
+		in_turns[i].run = numbers[i] == BREAK ? run_in_turn_of_space : run_in_turn;
 	}
 	syscall_register(in_turns, COUNT);
 }

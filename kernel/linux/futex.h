@@ -14,5 +14,6 @@ uint32_t futex_wake(uint32_t address, uint32_t count);
 struct futex_key {
 	const void *memory;
 	uint64_t offset;
+	struct memory_object *object; /* that is `memory`, without a reference; or NULL */
 };
 extern struct futex_key (*futex_shared_key)(uint32_t address);

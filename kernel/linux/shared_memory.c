@@ -133,7 +133,10 @@ static int make(int32_t key, uint32_t size, uint32_t mode)
 	}
 	object_initialize(&segment->object, &segment_ops);
 	segment->references = 1;
-	segment->id = last_id = (last_id + 1) & INT32_MAX;
+	do
+		last_id = (last_id + 1) & INT32_MAX;
+	while (find(last_id));
+	segment->id = last_id;
 	segment->state = (struct linux_shm){ .key = key,
 					     .mode = mode & SHM_MODES,
 					     .size = size,
@@ -187,13 +190,17 @@ static int attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
 
 	form.flags |= flags & SHM_RDONLY ? AREA_LOCKED : SPACE_WRITE;
 	form.flags |= flags & SHM_EXEC ? SPACE_EXECUTE : 0;
-	int error = is_error(at) ? at : area_put(current->space, at, at + length, &form);
+	if (is_error(at))
+		return at;
+	segment_hold(&segment->object); /* what it is put over may sleep, and this be removed */
+	int error = area_put(current->space, at, at + length, &form);
 
-	if (error)
-		return error;
-	segment->state.attached = now();
-	segment->state.last_pid = caller();
-	return give(result, &at, sizeof(at));
+	if (!error) {
+		segment->state.attached = now();
+		segment->state.last_pid = caller();
+	}
+	segment_release(&segment->object);
+	return error ? error : give(result, &at, sizeof(at));
 }
 
 /* All parts of it that are still where they were. */
@@ -233,12 +240,17 @@ static int give_state(const struct segment *segment, uint32_t address)
 	return give(address, &state, sizeof(state));
 }
 
-static int set_state(struct segment *segment, uint32_t address)
+/* Searched after the copy, which may sleep: another task may remove the segment meanwhile. */
+static int set_state(int32_t id, uint32_t address)
 {
 	struct linux_shm wanted;
 
 	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
 		return -EFAULT;
+	struct segment *segment = find(id);
+
+	if (!segment)
+		return -EINVAL;
 	segment->state.owner = wanted.owner;
 	segment->state.group = wanted.group;
 	segment->state.mode = (segment->state.mode & SHM_DEST) | (wanted.mode & SHM_MODES);
@@ -250,13 +262,13 @@ static int control(int32_t id, uint32_t command, uint32_t address)
 {
 	struct segment *segment = find(id);
 
+	if ((command & ~IPC_64) == IPC_SET)
+		return set_state(id, address);
 	if (!segment)
 		return -EINVAL;
 	switch (command & ~IPC_64) {
 	case IPC_STAT:
 		return give_state(segment, address);
-	case IPC_SET:
-		return set_state(segment, address);
 	case SHM_LOCK:
 	case SHM_UNLOCK:
 		return 0;
@@ -299,9 +311,12 @@ static struct futex_key key_of(uint32_t address)
 	const struct area *area = area_find(current->space, address);
 
 	if (!area || !area->object || !(area->flags & AREA_SHARED))
-		return (struct futex_key){ current->space, address };
-	return (struct futex_key){ area->object, (uint64_t)area_index(area, address) << PAGE_SHIFT |
-						     address % PAGE_SIZE };
+		return (struct futex_key){ current->space, address, NULL };
+	return (struct futex_key){
+		.memory = area->object,
+		.offset = (uint64_t)area_index(area, address) << PAGE_SHIFT | address % PAGE_SIZE,
+		.object = area->object,
+	};
 }
 
 static void shared_memory_initialize(void)

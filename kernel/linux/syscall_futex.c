@@ -22,6 +22,7 @@
 #include "kernel/task/wait.h"
 #include "kernel/task/time.h"
 #include "fs/vfs/wall_time.h"
+#include "mm/memory_object.h"
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time64.h"
 
@@ -48,7 +49,7 @@ static struct futex_key key_of(uint32_t address, uint32_t operation)
 {
 	if (!(operation & PRIVATE) && futex_shared_key)
 		return futex_shared_key(address);
-	return (struct futex_key){ current->space, address };
+	return (struct futex_key){ current->space, address, NULL };
 }
 
 static bool is_same(struct futex_key one, struct futex_key other)
@@ -56,10 +57,25 @@ static bool is_same(struct futex_key one, struct futex_key other)
 	return one.memory == other.memory && one.offset == other.offset;
 }
 
+/* Who waits for a word has a reference to what has it: another object at the same address would be
+ * taken for it. The space of the task that waits is there anyway. */
+static void hold(const struct futex_key *key)
+{
+	if (key->object)
+		key->object->ops->hold(key->object);
+}
+
+static void release(const struct futex_key *key)
+{
+	if (key->object)
+		key->object->ops->release(key->object);
+}
+
 /* ---- waking ---- */
 
 /* Those that have waited longest come first: up to `wake` are woken, and up to `move` more wait for
- * another word from now on. Returns how many there were. */
+ * another word from now on. Returns how many there were. Does not sleep: the caller's own area has
+ * a reference to the object, too. */
 static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake, uint32_t move,
 			      struct futex_key to)
 {
@@ -74,6 +90,8 @@ static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake
 		if (!is_same(waiter->key, key) || !(waiter->bits & bits))
 			continue;
 		if (count++ >= wake) {
+			hold(&to);
+			release(&waiter->key);
 			waiter->key = to;
 			continue;
 		}
@@ -131,23 +149,26 @@ static int take_deadline(const struct trap_frame *frame, timespec_reader *take, 
 	return error;
 }
 
-/* The word is read last: a copy may sleep, but not after it has read. */
+/* A copy may sleep, but not after it has read; and what is shown there may be another memory after
+ * that. So the word is read first, then comes which word it is. */
 static int sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadline)
 {
-	struct futex_waiter waiter = { .key = key_of(frame->ebx, frame->ecx), .bits = bits };
+	struct futex_waiter waiter = { .bits = bits };
 	uint32_t value;
-	int result = 0;
 
 	if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
 		return -EFAULT;
 	if (value != frame->edx)
 		return -EAGAIN;
+	waiter.key = key_of(frame->ebx, frame->ecx);
+	hold(&waiter.key);
 	list_append(&waiters, &waiter.link);
-	result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
-	if (waiter.is_woken)
-		return 0;
-	list_remove(&waiter.link);
-	return result;
+	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
+
+	if (!waiter.is_woken)
+		list_remove(&waiter.link);
+	release(&waiter.key);
+	return waiter.is_woken ? 0 : result;
 }
 
 static int wait(const struct trap_frame *frame, timespec_reader *take, uint32_t bits)

@@ -80,13 +80,14 @@ static int show_conflict(const struct file *file, const struct trap_frame *frame
 	return tell(frame, answer);
 }
 
-/* While it slept, another task with the same descriptors may have closed this one. */
+/* While it slept, another task with the same descriptors may have closed this one. What an open
+ * file owns goes with that file. */
 static int set(struct file *file, uint32_t descriptor, const struct file_lock *lock, bool waits)
 {
 	file->references++;
 	int result = lock_set(file->inode, lock, waits);
 
-	if (result == 0 && descriptor_file(descriptor) != file) {
+	if (result == 0 && lock->owner != file && descriptor_file(descriptor) != file) {
 		locks_drop(file->inode, lock->owner);
 		result = -EBADF;
 	}
@@ -105,7 +106,7 @@ int lock_call(struct file *file, const struct trap_frame *frame)
 	static const enum lock_kind kinds[] = { LOCK_SHARED, LOCK_EXCLUSIVE, LOCK_NONE };
 	bool of_file = frame->ecx >= F_OFD_GETLK, waits;
 	struct file_lock lock = { .owner = of_file ? (void *)file : current->process->files,
-				  .pid = of_file ? -1 : current->pid };
+				  .pid = of_file ? -1 : current->process->leader->task->pid };
 	struct linux_lock64 from;
 	int error = fetch(frame, &from);
 

@@ -439,7 +439,9 @@ static int sys_get_robust_list(struct trap_frame *frame)
 
 	if (!process)
 		return -ESRCH;
-	if (give(frame->ecx, &thread_of(process)->robust_list, sizeof(uint32_t)) != 0)
+	const uint32_t list = thread_of(process)->robust_list; /* it may end during a copy */
+
+	if (give(frame->ecx, &list, sizeof(list)) != 0)
 		return -EFAULT;
 	return give(frame->edx, &size, sizeof(size));
 }

@@ -126,18 +126,34 @@ static int load(struct elf_image *image)
 
 /* ---- the interpreter ---- */
 
-/* Its name, which must be in the beginning, with its NUL. NULL: it has none. */
-static const char *interpreter(const struct elf_image *image)
-{
-	for (unsigned i = 0; i < image->header.phnum; i++) {
-		const struct elf_program_header *each = elf_segment(image, i);
+/* An interpreter that is to be loaded: two pages. */
+struct library {
+	char name[PAGE_SIZE];
+	struct elf_image image;
+};
 
-		if (each->type == ELF_SEGMENT_INTERPRETER && each->offset < image->bytes &&
-		    each->filesz > 1 && each->filesz <= image->bytes - each->offset &&
-		    image->beginning[each->offset + each->filesz - 1] == '\0')
-			return (const char *)&image->beginning[each->offset];
-	}
+/* The segment that has its name; of several the first one. NULL: none. */
+static const struct elf_program_header *interpreter(const struct elf_image *image)
+{
+	for (unsigned i = 0; i < image->header.phnum; i++)
+		if (elf_segment(image, i)->type == ELF_SEGMENT_INTERPRETER)
+			return elf_segment(image, i);
 	return NULL;
+}
+
+/* The name, from wherever it is in the file, with its NUL. Errors are Linux's. */
+static int read_name(const struct elf_image *image, char name[PAGE_SIZE])
+{
+	uint32_t length = interpreter(image)->filesz;
+	struct buffer buffer = buffer_of_kernel(name, length);
+
+	if (length < 2 || length > PAGE_SIZE)
+		return -ENOEXEC;
+	int count = file_read_at(image->file, &buffer, interpreter(image)->offset);
+
+	if (count < 0 || buffer.length > 0)
+		return count < 0 ? count : -EIO;
+	return name[length - 1] == '\0' ? 0 : -ENOEXEC;
 }
 
 static int has_room(const struct elf_image *image)
@@ -158,7 +174,10 @@ static int open_library(const char *name, struct elf_image *library)
 
 	if (error)
 		return error;
-	error = elf_check(library);
+	if (library->bytes < sizeof(library->header))
+		error = -EIO;
+	else if (elf_check(library) != 0)
+		error = -ELIBBAD;
 	if (!error && library->bias)
 		library->bias = LIBRARY_ADDRESS;
 	if (!error)
@@ -171,20 +190,21 @@ static int open_library(const char *name, struct elf_image *library)
 /* Does `action` with the interpreter of a program, if it has one. */
 static int with_library(struct elf_image *image, int (*action)(struct elf_image *library))
 {
-	const char *name = interpreter(image);
-	struct elf_image *library = name ? page_alloc(0) : NULL;
+	struct library *library = interpreter(image) ? page_alloc(1) : NULL;
 
 	if (!library)
-		return name ? -ENOMEM : 0;
-	int error = open_library(name, library);
+		return interpreter(image) ? -ENOMEM : 0;
+	int error = read_name(image, library->name);
 
+	if (!error)
+		error = open_library(library->name, &library->image);
 	if (!error) {
-		error = action(library);
-		image->start = elf_entry(library);
-		image->library = library->bias;
-		file_release(library->file);
+		error = action(&library->image);
+		image->start = elf_entry(&library->image);
+		image->library = library->image.bias;
+		file_release(library->image.file);
 	}
-	page_free(library, 0);
+	page_free(library, 1);
 	return error;
 }
 

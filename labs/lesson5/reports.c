@@ -4,8 +4,10 @@
  *	account		pages that are free and in slabs, objects and allocations of kmalloc
  *	leaks 1200	objects that are not freed, by owner, without the first 1,200 allocations
  *	shrink		empties the quarantine, and gives the pages of empty slabs back
- *	fail 17		the 17th request for memory from now on fails; alone: how many are to go
+ *	fail 17		the 17th request for memory from now on fails; alone: how many are to go;
+ *			until `fail 0` no memory is given back when none is free
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kernel/cpu/interrupts.h"
@@ -92,6 +94,8 @@ static int run_leaks(int count, char **words)
 
 static int run_shrink(int count, char **words)
 {
+	if (page_reclaim)
+		page_reclaim();
 	for (unsigned i = 0; i < KMALLOC_QUARANTINE; i++)
 		kfree(kmalloc(0));
 	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next)
@@ -99,9 +103,14 @@ static int run_shrink(int count, char **words)
 	return run_account(0, words);
 }
 
+/* What is to fail must not succeed a moment later: meanwhile nothing is given back. */
 static int run_fail(int count, char **words)
 {
+	static bool (*reclaim)(void);
+
+	reclaim = page_reclaim ? page_reclaim : reclaim;
 	allocation_fails_in = number_of(count, words, allocation_fails_in);
+	page_reclaim = allocation_fails_in > 0 ? NULL : reclaim;
 	printk("fail: %u requests to go\n", allocation_fails_in);
 	return 0;
 }

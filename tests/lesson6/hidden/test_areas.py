@@ -12,6 +12,7 @@ from tests.lesson4.support import signed
 from tests.lesson6.areas import (
     BASE,
     CUT,
+    NAMES,
     PROTECT,
     PUT,
     Model,
@@ -106,6 +107,38 @@ def test_over_many(lab):
             for number in (1, 2, 3):
                 references = run.call("references_of", number)
                 expect("references of an object without areas", references, 0)
+
+
+@pytest.mark.exercise("6.2", points=2, once=True)
+def test_a_release_that_sleeps(lab):
+    """While the last reference to an object goes, another thread of the program changes the areas:
+    it finds them as they are after the whole change, and what it does counts."""
+    with area_code(lab) as run:
+        for kind, first, end, other, low, high in (
+            (CUT, 8, 18, PUT, 5, 25),
+            (CUT, 10, 12, PUT, 10, 12),
+            (CUT, 8, 18, CUT, 5, 25),
+            (PUT, 8, 18, PUT, 5, 13),
+            (PUT, 8, 18, PUT, 9, 10),
+            (PUT, 9, 20, CUT, 5, 25),
+        ):
+            space, model = begin(run), Model()
+            start, last = BASE + first * PAGE, BASE + end * PAGE
+            for page, of in ((10, 1), (14, 2)):
+                put(run, space, page, page + 2, 3, of, page)
+                at = BASE + page * PAGE
+                model.apply(Operation(PUT, at, at + 2 * PAGE, 3, of, page))
+            change = Operation(other, BASE + low * PAGE, BASE + high * PAGE, 1)
+            run.guest.write(run.address("meanwhile"), change.packed())
+            result = put(run, space, first, end, 3) if kind == PUT else cut(run, space, first, end)
+            what = f"{NAMES[kind]} of [{first}, {end}), over two objects"
+            expect(f"{what}, returns", result, 0)
+            model.apply(Operation(kind, start, last, 3))
+            model.apply(change)
+            when = f"after {what}, and meanwhile {NAMES[other]} of [{low}, {high})"
+            require_areas(run, space, model, when)
+            count = run.call("count_out")
+            expect(f"areas that are allocated {when}", count, len(areas_of(run, space)))
 
 
 def write_word(run: Run, name: str, value: int) -> None:

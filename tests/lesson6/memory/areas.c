@@ -21,6 +21,7 @@ struct operation {
 };
 
 struct operation operations[OPERATIONS]; /* from the test */
+struct operation meanwhile;		 /* another thread's, while an object is released */
 uint32_t fails_in;			 /* the n-th pool_alloc from now on fails; 0: none */
 static int areas_out;
 static uint32_t window;
@@ -61,9 +62,18 @@ static void object_hold(struct memory_object *memory)
 	((struct object *)memory)->references++;
 }
 
+static struct space *whole; /* the space of begin_areas */
+static uint32_t perform(struct space *space, const struct operation *each);
+
+/* The last reference goes: that may sleep. */
 static void object_release(struct memory_object *memory)
 {
-	((struct object *)memory)->references--;
+	struct operation each = meanwhile;
+
+	if (--((struct object *)memory)->references > 0 || each.end == 0)
+		return;
+	meanwhile.end = 0;
+	perform(whole, &each);
 }
 
 static const struct memory_object_ops object_ops = { .hold = object_hold,
@@ -79,7 +89,7 @@ struct space *begin_areas(uint32_t at)
 	areas_out = 0;
 	fails_in = 0;
 	window = at;
-	return empty_space();
+	return whole = empty_space();
 }
 
 /* Object 0 is none, 1 is the first one. */
