@@ -1,6 +1,6 @@
 """Lessons 5 and 6: the n-th request for memory fails while Debian's busybox runs. The program that
-asked is told, nothing panics, and nothing is lost. With EVERY=1 in the environment for every n, which
-takes minutes; else for each fifth one."""
+asked is told, nothing panics, and nothing is lost. With EVERY=1 in the environment for every n,
+which takes minutes; else for each fifth one."""
 
 from __future__ import annotations
 
