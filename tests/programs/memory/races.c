@@ -18,6 +18,9 @@
 #define PAGE  4096
 #define PLACE ((char *)0x50000000)
 
+#define SHMCTL 24 /* of ipc, without what glibc does before the call */
+#define IPC_64 0x100
+
 static int number;
 static volatile int goes; /* the other thread may begin */
 static volatile int came; /* and has done its part */
@@ -90,11 +93,10 @@ static void *remove_segment(void *id)
 static void test_segment(void)
 {
 	int id = shmget(IPC_PRIVATE, PAGE, 0600);
-	struct shmid_ds *state = (void *)absent();
 	pthread_t thread = meanwhile(remove_segment, (void *)(intptr_t)id);
 
 	goes = 1;
-	int result = shmctl(id, IPC_SET, state);
+	int result = syscall(SYS_ipc, SHMCTL, id, IPC_SET | IPC_64, 0, absent());
 
 	ok(result == -1 && (errno == EINVAL || errno == EIDRM), "IPC_SET: the segment is gone");
 	pthread_join(thread, NULL);
