@@ -6,6 +6,7 @@
 #include "mm/fault.h"
 #include "mm/page_table.h"
 #include "mm/area.h"
+#include "mm/large_page.h"
 #include "mm/space_layout.h"
 #include "mm/space_map.h"
 
@@ -95,6 +96,23 @@ static bool is_of_object(const struct space_range *range, uint32_t at, const str
 	return pages && count > 0 && *pages == page_address(page);
 }
 
+/* Shared: in more spaces than one. */
+static void count_large(struct space_use *use, uint32_t entry)
+{
+	uint32_t entries = pte_page(entry & -LARGE_PAGE)->references;
+
+	if (entry & PTE_POOL) {
+		use->large_pool[entries > 1] += entry & PTE_RESERVED ? 0 : LARGE_PAGE;
+		return;
+	}
+	use->large += LARGE_PAGE;
+	use->resident += LARGE_PAGE;
+	use->anonymous += LARGE_PAGE;
+	use->share += LARGE_PAGE / entries;
+	use->referenced += entry & PTE_ACCESSED ? LARGE_PAGE : 0;
+	*(entries > 1 ? &use->shared[1] : &use->private[1]) += LARGE_PAGE;
+}
+
 /* The zero page is nobody's. An object has one reference itself. */
 static void count_page(struct space_use *use, uint32_t pte, bool is_of_object)
 {
@@ -118,10 +136,14 @@ struct space_use space_use_of(const struct space *space, const struct space_rang
 {
 	struct space_use use = { 0 };
 
-	for (uint32_t at = range->start; at < range->end; at += PAGE_SIZE) {
-		const uint32_t *pte = pte_of(space, at, false);
+	for (uint32_t at = range->start, size; at < range->end; at += size) {
+		uint32_t entry = large_entry(space, at);
+		const uint32_t *pte = entry ? NULL : pte_of(space, at, false);
 
-		if (pte && *pte)
+		size = entry ? LARGE_PAGE : PAGE_SIZE;
+		if (entry)
+			count_large(&use, entry);
+		else if (pte && *pte)
 			count_page(&use, *pte, is_of_object(range, at, pte_page(*pte)));
 	}
 	return use;

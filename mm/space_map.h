@@ -42,6 +42,8 @@ struct space_use {
 	uint32_t resident, share; /* share: of each page the part of one of those who show it */
 	uint32_t shared[2], private[2]; /* clean, dirty */
 	uint32_t referenced, anonymous; /* anonymous: not its object's */
+	uint32_t large, large_pool[2];	/* by large pages: promoted; of MAP_HUGETLB, private or
+					   shared, which are in no other sum */
 };
 
 struct space_use space_use_of(const struct space *space, const struct space_range *range);

@@ -48,6 +48,8 @@ struct procfs_memory {
 		     const struct space_range *range);
 	/* How many bytes of objects a space shows. */
 	uint32_t (*shared)(const struct space *space);
+	/* Writes the end of /proc/meminfo: large pages. */
+	void (*large)(struct procfs_text *text);
 };
 
 extern const struct procfs_memory *procfs_memory;

@@ -56,6 +56,8 @@ static void show_memory(struct procfs_text *text, const struct task *task)
 	print_kib(text, "Shmem:", cached);
 	print_kib(text, "Slab:", slabs);
 	print_kib(text, "SReclaimable:", empty);
+	if (procfs_memory)
+		procfs_memory->large(text);
 }
 
 /* Free blocks, by order. */

@@ -10,14 +10,19 @@
 #include "kernel/syscall/syscall.h"
 #include "mm/page_table.h"
 #include "mm/area.h"
+#include "mm/large_page.h"
 #include "mm/space_layout.h"
 #include "mm/space_map.h"
 #include "mm/user_copy.h"
 
 #define ADVICE_DONT_NEED 4u
+#define ADVICE_LARGE	 14u
 #define ADVICE_LAST	 23u
-#define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
+#define ADVICE_REFUSED	 0x41600u /* bits: it would change what a child sees, or a file */
 #define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
+
+#define MAP_HUGETLB    0x40000u
+#define MAP_SIZE_SHIFT 26 /* of the flags: log2 of the size of a page; 0: the usual one */
 
 #define STACK_MOST (512u << 20) /* mappings need room, too */
 
@@ -82,6 +87,37 @@ static int find_object(const struct mapping *mapping, uint32_t length, struct ar
 	return form->object ? 0 : -ENODEV;
 }
 
+/* MAP_HUGETLB: whole 4 MiB, as Linux's hugetlb has them; the upper bits of the flags may name the
+ * size. Here of private zeros only. A failure leaves nothing in the range. */
+static int map_large(struct mapping mapping)
+{
+	uint32_t length = (mapping.length + LARGE_PAGE - 1) & -LARGE_PAGE;
+	uint32_t size = mapping.flags >> MAP_SIZE_SHIFT, place_for = length;
+	bool is_fixed = mapping.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+	const struct area form = { .flags = mapping.protection | AREA_LARGE };
+
+	if ((mapping.flags & (MAP_ANONYMOUS | MAP_SHARED | MAP_PRIVATE)) !=
+		(MAP_ANONYMOUS | MAP_PRIVATE) ||
+	    length == 0 || (size != 0 && size != LARGE_SHIFT) ||
+	    (is_fixed && mapping.address % LARGE_PAGE))
+		return -EINVAL;
+	mapping.address = (mapping.address + LARGE_PAGE - 1) & -LARGE_PAGE;
+	if (!is_fixed && !space_is_free(current->space, mapping.address, length)) {
+		mapping.address = 0;
+		place_for += LARGE_PAGE - PAGE_SIZE;
+	}
+	int address = place_for < length ? -ENOMEM : place(&mapping, place_for);
+
+	if (is_error(address))
+		return address;
+	address = (address + LARGE_PAGE - 1) & -LARGE_PAGE;
+	int error = area_put(current->space, address, address + length, &form);
+
+	if (!error && (error = large_map(current->space, address, address + length)) != 0)
+		area_cut(current->space, address, address + length);
+	return error ? error : address;
+}
+
 int memory_map(const struct mapping *mapping)
 {
 	uint32_t length = (mapping->length + PAGE_SIZE - 1) & -PAGE_SIZE;
@@ -92,6 +128,8 @@ int memory_map(const struct mapping *mapping)
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
 	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
 		return -EINVAL;
+	if (mapping->flags & MAP_HUGETLB)
+		return map_large(*mapping);
 	if (length == 0)
 		return -ENOMEM;
 	if (form.index + (length >> PAGE_SHIFT) < form.index)
@@ -214,6 +252,8 @@ static int sys_madvise(struct trap_frame *frame)
 		return -EINVAL;
 	if (error != -EINVAL && frame->edx == ADVICE_DONT_NEED)
 		forget(address, address + length); /* what is there, also if not all is */
+	if (!error && frame->edx == ADVICE_LARGE)
+		large_promote(current->space, address, address + length);
 	return error;
 }
 
@@ -255,7 +295,8 @@ static int sys_msync(struct trap_frame *frame)
 /* Would reading the page have to wait for a disk? */
 static bool is_in_memory(const struct area *area, uint32_t address)
 {
-	const uint32_t *pte = pte_of(current->space, address, false);
+	uint32_t large = large_entry(current->space, address);
+	const uint32_t *pte = large ? &large : pte_of(current->space, address, false);
 	struct memory_object *object = area->object;
 	uint32_t count = 0;
 

@@ -5,12 +5,16 @@
 #include "fs/proc/procfs.h"
 #include "kernel/abi/limits.h"
 #include "kernel/lib/startup.h"
+#include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/task/task.h"
+#include "mm/large_page.h"
 #include "mm/memory_object.h"
 #include "mm/space_map.h"
+#include "mm/zones.h"
 
 #define SMAPS_ORDER 5 /* pages: some 200 ranges */
+#define LARGE_KIB   (LARGE_PAGE / 1024)
 
 static void show_name(struct procfs_text *text, const struct space *space,
 		      const struct space_range *range)
@@ -44,13 +48,14 @@ static void show_use(struct procfs_text *text, const struct space *space,
 		     const struct space_range *range)
 {
 	const struct space_use use = space_use_of(space, range);
+	uint32_t page = use.large_pool[0] + use.large_pool[1] > 0 ? LARGE_PAGE : PAGE_SIZE;
 	const struct {
 		const char *name;
 		uint32_t bytes;
 	} lines[] = {
 		{ "Size:", range->end - range->start },
-		{ "KernelPageSize:", PAGE_SIZE },
-		{ "MMUPageSize:", PAGE_SIZE },
+		{ "KernelPageSize:", page },
+		{ "MMUPageSize:", page },
 		{ "Rss:", use.resident },
 		{ "Pss:", use.share },
 		{ "Shared_Clean:", use.shared[0] },
@@ -59,6 +64,9 @@ static void show_use(struct procfs_text *text, const struct space *space,
 		{ "Private_Dirty:", use.private[1] },
 		{ "Referenced:", use.referenced },
 		{ "Anonymous:", use.anonymous },
+		{ "AnonHugePages:", use.large },
+		{ "Shared_Hugetlb:", use.large_pool[1] },
+		{ "Private_Hugetlb:", use.large_pool[0] },
 		{ "Swap:", 0 },
 		{ "SwapPss:", 0 },
 		{ "Locked:", 0 },
@@ -76,9 +84,39 @@ static void show_smaps(struct procfs_text *text, const struct task *task)
 	procfs_show_ranges(text, task, show_use);
 }
 
+static uint32_t free_blocks(void)
+{
+	bool enabled = interrupts_disable();
+	uint32_t blocks = 0;
+
+	for (const struct zone *zone = zones; zone < zones + ZONES; zone++) {
+		const struct list *list = &zone->lists[ORDERS - 1];
+
+		for (const struct list *link = list->next; link != list; link = link->next)
+			blocks++;
+	}
+	interrupts_restore(enabled);
+	return blocks;
+}
+
+/* There is no pool of large pages: what MAP_HUGETLB could have is free for others, too. Reserved
+ * ones count as free, as in Linux. */
+static void show_large(struct procfs_text *text)
+{
+	const struct large_counts counts = large_count();
+	uint32_t free = free_blocks(), total = counts.pool + free;
+
+	procfs_print(text, "AnonHugePages:  %8u kB\n", counts.promoted * LARGE_KIB);
+	procfs_print(text, "HugePages_Total: %7u\n", total);
+	procfs_print(text, "HugePages_Free:  %7u\n", free + counts.reserved);
+	procfs_print(text, "HugePages_Rsvd:  %7u\nHugePages_Surp:  %7u\n", counts.reserved, 0);
+	procfs_print(text, "Hugepagesize:   %8u kB\n", LARGE_KIB);
+	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
+}
+
 static void task_memory_register(void)
 {
-	static const struct procfs_memory memory = { show_name, shared_of };
+	static const struct procfs_memory memory = { show_name, shared_of, show_large };
 	static struct procfs_entry smaps = { .name = "smaps",
 					     .show = show_smaps,
 					     .order = SMAPS_ORDER };

@@ -22,6 +22,7 @@
 #include "kernel/linux/futex.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/thread_local.h"
+#include "kernel/linux/threads.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/syscall.h"
@@ -65,6 +66,11 @@ struct robust_list {
 static struct thread *thread_of(const struct process *process)
 {
 	return (struct thread *)process;
+}
+
+bool program_has_threads(void)
+{
+	return thread_of(current->process->leader)->followers > 0;
 }
 
 /* The next task of the same program after this one (NULL: the first), or NULL. */

@@ -42,7 +42,7 @@ OPERATIONS = (
     Operation("sched_yield", "sched_yield, alone", at_most=120),
     Operation("read_zero", "read 1 B of /dev/zero"),
     Operation("open_close", "open + close /dev/null"),
-    Operation("pipe_one", "pipe write + read of 1 B, one process", at_most=700),
+    Operation("pipe_one", "pipe write + read of 1 B, one process", at_most=600),
     Operation("pipe_two", "pipe round trip of 1 B, two processes", at_most=2500),
     Operation("fork_exit", "fork + exit + wait, small C library", 25_000, program=SMALL),
     Operation("fork_exit", "fork + exit + wait, static glibc", 40_000),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/cpu/memory_layout.h"
+#include "mm/large_page.h"
 #include "mm/page.h"
 #include "mm/page_table.h"
 #include "mm/space_layout.h"
@@ -16,11 +17,13 @@
 
 static uint32_t counted[MMU_FRAMES]; /* references to pages */
 static bool is_table[MMU_FRAMES];    /* or a directory */
+static uint32_t large;		     /* entries */
 
 void account_begin(void)
 {
 	memset(counted, 0, sizeof(counted));
 	memset(is_table, 0, sizeof(is_table));
+	large = 0;
 }
 
 static uint32_t frame_in(uint32_t physical, const char *what)
@@ -51,6 +54,28 @@ static uint32_t count_entries(const uint32_t *table)
 	return entries;
 }
 
+/* A block that is whole is counted by its first page; else all of its pages are. */
+static void count_large(uint32_t entry)
+{
+	uint32_t first = (entry & -LARGE_PAGE) >> PAGE_SHIFT;
+
+	REQUIRE(first < MMU_FRAMES, "a large entry is 0x%x", entry);
+	counted[first]++;
+	for (uint32_t i = 1; page_array[first].order == 0 && i < ENTRIES; i++)
+		counted[first + i]++;
+}
+
+/* One page for the table of each large entry. */
+static void count_aside(void)
+{
+	const uint32_t *table = large_tables_aside;
+	uint32_t aside = 0;
+
+	for (; table; table = *(uint32_t *const *)table, aside++)
+		account_hold(page_of(table));
+	REQUIRE(large == aside, "%u large entries, and %u tables aside", large, aside);
+}
+
 void account_space(const struct space *space)
 {
 	uint32_t pages = 0;
@@ -59,6 +84,12 @@ void account_space(const struct space *space)
 		return;
 	frame_in(physical_address(space->directory), "a directory");
 	for (uint32_t i = 0; i < USERS; i++) {
+		if (space->directory[i] & PTE_LARGE) {
+			count_large(space->directory[i]);
+			pages += ENTRIES;
+			large++;
+			continue;
+		}
 		if (!space->directory[i])
 			continue;
 		uint32_t frame = frame_in(space->directory[i], "a table");
@@ -92,6 +123,7 @@ void account_end(int thorough)
 {
 	uint32_t kept = 0, free = 0;
 
+	count_aside();
 	for (uint32_t frame = 0; frame < MMU_FRAMES; frame++) {
 		const struct page *page = &page_array[frame];
 

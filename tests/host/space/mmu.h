@@ -1,5 +1,5 @@
-/* A machine for mm/ on the host: physical memory at 3 GiB, a page walk, and a TLB that forgets
- * nothing by itself. */
+/* A machine for mm/ on the host: physical memory at 3 GiB, a page walk, large pages included, and a
+ * TLB that forgets nothing by itself; of global pages nothing when another space is loaded. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 struct space;
 
-#define MMU_FRAMES 4096u /* 16 MiB */
+#define MMU_FRAMES 8192u /* 32 MiB */
 
 /* Makes the memory, all of it free, and the page array. Once. */
 void mmu_initialize(void);

@@ -24,6 +24,7 @@
 #include "mm/space_layout.h"
 #include "tests/host/space/account.h"
 #include "tests/host/space/mmu.h"
+#include "tests/host/space/test_large.h"
 #include "tests/host/space/test_tables.h"
 #include "tests/host/unit.h"
 
@@ -458,7 +459,8 @@ static void space_random(struct random *random, uint32_t rounds)
 int main(int count, char **words)
 {
 	static const struct unit_test tests[] = { { "space_random", space_random },
-						  { "table_random", table_random } };
+						  { "table_random", table_random },
+						  { "large_random", large_random } };
 	struct random random = { count > 2 ? strtoull(words[2], NULL, 0) : 1 };
 
 	for (unsigned i = 0; count > 3 && i < sizeof(tests) / sizeof(tests[0]); i++)

@@ -1,0 +1,493 @@
+/*
+ * Large pages: one entry of a directory in place of a table with 1024 entries.
+ *
+ *	directory[n] --> block of 4 MiB			large: one entry of the TLB is enough
+ *	directory[n] --> table --> page, page, page ...	split: each page has its own entry
+ *
+ * What happens to all of a large page happens to its entry: it is unmapped, protected, shared by
+ * fork, copied on write. What happens to a part of it splits it first (demotion): a table takes the
+ * entry's place, which shows the same pages, and the block becomes 1024 pages. That must not fail,
+ * because a cut must not. So each large entry has a page put aside for its table from the start.
+ *
+ * A block is counted by its first page, once for each large entry that shows it. If one of two
+ * spaces splits it, each of the 1024 pages gets that count, and the other space's entry goes on
+ * showing all of them: a large entry shows a whole block, or 1024 pages in a row.
+ *
+ * Called by tasks that cannot be pre-empted; nothing here sleeps. Only areas of private zeros have
+ * large pages, so no object has to know.
+ */
+#include "mm/large_page.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/area.h"
+#include "mm/page_alloc.h"
+#include "mm/page_table.h"
+#include "mm/space_layout.h"
+
+#define ORDER	 (ORDERS - 1)
+#define PAGES	 1024u /* in a large page */
+#define TABLE	 (PTE_PRESENT | PTE_WRITE | PTE_USER)
+#define OWN_BITS (PTE_LARGE | PTE_RESERVED | PTE_POOL) /* what entries of tables do not have */
+#define FLAGS	 (PAGE_SIZE - 1)
+
+uint32_t *large_tables_aside;
+static uint32_t entries; /* that are large, in all spaces */
+static bool is_used;	 /* by any program, ever */
+static struct large_counts counts;
+
+/* ---- entries ---- */
+
+static uint32_t *directory_entry(const struct space *space, uint32_t address)
+{
+	return &space->directory[address >> LARGE_SHIFT];
+}
+
+uint32_t large_entry(const struct space *space, uint32_t address)
+{
+	uint32_t entry = *directory_entry(space, address);
+
+	return entry & PTE_LARGE ? entry : 0;
+}
+
+/* NULL: there was no memory for it. */
+static bool put_aside(uint32_t *table)
+{
+	if (!table)
+		return false;
+	*(uint32_t **)table = large_tables_aside;
+	large_tables_aside = table;
+	entries++;
+	return true;
+}
+
+static uint32_t *take_table(void)
+{
+	uint32_t *table = large_tables_aside;
+
+	large_tables_aside = *(uint32_t **)table;
+	entries--;
+	return table;
+}
+
+/* ---- blocks ---- */
+
+static struct page *block_of(uint32_t entry)
+{
+	return pte_page(entry & -LARGE_PAGE);
+}
+
+static bool is_whole(const struct page *block)
+{
+	return block->order == ORDER;
+}
+
+/* The counter of blocks of this kind. */
+static uint32_t *counter(uint32_t entry)
+{
+	return entry & PTE_POOL ? &counts.pool : &counts.promoted;
+}
+
+static struct page *block_create(uint32_t kind)
+{
+	void *pages = page_alloc(ORDER);
+
+	if (pages)
+		++*counter(kind);
+	return pages ? page_of(pages) : NULL;
+}
+
+static void block_hold(struct page *block)
+{
+	if (is_whole(block))
+		block->references++;
+	else
+		for (uint32_t i = 0; i < PAGES; i++)
+			block[i].references++;
+}
+
+static void block_release(uint32_t entry)
+{
+	struct page *block = block_of(entry);
+
+	if (!is_whole(block)) {
+		for (uint32_t i = 0; i < PAGES; i++)
+			page_release(&block[i]);
+		return;
+	}
+	*counter(entry) -= block->references == 1;
+	page_release(block);
+}
+
+/* Does no other entry show any of it? */
+static bool is_alone(const struct page *block)
+{
+	bool alone = block->references == 1;
+
+	for (uint32_t i = 1; alone && !is_whole(block) && i < PAGES; i++)
+		alone = block[i].references == 1;
+	return alone;
+}
+
+static void block_split(uint32_t entry)
+{
+	struct page *block = block_of(entry), first = *block;
+
+	if (!is_whole(block))
+		return;
+	--*counter(entry);
+	first.order = 0;
+	for (uint32_t i = 0; i < PAGES; i++)
+		block[i] = first;
+}
+
+/* The contrary: 1024 pages of the program alone become one block. */
+static void block_join(struct page *block, uint32_t kind)
+{
+	for (uint32_t i = 1; i < PAGES; i++)
+		block[i].state = PAGE_TAIL;
+	block->order = ORDER;
+	++*counter(kind);
+}
+
+/* ---- one large page ---- */
+
+static void set(const struct space *space, uint32_t address, uint32_t entry)
+{
+	*directory_entry(space, address) = entry;
+	tlb_flush_space(space);
+}
+
+/* What was reserved is touched, or split: its contents count from now on. */
+static void fill(const struct space *space, uint32_t address)
+{
+	uint32_t entry = large_entry(space, address);
+
+	if (!(entry & PTE_RESERVED))
+		return;
+	memset(page_address(block_of(entry)), 0, LARGE_PAGE);
+	counts.reserved--;
+	*directory_entry(space, address) = entry & ~PTE_RESERVED;
+}
+
+static void drop(struct space *space, uint32_t address)
+{
+	uint32_t entry = large_entry(space, address);
+
+	counts.reserved -= !!(entry & PTE_RESERVED);
+	set(space, address, 0);
+	space->pages -= PAGES;
+	block_release(entry);
+	page_free(take_table(), 0);
+}
+
+/* Demotion. The table shows what the entry has shown, the accessed and the dirty bit included. */
+static __attribute__((noinline)) void split(const struct space *space, uint32_t address)
+{
+	fill(space, address);
+	uint32_t entry = large_entry(space, address);
+	uint32_t *table = take_table(), flags = entry & FLAGS & ~OWN_BITS;
+
+	for (uint32_t i = 0; i < PAGES; i++)
+		table[i] = ((entry & -LARGE_PAGE) + (i << PAGE_SHIFT)) | flags;
+	page_of(table)->references += PAGES;
+	block_split(entry);
+	set(space, address, physical_address(table) | TABLE);
+}
+
+static void protect(const struct space *space, uint32_t address, uint32_t protection)
+{
+	uint32_t entry = large_entry(space, address);
+
+	if (!(protection & SPACE_WRITE))
+		entry &= ~PTE_WRITE;
+	entry &= ~PTE_PRESENT;
+	if (protection && !(entry & PTE_RESERVED))
+		entry |= PTE_PRESENT;
+	set(space, address, entry);
+}
+
+/* What was not touched stays with the one that asked for it, as in Linux. The caller flushes the
+ * TLB. */
+static int share(struct space *to, struct space *from, uint32_t address)
+{
+	uint32_t entry = large_entry(from, address) & ~PTE_WRITE;
+
+	if (entry & PTE_RESERVED)
+		return 0;
+	if (!put_aside(page_alloc(0)))
+		return -ENOMEM;
+	*directory_entry(from, address) = entry;
+	*directory_entry(to, address) = entry & ~(PTE_ACCESSED | PTE_DIRTY);
+	block_hold(block_of(entry));
+	to->pages += PAGES;
+	return 0;
+}
+
+/* ---- ranges: large pages that are in them as a whole, and the rest ---- */
+
+static uint32_t end_of_large(uint32_t start, uint32_t end)
+{
+	uint32_t next = (start & -LARGE_PAGE) + LARGE_PAGE;
+
+	return next < end ? next : end;
+}
+
+/* Is there a large page at start, and all of it before next? If a part, it is split. */
+static bool is_large(const struct space *space, uint32_t start, uint32_t next)
+{
+	if (!large_entry(space, start))
+		return false;
+	if (next - start == LARGE_PAGE)
+		return true;
+	split(space, start);
+	return false;
+}
+
+static __attribute__((noinline)) void unmap_range(struct space *space, uint32_t start, uint32_t end)
+{
+	for (uint32_t next; start < end; start = next) {
+		next = end_of_large(start, end);
+		if (is_large(space, start, next))
+			drop(space, start);
+		else
+			__real_page_unmap_range(space, start, next);
+	}
+}
+
+static __attribute__((noinline)) void protect_range(struct space *space, uint32_t start,
+						    uint32_t end, uint32_t protection)
+{
+	for (uint32_t next; start < end; start = next) {
+		next = end_of_large(start, end);
+		if (is_large(space, start, next))
+			protect(space, start, protection);
+		else
+			__real_page_protect_range(space, start, next, protection);
+	}
+}
+
+static __attribute__((noinline)) int copy_range(struct space *to, struct space *from,
+						uint32_t start, uint32_t end)
+{
+	int error = 0;
+
+	for (uint32_t next; !error && start < end; start = next) {
+		next = end_of_large(start, end);
+		error = is_large(from, start, next) ? share(to, from, start)
+						    : __real_page_copy_range(to, from, start, next);
+	}
+	return error;
+}
+
+/* ---- what others call: short as long as there is no large page ---- */
+
+uint32_t *__wrap_pte_of(const struct space *space, uint32_t address, bool make)
+{
+	if (entries > 0 && large_entry(space, address))
+		split(space, address);
+	return __real_pte_of(space, address, make);
+}
+
+void __wrap_page_unmap_range(struct space *space, uint32_t start, uint32_t end)
+{
+	if (entries > 0)
+		unmap_range(space, start, end);
+	else
+		__real_page_unmap_range(space, start, end);
+}
+
+void __wrap_page_protect_range(struct space *space, uint32_t start, uint32_t end,
+			       uint32_t protection)
+{
+	if (entries > 0)
+		protect_range(space, start, end, protection);
+	else
+		__real_page_protect_range(space, start, end, protection);
+}
+
+int __wrap_page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end)
+{
+	return entries > 0 ? copy_range(to, from, start, end)
+			   : __real_page_copy_range(to, from, start, end);
+}
+
+/* ---- faults ---- */
+
+/* An entry for a block of the program's own. */
+static uint32_t own(const struct page *block, uint32_t kind)
+{
+	return frame_of(block) << PAGE_SHIFT | PTE_PAGE | PTE_LARGE | (kind & PTE_POOL);
+}
+
+/* A block that others show, too, is copied. False: there is none for the copy. */
+static bool make_own(struct space *space, uint32_t address)
+{
+	uint32_t entry = large_entry(space, address);
+	struct page *block = block_of(entry), *copy = NULL;
+
+	if (is_alone(block))
+		return true;
+	copy = block_create(entry);
+	if (!copy)
+		return false;
+	memcpy(page_address(copy), page_address(block), LARGE_PAGE);
+	set(space, address, own(copy, entry));
+	block_release(entry);
+	return true;
+}
+
+static int fault(struct space *space, uint32_t address, bool write)
+{
+	const struct area *area = area_find(space, address);
+
+	if (!area || !(area->flags & (write ? SPACE_WRITE : SPACE_PROTECTION)))
+		return -EACCES;
+	if (write && !make_own(space, address)) {
+		split(space, address); /* then by 4 KiB */
+		return __real_space_fault(space, address, write, false);
+	}
+	fill(space, address);
+	uint32_t entry = large_entry(space, address) | PTE_PRESENT;
+
+	set(space, address, write ? entry | PTE_WRITE : entry);
+	return 0;
+}
+
+/* All of the 4 MiB around an address are in an area of MAP_HUGETLB, and nothing is there (any
+ * more): a large page again, if there is a block. */
+static void fault_in(struct space *space, uint32_t address)
+{
+	const struct area *area = area_find(space, address);
+	uint32_t start = address & -LARGE_PAGE;
+
+	if (area && (area->flags & AREA_LARGE) && start >= area_start(area) &&
+	    area->end - start >= LARGE_PAGE && *directory_entry(space, address) == 0)
+		large_map(space, start, start + LARGE_PAGE);
+}
+
+static __attribute__((noinline)) int any_fault(struct space *space, uint32_t address, bool write,
+					       bool may_sleep)
+{
+	if (!large_entry(space, address))
+		fault_in(space, address);
+	if (large_entry(space, address))
+		return fault(space, address, write);
+	return __real_space_fault(space, address, write, may_sleep);
+}
+
+int __wrap_space_fault(struct space *space, uint32_t address, bool write, bool may_sleep)
+{
+	return is_used ? any_fault(space, address, write, may_sleep)
+		       : __real_space_fault(space, address, write, may_sleep);
+}
+
+/* ---- making them ---- */
+
+/* A table that shows nothing any more goes first. */
+static bool map_one(struct space *space, uint32_t address)
+{
+	__real_page_unmap_range(space, address, address + LARGE_PAGE);
+	if (!put_aside(page_alloc(0)))
+		return false;
+	struct page *block = block_create(PTE_POOL);
+
+	if (!block) {
+		page_free(take_table(), 0);
+		return false;
+	}
+	*directory_entry(space, address) = (own(block, PTE_POOL) | PTE_RESERVED) & ~PTE_PRESENT;
+	counts.reserved++;
+	space->pages += PAGES;
+	return true;
+}
+
+int large_map(struct space *space, uint32_t start, uint32_t end)
+{
+	is_used = true;
+	for (uint32_t at = start; at < end; at += LARGE_PAGE) {
+		if (map_one(space, at))
+			continue;
+		while (at > start)
+			drop(space, at -= LARGE_PAGE);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Do 1024 entries show a block that is the program's alone, in order? */
+static bool is_block(const uint32_t *table)
+{
+	const struct page *first = pte_page(table[0]);
+	bool is_one = frame_of(first) % PAGES == 0;
+
+	for (uint32_t i = 0; is_one && i < PAGES; i++)
+		is_one = pte_page(table[i]) == first + i && first[i].references == 1 &&
+			 first[i].order == 0 && first[i].state == PAGE_USED;
+	return is_one;
+}
+
+/* A block with what 1024 entries show, or NULL. */
+static struct page *gather(const uint32_t *table, uint32_t kind)
+{
+	struct page *block;
+
+	if (is_block(table)) {
+		block_join(pte_page(table[0]), kind);
+		return pte_page(table[0]);
+	}
+	block = block_create(kind);
+	for (uint32_t i = 0; block && i < PAGES; i++)
+		memcpy(page_address(block + i), page_address(pte_page(table[i])), PAGE_SIZE);
+	return block;
+}
+
+/* The table of 4 MiB that can be one large page; NULL: they cannot. */
+static uint32_t *full_table(const struct space *space, uint32_t start, const struct area *area)
+{
+	uint32_t entry = *directory_entry(space, start);
+	uint32_t *table = direct_map(entry & -PAGE_SIZE);
+
+	if (!area || area->object || !(area->flags & SPACE_PROTECTION) ||
+	    area->end - start < LARGE_PAGE || !(entry & PTE_PRESENT) || (entry & PTE_LARGE) ||
+	    page_of(table)->references != 1 + PAGES)
+		return NULL;
+	return table;
+}
+
+/* The pages go after the TLB has forgotten them; the table is put aside for a demotion. */
+static bool promote(struct space *space, uint32_t start)
+{
+	const struct area *area = area_find(space, start);
+	uint32_t *table = full_table(space, start, area);
+	uint32_t kind = area && (area->flags & AREA_LARGE) ? PTE_POOL : 0, used = 0;
+	struct page *block = table ? gather(table, kind) : NULL;
+
+	if (!block)
+		return false;
+	for (uint32_t i = 0; i < PAGES; i++)
+		used |= table[i] & (PTE_ACCESSED | PTE_DIRTY);
+	set(space, start, own(block, kind) | used | (area->flags & SPACE_WRITE ? PTE_WRITE : 0));
+	for (uint32_t i = 0; i < PAGES; i++)
+		if (pte_page(table[i]) != block + i)
+			page_release(pte_page(table[i]));
+	page_of(table)->references = 1;
+	return is_used = put_aside(table);
+}
+
+uint32_t large_promote(struct space *space, uint32_t start, uint32_t end)
+{
+	uint32_t made = 0;
+
+	for (start = (start + LARGE_PAGE - 1) & -LARGE_PAGE;
+	     start < end && end - start >= LARGE_PAGE; start += LARGE_PAGE)
+		made += promote(space, start);
+	return made;
+}
+
+struct large_counts large_count(void)
+{
+	return counts;
+}

@@ -1,0 +1,68 @@
+/*
+ * Large pages: 4 MiB by one entry of a directory (Intel SDM volume 3, 4.3), without a table.
+ *
+ * The functions of mm/page_table.h and space_fault know tables only. This file stands in front of
+ * them: the linker sends the calls of other files to __wrap_NAME here (its option --wrap, in the
+ * Makefile), which do what is to be done to large entries, and leave the rest to __real_NAME. So
+ * the core needs no line for large pages, and without the breadth it has none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/cpu/memory_layout.h"
+
+struct page;
+struct space;
+
+#define AREA_LARGE 128u /* a bit of an area's flags (mm/area.h): made by MAP_HUGETLB */
+
+/* Bits of a directory's entry that shows 4 MiB, besides those of mm/page_table.h. The last two the
+ * processor ignores. */
+#define PTE_LARGE    0x080u
+#define PTE_GLOBAL   0x100u /* of the kernel's entries: mm/global_pages.c */
+#define PTE_RESERVED 0x400u /* not touched yet: the block is there, and not cleared */
+#define PTE_POOL     0x800u /* from MAP_HUGETLB, not from MADV_HUGEPAGE */
+
+/* Shows large pages, zero when they are touched, in [start, end), whole 4 MiB of one area where
+ * nothing is mapped. Returns 0; or -ENOMEM without as many
+ * blocks of 4 MiB, and nothing has changed. */
+int large_map(struct space *space, uint32_t start, uint32_t end);
+
+/* Shows each 4 MiB of [start, end) by one large page, if that is possible: all of it is in one area
+ * of private zeros, each page has been touched, and there is memory. Returns how many it has made.
+ */
+uint32_t large_promote(struct space *space, uint32_t start, uint32_t end);
+
+/* The large entry that an address has, or 0. */
+uint32_t large_entry(const struct space *space, uint32_t address);
+
+/* Pages that are kept for the tables of demotions, one for each large entry; the first word of one
+ * leads to the next. For tests. */
+extern uint32_t *large_tables_aside;
+
+/* How many blocks of 4 MiB programs have. */
+struct large_counts {
+	uint32_t pool;	   /* of MAP_HUGETLB, those included that are not touched */
+	uint32_t reserved; /* of these: not touched */
+	uint32_t promoted; /* by MADV_HUGEPAGE */
+};
+
+struct large_counts large_count(void);
+
+/* ---- in front of mm/page_table.h and mm/fault.h ---- */
+
+uint32_t *__real_pte_of(const struct space *space, uint32_t address, bool make);
+void __real_page_unmap_range(struct space *space, uint32_t start, uint32_t end);
+void __real_page_protect_range(struct space *space, uint32_t start, uint32_t end,
+			       uint32_t protection);
+int __real_page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
+int __real_space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
+
+uint32_t *__wrap_pte_of(const struct space *space, uint32_t address, bool make);
+void __wrap_page_unmap_range(struct space *space, uint32_t start, uint32_t end);
+void __wrap_page_protect_range(struct space *space, uint32_t start, uint32_t end,
+			       uint32_t protection);
+int __wrap_page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
+int __wrap_space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
