@@ -202,7 +202,7 @@ $(BUILD)/objects/%.o: %.o
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# What mm/large_page.c stands in front of: calls of NAME from another file go to __wrap_NAME.
+# What mm/large_page.c handles first: calls of NAME from another file go to __wrap_NAME.
 WRAPPED := $(if $(filter mm/large_page.c,$(SOURCES)),pte_of page_unmap_range page_protect_range \
 	page_copy_range space_fault)
 

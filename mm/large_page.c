@@ -322,7 +322,7 @@ static uint32_t own(const struct page *block, uint32_t kind)
 	return frame_of(block) << PAGE_SHIFT | PTE_PAGE | PTE_LARGE | (kind & PTE_POOL);
 }
 
-/* A block that others show, too, is copied. False: there is none for the copy. */
+/* A block that others show, too, is copied. False: no block is free for that. */
 static bool make_own(struct space *space, uint32_t address)
 {
 	uint32_t entry = large_entry(space, address);

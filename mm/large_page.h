@@ -1,10 +1,10 @@
 /*
  * Large pages: 4 MiB by one entry of a directory (Intel SDM volume 3, 4.3), without a table.
  *
- * The functions of mm/page_table.h and space_fault know tables only. This file stands in front of
- * them: the linker sends the calls of other files to __wrap_NAME here (its option --wrap, in the
- * Makefile), which do what is to be done to large entries, and leave the rest to __real_NAME. So
- * the core needs no line for large pages, and without the breadth it has none.
+ * The functions of mm/page_table.h and space_fault know tables only. This file handles large
+ * pages before they are called: the linker sends the calls of other files to __wrap_NAME here (its
+ * option --wrap, in the Makefile), which do what is to be done to large entries, and leave the rest
+ * to __real_NAME. So the core needs no line for large pages, and without the breadth it has none.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ struct large_counts {
 
 struct large_counts large_count(void);
 
-/* ---- in front of mm/page_table.h and mm/fault.h ---- */
+/* ---- before mm/page_table.h and mm/fault.h ---- */
 
 uint32_t *__real_pte_of(const struct space *space, uint32_t address, bool make);
 void __real_page_unmap_range(struct space *space, uint32_t start, uint32_t end);

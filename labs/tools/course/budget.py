@@ -49,8 +49,8 @@ BY_LESSON = 2_800  # of the core
 # have 39; fault injection, which memory that is given back must not undo, 6.
 #
 # Large pages are 580 lines of it: MAP_HUGETLB, promotion and demotion (430), what /proc says of
-# them (60), global pages of the kernel (25); and read and write take turns inline (45). They stand
-# in front of the page tables of exercise 6.1, so the core has no line for them.
+# them (60), global pages of the kernel (25); and read and write take turns inline (45). Their
+# calls come before the page tables of exercise 6.1, so the core has no line for them.
 STILL = {"core": 11_520, "breadth": 9_215}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
