@@ -1,10 +1,10 @@
 /*
  * Large pages: 4 MiB by one entry of a directory (Intel SDM volume 3, 4.3), without a table.
  *
- * The functions of mm/page_table.h and space_fault know tables only. This file handles large
- * pages before they are called: the linker sends the calls of other files to __wrap_NAME here (its
- * option --wrap, in the Makefile), which do what is to be done to large entries, and leave the rest
- * to __real_NAME. So the core needs no line for large pages, and without the breadth it has none.
+ * The functions of mm/page_table.h and space_fault know tables only. So the linker sends the calls
+ * of other files to __wrap_NAME here (its option --wrap, in the Makefile), which do what large
+ * entries need, and leave the rest to __real_NAME. The core needs no line for large pages, and
+ * without the breadth it has none.
  */
 #pragma once
 

@@ -104,8 +104,6 @@ class Units:
         if platform.machine() not in ("x86_64", "i686", "i586", "i386"):
             pytest.skip(f"a {platform.machine()} does not run 32-bit x86 programs")
         program = self.built(factory, "i386", [(*each, *TRAP) for each in I386_COMPILERS])
-        if isinstance(program, str) and "undefined reference" in program:
-            pytest.fail(f"the unit tests do not link:\n{program}", pytrace=False)
         if isinstance(program, str):
             if any(links(each) for each in I386_COMPILERS):
                 pytest.fail(f"the unit tests do not compile:\n{program}", pytrace=False)

@@ -29,7 +29,6 @@ uint32_t kernel_page_directory[1024] __attribute__((aligned(4096)));
 
 uint32_t mmu_fails_one_in;
 void (*mmu_reclaim)(void);
-bool (*page_reclaim)(void); /* nobody: mmu_reclaim is asked before it is needed */
 static struct random chance = { 1 };
 static uint32_t lowest = FIRST, free_count, objects;
 static uint16_t remembered[MMU_FRAMES]; /* how many entries of the TLB show the frame */
@@ -146,11 +145,6 @@ void pool_free(struct pool *pool, void *object)
 	objects--;
 	memset(object, 0xcc, pool->size);
 	free(object);
-}
-
-size_t page_free_count(void)
-{
-	return free_count;
 }
 
 uint32_t mmu_free(void)
