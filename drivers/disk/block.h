@@ -1,4 +1,5 @@
-/* Block devices: one way to read any disk, with every request checked, counted and traced. */
+/* Block devices: one way to read and write any disk, with every request checked, counted and
+ * traced. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,13 +13,17 @@ struct block_device;
 struct block_ops {
 	/* Reads count sectors (1 to 256) from lba into buffer. Returns 0 or a negative errno. */
 	int (*read)(struct block_device *device, uint64_t lba, unsigned count, void *buffer);
+	/* Writes as many. */
+	int (*write)(struct block_device *device, uint64_t lba, unsigned count, const void *buffer);
+	/* What was written before is safe from a power cut when it returns 0. */
+	int (*flush)(struct block_device *device);
 };
 
 /* Why a request was made: the lab splits a file read's cost by it. */
 enum block_purpose {
 	BLOCK_DATA,    /* contents that the caller asked for */
 	BLOCK_MAPPING, /* blocks that say where contents are: pointer blocks and extent trees */
-	BLOCK_OTHER,   /* superblock, descriptors, inodes, directories */
+	BLOCK_OTHER,   /* superblock, descriptors, inodes, directories, the journal */
 	BLOCK_PURPOSES,
 };
 
@@ -55,3 +60,12 @@ struct block_device *block_first(void);
  */
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
 	       enum block_purpose purpose);
+
+/* Writes, with the same rules. The drive may keep the sectors in a cache of its own, which a power
+ * cut empties, and write them in any order: block_flush. */
+int block_write(struct block_device *device, uint64_t lba, unsigned count, const void *buffer,
+		enum block_purpose purpose);
+
+/* What was written before is safe from a power cut when it returns 0; otherwise a negative errno.
+ */
+int block_flush(struct block_device *device);

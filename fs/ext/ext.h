@@ -1,4 +1,13 @@
-/* The ext2, ext3 and ext4 file systems, read only: mount, look up, map, read. */
+/*
+ * The ext2, ext3 and ext4 file systems: mount, look up, map, read, and change.
+ *
+ * A library: it knows devices, the cache of blocks and the journal, and neither tasks nor open
+ * files. Who uses it serializes all calls for one mount (the kernel by a lock of the mount, fs/disk),
+ * and gives it the time. Every call that changes something is one change: after a power cut all of
+ * it is there, or nothing (with a journal). Functions return 0 or a negated errno; -EROFS for a
+ * change where the mount is read-only, -EUCLEAN for contents that contradict themselves (said on
+ * the console; then the mount behaves as its `errors` says), -ENOSPC for a full disk.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -10,15 +19,24 @@
 
 struct ext_fs;
 
-/* An inode in memory. A copy: it may be thrown away without a call. */
+/*
+ * An inode in memory. To read, it is a copy that may be thrown away without a call. What changes
+ * inodes must have only one copy of each: calls that change an inode change the copy and the cached
+ * block of the disk.
+ */
 struct ext_inode {
 	struct ext_fs *fs;
 	uint32_t number;
 	uint16_t mode; /* type and permissions, as in i_mode */
 	uint16_t links;
+	uint32_t owner, group;
 	uint32_t flags;
+	uint32_t generation;
+	uint32_t device;  /* of a device: major << 8 | minor */
 	uint64_t size;	  /* bytes */
 	uint64_t blocks;  /* sectors of 512 bytes, mapping blocks included */
+	int64_t accessed, modified, changed, created; /* ns since 1970 */
+	uint64_t attributes; /* block of the extended attributes, or 0 */
 	uint32_t map[15]; /* i_block: pointers, the root of an extent tree, or a short symlink */
 };
 
@@ -42,6 +60,28 @@ struct ext_summary {
 	bool read_only_features; /* has a ro_compat feature that we do not know */
 };
 
+enum ext_data {
+	EXT_DATA_ORDERED,   /* a file's new blocks are written before what says that they are its */
+	EXT_DATA_JOURNAL,   /* contents go through the journal, too */
+	EXT_DATA_WRITEBACK, /* in no order: after a power cut new blocks may have old contents */
+};
+
+enum ext_errors {
+	EXT_ERRORS_DEFAULT, /* as the superblock says */
+	EXT_ERRORS_CONTINUE,
+	EXT_ERRORS_READ_ONLY,
+	EXT_ERRORS_PANIC,
+};
+
+struct ext_options {
+	bool read_only;
+	bool no_barriers; /* no flushes: fast, and unsafe */
+	bool no_replay;	  /* read-only: do not even replay the journal */
+	enum ext_data data;
+	enum ext_errors errors;
+	uint64_t (*now)(void); /* ns since 1970 */
+};
+
 /*
  * Mounts the file system on a device, read only. Returns 0 and the mount in *out; -EINVAL when
  * there is no ext file system; -EUCLEAN when the superblock or the descriptors contradict
@@ -50,6 +90,15 @@ struct ext_summary {
  * names. Several mounts may exist; ext_unmount frees one.
  */
 int ext_mount(struct block_device *device, struct ext_fs **out);
+
+/* The same with options. To write, it replays the journal, releases orphans, and marks the file
+ * system as in use. Unknown ro_compat features: -EROFS. */
+int ext_mount_with(struct block_device *device, const struct ext_options *options,
+		   struct ext_fs **out);
+
+/* Commits, writes everything to its place, and marks the file system as clean. Returns the first
+ * error; the mount is gone in any case. ext_unmount is the same without a result. */
+int ext_unmount_checked(struct ext_fs *fs);
 void ext_unmount(struct ext_fs *fs);
 const struct ext_summary *ext_summary(const struct ext_fs *fs);
 
@@ -86,3 +135,78 @@ int ext_list(const struct ext_inode *directory,
 bool ext_is_directory(const struct ext_inode *inode);
 bool ext_is_regular(const struct ext_inode *inode);
 bool ext_is_symlink(const struct ext_inode *inode);
+
+/* ---- changes: fs/ext/write.c and others ---- */
+
+struct ext_usage {
+	uint64_t blocks, free, available; /* as statfs says them: `blocks` without the overhead */
+	uint32_t inodes, free_inodes;
+};
+void ext_usage(struct ext_fs *fs, struct ext_usage *out);
+
+/* Finds a name in a directory: the inode's number, or -ENOENT. name has no NUL. */
+int ext_find(const struct ext_inode *directory, const char *name, uint32_t length, uint32_t *number);
+
+/* The entries from a position on, as ext_list; *position (0: the first) moves after each entry that
+ * was taken, and remains valid while names are added and removed. */
+int ext_iterate(const struct ext_inode *directory, uint64_t *position,
+		int (*visit)(void *context, const char *name, uint32_t inode, uint8_t type),
+		void *context);
+
+/* The name must not be there. mode has the type; device is for devices only. out is the new inode,
+ * with one link (a directory: two) and the owner of `like` (only owner, group are read). */
+int ext_create(struct ext_inode *directory, const char *name, uint32_t length, uint16_t mode,
+	       uint32_t device, const struct ext_inode *like, struct ext_inode *out);
+int ext_symlink(struct ext_inode *directory, const char *name, uint32_t length, const char *target,
+		uint32_t target_length, const struct ext_inode *like, struct ext_inode *out);
+int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
+	     struct ext_inode *inode); /* -EMLINK */
+
+/* Removes a name. A directory must be empty (-ENOTEMPTY). An inode whose last link goes becomes an
+ * orphan: it is freed by ext_release, or at the next mount. */
+int ext_remove(struct ext_inode *directory, const char *name, uint32_t length,
+	       struct ext_inode *inode);
+
+/* Nobody uses an inode without links any more: frees it and its blocks. In several transactions. */
+int ext_release(struct ext_inode *inode);
+
+/* Moves a name, also over one that is there (`replaced`, or NULL), whose link goes, as in
+ * ext_remove. `from` and `to` may be one structure, and must be if they are one directory. The
+ * caller has checked that no directory goes into itself. */
+int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
+	       struct ext_inode *to, const char *new_name, uint32_t new_length,
+	       struct ext_inode *replaced);
+
+/* Two names change their inodes. */
+int ext_exchange(struct ext_inode *from, const char *name, uint32_t length,
+		 struct ext_inode *inode, struct ext_inode *to, const char *new_name,
+		 uint32_t new_length, struct ext_inode *other);
+
+/* Writes mode, owner, times, flags of the copy to the disk. */
+int ext_inode_write(struct ext_inode *inode);
+
+/* Makes a file shorter or longer. The rest of the last block is zeroed when it gets shorter. In
+ * several transactions if it is large; after a power cut the next mount goes on. -EFBIG. */
+int ext_truncate(struct ext_inode *inode, uint64_t size);
+
+/*
+ * Writes up to 2 GiB of contents, allocates what is not there, and makes the file longer if it ends
+ * behind. Whole blocks go straight to the disk; part of a block is read first unless it is new.
+ * Returns the bytes written, which are fewer than length only when the disk became full or failed
+ * after some of them; or a negated errno.
+ */
+int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32_t length);
+
+/* Allocates blocks for `count` blocks from `logical` on, unwritten (pointers: zeroed), as fallocate
+ * does. keep_size: the size does not grow. -EOPNOTSUPP where the format cannot. */
+int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool keep_size);
+
+/* Frees the blocks: there is a hole afterwards. Whole blocks only. */
+int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count);
+
+/* Commits what was changed until now; contents that were written before are safe with it. */
+int ext_commit(struct ext_fs *fs);
+
+/* The number of the transaction that has the latest changes, and of the last one that is safe. */
+uint32_t ext_open_number(const struct ext_fs *fs);
+uint32_t ext_committed_number(const struct ext_fs *fs);
