@@ -61,3 +61,39 @@ int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_
 
 /* Continues a CRC-32C (Castagnoli), bits not inverted. */
 uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length);
+
+/* ---- to change (fs/ext/change.c) ---- */
+
+/* A change of at most `blocks` blocks begins, and ends: journal_begin and journal_end, or nothing
+ * where there is no journal. -EROFS on a mount that is read-only. */
+int ext_begin(struct ext_fs *fs, uint32_t blocks);
+void ext_end(struct ext_fs *fs);
+
+/* Before a cached block is changed: it becomes part of the transaction, or, without a journal,
+ * dirty. */
+int ext_change(struct ext_fs *fs, struct cached_block *buffer);
+
+/* The seed of all checksums of the file system, and of those of an inode's blocks (crc32c of its
+ * number and generation). Valid with metadata_csum only. */
+uint32_t ext_checksum_seed(const struct ext_fs *fs);
+uint32_t ext_inode_seed(const struct ext_inode *inode);
+bool ext_has_checksums(const struct ext_fs *fs);
+
+/* ---- blocks and inodes (fs/ext/allocate.c, inode_write.c) ---- */
+
+/* Allocates the block `logical` of a directory or a symbolic link, which has none, and gives it as
+ * zeros, already part of the transaction. The caller has begun, sets the size, and calls
+ * ext_inode_write. */
+int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out);
+
+/* The block `logical` of a directory or symbolic link, read. -EUCLEAN for a hole. */
+int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached_block **out);
+
+/* Allocates an inode near its directory, with no links and no blocks; times are now. The caller has
+ * begun, sets links, and calls ext_inode_write. -ENOSPC. */
+int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct ext_inode *like,
+		  struct ext_inode *out);
+
+/* An inode without links is used until ext_release: it is in the list of orphans meanwhile. */
+int ext_orphan_add(struct ext_inode *inode);
+int ext_orphan_remove(struct ext_inode *inode);
