@@ -19,6 +19,7 @@
 
 enum {
 	EXT_COMPAT_HAS_JOURNAL = 0x4,
+	EXT_COMPAT_DIR_INDEX = 0x20,
 	EXT_COMPAT_SPARSE_SUPER2 = 0x200,
 
 	EXT_INCOMPAT_FILETYPE = 0x2,
@@ -64,13 +65,18 @@ struct ext_super_block {
 	uint32_t s_feature_ro_compat;
 	uint8_t s_uuid[16];
 	char s_volume_name[16]; /* NUL only if shorter */
-	uint8_t unused_88[0xFE - 0x88];
+	uint8_t unused_88[0xEC - 0x88];
+	uint32_t s_hash_seed[4];    /* of hashed directories */
+	uint8_t s_def_hash_version; /* of those that become hashed now */
+	uint8_t unused_fd;
 	uint16_t s_desc_size; /* with 64bit only */
 	uint32_t unused_100;
 	uint32_t s_first_meta_bg; /* in blocks of descriptors */
 	uint8_t unused_108[0x150 - 0x108];
 	uint32_t s_blocks_count_hi; /* with 64bit only */
-	uint8_t unused_154[0x175 - 0x154];
+	uint8_t unused_154[0x160 - 0x154];
+	uint32_t s_flags;
+	uint8_t unused_164[0x175 - 0x164];
 	uint8_t s_checksum_type;
 	uint8_t unused_176[0x24C - 0x176];
 	uint32_t s_backup_bgs[2]; /* with sparse_super2: the groups that have copies */
@@ -80,6 +86,7 @@ struct ext_super_block {
 
 _Static_assert(offsetof(struct ext_super_block, s_magic) == 0x38, "superblock layout");
 _Static_assert(offsetof(struct ext_super_block, s_uuid) == 0x68, "superblock layout");
+_Static_assert(offsetof(struct ext_super_block, s_flags) == 0x160, "superblock layout");
 _Static_assert(sizeof(struct ext_super_block) == 1024, "superblock layout");
 
 struct ext_group_desc {
@@ -99,6 +106,7 @@ _Static_assert(sizeof(struct ext_group_desc) == EXT_DESCRIPTOR_LARGE, "descripto
 #define EXT_POINTERS 15 /* words of i_block */
 
 enum {
+	EXT_FLAG_INDEX = 0x1000,      /* a directory with a hash tree */
 	EXT_FLAG_HUGE_FILE = 0x40000, /* i_blocks counts blocks, not sectors */
 	EXT_FLAG_EXTENTS = 0x80000,
 	EXT_FLAG_INLINE_DATA = 0x10000000,
@@ -180,6 +188,7 @@ _Static_assert(sizeof(struct ext_extent) == 12, "extent layout");
 _Static_assert(offsetof(struct ext_extent_node, entries) == 12, "extent layout");
 
 #define EXT_DIR_ENTRY_MIN 12 /* bytes; every entry is a multiple of 4 */
+#define EXT_DIR_TAIL_TYPE 0xDE
 
 struct ext_dir_entry_2 {
 	uint32_t inode; /* 0: unused */
@@ -187,4 +196,55 @@ struct ext_dir_entry_2 {
 	uint8_t name_len;
 	uint8_t file_type; /* without filetype: the upper byte of name_len */
 	char name[];
+} __attribute__((may_alias));
+
+/* With metadata_csum a block of names ends with what looks like an unused entry of 12 bytes. */
+struct ext_dir_tail {
+	uint32_t det_reserved_zero1;
+	uint16_t det_rec_len; /* 12 */
+	uint8_t det_reserved_zero2;
+	uint8_t det_reserved_ft; /* EXT_DIR_TAIL_TYPE */
+	uint32_t det_checksum;	 /* crc32c of all that is above */
+} __attribute__((may_alias));
+
+/* A hash tree's root: in block 0, after the entries "." and "..", of which the second one has the
+ * rest of the block. Its nodes begin after 8 bytes of an unused entry that has all of the block. */
+#define EXT_DX_ROOT_AT 24
+#define EXT_DX_NODE_AT 8
+
+enum {
+	EXT_HASH_LEGACY = 0,
+	EXT_HASH_HALF_MD4 = 1,
+	EXT_HASH_TEA = 2,
+	EXT_HASH_UNSIGNED = 3,	     /* added to one of these where characters have no sign */
+	EXT_SUPER_UNSIGNED_HASH = 2, /* in s_flags: that is so in this file system */
 };
+
+struct ext_dx_root_info {
+	uint32_t reserved_zero;
+	uint8_t hash_version;
+	uint8_t info_length;	 /* 8 */
+	uint8_t indirect_levels; /* of nodes between the root and the blocks of names */
+	uint8_t unused_flags;
+} __attribute__((may_alias));
+
+/* Entries ascend. The first one has no hash (it would be 0), but two counts. */
+union ext_dx_entry {
+	struct {
+		uint32_t hash;
+		uint32_t block; /* of the directory */
+	};
+	struct {
+		uint16_t limit;
+		uint16_t count; /* this one included */
+	};
+} __attribute__((may_alias));
+
+/* With metadata_csum, after the last entry that there is room for. */
+struct ext_dx_tail {
+	uint32_t dt_reserved;
+	uint32_t dt_checksum; /* crc32c of the block up to the last entry in use, and 8 bytes 0 */
+} __attribute__((may_alias));
+
+_Static_assert(sizeof(struct ext_dir_tail) == EXT_DIR_ENTRY_MIN, "directory layout");
+_Static_assert(sizeof(union ext_dx_entry) == 8, "hash tree layout");
