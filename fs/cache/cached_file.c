@@ -1,0 +1,468 @@
+/*
+ * Reading and writing through the pages of a cached file, or past them.
+ *
+ *	read	page there: copy. Not there: bring it, and the pages after it, with one request.
+ *	write	page there: copy, dirty. Not there, and
+ *			after the end		a page of zeros, no request
+ *			all of it is written	copy aside first: the copy may fail half-way, and
+ *						then the old contents are needed after all
+ *			a part is written	bring it
+ *
+ * Read-ahead: a reader that misses where its last run ended reads sequentially, and gets twice as
+ * many pages as last time, up to CACHED_RUN; everybody else gets one. 8 pages read one by one:
+ *
+ *	miss at	0	read 0-3	(the beginning of a file is often read on)
+ *	miss at 4	read 4-11	next miss at 12: 16 pages
+ *
+ * A run is read into memory of its own, without any lock, and then put into the cache page by page
+ * without sleeping: mm/page_cache.c asks for each, and pages_read takes it from the run. If the
+ * disk's contents were changed meanwhile (`changes`), the run is out of date, and read again.
+ */
+#include "fs/cache/cached_file.h"
+
+#include <stddef.h>
+
+#include "drivers/disk/block.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_alloc.h"
+#include "mm/page_table.h"
+
+#define FIRST_WINDOW 4u /* pages, at the beginning of a file */
+#define FAULT_WINDOW 8u /* for areas: a program's code is not read sequentially, but nearby */
+#define RUN_PAGES    (CACHED_RUN >> PAGE_SHIFT)
+
+static const struct memory_object_ops *core_ops; /* of mm/page_cache.c */
+
+static struct cached_file *file_of(const struct memory_object *object)
+{
+	return (struct cached_file *)(uintptr_t)object;
+}
+
+static uint32_t pages_of(uint64_t size)
+{
+	return (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
+}
+
+struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index)
+{
+	struct tree_node *node = tree_at_most(file->cache.pages, index);
+
+	return node && node->key == index ? (struct cached_page *)node : NULL;
+}
+
+/* ---- runs ---- */
+
+static unsigned order_of(uint32_t length)
+{
+	unsigned order = 0;
+
+	while ((PAGE_SIZE << order) < length)
+		order++;
+	return order;
+}
+
+void *run_alloc(uint32_t *length)
+{
+	void *run = page_alloc(order_of(*length));
+
+	if (run || *length <= PAGE_SIZE)
+		return run;
+	*length = PAGE_SIZE;
+	return page_alloc(0);
+}
+
+void run_free(void *run, uint32_t length)
+{
+	page_free(run, order_of(length));
+}
+
+/* How many pages are read for a miss at `index`: not beyond the end, nor pages that are there. */
+static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t least)
+{
+	uint32_t end = pages_of(file->ops->size(file)), count = 1;
+
+	if (index == file->next && index > 0)
+		file->window = file->window * 2 < RUN_PAGES ? file->window * 2 : RUN_PAGES;
+	else
+		file->window = index == 0 ? FIRST_WINDOW : least;
+	if (file->is_random)
+		file->window = 1;
+	while (count < file->window && index + count < end &&
+	       !cached_file_find(file, index + count))
+		count++;
+	file->next = index + count;
+	return count;
+}
+
+/* Reads a run, as it is on the disk when this returns. If it changed meanwhile, once more, and
+ * nobody may write then. */
+static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_t *count)
+{
+	uint64_t offset = (uint64_t)index << PAGE_SHIFT;
+	uint32_t changes = file->changes;
+	int error = file->ops->read(file, offset, run, *count << PAGE_SHIFT);
+
+	if (error && *count > 1) { /* what was read ahead is nobody's error */
+		*count = 1;
+		error = file->ops->read(file, offset, run, PAGE_SIZE);
+	}
+	if (error || changes == file->changes)
+		return error;
+	mutex_lock(&file->write_back);
+	error = file->ops->read(file, offset, run, *count << PAGE_SHIFT);
+	mutex_unlock(&file->write_back);
+	return error;
+}
+
+/* Puts the pages of a run into the cache. *page gets the first one, with a reference. Does not
+ * sleep. */
+static int insert_run(struct cached_file *file, uint32_t index, const void *run, uint32_t count,
+		      struct page **page)
+{
+	struct memory_object *object = &file->cache.object;
+	struct page *more;
+
+	file->staged = run;
+	file->staged_first = index;
+	file->staged_count = count;
+	int error = core_ops->page(object, index, false, page);
+
+	for (uint32_t i = 1; !error && i < count; i++)
+		if (core_ops->page(object, index + i, false, &more) == 0)
+			page_release(more);
+	file->staged = NULL;
+	return error;
+}
+
+/* Gives page `index` with a reference; reads it, and those after it, if it is not there. */
+static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
+{
+	if (cached_file_find(file, index))
+		return core_ops->page(&file->cache.object, index, false, page);
+	if (index >= pages_of(file->ops->size(file)))
+		return -EIO;
+	uint32_t count = window_at(file, index, least), length = count << PAGE_SHIFT;
+	void *run = run_alloc(&length);
+
+	if (!run)
+		return -ENOMEM;
+	if (length < count << PAGE_SHIFT)
+		count = length >> PAGE_SHIFT;
+	int error = read_run(file, index, run, &count);
+
+	if (!error)
+		error = insert_run(file, index, run, count, page);
+	run_free(run, length);
+	return error;
+}
+
+/* A page that is not there, and whose old contents do not matter: zeros. */
+static int get_fresh(struct cached_file *file, uint32_t index, struct page **page)
+{
+	file->growing = index + 1;
+	int error = core_ops->page(&file->cache.object, index, false, page);
+
+	file->growing = 0;
+	return error;
+}
+
+/* ---- read and write ---- */
+
+int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offset)
+{
+	uint64_t size = file->ops->size(file);
+	uint32_t length = to->length, done = 0;
+
+	if (offset >= size)
+		return 0;
+	if (length > size - offset)
+		length = size - offset;
+	while (done < length) {
+		uint32_t skip = (uint32_t)(offset + done) % PAGE_SIZE;
+		uint32_t chunk =
+		    PAGE_SIZE - skip < length - done ? PAGE_SIZE - skip : length - done;
+		struct page *page;
+		int moved = get_page(file, (offset + done) >> PAGE_SHIFT, 1, &page);
+
+		if (moved == 0) {
+			moved = buffer_put(to, (uint8_t *)page_address(page) + skip, chunk);
+			page_release(page);
+		}
+		if (moved < 0)
+			return done ? (int32_t)done : moved;
+		done += moved;
+		if ((uint32_t)moved < chunk)
+			break;
+	}
+	return done;
+}
+
+/* Writes all of a page that is not there, from a copy. Only if the program's memory ends half-way
+ * the page must be read. */
+static int write_whole(struct cached_file *file, struct buffer *from, uint32_t index,
+		       struct page **page)
+{
+	void *copy = page_alloc(0);
+
+	if (!copy)
+		return -ENOMEM;
+	int moved = buffer_take(from, copy, PAGE_SIZE);
+	bool is_there = cached_file_find(file, index);
+	int error = moved < 0			      ? moved
+		    : moved == PAGE_SIZE && !is_there ? get_fresh(file, index, page)
+						      : get_page(file, index, 1, page);
+
+	if (!error)
+		memcpy(page_address(*page), copy, moved);
+	page_free(copy, 0);
+	return error ? error : moved;
+}
+
+/* Writes into one page. The page is dirty after the copy, which may sleep: one that is written back
+ * meanwhile must be so again. */
+static int write_page(struct cached_file *file, struct buffer *from, uint64_t offset,
+		      uint32_t length)
+{
+	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
+	bool is_there = cached_file_find(file, index);
+	uint64_t size = file->ops->size(file);
+	struct page *page;
+	int moved = 0;
+
+	if (!is_there && length == PAGE_SIZE && index < pages_of(size)) {
+		moved = write_whole(file, from, index, &page);
+	} else {
+		moved = !is_there && index >= pages_of(size) ? get_fresh(file, index, &page)
+							     : get_page(file, index, 1, &page);
+		if (moved < 0)
+			return moved;
+		moved = buffer_take(from, (uint8_t *)page_address(page) + skip, length);
+		if (moved < 0)
+			page_release(page);
+	}
+	if (moved < 0)
+		return moved;
+	if (offset + moved > size)
+		file->ops->grow(file, offset + moved);
+	cached_file_mark_dirty(file, index);
+	page_release(page);
+	return moved;
+}
+
+/* What is after the end in the last page may have been written to by an area: not by this file any
+ * more, once it is longer. */
+static void zero_tail(struct cached_file *file, uint64_t size)
+{
+	struct cached_page *cached = cached_file_find(file, size >> PAGE_SHIFT);
+	uint32_t in_page = size % PAGE_SIZE;
+
+	if (cached && in_page)
+		memset((uint8_t *)page_address(cached->page) + in_page, 0, PAGE_SIZE - in_page);
+}
+
+int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
+{
+	uint32_t length = from->length, done = 0;
+	uint64_t size = file->ops->size(file);
+
+	if (offset > size)
+		zero_tail(file, size);
+	while (done < length) {
+		uint32_t chunk = PAGE_SIZE - (uint32_t)(offset + done) % PAGE_SIZE;
+		int moved;
+
+		if (chunk > length - done)
+			chunk = length - done;
+		cached_files_balance();
+		moved = file->ops->will_write
+			    ? file->ops->will_write(file, (offset + done) >> PAGE_SHIFT)
+			    : 0;
+		if (!moved)
+			moved = write_page(file, from, offset + done, chunk);
+		if (moved < 0)
+			return done ? (int32_t)done : moved;
+		done += moved;
+		if ((uint32_t)moved < chunk)
+			break;
+	}
+	return done;
+}
+
+/* ---- past the cache ---- */
+
+/* Moves one run between the program and the disk. Returns how many bytes. */
+static int direct_run(struct cached_file *file, struct buffer *buffer, uint64_t offset, void *run,
+		      uint32_t length, bool write)
+{
+	uint64_t size = file->ops->size(file);
+	int moved = write ? buffer_take(buffer, run, length) : 0;
+
+	if (write) {
+		moved = moved > 0 ? (int32_t)((uint32_t)moved & -SECTOR_SIZE) : moved;
+		int error = moved > 0 ? file->ops->write(file, offset, run, moved) : 0;
+
+		if (!error && moved > 0 && offset + moved > size)
+			file->ops->grow(file, offset + moved);
+		return error ? error : moved;
+	}
+	if (offset >= size)
+		return 0;
+	if (length > size - offset)
+		length = (uint32_t)(size - offset + SECTOR_SIZE - 1) & -SECTOR_SIZE;
+	int error = file->ops->read(file, offset, run, length);
+
+	if (error)
+		return error;
+	return buffer_put(buffer, run, length < size - offset ? length : (uint32_t)(size - offset));
+}
+
+/* In runs, until one moves less than it could. */
+static int direct_runs(struct cached_file *file, struct buffer *buffer, uint64_t offset, bool write)
+{
+	uint32_t length = buffer->length, run_length = length < CACHED_RUN ? length : CACHED_RUN;
+	uint32_t done = 0;
+	void *run = run_alloc(&run_length);
+	int moved = run ? 0 : -ENOMEM;
+
+	run_length = run_length < length ? run_length : length;
+	while (run && done < length) {
+		uint32_t chunk = run_length < length - done ? run_length : length - done;
+
+		moved = direct_run(file, buffer, offset + done, run, chunk, write);
+		done += moved > 0 ? moved : 0;
+		if (moved < 0 || (uint32_t)moved < chunk)
+			break;
+	}
+	if (run)
+		run_free(run, run_length);
+	return done ? (int32_t)done : moved;
+}
+
+int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t offset, bool write)
+{
+	uint32_t first = offset >> PAGE_SHIFT, end = pages_of(offset + buffer->length);
+
+	if ((buffer->address | buffer->length | (uint32_t)offset) % SECTOR_SIZE)
+		return -EINVAL;
+	int error = file->dirty ? cached_file_write_back(file, first, end) : 0;
+
+	if (error || buffer->length == 0)
+		return error;
+	if (write)
+		cached_file_drop(file, first, end, true);
+	int moved = direct_runs(file, buffer, offset, write);
+
+	if (write) {
+		file->changes++;
+		cached_file_drop(file, first, end, true);
+	}
+	return moved;
+}
+
+/* ---- advice ---- */
+
+int cached_file_advise(struct cached_file *file, uint64_t offset, uint64_t length, uint32_t advice)
+{
+	enum { NORMAL, RANDOM, SEQUENTIAL, WILL_NEED, DONT_NEED };
+	uint32_t end = length ? pages_of(offset + length) : UINT32_MAX;
+	uint32_t first = offset >> PAGE_SHIFT;
+	struct page *page;
+
+	if (advice <= SEQUENTIAL)
+		file->is_random = advice == RANDOM;
+	if (advice == DONT_NEED) {
+		cached_file_write_back(file, first, end);
+		cached_file_drop(file, pages_of(offset),
+				 length ? (offset + length) >> PAGE_SHIFT : end, false);
+	}
+	if (advice != WILL_NEED)
+		return 0;
+	end = end < pages_of(file->ops->size(file)) ? end : pages_of(file->ops->size(file));
+	for (; first < end; first++) {
+		if (cached_file_find(file, first))
+			continue;
+		if (page_free_count() < RUN_PAGES || get_page(file, first, RUN_PAGES, &page) != 0)
+			break;
+		page_release(page);
+	}
+	return 0;
+}
+
+/* ---- as mm sees it ---- */
+
+/* Only between insert_run's two ends there is a run; else it is a page of zeros that is wanted. */
+static int pages_read(struct page_cache *cache, uint32_t index, void *page)
+{
+	const struct cached_file *file = (struct cached_file *)cache;
+	uint32_t in_run = index - file->staged_first;
+
+	if (file->staged && in_run < file->staged_count)
+		memcpy(page, file->staged + (in_run << PAGE_SHIFT), PAGE_SIZE);
+	else
+		memset(page, 0, PAGE_SIZE);
+	return 0;
+}
+
+static uint32_t pages_count(const struct page_cache *cache)
+{
+	const struct cached_file *file = (const struct cached_file *)cache;
+	uint32_t count = pages_of(file->ops->size(file));
+
+	return count > file->growing ? count : file->growing;
+}
+
+/* A cache goes with its file, and not by itself. */
+static void pages_release(struct page_cache *cache)
+{
+}
+
+/* For areas: after a sleep it may be that the page is not there any more, and the file shorter. */
+static int object_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
+{
+	struct cached_file *file = file_of(object);
+	int error = 0;
+
+	if (write) {
+		cached_files_balance();
+		error = file->ops->will_write ? file->ops->will_write(file, index) : 0;
+	}
+	if (!error)
+		error = get_page(file, index, FAULT_WINDOW, page);
+	if (!error && write)
+		cached_file_mark_dirty(file, index);
+	return error == -ENOMEM || !error ? error : -EIO;
+}
+
+static void object_hold(struct memory_object *object)
+{
+	file_of(object)->ops->hold(file_of(object));
+}
+
+static void object_release(struct memory_object *object)
+{
+	file_of(object)->ops->release(file_of(object));
+}
+
+static int object_sync(struct memory_object *object, uint32_t first, uint32_t end)
+{
+	int error = cached_file_write_back(file_of(object), first, end);
+
+	return error ? error : file_of(object)->ops->commit(file_of(object), true);
+}
+
+void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops)
+{
+	static const struct page_cache_ops cache_ops = { pages_read, cached_pages_write,
+							 pages_count, pages_release };
+	static struct memory_object_ops object_ops;
+
+	*file = (struct cached_file){ .ops = ops };
+	page_cache_initialize(&file->cache, &cache_ops);
+	core_ops = file->cache.object.ops;
+	object_ops = (struct memory_object_ops){ .page = object_page,
+						 .hold = object_hold,
+						 .release = object_release,
+						 .sync = object_sync };
+	file->cache.object.ops = &object_ops;
+}

@@ -1,0 +1,254 @@
+/*
+ * Write-back: dirty pages of cached files go to the disk, in runs.
+ *
+ *	pages	4 5 6 7 8 9	dirty: 4 5 6 8
+ *	writes	[4 5 6] [8]	mm/page_cache.c asks for page 4, and those after it go with it
+ *
+ * A page is clean, and read-only in every space, before it is copied into the run: what is written
+ * to it from then on makes it dirty again. The contents reach the disk without any lock on the
+ * page, so programs do not wait for it.
+ *
+ * Who does it: fsync and its like; a thread, for pages that have been dirty for OLD_NS; and a
+ * program that would make more pages dirty while a part of the memory is so already: it writes back
+ * first, and so cannot be faster than the disk for long.
+ *
+ * A page that could not be written is clean all the same, as in Linux: otherwise a bad sector would
+ * keep memory, and in the end all of it. The error is counted for fsync.
+ */
+#include <stddef.h>
+
+#include "fs/cache/cached_file.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/time.h"
+#include "mm/page_alloc.h"
+#include "mm/page_table.h"
+#include "mm/reverse_map.h"
+
+#define OLD_NS	   5000000000ull
+#define PERIOD_MS  1000
+#define DIRTY_PART 8u /* of the memory that was free at first */
+
+void (*cached_files_after)(void);
+
+static struct list dirty_files = LIST_EMPTY(dirty_files);
+static uint32_t dirty_pages, dirty_limit;
+
+uint32_t cached_files_dirty(void)
+{
+	return dirty_pages;
+}
+
+void cached_file_mark_dirty(struct cached_file *file, uint32_t index)
+{
+	struct cached_page *cached = cached_file_find(file, index);
+
+	if (!cached || cached->is_dirty)
+		return;
+	cached->is_dirty = true;
+	dirty_pages++;
+	if (file->dirty++ == 0) {
+		file->dirty_since = time_ns();
+		file->dirty_first = index;
+		file->dirty_end = index + 1;
+		list_append(&dirty_files, &file->in_dirty);
+	}
+	if (index < file->dirty_first)
+		file->dirty_first = index;
+	if (index >= file->dirty_end)
+		file->dirty_end = index + 1;
+}
+
+/* One page less is dirty. */
+static void count_clean(struct cached_file *file)
+{
+	dirty_pages--;
+	if (--file->dirty == 0)
+		list_remove(&file->in_dirty);
+}
+
+/* Takes a page's contents into the run if it is dirty: false if not. */
+static bool gather(struct cached_file *file, uint32_t index, uint8_t *to)
+{
+	struct cached_page *cached = cached_file_find(file, index);
+
+	if (!cached || !cached->is_dirty)
+		return false;
+	cached->is_dirty = false;
+	object_clean(&file->cache.object, index, cached->page);
+	count_clean(file);
+	memcpy(to, page_address(cached->page), PAGE_SIZE);
+	return true;
+}
+
+static void note_error(struct cached_file *file, int error)
+{
+	file->errors++;
+	file->error = error;
+}
+
+/* For mm/page_cache.c: page `index` is clean already, and held. The dirty ones after it go with it.
+ * Not beyond the end. */
+int cached_pages_write(struct page_cache *cache, uint32_t index, const void *page)
+{
+	struct cached_file *file = (struct cached_file *)cache;
+	uint64_t offset = (uint64_t)index << PAGE_SHIFT, size = file->ops->size(file);
+	uint32_t room = CACHED_RUN, length = PAGE_SIZE;
+	uint8_t *run = run_alloc(&room);
+
+	count_clean(file);
+	if (run) {
+		memcpy(run, page, PAGE_SIZE);
+		while (length < room && gather(file, index + (length >> PAGE_SHIFT), run + length))
+			length += PAGE_SIZE;
+	}
+	if (offset + length > size)
+		length = offset < size ? (uint32_t)(size - offset) : 0;
+	file->changes++;
+	int error = length ? file->ops->write(file, offset, run ? run : page, length) : 0;
+
+	if (run)
+		run_free(run, room);
+	if (error)
+		note_error(file, error);
+	return 0;
+}
+
+int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t end)
+{
+	mutex_lock(&file->write_back);
+	uint32_t errors = file->errors;
+
+	first = first > file->dirty_first ? first : file->dirty_first;
+	end = end < file->dirty_end ? end : file->dirty_end;
+	if (file->dirty)
+		page_cache_sync(&file->cache, first, end);
+	int error = file->errors != errors ? file->error : 0;
+
+	mutex_unlock(&file->write_back);
+	return error;
+}
+
+int cached_file_sync(struct cached_file *file, bool data_only, uint32_t *seen)
+{
+	cached_file_write_back(file, 0, UINT32_MAX);
+	int error = file->ops->commit(file, data_only);
+
+	if (*seen != file->errors)
+		error = file->error;
+	*seen = file->errors;
+	return error;
+}
+
+/* Dirty pages from `first` on are not written any more. */
+static void forget_dirty(struct cached_file *file, uint32_t first)
+{
+	struct tree_node *node;
+
+	while (file->dirty && (node = tree_at_least(file->cache.pages, first))) {
+		struct cached_page *cached = (struct cached_page *)node;
+
+		first = node->key + 1;
+		if (cached->is_dirty)
+			count_clean(file);
+		cached->is_dirty = false;
+		if (first == 0)
+			break;
+	}
+}
+
+void cached_file_cut(struct cached_file *file, uint64_t size)
+{
+	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT, in_page = size % PAGE_SIZE;
+	struct cached_page *last = cached_file_find(file, size >> PAGE_SHIFT);
+
+	mutex_lock(&file->write_back);
+	file->changes++;
+	forget_dirty(file, first);
+	page_cache_cut(&file->cache, first);
+	last = cached_file_find(file, size >> PAGE_SHIFT);
+	if (last && in_page)
+		memset((uint8_t *)page_address(last->page) + in_page, 0, PAGE_SIZE - in_page);
+	mutex_unlock(&file->write_back);
+}
+
+void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bool all)
+{
+	struct tree_node *node;
+
+	while (first < end && (node = tree_at_least(file->cache.pages, first)) && node->key < end) {
+		struct cached_page *cached = (struct cached_page *)node;
+		bool was_used;
+
+		first = node->key + 1;
+		if (!all &&
+		    (cached->is_dirty ||
+		     cached->page->references !=
+			 1 + object_shown(&file->cache.object, node->key, cached->page, &was_used)))
+			continue;
+		if (cached->is_dirty)
+			count_clean(file);
+		object_forget(&file->cache.object, node->key, cached->page);
+		page_cache_forget(cached);
+	}
+}
+
+/* Writes the file that has been dirty for longest. */
+static void write_first(void)
+{
+	struct cached_file *file = list_entry(dirty_files.next, struct cached_file, in_dirty);
+
+	file->ops->hold(file);
+	cached_file_write_back(file, 0, UINT32_MAX);
+	if (file->dirty) { /* some are so again: it is the others' turn */
+		list_remove(&file->in_dirty);
+		list_append(&dirty_files, &file->in_dirty);
+		file->dirty_since = time_ns();
+	}
+	file->ops->release(file);
+}
+
+void cached_files_balance(void)
+{
+	if (dirty_limit == 0)
+		dirty_limit = page_free_count() / DIRTY_PART;
+	for (unsigned tries = 16; dirty_pages > dirty_limit && tries > 0; tries--)
+		write_first();
+}
+
+/* Each file once: one that is dirty again is younger than this call. */
+void cached_files_write_back(bool is_due)
+{
+	uint64_t before = time_ns() - (is_due ? OLD_NS : 0);
+
+	while (!list_is_empty(&dirty_files)) {
+		struct cached_file *file =
+		    list_entry(dirty_files.next, struct cached_file, in_dirty);
+
+		if (file->dirty_since > before)
+			break;
+		write_first();
+	}
+}
+
+/* Shares data with system calls, so it cannot be pre-empted. */
+static void write_back_thread(void *unused)
+{
+	preempt_disable();
+	for (;;) {
+		msleep(PERIOD_MS);
+		cached_files_write_back(true);
+		if (cached_files_after)
+			cached_files_after();
+	}
+}
+
+static void write_back_start(void)
+{
+	if (!kthread_create("write-back", write_back_thread, NULL))
+		printk("files: no memory for the thread that writes them back\n");
+}
+STARTUP(write_back_start)
