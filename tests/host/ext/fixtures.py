@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tests.host.ext.images import (
     SOURCES,
     make_image,
     make_source,
+    run_tool,
     write_blocks,
 )
 
@@ -36,6 +37,14 @@ class Host:
     def run(self, image: Path, *commands: str) -> list[str]:
         """Mounts an image and gives commands. Returns the lines printed; fails on a crash."""
         return self.start(image, text="".join(f"{command}\n" for command in commands))
+
+    def write(self, image: Path, *commands: str, options: Iterable[str] = ()) -> list[str]:
+        """Mounts an image for writing, gives commands (tests/host/ext/files.h, write_commands.c)
+        and unmounts; then e2fsck must find nothing. Returns the lines printed."""
+        text = "".join(f"{command}\n" for command in commands)
+        lines = self.start(image, "write", *options, text=text)
+        run_tool("e2fsck", "-fn", str(image))
+        return lines
 
     def mutate(self, image: Path, count: int, start: int = 0, length: int = 0) -> dict[str, int]:
         """Makes mutations (see mutate.h). Returns how often each result occurred."""
@@ -61,7 +70,7 @@ class Host:
 def ext(tmp_path_factory: pytest.TempPathFactory) -> Host:
     """The program, compiled with the address and undefined behaviour sanitizers."""
     program = tmp_path_factory.mktemp("ext_host") / "ext_host"
-    shim = sorted((ROOT / "tests" / "host" / "ext").glob("*.c"))
+    shim = [*sorted((ROOT / "tests" / "host" / "ext").glob("*.c")), ROOT / "kernel/lib/errno.c"]
     sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     options = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *sanitizers]
     subprocess.run(["gcc", *options, f"-I{ROOT}", *SOURCES, *shim, "-o", program], check=True)

@@ -17,7 +17,11 @@ from pathlib import Path
 from labs.tools.machine.bounded import run_within
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCES = [*sorted((ROOT / "fs" / "ext").glob("*.c")), ROOT / "fs" / "cache" / "bcache.c"]
+SOURCES = [
+    *sorted((ROOT / "fs" / "ext").glob("*.c")),
+    *sorted((ROOT / "fs" / "jbd2").glob("*.c")),
+    ROOT / "fs" / "cache" / "bcache.c",
+]
 SEED = 20100627
 MIB = 1 << 20
 

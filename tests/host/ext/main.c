@@ -1,6 +1,7 @@
 /*
  * The file system, on the host: mounts an image and obeys the commands on stdin, one a line.
  *   ext_host IMAGE                            mount, then commands
+ *   ext_host IMAGE write [OPTION...]          mount for writing; the image is changed
  *   ext_host IMAGE mutate SEED COUNT START LENGTH   see mutate.h
  * An answer is one line, or several; an error is the line "error ENAME". What the kernel would
  * print has "console " in front.
@@ -13,19 +14,21 @@
 #include "fs/ext/ext.h"
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
+#include "tests/host/ext/command.h"
+#include "tests/host/ext/files.h"
 #include "tests/host/ext/mutate.h"
 #include "tests/host/ext/shim.h"
 
-#define BUFFERS	   16u
-#define READ_MAX   (1u << 20) /* bytes of one "read" */
-#define CHUNK_BASE 3001u      /* bytes: neither a sector nor a block */
+#define BUFFERS	      16u
+#define WRITE_BUFFERS 1024u	 /* a transaction holds its blocks */
+#define READ_MAX      (1u << 20) /* bytes of one "read" */
+#define CHUNK_BASE    3001u	 /* bytes: neither a sector nor a block */
 
-static struct ext_fs *fs;
 static uint8_t contents[READ_MAX];
 static struct cached_block *held[BUFFERS];
 static unsigned held_count;
 
-static void say_error(int64_t error)
+void say_error(int64_t error)
 {
 	printf("error %s\n", errno_name((int)-error));
 }
@@ -271,58 +274,89 @@ static void counts(char *arguments)
 	       stats->hits[BLOCK_OTHER], stats->misses[BLOCK_OTHER]);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(char *arguments);
-} commands[] = {
+static const struct command commands[] = {
 	{ "tree", tree },	  { "list", list },   { "stat", stat_path },
 	{ "inode", stat_number }, { "map", map },     { "read", read_path },
 	{ "bad", bad },		  { "trace", trace }, { "drop", drop },
 	{ "hold", hold },	  { "touch", touch }, { "counts", counts },
-	{ "summary", summary },
+	{ "summary", summary },	  { NULL, NULL },
 };
+
+static const struct command *const tables[] = { commands, write_commands };
 
 static void obey(char *line)
 {
 	char *arguments = strchr(line, ' ');
 
+	if (fs != NULL && files_obey(line))
+		return;
 	if (arguments != NULL)
 		*arguments++ = '\0';
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(line, commands[i].name) == 0) {
-			commands[i].run(arguments);
-			return;
-		}
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		for (const struct command *each = tables[i]; each->name != NULL; each++)
+			if (strcmp(line, each->name) == 0) {
+				each->run(arguments);
+				return;
+			}
 	fail("no command '%s'", line);
+}
+
+static void obey_lines(void)
+{
+	char line[8192];
+
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		obey(line);
+	}
 }
 
 static int obey_all(void)
 {
-	char line[8192];
 	int error = ext_mount(&disk.device, &fs);
 
 	if (error) {
 		say_error(error);
 		return 1;
 	}
-	while (fgets(line, sizeof(line), stdin) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
-		obey(line);
-	}
+	obey_lines();
 	ext_unmount(fs);
 	check_references();
 	return 0;
 }
 
+static int write_all(const struct ext_options *options)
+{
+	int error = files_mount(options);
+
+	if (error) {
+		say_error(error);
+		return 1;
+	}
+	obey_lines();
+	error = fs != NULL ? files_unmount() : 0;
+	if (error)
+		say_error(error);
+	return error != 0;
+}
+
 int main(int count, char **arguments)
 {
+	bool writing = count > 2 && strcmp(arguments[2], "write") == 0;
+	uint32_t buffers = writing ? WRITE_BUFFERS : BUFFERS;
+
 	if (count < 2)
-		fail("usage: ext_host IMAGE [mutate SEED COUNT START LENGTH]");
-	disk_open(arguments[1], "hdc");
-	if (bcache_init(BUFFERS) != BUFFERS)
+		fail("usage: ext_host IMAGE [write OPTION... | mutate SEED COUNT START LENGTH]");
+	disk_open(arguments[1], "hdc",
+		  writing     ? DISK_SHARED
+		  : count > 2 ? DISK_PRIVATE
+			      : DISK_READ_ONLY);
+	if (bcache_init(buffers) != buffers)
 		fail("no memory for the cache");
 	if (count == 2)
 		return obey_all();
+	if (writing)
+		return write_all(write_options(arguments + 3));
 	if (count != 7 || strcmp(arguments[2], "mutate") != 0)
 		fail("unknown arguments");
 	mutate(strtoull(arguments[3], NULL, 0), (unsigned)strtoul(arguments[4], NULL, 0),

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
+#include "mm/kmalloc.h"
 #include "mm/page_alloc.h"
 
 struct disk disk;
@@ -29,17 +31,26 @@ void fail(const char *format, ...)
 	abort();
 }
 
-void disk_open(const char *path, const char *name)
+uint64_t clock_count(void)
 {
-	int file = open(path, O_RDONLY);
+	static uint64_t now = 1262304000u * 1000000000ull;
+
+	return now += 1000000;
+}
+
+void disk_open(const char *path, const char *name, enum disk_mode mode)
+{
+	int file = open(path, mode == DISK_SHARED ? O_RDWR : O_RDONLY);
+	int sharing = mode == DISK_SHARED ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE;
 	struct stat status;
 
 	if (file < 0 || fstat(file, &status) != 0)
 		fail("cannot open %s", path);
-	disk.bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_NORESERVE, file, 0);
+	disk.bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, sharing, file, 0);
 	if (disk.bytes == MAP_FAILED)
 		fail("cannot map %s", path);
+	close(file);
+	disk.mode = mode;
 	disk.device.name = name;
 	disk.device.sectors = (uint64_t)status.st_size / SECTOR_SIZE;
 	disk.bad_sector = NO_SECTOR;
@@ -47,24 +58,72 @@ void disk_open(const char *path, const char *name)
 	disk.budget = UINT64_MAX;
 }
 
+/* What every request has in common. Returns true for one that is to fail. */
+static bool request_fails(const char *what, uint64_t lba, unsigned count)
+{
+	if (disk.trace)
+		printf("request %s %ju %u\n", what, lba, count);
+	if (disk.budget-- == 0)
+		fail("too many requests");
+	return disk.requests++ - disk.fail_from < disk.fail_count;
+}
+
+static bool touches_bad_sector(uint64_t lba, unsigned count)
+{
+	return disk.bad_sector >= lba && disk.bad_sector - lba < count;
+}
+
+static void check_range(const char *what, uint64_t lba, unsigned count)
+{
+	if (count == 0 || lba >= disk.limit || count > disk.limit - lba)
+		fail("%s of %u sectors at %ju, outside the file system", what, count, lba);
+}
+
+static const char *const purposes[BLOCK_PURPOSES] = { "data", "mapping", "other" };
+
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
 	       enum block_purpose purpose)
 {
-	static const char *const names[BLOCK_PURPOSES] = { "data", "mapping", "other" };
+	bool fails = request_fails(purposes[purpose], lba, count);
 
-	if (disk.trace)
-		printf("request %s %ju %u\n", names[purpose], lba, count);
-	if (count == 0 || lba >= disk.limit || count > disk.limit - lba)
-		fail("read of %u sectors at %ju, outside the file system", count, lba);
-	if (disk.budget-- == 0)
-		fail("too many requests");
+	check_range("read", lba, count);
 	if (disk.touched != NULL && purpose != BLOCK_DATA)
 		memset(disk.touched + lba, 1, count);
 	device->stats.requests[purpose]++;
 	device->stats.sectors[purpose] += count;
-	if (disk.bad_sector >= lba && disk.bad_sector - lba < count)
+	if (fails || touches_bad_sector(lba, count))
 		return -EIO;
 	memcpy(buffer, disk.bytes + lba * SECTOR_SIZE, (size_t)count * SECTOR_SIZE);
+	return 0;
+}
+
+int block_write(struct block_device *device, uint64_t lba, unsigned count, const void *buffer,
+		enum block_purpose purpose)
+{
+	static const char *const names[BLOCK_PURPOSES] = { "write-data", "write-mapping",
+							   "write-other" };
+	bool fails = request_fails(names[purpose], lba, count);
+
+	check_range("write", lba, count);
+	if (disk.mode == DISK_READ_ONLY)
+		fail("write of %u sectors at %ju, and the disk is read only", count, lba);
+	device->stats.requests[purpose]++;
+	device->stats.sectors[purpose] += count;
+	if (fails || touches_bad_sector(lba, count))
+		return -EIO;
+	memcpy(disk.bytes + lba * SECTOR_SIZE, buffer, (size_t)count * SECTOR_SIZE);
+	if (disk.recording)
+		record_add(&disk.record, lba, count, buffer);
+	return 0;
+}
+
+int block_flush(struct block_device *device)
+{
+	(void)device;
+	if (request_fails("flush", 0, 0))
+		return -EIO;
+	if (disk.recording)
+		record_add(&disk.record, 0, 0, NULL);
 	return 0;
 }
 
@@ -111,24 +170,10 @@ int snprintk(char *buffer, size_t size, const char *format, ...)
 	return length;
 }
 
-const char *errno_name(int error)
+static void *allocate(uint32_t size)
 {
-	switch (error) {
-#define NAME(number)                                                                               \
-	case number:                                                                               \
-		return #number
-		NAME(ENOENT);
-		NAME(EIO);
-		NAME(ENOMEM);
-		NAME(EBUSY);
-		NAME(ENOTDIR);
-		NAME(EINVAL);
-		NAME(ENAMETOOLONG);
-		NAME(ELOOP);
-		NAME(EOPNOTSUPP);
-		NAME(EUCLEAN);
-#undef NAME
-	default:
-		return "unexpected";
-	}
+	return malloc(size);
 }
+
+void *(*kmalloc)(uint32_t size) = allocate;
+void (*kfree)(void *object) = free;

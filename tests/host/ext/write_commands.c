@@ -1,0 +1,128 @@
+/*
+ * Commands for a mount that is written to; besides them every operation of files.h is a command.
+ *
+ *	again			unmount and mount again
+ *	record on|off		record writes and flushes from here on
+ *	record save PATH	write the record, as QEMU's blklogwrites does
+ *	fail N [COUNT]		the n-th request from here on fails (0: the next), and COUNT - 1
+ * more requests		prints how many requests there were transactions
+ *	prints the numbers of the open transaction and of the last safe one usage
+ *	prints blocks, free, available, inodes, free inodes
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/cache/bcache.h"
+#include "kernel/lib/errno.h"
+#include "tests/host/ext/command.h"
+#include "tests/host/ext/files.h"
+#include "tests/host/ext/shim.h"
+
+#pragma weak ext_usage
+#pragma weak ext_open_number
+#pragma weak ext_committed_number
+
+static struct ext_options options = { .now = clock_count };
+
+const struct ext_options *write_options(char **words)
+{
+	for (; *words != NULL; words++) {
+		options.read_only |= strcmp(*words, "read-only") == 0;
+		options.no_barriers |= strcmp(*words, "no-barriers") == 0;
+		options.no_replay |= strcmp(*words, "no-replay") == 0;
+		if (strcmp(*words, "data=journal") == 0)
+			options.data = EXT_DATA_JOURNAL;
+		if (strcmp(*words, "data=writeback") == 0)
+			options.data = EXT_DATA_WRITEBACK;
+		if (strcmp(*words, "errors=continue") == 0)
+			options.errors = EXT_ERRORS_CONTINUE;
+		if (strcmp(*words, "errors=remount-ro") == 0)
+			options.errors = EXT_ERRORS_READ_ONLY;
+		if (strcmp(*words, "errors=panic") == 0)
+			options.errors = EXT_ERRORS_PANIC;
+	}
+	return &options;
+}
+
+bool files_obey(const char *line)
+{
+	int64_t result;
+
+	if (!files_knows(line))
+		return false;
+	result = files_operate(line);
+	if (result < 0)
+		say_error(result);
+	else
+		printf("done %jd\n", (intmax_t)result);
+	return true;
+}
+
+static void mount_again(void)
+{
+	int error = files_mount(&options);
+
+	if (error)
+		fail("cannot mount again: %s", errno_name(-error));
+}
+
+static void again(char *arguments)
+{
+	int error = files_unmount();
+
+	(void)arguments;
+	if (error)
+		say_error(error);
+	bcache_drop();
+	mount_again();
+}
+
+static void record(char *arguments)
+{
+	if (strncmp(arguments, "save ", 5) == 0)
+		record_save(&disk.record, arguments + 5);
+	else
+		disk.recording = strcmp(arguments, "on") == 0;
+}
+
+static void fail_requests(char *arguments)
+{
+	disk.fail_from = disk.requests + strtoull(arguments, &arguments, 0);
+	disk.fail_count = *arguments != '\0' ? strtoull(arguments, NULL, 0) : 1;
+}
+
+static void requests(char *arguments)
+{
+	(void)arguments;
+	printf("requests %ju\n", disk.requests);
+}
+
+static void transactions(char *arguments)
+{
+	(void)arguments;
+	if (ext_open_number != NULL)
+		printf("transactions %u %u\n", ext_open_number(fs), ext_committed_number(fs));
+}
+
+static void usage(char *arguments)
+{
+	struct ext_usage use;
+
+	(void)arguments;
+	if (ext_usage == NULL)
+		return;
+	ext_usage(fs, &use);
+	printf("usage %ju %ju %ju %u %u\n", use.blocks, use.free, use.available, use.inodes,
+	       use.free_inodes);
+}
+
+const struct command write_commands[] = {
+	{ "again", again },
+	{ "record", record },
+	{ "fail", fail_requests },
+	{ "requests", requests },
+	{ "transactions", transactions },
+	{ "usage", usage },
+	{ NULL, NULL },
+};
