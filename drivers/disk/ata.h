@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Looks for the four drives and registers each that answers as a block device, readable by
- * programmed input, polled. Takes bounded time whatever is, or is not, connected.
+ * Looks for the four drives and registers each that answers as a block device. Takes bounded time
+ * whatever is, or is not, connected. After the clock is known: every limit is a time.
  */
 void ata_initialize(void);

@@ -10,7 +10,7 @@
  * one ATA command can say. So no driver checks again. The purpose comes from the caller: only it
  * knows whether a block is data or says where data is.
  *
- * May wait for the drive, which polls: not for interrupt handlers.
+ * Waits for the drive: not for interrupt handlers.
  */
 #include "drivers/disk/block.h"
 
@@ -19,8 +19,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/task/time.h"
 #include "drivers/disk/trace.h"
-
-#define SECTORS_PER_REQUEST 256u /* the most that one ATA command reads */
 
 static struct block_device *first; /* in the order of registration */
 
@@ -58,53 +56,93 @@ static void account(struct block_device *device, const struct trace_record *reco
 	stats->busy_ns += record->duration_ns;
 	if (record->result < 0) {
 		stats->errors++;
-	} else {
+	} else if (record->operation == 'R') {
 		stats->requests[record->purpose]++;
 		stats->sectors[record->purpose] += record->sectors;
+	} else if (record->operation == 'W') {
+		stats->written_requests++;
+		stats->written_sectors += record->sectors;
+	} else {
+		stats->flushes++;
 	}
-	trace_add(record);
 }
 
-/* One request of at most SECTORS_PER_REQUEST sectors. */
-static int request(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
-		   enum block_purpose purpose)
+/* A request has ended, with this result: it is counted, and remembered. */
+static void finish(struct block_device *device, char operation, uint64_t lba, unsigned count,
+		   enum block_purpose purpose, uint64_t start, int result)
 {
-	uint64_t start = time_ns();
-	int result = device->ops->read(device, lba, count, buffer);
 	struct trace_record record = {
 		.start_ns = start,
 		.lba = lba,
 		.duration_ns = time_ns() - start,
 		.sectors = count,
 		.result = result,
-		.drive = device->name[strlen(device->name) - 1],
-		.operation = 'R',
+		.drive = device->name[2],
+		.operation = operation,
 		.purpose = purpose,
 	};
 
 	account(device, &record);
-	return result;
+	trace_add(&record);
 }
 
-/* The comparison subtracts: lba + count could wrap. After an error the rest is not tried. */
-int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
-	       enum block_purpose purpose)
+/* Is the range wholly on the device? The comparison subtracts: lba + count could wrap. */
+static bool is_inside(const struct block_device *device, const char *what, uint64_t lba,
+		      unsigned count)
 {
-	if (count == 0 || lba >= device->sectors || count > device->sectors - lba) {
-		printk("%s: read of %u sectors at LBA %llu: the device has %llu sectors\n",
-		       device->name, count, lba, device->sectors);
-		return -EINVAL;
-	}
-	/* Each part is accounted for by itself: the trace shows what the drive was asked. */
-	while (count > 0) {
-		unsigned now = count < SECTORS_PER_REQUEST ? count : SECTORS_PER_REQUEST;
-		int result = request(device, lba, now, buffer, purpose);
+	if (count > 0 && lba < device->sectors && count <= device->sectors - lba)
+		return true;
+	printk("%s: %s of %u sectors at LBA %llu: the device has %llu sectors\n", device->name,
+	       what, count, lba, device->sectors);
+	return false;
+}
 
+/* Each part is accounted for by itself: the trace shows what the drive was asked. After an error
+ * the rest is not tried. */
+static int move(struct block_device *device, uint64_t lba, unsigned count, uint8_t *buffer,
+		bool is_write, enum block_purpose purpose)
+{
+	if (!is_inside(device, is_write ? "write" : "read", lba, count))
+		return -EINVAL;
+	for (unsigned left = count; left > 0;) {
+		unsigned now = left < BLOCK_TRANSFER_SECTORS ? left : BLOCK_TRANSFER_SECTORS;
+		struct block_piece piece = { buffer, now };
+		struct block_transfer transfer = { .lba = lba,
+						   .count = now,
+						   .is_write = is_write,
+						   .pieces = &piece,
+						   .piece_count = 1 };
+		uint64_t start = time_ns();
+		int result = device->ops->transfer(device, &transfer);
+
+		finish(device, is_write ? 'W' : 'R', lba, now, purpose, start, result);
 		if (result < 0)
 			return result;
 		lba += now;
-		count -= now;
-		buffer = (uint8_t *)buffer + now * SECTOR_SIZE;
+		left -= now;
+		buffer += now * SECTOR_SIZE;
 	}
 	return 0;
+}
+
+int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
+	       enum block_purpose purpose)
+{
+	return move(device, lba, count, buffer, false, purpose);
+}
+
+/* The driver only reads from the buffer. */
+int block_write(struct block_device *device, uint64_t lba, unsigned count, const void *buffer,
+		enum block_purpose purpose)
+{
+	return move(device, lba, count, (void *)buffer, true, purpose);
+}
+
+int block_flush(struct block_device *device)
+{
+	uint64_t start = time_ns();
+	int result = device->ops->flush(device);
+
+	finish(device, 'F', 0, 0, BLOCK_OTHER, start, result);
+	return result;
 }

@@ -9,12 +9,29 @@
 
 struct block_device;
 
-/* What a driver provides. */
+#define BLOCK_TRANSFER_SECTORS 256u /* the most that one ATA command can say */
+
+/* A part of a transfer's memory: whole sectors, at a kernel address. */
+struct block_piece {
+	void *buffer;
+	unsigned sectors;
+};
+
+/* What a driver is asked to do: the sectors from lba on, and where they are in memory, which need
+ * not be one buffer. */
+struct block_transfer {
+	uint64_t lba;
+	unsigned count; /* 1 to BLOCK_TRANSFER_SECTORS: the sum of the pieces' sectors */
+	bool is_write;
+	bool is_forced; /* a write that is safe from a power cut when it ends */
+	const struct block_piece *pieces;
+	unsigned piece_count;
+};
+
+/* What a driver provides. Both wait for the drive, and return 0 or a negative errno; both may be
+ * called by several tasks at a time, and take turns. */
 struct block_ops {
-	/* Reads count sectors (1 to 256) from lba into buffer. Returns 0 or a negative errno. */
-	int (*read)(struct block_device *device, uint64_t lba, unsigned count, void *buffer);
-	/* Writes as many. */
-	int (*write)(struct block_device *device, uint64_t lba, unsigned count, const void *buffer);
+	int (*transfer)(struct block_device *device, const struct block_transfer *transfer);
 	/* What was written before is safe from a power cut when it returns 0. */
 	int (*flush)(struct block_device *device);
 };
@@ -29,8 +46,11 @@ enum block_purpose {
 
 /* Counted since boot, finished requests only. */
 struct block_stats {
-	uint64_t requests[BLOCK_PURPOSES];
+	uint64_t requests[BLOCK_PURPOSES]; /* reads */
 	uint64_t sectors[BLOCK_PURPOSES];
+	uint64_t written_requests;
+	uint64_t written_sectors;
+	uint64_t flushes;
 	uint64_t busy_ns; /* time spent inside the driver */
 	uint64_t errors;
 };

@@ -1,0 +1,134 @@
+/*
+ * ATA commands: registers, waiting, reset (ATA/ATAPI-6, T13/1410D, sections 7 and 9).
+ *
+ * A channel has eight registers, which its two drives share; bit 4 of DEVICE selects one of them.
+ * A command for sectors is:
+ *
+ *	wait	BSY and DRQ clear: the drive has finished the command before
+ *	write	DEVICE, COUNT, LBA_LOW, LBA_MID, LBA_HIGH
+ *	write	COMMAND
+ *	wait	400 ns, in which the drive sets BSY: a status read earlier would look idle
+ *
+ * LBA28 has room for 28 bits of address. LBA48 fits twice as much into the same registers by
+ * remembering two writes of each: the high half is written first.
+ *
+ *	LBA 0x0123456789ab, 600 sectors		COUNT	LBA_LOW	LBA_MID	LBA_HIGH
+ *	first write				0x02	0x67	0x45	0x23 ... bits 24 to 47
+ *	second write				0x58	0xab	0x89	...	 bits 0 to 23
+ *
+ * Every wait has a limit, because the drive may be broken. One that was only late still has the
+ * sectors of the request that was given up, and would hand them over as the answer to the next:
+ *
+ *	read 100	BSY for 5 seconds: given up, -ETIMEDOUT
+ *	(later)		BSY clear, DRQ set: sector 100
+ *	read 200	DRQ is set, the drive ignores the command, and DATA gives sector 100
+ *
+ * So whoever gives a request up resets the channel, and no command is sent while BSY or DRQ is set.
+ * An absent drive reads as FLOATING, in which BSY is set: nobody waits for that one.
+ */
+#include <stddef.h>
+
+#include "drivers/disk/ata_drive.h"
+#include "kernel/cpu/io.h"
+#include "kernel/task/time.h"
+
+/* In the device control register. */
+#define NO_INTERRUPT 0x02 /* the drive does not raise its IRQ: this driver polls */
+#define SOFT_RESET   0x04 /* while it is set, both drives of the channel are being reset */
+
+#define DEVICE_LBA   0xe0 /* LBA addressing; bits 7 and 5 are one for old drives */
+#define DEVICE_SLAVE 0x10
+
+/* ATA/ATAPI-6, 9.2: how long SOFT_RESET stays set, and when after it the status is valid. */
+#define RESET_PULSE_NS	5000ull
+#define RESET_SETTLE_NS 2000000ull
+
+void ata_settle(const struct ata_drive *drive)
+{
+	for (unsigned i = 0; i < 4; i++)
+		in8(drive->channel->control);
+}
+
+uint8_t ata_poll(const struct ata_drive *drive, uint64_t timeout_ns)
+{
+	uint64_t start = time_ns();
+	uint8_t status;
+
+	do
+		status = in8(drive->channel->command_block + STATUS);
+	while ((status & STATUS_BSY) && status != FLOATING && time_ns() - start < timeout_ns);
+	return status;
+}
+
+void ata_select(const struct ata_drive *drive, uint8_t lba_bits)
+{
+	out8(drive->channel->command_block + DEVICE,
+	     DEVICE_LBA | (drive->is_slave ? DEVICE_SLAVE : 0) | lba_bits);
+	ata_settle(drive);
+}
+
+/* Each register takes its lowest byte of the value. */
+static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t lba)
+{
+	uint16_t port = drive->channel->command_block;
+
+	out8(port + COUNT, count);
+	out8(port + LBA_LOW, lba);
+	out8(port + LBA_MID, lba >> 8);
+	out8(port + LBA_HIGH, lba >> 16);
+}
+
+/* Selects the drive as soon as the channel's selected one is idle, and waits for it, too. Returns
+ * the status of the drive that was waited for last. */
+static uint8_t become_ready(const struct ata_drive *drive)
+{
+	uint8_t status = ata_poll(drive, ATA_READY_NS);
+
+	if (!ata_is_idle(status))
+		return status;
+	ata_select(drive, 0);
+	return ata_poll(drive, ATA_READY_NS);
+}
+
+/* A count of 256 is written as 0 in LBA28. */
+uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *command)
+{
+	uint8_t status = become_ready(drive);
+
+	if (!ata_is_idle(status))
+		return status;
+	if (command->is_wide)
+		write_address(drive, command->count >> 8, command->lba >> 24);
+	else
+		ata_select(drive, command->lba >> 24 & 0x0f);
+	write_address(drive, command->count, command->lba);
+	out8(drive->channel->command_block + COMMAND, command->code);
+	ata_settle(drive);
+	return status;
+}
+
+uint8_t ata_answer(const struct ata_drive *drive, uint64_t timeout_ns)
+{
+	return ata_poll(drive, timeout_ns);
+}
+
+static void wait_ns(uint64_t duration)
+{
+	uint64_t start = time_ns();
+
+	while (time_ns() - start < duration)
+		;
+}
+
+/* They may forget SET MULTIPLE, too. A drive that is not idle after this fails its next request,
+ * which comes here again. */
+void ata_reset(const struct ata_channel *channel)
+{
+	out8(channel->control, NO_INTERRUPT | SOFT_RESET);
+	wait_ns(RESET_PULSE_NS);
+	out8(channel->control, NO_INTERRUPT);
+	wait_ns(RESET_SETTLE_NS);
+	for (unsigned i = 0; i < 4; i++)
+		if (ata_drives[i].channel == channel)
+			ata_use_multiple(&ata_drives[i]);
+}

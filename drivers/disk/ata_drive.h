@@ -1,0 +1,119 @@
+/* Inside the ATA driver: channels and drives, their registers, and what the parts offer each
+ * other. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drivers/disk/ata.h"
+#include "drivers/disk/block.h"
+#include "kernel/task/lock.h"
+
+/* Registers, as offsets from the channel's command block. */
+#define DATA	 0 /* 16 bits; the others have 8 */
+#define ERROR	 1 /* why a command failed: valid while STATUS_ERR is set */
+#define COUNT	 2 /* sectors; 0 means 256 */
+#define LBA_LOW	 3 /* bits 0 to 7 of the address */
+#define LBA_MID	 4 /* bits 8 to 15 */
+#define LBA_HIGH 5 /* bits 16 to 23 */
+#define DEVICE	 6 /* which of the two drives; bits 24 to 27 of an LBA28 address */
+#define STATUS	 7 /* when it is read; that also withdraws the drive's interrupt */
+#define COMMAND	 7 /* when it is written: that starts the command */
+
+#define STATUS_ERR 0x01 /* the command failed: see ERROR */
+#define STATUS_DRQ 0x08 /* the drive waits for the processor to move data */
+#define STATUS_DF  0x20 /* the drive itself failed */
+#define STATUS_BSY 0x80 /* busy: no other bit is valid */
+#define FLOATING   0xff /* what an empty bus reads as */
+
+/* A drive that sleeps may take seconds to spin up; one that takes longer than this is given up. */
+#define ATA_READY_NS  5000000000ull
+#define ATA_FLUSH_NS  30000000000ull /* a whole cache, sector by sector */
+#define ATA_DETECT_NS 500000000ull
+
+/* Two drives on one cable: one of them works at a time. */
+struct ata_channel {
+	uint16_t command_block; /* port of the first register */
+	uint16_t control;	/* port: reads as STATUS, written it is the device control */
+	struct mutex mutex;	/* held from a command's first register to its end */
+};
+
+struct ata_drive {
+	struct block_device block;
+	struct ata_channel *channel;
+	bool is_slave; /* the second drive of the channel */
+	bool has_lba48;
+	bool has_flush;
+	bool has_forced;   /* FUA commands */
+	uint16_t multiple; /* sectors per DRQ; 1: no READ MULTIPLE; 0: no drive */
+	char model[41];
+};
+
+extern struct ata_drive ata_drives[4]; /* hda to hdd */
+
+/* A command's registers. For commands without an address lba and count are 0. */
+struct ata_command {
+	uint8_t code;
+	bool is_wide; /* LBA48: the registers are written twice */
+	unsigned count;
+	uint64_t lba;
+};
+
+/* ---- ata_command.c: the caller has the channel ---- */
+
+/* Neither busy nor with data to move: the drive accepts a command. */
+static inline bool ata_is_idle(uint8_t status)
+{
+	return !(status & (STATUS_BSY | STATUS_DRQ));
+}
+
+/* The command has ended, and well. */
+static inline bool ata_is_done(uint8_t status)
+{
+	return !(status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR));
+}
+
+/* The drive waits for data to be moved, and nothing went wrong. */
+static inline bool ata_has_data(uint8_t status)
+{
+	return (status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR)) == STATUS_DRQ;
+}
+
+/* Reads another status register four times: 400 ns, after which the drive's status is valid. */
+void ata_settle(const struct ata_drive *drive);
+
+/* Chooses the drive for all registers that follow; the lower four bits belong to an LBA28 address.
+ */
+void ata_select(const struct ata_drive *drive, uint8_t lba_bits);
+
+/* Polls while the drive is busy, up to so long. Returns its status: with BSY after the time-out. */
+uint8_t ata_poll(const struct ata_drive *drive, uint64_t timeout_ns);
+
+/* Sends the command as soon as the channel is idle. Returns the status of before: nothing was sent
+ * unless that is idle. */
+uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *command);
+
+/* Waits for the drive's answer to a command or to a block of data. Returns its status, with BSY
+ * after the time-out. */
+uint8_t ata_answer(const struct ata_drive *drive, uint64_t timeout_ns);
+
+/* Both drives drop their commands, and data that nobody fetched. Takes some milliseconds. */
+void ata_reset(const struct ata_channel *channel);
+
+/* ---- ata_identify.c ---- */
+
+/* Is there a disk? Then fills in what it can do. Waits up to ATA_DETECT_NS for
+ * each answer. */
+bool ata_identify(struct ata_drive *drive);
+
+/* The drive moves several sectors per DRQ from now on, if it can: after a reset, too. */
+void ata_use_multiple(struct ata_drive *drive);
+
+/* ---- ata_pio.c ---- */
+
+/* Reads words from the drive's DATA register into the sectors. */
+void ata_fetch(const struct ata_drive *drive, void *buffer, unsigned sectors);
+
+/* Moves the sectors of one command through DATA. Returns the drive's status at the end: it went
+ * well if that is done. */
+uint8_t ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer);

@@ -1,0 +1,118 @@
+/*
+ * Programmed input and output: the processor moves each word (ATA/ATAPI-6, 9.5 and 9.6).
+ *
+ *	read	send the command; repeat: wait for DRQ, then read a block of sectors from DATA
+ *	write	send the command; repeat: wait for DRQ, then write a block of sectors to DATA;
+ *		at last wait until the drive is no longer busy: only then is it known to be good
+ *
+ * A block is one sector; after READ MULTIPLE and WRITE MULTIPLE it is `multiple` of them, the last
+ * one what is left. A transfer is one command, whatever the pieces of its memory are, so that the
+ * drive, and a trace of it, sees what the kernel asked for.
+ *
+ * LBA28 has 28 bits of address, but the last of them, 0x0fffffff, is refused by some drives: what
+ * includes it, or is beyond it, is asked by LBA48. The caller has the channel.
+ */
+#include "drivers/disk/ata_drive.h"
+#include "kernel/cpu/io.h"
+
+#define LBA28_SECTORS 0x0fffffffull
+
+/* By [is_write][with blocks][LBA48]. */
+static const uint8_t codes[2][2][2] = {
+	{ { 0x20, 0x24 }, { 0xc4, 0x29 } }, /* READ SECTORS, MULTIPLE */
+	{ { 0x30, 0x34 }, { 0xc5, 0x39 } }, /* WRITE SECTORS, MULTIPLE */
+};
+#define WRITE_MULTIPLE_FUA_EXT 0xce
+
+/* Where in the pieces the next sector goes. */
+struct place {
+	const struct block_piece *piece;
+	unsigned sector; /* in the piece */
+};
+
+void ata_fetch(const struct ata_drive *drive, void *buffer, unsigned sectors)
+{
+	uint32_t words = sectors * SECTOR_SIZE / 2;
+
+	__asm__ volatile("cld; rep insw"
+			 : "+D"(buffer), "+c"(words)
+			 : "d"((uint16_t)(drive->channel->command_block + DATA))
+			 : "memory");
+}
+
+/* The other direction. */
+static void hand_over(const struct ata_drive *drive, const void *buffer, unsigned sectors)
+{
+	uint32_t words = sectors * SECTOR_SIZE / 2;
+
+	__asm__ volatile("cld; rep outsw"
+			 : "+S"(buffer), "+c"(words)
+			 : "d"((uint16_t)(drive->channel->command_block + DATA))
+			 : "memory");
+}
+
+/* Moves a block, which may be in several pieces. */
+static void move(const struct ata_drive *drive, struct place *place, unsigned sectors,
+		 bool is_write)
+{
+	while (sectors > 0) {
+		unsigned here = place->piece->sectors - place->sector;
+		uint8_t *buffer = (uint8_t *)place->piece->buffer + place->sector * SECTOR_SIZE;
+
+		if (here > sectors)
+			here = sectors;
+		if (is_write)
+			hand_over(drive, buffer, here);
+		else
+			ata_fetch(drive, buffer, here);
+		sectors -= here;
+		place->sector += here;
+		if (place->sector == place->piece->sectors)
+			*place = (struct place){ .piece = place->piece + 1 };
+	}
+}
+
+/* The command for a transfer of 1 to 256 sectors. */
+static struct ata_command command_for(const struct ata_drive *drive,
+				      const struct block_transfer *transfer)
+{
+	bool is_wide = transfer->lba + transfer->count > LBA28_SECTORS;
+	bool has_blocks = drive->multiple > 1 && transfer->count > 1;
+	struct ata_command command = {
+		.code = codes[transfer->is_write][has_blocks][is_wide],
+		.is_wide = is_wide,
+		.count = transfer->count,
+		.lba = transfer->lba,
+	};
+
+	if (transfer->is_forced && drive->has_forced && drive->multiple > 1) {
+		command.code = WRITE_MULTIPLE_FUA_EXT;
+		command.is_wide = true;
+	}
+	return command;
+}
+
+/* A drive asks for the first block of a write without an interrupt. */
+uint8_t ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer)
+{
+	struct ata_command command = command_for(drive, transfer);
+	struct place place = { .piece = transfer->pieces };
+	unsigned block = transfer->count > 1 ? drive->multiple : 1;
+	uint8_t status = ata_send(drive, &command);
+
+	if (!ata_is_idle(status))
+		return status;
+	status =
+	    transfer->is_write ? ata_poll(drive, ATA_READY_NS) : ata_answer(drive, ATA_READY_NS);
+	for (unsigned left = transfer->count; left > 0 && ata_has_data(status); left -= block) {
+		if (block > left)
+			block = left;
+		move(drive, &place, block, transfer->is_write);
+		ata_settle(drive); /* BSY of the next block may come late */
+		if (transfer->is_write || left > block)
+			status = ata_answer(drive, ATA_READY_NS);
+		else
+			status = ata_poll(drive, ATA_READY_NS);
+	}
+	return status;
+}
