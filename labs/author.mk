@@ -42,11 +42,12 @@ help::
 
 ifeq ($(LESSON),storage)
 LAB   := storage
-LISTS := $(LESSONS:%=labs/lesson%/sources) labs/storage/sources
+LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/breadth)) \
+	labs/storage/sources
 RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE)
 DEBUG  = $(RUN) --gdb
 HOST_TOOLS := $(BUILD)/host/lab-file
-# Half of the memory is the block cache: at full size 91,000 pointer blocks of 4 KiB are read.
+# For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.
 ifeq ($(filter full 1,$(SCALE)) $(origin MEM),$(SCALE) file)
 MEM := 1024
 endif

@@ -25,6 +25,7 @@ from labs.tools.machine.run import (
     is_terminal,
     machine_config,
     machine_options,
+    run_command,
 )
 
 DISKS = Path(__file__).resolve().parents[2] / "build"
@@ -99,6 +100,7 @@ def demonstrate(config: Config, experiment: disks.Experiment) -> int:
             script=f"measure {experiment.reads} {experiment.seed}",
             trace=True,
             variables=("trace",),
+            settings=(*config.settings, ("cache", "50")),
             guest_limit=seconds,
             wall_limit=2 * seconds,
         )
@@ -130,6 +132,8 @@ def main() -> int:
         return 1
     if options.gdb:
         return debug(config)
+    if options.command is not None and not options.lab:
+        return run_command(config)
     if options.script and not options.lab:
         return follow_script(config)
     if is_terminal() and not options.lab:

@@ -48,11 +48,11 @@ def linked(lesson: int, root: Path, core: bool = False) -> list[str]:
 
 def kernels(root: Path = ROOT, core: bool = False) -> dict[str, list[str]]:
     """The sources of every kernel, by the name of its folder in labs/; main.c among them. The
-    storage lab's has no breadth."""
+    storage lab's has the breadth always."""
     found = {f"lesson{lesson}": linked(lesson, root, core) for lesson in lessons(root)}
     storage = root / "labs/storage"
     if storage.is_dir():
-        every = linked(max(lessons(root)), root, core=True)
+        every = linked(max(lessons(root)), root)
         added, removed = changes(storage)
         found["storage"] = [path for path in (*every, *added) if path not in removed]
     return {name: [*paths, f"labs/{name}/main.c"] for name, paths in found.items()}
