@@ -15,7 +15,7 @@ help::
 	@echo
 	@echo "The storage lab and the lessons:"
 	@echo
-	@echo "  make run        without a terminal: make lab; LESSON=storage: its kernel's prompt"
+	@echo "  make run        without a terminal: make lab; LESSON=storage: a shell, and its drives"
 	@echo "  make lab        the storage lab's measurement: raw sectors against files"
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
