@@ -7,31 +7,47 @@
  *	ends --older--> block 912 --older--> block 7001 --older--> (empty) --older--> ends
  *	     newest						     oldest
  *
- * bcache_get moves a block to the newest end. When a block is not there, the oldest one without
- * references is read over: least recently used, first out. `ends` closes the list to a ring, so no
+ * bcache_get moves a block to the newest end. When a block is not there and the cache has all the
+ * buffers that it may have, the oldest one without references is read over: least recently used,
+ * first out. A dirty one is written to its place before. `ends` closes the list to a ring, so no
  * insertion has a special case.
  *
  * Invariants: every buffer is in the list. A buffer is in the hash table if and only if its device
- * is not NULL, and then its data is what the disk holds. A buffer with references is never given
- * up, so its data stays where it is.
+ * is not NULL; then its data is what the disk holds, or newer (dirty). A buffer with references, or
+ * one that a transaction holds, is never given up, so its data stays where it is.
  *
- * Reading waits for the drive. There is one flow of control (the storage lab's kernel), so nothing
- * is locked; interrupt handlers must not call it.
+ * Reading and writing sleep, and meanwhile other tasks use the cache. Whoever transfers a buffer
+ * has its mutex and a reference to it. A buffer is in the hash table before it is read, so a second
+ * task that wants the same block finds it, and waits for the mutex:
+ *
+ *	task A	not there; enters it; locks; reads ........... unlocks
+ *	task B			finds it; references it; locks (waits) ... unlocks; has it
+ *
+ * If the read fails, A takes the buffer out of the table: B finds device NULL and begins again.
+ * A task that makes room for its own block writes another mount's dirty block. It has no references
+ * then, so nobody changes it; the next one who gets it waits until it is written.
  */
 #include "fs/cache/bcache.h"
 
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
+#include "mm/pool.h"
 
 #define BUCKET_BITS 15 /* 32768 chains: four blocks each, if a cache has 512 MiB */
+#define WRITES_MAX  8  /* failed ones, before a task stops looking for room */
 
 static struct cached_block *buckets[1u << BUCKET_BITS];
 
 /* Joins both ends of the list: ends.newer is the oldest buffer, and ends.older the newest. */
 static struct cached_block ends = { .older = &ends, .newer = &ends };
 
+static struct pool structures = POOL_INITIALIZER(struct cached_block);
+static uint32_t buffers_now, buffers_most;
+static uint32_t dirty_now;
+static struct mutex writing_all; /* whoever has it uses the links `sorted` */
 static struct bcache_stats stats;
 
 /* Multiplication by 2^32 / golden ratio spreads neighbouring blocks over the upper bits. */
@@ -53,6 +69,13 @@ static struct cached_block *find(const struct block_device *device, uint64_t blo
 	return buffer;
 }
 
+static uint64_t first_sector(const struct cached_block *buffer)
+{
+	return buffer->block * (buffer->size / SECTOR_SIZE);
+}
+
+/* ---- the two structures ---- */
+
 /* The buffer is in no list. */
 static void insert_newest(struct cached_block *buffer)
 {
@@ -62,12 +85,23 @@ static void insert_newest(struct cached_block *buffer)
 	ends.older = buffer;
 }
 
-/* Out of its place, and in again at the newest end. */
-static void make_newest(struct cached_block *buffer)
+static void take_out(struct cached_block *buffer)
 {
 	buffer->older->newer = buffer->newer;
 	buffer->newer->older = buffer->older;
+}
+
+/* Out of its place, and in again at the newest end. */
+static void make_newest(struct cached_block *buffer)
+{
+	take_out(buffer);
 	insert_newest(buffer);
+}
+
+static void set_dirty(struct cached_block *buffer, bool is_dirty)
+{
+	dirty_now += is_dirty - buffer->is_dirty;
+	buffer->is_dirty = is_dirty;
 }
 
 /* Empties a buffer: takes it out of the hash table. */
@@ -79,76 +113,183 @@ static void forget(struct cached_block *buffer)
 		link = &(*link)->chain;
 	*link = buffer->chain;
 	buffer->device = NULL;
+	set_dirty(buffer, false);
 }
 
-/* An empty buffer, made from the oldest that nobody references; NULL if there is none. */
-static struct cached_block *take_oldest(void)
-{
-	struct cached_block *buffer = ends.newer;
-
-	while (buffer != &ends && buffer->references > 0)
-		buffer = buffer->newer;
-	if (buffer == &ends)
-		return NULL;
-	if (buffer->device != NULL)
-		forget(buffer);
-	return buffer;
-}
-
-/* Enters a buffer that has been filled into the hash table. */
-static void remember(struct cached_block *buffer, struct block_device *device, uint64_t block)
+/* Enters an empty buffer into the hash table, with a reference for the caller. Nobody sleeps
+ * between make_room and this. */
+static void remember(struct cached_block *buffer, struct block_device *device, uint64_t block,
+		     uint32_t size)
 {
 	struct cached_block **bucket = bucket_of(device, block);
 
 	buffer->device = device;
 	buffer->block = block;
+	buffer->size = size;
+	buffer->references = 1;
 	buffer->verified = false;
 	buffer->chain = *bucket;
 	*bucket = buffer;
+	make_newest(buffer);
 }
 
-/* Reads a block into a buffer, which enters the hash table only when it holds the contents. */
-static int load(struct block_device *device, uint64_t block, uint32_t size,
-		enum block_purpose purpose, struct cached_block **out)
+static bool is_free(const struct cached_block *buffer)
 {
-	unsigned sectors = size / SECTOR_SIZE;
-	struct cached_block *buffer;
-	int error;
+	return buffer->references == 0 && buffer->transaction == NULL;
+}
 
-	if (block >= device->sectors) /* so that block * sectors cannot wrap */
-		return -EINVAL;
-	buffer = take_oldest();
+/* ---- room for a block ---- */
+
+/* One more buffer, empty; NULL without memory, or when the cache is as large as it may be. */
+static struct cached_block *make_buffer(void)
+{
+	struct cached_block *buffer = buffers_now < buffers_most ? pool_alloc(&structures) : NULL;
+
 	if (buffer == NULL)
-		return -EBUSY;
-	buffer->references = 1; /* nobody else may take it during the read */
-	error = block_read(device, block * sectors, sectors, buffer->data, purpose);
-	buffer->references = 0;
-	if (error)
-		return error;
-	buffer->size = size;
-	remember(buffer, device, block);
+		return NULL;
+	buffer->data = page_alloc(0);
+	if (buffer->data == NULL) {
+		pool_free(&structures, buffer);
+		return NULL;
+	}
+	buffers_now++;
+	insert_newest(buffer);
+	return buffer;
+}
+
+/* Passes over what is in use now, and so it counts as used: the next search is short. */
+static struct cached_block *oldest_free(void)
+{
+	for (uint32_t left = buffers_now; left > 0; left--) {
+		if (is_free(ends.newer))
+			return ends.newer;
+		make_newest(ends.newer);
+	}
+	return NULL;
+}
+
+/* An empty buffer without references. Sleeps if it must write a dirty block; others may have
+ * cached anything meanwhile. A block that cannot be written is passed over. */
+static int make_room(struct cached_block **out)
+{
+	struct cached_block *buffer = make_buffer();
+	int error = 0;
+
+	for (int failures = 0; buffer == NULL; failures += error != 0) {
+		struct cached_block *oldest = failures < WRITES_MAX ? oldest_free() : NULL;
+
+		if (oldest == NULL)
+			return error ? error : -EBUSY;
+		error = bcache_write(oldest);
+		if (error)
+			make_newest(oldest);
+		else if (is_free(oldest) && !oldest->is_dirty)
+			buffer = oldest;
+	}
+	if (buffer->device != NULL)
+		forget(buffer);
 	*out = buffer;
 	return 0;
+}
+
+/* ---- getting a block ---- */
+
+/* The block if it is cached, with a reference; waits for whoever reads or writes it. */
+static struct cached_block *get_cached(struct block_device *device, uint64_t block, uint32_t size)
+{
+	struct cached_block *buffer;
+
+	while ((buffer = find(device, block, size)) != NULL) {
+		buffer->references++;
+		make_newest(buffer);
+		if (buffer->transfer.owner == NULL)
+			return buffer;
+		mutex_lock(&buffer->transfer);
+		mutex_unlock(&buffer->transfer);
+		if (buffer->device != NULL)
+			return buffer;
+		buffer->references--; /* it could not be read */
+	}
+	return NULL;
+}
+
+/* The block, with a reference; *is_new if it was not there: then its data is undefined. */
+static int get_buffer(struct block_device *device, uint64_t block, uint32_t size, bool *is_new,
+		      struct cached_block **out)
+{
+	struct cached_block *buffer;
+
+	*is_new = false;
+	if (block >= device->sectors) /* so that block * sectors cannot wrap */
+		return -EINVAL;
+	while ((buffer = get_cached(device, block, size)) == NULL) {
+		int error = make_room(&buffer);
+
+		if (error)
+			return error;
+		if (find(device, block, size) != NULL)
+			continue; /* somebody was faster */
+		remember(buffer, device, block, size);
+		*is_new = true;
+		break;
+	}
+	*out = buffer;
+	return 0;
+}
+
+/* Fills a new buffer. When that fails, it is empty again, and the caller's reference is gone. */
+static int read(struct cached_block *buffer)
+{
+	int error;
+
+	mutex_lock(&buffer->transfer);
+	error = block_read(buffer->device, first_sector(buffer), buffer->size / SECTOR_SIZE,
+			   buffer->data, buffer->purpose);
+	if (error)
+		forget(buffer);
+	mutex_unlock(&buffer->transfer);
+	if (error)
+		buffer->references--;
+	return error;
 }
 
 /* A hit costs no request, so the statistics by purpose are the lab's result. */
 int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	       enum block_purpose purpose, struct cached_block **out)
 {
-	struct cached_block *buffer = find(device, block, size);
+	struct cached_block *buffer;
+	bool is_new;
+	int error = get_buffer(device, block, size, &is_new, &buffer);
 
-	if (buffer != NULL) {
+	if (!error && !is_new) {
 		stats.hits[purpose]++;
 	} else {
-		int error = load(device, block, size, purpose, &buffer);
-
 		stats.misses[purpose]++;
+		if (!error) {
+			buffer->purpose = purpose;
+			error = read(buffer);
+		}
 		if (error)
 			return error;
 	}
-	buffer->references++;
-	make_newest(buffer);
 	*out = buffer;
+	return 0;
+}
+
+int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size,
+		      struct cached_block **out)
+{
+	struct cached_block *buffer;
+	bool is_new;
+	int error = get_buffer(device, block, size, &is_new, &buffer);
+
+	if (error)
+		return error;
+	if (is_new)
+		buffer->purpose = BLOCK_OTHER;
+	buffer->verified = false;
+	*out = buffer;
+	memset(buffer->data, 0, size);
 	return 0;
 }
 
@@ -159,13 +300,132 @@ void bcache_put(struct cached_block *buffer)
 		buffer->references--;
 }
 
+/* ---- writing back ---- */
+
+/* A buffer that was forgotten belongs to no block: there is nothing to write. */
+void bcache_mark_dirty(struct cached_block *buffer)
+{
+	if (buffer->device != NULL)
+		set_dirty(buffer, true);
+}
+
+/* It is clean before it is written: a change that comes meanwhile makes it dirty again. */
+int bcache_write(struct cached_block *buffer)
+{
+	int error = 0;
+
+	buffer->references++;
+	mutex_lock(&buffer->transfer);
+	if (buffer->is_dirty && buffer->transaction == NULL) {
+		set_dirty(buffer, false);
+		error = block_write(buffer->device, first_sector(buffer),
+				    buffer->size / SECTOR_SIZE, buffer->data, buffer->purpose);
+		if (error)
+			bcache_mark_dirty(buffer);
+	}
+	mutex_unlock(&buffer->transfer);
+	buffer->references--;
+	return error;
+}
+
+/* Takes the dirty blocks of a device that nobody holds into a list, each with a reference. Returns
+ * how many. The newest are the likeliest, and it stops when it has seen all dirty ones. */
+static uint32_t collect_dirty(const struct block_device *device, struct cached_block **list)
+{
+	struct cached_block *buffer = ends.older;
+	uint32_t count = 0;
+
+	for (uint32_t left = dirty_now; left > 0; buffer = buffer->older) {
+		left -= buffer->is_dirty;
+		if (!buffer->is_dirty || buffer->device != device || buffer->transaction != NULL)
+			continue;
+		buffer->references++;
+		buffer->sorted = *list;
+		*list = buffer;
+		count++;
+	}
+	return count;
+}
+
+/* Joins two sorted lists. */
+static struct cached_block *merge(struct cached_block *left, struct cached_block *right)
+{
+	struct cached_block *first = NULL, **end = &first;
+
+	while (left != NULL && right != NULL) {
+		struct cached_block **lower =
+		    first_sector(left) <= first_sector(right) ? &left : &right;
+
+		*end = *lower;
+		end = &(*end)->sorted;
+		*lower = *end;
+	}
+	*end = left != NULL ? left : right;
+	return first;
+}
+
+/* Takes `count` (at least 1) buffers off a list, and sorts them. Depth: log2 of count. */
+static struct cached_block *sort(struct cached_block **list, uint32_t count)
+{
+	if (count == 1) {
+		struct cached_block *buffer = *list;
+
+		*list = buffer->sorted;
+		buffer->sorted = NULL;
+		return buffer;
+	}
+	struct cached_block *left = sort(list, count / 2);
+
+	return merge(left, sort(list, count - count / 2));
+}
+
+/* In ascending order, because that is the shortest way for a disk's arm. */
+int bcache_write_all(struct block_device *device)
+{
+	struct cached_block *list = NULL, *next;
+	int error = 0;
+
+	mutex_lock(&writing_all);
+	uint32_t count = collect_dirty(device, &list);
+
+	for (list = count > 0 ? sort(&list, count) : NULL; list != NULL; list = next) {
+		int failed = bcache_write(list);
+
+		error = error ? error : failed;
+		next = list->sorted;
+		bcache_put(list);
+	}
+	mutex_unlock(&writing_all);
+	return error;
+}
+
+/* ---- giving up ---- */
+
+/* Waits for a write that another task has begun: it must not come after those of the new owner. */
+static void forget_block(struct block_device *device, uint64_t block, uint32_t size)
+{
+	struct cached_block *buffer = get_cached(device, block, size);
+
+	if (buffer == NULL)
+		return;
+	if (buffer->device != NULL && buffer->transaction == NULL)
+		forget(buffer);
+	bcache_put(buffer);
+}
+
+void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, uint32_t size)
+{
+	for (uint64_t i = 0; i < count; i++)
+		forget_block(device, first + i, size);
+}
+
 /* The buffers stay in the list, empty, in their places. */
 uint32_t bcache_drop(void)
 {
 	uint32_t dropped = 0;
 
 	for (struct cached_block *buffer = ends.newer; buffer != &ends; buffer = buffer->newer) {
-		if (buffer->device == NULL || buffer->references > 0)
+		if (buffer->device == NULL || buffer->is_dirty || !is_free(buffer))
 			continue;
 		forget(buffer);
 		dropped++;
@@ -173,39 +433,30 @@ uint32_t bcache_drop(void)
 	return dropped;
 }
 
-/* Makes up to `wanted` empty buffers in one page of structures. Returns how many. */
-static uint32_t make_buffers(struct cached_block *buffers, uint32_t wanted)
+uint32_t bcache_shrink(uint32_t count)
 {
-	uint32_t made = 0;
+	struct cached_block *buffer = ends.newer, *newer;
+	uint32_t freed = 0;
 
-	while (made < wanted && made < PAGE_SIZE / sizeof(struct cached_block)) {
-		uint8_t *data = page_alloc(0);
-
-		if (data == NULL)
-			break;
-		buffers[made] = (struct cached_block){ .data = data };
-		insert_newest(&buffers[made++]);
+	for (; buffer != &ends && freed < count; buffer = newer) {
+		newer = buffer->newer;
+		if (buffer->is_dirty || !is_free(buffer))
+			continue;
+		if (buffer->device != NULL)
+			forget(buffer);
+		take_out(buffer);
+		page_free(buffer->data, 0);
+		pool_free(&structures, buffer);
+		buffers_now--;
+		freed++;
 	}
-	return made;
+	return freed;
 }
 
-/* A page holds many structures, and each has a page of data. Less memory makes a smaller cache, not
- * a failure. */
 uint32_t bcache_init(uint32_t blocks)
 {
-	uint32_t total = 0;
-
-	while (total < blocks) {
-		struct cached_block *page = page_alloc(0);
-		uint32_t made = page == NULL ? 0 : make_buffers(page, blocks - total);
-
-		if (made == 0 && page != NULL)
-			page_free(page, 0);
-		if (made == 0)
-			break;
-		total += made;
-	}
-	return total;
+	buffers_most = blocks;
+	return blocks;
 }
 
 const struct bcache_stats *bcache_statistics(void)

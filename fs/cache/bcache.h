@@ -6,8 +6,9 @@
  *	held	part of a transaction that is not committed yet: must not be written to its place,
  *		whatever happens, before the journal lets it go (fs/jbd2)
  *
- * Who uses a file system serializes its calls (fs/ext/ext.h), so nothing here is locked but what
- * several devices share. May sleep; not for interrupt handlers.
+ * The users of one device serialize their calls (fs/ext/ext.h: one mount, one lock). Users of
+ * different devices share the buffers and need no lock between them. May sleep, except
+ * bcache_put, bcache_mark_dirty, bcache_drop and bcache_shrink; not for interrupt handlers.
  */
 #pragma once
 
@@ -15,6 +16,8 @@
 #include <stdint.h>
 
 #include "drivers/disk/block.h"
+#include "kernel/lib/list.h"
+#include "kernel/task/lock.h"
 
 /* One cached block. Its data is valid until bcache_put. Write to it only with the right of a
  * transaction (journal_change), or, without a journal, before bcache_mark_dirty. */
@@ -24,12 +27,16 @@ struct cached_block {
 	uint32_t size;		     /* bytes: 1024, 2048 or 4096 */
 	uint32_t references;
 	uint8_t *data;
+	enum block_purpose purpose; /* of its requests */
 	bool verified;		    /* a note of the user; false after each read from disk */
-	bool is_dirty;		    /* newer than on the disk */
+	bool is_dirty;		    /* newer than on the disk; set by bcache_mark_dirty only */
 	void *transaction;	    /* of fs/jbd2, which holds the block; NULL: nobody does */
+	struct list held;	    /* of fs/jbd2: its place in the transaction */
+	struct mutex transfer;	    /* of the task that reads or writes it at the moment */
 	struct cached_block *older; /* in the order of use */
 	struct cached_block *newer;
-	struct cached_block *chain; /* same hash */
+	struct cached_block *chain;  /* same hash */
+	struct cached_block *sorted; /* in a list that bcache_write_all makes */
 };
 
 struct bcache_stats {
@@ -37,43 +44,51 @@ struct bcache_stats {
 	uint64_t misses[BLOCK_PURPOSES]; /* reads that failed included */
 };
 
-/* Makes room for up to `blocks` blocks of 4 KiB. Returns the number it could get memory for.
- * Call once, before the first bcache_get. */
+/* The cache may have up to `blocks` buffers of 4 KiB. It takes memory for one when it needs it.
+ * Returns `blocks`. Call once, before the first bcache_get. */
 uint32_t bcache_init(uint32_t blocks);
 
 /*
  * Gets block `block` of `size` bytes, from the cache or from the device. On success returns 0 and
  * a referenced buffer in *out; give it back with bcache_put. Otherwise -EIO, -EINVAL or -ETIMEDOUT
- * from the device, or -EBUSY when every buffer is referenced or held. A block that could not be
- * read is not cached.
+ * from the device, or -EBUSY when every buffer is referenced or held and there is no room for
+ * another. A block that could not be read is not cached. When the oldest buffers are dirty and
+ * cannot be written, the result is their error.
  */
 int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	       enum block_purpose purpose, struct cached_block **out);
 
-/* The same for a block that has just been allocated: it is not read, and its data is zeros. */
+/* The same for a block that has just been allocated: it is not read, and its data is zeros. The
+ * caller changes it in a transaction, or makes it dirty, before bcache_put. */
 int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size,
 		      struct cached_block **out);
 
 /* Gives a buffer back; it stays cached. NULL is allowed. */
 void bcache_put(struct cached_block *buffer);
 
-/* The data was changed, and is to be written to its place some time. */
+/* The caller, who has a reference, is about to change the data (or has done so and did not sleep in
+ * between): it is to be written to its place some time. */
 void bcache_mark_dirty(struct cached_block *buffer);
 
-/* Writes one dirty block, that nobody holds, to its place. Returns 0, or the device's error: then
- * it is still dirty. */
+/* Writes a block to its place if it is dirty and nobody holds it. The caller has a reference.
+ * Returns 0, or the device's error: then it is still dirty. */
 int bcache_write(struct cached_block *buffer);
 
 /* Writes all dirty blocks of a device that nobody holds, in ascending order. Does not flush the
  * drive's own cache. Returns 0, or the first error; the others are written all the same. */
 int bcache_write_all(struct block_device *device);
 
-/* The blocks were freed: what is cached of them is not written any more. The caller has no
- * references to them, and no transaction holds them. */
+/* The blocks were freed: what is cached of them is not written any more, and they are not in the
+ * cache afterwards. A buffer that somebody has a reference to belongs to no block from then on. No
+ * transaction holds them. */
 void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, uint32_t size);
 
 /* Forgets every clean unreferenced block, so that the next reads are cold. Returns how many. */
 uint32_t bcache_drop(void);
+
+/* Gives the memory of up to `count` clean unreferenced buffers back, the oldest first. Returns how
+ * many pages that were. For mm, when no page is free. */
+uint32_t bcache_shrink(uint32_t count);
 
 /* Counts since boot. */
 const struct bcache_stats *bcache_statistics(void);

@@ -12,8 +12,10 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
+#include "kernel/task/lock.h"
 #include "mm/kmalloc.h"
 #include "mm/page_alloc.h"
+#include "mm/pool.h"
 
 struct disk disk;
 bool console_on = true;
@@ -140,6 +142,33 @@ void page_free(void *pages, unsigned order)
 {
 	pages_in_use -= (size_t)1 << order;
 	free(pages);
+}
+
+void *pool_alloc(struct pool *pool)
+{
+	pool->used++;
+	return calloc(1, pool->size);
+}
+
+void pool_free(struct pool *pool, void *object)
+{
+	pool->used--;
+	free(object);
+}
+
+/* There is one task. */
+void mutex_lock(struct mutex *mutex)
+{
+	if (mutex->owner != NULL)
+		fail("a mutex is taken twice");
+	mutex->owner = (struct task *)mutex;
+}
+
+void mutex_unlock(struct mutex *mutex)
+{
+	if (mutex->owner == NULL)
+		fail("a mutex is given back twice");
+	mutex->owner = NULL;
 }
 
 void printk(const char *format, ...)
