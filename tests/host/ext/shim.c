@@ -19,17 +19,21 @@
 
 struct disk disk;
 bool console_on = true;
+char *fail_text;
 size_t pages_in_use;
 
 void fail(const char *format, ...)
 {
 	va_list arguments;
+	char text[1024];
 
 	va_start(arguments, format);
-	fprintf(stderr, "FAILED: ");
-	vfprintf(stderr, format, arguments);
-	fprintf(stderr, "\n");
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	if (fail_text != NULL)
+		strcpy(fail_text, text);
+	else
+		fprintf(stderr, "FAILED: %s\n", text);
 	abort();
 }
 

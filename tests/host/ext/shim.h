@@ -75,5 +75,8 @@ void record_add(struct disk_record *record, uint64_t lba, uint32_t sectors, cons
  * the program with a message when that fails. */
 void record_save(const struct disk_record *record, const char *path);
 
+/* Where fail writes its message, too: 1024 bytes that another process sees. NULL: nowhere. */
+extern char *fail_text;
+
 /* Ends the program: the code under test did what it must never do. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

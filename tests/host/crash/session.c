@@ -1,0 +1,129 @@
+/* A session: a mount and operations, recorded. */
+#include "tests/host/crash/session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fs/cache/bcache.h"
+#include "kernel/lib/errno.h"
+#include "tests/host/crash/judge.h"
+#include "tests/host/ext/files.h"
+
+#define ENTRIES_MAX (1u << 16) /* of a record */
+#define BYTES_MAX   (160u << 20)
+
+static bool problem(struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool problem(struct session *session, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(session->problem, PROBLEM_SIZE, format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+/* The record gets all of its room now: it must not move, since a parent reads it. */
+struct session *session_make(struct arena *arena, const struct script *script)
+{
+	struct session *session = arena_take(arena, sizeof(*session));
+	struct disk_record *record = &session->record;
+
+	session->arena = arena;
+	session->script = script;
+	session->ends = arena_take(arena, (script->count + 1) * sizeof(*session->ends));
+	session->durable = arena_take(arena, script->count + 1);
+	session->trees = arena_take(arena, (script->count + 1) * sizeof(*session->trees));
+	record->room = ENTRIES_MAX;
+	record->entries = arena_take_raw(arena, ENTRIES_MAX * sizeof(*record->entries));
+	record->size = BYTES_MAX;
+	record->bytes = arena_take_raw(arena, BYTES_MAX);
+	return session;
+}
+
+/* The disk's record is the session's as long as requests are made. */
+static void note_requests(struct session *session)
+{
+	session->record = disk.record;
+	session->ends[session->done] = disk.record.count;
+}
+
+bool session_begin(struct session *session, const struct ext_options *options)
+{
+	int error;
+
+	disk.record = session->record;
+	disk.recording = true;
+	error = files_mount(options);
+	note_requests(session);
+	if (error)
+		return problem(session, "mount: %s", errno_name(-error));
+	session->trees[0] = tree_read(session->arena, session->problem);
+	return session->trees[0] != NULL;
+}
+
+static bool begins_with(const char *line, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(line, word, length) == 0 && (line[length] == ' ' || line[length] == '\0');
+}
+
+/* After it all that was done before is safe. */
+static bool promises(const char *line)
+{
+	return begins_with(line, "fsync") || begins_with(line, "fdatasync") ||
+	       begins_with(line, "sync") || begins_with(line, "again");
+}
+
+static int64_t mount_again(const struct ext_options *options)
+{
+	int error = files_unmount();
+
+	bcache_drop();
+	return error ? error : files_mount(options);
+}
+
+static bool operate(struct session *session, const char *line, const struct ext_options *options)
+{
+	const struct model *before = session->trees[session->done];
+	bool again = begins_with(line, "again");
+	int64_t given = again ? mount_again(options) : files_operate(line);
+	uint32_t block_size = ext_summary(fs)->block_size;
+	struct model *after;
+	int64_t wanted;
+
+	after = model_operate(session->arena, before, line, block_size, given, &wanted);
+	model_sort(after);
+	session->done++;
+	session->durable[session->done] = promises(line) && given >= 0;
+	session->trees[session->done] = after;
+	note_requests(session);
+	if (given != wanted)
+		return problem(session, "%s: result %s%jd, not %jd", line,
+			       given < 0 ? errno_name((int)-given) : "", (intmax_t)given,
+			       (intmax_t)wanted);
+	return true;
+}
+
+bool session_operate(struct session *session, const struct ext_options *options)
+{
+	struct model *tree;
+
+	for (uint32_t i = 0; i < session->script->count; i++)
+		if (!operate(session, session->script->lines[i], options))
+			return false;
+	tree = tree_read(session->arena, session->problem);
+	return tree != NULL && trees_equal(tree, session->trees[session->done], session->problem);
+}
+
+bool session_end(struct session *session)
+{
+	int error = files_unmount();
+
+	note_requests(session);
+	return error ? problem(session, "unmount: %s", errno_name(-error)) : true;
+}
