@@ -1,24 +1,35 @@
 /*
- * ATA drives as block devices: which there are, requests, errors.
+ * ATA drives as block devices: which there are, requests, errors, modes.
  *
- *	ata.c		requests, retries and messages
+ *	ata.c		requests, retries, messages; the four modes
  *	ata_pio.c	moves the sectors of one command, word by word
- *	ata_command.c	sends a command, waits for the answer, resets a channel
+ *	ata_dma.c	lets the controller move them
+ *	ata_command.c	sends a command, resets a channel
+ *	ata_wait.c	waits for the answer: polls, or sleeps until the interrupt
  *	ata_identify.c	which drives there are
  *
  * A channel works for one drive at a time, on one command: a request holds the channel's mutex from
  * its first register to its end. So a request that fails can reset the channel without harm to
- * another one.
+ * another one, and a mode changes between two requests.
  *
- * Tasks only, which may sleep for as long as another one has the channel. At boot, before there are
- * tasks, there is nobody to take turns with.
+ * A request that fails is tried again, in a bounded way:
+ *
+ *	the drive reports an error	several sectors: each of them by itself, up to the bad one;
+ *					a sector: once more, then -EIO
+ *	the drive does not answer	once more after a reset, then -ETIMEDOUT
+ *	the drive is gone		-EIO, at once
+ *
+ * Each failure is a line on the console. Tasks only, which may sleep for as long as another one has
+ * the channel. At boot, before there are tasks, there is nobody to take turns with.
  */
 #include "drivers/disk/ata.h"
 
 #include <stddef.h>
 
 #include "drivers/disk/ata_drive.h"
+#include "drivers/qemu/settings.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "kernel/cpu/io.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/task.h"
@@ -26,32 +37,17 @@
 #define COMMAND_FLUSH	  0xe7
 #define COMMAND_FLUSH_EXT 0xea
 
-static struct ata_channel channels[] = {
+static struct ata_channel channels[ATA_CHANNELS] = {
 	{ .command_block = 0x1f0, .control = 0x3f6 },
 	{ .command_block = 0x170, .control = 0x376 },
 };
 
-#define CHANNEL_COUNT (sizeof(channels) / sizeof(channels[0]))
-
-struct ata_drive ata_drives[] = {
+struct ata_drive ata_drives[ATA_DRIVES] = {
 	{ .block.name = "hda", .channel = &channels[0] },
 	{ .block.name = "hdb", .channel = &channels[0], .is_slave = true },
 	{ .block.name = "hdc", .channel = &channels[1] },
 	{ .block.name = "hdd", .channel = &channels[1], .is_slave = true },
 };
-#define DRIVE_COUNT (sizeof(ata_drives) / sizeof(ata_drives[0]))
-
-static void take(struct ata_channel *channel)
-{
-	if (current)
-		mutex_lock(&channel->mutex);
-}
-
-static void give(struct ata_channel *channel)
-{
-	if (current)
-		mutex_unlock(&channel->mutex);
-}
 
 /* ---- what went wrong ---- */
 
@@ -72,7 +68,7 @@ static void name_bits(uint8_t error, char *text, size_t size)
 /* In words. */
 static void describe(uint8_t status, uint8_t error, char *text, size_t size)
 {
-	if (status == FLOATING)
+	if (ata_is_absent(status))
 		snprintk(text, size, "the drive is gone");
 	else if (status & STATUS_BSY)
 		snprintk(text, size, "the drive stays busy");
@@ -95,12 +91,14 @@ static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
 	printk("%s: %s failed: %s (status 0x%02x, error 0x%02x)\n", drive->block.name, what, text,
 	       status, error);
 	ata_reset(drive->channel);
-	return (status & STATUS_BSY) && status != FLOATING ? -ETIMEDOUT : -EIO;
+	if (ata_is_absent(status))
+		return -ENODEV;
+	return status & STATUS_BSY ? -ETIMEDOUT : -EIO;
 }
 
-/* ---- requests ---- */
+/* ---- requests: the caller has the channel ---- */
 
-static int flush(struct ata_drive *drive)
+static int flush(const struct ata_drive *drive)
 {
 	struct ata_command command = { .code =
 					   drive->has_lba48 ? COMMAND_FLUSH_EXT : COMMAND_FLUSH };
@@ -110,22 +108,80 @@ static int flush(struct ata_drive *drive)
 	uint8_t status = ata_send(drive, &command);
 
 	if (ata_is_idle(status))
-		status = ata_answer(drive, ATA_FLUSH_NS);
+		status = ata_answer(drive, STATUS_BSY, ATA_FLUSH_NS);
 	return ata_is_done(status) ? 0 : fail(drive, "flush", status);
 }
 
-/* After an error the sectors that were moved before it count for nothing. */
-static int transfer(struct ata_drive *drive, const struct block_transfer *transfer)
+/* One command. After an error the sectors that were moved before it count for nothing. */
+static int attempt(const struct ata_drive *drive, const struct block_transfer *transfer)
 {
-	uint8_t status = ata_pio(drive, transfer);
+	bool is_dma = drive->channel->has_dma && ata_dma_can(drive, transfer);
+	uint8_t status;
 	char what[64];
 
-	if (!ata_is_done(status)) {
-		snprintk(what, sizeof(what), "%s of %u sectors at LBA %llu",
-			 transfer->is_write ? "write" : "read", transfer->count, transfer->lba);
-		return fail(drive, what, status);
+	if (is_dma ? ata_dma(drive, transfer, &status) : ata_pio(drive, transfer, &status))
+		return 0;
+	snprintk(what, sizeof(what), "%s of %u sectors at LBA %llu",
+		 transfer->is_write ? "write" : "read", transfer->count, transfer->lba);
+	return fail(drive, what, status);
+}
+
+/* A drive that is gone is not asked again. */
+static int attempt_twice(const struct ata_drive *drive, const struct block_transfer *transfer)
+{
+	int result = attempt(drive, transfer);
+
+	return result == -EIO || result == -ETIMEDOUT ? attempt(drive, transfer) : result;
+}
+
+/* Up to the first sector that fails twice, which is the one to name. */
+static int each_sector(const struct ata_drive *drive, const struct block_transfer *transfer)
+{
+	struct block_piece sector = { .sectors = 1 };
+	struct block_transfer one = *transfer;
+	const struct block_piece *piece = transfer->pieces;
+
+	one.count = one.piece_count = 1;
+	one.pieces = &sector;
+	for (unsigned i = 0, in_piece = 0; i < transfer->count; i++, one.lba++) {
+		sector.buffer = (uint8_t *)piece->buffer + in_piece * SECTOR_SIZE;
+		int result = attempt_twice(drive, &one);
+
+		if (result < 0)
+			return result;
+		if (++in_piece == piece->sectors) {
+			piece++;
+			in_piece = 0;
+		}
 	}
-	return transfer->is_forced && !drive->has_forced ? flush(drive) : 0;
+	return 0;
+}
+
+static int transfer(const struct ata_drive *drive, const struct block_transfer *transfer)
+{
+	int result = attempt(drive, transfer);
+
+	if (result == -EIO && transfer->count > 1)
+		result = each_sector(drive, transfer);
+	else if (result == -EIO || result == -ETIMEDOUT)
+		result = attempt(drive, transfer);
+	if (result == 0 && transfer->is_forced && !drive->has_forced)
+		result = flush(drive);
+	return result == -ENODEV ? -EIO : result;
+}
+
+/* ---- one at a time ---- */
+
+static void take(struct ata_channel *channel)
+{
+	if (current)
+		mutex_lock(&channel->mutex);
+}
+
+static void give(struct ata_channel *channel)
+{
+	if (current)
+		mutex_unlock(&channel->mutex);
 }
 
 /* The range is valid: block.c has checked it. */
@@ -148,7 +204,51 @@ static int ata_flush(struct block_device *device)
 	int result = flush(drive);
 
 	give(drive->channel);
-	return result;
+	return result == -ENODEV ? -EIO : result;
+}
+
+/* ---- modes ---- */
+
+static const struct {
+	const char *name;
+	bool has_dma, has_interrupts;
+} modes[] = {
+	{ "dma-interrupt", true, true },
+	{ "dma-polled", true, false },
+	{ "pio-interrupt", false, true },
+	{ "pio-polled", false, false },
+};
+#define MODES	   (sizeof(modes) / sizeof(modes[0]))
+#define PIO_POLLED (MODES - 1)
+
+static unsigned mode = PIO_POLLED;
+
+const char *ata_mode(void)
+{
+	return modes[mode].name;
+}
+
+static void use(struct ata_channel *channel)
+{
+	take(channel);
+	channel->has_dma = modes[mode].has_dma;
+	channel->has_interrupts = modes[mode].has_interrupts;
+	ata_tell_interrupts(channel);
+	give(channel);
+}
+
+int ata_set_mode(const char *name)
+{
+	unsigned wanted = 0;
+
+	while (wanted < MODES && strcmp(modes[wanted].name, name) != 0)
+		wanted++;
+	if (wanted == MODES || (modes[wanted].has_interrupts && !current))
+		return -EINVAL;
+	mode = wanted;
+	for (unsigned i = 0; i < ATA_CHANNELS; i++)
+		use(&channels[i]);
+	return 0;
 }
 
 /* ---- at boot ---- */
@@ -171,11 +271,21 @@ static void detect(struct ata_drive *drive)
 	       drive->has_lba48 ? 48 : 28);
 }
 
-/* An absent channel costs nothing: it reads as 0xff. */
+/* Polled until all is known. Without tasks nobody else could run while a task waits. */
 void ata_initialize(void)
 {
-	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+	char name[16] = "pio-polled";
+
+	for (unsigned i = 0; i < ATA_CHANNELS; i++)
 		ata_reset(&channels[i]);
-	for (unsigned i = 0; i < DRIVE_COUNT; i++)
+	for (unsigned i = 0; i < ATA_DRIVES; i++)
 		detect(&ata_drives[i]);
+	ata_dma_initialize(channels);
+	ata_interrupts_initialize(channels);
+	if (current)
+		snprintk(name, sizeof(name), "%s", modes[0].name);
+	setting_read("disk", name, sizeof(name));
+	if (ata_set_mode(name) < 0)
+		printk("disk=%s: dma-interrupt, dma-polled, pio-interrupt or pio-polled\n", name);
+	printk("disks: %s\n", ata_mode());
 }

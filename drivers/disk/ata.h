@@ -1,8 +1,22 @@
-/* ATA drives on the two standard channels: hda and hdb on the first, hdc and hdd on the second. */
+/*
+ * ATA drives on the two standard channels: hda and hdb on the first, hdc and hdd on the second.
+ *
+ * There are four modes, by who moves the words and how the end is noticed: "dma-interrupt",
+ * "dma-polled", "pio-interrupt", "pio-polled". What DMA cannot do goes by PIO in its mode, too.
+ */
 #pragma once
 
 /*
  * Looks for the four drives and registers each that answers as a block device. Takes bounded time
- * whatever is, or is not, connected. After the clock is known: every limit is a time.
+ * whatever is, or is not, connected. After the clock is known (every limit is a time), and the
+ * tasks. The host's setting `disk` names the mode; otherwise it is dma-interrupt, and pio-polled
+ * in a kernel without tasks.
  */
 void ata_initialize(void);
+
+/* Changes the mode of all drives: each channel as soon as its request has ended. Returns 0, or
+ * -EINVAL for an unknown name, or for interrupts before there are tasks. May sleep. */
+int ata_set_mode(const char *name);
+
+/* The name of the mode. */
+const char *ata_mode(void);

@@ -1,5 +1,5 @@
 /*
- * ATA commands: registers, waiting, reset (ATA/ATAPI-6, T13/1410D, sections 7 and 9).
+ * ATA commands: registers, their order, reset (ATA/ATAPI-6, T13/1410D, sections 7 and 9).
  *
  * A channel has eight registers, which its two drives share; bit 4 of DEVICE selects one of them.
  * A command for sectors is:
@@ -26,14 +26,12 @@
  * So whoever gives a request up resets the channel, and no command is sent while BSY or DRQ is set.
  * An absent drive reads as FLOATING, in which BSY is set: nobody waits for that one.
  */
-#include <stddef.h>
-
 #include "drivers/disk/ata_drive.h"
 #include "kernel/cpu/io.h"
 #include "kernel/task/time.h"
 
 /* In the device control register. */
-#define NO_INTERRUPT 0x02 /* the drive does not raise its IRQ: this driver polls */
+#define NO_INTERRUPT 0x02 /* the drives do not raise their IRQ */
 #define SOFT_RESET   0x04 /* while it is set, both drives of the channel are being reset */
 
 #define DEVICE_LBA   0xe0 /* LBA addressing; bits 7 and 5 are one for old drives */
@@ -47,17 +45,6 @@ void ata_settle(const struct ata_drive *drive)
 {
 	for (unsigned i = 0; i < 4; i++)
 		in8(drive->channel->control);
-}
-
-uint8_t ata_poll(const struct ata_drive *drive, uint64_t timeout_ns)
-{
-	uint64_t start = time_ns();
-	uint8_t status;
-
-	do
-		status = in8(drive->channel->command_block + STATUS);
-	while ((status & STATUS_BSY) && status != FLOATING && time_ns() - start < timeout_ns);
-	return status;
 }
 
 void ata_select(const struct ata_drive *drive, uint8_t lba_bits)
@@ -82,12 +69,12 @@ static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t
  * the status of the drive that was waited for last. */
 static uint8_t become_ready(const struct ata_drive *drive)
 {
-	uint8_t status = ata_poll(drive, ATA_READY_NS);
+	uint8_t status = ata_poll(drive, STATUS_BSY, ATA_READY_NS);
 
 	if (!ata_is_idle(status))
 		return status;
 	ata_select(drive, 0);
-	return ata_poll(drive, ATA_READY_NS);
+	return ata_poll(drive, STATUS_BSY, ATA_READY_NS);
 }
 
 /* A count of 256 is written as 0 in LBA28. */
@@ -102,14 +89,15 @@ uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *comman
 	else
 		ata_select(drive, command->lba >> 24 & 0x0f);
 	write_address(drive, command->count, command->lba);
+	drive->channel->is_answered = false;
 	out8(drive->channel->command_block + COMMAND, command->code);
 	ata_settle(drive);
 	return status;
 }
 
-uint8_t ata_answer(const struct ata_drive *drive, uint64_t timeout_ns)
+void ata_tell_interrupts(const struct ata_channel *channel)
 {
-	return ata_poll(drive, timeout_ns);
+	out8(channel->control, channel->has_interrupts ? 0 : NO_INTERRUPT);
 }
 
 static void wait_ns(uint64_t duration)
@@ -122,13 +110,14 @@ static void wait_ns(uint64_t duration)
 
 /* They may forget SET MULTIPLE, too. A drive that is not idle after this fails its next request,
  * which comes here again. */
-void ata_reset(const struct ata_channel *channel)
+void ata_reset(struct ata_channel *channel)
 {
 	out8(channel->control, NO_INTERRUPT | SOFT_RESET);
 	wait_ns(RESET_PULSE_NS);
 	out8(channel->control, NO_INTERRUPT);
 	wait_ns(RESET_SETTLE_NS);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < ATA_DRIVES; i++)
 		if (ata_drives[i].channel == channel)
 			ata_use_multiple(&ata_drives[i]);
+	ata_tell_interrupts(channel);
 }

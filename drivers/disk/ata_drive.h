@@ -8,6 +8,8 @@
 #include "drivers/disk/ata.h"
 #include "drivers/disk/block.h"
 #include "kernel/task/lock.h"
+#include "kernel/task/timer.h"
+#include "kernel/task/wait.h"
 
 /* Registers, as offsets from the channel's command block. */
 #define DATA	 0 /* 16 bits; the others have 8 */
@@ -23,6 +25,7 @@
 #define STATUS_ERR 0x01 /* the command failed: see ERROR */
 #define STATUS_DRQ 0x08 /* the drive waits for the processor to move data */
 #define STATUS_DF  0x20 /* the drive itself failed */
+#define STATUS_RDY 0x40 /* there is a disk that accepts commands */
 #define STATUS_BSY 0x80 /* busy: no other bit is valid */
 #define FLOATING   0xff /* what an empty bus reads as */
 
@@ -31,11 +34,28 @@
 #define ATA_FLUSH_NS  30000000000ull /* a whole cache, sector by sector */
 #define ATA_DETECT_NS 500000000ull
 
+#define ATA_CHANNELS 2
+#define ATA_DRIVES   4
+
+struct ata_region;
+
 /* Two drives on one cable: one of them works at a time. */
 struct ata_channel {
 	uint16_t command_block; /* port of the first register */
 	uint16_t control;	/* port: reads as STATUS, written it is the device control */
 	struct mutex mutex;	/* held from a command's first register to its end */
+	bool has_interrupts;	/* else this driver polls */
+	bool has_dma;
+
+	/* ata_wait.c: shared with the handler of the channel's IRQ. */
+	volatile bool is_answered; /* the drive has interrupted since this was last false */
+	volatile bool is_late;	   /* the alarm has gone off */
+	struct wait_queue waiting;
+	struct timer alarm;
+
+	/* ata_dma.c */
+	uint16_t bus_master;	    /* port of the first register; 0: there is no bus master */
+	struct ata_region *regions; /* a page */
 };
 
 struct ata_drive {
@@ -43,13 +63,14 @@ struct ata_drive {
 	struct ata_channel *channel;
 	bool is_slave; /* the second drive of the channel */
 	bool has_lba48;
+	bool has_dma;
 	bool has_flush;
 	bool has_forced;   /* FUA commands */
 	uint16_t multiple; /* sectors per DRQ; 1: no READ MULTIPLE; 0: no drive */
 	char model[41];
 };
 
-extern struct ata_drive ata_drives[4]; /* hda to hdd */
+extern struct ata_drive ata_drives[ATA_DRIVES]; /* hda to hdd */
 
 /* A command's registers. For commands without an address lba and count are 0. */
 struct ata_command {
@@ -59,18 +80,24 @@ struct ata_command {
 	uint64_t lba;
 };
 
-/* ---- ata_command.c: the caller has the channel ---- */
+/* The last address of LBA28, 0x0fffffff, is refused by some drives: it is asked for by LBA48. */
+static inline bool ata_needs_lba48(const struct block_transfer *transfer)
+{
+	return transfer->lba + transfer->count > 0x0fffffff;
+}
+
+/* ---- what a status says ---- */
 
 /* Neither busy nor with data to move: the drive accepts a command. */
 static inline bool ata_is_idle(uint8_t status)
 {
-	return !(status & (STATUS_BSY | STATUS_DRQ));
+	return (status & (STATUS_BSY | STATUS_RDY | STATUS_DRQ)) == STATUS_RDY;
 }
 
 /* The command has ended, and well. */
 static inline bool ata_is_done(uint8_t status)
 {
-	return !(status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR));
+	return ata_is_idle(status) && !(status & (STATUS_DF | STATUS_ERR));
 }
 
 /* The drive waits for data to be moved, and nothing went wrong. */
@@ -79,31 +106,48 @@ static inline bool ata_has_data(uint8_t status)
 	return (status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR)) == STATUS_DRQ;
 }
 
-/* Reads another status register four times: 400 ns, after which the drive's status is valid. */
+/* No drive answers: an empty channel floats, and an absent second drive shows 0. */
+static inline bool ata_is_absent(uint8_t status)
+{
+	return status == FLOATING || status == 0;
+}
+
+/* In all that follows the caller has the channel. */
+
+/* ---- ata_command.c ---- */
+
+/* Reads the other status register four times: 400 ns, after which the drive's status is valid. */
 void ata_settle(const struct ata_drive *drive);
 
 /* Chooses the drive for all registers that follow; the lower four bits belong to an LBA28 address.
  */
 void ata_select(const struct ata_drive *drive, uint8_t lba_bits);
 
-/* Polls while the drive is busy, up to so long. Returns its status: with BSY after the time-out. */
-uint8_t ata_poll(const struct ata_drive *drive, uint64_t timeout_ns);
-
 /* Sends the command as soon as the channel is idle. Returns the status of before: nothing was sent
  * unless that is idle. */
 uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *command);
 
-/* Waits for the drive's answer to a command or to a block of data. Returns its status, with BSY
- * after the time-out. */
-uint8_t ata_answer(const struct ata_drive *drive, uint64_t timeout_ns);
+/* The drives raise interrupts from now on, or do not: as the channel says. */
+void ata_tell_interrupts(const struct ata_channel *channel);
 
 /* Both drives drop their commands, and data that nobody fetched. Takes some milliseconds. */
-void ata_reset(const struct ata_channel *channel);
+void ata_reset(struct ata_channel *channel);
+
+/* ---- ata_wait.c ---- */
+
+/* Polls while one of the bits `busy` is set, up to so long. Returns the status, with one of them
+ * after the time-out. A channel that floats is not waited for. */
+uint8_t ata_poll(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_ns);
+
+/* The same, where the drive interrupts when it is no longer busy: sleeps, or polls. */
+uint8_t ata_answer(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_ns);
+
+/* Registers the handlers. */
+void ata_interrupts_initialize(struct ata_channel *channels);
 
 /* ---- ata_identify.c ---- */
 
-/* Is there a disk? Then fills in what it can do. Waits up to ATA_DETECT_NS for
- * each answer. */
+/* Is there a disk? Then fills in what it can do. Waits up to ATA_DETECT_NS for each answer. */
 bool ata_identify(struct ata_drive *drive);
 
 /* The drive moves several sectors per DRQ from now on, if it can: after a reset, too. */
@@ -114,6 +158,17 @@ void ata_use_multiple(struct ata_drive *drive);
 /* Reads words from the drive's DATA register into the sectors. */
 void ata_fetch(const struct ata_drive *drive, void *buffer, unsigned sectors);
 
-/* Moves the sectors of one command through DATA. Returns the drive's status at the end: it went
- * well if that is done. */
-uint8_t ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer);
+/* Moves the sectors of one command through DATA. Returns whether all of it went well; *status is
+ * the drive's last one. */
+bool ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer, uint8_t *status);
+
+/* ---- ata_dma.c ---- */
+
+/* Finds the channels' bus masters, if there are any. */
+void ata_dma_initialize(struct ata_channel *channels);
+
+/* Can the controller reach all of the transfer's memory, and the drive use DMA? */
+bool ata_dma_can(const struct ata_drive *drive, const struct block_transfer *transfer);
+
+/* Moves the sectors of one command by DMA, and returns what ata_pio does. */
+bool ata_dma(const struct ata_drive *drive, const struct block_transfer *transfer, uint8_t *status);

@@ -11,8 +11,8 @@
  *	words 60, 61		0x5eb0 0xe8e0			0xe8e05eb0 sectors
  *
  * A channel without drives floats: all registers read 0xff. A channel with one drive shows a status
- * of 0 for the absent one. What is no disk (a CD drive) aborts the command. Only at boot and after
- * a reset, with the channel.
+ * of 0 for the absent one. A CD drive is never ready for the commands of disks, or aborts IDENTIFY.
+ * Polls, because there may be nobody who would interrupt. Only at boot and after a reset.
  */
 #include "drivers/disk/ata_drive.h"
 #include "kernel/cpu/io.h"
@@ -52,6 +52,7 @@ static void learn(struct ata_drive *drive, const uint16_t *words)
 	const uint16_t *small = words + WORD_LBA28_SECTORS;
 
 	copy_model(drive->model, words + WORD_MODEL);
+	drive->has_dma = words[WORD_CAPABILITIES] >> 8 & 1;
 	drive->has_lba48 = words[WORD_COMMANDS] >> 10 & 1;
 	drive->has_flush = words[WORD_COMMANDS] >> 12 & 1;
 	drive->has_forced = words[WORD_EXTENSIONS] >> 6 & 1;
@@ -69,12 +70,12 @@ bool ata_identify(struct ata_drive *drive)
 	uint16_t words[SECTOR_SIZE / 2];
 
 	ata_select(drive, 0);
-	uint8_t status = ata_poll(drive, ATA_DETECT_NS);
+	uint8_t status = ata_poll(drive, STATUS_BSY, ATA_DETECT_NS);
 
-	if (status == FLOATING || status == 0 || !ata_is_idle(status))
+	if (!ata_is_idle(status))
 		return false;
 	ata_send(drive, &identify);
-	status = ata_poll(drive, ATA_DETECT_NS);
+	status = ata_poll(drive, STATUS_BSY, ATA_DETECT_NS);
 	if (!ata_has_data(status)) {
 		if (!ata_is_idle(status))
 			ata_reset(drive->channel);
@@ -92,7 +93,7 @@ void ata_use_multiple(struct ata_drive *drive)
 {
 	struct ata_command set = { .code = COMMAND_SET_MULTIPLE, .count = drive->multiple };
 
-	if (drive->multiple > 1 &&
-	    (!ata_is_idle(ata_send(drive, &set)) || !ata_is_done(ata_poll(drive, ATA_DETECT_NS))))
+	if (drive->multiple > 1 && (!ata_is_idle(ata_send(drive, &set)) ||
+				    !ata_is_done(ata_poll(drive, STATUS_BSY, ATA_DETECT_NS))))
 		drive->multiple = 1;
 }

@@ -9,13 +9,11 @@
  * one what is left. A transfer is one command, whatever the pieces of its memory are, so that the
  * drive, and a trace of it, sees what the kernel asked for.
  *
- * LBA28 has 28 bits of address, but the last of them, 0x0fffffff, is refused by some drives: what
- * includes it, or is beyond it, is asked by LBA48. The caller has the channel.
+ * The drive interrupts before each block, except the first of a write, and at the end of a write.
+ * It is done with a read when the last word has been fetched. The caller has the channel.
  */
 #include "drivers/disk/ata_drive.h"
 #include "kernel/cpu/io.h"
-
-#define LBA28_SECTORS 0x0fffffffull
 
 /* By [is_write][with blocks][LBA48]. */
 static const uint8_t codes[2][2][2] = {
@@ -76,7 +74,7 @@ static void move(const struct ata_drive *drive, struct place *place, unsigned se
 static struct ata_command command_for(const struct ata_drive *drive,
 				      const struct block_transfer *transfer)
 {
-	bool is_wide = transfer->lba + transfer->count > LBA28_SECTORS;
+	bool is_wide = ata_needs_lba48(transfer);
 	bool has_blocks = drive->multiple > 1 && transfer->count > 1;
 	struct ata_command command = {
 		.code = codes[transfer->is_write][has_blocks][is_wide],
@@ -92,27 +90,33 @@ static struct ata_command command_for(const struct ata_drive *drive,
 	return command;
 }
 
-/* A drive asks for the first block of a write without an interrupt. */
-uint8_t ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer)
+/* After a block has been moved: the drive's next status. After the last one of a read the drive has
+ * nothing to do, and does not interrupt. */
+static uint8_t after_block(const struct ata_drive *drive, bool is_end_of_read)
+{
+	ata_settle(drive); /* BSY may come late */
+	return is_end_of_read ? ata_poll(drive, STATUS_BSY, ATA_READY_NS)
+			      : ata_answer(drive, STATUS_BSY, ATA_READY_NS);
+}
+
+bool ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer, uint8_t *status)
 {
 	struct ata_command command = command_for(drive, transfer);
 	struct place place = { .piece = transfer->pieces };
 	unsigned block = transfer->count > 1 ? drive->multiple : 1;
-	uint8_t status = ata_send(drive, &command);
 
-	if (!ata_is_idle(status))
-		return status;
-	status =
-	    transfer->is_write ? ata_poll(drive, ATA_READY_NS) : ata_answer(drive, ATA_READY_NS);
-	for (unsigned left = transfer->count; left > 0 && ata_has_data(status); left -= block) {
+	*status = ata_send(drive, &command);
+	if (!ata_is_idle(*status))
+		return false;
+	*status = transfer->is_write ? ata_poll(drive, STATUS_BSY, ATA_READY_NS)
+				     : ata_answer(drive, STATUS_BSY, ATA_READY_NS);
+	for (unsigned left = transfer->count; left > 0; left -= block) {
+		if (!ata_has_data(*status))
+			return false;
 		if (block > left)
 			block = left;
 		move(drive, &place, block, transfer->is_write);
-		ata_settle(drive); /* BSY of the next block may come late */
-		if (transfer->is_write || left > block)
-			status = ata_answer(drive, ATA_READY_NS);
-		else
-			status = ata_poll(drive, ATA_READY_NS);
+		*status = after_block(drive, !transfer->is_write && left == block);
 	}
-	return status;
+	return ata_is_done(*status);
 }
