@@ -37,6 +37,13 @@ struct file_ops {
 	/* What areas show of it; NULL: it cannot be mapped. */
 	struct memory_object *(*memory)(struct file *file);
 
+	/* Makes what was written safe from a power cut: fsync, or (data_only) fdatasync. NULL: it
+	 * is in memory. */
+	int (*sync)(struct file *file, bool data_only);
+	/* fallocate and posix_fadvise, with Linux's numbers. NULL: nothing to do. */
+	int (*allocate)(struct file *file, uint32_t mode, uint64_t offset, uint64_t length);
+	int (*advise)(struct file *file, uint64_t offset, uint64_t length, uint32_t advice);
+
 	/* The last reference is gone. */
 	void (*release)(struct file *file);
 	bool is_stream; /* no offsets (ESPIPE): a pipe, the terminal */

@@ -415,13 +415,42 @@ static const struct file_ops text_ops = {
 	.release = procfs_release,
 };
 
+/* ---- as a file system ---- */
+
+/* There is one tree, which is at one place at a time. The root's own reference is that of its
+ * mount. */
+static int procfs_mount(const struct filesystem *type, struct inode *device,
+			const struct mount_options *options, struct inode **mounted)
+{
+	if (root.inode.covers)
+		return -EBUSY;
+	*mounted = &root.inode;
+	return 0;
+}
+
+static void procfs_statfs(struct inode *inode, struct filesystem_usage *usage)
+{
+	*usage = (struct filesystem_usage){ .type = 0x9fa0, .block_size = PAGE_SIZE };
+}
+
+static int procfs_unmount(struct inode *inode)
+{
+	return inodes.used > 0 || inode->references > 1 ? -EBUSY : 0;
+}
+
 static void procfs_start(void)
 {
+	static struct filesystem proc = { .type = "proc",
+					  .mount = procfs_mount,
+					  .statfs = procfs_statfs,
+					  .unmount = procfs_unmount };
+
 	root.inode.filesystem = filesystem_number();
 	fill(&root, 0, NULL, mode_of(NULL), ROOT);
 	root.inode.links = 2;
+	filesystem_register(&proc);
 	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
-	if (vfs_mount("none", "proc", "/proc", &root.inode) != 0)
+	if (vfs_mount(path_root(), "none", "proc", "/proc", &(struct mount_options){ 0 }) != 0)
 		printk("files: /proc is no directory, and stays as it is\n");
 }
 STARTUP(procfs_start)

@@ -87,7 +87,11 @@ static void show_mounts(struct procfs_text *text, const struct task *task)
 	const struct mount *mount;
 
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
-		procfs_print(text, "%s %s %s rw 0 0\n", mount->source, mount->path, mount->type);
+		procfs_print(text, "%s %s %s %s%s%s%s%s 0 0\n", mount->source, mount->path,
+			     mount->type->type, mount->options.read_only ? "ro" : "rw",
+			     mount->options.synchronous ? ",sync" : "",
+			     mount->options.no_access_time ? ",noatime" : "",
+			     *mount->text ? "," : "", mount->text);
 }
 
 /* The parent of every mount is the first one. */
@@ -96,13 +100,18 @@ static void show_mount_tree(struct procfs_text *text, const struct task *task)
 	const struct mount *mount;
 
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
-		procfs_print(text, "%u %u 0:%u / %s rw - %s %s rw\n", i + 1, i ? 1 : 0,
-			     mount->root->filesystem, mount->path, mount->type, mount->source);
+		procfs_print(text, "%u %u 0:%u / %s %s - %s %s rw\n", i + 1, i ? 1 : 0,
+			     mount->root->filesystem, mount->path,
+			     mount->options.read_only ? "ro" : "rw", mount->type->type,
+			     mount->source);
 }
 
 static void show_filesystems(struct procfs_text *text, const struct task *task)
 {
-	procfs_print(text, "nodev\tramfs\nnodev\tproc\n");
+	const struct filesystem *type = filesystem_next(NULL);
+
+	for (; type; type = filesystem_next(type))
+		procfs_print(text, "%s\t%s\n", type->needs_device ? "" : "nodev", type->type);
 }
 
 static void show_processor(struct procfs_text *text, const struct task *task)

@@ -39,7 +39,9 @@ typedef bool directory_visitor(void *context, const struct directory_entry *entr
  * those of directory entries: never "", "." or "..", except that lookup must know "..".
  *
  * The caller has checked the types, that what is to be made is not there, and that what is to be
- * removed is; it holds references to all the inodes it gives.
+ * removed is; it holds references to all the inodes it gives. Nothing is locked: where operations
+ * sleep, those may not be true any more. Such a file system checks the names again, under its own
+ * lock; if they have changed it changes nothing and says -ESTALE, and the caller begins again.
  */
 struct inode_ops {
 	/* Finds a name in a directory. *found gets a reference. -ENOENT. */

@@ -1,18 +1,55 @@
-/* Mounts beyond the root. */
+/*
+ * Mounts: which file system is shown at which directory.
+ *
+ * Functions return 0 or a negated errno, and may sleep. Paths that are relative begin at `start`.
+ */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
 
+#define MOUNT_TEXT 128u /* bytes of each text, with its NUL */
+
 struct mount {
-	const char *source, *type, *path;
-	struct inode *root;
+	const struct filesystem *type; /* NULL: not in use */
+	struct inode *root;	       /* a reference; root->covers is where it is mounted */
+	struct mount_options options;
+	char source[MOUNT_TEXT], path[MOUNT_TEXT], text[MOUNT_TEXT];
 };
 
-/* Shows a file system's root, of which it takes over the reference, instead of the directory at
- * path. The texts must live as long as the kernel. Returns 0 or a negated errno. */
-int vfs_mount(const char *source, const char *type, const char *path, struct inode *root);
+/* Mounts `source`, a block device's path, or any text for a type that needs none, at a directory.
+ * -ENODEV for an unknown type, -ENOTBLK, -ENOTDIR, -ENOMEM when there are too many mounts, or what
+ * path_find and the file system say. */
+int vfs_mount(struct inode *start, const char *source, const char *type, const char *path,
+	      const struct mount_options *options);
+
+/* Other options for the mount at `path`. -EINVAL if nothing is mounted there; -EBUSY if it is to be
+ * read-only and a file is open to be written. */
+int vfs_remount(struct inode *start, const char *path, const struct mount_options *options);
+
+/* -EINVAL if nothing is mounted there; -EBUSY for the root, and while it is in use. */
+int vfs_unmount(struct inode *start, const char *path);
+
+/* Makes a mounted file system the root. What is mounted on /dev and /proc now, or is there in the
+ * old root, is found there again. */
+int vfs_change_root(const char *source, const char *type, const struct mount_options *options);
+
+/* Writes everything back: all mounts, and first what `vfs_sync_first` is for (NULL: nothing). */
+int vfs_sync(void);
+extern void (*vfs_sync_first)(void);
+
+/* At the end of the machine: all mounts but the root are unmounted, and that is made read-only, as
+ * far as they are not in use; then vfs_sync. */
+void vfs_shut_down(void);
 
 /* Mount number index, or NULL after the last. Number 0 is the root. */
 const struct mount *vfs_mount_at(uint32_t index);
+
+/* The mount that an inode is in; NULL for one that is in none. */
+struct mount *mount_of(const struct inode *inode);
+
+/* -EROFS in a mount that is read-only, else 0. */
+int mount_check_write(const struct inode *inode);

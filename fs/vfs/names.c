@@ -1,6 +1,7 @@
 /* Links and names: what Linux's programs do with names beyond opening and making files. */
 #include "fs/vfs/names.h"
 
+#include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
@@ -8,14 +9,17 @@
 int vfs_symlink(struct inode *start, const char *text, const char *target)
 {
 	struct path path;
-	int error = *target ? vfs_resolve_new(&path, start, text, false) : -ENOENT;
+	int error;
 
-	if (error)
-		return error;
-	const struct inode_ops *ops = path.directory->ops;
+	do {
+		error = *target ? vfs_resolve_new(&path, start, text, false) : -ENOENT;
+		if (error)
+			return error;
+		const struct inode_ops *ops = path.directory->ops;
 
-	error = ops->symlink ? ops->symlink(path.directory, &path.last, target) : -EPERM;
-	path_release(&path);
+		error = ops->symlink ? ops->symlink(path.directory, &path.last, target) : -EPERM;
+		path_release(&path);
+	} while (error == -ESTALE);
 	return error;
 }
 
@@ -31,12 +35,15 @@ static int link_resolved(struct path *path, struct inode *inode)
 int vfs_link(struct inode *start, const char *text, struct inode *inode)
 {
 	struct path path;
-	int error = vfs_resolve_new(&path, start, text, false);
+	int error;
 
-	if (error)
-		return error;
-	error = link_resolved(&path, inode);
-	path_release(&path);
+	do {
+		error = vfs_resolve_new(&path, start, text, false);
+		if (error)
+			return error;
+		error = link_resolved(&path, inode);
+		path_release(&path);
+	} while (error == -ESTALE);
 	return error;
 }
 
@@ -55,20 +62,23 @@ static int check_remove(const struct path *path, bool directory)
 						   : -EBUSY;
 	if (path->inode->covers)
 		return -EBUSY;
-	return path->directory->ops->remove ? 0 : -EPERM;
+	return path->directory->ops->remove ? mount_check_write(path->directory) : -EPERM;
 }
 
 int vfs_remove(struct inode *start, const char *text, bool directory)
 {
 	struct path path;
-	int error = path_resolve(&path, start, text, PATH_NAME);
+	int error;
 
-	if (error)
-		return error;
-	error = check_remove(&path, directory);
-	if (!error)
-		error = path.directory->ops->remove(path.directory, &path.last, path.inode);
-	path_release(&path);
+	do {
+		error = path_resolve(&path, start, text, PATH_NAME);
+		if (error)
+			return error;
+		error = check_remove(&path, directory);
+		if (!error)
+			error = path.directory->ops->remove(path.directory, &path.last, path.inode);
+		path_release(&path);
+	} while (error == -ESTALE);
 	return error;
 }
 
@@ -128,8 +138,10 @@ static int check_rename(const struct path *from, const struct path *to, uint32_t
 		return -EINVAL;
 	if (to->inode && is_below(from->directory, to->inode))
 		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
-	if (!from->directory->ops->rename)
-		return -EPERM;
+	int error = from->directory->ops->rename ? mount_check_write(from->directory) : -EPERM;
+
+	if (error)
+		return error;
 	return check_replace(from->inode, to, flags);
 }
 
@@ -150,15 +162,18 @@ int vfs_rename(struct inode *start, const char *text, struct inode *new_start, c
 	       uint32_t flags)
 {
 	struct path from, to;
-	int error = path_resolve(&from, start, text, PATH_NAME);
+	int error;
 
-	if (error)
-		return error;
-	error = path_resolve(&to, new_start, new_text, PATH_NAME);
-	if (!error) {
-		error = rename_resolved(&from, &to, flags);
-		path_release(&to);
-	}
-	path_release(&from);
+	do {
+		error = path_resolve(&from, start, text, PATH_NAME);
+		if (error)
+			return error;
+		error = path_resolve(&to, new_start, new_text, PATH_NAME);
+		if (!error) {
+			error = rename_resolved(&from, &to, flags);
+			path_release(&to);
+		}
+		path_release(&from);
+	} while (error == -ESTALE);
 	return error;
 }

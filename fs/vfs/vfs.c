@@ -8,8 +8,9 @@
  *	yes		any	no	opens what is there; with O_TRUNC empties it first
  *	yes		yes	yes	-EEXIST
  *
- * Between "it is not there" and "so make it" nothing may sleep, or two tasks could make the same
- * name: as long as a file system's lookup does not sleep, no lock is needed.
+ * Between "it is not there" and "so make it" another task may make the same name, where a file
+ * system's operations sleep. Such a file system looks once more, under its own lock, and says
+ * -ESTALE if the walk's answer is not true any more: then the walk begins again.
  *
  * Called by system calls and, at start-up, by the code that fills the root; the task may sleep.
  */
@@ -20,6 +21,7 @@
 #include "fs/devices.h"
 #include "fs/root.h"
 #include "fs/vfs/locks.h"
+#include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 
@@ -36,7 +38,9 @@ int vfs_truncate(struct inode *inode, uint64_t size)
 		return -ETXTBSY;
 	if (size > inode->size && vfs_room && vfs_room(size - 1) == 0)
 		return -EFBIG;
-	return inode->ops->truncate(inode, size);
+	int error = mount_check_write(inode);
+
+	return error ? error : inode->ops->truncate(inode, size);
 }
 
 /* ---- open files of inodes ---- */
@@ -148,6 +152,10 @@ static int create_file(struct path *path, uint32_t flags, uint32_t mode)
 		return -ENOENT;
 	if (!directory->ops->create)
 		return -EACCES;
+	int error = mount_check_write(directory);
+
+	if (error)
+		return error;
 	return directory->ops->create(directory, &path->last, S_IFREG | (mode & S_ALL), 0,
 				      &path->inode);
 }
@@ -163,7 +171,9 @@ static int check_open(const struct inode *inode, uint32_t flags)
 		return -ELOOP;
 	if (inode_is(inode, S_IFDIR))
 		return writes || flags & O_CREAT ? -EISDIR : 0;
-	return flags & O_DIRECTORY ? -ENOTDIR : 0;
+	if (flags & O_DIRECTORY)
+		return -ENOTDIR;
+	return writes && inode_is(inode, S_IFREG) ? mount_check_write(inode) : 0;
 }
 
 /* Opens what the path has led to, or makes it first. O_TRUNC empties only what was there. */
@@ -192,16 +202,19 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 {
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 	struct path path;
-	int error = path_resolve(&path, start, text,
-				 exclusive	      ? PATH_NAME
-				 : flags & O_NOFOLLOW ? PATH_STAY
-				 : flags & O_CREAT    ? PATH_CREATE
-						      : PATH_FOLLOW);
+	int error;
 
-	if (error)
-		return error;
-	error = open_resolved(&path, flags, mode, file);
-	path_release(&path);
+	do {
+		error = path_resolve(&path, start, text,
+				     exclusive		  ? PATH_NAME
+				     : flags & O_NOFOLLOW ? PATH_STAY
+				     : flags & O_CREAT	  ? PATH_CREATE
+							  : PATH_FOLLOW);
+		if (error)
+			return error;
+		error = open_resolved(&path, flags, mode, file);
+		path_release(&path);
+	} while (error == -ESTALE);
 	return error;
 }
 
@@ -273,6 +286,8 @@ int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bo
 		error = -EEXIST;
 	else if ((path->slashes && !directory) || path->directory->links == 0)
 		error = -ENOENT;
+	else
+		error = mount_check_write(path->directory);
 	if (error)
 		path_release(path);
 	return error;
@@ -282,14 +297,18 @@ int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bo
 int vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t device)
 {
 	struct path path;
-	int error = vfs_resolve_new(&path, start, text, (mode & S_IFMT) == S_IFDIR);
+	int error;
 
-	if (error)
-		return error;
-	const struct inode_ops *ops = path.directory->ops;
+	do {
+		error = vfs_resolve_new(&path, start, text, (mode & S_IFMT) == S_IFDIR);
+		if (error)
+			return error;
+		const struct inode_ops *ops = path.directory->ops;
 
-	error = ops->create ? ops->create(path.directory, &path.last, mode, device, &path.inode)
+		error = ops->create
+			    ? ops->create(path.directory, &path.last, mode, device, &path.inode)
 			    : -EPERM;
-	path_release(&path);
+		path_release(&path);
+	} while (error == -ESTALE);
 	return error;
 }

@@ -18,6 +18,7 @@
 #define ENOMEM	     12
 #define EACCES	     13
 #define EFAULT	     14
+#define ENOTBLK	     15
 #define EBUSY	     16
 #define EEXIST	     17
 #define EXDEV	     18
@@ -47,4 +48,5 @@
 #define ELIBBAD	     80
 #define EOPNOTSUPP   95
 #define ETIMEDOUT    110
+#define ESTALE	     116
 #define EUCLEAN	     117 /* "structure needs cleaning": the disk's contents contradict themselves */

@@ -32,6 +32,11 @@ struct linux_statx {
 	uint64_t padding_1[14];
 };
 
+/* In its flags. */
+#define STATFS_READ_ONLY      1
+#define STATFS_VALID	      0x20 /* the flags mean something */
+#define STATFS_NO_ACCESS_TIME 0x400
+
 struct linux_statfs64 {
 	uint32_t type;
 	uint32_t block_size;

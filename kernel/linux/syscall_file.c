@@ -1,6 +1,7 @@
 /* Calls of open files that only Linux's programs make: vectors, offsets of the caller's, copies
  * between files, sizes, and what ioctl can do with any file. */
 #include "fs/files.h"
+#include "fs/vfs/mounts.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/unistd.h"
@@ -243,20 +244,28 @@ static int truncate_file(struct file *file, uint64_t size)
 
 CALL(sys_ftruncate, truncate_file(descriptor_opened(frame->ebx), (int32_t)frame->ecx))
 CALL(sys_ftruncate64, truncate_file(descriptor_opened(frame->ebx), wide(frame->ecx, frame->edx)))
-CALL(sys_sync, 0)
 
-/* All is in memory, so there is nothing to write back; but only a file system's files could. */
-static int sys_fsync(struct trap_frame *frame)
+/* It cannot fail: who wants to know calls fsync. */
+static int sys_sync(struct trap_frame *frame)
 {
-	struct file *file = descriptor_opened(frame->ebx);
+	vfs_sync();
+	return 0;
+}
 
+/* What is in memory has nothing to write back; but only a file system's files could. */
+static int sync_file(struct file *file, bool data_only)
+{
 	if (!file)
 		return -EBADF;
+	if (file->ops->sync)
+		return file->ops->sync(file, data_only);
 	return inode_is(file->inode, S_IFREG) || inode_is(file->inode, S_IFDIR) ? 0 : -EINVAL;
 }
 
-/* Nor is there anything to advise about. */
-static int advise(uint32_t descriptor, int64_t length, uint32_t advice)
+CALL(sys_fsync, sync_file(descriptor_opened(frame->ebx), false))
+CALL(sys_fdatasync, sync_file(descriptor_opened(frame->ebx), true))
+
+static int advise(uint32_t descriptor, uint64_t offset, int64_t length, uint32_t advice)
 {
 	struct file *file = descriptor_opened(descriptor);
 
@@ -264,11 +273,15 @@ static int advise(uint32_t descriptor, int64_t length, uint32_t advice)
 		return -EBADF;
 	if (inode_is(file->inode, S_IFIFO))
 		return -ESPIPE;
-	return length < 0 || advice > ADVICE_LAST ? -EINVAL : 0;
+	if (length < 0 || advice > ADVICE_LAST)
+		return -EINVAL;
+	return file->ops->advise ? file->ops->advise(file, offset, length, advice) : 0;
 }
 
-CALL(sys_fadvise64, advise(frame->ebx, (int32_t)frame->esi, frame->edi))
-CALL(sys_fadvise64_64, advise(frame->ebx, wide(frame->esi, frame->edi), frame->ebp))
+CALL(sys_fadvise64,
+     advise(frame->ebx, wide(frame->ecx, frame->edx), (int32_t)frame->esi, frame->edi))
+CALL(sys_fadvise64_64,
+     advise(frame->ebx, wide(frame->ecx, frame->edx), wide(frame->esi, frame->edi), frame->ebp))
 
 /* ---- ioctl ---- */
 
@@ -306,7 +319,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 118, "fsync", "d", sys_fsync },
 	{ 145, "readv", "dpd", sys_readv },
 	{ 146, "writev", "dpd", sys_writev },
-	{ 148, "fdatasync", "d", sys_fsync },
+	{ 148, "fdatasync", "d", sys_fdatasync },
 	{ 180, "pread64", "dpdxx", sys_pread64 },
 	{ 181, "pwrite64", "dpdxx", sys_pwrite64 },
 	{ 187, "sendfile", "ddpd", sys_sendfile },

@@ -1,5 +1,6 @@
 /* System calls of what is known about a file: the stat family, modes, owners and times. */
 #include "fs/file.h"
+#include "fs/vfs/mounts.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/statx.h"
 #include "kernel/abi/file.h"
@@ -143,6 +144,10 @@ CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 {
+	int error = mount_check_write(inode);
+
+	if (error)
+		return error;
 	inode->mode = (inode->mode & S_IFMT) | (mode & S_ALL);
 	inode_touch(inode, false);
 	return 0;
@@ -151,6 +156,10 @@ static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 /* -1 leaves an owner as it is. A program loses the right to run as its owner or group. */
 static int change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 {
+	int error = mount_check_write(inode);
+
+	if (error)
+		return error;
 	inode->owner = owner == UINT32_MAX ? inode->owner : owner;
 	inode->group = group == UINT32_MAX ? inode->group : group;
 	if (!inode_is(inode, S_IFDIR))
@@ -195,7 +204,7 @@ CALL(sys_fchownat,
 CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
 CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
 
-/* Makes a file longer, unless it is to keep its size. No memory is reserved for it. */
+/* In memory it makes a file longer, unless that is to keep its size: nothing is reserved for it. */
 static int sys_fallocate(struct trap_frame *frame)
 {
 	struct file *file = descriptor_writable(frame->ebx);
@@ -203,7 +212,7 @@ static int sys_fallocate(struct trap_frame *frame)
 
 	if (!file)
 		return -EBADF;
-	if (frame->ecx & ~FALLOCATE_KEEP_SIZE)
+	if (!file->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE)
 		return -EOPNOTSUPP;
 	if (offset < 0 || length <= 0)
 		return -EINVAL;
@@ -211,6 +220,8 @@ static int sys_fallocate(struct trap_frame *frame)
 		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
 	if (__builtin_add_overflow(offset, length, &end))
 		return -EFBIG;
+	if (file->ops->allocate)
+		return file->ops->allocate(file, frame->ecx, offset, length);
 	if (frame->ecx || (uint64_t)end <= file->inode->size)
 		return 0;
 	return vfs_truncate(file->inode, end);
@@ -242,6 +253,8 @@ static int change_times(struct inode *inode, uint32_t times, uint32_t unit)
 	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
 	int64_t both[2] = { inode->accessed, inode->modified };
 
+	if (mount_check_write(inode))
+		return -EROFS;
 	if (times && copy_from_user(requests, times, sizeof(requests)))
 		return -EFAULT;
 	for (unsigned i = 0; i < 2; i++)
@@ -265,7 +278,7 @@ static int change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
 {
 	int32_t seconds[2];
 
-	if (!times)
+	if (!times || mount_check_write(inode))
 		return change_times(inode, 0, unused);
 	if (copy_from_user(seconds, times, sizeof(seconds)))
 		return -EFAULT;
@@ -280,18 +293,27 @@ CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
 
 /* ---- file systems ---- */
 
-/* The only file systems so far are in memory. */
+/* What is in no mount (a pipe) has nothing to tell but its limits. */
 static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 {
+	const struct mount *mount = mount_of(inode);
+	struct filesystem_usage usage = { .block_size = PAGE_SIZE };
+
+	if (mount && mount->type->statfs)
+		mount->type->statfs(mount->root, &usage);
 	struct linux_statfs64 stat = {
-		.type = 0x858458f6, /* ramfs */
-		.block_size = PAGE_SIZE,
-		.blocks = page_free_count(),
-		.blocks_free = page_free_count(),
-		.blocks_available = page_free_count(),
+		.type = usage.type,
+		.block_size = usage.block_size,
+		.blocks = usage.blocks,
+		.blocks_free = usage.free,
+		.blocks_available = usage.available,
+		.inodes = usage.inodes,
+		.inodes_free = usage.free_inodes,
 		.identity = { inode->filesystem },
 		.name_max = NAME_MAX,
-		.fragment_size = PAGE_SIZE,
+		.fragment_size = usage.block_size,
+		.flags = STATFS_VALID | (mount && mount->options.read_only ? STATFS_READ_ONLY : 0) |
+			 (mount && mount->options.no_access_time ? STATFS_NO_ACCESS_TIME : 0),
 	};
 
 	return give(to, &stat, sizeof(stat));
