@@ -8,7 +8,8 @@
 struct device {
 	const char *name; /* in /dev */
 	uint32_t number;  /* Linux's: major << 8 | minor */
-	uint32_t mode;	  /* who may do what, as a file system shows it */
+	uint32_t mode;	  /* who may do what, as a file system shows it; with S_IFBLK, or a type
+			     of 0 for a character device */
 	const struct file_ops *ops;
 	struct device *next;
 };

@@ -43,10 +43,14 @@ static struct ata_channel channels[ATA_CHANNELS] = {
 };
 
 struct ata_drive ata_drives[ATA_DRIVES] = {
-	{ .block.name = "hda", .channel = &channels[0] },
-	{ .block.name = "hdb", .channel = &channels[0], .is_slave = true },
-	{ .block.name = "hdc", .channel = &channels[1] },
-	{ .block.name = "hdd", .channel = &channels[1], .is_slave = true },
+	{ .block = { .name = "hda", .number = 3 << 8 }, .channel = &channels[0] },
+	{ .block = { .name = "hdb", .number = 3 << 8 | 64 },
+	  .channel = &channels[0],
+	  .is_slave = true },
+	{ .block = { .name = "hdc", .number = 22 << 8 }, .channel = &channels[1] },
+	{ .block = { .name = "hdd", .number = 22 << 8 | 64 },
+	  .channel = &channels[1],
+	  .is_slave = true },
 };
 
 /* ---- what went wrong ---- */

@@ -48,6 +48,15 @@ struct block_device *block_find(const char *name)
 	return device;
 }
 
+struct block_device *block_of_number(uint32_t number)
+{
+	struct block_device *device = first;
+
+	while (device && device->number != number)
+		device = device->next;
+	return device;
+}
+
 /* Errors count once and add no sectors: a transfer that failed has delivered nothing reliable. */
 static void account(struct block_device *device, const struct trace_record *record)
 {
@@ -83,6 +92,8 @@ static void finish(struct block_device *device, char operation, uint64_t lba, un
 	};
 
 	account(device, &record);
+	if (device->whole)
+		account(device->whole, &record);
 	trace_add(&record);
 }
 
@@ -102,8 +113,11 @@ static bool is_inside(const struct block_device *device, const char *what, uint6
 static int move(struct block_device *device, uint64_t lba, unsigned count, uint8_t *buffer,
 		bool is_write, enum block_purpose purpose)
 {
+	struct block_device *drive = device->whole ? device->whole : device;
+
 	if (!is_inside(device, is_write ? "write" : "read", lba, count))
 		return -EINVAL;
+	lba += device->start;
 	for (unsigned left = count; left > 0;) {
 		unsigned now = left < BLOCK_TRANSFER_SECTORS ? left : BLOCK_TRANSFER_SECTORS;
 		struct block_piece piece = { buffer, now };
@@ -113,7 +127,7 @@ static int move(struct block_device *device, uint64_t lba, unsigned count, uint8
 						   .pieces = &piece,
 						   .piece_count = 1 };
 		uint64_t start = time_ns();
-		int result = device->ops->transfer(device, &transfer);
+		int result = drive->ops->transfer(drive, &transfer);
 
 		finish(device, is_write ? 'W' : 'R', lba, now, purpose, start, result);
 		if (result < 0)
@@ -140,8 +154,9 @@ int block_write(struct block_device *device, uint64_t lba, unsigned count, const
 
 int block_flush(struct block_device *device)
 {
+	struct block_device *drive = device->whole ? device->whole : device;
 	uint64_t start = time_ns();
-	int result = device->ops->flush(device);
+	int result = drive->ops->flush(drive);
 
 	finish(device, 'F', 0, 0, BLOCK_OTHER, start, result);
 	return result;

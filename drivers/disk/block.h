@@ -56,10 +56,13 @@ struct block_stats {
 };
 
 struct block_device {
-	const char *name; /* "hda" */
-	uint64_t sectors; /* capacity in sectors of 512 bytes */
-	const struct block_ops *ops;
-	void *driver; /* the driver's own data */
+	const char *name;	     /* "hda", "hda1" */
+	uint32_t number;	     /* Linux's: major << 8 | minor */
+	uint64_t sectors;	     /* capacity in sectors of 512 bytes */
+	struct block_device *whole;  /* of a partition: its drive; NULL: this is a drive */
+	uint64_t start;		     /* of a partition: where it begins on its drive */
+	const struct block_ops *ops; /* of a drive; a partition needs none */
+	void *driver;		     /* the driver's own data */
 	struct block_stats stats;
 	struct block_device *next;
 };
@@ -69,6 +72,9 @@ void block_register(struct block_device *device);
 
 /* The device of this name ("hdb"), or NULL. */
 struct block_device *block_find(const char *name);
+
+/* The device of this number, or NULL. */
+struct block_device *block_of_number(uint32_t number);
 
 /* The first device; follow ->next. In the order of registration. */
 struct block_device *block_first(void);

@@ -83,6 +83,11 @@ int bcache_write_all(struct block_device *device);
  * transaction holds them. */
 void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, uint32_t size);
 
+/* Somebody reads or writes sectors past this cache (the file of a block device): what is cached of
+ * them is put on top of what was read, or gets what was written. */
+void bcache_overlay(struct block_device *device, uint64_t lba, unsigned count, void *data,
+		    bool is_write);
+
 /* Forgets every clean unreferenced block, so that the next reads are cold. Returns how many. */
 uint32_t bcache_drop(void);
 

@@ -48,7 +48,8 @@ static void make_devices(void)
 		char path[32];
 
 		snprintk(path, sizeof(path), "/dev/%s", device->name);
-		vfs_make(path_root(), path, S_IFCHR | device->mode, device->number);
+		vfs_make(path_root(), path, (device->mode & S_IFMT ? 0 : S_IFCHR) | device->mode,
+			 device->number);
 	}
 }
 

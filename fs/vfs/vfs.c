@@ -130,7 +130,8 @@ static int device_open(struct file *file)
 	const struct inode *inode = file->inode;
 	const struct device *device = device_next(NULL);
 
-	while (device && (device->number != inode->device || !inode_is(inode, S_IFCHR)))
+	while (device && (device->number != inode->device ||
+			  inode_is(inode, S_IFBLK) != ((device->mode & S_IFMT) == S_IFBLK)))
 		device = device_next(device);
 	if (!device)
 		return -ENXIO;

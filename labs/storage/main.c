@@ -14,6 +14,7 @@
 #include "drivers/disk/ata.h"
 #include "drivers/qemu/settings.h"
 #include "fs/cache/bcache.h"
+#include "fs/disk/block_files.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
@@ -29,5 +30,6 @@ static void storage_start(void)
 		panic("cache must be 1 to %u percent of the memory, not %llu", SHARE_LIMIT, share);
 	ata_initialize();
 	bcache_init(page_free_count() / 100 * share);
+	block_files_initialize();
 }
 STARTUP(storage_start)

@@ -1,0 +1,299 @@
+/*
+ * Block devices as files: a drive, or a partition, is a file of fixed size.
+ *
+ *	read, write, mmap	pages of a cached file (fs/cache/cached_file.h), one for each device
+ *	O_DIRECT		past them, in whole sectors
+ *	a miss, a write-back	the drive, and the block cache (fs/cache/bcache.h)
+ *
+ * A file system has its metadata in the block cache, where it may be newer than on the disk. So
+ * what is read from the drive gets the newer blocks on top, and what is written to the drive is
+ * written to cached blocks, too. The pages here could still be older than both: as long as a file
+ * system has the device, each read begins with a cache without these pages, and each write is
+ * written back at once. That is slow, and programs like dumpe2fs need no more. A partition and its
+ * drive have caches of their own, as in Linux: use one of them at a time.
+ *
+ * The size never changes, so writers need no lock against one another: two that write to the same
+ * bytes at a time get a mixture by pages, as in Linux.
+ */
+#include "fs/disk/block_files.h"
+
+#include "drivers/disk/block.h"
+#include "fs/cache/bcache.h"
+#include "fs/cache/cached_file.h"
+#include "fs/devices.h"
+#include "fs/vfs/inode.h"
+#include "kernel/abi/block.h"
+#include "kernel/abi/file.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/kmalloc.h"
+#include "mm/page_table.h"
+
+struct block_file {
+	struct cached_file cached; /* first: the two have one address */
+	struct block_device *block;
+	struct device device;
+	bool is_claimed; /* by a file system */
+	struct block_file *next;
+};
+
+static struct block_file *files;
+
+static struct block_file *file_of_number(uint32_t number)
+{
+	struct block_file *each = files;
+
+	while (each && each->device.number != number)
+		each = each->next;
+	return each;
+}
+
+static struct block_file *file_of(const struct file *file)
+{
+	return file_of_number(file->inode->device);
+}
+
+static uint64_t bytes_of(const struct cached_file *cached)
+{
+	return ((const struct block_file *)cached)->block->sectors * SECTOR_SIZE;
+}
+
+/* ---- the disk, for the pages ---- */
+
+/* The last page may be more than the device has. */
+static int disk_read(struct cached_file *cached, uint64_t offset, void *to, uint32_t length)
+{
+	struct block_device *block = ((struct block_file *)cached)->block;
+	uint64_t left = bytes_of(cached) - offset;
+	uint32_t there = length < left ? length : (uint32_t)left;
+	int error = block_read(block, offset / SECTOR_SIZE, there / SECTOR_SIZE, to, BLOCK_DATA);
+
+	if (error)
+		return error;
+	memset((uint8_t *)to + there, 0, length - there);
+	bcache_overlay(block, offset / SECTOR_SIZE, there / SECTOR_SIZE, to, false);
+	return 0;
+}
+
+static int disk_write(struct cached_file *cached, uint64_t offset, const void *from,
+		      uint32_t length)
+{
+	struct block_device *block = ((struct block_file *)cached)->block;
+	uint64_t lba = offset / SECTOR_SIZE;
+	int error = block_write(block, lba, length / SECTOR_SIZE, from, BLOCK_DATA);
+
+	if (!error)
+		bcache_overlay(block, lba, length / SECTOR_SIZE, (void *)from, true);
+	return error;
+}
+
+static int disk_flush(struct cached_file *cached, bool data_only)
+{
+	return block_flush(((struct block_file *)cached)->block);
+}
+
+/* A device never goes. */
+static void keep(struct cached_file *cached)
+{
+}
+
+static const struct cached_file_ops disk_ops = { .read = disk_read,
+						 .write = disk_write,
+						 .size = bytes_of,
+						 .commit = disk_flush,
+						 .hold = keep,
+						 .release = keep };
+
+/* ---- what programs do with it ---- */
+
+/* `private` is how many errors of write-back this open file has been told. */
+static int open_block(struct file *file)
+{
+	file->private = (void *)(uintptr_t)file_of(file)->cached.errors;
+	return 0;
+}
+
+static uint64_t block_size(const struct file *file)
+{
+	return bytes_of(&file_of(file)->cached);
+}
+
+static int read_block(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct block_file *block = file_of(file);
+
+	if (file->flags & O_DIRECT)
+		return cached_file_direct(&block->cached, to, offset, false);
+	if (block->is_claimed)
+		cached_file_drop(&block->cached, offset >> PAGE_SHIFT,
+				 (offset + to->length + PAGE_SIZE - 1) >> PAGE_SHIFT, false);
+	return cached_file_read(&block->cached, to, offset);
+}
+
+/* What was written is on the disk, and (`safely`) safe from a power cut. */
+static int settle(struct block_file *block, uint64_t offset, uint32_t length, bool safely)
+{
+	int error = cached_file_write_back(&block->cached, offset >> PAGE_SHIFT,
+					   ((offset + length - 1) >> PAGE_SHIFT) + 1);
+
+	return error || !safely ? error : block_flush(block->block);
+}
+
+static int write_block(struct file *file, struct buffer *from, uint64_t offset)
+{
+	struct block_file *block = file_of(file);
+	uint64_t size = bytes_of(&block->cached);
+	bool safely = file->flags & O_DSYNC;
+	int error = 0;
+
+	if (from->length == 0)
+		return 0;
+	if (offset >= size)
+		return -ENOSPC;
+	if (from->length > size - offset)
+		from->length = size - offset;
+	int moved = file->flags & O_DIRECT ? cached_file_direct(&block->cached, from, offset, true)
+					   : cached_file_write(&block->cached, from, offset);
+
+	if (moved > 0 && (safely || block->is_claimed))
+		error = settle(block, offset, moved, safely);
+	return error ? error : moved;
+}
+
+static int sync_block(struct file *file, bool data_only)
+{
+	uint32_t seen = (uintptr_t)file->private;
+	int error = cached_file_sync(&file_of(file)->cached, data_only, &seen);
+
+	file->private = (void *)(uintptr_t)seen;
+	return error;
+}
+
+static int advise_block(struct file *file, uint64_t offset, uint64_t length, uint32_t advice)
+{
+	return cached_file_advise(&file_of(file)->cached, offset, length, advice);
+}
+
+static struct memory_object *block_memory(struct file *file)
+{
+	return &file_of(file)->cached.cache.object;
+}
+
+/* ---- ioctl ---- */
+
+/* Everything is written, and nothing is kept: the next read asks the drive. */
+static int forget_pages(struct block_file *block)
+{
+	int error = cached_file_write_back(&block->cached, 0, UINT32_MAX);
+
+	cached_file_drop(&block->cached, 0, UINT32_MAX, false);
+	return error;
+}
+
+/* Invented, as for all drives without tracks: what fdisk wants to see. */
+static int give_geometry(const struct block_device *block, uint32_t address)
+{
+	uint64_t cylinders = block->sectors >> 14; /* of 255 heads with 63 sectors: nearly 2^14 */
+	struct linux_geometry geometry = { .heads = 255,
+					   .sectors = 63,
+					   .cylinders = cylinders < 65535 ? cylinders : 65535,
+					   .start = block->start };
+
+	return give(address, &geometry, sizeof(geometry));
+}
+
+static int give_size(const struct block_device *block, uint32_t address)
+{
+	uint32_t sectors = block->sectors;
+
+	return block->sectors >> 32 ? -EFBIG : give(address, &sectors, sizeof(sectors));
+}
+
+/* The largest of 4096, 2048, ... that the size is a multiple of: what Linux's block size is. */
+static uint32_t unit_of(uint64_t bytes)
+{
+	uint32_t unit = PAGE_SIZE;
+
+	while (bytes & (unit - 1))
+		unit /= 2;
+	return unit;
+}
+
+static int control_block(struct file *file, uint32_t command, uint32_t argument)
+{
+	struct block_file *block = file_of(file);
+	uint64_t bytes = bytes_of(&block->cached);
+	uint32_t value = SECTOR_SIZE;
+
+	switch (command) {
+	case BLKGETSIZE64:
+		return give(argument, &bytes, sizeof(bytes));
+	case BLKGETSIZE:
+		return give_size(block->block, argument);
+	case HDIO_GETGEO:
+		return give_geometry(block->block, argument);
+	case BLKFLSBUF:
+		return forget_pages(block);
+	case BLKDISCARD:
+	case BLKSECDISCARD:
+	case BLKZEROOUT:
+		return -EOPNOTSUPP;
+	case BLKSSZGET:
+	case BLKPBSZGET:
+	case BLKIOMIN:
+		break;
+	case BLKBSZGET:
+		value = unit_of(bytes);
+		break;
+	case BLKROGET:
+	case BLKIOOPT:
+	case BLKALIGNOFF:
+	case BLKDISCARDZEROES:
+		value = 0;
+		break;
+	default:
+		return -ENOTTY;
+	}
+	return give(argument, &value, sizeof(value));
+}
+
+int block_file_claim(struct block_device *device, bool is_claimed)
+{
+	struct block_file *block = file_of_number(device->number);
+
+	if (!block)
+		return 0;
+	block->is_claimed = is_claimed;
+	return forget_pages(block);
+}
+
+static const struct file_ops block_ops = { .open = open_block,
+					   .read = read_block,
+					   .write = write_block,
+					   .control = control_block,
+					   .size = block_size,
+					   .memory = block_memory,
+					   .sync = sync_block,
+					   .advise = advise_block };
+
+static void make_file(struct block_device *device)
+{
+	struct block_file *made = kmalloc(sizeof(*made));
+
+	if (!made)
+		return;
+	*made = (struct block_file){
+		.block = device,
+		.device = { device->name, device->number, S_IFBLK | 0660, &block_ops, NULL },
+		.next = files,
+	};
+	cached_file_initialize(&made->cached, &disk_ops);
+	files = made;
+	device_register(&made->device);
+}
+
+void block_files_initialize(void)
+{
+	for (struct block_device *device = block_first(); device; device = device->next)
+		make_file(device);
+}

@@ -1,0 +1,26 @@
+/* Block devices' ioctls: Linux's numbers and structures for i386. */
+#pragma once
+
+#include <stdint.h>
+
+#define BLKROGET	 0x125e
+#define BLKGETSIZE	 0x1260 /* sectors, in 32 bits */
+#define BLKFLSBUF	 0x1261
+#define BLKSSZGET	 0x1268 /* bytes of a sector, as programs see it */
+#define BLKDISCARD	 0x1277
+#define BLKIOMIN	 0x1278
+#define BLKIOOPT	 0x1279
+#define BLKALIGNOFF	 0x127a
+#define BLKPBSZGET	 0x127b /* bytes of a sector on the disk */
+#define BLKDISCARDZEROES 0x127c
+#define BLKSECDISCARD	 0x127d
+#define BLKZEROOUT	 0x127f
+#define BLKBSZGET	 0x80041270
+#define BLKGETSIZE64	 0x80041272 /* bytes, in 64 bits */
+#define HDIO_GETGEO	 0x0301
+
+struct linux_geometry {
+	uint8_t heads, sectors;
+	uint16_t cylinders;
+	uint32_t start; /* sectors before a partition */
+};
