@@ -9,7 +9,8 @@ LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab start slides prove mistakes bench budget tables test test-fast distributions debian
+.PHONY: lab crash fuzz start slides prove mistakes bench budget tables test test-fast distributions \
+	debian
 
 help::
 	@echo
@@ -19,6 +20,9 @@ help::
 	@echo "  make lab        the storage lab's measurement: raw sectors against files"
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
+	@echo "  make crash      power cuts at every request of the file system, on the host, with figures"
+	@echo "                    [SEED=2010] [STATES=40000] [MUTANT=all]"
+	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
@@ -56,6 +60,14 @@ endif
 lab: setup
 	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
 	@$(AS_CHILD) $(RUN) --lab
+
+crash: setup
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed '$(SEED)' \
+		$(if $(STATES),--states '$(STATES)') $(if $(MUTANT),--mutant '$(MUTANT)')
+
+fuzz: setup
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \
+		$(if $(SECONDS),--seconds '$(SECONDS)') $(if $(IMAGE),--image '$(IMAGE)')
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start '$(LESSON)' '$(DIR)'

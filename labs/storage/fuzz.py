@@ -1,0 +1,116 @@
+"""`make fuzz`: the file system's library on damaged images, mounted for writing.
+
+With clang it is libFuzzer, which follows what the inputs reach; without, random inputs. Both run
+under the sanitizers, and the same program (tests/host/fuzz) reads an input. What ends the program
+is kept in build/fuzz; an input that found something belongs into tests/host/fuzz/found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from labs.storage.crash.building import (
+    ENVIRONMENT,
+    MIB,
+    ROOT,
+    Variant,
+    harness_files,
+    library_files,
+    make_image,
+    run_tool,
+)
+from labs.storage.crash.workloads import make_tree, pattern
+from labs.tools.machine.bounded import run_within
+
+BUILT = ROOT / "build" / "fuzz"
+OPTIONS = ("-std=gnu11", "-g", "-O1", f"-I{ROOT}", "-fno-sanitize-recover=all")
+CHECKED = "address,undefined"
+# Small blocks, so that four of them are a deep tree; a checksum would hide most damage.
+VARIANTS = {
+    "ext4": Variant("ext4", "-t ext4 -b 1024 -N 512 -J size=1 -O ^metadata_csum", 4 * MIB),
+    "ext3": Variant("ext3", "-t ext3 -b 1024 -N 512 -J size=1", 4 * MIB),
+    "checksums": Variant("checksums", "-t ext4 -b 1024 -N 512 -J size=1", 4 * MIB),
+}
+
+
+def sources() -> list[str]:
+    """The library, the host's kernel below it, and the program."""
+    harness = [path for path in harness_files() if path.parent.name != "crash"]
+    fuzz = [path for path in (ROOT / "tests/host/fuzz").glob("*.c") if path.name != "random.c"]
+    return [str(path) for path in [*library_files(ROOT), *harness, *sorted(fuzz)]]
+
+
+def build_random(program: Path) -> Path:
+    """The program for random inputs: SEED COUNT [FIRST]."""
+    command = ["gcc", *OPTIONS, f"-fsanitize={CHECKED}", *sources()]
+    main = str(ROOT / "tests/host/fuzz/random.c")
+    subprocess.run([*command, main, "-o", str(program)], check=True)
+    return program
+
+
+def build_guided(program: Path) -> Path:
+    """The program with libFuzzer. Raises CalledProcessError where clang has none."""
+    command = ["clang", *OPTIONS, f"-fsanitize=fuzzer,{CHECKED}", *sources()]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    return program
+
+
+def make_source(root: Path) -> Path:
+    """A tree with deep maps, long and short symbolic links, and a crowd."""
+    make_tree(root)
+    (root / "B" / "x").write_bytes(pattern(3000, 4))
+    (root / "link").symlink_to("A/bar")
+    (root / "long").symlink_to("A/" + "./" * 60 + "bar")
+    (root / "many").mkdir()
+    for number in range(300):
+        (root / "many" / str(number)).touch()
+    with (root / "holes").open("wb") as file:
+        for number in range(0, 600, 2):
+            file.seek(number * 1024)
+            file.write(pattern(1024, 5))
+    return root
+
+
+def image_for(name: str, folder: Path) -> Path:
+    """The image of a variant, with hashed directories."""
+    folder.mkdir(parents=True, exist_ok=True)
+    root = folder / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    image = make_image(folder / "image", VARIANTS[name], make_source(root))
+    run_within(["e2fsck", "-fyD", str(image)], env=ENVIRONMENT, capture_output=True, seconds=60)
+    run_tool("e2fsck", "-fn", str(image))
+    return image
+
+
+def main() -> int:
+    """Returns the fuzzer's own exit status: 0 when nothing was found."""
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--image", choices=VARIANTS, default="ext4")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=2010)
+    parser.add_argument("--input", type=Path, help="only this one")
+    options = parser.parse_args()
+    folder = BUILT / options.image
+    environment = {**os.environ, "FUZZ_IMAGE": str(image_for(options.image, folder))}
+    if not shutil.which("clang"):
+        print("no clang: random inputs", flush=True)
+        program = build_random(folder / "random")
+        command = [program, str(options.seed), str(options.seconds * 100)]
+        return subprocess.run(command, env=environment, check=False).returncode
+    program = build_guided(folder / "guided")
+    corpus = folder / "corpus"
+    corpus.mkdir(exist_ok=True)
+    limits = [f"-max_total_time={options.seconds}", "-timeout=60", "-max_len=1024"]
+    command = [program, f"-seed={options.seed}", *limits, f"-artifact_prefix={folder}/", corpus]
+    if options.input:
+        command = [program, options.input]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

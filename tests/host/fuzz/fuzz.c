@@ -1,0 +1,242 @@
+/*
+ * The file system on damaged images, mounted for writing: for libFuzzer, or for random.c.
+ *
+ * The environment's FUZZ_IMAGE is a small image. Work is done on it first, without an unmount, so
+ * that its journal has something to replay. An input is a list of these:
+ *
+ *	0x00-0x7f  sector(2)  offset(2)  bytes...	a patch of (first byte % 16) + 1 bytes,
+ * before the mount: of any sector that is not data 0x80-0xff  first  second			an
+ * operation after it, on two paths
+ *
+ * Wrong is: an access outside the device, more requests than any sound work needs, memory or a
+ * reference that is lost, and whatever a sanitizer says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/cache/bcache.h"
+#include "tests/host/ext/files.h"
+#include "tests/host/ext/shim.h"
+#include "tests/host/fuzz/fuzz.h"
+
+#define BUFFERS	     512u
+#define REQUESTS_MAX 60000u
+#define INPUT_MAX    4096u
+#define VISITS_MAX   400u
+#define DEPTH_MAX    6u
+#define OPERATIONS   24u /* of one input, at most */
+
+static uint8_t *pristine;
+static uint32_t *sectors; /* those that are not data */
+static uint32_t sector_count;
+static struct ext_options options = { .now = clock_count };
+
+static const char *const paths[] = {
+	"/foo", "/A/bar", "/A/sub/deep", "/A", "/B",	"/new",	     "/A/new",	    "/many/0",
+	"/B/x", "/link",  "/long",	 "/",  "/many", "/many/250", "/A/sub/none", "/holes",
+};
+
+/* %1$s and %2$s are paths, %3$u a number. */
+static const char *const formats[] = {
+	"create %1$s",
+	"mkdir %1$s",
+	"unlink %1$s",
+	"rmdir %1$s",
+	"rename %1$s %2$s",
+	"link %1$s %2$s",
+	"symlink x %1$s",
+	"exchange %1$s %2$s",
+	"write %1$s %3$u 5000 7",
+	"append %1$s 3000 8",
+	"truncate %1$s 0",
+	"truncate %1$s %3$u",
+	"punch %1$s 1024 %3$u",
+	"allocate %1$s 0 %3$u",
+	"fsync %1$s",
+	"sync",
+	"write %1$s %3$u 9 7",
+	"open %1$s",
+	"close",
+	"chmod %1$s 0600",
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- reading everything ---- */
+
+struct visit {
+	unsigned visits, depth;
+};
+
+static int visit_entry(void *context, const char *name, uint32_t number, uint8_t type)
+{
+	static uint8_t buffer[40000];
+	struct visit *visit = context;
+	struct ext_inode inode;
+
+	(void)type;
+	if (visit->visits++ >= VISITS_MAX)
+		return 1;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    ext_inode_read(fs, number, &inode) != 0)
+		return 0;
+	if (!ext_is_directory(&inode)) {
+		ext_read(&inode, 0, buffer, sizeof(buffer));
+	} else if (visit->depth < DEPTH_MAX) {
+		visit->depth++;
+		ext_list(&inode, visit_entry, visit);
+		visit->depth--;
+	}
+	return 0;
+}
+
+static void read_all(void)
+{
+	struct visit visit = { 0 };
+	struct ext_inode root;
+
+	if (ext_inode_read(fs, 2, &root) == 0)
+		ext_list(&root, visit_entry, &visit);
+}
+
+/* ---- one input ---- */
+
+struct input {
+	const uint8_t *bytes;
+	size_t left;
+};
+
+static uint8_t next_byte(struct input *input)
+{
+	if (input->left == 0)
+		return 0;
+	input->left--;
+	return *input->bytes++;
+}
+
+static void patch(struct input *input, unsigned length)
+{
+	uint32_t place = next_byte(input) | (uint32_t)next_byte(input) << 8;
+	uint32_t offset = next_byte(input) | (uint32_t)next_byte(input) << 8;
+	uint8_t *sector = disk.bytes + (uint64_t)sectors[place % sector_count] * SECTOR_SIZE;
+
+	for (unsigned i = 0; i <= length; i++)
+		sector[(offset + i) % SECTOR_SIZE] = next_byte(input);
+}
+
+static void operate(uint8_t what, uint8_t first, uint8_t second)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), formats[what % COUNT_OF(formats)],
+		 paths[first % COUNT_OF(paths)], paths[second % COUNT_OF(paths)],
+		 (unsigned)second * second * 4);
+	files_operate(line);
+}
+
+/* Applies the patches, and keeps the operations for after the mount. */
+static unsigned read_input(struct input *input, uint8_t (*calls)[3])
+{
+	unsigned count = 0;
+
+	while (input->left > 0) {
+		uint8_t what = next_byte(input);
+
+		if (what < 0x80) {
+			patch(input, what % 16);
+		} else if (count < OPERATIONS) {
+			calls[count][0] = what & 0x7f;
+			calls[count][1] = next_byte(input);
+			calls[count++][2] = next_byte(input);
+		}
+	}
+	return count;
+}
+
+/* The image as it was: every sector that anybody may have changed. */
+static void restore(void)
+{
+	memcpy(disk.bytes, pristine, disk.device.sectors * SECTOR_SIZE);
+}
+
+/* Nothing of one input is there for the next. */
+static void forget_all(void)
+{
+	for (uint32_t size = 1024; size <= 4096; size *= 2)
+		bcache_forget(&disk.device, 0, disk.device.sectors, size);
+	bcache_drop();
+	bcache_shrink(UINT32_MAX);
+	if (pages_in_use != 0)
+		fail("%zu pages, or buffers, are lost", pages_in_use);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+	struct input input = { bytes, length < INPUT_MAX ? length : INPUT_MAX };
+	uint8_t calls[OPERATIONS][3];
+	unsigned count;
+
+	disk.budget = REQUESTS_MAX;
+	count = read_input(&input, calls);
+	if (files_mount(&options) == 0) {
+		read_all();
+		for (unsigned i = 0; i < count; i++)
+			operate(calls[i][0], calls[i][1], calls[i][2]);
+		files_unmount();
+	}
+	forget_all();
+	restore();
+	return 0;
+}
+
+/* ---- the image ---- */
+
+/* What was done before the power went: the journal must be replayed, and there is an orphan. */
+static const char *const work[] = {
+	"create /new",	     "write /new 0 9000 5",
+	"mkdir /A/C",	     "rename /A/sub/deep /A/C/deep",
+	"append /foo 700 6", "sync",
+	"unlink /B/x",	     "open /A/C/deep",
+	"unlink /A/C/deep",  "truncate /foo 3000",
+	"create /B/y",	     "sync",
+};
+
+static void note_touched(void)
+{
+	sectors = calloc(disk.device.sectors, sizeof(*sectors));
+	for (uint32_t lba = 0; lba < disk.device.sectors; lba++)
+		if (disk.touched[lba])
+			sectors[sector_count++] = lba;
+	free(disk.touched);
+	disk.touched = NULL;
+}
+
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+	const char *image = getenv("FUZZ_IMAGE");
+	uint64_t size;
+
+	(void)count;
+	(void)arguments;
+	if (image == NULL)
+		fail("FUZZ_IMAGE is to name an image");
+	console_on = false;
+	disk_open(image, "hdc", DISK_PRIVATE);
+	size = disk.device.sectors * SECTOR_SIZE;
+	bcache_init(BUFFERS);
+	pristine = malloc(size);
+	if (files_mount(&options) != 0)
+		fail("%s cannot be mounted", image);
+	for (unsigned i = 0; i < COUNT_OF(work); i++)
+		files_operate(work[i]);
+	memcpy(pristine, disk.bytes, size);
+	files_unmount();
+	forget_all();
+	restore();
+	disk.touched = calloc(1, disk.device.sectors);
+	LLVMFuzzerTestOneInput(NULL, 0);
+	note_touched();
+	return 0;
+}
