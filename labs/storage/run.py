@@ -100,7 +100,7 @@ def demonstrate(config: Config, experiment: disks.Experiment) -> int:
             script=f"measure {experiment.reads} {experiment.seed}",
             trace=True,
             variables=("trace",),
-            settings=(*config.settings, ("cache", "50")),
+            settings=(*config.settings, ("cache", "50"), ("disk", "pio-polled")),
             guest_limit=seconds,
             wall_limit=2 * seconds,
         )
