@@ -1,21 +1,174 @@
 /*
- * CRC-32C (Castagnoli polynomial, bits reversed), as the metadata_csum feature uses it.
+ * The checksums of metadata: CRC-32C with metadata_csum, CRC-16 of descriptors with uninit_bg.
  *
- * The remainder of a division of polynomials, a bit at a time: shift right, and subtract (XOR) the
- * polynomial 0x82f63b78 when a 1 has left. The ext file system starts with all ones and does not
- * invert the result, so a checksum can be continued over several pieces.
+ * A CRC is the remainder of a division of polynomials, a bit at a time: shift right, and subtract
+ * (XOR) the polynomial when a 1 has left. What eight steps do to a byte is a table of 256 numbers;
+ * four tables take four bytes in one step. The ext file system starts with all ones and does not
+ * invert the result, so a checksum can be continued over several pieces:
+ *
+ *	seed of the file system		its UUID, or a field of the superblock
+ *	seed of an inode's blocks	seed, the inode's number, its generation
+ *	an inode			seed of its blocks, the inode with its checksum as 0
+ *	a descriptor			seed, the group's number, the descriptor; 16 bits of it
+ *	a bitmap			seed, the bits that the group has; stored in the descriptor
+ *	an extent block, a directory's	seed of its inode's blocks, all that is before the checksum
+ *
+ * So a block that is written to a wrong place, or that belonged to the inode's predecessor, has a
+ * wrong checksum. (docs.kernel.org, ext4: "Checksums")
  */
 #include "fs/ext/internal.h"
+#include "kernel/lib/string.h"
 
-/* Bit by bit: it runs over one superblock a mount, which is not worth a table. */
+static uint32_t tables[4][256];
+
+/* tables[n][byte]: what a byte becomes after n more bytes of zeros. */
+static void make_tables(void)
+{
+	for (uint32_t byte = 0; byte < 256; byte++) {
+		uint32_t crc = byte;
+
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+		tables[0][byte] = crc;
+	}
+	for (unsigned n = 1; n < 4; n++)
+		for (unsigned byte = 0; byte < 256; byte++)
+			tables[n][byte] =
+			    tables[n - 1][byte] >> 8 ^ tables[0][tables[n - 1][byte] & 0xFF];
+}
+
 uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length)
+{
+	const uint8_t *bytes = data;
+	uint32_t word;
+
+	if (tables[0][1] == 0)
+		make_tables();
+	for (; length >= sizeof(word); length -= sizeof(word), bytes += sizeof(word)) {
+		memcpy(&word, bytes, sizeof(word));
+		crc ^= word;
+		crc = tables[3][crc & 0xFF] ^ tables[2][crc >> 8 & 0xFF] ^
+		      tables[1][crc >> 16 & 0xFF] ^ tables[0][crc >> 24];
+	}
+	while (length-- > 0)
+		crc = crc >> 8 ^ tables[0][(crc ^ *bytes++) & 0xFF];
+	return crc;
+}
+
+/* CRC-16 (polynomial 0xA001), a bit at a time: for descriptors only, and not of newer images. */
+static uint16_t crc16(uint16_t crc, const void *data, size_t length)
 {
 	const uint8_t *bytes = data;
 
 	while (length-- > 0) {
 		crc ^= *bytes++;
 		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+			crc = (uint16_t)(crc >> 1 ^ (crc & 1 ? 0xA001 : 0));
 	}
 	return crc;
+}
+
+uint32_t ext_checksum_seed(const struct ext_fs *fs)
+{
+	if (ext_has_incompat(fs, EXT_INCOMPAT_CSUM_SEED))
+		return fs->super.s_checksum_seed;
+	return ext_crc32c(~0u, fs->super.s_uuid, sizeof(fs->super.s_uuid));
+}
+
+static uint32_t inode_seed(const struct ext_fs *fs, uint32_t number, uint32_t generation)
+{
+	uint32_t crc = ext_crc32c(fs->seed, &number, sizeof(number));
+
+	return ext_crc32c(crc, &generation, sizeof(generation));
+}
+
+uint32_t ext_inode_seed(const struct ext_inode *inode)
+{
+	return inode_seed(inode->fs, inode->number, inode->generation);
+}
+
+uint32_t ext_super_checksum(const struct ext_super_block *super)
+{
+	return ext_crc32c(~0u, super, offsetof(struct ext_super_block, s_checksum));
+}
+
+/* Of the whole descriptor, as large as it is on the disk, with its checksum as 0. */
+static uint16_t group_crc32c(const struct ext_fs *fs, uint32_t group,
+			     const struct ext_group_desc *descriptor)
+{
+	static const uint8_t zeros[1024 - sizeof(*descriptor)];
+	uint32_t size = fs->summary.descriptor_size;
+	struct ext_group_desc copy = *descriptor;
+	uint32_t crc = ext_crc32c(fs->seed, &group, sizeof(group));
+
+	copy.bg_checksum = 0;
+	crc = ext_crc32c(crc, &copy, size < sizeof(copy) ? size : sizeof(copy));
+	return (uint16_t)ext_crc32c(crc, zeros, size > sizeof(copy) ? size - sizeof(copy) : 0);
+}
+
+/* The older one leaves the checksum out instead. */
+uint16_t ext_group_checksum(const struct ext_fs *fs, uint32_t group,
+			    const struct ext_group_desc *descriptor)
+{
+	const size_t at = offsetof(struct ext_group_desc, bg_checksum);
+	const uint8_t *bytes = (const uint8_t *)descriptor;
+	uint16_t crc;
+
+	if (ext_has_checksums(fs))
+		return group_crc32c(fs, group, descriptor);
+	if (!ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
+		return 0;
+	crc = crc16(0xFFFF, fs->super.s_uuid, sizeof(fs->super.s_uuid));
+	crc = crc16(crc, &group, sizeof(group));
+	crc = crc16(crc, bytes, at);
+	if (fs->summary.descriptor_size > EXT_DESCRIPTOR_SMALL)
+		crc = crc16(crc, bytes + EXT_DESCRIPTOR_SMALL,
+			    sizeof(*descriptor) - EXT_DESCRIPTOR_SMALL);
+	return crc;
+}
+
+/* Both halves of an inode's checksum count as 0. An inode of 128 bytes has the lower one only. */
+uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
+			    const struct ext_disk_inode_large *disk)
+{
+	const size_t low = offsetof(struct ext_disk_inode, l_i_checksum_lo);
+	const size_t high = offsetof(struct ext_disk_inode_large, i_checksum_hi);
+	const uint8_t *bytes = (const uint8_t *)disk;
+	const uint16_t zero = 0;
+	uint32_t crc = inode_seed(fs, number, disk->first.i_generation);
+	size_t from = low + sizeof(zero);
+
+	crc = ext_crc32c(crc, bytes, low);
+	crc = ext_crc32c(crc, &zero, sizeof(zero));
+	if (ext_inode_has(fs, disk, high + sizeof(zero))) {
+		crc = ext_crc32c(crc, bytes + from, high - from);
+		crc = ext_crc32c(crc, &zero, sizeof(zero));
+		from = high + sizeof(zero);
+	}
+	return ext_crc32c(crc, bytes + from, fs->inode_size - from);
+}
+
+void ext_directory_seal(const struct ext_inode *directory, uint8_t *block)
+{
+	uint32_t at = directory->fs->summary.block_size - sizeof(struct ext_dir_tail);
+	struct ext_dir_tail *tail = (struct ext_dir_tail *)(block + at);
+
+	if (!ext_has_checksums(directory->fs))
+		return;
+	*tail = (struct ext_dir_tail){ .det_rec_len = sizeof(*tail),
+				       .det_reserved_ft = EXT_DIR_TAIL_TYPE,
+				       .det_checksum =
+					   ext_crc32c(ext_inode_seed(directory), block, at) };
+}
+
+/* The block's number is part of it: attributes belong to no inode in particular. */
+void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)
+{
+	struct ext_xattr_header *header = (struct ext_xattr_header *)data;
+
+	if (!ext_has_checksums(fs))
+		return;
+	header->h_checksum = 0;
+	header->h_checksum =
+	    ext_crc32c(ext_crc32c(fs->seed, &block, sizeof(block)), data, fs->summary.block_size);
 }

@@ -7,11 +7,16 @@
  * everything else goes on. So a check is one line: return ext_corrupt(...). The message names the
  * drive, the place and the value, because nobody can repeat the run with a debugger on somebody
  * else's disk.
+ *
+ * What is mounted to be written then does what its `errors` says: it goes on, or nothing begins to
+ * change it any more (change.c), or the kernel panics. The superblock remembers that e2fsck is
+ * needed, how often there was an error, and when.
  */
 #include <stdarg.h>
 
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
+#include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 
 /* Prints "hdc: superblock: ..." or "hdc: inode 12: ...": where, and then what. */
@@ -23,6 +28,39 @@ static void say(const struct ext_fs *fs, const char *where, const char *format, 
 	printk("%s: %s: %s\n", fs->device->name, where, text);
 }
 
+static enum ext_errors behaviour(const struct ext_fs *fs)
+{
+	if (fs->options.errors != EXT_ERRORS_DEFAULT)
+		return fs->options.errors;
+	if (fs->super.s_errors == EXT_SUPER_ERRORS_PANIC)
+		return EXT_ERRORS_PANIC;
+	return fs->super.s_errors == EXT_SUPER_ERRORS_READ_ONLY ? EXT_ERRORS_READ_ONLY
+								: EXT_ERRORS_CONTINUE;
+}
+
+/* A mount is not constant, though most who find an error only read. */
+static int give_up(const struct ext_fs *constant)
+{
+	struct ext_fs *fs = (struct ext_fs *)constant;
+	uint32_t nanoseconds, now;
+
+	if (!fs->writable)
+		return -EUCLEAN;
+	now = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
+	if (fs->super.s_error_count++ == 0)
+		fs->super.s_first_error_time = now;
+	fs->super.s_last_error_time = now;
+	fs->super.s_state |= EXT_STATE_ERROR;
+	fs->super_changed = true;
+	if (behaviour(fs) == EXT_ERRORS_PANIC)
+		panic("%s: the file system contradicts itself", fs->device->name);
+	if (behaviour(fs) == EXT_ERRORS_READ_ONLY && !fs->failed) {
+		printk("%s: read-only from now on\n", fs->device->name);
+		fs->failed = true;
+	}
+	return -EUCLEAN;
+}
+
 int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)
 {
 	va_list arguments;
@@ -30,7 +68,7 @@ int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, 
 	va_start(arguments, format);
 	say(fs, where, format, arguments);
 	va_end(arguments);
-	return -EUCLEAN;
+	return give_up(fs);
 }
 
 /* The most frequent place: an inode, or something that only it refers to. */
@@ -43,5 +81,5 @@ int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
 	va_start(arguments, format);
 	say(inode->fs, where, format, arguments);
 	va_end(arguments);
-	return -EUCLEAN;
+	return give_up(inode->fs);
 }

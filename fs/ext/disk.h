@@ -21,6 +21,7 @@ enum {
 	EXT_COMPAT_HAS_JOURNAL = 0x4,
 	EXT_COMPAT_DIR_INDEX = 0x20,
 	EXT_COMPAT_SPARSE_SUPER2 = 0x200,
+	EXT_COMPAT_ORPHAN_FILE = 0x1000,
 
 	EXT_INCOMPAT_FILETYPE = 0x2,
 	EXT_INCOMPAT_RECOVER = 0x4,
@@ -40,21 +41,42 @@ enum {
 	EXT_RO_COMPAT_EXTRA_ISIZE = 0x40,
 	EXT_RO_COMPAT_BIGALLOC = 0x200,
 	EXT_RO_COMPAT_METADATA_CSUM = 0x400,
+	EXT_RO_COMPAT_ORPHAN_PRESENT = 0x10000, /* the orphan file has entries */
+};
+
+/* s_state */
+enum {
+	EXT_STATE_VALID = 1, /* unmounted cleanly; without a journal: nobody writes to it now */
+	EXT_STATE_ERROR = 2, /* contradictions were found */
+};
+
+/* s_errors: what to do when contradictions are found */
+enum {
+	EXT_SUPER_ERRORS_CONTINUE = 1,
+	EXT_SUPER_ERRORS_READ_ONLY = 2,
+	EXT_SUPER_ERRORS_PANIC = 3,
 };
 
 struct ext_super_block {
 	uint32_t s_inodes_count;
 	uint32_t s_blocks_count_lo;
-	uint32_t unused_08[3];
+	uint32_t s_r_blocks_count_lo; /* for root only */
+	uint32_t s_free_blocks_count_lo;
+	uint32_t s_free_inodes_count;
 	uint32_t s_first_data_block; /* 1 for clusters of 1 KiB, otherwise 0 */
 	uint32_t s_log_block_size;   /* block size is 2^(10 + this) */
 	uint32_t s_log_cluster_size; /* with bigalloc only */
 	uint32_t s_blocks_per_group;
 	uint32_t s_clusters_per_group;
 	uint32_t s_inodes_per_group;
-	uint32_t unused_2c[3];
+	uint32_t s_mtime; /* seconds since 1970, as s_wtime */
+	uint32_t s_wtime;
+	uint16_t s_mnt_count;
+	uint16_t s_max_mnt_count;
 	uint16_t s_magic;
-	uint16_t unused_3a[9];
+	uint16_t s_state;
+	uint16_t s_errors;
+	uint16_t unused_3e[7];
 	uint32_t s_rev_level;
 	uint32_t unused_50;
 	uint32_t s_first_ino; /* the first that is not reserved */
@@ -65,7 +87,12 @@ struct ext_super_block {
 	uint32_t s_feature_ro_compat;
 	uint8_t s_uuid[16];
 	char s_volume_name[16]; /* NUL only if shorter */
-	uint8_t unused_88[0xEC - 0x88];
+	uint8_t unused_88[0xCE - 0x88];
+	uint16_t s_reserved_gdt_blocks; /* after the descriptors, for growing */
+	uint8_t unused_d0[16];
+	uint32_t s_journal_inum;
+	uint32_t s_journal_dev;
+	uint32_t s_last_orphan;	    /* the first inode of the list of orphans */
 	uint32_t s_hash_seed[4];    /* of hashed directories */
 	uint8_t s_def_hash_version; /* of those that become hashed now */
 	uint8_t unused_fd;
@@ -74,31 +101,68 @@ struct ext_super_block {
 	uint32_t s_first_meta_bg; /* in blocks of descriptors */
 	uint8_t unused_108[0x150 - 0x108];
 	uint32_t s_blocks_count_hi; /* with 64bit only */
-	uint8_t unused_154[0x160 - 0x154];
+	uint32_t s_r_blocks_count_hi;
+	uint32_t s_free_blocks_count_hi;
+	uint16_t s_min_extra_isize;
+	uint16_t s_want_extra_isize; /* bytes that new inodes use beyond the first 128 */
 	uint32_t s_flags;
-	uint8_t unused_164[0x175 - 0x164];
+	uint8_t unused_164[0x174 - 0x164];
+	uint8_t s_log_groups_per_flex; /* with flex_bg only */
 	uint8_t s_checksum_type;
-	uint8_t unused_176[0x24C - 0x176];
+	uint8_t unused_176[0x194 - 0x176];
+	uint32_t s_error_count;
+	uint32_t s_first_error_time;
+	uint8_t unused_19c[0x1CC - 0x19C];
+	uint32_t s_last_error_time;
+	uint8_t unused_1d0[0x24C - 0x1D0];
 	uint32_t s_backup_bgs[2]; /* with sparse_super2: the groups that have copies */
-	uint8_t unused_254[0x3FC - 0x254];
+	uint8_t unused_254[0x270 - 0x254];
+	uint32_t s_checksum_seed; /* with metadata_csum_seed only */
+	uint8_t unused_274[0x280 - 0x274];
+	uint32_t s_orphan_file_inum;
+	uint8_t unused_284[0x3FC - 0x284];
 	uint32_t s_checksum; /* crc32c of all that is above */
 };
 
 _Static_assert(offsetof(struct ext_super_block, s_magic) == 0x38, "superblock layout");
 _Static_assert(offsetof(struct ext_super_block, s_uuid) == 0x68, "superblock layout");
 _Static_assert(offsetof(struct ext_super_block, s_flags) == 0x160, "superblock layout");
+_Static_assert(offsetof(struct ext_super_block, s_last_orphan) == 0xE8, "superblock layout");
+_Static_assert(offsetof(struct ext_super_block, s_checksum_seed) == 0x270, "superblock layout");
 _Static_assert(sizeof(struct ext_super_block) == 1024, "superblock layout");
+
+/* bg_flags */
+enum {
+	EXT_GROUP_INODE_UNINIT = 1, /* the inode bitmap is not written: no inode is in use */
+	EXT_GROUP_BLOCK_UNINIT = 2, /* the block bitmap is not written: only metadata is in use */
+	EXT_GROUP_INODE_ZEROED = 4, /* the whole inode table is written */
+};
 
 struct ext_group_desc {
 	uint32_t bg_block_bitmap_lo;
 	uint32_t bg_inode_bitmap_lo;
 	uint32_t bg_inode_table_lo;
-	uint32_t unused_0c[5];
+	uint16_t bg_free_blocks_count_lo;
+	uint16_t bg_free_inodes_count_lo;
+	uint16_t bg_used_dirs_count_lo;
+	uint16_t bg_flags;
+	uint32_t unused_14;
+	uint16_t bg_block_bitmap_csum_lo;
+	uint16_t bg_inode_bitmap_csum_lo;
+	uint16_t bg_itable_unused_lo; /* inodes at the end of the table that never were in use */
+	uint16_t bg_checksum;
 	/* Only in descriptors of 64 bytes: */
 	uint32_t bg_block_bitmap_hi;
 	uint32_t bg_inode_bitmap_hi;
 	uint32_t bg_inode_table_hi;
-	uint32_t unused_2c[5];
+	uint16_t bg_free_blocks_count_hi;
+	uint16_t bg_free_inodes_count_hi;
+	uint16_t bg_used_dirs_count_hi;
+	uint16_t bg_itable_unused_hi;
+	uint32_t unused_34;
+	uint16_t bg_block_bitmap_csum_hi;
+	uint16_t bg_inode_bitmap_csum_hi;
+	uint32_t unused_3c;
 };
 
 _Static_assert(sizeof(struct ext_group_desc) == EXT_DESCRIPTOR_LARGE, "descriptor layout");
@@ -127,21 +191,44 @@ struct ext_disk_inode {
 	uint16_t i_mode;
 	uint16_t i_uid;
 	uint32_t i_size_lo;
-	uint32_t unused_08[4];
+	uint32_t i_atime; /* seconds since 1970 */
+	uint32_t i_ctime;
+	uint32_t i_mtime;
+	uint32_t i_dtime; /* when it was freed; of an orphan: the next one in the list */
 	uint16_t i_gid;
 	uint16_t i_links_count;
 	uint32_t i_blocks_lo;
 	uint32_t i_flags;
 	uint32_t unused_24;
 	uint32_t i_block[EXT_POINTERS];
-	uint32_t unused_64[2];
-	uint32_t i_size_high; /* of regular files */
+	uint32_t i_generation;
+	uint32_t i_file_acl_lo; /* block of the extended attributes */
+	uint32_t i_size_high;	/* of regular files */
 	uint32_t unused_70;
 	uint16_t l_i_blocks_high; /* with huge_file only */
-	uint16_t unused_76[5];
-	/* Larger inodes go on; nothing here reads that. */
+	uint16_t l_i_file_acl_high;
+	uint16_t l_i_uid_high;
+	uint16_t l_i_gid_high;
+	uint16_t l_i_checksum_lo; /* crc32c of the inode, with metadata_csum */
+	uint16_t unused_7e;
 };
 
+/* Inodes of more than 128 bytes go on. i_extra_isize says how many of these bytes are in use; the
+ * rest is for extended attributes. In i_*_extra: the upper two bits of the seconds below 30 bits of
+ * nanoseconds. */
+struct ext_disk_inode_large {
+	struct ext_disk_inode first;
+	uint16_t i_extra_isize;
+	uint16_t i_checksum_hi;
+	uint32_t i_ctime_extra;
+	uint32_t i_mtime_extra;
+	uint32_t i_atime_extra;
+	uint32_t i_crtime;
+	uint32_t i_crtime_extra;
+	uint32_t unused_98[2];
+};
+
+_Static_assert(sizeof(struct ext_disk_inode_large) == 0xA0, "inode layout");
 _Static_assert(sizeof(struct ext_disk_inode) == EXT_OLD_INODE_SIZE, "inode layout");
 
 #define EXT_EXTENT_MAGIC	 0xF30A
@@ -248,3 +335,25 @@ struct ext_dx_tail {
 
 _Static_assert(sizeof(struct ext_dir_tail) == EXT_DIR_ENTRY_MIN, "directory layout");
 _Static_assert(sizeof(union ext_dx_entry) == 8, "hash tree layout");
+
+/* With metadata_csum, after the last entry that an extent block has room for. */
+struct ext_extent_tail {
+	uint32_t et_checksum; /* crc32c of all that is above */
+};
+
+/* The first bytes of a block of extended attributes. */
+#define EXT_XATTR_MAGIC 0xEA020000
+struct ext_xattr_header {
+	uint32_t h_magic;
+	uint32_t h_refcount; /* inodes that share it */
+	uint32_t h_blocks;
+	uint32_t h_hash;
+	uint32_t h_checksum; /* crc32c of the block's number and its contents */
+} __attribute__((may_alias));
+
+/* Each block of the orphan file is numbers of inodes, and at its end: */
+#define EXT_ORPHAN_MAGIC 0x0B10CA04
+struct ext_orphan_tail {
+	uint32_t ob_magic;
+	uint32_t ob_checksum;
+} __attribute__((may_alias));

@@ -2,11 +2,12 @@
  * The ext2, ext3 and ext4 file systems: mount, look up, map, read, and change.
  *
  * A library: it knows devices, the cache of blocks and the journal, and neither tasks nor open
- * files. Who uses it serializes all calls for one mount (the kernel by a lock of the mount, fs/disk),
- * and gives it the time. Every call that changes something is one change: after a power cut all of
- * it is there, or nothing (with a journal). Functions return 0 or a negated errno; -EROFS for a
- * change where the mount is read-only, -EUCLEAN for contents that contradict themselves (said on
- * the console; then the mount behaves as its `errors` says), -ENOSPC for a full disk.
+ * files. Who uses it serializes all calls for one mount (the kernel by a lock of the mount,
+ * fs/disk), and gives it the time. Every call that changes something is one change: after a power
+ * cut all of it is there, or nothing (with a journal). Functions return 0 or a negated errno;
+ * -EROFS for a change where the mount is read-only, -EUCLEAN for contents that contradict
+ * themselves (said on the console; then the mount behaves as its `errors` says), -ENOSPC for a full
+ * disk.
  */
 #pragma once
 
@@ -32,11 +33,11 @@ struct ext_inode {
 	uint32_t owner, group;
 	uint32_t flags;
 	uint32_t generation;
-	uint32_t device;  /* of a device: major << 8 | minor */
-	uint64_t size;	  /* bytes */
-	uint64_t blocks;  /* sectors of 512 bytes, mapping blocks included */
+	uint32_t device; /* of a device: major << 8 | minor */
+	uint64_t size;	 /* bytes */
+	uint64_t blocks; /* sectors of 512 bytes, mapping blocks included */
 	int64_t accessed, modified, changed, created; /* ns since 1970 */
-	uint64_t attributes; /* block of the extended attributes, or 0 */
+	uint64_t attributes;			      /* block of the extended attributes, or 0 */
 	uint32_t map[15]; /* i_block: pointers, the root of an extent tree, or a short symlink */
 };
 
@@ -144,8 +145,12 @@ struct ext_usage {
 };
 void ext_usage(struct ext_fs *fs, struct ext_usage *out);
 
+/* May the next calls use the blocks that are reserved for root? A new mount lets them. */
+void ext_use_reserve(struct ext_fs *fs, bool allowed);
+
 /* Finds a name in a directory: the inode's number, or -ENOENT. name has no NUL. */
-int ext_find(const struct ext_inode *directory, const char *name, uint32_t length, uint32_t *number);
+int ext_find(const struct ext_inode *directory, const char *name, uint32_t length,
+	     uint32_t *number);
 
 /* The entries from a position on, as ext_list; *position (0: the first) moves after each entry that
  * was taken, and remains valid while names are added and removed. */
@@ -178,9 +183,9 @@ int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct
 	       struct ext_inode *replaced);
 
 /* Two names change their inodes. */
-int ext_exchange(struct ext_inode *from, const char *name, uint32_t length,
-		 struct ext_inode *inode, struct ext_inode *to, const char *new_name,
-		 uint32_t new_length, struct ext_inode *other);
+int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
+		 struct ext_inode *to, const char *new_name, uint32_t new_length,
+		 struct ext_inode *other);
 
 /* Writes mode, owner, times, flags of the copy to the disk. */
 int ext_inode_write(struct ext_inode *inode);

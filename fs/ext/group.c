@@ -15,6 +15,7 @@
  * what comes after the descriptors.
  */
 #include "fs/ext/internal.h"
+#include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
 
 /* Whether a group that begins a block of descriptors also begins with a copy of the superblock.
@@ -43,26 +44,115 @@ static uint64_t descriptor_block(const struct ext_fs *fs, uint32_t index)
 	       has_superblock(fs, group);
 }
 
-/* Copies a group's descriptor; what a small one has not is zero. */
-static int read_descriptor(const struct ext_fs *fs, uint32_t group, struct ext_group_desc *out)
+/* Gets the block of a group's descriptor, and the descriptor in it. */
+static int get_descriptor(const struct ext_fs *fs, uint32_t group, struct cached_block **buffer,
+			  uint8_t **descriptor)
 {
 	uint32_t size = fs->summary.descriptor_size;
 	uint32_t in_block = fs->summary.block_size / size;
 	uint64_t block = descriptor_block(fs, group / in_block);
-	struct cached_block *buffer;
 	int error;
 
 	if (!ext_range_valid(fs, block, 1))
 		return ext_corrupt(fs, "descriptors", "block %ju is outside the file system",
 				   block);
-	error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER, &buffer);
+	error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER, buffer);
+	if (!error)
+		*descriptor = (*buffer)->data + group % in_block * size;
+	return error;
+}
+
+/* What a descriptor and its copy in memory both have, bytes. */
+static uint32_t copied(const struct ext_fs *fs)
+{
+	uint32_t size = fs->summary.descriptor_size;
+
+	return size < sizeof(struct ext_group_desc) ? size : sizeof(struct ext_group_desc);
+}
+
+int ext_group_read(const struct ext_fs *fs, uint32_t group, struct ext_group_desc *out)
+{
+	struct cached_block *buffer;
+	uint8_t *descriptor;
+	int error = get_descriptor(fs, group, &buffer, &descriptor);
+
 	if (error)
 		return error;
 	memset(out, 0, sizeof(*out));
-	memcpy(out, buffer->data + group % in_block * size,
-	       size < sizeof(*out) ? size : sizeof(*out));
+	memcpy(out, descriptor, copied(fs));
 	bcache_put(buffer);
 	return 0;
+}
+
+int ext_group_write(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor)
+{
+	struct cached_block *buffer;
+	uint8_t *place;
+	int error = get_descriptor(fs, group, &buffer, &place);
+
+	if (error)
+		return error;
+	error = ext_change(fs, buffer);
+	if (!error) {
+		descriptor->bg_checksum = ext_group_checksum(fs, group, descriptor);
+		memcpy(place, descriptor, copied(fs));
+	}
+	bcache_put(buffer);
+	return error;
+}
+
+uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group)
+{
+	return fs->super.s_first_data_block + (uint64_t)group * fs->super.s_blocks_per_group;
+}
+
+uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group)
+{
+	uint64_t rest = fs->summary.blocks - ext_group_first(fs, group);
+
+	return rest < fs->super.s_blocks_per_group ? (uint32_t)rest : fs->super.s_blocks_per_group;
+}
+
+uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index)
+{
+	return (uint32_t)divide64(block - fs->super.s_first_data_block,
+				  fs->super.s_blocks_per_group, index);
+}
+
+/* Is number a power of base? 1 is one. */
+static bool is_power(uint32_t number, uint32_t base)
+{
+	while (number > 1 && number % base == 0)
+		number /= base;
+	return number == 1;
+}
+
+/* Whether a group has a copy of the superblock: with sparse_super groups 0, 1 and the powers of 3,
+ * 5 and 7. */
+static bool has_copy(const struct ext_fs *fs, uint32_t group)
+{
+	if (group == 0 || fs->super.s_feature_compat & EXT_COMPAT_SPARSE_SUPER2 ||
+	    !ext_has_ro_compat(fs, EXT_RO_COMPAT_SPARSE_SUPER))
+		return group == 0 || has_superblock(fs, group);
+	return is_power(group, 3) || is_power(group, 5) || is_power(group, 7);
+}
+
+/* With the superblock go all descriptors, and room for more; with meta_bg the first, second and
+ * last group of those that a block describes have this block instead. */
+uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group)
+{
+	const struct ext_super_block *super = &fs->super;
+	uint32_t in_block = fs->summary.block_size / fs->summary.descriptor_size;
+	uint32_t blocks = (fs->summary.groups + in_block - 1) / in_block;
+	uint32_t place = group % in_block;
+
+	if (!ext_has_incompat(fs, EXT_INCOMPAT_META_BG))
+		return has_copy(fs, group) ? 1 + blocks + super->s_reserved_gdt_blocks : 0;
+	if (group / in_block < super->s_first_meta_bg)
+		return has_copy(fs, group)
+			   ? 1 + super->s_first_meta_bg + super->s_reserved_gdt_blocks
+			   : 0;
+	return has_copy(fs, group) + (place == 0 || place == 1 || place == in_block - 1);
 }
 
 /* The table must be inside the file system as a whole: then every inode of the group is. */
@@ -71,7 +161,7 @@ int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
 	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;
 	uint32_t blocks = (bytes + fs->summary.block_size - 1) >> fs->block_shift;
 	struct ext_group_desc descriptor;
-	int error = read_descriptor(fs, group, &descriptor);
+	int error = ext_group_read(fs, group, &descriptor);
 
 	if (error)
 		return error;

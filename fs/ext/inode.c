@@ -59,17 +59,58 @@ static uint64_t sectors_used(const struct ext_fs *fs, const struct ext_disk_inod
 	return disk->i_flags & EXT_FLAG_HUGE_FILE ? count << (fs->block_shift - 9) : count;
 }
 
-/* i_size_high belongs to regular files; elsewhere the word had another use. */
-static void convert(const struct ext_disk_inode *disk, struct ext_inode *out)
+/* Seconds are signed, and the two lowest bits of `extra` continue them; the rest is ns. */
+static int64_t time_of(uint32_t seconds, uint32_t extra)
 {
+	return ((int64_t)(int32_t)seconds + ((int64_t)(extra & 3) << 32)) * 1000000000 +
+	       (extra >> 2);
+}
+
+/* Inodes of 128 bytes have whole seconds, and no time of creation. */
+static void convert_times(const struct ext_disk_inode_large *disk, struct ext_inode *out)
+{
+	const struct ext_disk_inode *first = &disk->first;
+	const struct ext_disk_inode_large none = { .i_extra_isize = 0 };
+	size_t end = offsetof(struct ext_disk_inode_large, i_crtime_extra) + sizeof(uint32_t);
+	const struct ext_disk_inode_large *extra = ext_inode_has(out->fs, disk, end) ? disk : &none;
+
+	out->accessed = time_of(first->i_atime, extra->i_atime_extra);
+	out->modified = time_of(first->i_mtime, extra->i_mtime_extra);
+	out->changed = time_of(first->i_ctime, extra->i_ctime_extra);
+	out->created = time_of(extra->i_crtime, extra->i_crtime_extra);
+}
+
+/* The number of a device is in the first word, or, if it is large, in the second one. */
+static uint32_t device_of(const struct ext_disk_inode *disk)
+{
+	unsigned type = disk->i_mode >> 12;
+
+	if (type != EXT_TYPE_CHARACTER && type != EXT_TYPE_BLOCK)
+		return 0;
+	return disk->i_block[0] != 0 ? disk->i_block[0] : disk->i_block[1];
+}
+
+/* i_size_high belongs to regular files; elsewhere the word had another use. */
+static void convert(const struct ext_disk_inode_large *large, struct ext_inode *out)
+{
+	const struct ext_disk_inode *disk = &large->first;
+
 	out->mode = disk->i_mode;
 	out->links = disk->i_links_count;
+	out->owner = disk->i_uid | (uint32_t)disk->l_i_uid_high << 16;
+	out->group = disk->i_gid | (uint32_t)disk->l_i_gid_high << 16;
 	out->flags = disk->i_flags;
+	out->generation = disk->i_generation;
+	out->device = device_of(disk);
 	out->size = disk->i_size_lo;
 	if (ext_is_regular(out))
 		out->size |= (uint64_t)disk->i_size_high << 32;
 	out->blocks = sectors_used(out->fs, disk);
+	out->attributes = disk->i_file_acl_lo;
+	if (ext_has_incompat(out->fs, EXT_INCOMPAT_64BIT))
+		out->attributes |= (uint64_t)disk->l_i_file_acl_high << 32;
 	memcpy(out->map, disk->i_block, sizeof(out->map));
+	convert_times(large, out);
 }
 
 /* How many blocks of a file the map has numbers for, holes included: twelve pointers and three
@@ -84,6 +125,11 @@ static uint64_t blocks_in_reach(const struct ext_inode *inode)
 	return 12 + slots + slots * slots + slots * slots * slots;
 }
 
+uint64_t ext_size_limit(const struct ext_inode *inode)
+{
+	return blocks_in_reach(inode) << inode->fs->block_shift;
+}
+
 /* Directories are whole blocks, and no more than there are; a symbolic link is one block at most.
  */
 static bool size_possible(const struct ext_inode *inode)
@@ -96,7 +142,7 @@ static bool size_possible(const struct ext_inode *inode)
 		       size >> inode->fs->block_shift <= summary->blocks;
 	if (ext_is_symlink(inode))
 		return size > 0 && size <= summary->block_size;
-	return size <= blocks_in_reach(inode) << inode->fs->block_shift;
+	return size <= ext_size_limit(inode);
 }
 
 /* Refuses what no file can have. The features were checked: a flag of one that is off is damage. */
@@ -104,8 +150,6 @@ static int check(const struct ext_inode *inode)
 {
 	const bool extents = inode->flags & EXT_FLAG_EXTENTS;
 
-	if (inode->links == 0)
-		return ext_corrupt_inode(inode, "not in use: it has no links");
 	if (!type_exists(type_of(inode)))
 		return ext_corrupt_inode(inode, "mode 0%o is no type of file", inode->mode);
 	if (extents && !ext_has_incompat(inode->fs, EXT_INCOMPAT_EXTENTS))
@@ -119,28 +163,51 @@ static int check(const struct ext_inode *inode)
 
 /* The group's descriptor was checked at mount time; ext_inode_table checks it again for nothing, in
  * the cache. */
-int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
+int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
+		    struct ext_disk_inode_large **disk)
 {
 	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;
 	uint32_t offset = (number - 1) % fs->super.s_inodes_per_group * fs->inode_size;
-	struct cached_block *buffer;
 	uint64_t table;
+	int error = ext_inode_table(fs, group, &table);
+
+	if (error)
+		return error;
+	error = bcache_get(fs->device, table + (offset >> fs->block_shift), fs->summary.block_size,
+			   BLOCK_OTHER, buffer);
+	if (error)
+		return error;
+	offset &= fs->summary.block_size - 1;
+	*disk = (struct ext_disk_inode_large *)((*buffer)->data + offset);
+	return 0;
+}
+
+int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
+{
+	struct ext_disk_inode_large *disk;
+	struct cached_block *buffer;
 	int error;
 
 	/* Inode 0 does not exist: in a directory it marks an entry that is not in use. */
 	if (number == 0 || number > fs->summary.inodes)
 		return -EINVAL;
-	error = ext_inode_table(fs, group, &table);
-	if (error)
-		return error;
-	error = bcache_get(fs->device, table + (offset >> fs->block_shift), fs->summary.block_size,
-			   BLOCK_OTHER, &buffer);
+	error = ext_inode_block(fs, number, &buffer, &disk);
 	if (error)
 		return error;
 	out->fs = fs;
 	out->number = number;
-	offset &= fs->summary.block_size - 1;
-	convert((const struct ext_disk_inode *)(buffer->data + offset), out);
+	convert(disk, out);
 	bcache_put(buffer);
+	return 0;
+}
+
+int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
+{
+	int error = ext_inode_load(fs, number, out);
+
+	if (error)
+		return error;
+	if (out->links == 0)
+		return ext_corrupt_inode(out, "not in use: it has no links");
 	return check(out);
 }

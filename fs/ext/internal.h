@@ -5,7 +5,25 @@
 #include "fs/ext/disk.h"
 #include "fs/ext/ext.h"
 
-/* A mount. Every field was checked by ext_mount, and none changes after it. */
+/* Blocks of a group that the open transaction has freed: until its commit, nobody may have them. */
+struct ext_pending {
+	uint32_t group;
+	uint8_t *bits; /* a page, as a block bitmap: 1 is freed */
+};
+
+/* Free blocks right after a growing file's last one, that others leave alone. */
+struct ext_window {
+	uint32_t inode; /* 0: none */
+	uint64_t first, end;
+};
+
+#define EXT_PENDING 64
+#define EXT_WINDOWS 16
+
+/*
+ * A mount. Every field of the first part was checked by ext_mount, and only counts and times of the
+ * superblock change after it. The second part is for mounts that write.
+ */
 struct ext_fs {
 	struct block_device *device;
 	struct ext_summary summary;
@@ -13,6 +31,26 @@ struct ext_fs {
 	uint32_t inode_size;  /* bytes */
 	uint32_t first_inode; /* the first that is not reserved */
 	struct ext_super_block super;
+
+	struct ext_options options;
+	bool writable;	     /* was mounted to be written */
+	bool was_valid;	     /* the last session ended, or e2fsck did */
+	bool failed;	     /* contradictions were found: read-only now */
+	bool super_changed;  /* newer than super_buffer */
+	bool pending_lost;   /* more was freed than pending has: commit before anything else */
+	bool no_reserve;     /* the blocks that are reserved for root may not be used now */
+	uint32_t seed;	     /* of checksums */
+	uint32_t generation; /* of the inode that was made last */
+	/* Without a journal: of the changes since the last commit, and of those that are safe. */
+	uint32_t number, committed;
+	uint32_t next_group;	 /* for the next directory in the root */
+	unsigned nesting;	 /* of ext_begin */
+	struct journal *journal; /* NULL: none */
+	struct cached_block *super_buffer;
+	struct ext_pending pending[EXT_PENDING];
+	unsigned pending_count;
+	struct ext_window windows[EXT_WINDOWS];
+	unsigned next_window;
 };
 
 static inline bool ext_has_incompat(const struct ext_fs *fs, uint32_t feature)
@@ -50,12 +88,49 @@ int ext_features_check(struct ext_fs *fs);
 /* Finds the first block of a group's inode table, checked. -EUCLEAN or the device's error. */
 int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table);
 
+/* Copies a group's descriptor; what a small one has not is zero. ext_group_write puts it back, with
+ * its checksum. */
+int ext_group_read(const struct ext_fs *fs, uint32_t group, struct ext_group_desc *out);
+int ext_group_write(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor);
+
+/* Whether an inode on disk has the bytes up to `end`, which is beyond the first 128. */
+static inline bool ext_inode_has(const struct ext_fs *fs, const struct ext_disk_inode_large *disk,
+				 size_t end)
+{
+	return fs->inode_size > EXT_OLD_INODE_SIZE &&
+	       EXT_OLD_INODE_SIZE + (size_t)disk->i_extra_isize >= end && end <= fs->inode_size;
+}
+
+/* The first block of a group, how many it has, and how many the copies of the superblock and of the
+ * descriptors at its beginning take. */
+uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group);
+uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group);
+uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group);
+/* The group of a block, and the block's index in it. */
+uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
+
+/* The block of the inode table that has an inode, and the inode in it. */
+int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
+		    struct ext_disk_inode_large **disk);
+
+/* ext_inode_read without the checks of contents: for inodes without links. */
+int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
+
+/* Whether an inode has blocks at all: devices, pipes and short symbolic links have none. */
+bool ext_has_map(const struct ext_inode *inode);
+
+/* The largest size that a file can have, bytes. */
+uint64_t ext_size_limit(const struct ext_inode *inode);
+
+/* ext_map that also answers for blocks past the end of the file. */
+int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
+
 /* Gets a pointer block or extent block of an inode, from the cache. -EUCLEAN for a block outside
  * the file system. */
 int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out);
 
-/* ext_map for the two formats, for a block of the file. When they begin, *out is a hole of depth 0
- * up to the end of the file; the caller cuts a length that goes further. */
+/* ext_map for the two formats. When they begin, *out is a hole of depth 0 and one block; the length
+ * may go beyond the end of the file. */
 int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 
@@ -73,27 +148,201 @@ void ext_end(struct ext_fs *fs);
  * dirty. */
 int ext_change(struct ext_fs *fs, struct cached_block *buffer);
 
-/* The seed of all checksums of the file system, and of those of an inode's blocks (crc32c of its
- * number and generation). Valid with metadata_csum only. */
+/* In the middle of a change, at a place where the disk is valid: room for `blocks` more. */
+int ext_extend(struct ext_fs *fs, uint32_t blocks);
+
+/* The room that a change of one run asks for: bitmap and descriptor for each of seven new blocks of
+ * the map and for the data, these blocks, those that split, the inode, and the list of orphans. */
+#define EXT_CREDITS 40u
+
+/* Blocks of metadata were freed: neither the cache nor the journal may write them any more. */
+int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count);
+
+/* After -ENOSPC, between changes: whether it is worth to try again, because a commit has made
+ * blocks free. */
+bool ext_commit_for_space(struct ext_fs *fs);
+
+/* Commits when what was freed no longer fits into the list of the open transaction; to be called
+ * between changes. */
+int ext_commit_if_needed(struct ext_fs *fs);
+
+/* The time, in ns since 1970. */
+static inline int64_t ext_now(const struct ext_fs *fs)
+{
+	return fs->options.now == NULL ? 0 : (int64_t)fs->options.now();
+}
+
+/* Seconds of a time, rounded down; *nanoseconds is the rest. */
+int64_t ext_seconds(int64_t time, uint32_t *nanoseconds);
+
+/* ---- checksums (fs/ext/checksum.c) ---- */
+
+/* Whether metadata has checksums (metadata_csum). */
+static inline bool ext_has_checksums(const struct ext_fs *fs)
+{
+	return ext_has_ro_compat(fs, EXT_RO_COMPAT_METADATA_CSUM);
+}
+
+/* The seed of all checksums of the file system, and of those of an inode's blocks. */
 uint32_t ext_checksum_seed(const struct ext_fs *fs);
 uint32_t ext_inode_seed(const struct ext_inode *inode);
-bool ext_has_checksums(const struct ext_fs *fs);
 
-/* ---- blocks and inodes (fs/ext/allocate.c, inode_write.c) ---- */
+uint32_t ext_super_checksum(const struct ext_super_block *super);
+uint16_t ext_group_checksum(const struct ext_fs *fs, uint32_t group,
+			    const struct ext_group_desc *descriptor);
+uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
+			    const struct ext_disk_inode_large *disk);
+
+/* Where the checksum of a block of names is: in its last four bytes. Sets it, with the entry that
+ * holds it, which must be free. Nothing without metadata_csum. */
+void ext_directory_seal(const struct ext_inode *directory, uint8_t *block);
+
+void ext_inode_seal(const struct ext_fs *fs, uint32_t number, struct ext_disk_inode_large *disk);
+
+void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data);
+
+/* ---- bitmaps (fs/ext/bitmap.c) ---- */
+
+enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
+
+/* Gets a bitmap of a group, checked; one that was never written is made, and the descriptor on disk
+ * and *descriptor then say so. */
+int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
+		   enum ext_bitmap kind, struct cached_block **out);
+
+/* Sets or clears bits, which all have the other value, and writes the descriptor with the bitmap's
+ * new checksum. The caller has changed the counts in it. When it fails, nothing has changed. */
+int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
+		      enum ext_bitmap kind, struct cached_block *bitmap, uint32_t first,
+		      uint32_t count, bool value);
+
+/* The first bit from `from` on, before `end`, that has the value in a | b; `end` if there is none.
+ * b may be NULL. */
+uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end, bool value);
+
+/* ---- allocation (fs/ext/allocate.c) ---- */
+
+/* Allocates 1 to `count` neighbouring blocks for an inode, at `goal` or as near as there is a free
+ * run. Returns how many, or -ENOSPC or another error. Counts them in the inode's copy. */
+int ext_blocks_allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint64_t *first);
+
+/* One block of metadata, in the inode's group if there is room: zeros, in the transaction, and
+ * referenced. */
+int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_block **out);
+
+/* Frees blocks of an inode, all in one group. metadata: they were changed through the cache, where
+ * nobody may hold them. When it fails, nothing has changed. */
+int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata);
+
+/* How many blocks there are from here to the end of the group. */
+uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block);
+
+/* After a commit: what it has freed can be allocated. */
+void ext_pending_clear(struct ext_fs *fs);
+
+/* Free blocks, and those of them that the caller may have: without the reserved ones unless it is
+ * root. */
+uint64_t ext_all_free_blocks(const struct ext_fs *fs);
+uint64_t ext_free_blocks(const struct ext_fs *fs);
+uint64_t ext_reserved_blocks(const struct ext_fs *fs);
+
+/* ---- maps (fs/ext/map_change.c and others) ---- */
+
+/* Neighbouring blocks of a file that are neighbours on the disk. */
+struct ext_run {
+	uint64_t logical;
+	uint64_t physical; /* 0: a hole */
+	uint32_t length;
+	bool unwritten;
+};
+
+/*
+ * Maps a run to where its physical says; 0 makes a hole. Until then it is wholly a hole, or wholly
+ * inside one extent. The run's blocks are neither allocated nor freed, those of the map itself are.
+ * When it fails, the map says what it said; its blocks may be other ones, so the caller writes the
+ * inode in any case.
+ */
+int ext_map_set(struct ext_inode *inode, const struct ext_run *run);
+int ext_set_extent(struct ext_inode *inode, const struct ext_run *run);
+int ext_set_pointers(struct ext_inode *inode, const struct ext_run *run);
+
+/* How many blocks from `logical` on one ext_map_set can set. */
+uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical);
+uint32_t ext_pointers_reach(const struct ext_inode *inode, uint64_t logical);
+
+/* Where the block would best be: after the one before it. */
+int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal);
+
+/* Frees some of the blocks from *first to *end (exclusive), at most what one change can do, and
+ * takes them off the range. When it is empty, all is done. */
+int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t *end);
+
+/* The last extent that begins at `logical` or before it; length 0: there is none. *end, which the
+ * caller sets, becomes where the next one begins; *depth grows by the blocks read. */
+int ext_extent_before(const struct ext_inode *inode, uint64_t logical, struct ext_run *out,
+		      uint64_t *end, unsigned *depth);
+
+/* Decodes an extent, checked: it ends before `end`, where the next one begins. */
+int ext_extent_decode(const struct ext_inode *inode, const struct ext_extent *extent, uint64_t end,
+		      struct ext_run *out);
+
+/* The last entry of a node that begins at `logical` or before it; NULL when all begin after it.
+ * *end becomes the beginning of the next entry, if there is one. */
+const union ext_extent_entry *ext_extent_find(const struct ext_extent_node *node, uint64_t logical,
+					      uint64_t *end);
+
+/* The root, checked; and the child of an entry, checked, in *buffer. */
+int ext_extent_root(const struct ext_inode *inode);
+int ext_extent_child(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
+		     uint64_t end, struct cached_block **buffer);
+
+/* How many levels of pointer blocks lead to a block (4: none can), and its place in their tree. */
+unsigned ext_pointer_tree(unsigned bits, uint64_t *position);
+
+/* ---- blocks and inodes (fs/ext/map_change.c, inode_change.c, inode_new.c) ---- */
 
 /* Allocates the block `logical` of a directory or a symbolic link, which has none, and gives it as
  * zeros, already part of the transaction. The caller has begun, sets the size, and calls
- * ext_inode_write. */
+ * ext_inode_write, also after an error. */
 int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out);
 
 /* The block `logical` of a directory or symbolic link, read. -EUCLEAN for a hole. */
 int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached_block **out);
 
+/* Makes the inode's block of the disk part of the transaction, so that ext_inode_write cannot fail
+ * while the caller has it; bcache_put ends that. */
+int ext_inode_pin(struct ext_inode *inode, struct cached_block **out);
+
 /* Allocates an inode near its directory, with no links and no blocks; times are now. The caller has
- * begun, sets links, and calls ext_inode_write. -ENOSPC. */
+ * begun, sets links, and calls ext_inode_write. -ENOSPC. Directories, files and symbolic links have
+ * an empty map: a short symbolic link clears EXT_FLAG_EXTENTS before it writes there. */
 int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct ext_inode *like,
 		  struct ext_inode *out);
+
+/* Gives an inode back that has no blocks and no links any more. */
+int ext_inode_free(struct ext_inode *inode);
 
 /* An inode without links is used until ext_release: it is in the list of orphans meanwhile. */
 int ext_orphan_add(struct ext_inode *inode);
 int ext_orphan_remove(struct ext_inode *inode);
+
+/* Goes on with a file that was being cut when the last session ended. */
+int ext_orphan_cut(struct ext_inode *inode);
+
+/* ---- contents (fs/ext/write.c) ---- */
+
+/* Blocks for a run that begins at run->logical and is a hole, or unwritten already, as `mapping`
+ * says: at most `count`. */
+int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping, uint64_t count,
+		     struct ext_run *run);
+
+/* Writes zeros from a size to the end of its block, if the block has contents. */
+int ext_zero_tail(struct ext_inode *inode, uint64_t size);
+
+/* Writes zeros to whole blocks. */
+int ext_zero_blocks(const struct ext_fs *fs, uint64_t physical, uint32_t count);
+
+/* ---- to mount (fs/ext/mount_write.c) ---- */
+
+int ext_write_begin(struct ext_fs *fs);
+int ext_write_end(struct ext_fs *fs);

@@ -10,10 +10,17 @@
 #include "kernel/lib/errno.h"
 
 /* A device or a pipe has no contents on the disk; i_block means something else there. */
-static bool has_map(const struct ext_inode *inode)
+bool ext_has_map(const struct ext_inode *inode)
 {
 	return ext_is_regular(inode) || ext_is_directory(inode) ||
 	       (ext_is_symlink(inode) && !ext_is_short_symlink(inode));
+}
+
+int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	*out = (struct ext_mapping){ .length = 1 };
+	return inode->flags & EXT_FLAG_EXTENTS ? ext_map_extents(inode, logical, out)
+					       : ext_map_pointers(inode, logical, out);
 }
 
 /* A block beyond the end is a hole of one block: not an error, so that callers need no check of
@@ -24,14 +31,12 @@ int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping 
 	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
 	int error;
 
-	if (!has_map(inode))
+	if (!ext_has_map(inode))
 		return -EINVAL;
 	*out = (struct ext_mapping){ .length = 1 };
 	if (logical >= blocks)
 		return 0;
-	out->length = blocks - logical;
-	error = inode->flags & EXT_FLAG_EXTENTS ? ext_map_extents(inode, logical, out)
-						: ext_map_pointers(inode, logical, out);
+	error = ext_map_all(inode, logical, out);
 	if (!error && out->length > blocks - logical)
 		out->length = blocks - logical;
 	return error;

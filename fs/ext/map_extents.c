@@ -41,11 +41,9 @@ static int check_node(const struct ext_inode *inode, uint64_t block,
 	return 0;
 }
 
-/* Finds the last entry that begins at `logical` or before it, by binary search, which relies
- * on the order; NULL when all begin after it. *end becomes the beginning of the next entry, if
- * there is one. */
-static const union ext_extent_entry *find_entry(const struct ext_extent_node *node,
-						uint64_t logical, uint64_t *end)
+/* By binary search, which relies on the order. */
+const union ext_extent_entry *ext_extent_find(const struct ext_extent_node *node, uint64_t logical,
+					      uint64_t *end)
 {
 	unsigned low = 0, high = node->header.eh_entries;
 
@@ -111,30 +109,35 @@ static int check_child(const struct ext_inode *inode, uint64_t block,
 	return 0;
 }
 
-/* Follows an entry of an inner node to its child; `end` is where the next entry begins. *buffer
- * holds the entry, and then the child. */
-static int step_down(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
+int ext_extent_child(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
 		     uint64_t end, struct cached_block **buffer)
 {
 	uint64_t block = entry.ei_leaf_lo | (uint64_t)entry.ei_leaf_hi << 32;
-	int error;
+	int error = get_node(inode, block, buffer);
 
-	bcache_put(*buffer);
-	*buffer = NULL;
-	error = get_node(inode, block, buffer);
 	if (error)
 		return error;
-	return check_child(inode, block, node_in(*buffer), depth, entry.ei_block, end);
+	error = check_child(inode, block, node_in(*buffer), depth, entry.ei_block, end);
+	if (error) {
+		bcache_put(*buffer);
+		*buffer = NULL;
+	}
+	return error;
 }
 
-/* Answers from the extent that begins at `logical` or before it; `end` is where the next begins. */
-static int map_extent(const struct ext_inode *inode, const struct ext_extent *extent,
-		      uint64_t logical, uint64_t end, struct ext_mapping *out)
+int ext_extent_root(const struct ext_inode *inode)
+{
+	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
+
+	return check_node(inode, 0, root, ROOM(sizeof(inode->map)));
+}
+
+int ext_extent_decode(const struct ext_inode *inode, const struct ext_extent *extent, uint64_t end,
+		      struct ext_run *out)
 {
 	bool unwritten = extent->ee_len > EXT_EXTENT_WRITTEN_LIMIT;
 	uint32_t length = extent->ee_len - (unwritten ? EXT_EXTENT_WRITTEN_LIMIT : 0);
 	uint64_t start = extent->ee_start_lo | (uint64_t)extent->ee_start_hi << 32;
-	uint64_t offset = logical - extent->ee_block;
 
 	if (length == 0 || extent->ee_block + (uint64_t)length > end)
 		return ext_corrupt_inode(inode,
@@ -143,37 +146,51 @@ static int map_extent(const struct ext_inode *inode, const struct ext_extent *ex
 	if (!ext_range_valid(inode->fs, start, length))
 		return ext_corrupt_inode(inode, "%u blocks from %ju on are outside the file system",
 					 length, start);
-	if (offset >= length)
-		return 0; /* in the hole between it and the next */
-	out->physical = start + offset;
-	out->length = length - offset;
-	out->unwritten = unwritten;
+	*out = (struct ext_run){ extent->ee_block, start, length, unwritten };
 	return 0;
 }
 
 /* The walk down: at each level the entry to follow, and a closer bound of the answer. The depth
  * falls by one each time, so the walk ends. */
-int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+int ext_extent_before(const struct ext_inode *inode, uint64_t logical, struct ext_run *out,
+		      uint64_t *end, unsigned *depth_read)
 {
 	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
 	const union ext_extent_entry *entry;
-	struct cached_block *buffer = NULL; /* holds entry, unless the root does */
-	uint64_t end = UINT64_MAX;
-	int error = check_node(inode, 0, root, ROOM(sizeof(inode->map)));
+	struct cached_block *child, *buffer = NULL; /* holds entry, unless the root does */
+	int error = ext_extent_root(inode);
 
+	*out = (struct ext_run){ .length = 0 };
 	if (error)
 		return error;
-	entry = find_entry(root, logical, &end);
+	entry = ext_extent_find(root, logical, end);
 	for (unsigned depth = root->header.eh_depth; depth > 0 && entry != NULL; depth--) {
-		error = step_down(inode, entry->index, depth - 1, end, &buffer);
+		error = ext_extent_child(inode, entry->index, depth - 1, *end, &child);
+		bcache_put(buffer);
 		if (error)
-			break;
-		out->depth++;
-		entry = find_entry(node_in(buffer), logical, &end);
+			return error;
+		buffer = child;
+		++*depth_read;
+		entry = ext_extent_find(node_in(buffer), logical, end);
 	}
-	out->length = end - logical; /* unless there is an extent, all of it is a hole */
-	if (!error && entry != NULL)
-		error = map_extent(inode, &entry->extent, logical, end, out);
+	if (entry != NULL)
+		error = ext_extent_decode(inode, &entry->extent, *end, out);
 	bcache_put(buffer);
 	return error;
+}
+
+int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	uint64_t end = UINT64_MAX;
+	struct ext_run run;
+	int error = ext_extent_before(inode, logical, &run, &end, &out->depth);
+	uint64_t offset = logical - run.logical;
+
+	out->length = end - logical; /* unless there is an extent, all of it is a hole */
+	if (error || offset >= run.length)
+		return error; /* in the hole between it and the next */
+	out->physical = run.physical + offset;
+	out->length = run.length - offset;
+	out->unwritten = run.unwritten;
+	return 0;
 }

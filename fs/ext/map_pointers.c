@@ -16,9 +16,8 @@
 #define DIRECT	   12u
 #define HEIGHT_MAX 3u
 
-/* How many levels of pointer blocks lead to a block; more than HEIGHT_MAX: none can. Makes
- * *position relative to the tree. */
-static unsigned find_tree(unsigned bits, uint64_t *position)
+/* More than HEIGHT_MAX: no pointer leads there. The position becomes relative to the tree. */
+unsigned ext_pointer_tree(unsigned bits, uint64_t *position)
 {
 	uint64_t covered = DIRECT;
 	unsigned height = 0;
@@ -87,7 +86,7 @@ int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext
 {
 	unsigned bits = inode->fs->block_shift - 2;
 	unsigned slot_mask = (1u << bits) - 1;
-	unsigned height = find_tree(bits, &logical);
+	unsigned height = ext_pointer_tree(bits, &logical);
 	uint32_t pointer;
 	uint64_t below; /* blocks of the file under one pointer */
 

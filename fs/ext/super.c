@@ -160,7 +160,7 @@ static int check_checksum(struct ext_fs *fs)
 		return 0;
 	if (out_of_range(fs, "checksum type", type, EXT_CHECKSUM_CRC32C, EXT_CHECKSUM_CRC32C))
 		return -EUCLEAN;
-	checksum = ext_crc32c(~0u, super, offsetof(struct ext_super_block, s_checksum));
+	checksum = ext_super_checksum(super);
 	if (checksum != super->s_checksum)
 		return ext_corrupt(fs, "superblock",
 				   "checksum 0x%08x, but the contents give 0x%08x",
@@ -198,34 +198,61 @@ static int (*const checks[])(struct ext_fs *fs) = {
 	check_group_count, check_checksum,     check_groups, check_root,
 };
 
+static int run_checks(struct ext_fs *fs)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]) && !error; i++)
+		error = checks[i](fs);
+	/* The label has no NUL when all of its 16 bytes are used; the summary has one more. */
+	memcpy(fs->summary.label, fs->super.s_volume_name, sizeof(fs->super.s_volume_name));
+	return error;
+}
+
 /* Returns 0 and the mount, or an error; then all that was allocated has been freed. The reason was
  * printed.
  */
-int ext_mount(struct block_device *device, struct ext_fs **out)
+int ext_mount_with(struct block_device *device, const struct ext_options *options,
+		   struct ext_fs **out)
 {
 	struct ext_fs *fs = page_alloc(0);
-	int error = 0;
+	int error;
 
 	if (fs == NULL)
 		return -ENOMEM;
 	memset(fs, 0, sizeof(*fs));
 	fs->device = device;
-	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]) && !error; i++)
-		error = checks[i](fs);
+	fs->options = *options;
+	error = run_checks(fs);
+	if (!error && !options->read_only)
+		error = ext_write_begin(fs);
 	if (error) {
 		page_free(fs, 0);
 		return error;
 	}
-	/* The label has no NUL when all of its 16 bytes are used; the summary has one more. */
-	memcpy(fs->summary.label, fs->super.s_volume_name, sizeof(fs->super.s_volume_name));
 	*out = fs;
 	return 0;
 }
 
+int ext_mount(struct block_device *device, struct ext_fs **out)
+{
+	const struct ext_options options = { .read_only = true, .no_replay = true };
+
+	return ext_mount_with(device, &options, out);
+}
+
 /* The cache may keep blocks of it: they are what is on the disk. */
+int ext_unmount_checked(struct ext_fs *fs)
+{
+	int error = fs->writable ? ext_write_end(fs) : 0;
+
+	page_free(fs, 0);
+	return error;
+}
+
 void ext_unmount(struct ext_fs *fs)
 {
-	page_free(fs, 0);
+	ext_unmount_checked(fs);
 }
 
 /* For people: what `mount` prints. */

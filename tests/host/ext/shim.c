@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernel/lib/errno.h"
+#include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/lock.h"
 #include "mm/kmalloc.h"
@@ -185,6 +186,18 @@ void printk(const char *format, ...)
 	va_end(arguments);
 	if (console_on)
 		printf("console %s", text);
+}
+
+void panic(const char *format, ...)
+{
+	va_list arguments;
+
+	printf("panic ");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\n");
+	exit(1);
 }
 
 int vsnprintk(char *buffer, size_t size, const char *format, va_list arguments)

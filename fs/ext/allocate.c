@@ -1,0 +1,354 @@
+/*
+ * Allocation of blocks: near the goal, in runs, and so that growing files stay in one piece.
+ *
+ * The goal is the block after the file's last one. If it is free, that is the answer. Otherwise the
+ * file gets a free run as long as it is itself (at least 8 blocks, at most 1024), and what it does
+ * not need yet is its window: others leave it alone while there is room elsewhere. Two files that
+ * grow at the same time, a block each turn, from a disk that is free from 100 on:
+ *
+ *	A 100    B 101		the first blocks
+ *	A 102    window 103-110	101 is B's; a run of 1 + 8
+ *	B 111    window 112-119	102 is A's, and what follows is A's window
+ *	A 103 to 110, B 112 to 119
+ *	A 120, window 121-130	...: twenty blocks in three pieces, not in twenty
+ *
+ * The groups are searched from the goal's on. When no group has such a run, a shorter one will do,
+ * and at the end any free block.
+ *
+ * A block that the open transaction has freed is not given out before its commit: after a power cut
+ * the old file would have it back, with somebody else's contents. Such blocks are ones in a second
+ * bitmap (struct ext_pending).
+ *
+ * What was allocated is on the disk before its count: bitmap, descriptor and superblock change in
+ * one transaction. A full disk is -ENOSPC, and nothing has changed.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_alloc.h"
+
+#define WINDOW_LEAST 8u /* blocks */
+#define WINDOW_MOST  1024u
+
+/* What is looked for in a group. */
+struct search {
+	const struct ext_inode *inode;
+	uint32_t least, most; /* blocks of a run */
+	bool any;	      /* in windows of others, too */
+	bool exact;	      /* only where the search begins */
+};
+
+/* The upper halves belong to other fields without 64bit. */
+static uint64_t halves(const struct ext_fs *fs, uint32_t low, uint32_t high)
+{
+	return ext_has_incompat(fs, EXT_INCOMPAT_64BIT) ? low | (uint64_t)high << 32 : low;
+}
+
+uint64_t ext_reserved_blocks(const struct ext_fs *fs)
+{
+	return halves(fs, fs->super.s_r_blocks_count_lo, fs->super.s_r_blocks_count_hi);
+}
+
+uint64_t ext_all_free_blocks(const struct ext_fs *fs)
+{
+	return halves(fs, fs->super.s_free_blocks_count_lo, fs->super.s_free_blocks_count_hi);
+}
+
+uint64_t ext_free_blocks(const struct ext_fs *fs)
+{
+	uint64_t blocks = ext_all_free_blocks(fs);
+	uint64_t reserved = fs->no_reserve ? ext_reserved_blocks(fs) : 0;
+
+	return blocks > reserved ? blocks - reserved : 0;
+}
+
+void ext_use_reserve(struct ext_fs *fs, bool allowed)
+{
+	fs->no_reserve = !allowed;
+}
+
+static void count_free(struct ext_group_desc *descriptor, int change)
+{
+	uint32_t in_group = descriptor->bg_free_blocks_count_lo |
+			    (uint32_t)descriptor->bg_free_blocks_count_hi << 16;
+
+	in_group += (uint32_t)change;
+	descriptor->bg_free_blocks_count_lo = (uint16_t)in_group;
+	descriptor->bg_free_blocks_count_hi = (uint16_t)(in_group >> 16);
+}
+
+static void count_super(struct ext_fs *fs, int change)
+{
+	struct ext_super_block *super = &fs->super;
+	uint64_t blocks = ext_all_free_blocks(fs) + (uint64_t)(int64_t)change;
+
+	super->s_free_blocks_count_lo = (uint32_t)blocks;
+	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
+		super->s_free_blocks_count_hi = (uint32_t)(blocks >> 32);
+	fs->super_changed = true;
+}
+
+/* ---- blocks that wait for the commit ---- */
+
+static struct ext_pending *find_pending(struct ext_fs *fs, uint32_t group)
+{
+	for (unsigned i = 0; i < fs->pending_count; i++)
+		if (fs->pending[i].group == group)
+			return &fs->pending[i];
+	return NULL;
+}
+
+/* Without room to note them nothing more may be allocated before the commit (pending_lost). */
+static void note_pending(struct ext_fs *fs, uint32_t group, uint32_t first, uint32_t count)
+{
+	struct ext_pending *pending = find_pending(fs, group);
+
+	if (fs->journal == NULL)
+		return;
+	if (pending == NULL && fs->pending_count < EXT_PENDING) {
+		pending = &fs->pending[fs->pending_count];
+		*pending = (struct ext_pending){ .group = group, .bits = page_alloc(0) };
+		if (pending->bits != NULL) {
+			memset(pending->bits, 0, PAGE_SIZE);
+			fs->pending_count++;
+		}
+	}
+	if (pending == NULL || pending->bits == NULL) {
+		fs->pending_lost = true;
+		return;
+	}
+	for (uint32_t bit = first; bit < first + count; bit++)
+		pending->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+void ext_pending_clear(struct ext_fs *fs)
+{
+	while (fs->pending_count > 0)
+		page_free(fs->pending[--fs->pending_count].bits, 0);
+	fs->pending_lost = false;
+}
+
+/* ---- windows ---- */
+
+/* The window of somebody else that a run would touch first; NULL: none. */
+static const struct ext_window *window_in(const struct ext_inode *inode, uint64_t first,
+					  uint64_t end)
+{
+	const struct ext_window *found = NULL;
+
+	for (unsigned i = 0; i < EXT_WINDOWS; i++) {
+		const struct ext_window *window = &inode->fs->windows[i];
+
+		if (window->inode == 0 || window->inode == inode->number || window->end <= first ||
+		    window->first >= end)
+			continue;
+		if (found == NULL || window->first < found->first)
+			found = window;
+	}
+	return found;
+}
+
+/* How many blocks a growing file should find free after those that it asks for. */
+static uint32_t window_size(const struct ext_inode *inode)
+{
+	uint64_t blocks = inode->blocks >> (inode->fs->block_shift - 9);
+
+	if (!ext_is_regular(inode) || blocks == 0)
+		return 0;
+	if (blocks < WINDOW_LEAST)
+		return WINDOW_LEAST;
+	return blocks < WINDOW_MOST ? (uint32_t)blocks : WINDOW_MOST;
+}
+
+/* The file was given blocks up to `first`: its window begins there. */
+static void move_window(const struct ext_inode *inode, uint64_t first, uint32_t size)
+{
+	struct ext_fs *fs = inode->fs;
+	struct ext_window *window = NULL;
+
+	for (unsigned i = 0; i < EXT_WINDOWS; i++)
+		if (fs->windows[i].inode == inode->number)
+			window = &fs->windows[i];
+	if (window == NULL && size > 0)
+		window = &fs->windows[fs->next_window++ % EXT_WINDOWS];
+	if (window != NULL)
+		*window = (struct ext_window){ size > 0 ? inode->number : 0, first, first + size };
+}
+
+/* ---- allocation ---- */
+
+/* Searches a group's bitmap from a bit on. Returns the length of the run found, or 0. */
+static uint32_t find_run(const struct search *search, uint32_t group, const uint8_t *used,
+			 uint32_t from, uint32_t *first)
+{
+	struct ext_fs *fs = search->inode->fs;
+	const struct ext_pending *pending = find_pending(fs, group);
+	const uint8_t *also = pending == NULL ? NULL : pending->bits;
+	uint64_t base = ext_group_first(fs, group);
+	uint32_t blocks = ext_group_blocks(fs, group);
+
+	for (uint32_t begin = from; begin < blocks;) {
+		uint32_t start = ext_bits_find(used, also, begin, blocks, false);
+		uint32_t limit = blocks - start < search->most ? blocks : start + search->most;
+		uint32_t end = ext_bits_find(used, also, start, limit, true);
+		const struct ext_window *window =
+		    search->any ? NULL : window_in(search->inode, base + start, base + end);
+
+		if (search->exact && start != from)
+			break;
+		if (window != NULL)
+			end = window->first <= base + start ? start
+							    : (uint32_t)(window->first - base);
+		*first = start;
+		if (end > start && end - start >= search->least)
+			return end - start;
+		begin = window != NULL ? (uint32_t)(window->end - base) : end;
+	}
+	return 0;
+}
+
+/* Takes a run in this group. Returns its length, 0 if there is none, or an error. */
+static int try_group(const struct search *search, uint32_t group, uint32_t from, uint32_t most,
+		     uint64_t *first)
+{
+	struct ext_fs *fs = search->inode->fs;
+	struct ext_group_desc descriptor;
+	struct cached_block *bitmap;
+	uint32_t start, length;
+	int error = ext_group_read(fs, group, &descriptor);
+
+	if (error || (descriptor.bg_free_blocks_count_lo | descriptor.bg_free_blocks_count_hi) == 0)
+		return error;
+	error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
+	if (error)
+		return error;
+	length = find_run(search, group, bitmap->data, from, &start);
+	if (length > most)
+		length = most;
+	if (length > 0) {
+		count_free(&descriptor, -(int)length);
+		error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, start,
+					  length, true);
+		*first = ext_group_first(fs, group) + start;
+	}
+	bcache_put(bitmap);
+	return error ? error : (int)length;
+}
+
+/* All groups, from the goal's on; that one comes again at the end, from its beginning. */
+static int try_groups(const struct search *search, uint64_t goal, uint32_t most, uint64_t *first)
+{
+	const struct ext_fs *fs = search->inode->fs;
+	uint32_t index, group = ext_group_of(fs, goal, &index);
+	int got = 0;
+
+	for (uint32_t turn = 0; turn <= fs->summary.groups && got == 0; turn++) {
+		got = try_group(search, group, index, most, first);
+		index = 0;
+		group = group + 1 < fs->summary.groups ? group + 1 : 0;
+	}
+	return got;
+}
+
+/* First exactly at the goal, then a long run, then shorter ones, then anything. */
+static int search_all(const struct ext_inode *inode, uint64_t goal, uint32_t count, uint32_t window,
+		      uint64_t *first)
+{
+	struct search search = { inode, 1, count, false, true };
+	uint32_t index, group = ext_group_of(inode->fs, goal, &index);
+	int got = try_group(&search, group, index, count, first);
+
+	search.exact = false;
+	for (uint32_t want = count + window; got == 0 && want > 0; want /= 8) {
+		search.least = search.most = want;
+		got = try_groups(&search, goal, count, first);
+	}
+	search.any = true;
+	search.least = 1;
+	search.most = count;
+	return got != 0 ? got : try_groups(&search, goal, count, first);
+}
+
+static int allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint32_t window,
+		    uint64_t *first)
+{
+	struct ext_fs *fs = inode->fs;
+	uint64_t room = ext_free_blocks(fs);
+	int got;
+
+	if (room == 0 || fs->pending_lost)
+		return room == 0 ? -ENOSPC : -ENOMEM;
+	if (!ext_range_valid(fs, goal, 1))
+		goal = fs->super.s_first_data_block + 1;
+	if (count > room)
+		count = (uint32_t)room;
+	if (count > fs->super.s_blocks_per_group)
+		count = fs->super.s_blocks_per_group;
+	got = search_all(inode, goal, count, window, first);
+	if (got <= 0)
+		return got < 0 ? got : -ENOSPC;
+	count_super(fs, -got);
+	inode->blocks += (uint64_t)got << (fs->block_shift - 9);
+	return got;
+}
+
+int ext_blocks_allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint64_t *first)
+{
+	uint32_t window = window_size(inode);
+	int got = allocate(inode, goal, count, window, first);
+
+	if (got > 0)
+		move_window(inode, *first + (uint32_t)got, window);
+	return got;
+}
+
+uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block)
+{
+	uint32_t index;
+
+	ext_group_of(fs, block, &index);
+	return fs->super.s_blocks_per_group - index;
+}
+
+int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata)
+{
+	struct ext_fs *fs = inode->fs;
+	struct ext_group_desc descriptor;
+	struct cached_block *bitmap;
+	uint32_t index, group = ext_group_of(fs, first, &index);
+	int error = ext_group_read(fs, group, &descriptor);
+
+	if (!error)
+		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
+	if (error)
+		return error;
+	count_free(&descriptor, (int)count);
+	error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, index, count,
+				  false);
+	bcache_put(bitmap);
+	if (error)
+		return error;
+	count_super(fs, (int)count);
+	note_pending(fs, group, index, count);
+	inode->blocks -= (uint64_t)count << (fs->block_shift - 9);
+	return metadata ? ext_forget(fs, first, count) : 0;
+}
+
+int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_block **out)
+{
+	struct ext_fs *fs = inode->fs;
+	uint64_t block;
+	int error, got = allocate(inode, goal, 1, 0, &block);
+
+	if (got < 0)
+		return got;
+	error = bcache_get_zeroed(fs->device, block, fs->summary.block_size, out);
+	if (!error) {
+		error = ext_change(fs, *out);
+		if (error)
+			bcache_put(*out);
+	}
+	if (error)
+		ext_blocks_free(inode, block, 1, true);
+	return error;
+}

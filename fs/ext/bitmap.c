@@ -1,0 +1,267 @@
+/*
+ * Bitmaps: which blocks and which inodes of a group are in use.
+ *
+ * A bitmap is a block; bit n is bit n % 8 of byte n / 8, and belongs to block or inode n of the
+ * group. What the group does not have, the end of the block, is set:
+ *
+ *	last group, 1000 of 8192 blocks	 bits 0 to 999, then 7192 ones
+ *
+ * mkfs does not write bitmaps of groups that nobody uses yet (uninit_bg): their descriptors say so
+ * (BLOCK_UNINIT, INODE_UNINIT), and the first who needs one makes it.
+ *
+ * A bitmap read from the disk is compared with its checksum, and its zeros with the count of the
+ * descriptor, because a wrong bit would give a block of one file to another. A wrong bitmap is
+ * -EUCLEAN, and the group is not used.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+/* Thirty-two bits, those that are looked for as ones. */
+static uint32_t word_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool value)
+{
+	uint32_t word = a[at / 32] | (b == NULL ? 0 : b[at / 32]);
+
+	return value ? word : ~word;
+}
+
+uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end, bool value)
+{
+	while (from < end) {
+		uint32_t word = word_at(a, b, from, value) >> from % 32;
+
+		if (word != 0) {
+			from += (uint32_t)__builtin_ctz(word);
+			return from < end ? from : end;
+		}
+		from = (from | 31) + 1;
+	}
+	return end;
+}
+
+/* Sets or clears count bits. */
+static void fill(uint8_t *bits, uint32_t first, uint32_t count, bool value)
+{
+	for (uint32_t end = first + count; first < end;) {
+		uint8_t mask = (uint8_t)(1u << first % 8);
+
+		if (first % 8 == 0 && end - first >= 8) {
+			bits[first / 8] = value ? 0xFF : 0;
+			first += 8;
+			continue;
+		}
+		bits[first / 8] = value ? bits[first / 8] | mask : bits[first / 8] & ~mask;
+		first++;
+	}
+}
+
+/* How many bits of a word are 1: sums of pairs, of fours, of bytes. */
+static uint32_t count_ones(uint32_t word)
+{
+	word -= word >> 1 & 0x55555555;
+	word = (word & 0x33333333) + (word >> 2 & 0x33333333);
+	word = (word + (word >> 4)) & 0x0F0F0F0F;
+	return word * 0x01010101 >> 24;
+}
+
+/* How many of the first `count` bits are 0. */
+static uint32_t count_zeros(const uint8_t *bits, uint32_t count)
+{
+	const uint32_t *words = (const uint32_t *)bits;
+	uint32_t ones = 0;
+
+	for (uint32_t at = 0; at < count / 32; at++)
+		ones += count_ones(words[at]);
+	if (count % 32 != 0)
+		ones += count_ones(words[count / 32] & ((1u << count % 32) - 1));
+	return count - ones;
+}
+
+/* What belongs to one of the two kinds. */
+struct about {
+	const char *name;
+	uint64_t block;
+	uint32_t bits;	  /* that the group has */
+	uint32_t covered; /* bytes that the checksum covers */
+	uint32_t free;
+	uint32_t checksum;
+	uint16_t uninit; /* flag of the descriptor */
+};
+
+static struct about about(const struct ext_fs *fs, uint32_t group, const struct ext_group_desc *of,
+			  enum ext_bitmap kind)
+{
+	if (kind == EXT_BITMAP_BLOCKS)
+		return (struct about){
+			.name = "block bitmap",
+			.block = of->bg_block_bitmap_lo | (uint64_t)of->bg_block_bitmap_hi << 32,
+			.bits = ext_group_blocks(fs, group),
+			.covered = fs->super.s_blocks_per_group / 8,
+			.free = of->bg_free_blocks_count_lo | of->bg_free_blocks_count_hi << 16,
+			.checksum = of->bg_block_bitmap_csum_lo |
+				    (uint32_t)of->bg_block_bitmap_csum_hi << 16,
+			.uninit = EXT_GROUP_BLOCK_UNINIT,
+		};
+	return (struct about){
+		.name = "inode bitmap",
+		.block = of->bg_inode_bitmap_lo | (uint64_t)of->bg_inode_bitmap_hi << 32,
+		.bits = fs->super.s_inodes_per_group,
+		.covered = fs->super.s_inodes_per_group / 8,
+		.free = of->bg_free_inodes_count_lo | of->bg_free_inodes_count_hi << 16,
+		.checksum = of->bg_inode_bitmap_csum_lo | (uint32_t)of->bg_inode_bitmap_csum_hi
+							      << 16,
+		.uninit = EXT_GROUP_INODE_UNINIT,
+	};
+}
+
+/* Small descriptors have half of a checksum. */
+static uint32_t checksum_mask(const struct ext_fs *fs)
+{
+	return fs->summary.descriptor_size < EXT_DESCRIPTOR_LARGE ? 0xFFFF : 0xFFFFFFFF;
+}
+
+static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descriptor,
+			 enum ext_bitmap kind, const uint8_t *bits, uint32_t covered)
+{
+	uint32_t checksum = ext_crc32c(fs->seed, bits, covered) & checksum_mask(fs);
+
+	if (!ext_has_checksums(fs))
+		return;
+	if (kind == EXT_BITMAP_BLOCKS) {
+		descriptor->bg_block_bitmap_csum_lo = (uint16_t)checksum;
+		descriptor->bg_block_bitmap_csum_hi = (uint16_t)(checksum >> 16);
+	} else {
+		descriptor->bg_inode_bitmap_csum_lo = (uint16_t)checksum;
+		descriptor->bg_inode_bitmap_csum_hi = (uint16_t)(checksum >> 16);
+	}
+}
+
+/* Refuses a bitmap of the disk that is not what its descriptor says. */
+static int check(const struct ext_fs *fs, uint32_t group, const struct about *of,
+		 const uint8_t *bits)
+{
+	uint32_t zeros = count_zeros(bits, of->bits);
+	uint32_t checksum = ext_crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
+
+	if (ext_has_checksums(fs) && checksum != of->checksum)
+		return ext_corrupt(fs, of->name,
+				   "group %u: checksum 0x%08x, but the contents give 0x%08x", group,
+				   of->checksum, checksum);
+	if (zeros != of->free)
+		return ext_corrupt(fs, of->name, "group %u: %u free, but the descriptor says %u",
+				   group, zeros, of->free);
+	return 0;
+}
+
+/* Sets the bit of a metadata block, or those of several, that are in this group. */
+static void fill_metadata(const struct ext_fs *fs, uint32_t group, uint8_t *bits, uint64_t block,
+			  uint32_t count)
+{
+	for (; count > 0; block++, count--) {
+		uint64_t index = block - ext_group_first(fs, group);
+
+		if (block >= ext_group_first(fs, group) && index < ext_group_blocks(fs, group))
+			fill(bits, (uint32_t)index, 1, true);
+	}
+}
+
+/* A bitmap that was never written: of inodes all are free, of blocks all but the group's own
+ * metadata. */
+static void make(const struct ext_fs *fs, uint32_t group, const struct ext_group_desc *descriptor,
+		 enum ext_bitmap kind, const struct about *of, uint8_t *bits)
+{
+	uint32_t all = fs->summary.block_size * 8;
+	uint32_t table_bytes = fs->super.s_inodes_per_group * fs->inode_size;
+
+	if (kind == EXT_BITMAP_BLOCKS) {
+		fill(bits, 0, ext_group_overhead(fs, group), true);
+		fill_metadata(fs, group, bits, of->block, 1);
+		fill_metadata(fs, group, bits,
+			      about(fs, group, descriptor, EXT_BITMAP_INODES).block, 1);
+		fill_metadata(fs, group, bits,
+			      descriptor->bg_inode_table_lo |
+				  (uint64_t)descriptor->bg_inode_table_hi << 32,
+			      (table_bytes + fs->summary.block_size - 1) >> fs->block_shift);
+	}
+	fill(bits, of->bits, all - of->bits, true);
+}
+
+/* Makes a bitmap, and says so in the descriptor. */
+static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
+		   enum ext_bitmap kind, const struct about *of, struct cached_block **out)
+{
+	struct ext_group_desc changed = *descriptor;
+	int error = bcache_get_zeroed(fs->device, of->block, fs->summary.block_size, out);
+
+	if (error)
+		return error;
+	make(fs, group, descriptor, kind, of, (*out)->data);
+	if (count_zeros((*out)->data, of->bits) != of->free)
+		error =
+		    ext_corrupt(fs, of->name, "group %u: new, but the descriptor has %u of %u free",
+				group, of->free, of->bits);
+	if (!error)
+		error = ext_change(fs, *out);
+	changed.bg_flags &= (uint16_t)~of->uninit;
+	set_checksum(fs, &changed, kind, (*out)->data, of->covered);
+	if (!error)
+		error = ext_group_write(fs, group, &changed);
+	if (error)
+		bcache_put(*out);
+	else
+		*descriptor = changed;
+	return error;
+}
+
+/* Only file systems with checksums of descriptors have the flags. */
+static bool has_flags(const struct ext_fs *fs)
+{
+	return ext_has_checksums(fs) || ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM);
+}
+
+int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
+		   enum ext_bitmap kind, struct cached_block **out)
+{
+	struct about of = about(fs, group, descriptor, kind);
+	int error;
+
+	if (!ext_range_valid(fs, of.block, 1))
+		return ext_corrupt(fs, of.name, "group %u: block %ju is outside the file system",
+				   group, of.block);
+	if (has_flags(fs) && descriptor->bg_flags & of.uninit) {
+		error = get_new(fs, group, descriptor, kind, &of, out);
+	} else {
+		error = bcache_get(fs->device, of.block, fs->summary.block_size, BLOCK_OTHER, out);
+		if (error)
+			return error;
+		if (!(*out)->verified)
+			error = check(fs, group, &of, (*out)->data);
+		if (error)
+			bcache_put(*out);
+	}
+	if (!error)
+		(*out)->verified = true;
+	return error;
+}
+
+int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
+		      enum ext_bitmap kind, struct cached_block *bitmap, uint32_t first,
+		      uint32_t count, bool value)
+{
+	struct about of = about(fs, group, descriptor, kind);
+	int error;
+
+	if (count > of.bits || first > of.bits - count ||
+	    ext_bits_find(bitmap->data, NULL, first, first + count, value) < first + count)
+		return ext_corrupt(fs, of.name, "group %u: of %u to %u not all are %s", group,
+				   first, first + count - 1, value ? "free" : "in use");
+	error = ext_change(fs, bitmap);
+	if (error)
+		return error;
+	fill(bitmap->data, first, count, value);
+	set_checksum(fs, descriptor, kind, bitmap->data, of.covered);
+	error = ext_group_write(fs, group, descriptor);
+	if (error)
+		fill(bitmap->data, first, count, !value);
+	return error;
+}

@@ -1,0 +1,284 @@
+/*
+ * New inodes: in which group, and the first free one there.
+ *
+ * A file goes to the group of its directory, so that what is read together is near. A directory
+ * goes there too, if that group has at least as much room as groups have on average; but those in
+ * the root begin a tree of their own, and each gets the next group that has room (after Orlov's
+ * allocator of 4.4BSD, simplified):
+ *
+ *	/usr group 1	/home group 2	/home/ann group 2	/home/ann/letter group 2
+ *
+ * In a group it is always the lowest free inode. So what was never in use is at the end of the
+ * table, and descriptors with checksums count it (bg_itable_unused): mkfs has not even written
+ * that part, and whoever first uses an inode in one of its blocks writes the block as zeros.
+ *
+ * The caller has begun a change, and a failure in the middle has changed nothing.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+static uint32_t free_inodes(const struct ext_group_desc *descriptor)
+{
+	return descriptor->bg_free_inodes_count_lo | (uint32_t)descriptor->bg_free_inodes_count_hi
+							 << 16;
+}
+
+static uint32_t free_blocks(const struct ext_group_desc *descriptor)
+{
+	return descriptor->bg_free_blocks_count_lo | (uint32_t)descriptor->bg_free_blocks_count_hi
+							 << 16;
+}
+
+/* Whether a group has as many free inodes and blocks as asked for; or an error. */
+static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, uint32_t blocks)
+{
+	struct ext_group_desc descriptor;
+	int error = ext_group_read(fs, group, &descriptor);
+
+	if (error)
+		return error;
+	return free_inodes(&descriptor) >= inodes && free_blocks(&descriptor) >= blocks;
+}
+
+/* The first group with that much room, from `first` on. */
+static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, uint32_t blocks,
+		      uint32_t *out)
+{
+	for (uint32_t turn = 0; turn < fs->summary.groups; turn++) {
+		uint32_t group = first + turn;
+		int found;
+
+		if (group >= fs->summary.groups)
+			group -= fs->summary.groups;
+		found = has_room(fs, group, inodes, blocks);
+		if (found < 0)
+			return found;
+		*out = group;
+		if (found)
+			return 0;
+	}
+	return -ENOSPC;
+}
+
+static int choose_group(const struct ext_inode *parent, bool is_directory, uint32_t *out)
+{
+	struct ext_fs *fs = parent->fs;
+	uint32_t group = (parent->number - 1) / fs->super.s_inodes_per_group;
+	uint32_t inodes = fs->super.s_free_inodes_count / fs->summary.groups;
+	uint32_t blocks = (uint32_t)divide64(ext_free_blocks(fs), fs->summary.groups, NULL);
+	int error;
+
+	if (is_directory && parent->number == EXT_ROOT_INODE)
+		group = fs->next_group++ % fs->summary.groups;
+	if (is_directory) {
+		error = find_group(fs, group, inodes > 0 ? inodes : 1, blocks, out);
+		if (error != -ENOSPC)
+			return error;
+	}
+	return find_group(fs, group, 1, 0, out);
+}
+
+/* Inodes at the end of the table that were never in use; 0 without the field. */
+static uint32_t unused_inodes(const struct ext_fs *fs, const struct ext_group_desc *descriptor)
+{
+	if (!ext_has_checksums(fs) && !ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
+		return 0;
+	return descriptor->bg_itable_unused_lo | (uint32_t)descriptor->bg_itable_unused_hi << 16;
+}
+
+/* The counts after an inode was taken (or given back: then the table was in use that far). */
+static void count(struct ext_group_desc *descriptor, int change, bool is_directory)
+{
+	uint32_t inodes = free_inodes(descriptor) - (uint32_t)change;
+	uint32_t directories =
+	    descriptor->bg_used_dirs_count_lo | (uint32_t)descriptor->bg_used_dirs_count_hi << 16;
+
+	if (is_directory)
+		directories += (uint32_t)change;
+	descriptor->bg_free_inodes_count_lo = (uint16_t)inodes;
+	descriptor->bg_free_inodes_count_hi = (uint16_t)(inodes >> 16);
+	descriptor->bg_used_dirs_count_lo = (uint16_t)directories;
+	descriptor->bg_used_dirs_count_hi = (uint16_t)(directories >> 16);
+}
+
+/* Gets the table's block of a new inode: one in which no inode was ever used has junk. */
+static int get_table_block(struct ext_fs *fs, uint32_t group, uint32_t index, uint32_t unused,
+			   struct cached_block **out)
+{
+	uint32_t in_block = fs->summary.block_size / fs->inode_size;
+	uint32_t first = index - index % in_block;
+	struct ext_disk_inode_large *disk;
+	uint64_t table;
+	int error;
+
+	if (first < fs->super.s_inodes_per_group - unused)
+		return ext_inode_block(fs, group * fs->super.s_inodes_per_group + index + 1, out,
+				       &disk);
+	error = ext_inode_table(fs, group, &table);
+	return error ? error
+		     : bcache_get_zeroed(fs->device, table + index / in_block,
+					 fs->summary.block_size, out);
+}
+
+/* Marks inode `index` of a group as in use; *table is its block, in the transaction. */
+static int take(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
+		struct cached_block *bitmap, uint32_t index, bool is_directory,
+		struct cached_block **table)
+{
+	uint32_t unused = unused_inodes(fs, descriptor);
+	uint32_t rest = fs->super.s_inodes_per_group - index - 1;
+	int error = get_table_block(fs, group, index, unused, table);
+
+	if (error)
+		return error;
+	count(descriptor, 1, is_directory);
+	if (rest < unused) {
+		descriptor->bg_itable_unused_lo = (uint16_t)rest;
+		descriptor->bg_itable_unused_hi = (uint16_t)(rest >> 16);
+	}
+	error = ext_change(fs, *table);
+	if (!error)
+		error = ext_bitmap_change(fs, group, descriptor, EXT_BITMAP_INODES, bitmap, index,
+					  1, true);
+	if (error)
+		bcache_put(*table);
+	return error;
+}
+
+/* Takes the lowest free inode of a group; *number is its number. */
+static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, uint32_t *number,
+			 struct cached_block **table)
+{
+	uint32_t first = group == 0 ? fs->first_inode - 1 : 0;
+	struct ext_group_desc descriptor;
+	struct cached_block *bitmap;
+	uint32_t index;
+	int error = ext_group_read(fs, group, &descriptor);
+
+	if (!error)
+		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
+	if (error)
+		return error;
+	index = ext_bits_find(bitmap->data, NULL, first, fs->super.s_inodes_per_group, false);
+	if (index == fs->super.s_inodes_per_group)
+		error = ext_corrupt(fs, "inode bitmap", "group %u: free inodes are reserved ones",
+				    group);
+	else
+		error = take(fs, group, &descriptor, bitmap, index, is_directory, table);
+	*number = group * fs->super.s_inodes_per_group + index + 1;
+	bcache_put(bitmap);
+	return error;
+}
+
+/* The contents of a new inode: nothing, and an empty map where there is one. */
+static void fill_in(struct ext_inode *out, struct ext_fs *fs, uint32_t number, uint16_t mode,
+		    const struct ext_inode *like)
+{
+	const unsigned type = mode >> 12;
+	struct ext_extent_header empty = {
+		.eh_magic = EXT_EXTENT_MAGIC,
+		.eh_max = (sizeof(out->map) - sizeof(empty)) / sizeof(struct ext_extent),
+	};
+	int64_t now = ext_now(fs);
+
+	*out = (struct ext_inode){
+		.fs = fs,
+		.number = number,
+		.mode = mode,
+		.owner = like->owner,
+		.group = like->group,
+		.generation = ++fs->generation,
+		.accessed = now,
+		.modified = now,
+		.changed = now,
+		.created = now,
+	};
+	if (!ext_has_incompat(fs, EXT_INCOMPAT_EXTENTS) ||
+	    (type != EXT_TYPE_REGULAR && type != EXT_TYPE_DIRECTORY && type != EXT_TYPE_SYMLINK))
+		return;
+	out->flags = EXT_FLAG_EXTENTS;
+	memcpy(out->map, &empty, sizeof(empty));
+}
+
+int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct ext_inode *like,
+		  struct ext_inode *out)
+{
+	struct ext_fs *fs = directory->fs;
+	bool is_directory = mode >> 12 == EXT_TYPE_DIRECTORY;
+	struct ext_disk_inode_large *disk;
+	struct cached_block *table;
+	uint32_t group, number;
+	int error = choose_group(directory, is_directory, &group);
+
+	if (!error)
+		error = take_in_group(fs, group, is_directory, &number, &table);
+	if (error)
+		return error;
+	fs->super.s_free_inodes_count--;
+	fs->super_changed = true;
+	fill_in(out, fs, number, mode, like);
+	bcache_put(table);
+	error = ext_inode_block(fs, number, &table, &disk);
+	if (error)
+		return error;
+	memset(disk, 0, fs->inode_size);
+	if (fs->inode_size > EXT_OLD_INODE_SIZE)
+		disk->i_extra_isize = sizeof(*disk) - EXT_OLD_INODE_SIZE;
+	error = ext_inode_write(out);
+	bcache_put(table);
+	return error;
+}
+
+/* The inode on disk has a time of its end, and no links. */
+static void bury(struct ext_inode *inode, struct ext_disk_inode_large *disk)
+{
+	uint32_t nanoseconds;
+	uint32_t now = (uint32_t)ext_seconds(ext_now(inode->fs), &nanoseconds);
+
+	disk->first.i_links_count = 0;
+	disk->first.i_dtime = now != 0 ? now : 1;
+	ext_inode_seal(inode->fs, inode->number, disk);
+}
+
+static int give_back(struct ext_inode *inode)
+{
+	struct ext_fs *fs = inode->fs;
+	uint32_t group = (inode->number - 1) / fs->super.s_inodes_per_group;
+	uint32_t index = (inode->number - 1) % fs->super.s_inodes_per_group;
+	struct ext_group_desc descriptor;
+	struct cached_block *bitmap;
+	int error = ext_group_read(fs, group, &descriptor);
+
+	if (!error)
+		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
+	if (error)
+		return error;
+	count(&descriptor, -1, ext_is_directory(inode));
+	error =
+	    ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_INODES, bitmap, index, 1, false);
+	bcache_put(bitmap);
+	return error;
+}
+
+int ext_inode_free(struct ext_inode *inode)
+{
+	struct ext_fs *fs = inode->fs;
+	struct ext_disk_inode_large *disk;
+	struct cached_block *table;
+	int error = ext_inode_block(fs, inode->number, &table, &disk);
+
+	if (error)
+		return error;
+	error = ext_change(fs, table);
+	if (!error)
+		error = give_back(inode);
+	if (!error) {
+		bury(inode, disk);
+		fs->super.s_free_inodes_count++;
+		fs->super_changed = true;
+	}
+	bcache_put(table);
+	return error;
+}

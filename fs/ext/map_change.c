@@ -1,0 +1,168 @@
+/*
+ * Changing where the blocks of a file are, in the format that the inode has: a run becomes mapped,
+ * or a hole.
+ *
+ * What the formats differ in is how far one change reaches (a block of pointers, the longest
+ * extent) and from which end a range is freed:
+ *
+ *	extents		from the end, so that a leaf loses its last entries and nothing moves
+ *	pointers	from the beginning, because a hole says how far it goes
+ *
+ * Blocks of directories and symbolic links are metadata: they are changed through the cache, and
+ * are forgotten when they are freed. A file's contents go past the cache. The caller has begun.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+
+/* So that an unwritten run fits into one extent, too. */
+#define RUN_MAX (EXT_EXTENT_WRITTEN_LIMIT - 1u)
+
+uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical)
+{
+	if (!(inode->flags & EXT_FLAG_EXTENTS))
+		return ext_pointers_reach(inode, logical);
+	if (logical >= UINT32_MAX)
+		return 0;
+	return UINT32_MAX - logical < RUN_MAX ? (uint32_t)(UINT32_MAX - logical) : RUN_MAX;
+}
+
+int ext_map_set(struct ext_inode *inode, const struct ext_run *run)
+{
+	return inode->flags & EXT_FLAG_EXTENTS ? ext_set_extent(inode, run)
+					       : ext_set_pointers(inode, run);
+}
+
+int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal)
+{
+	const struct ext_fs *fs = inode->fs;
+	struct ext_mapping mapping = { .physical = 0 };
+	int error = 0;
+
+	if (logical > 0)
+		error = ext_map_all(inode, logical - 1, &mapping);
+	*goal = mapping.physical + 1;
+	if (mapping.physical == 0)
+		*goal = ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
+	return error;
+}
+
+/* Frees a mapped run, all in one group. If its blocks cannot be freed it is mapped as before. */
+static int free_run(struct ext_inode *inode, const struct ext_run *run)
+{
+	struct ext_run hole = { run->logical, 0, run->length, false };
+	int error = ext_map_set(inode, &hole);
+
+	if (error)
+		return error;
+	error = ext_blocks_free(inode, run->physical, run->length, !ext_is_regular(inode));
+	if (error)
+		ext_map_set(inode, run);
+	return error;
+}
+
+/* The part of a run from `first` on. */
+static void cut_front(struct ext_run *run, uint64_t first)
+{
+	if (first <= run->logical)
+		return;
+	if (run->physical != 0)
+		run->physical += first - run->logical;
+	run->length -= (uint32_t)(first - run->logical);
+	run->logical = first;
+}
+
+/* The last extent of the range, as much of it as is in one group. */
+static int free_extent(struct ext_inode *inode, uint64_t *first, uint64_t *end)
+{
+	uint64_t next = UINT64_MAX;
+	struct ext_run run;
+	unsigned depth = 0;
+	uint32_t index;
+	int error = ext_extent_before(inode, *end - 1, &run, &next, &depth);
+
+	if (error)
+		return error;
+	if (run.logical + run.length > *end)
+		run.length = (uint32_t)(*end - run.logical);
+	if (run.length == 0 || run.logical + run.length <= *first) {
+		*end = *first;
+		return 0;
+	}
+	cut_front(&run, *first);
+	ext_group_of(inode->fs, run.physical + run.length - 1, &index);
+	if (run.length > index + 1)
+		cut_front(&run, run.logical + run.length - (index + 1));
+	error = free_run(inode, &run);
+	if (!error)
+		*end = run.logical;
+	return error;
+}
+
+/* The first run of pointers in the range, inside one block of pointers and one group. */
+static int free_pointers(struct ext_inode *inode, uint64_t *first, uint64_t *end)
+{
+	struct ext_mapping mapping;
+	uint64_t length;
+	int error = ext_map_all(inode, *first, &mapping);
+
+	length = mapping.length < *end - *first ? mapping.length : *end - *first;
+	if (!error && mapping.physical != 0) {
+		uint32_t reach = ext_pointers_reach(inode, *first);
+		uint32_t in_group = ext_blocks_to_group_end(inode->fs, mapping.physical);
+		struct ext_run run = { *first, mapping.physical, 0, false };
+
+		length = length < reach ? length : reach;
+		length = length < in_group ? length : in_group;
+		run.length = (uint32_t)length;
+		error = free_run(inode, &run);
+	}
+	if (!error)
+		*first += length;
+	return error;
+}
+
+int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t *end)
+{
+	if (inode->flags & EXT_FLAG_EXTENTS)
+		return free_extent(inode, first, end);
+	if (ext_pointers_reach(inode, *first) == 0) {
+		*first = *end;
+		return 0;
+	}
+	return free_pointers(inode, first, end);
+}
+
+int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out)
+{
+	struct ext_run run = { logical, 0, 1, false };
+	uint64_t goal;
+	int error = ext_map_goal(inode, logical, &goal);
+
+	if (!error && ext_map_reach(inode, logical) == 0)
+		error = -EFBIG;
+	if (!error)
+		error = ext_metadata_allocate(inode, goal, out);
+	if (error)
+		return error;
+	run.physical = (*out)->block;
+	error = ext_map_set(inode, &run);
+	if (error) {
+		bcache_put(*out);
+		ext_blocks_free(inode, run.physical, 1, true);
+	}
+	return error;
+}
+
+int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached_block **out)
+{
+	struct ext_fs *fs = inode->fs;
+	struct ext_mapping mapping;
+	int error = ext_map(inode, logical, &mapping);
+
+	if (error)
+		return error;
+	if (mapping.physical == 0 || mapping.unwritten)
+		return ext_corrupt_inode(inode, "a hole at block %ju, where there must be none",
+					 logical);
+	return bcache_get(fs->device, mapping.physical, fs->summary.block_size, BLOCK_OTHER, out);
+}

@@ -1,0 +1,101 @@
+/*
+ * Orphans: inodes whose work must be finished if the power goes before it is.
+ *
+ * Two kinds: files without a name that somebody still uses, and files that are being cut, in
+ * several transactions. Both are in a list that begins in the superblock and goes on in the inodes'
+ * i_dtime, which has no other use while an inode lives:
+ *
+ *	s_last_orphan 30	inode 30: i_dtime 12	inode 12: i_dtime 0, the last
+ *
+ * The next mount (mount_write.c), or e2fsck, frees those without links, and cuts the others to
+ * their size. The newest is the first in the list; to remove one, the one before it is looked for
+ * from the beginning. The caller has begun a change.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+
+/* Sets where the list goes on after an inode. */
+static int set_next(struct ext_fs *fs, uint32_t number, uint32_t next)
+{
+	struct ext_disk_inode_large *disk;
+	struct cached_block *buffer;
+	int error = ext_inode_block(fs, number, &buffer, &disk);
+
+	if (error)
+		return error;
+	error = ext_change(fs, buffer);
+	if (!error) {
+		disk->first.i_dtime = next;
+		ext_inode_seal(fs, number, disk);
+	}
+	bcache_put(buffer);
+	return error;
+}
+
+static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)
+{
+	struct ext_disk_inode_large *disk;
+	struct cached_block *buffer;
+	int error;
+
+	if (number == 0 || number > fs->summary.inodes)
+		return ext_corrupt(fs, "list of orphans", "inode %u of %u", number,
+				   fs->summary.inodes);
+	error = ext_inode_block(fs, number, &buffer, &disk);
+	if (error)
+		return error;
+	*next = disk->first.i_dtime;
+	bcache_put(buffer);
+	return 0;
+}
+
+int ext_orphan_add(struct ext_inode *inode)
+{
+	struct ext_super_block *super = &inode->fs->super;
+	int error = set_next(inode->fs, inode->number, super->s_last_orphan);
+
+	if (error)
+		return error;
+	super->s_last_orphan = inode->number;
+	inode->fs->super_changed = true;
+	return 0;
+}
+
+/* The inode before this one in the list; 0: it is the first. */
+static int find_before(struct ext_inode *inode, uint32_t *before)
+{
+	struct ext_fs *fs = inode->fs;
+	uint32_t next = fs->super.s_last_orphan;
+
+	*before = 0;
+	for (uint32_t turn = 0; next != inode->number; turn++) {
+		int error = 0;
+
+		*before = next;
+		if (next == 0 || turn > fs->summary.inodes)
+			return ext_corrupt_inode(inode, "is not in the list of orphans");
+		error = get_next(fs, *before, &next);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int ext_orphan_remove(struct ext_inode *inode)
+{
+	struct ext_fs *fs = inode->fs;
+	uint32_t before, next;
+	int error = find_before(inode, &before);
+
+	if (!error)
+		error = get_next(fs, inode->number, &next);
+	if (!error && before != 0)
+		error = set_next(fs, before, next);
+	if (error)
+		return error;
+	if (before == 0) {
+		fs->super.s_last_orphan = next;
+		fs->super_changed = true;
+	}
+	return set_next(fs, inode->number, 0);
+}

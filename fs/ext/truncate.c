@@ -1,0 +1,292 @@
+/*
+ * Making files shorter, making holes, and freeing files; and the opposite, blocks without contents.
+ *
+ * A large file has more blocks than one transaction can free. So the work is cut up, and at each
+ * cut what is on the disk is valid:
+ *
+ *	1. the inode is in the list of orphans, and has its new size	from here on it is decided
+ *	2. some blocks are unmapped and freed		again and again, perhaps in new transactions
+ *	3. the inode leaves the list; without links, it is freed
+ *
+ * After a power cut the next mount goes on with step 2. A hole needs no list: each piece of it is
+ * an honest state of the file.
+ *
+ * The rest of the last block is zeroed when a file becomes shorter, because it would show when the
+ * file grows again.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+
+#define ALL_BLOCKS UINT32_MAX /* beyond the last one that a map can have */
+
+/* Frees blocks, each step with the inode that says so. */
+static int free_range(struct ext_inode *inode, uint64_t first, uint64_t end)
+{
+	int error = 0;
+
+	while (first < end && !error) {
+		int written;
+
+		error = ext_map_free(inode, &first, &end);
+		written = ext_inode_write(inode);
+		error = error ? error : written;
+		if (!error && first < end)
+			error = ext_extend(inode->fs, EXT_CREDITS);
+	}
+	return error;
+}
+
+/* Frees what is beyond the size. */
+static int free_beyond(struct ext_inode *inode)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
+	uint64_t end =
+	    inode->flags & EXT_FLAG_EXTENTS ? ALL_BLOCKS : ext_size_limit(inode) >> fs->block_shift;
+
+	return free_range(inode, blocks, end);
+}
+
+int ext_orphan_cut(struct ext_inode *inode)
+{
+	int error = ext_begin(inode->fs, EXT_CREDITS);
+
+	if (error)
+		return error;
+	error = free_beyond(inode);
+	if (!error)
+		error = ext_orphan_remove(inode);
+	ext_end(inode->fs);
+	return error;
+}
+
+static void touch(struct ext_inode *inode)
+{
+	inode->modified = inode->changed = ext_now(inode->fs);
+}
+
+/* A file without links is in the list of orphans anyway. */
+static int shrink(struct ext_inode *inode, uint64_t size)
+{
+	bool listed = inode->links == 0;
+	int error = ext_zero_tail(inode, size);
+
+	if (!error && !listed)
+		error = ext_orphan_add(inode);
+	if (error)
+		return error;
+	inode->size = size;
+	touch(inode);
+	error = ext_inode_write(inode);
+	if (!error)
+		error = free_beyond(inode);
+	if (!error && !listed)
+		error = ext_orphan_remove(inode);
+	return error;
+}
+
+static int extend(struct ext_inode *inode, uint64_t size)
+{
+	int error = ext_zero_tail(inode, inode->size);
+
+	if (error)
+		return error;
+	inode->size = size;
+	touch(inode);
+	return ext_inode_write(inode);
+}
+
+int ext_truncate(struct ext_inode *inode, uint64_t size)
+{
+	struct cached_block *pin;
+	int error;
+
+	if (!ext_is_regular(inode))
+		return -EINVAL;
+	if (size > ext_size_limit(inode))
+		return -EFBIG;
+	error = ext_begin(inode->fs, EXT_CREDITS);
+	if (error)
+		return error;
+	error = ext_inode_pin(inode, &pin);
+	if (!error) {
+		error = size < inode->size ? shrink(inode, size) : extend(inode, size);
+		bcache_put(pin);
+	}
+	ext_end(inode->fs);
+	return error;
+}
+
+int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
+{
+	uint64_t limit = ext_size_limit(inode) >> inode->fs->block_shift;
+	uint64_t end = count > limit || logical > limit - count ? limit : logical + count;
+	struct cached_block *pin;
+	int error;
+
+	if (!ext_is_regular(inode))
+		return -EINVAL;
+	error = ext_commit_if_needed(inode->fs);
+	if (!error)
+		error = ext_begin(inode->fs, EXT_CREDITS);
+	if (error)
+		return error;
+	error = ext_inode_pin(inode, &pin);
+	if (!error) {
+		touch(inode);
+		error = free_range(inode, logical, end);
+		bcache_put(pin);
+	}
+	ext_end(inode->fs);
+	return error;
+}
+
+/* ---- blocks without contents ---- */
+
+/* One run of blocks: unwritten in an extent, zeros behind pointers. *logical moves on. */
+static int allocate_some(struct ext_inode *inode, uint64_t *logical, uint64_t end)
+{
+	bool extents = inode->flags & EXT_FLAG_EXTENTS;
+	struct ext_run run = { .logical = *logical, .unwritten = extents };
+	struct ext_mapping mapping;
+	int error = ext_map_all(inode, *logical, &mapping);
+
+	if (!error && mapping.physical != 0) {
+		*logical += mapping.length < end - *logical ? mapping.length : end - *logical;
+		return 0;
+	}
+	if (!error)
+		error = ext_run_allocate(inode, &mapping, end - *logical, &run);
+	if (error)
+		return error;
+	if (!extents)
+		error = ext_zero_blocks(inode->fs, run.physical, run.length);
+	if (!error)
+		error = ext_map_set(inode, &run);
+	if (error)
+		ext_blocks_free(inode, run.physical, run.length, false);
+	else
+		*logical += run.length;
+	return error;
+}
+
+/* One change of ext_allocate. */
+static int allocate_piece(struct ext_inode *inode, uint64_t *logical, uint64_t end, bool keep_size)
+{
+	struct ext_fs *fs = inode->fs;
+	struct cached_block *pin;
+	int written, error = ext_commit_if_needed(fs);
+
+	if (!error)
+		error = ext_begin(fs, EXT_CREDITS);
+	if (error)
+		return error;
+	error = ext_inode_pin(inode, &pin);
+	if (!error) {
+		error = allocate_some(inode, logical, end);
+		if (!error && !keep_size && *logical << fs->block_shift > inode->size)
+			inode->size = *logical << fs->block_shift;
+		touch(inode);
+		written = ext_inode_write(inode);
+		error = error ? error : written;
+		bcache_put(pin);
+	}
+	ext_end(fs);
+	return error;
+}
+
+/* Blocks beyond the end must be unwritten ones, which pointers cannot say. */
+int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool keep_size)
+{
+	struct ext_fs *fs = inode->fs;
+	uint64_t limit = ext_size_limit(inode) >> fs->block_shift;
+	uint64_t end = logical + count;
+	int error = 0;
+
+	if (!ext_is_regular(inode))
+		return -EINVAL;
+	if (count > limit || logical > limit - count)
+		return -EFBIG;
+	if (!(inode->flags & EXT_FLAG_EXTENTS) && keep_size &&
+	    end > (inode->size + fs->summary.block_size - 1) >> fs->block_shift)
+		return -EOPNOTSUPP;
+	if (!keep_size && end << fs->block_shift > inode->size) {
+		error = ext_zero_tail(inode, inode->size);
+	}
+	while (logical < end && !error) {
+		error = allocate_piece(inode, &logical, end, keep_size);
+		if (error == -ENOSPC && ext_commit_for_space(fs))
+			error = 0;
+	}
+	return error;
+}
+
+/* ---- the end of an inode ---- */
+
+/* Several inodes may share a block of extended attributes: the last one frees it. */
+static int release_attributes(struct ext_inode *inode)
+{
+	struct ext_fs *fs = inode->fs;
+	uint64_t block = inode->attributes;
+	struct ext_xattr_header *header;
+	struct cached_block *buffer;
+	bool shared;
+	int error;
+
+	if (block == 0)
+		return 0;
+	if (!ext_range_valid(fs, block, 1))
+		return ext_corrupt_inode(inode, "attributes in block %ju", block);
+	error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER, &buffer);
+	if (error)
+		return error;
+	header = (struct ext_xattr_header *)buffer->data;
+	shared = header->h_refcount > 1;
+	if (header->h_magic != EXT_XATTR_MAGIC)
+		error = ext_corrupt_inode(inode, "attributes in block %ju: magic 0x%08x", block,
+					  header->h_magic);
+	else if (shared)
+		error = ext_change(fs, buffer);
+	if (!error && shared) {
+		header->h_refcount--;
+		ext_attributes_seal(fs, block, buffer->data);
+	}
+	bcache_put(buffer);
+	return error || shared ? error : ext_blocks_free(inode, block, 1, true);
+}
+
+/* All of it is freed; the list of orphans is the last to forget it. */
+static int release(struct ext_inode *inode)
+{
+	int error = 0;
+
+	if (ext_has_map(inode))
+		error = free_range(inode, 0,
+				   inode->flags & EXT_FLAG_EXTENTS
+				       ? ALL_BLOCKS
+				       : ext_size_limit(inode) >> inode->fs->block_shift);
+	if (!error)
+		error = release_attributes(inode);
+	if (!error)
+		error = ext_orphan_remove(inode);
+	if (error)
+		return error;
+	inode->attributes = 0;
+	inode->size = 0;
+	error = ext_inode_write(inode);
+	return error ? error : ext_inode_free(inode);
+}
+
+int ext_release(struct ext_inode *inode)
+{
+	int error;
+
+	if (inode->links > 0)
+		return -EINVAL;
+	error = ext_begin(inode->fs, EXT_CREDITS);
+	if (error)
+		return error;
+	error = release(inode);
+	ext_end(inode->fs);
+	return error;
+}

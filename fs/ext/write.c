@@ -1,0 +1,265 @@
+/*
+ * Writing contents: a piece at a time, each as long as one answer of the map.
+ *
+ *	mapped			overwrite: whole sectors straight, part of a sector is read first
+ *	unwritten		write the blocks, then convert the extent
+ *	hole			allocate a run, write the blocks, then map them
+ *
+ * A new block is written whole, with zeros around what the caller gives. 6000 bytes from 5000 on
+ * into a hole, in blocks of 4096, that allocation puts at 700:
+ *
+ *	block 700	904 zeros, bytes 5000 to 8191
+ *	block 701	bytes 8192 to 10999, 1288 zeros
+ *
+ * Data is on its way to the disk before the map says where it is, and the commit flushes before its
+ * own block: so after a power cut no file shows what was in its blocks before (ordered mode). A
+ * failure in the middle of a piece frees what it has allocated.
+ *
+ * What is beyond the end of the file in its last block is zeros, whoever wrote it: a file that
+ * grows shows it.
+ */
+#include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_alloc.h"
+
+#define TICK 4000000 /* ns: times that differ by less are not written for their own sake */
+
+/* Changes a part of one sector, read first. NULL: to zeros. */
+static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, const uint8_t *data,
+		      uint32_t length)
+{
+	uint8_t sector[SECTOR_SIZE];
+	int error = block_read(device, lba, 1, sector, BLOCK_DATA);
+
+	if (error)
+		return error;
+	if (data != NULL)
+		memcpy(sector + skip, data, length);
+	else
+		memset(sector + skip, 0, length);
+	return block_write(device, lba, 1, sector, BLOCK_DATA);
+}
+
+/* Writes from a byte position of the device. */
+static int write_device(struct block_device *device, uint64_t position, const uint8_t *data,
+			uint32_t length)
+{
+	int error = 0;
+
+	while (length > 0 && !error) {
+		uint64_t lba = position / SECTOR_SIZE;
+		uint32_t skip = position % SECTOR_SIZE;
+		uint32_t part = SECTOR_SIZE - skip < length ? SECTOR_SIZE - skip : length;
+
+		if (part == SECTOR_SIZE && data != NULL) {
+			part = length - length % SECTOR_SIZE;
+			error = block_write(device, lba, part / SECTOR_SIZE, data, BLOCK_DATA);
+		} else {
+			error = write_part(device, lba, skip, data, part);
+		}
+		position += part;
+		length -= part;
+		data = data == NULL ? NULL : data + part;
+	}
+	return error;
+}
+
+int ext_zero_tail(struct ext_inode *inode, uint64_t size)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint32_t skip = size & (fs->summary.block_size - 1);
+	struct ext_mapping mapping;
+	int error;
+
+	if (skip == 0)
+		return 0;
+	error = ext_map_all(inode, size >> fs->block_shift, &mapping);
+	if (error || mapping.physical == 0 || mapping.unwritten)
+		return error;
+	return write_device(fs->device, (mapping.physical << fs->block_shift) + skip, NULL,
+			    fs->summary.block_size - skip);
+}
+
+/* Writes one new block, of which the caller has a part; page is a block's memory. */
+static int write_padded(const struct ext_fs *fs, uint64_t physical, uint32_t skip,
+			const uint8_t *data, uint32_t length, uint8_t *page)
+{
+	uint32_t size = fs->summary.block_size, sectors = size / SECTOR_SIZE;
+
+	memset(page, 0, size);
+	if (length > 0)
+		memcpy(page + skip, data, length);
+	return block_write(fs->device, physical * sectors, sectors, page, BLOCK_DATA);
+}
+
+/* Writes new blocks from `physical` on: length bytes after `skip`, and zeros around. */
+static int write_new(const struct ext_fs *fs, uint64_t physical, uint32_t skip, const uint8_t *data,
+		     uint32_t length)
+{
+	uint32_t size = fs->summary.block_size;
+	uint8_t *page = page_alloc(0);
+	int error = page == NULL ? -ENOMEM : 0;
+
+	while (length > 0 && !error) {
+		uint32_t part = size - skip < length ? size - skip : length;
+
+		if (part == size) {
+			part = length - length % size;
+			error = block_write(fs->device, physical * (size / SECTOR_SIZE),
+					    part / SECTOR_SIZE, data, BLOCK_DATA);
+		} else {
+			error = write_padded(fs, physical, skip, data, part, page);
+		}
+		physical += (skip + part) >> fs->block_shift;
+		data += part;
+		length -= part;
+		skip = 0;
+	}
+	if (page != NULL)
+		page_free(page, 0);
+	return error;
+}
+
+int ext_zero_blocks(const struct ext_fs *fs, uint64_t physical, uint32_t count)
+{
+	uint8_t *page = page_alloc(0);
+	int error = page == NULL ? -ENOMEM : 0;
+
+	for (; count > 0 && !error; physical++, count--)
+		error = write_padded(fs, physical, 0, NULL, 0, page);
+	if (page != NULL)
+		page_free(page, 0);
+	return error;
+}
+
+int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping, uint64_t count,
+		     struct ext_run *run)
+{
+	uint32_t reach = ext_map_reach(inode, run->logical);
+	uint64_t goal;
+	int got, error;
+
+	if (reach == 0)
+		return -EFBIG;
+	if (count > mapping->length)
+		count = mapping->length;
+	if (count > reach)
+		count = reach;
+	run->length = (uint32_t)count;
+	run->physical = mapping->physical;
+	if (mapping->physical != 0)
+		return 0;
+	error = ext_map_goal(inode, run->logical, &goal);
+	if (error)
+		return error;
+	got = ext_blocks_allocate(inode, goal, run->length, &run->physical);
+	if (got > 0)
+		run->length = (uint32_t)got;
+	return got < 0 ? got : 0;
+}
+
+/* Writes into a hole or unwritten blocks. Returns the bytes written, or an error. */
+static int64_t write_fresh(struct ext_inode *inode, const struct ext_mapping *mapping,
+			   uint64_t offset, const uint8_t *data, uint32_t length)
+{
+	struct ext_fs *fs = inode->fs;
+	uint32_t skip = offset & (fs->summary.block_size - 1);
+	uint64_t count = ((uint64_t)skip + length + fs->summary.block_size - 1) >> fs->block_shift;
+	struct ext_run run = { .logical = offset >> fs->block_shift };
+	int error = ext_run_allocate(inode, mapping, count, &run);
+
+	if (error)
+		return error;
+	if (((uint64_t)run.length << fs->block_shift) - skip < length)
+		length = (uint32_t)(((uint64_t)run.length << fs->block_shift) - skip);
+	error = write_new(fs, run.physical, skip, data, length);
+	if (!error)
+		error = ext_map_set(inode, &run);
+	if (error && mapping->physical == 0)
+		ext_blocks_free(inode, run.physical, run.length, false);
+	return error ? error : (int64_t)length;
+}
+
+/* Writes what one answer of the map covers. */
+static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_t *data,
+			  uint32_t length)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint32_t skip = offset & (fs->summary.block_size - 1);
+	struct ext_mapping mapping;
+	int error = ext_map_all(inode, offset >> fs->block_shift, &mapping);
+
+	if (error)
+		return error;
+	if (mapping.physical == 0 || mapping.unwritten)
+		return write_fresh(inode, &mapping, offset, data, length);
+	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
+		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
+	error =
+	    write_device(fs->device, (mapping.physical << fs->block_shift) + skip, data, length);
+	return error ? error : (int64_t)length;
+}
+
+/* One change: a piece of the contents, and what the inode says about it. */
+static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8_t *data,
+			   uint32_t length)
+{
+	struct ext_fs *fs = inode->fs;
+	uint64_t blocks = inode->blocks;
+	int64_t now = ext_now(fs), written;
+	struct cached_block *pin;
+	int error = ext_commit_if_needed(fs);
+
+	if (!error)
+		error = ext_begin(fs, EXT_CREDITS);
+	if (error)
+		return error;
+	written = ext_inode_pin(inode, &pin);
+	if (written == 0) {
+		written = write_some(inode, offset, data, length);
+		if (written > 0 && offset + (uint64_t)written > inode->size)
+			inode->size = offset + (uint64_t)written;
+		if (inode->blocks != blocks || inode->size == offset + (uint64_t)written ||
+		    now - inode->modified >= TICK || now < inode->modified) {
+			inode->modified = inode->changed = now;
+			error = ext_inode_write(inode);
+		}
+		bcache_put(pin);
+	}
+	ext_end(fs);
+	return error ? error : written;
+}
+
+/* A write that begins beyond the end shows what was after the end. */
+static int zero_gap(struct ext_inode *inode, uint64_t offset)
+{
+	return offset > inode->size ? ext_zero_tail(inode, inode->size) : 0;
+}
+
+int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32_t length)
+{
+	uint64_t limit = ext_size_limit(inode);
+	uint32_t done = 0;
+	int error;
+
+	if (!ext_is_regular(inode) || length > INT32_MAX)
+		return -EINVAL;
+	if (offset >= limit && length > 0)
+		return -EFBIG;
+	if (length > limit - offset)
+		length = (uint32_t)(limit - offset);
+	if (!inode->fs->writable || inode->fs->failed)
+		return -EROFS;
+	error = zero_gap(inode, offset);
+	while (done < length && !error) {
+		int64_t part =
+		    write_piece(inode, offset + done, (const uint8_t *)data + done, length - done);
+
+		if (part > 0)
+			done += (uint32_t)part;
+		else if (part != -ENOSPC || !ext_commit_for_space(inode->fs))
+			error = (int)part;
+	}
+	return done > 0 ? (int)done : error;
+}
