@@ -33,6 +33,7 @@ struct model {
 	struct model_file *files;
 };
 
+/* An empty tree with room for so many. */
 struct model *model_make(struct arena *arena, uint32_t names, uint32_t files);
 void model_add_name(struct model *model, const char *path, uint32_t file);
 uint32_t model_add_file(struct model *model, struct model_file file);
@@ -48,3 +49,9 @@ struct model *model_operate(struct arena *arena, const struct model *before, con
 
 /* The file that a path stands for, or NULL. Follows no symbolic links. */
 const struct model_file *model_find(const struct model *model, const char *path);
+
+/* The name of a path, or NULL. */
+struct model_name *model_name_of(const struct model *model, const char *path);
+
+/* The same tree, with room for a name and a file more: an operation adds no more. */
+struct model *model_copy(struct arena *arena, const struct model *from);

@@ -2,10 +2,11 @@
  * A session: a mount, operations, and all that a crash laboratory wants to know of them: the
  * requests in their order, and the tree after each operation.
  *
- *	record	w w f w w w f w f ...		writes and flushes
- *	ends	    2       6	  9		how many of them there were after the mount,
- * operation 1, 2, ...: a power cut at 4 is in operation 1 trees	    0	    1	  2
- *	what is there then
+ *	record	w w f w w w f w f ...	writes and flushes
+ *	ends	    2       6	  9	their number after the mount, operation 1, ...
+ *	trees	    0	    1	  2	what is there then
+ *
+ * A power cut after request 4 is in operation 1.
  */
 #pragma once
 

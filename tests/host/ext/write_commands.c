@@ -4,10 +4,10 @@
  *	again			unmount and mount again
  *	record on|off		record writes and flushes from here on
  *	record save PATH	write the record, as QEMU's blklogwrites does
- *	fail N [COUNT]		the n-th request from here on fails (0: the next), and COUNT - 1
- * more requests		prints how many requests there were transactions
- *	prints the numbers of the open transaction and of the last safe one usage
- *	prints blocks, free, available, inodes, free inodes
+ *	fail N [COUNT]		COUNT (1) requests fail; 0: from the next one on
+ *	requests		prints how many requests there were
+ *	transactions		prints the open transaction's number, and that of the last safe one
+ *	usage			prints blocks, free, available, inodes, free inodes
  */
 #include <stdio.h>
 #include <stdlib.h>

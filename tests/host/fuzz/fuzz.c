@@ -4,9 +4,10 @@
  * The environment's FUZZ_IMAGE is a small image. Work is done on it first, without an unmount, so
  * that its journal has something to replay. An input is a list of these:
  *
- *	0x00-0x7f  sector(2)  offset(2)  bytes...	a patch of (first byte % 16) + 1 bytes,
- * before the mount: of any sector that is not data 0x80-0xff  first  second			an
- * operation after it, on two paths
+ *	0x00-0x7f  sector(2)  offset(2)  bytes...	a patch, before the mount
+ *	0x80-0xff  first  second			an operation after it, on two paths
+ *
+ * A patch has (first byte % 16) + 1 bytes, of any sector that is not data.
  *
  * Wrong is: an access outside the device, more requests than any sound work needs, memory or a
  * reference that is lost, and whatever a sanitizer says.
