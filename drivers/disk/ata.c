@@ -19,20 +19,20 @@
  *	the drive does not answer	once more after a reset, then -ETIMEDOUT
  *	the drive is gone		-EIO, at once
  *
- * Each failure is a line on the console. Tasks only, which may sleep for as long as another one has
- * the channel. At boot, before there are tasks, there is nobody to take turns with.
+ * Each failure is a line on the console. Tasks only: they may sleep for as long as another one has
+ * the channel.
  */
 #include "drivers/disk/ata.h"
 
 #include <stddef.h>
 
 #include "drivers/disk/ata_drive.h"
+#include "drivers/disk/partition.h"
 #include "drivers/qemu/settings.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/cpu/io.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/task.h"
 
 #define COMMAND_FLUSH	  0xe7
 #define COMMAND_FLUSH_EXT 0xea
@@ -176,27 +176,15 @@ static int transfer(const struct ata_drive *drive, const struct block_transfer *
 
 /* ---- one at a time ---- */
 
-static void take(struct ata_channel *channel)
-{
-	if (current)
-		mutex_lock(&channel->mutex);
-}
-
-static void give(struct ata_channel *channel)
-{
-	if (current)
-		mutex_unlock(&channel->mutex);
-}
-
 /* The range is valid: block.c has checked it. */
 static int ata_transfer(struct block_device *device, const struct block_transfer *wanted)
 {
 	struct ata_drive *drive = device->driver;
 
-	take(drive->channel);
+	mutex_lock(&drive->channel->mutex);
 	int result = transfer(drive, wanted);
 
-	give(drive->channel);
+	mutex_unlock(&drive->channel->mutex);
 	return result;
 }
 
@@ -204,10 +192,10 @@ static int ata_flush(struct block_device *device)
 {
 	struct ata_drive *drive = device->driver;
 
-	take(drive->channel);
+	mutex_lock(&drive->channel->mutex);
 	int result = flush(drive);
 
-	give(drive->channel);
+	mutex_unlock(&drive->channel->mutex);
 	return result == -ENODEV ? -EIO : result;
 }
 
@@ -222,10 +210,9 @@ static const struct {
 	{ "pio-interrupt", false, true },
 	{ "pio-polled", false, false },
 };
-#define MODES	   (sizeof(modes) / sizeof(modes[0]))
-#define PIO_POLLED (MODES - 1)
+#define MODES (sizeof(modes) / sizeof(modes[0]))
 
-static unsigned mode = PIO_POLLED;
+static unsigned mode = MODES - 1;
 
 const char *ata_mode(void)
 {
@@ -234,11 +221,11 @@ const char *ata_mode(void)
 
 static void use(struct ata_channel *channel)
 {
-	take(channel);
+	mutex_lock(&channel->mutex);
 	channel->has_dma = modes[mode].has_dma;
 	channel->has_interrupts = modes[mode].has_interrupts;
 	ata_tell_interrupts(channel);
-	give(channel);
+	mutex_unlock(&channel->mutex);
 }
 
 int ata_set_mode(const char *name)
@@ -247,7 +234,7 @@ int ata_set_mode(const char *name)
 
 	while (wanted < MODES && strcmp(modes[wanted].name, name) != 0)
 		wanted++;
-	if (wanted == MODES || (modes[wanted].has_interrupts && !current))
+	if (wanted == MODES)
 		return -EINVAL;
 	mode = wanted;
 	for (unsigned i = 0; i < ATA_CHANNELS; i++)
@@ -273,12 +260,13 @@ static void detect(struct ata_drive *drive)
 	printk("%s: %s, %llu sectors (%llu MB), LBA%u\n", drive->block.name, drive->model,
 	       drive->block.sectors, drive->block.sectors * SECTOR_SIZE >> 20,
 	       drive->has_lba48 ? 48 : 28);
+	partitions_register(&drive->block);
 }
 
-/* Polled until all is known. Without tasks nobody else could run while a task waits. */
+/* Polls, because kmain must not sleep; the mode comes last. */
 void ata_initialize(void)
 {
-	char name[16] = "pio-polled";
+	char name[16];
 
 	for (unsigned i = 0; i < ATA_CHANNELS; i++)
 		ata_reset(&channels[i]);
@@ -286,10 +274,7 @@ void ata_initialize(void)
 		detect(&ata_drives[i]);
 	ata_dma_initialize(channels);
 	ata_interrupts_initialize(channels);
-	if (current)
-		snprintk(name, sizeof(name), "%s", modes[0].name);
-	setting_read("disk", name, sizeof(name));
-	if (ata_set_mode(name) < 0)
-		printk("disk=%s: dma-interrupt, dma-polled, pio-interrupt or pio-polled\n", name);
+	if (setting_read("disk", name, sizeof(name)) < 0 || ata_set_mode(name) < 0)
+		ata_set_mode(modes[0].name);
 	printk("disks: %s\n", ata_mode());
 }

@@ -8,14 +8,14 @@
 
 /*
  * Looks for the four drives and registers each that answers as a block device. Takes bounded time
- * whatever is, or is not, connected. After the clock is known (every limit is a time), and the
- * tasks. The host's setting `disk` names the mode; otherwise it is dma-interrupt, and pio-polled
- * in a kernel without tasks.
+ * whatever is, or is not, connected; never sleeps. At boot, after the clock is known (every limit
+ * is a time), and the tasks. The host's setting `disk` names the mode; otherwise it is
+ * dma-interrupt.
  */
 void ata_initialize(void);
 
 /* Changes the mode of all drives: each channel as soon as its request has ended. Returns 0, or
- * -EINVAL for an unknown name, or for interrupts before there are tasks. May sleep. */
+ * -EINVAL for an unknown name. May sleep. */
 int ata_set_mode(const char *name);
 
 /* The name of the mode. */

@@ -151,5 +151,7 @@ bool ata_dma(const struct ata_drive *drive, const struct block_transfer *transfe
 	out8(port + COMMAND_REGISTER, direction | START);
 	*status = ata_answer(drive, STATUS_BSY | STATUS_DRQ, ATA_READY_NS);
 	out8(port + COMMAND_REGISTER, direction);
+	if (*status & STATUS_DRQ) /* the time is over: it still moves data */
+		*status |= STATUS_BSY;
 	return ata_is_done(*status) && !(in8(port + STATUS_REGISTER) & STATUS_FAULT);
 }

@@ -10,6 +10,9 @@
  * one ATA command can say. So no driver checks again. The purpose comes from the caller: only it
  * knows whether a block is data or says where data is.
  *
+ * A partition is a device whose requests go to its drive, moved by its first sector. They count for
+ * both, as Linux counts them; the trace has them once, as the drive saw them.
+ *
  * Waits for the drive: not for interrupt handlers.
  */
 #include "drivers/disk/block.h"
