@@ -6,7 +6,7 @@
  * the root begin a tree of their own, and each gets the next group that has room (after Orlov's
  * allocator of 4.4BSD, simplified):
  *
- *	/usr group 1	/home group 2	/home/ann group 2	/home/ann/letter group 2
+ *	/usr group 1	/var group 2	/var/mail group 2	/var/mail/ann group 2
  *
  * In a group it is always the lowest free inode. So what was never in use is at the end of the
  * table, and descriptors with checksums count it (bg_itable_unused): mkfs has not even written

@@ -84,7 +84,7 @@ static int find_before(struct ext_inode *inode, uint32_t *before)
 int ext_orphan_remove(struct ext_inode *inode)
 {
 	struct ext_fs *fs = inode->fs;
-	uint32_t before, next;
+	uint32_t before, next = 0;
 	int error = find_before(inode, &before);
 
 	if (!error)

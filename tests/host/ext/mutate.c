@@ -130,11 +130,12 @@ static int use_all(uint64_t seed)
 		look_up_paths(&visit);
 		ext_unmount(visit.fs);
 	}
+	bcache_drop();
+	bcache_shrink(UINT32_MAX);
 	if (pages_in_use != pages)
 		fail("%zu pages lost", pages_in_use - pages);
 	if (!is_documented(visit.worst))
 		fail("undocumented error %d", -visit.worst);
-	bcache_drop();
 	return visit.worst;
 }
 
