@@ -47,7 +47,7 @@ help::
 ifeq ($(LESSON),storage)
 LAB   := storage
 LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/breadth)) \
-	labs/storage/sources
+	$(wildcard labs/storage/sources labs/storage/breadth)
 RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE)
 DEBUG  = $(RUN) --gdb
 HOST_TOOLS := $(BUILD)/host/lab-file

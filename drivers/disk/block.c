@@ -1,8 +1,9 @@
 /*
- * Block devices: the one way to every disk, on which each request is checked, counted and traced.
+ * Block devices: the one way to every disk, on which each request is checked, queued, counted and
+ * traced (drivers/disk/queue.c).
  *
  *	block_read(hdb, lba 1000, 600 sectors)
- *		request 1000, 256	-> driver, statistics, trace record
+ *		request 1000, 256	-> queue, driver, statistics, trace record
  *		request 1256, 256	-> ...
  *		request 1512, 88	-> ...
  *
@@ -20,8 +21,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/time.h"
-#include "drivers/disk/trace.h"
+#include "drivers/disk/queue.h"
 
 static struct block_device *first; /* in the order of registration */
 
@@ -30,6 +30,10 @@ void block_register(struct block_device *device)
 {
 	struct block_device **link = &first;
 
+	if (!device->whole && !(device->queue = block_queue_create())) {
+		printk("%s: no memory for its queue\n", device->name);
+		return;
+	}
 	while (*link)
 		link = &(*link)->next;
 	*link = device;
@@ -60,46 +64,6 @@ struct block_device *block_of_number(uint32_t number)
 	return device;
 }
 
-/* Errors count once and add no sectors: a transfer that failed has delivered nothing reliable. */
-static void account(struct block_device *device, const struct trace_record *record)
-{
-	struct block_stats *stats = &device->stats;
-
-	stats->busy_ns += record->duration_ns;
-	if (record->result < 0) {
-		stats->errors++;
-	} else if (record->operation == 'R') {
-		stats->requests[record->purpose]++;
-		stats->sectors[record->purpose] += record->sectors;
-	} else if (record->operation == 'W') {
-		stats->written_requests++;
-		stats->written_sectors += record->sectors;
-	} else {
-		stats->flushes++;
-	}
-}
-
-/* A request has ended, with this result: it is counted, and remembered. */
-static void finish(struct block_device *device, char operation, uint64_t lba, unsigned count,
-		   enum block_purpose purpose, uint64_t start, int result)
-{
-	struct trace_record record = {
-		.start_ns = start,
-		.lba = lba,
-		.duration_ns = time_ns() - start,
-		.sectors = count,
-		.result = result,
-		.drive = device->name[2],
-		.operation = operation,
-		.purpose = purpose,
-	};
-
-	account(device, &record);
-	if (device->whole)
-		account(device->whole, &record);
-	trace_add(&record);
-}
-
 /* Is the range wholly on the device? The comparison subtracts: lba + count could wrap. */
 static bool is_inside(const struct block_device *device, const char *what, uint64_t lba,
 		      unsigned count)
@@ -111,32 +75,29 @@ static bool is_inside(const struct block_device *device, const char *what, uint6
 	return false;
 }
 
-/* Each part is accounted for by itself: the trace shows what the drive was asked. After an error
- * the rest is not tried. */
+/* Each part is a request of its own: the trace shows what the drive was asked. After an error the
+ * rest is not tried. */
 static int move(struct block_device *device, uint64_t lba, unsigned count, uint8_t *buffer,
-		bool is_write, enum block_purpose purpose)
+		char operation, enum block_purpose purpose)
 {
-	struct block_device *drive = device->whole ? device->whole : device;
-
-	if (!is_inside(device, is_write ? "write" : "read", lba, count))
+	if (!is_inside(device, operation == 'W' ? "write" : "read", lba, count))
 		return -EINVAL;
-	lba += device->start;
-	for (unsigned left = count; left > 0;) {
-		unsigned now = left < BLOCK_TRANSFER_SECTORS ? left : BLOCK_TRANSFER_SECTORS;
-		struct block_piece piece = { buffer, now };
-		struct block_transfer transfer = { .lba = lba,
-						   .count = now,
-						   .is_write = is_write,
-						   .pieces = &piece,
-						   .piece_count = 1 };
-		uint64_t start = time_ns();
-		int result = drive->ops->transfer(drive, &transfer);
+	while (count > 0) {
+		unsigned now = count < BLOCK_TRANSFER_SECTORS ? count : BLOCK_TRANSFER_SECTORS;
+		struct block_request request = { .device = device,
+						 .lba = lba,
+						 .count = now,
+						 .buffer = buffer,
+						 .operation = operation,
+						 .purpose = purpose };
 
-		finish(device, is_write ? 'W' : 'R', lba, now, purpose, start, result);
+		block_submit(&request);
+		int result = block_wait(&request);
+
 		if (result < 0)
 			return result;
 		lba += now;
-		left -= now;
+		count -= now;
 		buffer += now * SECTOR_SIZE;
 	}
 	return 0;
@@ -145,22 +106,22 @@ static int move(struct block_device *device, uint64_t lba, unsigned count, uint8
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
 	       enum block_purpose purpose)
 {
-	return move(device, lba, count, buffer, false, purpose);
+	return move(device, lba, count, buffer, 'R', purpose);
 }
 
 /* The driver only reads from the buffer. */
 int block_write(struct block_device *device, uint64_t lba, unsigned count, const void *buffer,
 		enum block_purpose purpose)
 {
-	return move(device, lba, count, (void *)buffer, true, purpose);
+	return move(device, lba, count, (void *)buffer, 'W', purpose);
 }
 
 int block_flush(struct block_device *device)
 {
-	struct block_device *drive = device->whole ? device->whole : device;
-	uint64_t start = time_ns();
-	int result = drive->ops->flush(drive);
+	struct block_request request = { .device = device,
+					 .operation = 'F',
+					 .purpose = BLOCK_OTHER };
 
-	finish(device, 'F', 0, 0, BLOCK_OTHER, start, result);
-	return result;
+	block_submit(&request);
+	return block_wait(&request);
 }

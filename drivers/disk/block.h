@@ -28,8 +28,8 @@ struct block_transfer {
 	unsigned piece_count;
 };
 
-/* What a driver provides. Both wait for the drive, and return 0 or a negative errno; both may be
- * called by several tasks at a time, and take turns. */
+/* What a driver provides. Both wait for the drive, and return 0 or a negative errno; drives that
+ * share something take turns. */
 struct block_ops {
 	int (*transfer)(struct block_device *device, const struct block_transfer *transfer);
 	/* What was written before is safe from a power cut when it returns 0. */
@@ -51,7 +51,9 @@ struct block_stats {
 	uint64_t written_requests;
 	uint64_t written_sectors;
 	uint64_t flushes;
-	uint64_t busy_ns; /* time spent inside the driver */
+	uint64_t merged[2];    /* requests that joined another one: reads, writes */
+	uint64_t waited_ns[2]; /* from a request's submission to its end: reads, writes */
+	uint64_t flush_ns;
 	uint64_t errors;
 };
 
@@ -63,6 +65,7 @@ struct block_device {
 	uint64_t start;		     /* of a partition: where it begins on its drive */
 	const struct block_ops *ops; /* of a drive; a partition needs none */
 	void *driver;		     /* the driver's own data */
+	struct block_queue *queue;   /* of a drive: drivers/disk/queue.h */
 	struct block_stats stats;
 	struct block_device *next;
 };

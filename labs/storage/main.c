@@ -15,6 +15,7 @@
 #include "drivers/qemu/settings.h"
 #include "fs/cache/bcache.h"
 #include "fs/disk/block_files.h"
+#include "fs/disk/trace_file.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
@@ -31,5 +32,6 @@ static void storage_start(void)
 	ata_initialize();
 	bcache_init(page_free_count() / 100 * share);
 	block_files_initialize();
+	trace_file_initialize();
 }
 STARTUP(storage_start)

@@ -90,7 +90,6 @@ static void subtract(struct block_stats *stats, const struct block_stats *before
 		stats->sectors[purpose] -= before->sectors[purpose];
 	}
 	stats->errors -= before->errors;
-	stats->busy_ns -= before->busy_ns;
 }
 
 /* The same seed gives the same offsets as on the host, which has stamped those sectors. */

@@ -47,12 +47,12 @@ def linked(lesson: int, root: Path, core: bool = False) -> list[str]:
 
 
 def kernels(root: Path = ROOT, core: bool = False) -> dict[str, list[str]]:
-    """The sources of every kernel, by the name of its folder in labs/; main.c among them. The
-    storage lab's has the breadth always."""
+    """The sources of every kernel, by the name of its folder in labs/; main.c among them. core:
+    without the breadth, though the storage lab's is never linked so."""
     found = {f"lesson{lesson}": linked(lesson, root, core) for lesson in lessons(root)}
     storage = root / "labs/storage"
     if storage.is_dir():
-        every = linked(max(lessons(root)), root)
-        added, removed = changes(storage)
+        every = linked(max(lessons(root)), root, core)
+        added, removed = changes(storage, *((CORE,) if core else LISTS))
         found["storage"] = [path for path in (*every, *added) if path not in removed]
     return {name: [*paths, f"labs/{name}/main.c"] for name, paths in found.items()}

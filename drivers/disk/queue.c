@@ -1,0 +1,283 @@
+/*
+ * The queue of a drive: which request comes next, which ones go together, and who does it.
+ *
+ *	waiting		W 40-47	 R 8-15	 W 48-55  F  W 0-7
+ *	C-LOOK, at 30	W 40-55 (two requests, one transfer), R 8-15, F, W 0-7
+ *
+ * A flush is a barrier: it waits for all that came before it, and what came after it waits for the
+ * flush. Between two flushes the drive is free to choose, so tasks that want an order wait for one
+ * request before they submit the next.
+ *
+ * There is no thread for it. A request that is submitted stays in the queue (it is plugged), so
+ * that others can join it, until a task waits for one. That task serves the drive, other tasks'
+ * requests too, until its own has ended; the others sleep, and one of them continues:
+ *
+ *	task A	submit 5, submit 6, wait for 5: transfer 5-6 ......... wait for 6: has ended
+ *	task B			submit 9, wait: A serves, sleep ...... transfer 9
+ *
+ * A transfer of several requests that fails is done again, one by one: a bad sector is the error of
+ * those who asked for it, and of nobody else.
+ *
+ * Everything here runs in tasks that are not pre-empted, so nothing is locked; only the driver, and
+ * wait_sleep_blocked, sleep.
+ */
+#include "drivers/disk/queue.h"
+
+#include "drivers/disk/trace.h"
+#include "kernel/task/time.h"
+#include "mm/kmalloc.h"
+
+#define TOGETHER 32u /* requests in a transfer, at most */
+
+/* A transfer, and its requests in ascending order of sectors. */
+struct batch {
+	struct block_request *requests[TOGETHER];
+	unsigned requests_count;
+	uint64_t lba, end;
+};
+
+static struct block_device *drive_of(const struct block_device *device)
+{
+	return device->whole ? device->whole : (struct block_device *)device;
+}
+
+static struct block_request *entry(struct list *link)
+{
+	return list_entry(link, struct block_request, in_queue);
+}
+
+struct block_queue *block_queue_create(void)
+{
+	struct block_queue *queue = kmalloc(sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	*queue = (struct block_queue){ .order = BLOCK_C_LOOK };
+	queue->waiting = (struct list){ &queue->waiting, &queue->waiting };
+	return queue;
+}
+
+void block_submit(struct block_request *request)
+{
+	struct block_queue *queue = drive_of(request->device)->queue;
+
+	request->lba += request->device->start;
+	request->is_done = false;
+	request->submitted_ns = time_ns();
+	list_append(&queue->waiting, &request->in_queue);
+	if (queue->pending++ == 0)
+		queue->busy_since = request->submitted_ns;
+}
+
+uint64_t block_busy_ns(const struct block_queue *queue)
+{
+	return queue->busy_ns + (queue->pending ? time_ns() - queue->busy_since : 0);
+}
+
+/* ---- which ones are next ---- */
+
+/* C-LOOK: what is ahead of the position comes before what is not. */
+static bool is_before(const struct block_queue *queue, const struct block_request *one,
+		      const struct block_request *other)
+{
+	bool is_ahead = one->lba >= queue->position;
+
+	if (is_ahead != (other->lba >= queue->position))
+		return is_ahead;
+	return one->lba < other->lba;
+}
+
+/* The queue is not empty. */
+static struct block_request *choose(const struct block_queue *queue)
+{
+	struct block_request *best = entry(queue->waiting.next);
+
+	if (queue->order == BLOCK_FIFO || best->operation == 'F')
+		return best;
+	for (struct list *link = queue->waiting.next; link != &queue->waiting; link = link->next) {
+		if (entry(link)->operation == 'F')
+			break;
+		if (is_before(queue, entry(link), best))
+			best = entry(link);
+	}
+	return best;
+}
+
+/* Does the request continue the batch at one of its ends? */
+static bool touches(const struct batch *batch, const struct block_request *request)
+{
+	const struct block_request *first = batch->requests[0];
+
+	return request->operation == first->operation && request->is_forced == first->is_forced &&
+	       (request->lba == batch->end || request->lba + request->count == batch->lba) &&
+	       batch->end - batch->lba + request->count <= BLOCK_TRANSFER_SECTORS;
+}
+
+static void add(struct batch *batch, struct block_request *request)
+{
+	unsigned place = request->lba >= batch->lba ? batch->requests_count : 0;
+
+	for (unsigned i = batch->requests_count++; i > place; i--)
+		batch->requests[i] = batch->requests[i - 1];
+	batch->requests[place] = request;
+	if (place == 0)
+		batch->lba = request->lba;
+	if (request->lba + request->count > batch->end)
+		batch->end = request->lba + request->count;
+	list_remove(&request->in_queue);
+}
+
+/* One more that touches the batch, up to the next flush; NULL if there is none. */
+static struct block_request *find_next(struct block_queue *queue, const struct batch *batch)
+{
+	for (struct list *link = queue->waiting.next; link != &queue->waiting; link = link->next) {
+		if (entry(link)->operation == 'F')
+			break;
+		if (touches(batch, entry(link)))
+			return entry(link);
+	}
+	return NULL;
+}
+
+static void gather(struct block_queue *queue, struct batch *batch)
+{
+	struct block_request *next = choose(queue);
+
+	batch->requests_count = 0;
+	batch->lba = next->lba;
+	batch->end = next->lba + next->count;
+	add(batch, next);
+	while (next->operation != 'F' && batch->requests_count < TOGETHER &&
+	       (next = find_next(queue, batch)))
+		add(batch, next);
+}
+
+/* ---- what became of it ---- */
+
+/* Errors count once and add no sectors: a transfer that failed has delivered nothing reliable. */
+static void account(struct block_stats *stats, const struct trace_record *record, unsigned merged,
+		    uint64_t waited_ns)
+{
+	bool is_write = record->operation == 'W';
+
+	if (record->result < 0) {
+		stats->errors++;
+	} else if (record->operation == 'F') {
+		stats->flushes++;
+		stats->flush_ns += waited_ns;
+	} else {
+		stats->merged[is_write] += merged;
+		stats->waited_ns[is_write] += waited_ns;
+		if (is_write) {
+			stats->written_requests++;
+			stats->written_sectors += record->sectors;
+		} else {
+			stats->requests[record->purpose]++;
+			stats->sectors[record->purpose] += record->sectors;
+		}
+	}
+}
+
+/* A transfer has ended: it is counted, for a partition and its drive, and remembered. */
+static void remember(const struct batch *batch, uint64_t start, int result)
+{
+	const struct block_request *first = batch->requests[0];
+	struct block_device *device = first->device, *drive = drive_of(device);
+	uint64_t now = time_ns(), waited = now - first->submitted_ns;
+	struct trace_record record = {
+		.start_ns = start,
+		.lba = first->operation == 'F' ? 0 : batch->lba,
+		.duration_ns = now - start,
+		.sectors = batch->end - batch->lba,
+		.result = result,
+		.drive = drive->name[2],
+		.operation = first->operation,
+		.purpose = first->purpose,
+	};
+
+	account(&drive->stats, &record, batch->requests_count - 1, waited);
+	if (device != drive)
+		account(&device->stats, &record, batch->requests_count - 1, waited);
+	if (first->operation != 'F')
+		latency_add(&drive->queue->latency, now - start);
+	trace_add(&record);
+}
+
+static void finish(struct block_queue *queue, struct block_request *request, int result)
+{
+	request->result = result;
+	request->is_done = true;
+	if (--queue->pending == 0)
+		queue->busy_ns += time_ns() - queue->busy_since;
+}
+
+/* ---- serving ---- */
+
+static int transfer(struct block_device *drive, const struct batch *batch)
+{
+	const struct block_request *first = batch->requests[0];
+	struct block_piece pieces[TOGETHER];
+	struct block_transfer transfer = { .lba = batch->lba,
+					   .count = batch->end - batch->lba,
+					   .is_write = first->operation == 'W',
+					   .is_forced = first->is_forced,
+					   .pieces = pieces,
+					   .piece_count = batch->requests_count };
+	uint64_t start = time_ns();
+	int result;
+
+	for (unsigned i = 0; i < batch->requests_count; i++)
+		pieces[i] =
+		    (struct block_piece){ batch->requests[i]->buffer, batch->requests[i]->count };
+	if (first->operation == 'F')
+		result = drive->ops->flush(drive);
+	else
+		result = drive->ops->transfer(drive, &transfer);
+	remember(batch, start, result);
+	return result;
+}
+
+/* The next transfer, from its choice to its end. */
+static void serve(struct block_device *drive)
+{
+	struct block_queue *queue = drive->queue;
+	struct batch batch, one;
+
+	gather(queue, &batch);
+	queue->position = batch.end;
+	int result = transfer(drive, &batch);
+
+	for (unsigned i = 0; i < batch.requests_count; i++) {
+		struct block_request *request = batch.requests[i];
+
+		if (result < 0 && batch.requests_count > 1) {
+			one = (struct batch){
+				{ request }, 1, request->lba, request->lba + request->count
+			};
+			finish(queue, request, transfer(drive, &one));
+		} else {
+			finish(queue, request, result);
+		}
+	}
+}
+
+int block_wait(struct block_request *request)
+{
+	struct block_device *drive = drive_of(request->device);
+	struct block_queue *queue = drive->queue;
+
+	while (!request->is_done) {
+		if (queue->is_served) {
+			bool enabled = interrupts_disable();
+
+			wait_sleep_blocked(&queue->ended);
+			interrupts_restore(enabled);
+			continue;
+		}
+		queue->is_served = true;
+		serve(drive);
+		queue->is_served = false;
+		wait_wake(&queue->ended);
+	}
+	return request->result;
+}

@@ -1,0 +1,124 @@
+/*
+ * What /proc says of block devices: /proc/diskstats and /proc/partitions as Linux has them, and
+ * /proc/disks, which Linux does not have:
+ *
+ *	name order	busy ms	idle ms	requests	mean us	99 % below us
+ *	hdb  c-look	1520	48480	3000		505	1024
+ *	hdc  fifo	9120	40880	3000		3040	65536	slow
+ *
+ * "slow": beside the other drives (drivers/disk/latency.h). A line "hdb fifo" or "hdb c-look" that
+ * is written to the file chooses the order of the drive's queue.
+ */
+#include <stddef.h>
+
+#include "drivers/disk/queue.h"
+#include "fs/proc/procfs.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/time.h"
+
+#define PEERS 16u
+
+static const char *const orders[BLOCK_ORDERS] = { "fifo", "c-look" };
+
+static uint64_t milliseconds(uint64_t ns)
+{
+	return divide64(ns, 1000000, NULL);
+}
+
+static uint64_t sum(const uint64_t by_purpose[BLOCK_PURPOSES])
+{
+	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
+}
+
+/* The fields: Documentation/admin-guide/iostats.rst of Linux. A partition is busy as long as its
+ * drive is. */
+static void show_stats(struct procfs_text *text, const struct task *task)
+{
+	for (const struct block_device *each = block_first(); each; each = each->next) {
+		const struct block_queue *queue = each->whole ? each->whole->queue : each->queue;
+		const struct block_stats *stats = &each->stats;
+
+		procfs_print(text, "%4u %7u %s", each->number >> 8, each->number & 0xff,
+			     each->name);
+		procfs_print(text, " %llu %llu %llu %llu", sum(stats->requests), stats->merged[0],
+			     sum(stats->sectors), milliseconds(stats->waited_ns[0]));
+		procfs_print(text, " %llu %llu %llu %llu", stats->written_requests,
+			     stats->merged[1], stats->written_sectors,
+			     milliseconds(stats->waited_ns[1]));
+		procfs_print(text, " %u %llu %llu", queue->pending,
+			     milliseconds(block_busy_ns(queue)),
+			     milliseconds(stats->waited_ns[0] + stats->waited_ns[1]));
+		procfs_print(text, " 0 0 0 0 %llu %llu\n", stats->flushes,
+			     milliseconds(stats->flush_ns));
+	}
+}
+
+/* In units of 1 KiB. */
+static void show_partitions(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "major minor  #blocks  name\n\n");
+	for (const struct block_device *each = block_first(); each; each = each->next)
+		procfs_print(text, "%4u  %7u %10llu %s\n", each->number >> 8, each->number & 0xff,
+			     each->sectors / 2, each->name);
+}
+
+/* Is a drive slow beside the others? */
+static bool is_slow(const struct block_device *drive)
+{
+	const struct latency *peers[PEERS];
+	unsigned count = 0;
+
+	for (const struct block_device *each = block_first(); each; each = each->next)
+		if (each->queue && each != drive && count < PEERS)
+			peers[count++] = &each->queue->latency;
+	return latency_is_suspicious(&drive->queue->latency, peers, count);
+}
+
+static void show_disks(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "name order     busy ms    idle ms   requests    mean us  99%%< us\n");
+	for (const struct block_device *each = block_first(); each; each = each->next) {
+		if (!each->queue)
+			continue;
+		uint64_t busy = milliseconds(block_busy_ns(each->queue));
+		const struct latency *latency = &each->queue->latency;
+
+		procfs_print(text, "%-4s %-6s %10llu %10llu %10u %10u %8u%s\n", each->name,
+			     orders[each->queue->order], busy, milliseconds(time_ns()) - busy,
+			     latency->count, latency_mean_us(latency),
+			     latency_below_us(latency, 990), is_slow(each) ? " slow" : "");
+	}
+}
+
+/* "hdb fifo". */
+static int store_order(const char *line)
+{
+	for (const struct block_device *each = block_first(); each; each = each->next) {
+		uint32_t length = strlen(each->name);
+
+		if (!each->queue || memcmp(line, each->name, length) != 0 || line[length] != ' ')
+			continue;
+		for (unsigned order = 0; order < BLOCK_ORDERS; order++)
+			if (strcmp(line + length + 1, orders[order]) == 0) {
+				each->queue->order = order;
+				return 0;
+			}
+	}
+	return -EINVAL;
+}
+
+static void disks_register(void)
+{
+	static struct procfs_entry entries[] = {
+		{ .name = "diskstats", .show = show_stats, .order = 1 },
+		{ .name = "partitions", .show = show_partitions },
+		{ .name = "disks", .show = show_disks, .store = store_order },
+	};
+
+	for (unsigned i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		procfs_register(&entries[i]);
+}
+STARTUP(disks_register)
