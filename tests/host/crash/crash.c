@@ -70,6 +70,10 @@ static void set(char *argument)
 		settings.seed = strtoull(value, NULL, 0);
 	else if (strcmp(argument, "only") == 0)
 		settings.only = value;
+	else if (strcmp(argument, "log") == 0)
+		settings.log = value;
+	else if (strcmp(argument, "weak") == 0)
+		judge_weakly = strcmp(value, "yes") == 0;
 	else if (strcmp(argument, "save") == 0)
 		settings.save = value;
 	else if (strcmp(argument, "folder") == 0)

@@ -394,9 +394,15 @@ struct run {
 static void run_first(void *context)
 {
 	const struct run *run = context;
+	const struct settings *settings = run->settings;
 
-	if (!session_begin(run->session, &run->settings->options) ||
-	    !session_operate(run->session, &run->settings->options))
+	if (settings->log != NULL) {
+		if (!session_load(run->session, &settings->options, settings->log))
+			strcpy(telling->problem, run->session->problem);
+		return;
+	}
+	if (!session_begin(run->session, &settings->options) ||
+	    !session_operate(run->session, &settings->options))
 		strcpy(telling->problem, run->session->problem);
 }
 

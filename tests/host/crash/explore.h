@@ -11,6 +11,7 @@ struct settings {
 	uint64_t seed;
 	uint32_t prefixes, subsets, torn, second, cuts, fsck, limit;
 	const char *only;	/* one state, with all that is said of it; NULL: all */
+	const char *log;	/* requests of another machine; NULL: the workloads run here */
 	const char *save;	/* a file for the record of the workload; NULL: none */
 	struct script *scripts; /* of second sessions */
 	uint32_t script_count;

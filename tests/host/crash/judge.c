@@ -9,6 +9,7 @@
 #define MODE_REGULAR 0100000u
 
 enum ext_data judge_data;
+bool judge_weakly;
 
 static bool differs(char *problem, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -26,7 +27,8 @@ static bool differs(char *problem, const char *format, ...)
 struct comparison {
 	const struct model *tree;
 	struct model *const *trees;
-	uint32_t least, most;
+	uint32_t least, most; /* of contents; names are those of `least` */
+	uint32_t safe;	      /* the first tree of which there may be anything */
 	char *problem;
 };
 
@@ -35,16 +37,33 @@ static bool is_regular(const struct model_file *file)
 	return (file->mode & MODE_TYPE) == MODE_REGULAR;
 }
 
+static uint32_t first_contents(const struct comparison *with)
+{
+	return judge_weakly ? with->safe : with->least;
+}
+
+static uint32_t last_size(const struct comparison *with)
+{
+	return judge_weakly || with->least == with->most ? with->most : with->least + 1;
+}
+
 /* A long write that was cut: longer than before it, shorter than after it. */
 static bool size_between(const struct comparison *with, uint32_t index, uint64_t size)
 {
-	const struct model *next;
+	uint64_t shortest = UINT64_MAX, longest = 0;
 
-	if (with->least == with->most)
-		return false;
-	next = with->trees[with->least + 1];
-	return index < next->file_count && size > with->trees[with->least]->files[index].size &&
-	       size < next->files[index].size;
+	for (uint32_t at = first_contents(with); at <= last_size(with); at++) {
+		const struct model *model = with->trees[at];
+
+		if (index >= model->file_count)
+			continue;
+		if (model->files[index].size < shortest)
+			shortest = model->files[index].size;
+		if (model->files[index].size > longest)
+			longest = model->files[index].size;
+	}
+	return size >= shortest && size <= longest &&
+	       (judge_weakly || size > with->trees[with->least]->files[index].size);
 }
 
 static bool compare_file(const struct comparison *with, const char *path,
@@ -128,7 +147,7 @@ static uint32_t last_contents(const struct comparison *with)
 static bool sector_allowed(const struct comparison *with, uint32_t index, const uint8_t *sector,
 			   uint64_t offset, uint64_t length)
 {
-	for (uint32_t at = with->least; at <= last_contents(with); at++) {
+	for (uint32_t at = first_contents(with); at <= last_contents(with); at++) {
 		const struct model *model = with->trees[at];
 
 		if (index < model->file_count &&
@@ -214,7 +233,7 @@ int judge(const struct session *session, uint64_t position, const struct model *
 		last = first;
 	for (uint32_t i = first; i <= last; i++) {
 		char here[PROBLEM_SIZE];
-		struct comparison with = { tree, session->trees, i, last, here };
+		struct comparison with = { tree, session->trees, i, last, first, here };
 		bool shape = compare_shape(&with);
 
 		if (shape && compare_contents(&with))
@@ -231,7 +250,7 @@ int judge(const struct session *session, uint64_t position, const struct model *
 bool trees_equal(const struct model *tree, const struct model *wanted, char *problem)
 {
 	struct model *const trees[] = { (struct model *)wanted };
-	struct comparison with = { tree, trees, 0, 0, problem };
+	struct comparison with = { tree, trees, 0, 0, 0, problem };
 
 	return compare_shape(&with) && compare_contents(&with);
 }

@@ -20,6 +20,10 @@
 /* How contents are kept: ext.h. */
 extern enum ext_data judge_data;
 
+/* A kernel writes names, sizes and contents in an order of its own: then each file's size and each
+ * sector may be those after any of the allowed operations. */
+extern bool judge_weakly;
+
 /* Judges `tree` after a cut before request `position`. Returns the operation whose tree it is, or
  * -1 with the reason in `problem`. */
 int judge(const struct session *session, uint64_t position, const struct model *tree,

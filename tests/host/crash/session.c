@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fs/cache/bcache.h"
@@ -61,6 +62,7 @@ bool session_begin(struct session *session, const struct ext_options *options)
 	note_requests(session);
 	if (error)
 		return problem(session, "mount: %s", errno_name(-error));
+	session->block_size = ext_summary(fs)->block_size;
 	session->trees[0] = tree_read(session->arena, session->problem);
 	return session->trees[0] != NULL;
 }
@@ -87,20 +89,27 @@ static int64_t mount_again(const struct ext_options *options)
 	return error ? error : files_mount(options);
 }
 
-static bool operate(struct session *session, const char *line, const struct ext_options *options)
+/* An operation has ended: the tree that it makes. Returns the result that it should have had. */
+static int64_t note_operation(struct session *session, const char *line, int64_t given)
 {
 	const struct model *before = session->trees[session->done];
-	bool again = begins_with(line, "again");
-	int64_t given = again ? mount_again(options) : files_operate(line);
-	uint32_t block_size = ext_summary(fs)->block_size;
 	struct model *after;
 	int64_t wanted;
 
-	after = model_operate(session->arena, before, line, block_size, given, &wanted);
+	after = model_operate(session->arena, before, line, session->block_size, given, &wanted);
 	model_sort(after);
 	session->done++;
 	session->durable[session->done] = promises(line) && given >= 0;
 	session->trees[session->done] = after;
+	return wanted;
+}
+
+static bool operate(struct session *session, const char *line, const struct ext_options *options)
+{
+	bool again = begins_with(line, "again");
+	int64_t given = again ? mount_again(options) : files_operate(line);
+	int64_t wanted = note_operation(session, line, given);
+
 	note_requests(session);
 	if (given != wanted)
 		return problem(session, "%s: result %s%jd, not %jd", line,
@@ -118,6 +127,28 @@ bool session_operate(struct session *session, const struct ext_options *options)
 			return false;
 	tree = tree_read(session->arena, session->problem);
 	return tree != NULL && trees_equal(tree, session->trees[session->done], session->problem);
+}
+
+bool session_load(struct session *session, const struct ext_options *options, const char *log)
+{
+	const struct script *script = session->script;
+
+	if (!session_begin(session, options))
+		return false;
+	session->record.count = session->record.used = 0;
+	record_load(&session->record, log);
+	session->ends[0] = 0;
+	for (uint32_t i = 0; i < script->count; i++) {
+		char *line;
+		uint64_t end = strtoull(script->lines[i], &line, 10);
+
+		if (end < session->ends[i] || end > session->record.count || *line != ' ')
+			return problem(session, "'%s': no number of requests", script->lines[i]);
+		if (note_operation(session, line + 1, 0) < 0)
+			return problem(session, "%s: cannot be", line + 1);
+		session->ends[i + 1] = end;
+	}
+	return true;
 }
 
 bool session_end(struct session *session)

@@ -31,6 +31,7 @@ struct session {
 	struct arena *arena;
 	const struct script *script;
 	struct disk_record record;
+	uint32_t block_size;	    /* bytes */
 	uint32_t done;		    /* operations that ended */
 	uint64_t *ends;		    /* requests there were after operation 0 (the mount), 1, ... */
 	bool *durable;		    /* operation 1, ... promised that all before it is safe */
@@ -46,6 +47,13 @@ bool session_begin(struct session *session, const struct ext_options *options);
 
 /* The operations. Returns false with a problem: a result or a tree is not what it should be. */
 bool session_operate(struct session *session, const struct ext_options *options);
+
+/*
+ * Instead of both: the requests are those of a log, that another machine made of the same
+ * operations on the same disk. Each line begins with the number of requests there were when it
+ * ended, "17 sync". The tree before them is read from the disk.
+ */
+bool session_load(struct session *session, const struct ext_options *options, const char *log);
 
 /* Unmounts. Returns false with a problem. */
 bool session_end(struct session *session);

@@ -6,9 +6,10 @@
 
 #include "tests/host/ext/shim.h"
 
-#define LOG_MAGIC   0x6a736677736872ull /* of dm-log-writes */
-#define LOG_VERSION 1u
-#define LOG_FLUSH   1u
+#define LOG_MAGIC	0x6a736677736872ull /* of dm-log-writes */
+#define LOG_VERSION	1u
+#define LOG_FLUSH	1u
+#define LOG_SECTORS_MAX 65536u /* of one entry */
 
 static void *enlarge(void *memory, size_t size)
 {
@@ -62,4 +63,35 @@ void record_save(const struct disk_record *record, const char *path)
 	}
 	if (fclose(file) != 0)
 		fail("cannot write %s", path);
+}
+
+/* Adds one entry of a log. FUA and flags of other kinds are for who reads logs to tell apart. */
+static void load_entry(struct disk_record *record, FILE *file, const char *path)
+{
+	uint64_t words[SECTOR_SIZE / 8];
+	uint8_t *data;
+
+	if (fread(words, sizeof(words), 1, file) != 1 || words[1] > LOG_SECTORS_MAX)
+		fail("%s: an entry is damaged", path);
+	data = malloc((size_t)words[1] * SECTOR_SIZE + 1);
+	if (data == NULL || fread(data, SECTOR_SIZE, words[1], file) != words[1])
+		fail("%s: the data of an entry is missing", path);
+	if (words[2] & LOG_FLUSH)
+		record_add(record, 0, 0, NULL);
+	if (words[1] > 0)
+		record_add(record, words[0], (uint32_t)words[1], data);
+	free(data);
+}
+
+void record_load(struct disk_record *record, const char *path)
+{
+	uint64_t words[SECTOR_SIZE / 8] = { 0 };
+	FILE *file = fopen(path, "rb");
+
+	if (file == NULL || fread(words, sizeof(words), 1, file) != 1 || words[0] != LOG_MAGIC ||
+	    words[3] != SECTOR_SIZE)
+		fail("%s is no log of writes with sectors of %u bytes", path, SECTOR_SIZE);
+	for (uint64_t i = 0; i < words[2]; i++)
+		load_entry(record, file, path);
+	fclose(file);
 }

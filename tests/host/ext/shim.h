@@ -75,6 +75,10 @@ void record_add(struct disk_record *record, uint64_t lba, uint32_t sectors, cons
  * the program with a message when that fails. */
 void record_save(const struct disk_record *record, const char *path);
 
+/* Adds what such a log has, with sectors of 512 bytes. A flush that is part of a write comes before
+ * it. Ends the program with a message when that fails. */
+void record_load(struct disk_record *record, const char *path);
+
 /* Where fail writes its message, too: 1024 bytes that another process sees. NULL: nowhere. */
 extern char *fail_text;
 
