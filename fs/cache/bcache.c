@@ -195,7 +195,7 @@ static int make_room(struct cached_block **out)
 /* ---- getting a block ---- */
 
 /* The block if it is cached, with a reference; waits for whoever reads or writes it. */
-static struct cached_block *get_cached(struct block_device *device, uint64_t block, uint32_t size)
+struct cached_block *bcache_find(struct block_device *device, uint64_t block, uint32_t size)
 {
 	struct cached_block *buffer;
 
@@ -222,7 +222,7 @@ static int get_buffer(struct block_device *device, uint64_t block, uint32_t size
 	*is_new = false;
 	if (block >= device->sectors) /* so that block * sectors cannot wrap */
 		return -EINVAL;
-	while ((buffer = get_cached(device, block, size)) == NULL) {
+	while ((buffer = bcache_find(device, block, size)) == NULL) {
 		int error = make_room(&buffer);
 
 		if (error)
@@ -404,7 +404,7 @@ int bcache_write_all(struct block_device *device)
 /* Waits for a write that another task has begun: it must not come after those of the new owner. */
 static void forget_block(struct block_device *device, uint64_t block, uint32_t size)
 {
-	struct cached_block *buffer = get_cached(device, block, size);
+	struct cached_block *buffer = bcache_find(device, block, size);
 
 	if (buffer == NULL)
 		return;
@@ -485,6 +485,11 @@ uint32_t bcache_init(uint32_t blocks)
 {
 	buffers_most = blocks;
 	return blocks;
+}
+
+uint32_t bcache_size(void)
+{
+	return buffers_most;
 }
 
 const struct bcache_stats *bcache_statistics(void)

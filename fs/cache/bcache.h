@@ -63,6 +63,9 @@ int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size,
 		      struct cached_block **out);
 
+/* The block if it is in the cache, with a reference; else NULL. It does not count as a hit. */
+struct cached_block *bcache_find(struct block_device *device, uint64_t block, uint32_t size);
+
 /* Gives a buffer back; it stays cached. NULL is allowed. */
 void bcache_put(struct cached_block *buffer);
 
@@ -94,6 +97,9 @@ uint32_t bcache_drop(void);
 /* Gives the memory of up to `count` clean unreferenced buffers back, the oldest first. Returns how
  * many pages that were. For mm, when no page is free. */
 uint32_t bcache_shrink(uint32_t count);
+
+/* How many buffers there may be. */
+uint32_t bcache_size(void);
 
 /* Counts since boot. */
 const struct bcache_stats *bcache_statistics(void);

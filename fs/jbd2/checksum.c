@@ -1,0 +1,68 @@
+/*
+ * CRC-32C (Castagnoli polynomial, bits reversed), four bytes a step, and the older CRC-32.
+ *
+ * A CRC is the remainder of a division of polynomials: shift right, and subtract (XOR) the
+ * polynomial 0x82f63b78 when a 1 has left. What eight such steps do to a byte is in a table; what
+ * the byte becomes when one, two or three zero bytes follow it is in three more. The remainder of
+ * four bytes is the XOR of four entries, because the division is linear.
+ *
+ *	bytes 12 34 56 78	tables[3][12] ^ tables[2][34] ^ tables[1][56] ^ tables[0][78]
+ *
+ * The tables are made at the first call. Any context; nobody sleeps.
+ */
+#include "fs/jbd2/checksum.h"
+
+#include "kernel/lib/string.h"
+
+#define CASTAGNOLI 0x82f63b78u
+#define ETHERNET   0x04c11db7u
+
+static uint32_t tables[4][256];
+
+static void make_tables(void)
+{
+	for (uint32_t byte = 0; byte < 256; byte++) {
+		uint32_t rest = byte;
+
+		for (int bit = 0; bit < 8; bit++)
+			rest = rest >> 1 ^ (rest & 1 ? CASTAGNOLI : 0);
+		tables[0][byte] = rest;
+	}
+	for (uint32_t byte = 0; byte < 256; byte++)
+		for (int zeros = 1; zeros < 4; zeros++) {
+			uint32_t rest = tables[zeros - 1][byte];
+
+			tables[zeros][byte] = rest >> 8 ^ tables[0][rest & 0xff];
+		}
+}
+
+uint32_t crc32c(uint32_t crc, const void *data, size_t length)
+{
+	const uint8_t *bytes = data;
+
+	if (tables[0][1] == 0)
+		make_tables();
+	for (; length >= 4; length -= 4, bytes += 4) {
+		uint32_t word;
+
+		memcpy(&word, bytes, 4);
+		crc ^= word;
+		crc = tables[3][crc & 0xff] ^ tables[2][crc >> 8 & 0xff] ^
+		      tables[1][crc >> 16 & 0xff] ^ tables[0][crc >> 24];
+	}
+	while (length-- > 0)
+		crc = crc >> 8 ^ tables[0][(crc ^ *bytes++) & 0xff];
+	return crc;
+}
+
+uint32_t crc32_big_endian(uint32_t crc, const void *data, size_t length)
+{
+	const uint8_t *bytes = data;
+
+	while (length-- > 0) {
+		crc ^= (uint32_t)*bytes++ << 24;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc << 1 ^ (crc & 0x80000000u ? ETHERNET : 0);
+	}
+	return crc;
+}

@@ -1,0 +1,249 @@
+/*
+ * Commit: a transaction becomes one with the file system, whole or not at all.
+ *
+ *	1  data of files is on its way already: fs/ext wrote it before it changed metadata
+ *	2  revoke blocks, descriptor blocks and copies go into the log
+ *	3  FLUSH	all of 1 and 2 is on the disk
+ *	4  the commit block goes into the log
+ *	5  FLUSH	now the transaction is safe, and journal_commit returns
+ *
+ *	log	4 descriptor: 7001, 912 | 5 copy | 6 copy |		7 commit 18
+ *		----------- in any order ---------------- FLUSH	---------- FLUSH
+ *
+ * A drive may write what it has been given in any order, until a flush. Without the first one the
+ * commit block may be on the disk and a copy not: recovery would replay whatever the log held there
+ * before. Without the second one the caller believes that its changes are safe, and they are not.
+ *
+ * Checkpoint: the changed blocks go to their places, some time later, and the log is free again.
+ * Here, too, the order is what counts: first the blocks, FLUSH, then the superblock that no longer
+ * knows their copies, FLUSH, and only then is their part of the log overwritten.
+ */
+#include "fs/jbd2/internal.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+#define NS_PER_SECOND 1000000000u
+
+static uint32_t tags_per_descriptor(const struct journal *journal)
+{
+	uint32_t room = journal_usable(journal) - sizeof(struct journal_header);
+
+	return (room - JOURNAL_UUID_SIZE) / journal->tag_size;
+}
+
+static uint32_t divide_up(uint32_t dividend, uint32_t divisor)
+{
+	return (dividend + divisor - 1) / divisor;
+}
+
+uint32_t journal_size(const struct journal *journal, uint32_t copies, uint32_t revoked)
+{
+	return copies + divide_up(copies, tags_per_descriptor(journal)) +
+	       divide_up(revoked, journal_revokes_per_block(journal)) + 1;
+}
+
+void journal_put_header(const struct journal *journal, uint8_t *block, uint32_t type)
+{
+	memset(block, 0, journal->place.block_size);
+	*(struct journal_header *)block =
+	    (struct journal_header){ big32(JOURNAL_MAGIC), big32(type), big32(journal->sequence) };
+}
+
+/* ---- copies ---- */
+
+static uint32_t first_word(const uint8_t *data)
+{
+	return *(const uint32_t *)data;
+}
+
+/* A copy that begins like a block of the log itself could be taken for one. */
+static bool must_be_escaped(const struct cached_block *block)
+{
+	return first_word(block->data) == big32(JOURNAL_MAGIC);
+}
+
+/* Writes a tag at a place in the descriptor. Returns its length, with the UUID of the first. */
+static uint32_t put_tag(const struct journal *journal, uint8_t *at,
+			const struct cached_block *block, uint32_t flags)
+{
+	uint32_t word = must_be_escaped(block) ? 0 : first_word(block->data), crc = 0;
+	uint32_t low = big32((uint32_t)block->block), high = big32(block->block >> 32);
+
+	if (must_be_escaped(block))
+		flags |= TAG_ESCAPED;
+	if (journal->has_checksums)
+		crc = journal_copy_checksum(journal, word, block->data, journal->sequence);
+	if (journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3)) {
+		struct journal_tag_3 tag = { low, big32(flags), high, big32(crc) };
+
+		memcpy(at, &tag, sizeof(tag));
+	} else {
+		struct journal_tag tag = { low, big16((uint16_t)crc), big16((uint16_t)flags),
+					   high };
+
+		memcpy(at, &tag, journal->tag_size < sizeof(tag) ? journal->tag_size : sizeof(tag));
+	}
+	if (flags & TAG_SAME_UUID)
+		return journal->tag_size;
+	memcpy(at + journal->tag_size, journal->super->s_uuid, JOURNAL_UUID_SIZE);
+	return journal->tag_size + JOURNAL_UUID_SIZE;
+}
+
+/* The descriptor must be complete before the first copy may push it out of the buffer. */
+static int add_descriptor(struct journal *journal, const struct list *link, uint32_t count)
+{
+	uint32_t flags = 0;
+	uint8_t *block, *at;
+	int error = journal_add(journal, &block);
+
+	if (error)
+		return error;
+	journal_put_header(journal, block, JOURNAL_DESCRIPTOR);
+	at = block + sizeof(struct journal_header);
+	for (; count > 0; count--, link = link->next, flags = TAG_SAME_UUID)
+		at += put_tag(journal, at, list_entry(link, struct cached_block, held),
+			      count == 1 ? flags | TAG_LAST : flags);
+	journal_seal(journal, block);
+	return 0;
+}
+
+static int add_copy(struct journal *journal, const struct cached_block *block)
+{
+	uint8_t *copy;
+	int error = journal_add(journal, &copy);
+
+	if (error)
+		return error;
+	memcpy(copy, block->data, journal->place.block_size);
+	if (must_be_escaped(block))
+		memset(copy, 0, sizeof(uint32_t));
+	return 0;
+}
+
+/* Descriptors, each with its copies after it. */
+static int add_copies(struct journal *journal)
+{
+	const struct list *link = journal->held.next;
+	uint32_t most = tags_per_descriptor(journal);
+	int error = 0;
+
+	for (uint32_t left = journal->changed; left > 0 && !error;) {
+		uint32_t count = left < most ? left : most;
+
+		error = add_descriptor(journal, link, count);
+		for (left -= count; count > 0 && !error; count--, link = link->next)
+			error = add_copy(journal, list_entry(link, struct cached_block, held));
+	}
+	return error;
+}
+
+/* ---- commit ---- */
+
+static int add_commit_block(struct journal *journal)
+{
+	uint64_t now = journal->place.now ? journal->place.now() : 0;
+	struct journal_commit_header *header;
+	uint32_t nanoseconds;
+	uint8_t *block;
+	int error = journal_add(journal, &block);
+
+	if (error)
+		return error;
+	journal_put_header(journal, block, JOURNAL_COMMIT);
+	header = (struct journal_commit_header *)block;
+	now = divide64(now, NS_PER_SECOND, &nanoseconds);
+	header->h_commit_sec_high = big32(now >> 32);
+	header->h_commit_sec = big32((uint32_t)now);
+	header->h_commit_nsec = big32(nanoseconds);
+	if (journal->has_checksums)
+		header->h_chksum[0] = big32(journal_block_checksum(
+		    journal, block, offsetof(struct journal_commit_header, h_chksum)));
+	return 0;
+}
+
+/* The first transaction after the mount makes the superblock say that there is a log. */
+static int write_transaction(struct journal *journal)
+{
+	int error = 0;
+
+	if (!journal->is_marked)
+		error = journal_write_super(journal, journal->head, journal->sequence);
+	if (!error)
+		error = journal_add_revokes(journal);
+	if (!error)
+		error = add_copies(journal);
+	if (!error)
+		error = journal_write_out(journal);
+	if (!error)
+		error = journal_barrier(journal);
+	if (!error)
+		error = add_commit_block(journal);
+	if (!error)
+		error = journal_write_out(journal);
+	if (!error)
+		error = journal_barrier(journal);
+	return error;
+}
+
+/* The blocks may be written to their places from now on: they are still dirty. */
+static void let_go(struct journal *journal)
+{
+	while (!list_is_empty(&journal->held)) {
+		struct list *link = journal->held.next;
+
+		list_remove(link);
+		list_entry(link, struct cached_block, held)->transaction = NULL;
+	}
+	journal->changed = 0;
+	revoke_table_clear(&journal->revoked);
+}
+
+int journal_commit_open(struct journal *journal)
+{
+	int error;
+
+	if (journal->changed == 0 && journal->revoked.count == 0)
+		return 0;
+	error = write_transaction(journal);
+	if (error)
+		return journal_abort(journal, "a commit", error);
+	let_go(journal);
+	journal->sequence++;
+	if (journal->on_commit)
+		journal->on_commit(journal->on_commit_context);
+	return 0;
+}
+
+int journal_commit(struct journal *journal)
+{
+	int error;
+
+	if (journal->is_aborted)
+		return -EROFS;
+	if (journal->depth > 0)
+		return -EBUSY;
+	if (journal->changed > 0 || journal->revoked.count > 0)
+		return journal_commit_open(journal);
+	error = journal_barrier(journal);
+	return error ? journal_abort(journal, "a flush", error) : 0;
+}
+
+/* ---- checkpoint ---- */
+
+int journal_checkpoint(struct journal *journal, bool is_last)
+{
+	int error = bcache_write_all(journal->place.device);
+
+	if (!error)
+		error = journal_barrier(journal);
+	if (!error)
+		error =
+		    journal_write_super(journal, is_last ? 0 : journal->head, journal->sequence);
+	if (!error)
+		error = journal_barrier(journal);
+	if (error)
+		return journal_abort(journal, "a checkpoint", error);
+	journal->free = journal->end - journal->first;
+	return 0;
+}

@@ -1,0 +1,227 @@
+/*
+ * The blocks of the log: where they are, and how they are read and written.
+ *
+ * The journal is a file, in runs of blocks that are next to each other on the disk (mkfs makes one,
+ * or a few). They are asked for once, at the mount: later the cache may be full of held blocks, and
+ * nothing could be read to find the log.
+ *
+ *	file	0 super | 1 ... 511		| 512 ... 1023
+ *	disk	8193	| 8194 ... 8704		| 9001 ... 9512		two runs: {0, 8193}, {512,
+ * 9001}
+ *
+ * Written is a run at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
+ * one request. Read is the same way, ahead.
+ */
+#include "fs/jbd2/internal.h"
+
+#include "kernel/lib/errno.h"
+#include "mm/page_alloc.h"
+
+#define RUNS_MAX ((PAGE_SIZE << JOURNAL_RUNS_ORDER) / sizeof(struct journal_run))
+
+static uint32_t sectors_per_block(const struct journal *journal)
+{
+	return journal->place.block_size / SECTOR_SIZE;
+}
+
+int journal_find_runs(struct journal *journal)
+{
+	const struct journal_place *place = &journal->place;
+	uint64_t limit = place->device->sectors / sectors_per_block(journal), next = 0;
+
+	journal->runs = page_alloc(JOURNAL_RUNS_ORDER);
+	if (journal->runs == NULL)
+		return -ENOMEM;
+	for (uint32_t logical = 0; logical < place->blocks; logical++) {
+		uint64_t physical = 0;
+		int error = place->map(place->context, logical, &physical);
+
+		if (error)
+			return error;
+		if (physical == 0 || physical >= limit)
+			return journal_corrupt(journal, "block %u is at %ju, outside the device",
+					       logical, physical);
+		if (logical == 0 || physical != next) {
+			if (journal->run_count == RUNS_MAX)
+				return journal_corrupt(journal, "it has more than %u pieces",
+						       (unsigned)RUNS_MAX);
+			journal->runs[journal->run_count++] =
+			    (struct journal_run){ logical, physical };
+		}
+		next = physical + 1;
+	}
+	return 0;
+}
+
+static uint64_t physical_of(const struct journal *journal, uint32_t logical)
+{
+	const struct journal_run *run = &journal->runs[journal->run_count - 1];
+
+	while (run->logical > logical)
+		run--;
+	return run->physical + (logical - run->logical);
+}
+
+uint32_t journal_after(const struct journal *journal, uint32_t block)
+{
+	return block + 1 == journal->end ? journal->first : block + 1;
+}
+
+/* Whether `logical` is where the buffer's blocks go on, and the buffer has room for it. */
+static bool continues(const struct journal *journal, uint32_t logical)
+{
+	uint32_t from = journal->buffered_from;
+
+	return journal->buffered < journal->buffer_blocks && logical == from + journal->buffered &&
+	       physical_of(journal, logical) == physical_of(journal, from) + journal->buffered;
+}
+
+static uint8_t *in_buffer(const struct journal *journal, uint32_t index)
+{
+	return journal->buffer + index * journal->place.block_size;
+}
+
+int journal_write_out(struct journal *journal)
+{
+	uint32_t count = journal->buffered;
+
+	journal->buffered = 0;
+	if (count == 0)
+		return 0;
+	return block_write(journal->place.device,
+			   physical_of(journal, journal->buffered_from) *
+			       sectors_per_block(journal),
+			   count * sectors_per_block(journal), journal->buffer, BLOCK_OTHER);
+}
+
+int journal_add(struct journal *journal, uint8_t **block)
+{
+	if (journal->free == 0) /* cannot be: journal_begin made room */
+		return -ENOSPC;
+	if (journal->buffered > 0 && !continues(journal, journal->head)) {
+		int error = journal_write_out(journal);
+
+		if (error)
+			return error;
+	}
+	if (journal->buffered == 0)
+		journal->buffered_from = journal->head;
+	*block = in_buffer(journal, journal->buffered++);
+	journal->head = journal_after(journal, journal->head);
+	journal->free--;
+	return 0;
+}
+
+/* Fills the buffer from `logical` on, as far as one request goes. */
+static int read_ahead(struct journal *journal, uint32_t logical)
+{
+	int error;
+
+	journal->buffered_from = logical;
+	journal->buffered = 1;
+	while (logical + journal->buffered < journal->end &&
+	       continues(journal, logical + journal->buffered))
+		journal->buffered++;
+	error = block_read(
+	    journal->place.device, physical_of(journal, logical) * sectors_per_block(journal),
+	    journal->buffered * sectors_per_block(journal), journal->buffer, BLOCK_OTHER);
+	if (error)
+		journal->buffered = 0;
+	return error;
+}
+
+int journal_read(struct journal *journal, uint32_t logical, uint8_t **block)
+{
+	if (logical - journal->buffered_from >= journal->buffered) {
+		int error = read_ahead(journal, logical);
+
+		if (error)
+			return error;
+	}
+	*block = in_buffer(journal, logical - journal->buffered_from);
+	return 0;
+}
+
+int journal_barrier(struct journal *journal)
+{
+	return journal->place.no_barriers ? 0 : block_flush(journal->place.device);
+}
+
+int journal_write_super(struct journal *journal, uint32_t start, uint32_t sequence)
+{
+	struct journal_super *super = journal->super;
+
+	super->s_start = big32(start);
+	super->s_sequence = big32(sequence);
+	super->s_checksum = 0;
+	if (journal->has_checksums)
+		super->s_checksum = big32(crc32c(~0u, super, sizeof(*super)));
+	journal->is_marked = start != 0;
+	return block_write(journal->place.device,
+			   physical_of(journal, 0) * sectors_per_block(journal),
+			   sectors_per_block(journal), super, BLOCK_OTHER);
+}
+
+/* ---- checksums of versions 2 and 3 ---- */
+
+uint32_t journal_block_checksum(const struct journal *journal, const uint8_t *block, uint32_t field)
+{
+	uint32_t zero = 0, after = field + sizeof(zero);
+	uint32_t crc = crc32c(journal->seed, block, field);
+
+	crc = crc32c(crc, &zero, sizeof(zero));
+	return crc32c(crc, block + after, journal->place.block_size - after);
+}
+
+void journal_seal(const struct journal *journal, uint8_t *block)
+{
+	uint32_t field = journal_usable(journal);
+
+	if (journal->has_checksums)
+		*(uint32_t *)(block + field) = big32(journal_block_checksum(journal, block, field));
+}
+
+uint32_t journal_copy_checksum(const struct journal *journal, uint32_t first_word,
+			       const uint8_t *data, uint32_t sequence)
+{
+	uint32_t words[] = { big32(sequence), first_word };
+	uint32_t crc = crc32c(journal->seed, words, sizeof(words));
+
+	return crc32c(crc, data + sizeof(first_word),
+		      journal->place.block_size - sizeof(first_word));
+}
+
+/* A tag of version 2 has two bytes more than its fields: a slip of 2012 that became the format. */
+void journal_use_features(struct journal *journal)
+{
+	bool version_2 = journal_has(journal, JOURNAL_INCOMPAT_CSUM_V2);
+	bool version_3 = journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3);
+
+	journal->tag_size = 8;
+	if (journal_has(journal, JOURNAL_INCOMPAT_64BIT))
+		journal->tag_size += 4;
+	if (version_2)
+		journal->tag_size += 2;
+	if (version_3)
+		journal->tag_size = sizeof(struct journal_tag_3);
+	journal->has_checksums = version_2 || version_3;
+	journal->seed = crc32c(~0u, journal->super->s_uuid, JOURNAL_UUID_SIZE);
+}
+
+/* Nobody who knows no revoke blocks, for instance, may replay what this driver writes. */
+void journal_prepare(struct journal *journal)
+{
+	struct journal_super *super = journal->super;
+	uint32_t features = big32(super->s_feature_incompat) | JOURNAL_INCOMPAT_REVOKE;
+
+	if (journal->place.wide)
+		features |= JOURNAL_INCOMPAT_64BIT;
+	if (journal->place.checksums && !(features & JOURNAL_INCOMPAT_CSUM_V2)) {
+		features |= JOURNAL_INCOMPAT_CSUM_V3;
+		super->s_checksum_type = JOURNAL_CRC32C;
+		super->s_feature_compat &= ~big32(JOURNAL_COMPAT_CHECKSUM);
+	}
+	super->s_feature_incompat = big32(features);
+	journal_use_features(journal);
+	journal->is_prepared = true;
+}

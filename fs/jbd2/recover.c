@@ -1,0 +1,351 @@
+/*
+ * Recovery: what was committed is replayed. In three passes over the log, from where the superblock
+ * says that it begins, to the first transaction that is not complete.
+ *
+ *	log	17: descriptor 500, 912, two copies, commit | 18: revoke 500, commit | 19:
+ * descriptor ...
+ *
+ *	scan	17 is complete, 18 is; 19 has no commit block: the log ends before 19
+ *	revoke	no copy of block 500 up to transaction 18 may be replayed
+ *	replay	17: 912 is written to its place, and 500 is not
+ *
+ * Every block that is not a copy must begin with the magic and the number of the transaction that
+ * is expected. What an earlier round of the log left has smaller numbers, so it ends the log, as do
+ * a torn block (its checksum is wrong) and a block of any other kind. Such an end is what a power
+ * cut leaves, not damage.
+ *
+ * Nothing in the log is changed before all of it is in its place, so recovery can be cut off at any
+ * write, and the next one writes the same again. The next transaction gets a number that the one
+ * that was not complete did not have, because blocks of that one may be anywhere in the log.
+ */
+#include "fs/jbd2/internal.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
+
+/* Results of a step; or a negative errno. */
+enum { LOG_ENDS = 0, GO_ON = 1 };
+
+enum pass { SCAN, REVOKE, REPLAY };
+
+struct walk {
+	struct journal *journal;
+	enum pass pass;
+	uint32_t block;	   /* of the log: the next one */
+	uint32_t left;	   /* blocks of the log not visited yet: no walk goes round twice */
+	uint32_t sequence; /* of the transaction that is read */
+	uint32_t end;	   /* the first one that is not complete; SCAN finds it */
+	uint32_t crc;	   /* of the transaction so far, for checksums of version 1 */
+	uint32_t written;  /* blocks */
+};
+
+struct tag {
+	uint64_t block;
+	uint32_t flags;
+	uint32_t checksum;
+};
+
+static int skip_block(struct walk *walk)
+{
+	if (walk->left == 0)
+		return LOG_ENDS;
+	walk->left--;
+	walk->block = journal_after(walk->journal, walk->block);
+	return GO_ON;
+}
+
+static int read_block(struct walk *walk, uint8_t **block)
+{
+	uint32_t at = walk->block;
+	int result = skip_block(walk);
+	int error = result == GO_ON ? journal_read(walk->journal, at, block) : 0;
+
+	return error ? error : result;
+}
+
+/* ---- checksums ---- */
+
+static uint32_t word_at(const uint8_t *block, uint32_t offset)
+{
+	uint32_t word;
+
+	memcpy(&word, block + offset, sizeof(word));
+	return big32(word);
+}
+
+/* Whether the checksum at a place in a block is right. */
+static bool is_intact(const struct journal *journal, const uint8_t *block, uint32_t field)
+{
+	return !journal->has_checksums ||
+	       word_at(block, field) == journal_block_checksum(journal, block, field);
+}
+
+/* Of descriptor and revoke blocks it is at the end. */
+static bool is_sealed(const struct journal *journal, const uint8_t *block)
+{
+	return is_intact(journal, block, journal->place.block_size - sizeof(uint32_t));
+}
+
+static bool has_version_1(const struct journal *journal)
+{
+	return !journal->has_checksums &&
+	       (big32(journal->super->s_feature_compat) & JOURNAL_COMPAT_CHECKSUM) != 0;
+}
+
+static void add_to_crc(struct walk *walk, const uint8_t *block)
+{
+	if (walk->pass == SCAN && has_version_1(walk->journal))
+		walk->crc = crc32_big_endian(walk->crc, block, walk->journal->place.block_size);
+}
+
+/* Version 1 has one checksum of all descriptors and copies; zeros are none. */
+static bool commit_is_intact(const struct walk *walk, const uint8_t *block)
+{
+	const struct journal_commit_header *header = (const void *)block;
+	uint32_t stored = big32(header->h_chksum[0]);
+
+	if (!has_version_1(walk->journal) || walk->pass != SCAN)
+		return is_intact(walk->journal, block,
+				 offsetof(struct journal_commit_header, h_chksum));
+	if (header->h_chksum_type == 0 && header->h_chksum_size == 0 && stored == 0)
+		return true;
+	return header->h_chksum_type == JOURNAL_CRC32 &&
+	       header->h_chksum_size == JOURNAL_CRC32_SIZE && stored == walk->crc;
+}
+
+/* ---- descriptors and copies ---- */
+
+/* Takes the next tag, at *at. False when the descriptor has no room for another one. */
+static bool next_tag(const struct journal *journal, const uint8_t *descriptor, uint32_t *at,
+		     struct tag *tag)
+{
+	const uint8_t *from = descriptor + *at;
+
+	if (*at + journal->tag_size > journal_usable(journal))
+		return false;
+	tag->block = word_at(from, 0);
+	if (journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3)) {
+		tag->flags = word_at(from, offsetof(struct journal_tag_3, t_flags));
+		tag->checksum = word_at(from, offsetof(struct journal_tag_3, t_checksum));
+	} else { /* two halves of a word */
+		tag->flags = word_at(from, 4) & 0xffff;
+		tag->checksum = word_at(from, 4) >> 16;
+	}
+	if (journal_has(journal, JOURNAL_INCOMPAT_64BIT))
+		tag->block |= (uint64_t)word_at(from, 8) << 32;
+	*at += journal->tag_size + (tag->flags & TAG_SAME_UUID ? 0 : JOURNAL_UUID_SIZE);
+	return true;
+}
+
+/* Version 2 has room for half of the checksum. */
+static bool copy_is_intact(const struct walk *walk, const struct tag *tag, const uint8_t *copy)
+{
+	const struct journal *journal = walk->journal;
+	uint32_t mask = journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3) ? ~0u : 0xffff;
+	uint32_t word;
+
+	if (!journal->has_checksums)
+		return true;
+	memcpy(&word, copy, sizeof(word));
+	return tag->checksum == (journal_copy_checksum(journal, word, copy, walk->sequence) & mask);
+}
+
+static int scan_copy(struct walk *walk, const struct tag *tag)
+{
+	uint8_t *copy;
+	int result;
+
+	if (!walk->journal->has_checksums && !has_version_1(walk->journal))
+		return skip_block(walk);
+	result = read_block(walk, &copy);
+	if (result != GO_ON)
+		return result;
+	add_to_crc(walk, copy);
+	return copy_is_intact(walk, tag, copy) ? GO_ON : LOG_ENDS;
+}
+
+/* This pass sees only complete transactions, and nothing has been written yet: the last moment to
+ * refuse a journal. */
+static int check_copy(struct walk *walk, const struct tag *tag)
+{
+	const struct journal_place *place = &walk->journal->place;
+
+	if (tag->block >= place->device->sectors / (place->block_size / SECTOR_SIZE))
+		return journal_corrupt(walk->journal,
+				       "transaction %u has block %ju, outside the device",
+				       walk->sequence, tag->block);
+	return skip_block(walk);
+}
+
+/* The copy is in the buffer of the log, so its first word can be put back there. */
+static int replay_copy(struct walk *walk, const struct tag *tag)
+{
+	const struct journal_place *place = &walk->journal->place;
+	const uint32_t sectors = place->block_size / SECTOR_SIZE, magic = big32(JOURNAL_MAGIC);
+	uint8_t *copy;
+	int result, error;
+
+	if (revoke_covers(&walk->journal->revoked, tag->block, walk->sequence))
+		return skip_block(walk);
+	result = read_block(walk, &copy);
+	if (result != GO_ON)
+		return result;
+	if (tag->flags & TAG_ESCAPED)
+		memcpy(copy, &magic, sizeof(magic));
+	error = block_write(place->device, tag->block * sectors, sectors, copy, BLOCK_OTHER);
+	bcache_forget(place->device, tag->block, 1, place->block_size);
+	walk->written++;
+	return error ? error : GO_ON;
+}
+
+static int (*const visit_copy[])(struct walk *walk, const struct tag *tag) = {
+	[SCAN] = scan_copy,
+	[REVOKE] = check_copy,
+	[REPLAY] = replay_copy,
+};
+
+/* Reading the copies moves the buffer, so the descriptor is copied first. */
+static int visit_descriptor(struct walk *walk, const uint8_t *block)
+{
+	struct journal *journal = walk->journal;
+	uint32_t at = sizeof(struct journal_header);
+	struct tag tag = { 0 };
+	int result = GO_ON;
+
+	if (!is_sealed(journal, block))
+		return LOG_ENDS;
+	add_to_crc(walk, block);
+	memcpy(journal->scratch, block, journal->place.block_size);
+	while (result == GO_ON && !(tag.flags & TAG_LAST) &&
+	       next_tag(journal, journal->scratch, &at, &tag))
+		result = visit_copy[walk->pass](walk, &tag);
+	return result;
+}
+
+/* ---- the walk ---- */
+
+static int visit_revoke(struct walk *walk, const uint8_t *block)
+{
+	int error = 0;
+
+	if (!is_sealed(walk->journal, block))
+		return LOG_ENDS;
+	if (walk->pass == REVOKE)
+		error = journal_read_revokes(walk->journal, block, walk->sequence,
+					     &walk->journal->revoked);
+	return error ? error : GO_ON;
+}
+
+static int visit_commit(struct walk *walk, const uint8_t *block)
+{
+	if (!commit_is_intact(walk, block))
+		return LOG_ENDS;
+	walk->sequence++;
+	walk->crc = ~0u;
+	return GO_ON;
+}
+
+static int visit_block(struct walk *walk)
+{
+	uint8_t *block;
+	int result;
+
+	if (walk->pass != SCAN && walk->sequence == walk->end)
+		return LOG_ENDS;
+	result = read_block(walk, &block);
+	if (result != GO_ON)
+		return result;
+	if (word_at(block, 0) != JOURNAL_MAGIC ||
+	    word_at(block, offsetof(struct journal_header, h_sequence)) != walk->sequence)
+		return LOG_ENDS;
+	switch (word_at(block, offsetof(struct journal_header, h_blocktype))) {
+	case JOURNAL_DESCRIPTOR:
+		return visit_descriptor(walk, block);
+	case JOURNAL_REVOKE:
+		return visit_revoke(walk, block);
+	case JOURNAL_COMMIT:
+		return visit_commit(walk, block);
+	default:
+		return LOG_ENDS;
+	}
+}
+
+/* One pass. Copies in the buffer may have been changed by an earlier one, so it starts empty. */
+static int walk_log(struct walk *walk, enum pass pass)
+{
+	struct journal *journal = walk->journal;
+	int result;
+
+	journal->buffered = 0;
+	walk->pass = pass;
+	walk->block = big32(journal->super->s_start);
+	walk->sequence = big32(journal->super->s_sequence);
+	walk->left = journal->end - journal->first;
+	walk->crc = ~0u;
+	do
+		result = visit_block(walk);
+	while (result == GO_ON);
+	if (pass == SCAN)
+		walk->end = walk->sequence;
+	return result;
+}
+
+/* Fast commits continue the last transaction of the log; those of older ones are of no use. */
+static int check_fast_commits(struct walk *walk)
+{
+	struct journal *journal = walk->journal;
+	struct journal_fast_head head;
+	uint8_t *block;
+	int error;
+
+	if (!journal_has(journal, JOURNAL_INCOMPAT_FAST_COMMIT) ||
+	    journal->end >= journal->place.blocks)
+		return 0;
+	error = journal_read(journal, journal->end, &block);
+	if (error)
+		return error;
+	memcpy(&head, block, sizeof(head));
+	if (head.fc_tag != FAST_TAG_HEAD || head.fc_tid != walk->end)
+		return 0;
+	printk("%s: journal: it has fast commits that must be replayed: run e2fsck first\n",
+	       journal->place.device->name);
+	return -EOPNOTSUPP;
+}
+
+/* The blocks are in their places; from now on the log is empty. */
+static int finish(struct journal *journal, uint32_t next)
+{
+	int error = journal_barrier(journal);
+
+	if (!error)
+		error = journal_write_super(journal, 0, next);
+	if (!error)
+		error = journal_barrier(journal);
+	if (error)
+		return error;
+	journal->sequence = next;
+	journal->needs_recovery = false;
+	return 0;
+}
+
+int journal_recover(struct journal *journal, uint32_t *blocks)
+{
+	struct walk walk = { .journal = journal };
+	int error = 0;
+
+	if (journal->needs_recovery)
+		error = walk_log(&walk, SCAN);
+	if (!error && journal->needs_recovery)
+		error = check_fast_commits(&walk);
+	if (!error && journal->needs_recovery)
+		error = walk_log(&walk, REVOKE);
+	if (!error && journal->needs_recovery)
+		error = walk_log(&walk, REPLAY);
+	revoke_table_clear(&journal->revoked);
+	journal->buffered = 0;
+	if (!error && journal->needs_recovery)
+		error = finish(journal, walk.end + 1);
+	if (blocks)
+		*blocks = walk.written;
+	return error;
+}
