@@ -440,7 +440,7 @@ void bcache_overlay(struct block_device *device, uint64_t lba, unsigned count, v
 	for (unsigned shift = 1; shift <= 3; shift++) /* blocks of 2, 4 and 8 sectors */
 		for (uint64_t block = lba >> shift; block << shift < lba + count; block++) {
 			struct cached_block *buffer =
-			    get_cached(device, block, SECTOR_SIZE << shift);
+			    bcache_find(device, block, SECTOR_SIZE << shift);
 
 			if (buffer != NULL)
 				overlay(buffer, lba, count, data, is_write);
