@@ -23,20 +23,22 @@
 #define MOUNTS 16u
 
 void (*vfs_sync_first)(void);
+bool vfs_is_shutting_down;
 
 static struct mount mounts[MOUNTS];
 
 /* The root was there before anything could be mounted. */
 static struct mount *root_mount(void)
 {
-	static const struct filesystem unknown = { .type = "rootfs" };
-	const struct filesystem *type = filesystem_find("ramfs");
+	static const struct filesystem unknown = { .type = "rootfs" }; /* until ramfs has started */
 
 	if (!mounts[0].type) {
-		mounts[0] = (struct mount){ .type = type ? type : &unknown, .root = path_root() };
+		mounts[0] = (struct mount){ .type = &unknown, .root = path_root() };
 		snprintk(mounts[0].source, MOUNT_TEXT, "none");
 		snprintk(mounts[0].path, MOUNT_TEXT, "/");
 	}
+	if (mounts[0].type == &unknown && filesystem_find("ramfs"))
+		mounts[0].type = filesystem_find("ramfs");
 	return &mounts[0];
 }
 
@@ -291,6 +293,7 @@ void vfs_shut_down(void)
 {
 	struct mount_options options;
 
+	vfs_is_shutting_down = true;
 	for (uint32_t i = MOUNTS; i-- > 0;) {
 		struct mount *mount = &mounts[i];
 

@@ -44,6 +44,7 @@ extern void (*vfs_sync_first)(void);
 /* At the end of the machine: all mounts but the root are unmounted, and that is made read-only, as
  * far as they are not in use; then vfs_sync. */
 void vfs_shut_down(void);
+extern bool vfs_is_shutting_down; /* files that are open do not count any more */
 
 /* Mount number index, or NULL after the last. Number 0 is the root. */
 const struct mount *vfs_mount_at(uint32_t index);

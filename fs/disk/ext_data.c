@@ -1,0 +1,449 @@
+/*
+ * Contents of files of ext2, ext3 and ext4: struct file_ops, and what the page cache asks for.
+ *
+ * A read asks for the map with the mount's lock, and for the data without it: blocks that are freed
+ * meanwhile are no danger, because the cache notes the change and reads again
+ * (fs/cache/cached_file.c). A write does both with the lock, because the library allocates, writes
+ * and then says so in one change.
+ *
+ *	write	pages become dirty: no block is allocated yet
+ *	later	pages are written back in runs: blocks for a whole run are allocated at once
+ *
+ * So that a full disk is an error of write, and not of the write-back after it, write asks whether
+ * there is room for all dirty pages. When it becomes scarce, it writes them back, and knows
+ * exactly.
+ *
+ * To make a file shorter: first its size, then its pages go, and then its blocks are freed. A fault
+ * or a read that comes in between finds the end of the file.
+ */
+#include "fs/disk/ext_inode.h"
+
+#include <stddef.h>
+
+#include "fs/vfs/vfs.h"
+#include "kernel/abi/file.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_table.h"
+
+#define MARGIN	    4u /* blocks that are kept for the map of what is written */
+#define MARGIN_PART 64u
+#define DAY_NS	    86400000000000ll
+
+/* Of fallocate. */
+#define KEEP_SIZE  1u
+#define PUNCH_HOLE 2u
+
+static struct disk_inode *inode_of(const struct cached_file *pages)
+{
+	return list_entry(pages, struct disk_inode, pages);
+}
+
+/* ---- for the page cache ---- */
+
+/* Reads as much as one answer of the map gives. Returns how many bytes, or an error. */
+static int read_some(struct disk_inode *inode, uint64_t offset, void *to, uint32_t length)
+{
+	struct disk_mount *mount = inode->mount;
+	uint32_t skip = (uint32_t)offset & ((1u << mount->block_shift) - 1);
+	struct ext_mapping mapping;
+
+	mutex_lock(&mount->lock);
+	int error = ext_map(&inode->ext, offset >> mount->block_shift, &mapping);
+
+	mutex_unlock(&mount->lock);
+	if (error)
+		return error;
+	if (mapping.length <= (skip + length) >> mount->block_shift)
+		length = ((uint32_t)mapping.length << mount->block_shift) - skip;
+	if (mapping.physical == 0 || mapping.unwritten) {
+		memset(to, 0, length);
+		return length;
+	}
+	error = block_read(mount->device,
+			   ((mapping.physical << mount->block_shift) + skip) / SECTOR_SIZE,
+			   length / SECTOR_SIZE, to, BLOCK_DATA);
+	return error ? error : (int32_t)length;
+}
+
+static int disk_read(struct cached_file *pages, uint64_t offset, void *to, uint32_t length)
+{
+	uint32_t done = 0;
+
+	while (done < length) {
+		int part =
+		    read_some(inode_of(pages), offset + done, (uint8_t *)to + done, length - done);
+
+		if (part < 0)
+			return part;
+		done += part;
+	}
+	return 0;
+}
+
+/* A write that was cut short is a full disk, or an error that is said for its first byte. */
+static int disk_write(struct cached_file *pages, uint64_t offset, const void *from, uint32_t length)
+{
+	struct disk_inode *inode = inode_of(pages);
+	uint32_t done = 0;
+	int written = 1;
+
+	mutex_lock(&inode->mount->lock);
+	while (done < length && written > 0) {
+		written = ext_write(&inode->ext, offset + done, (const uint8_t *)from + done,
+				    length - done);
+		done += written > 0 ? written : 0;
+	}
+	inode->is_changed = true; /* the library's time is that of the write-back */
+	disk_inode_update(inode);
+	int error = disk_inode_store(inode);
+
+	mutex_unlock(&inode->mount->lock);
+	return written < 0 ? written : done < length ? -ENOSPC : error;
+}
+
+static uint64_t disk_size(const struct cached_file *pages)
+{
+	return inode_of(pages)->inode.size;
+}
+
+static void disk_grow(struct cached_file *pages, uint64_t size)
+{
+	inode_of(pages)->inode.size = size;
+}
+
+/* Is there room for one page more? Half of what is free is promised at a time, so that few writes
+ * have to count. */
+static bool has_room(struct disk_mount *mount)
+{
+	uint32_t shift = PAGE_SHIFT - mount->block_shift;
+	uint64_t taken = (uint64_t)(cached_files_dirty() + 1) << shift;
+	struct ext_usage usage;
+
+	if (mount->room > 0) {
+		mount->room--;
+		return true;
+	}
+	ext_usage(mount->fs, &usage);
+	taken += taken / MARGIN_PART + MARGIN;
+	mount->room = usage.free > taken ? (uint32_t)((usage.free - taken) >> shift) / 2 : 0;
+	return usage.free > taken;
+}
+
+/* Does the page have all its blocks? */
+static bool is_allocated(struct disk_inode *inode, uint32_t index)
+{
+	uint32_t shift = PAGE_SHIFT - inode->mount->block_shift;
+	uint64_t block = (uint64_t)index << shift, end = block + (1u << shift);
+	struct ext_mapping mapping;
+	int error = 0;
+
+	mutex_lock(&inode->mount->lock);
+	while (block < end && !error) {
+		error = ext_map(&inode->ext, block, &mapping);
+		if (!error && !mapping.physical)
+			error = -ENOSPC;
+		block += mapping.length;
+	}
+	mutex_unlock(&inode->mount->lock);
+	return !error;
+}
+
+static int disk_will_write(struct cached_file *pages, uint32_t index)
+{
+	struct disk_inode *inode = inode_of(pages);
+	struct cached_page *cached = cached_file_find(pages, index);
+
+	if (inode->mount->read_only)
+		return -EROFS;
+	inode->inode.modified = inode->inode.changed = inode_now();
+	inode->is_changed = true;
+	if ((cached && cached->is_dirty) || has_room(inode->mount))
+		return 0;
+	cached_files_write_back(false);
+	return has_room(inode->mount) || is_allocated(inode, index) ? 0 : -ENOSPC;
+}
+
+/* Before a commit, what write has changed only in memory: unless it is of no use to find the data
+ * again (fdatasync). */
+static int disk_commit_pages(struct cached_file *pages, bool data_only)
+{
+	struct disk_inode *inode = inode_of(pages);
+	int error = 0;
+
+	if (inode->is_changed && !data_only) {
+		mutex_lock(&inode->mount->lock);
+		error = disk_inode_store(inode);
+		mutex_unlock(&inode->mount->lock);
+	}
+	if (!inode->is_unsafe || error)
+		return error;
+	inode->is_unsafe = false;
+	error = disk_commit(inode->mount);
+	inode->is_unsafe |= error != 0;
+	return error;
+}
+
+static void disk_hold(struct cached_file *pages)
+{
+	inode_hold(&inode_of(pages)->inode);
+}
+
+static void disk_release(struct cached_file *pages)
+{
+	inode_put(&inode_of(pages)->inode);
+}
+
+const struct cached_file_ops disk_pages_ops = { .read = disk_read,
+						.write = disk_write,
+						.size = disk_size,
+						.grow = disk_grow,
+						.will_write = disk_will_write,
+						.commit = disk_commit_pages,
+						.hold = disk_hold,
+						.release = disk_release };
+
+/* ---- sizes ---- */
+
+static int shorten(struct disk_inode *inode, uint64_t size)
+{
+	inode->inode.size = size;
+	cached_file_cut(&inode->pages, size);
+	mutex_lock(&inode->mount->lock);
+	int error = ext_truncate(&inode->ext, size);
+
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	return error;
+}
+
+/* An empty write at the new end zeroes what is after the old one in memory. */
+static int lengthen(struct disk_inode *inode, uint64_t size)
+{
+	struct buffer nothing = buffer_of_kernel(NULL, 0);
+
+	cached_file_write(&inode->pages, &nothing, size);
+	mutex_lock(&inode->mount->lock);
+	int error = ext_truncate(&inode->ext, size);
+
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	if (!error)
+		inode->inode.size = size;
+	return error;
+}
+
+int disk_truncate(struct inode *truncated, uint64_t size)
+{
+	struct disk_inode *inode = disk_inode(truncated);
+
+	mutex_lock(&inode->turn);
+	int error = inode->mount->read_only   ? -EROFS
+		    : size <= truncated->size ? shorten(inode, size)
+					      : lengthen(inode, size);
+
+	mutex_unlock(&inode->turn);
+	if (!error)
+		inode_touch(truncated, true);
+	return error;
+}
+
+/* ---- open files ---- */
+
+/* `private` is how many errors of write-back this open file has been told. */
+static int disk_open(struct file *file)
+{
+	file->private = (void *)(uintptr_t)disk_inode(file->inode)->pages.errors;
+	return 0;
+}
+
+/* "relatime": at the first read after a write, and once a day. */
+static void note_access(struct disk_inode *inode)
+{
+	struct inode *vfs = &inode->inode;
+	int64_t now = inode_now();
+
+	if (inode->mount->read_only || inode->mount->no_access_time ||
+	    (vfs->accessed > vfs->modified && vfs->accessed > vfs->changed &&
+	     now - vfs->accessed < DAY_NS))
+		return;
+	vfs->accessed = now;
+	inode->is_changed = true;
+}
+
+static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct disk_inode *inode = disk_inode(file->inode);
+	int moved;
+
+	if (!(file->flags & O_NOATIME))
+		note_access(inode);
+	if (!(file->flags & O_DIRECT))
+		return cached_file_read(&inode->pages, to, offset);
+	mutex_lock(&inode->turn);
+	moved = cached_file_direct(&inode->pages, to, offset, false);
+	mutex_unlock(&inode->turn);
+	return moved;
+}
+
+static int disk_file_sync(struct file *file, bool data_only)
+{
+	uint32_t seen = (uintptr_t)file->private;
+	int error = cached_file_sync(&disk_inode(file->inode)->pages, data_only, &seen);
+
+	file->private = (void *)(uintptr_t)seen;
+	return error;
+}
+
+/* Bits that let a program run as its owner go with a write by anybody. */
+static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
+{
+	struct disk_inode *inode = disk_inode(file->inode);
+	int moved;
+
+	if (file->flags & O_APPEND)
+		offset = file->inode->size;
+	if (!(file->flags & O_DIRECT)) {
+		moved = cached_file_write(&inode->pages, from, offset);
+	} else {
+		moved = disk_will_write(&inode->pages, offset >> PAGE_SHIFT);
+		inode->mount->room = 0;
+		if (!moved)
+			moved = cached_file_direct(&inode->pages, from, offset, true);
+	}
+	return moved;
+}
+
+static int disk_file_write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	struct disk_inode *inode = disk_inode(file->inode);
+	uint64_t room = vfs_room && from->length > 0 ? vfs_room(offset) : UINT64_MAX;
+
+	if (room == 0 || offset > (uint64_t)INT64_MAX - from->length)
+		return -EFBIG;
+	if (from->length > room)
+		from->length = room;
+	mutex_lock(&inode->turn);
+	int moved = write_in_turn(file, from, offset);
+
+	mutex_unlock(&inode->turn);
+	if (moved > 0 && (file->flags & O_DSYNC || inode->mount->synchronous)) {
+		int error = disk_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
+
+		return error ? error : moved;
+	}
+	return moved;
+}
+
+static int disk_advise(struct file *file, uint64_t offset, uint64_t length, uint32_t advice)
+{
+	return cached_file_advise(&disk_inode(file->inode)->pages, offset, length, advice);
+}
+
+static struct memory_object *disk_memory(struct file *file)
+{
+	return &disk_inode(file->inode)->pages.cache.object;
+}
+
+/* ---- fallocate ---- */
+
+/* Zeros for the part of a block, through the cache. In the caller's turn. */
+static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
+{
+	static const uint8_t zeros[PAGE_SIZE];
+	int moved = 0;
+
+	if (end > inode->inode.size)
+		end = inode->inode.size;
+	while (from < end && moved >= 0) {
+		uint32_t length = end - from < PAGE_SIZE ? (uint32_t)(end - from) : PAGE_SIZE;
+		struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)zeros, length);
+
+		moved = cached_file_write(&inode->pages, &buffer, from);
+		from += moved > 0 ? moved : 0;
+	}
+	return moved < 0 ? moved : 0;
+}
+
+/* Whole blocks are freed; parts at both ends become zeros. What is cached of it goes, first what is
+ * dirty to the disk: a page may have parts of both kinds. */
+static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
+{
+	uint32_t shift = inode->mount->block_shift, mask = (1u << shift) - 1;
+	uint64_t end = offset + length, first = (offset + mask) & ~(uint64_t)mask;
+	uint64_t last = end & ~(uint64_t)mask;
+	int error = zero_part(inode, offset, first < end ? first : end);
+
+	if (!error && first <= last)
+		error = zero_part(inode, last, end);
+	if (error || first >= last)
+		return error;
+	uint32_t page = first >> PAGE_SHIFT, page_end = ((last - 1) >> PAGE_SHIFT) + 1;
+
+	error = cached_file_write_back(&inode->pages, page, page_end);
+	if (error)
+		return error;
+	mutex_lock(&inode->mount->lock);
+	error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	inode->pages.changes++;
+	cached_file_drop(&inode->pages, page, page_end, true);
+	return error;
+}
+
+/* Dirty pages have their blocks first, so that those are no holes any more. */
+static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, bool keep_size)
+{
+	uint32_t shift = inode->mount->block_shift;
+	uint64_t end = offset + length, first = offset >> shift;
+	uint64_t count = ((end + (1u << shift) - 1) >> shift) - first;
+	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
+
+	inode->mount->room = 0;
+	mutex_lock(&inode->mount->lock);
+	if (!error)
+		error = ext_allocate(&inode->ext, first, count, true);
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	if (!error && !keep_size && end > inode->inode.size)
+		error = lengthen(inode, end);
+	return error;
+}
+
+static int disk_allocate(struct file *file, uint32_t mode, uint64_t offset, uint64_t length)
+{
+	struct disk_inode *inode = disk_inode(file->inode);
+	int error = -EOPNOTSUPP;
+
+	mutex_lock(&inode->turn);
+	if (mode == (PUNCH_HOLE | KEEP_SIZE))
+		error = punch(inode, offset, length);
+	else if (!(mode & ~KEEP_SIZE))
+		error = allocate(inode, offset, length, mode);
+	mutex_unlock(&inode->turn);
+	if (!error)
+		inode_touch(&inode->inode, true);
+	return error;
+}
+
+const struct file_ops disk_file_ops = {
+	.open = disk_open,
+	.read = disk_file_read,
+	.write = disk_file_write,
+	.size = vfs_file_size,
+	.memory = disk_memory,
+	.sync = disk_file_sync,
+	.allocate = disk_allocate,
+	.advise = disk_advise,
+};
+
+static int disk_directory_sync(struct file *file, bool data_only)
+{
+	return disk_commit_pages(&disk_inode(file->inode)->pages, false);
+}
+
+const struct file_ops disk_directory_ops = {
+	.read = vfs_read_directory,
+	.sync = disk_directory_sync,
+};

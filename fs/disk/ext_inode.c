@@ -1,0 +1,292 @@
+/*
+ * The cache of inodes: one structure for each (mount, number), found by a hash.
+ *
+ *	in use		somebody has a reference
+ *	unused		nobody has: kept with its pages, the one longest unused goes first, unless
+ *			it has something that is not on the disk yet
+ *	without names	goes with its last reference: its pages are cut, its blocks freed
+ *
+ * An inode enters and leaves the table under the mount's lock, or without sleeping; so there are
+ * never two structures for one number. The thread that writes pages back holds what it writes, so
+ * the last reference may be given back more than once: forget looks at what is true then.
+ */
+#include "fs/disk/ext_inode.h"
+
+#include <stddef.h>
+
+#include "fs/vfs/vfs.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "mm/page_alloc.h"
+#include "mm/pool.h"
+
+#define BUCKETS	    256u
+#define UNUSED_MOST 2048u
+#define LOOKS	    16u /* at unused inodes, for one that can go */
+
+struct disk_mount *disk_mounts;
+
+static struct disk_inode *buckets[BUCKETS];
+static struct list unused = LIST_EMPTY(unused);
+static uint32_t unused_count;
+static struct pool pool = POOL_INITIALIZER(struct disk_inode);
+
+static struct disk_inode **bucket_of(const struct disk_mount *mount, uint32_t number)
+{
+	return &buckets[(number + mount->filesystem * 31) % BUCKETS];
+}
+
+static struct disk_inode *find(const struct disk_mount *mount, uint32_t number)
+{
+	struct disk_inode *inode = *bucket_of(mount, number);
+
+	while (inode && (inode->mount != mount || inode->inode.number != number))
+		inode = inode->chain;
+	return inode;
+}
+
+static void take_from_unused(struct disk_inode *inode)
+{
+	if (!inode->is_unused)
+		return;
+	list_remove(&inode->in_unused);
+	inode->is_unused = false;
+	unused_count--;
+}
+
+static void remove_from_table(struct disk_inode *inode)
+{
+	struct disk_inode **at = bucket_of(inode->mount, inode->inode.number);
+
+	while (*at != inode)
+		at = &(*at)->chain;
+	*at = inode->chain;
+	take_from_unused(inode);
+}
+
+/* ---- from the library's inode to the VFS's ---- */
+
+static const struct file_ops *file_ops_of(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return &disk_directory_ops;
+	case S_IFREG:
+		return &disk_file_ops;
+	case S_IFCHR:
+	case S_IFBLK:
+		return &device_file_ops;
+	case S_IFIFO:
+		return fifo_file_ops;
+	}
+	return NULL;
+}
+
+/* What the VFS knows better: a regular file's size, and times that are not stored yet. */
+void disk_inode_update(struct disk_inode *inode)
+{
+	inode->inode.links = inode->ext.links;
+	inode->inode.blocks = inode->ext.blocks;
+	if (!inode_is(&inode->inode, S_IFREG))
+		inode->inode.size = inode->ext.size;
+	inode->is_unsafe = true;
+	if (inode->ext.changed > inode->inode.changed || !inode->is_changed)
+		inode->inode.changed = inode->ext.changed;
+	if (inode->is_changed)
+		return;
+	inode->inode.accessed = inode->ext.accessed;
+	inode->inode.modified = inode->ext.modified;
+}
+
+struct disk_inode *disk_inode_allocate(struct disk_mount *mount)
+{
+	struct disk_inode *inode = pool_alloc(&pool);
+
+	if (inode)
+		inode->mount = mount;
+	return inode;
+}
+
+void disk_inode_free(struct disk_inode *inode)
+{
+	pool_free(&pool, inode);
+}
+
+void disk_inode_insert(struct disk_inode *made)
+{
+	const struct ext_inode *ext = &made->ext;
+	struct disk_inode **bucket = bucket_of(made->mount, ext->number);
+
+	made->inode = (struct inode){
+		.ops = &disk_inode_ops,
+		.file_ops = file_ops_of(ext->mode),
+		.references = 1,
+		.filesystem = made->mount->filesystem,
+		.number = ext->number,
+		.mode = ext->mode,
+		.owner = ext->owner,
+		.group = ext->group,
+		.device = ext->device,
+		.size = ext->size,
+	};
+	disk_inode_update(made);
+	made->is_unsafe = false;
+	cached_file_initialize(&made->pages, &disk_pages_ops);
+	made->chain = *bucket;
+	*bucket = made;
+}
+
+int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found)
+{
+	struct disk_inode *inode = find(mount, number);
+
+	if (inode) {
+		take_from_unused(inode);
+		*found = inode_hold(&inode->inode);
+		return 0;
+	}
+	inode = disk_inode_allocate(mount);
+	if (!inode)
+		return -ENOMEM;
+	int error = ext_inode_read(mount->fs, number, &inode->ext);
+
+	if (error) {
+		disk_inode_free(inode);
+		return error;
+	}
+	disk_inode_insert(inode);
+	*found = &inode->inode;
+	return 0;
+}
+
+int disk_inode_store(struct disk_inode *inode)
+{
+	struct ext_inode *ext = &inode->ext;
+
+	ext->mode = inode->inode.mode;
+	ext->owner = inode->inode.owner;
+	ext->group = inode->inode.group;
+	ext->accessed = inode->inode.accessed;
+	ext->modified = inode->inode.modified;
+	ext->changed = inode->inode.changed;
+	inode->is_changed = false;
+	inode->is_unsafe = true;
+	return ext_inode_write(ext);
+}
+
+/* ---- all of a mount ---- */
+
+bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_inode *inode))
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (struct disk_inode *inode = buckets[i]; inode; inode = inode->chain)
+			if (inode->mount == mount && visit(inode))
+				return true;
+	return false;
+}
+
+/* Storing may sleep, and chains change meanwhile: one found, one stored, from the beginning again.
+ */
+int disk_store_all(struct disk_mount *mount)
+{
+	int error = 0;
+
+	mutex_lock(&mount->lock);
+	for (uint32_t i = 0; i < BUCKETS && !error; i++) {
+		struct disk_inode *inode = buckets[i];
+
+		while (inode && (inode->mount != mount || !inode->is_changed))
+			inode = inode->chain;
+		if (inode) {
+			error = disk_inode_store(inode);
+			i--;
+		}
+	}
+	mutex_unlock(&mount->lock);
+	return error;
+}
+
+/* Whoever waits for the lock while another commit runs finds that one begun before; the next one
+ * that begins is for all who wait then: many fsyncs share a commit. */
+int disk_commit(struct disk_mount *mount)
+{
+	uint32_t before = mount->commits;
+
+	mutex_lock(&mount->lock);
+	if (mount->commits == before) {
+		mount->commits++;
+		mount->commit_error = ext_commit(mount->fs);
+	}
+	int error = mount->commit_error;
+
+	mutex_unlock(&mount->lock);
+	return error;
+}
+
+/* ---- the last reference ---- */
+
+static void evict(struct disk_inode *inode)
+{
+	remove_from_table(inode);
+	cached_file_cut(&inode->pages, 0); /* nothing is dirty: does not sleep */
+	disk_inode_free(inode);
+}
+
+/* Makes room for more: the longest unused one goes that has nothing to be written. */
+static void shrink(void)
+{
+	for (uint32_t looks = 0; unused_count > UNUSED_MOST && looks < LOOKS; looks++) {
+		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
+
+		if (inode->inode.references > 0 || inode->pages.dirty || inode->is_changed) {
+			list_remove(&inode->in_unused);
+			list_append(&unused, &inode->in_unused);
+		} else {
+			evict(inode);
+		}
+	}
+}
+
+/* Nobody finds it any more, but whoever writes its pages back at the moment still has it: then that
+ * is the last one. */
+static void end(struct disk_inode *inode)
+{
+	inode->inode.references = 1;
+	inode->inode.size = 0;
+	cached_file_cut(&inode->pages, 0);
+	if (--inode->inode.references > 0)
+		return;
+	mutex_lock(&inode->mount->lock);
+	remove_from_table(inode);
+	ext_release(&inode->ext); /* what fails here the next mount or e2fsck frees */
+	mutex_unlock(&inode->mount->lock);
+	disk_inode_free(inode);
+}
+
+void disk_inode_forget(struct inode *forgotten)
+{
+	struct disk_inode *inode = disk_inode(forgotten);
+
+	if (forgotten->links == 0) {
+		end(inode);
+		return;
+	}
+	take_from_unused(inode);
+	list_append(&unused, &inode->in_unused);
+	inode->is_unused = true;
+	unused_count++;
+	shrink();
+}
+
+void disk_inode_forget_all(struct disk_mount *mount)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		struct disk_inode *inode = buckets[i], *next;
+
+		for (; inode; inode = next) {
+			next = inode->chain;
+			if (inode->mount == mount)
+				evict(inode);
+		}
+	}
+}

@@ -1,0 +1,97 @@
+/*
+ * Files of ext2, ext3 and ext4 as inodes: what the files of fs/disk share.
+ *
+ *	struct disk_inode
+ *	    inode	what the VFS sees; of a regular file its size, and the times, are the truth
+ *	    ext		what the library sees; the size is what was written back so far
+ *	    pages	of a regular file: its contents (fs/cache/cached_file.h)
+ *
+ * One structure for each inode of a mount that is in use, and for some that were lately, so that
+ * their pages are still there. Locks, in this order: `turn` of a file (writes, truncation), the
+ * write-back of its pages, and the mount's, around every call of the library.
+ */
+#pragma once
+
+#include "fs/cache/cached_file.h"
+#include "fs/ext/ext.h"
+#include "fs/vfs/filesystem.h"
+#include "fs/vfs/inode.h"
+#include "kernel/task/lock.h"
+
+struct disk_mount {
+	struct mutex lock;
+	struct ext_fs *fs;
+	struct block_device *device;
+	struct disk_inode *root;
+	uint32_t filesystem; /* the inodes' number of it */
+	bool read_only, no_access_time, synchronous;
+	uint32_t block_shift;
+	uint32_t room;	  /* pages that may become dirty without looking how many blocks are free */
+	uint32_t commits; /* that were begun */
+	int commit_error; /* of the last one */
+	struct disk_mount *next;
+};
+
+struct disk_inode {
+	struct inode inode; /* first: the two have one address */
+	struct ext_inode ext;
+	struct disk_mount *mount;
+	struct mutex turn;
+	struct cached_file pages;
+	struct disk_inode *chain; /* same hash */
+	struct list in_unused;
+	bool is_unused;	 /* it is in the list of those that nobody uses */
+	bool is_changed; /* times in `inode` are newer than in `ext` */
+	bool is_unsafe;	 /* something was written since the last commit */
+};
+
+static inline struct disk_inode *disk_inode(struct inode *inode)
+{
+	return (struct disk_inode *)inode;
+}
+
+extern struct disk_mount *disk_mounts;
+
+/* ---- ext_inode.c: the mount's lock is held ---- */
+
+/* The inode of this number, with a reference. */
+int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found);
+
+/* An empty structure, for an inode that is about to be made; NULL without memory. Then it is put
+ * into the cache with what is in its `ext`, or freed. */
+struct disk_inode *disk_inode_allocate(struct disk_mount *mount);
+void disk_inode_insert(struct disk_inode *made);
+void disk_inode_free(struct disk_inode *made);
+
+/* The library has changed `ext`: the VFS is to see it. */
+void disk_inode_update(struct disk_inode *inode);
+
+/* Writes mode, owner and times to the (cached) disk. */
+int disk_inode_store(struct disk_inode *inode);
+
+/* ---- ext_inode.c: without the lock ---- */
+
+/* Something was changed on the way to the disk: runs it all through a commit, or shares one that
+ * begins after this call. */
+int disk_commit(struct disk_mount *mount);
+
+/* Stores all inodes of a mount whose times changed. Returns the first error. */
+int disk_store_all(struct disk_mount *mount);
+
+/* inode_ops's forget. */
+void disk_inode_forget(struct inode *inode);
+
+/* Calls visit for all inodes of a mount, until it returns true; so does this then. visit must not
+ * sleep. */
+bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_inode *inode));
+
+/* Forgets all inodes of a mount, which nobody uses. */
+void disk_inode_forget_all(struct disk_mount *mount);
+
+/* ---- ext_names.c, ext_data.c ---- */
+
+extern const struct inode_ops disk_inode_ops;
+extern const struct file_ops disk_file_ops, disk_directory_ops;
+extern const struct cached_file_ops disk_pages_ops;
+
+int disk_truncate(struct inode *inode, uint64_t size);

@@ -1,0 +1,331 @@
+/*
+ * ext2, ext3 and ext4 as file systems that are mounted.
+ *
+ * The three are one library; a type only says what the features must be at most, so that "mount"
+ * without a type, which tries all, names the right one. Options:
+ *
+ *	data=ordered|journal|writeback	errors=continue|remount-ro|panic	barrier=0|1
+ *	nobarrier			noload
+ *
+ * Every COMMIT_NS the thread that writes pages back comes by, and what was changed is committed.
+ */
+#include <stddef.h>
+
+#include "drivers/disk/block.h"
+#include "fs/disk/block_files.h"
+#include "fs/disk/ext_inode.h"
+#include "fs/vfs/mounts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
+#include "kernel/task/time.h"
+#include "mm/kmalloc.h"
+
+#define ROOT	  2u
+#define MAGIC	  0xef53u
+#define COMMIT_NS 5000000000ull
+#define TRIES	  20 /* of an unmount, while pages are being written back */
+#define TRY_MS	  20
+
+/* ---- options ---- */
+
+/* An option, its value, and where they go: a number into one of ext_options's members. */
+static const struct {
+	const char *name, *value;
+	uint8_t member; /* of the four below */
+	uint8_t number;
+} known[] = {
+	{ "data", "ordered", 0, EXT_DATA_ORDERED },
+	{ "data", "journal", 0, EXT_DATA_JOURNAL },
+	{ "data", "writeback", 0, EXT_DATA_WRITEBACK },
+	{ "errors", "continue", 1, EXT_ERRORS_CONTINUE },
+	{ "errors", "remount-ro", 1, EXT_ERRORS_READ_ONLY },
+	{ "errors", "panic", 1, EXT_ERRORS_PANIC },
+	{ "barrier", "0", 2, true },
+	{ "nobarrier", "", 2, true },
+	{ "barrier", "1", 2, false },
+	{ "barrier", "", 2, false },
+	{ "noload", "", 3, true },
+};
+
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+
+static int parse(const char *type, const struct mount_options *from, struct ext_options *to)
+{
+	uint8_t members[4] = { EXT_DATA_ORDERED, EXT_ERRORS_DEFAULT };
+	const char *text = from->text, *value;
+	char name[32];
+
+	while (mount_option_next(&text, name, sizeof(name), &value)) {
+		uint32_t i = 0;
+
+		while (i < KNOWN &&
+		       (strcmp(known[i].name, name) != 0 || strcmp(known[i].value, value) != 0))
+			i++;
+		if (i == KNOWN) {
+			printk("mount: %s: option %s%s%s is not known (data=, errors=, barrier=, "
+			       "nobarrier, noload are)\n",
+			       type, name, *value ? "=" : "", value);
+			return -EINVAL;
+		}
+		members[known[i].member] = known[i].number;
+	}
+	*to = (struct ext_options){ .read_only = from->read_only,
+				    .data = members[0],
+				    .errors = members[1],
+				    .no_barriers = members[2],
+				    .no_replay = members[3],
+				    .now = inode_now };
+	return 0;
+}
+
+/* ---- mount and unmount ---- */
+
+static struct block_device *device_of(const struct inode *inode)
+{
+	struct block_device *device = block_first();
+
+	while (device && device->number != inode->device)
+		device = device->next;
+	return device;
+}
+
+static bool is_mounted(const struct block_device *device)
+{
+	const struct disk_mount *mount = disk_mounts;
+
+	while (mount && mount->device != device)
+		mount = mount->next;
+	return mount;
+}
+
+/* "ext4" may be any of the three, as in Linux. */
+static bool is_type(const char *wanted, const char *found)
+{
+	return strcmp(wanted, "ext4") == 0 || strcmp(wanted, found) == 0;
+}
+
+static int open_fs(struct disk_mount *mount, const char *type, const struct ext_options *options)
+{
+	int error = ext_mount_with(mount->device, options, &mount->fs);
+
+	if (error)
+		return error;
+	const struct ext_summary *summary = ext_summary(mount->fs);
+
+	mount->block_shift = __builtin_ctz(summary->block_size);
+	if (is_type(type, summary->type))
+		return 0;
+	ext_unmount(mount->fs);
+	return -EINVAL;
+}
+
+static void set_flags(struct disk_mount *mount, const struct mount_options *options)
+{
+	mount->read_only = options->read_only;
+	mount->no_access_time = options->no_access_time;
+	mount->synchronous = options->synchronous;
+}
+
+/* The device is the mount's alone: what programs have written to its file is on the disk first. */
+static int fill_mount(struct disk_mount *mount, const char *type,
+		      const struct mount_options *options)
+{
+	struct inode *root;
+	struct ext_options of_ext;
+	int error = parse(type, options, &of_ext);
+
+	if (!error)
+		error = block_file_claim(mount->device, true);
+	if (!error)
+		error = open_fs(mount, type, &of_ext);
+	if (error)
+		return error;
+	set_flags(mount, options);
+	mount->filesystem = filesystem_number();
+	mutex_lock(&mount->lock);
+	error = disk_inode_get(mount, ROOT, &root);
+	mutex_unlock(&mount->lock);
+	if (error)
+		ext_unmount(mount->fs);
+	else
+		mount->root = disk_inode(root);
+	return error;
+}
+
+static int disk_mount(const struct filesystem *type, struct inode *inode,
+		      const struct mount_options *options, struct inode **root)
+{
+	struct block_device *device = device_of(inode);
+
+	if (!device || is_mounted(device))
+		return device ? -EBUSY : -ENXIO;
+	struct disk_mount *mount = kmalloc(sizeof(*mount));
+
+	if (!mount)
+		return -ENOMEM;
+	*mount = (struct disk_mount){ .device = device, .next = disk_mounts };
+	disk_mounts = mount; /* already: fill_mount sleeps, and two must not have the device */
+	int error = fill_mount(mount, type->type, options);
+
+	if (!error) {
+		*root = &mount->root->inode;
+		return 0;
+	}
+	block_file_claim(device, false);
+	struct disk_mount **at = &disk_mounts;
+
+	while (*at != mount)
+		at = &(*at)->next;
+	*at = mount->next;
+	kfree(mount);
+	return error;
+}
+
+static bool is_used(struct disk_inode *inode)
+{
+	return inode->pages.dirty || inode->is_changed ||
+	       inode->inode.references > (inode == inode->mount->root);
+}
+
+static bool is_written(struct disk_inode *inode)
+{
+	return inode->inode.writers > 0 || inode->inode.links == 0;
+}
+
+/* All that is in memory only goes to the disk, or at least as far as the library. */
+static int write_all(struct disk_mount *mount)
+{
+	cached_files_write_back(false);
+	return mount->read_only ? 0 : disk_store_all(mount);
+}
+
+static int disk_unmount(struct inode *root)
+{
+	struct disk_mount *mount = disk_inode(root)->mount, **at = &disk_mounts;
+	int tries = TRIES;
+
+	write_all(mount);
+	for (; disk_inode_any(mount, is_used) && tries > 0; tries--) {
+		msleep(TRY_MS); /* the thread has a page, or a time has changed */
+		write_all(mount);
+	}
+	if (tries == 0)
+		return -EBUSY;
+	disk_inode_forget_all(mount);
+	int error = ext_unmount_checked(mount->fs);
+
+	block_file_claim(mount->device, false);
+	while (*at != mount)
+		at = &(*at)->next;
+	*at = mount->next;
+	kfree(mount);
+	return error;
+}
+
+/* ---- while it is mounted ---- */
+
+static int disk_sync(struct inode *root)
+{
+	struct disk_mount *mount = disk_inode(root)->mount;
+	int error = write_all(mount);
+
+	if (mount->read_only)
+		return 0;
+	return error ? error : disk_commit(mount);
+}
+
+static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
+{
+	struct disk_mount *mount = disk_inode(root)->mount;
+	struct ext_usage of_ext;
+
+	mutex_lock(&mount->lock);
+	ext_usage(mount->fs, &of_ext);
+	mutex_unlock(&mount->lock);
+	*usage = (struct filesystem_usage){ .type = MAGIC,
+					    .block_size = 1u << mount->block_shift,
+					    .blocks = of_ext.blocks,
+					    .free = of_ext.free,
+					    .available = of_ext.available,
+					    .inodes = of_ext.inodes,
+					    .free_inodes = of_ext.free_inodes };
+}
+
+/* Every inode refers to the library's mount. */
+static struct ext_fs *new_fs;
+
+static bool set_fs(struct disk_inode *inode)
+{
+	inode->ext.fs = new_fs;
+	return false;
+}
+
+/* To change between reading and writing, the library unmounts and mounts again, and the inodes go
+ * over. Not while files are open to be written, or have no name: they would be freed. */
+static int disk_remount(struct inode *root, const struct mount_options *options)
+{
+	struct disk_mount *mount = disk_inode(root)->mount;
+	struct ext_options of_ext;
+	int error = parse("remount", options, &of_ext);
+
+	if (error)
+		return error;
+	if (options->read_only && !mount->read_only) {
+		write_all(mount);
+		if (disk_inode_any(mount, is_written) && !vfs_is_shutting_down)
+			return -EBUSY;
+	}
+	mutex_lock(&mount->lock);
+	if (options->read_only != mount->read_only) {
+		error = ext_unmount_checked(mount->fs);
+		if (!error)
+			error = ext_mount_with(mount->device, &of_ext, &mount->fs);
+		new_fs = mount->fs;
+		disk_inode_any(mount, set_fs);
+	}
+	if (!error)
+		set_flags(mount, options);
+	mutex_unlock(&mount->lock);
+	return error;
+}
+
+/* ---- start ---- */
+
+static void commit_all(void)
+{
+	static uint64_t last;
+
+	if (time_ns() - last < COMMIT_NS)
+		return;
+	last = time_ns();
+	for (struct disk_mount *mount = disk_mounts; mount; mount = mount->next)
+		if (mount->root && !mount->read_only && disk_store_all(mount) == 0)
+			disk_commit(mount);
+}
+
+static void write_devices(void)
+{
+	cached_files_write_back(false);
+}
+
+static void ext_start(void)
+{
+	static struct filesystem types[3];
+	static const char *const names[] = { "ext3", "ext2", "ext4" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		types[i] = (struct filesystem){ .type = names[i],
+						.needs_device = true,
+						.mount = disk_mount,
+						.remount = disk_remount,
+						.statfs = disk_statfs,
+						.sync = disk_sync,
+						.unmount = disk_unmount };
+		filesystem_register(&types[i]);
+	}
+	cached_files_after = commit_all;
+	vfs_sync_first = write_devices;
+}
+STARTUP(ext_start)

@@ -1,0 +1,327 @@
+/*
+ * Names of ext2, ext3 and ext4: struct inode_ops over fs/ext/ext.h.
+ *
+ * A walk along a path sleeps between its steps, so what it found may not be true any more when the
+ * operation begins. Each operation looks again, with the mount's lock, before it changes anything:
+ *
+ *	task A				task B
+ *	walk: "new" is not there
+ *					walk: "new" is not there; create it
+ *	create: "new" is there now: -ESTALE, and A walks again
+ *
+ * So the lock of the mount does what locks of directories would do, and a rename sees no other.
+ */
+#include "fs/disk/ext_inode.h"
+
+#include <stddef.h>
+
+#include "kernel/abi/limits.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+#define ROOT 2u /* the root directory's number */
+
+static struct disk_mount *begin(struct inode *inode)
+{
+	struct disk_mount *mount = disk_inode(inode)->mount;
+
+	mutex_lock(&mount->lock);
+	return mount;
+}
+
+static int finish(struct disk_mount *mount, int result)
+{
+	mutex_unlock(&mount->lock);
+	return result;
+}
+
+static struct ext_inode *ext_of(struct inode *inode)
+{
+	return &disk_inode(inode)->ext;
+}
+
+/* ---- is it still as the walk found it? ---- */
+
+static int check_absent(struct inode *directory, const struct name *name)
+{
+	uint32_t number;
+	int error = ext_find(ext_of(directory), name->text, name->length, &number);
+
+	if (directory->links == 0)
+		return -ENOENT;
+	return error == -ENOENT ? 0 : error ? error : -ESTALE;
+}
+
+static int check_present(struct inode *directory, const struct name *name,
+			 const struct inode *inode)
+{
+	uint32_t number;
+	int error = ext_find(ext_of(directory), name->text, name->length, &number);
+
+	if (error == -ENOENT || (!error && number != inode->number))
+		return -ESTALE;
+	return error;
+}
+
+/* ---- looking up and making ---- */
+
+static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
+{
+	struct disk_mount *mount = begin(directory);
+	uint32_t number;
+	int error = ext_find(ext_of(directory), name->text, name->length, &number);
+
+	if (!error)
+		error = disk_inode_get(mount, number, found);
+	return finish(mount, error);
+}
+
+/* Whose a new inode is: everybody is root; a directory may hand its group down. */
+static struct ext_inode owner_in(const struct inode *directory)
+{
+	struct ext_inode like = { 0 };
+
+	if (directory->mode & S_ISGID)
+		like.group = directory->group;
+	return like;
+}
+
+static int make(struct inode *directory, const struct name *name, uint32_t mode, uint32_t device,
+		const char *target, struct inode **made)
+{
+	const struct ext_inode like = owner_in(directory);
+	struct disk_inode *inode = disk_inode_allocate(disk_inode(directory)->mount);
+	int error = inode ? check_absent(directory, name) : -ENOMEM;
+
+	if (!error && target)
+		error = ext_symlink(ext_of(directory), name->text, name->length, target,
+				    strlen(target), &like, &inode->ext);
+	else if (!error)
+		error = ext_create(ext_of(directory), name->text, name->length, mode, device, &like,
+				   &inode->ext);
+	disk_inode_update(disk_inode(directory));
+	if (error && inode)
+		disk_inode_free(inode);
+	if (error)
+		return error;
+	disk_inode_insert(inode);
+	inode->is_unsafe = true;
+	*made = &inode->inode;
+	return 0;
+}
+
+static int disk_create(struct inode *directory, const struct name *name, uint32_t mode,
+		       uint32_t device, struct inode **made)
+{
+	struct disk_mount *mount = begin(directory);
+
+	if ((directory->mode & S_ISGID) && (mode & S_IFMT) == S_IFDIR)
+		mode |= S_ISGID;
+	return finish(mount, make(directory, name, mode, device, NULL, made));
+}
+
+static int disk_symlink(struct inode *directory, const struct name *name, const char *target)
+{
+	struct disk_mount *mount = begin(directory);
+	struct inode *made;
+	int error = finish(mount, make(directory, name, S_IFLNK | 0777, 0, target, &made));
+
+	if (!error)
+		inode_put(made);
+	return error;
+}
+
+static int disk_link(struct inode *directory, const struct name *name, struct inode *inode)
+{
+	struct disk_mount *mount = begin(directory);
+	int error = inode->links ? check_absent(directory, name) : -ENOENT;
+
+	if (!error) {
+		error = ext_link(ext_of(directory), name->text, name->length, ext_of(inode));
+		disk_inode_update(disk_inode(directory));
+		disk_inode_update(disk_inode(inode));
+	}
+	return finish(mount, error);
+}
+
+/* ---- removing and moving ---- */
+
+static int disk_remove(struct inode *directory, const struct name *name, struct inode *inode)
+{
+	struct disk_mount *mount = begin(directory);
+	int error = check_present(directory, name, inode);
+
+	if (!error) {
+		error = ext_remove(ext_of(directory), name->text, name->length, ext_of(inode));
+		disk_inode_update(disk_inode(directory));
+		disk_inode_update(disk_inode(inode));
+	}
+	return finish(mount, error);
+}
+
+/* Is a directory the inode, or below it? By numbers, up to the root; a circle on a damaged disk
+ * ends, too. */
+static int check_not_below(struct inode *directory, const struct inode *inode)
+{
+	struct ext_inode at = *ext_of(directory);
+	uint32_t number = at.number, steps = 0;
+	int error = 0;
+
+	while (!error && number != inode->number && number != ROOT && steps++ < PATH_MAX) {
+		error = ext_find(&at, "..", 2, &number);
+		if (!error)
+			error = ext_inode_read(at.fs, number, &at);
+	}
+	return error ? error : number == inode->number ? -ESTALE : 0;
+}
+
+/* Both names, and that a directory does not get into itself. */
+static int check_move(struct inode *directory, const struct name *name, struct inode *inode,
+		      struct inode *new_directory, const struct name *new_name,
+		      const struct inode *replaced)
+{
+	int error = check_present(directory, name, inode);
+
+	if (!error)
+		error = replaced ? check_present(new_directory, new_name, replaced)
+				 : check_absent(new_directory, new_name);
+	if (!error && inode_is(inode, S_IFDIR) && directory != new_directory)
+		error = check_not_below(new_directory, inode);
+	return error;
+}
+
+static void update_all(struct inode *directory, struct inode *inode, struct inode *new_directory,
+		       struct inode *other)
+{
+	disk_inode_update(disk_inode(directory));
+	disk_inode_update(disk_inode(inode));
+	disk_inode_update(disk_inode(new_directory));
+	if (other)
+		disk_inode_update(disk_inode(other));
+}
+
+static int disk_rename(struct inode *directory, const struct name *name, struct inode *inode,
+		       struct inode *new_directory, const struct name *new_name,
+		       struct inode *replaced)
+{
+	struct disk_mount *mount = begin(directory);
+	int error = check_move(directory, name, inode, new_directory, new_name, replaced);
+
+	if (!error) {
+		error = ext_rename(ext_of(directory), name->text, name->length, ext_of(inode),
+				   ext_of(new_directory), new_name->text, new_name->length,
+				   replaced ? ext_of(replaced) : NULL);
+		update_all(directory, inode, new_directory, replaced);
+	}
+	return finish(mount, error);
+}
+
+static int disk_exchange(struct inode *directory, const struct name *name, struct inode *inode,
+			 struct inode *new_directory, const struct name *new_name,
+			 struct inode *other)
+{
+	struct disk_mount *mount = begin(directory);
+	int error = check_move(directory, name, inode, new_directory, new_name, other);
+
+	if (!error && inode_is(other, S_IFDIR) && directory != new_directory)
+		error = check_not_below(directory, other);
+	if (!error) {
+		error = ext_exchange(ext_of(directory), name->text, name->length, ext_of(inode),
+				     ext_of(new_directory), new_name->text, new_name->length,
+				     ext_of(other));
+		update_all(directory, inode, new_directory, other);
+	}
+	return finish(mount, error);
+}
+
+/* ---- listing ---- */
+
+/* An entry is shown when the next one comes, because only then it is known where that begins. */
+struct listing {
+	directory_visitor *visit;
+	void *context;
+	uint64_t *position;  /* of the entry that the library shows */
+	uint64_t pending_at; /* of the one that is kept */
+	struct directory_entry pending;
+	char text[NAME_MAX + 1];
+	bool has_pending, is_full;
+};
+
+/* ext's types of entries are those of the upper bits of a mode, but in another order. */
+static uint32_t mode_of(uint8_t type)
+{
+	static const uint32_t modes[] = { 0,	   S_IFREG, S_IFDIR,  S_IFCHR,
+					  S_IFBLK, S_IFIFO, S_IFSOCK, S_IFLNK };
+
+	return type < sizeof(modes) / sizeof(modes[0]) ? modes[type] : 0;
+}
+
+static void show_pending(struct listing *listing)
+{
+	if (!listing->has_pending)
+		return;
+	listing->has_pending = false;
+	listing->pending.next = *listing->position;
+	listing->is_full = !listing->visit(listing->context, &listing->pending);
+}
+
+static int keep_entry(void *context, const char *name, uint32_t number, uint8_t type)
+{
+	struct listing *listing = context;
+	uint32_t length = strlen(name);
+
+	show_pending(listing);
+	if (listing->is_full)
+		return 1;
+	memcpy(listing->text, name, length);
+	listing->pending =
+	    (struct directory_entry){ name_of(listing->text, length), number, mode_of(type), 0 };
+	listing->pending_at = *listing->position;
+	listing->has_pending = true;
+	return 0;
+}
+
+static int disk_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
+			void *context)
+{
+	struct disk_mount *mount = begin(directory);
+	struct listing listing = { .visit = visit, .context = context, .position = position };
+	int error = ext_iterate(ext_of(directory), position, keep_entry, &listing);
+
+	if (error >= 0)
+		show_pending(&listing);
+	if (listing.is_full)
+		*position = listing.pending_at;
+	return finish(mount, error < 0 ? error : 0);
+}
+
+/* ---- the rest ---- */
+
+static int disk_read_link(struct inode *inode, char *target, uint32_t size)
+{
+	struct disk_mount *mount = begin(inode);
+
+	return finish(mount, ext_read(ext_of(inode), 0, target, size));
+}
+
+static int disk_changed(struct inode *inode)
+{
+	struct disk_mount *mount = begin(inode);
+
+	return finish(mount, disk_inode_store(disk_inode(inode)));
+}
+
+const struct inode_ops disk_inode_ops = {
+	.lookup = disk_lookup,
+	.create = disk_create,
+	.symlink = disk_symlink,
+	.link = disk_link,
+	.remove = disk_remove,
+	.rename = disk_rename,
+	.exchange = disk_exchange,
+	.iterate = disk_iterate,
+	.read_link = disk_read_link,
+	.truncate = disk_truncate,
+	.changed = disk_changed,
+	.forget = disk_inode_forget,
+};
