@@ -40,8 +40,7 @@ struct file_ops {
 	/* Makes what was written safe from a power cut: fsync, or (data_only) fdatasync. NULL: it
 	 * is in memory. */
 	int (*sync)(struct file *file, bool data_only);
-	/* fallocate and posix_fadvise, with Linux's numbers. NULL: nothing to do. */
-	int (*allocate)(struct file *file, uint32_t mode, uint64_t offset, uint64_t length);
+	/* posix_fadvise, with Linux's numbers. NULL: nothing to do. */
 	int (*advise)(struct file *file, uint64_t offset, uint64_t length, uint32_t advice);
 
 	/* The last reference is gone. */

@@ -27,6 +27,7 @@ SOURCES = (
     "fs/vfs/filesystem.c",
     "fs/vfs/inode.c",
     "fs/vfs/locks.c",
+    "fs/vfs/mounting.c",
     "fs/vfs/mounts.c",
     "fs/vfs/names.c",
     "fs/vfs/path.c",

@@ -44,38 +44,7 @@ static uint32_t pages_of(uint64_t size)
 	return (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
 }
 
-struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index)
-{
-	struct tree_node *node = tree_at_most(file->cache.pages, index);
-
-	return node && node->key == index ? (struct cached_page *)node : NULL;
-}
-
 /* ---- runs ---- */
-
-static unsigned order_of(uint32_t length)
-{
-	unsigned order = 0;
-
-	while ((PAGE_SIZE << order) < length)
-		order++;
-	return order;
-}
-
-void *run_alloc(uint32_t *length)
-{
-	void *run = page_alloc(order_of(*length));
-
-	if (run || *length <= PAGE_SIZE)
-		return run;
-	*length = PAGE_SIZE;
-	return page_alloc(0);
-}
-
-void run_free(void *run, uint32_t length)
-{
-	page_free(run, order_of(length));
-}
 
 /* How many pages are read for a miss at `index`: not beyond the end, nor pages that are there. */
 static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t least)

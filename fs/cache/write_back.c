@@ -17,7 +17,7 @@
  */
 #include <stddef.h>
 
-#include "fs/cache/cached_file.h"
+#include "fs/cache/write_back.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
@@ -36,6 +36,37 @@ void (*cached_files_after)(void);
 
 static struct list dirty_files = LIST_EMPTY(dirty_files);
 static uint32_t dirty_pages, dirty_limit;
+
+struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index)
+{
+	struct tree_node *node = tree_at_most(file->cache.pages, index);
+
+	return node && node->key == index ? (struct cached_page *)node : NULL;
+}
+
+static unsigned order_of(uint32_t length)
+{
+	unsigned order = 0;
+
+	while ((PAGE_SIZE << order) < length)
+		order++;
+	return order;
+}
+
+void *run_alloc(uint32_t *length)
+{
+	void *run = page_alloc(order_of(*length));
+
+	if (run || *length <= PAGE_SIZE)
+		return run;
+	*length = PAGE_SIZE;
+	return page_alloc(0);
+}
+
+void run_free(void *run, uint32_t length)
+{
+	page_free(run, order_of(length));
+}
 
 uint32_t cached_files_dirty(void)
 {

@@ -411,9 +411,9 @@ static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, 
 	return error;
 }
 
-static int disk_allocate(struct file *file, uint32_t mode, uint64_t offset, uint64_t length)
+int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t length)
 {
-	struct disk_inode *inode = disk_inode(file->inode);
+	struct disk_inode *inode = disk_inode(vfs);
 	int error = -EOPNOTSUPP;
 
 	mutex_lock(&inode->turn);
@@ -434,7 +434,6 @@ const struct file_ops disk_file_ops = {
 	.size = vfs_file_size,
 	.memory = disk_memory,
 	.sync = disk_file_sync,
-	.allocate = disk_allocate,
 	.advise = disk_advise,
 };
 

@@ -95,3 +95,4 @@ extern const struct file_ops disk_file_ops, disk_directory_ops;
 extern const struct cached_file_ops disk_pages_ops;
 
 int disk_truncate(struct inode *inode, uint64_t size);
+int disk_allocate(struct inode *inode, uint32_t mode, uint64_t offset, uint64_t length);

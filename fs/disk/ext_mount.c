@@ -14,7 +14,7 @@
 #include "drivers/disk/block.h"
 #include "fs/disk/block_files.h"
 #include "fs/disk/ext_inode.h"
-#include "fs/vfs/mounts.h"
+#include "fs/vfs/mounting.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"

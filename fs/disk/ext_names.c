@@ -322,6 +322,7 @@ const struct inode_ops disk_inode_ops = {
 	.iterate = disk_iterate,
 	.read_link = disk_read_link,
 	.truncate = disk_truncate,
+	.allocate = disk_allocate,
 	.changed = disk_changed,
 	.forget = disk_inode_forget,
 };

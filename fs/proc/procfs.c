@@ -18,6 +18,7 @@
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/startup.h"
+#include "fs/vfs/mounting.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/names.h"
 #include "kernel/lib/errno.h"

@@ -84,6 +84,9 @@ struct inode_ops {
 	/* Makes a regular file shorter or longer; new bytes are zero. */
 	int (*truncate)(struct inode *inode, uint64_t size);
 
+	/* fallocate, with Linux's numbers. NULL: nothing is reserved. */
+	int (*allocate)(struct inode *inode, uint32_t mode, uint64_t offset, uint64_t length);
+
 	/* Called after mode, owner or times in *inode were changed; NULL if nothing more is to be
 	 * done. */
 	int (*changed)(struct inode *inode);

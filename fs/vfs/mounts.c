@@ -1,34 +1,25 @@
 /*
- * Mounts, and the list of all of them.
+ * The list of mounts.
  *
  *	/mnt		->mounted ------> the root of a file system on /dev/hdb
  *	(a reference)	<------ ->covers	(a reference, the mount's)
  *
  * A walk along a path that comes to /mnt goes on in the mounted root (fs/vfs/path.c), and ".." of
  * that root is that of the directory that it covers. An inode knows its file system by a number,
- * and so its mount is found. Mounting sleeps only before the list is changed, or with its place
- * taken: `type` set and no root.
+ * and so its mount is found. fs/vfs/mounting.c changes the list.
  */
 #include "fs/vfs/mounts.h"
 
 #include <stddef.h>
 
 #include "fs/vfs/path.h"
-#include "fs/vfs/names.h"
-#include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 
-#define MOUNTS 16u
-
-void (*vfs_sync_first)(void);
-bool vfs_is_shutting_down;
-
-static struct mount mounts[MOUNTS];
+struct mount mounts[MOUNTS];
 
 /* The root was there before anything could be mounted. */
-static struct mount *root_mount(void)
+struct mount *mount_of_root(void)
 {
 	static const struct filesystem unknown = { .type = "rootfs" }; /* until ramfs has started */
 
@@ -45,7 +36,7 @@ static struct mount *root_mount(void)
 /* Mounts are shown in the order of their places; those that are not ready, or gone, are not. */
 const struct mount *vfs_mount_at(uint32_t index)
 {
-	root_mount();
+	mount_of_root();
 	for (uint32_t i = 0; i < MOUNTS; i++)
 		if (mounts[i].type && mounts[i].root && index-- == 0)
 			return &mounts[i];
@@ -54,7 +45,7 @@ const struct mount *vfs_mount_at(uint32_t index)
 
 struct mount *mount_of(const struct inode *inode)
 {
-	root_mount();
+	mount_of_root();
 	for (uint32_t i = 0; i < MOUNTS; i++)
 		if (mounts[i].root && mounts[i].root->filesystem == inode->filesystem)
 			return &mounts[i];
@@ -66,242 +57,4 @@ int mount_check_write(const struct inode *inode)
 	const struct mount *mount = mount_of(inode);
 
 	return mount && mount->options.read_only ? -EROFS : 0;
-}
-
-static void set_options(struct mount *mount, const struct mount_options *options)
-{
-	mount->options = *options;
-	snprintk(mount->text, MOUNT_TEXT, "%s", options->text ? options->text : "");
-	mount->options.text = mount->text;
-}
-
-/* A place in the list, which nobody else gets until its type is NULL again. */
-static struct mount *take_place(const struct filesystem *type, const char *source)
-{
-	struct mount *mount = root_mount();
-
-	while (mount < mounts + MOUNTS && mount->type)
-		mount++;
-	if (mount == mounts + MOUNTS)
-		return NULL;
-	*mount = (struct mount){ .type = type };
-	snprintk(mount->source, MOUNT_TEXT, "%s", source);
-	return mount;
-}
-
-/* Asks the file system for its root. */
-static int make_root(struct mount *mount, struct inode *start, const struct mount_options *options,
-		     struct inode **root)
-{
-	struct inode *device = NULL;
-	int error = 0;
-
-	if (mount->type->needs_device)
-		error = path_find(start, mount->source, PATH_FOLLOW, &device);
-	if (device && !inode_is(device, S_IFBLK))
-		error = -ENOTBLK;
-	if (!error)
-		error = mount->type->mount(mount->type, device, options, root);
-	inode_put(device);
-	if (!error)
-		set_options(mount, options);
-	return error;
-}
-
-/* Shows a root instead of a directory: both references are the mount's from now on. */
-static void attach(struct mount *mount, struct inode *covered, struct inode *root)
-{
-	covered->mounted = root;
-	root->covers = covered;
-	mount->root = root;
-}
-
-/* The directory to be covered; its path goes into the mount. */
-static int find_covered(struct mount *mount, struct inode *start, const char *path,
-			struct inode **covered)
-{
-	int error = path_find(start, path, PATH_FOLLOW, covered);
-
-	if (error)
-		return error;
-	error = inode_is(*covered, S_IFDIR) ? vfs_directory_path(*covered, mount->path, MOUNT_TEXT)
-					    : -ENOTDIR;
-	if (error < 0)
-		inode_put(*covered);
-	return error < 0 ? error : 0;
-}
-
-int vfs_mount(struct inode *start, const char *source, const char *type, const char *path,
-	      const struct mount_options *options)
-{
-	const struct filesystem *found = filesystem_find(type);
-	struct mount *mount = found ? take_place(found, source) : NULL;
-	struct inode *covered, *root;
-
-	if (!mount)
-		return found ? -ENOMEM : -ENODEV;
-	int error = find_covered(mount, start, path, &covered);
-
-	if (!error) {
-		error = make_root(mount, start, options, &root);
-		if (error)
-			inode_put(covered);
-		else
-			attach(mount, covered, root);
-	}
-	if (error)
-		mount->type = NULL;
-	return error;
-}
-
-/* The mount whose root is at a path. */
-static int find_mount(struct inode *start, const char *path, struct mount **mount)
-{
-	struct inode *root;
-	int error = path_find(start, path, PATH_FOLLOW, &root);
-
-	if (error)
-		return error;
-	*mount = mount_of(root);
-	if (!*mount || (*mount)->root != root)
-		error = -EINVAL;
-	inode_put(root);
-	return error;
-}
-
-static int change_options(struct mount *mount, const struct mount_options *options)
-{
-	int error = mount->type->remount ? mount->type->remount(mount->root, options) : 0;
-
-	if (!error)
-		set_options(mount, options);
-	return error;
-}
-
-int vfs_remount(struct inode *start, const char *path, const struct mount_options *options)
-{
-	struct mount *mount;
-	int error = find_mount(start, path, &mount);
-
-	return error ? error : change_options(mount, options);
-}
-
-/* Is anything mounted on a directory of this mount? */
-static bool has_mounts(const struct mount *mount)
-{
-	for (uint32_t i = 1; i < MOUNTS; i++)
-		if (mounts[i].root && mounts[i].root->covers->filesystem == mount->root->filesystem)
-			return true;
-	return false;
-}
-
-/* While the file system is asked, nobody finds its root: that may sleep. */
-static int unmount(struct mount *mount)
-{
-	struct inode *root = mount->root, *covered = root->covers;
-
-	if (mount == &mounts[0] || has_mounts(mount))
-		return -EBUSY;
-	mount->root = NULL;
-	covered->mounted = NULL;
-	root->covers = NULL;
-	int error = mount->type->unmount ? mount->type->unmount(root) : -EBUSY;
-
-	if (error == -EBUSY) {
-		attach(mount, covered, root);
-		return error;
-	}
-	inode_put(covered);
-	mount->type = NULL;
-	return error;
-}
-
-int vfs_unmount(struct inode *start, const char *path)
-{
-	struct mount *mount;
-	int error = find_mount(start, path, &mount);
-
-	return error ? error : unmount(mount);
-}
-
-/* ---- the root, and the end ---- */
-
-/* Shows what is at `path` of the old root there in the new one, too. */
-static void take_along(struct inode *old_root, struct inode *new_root, const char *path)
-{
-	struct inode *from, *to;
-	struct mount *mount;
-
-	vfs_make(new_root, path, S_IFDIR | 0755, 0); /* mostly it is there */
-	if (path_find(old_root, path, PATH_FOLLOW, &from) != 0)
-		return;
-	if (path_find(new_root, path, PATH_FOLLOW, &to) != 0) {
-		printk("files: the root has no %s\n", path);
-		inode_put(from);
-		return;
-	}
-	mount = from->covers ? mount_of(from) : take_place(mounts[0].type, "none");
-	if (from->covers) {
-		from->covers->mounted = NULL;
-		inode_put(from->covers);
-		inode_put(from); /* the mount has its own */
-	}
-	snprintk(mount->path, MOUNT_TEXT, "/%s", path);
-	attach(mount, to, from);
-}
-
-int vfs_change_root(const char *source, const char *type, const struct mount_options *options)
-{
-	struct mount mount = { .type = filesystem_find(type) };
-	struct inode *old_root = path_root(), *root;
-
-	root_mount();
-	if (!mount.type)
-		return -ENODEV;
-	snprintk(mount.source, MOUNT_TEXT, "%s", source);
-	snprintk(mount.path, MOUNT_TEXT, "/");
-	int error = make_root(&mount, old_root, options, &root);
-
-	if (error)
-		return error;
-	take_along(old_root, root, "dev");
-	take_along(old_root, root, "proc");
-	mount.root = root;
-	mounts[0] = mount;
-	mounts[0].options.text = mounts[0].text;
-	path_set_root(root);
-	return 0;
-}
-
-int vfs_sync(void)
-{
-	int error = 0;
-
-	if (vfs_sync_first)
-		vfs_sync_first();
-	for (uint32_t i = 0; i < MOUNTS; i++) {
-		const struct mount *mount = &mounts[i];
-		int failed = mount->root && mount->type->sync ? mount->type->sync(mount->root) : 0;
-
-		error = error ? error : failed;
-	}
-	return error;
-}
-
-/* The latest first, as it may be mounted on an earlier one. */
-void vfs_shut_down(void)
-{
-	struct mount_options options;
-
-	vfs_is_shutting_down = true;
-	for (uint32_t i = MOUNTS; i-- > 0;) {
-		struct mount *mount = &mounts[i];
-
-		if (!mount->root || !mount->type->sync || (i > 0 && unmount(mount) == 0))
-			continue;
-		options = mount->options;
-		options.read_only = true;
-		change_options(mount, &options);
-	}
-	vfs_sync();
 }

@@ -12,11 +12,9 @@
 #define O_TRUNC	    01000
 #define O_APPEND    02000
 #define O_NONBLOCK  04000
-#define O_DSYNC	    010000 /* a write is safe before it returns; with O_SYNC, so are times */
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 #define O_CLOEXEC   02000000
-#define O_SYNC	    04010000
 #define O_PATH	    010000000 /* only to name what is there */
 
 /* Commands of fcntl, and the flag of a descriptor. */

@@ -5,6 +5,8 @@
 
 /* Of open: what only Linux's programs ask for, and few do. */
 #define O_DIRECT  040000
+#define O_DSYNC	  010000 /* a write is safe before it returns; with O_SYNC, so are times */
+#define O_SYNC	  04010000
 #define O_NOATIME 01000000
 
 /* Of fcntl. */

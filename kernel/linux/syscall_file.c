@@ -1,7 +1,7 @@
 /* Calls of open files that only Linux's programs make: vectors, offsets of the caller's, copies
  * between files, sizes, and what ioctl can do with any file. */
 #include "fs/files.h"
-#include "fs/vfs/mounts.h"
+#include "fs/vfs/mounting.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/unistd.h"

@@ -7,14 +7,33 @@
  */
 #include "fs/file.h"
 #include "fs/path_page.h"
+#include "fs/vfs/mounting.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/mount.h"
 #include "kernel/lib/errno.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "kernel/report/printk.h"
 #include "kernel/syscall/syscall.h"
+
+/* Linux's flags of mount and umount2. */
+#define MS_RDONLY	1u
+#define MS_NOSUID	2u
+#define MS_NODEV	4u
+#define MS_NOEXEC	8u
+#define MS_SYNCHRONOUS	16u
+#define MS_REMOUNT	32u
+#define MS_DIRSYNC	128u
+#define MS_NOATIME	1024u
+#define MS_NODIRATIME	2048u
+#define MS_SILENT	32768u
+#define MS_RELATIME	(1u << 21)
+#define MS_STRICTATIME	(1u << 24)
+#define MS_LAZYTIME	(1u << 25)
+#define MS_MAGIC	0xc0ed0000u /* in the upper half, from very old programs */
+#define MS_MAGIC_MASK	0xffff0000u
+#define MNT_FORCE	1u
+#define UMOUNT_NOFOLLOW 8u
 
 #define IGNORED_FLAGS                                                                              \
 	(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_DIRSYNC | MS_NODIRATIME | MS_SILENT | MS_RELATIME | \

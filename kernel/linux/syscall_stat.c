@@ -212,7 +212,7 @@ static int sys_fallocate(struct trap_frame *frame)
 
 	if (!file)
 		return -EBADF;
-	if (!file->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE)
+	if (!file->inode->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE)
 		return -EOPNOTSUPP;
 	if (offset < 0 || length <= 0)
 		return -EINVAL;
@@ -220,8 +220,8 @@ static int sys_fallocate(struct trap_frame *frame)
 		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
 	if (__builtin_add_overflow(offset, length, &end))
 		return -EFBIG;
-	if (file->ops->allocate)
-		return file->ops->allocate(file, frame->ecx, offset, length);
+	if (file->inode->ops->allocate)
+		return file->inode->ops->allocate(file->inode, frame->ecx, offset, length);
 	if (frame->ecx || (uint64_t)end <= file->inode->size)
 		return 0;
 	return vfs_truncate(file->inode, end);

@@ -6,6 +6,7 @@
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
+#include "fs/vfs/mounting.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/names.h"
 #include "tests/host/fs/oracle.h"
