@@ -69,6 +69,19 @@ static inline bool journal_has(const struct journal *journal, uint32_t incompat)
 	return (big32(journal->super->s_feature_incompat) & incompat) != 0;
 }
 
+static inline uint32_t journal_sectors(const struct journal *journal)
+{
+	return journal->place.block_size / SECTOR_SIZE;
+}
+
+/* The first comparison keeps the second one from wrapping. */
+static inline bool journal_on_device(const struct journal *journal, uint64_t block)
+{
+	uint64_t sectors = journal->place.device->sectors;
+
+	return block < sectors && (block + 1) * journal_sectors(journal) <= sectors;
+}
+
 /* Bytes of a descriptor or revoke block that its contents may use. */
 static inline uint32_t journal_usable(const struct journal *journal)
 {

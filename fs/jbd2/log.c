@@ -19,15 +19,10 @@
 
 #define RUNS_MAX ((PAGE_SIZE << JOURNAL_RUNS_ORDER) / sizeof(struct journal_run))
 
-static uint32_t sectors_per_block(const struct journal *journal)
-{
-	return journal->place.block_size / SECTOR_SIZE;
-}
-
 int journal_find_runs(struct journal *journal)
 {
 	const struct journal_place *place = &journal->place;
-	uint64_t limit = place->device->sectors / sectors_per_block(journal), next = 0;
+	uint64_t next = 0;
 
 	journal->runs = page_alloc(JOURNAL_RUNS_ORDER);
 	if (journal->runs == NULL)
@@ -38,7 +33,7 @@ int journal_find_runs(struct journal *journal)
 
 		if (error)
 			return error;
-		if (physical == 0 || physical >= limit)
+		if (physical == 0 || !journal_on_device(journal, physical))
 			return journal_corrupt(journal, "block %u is at %ju, outside the device",
 					       logical, physical);
 		if (logical == 0 || physical != next) {
@@ -89,9 +84,8 @@ int journal_write_out(struct journal *journal)
 	if (count == 0)
 		return 0;
 	return block_write(journal->place.device,
-			   physical_of(journal, journal->buffered_from) *
-			       sectors_per_block(journal),
-			   count * sectors_per_block(journal), journal->buffer, BLOCK_OTHER);
+			   physical_of(journal, journal->buffered_from) * journal_sectors(journal),
+			   count * journal_sectors(journal), journal->buffer, BLOCK_OTHER);
 }
 
 int journal_add(struct journal *journal, uint8_t **block)
@@ -123,8 +117,8 @@ static int read_ahead(struct journal *journal, uint32_t logical)
 	       continues(journal, logical + journal->buffered))
 		journal->buffered++;
 	error = block_read(
-	    journal->place.device, physical_of(journal, logical) * sectors_per_block(journal),
-	    journal->buffered * sectors_per_block(journal), journal->buffer, BLOCK_OTHER);
+	    journal->place.device, physical_of(journal, logical) * journal_sectors(journal),
+	    journal->buffered * journal_sectors(journal), journal->buffer, BLOCK_OTHER);
 	if (error)
 		journal->buffered = 0;
 	return error;
@@ -158,8 +152,8 @@ int journal_write_super(struct journal *journal, uint32_t start, uint32_t sequen
 		super->s_checksum = big32(crc32c(~0u, super, sizeof(*super)));
 	journal->is_marked = start != 0;
 	return block_write(journal->place.device,
-			   physical_of(journal, 0) * sectors_per_block(journal),
-			   sectors_per_block(journal), super, BLOCK_OTHER);
+			   physical_of(journal, 0) * journal_sectors(journal),
+			   journal_sectors(journal), super, BLOCK_OTHER);
 }
 
 /* ---- checksums of versions 2 and 3 ---- */

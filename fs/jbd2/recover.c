@@ -168,9 +168,7 @@ static int scan_copy(struct walk *walk, const struct tag *tag)
  * refuse a journal. */
 static int check_copy(struct walk *walk, const struct tag *tag)
 {
-	const struct journal_place *place = &walk->journal->place;
-
-	if (tag->block >= place->device->sectors / (place->block_size / SECTOR_SIZE))
+	if (!journal_on_device(walk->journal, tag->block))
 		return journal_corrupt(walk->journal,
 				       "transaction %u has block %ju, outside the device",
 				       walk->sequence, tag->block);
@@ -181,7 +179,7 @@ static int check_copy(struct walk *walk, const struct tag *tag)
 static int replay_copy(struct walk *walk, const struct tag *tag)
 {
 	const struct journal_place *place = &walk->journal->place;
-	const uint32_t sectors = place->block_size / SECTOR_SIZE, magic = big32(JOURNAL_MAGIC);
+	const uint32_t sectors = journal_sectors(walk->journal), magic = big32(JOURNAL_MAGIC);
 	uint8_t *copy;
 	int result, error;
 
