@@ -65,13 +65,13 @@ static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t
 	out8(port + LBA_HIGH, lba >> 16);
 }
 
-/* Selects the drive as soon as the channel's selected one is idle, and waits for it, too. Returns
- * the status of the drive that was waited for last. */
+/* Selects the drive as soon as the channel's selected one, which may be an absent one, has nothing
+ * to do, and waits for it, too. Returns the status of the drive that was waited for last. */
 static uint8_t become_ready(const struct ata_drive *drive)
 {
 	uint8_t status = ata_poll(drive, STATUS_BSY, ATA_READY_NS);
 
-	if (!ata_is_idle(status))
+	if ((status & (STATUS_BSY | STATUS_DRQ)) && status != FLOATING)
 		return status;
 	ata_select(drive, 0);
 	return ata_poll(drive, STATUS_BSY, ATA_READY_NS);

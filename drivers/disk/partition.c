@@ -18,7 +18,7 @@
  * type 0xee says that the drive has a GPT instead (partition_gpt.c).
  *
  * A boot sector that only has code there is no table: byte 0 of an entry is something else then. At
- * boot, in no task: the drive is asked directly.
+ * boot only.
  */
 #include "drivers/disk/partition.h"
 
@@ -47,17 +47,6 @@ struct partition {
 	struct block_device block;
 	char name[8];
 };
-
-bool partition_read(struct block_device *drive, uint64_t lba, unsigned count, void *buffer)
-{
-	struct block_piece piece = { buffer, count };
-	struct block_transfer transfer = {
-		.lba = lba, .count = count, .pieces = &piece, .piece_count = 1
-	};
-
-	return lba < drive->sectors && count <= drive->sectors - lba &&
-	       drive->ops->transfer(drive, &transfer) == 0;
-}
 
 /* Lives as long as the kernel. */
 void partition_add(struct block_device *drive, unsigned number, uint64_t start, uint64_t sectors)
@@ -95,7 +84,7 @@ static bool read_table(struct block_device *drive, uint64_t lba, struct entry *e
 {
 	uint8_t sector[SECTOR_SIZE];
 
-	if (!partition_read(drive, lba, 1, sector) || sector[SIGNATURE] != 0x55 ||
+	if (block_read(drive, lba, 1, sector, BLOCK_OTHER) < 0 || sector[SIGNATURE] != 0x55 ||
 	    sector[SIGNATURE + 1] != 0xaa)
 		return false;
 	memcpy(entries, sector + TABLE, ENTRIES * sizeof(*entries));

@@ -9,16 +9,13 @@
 #define PARTITIONS_PER_DRIVE 63
 
 /* Reads the drive's partition table, MBR or GPT, and registers each partition. What is wrong with a
- * table is said on the console. At boot; polls the drive if that does. */
+ * table is said on the console. At boot. */
 void partitions_register(struct block_device *drive);
 
 /* ---- between the two formats ---- */
 
 /* Registers partition `number` (1 to PARTITIONS_PER_DRIVE), if it is wholly on the drive. */
 void partition_add(struct block_device *drive, unsigned number, uint64_t start, uint64_t sectors);
-
-/* Reads sectors of the drive, uncounted. Returns whether that went well. */
-bool partition_read(struct block_device *drive, uint64_t lba, unsigned count, void *buffer);
 
 /* Registers what the drive's GPT says. */
 void gpt_register(struct block_device *drive);

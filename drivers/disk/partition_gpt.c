@@ -65,7 +65,7 @@ static const char *read_header(struct block_device *drive, uint64_t lba, struct 
 {
 	uint8_t sector[SECTOR_SIZE];
 
-	if (!partition_read(drive, lba, 1, sector))
+	if (block_read(drive, lba, 1, sector, BLOCK_OTHER) < 0)
 		return "cannot be read";
 	memcpy(header, sector, sizeof(*header));
 	if (memcmp(header->signature, "EFI PART", 8) != 0)
@@ -89,7 +89,8 @@ static const char *read_entries(struct block_device *drive, const struct header 
 	uint32_t bytes = header->entries * ENTRY_SIZE;
 	unsigned sectors = (bytes + SECTOR_SIZE - 1) / SECTOR_SIZE;
 
-	if (sectors > 0 && !partition_read(drive, header->entries_sector, sectors, entries))
+	if (sectors > 0 &&
+	    block_read(drive, header->entries_sector, sectors, entries, BLOCK_OTHER) < 0)
 		return "has entries that cannot be read";
 	if (checksum((const uint8_t *)entries, bytes) != header->entries_checksum)
 		return "has entries with a wrong checksum";

@@ -6,6 +6,7 @@
  *	scatter hdb 100 3 7	writes and reads it by many small pieces at odd and even places
  *	flush hdb
  *	disk-mode dma-polled
+ *	disk-share hdb 0 8	reads, and says whether another task ran meanwhile
  *	disk-load hdb 5		three tasks write and verify, while the mode changes every 20 ms
  */
 #include <stdbool.h>
@@ -228,6 +229,7 @@ static void work(void *argument)
 	uint64_t *buffer = page_alloc(3);
 	struct random random = { me };
 
+	preempt_disable(); /* as block_write asks of tasks */
 	while (buffer && time_ns() < load.until) {
 		struct range range = { load.device, me * 1000 + random_below(&random, 900),
 				       1 + random_below(&random, CHUNK),
@@ -236,14 +238,15 @@ static void work(void *argument)
 		if (write(&range, buffer) < 0 || verify(&range, buffer) < 0)
 			load.wrong++;
 		load.requests += 2;
+		yield(); /* polling, nobody sleeps */
 	}
 	if (buffer)
 		page_free(buffer, 3);
 	load.left--;
+	preempt_enable();
 }
 
-/* The mode changes while requests are made. A task that only counts shows what is left of the
- * processor. */
+/* The mode changes while requests are made. */
 static int run_load(int count, char **words)
 {
 	static const char *const modes[] = { "pio-polled", "dma-interrupt", "pio-interrupt",
@@ -270,6 +273,38 @@ static int run_load(int count, char **words)
 	return load.wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* ---- who has the processor meanwhile ---- */
+
+static volatile bool is_counting;
+static volatile uint32_t counted;
+
+static void count_up(void *argument)
+{
+	while (is_counting)
+		counted++;
+}
+
+/* This task is not pre-empted: another one runs only while it sleeps. */
+static int run_share(int count, char **words)
+{
+	struct range range;
+	int error = -ENOMEM;
+
+	if (!parse(count, words, &range))
+		return EXIT_FAILURE;
+	is_counting = true;
+	counted = 0;
+	if (kthread_create("disk-share", count_up, NULL)) {
+		uint64_t *buffer = page_alloc(ORDER);
+
+		error = block_read(range.device, range.lba, range.count, buffer, BLOCK_DATA);
+		page_free(buffer, ORDER);
+	}
+	is_counting = false;
+	printk("disk-share: another task %s\n", counted ? "ran" : "did not run");
+	return end("disk-share", &range, error);
+}
+
 static const struct command commands[] COMMAND_TABLE = {
 	{ "write", "DRIVE LBA [SECTORS [SEED]]", "write sectors that say where they are", 2,
 	  run_write },
@@ -279,5 +314,7 @@ static const struct command commands[] COMMAND_TABLE = {
 	{ "flush", "DRIVE", "the drive empties its write cache", 1, run_flush },
 	{ "disk-mode", "[MODE]", "how drives are asked: PIO or DMA, polled or interrupts", 0,
 	  run_mode },
+	{ "disk-share", "DRIVE LBA [SECTORS]", "read, and see whether another task runs meanwhile",
+	  2, run_share },
 	{ "disk-load", "DRIVE [SECONDS]", "write and verify, while the mode changes", 1, run_load },
 };

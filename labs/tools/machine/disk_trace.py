@@ -20,13 +20,14 @@ DEVICE_IS_SLAVE = 0x10
 @dataclass(frozen=True)
 class Request:
     """One ATA command that a drive accepted. `lba` and `sectors` count 512 bytes and are 0 for a
-    flush. `wide`: a command with 48 bits of address."""
+    flush. `wide`: a command with 48 bits of address. `way`: that of its command."""
 
     drive: str
     operation: Operation
     lba: int
     sectors: int
     wide: bool = field(default=False, compare=False)
+    way: str = field(default="none", compare=False)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Channel:
         if command.way == "none":
             return Request(drive, command.operation, 0, 0, command.wide)
         lba, sectors = self.address(command.wide), self.count(command.wide)
-        return Request(drive, command.operation, lba, sectors, command.wide)
+        return Request(drive, command.operation, lba, sectors, command.wide, command.way)
 
 
 def three_bytes(registers: dict[int, int]) -> int:

@@ -35,10 +35,11 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class DiskError:
-    """An error that the drive reports whenever a request covers the sector `lba`."""
+    """An error that the drive reports whenever a request covers the sector `lba`; whenever it is to
+    flush its cache."""
 
-    operation: Literal["read", "write"]
-    lba: int
+    operation: Literal["read", "write", "flush"]
+    lba: int = -1
     errno: int = errno.EIO
 
 
@@ -247,7 +248,8 @@ def error_options(drive: Drive, directory: Path) -> list[str]:
     for index, error in enumerate(drive.errors):
         rule = f"inject-error.{index}."
         options += [f"{rule}event=none", f"{rule}iotype={error.operation}"]
-        options += [f"{rule}sector={error.lba}", f"{rule}errno={error.errno}"]
+        options += [f"{rule}sector={error.lba}"] * (error.lba >= 0)
+        options += [f"{rule}errno={error.errno}"]
     return options
 
 
