@@ -13,6 +13,7 @@
  * nothing is left half changed. The caller serializes all calls for one mount. They may sleep.
  */
 #include "fs/ext/internal.h"
+#include "fs/jbd2/journal.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -28,42 +29,61 @@ int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
 			 base);
 }
 
-/* Copies the superblock to its place in the cache, with its checksum. */
-static int put_super(struct ext_fs *fs)
+void ext_super_copy(struct ext_fs *fs)
 {
 	uint32_t at = EXT_SUPER_SECTOR * SECTOR_SIZE & (fs->summary.block_size - 1);
 	uint32_t rest;
-	int error = ext_change(fs, fs->super_buffer);
 
-	if (error)
-		return error;
 	fs->super.s_wtime = (uint32_t)ext_seconds(ext_now(fs), &rest);
 	if (ext_has_checksums(fs))
 		fs->super.s_checksum = ext_super_checksum(&fs->super);
 	memcpy(fs->super_buffer->data + at, &fs->super, sizeof(fs->super));
 	fs->super_changed = false;
-	return 0;
+}
+
+/* The superblock joins the change. */
+static int put_super(struct ext_fs *fs)
+{
+	int error = fs->super_changed ? ext_change(fs, fs->super_buffer) : 0;
+
+	if (!error && fs->super_changed)
+		ext_super_copy(fs);
+	return error;
+}
+
+/* The superblock is one block more than the caller asked for. */
+static uint32_t room_for(const struct ext_fs *fs, uint32_t blocks)
+{
+	uint32_t limit = journal_limit(fs->journal);
+
+	return blocks + 1 < limit ? blocks + 1 : limit;
 }
 
 int ext_begin(struct ext_fs *fs, uint32_t blocks)
 {
-	(void)blocks;
-	if (!fs->writable || fs->failed)
-		return -EROFS;
-	fs->nesting++;
-	return 0;
+	int error = !fs->writable || fs->failed ? -EROFS : 0;
+
+	if (!error && fs->journal != NULL)
+		error = journal_begin(fs->journal, room_for(fs, blocks));
+	if (!error)
+		fs->nesting++;
+	return error;
 }
 
 /* An error here is one of the journal, which tells it to everybody from now on. */
 void ext_end(struct ext_fs *fs)
 {
-	if (fs->nesting == 1 && fs->super_changed)
+	if (fs->nesting == 1)
 		put_super(fs);
 	fs->nesting--;
+	if (fs->journal != NULL)
+		journal_end(fs->journal);
 }
 
 int ext_change(struct ext_fs *fs, struct cached_block *buffer)
 {
+	if (fs->journal != NULL)
+		return journal_change(fs->journal, buffer);
 	fs->number += fs->number == fs->committed;
 	bcache_mark_dirty(buffer);
 	return 0;
@@ -71,33 +91,52 @@ int ext_change(struct ext_fs *fs, struct cached_block *buffer)
 
 int ext_extend(struct ext_fs *fs, uint32_t blocks)
 {
-	(void)blocks;
-	return fs->failed ? -EROFS : 0;
+	int error = fs->failed ? -EROFS : put_super(fs);
+
+	if (error || fs->journal == NULL)
+		return error;
+	return journal_extend(fs->journal, room_for(fs, blocks));
 }
 
 /* Without a journal only the cache knows of them. */
 int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count)
 {
+	if (fs->journal != NULL)
+		return journal_revoke(fs->journal, first, count);
 	bcache_forget(fs->device, first, count, fs->summary.block_size);
 	return 0;
 }
 
 /* Without a journal: everything to its place. */
-int ext_commit(struct ext_fs *fs)
+static int write_all(struct ext_fs *fs)
 {
-	int error, flushed = 0;
+	int flushed = 0, error = bcache_write_all(fs->device);
 
-	if (!fs->writable)
-		return 0;
-	if (fs->super_changed)
-		put_super(fs);
-	error = bcache_write_all(fs->device);
 	if (!fs->options.no_barriers)
 		flushed = block_flush(fs->device);
 	if (error || flushed)
 		return error ? error : flushed;
 	fs->committed = fs->number;
 	return 0;
+}
+
+/* The superblock may have changed outside of a change: when contradictions were found. */
+int ext_commit(struct ext_fs *fs)
+{
+	int error = 0;
+
+	if (!fs->writable)
+		return 0;
+	if (fs->super_changed && fs->journal != NULL)
+		error = journal_begin(fs->journal, 1);
+	if (!error && fs->super_changed) {
+		error = put_super(fs);
+		if (fs->journal != NULL)
+			journal_end(fs->journal);
+	}
+	if (error)
+		return error;
+	return fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);
 }
 
 int ext_commit_if_needed(struct ext_fs *fs)
@@ -112,10 +151,10 @@ bool ext_commit_for_space(struct ext_fs *fs)
 
 uint32_t ext_open_number(const struct ext_fs *fs)
 {
-	return fs->number;
+	return fs->journal != NULL ? journal_open_number(fs->journal) : fs->number;
 }
 
 uint32_t ext_committed_number(const struct ext_fs *fs)
 {
-	return fs->committed;
+	return fs->journal != NULL ? journal_committed_number(fs->journal) : fs->committed;
 }

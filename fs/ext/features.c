@@ -82,7 +82,7 @@ int ext_features_check(struct ext_fs *fs)
 		return -EOPNOTSUPP;
 	/* Known, but it needs a driver that replays the journal: until then the blocks on disk are
 	 * not the truth. */
-	if (super->s_feature_incompat & EXT_INCOMPAT_RECOVER)
+	if (fs->must_be_clean && super->s_feature_incompat & EXT_INCOMPAT_RECOVER)
 		return ext_corrupt(
 		    fs, "needs_recovery",
 		    "the journal holds changes that are not in place yet; run e2fsck "

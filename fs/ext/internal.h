@@ -33,6 +33,7 @@ struct ext_fs {
 	struct ext_super_block super;
 
 	struct ext_options options;
+	bool must_be_clean;  /* refuse what has a journal to be replayed */
 	bool writable;	     /* was mounted to be written */
 	bool was_valid;	     /* the last session ended, or e2fsck did */
 	bool failed;	     /* contradictions were found: read-only now */
@@ -154,6 +155,9 @@ int ext_extend(struct ext_fs *fs, uint32_t blocks);
 /* The room that a change of one run asks for: bitmap and descriptor for each of seven new blocks of
  * the map and for the data, these blocks, those that split, the inode, and the list of orphans. */
 #define EXT_CREDITS 40u
+
+/* Copies the superblock, with its checksum, to its block in the cache. */
+void ext_super_copy(struct ext_fs *fs);
 
 /* Blocks of metadata were freed: neither the cache nor the journal may write them any more. */
 int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count);
@@ -344,5 +348,9 @@ int ext_zero_blocks(const struct ext_fs *fs, uint64_t physical, uint32_t count);
 
 /* ---- to mount (fs/ext/mount_write.c) ---- */
 
+/* Opens the journal, if there is one, and replays it. *replayed: the superblock must be read again.
+ * A mount that only reads has no journal afterwards. */
+int ext_journal_begin(struct ext_fs *fs, bool *replayed);
+int ext_journal_leave(struct ext_fs *fs);
 int ext_write_begin(struct ext_fs *fs);
 int ext_write_end(struct ext_fs *fs);

@@ -10,19 +10,101 @@
  * found (corrupt.c), and only e2fsck takes it away.
  */
 #include "fs/ext/internal.h"
+#include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 
-/* Writes the superblock to its place now. */
+/* Writes the superblock to its place now. No transaction has it. */
 static int put_super_now(struct ext_fs *fs)
 {
-	int error = ext_begin(fs, 1);
+	int error;
+
+	ext_super_copy(fs);
+	bcache_mark_dirty(fs->super_buffer);
+	error = bcache_write(fs->super_buffer);
+	return error || fs->options.no_barriers ? error : block_flush(fs->device);
+}
+
+static int get_super(struct ext_fs *fs)
+{
+	uint64_t block = EXT_SUPER_SECTOR * SECTOR_SIZE >> fs->block_shift;
+
+	return bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER,
+			  &fs->super_buffer);
+}
+
+/* ---- the journal ---- */
+
+static int map_journal(void *inode, uint32_t logical, uint64_t *physical)
+{
+	struct ext_mapping mapping;
+	int error = ext_map(inode, logical, &mapping);
+
+	if (!error && (mapping.physical == 0 || mapping.unwritten))
+		error = ext_corrupt_inode(inode, "journal with a hole at block %u", logical);
+	*physical = mapping.physical;
+	return error;
+}
+
+static int open_journal(struct ext_fs *fs)
+{
+	struct ext_inode inode;
+	struct journal_place place = {
+		.device = fs->device,
+		.block_size = fs->summary.block_size,
+		.map = map_journal,
+		.context = &inode,
+		.now = fs->options.now,
+		.no_barriers = fs->options.no_barriers,
+		.wide = ext_has_incompat(fs, EXT_INCOMPAT_64BIT),
+		.checksums = ext_has_checksums(fs),
+	};
+	int error;
+
+	if (fs->super.s_journal_dev != 0) {
+		printk("%s: the journal is on another device\n", fs->device->name);
+		return -EOPNOTSUPP;
+	}
+	error = ext_inode_read(fs, fs->super.s_journal_inum, &inode);
+	if (error)
+		return error == -EINVAL ? ext_corrupt(fs, "superblock", "journal in inode %u",
+						      fs->super.s_journal_inum)
+					: error;
+	if (!ext_is_regular(&inode) || inode.size >> fs->block_shift > UINT32_MAX)
+		return ext_corrupt_inode(&inode, "the journal has mode 0%o, size %ju", inode.mode,
+					 inode.size);
+	place.blocks = (uint32_t)(inode.size >> fs->block_shift);
+	return journal_open(&place, &fs->journal);
+}
+
+/* After it the superblock no longer asks for it. */
+static int replay(struct ext_fs *fs)
+{
+	uint32_t blocks;
+	int error = journal_recover(fs->journal, &blocks);
 
 	if (error)
 		return error;
-	fs->super_changed = true;
-	ext_end(fs);
-	return ext_commit(fs);
+	printk("%s: %u blocks were replayed from the journal\n", fs->device->name, blocks);
+	return 0;
+}
+
+int ext_journal_begin(struct ext_fs *fs, bool *replayed)
+{
+	bool recover = ext_has_incompat(fs, EXT_INCOMPAT_RECOVER);
+	int error;
+
+	*replayed = false;
+	if (!(fs->super.s_feature_compat & EXT_COMPAT_HAS_JOURNAL))
+		return recover ? ext_corrupt(fs, "needs_recovery", "but there is no journal") : 0;
+	if (fs->options.read_only && (!recover || fs->options.no_replay))
+		return 0;
+	error = open_journal(fs);
+	if (!error && journal_needs_recovery(fs->journal)) {
+		error = replay(fs);
+		*replayed = !error;
+	}
+	return error;
 }
 
 /* What cannot be written, though it can be read. */
@@ -33,10 +115,6 @@ static int check_features(const struct ext_fs *fs)
 	if (ext_has_incompat(fs, EXT_INCOMPAT_MMP)) {
 		printk("%s: unsupported feature mmp: read only\n", fs->device->name);
 		return -EROFS;
-	}
-	if (fs->super.s_feature_compat & EXT_COMPAT_HAS_JOURNAL) {
-		printk("%s: a journal: read only\n", fs->device->name);
-		return -EOPNOTSUPP;
 	}
 	return 0;
 }
@@ -79,25 +157,54 @@ static int finish_orphans(struct ext_fs *fs)
 	return error;
 }
 
+int ext_journal_leave(struct ext_fs *fs)
+{
+	int error = journal_close(fs->journal);
+
+	fs->journal = NULL;
+	if (!error)
+		error = get_super(fs);
+	if (error)
+		return error;
+	fs->super.s_feature_incompat &= ~EXT_INCOMPAT_RECOVER;
+	error = put_super_now(fs);
+	bcache_put(fs->super_buffer);
+	return error;
+}
+
+static void committed(void *fs)
+{
+	ext_pending_clear(fs);
+}
+
+/* What the superblock says while the file system is mounted. */
+static int mark_used(struct ext_fs *fs)
+{
+	uint32_t nanoseconds;
+
+	fs->was_valid = fs->super.s_state & EXT_STATE_VALID;
+	if (fs->journal != NULL)
+		fs->super.s_feature_incompat |= EXT_INCOMPAT_RECOVER;
+	else
+		fs->super.s_state &= (uint16_t)~EXT_STATE_VALID;
+	fs->super.s_mnt_count++;
+	fs->super.s_mtime = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
+	fs->generation = fs->super.s_mtime ^ nanoseconds;
+	return put_super_now(fs);
+}
+
 int ext_write_begin(struct ext_fs *fs)
 {
-	uint64_t block = EXT_SUPER_SECTOR * SECTOR_SIZE >> fs->block_shift;
-	uint32_t nanoseconds;
 	int error = check_features(fs);
 
 	if (!error)
-		error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER,
-				   &fs->super_buffer);
+		error = get_super(fs);
 	if (error)
 		return error;
-	fs->seed = ext_checksum_seed(fs);
-	fs->generation = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds) ^ nanoseconds;
-	fs->was_valid = fs->super.s_state & EXT_STATE_VALID;
-	fs->writable = true;
-	fs->super.s_state &= (uint16_t)~EXT_STATE_VALID;
-	fs->super.s_mnt_count++;
-	fs->super.s_mtime = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
-	error = put_super_now(fs);
+	if (fs->journal != NULL)
+		journal_on_commit(fs->journal, committed, fs);
+	error = mark_used(fs);
+	fs->writable = !error;
 	if (!error)
 		error = finish_orphans(fs);
 	if (error) {
@@ -107,17 +214,22 @@ int ext_write_begin(struct ext_fs *fs)
 	return error;
 }
 
+/* After an error the superblock still says that the last session did not end. */
 int ext_write_end(struct ext_fs *fs)
 {
-	int error, marked;
+	int closed = 0, error = ext_commit(fs);
 
-	fs->nesting = 0;
-	error = ext_commit(fs);
-	if (fs->was_valid)
-		fs->super.s_state |= EXT_STATE_VALID;
-	fs->failed = false;
-	marked = put_super_now(fs);
-	bcache_put(fs->super_buffer);
+	if (fs->journal != NULL)
+		closed = journal_close(fs->journal);
+	error = error ? error : closed;
+	fs->journal = NULL;
 	ext_pending_clear(fs);
-	return error ? error : marked;
+	if (!error) {
+		fs->super.s_feature_incompat &= ~EXT_INCOMPAT_RECOVER;
+		if (fs->was_valid)
+			fs->super.s_state |= EXT_STATE_VALID;
+		error = put_super_now(fs);
+	}
+	bcache_put(fs->super_buffer);
+	return error;
 }

@@ -10,6 +10,7 @@
  * The layout is documented in the kernel tree of Linux: Documentation/filesystems/ext4.
  */
 #include "fs/ext/internal.h"
+#include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
@@ -206,14 +207,35 @@ static int run_checks(struct ext_fs *fs)
 		error = checks[i](fs);
 	/* The label has no NUL when all of its 16 bytes are used; the summary has one more. */
 	memcpy(fs->summary.label, fs->super.s_volume_name, sizeof(fs->super.s_volume_name));
+	if (!error && ext_has_checksums(fs))
+		fs->seed = ext_checksum_seed(fs);
+	return error;
+}
+
+/* What was replayed may be anything that was just checked. */
+static int start(struct ext_fs *fs)
+{
+	bool replayed = false;
+	int error = run_checks(fs);
+
+	if (!error && !fs->must_be_clean)
+		error = ext_journal_begin(fs, &replayed);
+	if (!error && replayed)
+		error = run_checks(fs);
+	if (!error && fs->options.read_only && fs->journal != NULL)
+		error = ext_journal_leave(fs);
+	if (!error && !fs->options.read_only)
+		error = ext_write_begin(fs);
+	if (error && fs->journal != NULL)
+		journal_close(fs->journal);
 	return error;
 }
 
 /* Returns 0 and the mount, or an error; then all that was allocated has been freed. The reason was
  * printed.
  */
-int ext_mount_with(struct block_device *device, const struct ext_options *options,
-		   struct ext_fs **out)
+static int mount(struct block_device *device, const struct ext_options *options, bool must_be_clean,
+		 struct ext_fs **out)
 {
 	struct ext_fs *fs = page_alloc(0);
 	int error;
@@ -223,9 +245,8 @@ int ext_mount_with(struct block_device *device, const struct ext_options *option
 	memset(fs, 0, sizeof(*fs));
 	fs->device = device;
 	fs->options = *options;
-	error = run_checks(fs);
-	if (!error && !options->read_only)
-		error = ext_write_begin(fs);
+	fs->must_be_clean = must_be_clean;
+	error = start(fs);
 	if (error) {
 		page_free(fs, 0);
 		return error;
@@ -234,11 +255,17 @@ int ext_mount_with(struct block_device *device, const struct ext_options *option
 	return 0;
 }
 
+int ext_mount_with(struct block_device *device, const struct ext_options *options,
+		   struct ext_fs **out)
+{
+	return mount(device, options, false, out);
+}
+
 int ext_mount(struct block_device *device, struct ext_fs **out)
 {
-	const struct ext_options options = { .read_only = true, .no_replay = true };
+	const struct ext_options options = { .read_only = true };
 
-	return ext_mount_with(device, &options, out);
+	return mount(device, &options, true, out);
 }
 
 /* The cache may keep blocks of it: they are what is on the disk. */
