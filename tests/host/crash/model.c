@@ -43,8 +43,11 @@ void model_sort(struct model *model)
 	qsort(model->names, model->name_count, sizeof(*model->names), compare_names);
 }
 
+/* The root is "", and may be "/". */
 struct model_name *model_name_of(const struct model *model, const char *path)
 {
+	if (strcmp(path, "/") == 0)
+		path = "";
 	for (uint32_t i = 0; i < model->name_count; i++)
 		if (strcmp(model->names[i].path, path) == 0)
 			return &model->names[i];
