@@ -143,6 +143,7 @@ static int read_super(struct journal *journal)
 	if (error)
 		return error;
 	memcpy(journal->super, block, journal->place.block_size);
+	journal->buffered = 0; /* what was read ahead must not be written with the first commit */
 	if (header->h_magic != big32(JOURNAL_MAGIC))
 		return journal_corrupt(journal, "superblock: magic 0x%08x, not 0x%08x",
 				       big32(header->h_magic), JOURNAL_MAGIC);
