@@ -4,7 +4,7 @@
 # For commands, and at a terminal, make run is the latest kernel with its shell; else the lab.
 OF_LAB   := $(SCRIPT)$(filter command environment,$(origin READS) $(origin SCALE))
 TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
-IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)))
+IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 SCALE  ?= 100
 READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
@@ -17,6 +17,8 @@ help::
 	@echo "The storage lab and the lessons:"
 	@echo
 	@echo "  make run        without a terminal: make lab; LESSON=storage: a shell, and its drives"
+	@echo "                    ROOT=disk.img           / is an ext4 on this image, made if it is"
+	@echo "                                            not there, with PROGRAMS and DEBIAN"
 	@echo "  make lab        the storage lab's measurement: raw sectors against files"
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
@@ -48,7 +50,8 @@ ifeq ($(LESSON),storage)
 LAB   := storage
 LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/breadth)) \
 	$(wildcard labs/storage/sources labs/storage/breadth)
-RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE)
+RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE) \
+	$(if $(ROOT),--root '$(ROOT)')
 DEBUG  = $(RUN) --gdb
 HOST_TOOLS := $(BUILD)/host/lab-file
 # For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.

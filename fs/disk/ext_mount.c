@@ -15,6 +15,7 @@
 #include "fs/disk/block_files.h"
 #include "fs/disk/ext_inode.h"
 #include "fs/vfs/mounting.h"
+#include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
@@ -325,6 +326,7 @@ static void ext_start(void)
 						.unmount = disk_unmount };
 		filesystem_register(&types[i]);
 	}
+	machine_before_exit = vfs_shut_down;
 	cached_files_after = commit_all;
 	vfs_sync_first = write_devices;
 }

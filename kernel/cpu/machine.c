@@ -11,8 +11,12 @@
 
 uint32_t machine_exit_status = 0xffffffff;
 
+void (*machine_before_exit)(void);
+
 void machine_exit(uint32_t status)
 {
+	if (machine_before_exit && status != EXIT_PANIC)
+		machine_before_exit();
 	machine_exit_status = status;
 	out8(EXIT_PORT, EXIT_FIRST + status);
 	out16(POWER_PORT, POWER_SOFT_OFF);

@@ -19,6 +19,10 @@
  */
 extern uint32_t machine_exit_status;
 
+/* Called first by machine_exit, unless the kernel has panicked: files are written back. NULL:
+ * nothing is to be done. */
+extern void (*machine_before_exit)(void);
+
 /*
  * Ends the run. QEMU's exit device (isa-debug-exit at EXIT_PORT) makes QEMU exit with
  * 2 * (EXIT_FIRST + status) + 1; without it QEMU's machine is powered off; a machine that has

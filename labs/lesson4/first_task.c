@@ -31,6 +31,8 @@
 
 #define COMMAND_SIZE 1024
 
+void (*first_task_prepare)(void);
+
 /* Waiting for a key, when the prompt polls. */
 static void rest(void)
 {
@@ -72,6 +74,8 @@ void first_task(void *argument)
 	char script[1];
 
 	preempt_disable();
+	if (first_task_prepare)
+		first_task_prepare();
 	if (setting_read("script", script, sizeof(script)) < 0) {
 		run_command();
 		become_init();

@@ -6,6 +6,9 @@
  */
 void tasks_initialize(void);
 
+/* Called by the first task before anything else; NULL: nothing is to be done. It may sleep. */
+extern void (*first_task_prepare)(void);
+
 /* The first task, for kthread_create: does what the host's settings ask for, and becomes the first
  * program if they ask for nothing. */
 void first_task(void *argument);

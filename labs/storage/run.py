@@ -15,6 +15,8 @@ from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.storage.guest_trace import Record, parse_trace, requests_before
 from labs.tools.debugging.debug import debug
+from labs.tools.guest.initramfs import regular
+from labs.tools.guest.root_image import make_root_image
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.result import Outcome, Result
@@ -22,11 +24,16 @@ from labs.tools.machine.run import (
     converse,
     follow_script,
     guarded,
+    guest_files,
     is_terminal,
     machine_config,
     machine_options,
     run_command,
+    write_archive,
 )
+
+ROOT_COMMAND = "dev/command"
+"""Where a guest with its root on a disk finds the command."""
 
 DISKS = Path(__file__).resolve().parents[2] / "build"
 
@@ -38,6 +45,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--scale", default="100", help="2 TB divided by this, or full")
     parser.add_argument("--lab", action="store_true", help="run the demonstration")
     parser.add_argument("--gdb", action="store_true", help="under gdb")
+    parser.add_argument("--root", type=Path, metavar="IMAGE", help="the root: made if not there")
     options = parser.parse_args()
     if options.scale != "full" and not (options.scale.isdigit() and int(options.scale) > 0):
         parser.error(f"SCALE={options.scale}: a whole number from 1 on, or full")
@@ -50,6 +58,26 @@ def experiment_of(options: argparse.Namespace) -> disks.Experiment:
     """The drives to make."""
     scale = 1 if options.scale == "full" else int(options.scale)
     return disks.Experiment(scale=scale, reads=options.reads, seed=options.seed)
+
+
+def with_root(options: argparse.Namespace) -> Config:
+    """A machine whose root is a disk image, hdb; a new one gets what the guest has in memory
+    otherwise. What is in memory then is a command only, in /dev, which stays."""
+    if not options.root.exists():
+        make_root_image(options.root, guest_files(options, None))
+    command = (options.command or "exec /bin/sh").encode() + b"\n"
+    files = write_archive(options.build, [regular(ROOT_COMMAND, command, 0o644)])
+    config = machine_config(
+        argparse.Namespace(
+            **{**vars(options), "user": None, "command": None, "debian": None, "programs": None}
+        )
+    )
+    return replace(
+        config,
+        initramfs=files,
+        drives=(Drive(options.root, 1, writable=True),),
+        settings=(*config.settings, ("root", "/dev/hdb")),
+    )
 
 
 def with_drives(config: Config, experiment: disks.Experiment) -> Config:
@@ -126,14 +154,17 @@ def main() -> int:
     options = parse_arguments()
     experiment = experiment_of(options)
     try:
-        config = with_drives(machine_config(options), experiment)
+        if options.root:
+            config = with_root(options)
+        else:
+            config = with_drives(machine_config(options), experiment)
     except disks.DiskError as error:
         print(f"make run: {error}", file=sys.stderr)
         return 1
     if options.gdb:
         return debug(config)
     if options.command is not None and not options.lab:
-        return run_command(config)
+        return run_command(config, *([ROOT_COMMAND] if options.root else []))
     if options.script and not options.lab:
         return follow_script(config)
     if is_terminal() and not options.lab:

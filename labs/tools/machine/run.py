@@ -13,12 +13,12 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from labs.tools.guest.debian import debian_root
-from labs.tools.guest.initramfs import InitramfsError, archive
+from labs.tools.guest.initramfs import Entry, InitramfsError, archive
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.explain import header_problem
@@ -88,12 +88,22 @@ def write_initramfs(options: argparse.Namespace) -> Path | None:
         if options.programs or options.debian or options.command is not None:
             raise ConfigError("this kernel runs no programs; say LESSON=4 or a later one")
         return None
+    return write_archive(options.build, guest_files(options, options.command))
+
+
+def guest_files(options: argparse.Namespace, command: str | None) -> list[Entry]:
+    """What the options put into the guest."""
     box = None if options.core else busybox()
     folders = [debian_root(options.debian.split())] if options.debian else []
     folders += [options.programs] if options.programs else []
-    data = archive(guest_root(options.user, box, folders, options.command))
-    path = options.build / f"initramfs-{hashlib.sha256(data).hexdigest()[:12]}.cpio"
-    for old in options.build.glob("initramfs-*.cpio"):
+    return guest_root(options.user, box, folders, command)
+
+
+def write_archive(build: Path, entries: Iterable[Entry]) -> Path:
+    """The archive's place: one file for the same entries; old ones are removed."""
+    data = archive(entries)
+    path = build / f"initramfs-{hashlib.sha256(data).hexdigest()[:12]}.cpio"
+    for old in build.glob("initramfs-*.cpio"):
         if time.time() - old.stat().st_mtime > ARCHIVE_SECONDS:
             old.unlink(missing_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
@@ -148,14 +158,14 @@ def follow_script(config: Config) -> int:
     return 1 if result.status is None else result.status
 
 
-def run_command(config: Config) -> int:
-    """Runs what COMMAND holds in the guest's shell. Prints its output, and returns its status.
+def run_command(config: Config, script: str = COMMAND) -> int:
+    """Runs a script of the guest in its shell. Prints its output, and returns its status.
 
     Two lines with a word that nobody knows before part its output from the kernel's words, and the
     second has the status: the machine itself can end with 62 of them only.
     """
     word = secrets.token_hex(8)
-    command = f"echo {word}; /bin/sh /{COMMAND}; echo {word} $?"
+    command = f"echo {word}; /bin/sh /{script}; echo {word} $?"
     result = run(
         replace(
             config,

@@ -1,0 +1,36 @@
+/*
+ * The root on a disk: the host's setting "root" names a device ("/dev/hdb"), and "rootflags"
+ * mount's options ("ro", "data=journal"). Mounting sleeps, so it is the first task's first work.
+ * Without the setting the root stays in memory.
+ */
+#include "drivers/qemu/settings.h"
+#include "fs/vfs/mounting.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/panic.h"
+#include "kernel/report/printk.h"
+#include "labs/lesson4/first_task.h"
+
+static void mount_root(void)
+{
+	char device[32], flags[64] = "";
+	struct mount_options options = { 0 };
+
+	if (setting_read("root", device, sizeof(device)) < 0)
+		return;
+	setting_read("rootflags", flags, sizeof(flags));
+	options.read_only = strcmp(flags, "ro") == 0;
+	options.text = options.read_only ? "" : flags;
+	int error = vfs_change_root(device, "ext4", &options);
+
+	if (error)
+		panic("root: %s cannot be mounted: %s", device, errno_name(-error));
+	printk("root: %s\n", device);
+}
+
+static void root_start(void)
+{
+	first_task_prepare = mount_root;
+}
+STARTUP(root_start)
