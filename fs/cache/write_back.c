@@ -19,7 +19,6 @@
 
 #include "fs/cache/write_back.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
@@ -73,6 +72,28 @@ uint32_t cached_files_dirty(void)
 	return dirty_pages;
 }
 
+/* Shares data with system calls, so it cannot be pre-empted. */
+static void write_back_thread(void *unused)
+{
+	preempt_disable();
+	for (;;) {
+		msleep(PERIOD_MS);
+		cached_files_write_back(true);
+		if (cached_files_after)
+			cached_files_after();
+	}
+}
+
+/* At the first dirty page: the first task of all must be the one that becomes init. */
+void cached_files_start(void)
+{
+	static bool is_started;
+
+	if (!is_started && !kthread_create("write-back", write_back_thread, NULL))
+		printk("files: no memory for the thread that writes them back\n");
+	is_started = true;
+}
+
 void cached_file_mark_dirty(struct cached_file *file, uint32_t index)
 {
 	struct cached_page *cached = cached_file_find(file, index);
@@ -81,6 +102,7 @@ void cached_file_mark_dirty(struct cached_file *file, uint32_t index)
 		return;
 	cached->is_dirty = true;
 	dirty_pages++;
+	cached_files_start();
 	if (file->dirty++ == 0) {
 		file->dirty_since = time_ns();
 		file->dirty_first = index;
@@ -264,22 +286,3 @@ void cached_files_write_back(bool is_due)
 		write_first();
 	}
 }
-
-/* Shares data with system calls, so it cannot be pre-empted. */
-static void write_back_thread(void *unused)
-{
-	preempt_disable();
-	for (;;) {
-		msleep(PERIOD_MS);
-		cached_files_write_back(true);
-		if (cached_files_after)
-			cached_files_after();
-	}
-}
-
-static void write_back_start(void)
-{
-	if (!kthread_create("write-back", write_back_thread, NULL))
-		printk("files: no memory for the thread that writes them back\n");
-}
-STARTUP(write_back_start)

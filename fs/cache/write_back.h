@@ -80,6 +80,9 @@ void cached_files_write_back(bool is_due);
 /* Dirty pages of all files. */
 uint32_t cached_files_dirty(void);
 
+/* Begins with the thread that writes back, unless it is there. The first dirty page does so, too. */
+void cached_files_start(void);
+
 /* Called by the thread after each turn, every second. NULL: nobody. */
 extern void (*cached_files_after)(void);
 

@@ -232,10 +232,10 @@ static void evict(struct disk_inode *inode)
 	disk_inode_free(inode);
 }
 
-/* Makes room for more: the longest unused one goes that has nothing to be written. */
-static void shrink(void)
+/* Until there are at most so many: the longest unused one goes that has nothing to be written. */
+static void shrink(uint32_t most, uint32_t looks)
 {
-	for (uint32_t looks = 0; unused_count > UNUSED_MOST && looks < LOOKS; looks++) {
+	for (; unused_count > most && looks > 0; looks--) {
 		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
 
 		if (inode->inode.references > 0 || inode->pages.dirty || inode->is_changed) {
@@ -275,7 +275,12 @@ void disk_inode_forget(struct inode *forgotten)
 	list_append(&unused, &inode->in_unused);
 	inode->is_unused = true;
 	unused_count++;
-	shrink();
+	shrink(UNUSED_MOST, LOOKS);
+}
+
+void disk_inodes_shrink(void)
+{
+	shrink(0, unused_count);
 }
 
 void disk_inode_forget_all(struct disk_mount *mount)

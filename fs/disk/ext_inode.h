@@ -78,6 +78,9 @@ int disk_commit(struct disk_mount *mount);
 /* Stores all inodes of a mount whose times changed. Returns the first error. */
 int disk_store_all(struct disk_mount *mount);
 
+/* Forgets the inodes that nobody uses, with their pages, if nothing of them must be written. */
+void disk_inodes_shrink(void);
+
 /* inode_ops's forget. */
 void disk_inode_forget(struct inode *inode);
 

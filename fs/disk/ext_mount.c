@@ -171,6 +171,7 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 	int error = fill_mount(mount, type->type, options);
 
 	if (!error) {
+		cached_files_start();
 		*root = &mount->root->inode;
 		return 0;
 	}

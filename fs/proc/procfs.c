@@ -31,6 +31,7 @@
 #define ROOT	    1u
 #define NUMBER	    12u		/* bytes of one in digits */
 #define ENTRIES_MAX 256u	/* in a directory; after them, in the root, come the tasks */
+#define DEEPER	    0x40000000u /* and those of files in directories, by their addresses */
 #define LINKS	    0x80000000u /* numbers of the descriptors' inodes begin here */
 
 struct procfs_inode {
@@ -59,6 +60,13 @@ void procfs_register_task(struct procfs_entry *entry)
 {
 	entry->next = task_entries;
 	task_entries = entry;
+}
+
+void procfs_register_in(struct procfs_entry *directory, struct procfs_entry *entry)
+{
+	entry->parent = directory;
+	entry->next = directory->children;
+	directory->children = entry;
 }
 
 /* ---- text ---- */
@@ -142,7 +150,7 @@ static void procfs_forget(struct inode *inode)
 static uint32_t mode_of(const struct procfs_entry *entry)
 {
 	if (!entry || entry->is_directory)
-		return S_IFDIR | (entry ? 0500 : 0555);
+		return S_IFDIR | (entry && entry->file ? 0500 : 0555);
 	if (entry->link || entry->file)
 		return S_IFLNK | 0777;
 	return S_IFREG | (entry->store ? 0644 : 0444);
@@ -162,15 +170,19 @@ static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_en
 }
 
 /* The numbers of tasks' directories, and of the files in a directory. */
-static uint32_t number_of(int32_t pid, uint32_t index)
+static uint32_t number_of(int32_t pid, uint32_t index, const struct procfs_entry *entry)
 {
+	if (entry && entry->parent)
+		return DEEPER | ((uint32_t)(uintptr_t)entry & (DEEPER - 1));
 	return (uint32_t)pid * ENTRIES_MAX + index + ROOT;
 }
 
 /* Entry number index of a directory, or NULL after the last. */
 static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index)
 {
-	const struct procfs_entry *entry = directory->pid ? task_entries : entries;
+	const struct procfs_entry *entry = directory->entry ? directory->entry->children
+					   : directory->pid ? task_entries
+							    : entries;
 
 	while (entry && index-- > 0)
 		entry = entry->next;
@@ -213,7 +225,7 @@ static int make(int32_t pid, const struct procfs_entry *entry, uint32_t mode, ui
 
 static int make_task(int32_t pid, struct inode **found)
 {
-	return make(pid, NULL, mode_of(NULL), number_of(pid, 0), found);
+	return make(pid, NULL, mode_of(NULL), number_of(pid, 0, NULL), found);
 }
 
 /* The open file that a link leads to; NULL: there is none, or its task has ended. */
@@ -243,22 +255,25 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	const struct procfs_entry *entry = entry_at(directory, 0);
-	int32_t pid = directory->pid ? 0 : pid_of(name);
+	int32_t pid = directory->pid || directory->entry ? 0 : pid_of(name);
 
-	if (name_is(name, "..") && directory->entry)
+	if (name_is(name, "..") && directory->entry && directory->entry->file)
 		return make_task(directory->pid, found);
+	if (name_is(name, "..") && directory->entry && directory->entry->parent)
+		return make(0, directory->entry->parent, mode_of(directory->entry),
+			    number_of(0, 0, directory->entry->parent), found);
 	if (name_is(name, "..")) {
 		*found = inode_hold(&root.inode);
 		return 0;
 	}
-	if (directory->entry)
+	if (directory->entry && directory->entry->file)
 		return look_up_descriptor(directory, name, found);
 	if (pid)
 		return make_task(pid, found);
 	for (uint32_t i = 1; entry; entry = entry->next, i++)
 		if (name_is(name, entry->name))
 			return make(directory->pid, entry, mode_of(entry),
-				    number_of(directory->pid, i), found);
+				    number_of(directory->pid, i, entry), found);
 	return -ENOENT;
 }
 
@@ -358,21 +373,21 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 		entry->name = name_of("..", position + 1);
 		return true;
 	}
-	if (directory->entry)
+	if (directory->entry && directory->entry->file)
 		return descriptor_from(directory, position, text, entry);
 	if (position < ENTRIES_MAX)
 		file = entry_at(directory, position - 2);
 	if (file) {
 		entry->name = name_of(file->name, strlen(file->name));
 		entry->mode = mode_of(file);
-		entry->number = number_of(directory->pid, position - 1);
+		entry->number = number_of(directory->pid, position - 1, file);
 		return true;
 	}
 	pid = position < ENTRIES_MAX ? next_pid(1) : next_pid(position - ENTRIES_MAX);
-	if (!pid || directory->pid)
+	if (!pid || directory->pid || directory->entry)
 		return false;
 	entry->name = name_of(text, snprintk(text, NUMBER, "%d", pid));
-	entry->number = number_of(pid, 0);
+	entry->number = number_of(pid, 0, NULL);
 	entry->next = ENTRIES_MAX + (uint64_t)pid + 1;
 	return true;
 }

@@ -37,7 +37,8 @@ struct procfs_entry {
 	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
 	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
 	int (*store)(const char *line);
-	unsigned order; /* the text has up to 2^order pages */
+	unsigned order;				/* the text has up to 2^order pages */
+	struct procfs_entry *children, *parent; /* of a directory of files like this, or in one */
 	struct procfs_entry *next;
 };
 
@@ -63,3 +64,6 @@ void procfs_show_ranges(struct procfs_text *text, const struct task *task,
  */
 void procfs_register(struct procfs_entry *entry);
 void procfs_register_task(struct procfs_entry *entry);
+
+/* Adds a file to a directory, which is registered itself. */
+void procfs_register_in(struct procfs_entry *directory, struct procfs_entry *entry);

@@ -1,0 +1,40 @@
+/*
+ * /proc/sys/vm/drop_caches: 1 forgets clean pages of files, 2 inodes that nobody uses and cached
+ * blocks of disks, 3 both. What is dirty stays: sync first (Linux: Documentation/admin-guide).
+ */
+#include "fs/cache/bcache.h"
+#include "fs/disk/ext_inode.h"
+#include "fs/proc/procfs.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "mm/page_cache.h"
+
+static int drop(const char *line)
+{
+	if (line[0] < '1' || line[0] > '3' || line[1])
+		return -EINVAL;
+	if (line[0] & 1)
+		page_cache_reclaim(UINT32_MAX);
+	if (line[0] & 2) {
+		disk_inodes_shrink();
+		bcache_drop();
+	}
+	return 0;
+}
+
+static void show(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "0\n");
+}
+
+static void caches_register(void)
+{
+	static struct procfs_entry sys = { .name = "sys", .is_directory = true };
+	static struct procfs_entry vm = { .name = "vm", .is_directory = true };
+	static struct procfs_entry file = { .name = "drop_caches", .show = show, .store = drop };
+
+	procfs_register(&sys);
+	procfs_register_in(&sys, &vm);
+	procfs_register_in(&vm, &file);
+}
+STARTUP(caches_register)
