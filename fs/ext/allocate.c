@@ -30,12 +30,15 @@
 #define WINDOW_LEAST 8u /* blocks */
 #define WINDOW_MOST  1024u
 
-/* What is looked for in a group. */
+/* What is looked for, and what was found. */
 struct search {
-	const struct ext_inode *inode;
-	uint32_t least, most; /* blocks of a run */
-	bool any;	      /* in windows of others, too */
-	bool exact;	      /* only where the search begins */
+	struct ext_inode *inode;
+	uint32_t count;	 /* blocks to take, at most */
+	uint32_t window; /* free ones after them that the file would like */
+	uint32_t least;	 /* blocks of a run */
+	bool any;	 /* in windows of others, too */
+	bool exact;	 /* only where the search begins */
+	uint64_t first;	 /* block taken */
 };
 
 /* The upper halves belong to other fields without 64bit. */
@@ -160,8 +163,8 @@ static uint32_t window_size(const struct ext_inode *inode)
 	return blocks < WINDOW_MOST ? (uint32_t)blocks : WINDOW_MOST;
 }
 
-/* The file was given blocks up to `first`: its window begins there. */
-static void move_window(const struct ext_inode *inode, uint64_t first, uint32_t size)
+/* A file has one window; the oldest of all goes when there are too many. */
+static void set_window(const struct ext_inode *inode, uint64_t first, uint32_t size)
 {
 	struct ext_fs *fs = inode->fs;
 	struct ext_window *window = NULL;
@@ -169,10 +172,9 @@ static void move_window(const struct ext_inode *inode, uint64_t first, uint32_t 
 	for (unsigned i = 0; i < EXT_WINDOWS; i++)
 		if (fs->windows[i].inode == inode->number)
 			window = &fs->windows[i];
-	if (window == NULL && size > 0)
+	if (window == NULL)
 		window = &fs->windows[fs->next_window++ % EXT_WINDOWS];
-	if (window != NULL)
-		*window = (struct ext_window){ size > 0 ? inode->number : 0, first, first + size };
+	*window = (struct ext_window){ inode->number, first, first + size };
 }
 
 /* ---- allocation ---- */
@@ -185,11 +187,11 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 	const struct ext_pending *pending = find_pending(fs, group);
 	const uint8_t *also = pending == NULL ? NULL : pending->bits;
 	uint64_t base = ext_group_first(fs, group);
-	uint32_t blocks = ext_group_blocks(fs, group);
+	uint32_t blocks = ext_group_blocks(fs, group), most = search->count + search->window;
 
 	for (uint32_t begin = from; begin < blocks;) {
 		uint32_t start = ext_bits_find(used, also, begin, blocks, false);
-		uint32_t limit = blocks - start < search->most ? blocks : start + search->most;
+		uint32_t limit = blocks - start < most ? blocks : start + most;
 		uint32_t end = ext_bits_find(used, also, start, limit, true);
 		const struct ext_window *window =
 		    search->any ? NULL : window_in(search->inode, base + start, base + end);
@@ -207,14 +209,14 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 	return 0;
 }
 
-/* Takes a run in this group. Returns its length, 0 if there is none, or an error. */
-static int try_group(const struct search *search, uint32_t group, uint32_t from, uint32_t most,
-		     uint64_t *first)
+/* Takes the blocks of a run in this group; the rest of the run is the file's window. Returns how
+ * many, 0 if there is no such run, or an error. */
+static int try_group(struct search *search, uint32_t group, uint32_t from)
 {
 	struct ext_fs *fs = search->inode->fs;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	uint32_t start, length;
+	uint32_t start, found, taken;
 	int error = ext_group_read(fs, group, &descriptor);
 
 	if (error || (descriptor.bg_free_blocks_count_lo | descriptor.bg_free_blocks_count_hi) == 0)
@@ -222,28 +224,29 @@ static int try_group(const struct search *search, uint32_t group, uint32_t from,
 	error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	if (error)
 		return error;
-	length = find_run(search, group, bitmap->data, from, &start);
-	if (length > most)
-		length = most;
-	if (length > 0) {
-		count_free(&descriptor, -(int)length);
+	found = find_run(search, group, bitmap->data, from, &start);
+	taken = found < search->count ? found : search->count;
+	if (taken > 0) {
+		count_free(&descriptor, -(int)taken);
 		error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, start,
-					  length, true);
-		*first = ext_group_first(fs, group) + start;
+					  taken, true);
+		search->first = ext_group_first(fs, group) + start;
+		if (!error && search->window > 0)
+			set_window(search->inode, search->first + taken, found - taken);
 	}
 	bcache_put(bitmap);
-	return error ? error : (int)length;
+	return error ? error : (int)taken;
 }
 
 /* All groups, from the goal's on; that one comes again at the end, from its beginning. */
-static int try_groups(const struct search *search, uint64_t goal, uint32_t most, uint64_t *first)
+static int try_groups(struct search *search, uint64_t goal)
 {
 	const struct ext_fs *fs = search->inode->fs;
 	uint32_t index, group = ext_group_of(fs, goal, &index);
 	int got = 0;
 
 	for (uint32_t turn = 0; turn <= fs->summary.groups && got == 0; turn++) {
-		got = try_group(search, group, index, most, first);
+		got = try_group(search, group, index);
 		index = 0;
 		group = group + 1 < fs->summary.groups ? group + 1 : 0;
 	}
@@ -251,28 +254,28 @@ static int try_groups(const struct search *search, uint64_t goal, uint32_t most,
 }
 
 /* First exactly at the goal, then a long run, then shorter ones, then anything. */
-static int search_all(const struct ext_inode *inode, uint64_t goal, uint32_t count, uint32_t window,
-		      uint64_t *first)
+static int search_all(struct search *search, uint64_t goal)
 {
-	struct search search = { inode, 1, count, false, true };
-	uint32_t index, group = ext_group_of(inode->fs, goal, &index);
-	int got = try_group(&search, group, index, count, first);
+	uint32_t index, group = ext_group_of(search->inode->fs, goal, &index);
+	int got;
 
-	search.exact = false;
-	for (uint32_t want = count + window; got == 0 && want > 0; want /= 8) {
-		search.least = search.most = want;
-		got = try_groups(&search, goal, count, first);
-	}
-	search.any = true;
-	search.least = 1;
-	search.most = count;
-	return got != 0 ? got : try_groups(&search, goal, count, first);
+	search->least = 1;
+	search->exact = true;
+	got = try_group(search, group, index);
+	search->exact = false;
+	search->least = search->count + search->window;
+	for (; got == 0 && search->least > 0; search->least /= 8)
+		got = try_groups(search, goal);
+	if (got != 0)
+		return got;
+	search->any = true;
+	search->least = 1;
+	return try_groups(search, goal);
 }
 
-static int allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint32_t window,
-		    uint64_t *first)
+static int allocate(struct search *search, uint64_t goal)
 {
-	struct ext_fs *fs = inode->fs;
+	struct ext_fs *fs = search->inode->fs;
 	uint64_t room = ext_free_blocks(fs);
 	int got;
 
@@ -280,25 +283,24 @@ static int allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint
 		return room == 0 ? -ENOSPC : -ENOMEM;
 	if (!ext_range_valid(fs, goal, 1))
 		goal = fs->super.s_first_data_block + 1;
-	if (count > room)
-		count = (uint32_t)room;
-	if (count > fs->super.s_blocks_per_group)
-		count = fs->super.s_blocks_per_group;
-	got = search_all(inode, goal, count, window, first);
+	if (search->count > room)
+		search->count = (uint32_t)room;
+	if (search->count > fs->super.s_blocks_per_group)
+		search->count = fs->super.s_blocks_per_group;
+	got = search_all(search, goal);
 	if (got <= 0)
 		return got < 0 ? got : -ENOSPC;
 	count_super(fs, -got);
-	inode->blocks += (uint64_t)got << (fs->block_shift - 9);
+	search->inode->blocks += (uint64_t)got << (fs->block_shift - 9);
 	return got;
 }
 
 int ext_blocks_allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint64_t *first)
 {
-	uint32_t window = window_size(inode);
-	int got = allocate(inode, goal, count, window, first);
+	struct search search = { .inode = inode, .count = count, .window = window_size(inode) };
+	int got = allocate(&search, goal);
 
-	if (got > 0)
-		move_window(inode, *first + (uint32_t)got, window);
+	*first = search.first;
 	return got;
 }
 
@@ -337,11 +339,13 @@ int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, boo
 int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_block **out)
 {
 	struct ext_fs *fs = inode->fs;
+	struct search search = { .inode = inode, .count = 1 };
 	uint64_t block;
-	int error, got = allocate(inode, goal, 1, 0, &block);
+	int error, got = allocate(&search, goal);
 
 	if (got < 0)
 		return got;
+	block = search.first;
 	error = bcache_get_zeroed(fs->device, block, fs->summary.block_size, out);
 	if (!error) {
 		error = ext_change(fs, *out);

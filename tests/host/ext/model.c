@@ -5,6 +5,10 @@
  * block boundaries, beside them, beyond the end, a byte, a block, many blocks. After each step a
  * part of the file is read back, and at the end all of it. Prints a line a file, "model SIZE CRC
  * PATH", and one with how often each result occurred: "results OK ENOSPC other".
+ *
+ * "scatter COUNT STRIDE PATH": writes every STRIDE-th of COUNT * STRIDE blocks, in an order that
+ * jumps, and reads them back. Prints the depth of the map: "depth N".
+ * "grow ROUNDS BYTES PATH...": the files become longer in turns, by BYTES each time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,10 +170,15 @@ static void open_files(char *paths)
 		struct modelled *file = &files[file_count++];
 		int error = ext_lookup(fs, path, &file->inode);
 
+		if (error && disk.fail_count != 0) {
+			file_count--;
+			continue;
+		}
 		if (error || file->inode.size != 0)
 			fail("%s: %s", path, error ? errno_name(-error) : "is not empty");
 		file->path = path;
-		file->bytes = calloc(1, limit);
+		free(file->bytes);
+		file->bytes = calloc(1, limit + 1);
 	}
 }
 
@@ -194,10 +203,10 @@ static void model(char *arguments)
 	steps = (uint32_t)strtoul(arguments, &arguments, 0);
 	limit = (uint32_t)strtoul(arguments, &arguments, 0);
 	block = ext_summary(fs)->block_size;
-	scratch = malloc(limit + block);
+	scratch = realloc(scratch, limit + block);
 	full_disk = other_error = successes = 0;
 	open_files(arguments);
-	for (uint32_t i = 0; i < steps; i++)
+	for (uint32_t i = 0; i < steps && file_count > 0; i++)
 		step(disk.fail_count == 0);
 	for (unsigned i = 0; i < file_count; i++) {
 		struct modelled *file = &files[i];
@@ -206,13 +215,77 @@ static void model(char *arguments)
 			compare(file, 0, limit);
 		printf("model %ju %u %s\n", file->inode.size, crc32(file->bytes, file->inode.size),
 		       file->path);
-		free(file->bytes);
 	}
-	free(scratch);
 	printf("results %u %u %u\n", successes, full_disk, other_error);
+}
+
+/* The block's contents are its number. */
+static void fill_block(uint64_t number)
+{
+	for (uint32_t i = 0; i < block / sizeof(number); i++)
+		memcpy(scratch + i * sizeof(number), &number, sizeof(number));
+}
+
+static bool open_one(const char *path, struct ext_inode *inode)
+{
+	int error = ext_lookup(fs, path, inode);
+
+	block = ext_summary(fs)->block_size;
+	scratch = realloc(scratch, 2 * (size_t)block);
+	if (error)
+		say_error(error);
+	return !error;
+}
+
+static void scatter(char *arguments)
+{
+	uint64_t count = strtoull(arguments, &arguments, 0);
+	uint64_t stride = strtoull(arguments, &arguments, 0), at = 0;
+	struct ext_mapping mapping = { .depth = 0 };
+	struct ext_inode inode;
+
+	if (!open_one(arguments + 1, &inode))
+		return;
+	for (uint64_t i = 0; i < count; i++, at = (at + 40503) % count) {
+		int done;
+
+		fill_block(at * stride);
+		done = ext_write(&inode, at * stride * block, scratch, block);
+		if (done != (int)block)
+			fail("block %ju of %s: %d", at * stride, arguments + 1, done);
+	}
+	for (at = 0; at < count; at++) {
+		fill_block(at * stride);
+		if (ext_read(&inode, at * stride * block, scratch + block, block) != (int)block ||
+		    memcmp(scratch, scratch + block, block) != 0)
+			fail("block %ju of %s is another one", at * stride, arguments + 1);
+	}
+	ext_map(&inode, 0, &mapping);
+	printf("depth %u\n", mapping.depth);
+}
+
+static void grow(char *arguments)
+{
+	uint32_t rounds = (uint32_t)strtoul(arguments, &arguments, 0);
+	uint32_t length = (uint32_t)strtoul(arguments, &arguments, 0);
+
+	limit = 0;
+	scratch = realloc(scratch, length);
+	memset(scratch, 0x5A, length);
+	open_files(arguments);
+	for (uint32_t i = 0; i < rounds * file_count; i++) {
+		struct modelled *file = &files[i % file_count];
+		int done = ext_write(&file->inode, file->inode.size, scratch, length);
+
+		if (done != (int)length)
+			fail("%s: %d of %u", file->path, done, length);
+	}
+	printf("done\n");
 }
 
 const struct command model_commands[] = {
 	{ "model", model },
+	{ "scatter", scatter },
+	{ "grow", grow },
 	{ NULL, NULL },
 };

@@ -1,0 +1,294 @@
+"""The ext file system on the host, written to: contents against plain memory, e2fsck after each
+run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zlib
+from pathlib import Path
+
+import pytest
+
+from labs.tools.machine.bounded import run_within
+from tests.host.ext.images import ENVIRONMENT, MIB, debugfs, make_image, patch, peek, run_tool
+
+pytest_plugins = ["tests.host.ext.fixtures"]
+
+SECONDS = 60
+
+VARIANTS = {
+    **{f"ext2-{block}": f"-t ext2 -b {block}" for block in (1024, 2048, 4096)},
+    **{f"ext3-{block}": f"-t ext3 -b {block} -J size=4" for block in (1024, 2048, 4096)},
+    **{f"ext4-{block}": f"-t ext4 -b {block} -J size=4" for block in (1024, 2048, 4096)},
+    "default": "-t ext4",
+    "no-journal": "-t ext4 -b 1024 -O ^has_journal",
+    "no-checksum": "-t ext4 -b 1024 -O ^metadata_csum -J size=1",
+    "uninit-bg": "-t ext4 -b 1024 -O ^metadata_csum,uninit_bg -g 1024 -J size=1",
+    "no-64bit": "-t ext4 -b 1024 -O ^64bit -g 1024 -J size=1",
+    "no-flex-bg": "-t ext4 -b 1024 -O ^flex_bg -g 1024 -J size=1",
+    "no-extents": "-t ext4 -b 1024 -O ^extents,^64bit -J size=1",
+    "inode-128": "-t ext4 -b 1024 -I 128 -J size=1",
+    "meta-bg": "-t ext4 -b 1024 -O meta_bg,^resize_inode -g 256 -J size=1",
+    "sparse-super2": "-t ext4 -b 1024 -O sparse_super2,^resize_inode -g 1520 -J size=1",
+    "checksum-seed": "-t ext4 -b 1024 -O metadata_csum_seed -J size=1",
+    "orphan-file": "-t ext4 -b 1024 -O orphan_file -J size=1",
+    "revision-0": "-t ext2 -b 1024 -r 0",
+}
+
+
+def make_files(image: Path, size: int, options: str, count: int) -> list[str]:
+    """Makes an image with empty files. Returns their paths."""
+    make_image(image, size, options)
+    names = [f"f{number}" for number in range(count)]
+    debugfs(image, (f"write /dev/null {name}" for name in names), write=True)
+    return [f"/{name}" for name in names]
+
+
+def dumped(image: Path, path: str) -> bytes:
+    """The contents of a file, as e2fsprogs read them."""
+    copy = image.with_suffix(".dump")
+    debugfs(image, [f"dump {path} {copy}"])
+    return copy.read_bytes()
+
+
+def check_model(image: Path, lines: list[str]) -> dict[str, int]:
+    """Compares the files with what the program's memory had at the end (model.c). Returns how often
+    each result occurred."""
+    modelled = [re.fullmatch(r"model (\d+) (\d+) (\S+)", line) for line in lines]
+    found = [match.groups() for match in modelled if match]
+    assert found
+    for size, crc, path in found:
+        contents = dumped(image, path)
+        assert (len(contents), zlib.crc32(contents)) == (int(size), int(crc)), path
+    results = next(line for line in lines if line.startswith("results")).split()[1:]
+    return dict(zip(("done", "full", "other"), map(int, results), strict=True))
+
+
+def stat_of(image: Path, path: str) -> str:
+    return " ".join(debugfs(image, [f"stat {path}"]))
+
+
+def extents_of(image: Path, path: str) -> int:
+    """How many extents a file has, index nodes not counted."""
+    lines = debugfs(image, [f"ex {path}"])
+    return sum(bool(re.match(r"\s*(\d)/\s*\1\s", line)) for line in lines)
+
+
+def super_field(image: Path, name: str) -> str:
+    match = re.search(rf"^{name}:\s*(.*)$", run_tool("dumpe2fs", "-h", str(image)), re.M)
+    return match[1] if match else ""
+
+
+# ---- contents -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", (1, 2))
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_random_changes(ext, tmp_path, variant, seed):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 24 * MIB, VARIANTS[variant], 4)
+    lines = ext.write(image, f"model {seed} 500 600000 {' '.join(paths)}")
+    assert check_model(image, lines)["full"] == 0
+
+
+def test_random_changes_over_several_mounts(ext, tmp_path):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 16 * MIB, VARIANTS["ext4-1024"], 6)
+    for number in range(0, 6, 2):
+        pair = " ".join(paths[number : number + 2])
+        lines = ext.write(image, f"model {number} 200 900000 {pair}", "again")
+        check_model(image, lines)
+
+
+@pytest.mark.parametrize("variant", ("ext4-1024", "no-journal", "ext3-1024"))
+def test_a_full_disk_breaks_nothing(ext, tmp_path, variant):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 5 * MIB, f"{VARIANTS[variant]} -N 64 -m 0", 8)
+    found = 0
+    for seed in (1, 2, 3):
+        copy = Path(shutil.copy(image, tmp_path / "copy.img"))
+        lines = ext.write(copy, f"model {seed} 1000 4000000 {' '.join(paths)}")
+        found += check_model(copy, lines)["full"]
+    assert found > 0
+
+
+def test_a_deep_tree_of_extents(ext, tmp_path):
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 64 * MIB, VARIANTS["ext4-1024"], 1)
+    assert ext.write(image, f"scatter 29989 2 {path}") == ["depth 3"]
+    assert extents_of(image, path) == 29989
+    ext.write(image, f"truncate {path} 20000000", f"truncate {path} 5000", f"append {path} 10 1")
+    assert extents_of(image, path) == 3
+
+
+def test_pointers_to_the_third_level(ext, tmp_path):
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 16 * MIB, VARIANTS["ext2-1024"], 1)
+    ext.write(image, f"scatter 401 701 {path}")
+    for number in (0, 100, 400):
+        block = debugfs(image, [f"bmap {path} {number * 701}"])[0]
+        assert int(block.split()[0]) > 0
+
+
+@pytest.mark.parametrize("options", ("-t ext4 -O ^large_file,^huge_file", "-t ext2 -O ^large_file"))
+def test_files_beyond_4_gib(ext, tmp_path, options):
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 32 * MIB, f"{options} -b 4096", 1)
+    assert "large_file" not in super_field(image, "Filesystem features")
+    ext.write(image, f"scatter 5 400009 {path}")
+    assert f"Size: {(4 * 400009 + 1) * 4096}" in stat_of(image, path)
+    assert "large_file" in super_field(image, "Filesystem features")
+
+
+def test_growing_files_stay_in_few_pieces(ext, tmp_path):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 64 * MIB, VARIANTS["ext4-1024"], 4)
+    ext.write(image, f"grow 300 3000 {' '.join(paths)}")
+    for path in paths:
+        assert extents_of(image, path) <= 12
+
+
+def test_one_large_write_is_one_extent_a_group(ext, tmp_path):
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 64 * MIB, VARIANTS["ext4-4096"], 1)
+    ext.write(image, f"grow 1 20000000 {path}")
+    assert extents_of(image, path) <= 2
+
+
+# ---- the superblock -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ("ext2-1024", "ext4-1024"))
+def test_the_superblock_counts_mounts(ext, tmp_path, variant):
+    image = tmp_path / "a.img"
+    make_files(image, 8 * MIB, VARIANTS[variant], 1)
+    before = int(super_field(image, "Mount count"))
+    ext.write(image, "again")
+    assert int(super_field(image, "Mount count")) == before + 2
+    assert super_field(image, "Filesystem state") == "clean"
+    assert "needs_recovery" not in super_field(image, "Filesystem features")
+    assert "2010" in super_field(image, "Last mount time")
+
+
+@pytest.mark.parametrize("variant", ("ext4-1024", "inode-128"))
+def test_times_have_nanoseconds_where_there_is_room(ext, tmp_path, variant):
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 8 * MIB, VARIANTS[variant], 1)
+    ext.write(image, f"grow 3 100 {path}")
+    text = stat_of(image, path)
+    assert re.search(r"mtime: 0x[0-9a-f]{8}:[0-9a-f]*[1-9a-f]", text) or variant == "inode-128"
+    assert re.search(r"mtime: 0x4b3[0-9a-f]{5}", text)
+
+
+REFUSED = {
+    "bigalloc": ("-t ext4 -b 1024 -O bigalloc -C 16384", "unsupported feature bigalloc: read only"),
+    "quota": ("-t ext4 -b 1024 -O quota", "unsupported feature quota: read only"),
+    "mmp": ("-t ext4 -b 1024 -O mmp", "unsupported feature mmp: read only"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_written_says_why(ext, tmp_path, name):
+    options, message = REFUSED[name]
+    image = make_image(tmp_path / "a.img", 16 * MIB, options)
+    lines = ext.start(image, "write")
+    assert lines == [f"console hdc: {message}", "error EROFS"]
+
+
+# ---- orphans ------------------------------------------------------------------------------------
+
+
+def link_orphans(image: Path, first: int, rest: dict[int, int]) -> None:
+    """Makes a list of orphans, as a power cut leaves it."""
+    debugfs(image, [f"ssv last_orphan {first}"], write=True)
+    debugfs(image, (f"sif <{number}> dtime {after}" for number, after in rest.items()), write=True)
+
+
+@pytest.mark.parametrize("variant", ("ext2-1024", "ext3-1024", "ext4-1024", "ext4-4096"))
+def test_orphans_of_the_last_session_are_released(ext, tmp_path, variant):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 16 * MIB, VARIANTS[variant], 3)
+    ext.write(image, f"grow 50 5000 {' '.join(paths)}")
+    numbers = [int(re.search(r"Inode: (\d+)", stat_of(image, path))[1]) for path in paths]
+    free = super_field(image, "Free blocks")
+    debugfs(image, [f"unlink {paths[0]}", f"sif <{numbers[0]}> links_count 0"], write=True)
+    debugfs(image, [f"sif <{numbers[1]}> size 10000"], write=True)
+    link_orphans(image, numbers[0], {numbers[0]: numbers[1], numbers[1]: 0})
+    lines = ext.write(image)
+    assert "console hdc: 2 orphans of the last session were released" in lines
+    assert int(super_field(image, "Free blocks")) > int(free)
+    assert len(dumped(image, paths[1])) == 10000
+
+
+@pytest.mark.parametrize("first", (5000000, 11))
+def test_a_list_of_orphans_that_leads_nowhere(ext, tmp_path, first):
+    image = tmp_path / "a.img"
+    make_files(image, 8 * MIB, VARIANTS["ext4-1024"], 2)
+    link_orphans(image, first, {11: 11})
+    lines = ext.start(image, "write", "errors=remount-ro")
+    assert any("list of orphans" in line or "inode 11" in line for line in lines)
+
+
+# ---- what fails ---------------------------------------------------------------------------------
+
+
+def replayed_and_clean(image: Path) -> str:
+    """What e2fsck finds after a replay of the journal; nothing if the file system is clean."""
+    run_tool("e2fsck", "-p", "-E", "journal_only", str(image), allowed=(0, 1, 2))
+    done = run_within(
+        ["e2fsck", "-fn", str(image)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        seconds=SECONDS,
+        check=False,
+    )
+    return "" if done.returncode == 0 else done.stdout
+
+
+@pytest.mark.parametrize("count", (1, 1000000))
+@pytest.mark.parametrize("variant", ("ext3-1024", "ext4-1024"))
+def test_a_request_that_fails_leaves_a_valid_disk(ext, tmp_path, variant, count):
+    image = tmp_path / "a.img"
+    paths = " ".join(make_files(image, 12 * MIB, VARIANTS[variant], 3))
+    for number in range(0, 260, 7):
+        copy = Path(shutil.copy(image, tmp_path / "copy.img"))
+        ext.start(copy, "write", text=f"fail {number} {count}\nmodel 3 60 300000 {paths}\n")
+        assert replayed_and_clean(copy) == "", number
+
+
+@pytest.mark.parametrize("variant", ("ext2-1024", "ext3-1024", "ext4-1024"))
+def test_a_read_that_fails_changes_nothing_else(ext, tmp_path, variant):
+    """Without a journal, too: what a change needs is read before anything is changed."""
+    image = tmp_path / "a.img"
+    paths = make_files(image, 12 * MIB, VARIANTS[variant], 3)
+    ext.write(image, f"model 5 300 900000 {' '.join(paths)}")
+    for number in range(2, 30):
+        copy = Path(shutil.copy(image, tmp_path / "copy.img"))
+        ext.start(copy, "write", text=f"drop\nfail {number}\ntruncate {paths[0]} 3000\n")
+        assert replayed_and_clean(copy) == "", number
+
+
+@pytest.mark.parametrize("behaviour", ("remount-ro", "continue", "panic"))
+@pytest.mark.parametrize("variant", ("no-checksum", "ext4-1024"))
+def test_a_damaged_bitmap_is_not_used(ext, tmp_path, variant, behaviour):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 8 * MIB, VARIANTS[variant], 2)
+    text = run_tool("dumpe2fs", str(image))
+    bitmap = int(re.search(r"Block bitmap at (\d+)", text)[1])
+    (byte,) = peek(image, bitmap * 1024 + 900, "B")
+    patch(image, bitmap * 1024 + 900, "B", byte ^ 0x10)
+    lines = ext.start(
+        image,
+        "write",
+        f"errors={behaviour}",
+        text=f"scatter 5 1 {paths[0]}\nscatter 5 1 {paths[1]}\n",
+    )
+    assert any("block bitmap: group 0" in line for line in lines)
+    if behaviour == "panic":
+        assert "panic hdc: the file system contradicts itself" in lines
+        return
+    assert ("console hdc: read-only from now on" in lines) == (behaviour == "remount-ro")
+    assert super_field(image, "Filesystem state").startswith("clean with errors")
+    assert int(super_field(image, "FS Error count")) > 0
