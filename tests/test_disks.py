@@ -178,7 +178,7 @@ def test_bad_sector(in_mode, disk, mode):
 
 def test_flush_that_fails(guest, disk):
     """Its error reaches the caller; the drive goes on."""
-    drive = disk(100, errors=(DiskError("flush"),), options=("cache=writeback",))
+    drive = disk(100, errors=(DiskError("flush"),), options=("cache.no-flush=off",))
     result = guest("write hdb 5; flush hdb; verify hdb 5", drives=[drive])
     assert "hdb: flush failed: command aborted" in result.serial
     assert "flush hdb: EIO" in result.serial
