@@ -1,134 +1,195 @@
 /*
- * Directories: lists of names, block by block.
+ * Directories: files whose blocks hold names (entries.c), or the nodes of a hash tree (htree.c).
  *
- * An entry says where the next one begins (rec_len), so names can have any length, and a deleted
- * one is absorbed by the entry before it. The entries of a block fill it exactly. A directory that
- * has just been made:
+ * A directory that has just been made, in a block of 4096 bytes; with metadata_csum its last 12
+ * bytes are a checksum, dressed as an entry that is not in use:
  *
  *	offset	inode	rec_len	name_len  type	name
  *	0	2	12	1	  2	.
  *	12	2	12	2	  2	..
- *	24	11	20	10	  2	lost+found
- *	44	0	4052			not in use: inode 0, up to the end of the block
+ *	24	11	4060	10	  2	lost+found
+ *	4084	0	12	0	  0xDE	checksum
  *
- * Large directories also have a hash tree. This driver can ignore it: its inner blocks look like
- * blocks with one large unused entry, so that a driver that does not know the tree can read the
- * names, one after the other. This one is such a driver.
+ * The nodes of a tree are dressed up as well: as blocks with one entry that is not in use. So who
+ * does not know the tree reads the names of all blocks, one after the other, as ext_list does.
  *
- * No number of the disk is followed before it was checked: rec_len 0 would make the walk endless.
+ * A block is checked as a whole when it was read from the disk: every entry, and the checksum. A
+ * block that is changed gets a new one before its transaction ends. Directories have no
+ * holes, and never get shorter. May wait for the drive; calls for one mount are serialized.
+ *
+ * docs.kernel.org, "ext4 Data Structures and Algorithms", 4.4 Directory Entries.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/names.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-/* Without the filetype feature a name's length has 16 bits, the upper ones where the type is. */
-static uint32_t name_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)
+/* No directory has more: ext_inode_read compared it with the blocks of the file system. */
+uint32_t ext_directory_blocks(const struct ext_inode *directory)
 {
-	if (ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE))
-		return entry->name_len;
-	return entry->name_len | (uint32_t)entry->file_type << 8;
+	return (uint32_t)(directory->size >> directory->fs->block_shift);
 }
 
-/* A NUL would end a name early, and make it another one's. */
-static bool has_nul(const char *name, uint32_t length)
+/* Block 0 of a hashed directory is the root; other nodes are one unused entry each. So is a block
+ * without any name, where there are no checksums: then it does not matter which it is. */
+uint32_t ext_directory_index(const struct ext_inode *directory, uint32_t logical,
+			     const uint8_t *data)
 {
-	uint32_t i = 0;
+	const struct ext_dir_entry_2 *first = (const struct ext_dir_entry_2 *)data;
 
-	while (i < length && name[i] != '\0')
-		i++;
-	return i < length;
-}
-
-/* Refuses an invalid entry. `left` is what its block has from the entry on. That is at least
- * the smallest entry's size, because an entry after which less would remain is refused, too. */
-static int check_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
-		       uint32_t left)
-{
-	uint32_t behind = left - entry->rec_len;
-	uint32_t name;
-
-	if (entry->rec_len < EXT_DIR_ENTRY_MIN || entry->rec_len > left ||
-	    entry->rec_len % 4 != 0 || (behind > 0 && behind < EXT_DIR_ENTRY_MIN))
-		return ext_corrupt_inode(directory, "directory entry of %u bytes, %u left in block",
-					 entry->rec_len, left);
-	if (entry->inode == 0)
-		return 0; /* not in use, or a checksum: the rest has no meaning */
-	name = name_length(directory->fs, entry);
-	if (name == 0 || name > EXT_NAME_MAX ||
-	    name > entry->rec_len - offsetof(struct ext_dir_entry_2, name))
-		return ext_corrupt_inode(directory, "directory entry of %u bytes, a name of %u",
-					 entry->rec_len, name);
-	if (has_nul(entry->name, name))
-		return ext_corrupt_inode(directory, "directory entry with a NUL in its name of %u",
-					 name);
-	if (entry->inode > directory->fs->summary.inodes)
-		return ext_corrupt_inode(directory, "directory entry for inode %u of %u",
-					 entry->inode, directory->fs->summary.inodes);
+	if (!(directory->flags & EXT_FLAG_INDEX))
+		return 0;
+	if (logical == 0)
+		return EXT_DX_ROOT_AT + sizeof(struct ext_dx_root_info);
+	if (first->inode == 0 && first->rec_len == directory->fs->summary.block_size)
+		return EXT_DX_NODE_AT;
 	return 0;
 }
 
-typedef int visitor(void *context, const char *name, uint32_t inode, uint8_t type);
-
-/* Copies the name, which has no NUL on disk, and does not outlive its block. */
-static int visit_entry(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry, visitor *visit,
-		       void *context)
-{
-	bool typed = ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE);
-	char name[EXT_NAME_MAX + 1];
-
-	memcpy(name, entry->name, entry->name_len);
-	name[entry->name_len] = '\0';
-	return visit(context, name, entry->inode, typed ? entry->file_type : 0);
-}
-
-/* Until a visit returns something other than 0, which becomes the result. */
-static int list_block(const struct ext_inode *directory, const uint8_t *data, visitor *visit,
-		      void *context)
+uint32_t ext_directory_end(const struct ext_inode *directory, uint32_t logical, const uint8_t *data)
 {
 	uint32_t size = directory->fs->summary.block_size;
+
+	if (!ext_has_checksums(directory->fs) || ext_directory_index(directory, logical, data) != 0)
+		return size;
+	return size - sizeof(struct ext_dir_tail);
+}
+
+/* The checksum of a node covers what is in use of it, and its tail with a checksum of 0. Returns
+ * where it is, or NULL for a node without room for one. */
+static uint32_t *node_checksum(const struct ext_inode *directory, uint8_t *data, uint32_t at,
+			       uint32_t *sum)
+{
+	static const uint32_t zero;
+	const union ext_dx_entry *entries = (const union ext_dx_entry *)(data + at);
+	uint32_t room = (directory->fs->summary.block_size - at) / sizeof(*entries);
+	struct ext_dx_tail *tail = (struct ext_dx_tail *)(entries + entries->limit);
+
+	if (entries->limit >= room || entries->count > entries->limit)
+		return NULL;
+	*sum = ext_crc32c(ext_inode_seed(directory), data, at + entries->count * sizeof(*entries));
+	*sum = ext_crc32c(*sum, &tail->dt_reserved, sizeof(tail->dt_reserved));
+	*sum = ext_crc32c(*sum, &zero, sizeof(zero));
+	return &tail->dt_checksum;
+}
+
+/* The same for a block of names: it covers everything before its tail. */
+static uint32_t *names_checksum(const struct ext_inode *directory, uint8_t *data, uint32_t *sum)
+{
+	uint32_t end = directory->fs->summary.block_size - sizeof(struct ext_dir_tail);
+	struct ext_dir_tail *tail = (struct ext_dir_tail *)(data + end);
+
+	if (tail->det_reserved_zero1 != 0 || tail->det_rec_len != sizeof(*tail) ||
+	    tail->det_reserved_ft != EXT_DIR_TAIL_TYPE)
+		return NULL;
+	*sum = ext_crc32c(ext_inode_seed(directory), data, end);
+	return &tail->det_checksum;
+}
+
+static uint32_t *checksum(const struct ext_inode *directory, uint32_t logical, uint8_t *data,
+			  uint32_t *sum)
+{
+	uint32_t at = ext_directory_index(directory, logical, data);
+
+	return at ? node_checksum(directory, data, at, sum) : names_checksum(directory, data, sum);
+}
+
+/* A block that has no place for a checksum was refused when it was read, so there is one. */
+void ext_directory_sum(const struct ext_inode *directory, uint32_t logical,
+		       struct cached_block *buffer)
+{
+	uint32_t sum, *place;
+
+	if (!ext_has_checksums(directory->fs))
+		return;
+	place = checksum(directory, logical, buffer->data, &sum);
+	if (place != NULL)
+		*place = sum;
+}
+
+/* Until a visit returns something other than 0, which becomes the result. Ends: each turn moves on
+ * by at least 12 bytes. */
+static int walk(const struct ext_inode *directory, uint32_t logical, uint8_t *data,
+		ext_entry_visitor *visit, void *context)
+{
+	uint32_t end = ext_directory_end(directory, logical, data);
 	const struct ext_dir_entry_2 *entry;
 	int result = 0;
 
-	/* Ends: each turn moves on by rec_len, which check_entry found to be at least 12. */
-	for (uint32_t at = 0; at < size && result == 0; at += entry->rec_len) {
-		entry = (const struct ext_dir_entry_2 *)(data + at);
-		result = check_entry(directory, entry, size - at);
-		if (result == 0 && entry->inode != 0)
-			result = visit_entry(directory->fs, entry, visit, context);
+	for (uint32_t at = 0; at < end && result == 0; at += entry->rec_len) {
+		entry = ext_entry_at(directory, data, at, end);
+		if (entry == NULL)
+			return -EUCLEAN;
+		result = visit(context, entry, logical, at);
 	}
 	return result;
 }
 
-/* Gets a block of a directory. Those have no holes. */
-static int get_block(const struct ext_inode *directory, uint64_t logical, struct cached_block **out)
+static int check_visit(void *directory, const struct ext_dir_entry_2 *entry, uint32_t logical,
+		       uint32_t at)
 {
-	struct ext_fs *fs = directory->fs;
-	struct ext_mapping mapping;
-	int error = ext_map(directory, logical, &mapping);
+	(void)logical, (void)at;
+	return ext_entry_check(directory, entry);
+}
 
-	if (error)
+/* Everything that the rest of the code relies on, or would rather know. */
+static int check_block(const struct ext_inode *directory, uint32_t logical, uint8_t *data)
+{
+	uint32_t sum, *place;
+	int error = walk(directory, logical, data, check_visit, (void *)directory);
+
+	if (error || !ext_has_checksums(directory->fs))
 		return error;
-	if (mapping.physical == 0 || mapping.unwritten)
-		return ext_corrupt_inode(directory, "directory with a hole at block %ju", logical);
-	return bcache_get(fs->device, mapping.physical, fs->summary.block_size, BLOCK_OTHER, out);
+	place = checksum(directory, logical, data, &sum);
+	if (place == NULL || *place != sum)
+		return ext_corrupt_inode(directory, "directory block %u: checksum", logical);
+	return 0;
 }
 
-/* The block stays referenced during the visits: the entry is read from the cache's memory. */
-int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
+int ext_directory_block(const struct ext_inode *directory, uint32_t logical,
+			struct cached_block **out)
 {
-	uint64_t blocks = directory->size >> directory->fs->block_shift;
-	int result = 0;
+	int error = ext_block_get(directory, logical, out);
 
-	if (!ext_is_directory(directory))
-		return -ENOTDIR;
-	for (uint64_t logical = 0; logical < blocks && result == 0; logical++) {
-		struct cached_block *buffer;
+	if (error || (*out)->verified)
+		return error;
+	error = check_block(directory, logical, (*out)->data);
+	if (error)
+		bcache_put(*out);
+	else
+		(*out)->verified = true;
+	return error;
+}
 
-		result = get_block(directory, logical, &buffer);
-		if (result)
-			break;
-		result = list_block(directory, buffer->data, visit, context);
-		bcache_put(buffer);
-	}
+/* The block stays referenced during the visits: entries are read from the cache's memory. */
+int ext_directory_walk(const struct ext_inode *directory, uint32_t logical,
+		       ext_entry_visitor *visit, void *context)
+{
+	struct cached_block *buffer;
+	int result = ext_directory_block(directory, logical, &buffer);
+
+	if (result)
+		return result;
+	result = walk(directory, logical, buffer->data, visit, context);
+	bcache_put(buffer);
 	return result;
+}
+
+/* A new block is one entry, not in use, until the caller writes something else. The inode is
+ * written after an error, too: its map may be another one. */
+int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct cached_block **out)
+{
+	struct ext_packer packer = { 0 };
+	int error, written;
+
+	*logical = ext_directory_blocks(directory);
+	error = ext_block_add(directory, *logical, out);
+	if (!error) {
+		packer.data = (*out)->data;
+		ext_pack_end(directory->fs, &packer);
+		ext_directory_sum(directory, *logical, *out);
+		(*out)->verified = true;
+		directory->size += directory->fs->summary.block_size;
+	}
+	written = ext_inode_write(directory);
+	return error ? error : written;
 }

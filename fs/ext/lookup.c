@@ -31,38 +31,20 @@ struct walk {
 	unsigned links; /* followed so far */
 };
 
-struct wanted {
-	const char *name; /* not NUL-terminated */
-	size_t length;
-	uint32_t inode; /* the answer */
-};
-
-/* For ext_list: 1 ends the search. The name on disk must not be longer than the wanted one. */
-static int compare(void *context, const char *name, uint32_t inode, uint8_t type)
-{
-	struct wanted *wanted = context;
-
-	(void)type;
-	if (strncmp(name, wanted->name, wanted->length) != 0 || name[wanted->length] != '\0')
-		return 0;
-	wanted->inode = inode;
-	return 1;
-}
-
 /* Looks one name up in one directory. Only the root is reserved and has a name. */
 static int find(const struct ext_inode *directory, const char *name, size_t length,
 		struct ext_inode *out)
 {
-	struct wanted wanted = { .name = name, .length = length };
 	struct ext_fs *fs = directory->fs;
-	int result = ext_list(directory, compare, &wanted);
+	uint32_t number;
+	int error = ext_find(directory, name, (uint32_t)length, &number);
 
-	if (result <= 0)
-		return result ? result : -ENOENT;
-	if (wanted.inode < fs->first_inode && wanted.inode != EXT_ROOT_INODE)
+	if (error)
+		return error;
+	if (number < fs->first_inode && number != EXT_ROOT_INODE)
 		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
-					 wanted.inode);
-	return ext_inode_read(fs, wanted.inode, out);
+					 number);
+	return ext_inode_read(fs, number, out);
 }
 
 /* Checks a target that was written in front of the path: a NUL in it would end the path there, and
@@ -132,7 +114,7 @@ static int step(struct walk *walk, struct ext_inode *here)
 	return 0;
 }
 
-/* The page is freed on every way out. ext_list does the names "." and "..": they are entries like
+/* The page is freed on every way out. ext_find does the names "." and "..": they are entries like
  * others. */
 int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
 {

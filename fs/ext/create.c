@@ -1,0 +1,169 @@
+/*
+ * New inodes with a name: files, directories, symbolic links, devices, pipes and sockets.
+ *
+ * Room for the name comes first, then the inode, then its contents, and the name last, which cannot
+ * fail. So a full disk leaves nothing behind but room: an inode that got no contents is an orphan,
+ * and is released after the transaction.
+ *
+ *	directory	a block with "." and ".."; 2 links, and the parent has one more
+ *	symbolic link	up to 59 bytes of target in the inode, where others have their map;
+ * otherwise a block device		its number in i_block: 8 bits for each half in the first
+ * word as it always was, or the wider encoding in the second word: 0x0801 is major 8, minor 1 the
+ * others	nothing
+ *
+ * Calls for one mount are serialized. May wait for the drive.
+ */
+#include "fs/ext/names.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+#define MODE(type, permissions) ((uint16_t)((type) << 12 | (permissions)))
+#define SHORT_DEVICE_MAX	0xFFFFu
+
+/* What an inode begins with, by its type. */
+struct contents {
+	uint16_t mode;
+	uint32_t device;
+	const char *target; /* of a symbolic link */
+	uint32_t target_length;
+	const struct ext_inode *parent;
+};
+
+static int fill_directory(struct ext_inode *inode, const struct contents *contents)
+{
+	const struct ext_name dot = { ".", 1 }, up = { "..", 2 };
+	struct ext_slot slot = { 0 };
+	int error = ext_directory_grow(inode, &slot.logical, &slot.buffer);
+
+	if (error)
+		return error;
+	inode->links = 2;
+	ext_entry_put(inode->fs, &slot, &dot, inode);
+	ext_entry_put(inode->fs, &slot, &up, contents->parent);
+	ext_directory_sum(inode, slot.logical, slot.buffer);
+	bcache_put(slot.buffer);
+	return 0;
+}
+
+static int fill_symlink(struct ext_inode *inode, const struct contents *contents)
+{
+	struct cached_block *buffer;
+	int error;
+
+	inode->size = contents->target_length;
+	if (ext_is_short_symlink(inode)) {
+		inode->flags &= ~EXT_FLAG_EXTENTS;
+		memset(inode->map, 0, sizeof(inode->map));
+		memcpy(inode->map, contents->target, contents->target_length);
+		return 0;
+	}
+	error = ext_block_add(inode, 0, &buffer);
+	if (error)
+		return error;
+	memcpy(buffer->data, contents->target, contents->target_length);
+	bcache_put(buffer);
+	return 0;
+}
+
+static int fill(struct ext_inode *inode, const struct contents *contents)
+{
+	inode->links = 1;
+	switch (contents->mode >> 12) {
+	case EXT_TYPE_DIRECTORY:
+		return fill_directory(inode, contents);
+	case EXT_TYPE_SYMLINK:
+		return fill_symlink(inode, contents);
+	case EXT_TYPE_CHARACTER:
+	case EXT_TYPE_BLOCK:
+		inode->device = contents->device;
+		inode->map[contents->device > SHORT_DEVICE_MAX] = contents->device;
+	}
+	return 0;
+}
+
+/* An inode with its contents, or nothing. *left: an orphan, which the caller is to release. */
+static int make_inode(const struct contents *contents, const struct ext_inode *like,
+		      struct ext_inode *out, bool *left)
+{
+	int error = ext_inode_new(contents->parent, contents->mode, like, out);
+
+	if (error)
+		return error;
+	error = fill(out, contents);
+	if (!error)
+		error = ext_inode_write(out);
+	if (!error)
+		return 0;
+	out->links = 0;
+	*left = ext_orphan_add(out) == 0;
+	return error;
+}
+
+static int make_with_name(struct ext_inode *directory, const struct ext_name *name,
+			  const struct contents *contents, const struct ext_inode *like,
+			  struct ext_inode *out, bool *left)
+{
+	struct ext_slot slot;
+	int error = ext_name_room(directory, name, &slot);
+
+	if (error)
+		return error;
+	error = make_inode(contents, like, out, left);
+	if (error) {
+		bcache_put(slot.buffer);
+		return error;
+	}
+	ext_name_put(directory, &slot, name, out);
+	if (ext_is_directory(out))
+		ext_links_more(directory);
+	ext_touch(directory);
+	return 0;
+}
+
+static int make(struct ext_inode *directory, const struct ext_name *name,
+		const struct contents *contents, const struct ext_inode *like,
+		struct ext_inode *out)
+{
+	struct ext_names_change change;
+	bool left = false;
+	int error = ext_name_check(directory, name);
+
+	if (!error && contents->mode >> 12 == EXT_TYPE_DIRECTORY)
+		error = ext_links_check(directory);
+	if (!error)
+		error = ext_names_begin(&change, directory, NULL, NULL, NULL);
+	if (error)
+		return error;
+	error = make_with_name(directory, name, contents, like, out, &left);
+	error = ext_names_end(&change, error);
+	if (left)
+		ext_release(out);
+	return error;
+}
+
+int ext_create(struct ext_inode *directory, const char *name, uint32_t length, uint16_t mode,
+	       uint32_t device, const struct ext_inode *like, struct ext_inode *out)
+{
+	const struct ext_name wanted = { name, length };
+	const struct contents contents = { .mode = mode, .device = device, .parent = directory };
+
+	if (ext_entry_type(mode >> 12) == 0 || mode >> 12 == EXT_TYPE_SYMLINK)
+		return -EINVAL;
+	return make(directory, &wanted, &contents, like, out);
+}
+
+int ext_symlink(struct ext_inode *directory, const char *name, uint32_t length, const char *target,
+		uint32_t target_length, const struct ext_inode *like, struct ext_inode *out)
+{
+	const struct ext_name wanted = { name, length };
+	const struct contents contents = { .mode = MODE(EXT_TYPE_SYMLINK, 0777),
+					   .target = target,
+					   .target_length = target_length,
+					   .parent = directory };
+
+	if (target_length == 0)
+		return -ENOENT;
+	if (target_length >= directory->fs->summary.block_size)
+		return -ENAMETOOLONG;
+	return make(directory, &wanted, &contents, like, out);
+}

@@ -1,0 +1,209 @@
+/*
+ * Entries: the names in one block of a directory.
+ *
+ * An entry says where the next one begins (rec_len), so names can have any length. The entries of a
+ * block fill it exactly, so what is free belongs to the entry before it. "tmp" (12 bytes used) is
+ * added to the block on the left, and "lost+found" removed:
+ *
+ *	offset	rec_len	name		rec_len	name		rec_len	name
+ *	0	12	.		12	.		12	.
+ *	12	12	..		12	..		32	..
+ *	24	1000	lost+found	20	lost+found
+ *	44				980	tmp		980	tmp
+ *
+ * A name never moves within its block, so a reader may remember its offset. The first entry of a
+ * block has none before it: removed, it remains as one that is not in use (inode 0).
+ *
+ * No number of the disk is followed before it was checked: rec_len 0 would make a walk endless.
+ * Nothing here waits, but for the console.
+ */
+#include "fs/ext/names.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+/* Without the filetype feature a name's length has 16 bits, the upper ones where the type is. */
+uint32_t ext_entry_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)
+{
+	if (ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE))
+		return entry->name_len;
+	return entry->name_len | (uint32_t)entry->file_type << 8;
+}
+
+/* Bytes of an entry that are in use: the rest may become another one. */
+static uint32_t used_bytes(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)
+{
+	return entry->inode == 0 ? 0 : ext_entry_bytes(ext_entry_length(fs, entry));
+}
+
+/* `left` is at least the smallest entry's size, because an entry after which less would remain is
+ * refused, too. What is not in use has no name. */
+struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t *data, uint32_t at,
+				     uint32_t end)
+{
+	struct ext_dir_entry_2 *entry = (struct ext_dir_entry_2 *)(data + at);
+	uint32_t left = end - at, length = entry->rec_len, rest = left - length, name;
+
+	if (length < EXT_DIR_ENTRY_MIN || length > left || length % 4 != 0 ||
+	    (rest > 0 && rest < EXT_DIR_ENTRY_MIN)) {
+		ext_corrupt_inode(directory, "directory entry of %u bytes, %u left in block",
+				  length, left);
+		return NULL;
+	}
+	name = ext_entry_length(directory->fs, entry);
+	if (entry->inode != 0 && (name > EXT_NAME_MAX || ext_entry_bytes(name) > length)) {
+		ext_corrupt_inode(directory, "directory entry of %u bytes, a name of %u", length,
+				  name);
+		return NULL;
+	}
+	return entry;
+}
+
+/* A NUL would end a name early, and make it another one's. */
+static bool has_nul(const char *name, uint32_t length)
+{
+	uint32_t i = 0;
+
+	while (i < length && name[i] != '\0')
+		i++;
+	return i < length;
+}
+
+/* Once for a block that was read; later walks need only what ext_entry_at checks. */
+int ext_entry_check(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry)
+{
+	uint32_t length = ext_entry_length(directory->fs, entry);
+
+	if (entry->inode == 0)
+		return 0; /* not in use: the rest has no meaning */
+	if (length == 0)
+		return ext_corrupt_inode(directory, "directory entry of %u bytes, a name of 0",
+					 entry->rec_len);
+	if (has_nul(entry->name, length))
+		return ext_corrupt_inode(directory, "directory entry with a NUL in its name of %u",
+					 length);
+	if (entry->inode > directory->fs->summary.inodes)
+		return ext_corrupt_inode(directory, "directory entry for inode %u of %u",
+					 entry->inode, directory->fs->summary.inodes);
+	return 0;
+}
+
+static struct ext_dir_entry_2 *entry_of(const struct ext_slot *slot)
+{
+	return (struct ext_dir_entry_2 *)(slot->buffer->data + slot->at);
+}
+
+/* The walk ends: ext_entry_at gives no entry that is shorter than 12 bytes. */
+int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
+		   const struct ext_name *name)
+{
+	uint32_t end = ext_directory_end(directory, slot->logical, slot->buffer->data);
+	const struct ext_dir_entry_2 *entry;
+
+	slot->previous = 0;
+	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
+		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
+		if (entry == NULL)
+			return -EUCLEAN;
+		if (entry->inode != 0 && entry->name_len == name->length &&
+		    memcmp(entry->name, name->text, name->length) == 0)
+			return 0;
+		slot->previous = slot->at;
+	}
+	return -ENOENT;
+}
+
+int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uint32_t bytes)
+{
+	uint32_t end = ext_directory_end(directory, slot->logical, slot->buffer->data);
+	const struct ext_dir_entry_2 *entry;
+
+	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
+		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
+		if (entry == NULL)
+			return -EUCLEAN;
+		if (entry->rec_len - used_bytes(directory->fs, entry) >= bytes)
+			return 0;
+	}
+	return -ENOSPC;
+}
+
+uint8_t ext_entry_type(unsigned type)
+{
+	static const uint8_t types[16] = {
+		[EXT_TYPE_REGULAR] = 1, [EXT_TYPE_DIRECTORY] = 2, [EXT_TYPE_CHARACTER] = 3,
+		[EXT_TYPE_BLOCK] = 4,	[EXT_TYPE_FIFO] = 5,	  [EXT_TYPE_SOCKET] = 6,
+		[EXT_TYPE_SYMLINK] = 7,
+	};
+
+	return type < 16 ? types[type] : 0;
+}
+
+void ext_entry_set(const struct ext_slot *slot, const struct ext_inode *inode)
+{
+	struct ext_dir_entry_2 *entry = entry_of(slot);
+
+	entry->inode = inode->number;
+	entry->file_type = ext_has_incompat(inode->fs, EXT_INCOMPAT_FILETYPE)
+			       ? ext_entry_type(inode->mode >> 12)
+			       : 0;
+}
+
+/* What the entry there does not use becomes the new one. */
+void ext_entry_put(const struct ext_fs *fs, struct ext_slot *slot, const struct ext_name *name,
+		   const struct ext_inode *inode)
+{
+	struct ext_dir_entry_2 *entry = entry_of(slot);
+	uint32_t used = used_bytes(fs, entry);
+	uint32_t length = entry->rec_len - used;
+
+	if (used > 0)
+		entry->rec_len = (uint16_t)used;
+	slot->at += used;
+	entry = entry_of(slot);
+	entry->rec_len = (uint16_t)length;
+	entry->name_len = (uint8_t)name->length;
+	memcpy(entry->name, name->text, name->length);
+	ext_entry_set(slot, inode);
+}
+
+void ext_entry_drop(struct ext_slot *slot)
+{
+	struct ext_dir_entry_2 *entry = entry_of(slot), *previous;
+
+	if (slot->previous == slot->at) {
+		entry->inode = 0;
+		return;
+	}
+	previous = (struct ext_dir_entry_2 *)(slot->buffer->data + slot->previous);
+	previous->rec_len += entry->rec_len;
+}
+
+void ext_pack(const struct ext_fs *fs, struct ext_packer *packer,
+	      const struct ext_dir_entry_2 *entry)
+{
+	uint32_t bytes = used_bytes(fs, entry);
+
+	if (bytes == 0)
+		return;
+	packer->last = packer->end;
+	memcpy(packer->data + packer->end, entry, bytes);
+	((struct ext_dir_entry_2 *)(packer->data + packer->last))->rec_len = (uint16_t)bytes;
+	packer->end += bytes;
+}
+
+void ext_pack_end(const struct ext_fs *fs, struct ext_packer *packer)
+{
+	struct ext_dir_entry_2 *last = (struct ext_dir_entry_2 *)(packer->data + packer->last);
+	uint32_t end = fs->summary.block_size;
+
+	if (ext_has_checksums(fs)) {
+		struct ext_dir_tail tail = { .det_rec_len = sizeof(tail),
+					     .det_reserved_ft = EXT_DIR_TAIL_TYPE };
+
+		end -= sizeof(tail);
+		memcpy(packer->data + end, &tail, sizeof(tail));
+	}
+	if (packer->end == 0)
+		memset(last, 0, EXT_DIR_ENTRY_MIN);
+	last->rec_len = (uint16_t)(end - packer->last);
+}

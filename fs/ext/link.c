@@ -1,0 +1,74 @@
+/*
+ * One name more for an inode, or one fewer.
+ *
+ * Both change a block of the directory, the directory's times and the inode's link count, as one
+ * change. An inode without names is an orphan: it is freed when nobody has it open any more
+ * (ext_release), or, after a power cut, at the next mount.
+ *
+ * Calls for one mount are serialized. May wait for the drive.
+ */
+#include "fs/ext/names.h"
+#include "kernel/lib/errno.h"
+
+int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
+	     struct ext_inode *inode)
+{
+	const struct ext_name wanted = { name, length };
+	struct ext_names_change change;
+	struct ext_slot slot;
+	int error = ext_name_check(directory, &wanted);
+
+	if (!error)
+		error = ext_is_directory(inode) ? -EPERM : ext_links_check(inode);
+	if (!error && inode->links == 0)
+		error = -ENOENT; /* it is an orphan */
+	if (!error)
+		error = ext_names_begin(&change, directory, inode, NULL, NULL);
+	if (error)
+		return error;
+	error = ext_name_room(directory, &wanted, &slot);
+	if (!error) {
+		ext_name_put(directory, &slot, &wanted, inode);
+		ext_links_more(inode);
+		ext_touch_inode(inode);
+		ext_touch(directory);
+	}
+	return ext_names_end(&change, error);
+}
+
+/* The part of a removal that may fail comes first, and ends with the inode's link. */
+static int remove_name(struct ext_inode *directory, const struct ext_name *name,
+		       struct ext_inode *inode)
+{
+	struct ext_slot slot;
+	int error = ext_name_own(directory, name, inode, &slot);
+
+	if (error)
+		return error;
+	error = ext_link_gone(inode);
+	if (error) {
+		bcache_put(slot.buffer);
+		return error;
+	}
+	ext_name_drop(directory, &slot);
+	if (ext_is_directory(inode))
+		ext_links_fewer(directory);
+	ext_touch(directory);
+	return 0;
+}
+
+int ext_remove(struct ext_inode *directory, const char *name, uint32_t length,
+	       struct ext_inode *inode)
+{
+	const struct ext_name wanted = { name, length };
+	struct ext_names_change change;
+	int error = ext_name_check(directory, &wanted);
+
+	if (!error && ext_is_directory(inode))
+		error = ext_directory_empty(inode);
+	if (!error)
+		error = ext_names_begin(&change, directory, inode, NULL, NULL);
+	if (error)
+		return error;
+	return ext_names_end(&change, remove_name(directory, &wanted, inode));
+}

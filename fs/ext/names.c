@@ -1,0 +1,210 @@
+/*
+ * Names: finding one in a directory, and changing it, whatever form the directory has.
+ *
+ *	form		found				added
+ *	one block	in its entries			in its entries; full: it becomes a tree
+ *	hash tree	by its hash			where its hash belongs
+ *	several blocks	in one block after the other	in the first with room, or in a new one
+ *
+ * The third form is that of file systems without the feature dir_index. "." and ".." are in block 0
+ * in each form, and outside the order of hashes.
+ *
+ * A change has two halves: ext_name_room or ext_name_own does everything that may fail, and gives a
+ * slot; put, set or drop then writes to it, and cannot fail. So a change of two names prepares both
+ * and then does both. Between the halves nothing else may add a name to the directory: that would
+ * move entries. A damaged tree is good enough for finding names, in all blocks, but not for adding.
+ *
+ * Calls for one mount are serialized. May wait for the drive.
+ */
+#include "fs/ext/names.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+
+static bool is_dots(const struct ext_name *name)
+{
+	return name->length <= 2 && memcmp(name->text, "..", name->length) == 0;
+}
+
+int ext_name_check(const struct ext_inode *directory, const struct ext_name *name)
+{
+	if (!ext_is_directory(directory))
+		return -ENOTDIR;
+	if (directory->links == 0)
+		return -ENOENT;
+	if (name->length > EXT_NAME_MAX)
+		return -ENAMETOOLONG;
+	return is_dots(name) ? -EINVAL : 0; /* the empty name, too */
+}
+
+/* Searches the first `blocks` blocks. A damaged one does not hide what is in the others. */
+static int find_in_blocks(const struct ext_inode *directory, const struct ext_name *name,
+			  uint32_t blocks, struct ext_slot *slot)
+{
+	int result = -ENOENT;
+
+	for (uint32_t logical = 0; logical < blocks; logical++) {
+		int error = ext_directory_block(directory, logical, &slot->buffer);
+
+		slot->logical = logical;
+		if (!error) {
+			error = ext_entry_find(directory, slot, name);
+			if (!error)
+				return 0;
+			bcache_put(slot->buffer);
+		}
+		if (error != -ENOENT)
+			result = error;
+	}
+	return result;
+}
+
+int ext_name_find(const struct ext_inode *directory, const struct ext_name *name,
+		  struct ext_slot *slot)
+{
+	if (is_dots(name))
+		return find_in_blocks(directory, name, 1, slot);
+	if (directory->flags & EXT_FLAG_INDEX) {
+		int error = ext_tree_find(directory, name, slot);
+
+		if (error != -EUCLEAN)
+			return error;
+	}
+	return find_in_blocks(directory, name, ext_directory_blocks(directory), slot);
+}
+
+static uint32_t inode_in(const struct ext_slot *slot)
+{
+	return ((const struct ext_dir_entry_2 *)(slot->buffer->data + slot->at))->inode;
+}
+
+int ext_find(const struct ext_inode *directory, const char *name, uint32_t length, uint32_t *number)
+{
+	struct ext_name wanted = { name, length };
+	struct ext_slot slot;
+	int error;
+
+	if (!ext_is_directory(directory))
+		return -ENOTDIR;
+	if (length > EXT_NAME_MAX)
+		return -ENAMETOOLONG;
+	error = length == 0 ? -ENOENT : ext_name_find(directory, &wanted, &slot);
+	if (error)
+		return error;
+	*number = inode_in(&slot);
+	bcache_put(slot.buffer);
+	return 0;
+}
+
+/* Makes the slot's block part of the transaction, or gives it back. */
+static int change_slot(struct ext_fs *fs, struct ext_slot *slot)
+{
+	int error = ext_change(fs, slot->buffer);
+
+	if (error)
+		bcache_put(slot->buffer);
+	return error;
+}
+
+int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
+		 const struct ext_inode *inode, struct ext_slot *slot)
+{
+	int error = ext_name_find(directory, name, slot);
+
+	if (error)
+		return error;
+	if (inode_in(slot) == inode->number)
+		return change_slot(directory->fs, slot);
+	bcache_put(slot->buffer);
+	return -ENOENT;
+}
+
+/* The first block with room. -ENOSPC. */
+static int room_in_blocks(const struct ext_inode *directory, uint32_t bytes, struct ext_slot *slot)
+{
+	uint32_t blocks = ext_directory_blocks(directory);
+	int error = -ENOSPC;
+
+	for (slot->logical = 0; slot->logical < blocks && error == -ENOSPC; slot->logical++) {
+		error = ext_directory_block(directory, slot->logical, &slot->buffer);
+		if (error)
+			return error;
+		error = ext_entry_room(directory, slot, bytes);
+		if (!error)
+			return 0;
+		bcache_put(slot->buffer);
+	}
+	return error;
+}
+
+/* Room in a directory that is no tree. It becomes one where it may. */
+static int linear_room(struct ext_inode *directory, const struct ext_name *name,
+		       struct ext_slot *slot)
+{
+	const struct ext_super_block *super = &directory->fs->super;
+	int error = room_in_blocks(directory, ext_entry_bytes(name->length), slot);
+
+	if (error != -ENOSPC)
+		return error;
+	if (super->s_feature_compat & EXT_COMPAT_DIR_INDEX &&
+	    ext_directory_blocks(directory) == 1) {
+		error = ext_tree_make(directory);
+		return error ? error : ext_tree_room(directory, name, slot);
+	}
+	slot->at = 0;
+	return ext_directory_grow(directory, &slot->logical, &slot->buffer);
+}
+
+int ext_name_room(struct ext_inode *directory, const struct ext_name *name, struct ext_slot *slot)
+{
+	int error = directory->flags & EXT_FLAG_INDEX ? ext_tree_room(directory, name, slot)
+						      : linear_room(directory, name, slot);
+
+	return error ? error : change_slot(directory->fs, slot);
+}
+
+/* The second half of a change ends. */
+static void finish(const struct ext_inode *directory, struct ext_slot *slot)
+{
+	ext_directory_sum(directory, slot->logical, slot->buffer);
+	bcache_put(slot->buffer);
+}
+
+void ext_name_put(const struct ext_inode *directory, struct ext_slot *slot,
+		  const struct ext_name *name, const struct ext_inode *inode)
+{
+	ext_entry_put(directory->fs, slot, name, inode);
+	finish(directory, slot);
+}
+
+void ext_name_set(const struct ext_inode *directory, struct ext_slot *slot,
+		  const struct ext_inode *inode)
+{
+	ext_entry_set(slot, inode);
+	finish(directory, slot);
+}
+
+void ext_name_drop(const struct ext_inode *directory, struct ext_slot *slot)
+{
+	ext_entry_drop(slot);
+	finish(directory, slot);
+}
+
+static int refuse_name(void *directory, const struct ext_dir_entry_2 *entry, uint32_t logical,
+		       uint32_t at)
+{
+	const struct ext_inode *inode = directory;
+	struct ext_name name = { entry->name, ext_entry_length(inode->fs, entry) };
+
+	(void)logical, (void)at;
+	return entry->inode == 0 || is_dots(&name) ? 0 : -ENOTEMPTY;
+}
+
+int ext_directory_empty(const struct ext_inode *directory)
+{
+	uint32_t blocks = ext_directory_blocks(directory);
+	int result = 0;
+
+	for (uint32_t logical = 0; logical < blocks && result == 0; logical++)
+		result = ext_directory_walk(directory, logical, refuse_name, (void *)directory);
+	return result;
+}

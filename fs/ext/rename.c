@@ -1,0 +1,213 @@
+/*
+ * Names that move, and names that change their inodes, as one change.
+ *
+ *	rename a to d/b			before				after
+ *	the directory of a		a: 12				-
+ *	d				b: 15, or nothing		b: 12
+ *	inode 12, if a directory	..: the directory of a		..: d
+ *	inode 15				1 link			0: an orphan
+ *
+ * So up to three blocks of names change: those with the old name, with the new one, and with "..".
+ * All are found, and become part of the transaction, before the first is written to: after a
+ * failure nothing has changed. When a directory moves to another parent, the link of its ".." moves
+ * from parent to parent.
+ *
+ * That no directory goes into itself, the caller has checked. Calls for one mount are serialized.
+ * May wait for the drive.
+ */
+#include "fs/ext/names.h"
+#include "kernel/lib/errno.h"
+
+static const struct ext_name up_name = { "..", 2 };
+
+/* One end of a move: a name in a directory, the inode that it has, and that inode's "..", where
+ * that changes. */
+struct end {
+	struct ext_inode *directory;
+	struct ext_name name;
+	struct ext_inode *inode; /* NULL: the name is new */
+	struct ext_slot slot, up;
+};
+
+static void put_back(struct end *end)
+{
+	bcache_put(end->slot.buffer);
+	bcache_put(end->up.buffer);
+	end->slot.buffer = end->up.buffer = NULL;
+}
+
+/* Finds the entry of a name, or room for a new one. */
+static int prepare_name(struct end *end)
+{
+	int error = end->inode != NULL
+			? ext_name_own(end->directory, &end->name, end->inode, &end->slot)
+			: ext_name_room(end->directory, &end->name, &end->slot);
+
+	if (error)
+		end->slot.buffer = NULL;
+	return error;
+}
+
+/* Finds the ".." of an inode that goes to another directory, if it has one. */
+static int prepare_up(struct end *end, const struct end *other)
+{
+	int error;
+
+	if (end->inode == NULL || !ext_is_directory(end->inode) ||
+	    end->directory == other->directory)
+		return 0;
+	error = ext_name_own(end->inode, &up_name, end->directory, &end->up);
+	if (error)
+		end->up.buffer = NULL;
+	return error == -ENOENT
+		   ? ext_corrupt_inode(end->inode, "its .. is not the directory it is in")
+		   : error;
+}
+
+/* The ".." of end's inode becomes the other end's directory, and its link goes there. */
+static void move_up(struct end *end, struct end *other)
+{
+	if (end->up.buffer == NULL)
+		return;
+	ext_name_set(end->inode, &end->up, other->directory);
+	ext_links_fewer(end->directory);
+	ext_links_more(other->directory);
+}
+
+/* The new name is written first. In the same block that may have moved the entry before the old
+ * one, so that is found again: in memory, where it is. */
+static void move_name(struct end *from, struct end *to)
+{
+	if (to->inode != NULL)
+		ext_name_set(to->directory, &to->slot, from->inode);
+	else
+		ext_name_put(to->directory, &to->slot, &to->name, from->inode);
+	ext_entry_find(from->directory, &from->slot, &from->name);
+	ext_name_drop(from->directory, &from->slot);
+	if (to->inode != NULL && ext_is_directory(to->inode))
+		ext_links_fewer(to->directory);
+	move_up(from, to);
+	ext_touch(from->directory);
+	ext_touch(to->directory);
+	ext_touch_inode(from->inode);
+}
+
+/* Room for the new name comes first: making it may move entries. The link of what is replaced comes
+ * last, because it cannot be undone. */
+static int prepare_move(struct end *from, struct end *to)
+{
+	int error = prepare_name(to);
+
+	if (!error)
+		error = prepare_name(from);
+	if (!error)
+		error = prepare_up(from, to);
+	if (!error && to->inode != NULL)
+		error = ext_link_gone(to->inode);
+	return error;
+}
+
+/* What rename(2) refuses, as far as the file system must know. */
+static int check_move(const struct end *from, const struct end *to)
+{
+	bool directory = ext_is_directory(from->inode);
+	int error = ext_name_check(from->directory, &from->name);
+
+	if (!error)
+		error = ext_name_check(to->directory, &to->name);
+	if (error)
+		return error;
+	if (to->inode == NULL)
+		return directory && from->directory != to->directory
+			   ? ext_links_check(to->directory)
+			   : 0;
+	if (directory != ext_is_directory(to->inode))
+		return directory ? -ENOTDIR : -EISDIR;
+	return directory ? ext_directory_empty(to->inode) : 0;
+}
+
+int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
+	       struct ext_inode *to, const char *new_name, uint32_t new_length,
+	       struct ext_inode *replaced)
+{
+	struct end old = { .directory = from, .name = { name, length }, .inode = inode };
+	struct end new = { .directory = to, .name = { new_name, new_length }, .inode = replaced };
+	struct ext_names_change change;
+	int error = check_move(&old, &new);
+
+	if (error || (replaced != NULL && replaced->number == inode->number))
+		return error; /* two names of one inode: both remain, as POSIX has it */
+	error = ext_names_begin(&change, from, to, inode, replaced);
+	if (error)
+		return error;
+	error = prepare_move(&old, &new);
+	if (!error)
+		move_name(&old, &new);
+	else {
+		put_back(&old);
+		put_back(&new);
+	}
+	return ext_names_end(&change, error);
+}
+
+/* Only one of the two is a directory, so a link moves: is there room for it? */
+static int check_exchange(const struct end *one, const struct end *other)
+{
+	bool same = ext_is_directory(one->inode) == ext_is_directory(other->inode);
+	int error = ext_name_check(one->directory, &one->name);
+
+	if (!error)
+		error = ext_name_check(other->directory, &other->name);
+	if (error || same || one->directory == other->directory)
+		return error;
+	return ext_links_check(ext_is_directory(one->inode) ? other->directory : one->directory);
+}
+
+static int prepare_exchange(struct end *one, struct end *other)
+{
+	int error = prepare_name(one);
+
+	if (!error)
+		error = prepare_name(other);
+	if (!error)
+		error = prepare_up(one, other);
+	if (!error)
+		error = prepare_up(other, one);
+	return error;
+}
+
+static void exchange_names(struct end *one, struct end *other)
+{
+	ext_name_set(one->directory, &one->slot, other->inode);
+	ext_name_set(other->directory, &other->slot, one->inode);
+	move_up(one, other);
+	move_up(other, one);
+	ext_touch(one->directory);
+	ext_touch(other->directory);
+	ext_touch_inode(one->inode);
+	ext_touch_inode(other->inode);
+}
+
+int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
+		 struct ext_inode *to, const char *new_name, uint32_t new_length,
+		 struct ext_inode *other)
+{
+	struct end one = { .directory = from, .name = { name, length }, .inode = inode };
+	struct end two = { .directory = to, .name = { new_name, new_length }, .inode = other };
+	struct ext_names_change change;
+	int error = check_exchange(&one, &two);
+
+	if (error || other->number == inode->number)
+		return error;
+	error = ext_names_begin(&change, from, to, inode, other);
+	if (error)
+		return error;
+	error = prepare_exchange(&one, &two);
+	if (!error)
+		exchange_names(&one, &two);
+	else {
+		put_back(&one);
+		put_back(&two);
+	}
+	return ext_names_end(&change, error);
+}
