@@ -81,7 +81,7 @@ struct listing {
 	void *context;
 };
 
-static int list_entry(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
+static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
 		      uint32_t at)
 {
 	struct listing *listing = context;
@@ -107,7 +107,7 @@ static int list_blocks(struct listing *listing)
 	int result = 0;
 
 	for (; first < blocks && result == 0; first++)
-		result = ext_directory_walk(directory, (uint32_t)first, list_entry, listing);
+		result = ext_directory_walk(directory, (uint32_t)first, list_name, listing);
 	return result;
 }
 

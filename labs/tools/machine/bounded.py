@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import tempfile
 import time
 from typing import Any
 
@@ -64,10 +65,15 @@ def run_within(
     and CalledProcessError."""
     pipe, words = subprocess.PIPE, options.pop("input", None)
     streams = {"stdout": pipe, "stderr": pipe} if capture_output else {}
-    streams |= {} if words is None else {"stdin": pipe}
-    with subprocess.Popen(command, **streams, **options) as process:
+    with tempfile.TemporaryFile() as source:
+        if words is not None:  # a file: a pipe's rest is not sent by a communicate that is repeated
+            source.write(words.encode() if isinstance(words, str) else words)
+            source.seek(0)
+            streams["stdin"] = source
+        process = subprocess.Popen(command, **streams, **options)
+    with process:
         try:
-            output, errors = communicate(process, seconds, words)
+            output, errors = communicate(process, seconds)
         except BaseException:
             process.kill()
             raise

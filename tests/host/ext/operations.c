@@ -131,11 +131,11 @@ static int64_t op_rename(struct call *call)
 	size_t length = strlen(call->words[1]);
 	int error = find_name(call->from, &call->name, &inode);
 
-	if (!error && strncmp(call->words[1], call->words[2], length) == 0 &&
-	    call->words[2][length] == '/')
-		error = -EINVAL;
-	if (!error)
-		error = find_name(call->to, &call->new_name, &replaced);
+	if (error)
+		return error;
+	if (strncmp(call->words[1], call->words[2], length) == 0 && call->words[2][length] == '/')
+		return -EINVAL;
+	error = find_name(call->to, &call->new_name, &replaced);
 	if (!error && replaced != NULL && ext_is_directory(inode) != ext_is_directory(replaced))
 		error = ext_is_directory(inode) ? -ENOTDIR : -EISDIR;
 	if ((error && error != -ENOENT) || inode == replaced)

@@ -1,0 +1,100 @@
+/*
+ * Commands about names, for a mount that is written to:
+ *
+ *	node PATH MODE DEVICE	makes an inode of any type; the mode is octal
+ *	iterate PATH COUNT	the next COUNT names of a directory, from where the last such command
+ *				came to; another path, or the end, begins again
+ *	hash VERSION NAME	a name's hash
+ *	collide MASK		from here on hashes have these bits only: names collide
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/ext/names.h"
+#include "tests/host/ext/command.h"
+#include "tests/host/ext/files.h"
+#include "tests/host/ext/files_internal.h"
+
+static uint32_t hash_mask = UINT32_MAX;
+
+/* The linker puts these in the place of the function: --wrap. */
+uint32_t __real_ext_name_hash(const struct ext_fs *mount, uint8_t version,
+			      const struct ext_name *name);
+uint32_t __wrap_ext_name_hash(const struct ext_fs *mount, uint8_t version,
+			      const struct ext_name *name);
+
+uint32_t __wrap_ext_name_hash(const struct ext_fs *mount, uint8_t version,
+			      const struct ext_name *name)
+{
+	return __real_ext_name_hash(mount, version, name) & hash_mask;
+}
+
+static void collide(char *mask)
+{
+	hash_mask = (uint32_t)strtoul(mask, NULL, 0);
+}
+
+static void hash(char *arguments)
+{
+	uint8_t version = (uint8_t)strtoul(arguments, &arguments, 0);
+	struct ext_name name = { arguments + 1, (uint32_t)strlen(arguments + 1) };
+
+	printf("hash %08x\n", ext_name_hash(fs, version, &name));
+}
+
+static void node(char *arguments)
+{
+	const char *path = strtok(arguments, " ");
+	uint16_t mode = (uint16_t)strtoul(strtok(NULL, " "), NULL, 8);
+	uint32_t device = (uint32_t)strtoul(strtok(NULL, " "), NULL, 0);
+	struct ext_inode *directory, inode;
+	struct last_name name;
+	int error = path_walk(path, &directory, &name);
+
+	if (!error)
+		error = ext_create(directory, name.text, name.length, mode, device, directory,
+				   &inode);
+	if (error)
+		say_error(error);
+	else
+		inode_add(&inode);
+}
+
+static int print_name(void *context, const char *name, uint32_t inode, uint8_t type)
+{
+	unsigned *left = context;
+
+	if (*left == 0)
+		return 1;
+	--*left;
+	printf("name %u %u %s\n", inode, type, name);
+	return 0;
+}
+
+static void iterate(char *arguments)
+{
+	static char path[256];
+	static uint64_t position;
+	const char *wanted = strtok(arguments, " ");
+	unsigned left = (unsigned)strtoul(strtok(NULL, " "), NULL, 0);
+	struct ext_inode *directory;
+	int result = files_find(wanted, &directory);
+
+	if (strcmp(path, wanted) != 0)
+		position = 0;
+	snprintf(path, sizeof(path), "%s", wanted);
+	if (!result)
+		result = ext_iterate(directory, &position, print_name, &left);
+	if (result <= 0)
+		path[0] = '\0';
+	if (result == 0)
+		printf("end\n");
+	else if (result < 0)
+		say_error(result);
+}
+
+const struct command name_commands[] = {
+	{ "node", node },	{ "iterate", iterate }, { "hash", hash },
+	{ "collide", collide }, { NULL, NULL },
+};
