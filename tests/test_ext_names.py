@@ -4,20 +4,14 @@ and e2fsck agree with what is on the disk afterwards."""
 from __future__ import annotations
 
 import random
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.host.ext.images import MIB, SEED, debugfs, make_image, patch, peek, run_tool
+from tests.host.ext.images import MIB, SEED, debugfs, make_image
 
 pytest_plugins = ["tests.host.ext.fixtures"]
-
-SUPER = 1024
-FLAGS_UNSIGNED, FLAGS_SIGNED = 2, 1
-HASHES = {"legacy": 0, "half_md4": 1, "tea": 2}
 
 VARIANTS = {
     **{
@@ -224,9 +218,8 @@ MODES = {"directory": "040", "file": "100", "pipe": "010", "symlink": "120"}
 def listed(image: Path, paths: list[str]) -> dict[str, dict[str, tuple[str, int]]]:
     """What debugfs lists of directories: type and inode by name, and those by path."""
     marks = [f"testb {number + 2}" for number in range(len(paths))]
-    lines = debugfs(
-        image, (line for pair in zip(marks, (f"ls -p {path}" for path in paths)) for line in pair)
-    )
+    asked = zip(marks, (f"ls -p {path}" for path in paths), strict=True)
+    lines = debugfs(image, (line for pair in asked for line in pair))
     found: list[dict[str, tuple[str, int]]] = []
     for line in lines:
         if line.startswith("Block "):

@@ -148,19 +148,6 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 	return ext_crc32c(crc, bytes + from, fs->inode_size - from);
 }
 
-void ext_directory_seal(const struct ext_inode *directory, uint8_t *block)
-{
-	uint32_t at = directory->fs->summary.block_size - sizeof(struct ext_dir_tail);
-	struct ext_dir_tail *tail = (struct ext_dir_tail *)(block + at);
-
-	if (!ext_has_checksums(directory->fs))
-		return;
-	*tail = (struct ext_dir_tail){ .det_rec_len = sizeof(*tail),
-				       .det_reserved_ft = EXT_DIR_TAIL_TYPE,
-				       .det_checksum =
-					   ext_crc32c(ext_inode_seed(directory), block, at) };
-}
-
 /* The block's number is part of it: attributes belong to no inode in particular. */
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)
 {

@@ -197,10 +197,6 @@ uint16_t ext_group_checksum(const struct ext_fs *fs, uint32_t group,
 uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 			    const struct ext_disk_inode_large *disk);
 
-/* Where the checksum of a block of names is: in its last four bytes. Sets it, with the entry that
- * holds it, which must be free. Nothing without metadata_csum. */
-void ext_directory_seal(const struct ext_inode *directory, uint8_t *block);
-
 void ext_inode_seal(const struct ext_fs *fs, uint32_t number, struct ext_disk_inode_large *disk);
 
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data);

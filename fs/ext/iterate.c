@@ -82,7 +82,7 @@ struct listing {
 };
 
 static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
-		      uint32_t at)
+		     uint32_t at)
 {
 	struct listing *listing = context;
 	uint64_t place = ((uint64_t)logical << listing->directory->fs->block_shift) + at;

@@ -166,6 +166,7 @@ static int check_checksum(struct ext_fs *fs)
 		return ext_corrupt(fs, "superblock",
 				   "checksum 0x%08x, but the contents give 0x%08x",
 				   super->s_checksum, checksum);
+	fs->seed = ext_checksum_seed(fs);
 	return 0;
 }
 

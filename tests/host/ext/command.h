@@ -14,6 +14,7 @@ struct command {
 /* Each ends with a name of NULL. */
 extern const struct command write_commands[];
 extern const struct command model_commands[];
+extern const struct command name_commands[];
 
 /* The options of "write": read-only, no-barriers, no-replay, data=journal, data=writeback,
  * errors=continue, errors=remount-ro, errors=panic. */

@@ -282,7 +282,8 @@ static const struct command commands[] = {
 	{ "summary", summary },	  { NULL, NULL },
 };
 
-static const struct command *const tables[] = { commands, write_commands, model_commands };
+static const struct command *const tables[] = { commands, write_commands, model_commands,
+						name_commands };
 
 static void obey(char *line)
 {

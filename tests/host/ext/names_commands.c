@@ -2,9 +2,8 @@
  * Commands about names, for a mount that is written to:
  *
  *	node PATH MODE DEVICE	makes an inode of any type; the mode is octal
- *	iterate PATH COUNT	the next COUNT names of a directory, from where the last such command
- *				came to; another path, or the end, begins again
- *	hash VERSION NAME	a name's hash
+ *	iterate PATH COUNT	the next COUNT names of a directory, from where the last such
+ * command came to; another path, or the end, begins again hash VERSION NAME	a name's hash
  *	collide MASK		from here on hashes have these bits only: names collide
  */
 #include <stdio.h>
@@ -53,8 +52,8 @@ static void node(char *arguments)
 	int error = path_walk(path, &directory, &name);
 
 	if (!error)
-		error = ext_create(directory, name.text, name.length, mode, device, directory,
-				   &inode);
+		error =
+		    ext_create(directory, name.text, name.length, mode, device, directory, &inode);
 	if (error)
 		say_error(error);
 	else
