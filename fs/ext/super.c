@@ -208,8 +208,6 @@ static int run_checks(struct ext_fs *fs)
 		error = checks[i](fs);
 	/* The label has no NUL when all of its 16 bytes are used; the summary has one more. */
 	memcpy(fs->summary.label, fs->super.s_volume_name, sizeof(fs->super.s_volume_name));
-	if (!error && ext_has_checksums(fs))
-		fs->seed = ext_checksum_seed(fs);
 	return error;
 }
 
