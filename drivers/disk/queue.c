@@ -18,12 +18,13 @@
  * A transfer of several requests that fails is done again, one by one: a bad sector is the error of
  * those who asked for it, and of nobody else.
  *
- * Everything here runs in tasks that are not pre-empted, so nothing is locked; only the driver, and
- * wait_sleep_blocked, sleep.
+ * Nothing is locked, because no task is pre-empted here. Only the driver, and wait_sleep_blocked,
+ * sleep.
  */
 #include "drivers/disk/queue.h"
 
 #include "drivers/disk/trace.h"
+#include "kernel/task/sched.h"
 #include "kernel/task/time.h"
 #include "mm/kmalloc.h"
 
@@ -61,12 +62,14 @@ void block_submit(struct block_request *request)
 {
 	struct block_queue *queue = drive_of(request->device)->queue;
 
+	preempt_disable();
 	request->lba += request->device->start;
 	request->is_done = false;
 	request->submitted_ns = time_ns();
 	list_append(&queue->waiting, &request->in_queue);
 	if (queue->pending++ == 0)
 		queue->busy_since = request->submitted_ns;
+	preempt_enable();
 }
 
 uint64_t block_busy_ns(const struct block_queue *queue)
@@ -266,6 +269,7 @@ int block_wait(struct block_request *request)
 	struct block_device *drive = drive_of(request->device);
 	struct block_queue *queue = drive->queue;
 
+	preempt_disable();
 	while (!request->is_done) {
 		if (queue->is_served) {
 			bool enabled = interrupts_disable();
@@ -279,5 +283,6 @@ int block_wait(struct block_request *request)
 		queue->is_served = false;
 		wait_wake(&queue->ended);
 	}
+	preempt_enable();
 	return request->result;
 }

@@ -2,7 +2,7 @@
  * Requests that wait for a drive: each drive has a queue.
  *
  * A task may submit several requests and do other things; then it waits for each. block_read and
- * its like (drivers/disk/block.h) do both at once. Tasks only, which are not pre-empted.
+ * its like (drivers/disk/block.h) do both at once. Tasks only.
  */
 #pragma once
 

@@ -1,0 +1,131 @@
+/*
+ * A command that submits many requests at once, for tests of the queue:
+ *
+ *	queue hdb c-look R100 W108 W116x4 F R50
+ *
+ * reads or writes 8 sectors (or so many) from each address on, and flushes at F; then it waits for
+ * all, the last one first. Word i (64 bits) of sector n is n * 64 + i: so it is written, and so it
+ * must be read, unless the drive has an error there.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "drivers/disk/queue.h"
+#include "kernel/cpu/machine.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/number.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/monitor.h"
+#include "kernel/report/printk.h"
+#include "mm/page_alloc.h"
+
+#define ORDER	 9 /* 2 MiB */
+#define REQUESTS 64
+#define WORDS	 (SECTOR_SIZE / sizeof(uint64_t))
+#define USUAL	 8 /* sectors */
+#define ROOM	 ((PAGE_SIZE << ORDER) / SECTOR_SIZE)
+
+static struct block_request requests[REQUESTS];
+
+/* "W116x4" */
+static bool parse(char *word, struct block_request *request)
+{
+	uint64_t count = USUAL;
+	char *times = word;
+
+	request->operation = *word;
+	if (*word == 'F')
+		return true;
+	while (*times && *times != 'x')
+		times++;
+	if (*times) {
+		*times++ = '\0';
+		if (!number_parse(times, &count))
+			return false;
+	}
+	request->count = count;
+	return (*word == 'R' || *word == 'W') && number_parse(word + 1, &request->lba) &&
+	       request->lba < request->device->sectors &&
+	       count <= request->device->sectors - request->lba && count <= BLOCK_TRANSFER_SECTORS;
+}
+
+static uint64_t word_at(uint64_t lba, unsigned i)
+{
+	return lba * WORDS + i;
+}
+
+static void fill(struct block_request *request)
+{
+	for (unsigned i = 0; i < request->count * WORDS; i++)
+		((uint64_t *)request->buffer)[i] =
+		    request->operation == 'W' ? word_at(request->lba, i) : 0;
+}
+
+static bool is_right(const struct block_request *request, uint64_t lba)
+{
+	for (unsigned i = 0; i < request->count * WORDS; i++)
+		if (((uint64_t *)request->buffer)[i] != word_at(lba, i))
+			return false;
+	return true;
+}
+
+/* False if a word is no request, or there is no room for its sectors. */
+static bool prepare(int count, char **words, uint8_t *buffer)
+{
+	struct block_device *device = block_find(words[1]);
+	unsigned used = 0;
+
+	for (int i = 0; i < count - 3; i++) {
+		requests[i] = (struct block_request){ .device = device,
+						      .buffer = buffer + used * SECTOR_SIZE };
+		if (!parse(words[i + 3], &requests[i]) || used + requests[i].count > ROOM)
+			return false;
+		fill(&requests[i]);
+		used += requests[i].count;
+	}
+	return true;
+}
+
+/* Submits all at once. Returns how many went wrong. */
+static unsigned run_all(unsigned count)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		block_submit(&requests[i]);
+	while (count-- > 0) {
+		const struct block_request *request = &requests[count];
+		int error = block_wait(&requests[count]);
+
+		if (error == 0 && request->operation == 'R' && !is_right(request, request->lba))
+			error = -EUCLEAN;
+		if (error)
+			printk("queue: %c%llux%u: %s\n", request->operation, request->lba,
+			       request->count, errno_name(-error));
+		wrong += error != 0;
+	}
+	return wrong;
+}
+
+static int run_queue(int count, char **words)
+{
+	struct block_device *device = block_find(words[1]);
+	uint8_t *buffer = page_alloc(ORDER);
+	unsigned wrong = 0;
+
+	if (!device || !buffer || count - 3 > REQUESTS)
+		return EXIT_FAILURE;
+	device->queue->order = strcmp(words[2], "fifo") == 0 ? BLOCK_FIFO : BLOCK_C_LOOK;
+	bool is_good = prepare(count, words, buffer);
+
+	if (is_good)
+		wrong = run_all(count - 3);
+	page_free(buffer, ORDER);
+	printk("queue: %d requests, %u wrong%s\n", count - 3, wrong,
+	       is_good ? "" : ": what is no request?");
+	return is_good && !wrong ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static const struct command commands[] COMMAND_TABLE = {
+	{ "queue", "DRIVE fifo|c-look R|W|F...", "submit many requests at once", 3, run_queue },
+};
