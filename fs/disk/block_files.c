@@ -22,6 +22,7 @@
 #include "fs/cache/cached_file.h"
 #include "fs/devices.h"
 #include "fs/vfs/inode.h"
+#include "fs/vfs/mounting.h"
 #include "kernel/abi/block.h"
 #include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
@@ -292,8 +293,15 @@ static void make_file(struct block_device *device)
 	device_register(&made->device);
 }
 
+/* For sync: all files on disks, those of file systems too. */
+static void write_all(void)
+{
+	cached_files_write_back(false);
+}
+
 void block_files_initialize(void)
 {
+	vfs_sync_first = write_all;
 	for (struct block_device *device = block_first(); device; device = device->next)
 		make_file(device);
 }

@@ -307,11 +307,6 @@ static void commit_all(void)
 			disk_commit(mount);
 }
 
-static void write_devices(void)
-{
-	cached_files_write_back(false);
-}
-
 static void ext_start(void)
 {
 	static struct filesystem types[3];
@@ -329,6 +324,5 @@ static void ext_start(void)
 	}
 	machine_before_exit = vfs_shut_down;
 	cached_files_after = commit_all;
-	vfs_sync_first = write_devices;
 }
 STARTUP(ext_start)

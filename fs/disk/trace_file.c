@@ -1,11 +1,11 @@
 /*
- * /dev/disktrace: the latest disk requests as they are in memory (drivers/disk/trace.h), 40 bytes
- * each, for a program to read. An open file begins with the oldest that is still there, ends with
- * the latest, and may be read again later for what came meanwhile. What the ring has lost by then
- * is skipped.
+ * /dev/disktrace: the latest disk requests as they are in memory (drivers/disk/trace.h), 32 bytes
+ * each, for a program to read. Record n since boot is at byte 32 n of the file. What the ring has
+ * lost is skipped, and so an open file begins with the oldest that is still there; at its end it
+ * may be read again later for what came meanwhile.
  *
- *	ring holds records 100 - 16483	first read: from 100 on
- *	later 500 - 16883		next read: from 16484 on
+ *	ring holds records 100 - 16483	first read: from byte 3200 on
+ *	later 500 - 16883		next read: from record 16484 on
  */
 #include "fs/disk/trace_file.h"
 
@@ -13,33 +13,31 @@
 
 #include "drivers/disk/trace.h"
 #include "fs/devices.h"
-#include "kernel/lib/errno.h"
+#include "kernel/lib/divide.h"
 
-/* `private` is the number of the next record. Whole records only. */
+#define RECORD ((uint32_t)sizeof(struct trace_record))
+
 static int read_trace(struct file *file, struct buffer *to, uint64_t offset)
 {
-	uint32_t next = (uintptr_t)file->private;
-	int done = 0;
+	uint32_t first = trace.total > TRACE_RECORDS ? trace.total - TRACE_RECORDS : 0;
+	int done = 0, moved = 1;
 
-	if (to->length < sizeof(struct trace_record))
-		return -EINVAL;
-	if (trace.total - next > TRACE_RECORDS)
-		next = trace.total - TRACE_RECORDS;
-	while (next != trace.total && to->length >= sizeof(struct trace_record)) {
-		struct trace_record record = trace.ring[next % TRACE_RECORDS];
-		int moved = buffer_put(to, &record, sizeof(record));
+	if (offset < (uint64_t)first * RECORD)
+		file->offset = offset = (uint64_t)first * RECORD;
+	while (moved > 0 && to->length > 0 && offset < (uint64_t)trace.total * RECORD) {
+		uint32_t skip, number = divide64(offset, RECORD, &skip);
+		struct trace_record record = trace.ring[number % TRACE_RECORDS];
 
-		if (moved != sizeof(record))
-			return done ? done : -EFAULT;
-		done += moved;
-		file->private = (void *)(uintptr_t)++next;
+		moved = buffer_put(to, (uint8_t *)&record + skip, RECORD - skip);
+		done += moved > 0 ? moved : 0;
+		offset += moved;
 	}
-	return done;
+	return done || moved > 0 ? done : moved;
 }
 
 void trace_file_initialize(void)
 {
-	static const struct file_ops ops = { .read = read_trace, .is_stream = true };
+	static const struct file_ops ops = { .read = read_trace };
 	static struct device device = { "disktrace", 10u << 8 | 200, 0444, &ops, NULL };
 
 	device_register(&device);
