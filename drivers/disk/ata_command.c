@@ -23,8 +23,8 @@
  *	(later)		BSY clear, DRQ set: sector 100
  *	read 200	DRQ is set, the drive ignores the command, and DATA gives sector 100
  *
- * So whoever gives a request up resets the channel, and no command is sent while BSY or DRQ is set.
- * An absent drive reads as FLOATING, in which BSY is set: nobody waits for that one.
+ * So a task that gives a request up resets the channel, and no command is sent while BSY or DRQ is
+ * set. An absent drive reads as FLOATING, in which BSY is set: nobody waits for that one.
  */
 #include "drivers/disk/ata_drive.h"
 #include "kernel/cpu/io.h"

@@ -29,9 +29,9 @@ uint32_t latency_mean_us(const struct latency *latency);
 uint32_t latency_below_us(const struct latency *latency, uint32_t permille);
 
 /*
- * Is a drive slow beside its peers: is its mean more than twice the median of theirs? `peers` are
- * the other drives, `count` of them (up to 16 are looked at). False while one of the two sides has
- * too few requests to say so.
+ * Is a drive slow compared with its peers: is its mean more than twice the median of theirs?
+ * `peers` are the other drives, `count` of them (up to 16 are looked at). False while one of the
+ * two sides has too few requests to say so.
  */
 bool latency_is_suspicious(const struct latency *latency, const struct latency *const *peers,
 			   unsigned count);

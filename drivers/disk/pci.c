@@ -5,12 +5,13 @@
  * it to one port chooses 32 bits of its configuration space, which another port then shows:
  *
  *	31	  23	16 15	11 10	 8 7	  2
- *	enable	  bus	   device  function  offset		0x80000900: bus 0, device 1,
- * function 1
+ *	enable	  bus	   device  function  offset
+ *
+ * 0x80000900 is bus 0, device 1, function 1, offset 0.
  *
  * Where nothing is, reads give all ones. A device with one function may answer for all eight; bit 7
  * of its header type says whether there are more. A bridge (header type 1) says up to which number
- * there are buses behind it; the firmware has numbered them. So the search is one loop, over as
+ * it leads to further buses; the firmware has numbered them. So the search is one loop, over as
  * many buses as the bridges so far have named.
  *
  * At boot, or with interrupts disabled: address and data are two accesses.
@@ -22,7 +23,7 @@
 #define ENABLE	0x80000000u
 
 #define HEADER	    0x0c /* header type in bits 23:16 */
-#define BUSES	    0x18 /* of a bridge: the last bus behind it in bits 23:16 */
+#define BUSES	    0x18 /* of a bridge: the last bus that it leads to, in bits 23:16 */
 #define HAS_MORE    0x80 /* of the header type: functions 1 to 7 exist, too */
 #define BRIDGE	    1
 #define NONE	    0xffffffffu
@@ -60,10 +61,10 @@ static bool find_on(uint32_t device, uint16_t wanted, uint32_t *function, unsign
 			*function = candidate;
 			return true;
 		}
-		uint8_t behind = pci_read(candidate, BUSES) >> 16;
+		uint8_t last = pci_read(candidate, BUSES) >> 16;
 
-		if ((header_of(candidate) & ~HAS_MORE) == BRIDGE && behind > *last_bus)
-			*last_bus = behind;
+		if ((header_of(candidate) & ~HAS_MORE) == BRIDGE && last > *last_bus)
+			*last_bus = last;
 	}
 	return false;
 }

@@ -16,9 +16,9 @@
  * is not NULL; then its data is what the disk holds, or newer (dirty). A buffer with references, or
  * one that a transaction holds, is never given up, so its data stays where it is.
  *
- * Reading and writing sleep, and meanwhile other tasks use the cache. Whoever transfers a buffer
- * has its mutex and a reference to it. A buffer is in the hash table before it is read, so a second
- * task that wants the same block finds it, and waits for the mutex:
+ * Reading and writing sleep, and meanwhile other tasks use the cache. The task that transfers a
+ * buffer has its mutex and a reference to it. A buffer is in the hash table before it is read, so a
+ * second task that wants the same block finds it, and waits for the mutex:
  *
  *	task A	not there; enters it; locks; reads ........... unlocks
  *	task B			finds it; references it; locks (waits) ... unlocks; has it
@@ -47,7 +47,7 @@ static struct cached_block ends = { .older = &ends, .newer = &ends };
 static struct pool structures = POOL_INITIALIZER(struct cached_block);
 static uint32_t buffers_now, buffers_most;
 static uint32_t dirty_now;
-static struct mutex writing_all; /* whoever has it uses the links `sorted` */
+static struct mutex writing_all; /* the task that has it uses the links `sorted` */
 static struct bcache_stats stats;
 
 /* Multiplication by 2^32 / golden ratio spreads neighbouring blocks over the upper bits. */
@@ -194,7 +194,7 @@ static int make_room(struct cached_block **out)
 
 /* ---- getting a block ---- */
 
-/* The block if it is cached, with a reference; waits for whoever reads or writes it. */
+/* The block if it is cached, with a reference; waits for a task that reads or writes it. */
 struct cached_block *bcache_find(struct block_device *device, uint64_t block, uint32_t size)
 {
 	struct cached_block *buffer;

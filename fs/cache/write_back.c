@@ -8,9 +8,9 @@
  * to it from then on makes it dirty again. The contents reach the disk without any lock on the
  * page, so programs do not wait for it.
  *
- * Who does it: fsync and its like; a thread, for pages that have been dirty for OLD_NS; and a
- * program that would make more pages dirty while a part of the memory is so already: it writes back
- * first, and so cannot be faster than the disk for long.
+ * It is done by fsync and its like; by a thread, for pages that have been dirty for OLD_NS; and by
+ * a program that would make more pages dirty while a part of the memory is so already: it writes
+ * back first, and so cannot be faster than the disk for long.
  *
  * A page that could not be written is clean all the same, as in Linux: otherwise a bad sector would
  * keep memory, and in the end all of it. The error is counted for fsync.

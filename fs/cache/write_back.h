@@ -40,7 +40,7 @@ struct cached_file_ops {
 struct cached_file {
 	struct page_cache cache; /* first: the two have one address */
 	const struct cached_file_ops *ops;
-	struct mutex write_back; /* held while pages are written: whoever gets it finds none on
+	struct mutex write_back; /* held while pages are written: a task that gets it finds none on
 				    its way to the disk */
 	struct list in_dirty; /* of all files with dirty pages, the one first that was so first */
 	uint64_t dirty_since; /* of time_ns() */
@@ -80,7 +80,8 @@ void cached_files_write_back(bool is_due);
 /* Dirty pages of all files. */
 uint32_t cached_files_dirty(void);
 
-/* Begins with the thread that writes back, unless it is there. The first dirty page does so, too. */
+/* Begins with the thread that writes back, unless it is there. The first dirty page does so, too.
+ */
 void cached_files_start(void);
 
 /* Called by the thread after each turn, every second. NULL: nobody. */

@@ -206,8 +206,8 @@ int disk_store_all(struct disk_mount *mount)
 	return error;
 }
 
-/* Whoever waits for the lock while another commit runs finds that one begun before; the next one
- * that begins is for all who wait then: many fsyncs share a commit. */
+/* A task that waits for the lock while another commit runs finds that one begun before; the next
+ * one that begins is for all who wait then: many fsyncs share a commit. */
 int disk_commit(struct disk_mount *mount)
 {
 	uint32_t before = mount->commits;
@@ -247,8 +247,8 @@ static void shrink(uint32_t most, uint32_t looks)
 	}
 }
 
-/* Nobody finds it any more, but whoever writes its pages back at the moment still has it: then that
- * is the last one. */
+/* Nobody finds it any more, but a task that writes its pages back at the moment still has it: then
+ * that is the last one. */
 static void end(struct disk_inode *inode)
 {
 	inode->inode.references = 1;

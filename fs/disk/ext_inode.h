@@ -57,7 +57,7 @@ extern struct disk_mount *disk_mounts;
 /* The inode of this number, with a reference. */
 int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found);
 
-/* An empty structure, for an inode that is about to be made; NULL without memory. Then it is put
+/* An empty structure, that becomes a new inode; NULL without memory. Then it is put
  * into the cache with what is in its `ext`, or freed. */
 struct disk_inode *disk_inode_allocate(struct disk_mount *mount);
 void disk_inode_insert(struct disk_inode *made);

@@ -2,14 +2,16 @@
  * New inodes with a name: files, directories, symbolic links, devices, pipes and sockets.
  *
  * Room for the name comes first, then the inode, then its contents, and the name last, which cannot
- * fail. So a full disk leaves nothing behind but room: an inode that got no contents is an orphan,
+ * fail. So a full disk leaves nothing but room: an inode that got no contents is an orphan,
  * and is released after the transaction.
  *
  *	directory	a block with "." and ".."; 2 links, and the parent has one more
- *	symbolic link	up to 59 bytes of target in the inode, where others have their map;
- * otherwise a block device		its number in i_block: 8 bits for each half in the first
- * word as it always was, or the wider encoding in the second word: 0x0801 is major 8, minor 1 the
- * others	nothing
+ *	symbolic link	up to 59 bytes of target in the inode, in place of a map; or a block
+ *	device		its number, in the first two words of the map
+ *	the others	nothing
+ *
+ * The first word has 8 bits for each half of a device's number (0x0801 is major 8, minor 1). A
+ * number that needs more is in the second word, in the wider encoding.
  *
  * Calls for one mount are serialized. May wait for the drive.
  */

@@ -2,7 +2,7 @@
  * The ext2, ext3 and ext4 file systems: mount, look up, map, read, and change.
  *
  * A library: it knows devices, the cache of blocks and the journal, and neither tasks nor open
- * files. Who uses it serializes all calls for one mount (the kernel by a lock of the mount,
+ * files. Its caller serializes all calls for one mount (the kernel by a lock of the mount,
  * fs/disk), and gives it the time. Every call that changes something is one change: after a power
  * cut all of it is there, or nothing (with a journal). Functions return 0 or a negated errno;
  * -EROFS for a change where the mount is read-only, -EUCLEAN for contents that contradict
@@ -196,7 +196,7 @@ int ext_truncate(struct ext_inode *inode, uint64_t size);
 
 /*
  * Writes up to 2 GiB of contents, allocates what is not there, and makes the file longer if it ends
- * behind. Whole blocks go straight to the disk; part of a block is read first unless it is new.
+ * after it. Whole blocks go straight to the disk; part of a block is read first unless it is new.
  * Returns the bytes written, which are fewer than length only when the disk became full or failed
  * after some of them; or a negated errno.
  */

@@ -10,7 +10,7 @@
  *
  * In a group it is always the lowest free inode. So what was never in use is at the end of the
  * table, and descriptors with checksums count it (bg_itable_unused): mkfs has not even written
- * that part, and whoever first uses an inode in one of its blocks writes the block as zeros.
+ * that part, and the first call that uses an inode in one of its blocks writes the block as zeros.
  *
  * The caller has begun a change, and a failure in the middle has changed nothing.
  */

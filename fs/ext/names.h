@@ -28,7 +28,7 @@ static inline uint32_t ext_entry_bytes(uint32_t length)
 	return (offsetof(struct ext_dir_entry_2, name) + length + 3) & ~3u;
 }
 
-/* A type of inode (EXT_TYPE_...) as entries say it, from 1 on; 0 for what is none. */
+/* A type of inode (EXT_TYPE_...) as entries say it, from 1 on; 0 for any other number. */
 uint8_t ext_entry_type(unsigned type);
 
 /* The length of an entry's name. */
@@ -163,7 +163,7 @@ int ext_name_check(const struct ext_inode *directory, const struct ext_name *nam
 int ext_name_find(const struct ext_inode *directory, const struct ext_name *name,
 		  struct ext_slot *slot);
 
-/* The same, for an entry that is to change: it must name this inode (or -ENOENT), and its block
+/* The same, for an entry before its change: it must name this inode (or -ENOENT), and its block
  * becomes part of the transaction. */
 int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
 		 const struct ext_inode *inode, struct ext_slot *slot);

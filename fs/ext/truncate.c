@@ -143,7 +143,7 @@ int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
 
 /* ---- blocks without contents ---- */
 
-/* One run of blocks: unwritten in an extent, zeros behind pointers. *logical moves on. */
+/* One run of blocks: unwritten in an extent, zeros where pointers lead. *logical moves on. */
 static int allocate_some(struct ext_inode *inode, uint64_t *logical, uint64_t end)
 {
 	bool extents = inode->flags & EXT_FLAG_EXTENTS;

@@ -15,7 +15,7 @@
  * own block: so after a power cut no file shows what was in its blocks before (ordered mode). A
  * failure in the middle of a piece frees what it has allocated.
  *
- * What is beyond the end of the file in its last block is zeros, whoever wrote it: a file that
+ * What is beyond the end of the file in its last block is zeros, whatever wrote it: a file that
  * grows shows it.
  */
 #include "fs/ext/internal.h"

@@ -107,7 +107,7 @@ static int check_checksum(const struct journal *journal)
 	return 0;
 }
 
-/* Where the log is. The area for fast commits is at the end of the file, behind it. */
+/* Where the log is. The area for fast commits is at the end of the file, after it. */
 static int check_log(struct journal *journal)
 {
 	const struct journal_super *super = journal->super;

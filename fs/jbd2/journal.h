@@ -31,7 +31,7 @@
 
 struct journal;
 
-/* Where the journal lies: in a file, whose blocks need not be contiguous. */
+/* Where the journal is: in a file, whose blocks need not be contiguous. */
 struct journal_place {
 	struct block_device *device;
 	uint32_t block_size; /* bytes */

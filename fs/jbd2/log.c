@@ -6,8 +6,9 @@
  * nothing could be read to find the log.
  *
  *	file	0 super | 1 ... 511		| 512 ... 1023
- *	disk	8193	| 8194 ... 8704		| 9001 ... 9512		two runs: {0, 8193}, {512,
- * 9001}
+ *	disk	8193	| 8194 ... 8704		| 9001 ... 9512
+ *
+ * These are two runs: block 0 is 8193 on the disk, and block 512 is 9001.
  *
  * Written is a run at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
  * one request. Read is the same way, ahead.

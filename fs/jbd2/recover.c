@@ -2,8 +2,7 @@
  * Recovery: what was committed is replayed. In three passes over the log, from where the superblock
  * says that it begins, to the first transaction that is not complete.
  *
- *	log	17: descriptor 500, 912, two copies, commit | 18: revoke 500, commit | 19:
- * descriptor ...
+ *	log	17: blocks 500, 912, commit | 18: revoke 500, commit | 19: blocks ...
  *
  *	scan	17 is complete, 18 is; 19 has no commit block: the log ends before 19
  *	revoke	no copy of block 500 up to transaction 18 may be replayed
