@@ -251,6 +251,10 @@ static void scatter(char *arguments)
 
 		fill_block(at * stride);
 		done = ext_write(&inode, at * stride * block, scratch, block);
+		if (done < 0) {
+			say_error(done);
+			return;
+		}
 		if (done != (int)block)
 			fail("block %ju of %s: %d", at * stride, arguments + 1, done);
 	}
