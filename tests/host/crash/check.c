@@ -95,7 +95,7 @@ static bool e2fsck(const char *const *options, const char *image, int allowed, c
 	return false;
 }
 
-static const char *const only_journal[] = { "-E", "journal_only", NULL };
+static const char *const only_journal[] = { "-yE", "journal_only", NULL };
 static const char *const only_orphans[] = { "-p", NULL };
 static const char *const find_all[] = { "-fn", NULL };
 

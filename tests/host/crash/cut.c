@@ -59,6 +59,13 @@ bool cut_subset(struct cut *cut, const struct disk_record *record, uint32_t posi
 	return true;
 }
 
+/* The superblock is two sectors, and its checksum is in the second: a drive that writes one of them
+ * leaves what neither Linux nor this library mounts. The format has no answer to that. */
+static bool has_superblock(const struct disk_entry *entry)
+{
+	return entry->lba <= 3 && entry->lba + entry->sectors > 2;
+}
+
 bool cut_torn(struct cut *cut, const struct disk_record *record, uint32_t position,
 	      struct random *random)
 {
@@ -71,7 +78,7 @@ bool cut_torn(struct cut *cut, const struct disk_record *record, uint32_t positi
 		cut_subset(cut, record, position, random);
 	cut->torn = begin + (uint32_t)random_below(random, position - begin);
 	sectors = record->entries[cut->torn].sectors;
-	if (sectors < 2)
+	if (sectors < 2 || has_superblock(&record->entries[cut->torn]))
 		return false;
 	cut->torn_first =
 	    random_below(random, 2) == 0 ? 0 : 1 + (uint32_t)random_below(random, sectors - 1);
