@@ -9,7 +9,7 @@ import pytest
 
 from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES
-from labs.storage.guest_trace import Purpose, parse_trace, requests_before
+from labs.storage.guest_trace import Purpose, parse_trace, requests_measured
 from labs.storage.run import disagreement, runs_of
 from labs.tools.machine.qemu_command import Drive
 
@@ -90,7 +90,7 @@ def test_reads_are_those_that_the_seed_gives(measured, directory, build):
 
 def measured_runs(measured) -> list[report.DriveRun]:
     """The measured requests as `make lab` takes them from QEMU's trace."""
-    return runs_of(measured, requests_before(measured.variables["trace"]), EXPERIMENT.reads)
+    return runs_of(measured, requests_measured(measured.variables["trace"]), EXPERIMENT.reads)
 
 
 def test_kinds_need_no_complete_record(measured):
@@ -165,7 +165,7 @@ def test_means_are_rounded(guest, directory):
     for reads in (6, 7, 13):
         result = guest(f"measure {reads}", **fields).check()
         table = rows(result.serial)
-        for run in runs_of(result, requests_before(result.variables["trace"]), reads):
+        for run in runs_of(result, requests_measured(result.variables["trace"]), reads):
             means = [run.kinds.count(kind) / reads for kind in ("data", "mapping")]
             assert [float(cell) for cell in table[run.drive][5:7]] == pytest.approx(means, abs=5e-3)
 

@@ -43,10 +43,10 @@ def parse_trace(data: bytes) -> tuple[int, list[Record]]:
     return total, list(_records(data[_HEAD.size :], total))
 
 
-def requests_before(data: bytes) -> int:
-    """From the same variable: how many requests were made before the measurement began."""
-    _, mark = _HEAD.unpack_from(data)
-    return mark
+def requests_measured(data: bytes) -> int:
+    """From the same variable: how many requests were made since the measurement began."""
+    total, mark = _HEAD.unpack_from(data)
+    return total - mark
 
 
 def _records(ring: bytes, total: int) -> Iterator[Record]:
