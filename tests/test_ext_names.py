@@ -4,12 +4,14 @@ and e2fsck agree with what is on the disk afterwards."""
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.host.ext.images import MIB, SEED, debugfs, make_image
+from tests.host.ext.images import MIB, SEED, bmap, debugfs, make_image, patch, run_tool
 
 pytest_plugins = ["tests.host.ext.fixtures"]
 
@@ -263,3 +265,198 @@ def test_random_operations_equal_a_model(ext, tmp_path, variant):
 def flags(image: Path, model: Model) -> list[str]:
     paths = [path for path, node in model.directories().items() if len(node.children) > 4]
     return [line for line in debugfs(image, (f"stat {path}" for path in paths)) if "Flags" in line]
+
+
+# ---- hashed directories --------------------------------------------------------------------------
+
+HASHES = {"legacy": 0, "half_md4": 1, "tea": 2}
+SIGNS = {"signed": 1, "unsigned": 2}  # s_flags
+
+
+def crowd(count: int, seed: int = SEED) -> list[str]:
+    """Names of many lengths; two of three have letters beyond ASCII, whose sign matters."""
+    rng = random.Random(seed)
+    names = [f"{number}{'é' * (number % 3)}{'x' * (number % 23)}" for number in range(count)]
+    rng.shuffle(names)
+    return names
+
+
+def set_hash(image: Path, name: str, sign: str) -> None:
+    fields = {"def_hash_version": name, "flags": SIGNS[sign]}
+    debugfs(image, (f"ssv {field} {value}" for field, value in fields.items()), write=True)
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("name", HASHES)
+def test_twenty_thousand_names(ext, tmp_path, name, sign):
+    """A tree of two levels; e2fsck compares the hash of every name with the tree, and debugfs's
+    dump has the same hashes as we compute. Half of the names go again."""
+    image = image_of(tmp_path, "-t ext4 -b 1024", 48 * MIB)
+    set_hash(image, name, sign)
+    names = crowd(20000)
+    links = [f"link /f /d/{each}" for each in names]
+    removals = [f"unlink /d/{each}" for each in names[10000:]]
+    asked = [each for each in names[:300] if each.isascii() or sign == "signed"]
+    questions = [f"hash {HASHES[name]} {each}" for each in asked]
+    lines = ext.write(image, "mkdir /d", "create /f", *links, "again", *questions)
+    assert lines[:20002] == ["done 0"] * 20002
+    hashes = [line.split()[1] for line in lines[20002:]]
+    dump = debugfs(image, ["htree_dump /d"])
+    assert f"Hash Version: {HASHES[name]}" in dump[2] and "Indirect levels: 1" in dump[4]
+    dumped = dict(re.findall(r"0x([0-9a-f]{8})-[0-9a-f]{8} \(\d+\) (\S+)", "\n".join(dump))[::-1])
+    assert len(dumped) > 15000
+    by_name = {each: number for number, each in dumped.items()}
+    for each, number in zip(asked, hashes, strict=True):
+        assert by_name.get(each, number) == number, each
+    assert ext.write(image, *removals) == ["done 0"] * 10000
+    (left,) = listed(image, ["/d"]).values()
+    assert set(left) == {".", "..", *names[:10000]}
+
+
+def test_full_tree_and_directory_that_shrinks(ext, tmp_path):
+    """Names of 250 bytes, three in a block of 1 KiB, fill the disk: a tree of two levels would have
+    15,498 blocks of names. Then all go, the directory too."""
+    image = image_of(tmp_path, "-t ext4 -b 1024", 8 * MIB)
+    names = [f"{number:05d}{'n' * 245}" for number in range(20000)]
+    lines = ext.write(image, "mkdir /d", "create /f", *(f"link /f /d/{each}" for each in names))
+    there = [each for each, line in zip(names, lines[2:], strict=True) if line == "done 0"]
+    assert 10000 < len(there) < 20000 and set(lines) == {"done 0", "error ENOSPC"}
+    (left,) = listed(image, ["/d"]).values()
+    assert set(left) == {".", "..", *there}
+    removals = [f"unlink /d/{each}" for each in there]
+    assert ext.write(image, *removals, "rmdir /d") == ["done 0"] * (len(there) + 1)
+
+
+def test_many_links(ext, tmp_path):
+    """65,000 are the most that an inode has; a directory has "many" then, if the file system
+    allows, and the parent of a moved one, too."""
+    image = image_of(tmp_path, "-t ext4 -b 1024 -I 128 -N 66000", 96 * MIB)
+    links = [f"link /f /d/{number}" for number in range(65000)]
+    made = [f"mkdir /e/{number}" for number in range(64998)]
+    lines = ext.write(image, "mkdir /d", "create /f", *links, "mkdir /e", *made, "stat /e")
+    assert lines[2:65001] == ["done 0"] * 64999 and lines[65001] == "error EMLINK"
+    assert lines[65002:-1] == ["done 0"] * 64999 and lines[-1].split()[3] == "65000"
+    lines = ext.write(image, "mkdir /g", "rename /g /e/g", "stat /e", "mkdir /e/h", "stat /e")
+    assert [line.split()[3] for line in lines if line.startswith("inode")] == ["1", "1"]
+    debugfs(image, ["feature -dir_nlink"], write=True)
+    debugfs(image, ["sif /e links_count 65000", "rmdir /e/g", "rmdir /e/h"], write=True)
+    run_tool("e2fsck", "-fy", str(image), allowed=(0, 1))
+    lines = ext.write(image, "mkdir /i", "mkdir /e/i", "rename /i /e/i")
+    assert lines == ["done 0", "error EMLINK", "error EMLINK"]
+
+
+# ---- positions -----------------------------------------------------------------------------------
+
+READINGS = {  # how many names at first, features, bits of hashes
+    "tree": (3000, "-t ext4 -b 1024", None),
+    "tree-4096": (3000, "-t ext4 -b 4096 -O ^metadata_csum", None),
+    "linear": (600, "-t ext4 -b 1024 -O ^dir_index", None),
+    "becomes-a-tree": (20, "-t ext2 -b 1024", None),
+    "no-filetype": (300, "-t ext2 -b 1024 -O ^filetype", None),
+    "sixteen-hashes": (2000, "-t ext4 -b 1024", 0xF0000000),
+    "one-hash": (900, "-t ext4 -b 4096", 0),
+    "low-hashes": (900, "-t ext4 -b 1024", 0x7),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_reading_while_names_come_and_go(ext, tmp_path, reading):
+    """A name that is there all the time is seen once, one that comes or goes at most once."""
+    count, options, mask = READINGS[reading]
+    rng = random.Random(SEED)
+    names = crowd(count)
+    staying, going = names[::2], names[1::2]
+    commands = ["mkdir /d", "create /f", *(f"link /f /d/{each}" for each in names)]
+    for step in range(count // 8):
+        commands.append(f"iterate /d {rng.choice((1, 7, 20))}")
+        commands += [f"link /f /d/new{step}-{number}{'y' * (step % 50)}" for number in range(3)]
+        commands += [f"unlink /d/{going.pop()}"] if going else []
+    collide = [f"collide {mask}"] if mask is not None else []
+    text = "".join(f"{command}\n" for command in [*collide, *commands, "iterate /d 100000"])
+    image = image_of(tmp_path, options)
+    lines = ext.start(image, "write", text=text)
+    assert not [line for line in lines if line.startswith(("error", "console"))]
+    end = lines.index("end")
+    seen = [line.split(" ", 3)[3] for line in lines[:end] if line.startswith("name ")]
+    assert len(seen) == len(set(seen))
+    assert {".", "..", *staying} <= set(seen)
+    if mask is None:
+        run_tool("e2fsck", "-fn", str(image))
+
+
+def test_positions_are_small(ext, tmp_path):
+    """All types are listed as what they are, in a directory of one block and in a tree."""
+    image = image_of(tmp_path, "-t ext4 -b 1024")
+    kinds = {"p": (0o010600, 5), "c": (0o020600, 3), "b": (0o060600, 4), "s": (0o140600, 6)}
+    nodes = [f"node /{name} {mode:o} 0x801" for name, (mode, _) in kinds.items()]
+    lines = ext.write(image, *nodes, "node /wide 020600 0x12345", "iterate / 99")
+    types = {line.split()[3]: int(line.split()[2]) for line in lines if line.startswith("name ")}
+    assert types == {
+        **{name: kind for name, (_, kind) in kinds.items()},
+        "wide": 3,
+        ".": 2,
+        "..": 2,
+        "lost+found": 2,
+    }
+    said = debugfs(image, ["stat /b", "stat /wide"])
+    numbers = [line.split()[-1].strip(")") for line in said if "Device major/minor" in line]
+    assert numbers == ["08:01", "123:45"]
+
+
+# ---- damage --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", ["-t ext4 -b 1024 -O ^metadata_csum", "-t ext4 -b 1024"])
+def test_damaged_directories_are_survived(ext, tmp_path, options):
+    """Blocks of names and nodes of a tree, with bytes changed: an error that is documented, within
+    a bounded time, and no report of a sanitizer."""
+    image = image_of(tmp_path, options, 4 * MIB)
+    names = crowd(1500)
+    build = ["mkdir /d", "mkdir /e", "create /f", *(f"link /f /d/{each}" for each in names)]
+    ext.write(image, *build, *(f"link /f /e/{each}" for each in names[:8]))
+    whole = image.read_bytes()
+    blocks = [block for block, _ in bmap(image, [("/d", at) for at in (0, 1, 2, 3, 40)])]
+    blocks += [bmap(image, [("/e", 0)])[0][0], *node_blocks(image)]
+    rng = random.Random(SEED)
+    results: Counter[str] = Counter()
+    for _ in range(150):
+        damaged = bytearray(whole)
+        place = rng.choice(blocks) * 1024 + rng.choice((rng.randrange(1024), rng.randrange(64)))
+        damaged[place : place + 4] = rng.randbytes(4) if rng.random() < 0.5 else bytes([255, 255])
+        image.write_bytes(damaged[: len(whole)])
+        results += Counter(ext.start(image, "write", text=trial(rng, names)))
+    errors = {line for line in results if line.startswith("error")}
+    assert errors <= {f"error {name}" for name in ("EUCLEAN", "ENOENT", "EEXIST", "EROFS")}
+    assert results["error EUCLEAN"] > 100 and results["done 0"] > 1000
+
+
+def trial(rng: random.Random, names: list[str]) -> str:
+    """Some of everything."""
+    some = rng.sample(names, 12)
+    lines = [f"link /f /d/again{each}" for each in some]
+    lines += [f"unlink /d/{each}" for each in some]
+    lines += ["mkdir /d/sub", "rename /d/sub /e/sub", "rename /e/sub /d/sub", "rmdir /d/sub"]
+    lines += [f"exchange /d/{names[0]} /e/{names[1]}", "unlink /e/none", "iterate /d 9999"]
+    return "".join(f"{line}\n" for line in [*lines, "iterate /e 99", "create /e/last", "list /d"])
+
+
+def node_blocks(image: Path) -> list[int]:
+    """The blocks of a tree's inner nodes."""
+    dump = "\n".join(debugfs(image, ["htree_dump /d"]))
+    logical = re.findall(r"Entry #\d+: Hash 0x[0-9a-f]+, block (\d+)\nNumber of entries", dump)
+    return [block for block, _ in bmap(image, [("/d", int(each)) for each in logical])]
+
+
+def test_a_damaged_tree_is_read_as_a_list(ext, tmp_path):
+    """Names are found in all blocks when the root is damaged, but none is added."""
+    image = image_of(tmp_path, "-t ext4 -b 1024 -O ^metadata_csum")
+    names = crowd(500)
+    ext.write(image, "mkdir /d", "create /f", *(f"link /f /d/{each}" for each in names))
+    root = bmap(image, [("/d", 0)])[0][0] * 1024
+    patch(image, root + 24 + 6, "<B", 7)  # indirect_levels
+    lines = ext.run(image, *(f"stat /d/{each}" for each in names[:20]), "stat /d/none")
+    found = [line for line in lines if line.startswith("inode ")]
+    assert len(found) == 20 and "hash tree: version 1, 8 levels" in lines[0]
+    assert lines[-1] == "error ENOENT"
+    lines = ext.start(image, "write", text="link /f /d/new\n")
+    assert lines[-1] == "error EUCLEAN"

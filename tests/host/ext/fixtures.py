@@ -63,7 +63,7 @@ class Host:
             check=False,
         )
         assert done.returncode in (0, 1) and not done.stderr, done.stderr.decode()
-        return done.stdout.decode().splitlines()
+        return done.stdout.decode(errors="replace").splitlines()
 
 
 @pytest.fixture(scope="session")
