@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs/jbd2/disk.h"
+#include "kernel/lib/errno.h"
 #include "tests/host/jbd2/session.h"
 
-#define SUBSETS 2
+#define SUBSETS	 2
+#define DAMAGES	 40
+#define REQUESTS 20000 /* of one recovery at most */
 
 static uint8_t *certain, *state; /* what is flushed; and the disk after one of the cuts */
 static const char *how;		 /* the kind of cut that is tried */
@@ -73,8 +77,6 @@ static uint32_t find_calls(const struct session *session)
 	while (!holds(session, 0, session->states[calls][0].number))
 		if (calls-- == 0)
 			wrong(session, "block 0 has no contents of its own", 0);
-	if (calls < promised_at(session, cut))
-		wrong(session, "committed calls are lost, what is left is", calls);
 	return calls;
 }
 
@@ -96,12 +98,9 @@ static const struct data_write *data_of(const struct session *session, uint32_t 
 	return last;
 }
 
-static uint32_t judge(struct session *session, size_t flushed)
+/* Metadata must be that of a prefix of the calls, and data that was flushed must be there. */
+static void check_blocks(const struct session *session, uint32_t calls, size_t flushed)
 {
-	recover(session);
-
-	uint32_t calls = find_calls(session);
-
 	for (uint32_t block = 0; block < BLOCKS; block++) {
 		const struct block_state *is = &session->states[calls][block];
 		const struct data_write *data;
@@ -112,6 +111,17 @@ static uint32_t judge(struct session *session, size_t flushed)
 		if (data != NULL && !holds(session, block, data->number))
 			wrong(session, "data was overwritten", block);
 	}
+}
+
+static uint32_t judge(struct session *session, size_t flushed)
+{
+	recover(session);
+
+	uint32_t calls = find_calls(session);
+
+	if (calls < promised_at(session, cut))
+		wrong(session, "committed calls are lost, what is left is", calls);
+	check_blocks(session, calls, flushed);
 	return calls;
 }
 
@@ -153,6 +163,74 @@ static void continue_with(struct session *session, uint32_t calls, size_t flushe
 	session->data_count = kept;
 	session->calls = session->promise_count = 0;
 	memcpy(session->base, crashed, session->size);
+}
+
+/* ---- damage ---- */
+
+/* Opens and recovers a disk of which anything may be wrong. */
+static int use_damaged(struct session *session)
+{
+	struct journal_place place = place_of(session);
+	struct journal *journal;
+	int error = journal_open(&place, &journal);
+
+	if (error)
+		return error;
+	error = journal_recover(journal, NULL);
+	journal_close(journal);
+	return error;
+}
+
+/* A few bytes of the log's blocks from `first` on, or what looks like one of its blocks. */
+static void damage(struct session *session, uint32_t first)
+{
+	static const uint32_t words[] = { 0, ~0u, 1, 0x98, 0x98393bc0u, 0x80000000u };
+	const struct layout *layout = &session->layout;
+	uint32_t logical =
+	    first + (uint32_t)random_below(&session->random, layout->log_blocks - first);
+	uint8_t *block = state + log_block(session, logical) * layout->block_size;
+	uint64_t most = random_below(&session->random, 2) ? layout->block_size / 4 : 24;
+	uint64_t at = 4 * random_below(&session->random, most);
+	uint32_t word = words[random_below(&session->random, 6)];
+
+	switch (random_below(&session->random, 3)) {
+	case 0:
+		block[at] ^= (uint8_t)(1u << random_below(&session->random, 8));
+		break;
+	case 1:
+		memcpy(block + at, &word, sizeof(word));
+		break;
+	default:
+		word = big32((uint32_t)random_below(&session->random, layout->log_blocks));
+		memcpy(block + at, &word, sizeof(word));
+	}
+}
+
+static void check_damaged(int error)
+{
+	if (error != 0 && error != -EUCLEAN && error != -EOPNOTSUPP)
+		fail("a damaged journal gives error %d", -error);
+}
+
+uint32_t try_damage(struct session *session, uint64_t seed)
+{
+	seed_of_session = seed;
+	how = "damage";
+	state = malloc(session->size);
+	disk.bytes = state;
+	for (uint32_t i = 0; i < DAMAGES; i++) {
+		memcpy(state, session->base, session->size);
+		for (uint64_t n = 1 + random_below(&session->random, 6); n > 0; n--)
+			damage(session, (uint32_t)random_below(&session->random, 2));
+		if (random_below(&session->random, 2))
+			seal_super(session, state);
+		disk.budget = REQUESTS;
+		check_damaged(use_damaged(session));
+	}
+	disk.budget = UINT64_MAX;
+	free(state);
+	disk.bytes = NULL;
+	return DAMAGES;
 }
 
 uint32_t try_cuts(struct session *session, uint64_t seed)

@@ -40,7 +40,7 @@ static uint32_t new_number(struct session *session)
 
 /* ---- the disk ---- */
 
-static uint64_t log_block(const struct session *session, uint32_t logical)
+uint64_t log_block(const struct session *session, uint32_t logical)
 {
 	return BLOCKS + logical + (session->layout.fragmented ? logical / 7 : 0);
 }
@@ -65,9 +65,23 @@ struct journal_place place_of(struct session *session)
 	};
 }
 
-static void make_super(const struct session *session, struct journal_super *super)
+static struct journal_super *super_of(const struct session *session, uint8_t *image)
+{
+	return (void *)(image + log_block(session, 0) * session->layout.block_size);
+}
+
+void seal_super(const struct session *session, uint8_t *image)
+{
+	struct journal_super *super = super_of(session, image);
+
+	super->s_checksum = 0;
+	super->s_checksum = big32(crc32c(~0u, super, sizeof(*super)));
+}
+
+static void make_super(const struct session *session)
 {
 	const struct layout *layout = &session->layout;
+	struct journal_super *super = super_of(session, session->base);
 
 	super->header = (struct journal_header){ big32(JOURNAL_MAGIC), big32(JOURNAL_SUPER_2), 0 };
 	super->s_blocksize = big32(layout->block_size);
@@ -79,8 +93,7 @@ static void make_super(const struct session *session, struct journal_super *supe
 	super->s_feature_compat = big32(layout->compat);
 	super->s_checksum_type = JOURNAL_CRC32C;
 	memset(super->s_uuid, 0x5a, sizeof(super->s_uuid));
-	if (layout->incompat & (JOURNAL_INCOMPAT_CSUM_V2 | JOURNAL_INCOMPAT_CSUM_V3))
-		super->s_checksum = big32(crc32c(~0u, super, sizeof(*super)));
+	seal_super(session, session->base);
 }
 
 static void choose_layout(struct session *session)
@@ -111,9 +124,7 @@ void session_create(struct session *session, uint64_t seed)
 	choose_layout(session);
 	session->size = (size_t)(BLOCKS + 2 * LOG_MAX) * session->layout.block_size;
 	session->base = calloc(1, session->size);
-	make_super(session,
-		   (struct journal_super *)(session->base +
-					    log_block(session, 0) * session->layout.block_size));
+	make_super(session);
 	for (uint32_t block = 0; block < BLOCKS; block++) {
 		session->states[0][block] = (struct block_state){ METADATA, ++last_number, 0 };
 		fill_contents(session->base + block * session->layout.block_size,
@@ -241,12 +252,30 @@ static int write_data(struct session *session)
 	return error;
 }
 
+/* Reading what is not changed makes the cache give up what is. */
+static int look_at(struct session *session)
+{
+	uint32_t block = (uint32_t)random_below(&session->random, BLOCKS);
+	struct cached_block *buffer;
+	int error = 0;
+
+	if (session->states[session->calls][block].kind == METADATA) {
+		error = bcache_get(&disk.device, block, session->layout.block_size, BLOCK_OTHER,
+				   &buffer);
+		if (!error)
+			bcache_put(buffer);
+	}
+	return error;
+}
+
 static int step(struct session *session)
 {
 	int error = call(session);
 
 	for (int i = 0; i < 4 && !error; i++)
 		error = write_data(session);
+	for (int i = 0; i < 8 && !error; i++)
+		error = look_at(session);
 	if (!error && random_below(&session->random, 3) == 0) {
 		error = journal_commit(session->journal);
 		if (!error)
@@ -268,6 +297,17 @@ static void open_journal(struct session *session)
 		fail("the journal cannot be opened: error %d", -error);
 	journal_on_commit(session->journal, when_committed, session);
 	when_committed(session);
+}
+
+/* Once a commit has failed, nothing is written any more. */
+static void check_abort(struct session *session)
+{
+	size_t written = disk.record.count;
+
+	disk.fail_count = 0;
+	if (journal_begin(session->journal, 1) != -EROFS ||
+	    journal_commit(session->journal) != -EROFS || disk.record.count != written)
+		fail("the journal goes on after an error");
 }
 
 /* All that is in memory is lost. */
@@ -301,6 +341,8 @@ void session_run(struct session *session)
 		error = step(session);
 	if (error && (!fails || (error != -EIO && error != -EROFS)))
 		fail("a call gives error %d", -error);
+	if (error == -EROFS)
+		check_abort(session);
 	if (!error && closes && !fails) {
 		error = journal_close(session->journal);
 		note_promise(session);

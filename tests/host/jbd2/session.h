@@ -64,6 +64,12 @@ void fill_contents(uint8_t *block, uint32_t size, uint32_t number);
 /* Where the journal is, for journal_open. */
 struct journal_place place_of(struct session *session);
 
+/* The block of the disk that is this one of the journal. */
+uint64_t log_block(const struct session *session, uint32_t logical);
+
+/* Puts the right checksum into the journal's superblock in an image. */
+void seal_super(const struct session *session, uint8_t *image);
+
 /* Makes an empty disk and the layout, from the seed. */
 void session_create(struct session *session, uint64_t seed);
 
@@ -80,3 +86,7 @@ uint32_t promised_at(const struct session *session, size_t entries);
  * flushed, torn sectors. Ends the program at the first wrong one. Returns how many it tried. The
  * session continues with one of the states. */
 uint32_t try_cuts(struct session *session, uint64_t seed);
+
+/* Recovers the disk with which the session continues, with random damage in its journal: an error,
+ * perhaps, but nothing worse. Returns how often. */
+uint32_t try_damage(struct session *session, uint64_t seed);
