@@ -10,7 +10,8 @@
 #include "tests/host/jbd2/commands.h"
 #include "tests/host/jbd2/session.h"
 
-#define SESSIONS 3 /* on one disk */
+#define SESSIONS      3 /* on one disk */
+#define IMAGE_BUFFERS 256u
 
 static struct session session;
 
@@ -42,7 +43,7 @@ int main(int count, char **arguments)
 	disk.bad_sector = NO_SECTOR;
 	disk.budget = UINT64_MAX;
 	console_on = strcmp(arguments[1], "image") == 0;
-	bcache_init(BUFFERS);
+	bcache_init(console_on ? IMAGE_BUFFERS : BUFFERS);
 	if (count == 4 && strcmp(arguments[1], "property") == 0)
 		property(strtoull(arguments[2], NULL, 0), strtoull(arguments[3], NULL, 0));
 	else if (count == 6 && strcmp(arguments[1], "image") == 0)

@@ -13,27 +13,30 @@
 static uint32_t last_number;   /* of contents that were made */
 static uint32_t last_sequence; /* the newest transaction, for contents that look like its blocks */
 
-/* Some contents begin with the journal's magic, and some look like a descriptor or a commit block
- * of a transaction that is about to come. */
+/* Some contents begin with the journal's magic, and look like a descriptor or a commit block of a
+ * transaction that comes when the log has gone round: then the end of the log may be there. */
 void fill_contents(uint8_t *block, uint32_t size, uint32_t number)
 {
-	struct random random = { number };
-	struct journal_header header = { big32(JOURNAL_MAGIC), big32(number % 8),
+	static const uint32_t types[] = {
+		0, 0, 0, 0, JOURNAL_DESCRIPTOR, JOURNAL_COMMIT, JOURNAL_COMMIT, JOURNAL_COMMIT
+	};
+	struct journal_header header = { big32(JOURNAL_MAGIC), big32(types[number % 8]),
 					 big32(number >> 24) };
+	struct random random = { number };
 
 	for (uint32_t at = 0; at < size; at += 8) {
 		uint64_t word = random_next(&random);
 
 		memcpy(block + at, &word, 8);
 	}
-	if (number % 8 < 5)
+	if (number % 8 >= 3)
 		memcpy(block, &header, sizeof(header));
 }
 
-/* Its upper byte is a transaction near the open one. */
+/* Its upper byte is a transaction in the near future. */
 static uint32_t new_number(struct session *session)
 {
-	uint32_t near = last_sequence + (uint32_t)random_below(&session->random, 3);
+	uint32_t near = last_sequence + (uint32_t)random_below(&session->random, 16);
 
 	return (near & 0xff) << 24 | (++last_number & 0xffffff);
 }
@@ -291,7 +294,7 @@ static void open_journal(struct session *session)
 	struct journal_place place = place_of(session);
 	int error = journal_open(&place, &session->journal);
 
-	if (!error)
+	if (!error && journal_needs_recovery(session->journal))
 		error = journal_recover(session->journal, NULL);
 	if (error)
 		fail("the journal cannot be opened: error %d", -error);

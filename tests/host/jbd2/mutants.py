@@ -1,0 +1,107 @@
+"""Mistakes in the journal, each of which the random sessions must find (tests/test_jbd2.py)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One change of one file."""
+
+    name: str
+    file: str
+    old: str  # is in the file once
+    new: str
+
+
+COMMIT = "fs/jbd2/commit.c"
+JOURNAL = "fs/jbd2/journal.c"
+LOG = "fs/jbd2/log.c"
+RECOVER = "fs/jbd2/recover.c"
+REVOKE = "fs/jbd2/revoke.c"
+
+BARRIER = "\tif (!error)\n\t\terror = journal_barrier(journal);\n"
+AFTER = "return block + 1 == journal->end ? journal->first : block + 1;"
+ADD_COMMIT = "\tif (!error)\n\t\terror = add_commit_block(journal);\n"
+WRITE_OUT = "\tif (!error)\n\t\terror = journal_write_out(journal);\n"
+ADD_COPIES = "\tif (!error)\n\t\terror = add_copies(journal);\n"
+WRITE_ALL = "int error = bcache_write_all(journal->place.device);\n"
+MOVE_TAIL = "\tif (!error)\n\t\terror =\n\t\t    journal_write_super(journal, is_last ?"
+END_OF_CHECKPOINT = '\tif (error)\n\t\treturn journal_abort(journal, "a checkpoint", error);'
+COVERS = "return record != NULL && !is_before(record->sequence, sequence);"
+
+MUTANTS = [
+    Mutant("no-flush-before-commit", COMMIT, BARRIER + ADD_COMMIT, ADD_COMMIT),
+    Mutant(
+        "no-flush-after-commit",
+        COMMIT,
+        ADD_COMMIT + WRITE_OUT + BARRIER,
+        ADD_COMMIT + WRITE_OUT,
+    ),
+    Mutant(
+        "commit-before-copies",
+        COMMIT,
+        ADD_COPIES + WRITE_OUT + BARRIER + ADD_COMMIT,
+        ADD_COMMIT + WRITE_OUT + BARRIER + ADD_COPIES,
+    ),
+    Mutant("superblock-says-empty", COMMIT, "if (!journal->is_marked)", "if (0)"),
+    Mutant("no-revoke", COMMIT, "error = journal_add_revokes(journal);", "error = 0;"),
+    Mutant("revokes-ignored", RECOVER, "if (revoke_covers(", "if (0 && revoke_covers("),
+    Mutant(
+        "revoke-not-cancelled",
+        JOURNAL,
+        "\trevoke_remove(&journal->revoked, block->block);\n",
+        "",
+    ),
+    Mutant("revoke-for-ever", REVOKE, COVERS, "return record != NULL || sequence == 0;"),
+    Mutant(
+        "no-escaping",
+        COMMIT,
+        "return first_word(block->data) == big32(JOURNAL_MAGIC);",
+        "return 0 * first_word(block->data);",
+    ),
+    Mutant("escape-stays", RECOVER, "if (tag->flags & TAG_ESCAPED)", "if (0)"),
+    Mutant(
+        "tail-before-checkpoint",
+        COMMIT,
+        WRITE_ALL,
+        "int error = journal_write_super(journal, is_last ? 0 : journal->head, "
+        "journal->sequence);\nif (!error) error = bcache_write_all(journal->place.device);\n",
+    ),
+    Mutant("no-flush-of-checkpoint", COMMIT, BARRIER + MOVE_TAIL, MOVE_TAIL),
+    Mutant("no-flush-of-tail", COMMIT, BARRIER + END_OF_CHECKPOINT, END_OF_CHECKPOINT),
+    Mutant("wrap-to-superblock", LOG, AFTER, AFTER.replace("first :", "first - 1 :")),
+    Mutant("wrap-too-late", LOG, AFTER, AFTER.replace("block + 1 ==", "block ==")),
+    Mutant(
+        "no-room-kept",
+        LOG,
+        "\tjournal->free--;\n",
+        "",
+    ),
+    Mutant(
+        "held-written",
+        COMMIT,
+        "\terror = write_transaction(journal);\n",
+        "\tlet_go(journal), bcache_write_all(journal->place.device);\n"
+        "\terror = write_transaction(journal);\n",
+    ),
+    Mutant(
+        "hold-forgotten",
+        JOURNAL,
+        "\tblock->transaction = journal;\n\tjournal->changed++;\n",
+        "\tjournal->changed++;\n",
+    ),
+    Mutant("abort-forgotten", JOURNAL, "\tjournal->is_aborted = true;\n", ""),
+    Mutant(
+        "read-ahead-written",
+        JOURNAL,
+        "\tjournal->buffered = 0; /* what was read ahead must",
+        "\t/* what was read ahead must",
+    ),
+    Mutant(
+        "recovery-not-flushed",
+        RECOVER,
+        "int error = journal_barrier(journal);",
+        "int error = 0;",
+    ),
+]
