@@ -74,21 +74,21 @@ static void describe(uint8_t status, uint8_t error, char *text, size_t size)
 {
 	if (ata_is_absent(status))
 		snprintk(text, size, "the drive is gone");
-	else if (status & STATUS_BSY)
+	else if (status & ATA_BSY)
 		snprintk(text, size, "the drive stays busy");
-	else if (status & STATUS_DF)
+	else if (status & ATA_DF)
 		snprintk(text, size, "device fault");
-	else if (status & STATUS_ERR)
+	else if (status & ATA_ERR)
 		name_bits(error, text, size);
 	else
 		snprintk(text, size, "the drive has %s",
-			 status & STATUS_DRQ ? "data that nobody asked for" : "moved too little");
+			 status & ATA_DRQ ? "data that nobody asked for" : "moved too little");
 }
 
 /* Says what failed, leaves the channel usable, and gives the errno. */
 static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
 {
-	uint8_t error = in8(drive->channel->command_block + ERROR);
+	uint8_t error = in8(drive->channel->command_block + ATA_ERROR);
 	char text[100] = "unknown error";
 
 	describe(status, error, text, sizeof(text));
@@ -97,7 +97,7 @@ static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
 	ata_reset(drive->channel);
 	if (ata_is_absent(status))
 		return -ENODEV;
-	return status & STATUS_BSY ? -ETIMEDOUT : -EIO;
+	return status & ATA_BSY ? -ETIMEDOUT : -EIO;
 }
 
 /* ---- requests: the caller has the channel ---- */
@@ -112,7 +112,7 @@ static int flush(const struct ata_drive *drive)
 	uint8_t status = ata_send(drive, &command);
 
 	if (ata_is_idle(status))
-		status = ata_answer(drive, STATUS_BSY, ATA_FLUSH_NS);
+		status = ata_answer(drive, ATA_BSY, ATA_FLUSH_NS);
 	return ata_is_done(status) ? 0 : fail(drive, "flush", status);
 }
 

@@ -24,7 +24,7 @@
  *	read 200	DRQ is set, the drive ignores the command, and DATA gives sector 100
  *
  * So a task that gives a request up resets the channel, and no command is sent while BSY or DRQ is
- * set. An absent drive reads as FLOATING, in which BSY is set: nobody waits for that one.
+ * set. An absent drive reads as ATA_FLOATING, in which BSY is set: nobody waits for that one.
  */
 #include "drivers/disk/ata_drive.h"
 #include "kernel/cpu/io.h"
@@ -49,7 +49,7 @@ void ata_settle(const struct ata_drive *drive)
 
 void ata_select(const struct ata_drive *drive, uint8_t lba_bits)
 {
-	out8(drive->channel->command_block + DEVICE,
+	out8(drive->channel->command_block + ATA_DEVICE,
 	     DEVICE_LBA | (drive->is_slave ? DEVICE_SLAVE : 0) | lba_bits);
 	ata_settle(drive);
 }
@@ -59,22 +59,22 @@ static void write_address(const struct ata_drive *drive, uint8_t count, uint32_t
 {
 	uint16_t port = drive->channel->command_block;
 
-	out8(port + COUNT, count);
-	out8(port + LBA_LOW, lba);
-	out8(port + LBA_MID, lba >> 8);
-	out8(port + LBA_HIGH, lba >> 16);
+	out8(port + ATA_COUNT, count);
+	out8(port + ATA_LBA_LOW, lba);
+	out8(port + ATA_LBA_MID, lba >> 8);
+	out8(port + ATA_LBA_HIGH, lba >> 16);
 }
 
 /* Selects the drive as soon as the channel's selected one, which may be an absent one, has nothing
  * to do, and waits for it, too. Returns the status of the drive that was waited for last. */
 static uint8_t become_ready(const struct ata_drive *drive)
 {
-	uint8_t status = ata_poll(drive, STATUS_BSY, ATA_READY_NS);
+	uint8_t status = ata_poll(drive, ATA_BSY, ATA_READY_NS);
 
-	if ((status & (STATUS_BSY | STATUS_DRQ)) && status != FLOATING)
+	if ((status & (ATA_BSY | ATA_DRQ)) && status != ATA_FLOATING)
 		return status;
 	ata_select(drive, 0);
-	return ata_poll(drive, STATUS_BSY, ATA_READY_NS);
+	return ata_poll(drive, ATA_BSY, ATA_READY_NS);
 }
 
 /* A count of 256 is written as 0 in LBA28. */
@@ -90,7 +90,7 @@ uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *comman
 		ata_select(drive, command->lba >> 24 & 0x0f);
 	write_address(drive, command->count, command->lba);
 	drive->channel->is_answered = false;
-	out8(drive->channel->command_block + COMMAND, command->code);
+	out8(drive->channel->command_block + ATA_COMMAND, command->code);
 	ata_settle(drive);
 	return status;
 }

@@ -149,9 +149,9 @@ bool ata_dma(const struct ata_drive *drive, const struct block_transfer *transfe
 	if (!ata_is_idle(*status))
 		return false;
 	out8(port + COMMAND_REGISTER, direction | START);
-	*status = ata_answer(drive, STATUS_BSY | STATUS_DRQ, ATA_READY_NS);
+	*status = ata_answer(drive, ATA_BSY | ATA_DRQ, ATA_READY_NS);
 	out8(port + COMMAND_REGISTER, direction);
-	if (*status & STATUS_DRQ) /* the time is over: it still moves data */
-		*status |= STATUS_BSY;
+	if (*status & ATA_DRQ) /* the time is over: it still moves data */
+		*status |= ATA_BSY;
 	return ata_is_done(*status) && !(in8(port + STATUS_REGISTER) & STATUS_FAULT);
 }

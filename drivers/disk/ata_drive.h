@@ -12,22 +12,22 @@
 #include "kernel/task/wait.h"
 
 /* Registers, as offsets from the channel's command block. */
-#define DATA	 0 /* 16 bits; the others have 8 */
-#define ERROR	 1 /* why a command failed: valid while STATUS_ERR is set */
-#define COUNT	 2 /* sectors; 0 means 256 */
-#define LBA_LOW	 3 /* bits 0 to 7 of the address */
-#define LBA_MID	 4 /* bits 8 to 15 */
-#define LBA_HIGH 5 /* bits 16 to 23 */
-#define DEVICE	 6 /* which of the two drives; bits 24 to 27 of an LBA28 address */
-#define STATUS	 7 /* when it is read; that also withdraws the drive's interrupt */
-#define COMMAND	 7 /* when it is written: that starts the command */
+#define ATA_DATA     0 /* 16 bits; the others have 8 */
+#define ATA_ERROR    1 /* why a command failed: valid while ATA_ERR is set */
+#define ATA_COUNT    2 /* sectors; 0 means 256 */
+#define ATA_LBA_LOW  3 /* bits 0 to 7 of the address */
+#define ATA_LBA_MID  4 /* bits 8 to 15 */
+#define ATA_LBA_HIGH 5 /* bits 16 to 23 */
+#define ATA_DEVICE   6 /* which of the two drives; bits 24 to 27 of an LBA28 address */
+#define ATA_STATUS   7 /* when it is read; that also withdraws the drive's interrupt */
+#define ATA_COMMAND  7 /* when it is written: that starts the command */
 
-#define STATUS_ERR 0x01 /* the command failed: see ERROR */
-#define STATUS_DRQ 0x08 /* the drive waits for the processor to move data */
-#define STATUS_DF  0x20 /* the drive itself failed */
-#define STATUS_RDY 0x40 /* there is a disk that accepts commands */
-#define STATUS_BSY 0x80 /* busy: no other bit is valid */
-#define FLOATING   0xff /* what an empty bus reads as */
+#define ATA_ERR	     0x01 /* the command failed: see ATA_ERROR */
+#define ATA_DRQ	     0x08 /* the drive waits for the processor to move data */
+#define ATA_DF	     0x20 /* the drive itself failed */
+#define ATA_RDY	     0x40 /* there is a disk that accepts commands */
+#define ATA_BSY	     0x80 /* busy: no other bit is valid */
+#define ATA_FLOATING 0xff /* what an empty bus reads as */
 
 /* A drive that sleeps may take seconds to spin up; one that takes longer than this is given up. */
 #define ATA_READY_NS  5000000000ull
@@ -91,25 +91,25 @@ static inline bool ata_needs_lba48(const struct block_transfer *transfer)
 /* Neither busy nor with data to move: the drive accepts a command. */
 static inline bool ata_is_idle(uint8_t status)
 {
-	return (status & (STATUS_BSY | STATUS_RDY | STATUS_DRQ)) == STATUS_RDY;
+	return (status & (ATA_BSY | ATA_RDY | ATA_DRQ)) == ATA_RDY;
 }
 
 /* The command has ended, and well. */
 static inline bool ata_is_done(uint8_t status)
 {
-	return ata_is_idle(status) && !(status & (STATUS_DF | STATUS_ERR));
+	return ata_is_idle(status) && !(status & (ATA_DF | ATA_ERR));
 }
 
 /* The drive waits for data to be moved, and nothing went wrong. */
 static inline bool ata_has_data(uint8_t status)
 {
-	return (status & (STATUS_BSY | STATUS_DRQ | STATUS_DF | STATUS_ERR)) == STATUS_DRQ;
+	return (status & (ATA_BSY | ATA_DRQ | ATA_DF | ATA_ERR)) == ATA_DRQ;
 }
 
 /* No drive answers: an empty channel floats, and an absent second drive shows 0. */
 static inline bool ata_is_absent(uint8_t status)
 {
-	return status == FLOATING || status == 0;
+	return status == ATA_FLOATING || status == 0;
 }
 
 /* In all that follows the caller has the channel. */

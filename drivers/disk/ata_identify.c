@@ -70,12 +70,12 @@ bool ata_identify(struct ata_drive *drive)
 	uint16_t words[SECTOR_SIZE / 2];
 
 	ata_select(drive, 0);
-	uint8_t status = ata_poll(drive, STATUS_BSY, ATA_DETECT_NS);
+	uint8_t status = ata_poll(drive, ATA_BSY, ATA_DETECT_NS);
 
 	if (!ata_is_idle(status))
 		return false;
 	ata_send(drive, &identify);
-	status = ata_poll(drive, STATUS_BSY, ATA_DETECT_NS);
+	status = ata_poll(drive, ATA_BSY, ATA_DETECT_NS);
 	if (!ata_has_data(status)) {
 		if (!ata_is_idle(status))
 			ata_reset(drive->channel);
@@ -94,6 +94,6 @@ void ata_use_multiple(struct ata_drive *drive)
 	struct ata_command set = { .code = COMMAND_SET_MULTIPLE, .count = drive->multiple };
 
 	if (drive->multiple > 1 && (!ata_is_idle(ata_send(drive, &set)) ||
-				    !ata_is_done(ata_poll(drive, STATUS_BSY, ATA_DETECT_NS))))
+				    !ata_is_done(ata_poll(drive, ATA_BSY, ATA_DETECT_NS))))
 		drive->multiple = 1;
 }

@@ -34,7 +34,7 @@ void ata_fetch(const struct ata_drive *drive, void *buffer, unsigned sectors)
 
 	__asm__ volatile("cld; rep insw"
 			 : "+D"(buffer), "+c"(words)
-			 : "d"((uint16_t)(drive->channel->command_block + DATA))
+			 : "d"((uint16_t)(drive->channel->command_block + ATA_DATA))
 			 : "memory");
 }
 
@@ -45,7 +45,7 @@ static void hand_over(const struct ata_drive *drive, const void *buffer, unsigne
 
 	__asm__ volatile("cld; rep outsw"
 			 : "+S"(buffer), "+c"(words)
-			 : "d"((uint16_t)(drive->channel->command_block + DATA))
+			 : "d"((uint16_t)(drive->channel->command_block + ATA_DATA))
 			 : "memory");
 }
 
@@ -95,8 +95,8 @@ static struct ata_command command_for(const struct ata_drive *drive,
 static uint8_t after_block(const struct ata_drive *drive, bool is_end_of_read)
 {
 	ata_settle(drive); /* BSY may come late */
-	return is_end_of_read ? ata_poll(drive, STATUS_BSY, ATA_READY_NS)
-			      : ata_answer(drive, STATUS_BSY, ATA_READY_NS);
+	return is_end_of_read ? ata_poll(drive, ATA_BSY, ATA_READY_NS)
+			      : ata_answer(drive, ATA_BSY, ATA_READY_NS);
 }
 
 bool ata_pio(const struct ata_drive *drive, const struct block_transfer *transfer, uint8_t *status)
@@ -108,8 +108,8 @@ bool ata_pio(const struct ata_drive *drive, const struct block_transfer *transfe
 	*status = ata_send(drive, &command);
 	if (!ata_is_idle(*status))
 		return false;
-	*status = transfer->is_write ? ata_poll(drive, STATUS_BSY, ATA_READY_NS)
-				     : ata_answer(drive, STATUS_BSY, ATA_READY_NS);
+	*status = transfer->is_write ? ata_poll(drive, ATA_BSY, ATA_READY_NS)
+				     : ata_answer(drive, ATA_BSY, ATA_READY_NS);
 	for (unsigned left = transfer->count; left > 0; left -= block) {
 		if (!ata_has_data(*status))
 			return false;

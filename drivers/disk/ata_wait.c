@@ -31,8 +31,8 @@ uint8_t ata_poll(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_n
 	uint8_t status;
 
 	do
-		status = in8(drive->channel->command_block + STATUS);
-	while ((status & busy) && status != FLOATING && time_ns() - start < timeout_ns);
+		status = in8(drive->channel->command_block + ATA_STATUS);
+	while ((status & busy) && status != ATA_FLOATING && time_ns() - start < timeout_ns);
 	return status;
 }
 
@@ -43,7 +43,7 @@ static struct ata_channel *channel_of[2]; /* of IRQ 14 and 15 */
 /* Interrupts are disabled. While the channel polls, none should come; it is forgotten then. */
 static void on_interrupt(struct ata_channel *channel)
 {
-	in8(channel->command_block + STATUS);
+	in8(channel->command_block + ATA_STATUS);
 	channel->is_answered = true;
 	wait_wake(&channel->waiting);
 }
@@ -95,8 +95,8 @@ static uint8_t sleep_while(const struct ata_drive *drive, uint8_t busy, uint64_t
 	timer_start(&channel->alarm, time_ns() + timeout_ns, on_late);
 	do {
 		sleep_until_answered(channel);
-		status = in8(channel->command_block + STATUS);
-	} while ((status & busy) && status != FLOATING && !channel->is_late);
+		status = in8(channel->command_block + ATA_STATUS);
+	} while ((status & busy) && status != ATA_FLOATING && !channel->is_late);
 	timer_cancel(&channel->alarm);
 	if (channel->is_late && !(status & busy))
 		printk("%s: an interrupt was lost\n", drive->block.name);
