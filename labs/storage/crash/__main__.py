@@ -10,6 +10,7 @@ from pathlib import Path
 from labs.storage.crash import mutants
 from labs.storage.crash.building import VARIANTS, build
 from labs.storage.crash.laboratory import Figures, Laboratory, show_state
+from labs.storage.crash.workloads import named
 
 MEMORY = Path("/dev/shm")
 
@@ -33,7 +34,10 @@ def hunt(name: str, options: argparse.Namespace, scratch: Path) -> bool:
     mutant = mutants.MUTANTS[name]
     laboratory = Laboratory(program, scratch, options.seed, fsck=options.fsck, limit=1)
     figures = laboratory.run(
-        mutant.variants, options.states, first_only=True, workloads=mutant.workloads
+        mutant.variants,
+        options.states,
+        first_only=True,
+        workloads=[named(each) for each in mutant.workloads],
     )
     if not figures.violations:
         print(f"NOT CAUGHT: {name}, in {figures.states} states")

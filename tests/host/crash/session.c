@@ -14,6 +14,10 @@
 #define ENTRIES_MAX (1u << 16) /* of a record */
 #define BYTES_MAX   (160u << 20)
 
+#define JOURNAL_INODE 8u
+#define LOG_MAGIC     0x98393bc0u /* c0 3b 39 98 */
+#define LOG_TYPE_LAST 0x05000000u /* a revoke block, big-endian */
+
 static bool problem(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -52,6 +56,45 @@ static void note_requests(struct session *session)
 	session->ends[session->done] = disk.record.count;
 }
 
+/* Where the journal is. It has one piece in the laboratory's images. */
+static void find_log(struct session *session)
+{
+	uint32_t sectors = session->block_size / SECTOR_SIZE;
+	struct ext_mapping mapping;
+	struct ext_inode inode;
+
+	if (ext_inode_read(fs, JOURNAL_INODE, &inode) != 0 || ext_map(&inode, 0, &mapping) != 0)
+		return;
+	session->log_first = mapping.physical * sectors;
+	session->log_end = (mapping.physical + mapping.length) * sectors;
+}
+
+/* What is in the log begins like one of its own blocks only if it is one. */
+static bool check_log(struct session *session)
+{
+	const struct disk_record *record = &session->record;
+
+	for (size_t i = 0; i < record->count; i++) {
+		const struct disk_entry *entry = &record->entries[i];
+
+		if (entry->lba < session->log_first || entry->lba >= session->log_end)
+			continue;
+		for (uint32_t at = 0; at < entry->sectors * SECTOR_SIZE;
+		     at += session->block_size) {
+			uint32_t words[2];
+
+			memcpy(words, record->bytes + entry->data + at, sizeof(words));
+			if (words[0] == LOG_MAGIC &&
+			    (words[1] == 0 || words[1] & 0xffffff || words[1] > LOG_TYPE_LAST))
+				return problem(session,
+					       "request %zu puts a block into the log that begins "
+					       "like the log's own, and is not escaped",
+					       i);
+		}
+	}
+	return true;
+}
+
 bool session_begin(struct session *session, const struct ext_options *options)
 {
 	int error;
@@ -63,6 +106,7 @@ bool session_begin(struct session *session, const struct ext_options *options)
 	if (error)
 		return problem(session, "mount: %s", errno_name(-error));
 	session->block_size = ext_summary(fs)->block_size;
+	find_log(session);
 	session->trees[0] = tree_read(session->arena, session->problem);
 	return session->trees[0] != NULL;
 }
@@ -126,7 +170,8 @@ bool session_operate(struct session *session, const struct ext_options *options)
 		if (!operate(session, session->script->lines[i], options))
 			return false;
 	tree = tree_read(session->arena, session->problem);
-	return tree != NULL && trees_equal(tree, session->trees[session->done], session->problem);
+	return check_log(session) && tree != NULL &&
+	       trees_equal(tree, session->trees[session->done], session->problem);
 }
 
 bool session_load(struct session *session, const struct ext_options *options, const char *log)

@@ -31,12 +31,13 @@ struct session {
 	struct arena *arena;
 	const struct script *script;
 	struct disk_record record;
-	uint32_t block_size;	    /* bytes */
-	uint32_t done;		    /* operations that ended */
-	uint64_t *ends;		    /* requests there were after operation 0 (the mount), 1, ... */
-	bool *durable;		    /* operation 1, ... promised that all before it is safe */
-	struct model **trees;	    /* after operation 0, 1, ... */
-	char problem[PROBLEM_SIZE]; /* "" or what went wrong without any power cut */
+	uint64_t log_first, log_end; /* sectors of the journal; none: equal */
+	uint32_t block_size;	     /* bytes */
+	uint32_t done;		     /* operations that ended */
+	uint64_t *ends;		     /* requests there were after operation 0 (the mount), 1, ... */
+	bool *durable;		     /* operation 1, ... promised that all before it is safe */
+	struct model **trees;	     /* after operation 0, 1, ... */
+	char problem[PROBLEM_SIZE];  /* "" or what went wrong without any power cut */
 };
 
 /* In an arena that is empty. */
