@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "drivers/disk/block.h"
+#include "drivers/disk/device.h"
 #include "drivers/disk/latency.h"
 #include "kernel/lib/list.h"
 #include "kernel/task/wait.h"

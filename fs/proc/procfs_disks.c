@@ -11,6 +11,7 @@
  */
 #include <stddef.h>
 
+#include "drivers/disk/block.h"
 #include "drivers/disk/queue.h"
 #include "fs/proc/procfs.h"
 #include "kernel/lib/divide.h"

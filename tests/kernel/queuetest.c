@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "drivers/disk/block.h"
 #include "drivers/disk/queue.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
