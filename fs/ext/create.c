@@ -15,7 +15,7 @@
  *
  * Calls for one mount are serialized. May wait for the drive.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 

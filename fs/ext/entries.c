@@ -17,9 +17,34 @@
  * No number of the disk is followed before it was checked: rec_len 0 would make a walk endless.
  * Nothing here waits, but for the console.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
+
+/* Block 0 of a hashed directory is the root; other nodes are one unused entry each. So is a block
+ * without any name, where there are no checksums: then it does not matter which it is. */
+uint32_t ext_directory_index(const struct ext_inode *directory, uint32_t logical,
+			     const uint8_t *data)
+{
+	const struct ext_dir_entry_2 *first = (const struct ext_dir_entry_2 *)data;
+
+	if (!(directory->flags & EXT_FLAG_INDEX))
+		return 0;
+	if (logical == 0)
+		return EXT_DX_ROOT_AT + sizeof(struct ext_dx_root_info);
+	if (first->inode == 0 && first->rec_len == directory->fs->summary.block_size)
+		return EXT_DX_NODE_AT;
+	return 0;
+}
+
+uint32_t ext_directory_end(const struct ext_inode *directory, uint32_t logical, const uint8_t *data)
+{
+	uint32_t size = directory->fs->summary.block_size;
+
+	if (!ext_has_checksums(directory->fs) || ext_directory_index(directory, logical, data) != 0)
+		return size;
+	return size - sizeof(struct ext_dir_tail);
+}
 
 /* Without the filetype feature a name's length has 16 bits, the upper ones where the type is. */
 uint32_t ext_entry_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)

@@ -15,7 +15,7 @@
  * Bit 0 of a hash is free for a mark in the tree, and the largest one is kept as "the end".
  * Computes only; any context. docs.kernel.org, "ext4 Data Structures and Algorithms", 4.4.2.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/string.h"
 
 #define HASH_END 0xFFFFFFFEu

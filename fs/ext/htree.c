@@ -20,7 +20,7 @@
  * May wait for the drive. docs.kernel.org, "ext4 Data Structures and Algorithms", 4.4.2 Hash Tree
  * Directories.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 
 /* The entries begin at byte `at` of the block. */

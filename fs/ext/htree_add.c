@@ -17,7 +17,7 @@
  * block. So each of these steps is whole or did not happen, and after each the tree is right.
  * Within a transaction; may wait for the drive.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"

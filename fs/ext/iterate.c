@@ -21,7 +21,7 @@
  * where it came to. So each name that was there all the time is seen once. The mount's lock is held
  * all the while; visits must not change the directory. May wait for the drive.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"

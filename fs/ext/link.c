@@ -7,7 +7,7 @@
  *
  * Calls for one mount are serialized. May wait for the drive.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 
 int ext_link(struct ext_inode *directory, const char *name, uint32_t length,

@@ -12,7 +12,7 @@
  * An inode without links may still be in use: it is an orphan until ext_release. Within a
  * transaction; calls for one mount are serialized. May wait for the drive.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 
 /* Blocks of one change, at most: two names with a split each (two nodes and a block of names, for

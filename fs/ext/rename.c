@@ -15,7 +15,7 @@
  * That no directory goes into itself, the caller has checked. Calls for one mount are serialized.
  * May wait for the drive.
  */
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 
 static const struct ext_name up_name = { "..", 2 };

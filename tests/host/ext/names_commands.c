@@ -2,15 +2,16 @@
  * Commands about names, for a mount that is written to:
  *
  *	node PATH MODE DEVICE	makes an inode of any type; the mode is octal
- *	iterate PATH COUNT	the next COUNT names of a directory, from where the last such
- * command came to; another path, or the end, begins again hash VERSION NAME	a name's hash
+ *	iterate PATH COUNT	the next COUNT names of a directory; another path, or the end of
+ *				this one, begins again
+ *	hash VERSION NAME	a name's hash
  *	collide MASK		from here on hashes have these bits only: names collide
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/ext/names.h"
+#include "fs/ext/directories.h"
 #include "tests/host/ext/command.h"
 #include "tests/host/ext/files.h"
 #include "tests/host/ext/files_internal.h"

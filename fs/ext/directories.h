@@ -22,6 +22,14 @@ struct ext_slot {
 
 /* ---- entries of one block (fs/ext/entries.c) ---- */
 
+/* Where the entries of a hash tree begin in a block: bytes, or 0 when the block has names. */
+uint32_t ext_directory_index(const struct ext_inode *directory, uint32_t logical,
+			     const uint8_t *data);
+
+/* Where the entries of a block end: the rest is the checksum's. */
+uint32_t ext_directory_end(const struct ext_inode *directory, uint32_t logical,
+			   const uint8_t *data);
+
 /* Bytes that an entry with a name of this length needs. */
 static inline uint32_t ext_entry_bytes(uint32_t length)
 {
@@ -82,14 +90,6 @@ int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct ca
 /* After a change of a block: writes its checksum. */
 void ext_directory_sum(const struct ext_inode *directory, uint32_t logical,
 		       struct cached_block *buffer);
-
-/* Where the entries of a hash tree begin in a block: bytes, or 0 when the block has names. */
-uint32_t ext_directory_index(const struct ext_inode *directory, uint32_t logical,
-			     const uint8_t *data);
-
-/* Where the entries of a block end: the rest is the checksum's. */
-uint32_t ext_directory_end(const struct ext_inode *directory, uint32_t logical,
-			   const uint8_t *data);
 
 /* Calls visit for every entry of a block, those that are not in use too, until it returns something
  * other than 0, which is then returned. The entry is at byte `at` of block `logical`. */
