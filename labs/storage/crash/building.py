@@ -35,6 +35,7 @@ class Variant:
     name: str
     options: str  # of mkfs
     size: int = 16 * MIB
+    small: int = 3 * MIB  # of the images that become full: a journal has 1,024 blocks
     data: str = "ordered"
 
 
@@ -42,9 +43,9 @@ VARIANTS = {
     variant.name: variant
     for variant in (
         Variant("ext4", "-t ext4"),  # as mkfs.ext4 makes it: blocks of 1 KiB below 512 MiB
-        Variant("ext4-4096", "-t ext4 -b 4096"),
+        Variant("ext4-4096", "-t ext4 -b 4096", small=6 * MIB),
         Variant("ext3", "-t ext3 -b 1024"),
-        Variant("ext4-new", "-t ext4 -b 2048 -O metadata_csum_seed,orphan_file"),
+        Variant("ext4-new", "-t ext4 -b 2048 -O metadata_csum_seed,orphan_file", small=4 * MIB),
         Variant("ext4-plain", "-t ext4 -b 1024 -O ^metadata_csum,^64bit,^flex_bg"),
         Variant("ext4-journal", "-t ext4", data="journal"),
         Variant("ext4-writeback", "-t ext4", data="writeback"),

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labs.storage.crash.building import ENVIRONMENT, Variant, make_image, variant_named
@@ -141,26 +141,27 @@ class Laboratory:
         self.seed = seed
         self.fsck = fsck
         self.limit = limit
-        self._images: dict[tuple[str, bool], Path] = {}
+        self._images: dict[tuple[str, str], Path] = {}
         self._lock = threading.Lock()
 
-    def image(self, variant: Variant, on_tree: bool) -> Path:
-        """The image that a workload begins with."""
+    def image(self, variant: Variant, kind: str) -> Path:
+        """The image that workloads of a kind begin with."""
         with self._lock:
-            key = (variant.name, on_tree)
+            key = (variant.name, kind)
             if key not in self._images:
                 tree = self.scratch / "tree"
                 if not tree.exists():
                     make_tree(tree)
-                path = self.scratch / f"{variant.name}{'-tree' if on_tree else ''}.img"
-                self._images[key] = make_image(path, variant, tree if on_tree else None)
+                path = self.scratch / f"{variant.name}-{kind}.img"
+                sized = replace(variant, size=variant.small) if kind == "small" else variant
+                self._images[key] = make_image(path, sized, tree if kind == "tree" else None)
             return self._images[key]
 
     def start(self, variant: Variant, workload: Workload, **more: object) -> Program:
         """The program for workloads of this kind."""
         settings = {**settings_for(workload), "seed": self.seed, "fsck": self.fsck}
         settings |= {"limit": self.limit, "folder": self.scratch, **more}
-        return Program(self.program, self.image(variant, workload.on_tree), variant, **settings)
+        return Program(self.program, self.image(variant, workload.image), variant, **settings)
 
     def run(
         self,
@@ -184,14 +185,14 @@ class Laboratory:
         least = len(kinds) * len(hand_made()) + len(single_operations())
 
         def work() -> None:
-            programs: dict[tuple[str, bool], Program] = {}
+            programs: dict[tuple[str, str], Program] = {}
             while True:
                 with self._lock:
                     job = None if enough() else next(jobs, None)
                 if job is None:
                     break
                 variant, workload = job
-                key = (variant.name, workload.on_tree)
+                key = (variant.name, workload.image)
                 if key not in programs:
                     programs[key] = self.start(variant, workload)
                 counts, violations = programs[key].run(workload)
@@ -245,7 +246,7 @@ def show_state(program: Path, scratch: Path, name: str) -> int:
         print(f"operation {number}: {line.decode(errors='backslashreplace')}")
     _, violations = running.run(workload)
     running.close()
-    for line in describe_cut(Layout(laboratory.image(variant, workload.on_tree)), log, state):
+    for line in describe_cut(Layout(laboratory.image(variant, workload.image)), log, state):
         print(line)
     for found in violations:
         print(f"WRONG: {found.reason}")

@@ -18,11 +18,18 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Workload:
-    """Operations on a file system that is empty, or has the tree of make_tree."""
+    """Operations on a file system that is empty, or has the tree of make_tree; or on a small one,
+    that becomes full."""
 
     name: str
     lines: tuple[bytes, ...]
     on_tree: bool = False
+    small: bool = False
+
+    @property
+    def image(self) -> str:
+        """The kind of image that it begins with."""
+        return "tree" if self.on_tree else "small" if self.small else "empty"
 
     def text(self, kind: str = "workload") -> bytes:
         """As the program reads it."""
@@ -252,6 +259,31 @@ def wrapped() -> Iterator[str]:
         yield "sync"
 
 
+def full() -> Iterator[str]:
+    """A full disk: what a directory had is all that a file can get. And no room is no harm."""
+    yield from ("create /spare", "write /spare 0 60000 1400", "create /other", "sync")
+    yield from ("create /fill", "write /fill 0 8000000 1401", "sync", "unlink /spare", "sync")
+    yield "quiet"
+    for turn in range(3):
+        yield f"mkdir /d{turn}"
+        for number in range(50):
+            yield f"create /d{turn}/{'n' * 60}{number}"
+        yield f"write /other {turn * 1000} 9000 {1410 + turn}"
+        yield "sync"
+        for number in range(50):
+            yield f"unlink /d{turn}/{'n' * 60}{number}"
+        yield f"rmdir /d{turn}"
+        yield "sync"
+        yield f"create /new{turn}"
+        yield f"write /new{turn} 0 90000 {1420 + turn}"
+        yield f"fsync /new{turn}"
+        yield f"mkdir /no{turn}"
+        yield f"append /other 20000 {1430 + turn}"
+        yield "sync"
+        yield f"unlink /new{turn}"
+    yield "sync"
+
+
 def escaped() -> Iterator[bytes]:
     """Blocks in the journal that begin like the journal's own."""
     for number in range(6):
@@ -272,6 +304,7 @@ HAND_MADE = {
     "directories": directories,
     "sessions": sessions,
     "wrapped": wrapped,
+    "full": full,
     "escaped": escaped,
 }
 
@@ -281,7 +314,7 @@ def hand_made() -> list[Workload]:
     made = []
     for name, lines in HAND_MADE.items():
         text = (line if isinstance(line, bytes) else line.encode() for line in lines())
-        made.append(Workload(name, tuple(text)))
+        made.append(Workload(name, tuple(text), small=name == "full"))
     return made
 
 
