@@ -43,13 +43,6 @@ uint32_t journal_size(const struct journal *journal, uint32_t copies, uint32_t r
 	       divide_up(revoked, journal_revokes_per_block(journal)) + 1;
 }
 
-void journal_put_header(const struct journal *journal, uint8_t *block, uint32_t type)
-{
-	memset(block, 0, journal->place.block_size);
-	*(struct journal_header *)block =
-	    (struct journal_header){ big32(JOURNAL_MAGIC), big32(type), big32(journal->sequence) };
-}
-
 /* ---- copies ---- */
 
 static uint32_t first_word(const uint8_t *data)

@@ -13,12 +13,38 @@
  * Written is a run at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
  * one request. Read is the same way, ahead.
  */
-#include "fs/jbd2/internal.h"
+#include <stdarg.h>
 
+#include "fs/jbd2/internal.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 
 #define RUNS_MAX ((PAGE_SIZE << JOURNAL_RUNS_ORDER) / sizeof(struct journal_run))
+
+int journal_corrupt(const struct journal *journal, const char *format, ...)
+{
+	char text[128];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintk(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	printk("%s: journal: %s\n", journal->place.device->name, text);
+	return -EUCLEAN;
+}
+
+int journal_abort(struct journal *journal, const char *what, int error)
+{
+	if (!journal->is_aborted)
+		printk("%s: journal: %s failed (error %d): nothing is written from now on\n",
+		       journal->place.device->name, what, -error);
+	journal->is_aborted = true;
+	return -EROFS;
+}
+
+/* ---- where they are ---- */
 
 int journal_find_runs(struct journal *journal)
 {
@@ -62,6 +88,8 @@ uint32_t journal_after(const struct journal *journal, uint32_t block)
 {
 	return block + 1 == journal->end ? journal->first : block + 1;
 }
+
+/* ---- reading and writing ---- */
 
 /* Whether `logical` is where the buffer's blocks go on, and the buffer has room for it. */
 static bool continues(const struct journal *journal, uint32_t logical)
@@ -157,7 +185,14 @@ int journal_write_super(struct journal *journal, uint32_t start, uint32_t sequen
 			   journal_sectors(journal), super, BLOCK_OTHER);
 }
 
-/* ---- checksums of versions 2 and 3 ---- */
+/* ---- headers and checksums ---- */
+
+void journal_put_header(const struct journal *journal, uint8_t *block, uint32_t type)
+{
+	memset(block, 0, journal->place.block_size);
+	*(struct journal_header *)block =
+	    (struct journal_header){ big32(JOURNAL_MAGIC), big32(type), big32(journal->sequence) };
+}
 
 uint32_t journal_block_checksum(const struct journal *journal, const uint8_t *block, uint32_t field)
 {

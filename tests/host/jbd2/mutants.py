@@ -15,8 +15,9 @@ class Mutant(NamedTuple):
 
 
 COMMIT = "fs/jbd2/commit.c"
-JOURNAL = "fs/jbd2/journal.c"
+CHANGE = "fs/jbd2/change.c"
 LOG = "fs/jbd2/log.c"
+OPEN = "fs/jbd2/open.c"
 RECOVER = "fs/jbd2/recover.c"
 REVOKE = "fs/jbd2/revoke.c"
 
@@ -49,7 +50,7 @@ MUTANTS = [
     Mutant("revokes-ignored", RECOVER, "if (revoke_covers(", "if (0 && revoke_covers("),
     Mutant(
         "revoke-not-cancelled",
-        JOURNAL,
+        CHANGE,
         "\trevoke_remove(&journal->revoked, block->block);\n",
         "",
     ),
@@ -87,14 +88,14 @@ MUTANTS = [
     ),
     Mutant(
         "hold-forgotten",
-        JOURNAL,
+        CHANGE,
         "\tblock->transaction = journal;\n\tjournal->changed++;\n",
         "\tjournal->changed++;\n",
     ),
-    Mutant("abort-forgotten", JOURNAL, "\tjournal->is_aborted = true;\n", ""),
+    Mutant("abort-forgotten", LOG, "\tjournal->is_aborted = true;\n", ""),
     Mutant(
         "read-ahead-written",
-        JOURNAL,
+        OPEN,
         "\tjournal->buffered = 0; /* what was read ahead must",
         "\t/* what was read ahead must",
     ),

@@ -1,29 +1,13 @@
 /*
- * The journal: opened and closed, and changes that are collected in one transaction.
+ * A journal is opened, with its superblock checked, and closed.
  *
- *	block	0     1          2     3    4         5           6     7
- *		super descriptor 7001  912  commit 17 descriptor  7001  (commit 18)
- *		|     |----- transaction 17 --------| |-- transaction 18 --|
- *		s_start 1, s_sequence 17	      head: 7
+ * The superblock comes from outside: it is a list of checks, and the rest of the journal may rely
+ * on each of them. The most important: the log is a range of the file's blocks, so no block of the
+ * log is ever outside it; and every feature that changes the format is known.
  *
- * Transaction 17 is committed: blocks 7001 and 912 have copies in the log, and are dirty in the
- * cache. They may be written to their places at any time, or never: recovery would do it. 7001 was
- * changed again, in transaction 18, and is held now: it must not be written to its place before 18
- * is committed. If the power fails before, recovery finds its older version in 17.
- *
- * So the log of 17 may be overwritten only when 7001 and 912 are in their places. The rule is
- * simple: the log is freed only at moments when no transaction is open, so that no block is held.
- * Then every dirty block is exactly what was committed last; all of them are written, and the whole
- * log is free (journal_checkpoint). journal_begin does that when the log has no room for one more
- * transaction.
- *
- * Invariants: a block is in journal->held if and only if its `transaction` is the journal. Between
- * begin and end, the log has room for what the transaction may become.
+ * Nothing is written here but by journal_close, which commits, brings everything to its place, and
+ * leaves an empty log.
  */
-#include "fs/jbd2/journal.h"
-
-#include <stdarg.h>
-
 #include "fs/jbd2/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -38,29 +22,6 @@
 	 JOURNAL_INCOMPAT_CSUM_V3 | JOURNAL_INCOMPAT_FAST_COMMIT)
 
 _Static_assert(sizeof(struct journal) <= PAGE_SIZE, "a journal is one page");
-
-int journal_corrupt(const struct journal *journal, const char *format, ...)
-{
-	char text[128];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintk(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	printk("%s: journal: %s\n", journal->place.device->name, text);
-	return -EUCLEAN;
-}
-
-int journal_abort(struct journal *journal, const char *what, int error)
-{
-	if (!journal->is_aborted)
-		printk("%s: journal: %s failed (error %d): nothing is written from now on\n",
-		       journal->place.device->name, what, -error);
-	journal->is_aborted = true;
-	return -EROFS;
-}
-
-/* ---- open and close ---- */
 
 static int refuse(const struct journal *journal, const char *what)
 {
@@ -261,136 +222,4 @@ int journal_close(struct journal *journal)
 	forget_held(journal);
 	release(journal);
 	return error;
-}
-
-/* ---- changes ---- */
-
-/* A quarter of the log, so that three transactions are committed for each checkpoint; and no more
- * than half of the cache, because held blocks cannot leave it. */
-uint32_t journal_limit(const struct journal *journal)
-{
-	uint32_t log = (journal->end - journal->first) / 4, cache = bcache_size() / 2;
-
-	return log < cache ? log : cache;
-}
-
-/* An eighth of the log is for revoke blocks. */
-static uint32_t revoke_limit(const struct journal *journal)
-{
-	return (journal->end - journal->first) / 8 * journal_revokes_per_block(journal);
-}
-
-/* Makes the transaction, and the log, ready for so many blocks more. */
-static int make_room(struct journal *journal, uint32_t blocks)
-{
-	int error = 0;
-
-	if (blocks > journal_limit(journal))
-		return -ENOSPC;
-	if (journal->changed + blocks > journal_limit(journal) ||
-	    journal->revoked.count > revoke_limit(journal) / 2)
-		error = journal_commit_open(journal);
-	if (error || journal_size(journal, journal->changed + blocks, revoke_limit(journal)) <=
-			 journal->free)
-		return error;
-	error = journal_commit_open(journal);
-	return error ? error : journal_checkpoint(journal, false);
-}
-
-int journal_begin(struct journal *journal, uint32_t blocks)
-{
-	int error = 0;
-
-	if (journal->is_aborted || journal->needs_recovery)
-		return -EROFS;
-	if (!journal->is_prepared)
-		journal_prepare(journal);
-	if (journal->depth == 0)
-		error = make_room(journal, blocks);
-	if (!error)
-		journal->depth++;
-	return error;
-}
-
-/* Inside another change there is no place to cut it off: then it must fit as it is. */
-int journal_extend(struct journal *journal, uint32_t blocks)
-{
-	if (journal->is_aborted)
-		return -EROFS;
-	if (journal->depth <= 1)
-		return make_room(journal, blocks);
-	return journal_size(journal, journal->changed + blocks, revoke_limit(journal)) <=
-		       journal->free
-		   ? 0
-		   : -ENOSPC;
-}
-
-void journal_end(struct journal *journal)
-{
-	if (journal->depth > 0)
-		journal->depth--;
-}
-
-/* A block that is changed in this transaction is replayed with it, even if it was revoked before,
- * when it was freed. */
-int journal_change(struct journal *journal, struct cached_block *block)
-{
-	if (journal->is_aborted || journal->depth == 0)
-		return -EROFS;
-	if (block->transaction == journal)
-		return 0;
-	if (block->device != journal->place.device || block->transaction != NULL)
-		return -EINVAL;
-	if (journal_size(journal, journal->changed + 1, revoke_limit(journal)) > journal->free)
-		return -ENOSPC;
-	revoke_remove(&journal->revoked, block->block);
-	list_append(&journal->held, &block->held);
-	block->transaction = journal;
-	journal->changed++;
-	bcache_mark_dirty(block);
-	return 0;
-}
-
-static int revoke_one(struct journal *journal, uint64_t block)
-{
-	uint32_t size = journal->place.block_size;
-	struct cached_block *cached = bcache_find(journal->place.device, block, size);
-
-	if (cached != NULL && cached->transaction == journal) {
-		list_remove(&cached->held);
-		cached->transaction = NULL;
-		journal->changed--;
-	}
-	bcache_put(cached);
-	bcache_forget(journal->place.device, block, 1, size);
-	return revoke_add(&journal->revoked, block, journal->sequence);
-}
-
-int journal_revoke(struct journal *journal, uint64_t first, uint64_t count)
-{
-	int error = 0;
-
-	if (journal->is_aborted || journal->depth == 0)
-		return -EROFS;
-	if (count > revoke_limit(journal) - journal->revoked.count)
-		return -ENOSPC;
-	for (uint64_t i = 0; i < count && !error; i++)
-		error = revoke_one(journal, first + i);
-	return error;
-}
-
-uint32_t journal_open_number(const struct journal *journal)
-{
-	return journal->sequence;
-}
-
-uint32_t journal_committed_number(const struct journal *journal)
-{
-	return journal->sequence - 1;
-}
-
-void journal_on_commit(struct journal *journal, void (*call)(void *context), void *context)
-{
-	journal->on_commit = call;
-	journal->on_commit_context = context;
 }
