@@ -91,6 +91,7 @@ def test_lesson_2_begins_with_the_first_blank(trees, way, number) -> None:
     assert_missing(boot(trees[2], 2, way), number)
 
 
+@pytest.mark.slow(seconds=15)
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_trees_have_a_core(trees, lesson) -> None:
     """Every tree builds without the breadth, beside the kernel that has it."""
@@ -175,6 +176,7 @@ def test_solutions_put_back_are_the_reference(solution) -> None:
     assert without_addresses(mine.serial) == without_addresses(theirs.serial)
 
 
+@pytest.mark.slow(seconds=25)
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_visible_tests_pass_with_the_solutions(trees, tmp_path, lesson) -> None:
     """Whoever solves everything gets every point: a tree has all that its tests need."""
