@@ -127,8 +127,9 @@ say  = @printf '  %-5s %s\n' $1 $2
 
 # --- the kernel ---------------------------------------------------------------------------------
 
-# The tools are chosen by trying them, and only when something is built.
-tool = $(or $(tool_$1),$(eval tool_$1 := $$(shell labs/tools/setup/toolchain.sh $1))$(tool_$1))
+# What a command says, asked when it is first needed. The tools are chosen by trying them.
+once = $(or $($1),$(eval $1 := $$(shell $2))$($1))
+tool = $(call once,tool_$1,labs/tools/setup/toolchain.sh $1)
 
 # uint32_t is unsigned int, as printk's formats want it. A bare compiler may have unsigned long.
 INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0x7fffffff \
@@ -146,7 +147,7 @@ CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
 
 # Quiet about what concerns programs only: stacks and segments that may be executed.
 LINKING = -nostdlib -z noexecstack \
-	$(shell $(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
+	$(call once,quiet_linking,$(call tool,ld) --help | grep -o -m 1 -e --no-warn-rwx-segments)
 
 # A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. What
 # no lesson teaches, and only Linux's programs want, has lists of its own, the breadth.
@@ -237,7 +238,7 @@ USER_LIBC := $(patsubst user/%,$(BUILD)/user/objects/%.o,$(wildcard user/libc/*.
 
 # The compiler's own headers, and ours: system headers all, which -MMD would leave out.
 USER_CFLAGS = $(CFLAGS) -ffunction-sections -fdata-sections -nostdinc -isystem user/include \
-	-isystem $(shell $(call tool,cc) -print-file-name=include)
+	-isystem $(call once,compiler_headers,$(call tool,cc) -print-file-name=include)
 
 $(BUILD)/user/objects/%.c.o: user/%.c Makefile
 	@mkdir -p $(@D)

@@ -83,7 +83,7 @@ def fail_each(machine: Config, numbers: Iterable[int]) -> None:
         assert (other[0], pages, other[3]) == (0, free + slabs, objects), f"request {n}"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 def test_requests_fail(machine, requests) -> None:
     """Also the first one that is not made any more."""
     numbers = range(1, requests + 2, EVERY)

@@ -8,6 +8,7 @@ import math
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,6 +23,7 @@ from labs.tools.debugging.stamps import NotReachedError, instructions_to
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
+from tests.building import shared_folder
 from tests.test_handouts import ROOT, built
 
 pytestmark = pytest.mark.slow
@@ -48,9 +50,19 @@ def measured(lesson: int, out: Path) -> dict[str, bytes]:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("Before you look, write down what you expect:")
     check_handed_in(lesson, out, questions, done.stdout)
+    return files_of(out)
+
+
+def files_of(out: Path) -> dict[str, bytes]:
+    """The tables and plots of a measurement."""
     return {
         path.name: path.read_bytes() for path in out.iterdir() if path.suffix in (".csv", ".svg")
     }
+
+
+def measured_once(lesson: int, factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The same, which one process of this run does for all of them."""
+    return files_of(shared_folder(factory, f"measured-{lesson}", partial(measured, lesson)))
 
 
 def check_handed_in(lesson: int, tree: Path, questions: list[Question], printed: str) -> None:
@@ -80,18 +92,18 @@ def slope(xs: list[float], ys: list[float]) -> float:
 
 @pytest.fixture(scope="module")
 def boot(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    return measured(1, tmp_path_factory.mktemp("boot"))
+    return measured_once(1, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def ticks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    return measured(2, tmp_path_factory.mktemp("ticks"))
+    return measured_once(2, tmp_path_factory)
 
 
 # ---- where did the boot go? ----------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 def test_reads_are_size_by_chunk(boot):
     table = rows(boot["boot_reads.csv"])
     steps = [int(row["sectors_per_read"]) for row in table]
@@ -260,7 +272,7 @@ def test_what_goes_wrong_is_one_line(tmp_path):
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    return measured(3, tmp_path_factory.mktemp("calls"))
+    return measured_once(3, tmp_path_factory)
 
 
 def test_null_calls_have_their_order(calls) -> None:

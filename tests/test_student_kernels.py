@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,7 @@ def test_lesson_2_begins_with_the_first_blank(trees, way, number) -> None:
     assert_missing(boot(trees[2], 2, way), number)
 
 
+@pytest.mark.slow(seconds=15)
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_trees_have_a_core(trees, lesson) -> None:
     """Every tree builds without the breadth, beside the kernel that has it."""
@@ -173,6 +176,7 @@ def test_solutions_put_back_are_the_reference(solution) -> None:
     assert without_addresses(mine.serial) == without_addresses(theirs.serial)
 
 
+@pytest.mark.slow(seconds=25)
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_visible_tests_pass_with_the_solutions(trees, tmp_path, lesson) -> None:
     """Whoever solves everything gets every point: a tree has all that its tests need."""
@@ -282,12 +286,34 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize(("exercise", "path", "index"), BLANKS)
-def test_one_blank_alone_says_which_it_is(solution, tmp_path, exercise, path, index) -> None:
-    """All else is solved. Whoever reaches the blank is told, and the machine ends."""
-    tree = tmp_path / "tree"
+@pytest.fixture(scope="module")
+def workbench(solution, tmp_path_factory) -> Path:
+    """A copy of that tree, for this process alone."""
+    tree = tmp_path_factory.mktemp("workbench") / "tree"
     shutil.copytree(solution, tree, ignore=shutil.ignore_patterns(".git", "*.iso"))
+    return tree
+
+
+@contextmanager
+def with_one_blank(tree: Path, path: str, exercise: exercises.Exercise, index: int) -> Iterator:
+    """Within it, a file of the tree has this stub. The next make compiles it, also afterwards."""
+    before = (tree / path).read_text()
     (tree / path).write_text(one_blank(path, exercise, index))
+    try:
+        yield
+    finally:
+        (tree / path).write_text(before)
+
+
+@pytest.mark.parametrize(("exercise", "path", "index"), BLANKS)
+def test_one_blank_alone_says_which_it_is(workbench, exercise, path, index) -> None:
+    """All else is solved. Whoever reaches the blank is told, and the machine ends."""
+    with with_one_blank(workbench, path, exercise, index):
+        check_one_blank(workbench, exercise, path, index)
+
+
+def check_one_blank(tree: Path, exercise: exercises.Exercise, path: str, index: int) -> None:
+    """What a tree does whose only stub is this one."""
     way, script = REACHED_BY.get(path, ("direct", "memory"))
     lesson = max(2, exercise.lesson)
     if exercise.id == "1.1":
@@ -314,14 +340,12 @@ def one_blank(path: str, exercise: exercises.Exercise, index: int) -> str:
 
 
 @pytest.mark.parametrize("number", ["2.5", "2.1"])
-def test_a_stub_speaks_on_the_screen_too(solution, tmp_path, number) -> None:
+def test_a_stub_speaks_on_the_screen_too(workbench, number) -> None:
     """The last line of the VGA's text, from assembly before paging and from C after it."""
-    tree, path = tmp_path / "tree", by_id(number).files[0]
-    shutil.copytree(solution, tree, ignore=shutil.ignore_patterns(".git", "*.iso"))
-    (tree / path).write_text(one_blank(path, by_id(number), 0))
-    make(tree, 2, "image-direct")
-    config = Config(boot="direct", kernel=tree / "build/lesson2/kernel.elf", guest_limit=10)
-    with Machine(config) as machine:
+    with with_one_blank(workbench, by_id(number).files[0], by_id(number), 0):
+        make(workbench, 2, "image-direct")
+    kernel = workbench / "build/lesson2/kernel.elf"
+    with Machine(Config(boot="direct", kernel=kernel, guest_limit=10)) as machine:
         machine.expect("README.md")
         cells = machine.read_physical(0xB8000 + 24 * 160, 160)
     assert cells[::2].decode().startswith(MESSAGE.format(number))

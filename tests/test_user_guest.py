@@ -131,7 +131,7 @@ def test_pointers(guest):
     assert {(int(call), int(place)) for call, place in tried} == pointers_of_calls() - UNUSED
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=50)
 def test_random_calls(guest, needs_busybox):
     """Twice the same million calls, of ten seeds: the kernel survives, gives the same results for
     the same seed, and has all of its structures back each time; what memory its pools have grown
@@ -150,7 +150,7 @@ def test_random_calls(guest, needs_busybox):
     assert free[10] == free[20]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=12)
 def test_random_calls_that_are_killed(guest, needs_busybox):
     """In the middle, after different times. When what is there has been removed (times before 1970
     once made it impossible) the account of memory closes; the first round lets the pools grow."""

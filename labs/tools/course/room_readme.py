@@ -109,7 +109,8 @@ def without_absent(whole: str, folder: str, paths: Iterable[str], root: Path = R
     the first paragraph already."""
     there = {"."}
     for path in paths:
-        there |= {path, *(parent.as_posix() for parent in PurePosixPath(path).parents)}
+        parts = path.split("/")
+        there.update("/".join(parts[:count]) for count in range(1, len(parts) + 1))
     kept = [(unit, names_in("\n".join(unit), folder, root) <= there) for unit in units(whole)]
     first = next(good for unit, good in kept if unit[0] and unit[0][0] not in "#|<`")
     return "\n".join("\n".join(unit) for unit, good in kept if good) if first else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -53,16 +53,20 @@ def rooms(root: Path = ROOT) -> dict[str, Room]:
 
 def room_of(path: str, root: Path = ROOT) -> Room:
     """The nearest folder above a file. Raises KeyError for a file of none."""
-    folders = (parent.as_posix() for parent in PurePosixPath(path).parents)
-    for folder in folders:
-        if folder in rooms(root):
-            return rooms(root)[folder]
+    known, folder = rooms(root), path
+    while folder := folder.rpartition("/")[0]:
+        if folder in known:
+            return known[folder]
     raise KeyError(f"{path} is in no folder of {LIST}")
 
 
 def in_a_room(path: str, root: Path = ROOT) -> bool:
     """Is there a folder of the list above the file?"""
-    return any(parent.as_posix() in rooms(root) for parent in PurePosixPath(path).parents)
+    try:
+        room_of(path, root)
+    except KeyError:
+        return False
+    return True
 
 
 def existing(paths: Iterable[str], root: Path) -> set[str]:
@@ -110,16 +114,20 @@ def part_of(path: str, root: Path = ROOT) -> str:
     return part
 
 
+@cache
 def module_of(path: str) -> str:
     """A .c and its .h are one module: their path without the suffix."""
     return str(PurePosixPath(path).with_suffix(""))
 
 
-def includes(path: str, root: Path = ROOT) -> Iterator[tuple[int, str]]:
+@cache
+def includes(path: str, root: Path = ROOT) -> tuple[tuple[int, str], ...]:
     """Line number and path of each file of ours that a file includes."""
-    for number, line in enumerate((root / path).read_text().split("\n"), 1):
-        if match := INCLUDE.match(line):
-            yield number, match[1] if (root / match[1]).is_file() else header_of(match[1])
+    lines = enumerate((root / path).read_text().split("\n"), 1)
+    found = ((number, match[1]) for number, line in lines if (match := INCLUDE.match(line)))
+    return tuple(
+        (number, name if (root / name).is_file() else header_of(name)) for number, name in found
+    )
 
 
 def header_of(path: str) -> str:

@@ -56,7 +56,7 @@ SINCE = {"user/*": 3}
 # What no student gets, whatever file names it. The rooms of later lessons need no mention.
 NEVER = (
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/mistakes/*"),
-    *("tests/kernel/*", "tests/words.py", "slides/*"),
+    *("tests/kernel/*", "tests/words.py", "tests/later_kernels.toml", "slides/*"),
     *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
     *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
     "labs/tools/course/given/*",

@@ -209,6 +209,8 @@ def lay_out(tree: Path, files: Mapping[str, bytes]) -> None:
         write(tree / path, (ROOT / path).read_bytes(), SOURCE_TIME, mode_of(path))
     for path in sources():
         write(tree / path, b"", SOURCE_TIME)
+    for path in constants():
+        write(tree / path, (ROOT / path).read_bytes(), OBJECT_TIME)
     for path, data in files.items():
         write(tree / path, data, SOURCE_TIME)
     with suppress(FileNotFoundError):
@@ -225,6 +227,14 @@ def shown() -> Iterator[str]:
     """What a build sees besides sources."""
     yield from ("Makefile", "boot/grub.cfg", *TOOLS)
     yield from (path for path in room_files() if path.endswith((*SHOWN, *LISTS_SHOWN)))
+
+
+def constants() -> Iterator[str]:
+    """What the build has made for NASM and the linker from headers, a process for each of them."""
+    place = ROOT / "build/constants"
+    for made in sorted(place.rglob("*.*")):
+        if (ROOT / made.relative_to(place)).with_suffix(".h").is_file():
+            yield str(made.relative_to(ROOT))
 
 
 def sources() -> Iterator[str]:

@@ -23,7 +23,7 @@ import pexpect
 from pexpect.fdpexpect import fdspawn
 from qemu.qmp import ExecuteError
 
-from labs.tools.machine.bounded import Patience, accepted, has_ended
+from labs.tools.machine.bounded import STEP_SECONDS, Patience, accepted, has_ended
 from labs.tools.machine.disk_trace import DiskTrace
 from labs.tools.machine.explain import (
     PANIC,
@@ -154,9 +154,12 @@ class Machine:
         return path.read_bytes()[-SAID_TAIL:] if path.exists() else b""
 
     def wait(self) -> Result:
-        """Lets the guest run to its end, or to a limit."""
+        """Lets the guest run to its end, or to a limit. A look at the limits costs what QEMU could
+        have run, so that there are fewer of them as time goes by."""
+        pause = POLL_SECONDS
         while self.result is None:
-            outcome = self._watch(POLL_SECONDS)
+            outcome = self._watch(pause)
+            pause = pause if self._interactive else min(1.2 * pause, STEP_SECONDS)
             self._drain()
             if outcome:
                 self._finish(outcome)
