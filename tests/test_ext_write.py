@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from labs.tools.machine.bounded import run_within
-from tests.host.ext.images import ENVIRONMENT, MIB, debugfs, make_image, patch, peek, run_tool
+from tests.host.ext.images import (
+    ENVIRONMENT,
+    INODE_BLOCK,
+    MIB,
+    debugfs,
+    inode_offset,
+    make_image,
+    patch,
+    peek,
+    run_tool,
+)
 
 pytest_plugins = ["tests.host.ext.fixtures"]
 
@@ -93,6 +103,14 @@ def test_random_changes(ext, tmp_path, variant, seed):
     paths = make_files(image, 24 * MIB, VARIANTS[variant], 4)
     lines = ext.write(image, f"model {seed} 500 600000 {' '.join(paths)}")
     assert check_model(image, lines)["full"] == 0
+
+
+@pytest.mark.parametrize("variant", ("ext3-2048", "ext4-1024"))
+def test_random_changes_with_contents_in_the_journal(ext, tmp_path, variant):
+    image = tmp_path / "a.img"
+    paths = make_files(image, 24 * MIB, VARIANTS[variant], 4)
+    model = f"model 4 200 300000 {' '.join(paths)}"
+    check_model(image, ext.write(image, model, options=("data=journal",)))
 
 
 def test_random_changes_over_several_mounts(ext, tmp_path):
@@ -301,3 +319,24 @@ def test_a_damaged_bitmap_is_not_used(ext, tmp_path, variant, behaviour):
     assert ("console hdc: read-only from now on" in lines) == (behaviour == "remount-ro")
     assert super_field(image, "Filesystem state").startswith("clean with errors")
     assert int(super_field(image, "FS Error count")) > 0
+
+
+def first_entry(image: Path, path: str) -> int:
+    """Where the first entry of a file's map is in the image: a pointer, or an extent's block."""
+    at = inode_offset(image, path) + INODE_BLOCK
+    return at if peek(image, at, "<H")[0] != 0xF30A else at + 12 + 8
+
+
+@pytest.mark.parametrize("change", ("write {} 0 1024 1", "truncate {} 0", "punch {} 0 5000"))
+@pytest.mark.parametrize("variant", ("ext2-1024", "no-checksum", "no-flex-bg"))
+def test_a_map_that_names_metadata_is_not_followed(ext, tmp_path, variant, change):
+    """A file whose blocks are said to be an inode table: nothing is written there, or freed."""
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 8 * MIB, VARIANTS[variant], 1)
+    ext.write(image, f"grow 5 1000 {path}")
+    table = int(re.search(r"Inode table at (\d+)", run_tool("dumpe2fs", str(image)))[1])
+    patch(image, first_entry(image, path), "<I", table)
+    lines = ext.start(image, "write", "errors=remount-ro", text=change.format(path) + "\n")
+    assert any("are the file system's own" in line for line in lines)
+    assert "error EUCLEAN" in lines
+    assert peek(image, table * 1024 + 256, "<H") != (0,)

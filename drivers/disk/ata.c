@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #include "drivers/disk/ata_drive.h"
-#include "drivers/disk/partition.h"
+#include "drivers/disk/partition_table.h"
 #include "drivers/qemu/settings.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -42,7 +42,7 @@ static struct ata_channel channels[ATA_CHANNELS] = {
 	{ .command_block = 0x170, .control = 0x376 },
 };
 
-struct ata_drive ata_drives[ATA_DRIVES] = {
+static struct ata_drive drives[] = {
 	{ .block = { .name = "hda", .number = 3 << 8 }, .channel = &channels[0] },
 	{ .block = { .name = "hdb", .number = 3 << 8 | 64 },
 	  .channel = &channels[0],
@@ -52,6 +52,8 @@ struct ata_drive ata_drives[ATA_DRIVES] = {
 	  .channel = &channels[1],
 	  .is_slave = true },
 };
+
+#define DRIVES (sizeof(drives) / sizeof(drives[0]))
 
 /* ---- what went wrong ---- */
 
@@ -85,6 +87,14 @@ static void describe(uint8_t status, uint8_t error, char *text, size_t size)
 			 status & ATA_DRQ ? "data that nobody asked for" : "moved too little");
 }
 
+static void reset(struct ata_channel *channel)
+{
+	ata_reset(channel);
+	for (unsigned i = 0; i < DRIVES; i++)
+		if (drives[i].channel == channel)
+			ata_use_multiple(&drives[i]);
+}
+
 /* Says what failed, leaves the channel usable, and gives the errno. */
 static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
 {
@@ -94,7 +104,7 @@ static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
 	describe(status, error, text, sizeof(text));
 	printk("%s: %s failed: %s (status 0x%02x, error 0x%02x)\n", drive->block.name, what, text,
 	       status, error);
-	ata_reset(drive->channel);
+	reset(drive->channel);
 	if (ata_is_absent(status))
 		return -ENODEV;
 	return status & ATA_BSY ? -ETIMEDOUT : -EIO;
@@ -244,15 +254,11 @@ int ata_set_mode(const char *name)
 
 /* ---- at boot ---- */
 
-/* The structure is static, and registered only when all of it is known. */
-static void detect(struct ata_drive *drive)
+/* The structure is static, and registered when all of it is known. */
+static void add(struct ata_drive *drive)
 {
 	static const struct block_ops ops = { .transfer = ata_transfer, .flush = ata_flush };
 
-	if (!ata_identify(drive)) {
-		printk("%s: no drive\n", drive->block.name);
-		return;
-	}
 	ata_use_multiple(drive);
 	drive->block.ops = &ops;
 	drive->block.driver = drive;
@@ -263,15 +269,22 @@ static void detect(struct ata_drive *drive)
 	partitions_register(&drive->block);
 }
 
-/* Polls, because kmain must not sleep; the mode comes last. */
+/* Polls, because kmain must not sleep; the mode comes last. Looking for a drive may reset the one
+ * beside it, so that one is used later. */
 void ata_initialize(void)
 {
+	bool is_there[DRIVES];
 	char name[16];
 
 	for (unsigned i = 0; i < ATA_CHANNELS; i++)
-		ata_reset(&channels[i]);
-	for (unsigned i = 0; i < ATA_DRIVES; i++)
-		detect(&ata_drives[i]);
+		ata_tell_interrupts(&channels[i]);
+	for (unsigned i = 0; i < DRIVES; i++)
+		is_there[i] = ata_identify(&drives[i]);
+	for (unsigned i = 0; i < DRIVES; i++)
+		if (is_there[i])
+			add(&drives[i]);
+		else
+			printk("%s: no drive\n", drives[i].block.name);
 	ata_dma_initialize(channels);
 	ata_interrupts_initialize(channels);
 	if (setting_read("disk", name, sizeof(name)) < 0 || ata_set_mode(name) < 0)

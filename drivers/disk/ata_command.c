@@ -108,16 +108,11 @@ static void wait_ns(uint64_t duration)
 		;
 }
 
-/* They may forget SET MULTIPLE, too. A drive that is not idle after this fails its next request,
- * which comes here again. */
+/* A drive that is not idle after this fails its next request, which comes here again. */
 void ata_reset(struct ata_channel *channel)
 {
 	out8(channel->control, NO_INTERRUPT | SOFT_RESET);
 	wait_ns(RESET_PULSE_NS);
-	out8(channel->control, NO_INTERRUPT);
-	wait_ns(RESET_SETTLE_NS);
-	for (unsigned i = 0; i < ATA_DRIVES; i++)
-		if (ata_drives[i].channel == channel)
-			ata_use_multiple(&ata_drives[i]);
 	ata_tell_interrupts(channel);
+	wait_ns(RESET_SETTLE_NS);
 }

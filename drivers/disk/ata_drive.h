@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drivers/disk/ata.h"
 #include "drivers/disk/block.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/timer.h"
@@ -35,7 +34,6 @@
 #define ATA_DETECT_NS 500000000ull
 
 #define ATA_CHANNELS 2
-#define ATA_DRIVES   4
 
 struct ata_region;
 
@@ -69,8 +67,6 @@ struct ata_drive {
 	uint16_t multiple; /* sectors per DRQ; 1: no READ MULTIPLE; 0: no drive */
 	char model[41];
 };
-
-extern struct ata_drive ata_drives[ATA_DRIVES]; /* hda to hdd */
 
 /* A command's registers. For commands without an address lba and count are 0. */
 struct ata_command {
@@ -130,7 +126,8 @@ uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *comman
 /* The drives raise interrupts from now on, or do not: as the channel says. */
 void ata_tell_interrupts(const struct ata_channel *channel);
 
-/* Both drives drop their commands, and data that nobody fetched. Takes some milliseconds. */
+/* Both drives drop their commands, and data that nobody fetched; they may forget SET MULTIPLE, too.
+ * Takes some milliseconds. */
 void ata_reset(struct ata_channel *channel);
 
 /* ---- ata_wait.c ---- */

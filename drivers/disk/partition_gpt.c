@@ -11,6 +11,8 @@
  * Entry i is partition i + 1; one whose type is all zeros is empty. Nothing in a header is used
  * before its own checksum was right, nothing in the entries before theirs was.
  */
+#include "drivers/disk/partition_gpt.h"
+
 #include <stddef.h>
 
 #include "drivers/disk/partition.h"

@@ -318,8 +318,10 @@ int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, boo
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
 	uint32_t index, group = ext_group_of(fs, first, &index);
-	int error = ext_group_read(fs, group, &descriptor);
+	int error = ext_check_run(inode, first, count);
 
+	if (!error)
+		error = ext_group_read(fs, group, &descriptor);
 	if (!error)
 		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	if (error)

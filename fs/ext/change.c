@@ -61,7 +61,7 @@ static uint32_t room_for(const struct ext_fs *fs, uint32_t blocks)
 
 int ext_begin(struct ext_fs *fs, uint32_t blocks)
 {
-	int error = !fs->writable || fs->failed ? -EROFS : 0;
+	int error = !fs->writable || (fs->failed && fs->nesting == 0) ? -EROFS : 0;
 
 	if (!error && fs->journal != NULL)
 		error = journal_begin(fs->journal, room_for(fs, blocks));

@@ -18,6 +18,8 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
 
+#define FLEX_LOG_MAX 6 /* more groups than 64 are not looked at */
+
 /* Whether a group that begins a block of descriptors also begins with a copy of the superblock.
  * With sparse_super none does: copies are in groups 3^n, 5^n and 7^n, and such a group is even. */
 static bool has_superblock(const struct ext_fs *fs, uint32_t group)
@@ -171,4 +173,45 @@ int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
 				   "group %u: inode table in block %ju, outside the file system",
 				   group, *table);
 	return 0;
+}
+
+static bool overlap(uint64_t one, uint64_t one_count, uint64_t other, uint64_t other_count)
+{
+	return one < other + other_count && other < one + one_count;
+}
+
+/* Whether a run touches the bitmaps or the inode table of a group. */
+static int touches_tables(const struct ext_fs *fs, uint32_t group, uint64_t first, uint32_t count)
+{
+	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;
+	struct ext_group_desc of;
+	int error = ext_group_read(fs, group, &of);
+
+	if (error)
+		return error;
+	return overlap(first, count, of.bg_block_bitmap_lo | (uint64_t)of.bg_block_bitmap_hi << 32,
+		       1) ||
+	       overlap(first, count, of.bg_inode_bitmap_lo | (uint64_t)of.bg_inode_bitmap_hi << 32,
+		       1) ||
+	       overlap(first, count, of.bg_inode_table_lo | (uint64_t)of.bg_inode_table_hi << 32,
+		       (bytes + fs->summary.block_size - 1) >> fs->block_shift);
+}
+
+/* With flex_bg the tables of a few neighbouring groups are together in the first of them. */
+int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
+{
+	const struct ext_fs *fs = inode->fs;
+	bool flex = ext_has_incompat(fs, EXT_INCOMPAT_FLEX_BG);
+	unsigned log = flex && fs->super.s_log_groups_per_flex <= FLEX_LOG_MAX
+			   ? fs->super.s_log_groups_per_flex
+			   : 0;
+	uint32_t index, own = ext_group_of(fs, first, &index), group = own >> log << log;
+	int found = ext_range_valid(fs, first, count) && index < ext_group_overhead(fs, own);
+
+	for (uint32_t i = 0; i < 1u << log && group < fs->summary.groups && !found; i++, group++)
+		found = touches_tables(fs, group, first, count);
+	if (found > 0)
+		return ext_corrupt_inode(inode, "%u blocks from %ju on are the file system's own",
+					 count, first);
+	return found;
 }

@@ -110,6 +110,10 @@ uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group);
 /* The group of a block, and the block's index in it. */
 uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
 
+/* Refuses a run, as long as it is in one group, that has bitmaps, an inode table or descriptors of
+ * the file system in it: a map that says so is damaged, and what it names must not be written. */
+int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count);
+
 /* The block of the inode table that has an inode, and the inode in it. */
 int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
 		    struct ext_disk_inode_large **disk);
@@ -339,8 +343,14 @@ int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping,
 /* Writes zeros from a size to the end of its block, if the block has contents. */
 int ext_zero_tail(struct ext_inode *inode, uint64_t size);
 
+/* The file is about to grow beyond its last block: zeros after its end, as a change of its own. */
+int ext_zero_gap(struct ext_inode *inode);
+
+/* With data=journal: what was written is committed, and goes to its place. */
+int ext_settle(struct ext_fs *fs);
+
 /* Writes zeros to whole blocks. */
-int ext_zero_blocks(const struct ext_fs *fs, uint64_t physical, uint32_t count);
+int ext_zero_blocks(struct ext_fs *fs, uint64_t physical, uint32_t count);
 
 /* ---- to mount (fs/ext/mount_write.c) ---- */
 

@@ -46,6 +46,12 @@ int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal
 	return error;
 }
 
+/* Contents may have been in the journal, too. */
+static bool is_metadata(const struct ext_inode *inode)
+{
+	return !ext_is_regular(inode) || inode->fs->options.data == EXT_DATA_JOURNAL;
+}
+
 /* Frees a mapped run, all in one group. If its blocks cannot be freed it is mapped as before. */
 static int free_run(struct ext_inode *inode, const struct ext_run *run)
 {
@@ -54,7 +60,7 @@ static int free_run(struct ext_inode *inode, const struct ext_run *run)
 
 	if (error)
 		return error;
-	error = ext_blocks_free(inode, run->physical, run->length, !ext_is_regular(inode));
+	error = ext_blocks_free(inode, run->physical, run->length, is_metadata(inode));
 	if (error)
 		ext_map_set(inode, run);
 	return error;

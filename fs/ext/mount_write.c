@@ -231,5 +231,7 @@ int ext_write_end(struct ext_fs *fs)
 		error = put_super_now(fs);
 	}
 	bcache_put(fs->super_buffer);
+	if (fs->options.data == EXT_DATA_JOURNAL)
+		bcache_drop(); /* contents, which the next mount may write past the cache */
 	return error;
 }

@@ -57,7 +57,9 @@ static int step_down(struct ext_inode *inode, struct way *way, uint64_t goal)
 			*slot = (uint32_t)(*buffer)->block;
 		return error;
 	}
-	error = ext_mapping_block(inode, *slot, buffer);
+	error = ext_check_run(inode, *slot, 1);
+	if (!error)
+		error = ext_mapping_block(inode, *slot, buffer);
 	if (error)
 		return error;
 	error = ext_change(inode->fs, *buffer);

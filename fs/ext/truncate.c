@@ -114,7 +114,7 @@ int ext_truncate(struct ext_inode *inode, uint64_t size)
 		bcache_put(pin);
 	}
 	ext_end(inode->fs);
-	return error;
+	return error ? error : ext_settle(inode->fs);
 }
 
 int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
@@ -192,7 +192,7 @@ static int allocate_piece(struct ext_inode *inode, uint64_t *logical, uint64_t e
 		bcache_put(pin);
 	}
 	ext_end(fs);
-	return error;
+	return error ? error : ext_settle(fs);
 }
 
 /* Blocks beyond the end must be unwritten ones, which pointers cannot say. */
@@ -210,9 +210,8 @@ int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool
 	if (!(inode->flags & EXT_FLAG_EXTENTS) && keep_size &&
 	    end > (inode->size + fs->summary.block_size - 1) >> fs->block_shift)
 		return -EOPNOTSUPP;
-	if (!keep_size && end << fs->block_shift > inode->size) {
-		error = ext_zero_tail(inode, inode->size);
-	}
+	if (!keep_size && end << fs->block_shift > inode->size)
+		error = ext_zero_gap(inode);
 	while (logical < end && !error) {
 		error = allocate_piece(inode, &logical, end, keep_size);
 		if (error == -ENOSPC && ext_commit_for_space(fs))

@@ -17,13 +17,18 @@
  *
  * What is beyond the end of the file in its last block is zeros, whatever wrote it: a file that
  * grows shows it.
+ *
+ * With data=journal the contents are part of the transaction, JOURNALED_MAX blocks at a time. It is
+ * committed, and everything written to its place, before the call returns: so a reader that goes
+ * past the cache reads what was written.
  */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define TICK 4000000 /* ns: times that differ by less are not written for their own sake */
+#define JOURNALED_MAX 16      /* blocks of contents in one transaction */
+#define TICK	      4000000 /* ns: times that differ by less are not written for their own sake */
 
 /* Changes a part of one sector, read first. NULL: to zeros. */
 static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, const uint8_t *data,
@@ -41,11 +46,53 @@ static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, 
 	return block_write(device, lba, 1, sector, BLOCK_DATA);
 }
 
-/* Writes from a byte position of the device. */
-static int write_device(struct block_device *device, uint64_t position, const uint8_t *data,
-			uint32_t length)
+static bool is_journaled(const struct ext_fs *fs)
+{
+	return fs->options.data == EXT_DATA_JOURNAL && fs->journal != NULL;
+}
+
+/* Changes contents in the cache, as metadata. NULL: to zeros. */
+static int write_cached(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t length)
 {
 	int error = 0;
+
+	while (length > 0 && !error) {
+		uint32_t skip = position & (fs->summary.block_size - 1);
+		uint32_t rest = fs->summary.block_size - skip, part = rest < length ? rest : length;
+		struct cached_block *buffer;
+
+		error = bcache_get(fs->device, position >> fs->block_shift, fs->summary.block_size,
+				   BLOCK_DATA, &buffer);
+		if (error)
+			break;
+		error = ext_change(fs, buffer);
+		if (!error && data != NULL)
+			memcpy(buffer->data + skip, data, part);
+		else if (!error)
+			memset(buffer->data + skip, 0, part);
+		bcache_put(buffer);
+		position += part;
+		length -= part;
+		data = data == NULL ? NULL : data + part;
+	}
+	return error;
+}
+
+int ext_settle(struct ext_fs *fs)
+{
+	int error = is_journaled(fs) ? ext_commit(fs) : 0;
+
+	return error || !is_journaled(fs) ? error : bcache_write_all(fs->device);
+}
+
+/* Writes from a byte position of the device. */
+static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t length)
+{
+	struct block_device *device = fs->device;
+	int error = 0;
+
+	if (is_journaled(fs))
+		return write_cached(fs, position, data, length);
 
 	while (length > 0 && !error) {
 		uint64_t lba = position / SECTOR_SIZE;
@@ -67,7 +114,7 @@ static int write_device(struct block_device *device, uint64_t position, const ui
 
 int ext_zero_tail(struct ext_inode *inode, uint64_t size)
 {
-	const struct ext_fs *fs = inode->fs;
+	struct ext_fs *fs = inode->fs;
 	uint32_t skip = size & (fs->summary.block_size - 1);
 	struct ext_mapping mapping;
 	int error;
@@ -77,24 +124,24 @@ int ext_zero_tail(struct ext_inode *inode, uint64_t size)
 	error = ext_map_all(inode, size >> fs->block_shift, &mapping);
 	if (error || mapping.physical == 0 || mapping.unwritten)
 		return error;
-	return write_device(fs->device, (mapping.physical << fs->block_shift) + skip, NULL,
+	return write_device(fs, (mapping.physical << fs->block_shift) + skip, NULL,
 			    fs->summary.block_size - skip);
 }
 
 /* Writes one new block, of which the caller has a part; page is a block's memory. */
-static int write_padded(const struct ext_fs *fs, uint64_t physical, uint32_t skip,
-			const uint8_t *data, uint32_t length, uint8_t *page)
+static int write_padded(struct ext_fs *fs, uint64_t physical, uint32_t skip, const uint8_t *data,
+			uint32_t length, uint8_t *page)
 {
-	uint32_t size = fs->summary.block_size, sectors = size / SECTOR_SIZE;
+	uint32_t size = fs->summary.block_size;
 
 	memset(page, 0, size);
 	if (length > 0)
 		memcpy(page + skip, data, length);
-	return block_write(fs->device, physical * sectors, sectors, page, BLOCK_DATA);
+	return write_device(fs, physical << fs->block_shift, page, size);
 }
 
 /* Writes new blocks from `physical` on: length bytes after `skip`, and zeros around. */
-static int write_new(const struct ext_fs *fs, uint64_t physical, uint32_t skip, const uint8_t *data,
+static int write_new(struct ext_fs *fs, uint64_t physical, uint32_t skip, const uint8_t *data,
 		     uint32_t length)
 {
 	uint32_t size = fs->summary.block_size;
@@ -105,9 +152,8 @@ static int write_new(const struct ext_fs *fs, uint64_t physical, uint32_t skip, 
 		uint32_t part = size - skip < length ? size - skip : length;
 
 		if (part == size) {
-			part = length - length % size;
-			error = block_write(fs->device, physical * (size / SECTOR_SIZE),
-					    part / SECTOR_SIZE, data, BLOCK_DATA);
+			part = length - (length & (size - 1));
+			error = write_device(fs, physical << fs->block_shift, data, part);
 		} else {
 			error = write_padded(fs, physical, skip, data, part, page);
 		}
@@ -121,7 +167,7 @@ static int write_new(const struct ext_fs *fs, uint64_t physical, uint32_t skip, 
 	return error;
 }
 
-int ext_zero_blocks(const struct ext_fs *fs, uint64_t physical, uint32_t count)
+int ext_zero_blocks(struct ext_fs *fs, uint64_t physical, uint32_t count)
 {
 	uint8_t *page = page_alloc(0);
 	int error = page == NULL ? -ENOMEM : 0;
@@ -146,6 +192,8 @@ int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping,
 		count = mapping->length;
 	if (count > reach)
 		count = reach;
+	if (is_journaled(inode->fs) && count > JOURNALED_MAX)
+		count = JOURNALED_MAX;
 	run->length = (uint32_t)count;
 	run->physical = mapping->physical;
 	if (mapping->physical != 0)
@@ -185,7 +233,7 @@ static int64_t write_fresh(struct ext_inode *inode, const struct ext_mapping *ma
 static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_t *data,
 			  uint32_t length)
 {
-	const struct ext_fs *fs = inode->fs;
+	struct ext_fs *fs = inode->fs;
 	uint32_t skip = offset & (fs->summary.block_size - 1);
 	struct ext_mapping mapping;
 	int error = ext_map_all(inode, offset >> fs->block_shift, &mapping);
@@ -194,10 +242,17 @@ static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_
 		return error;
 	if (mapping.physical == 0 || mapping.unwritten)
 		return write_fresh(inode, &mapping, offset, data, length);
+	if (mapping.length > ext_blocks_to_group_end(fs, mapping.physical))
+		mapping.length = ext_blocks_to_group_end(fs, mapping.physical);
+	if (is_journaled(fs) && mapping.length > JOURNALED_MAX)
+		mapping.length = JOURNALED_MAX;
 	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
 		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
-	error =
-	    write_device(fs->device, (mapping.physical << fs->block_shift) + skip, data, length);
+	error = ext_check_run(inode, mapping.physical,
+			      (skip + length + fs->summary.block_size - 1) >> fs->block_shift);
+	if (error)
+		return error;
+	error = write_device(fs, (mapping.physical << fs->block_shift) + skip, data, length);
 	return error ? error : (int64_t)length;
 }
 
@@ -228,13 +283,20 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 		bcache_put(pin);
 	}
 	ext_end(fs);
-	return error ? error : written;
+	if (!error && written > 0)
+		error = ext_settle(fs);
+	return error && written >= 0 ? error : written;
 }
 
-/* A write that begins beyond the end shows what was after the end. */
-static int zero_gap(struct ext_inode *inode, uint64_t offset)
+int ext_zero_gap(struct ext_inode *inode)
 {
-	return offset > inode->size ? ext_zero_tail(inode, inode->size) : 0;
+	int error = ext_begin(inode->fs, EXT_CREDITS);
+
+	if (error)
+		return error;
+	error = ext_zero_tail(inode, inode->size);
+	ext_end(inode->fs);
+	return error ? error : ext_settle(inode->fs);
 }
 
 int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32_t length)
@@ -251,7 +313,7 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 		length = (uint32_t)(limit - offset);
 	if (!inode->fs->writable || inode->fs->failed)
 		return -EROFS;
-	error = zero_gap(inode, offset);
+	error = offset > inode->size ? ext_zero_gap(inode) : 0;
 	while (done < length && !error) {
 		int64_t part =
 		    write_piece(inode, offset + done, (const uint8_t *)data + done, length - done);

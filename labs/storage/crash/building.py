@@ -43,7 +43,7 @@ VARIANTS = {
     variant.name: variant
     for variant in (
         Variant("ext4", "-t ext4"),  # as mkfs.ext4 makes it: blocks of 1 KiB below 512 MiB
-        Variant("ext4-4096", "-t ext4 -b 4096", small=6 * MIB),
+        Variant("ext4-4096", "-t ext4 -b 4096", small=9 * MIB),
         Variant("ext3", "-t ext3 -b 1024"),
         Variant("ext4-new", "-t ext4 -b 2048 -O metadata_csum_seed,orphan_file", small=4 * MIB),
         Variant("ext4-plain", "-t ext4 -b 1024 -O ^metadata_csum,^64bit,^flex_bg"),

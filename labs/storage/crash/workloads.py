@@ -98,11 +98,12 @@ def sync_lines(kind: str, path: str) -> list[str]:
 
 
 def sequence(*steps: tuple[str, str]) -> Workload:
-    """Operations by name, each with a sync after it or none."""
+    """Operations by name, each with a sync after it or none; in the end there is an unmount."""
     lines = []
     for number, (name, kind) in enumerate(steps):
         text, path = OPERATIONS[name]
         lines += [*text.format(100 + number).split("\n"), *sync_lines(kind, path)]
+    lines.append("again")
     name = "+".join(f"{name}.{kind}" for name, kind in steps)
     return Workload(name, tuple(line.encode() for line in lines), on_tree=True)
 

@@ -57,16 +57,17 @@ static void note_requests(struct session *session)
 }
 
 /* Where the journal is. It has one piece in the laboratory's images. */
-static void find_log(struct session *session)
+static bool find_log(struct session *session)
 {
 	uint32_t sectors = session->block_size / SECTOR_SIZE;
 	struct ext_mapping mapping;
 	struct ext_inode inode;
 
 	if (ext_inode_read(fs, JOURNAL_INODE, &inode) != 0 || ext_map(&inode, 0, &mapping) != 0)
-		return;
+		return problem(session, "the image has no journal");
 	session->log_first = mapping.physical * sectors;
 	session->log_end = (mapping.physical + mapping.length) * sectors;
+	return true;
 }
 
 /* What is in the log begins like one of its own blocks only if it is one. */
@@ -106,7 +107,8 @@ bool session_begin(struct session *session, const struct ext_options *options)
 	if (error)
 		return problem(session, "mount: %s", errno_name(-error));
 	session->block_size = ext_summary(fs)->block_size;
-	find_log(session);
+	if (!find_log(session))
+		return false;
 	session->trees[0] = tree_read(session->arena, session->problem);
 	return session->trees[0] != NULL;
 }
