@@ -7,7 +7,6 @@
  */
 #include "kernel/lib/errno.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define NAMED(number) [number] = #number
@@ -27,7 +26,7 @@ static const char *const names[] = {
 
 const char *errno_name(int error)
 {
-	bool is_known = error >= 0 && (size_t)error < sizeof(names) / sizeof(names[0]);
+	const size_t count = sizeof(names) / sizeof(names[0]);
 
-	return is_known && names[error] ? names[error] : "unknown error";
+	return error >= 0 && (size_t)error < count && names[error] ? names[error] : "unknown error";
 }

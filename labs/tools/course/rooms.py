@@ -20,6 +20,7 @@ from labs.tools.course.source_lists import BREADTH, CORE, changes
 
 LIST = "labs/rooms.toml"
 PARTS = ("core", "breadth", "storage")
+STORAGE_LAB = "labs/storage"
 INCLUDE = re.compile(r'[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"')
 SHORT = 90  # columns; what a longer sentence says after a colon, or last in brackets, is left out
 SOURCE = (".c", ".h", ".asm", ".inc")
@@ -88,10 +89,14 @@ def linked_by(folder: str, name: str, root: Path = ROOT) -> set[str]:
 
 @cache
 def breadth(root: Path = ROOT) -> frozenset[str]:
-    """The files that only lists of breadth add, and the headers that only those include."""
-    folders = [path.parent.relative_to(root).as_posix() for path in root.glob("labs/*/main.c")]
-    core = set().union(*(linked_by(folder, CORE, root) for folder in folders))
+    """The files that no lesson's core links: what lists of breadth and the storage lab's kernel
+    add, and the headers that only those include."""
+    folders = {path.parent.relative_to(root).as_posix() for path in root.glob("labs/*/main.c")}
+    lessons = folders - {STORAGE_LAB}
+    core = set().union(*(linked_by(folder, CORE, root) for folder in lessons))
     added = set().union(*(linked_by(folder, BREADTH, root) for folder in folders))
+    if STORAGE_LAB in folders:
+        added |= linked_by(STORAGE_LAB, CORE, root)
     return frozenset(added - core)
 
 
