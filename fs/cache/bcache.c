@@ -28,9 +28,6 @@
  * then, so nobody changes it; the next one who gets it waits until it is written.
  */
 #include "fs/cache/bcache.h"
-
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
