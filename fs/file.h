@@ -56,8 +56,7 @@ struct file {
 	uint32_t references;
 
 	/* Of a file that was opened in a file system (fs/vfs); else NULL. */
-	struct inode *inode;		   /* a reference */
-	struct inode *directory;	   /* where it was found, a reference; NULL: no name */
+	struct inode *inode, *directory; /* references; where it was found, NULL: it has no name */
 	void (*forget)(struct file *file); /* the last reference is gone */
 	bool is_program;		   /* it is being run */
 };

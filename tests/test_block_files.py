@@ -18,6 +18,7 @@ from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Outcome, Result
 from labs.tools.machine.run import machine_config, machine_options
 from tests.building import ROOT, make
+from tests.host.ext.images import run_tool
 
 PROGRAMS = ROOT / "tests/programs/disk"
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-D_FILE_OFFSET_BITS=64")
@@ -344,3 +345,28 @@ def test_the_order_is_chosen_while_it_runs(said, tmp_path):
     ).serial
     assert re.findall(r"^hdb +(\S+)", serial, re.MULTILINE) == ["c-look", "fifo"]
     assert serial.count("\nrefused\n") == 2
+
+
+# ---- beside a file system -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["ext2", "ext4"])
+def test_a_mounted_drive_shows_what_is_not_written_yet(said, tmp_path, kind):
+    """The file of the drive and the block cache agree: a new name is seen in the raw drive before
+    it is on the disk; a copy of the drive can be mounted while its pages are still dirty; and what
+    is written raw after unmounting stays."""
+    images = [blank(tmp_path / f"{unit}.img", 16384) for unit in (1, 2)]
+    run_tool("mkfs.ext4", "-q", "-F", "-t", kind, "-O", "^metadata_csum", str(images[0]))
+    result = said(
+        "mkdir /mnt; mount -t ext4 /dev/hdb /mnt && head -c 1000 /dev/hdb >/dev/null;"
+        "mkdir /mnt/a-new-name; grep -q a-new-name /dev/hdb && echo seen;"
+        "echo text >/mnt/a-new-name/file; umount /mnt; cat /dev/hdb >/dev/hdc;"
+        "mount -t ext4 /dev/hdc /mnt && cat /mnt/a-new-name/file; umount /mnt;"
+        "printf new-label | dd of=/dev/hdc bs=1 seek=1144 conv=fsync 2>/dev/null",
+        drives=tuple(Drive(image, unit, writable=True) for unit, image in enumerate(images, 1)),
+    )
+    assert "seen\ntext\n" in result.serial
+    for image in images:
+        run_tool("e2fsck", "-fn", str(image))
+        assert run_tool("debugfs", "-R", "cat /a-new-name/file", str(image)) == "text\n"
+    assert images[1].read_bytes()[1144:1160].startswith(b"new-label\0")

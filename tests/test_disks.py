@@ -205,6 +205,33 @@ def test_a_drive_that_is_gone(guest_machine, disk, mode):
         assert time.monotonic() - start < 60
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_cable_that_is_unplugged(in_mode, disk, mode):
+    """The bus floats: EIO at once, without waiting; then the drive is back, and works."""
+    drives = [disk(100, 1), disk(100, 2)]
+    script = (
+        "write hdb 7 2 3; disk-unplug hdb; verify hdb 7 2 3; write hdb 8 1; flush hdb;"
+        "write hdc 7 2 3; disk-unplug hdb; verify hdb 7 2 3; verify hdc 7 2 3"
+    )
+    result = in_mode(mode, script, drives=drives, guest_limit=30)
+    said = re.findall(r"^(\w+ hd[bc]): (.*)$", result.serial, re.MULTILINE)
+    assert [answer for what, answer in said if what.startswith(("write", "verify", "flush"))] == [
+        "2 sectors", "EIO", "EIO", "EIO", "2 sectors", "2 sectors", "2 sectors"
+    ]  # fmt: skip
+    assert result.serial.count("failed: the drive is gone (status 0xff") == 3
+    assert result.guest_seconds < 10
+
+
+@pytest.mark.parametrize("mode", ["dma-interrupt", "pio-interrupt"])
+def test_lost_interrupts(in_mode, disk, mode):
+    """A request whose interrupt does not come ends when its time is over, and is right."""
+    script = "disk-silence hdb; write hdb 7 2 3; verify hdb 7 2 3"
+    drive = disk(100)
+    result = in_mode(mode, script, drives=[drive], guest_limit=60).check()
+    assert result.serial.count("hdb: an interrupt was lost") >= 2
+    assert content(drive.path, 7, 2) == written(7, 2, 3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_drive_that_stops_answering(guest_machine, disk, mode):

@@ -18,6 +18,7 @@ SOURCES = (
     "boot/load_elf.c",
     "drivers/console/vga_escape.c",
     "drivers/console/vga_screen.c",
+    "drivers/disk/latency.c",
     "kernel/report/boot_info.c",
     "kernel/lib/format.c",
     "kernel/lib/number.c",
@@ -52,6 +53,9 @@ TESTS = {
     "random_uniform": 100_000,
     "screen_sequences": 1,
     "screen_random": 20_000,
+    "latency_borders": 1,
+    "latency_percentile": 1,
+    "latency_detector": 1,
 }
 ONLY_I386 = {"boot_info_read": 1}  # its data lies at 3 GiB, which the sanitizer takes for itself
 

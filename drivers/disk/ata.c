@@ -270,7 +270,7 @@ static void add(struct ata_drive *drive)
 }
 
 /* Polls, because kmain must not sleep; the mode comes last. Looking for a drive may reset the one
- * beside it, so that one is used later. */
+ * next to it, so that one is used later. */
 void ata_initialize(void)
 {
 	bool is_there[DRIVES];

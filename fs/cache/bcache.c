@@ -28,9 +28,6 @@
  * then, so nobody changes it; the next one who gets it waits until it is written.
  */
 #include "fs/cache/bcache.h"
-
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
@@ -128,6 +125,7 @@ static void remember(struct cached_block *buffer, struct block_device *device, u
 	buffer->size = size;
 	buffer->references = 1;
 	buffer->verified = false;
+	buffer->seal = NULL;
 	buffer->chain = *bucket;
 	*bucket = buffer;
 	make_newest(buffer);
@@ -288,6 +286,7 @@ int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size
 	if (is_new)
 		buffer->purpose = BLOCK_OTHER;
 	buffer->verified = false;
+	buffer->seal = NULL;
 	*out = buffer;
 	memset(buffer->data, 0, size);
 	return 0;
@@ -317,6 +316,7 @@ int bcache_write(struct cached_block *buffer)
 	buffer->references++;
 	mutex_lock(&buffer->transfer);
 	if (buffer->is_dirty && buffer->transaction == NULL) {
+		bcache_seal(buffer);
 		set_dirty(buffer, false);
 		error = block_write(buffer->device, first_sector(buffer),
 				    buffer->size / SECTOR_SIZE, buffer->data, buffer->purpose);

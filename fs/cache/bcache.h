@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "drivers/disk/block.h"
@@ -30,6 +31,10 @@ struct cached_block {
 	enum block_purpose purpose; /* of its requests */
 	bool verified;		    /* a note of the user; false after each read from disk */
 	bool is_dirty;		    /* newer than on the disk; set by bcache_mark_dirty only */
+	/* What the user put off until the data goes to the disk or into a journal: to write a
+	 * checksum of it. NULL: nothing. Both numbers are the user's. */
+	void (*seal)(struct cached_block *buffer);
+	uint32_t seal_seed, seal_at;
 	void *transaction;	    /* of fs/jbd2, which holds the block; NULL: nobody does */
 	struct list held;	    /* of fs/jbd2: its place in the transaction */
 	struct mutex transfer;	    /* of the task that reads or writes it at the moment */
@@ -68,6 +73,16 @@ struct cached_block *bcache_find(struct block_device *device, uint64_t block, ui
 
 /* Gives a buffer back; it stays cached. NULL is allowed. */
 void bcache_put(struct cached_block *buffer);
+
+/* Before the data is written or copied: what was put off is done. */
+static inline void bcache_seal(struct cached_block *buffer)
+{
+	void (*seal)(struct cached_block *block) = buffer->seal;
+
+	buffer->seal = NULL;
+	if (seal != NULL)
+		seal(buffer);
+}
 
 /* The caller, who has a reference, is about to change the data (or has done so and did not sleep in
  * between): it is to be written to its place some time. */

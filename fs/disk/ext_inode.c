@@ -66,13 +66,13 @@ static void remove_from_table(struct disk_inode *inode)
 
 /* ---- from the library's inode to the VFS's ---- */
 
-static const struct file_ops *file_ops_of(uint32_t mode)
+static const struct file_ops *file_ops_of(const struct disk_operations *operations, uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
-		return &disk_directory_ops;
+		return operations->directory;
 	case S_IFREG:
-		return &disk_file_ops;
+		return operations->file;
 	case S_IFCHR:
 	case S_IFBLK:
 		return &device_file_ops;
@@ -118,8 +118,8 @@ void disk_inode_insert(struct disk_inode *made)
 	struct disk_inode **bucket = bucket_of(made->mount, ext->number);
 
 	made->inode = (struct inode){
-		.ops = &disk_inode_ops,
-		.file_ops = file_ops_of(ext->mode),
+		.ops = made->mount->operations->inode,
+		.file_ops = file_ops_of(made->mount->operations, ext->mode),
 		.references = 1,
 		.filesystem = made->mount->filesystem,
 		.number = ext->number,
@@ -131,7 +131,7 @@ void disk_inode_insert(struct disk_inode *made)
 	};
 	disk_inode_update(made);
 	made->is_unsafe = false;
-	cached_file_initialize(&made->pages, &disk_pages_ops);
+	cached_file_initialize(&made->pages, made->mount->operations->pages);
 	made->chain = *bucket;
 	*bucket = made;
 }

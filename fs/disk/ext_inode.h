@@ -18,8 +18,16 @@
 #include "fs/vfs/inode.h"
 #include "kernel/task/lock.h"
 
+/* What its inodes can do: the tables of ext_names.c and ext_data.c. */
+struct disk_operations {
+	const struct inode_ops *inode;
+	const struct file_ops *file, *directory;
+	const struct cached_file_ops *pages;
+};
+
 struct disk_mount {
 	struct mutex lock;
+	const struct disk_operations *operations;
 	struct ext_fs *fs;
 	struct block_device *device;
 	struct disk_inode *root;

@@ -155,6 +155,9 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	return error;
 }
 
+static const struct disk_operations operations = { &disk_inode_ops, &disk_file_ops,
+						   &disk_directory_ops, &disk_pages_ops };
+
 static int disk_mount(const struct filesystem *type, struct inode *inode,
 		      const struct mount_options *options, struct inode **root)
 {
@@ -166,7 +169,11 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 
 	if (!mount)
 		return -ENOMEM;
-	*mount = (struct disk_mount){ .device = device, .next = disk_mounts };
+	*mount = (struct disk_mount){
+		.operations = &operations,
+		.device = device,
+		.next = disk_mounts,
+	};
 	disk_mounts = mount; /* already: fill_mount sleeps, and two must not have the device */
 	int error = fill_mount(mount, type->type, options);
 

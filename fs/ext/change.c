@@ -29,15 +29,23 @@ int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
 			 base);
 }
 
+/* Once for all that a transaction changed. */
+static void seal_super(struct cached_block *buffer)
+{
+	struct ext_super_block *super = (struct ext_super_block *)(buffer->data + buffer->seal_at);
+
+	super->s_checksum = ext_super_checksum(super);
+}
+
 void ext_super_copy(struct ext_fs *fs)
 {
 	uint32_t at = EXT_SUPER_SECTOR * SECTOR_SIZE & (fs->summary.block_size - 1);
 	uint32_t rest;
 
 	fs->super.s_wtime = (uint32_t)ext_seconds(ext_now(fs), &rest);
-	if (ext_has_checksums(fs))
-		fs->super.s_checksum = ext_super_checksum(&fs->super);
 	memcpy(fs->super_buffer->data + at, &fs->super, sizeof(fs->super));
+	fs->super_buffer->seal = ext_has_checksums(fs) ? seal_super : NULL;
+	fs->super_buffer->seal_at = at;
 	fs->super_changed = false;
 }
 

@@ -87,7 +87,7 @@ int ext_directory_block(const struct ext_inode *directory, uint32_t logical,
 /* Appends a block without names to a directory. The caller has begun. */
 int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct cached_block **out);
 
-/* After a change of a block: writes its checksum. */
+/* After a change of a block: its checksum is written before it goes to the disk. */
 void ext_directory_sum(const struct ext_inode *directory, uint32_t logical,
 		       struct cached_block *buffer);
 

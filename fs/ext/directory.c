@@ -31,54 +31,59 @@ uint32_t ext_directory_blocks(const struct ext_inode *directory)
 
 /* The checksum of a node covers what is in use of it, and its tail with a checksum of 0. Returns
  * where it is, or NULL for a node without room for one. */
-static uint32_t *node_checksum(const struct ext_inode *directory, uint8_t *data, uint32_t at,
-			       uint32_t *sum)
+static uint32_t *node_checksum(uint8_t *data, uint32_t size, uint32_t at, uint32_t *sum)
 {
 	static const uint32_t zero;
 	const union ext_dx_entry *entries = (const union ext_dx_entry *)(data + at);
-	uint32_t room = (directory->fs->summary.block_size - at) / sizeof(*entries);
+	uint32_t room = (size - at) / sizeof(*entries);
 	struct ext_dx_tail *tail = (struct ext_dx_tail *)(entries + entries->limit);
 
 	if (entries->limit >= room || entries->count > entries->limit)
 		return NULL;
-	*sum = ext_crc32c(ext_inode_seed(directory), data, at + entries->count * sizeof(*entries));
+	*sum = ext_crc32c(*sum, data, at + entries->count * sizeof(*entries));
 	*sum = ext_crc32c(*sum, &tail->dt_reserved, sizeof(tail->dt_reserved));
 	*sum = ext_crc32c(*sum, &zero, sizeof(zero));
 	return &tail->dt_checksum;
 }
 
 /* The same for a block of names: it covers everything before its tail. */
-static uint32_t *names_checksum(const struct ext_inode *directory, uint8_t *data, uint32_t *sum)
+static uint32_t *names_checksum(uint8_t *data, uint32_t size, uint32_t *sum)
 {
-	uint32_t end = directory->fs->summary.block_size - sizeof(struct ext_dir_tail);
+	uint32_t end = size - sizeof(struct ext_dir_tail);
 	struct ext_dir_tail *tail = (struct ext_dir_tail *)(data + end);
 
 	if (tail->det_reserved_zero1 != 0 || tail->det_rec_len != sizeof(*tail) ||
 	    tail->det_reserved_ft != EXT_DIR_TAIL_TYPE)
 		return NULL;
-	*sum = ext_crc32c(ext_inode_seed(directory), data, end);
+	*sum = ext_crc32c(*sum, data, end);
 	return &tail->det_checksum;
 }
 
-static uint32_t *checksum(const struct ext_inode *directory, uint32_t logical, uint8_t *data,
-			  uint32_t *sum)
+/* *sum is the seed, and becomes the checksum. at: where a node's entries begin, or 0. */
+static uint32_t *checksum(struct cached_block *buffer, uint32_t at, uint32_t *sum)
 {
-	uint32_t at = ext_directory_index(directory, logical, data);
-
-	return at ? node_checksum(directory, data, at, sum) : names_checksum(directory, data, sum);
+	return at ? node_checksum(buffer->data, buffer->size, at, sum)
+		  : names_checksum(buffer->data, buffer->size, sum);
 }
 
 /* A block that has no place for a checksum was refused when it was read, so there is one. */
+static void seal(struct cached_block *buffer)
+{
+	uint32_t sum = buffer->seal_seed, *place = checksum(buffer, buffer->seal_at, &sum);
+
+	if (place != NULL)
+		*place = sum;
+}
+
+/* Not at once: a block of names changes many times before it is written. */
 void ext_directory_sum(const struct ext_inode *directory, uint32_t logical,
 		       struct cached_block *buffer)
 {
-	uint32_t sum, *place;
-
 	if (!ext_has_checksums(directory->fs))
 		return;
-	place = checksum(directory, logical, buffer->data, &sum);
-	if (place != NULL)
-		*place = sum;
+	buffer->seal = seal;
+	buffer->seal_seed = ext_inode_seed(directory);
+	buffer->seal_at = ext_directory_index(directory, logical, buffer->data);
 }
 
 /* Until a visit returns something other than 0, which becomes the result. Ends: each turn moves on
@@ -107,14 +112,16 @@ static int check_visit(void *directory, const struct ext_dir_entry_2 *entry, uin
 }
 
 /* Everything that the rest of the code relies on, or would rather know. */
-static int check_block(const struct ext_inode *directory, uint32_t logical, uint8_t *data)
+static int check_block(const struct ext_inode *directory, uint32_t logical,
+		       struct cached_block *buffer)
 {
-	uint32_t sum, *place;
-	int error = walk(directory, logical, data, check_visit, (void *)directory);
+	uint32_t at = ext_directory_index(directory, logical, buffer->data), sum, *place;
+	int error = walk(directory, logical, buffer->data, check_visit, (void *)directory);
 
 	if (error || !ext_has_checksums(directory->fs))
 		return error;
-	place = checksum(directory, logical, data, &sum);
+	sum = ext_inode_seed(directory);
+	place = checksum(buffer, at, &sum);
 	if (place == NULL || *place != sum)
 		return ext_corrupt_inode(directory, "directory block %u: checksum", logical);
 	return 0;
@@ -127,7 +134,7 @@ int ext_directory_block(const struct ext_inode *directory, uint32_t logical,
 
 	if (error || (*out)->verified)
 		return error;
-	error = check_block(directory, logical, (*out)->data);
+	error = check_block(directory, logical, *out);
 	if (error)
 		bcache_put(*out);
 	else

@@ -121,6 +121,9 @@ static int add_copies(struct journal *journal)
 	uint32_t most = tags_per_descriptor(journal);
 	int error = 0;
 
+	for (; link != &journal->held; link = link->next)
+		bcache_seal(list_entry(link, struct cached_block, held));
+	link = journal->held.next;
 	for (uint32_t left = journal->changed; left > 0 && !error;) {
 		uint32_t count = left < most ? left : most;
 

@@ -56,7 +56,6 @@ struct linux_lock64 {
 /* What access asks for. */
 #define F_OK 0
 #define X_OK 1
-#define W_OK 2
 #define R_OK 4
 
 /* Flags of the calls whose name ends in "at", and the descriptor that means the working directory.

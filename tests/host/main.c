@@ -16,7 +16,7 @@
 
 static const struct unit_test *const files[] = {
 	load_elf_tests,	  memory_map_tests, format_tests, text_tests,
-	arithmetic_tests, boot_info_tests,  screen_tests,
+	arithmetic_tests, boot_info_tests,  screen_tests, latency_tests,
 };
 
 uint32_t unit_round;

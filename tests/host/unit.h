@@ -41,4 +41,4 @@ static inline uint64_t random_wide(struct random *random)
 const char *unit_panic_of(void (*call)(void *), void *argument);
 
 extern const struct unit_test load_elf_tests[], memory_map_tests[], format_tests[], text_tests[],
-    arithmetic_tests[], boot_info_tests[], screen_tests[];
+    arithmetic_tests[], boot_info_tests[], screen_tests[], latency_tests[];

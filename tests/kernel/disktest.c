@@ -7,13 +7,18 @@
  *	flush hdb
  *	disk-mode dma-polled
  *	disk-share hdb 0 8	reads, and says whether another task ran meanwhile
- *	disk-load hdb 5		three tasks write and verify, while the mode changes every 20 ms
+ *	disk-load hdb 5		three tasks write and verify, while the mode changes every 20 ms,
+ *				and interrupts come that no drive sent
+ *	disk-unplug hdb		its channel floats; again: it is back
+ *	disk-silence hdb	its channel loses interrupts
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "drivers/disk/ata.h"
+#include "drivers/disk/ata_drive.h"
 #include "drivers/disk/block.h"
+#include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
@@ -266,6 +271,7 @@ static int run_load(int count, char **words)
 	while (load.left > 0) {
 		if (ata_set_mode(modes[changes++ % 4]) < 0)
 			load.wrong++;
+		__asm__ volatile("int $46" : : : "memory"); /* IRQ 14, from no drive */
 		msleep(20);
 	}
 	printk("disk-load: %u requests, %u changes of mode, %u wrong\n", load.requests, changes,
@@ -305,6 +311,43 @@ static int run_share(int count, char **words)
 	return end("disk-share", &range, error);
 }
 
+/* ---- accidents ---- */
+
+#define NO_DEVICE 0x3e0 /* no device answers at these ports: they read 0xff */
+
+/* Takes the cable of the drive's channel away, or puts it back. */
+static int run_unplug(int count, char **words)
+{
+	static uint16_t command_block, control;
+	struct block_device *device = block_find(words[1]);
+
+	if (!device)
+		return EXIT_FAILURE;
+	struct ata_channel *channel = ((struct ata_drive *)device->driver)->channel;
+
+	if (channel->command_block == NO_DEVICE) {
+		channel->command_block = command_block;
+		channel->control = control;
+	} else {
+		command_block = channel->command_block;
+		control = channel->control;
+		channel->command_block = NO_DEVICE;
+		channel->control = NO_DEVICE + 6;
+	}
+	return EXIT_SUCCESS;
+}
+
+/* The drives of the channel do not interrupt, and the driver does not know it. */
+static int run_silence(int count, char **words)
+{
+	struct block_device *device = block_find(words[1]);
+
+	if (!device)
+		return EXIT_FAILURE;
+	out8(((struct ata_drive *)device->driver)->channel->control, 0x02);
+	return EXIT_SUCCESS;
+}
+
 static const struct command commands[] COMMAND_TABLE = {
 	{ "write", "DRIVE LBA [SECTORS [SEED]]", "write sectors that say where they are", 2,
 	  run_write },
@@ -316,5 +359,7 @@ static const struct command commands[] COMMAND_TABLE = {
 	  run_mode },
 	{ "disk-share", "DRIVE LBA [SECTORS]", "read, and see whether another task runs meanwhile",
 	  2, run_share },
+	{ "disk-unplug", "DRIVE", "no drive answers at its channel, or again", 1, run_unplug },
+	{ "disk-silence", "DRIVE", "the drives of its channel lose interrupts", 1, run_silence },
 	{ "disk-load", "DRIVE [SECONDS]", "write and verify, while the mode changes", 1, run_load },
 };

@@ -47,78 +47,113 @@ static void grow(uint32_t end)
 		size = end;
 }
 
+static int file, direct;
+static uint8_t *map;
+
+static void must(int is_done, const char *what)
+{
+	if (is_done)
+		return;
+	perror(what);
+	exit(1);
+}
+
+static void fill(uint8_t *to, uint32_t offset, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i++)
+		to[i] = expected[offset + i] = below(256);
+}
+
+static void write_some(uint32_t offset, uint32_t length)
+{
+	fill(expected + offset, offset, length);
+	must(pwrite(file, expected + offset, length, offset) == (int)length, "agree: write");
+	grow(offset + length);
+}
+
+/* Below the end only: there is nothing after it. */
+static void write_area(uint32_t offset, uint32_t length)
+{
+	if (offset < size)
+		fill(map + offset, offset, length < size - offset ? length : size - offset);
+}
+
+static void read_some(uint32_t offset, uint32_t length)
+{
+	check(pread(file, seen, length, offset), offset, length, "read");
+}
+
+static void read_area(uint32_t offset, uint32_t length)
+{
+	for (uint32_t i = offset; i < size && i < offset + length; i++)
+		if (map[i] != expected[i])
+			fail("area", i);
+}
+
+static void write_direct(uint32_t offset, uint32_t length)
+{
+	offset &= -512u;
+	length = (length + 511) & -512u;
+	length = length < MOST - offset ? length : MOST - offset;
+	fill(seen, offset, length);
+	must(pwrite(direct, seen, length, offset) == (int)length, "agree: direct write");
+	grow(offset + length);
+}
+
+static void read_direct(uint32_t offset, uint32_t length)
+{
+	offset &= -512u;
+	length = (length + 511) & -512u;
+	length = length < MOST - offset ? length : MOST - offset;
+	check(pread(direct, seen, length, offset), offset, length, "direct read");
+}
+
+static void change_size(uint32_t offset, uint32_t length)
+{
+	(void)length;
+	must(ftruncate(file, offset) == 0, "agree: truncate");
+	memset(expected + offset, 0, MOST - offset);
+	size = offset;
+}
+
+/* ext2 and ext3 may refuse. */
+static void punch(uint32_t offset, uint32_t length)
+{
+	int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+
+	if (below(3) == 0 && fallocate(file, mode, offset, length) == 0)
+		memset(expected + offset, 0, length);
+}
+
+static void save(uint32_t offset, uint32_t length)
+{
+	(void)offset, (void)length;
+	must((below(2) ? fsync(file) : msync(map, MOST, MS_SYNC)) == 0, "agree: sync");
+}
+
 int main(int count, char **words)
 {
-	int file = open(words[1], O_RDWR | O_CREAT | O_TRUNC, 0644);
-	int direct = open(words[1], O_RDWR | O_DIRECT);
-	uint8_t *map = mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	void (*const works[])(uint32_t, uint32_t) = {
+		write_some,   write_some,  write_area,	read_some, read_area,
+		write_direct, read_direct, change_size, punch,	   save,
+	};
+	struct stat status;
 
+	if (count < 4)
+		return 2;
+	file = open(words[1], O_RDWR | O_CREAT | O_TRUNC, 0644);
+	direct = open(words[1], O_RDWR | O_DIRECT);
+	must(file >= 0 && direct >= 0, "agree: open");
+	map = mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	must(map != MAP_FAILED, "agree: mmap");
 	state = strtoul(words[2], NULL, 10);
-	if (count < 4 || file < 0 || direct < 0 || map == MAP_FAILED)
-		return perror("agree"), 1;
 	for (unsigned rounds = strtoul(words[3], NULL, 10); rounds > 0; rounds--) {
 		uint32_t offset = below(MOST), length = 1 + below(below(2) ? 200 : 40000);
 
-		if (length > MOST - offset)
-			length = MOST - offset;
-		uint32_t sector = offset & -512u, sectors = (length + 511) & -512u;
-
-		if (sectors > MOST - sector)
-			sectors = MOST - sector;
-		switch (below(9)) {
-		case 0:
-		case 1: /* write */
-			for (uint32_t i = 0; i < length; i++)
-				expected[offset + i] = below(256);
-			if (pwrite(file, expected + offset, length, offset) != (int)length)
-				return perror("agree: write"), 1;
-			grow(offset + length);
-			break;
-		case 2: /* a shared area, below the end */
-			if (offset >= size)
-				break;
-			if (length > size - offset)
-				length = size - offset;
-			for (uint32_t i = 0; i < length; i++)
-				map[offset + i] = expected[offset + i] = below(256);
-			break;
-		case 3: /* read */
-			check(pread(file, seen, length, offset), offset, length, "read");
-			break;
-		case 4: /* look */
-			for (uint32_t i = offset; i < size && i < offset + length; i++)
-				if (map[i] != expected[i])
-					fail("area", i);
-			break;
-		case 5: /* direct write */
-			for (uint32_t i = 0; i < sectors; i++)
-				seen[i] = expected[sector + i] = below(256);
-			if (pwrite(direct, seen, sectors, sector) != (int)sectors)
-				return perror("agree: direct write"), 1;
-			grow(sector + sectors);
-			break;
-		case 6: /* direct read */
-			check(pread(direct, seen, sectors, sector), sector, sectors, "direct read");
-			break;
-		case 7: /* another size */
-			if (ftruncate(file, offset) != 0)
-				return perror("agree: truncate"), 1;
-			memset(expected + offset, 0, MOST - offset);
-			size = offset;
-			break;
-		case 8: /* a hole, or write-back */
-			if (below(3) == 0 && fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-						       offset, length) == 0) {
-				for (uint32_t i = 0; i < length && offset + i < MOST; i++)
-					expected[offset + i] = 0;
-				break;
-			}
-			if (below(2) ? fsync(file) : msync(map, MOST, MS_SYNC))
-				return perror("agree: sync"), 1;
-		}
-		struct stat status;
-
-		if (fstat(file, &status) != 0 || status.st_size != size)
+		works[below(sizeof(works) / sizeof(works[0]))](
+		    offset, length < MOST - offset ? length : MOST - offset);
+		must(fstat(file, &status) == 0, "agree: fstat");
+		if (status.st_size != size)
 			return printf("agree: size %ld, not %u\n", (long)status.st_size, size), 1;
 	}
 	printf("agree: ok\n");
