@@ -111,7 +111,7 @@ MUTANTS: dict[str, Mutant] = {
         (
             (
                 LOG,
-                "	return journal->place.no_barriers ? 0 : block_flush(journal->place.device);",
+                "\treturn journal->place.no_barriers ? 0 : block_flush(journal->place.device);",
                 "	return journal->place.no_barriers ? 0 : 0;",
             ),
         ),
@@ -132,7 +132,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "no-revoke": Mutant(
         "freed blocks are not revoked",
-        ((COMMIT, "		error = journal_add_revokes(journal);", "		error = 0;"),),
+        ((COMMIT, "\t\terror = journal_add_revokes(journal);", "\t\terror = 0;"),),
         workloads=("full",),
     ),
     "no-escape": Mutant(
@@ -168,7 +168,7 @@ MUTANTS: dict[str, Mutant] = {
                 CHANGE,
                 "	return fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);",
                 "	int write_late(void);\n"
-                "	error = fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);\n"
+                "\terror = fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);\n"
                 "	return error ? error : write_late();",
             ),
         ),
