@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 
-from labs.storage.crash.building import VARIANTS, make_image
+from labs.storage.crash.building import VARIANTS, build, make_image, variant_named
+from labs.storage.crash.laboratory import Laboratory, show_state
 from labs.storage.crash.log import FLUSH, Entry, Layout, LogError, read_log, write_log
-from labs.storage.crash.workloads import pattern
+from labs.storage.crash.mutants import MUTANTS, build_mutant
+from labs.storage.crash.workloads import named, pattern
 from labs.tools.machine.bounded import run_within
 
 SECTOR = 512
@@ -76,3 +79,97 @@ def test_blocks_are_named(tmp_path):
     assert name(free, b"\x0a\xf3").startswith("an extent block")
     assert name(free, b"").startswith("zeros")
     assert layout.name(Entry(0, b"", FLUSH)) == "flush"
+
+
+# ---- the library --------------------------------------------------------------------------------
+
+SAMPLE = (
+    "saving",
+    "orphans",
+    "full",
+    "create.fsync",
+    "rename-over.none+unlink-below.fdatasync",
+    "punch.none+append-much.sync",
+    "rename-directory.sync+rename-up.none",
+    "truncate.none+write-far.fsync",
+    "link.fsync+unlink.none",
+    "symlink-long.none+rmdir.sync",
+)
+TWO_LINES = 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("variant", ["ext4", "ext4-4096", "ext3", "ext4-new", "ext4-plain"])
+def test_power_cuts_lose_nothing(tmp_path, variant):
+    """A sample of `make crash`: cuts at each request, and with a part of what was in the cache."""
+    laboratory = Laboratory(build(), tmp_path, seed=7, share=10)
+    figures = laboratory.run([variant], 0, workloads=[named(name) for name in SAMPLE])
+    assert not figures.violations and not figures.wrong
+    assert figures.workloads == len(SAMPLE) and figures.states > 200
+    assert all(count > 0 for name, count in figures.counts.items() if name != "wrong")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_power_cuts_with_the_sanitizers(tmp_path):
+    laboratory = Laboratory(build(sanitize=True), tmp_path, seed=8, share=50)
+    figures = laboratory.run(["ext4"], 0, workloads=[named(name) for name in SAMPLE])
+    assert not figures.violations
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(tmp_path, name):
+    """And what was found can be had again by its name, and is told in words."""
+    mutant = MUTANTS[name]
+    program = build_mutant(name, tmp_path / "mutant")
+    laboratory = Laboratory(program, tmp_path, seed=2010, limit=1, share=2)
+    figures = laboratory.run(
+        mutant.variants,
+        20_000,
+        first_only=True,
+        workloads=[named(each) for each in mutant.workloads],
+    )
+    assert figures.violations, mutant.what
+    again = tmp_path / "again"
+    again.mkdir()
+    assert show_state(program, again, figures.violations[0].name) == 1
+
+
+@pytest.mark.slow
+def test_state_is_told_in_words(tmp_path, capsys):
+    assert show_state(build(), tmp_path, "ext4:saving:7-6") == 0
+    said = capsys.readouterr().out
+    assert "operation 2: write /text 0 3000 500" in said
+    assert "the power is cut after 7 of" in said
+    assert "request 6: journal: commit block of transaction" in said and ": missing" in said
+
+
+@pytest.mark.slow
+def test_log_of_another_machine_is_judged(tmp_path):
+    """Requests that were recorded elsewhere, and how many there were after each operation."""
+    variant, workload = variant_named("ext4"), named("saving")
+    laboratory = Laboratory(build(), tmp_path, seed=7, share=10)
+    log = tmp_path / "log"
+    program = laboratory.start(variant, workload, save=log)
+    program.run(workload)
+    lines = zip(program.ends[1:], workload.lines, strict=True)
+    marked = replace(workload, lines=tuple(b"%d %s" % (end, line) for end, line in lines))
+    program.close()
+
+    def judge() -> int:
+        program = laboratory.start(variant, marked, log=log, weak="yes", second=0)
+        counts, violations = program.run(marked)
+        program.close()
+        assert counts[2] > TWO_LINES
+        return len(violations)
+
+    assert judge() == 0
+    entries = list(read_log(log))
+    write_log(log, [entry if not entry.flushes else Entry(0, b"", FLUSH) for entry in entries])
+    assert judge() == 0
+    lost = [Entry(e.sector, bytes(len(e.data)), e.flags) if e.sector > 300 else e for e in entries]
+    write_log(log, lost)
+    assert judge() > 0

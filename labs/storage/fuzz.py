@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from labs.tools.machine.bounded import run_within
 BUILT = ROOT / "build" / "fuzz"
 OPTIONS = ("-std=gnu11", "-g", "-O1", f"-I{ROOT}", "-fno-sanitize-recover=all")
 CHECKED = "address,undefined"
+SEEDS = 200
+EXTREMES = (0x00, 0xFF, 0x7F, 0x80, 0x01, 0x0C)
 # Small blocks, so that four of them are a deep tree; a checksum would hide most damage.
 VARIANTS = {
     "ext4": Variant("ext4", "-t ext4 -b 1024 -N 512 -J size=1 -O ^metadata_csum", 4 * MIB),
@@ -87,6 +90,21 @@ def image_for(name: str, folder: Path) -> Path:
     return image
 
 
+def make_seeds(corpus: Path, seed: int) -> None:
+    """Inputs to begin with: a few patches, and then operations (tests/host/fuzz/fuzz.c)."""
+    rng = random.Random(seed)
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number in range(SEEDS):
+        text = b""
+        for _ in range(rng.randrange(4)):
+            length = rng.choice((0, 1, 3, 3, 7))
+            text += bytes([length]) + rng.randbytes(4)
+            text += bytes(rng.choice((rng.randrange(256), *EXTREMES)) for _ in range(length + 1))
+        for _ in range(rng.randrange(12)):
+            text += bytes([0x80 | rng.randrange(128)]) + rng.randbytes(2)
+        (corpus / f"seed{number}").write_bytes(text)
+
+
 def main() -> int:
     """Returns the fuzzer's own exit status: 0 when nothing was found."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
@@ -104,8 +122,9 @@ def main() -> int:
         return subprocess.run(command, env=environment, check=False).returncode
     program = build_guided(folder / "guided")
     corpus = folder / "corpus"
-    corpus.mkdir(exist_ok=True)
-    limits = [f"-max_total_time={options.seconds}", "-timeout=60", "-max_len=1024"]
+    make_seeds(corpus, options.seed)
+    limits = [f"-max_total_time={options.seconds}", "-timeout=60", "-max_len=600"]
+    limits.append("-len_control=0")
     command = [program, f"-seed={options.seed}", *limits, f"-artifact_prefix={folder}/", corpus]
     if options.input:
         command = [program, options.input]

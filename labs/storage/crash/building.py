@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from labs.tools.machine.bounded import run_within
 ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "build" / "crash"
 LIBRARY = ("fs/ext", "fs/jbd2", "fs/cache")
+HARNESS = (ROOT / "tests/host/ext", ROOT / "tests/host/crash")
 NOT_LINKED = ("main", "model", "mutate", "commands")  # of the program ext_host
 OPTIONS = ("-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized")
 SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -68,29 +70,36 @@ def harness_files() -> list[Path]:
     return [*sorted(ext), *sorted(crash), ROOT / "kernel/lib/errno.c"]
 
 
-def fingerprint(root: Path, *more: str) -> str:
-    """Changes with every file that is compiled."""
-    digest = hashlib.sha256(" ".join(more).encode())
-    headers = [path for folder in LIBRARY for path in (root / folder).glob("*.h")]
-    ours = [*ROOT.glob("tests/host/ext/*.h"), *ROOT.glob("tests/host/crash/*.h")]
-    for path in sorted([*library_files(root), *headers, *harness_files(), *ours]):
-        digest.update(path.read_bytes())
+def fingerprint(folders: Iterable[Path], *options: str) -> str:
+    """Changes with every file in these folders, and with how they are compiled."""
+    digest = hashlib.sha256(" ".join(options).encode())
+    for folder in folders:
+        for path in sorted(folder.glob("*.[ch]")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
+def compile_to(target: Path, *command: str | Path) -> Path:
+    """Runs a compiler that makes a file, unless it is there: others may make it, too."""
+    if not target.exists():
+        new = target.with_suffix(f".{os.getpid()}.o")
+        subprocess.run(["gcc", *map(str, command), "-o", str(new)], check=True)
+        new.replace(target)
+    return target
+
+
 def build(root: Path = ROOT, sanitize: bool = False) -> Path:
-    """Compiles the program with the library of a tree, unless that is done already."""
+    """Compiles the program with the library of a tree, unless that is done already. The rest of it
+    is compiled once for all of them."""
     options = [*OPTIONS, *(SANITIZERS if sanitize else ("-O2",))]
-    program = BUILT / f"crash-{fingerprint(root, *options)}"
-    if program.exists():
-        return program
+    headers = [ROOT / "fs/ext", ROOT / "fs/cache"]
+    common = [*HARNESS, *headers]
     BUILT.mkdir(parents=True, exist_ok=True)
-    new = program.with_suffix(f".{os.getpid()}")
-    files = [*library_files(root), *harness_files()]
-    includes = [f"-I{root}", f"-I{ROOT}"]
-    subprocess.run(["gcc", *options, *includes, *map(str, files), "-o", str(new)], check=True)
-    new.replace(program)
-    return program
+    harness = BUILT / f"harness-{fingerprint(common, *options)}.o"
+    compile_to(harness, *options, f"-I{ROOT}", "-r", *harness_files())
+    library = [root / folder for folder in LIBRARY]
+    program = BUILT / f"crash-{fingerprint([*common, *library], *options)}"
+    return compile_to(program, *options, f"-I{root}", f"-I{ROOT}", *library_files(root), harness)
 
 
 def copy_library(place: Path) -> Path:

@@ -93,6 +93,7 @@ class Program:
 
     def __init__(self, program: Path, image: Path, variant: Variant, **settings: object) -> None:
         self.variant = variant.name
+        self.ends: list[int] = []  # of the last workload whose record was saved
         words = [f"{name}={value}" for name, value in settings.items()]
         self._process = subprocess.Popen(
             [program, image, f"data={variant.data}", *words],
@@ -119,6 +120,8 @@ class Program:
                 violations.append(Violation(self.variant, *words[1:4]))
             elif words[0] == "workload":
                 return [int(word) for word in words[2:12]], violations
+            elif words[0] == "ends":
+                self.ends = [int(word) for word in words[1].split()]
             else:
                 print(line.decode(errors="backslashreplace"), end="")
         raise RuntimeError(f"the program ended with {self._process.wait()} at {workload.name}")
@@ -134,13 +137,20 @@ class Laboratory:
     """A program, and the images that it works on."""
 
     def __init__(
-        self, program: Path, scratch: Path, seed: int, fsck: int = 10, limit: int = 3
+        self,
+        program: Path,
+        scratch: Path,
+        seed: int,
+        fsck: int = 10,
+        limit: int = 3,
+        share: int = 1,
     ) -> None:
         self.program = program
         self.scratch = scratch
         self.seed = seed
         self.fsck = fsck
         self.limit = limit
+        self.share = share  # so many times fewer states than usual, but for prefixes
         self._images: dict[tuple[str, str], Path] = {}
         self._lock = threading.Lock()
 
@@ -159,7 +169,9 @@ class Laboratory:
 
     def start(self, variant: Variant, workload: Workload, **more: object) -> Program:
         """The program for workloads of this kind."""
-        settings = {**settings_for(workload), "seed": self.seed, "fsck": self.fsck}
+        usual = settings_for(workload)
+        settings = {name: -(-count // self.share) for name, count in usual.items()}
+        settings |= {"seed": self.seed, "fsck": self.fsck}
         settings |= {"limit": self.limit, "folder": self.scratch, **more}
         return Program(self.program, self.image(variant, workload.image), variant, **settings)
 

@@ -439,6 +439,16 @@ static void explore_apart(void *context)
 	telling->problem[0] = '\0';
 }
 
+/* And how many requests there were after the mount, and after each operation. */
+static void save_record(const struct session *session, const char *path)
+{
+	record_save(&session->record, path);
+	printf("ends\t");
+	for (uint32_t i = 0; i <= session->done; i++)
+		printf("%ju ", session->ends[i]);
+	printf("\n");
+}
+
 void explore(const struct settings *settings, const struct script *script)
 {
 	struct exploration explored = { .settings = settings, .workload = script->name };
@@ -455,7 +465,7 @@ void explore(const struct settings *settings, const struct script *script)
 	if (!apart(run_first, &run))
 		report(&explored, "no cut");
 	if (settings->save != NULL)
-		record_save(&run.session->record, settings->save);
+		save_record(run.session, settings->save);
 	if (run.session->trees[0] != NULL && !apart(explore_apart, &explored))
 		report(&explored, "all");
 	print_counts(&explored, started);
