@@ -1,10 +1,8 @@
 /*
  * The checksums of metadata: CRC-32C with metadata_csum, CRC-16 of descriptors with uninit_bg.
  *
- * A CRC is the remainder of a division of polynomials, a bit at a time: shift right, and subtract
- * (XOR) the polynomial when a 1 has left. What eight steps do to a byte is a table of 256 numbers;
- * four tables take four bytes in one step. The ext file system starts with all ones and does not
- * invert the result, so a checksum can be continued over several pieces:
+ * The journal has the function (fs/jbd2/checksum.c). The ext file system starts with all ones and
+ * does not invert the result, so a checksum can be continued over several pieces:
  *
  *	seed of the file system		its UUID, or a field of the superblock
  *	seed of an inode's blocks	seed, the inode's number, its generation
@@ -17,43 +15,6 @@
  * wrong checksum. (docs.kernel.org, ext4: "Checksums")
  */
 #include "fs/ext/internal.h"
-#include "kernel/lib/string.h"
-
-static uint32_t tables[4][256];
-
-/* tables[n][byte]: what a byte becomes after n more bytes of zeros. */
-static void make_tables(void)
-{
-	for (uint32_t byte = 0; byte < 256; byte++) {
-		uint32_t crc = byte;
-
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-		tables[0][byte] = crc;
-	}
-	for (unsigned n = 1; n < 4; n++)
-		for (unsigned byte = 0; byte < 256; byte++)
-			tables[n][byte] =
-			    tables[n - 1][byte] >> 8 ^ tables[0][tables[n - 1][byte] & 0xFF];
-}
-
-uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length)
-{
-	const uint8_t *bytes = data;
-	uint32_t word;
-
-	if (tables[0][1] == 0)
-		make_tables();
-	for (; length >= sizeof(word); length -= sizeof(word), bytes += sizeof(word)) {
-		memcpy(&word, bytes, sizeof(word));
-		crc ^= word;
-		crc = tables[3][crc & 0xFF] ^ tables[2][crc >> 8 & 0xFF] ^
-		      tables[1][crc >> 16 & 0xFF] ^ tables[0][crc >> 24];
-	}
-	while (length-- > 0)
-		crc = crc >> 8 ^ tables[0][(crc ^ *bytes++) & 0xFF];
-	return crc;
-}
 
 /* CRC-16 (polynomial 0xA001), a bit at a time: for descriptors only, and not of newer images. */
 static uint16_t crc16(uint16_t crc, const void *data, size_t length)

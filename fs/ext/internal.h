@@ -4,6 +4,7 @@
 #include "fs/cache/bcache.h"
 #include "fs/ext/disk.h"
 #include "fs/ext/ext.h"
+#include "fs/jbd2/checksum.h"
 
 /* Blocks of a group that the open transaction has freed: until its commit, nobody may have them. */
 struct ext_pending {
@@ -140,7 +141,10 @@ int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext
 int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 
 /* Continues a CRC-32C (Castagnoli), bits not inverted. */
-uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length);
+static inline uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length)
+{
+	return crc32c(crc, data, length);
+}
 
 /* ---- to change (fs/ext/change.c) ---- */
 
