@@ -308,7 +308,8 @@ void bcache_mark_dirty(struct cached_block *buffer)
 		set_dirty(buffer, true);
 }
 
-/* It is clean before it is written: a change that comes meanwhile makes it dirty again. */
+/* Nobody changes it meanwhile: its users have their lock, and who gets it now waits. It is dirty
+ * until it is written, so that bcache_write_all waits for a write that another task has begun. */
 int bcache_write(struct cached_block *buffer)
 {
 	int error = 0;
@@ -316,12 +317,10 @@ int bcache_write(struct cached_block *buffer)
 	buffer->references++;
 	mutex_lock(&buffer->transfer);
 	if (buffer->is_dirty && buffer->transaction == NULL) {
-		bcache_seal(buffer);
-		set_dirty(buffer, false);
 		error = block_write(buffer->device, first_sector(buffer),
 				    buffer->size / SECTOR_SIZE, buffer->data, buffer->purpose);
-		if (error)
-			bcache_mark_dirty(buffer);
+		if (!error)
+			set_dirty(buffer, false);
 	}
 	mutex_unlock(&buffer->transfer);
 	buffer->references--;
