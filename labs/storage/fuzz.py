@@ -29,7 +29,7 @@ from labs.storage.crash.workloads import make_tree, pattern
 from labs.tools.machine.bounded import run_within
 
 BUILT = ROOT / "build" / "fuzz"
-OPTIONS = ("-std=gnu11", "-g", "-O1", f"-I{ROOT}", "-fno-sanitize-recover=all")
+OPTIONS = ("-std=gnu11", "-g", "-O2", f"-I{ROOT}", "-fno-sanitize-recover=all")
 CHECKED = "address,undefined"
 SEEDS = 200
 EXTREMES = (0x00, 0xFF, 0x7F, 0x80, 0x01, 0x0C)

@@ -121,8 +121,10 @@ static void patch(struct input *input, unsigned length)
 {
 	uint32_t place = next_byte(input) | (uint32_t)next_byte(input) << 8;
 	uint32_t offset = next_byte(input) | (uint32_t)next_byte(input) << 8;
-	uint8_t *sector = disk.bytes + (uint64_t)sectors[place % sector_count] * SECTOR_SIZE;
+	uint32_t lba = sectors[place % sector_count];
+	uint8_t *sector = disk.bytes + (uint64_t)lba * SECTOR_SIZE;
 
+	record_add(&disk.record, lba, 1, sector); /* to be restored */
 	for (unsigned i = 0; i <= length; i++)
 		sector[(offset + i) % SECTOR_SIZE] = next_byte(input);
 }
@@ -159,7 +161,13 @@ static unsigned read_input(struct input *input, uint8_t (*calls)[3])
 /* The image as it was: every sector that anybody may have changed. */
 static void restore(void)
 {
-	memcpy(disk.bytes, pristine, disk.device.sectors * SECTOR_SIZE);
+	for (size_t i = 0; i < disk.record.count; i++) {
+		uint64_t at = disk.record.entries[i].lba * SECTOR_SIZE;
+
+		memcpy(disk.bytes + at, pristine + at,
+		       (size_t)disk.record.entries[i].sectors * SECTOR_SIZE);
+	}
+	disk.record.count = disk.record.used = 0;
 }
 
 /* Nothing of one input is there for the next. */
@@ -228,6 +236,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 	size = disk.device.sectors * SECTOR_SIZE;
 	bcache_init(BUFFERS);
 	pristine = malloc(size);
+	disk.recording = true;
 	if (files_mount(&options) != 0)
 		fail("%s cannot be mounted", image);
 	for (unsigned i = 0; i < COUNT_OF(work); i++)
@@ -236,6 +245,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 	files_unmount();
 	forget_all();
 	restore();
+	if (memcmp(disk.bytes, pristine, size) != 0)
+		fail("a write was not recorded");
 	disk.touched = calloc(1, disk.device.sectors);
 	LLVMFuzzerTestOneInput(NULL, 0);
 	note_touched();
