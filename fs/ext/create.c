@@ -40,8 +40,8 @@ static int fill_directory(struct ext_inode *inode, const struct contents *conten
 	if (error)
 		return error;
 	inode->links = 2;
-	ext_entry_put(inode->fs, &slot, &dot, inode);
-	ext_entry_put(inode->fs, &slot, &up, contents->parent);
+	ext_entry_put(&slot, &dot, inode);
+	ext_entry_put(&slot, &up, contents->parent);
 	ext_directory_sum(inode, slot.logical, slot.buffer);
 	bcache_put(slot.buffer);
 	return 0;

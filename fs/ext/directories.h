@@ -39,9 +39,6 @@ static inline uint32_t ext_entry_bytes(uint32_t length)
 /* A type of inode (EXT_TYPE_...) as entries say it, from 1 on; 0 for any other number. */
 uint8_t ext_entry_type(unsigned type);
 
-/* The length of an entry's name. */
-uint32_t ext_entry_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry);
-
 /* The entry at byte `at` of a block whose entries end at byte `end`. NULL, with a message, when it
  * or its name does not end in there. */
 struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t *data, uint32_t at,
@@ -56,7 +53,7 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uint32_t bytes);
 
 /* Writes an entry into the room that ext_entry_room found, or removes one. */
-void ext_entry_put(const struct ext_fs *fs, struct ext_slot *slot, const struct ext_name *name,
+void ext_entry_put(struct ext_slot *slot, const struct ext_name *name,
 		   const struct ext_inode *inode);
 void ext_entry_drop(struct ext_slot *slot);
 
@@ -70,8 +67,7 @@ struct ext_packer {
 	uint32_t last; /* where the last one is */
 };
 
-void ext_pack(const struct ext_fs *fs, struct ext_packer *packer,
-	      const struct ext_dir_entry_2 *entry);
+void ext_pack(struct ext_packer *packer, const struct ext_dir_entry_2 *entry);
 
 /* The last entry gets what is left; without any the block has one that is not in use. */
 void ext_pack_end(const struct ext_fs *fs, struct ext_packer *packer);

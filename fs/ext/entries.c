@@ -46,41 +46,33 @@ uint32_t ext_directory_end(const struct ext_inode *directory, uint32_t logical, 
 	return size - sizeof(struct ext_dir_tail);
 }
 
-/* Without the filetype feature a name's length has 16 bits, the upper ones where the type is. */
-uint32_t ext_entry_length(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)
-{
-	if (ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE))
-		return entry->name_len;
-	return entry->name_len | (uint32_t)entry->file_type << 8;
-}
-
 /* Bytes of an entry that are in use: the rest may become another one. */
-static uint32_t used_bytes(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry)
+static uint32_t used_bytes(const struct ext_dir_entry_2 *entry)
 {
-	return entry->inode == 0 ? 0 : ext_entry_bytes(ext_entry_length(fs, entry));
+	return entry->inode == 0 ? 0 : ext_entry_bytes(entry->name_len);
 }
 
-/* `left` is at least the smallest entry's size, because an entry after which less would remain is
- * refused, too. What is not in use has no name. */
+/* Whether a walk may go on after an entry, and its name, if it has one, ends inside of it. Where
+ * less than the smallest entry would remain, there is none. */
+static bool is_whole(const struct ext_dir_entry_2 *entry, uint32_t left)
+{
+	uint32_t length = entry->rec_len;
+
+	return length >= EXT_DIR_ENTRY_MIN && length % 4 == 0 &&
+	       (length == left || length + EXT_DIR_ENTRY_MIN <= left) &&
+	       (ext_entry_bytes(entry->name_len) <= length || entry->inode == 0);
+}
+
 struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t *data, uint32_t at,
 				     uint32_t end)
 {
 	struct ext_dir_entry_2 *entry = (struct ext_dir_entry_2 *)(data + at);
-	uint32_t left = end - at, length = entry->rec_len, rest = left - length, name;
 
-	if (length < EXT_DIR_ENTRY_MIN || length > left || length % 4 != 0 ||
-	    (rest > 0 && rest < EXT_DIR_ENTRY_MIN)) {
-		ext_corrupt_inode(directory, "directory entry of %u bytes, %u left in block",
-				  length, left);
-		return NULL;
-	}
-	name = ext_entry_length(directory->fs, entry);
-	if (entry->inode != 0 && (name > EXT_NAME_MAX || ext_entry_bytes(name) > length)) {
-		ext_corrupt_inode(directory, "directory entry of %u bytes, a name of %u", length,
-				  name);
-		return NULL;
-	}
-	return entry;
+	if (is_whole(entry, end - at))
+		return entry;
+	ext_corrupt_inode(directory, "directory entry of %u bytes, %u left in block, a name of %u",
+			  entry->rec_len, end - at, entry->name_len);
+	return NULL;
 }
 
 /* A NUL would end a name early, and make it another one's. */
@@ -93,16 +85,18 @@ static bool has_nul(const char *name, uint32_t length)
 	return i < length;
 }
 
-/* Once for a block that was read; later walks need only what ext_entry_at checks. */
+/* Once for a block that was read; later walks need only what ext_entry_at checks. Without the
+ * filetype feature a name's length has 16 bits, the upper ones, all 0, where the type is. */
 int ext_entry_check(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry)
 {
-	uint32_t length = ext_entry_length(directory->fs, entry);
+	bool typed = ext_has_incompat(directory->fs, EXT_INCOMPAT_FILETYPE);
+	uint32_t length = entry->name_len | (typed ? 0 : (uint32_t)entry->file_type << 8);
 
 	if (entry->inode == 0)
 		return 0; /* not in use: the rest has no meaning */
-	if (length == 0)
-		return ext_corrupt_inode(directory, "directory entry of %u bytes, a name of 0",
-					 entry->rec_len);
+	if (length == 0 || length > EXT_NAME_MAX)
+		return ext_corrupt_inode(directory, "directory entry of %u bytes, a name of %u",
+					 entry->rec_len, length);
 	if (has_nul(entry->name, length))
 		return ext_corrupt_inode(directory, "directory entry with a NUL in its name of %u",
 					 length);
@@ -146,7 +140,7 @@ int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uin
 		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
 		if (entry == NULL)
 			return -EUCLEAN;
-		if (entry->rec_len - used_bytes(directory->fs, entry) >= bytes)
+		if (entry->rec_len - used_bytes(entry) >= bytes)
 			return 0;
 	}
 	return -ENOSPC;
@@ -174,11 +168,11 @@ void ext_entry_set(const struct ext_slot *slot, const struct ext_inode *inode)
 }
 
 /* What the entry there does not use becomes the new one. */
-void ext_entry_put(const struct ext_fs *fs, struct ext_slot *slot, const struct ext_name *name,
+void ext_entry_put(struct ext_slot *slot, const struct ext_name *name,
 		   const struct ext_inode *inode)
 {
 	struct ext_dir_entry_2 *entry = entry_of(slot);
-	uint32_t used = used_bytes(fs, entry);
+	uint32_t used = used_bytes(entry);
 	uint32_t length = entry->rec_len - used;
 
 	if (used > 0)
@@ -203,10 +197,9 @@ void ext_entry_drop(struct ext_slot *slot)
 	previous->rec_len += entry->rec_len;
 }
 
-void ext_pack(const struct ext_fs *fs, struct ext_packer *packer,
-	      const struct ext_dir_entry_2 *entry)
+void ext_pack(struct ext_packer *packer, const struct ext_dir_entry_2 *entry)
 {
-	uint32_t bytes = used_bytes(fs, entry);
+	uint32_t bytes = used_bytes(entry);
 
 	if (bytes == 0)
 		return;

@@ -193,7 +193,7 @@ static unsigned sort_names(const struct ext_tree *tree, const struct cached_bloc
 		entry = (const struct ext_dir_entry_2 *)(work->copy + at);
 		if (entry->inode == 0)
 			continue;
-		name = (struct ext_name){ entry->name, ext_entry_length(fs, entry) };
+		name = (struct ext_name){ entry->name, entry->name_len };
 		work->names[count++] = (struct sorted){
 			.hash = ext_name_hash(fs, tree->version, &name),
 			.at = (uint16_t)at,
@@ -225,8 +225,7 @@ static void fill_leaf(const struct ext_inode *directory, uint32_t logical,
 	struct ext_packer packer = { .data = leaf->data };
 
 	for (unsigned i = first; i < end; i++)
-		ext_pack(directory->fs, &packer,
-			 (const struct ext_dir_entry_2 *)(work->copy + work->names[i].at));
+		ext_pack(&packer, (const struct ext_dir_entry_2 *)(work->copy + work->names[i].at));
 	ext_pack_end(directory->fs, &packer);
 	ext_directory_sum(directory, logical, leaf);
 }
@@ -379,7 +378,7 @@ static int split_root(struct ext_inode *directory, struct cached_block *root)
 	entry = (const struct ext_dir_entry_2 *)(root->data + 12);
 	for (uint32_t at = 12 + entry->rec_len; at < end; at += entry->rec_len) {
 		entry = (const struct ext_dir_entry_2 *)(root->data + at);
-		ext_pack(directory->fs, &packer, entry);
+		ext_pack(&packer, entry);
 	}
 	ext_pack_end(directory->fs, &packer);
 	directory->flags |= EXT_FLAG_INDEX;

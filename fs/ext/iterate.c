@@ -135,7 +135,7 @@ static int sort_entry(void *context, const struct ext_dir_entry_2 *entry, uint32
 		      uint32_t at)
 {
 	struct batch *batch = context;
-	struct ext_name name = { entry->name, ext_entry_length(batch->directory->fs, entry) };
+	struct ext_name name = { entry->name, entry->name_len };
 	struct sorted_name new = { .logical = logical, .at = at };
 	unsigned place = batch->count;
 

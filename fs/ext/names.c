@@ -172,7 +172,7 @@ static void finish(const struct ext_inode *directory, struct ext_slot *slot)
 void ext_name_put(const struct ext_inode *directory, struct ext_slot *slot,
 		  const struct ext_name *name, const struct ext_inode *inode)
 {
-	ext_entry_put(directory->fs, slot, name, inode);
+	ext_entry_put(slot, name, inode);
 	finish(directory, slot);
 }
 
@@ -192,10 +192,9 @@ void ext_name_drop(const struct ext_inode *directory, struct ext_slot *slot)
 static int refuse_name(void *directory, const struct ext_dir_entry_2 *entry, uint32_t logical,
 		       uint32_t at)
 {
-	const struct ext_inode *inode = directory;
-	struct ext_name name = { entry->name, ext_entry_length(inode->fs, entry) };
+	struct ext_name name = { entry->name, entry->name_len };
 
-	(void)logical, (void)at;
+	(void)directory, (void)logical, (void)at;
 	return entry->inode == 0 || is_dots(&name) ? 0 : -ENOTEMPTY;
 }
 
