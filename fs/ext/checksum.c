@@ -16,6 +16,31 @@
  */
 #include "fs/ext/internal.h"
 
+/* The product of two polynomials, modulo the one of CRC-32C. Bit 31 is x^0. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
+		product ^= a & bit ? b : 0;
+		b = b >> 1 ^ (b & 1 ? 0x82f63b78u : 0);
+	}
+	return product;
+}
+
+/* A byte of zeros multiplies by x^8, 2^k of them by powers[k]: that, squared k times. */
+uint32_t ext_crc32c_zeros(uint32_t crc, uint32_t length)
+{
+	static uint32_t powers[32] = { 1u << (31 - 8) };
+
+	for (unsigned k = 1; k < 32 && powers[k] == 0; k++)
+		powers[k] = multiply(powers[k - 1], powers[k - 1]);
+	for (unsigned k = 0; length >> k != 0; k++)
+		if (length >> k & 1)
+			crc = multiply(powers[k], crc);
+	return crc;
+}
+
 /* CRC-16 (polynomial 0xA001), a bit at a time: for descriptors only, and not of newer images. */
 static uint16_t crc16(uint16_t crc, const void *data, size_t length)
 {

@@ -146,6 +146,9 @@ static inline uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length)
 	return crc32c(crc, data, length);
 }
 
+/* The same over `length` bytes of zeros, in a time that does not depend on them. */
+uint32_t ext_crc32c_zeros(uint32_t crc, uint32_t length);
+
 /* ---- to change (fs/ext/change.c) ---- */
 
 /* A change of at most `blocks` blocks begins, and ends: journal_begin and journal_end, or nothing
