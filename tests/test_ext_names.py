@@ -460,3 +460,36 @@ def test_a_damaged_tree_is_read_as_a_list(ext, tmp_path):
     assert lines[-1] == "error ENOENT"
     lines = ext.start(image, "write", text="link /f /d/new\n")
     assert lines[-1] == "error EUCLEAN"
+
+
+FAILING = [
+    "create /d/new",
+    "mkdir /d/sub",
+    f"symlink {'q' * 200} /d/slow",
+    "link /f /d/link",
+    "rename /d/7x /e/7",
+    "rename /d/8x /d/9x",
+    "rename /e/sub /d/moved",
+    "exchange /d/10x /e",
+]
+
+
+def test_a_failed_read_changes_nothing(ext, tmp_path):
+    """Each read of each operation fails once, with a cold cache: an error, nothing else, and the
+    same operation then succeeds."""
+    image = image_of(tmp_path, "-t ext2 -b 1024", 8 * MIB)
+    names = [f"link /f /d/{number}x{'y' * (number % 60)}" for number in range(700)]
+    some = [f"link /f /d/{number}x" for number in (7, 8, 9, 10)]
+    ext.write(image, "create /f", "mkdir /d", "mkdir /e", "mkdir /e/sub", *names, *some)
+    whole = image.read_bytes()
+    for operation in FAILING:
+        for request in range(30):
+            image.write_bytes(whole)
+            script = ["sync", "drop", f"fail {request}", operation, operation]
+            lines = ext.start(image, "write", text="\n".join(script))
+            answers = [line for line in lines if line.startswith(("done", "error"))][1:]
+            if answers[0] == "done 0":
+                break
+            assert answers == ["error EIO", "done 0"], (operation, request)
+            run_tool("e2fsck", "-fn", str(image))
+        assert 3 < request < 29
