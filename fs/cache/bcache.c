@@ -317,6 +317,7 @@ int bcache_write(struct cached_block *buffer)
 	buffer->references++;
 	mutex_lock(&buffer->transfer);
 	if (buffer->is_dirty && buffer->transaction == NULL) {
+		bcache_seal(buffer);
 		error = block_write(buffer->device, first_sector(buffer),
 				    buffer->size / SECTOR_SIZE, buffer->data, buffer->purpose);
 		if (!error)
