@@ -49,7 +49,7 @@ def sources() -> list[str]:
 
 
 def build_random(program: Path) -> Path:
-    """The program for random inputs: SEED COUNT [FIRST]."""
+    """The program for random inputs, and for files: tests/host/fuzz/random.c."""
     command = ["gcc", *OPTIONS, f"-fsanitize={CHECKED}", *sources()]
     main = str(ROOT / "tests/host/fuzz/random.c")
     subprocess.run([*command, main, "-o", str(program)], check=True)
@@ -118,7 +118,7 @@ def main() -> int:
     if not shutil.which("clang"):
         print("no clang: random inputs", flush=True)
         program = build_random(folder / "random")
-        command = [program, str(options.seed), str(options.seconds * 100)]
+        command = [program, "random", str(options.seed), str(options.seconds * 100)]
         return subprocess.run(command, env=environment, check=False).returncode
     program = build_guided(folder / "guided")
     corpus = folder / "corpus"

@@ -1,16 +1,22 @@
 /*
- * Random inputs for fuzz.c, without a fuzzer: `fuzz SEED COUNT [FIRST]`. With FIRST, only from that
- * input on; FIRST and a count of 1 are one input again. When one ends the program, its number was
- * printed.
+ * Inputs for fuzz.c without a fuzzer: random ones, or those in files.
+ *
+ *	fuzz random SEED COUNT [FIRST]
+ *	fuzz files PATH...
+ *
+ * The number or path of each is printed before it is tried: the last one ended the program. With
+ * FIRST and a count of 1 it is tried again.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "kernel/lib/random.h"
 #include "tests/host/ext/shim.h"
 #include "tests/host/fuzz/fuzz.h"
 
+#define FILE_MAX    4096u
 #define LENGTH_MAX  160u
 #define SECONDS_MAX 60
 
@@ -56,24 +62,46 @@ static size_t make_input(struct random *random, uint8_t *bytes)
 	return length;
 }
 
-int main(int count, char **arguments)
+static void run_random(uint64_t seed, uint64_t first, uint64_t count)
 {
-	uint64_t seed, inputs, first;
-
-	if (count < 3)
-		fail("usage: fuzz SEED COUNT [FIRST]");
-	seed = strtoull(arguments[1], NULL, 0);
-	inputs = strtoull(arguments[2], NULL, 0);
-	first = count > 3 ? strtoull(arguments[3], NULL, 0) : 0;
-	LLVMFuzzerInitialize(&count, &arguments);
-	for (uint64_t i = first; i < first + inputs; i++) {
+	for (uint64_t i = first; i < first + count; i++) {
 		struct random random = { seed * 1000003 + i };
 		uint8_t bytes[LENGTH_MAX];
 
-		fprintf(stdout, "input %ju\n", i);
+		printf("input %ju\n", i);
 		fflush(stdout);
 		alarm(SECONDS_MAX);
 		LLVMFuzzerTestOneInput(bytes, make_input(&random, bytes));
 	}
+}
+
+static void run_file(const char *path)
+{
+	static uint8_t bytes[FILE_MAX];
+	FILE *file = fopen(path, "rb");
+	size_t length = file != NULL ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+	if (file == NULL)
+		fail("cannot read %s", path);
+	fclose(file);
+	printf("input %s\n", path);
+	fflush(stdout);
+	alarm(SECONDS_MAX);
+	LLVMFuzzerTestOneInput(bytes, length);
+}
+
+int main(int count, char **arguments)
+{
+	bool files = count > 2 && strcmp(arguments[1], "files") == 0;
+
+	if (!files && (count < 4 || strcmp(arguments[1], "random") != 0))
+		fail("usage: fuzz random SEED COUNT [FIRST] | fuzz files PATH...");
+	LLVMFuzzerInitialize(&count, &arguments);
+	for (int i = 2; files && i < count; i++)
+		run_file(arguments[i]);
+	if (!files)
+		run_random(strtoull(arguments[2], NULL, 0),
+			   count > 4 ? strtoull(arguments[4], NULL, 0) : 0,
+			   strtoull(arguments[3], NULL, 0));
 	return 0;
 }
