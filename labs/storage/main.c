@@ -16,12 +16,29 @@
 #include "fs/cache/bcache.h"
 #include "fs/disk/block_files.h"
 #include "fs/disk/trace_file.h"
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
+#include "mm/zones.h"
 
 #define SHARE	    12 /* percent */
 #define SHARE_LIMIT 90
+#define GIVEN_BACK  32 /* blocks of the cache, when no page is free */
+
+static bool (*reclaim_others)(void);
+
+/* An interrupt handler may have come in the middle of the cache's lists. */
+static bool reclaim(void)
+{
+	bool enabled = interrupts_disable();
+	uint32_t pages = 0;
+
+	interrupts_restore(enabled);
+	if (enabled)
+		pages = bcache_shrink(GIVEN_BACK);
+	return reclaim_others() || pages > 0;
+}
 
 static void storage_start(void)
 {
@@ -31,6 +48,8 @@ static void storage_start(void)
 		panic("cache must be 1 to %u percent of the memory, not %llu", SHARE_LIMIT, share);
 	ata_initialize();
 	bcache_init(page_free_count() / 100 * share);
+	reclaim_others = page_reclaim;
+	page_reclaim = reclaim;
 	block_files_initialize();
 	trace_file_initialize();
 }
