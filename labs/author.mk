@@ -23,7 +23,7 @@ help::
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
 	@echo "  make crash      power cuts at every request of the file system, on the host, with figures"
-	@echo "                    [SEED=2010] [STATES=40000] [MUTANT=all]"
+	@echo "                    [SEED=2010] [STATES=60000] [MUTANT=all]"
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"

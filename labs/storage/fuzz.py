@@ -29,7 +29,7 @@ from labs.storage.crash.workloads import make_tree, pattern
 from labs.tools.machine.bounded import run_within
 
 BUILT = ROOT / "build" / "fuzz"
-OPTIONS = ("-std=gnu11", "-g", "-O2", f"-I{ROOT}", "-fno-sanitize-recover=all")
+OPTIONS = ("-std=gnu11", "-g", f"-I{ROOT}", "-fno-sanitize-recover=all")
 CHECKED = "address,undefined"
 SEEDS = 200
 EXTREMES = (0x00, 0xFF, 0x7F, 0x80, 0x01, 0x0C)
@@ -50,7 +50,7 @@ def sources() -> list[str]:
 
 def build_random(program: Path) -> Path:
     """The program for random inputs, and for files: tests/host/fuzz/random.c."""
-    command = ["gcc", *OPTIONS, f"-fsanitize={CHECKED}", *sources()]
+    command = ["gcc", "-O1", *OPTIONS, f"-fsanitize={CHECKED}", *sources()]
     main = str(ROOT / "tests/host/fuzz/random.c")
     subprocess.run([*command, main, "-o", str(program)], check=True)
     return program
@@ -58,7 +58,7 @@ def build_random(program: Path) -> Path:
 
 def build_guided(program: Path) -> Path:
     """The program with libFuzzer. Raises CalledProcessError where clang has none."""
-    command = ["clang", *OPTIONS, f"-fsanitize=fuzzer,{CHECKED}", *sources()]
+    command = ["clang", "-O2", *OPTIONS, f"-fsanitize=fuzzer,{CHECKED}", *sources()]
     subprocess.run([*command, "-o", str(program)], check=True)
     return program
 

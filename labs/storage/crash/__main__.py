@@ -19,7 +19,7 @@ def parse_arguments() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(prog="crash", description=__doc__)
     parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--states", type=int, default=40_000, help="at least so many")
+    parser.add_argument("--states", type=int, default=60_000, help="at least so many")
     parser.add_argument("--variants", default=",".join(VARIANTS), help="kinds of file systems")
     parser.add_argument("--fsck", type=int, default=10, help="percent of states for e2fsck")
     parser.add_argument("--only", metavar="VARIANT:WORKLOAD:STATE", help="one state, in words")
@@ -35,7 +35,7 @@ def hunt(name: str, options: argparse.Namespace, scratch: Path) -> bool:
     laboratory = Laboratory(program, scratch, options.seed, fsck=options.fsck, limit=1)
     figures = laboratory.run(
         mutant.variants,
-        options.states,
+        0,
         first_only=True,
         workloads=[named(each) for each in mutant.workloads],
     )
