@@ -17,7 +17,7 @@ import pytest
 
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.machine import Machine, run
-from labs.tools.machine.qemu_command import DiskError, Drive
+from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.run import machine_config, machine_options
 from tests.building import make, shared_folder
@@ -78,6 +78,7 @@ def guest(programs, tmp_path):
         errors: Iterable[DiskError] = (),
         ends: bool = True,
         until: str = "",
+        in_real_time: bool = False,
         memory: int = 64,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
@@ -91,7 +92,8 @@ def guest(programs, tmp_path):
             settings=tuple(
                 {"cmd": f"/bin/sh /{COMMAND}", "disk": "dma-polled", **settings}.items()
             ),
-            guest_limit=GUEST_SECONDS,
+            icount=None if in_real_time else Config.icount,
+            guest_limit=WALL_SECONDS if in_real_time else GUEST_SECONDS,
             wall_limit=WALL_SECONDS,
         )
         if until:
@@ -271,8 +273,30 @@ def test_a_bad_sector(guest, tmp_path):
     check(image)
 
 
-def test_several_processes(guest, tmp_path):
-    """Four at a time make, move and remove files in one directory, and append to one file."""
+def test_a_write_error_is_told_once(guest, tmp_path):
+    """By the next fsync of each file that was open then, and by no other."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/file").write_bytes(bytes(range(256)) * 256)
+    image = make_image(tmp_path / "a.img", 32 * MIB, "-t ext4 -b 4096", tmp_path / "root")
+    sector = bmap(image, [("/file", 0)])[0][0] * 8
+    said = guest(
+        "mkdir /mnt; mount /dev/hdb /mnt; /errors /mnt/file; umount /mnt && echo unmounted",
+        image,
+        errors=[DiskError("write", sector)],
+    )
+    lines = [line for line in said.splitlines() if not line.startswith("hdb")]
+    error = "Input/output error"
+    assert lines == [
+        *("write: ok", f"one: {error}", "one again: ok", f"two: {error}", "two again: ok"),
+        *("late: ok", "elsewhere: ok", "and safe: ok", "unmounted"),
+    ]
+    check(image)
+
+
+@pytest.mark.parametrize("mode", ["dma-polled", "dma-interrupt"])
+def test_several_processes(guest, tmp_path, mode):
+    """Four at a time make, move and remove files in one directory, and append to one file. With
+    interrupts tasks sleep in the middle of everything."""
     (tmp_path / "root").mkdir()
     image = make_image(tmp_path / "a.img", 64 * MIB, "-t ext4", tmp_path / "root")
     said = guest(
@@ -287,6 +311,8 @@ def test_several_processes(guest, tmp_path):
         wc -l log; ls two | wc -l; ls one | wc -l; sync
         find . -type f | sort | xargs md5sum; cd /; umount /mnt""",
         image,
+        settings={"disk": mode},
+        in_real_time=mode == "dma-interrupt",
     )
     assert re.search(r"^160 log\n0\n200\n", said, re.M), said
     check(image)

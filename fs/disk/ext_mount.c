@@ -83,15 +83,6 @@ static int parse(const char *type, const struct mount_options *from, struct ext_
 
 /* ---- mount and unmount ---- */
 
-static struct block_device *device_of(const struct inode *inode)
-{
-	struct block_device *device = block_first();
-
-	while (device && device->number != inode->device)
-		device = device->next;
-	return device;
-}
-
 static bool is_mounted(const struct block_device *device)
 {
 	const struct disk_mount *mount = disk_mounts;
@@ -161,7 +152,7 @@ static const struct disk_operations operations = { &disk_inode_ops, &disk_file_o
 static int disk_mount(const struct filesystem *type, struct inode *inode,
 		      const struct mount_options *options, struct inode **root)
 {
-	struct block_device *device = device_of(inode);
+	struct block_device *device = block_of_number(inode->device);
 
 	if (!device || is_mounted(device))
 		return device ? -EBUSY : -ENXIO;

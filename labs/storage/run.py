@@ -15,7 +15,7 @@ from labs.storage import disks, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.storage.guest_trace import Record, parse_trace, requests_measured
 from labs.tools.debugging.debug import debug
-from labs.tools.guest.initramfs import regular
+from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
 from labs.tools.machine.disk_trace import Request as DiskRequest
 from labs.tools.machine.machine import run
@@ -67,6 +67,11 @@ def with_root(options: argparse.Namespace) -> Config:
     otherwise. What is in memory then is a command only, in /dev, which stays."""
     if not options.root.exists():
         make_root_image(options.root, guest_files(options, None))
+    elif options.debian or options.programs:
+        raise InitramfsError(
+            f"{options.root} is there already; what DEBIAN and PROGRAMS name goes "
+            "only into a new image"
+        )
     command = (options.command or "exec /bin/sh").encode() + b"\n"
     files = write_archive(options.build, [regular(ROOT_COMMAND, command, 0o644)])
     config = machine_config(
