@@ -422,8 +422,12 @@ def test_kernel_build_needs_no_compiler_library(tmp_path, level):
         "-Werror",
         f"-I{ROOT}",
     ]
-    subprocess.run([*command, "-c", *SOURCES], cwd=tmp_path, check=True)
-    objects = sorted(tmp_path.glob("*.o"))
+    for folder in {source.parent for source in SOURCES}:
+        place = tmp_path / folder.name
+        place.mkdir()
+        files = [source for source in SOURCES if source.parent == folder]
+        subprocess.run([*command, "-c", *files], cwd=place, check=True)
+    objects = sorted(tmp_path.glob("*/*.o"))
     assert len(objects) == len(SOURCES)
     assert not re.search(r"U __", run_tool("nm", "-u", *map(str, objects)))
 

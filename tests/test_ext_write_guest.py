@@ -280,7 +280,7 @@ def test_a_write_error_is_told_once(guest, tmp_path):
     image = make_image(tmp_path / "a.img", 32 * MIB, "-t ext4 -b 4096", tmp_path / "root")
     sector = bmap(image, [("/file", 0)])[0][0] * 8
     said = guest(
-        "mkdir /mnt; mount /dev/hdb /mnt; /errors /mnt/file; umount /mnt && echo unmounted",
+        "mkdir /mnt; mount /dev/hdb /mnt; /fsync_errors /mnt/file; umount /mnt && echo unmounted",
         image,
         errors=[DiskError("write", sector)],
     )
