@@ -107,6 +107,15 @@ def test_scattered_memory(in_mode, disk, mode, memory):
     assert operations == ["write", "read", "write", "flush", "read"] * len(counts)
 
 
+def test_memory_that_dma_does_not_reach(guest, disk):
+    """The stack of a task is outside the direct map: what goes there goes word by word."""
+    script = "write hdb 9 3 4; disk-stack hdb 9 3 4"
+    result = guest(script, drives=[disk(100)], trace=True).check()
+    assert [(r.operation, r.way, r.sectors) for r in result.requests["hdb"][1:]] == [
+        ("write", "dma", 3), ("read", "pio", 1), ("read", "pio", 1), ("read", "pio", 1)
+    ]  # fmt: skip
+
+
 def test_flush_reaches_the_drive(guest, disk):
     drive = disk(100)
     result = guest("write hdb 5; flush hdb", drives=[drive], trace=True).check()
@@ -133,6 +142,15 @@ def test_modes_change_under_load(guest, disk, icount):
     loads = re.findall(r"disk-load: (\d+) requests, (\d+) changes of mode, 0 wrong", result.serial)
     assert len(loads) == 2
     assert all(int(requests) > 20 and int(changes) > 4 for requests, changes in loads)
+    assert "lost" not in result.serial
+
+
+def test_modes_change_while_the_drive_is_slow(guest, disk):
+    """The change waits for the request in flight."""
+    drive = disk(8000, options=("throttling.iops-total=100",))
+    result = guest("disk-load hdb 3", drives=[drive], **REAL_TIME).check()
+    requests, changes = re.search(r"(\d+) requests, (\d+) changes", result.serial).groups()
+    assert int(requests) > 6 and int(changes) > 1
     assert "lost" not in result.serial
 
 

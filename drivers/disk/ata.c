@@ -179,7 +179,7 @@ static int transfer(const struct ata_drive *drive, const struct block_transfer *
 		result = each_sector(drive, transfer);
 	else if (result == -EIO || result == -ETIMEDOUT)
 		result = attempt(drive, transfer);
-	if (result == 0 && transfer->is_forced && !drive->has_forced)
+	if (result == 0 && transfer->is_forced && !ata_can_force(drive))
 		result = flush(drive);
 	return result == -ENODEV ? -EIO : result;
 }

@@ -123,7 +123,7 @@ static void make_table(struct ata_region *regions, const struct block_transfer *
 static struct ata_command command_for(const struct ata_drive *drive,
 				      const struct block_transfer *transfer)
 {
-	bool is_forced = transfer->is_forced && drive->has_forced;
+	bool is_forced = transfer->is_forced && ata_can_force(drive);
 	bool is_wide = ata_needs_lba48(transfer) || is_forced;
 
 	return (struct ata_command){

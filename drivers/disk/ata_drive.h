@@ -82,6 +82,12 @@ static inline bool ata_needs_lba48(const struct block_transfer *transfer)
 	return transfer->lba + transfer->count > 0x0fffffff;
 }
 
+/* Has the drive commands for a write that is safe at its end, by PIO and by DMA? */
+static inline bool ata_can_force(const struct ata_drive *drive)
+{
+	return drive->has_forced && drive->multiple > 1;
+}
+
 /* ---- what a status says ---- */
 
 /* Neither busy nor with data to move: the drive accepts a command. */
@@ -132,8 +138,9 @@ void ata_reset(struct ata_channel *channel);
 
 /* ---- ata_wait.c ---- */
 
-/* Polls while one of the bits `busy` is set, up to so long. Returns the status, with one of them
- * after the time-out. A channel that floats is not waited for. */
+/* Polls while one of the bits `busy` is set, up to so long; after a while, and if the channel has
+ * interrupts, it sleeps in between. Returns the status, with one of them after the time-out. A
+ * channel that floats is not waited for. */
 uint8_t ata_poll(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_ns);
 
 /* The same, where the drive interrupts when it is no longer busy: sleeps, or polls. */

@@ -83,7 +83,7 @@ static struct ata_command command_for(const struct ata_drive *drive,
 		.lba = transfer->lba,
 	};
 
-	if (transfer->is_forced && drive->has_forced && drive->multiple > 1) {
+	if (transfer->is_forced && ata_can_force(drive)) {
 		command.code = WRITE_MULTIPLE_FUA_EXT;
 		command.is_wide = true;
 	}

@@ -25,14 +25,20 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 
+/* A drive that takes this long takes longer: a channel with interrupts lets other tasks run. */
+#define PATIENCE_NS 1000000ull
+
 uint8_t ata_poll(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_ns)
 {
-	uint64_t start = time_ns();
+	uint64_t start = time_ns(), waited = 0;
 	uint8_t status;
 
-	do
-		status = in8(drive->channel->command_block + ATA_STATUS);
-	while ((status & busy) && status != ATA_FLOATING && time_ns() - start < timeout_ns);
+	while (((status = in8(drive->channel->command_block + ATA_STATUS)) & busy) &&
+	       status != ATA_FLOATING && waited < timeout_ns) {
+		if (drive->channel->has_interrupts && waited > PATIENCE_NS)
+			msleep(1);
+		waited = time_ns() - start;
+	}
 	return status;
 }
 

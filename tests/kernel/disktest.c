@@ -311,6 +311,23 @@ static int run_share(int count, char **words)
 	return end("disk-share", &range, error);
 }
 
+/* Like verify, but sector by sector into this task's stack, which DMA does not reach. */
+static int run_stack(int count, char **words)
+{
+	struct range range;
+	uint64_t sector[WORDS];
+	int error = 0;
+
+	if (!parse(count, words, &range))
+		return EXIT_FAILURE;
+	for (unsigned i = 0; i < range.count && error == 0; i++) {
+		error = block_read(range.device, range.lba + i, 1, sector, BLOCK_DATA);
+		if (error == 0 && !is_right(&range, i, 1, sector))
+			error = -EUCLEAN;
+	}
+	return end("disk-stack", &range, error);
+}
+
 /* ---- accidents ---- */
 
 #define NO_DEVICE 0x3e0 /* no device answers at these ports: they read 0xff */
@@ -359,6 +376,8 @@ static const struct command commands[] COMMAND_TABLE = {
 	  run_mode },
 	{ "disk-share", "DRIVE LBA [SECTORS]", "read, and see whether another task runs meanwhile",
 	  2, run_share },
+	{ "disk-stack", "DRIVE LBA [SECTORS [SEED]]", "verify, by sectors on the stack", 2,
+	  run_stack },
 	{ "disk-unplug", "DRIVE", "no drive answers at its channel, or again", 1, run_unplug },
 	{ "disk-silence", "DRIVE", "the drives of its channel lose interrupts", 1, run_silence },
 	{ "disk-load", "DRIVE [SECONDS]", "write and verify, while the mode changes", 1, run_load },
