@@ -217,7 +217,9 @@ def test_cache_is_as_large_as_memory_allows(guest, tmp_path):
         for start in range(0, len(places), QUESTIONS_A_LINE)
     ]
     script = "; ".join([*lines, *lines, "cache"])
-    serial = guest(script, drives=[Drive(image, 1)], guest_limit=200).check().serial
+    lab = (("disk", "pio-polled"), ("cache", "50"))  # as `make lab` has them
+    fields = {"drives": [Drive(image, 1)], "guest_limit": 200, "settings": lab}
+    serial = guest(script, **fields).check().serial
     misses = int(re.search(r"cache: mapping \d+ hits (\d+) misses", serial)[1])
     above = 1 + 1 + 8  # the blocks of the trees' upper levels: 257 + 8 * 256 pointer blocks reach
     assert misses == len(places) + above

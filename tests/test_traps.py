@@ -74,7 +74,7 @@ def test_every_exception_is_reported(raised, vector):
     code = 0x1A if vector in WITH_ERROR_CODE else 0
     serial = raised(vector, code)
     assert f"PANIC: exception {vector}, {name} (error code {code:#x})" in serial
-    assert callers(serial)[:2] == ["prompt", "kmain"]
+    assert callers(serial)[:2] == ["prompt", "first_task"]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,8 @@ def test_real_crashes(guest, kind, words, function):
     assert result.outcome is Outcome.PANIC
     assert result.status == 63
     assert words in result.serial
-    expected = [function, "run_crash", "monitor_execute", "monitor_script", "prompt", "kmain"]
+    expected = [function, "run_crash", "monitor_execute", "monitor_script", "prompt"]
+    expected.append("first_task")
     if kind == "stack":  # where the stack is bad there is no return address on it
         expected.remove("run_crash")
     assert callers(result.serial)[: len(expected)] == expected

@@ -132,7 +132,7 @@ static bool sector_equals(const uint8_t *sector, const struct model_file *file, 
 		known = length;
 	if (file->bytes == NULL)
 		known = 0;
-	return memcmp(sector, file->bytes + offset, known) == 0 &&
+	return (known == 0 || memcmp(sector, file->bytes + offset, known) == 0) &&
 	       memcmp(sector + known, zeros, length - known) == 0;
 }
 
