@@ -75,7 +75,7 @@ LATE_DATA = """#include <stdlib.h>
 #include <string.h>
 
 static struct late {
-	const struct ext_fs *fs;
+	struct ext_fs *fs;
 	uint64_t physical;
 	uint32_t skip, length;
 	uint8_t *data;
@@ -84,7 +84,7 @@ static unsigned late_count;
 
 int write_late(void);
 
-static int keep_for_later(const struct ext_fs *fs, uint64_t physical, uint32_t skip,
+static int keep_for_later(struct ext_fs *fs, uint64_t physical, uint32_t skip,
 	const uint8_t *data, uint32_t length)
 {
 	uint8_t *copy = memcpy(malloc(length), data, length);
