@@ -96,8 +96,8 @@ SAMPLE = (
     "symlink-long.none+rmdir.sync",
 )
 TWO_LINES = 2
-NOT_IN_A_SAMPLE = {"no-checkpoint-barrier"}
-"""It needs more states than this sample has."""
+SEEDS = (2010, 1, 2)
+"""Which states a sample has. One mutant shows only in few of them."""
 
 
 @pytest.mark.slow
@@ -105,10 +105,11 @@ NOT_IN_A_SAMPLE = {"no-checkpoint-barrier"}
 @pytest.mark.parametrize("variant", ["ext4", "ext4-4096", "ext3", "ext4-new", "ext4-plain"])
 def test_power_cuts_lose_nothing(tmp_path, variant):
     """A sample of `make crash`: cuts at each request, and with a part of what was in the cache."""
-    laboratory = Laboratory(build(), tmp_path, seed=7, share=10)
+    laboratory = Laboratory(build(), tmp_path, seed=7, share=3)
     figures = laboratory.run([variant], 0, workloads=[named(name) for name in SAMPLE])
     assert not figures.violations and not figures.wrong
     assert figures.workloads == len(SAMPLE) and figures.states > 150
+    assert all(count > 0 for name, count in figures.counts.items() if name != "wrong")
 
 
 @pytest.mark.slow
@@ -128,18 +129,17 @@ def test_mutant_fits_the_source(name):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", sorted(set(MUTANTS) - NOT_IN_A_SAMPLE))
+@pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_caught(tmp_path, name):
     """And what was found can be had again by its name, and is told in words."""
     mutant = MUTANTS[name]
     program = build_mutant(name, tmp_path / "mutant")
-    laboratory = Laboratory(program, tmp_path, seed=2010, limit=1)
-    figures = laboratory.run(
-        mutant.variants,
-        0,
-        first_only=True,
-        workloads=[named(each) for each in mutant.workloads],
-    )
+    for seed in SEEDS:
+        laboratory = Laboratory(program, tmp_path, seed=seed, limit=1)
+        workloads = [named(each) for each in mutant.workloads]
+        figures = laboratory.run(mutant.variants, 0, first_only=True, workloads=workloads)
+        if figures.violations:
+            break
     assert figures.violations, mutant.what
     again = tmp_path / "again"
     again.mkdir()
@@ -159,7 +159,7 @@ def test_state_is_told_in_words(tmp_path, capsys):
 def test_log_of_another_machine_is_judged(tmp_path):
     """Requests that were recorded elsewhere, and how many there were after each operation."""
     variant, workload = variant_named("ext4"), named("saving")
-    laboratory = Laboratory(build(), tmp_path, seed=7, share=10)
+    laboratory = Laboratory(build(), tmp_path, seed=7, share=3)
     log = tmp_path / "log"
     program = laboratory.start(variant, workload, save=log)
     program.run(workload)
