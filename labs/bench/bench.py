@@ -24,7 +24,8 @@ from labs.bench import shares
 from labs.bench.shares import Shares, SharesError
 from labs.bench.table import Peer, Side, replace_table, table
 from labs.tools.guest.initramfs import archive, folder, regular
-from labs.tools.guest.package import PackageError, cache_directory, fetch, newest_dependency
+from labs.tools.guest.package import PackageError
+from labs.tools.machine import linux
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command, quoted
 from labs.tools.machine.work_folder import environment_in, work_folder
@@ -34,10 +35,8 @@ LINE = re.compile(r"^(\w+) (\w+) (?:(\d+) from \d+ to \d+|none|error (\d+))$", r
 END = re.compile(r"^end$", re.MULTILINE)
 MEMORY_MIB = 64
 WALL_SECONDS = 500
-LINUX = "linux-image-686"
 SHARES_SHIFT = 4
 """62.5 million instructions a second: a second is long enough for a quantum, and soon over."""
-LINUX_WORDS = "console=ttyS0 quiet panic=-1"
 
 
 class BenchError(Exception):
@@ -105,17 +104,14 @@ def paths_in_guest(programs: Sequence[Path]) -> list[str]:
 
 def linux_kernel() -> tuple[Path, Peer]:
     """Debian's kernel for the i386 without PAE. Raises PackageError."""
-    package = fetch(newest_dependency(LINUX, "linux-image-6"))
-    path = cache_directory() / f"vmlinuz-{package.name}-{package.version}"
-    if not path.exists():
-        package.extract(f"boot/vmlinuz-{package.name.removeprefix('linux-image-')}", path)
-    return path, Peer(package.name, package.version, package.sha256)
+    package = linux.linux_package()
+    return linux.linux_kernel(package), Peer(package.name, package.version, package.sha256)
 
 
 def measure_linux(kernel: Path, programs: Sequence[Path]) -> Side:
     """The figures of Linux, with the first program as its first process."""
     first, *others = paths_in_guest(programs)
-    words = f"{LINUX_WORDS} rdinit={first} -- {' '.join(others)}"
+    words = f"{linux.WORDS} rdinit={first} -- {' '.join(others)}"
     with tempfile.TemporaryDirectory() as name:
         root = root_of(programs, Path(name))
         extra = ("-initrd", str(root))
@@ -142,7 +138,7 @@ def shares_linux(kernel: Path, program: Path) -> dict[str, Shares]:
     """How Linux does. Raises BenchError."""
     with tempfile.TemporaryDirectory() as name:
         extra = ("-initrd", str(root_of([program], Path(name))))
-        words = shares.linux_words(LINUX_WORDS)
+        words = shares.linux_words(linux.WORDS)
         config = machine(kernel, SHARES_SHIFT, command_line=words, extra=extra)
         return shares.shares_of(boot(config), [shares.LINUX])
 
