@@ -114,8 +114,8 @@ def linux_machine(
     entries: Iterable[Entry] = (),
     **fields: object,
 ) -> Config:
-    """A machine that runs a script in Linux, with busybox and `entries`, and then ends; said_by finds
-    what it said. The initramfs is written to `directory`. `fields` are those of Config. Raises
+    """A machine that runs a script in Linux, with busybox and `entries`, and then ends; said_by
+    finds what it said. The initramfs is written to `directory`. `fields` are those of Config. Raises
     PackageError."""
     package = linux_package()
     with tempfile.TemporaryDirectory() as name:
