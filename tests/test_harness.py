@@ -175,7 +175,7 @@ def test_wall_limit(assemble: Assemble) -> None:
 
 def test_flood(assemble: Assemble) -> None:
     limit = 1 << 16
-    result = run(with_changes(assemble("flood"), output_limit=limit, guest_limit=10_000))
+    result = run(with_changes(assemble("flood", LINES=0), output_limit=limit, guest_limit=10_000))
     assert (result.outcome, len(result.serial)) == (Outcome.OUTPUT_LIMIT, limit)
 
 
@@ -248,6 +248,13 @@ def test_conversation(assemble: Assemble) -> None:
         assert machine.registers()["CS"] == 0
         machine.send("quit")
         assert machine.wait().check(5).serial == "> HELLO\n> "
+
+
+def test_what_is_said_while_nobody_reads(assemble: Assemble) -> None:
+    """The line holds it: a guest need not wait for us, and loses nothing."""
+    with Machine(assemble("flood", LINES=1000)) as machine:
+        time.sleep(1)
+        assert machine.wait().check(0).serial == 1000 * ("x" * 60 + "\n")
 
 
 def test_conversation_that_ends_early(assemble: Assemble) -> None:

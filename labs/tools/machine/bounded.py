@@ -8,7 +8,6 @@ measuring.
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import tempfile
 import time
@@ -81,15 +80,3 @@ def run_within(
     if check:
         done.check_returncode()
     return done
-
-
-def accepted(listener: socket.socket, seconds: float) -> socket.socket:
-    """The next connection of a listening socket. Raises TimeoutError."""
-    patience = Patience(seconds)
-    listener.settimeout(STEP_SECONDS)
-    while True:
-        try:
-            return listener.accept()[0]
-        except TimeoutError:
-            if patience.is_over():
-                raise

@@ -9,9 +9,10 @@ with Machine(Config(image=Path("disk.img"))) as machine:
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ import pexpect
 from pexpect.fdpexpect import fdspawn
 from qemu.qmp import ExecuteError
 
-from labs.tools.machine.bounded import STEP_SECONDS, Patience, accepted, has_ended
+from labs.tools.machine.bounded import STEP_SECONDS, Patience, has_ended
 from labs.tools.machine.disk_trace import DiskTrace
 from labs.tools.machine.explain import (
     PANIC,
@@ -45,6 +46,7 @@ QUIT_SECONDS = 5
 POLL_SECONDS = 0.05
 LOG_TAIL = 1 << 20
 SAID_TAIL = 1 << 16
+PIPE_SIZE = 1 << 20
 
 # The contract with the kernel: the exit port takes FIRST_STATUS + status, and without that port the
 # status is here when the power goes off.
@@ -71,7 +73,8 @@ class Machine:
         self._process: subprocess.Popen[bytes] | None = None
         self._monitor = Monitor()
         self._transcript = io.StringIO()
-        self._serial: socket.socket | None = None
+        self._line = -1  # what the guest says, where we talk with it, and what we type
+        self._keys = -1
         self._started = time.monotonic()
         self._patience = Patience(config.wall_limit)
         self._guest_time = GuestTime(self._monitor, self.config)
@@ -101,7 +104,10 @@ class Machine:
         self._process = start_qemu(self.config, self._directory, self._channels())
         try:
             self._monitor.accept(self._process, START_SECONDS)
-            self._connect_serial()
+            if self._interactive:
+                self._keys = os.open(self._directory / "line.in", os.O_WRONLY)
+                self._terminal = fdspawn(self._line, encoding="utf-8", codec_errors="replace")
+                self._terminal.logfile_read = self._transcript
             self._monitor.execute("cont")
         except (MonitorLost, TimeoutError) as error:
             result = self._finish(Outcome.QEMU_FAILED)
@@ -111,8 +117,8 @@ class Machine:
         """QEMU's monitor and serial line. It waits for `cont` (-S), so that no event is missed."""
         serial = f"file,id=serial,path={self._directory / 'serial'}"
         if self._interactive:
-            self._serial = listening_socket(self._directory / "line")
-            serial = f"socket,id=serial,path={self._directory / 'line'}"
+            self._line = open_line(self._directory / "line")
+            serial = f"pipe,id=serial,path={self._directory / 'line'}"
         channels = ["-S", "-qmp", f"unix:{self._directory / 'qmp'}"]
         channels += ["-chardev", serial, "-serial", "chardev:serial"]
         if self._log_interrupts:
@@ -120,22 +126,14 @@ class Machine:
             channels += ["-d", "int,cpu_reset", "-D", str(self._directory / "interrupts")]
         return channels
 
-    def _connect_serial(self) -> None:
-        """Takes QEMU's connection to the serial line."""
-        if self._serial:
-            with self._serial as listener:
-                self._serial = accepted(listener, START_SECONDS)
-            self._terminal = fdspawn(self._serial, encoding="utf-8", codec_errors="replace")
-            self._terminal.logfile_read = self._transcript
-
     def _close(self) -> None:
         """Ends QEMU in any state, waits for it (or its images stay locked), and tidies up."""
         if self._process:
             self._process.kill()
             self._process.wait()
         self._monitor.close()
-        if self._serial:
-            self._serial.close()
+        for end in {self._line, self._keys} - {-1}:
+            os.close(end)
         self._folders.close()
 
     def _quit(self) -> None:
@@ -247,7 +245,8 @@ class Machine:
     def _block_statistics(self) -> dict[str, BlockStatistics]:
         names = {drive.name for drive in self.config.all_drives()}
         answers = {each["device"]: each for each in self._monitor.execute("query-blockstats")}
-        return {name: counted(answers[name]["stats"]) for name in sorted(names)}
+        there = sorted(names & answers.keys())  # not all of them, after drive_del
+        return {name: counted(answers[name]["stats"]) for name in there}
 
     def _requests(self, statistics: dict[str, BlockStatistics]) -> tuple:
         """The disk requests in QEMU's log."""
@@ -292,7 +291,7 @@ class Machine:
 
     def send(self, line: str) -> None:
         """Types a line and Enter."""
-        self._serial.sendall((line + "\n").encode())
+        os.write(self._keys, (line + "\n").encode())
 
     def expect(self, pattern: str, guest_limit: float | None = None) -> re.Match[str]:
         """Waits until the output matches the regular expression, and returns the match.
@@ -316,7 +315,7 @@ class Machine:
     def _drain(self) -> None:
         """Moves what has arrived on the serial line to the transcript."""
         with suppress(pexpect.TIMEOUT, pexpect.EOF):
-            while self._serial and self._output_size() <= self.config.output_limit:
+            while self._interactive and self._output_size() <= self.config.output_limit:
                 self._terminal.read_nonblocking(1 << 16, timeout=0)
 
     def _output_size(self) -> int:
@@ -402,9 +401,16 @@ def counted(stats: dict[str, int]) -> BlockStatistics:
     )
 
 
-def listening_socket(path: Path) -> socket.socket:
-    """A socket on which QEMU can call."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen(1)
-    return listener
+def open_line(path: Path) -> int:
+    """Makes the two pipes of QEMU's pipe device, and opens the one to read from.
+
+    A guest gives a character up that its serial port does not take in time. In a pipe there is room
+    for all that a machine says while nobody has time to read; a socket, with a packet for each
+    character, is full after some 300 of them.
+    """
+    for end in (".out", ".in"):
+        os.mkfifo(f"{path}{end}")
+    line = os.open(f"{path}.out", os.O_RDONLY | os.O_NONBLOCK)
+    with suppress(OSError):  # an ordinary user has only so many large pipes
+        fcntl.fcntl(line, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+    return line
