@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
+import uuid
 import zlib
 from pathlib import Path
 
@@ -244,6 +246,70 @@ def test_orphans_of_the_last_session_are_released(ext, tmp_path, variant):
     assert "console hdc: 2 orphans of the last session were released" in lines
     assert int(super_field(image, "Free blocks")) > int(free)
     assert len(dumped(image, paths[1])) == 10000
+
+
+def fill_orphan_file(image: Path, numbers: list[int], damage: int = 0) -> None:
+    """Makes entries in the orphan file's first two blocks, as a power cut under Linux leaves them;
+    `damage` is a change of the checksum."""
+    feature = int(super_field(image, "Orphan file inode"))
+    blocks = debugfs(image, [f"blocks <{feature}>"])[-1].split()
+    seed = crc32c(uuid.UUID(super_field(image, "Filesystem UUID")).bytes)
+    seed = crc32c(struct.pack("<II", feature, 0), seed)
+    for number, block in zip(numbers, map(int, blocks), strict=False):
+        entries = struct.pack("<III", 0, number, 0).ljust(1024 - 8, b"\0")
+        sum_ = crc32c(entries, crc32c(struct.pack("<Q", block), seed)) ^ damage
+        patch(image, block * 1024, "1016s2I", entries, 0x0B10CA04, sum_)
+    debugfs(image, ["feature orphan_present"], write=True)
+
+
+def crc32c(data: bytes, crc: int = 0xFFFFFFFF) -> int:
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc
+
+
+@pytest.fixture
+def image_with_orphans(ext, tmp_path):
+    """An image with an orphan file: the inodes of one file without a name, and of one to be cut."""
+    image = tmp_path / "a.img"
+    paths = make_files(image, 16 * MIB, VARIANTS["orphan-file"], 3)
+    ext.write(image, f"grow 50 5000 {' '.join(paths)}")
+    numbers = [int(re.search(r"Inode: (\d+)", stat_of(image, path))[1]) for path in paths[:2]]
+    debugfs(image, [f"unlink {paths[0]}", f"sif <{numbers[0]}> links_count 0"], write=True)
+    debugfs(image, [f"sif <{numbers[1]}> size 10000"], write=True)
+    return image, numbers, paths[1]
+
+
+def test_orphans_in_the_orphan_file(ext, image_with_orphans):
+    """e2fsck takes them for orphans, and so does our mount, with the same result."""
+    image, numbers, path = image_with_orphans
+    fill_orphan_file(image, numbers)
+    judged = Path(shutil.copy(image, image.with_suffix(".judged")))
+    said = run_tool("e2fsck", "-p", str(judged), allowed=(0, 1))
+    assert "Clearing orphaned inode" in said and "Truncating orphaned inode" in said
+    lines = ext.write(image)
+    assert "console hdc: 2 orphans of the last session were released" in lines
+    assert "orphan_present" not in super_field(image, "Filesystem features")
+    assert super_field(image, "Free blocks") == super_field(judged, "Free blocks")
+    assert len(dumped(image, path)) == 10000
+
+
+@pytest.mark.parametrize(
+    ("numbers", "damage", "message"),
+    [
+        ([12], 1, "wrong checksum"),
+        ([5000000], 0, "orphan 5000000 of"),
+        ([12, 12], 0, "orphans"),
+    ],
+)
+def test_a_damaged_orphan_file(ext, image_with_orphans, numbers, damage, message):
+    image, found, _ = image_with_orphans
+    numbers = [found[0] if number == 12 else number for number in numbers]
+    fill_orphan_file(image, numbers, damage)
+    lines = ext.start(image, "write", "errors=remount-ro")
+    assert any(message in line for line in lines), lines
 
 
 @pytest.mark.parametrize("first", (5000000, 13, 12))

@@ -20,7 +20,7 @@
 #define RO_COMPAT_KNOWN                                                                            \
 	(EXT_RO_COMPAT_SPARSE_SUPER | EXT_RO_COMPAT_LARGE_FILE | EXT_RO_COMPAT_HUGE_FILE |         \
 	 EXT_RO_COMPAT_GDT_CSUM | EXT_RO_COMPAT_DIR_NLINK | EXT_RO_COMPAT_EXTRA_ISIZE |            \
-	 EXT_RO_COMPAT_METADATA_CSUM)
+	 EXT_RO_COMPAT_METADATA_CSUM | EXT_RO_COMPAT_ORPHAN_PRESENT)
 
 /* What ext2 and ext3 may have. One bit more than this makes an ext4. */
 #define INCOMPAT_EXT3 (EXT_INCOMPAT_FILETYPE | EXT_INCOMPAT_RECOVER | EXT_INCOMPAT_META_BG)

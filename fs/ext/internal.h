@@ -337,6 +337,9 @@ int ext_inode_free(struct ext_inode *inode);
 int ext_orphan_add(struct ext_inode *inode);
 int ext_orphan_remove(struct ext_inode *inode);
 
+/* When a mount begins to write: what is in the orphan file goes to the list (orphan_file.c). */
+int ext_orphan_file_empty(struct ext_fs *fs);
+
 /* Goes on with a file that was being cut when the last session ended. */
 int ext_orphan_cut(struct ext_inode *inode);
 

@@ -138,7 +138,7 @@ static int finish_orphan(struct ext_fs *fs, uint32_t number)
 static int finish_orphans(struct ext_fs *fs)
 {
 	uint32_t count = 0;
-	int error = 0;
+	int error = ext_orphan_file_empty(fs);
 
 	while (fs->super.s_last_orphan != 0 && !error) {
 		error = ext_commit_if_needed(fs);
