@@ -16,7 +16,7 @@ from typing import Any
 
 from gdb_session import PRELUDE, ROOT
 from labs.tools.guest.initramfs import archive
-from labs.tools.guest.programs import guest_root
+from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.qemu_command import Config
 from tests.building import make
@@ -35,19 +35,23 @@ sys.exit(debug(config, Path(sys.argv[2]), user=Path(sys.argv[3])))
 def guest_probe(
     directory: Path,
     code: str,
-    lesson: int = 4,
+    lesson: int | str = 4,
     programs: Path | None = None,
     *,
     core: bool = False,
+    shell: str | None = None,
     **fields: object,
 ) -> dict[str, Any]:
     """Runs a probe on a lesson's kernel (`core`: without the breadth) with the course's programs,
-    all of which are built, and with those of the folder `programs`. `fields` are those of Config.
-    Returns what it put into `said`."""
+    all of which are built, and with those of the folder `programs`. `shell` is a script for
+    busybox. `fields` are those of Config. Returns what it put into `said`."""
     make(f"LESSON={lesson}", f"BREADTH={'no' if core else 'yes'}", "image-direct", "user-programs")
     files, answer, file = (directory / name for name in ("initramfs", "said.json", "probe.py"))
-    files.write_bytes(archive(guest_root(USER / "bin", None, [programs] if programs else [])))
-    kernel = ROOT / f"build/lesson{lesson}{'-core' if core else ''}/kernel.elf"
+    box = None if shell is None else busybox()
+    root = guest_root(USER / "bin", box, [programs] if programs else [], shell)
+    files.write_bytes(archive(root))
+    folder = lesson if lesson == "storage" else f"lesson{lesson}"
+    kernel = ROOT / f"build/{folder}{'-core' if core else ''}/kernel.elf"
     config = Config(boot="direct", kernel=kernel, initramfs=files, **fields)
     (directory / "config").write_bytes(pickle.dumps(config))
     file.write_text(PRELUDE.format(path=str(answer)) + textwrap.dedent(code) + "\nsaw()\n")
@@ -62,6 +66,11 @@ def guest_probe(
     )
     assert answer.exists(), done.stdout + done.stderr
     return json.loads(answer.read_text())
+
+
+def shell(text: str, **settings: str) -> dict[str, object]:
+    """Fields for a probe whose guest runs a script in busybox's shell."""
+    return {"shell": text, "settings": (("cmd", f"/bin/sh /{COMMAND}"), *settings.items())}
 
 
 def command(text: str, **settings: str) -> dict[str, object]:

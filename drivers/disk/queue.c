@@ -232,10 +232,12 @@ static int transfer(struct block_device *drive, const struct batch *batch)
 	for (unsigned i = 0; i < batch->requests_count; i++)
 		pieces[i] =
 		    (struct block_piece){ batch->requests[i]->buffer, batch->requests[i]->count };
+	drive->queue->transfer = &transfer;
 	if (first->operation == 'F')
 		result = drive->ops->flush(drive);
 	else
 		result = drive->ops->transfer(drive, &transfer);
+	drive->queue->transfer = NULL;
 	remember(batch, start, result);
 	return result;
 }

@@ -38,9 +38,10 @@ struct block_queue {
 	struct list waiting; /* in the order in which they came */
 	struct wait_queue ended;
 	enum block_order order;
-	bool is_served;	   /* a task works on it */
-	uint32_t pending;  /* requests that have not ended */
-	uint64_t position; /* the sector after those of the last transfer */
+	bool is_served;			       /* a task works on it */
+	const struct block_transfer *transfer; /* that the drive works on; NULL: on none */
+	uint32_t pending;		       /* requests that have not ended */
+	uint64_t position;		       /* the sector after those of the last transfer */
 	uint64_t busy_ns, busy_since;
 	struct latency latency;
 };

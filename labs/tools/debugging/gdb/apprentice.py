@@ -14,6 +14,7 @@ sys.modules.setdefault("labs.tools.machine.symbols", SimpleNamespace(Symbols=obj
 
 import labs.tools.debugging.gdb.controller_commands  # noqa: E402
 import labs.tools.debugging.gdb.descriptor_commands  # noqa: E402
+import labs.tools.debugging.gdb.ext_commands  # noqa: E402
 import labs.tools.debugging.gdb.kernel_commands  # noqa: E402
 import labs.tools.debugging.gdb.machine_commands  # noqa: E402
 import labs.tools.debugging.gdb.memory_commands  # noqa: E402
@@ -21,6 +22,7 @@ import labs.tools.debugging.gdb.process_commands  # noqa: E402
 import labs.tools.debugging.gdb.programs  # noqa: E402
 import labs.tools.debugging.gdb.scheduler_commands  # noqa: E402
 import labs.tools.debugging.gdb.space_commands  # noqa: E402
+import labs.tools.debugging.gdb.storage_commands  # noqa: E402
 import labs.tools.debugging.gdb.syscall_commands  # noqa: E402
 import labs.tools.debugging.gdb.task_commands  # noqa: E402
 import labs.tools.debugging.gdb.waiting_commands  # noqa: E402, F401

@@ -26,15 +26,17 @@ def walk(start: int, following: Callable[[int], int], limit: int, end: int = 0) 
     """The places of a list from `start` on, up to `end`. Whatever the list has become, this ends:
     after `limit` places, at the second visit of one, and where the kernel has no memory."""
     places: list[int] = []
+    seen: set[int] = set()
     at = start
     while at != end:
         if at < KERNEL_BASE or at % WORD:
             return Walk(places, f"the list is damaged: it goes on at {at:#010x}")
-        if at in places:
+        if at in seen:
             return Walk(places, f"the list is damaged: it comes back to {at:#010x}")
         if len(places) == limit:
             return Walk(places, f"the list is damaged: it has more than {limit} places")
         places.append(at)
+        seen.add(at)
         try:
             at = following(at)
         except gdb.MemoryError:
