@@ -54,14 +54,15 @@ BY_LESSON = 2_800  # of the core
 #
 # The storage half added 395 lines of breadth: mount, umount and the sync family, fallocate,
 # fadvise and sync_file_range (215), types of file systems for memory and /proc (100), and
-# /proc's diskstats, partitions, mounts and vm (80).
+# /proc's diskstats, partitions, mounts and vm (80). socketpair has 132: rsync has its two halves
+# talk through it.
 #
 # The storage: 13,219. Its limit was set before there was any of it. The half that reads had 3,414,
 # and 1,500 of it are names and mounts (fs/vfs), which lesson 3's breadth links already. To write,
 # ext has 4,200 lines: allocation 850, extents and pointers 780, names and hash trees 1,600, the
 # rest inodes, checksums and the mount. The journal has 1,350, the page and block caches 1,020,
 # what makes files of all that 1,400, and drives with their queue, modes and partitions 1,500.
-STILL = {"core": 11_520, "breadth": 9_620, "storage": 13_400}
+STILL = {"core": 11_520, "breadth": 9_760, "storage": 13_400}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
