@@ -115,8 +115,8 @@ def linux_machine(
     **fields: object,
 ) -> Config:
     """A machine that runs a script in Linux, with busybox and `entries`, and then ends; said_by
-    finds what it said. The initramfs is written to `directory`. `fields` are those of Config. Raises
-    PackageError."""
+    finds what it said. The initramfs is written to `directory`. `fields` are those of Config.
+    Raises PackageError."""
     package = linux_package()
     with tempfile.TemporaryDirectory() as name:
         box = fetch(BUSYBOX).extract("bin/busybox", Path(name, "busybox")).read_bytes()
