@@ -265,7 +265,7 @@ def test_deep_trees_and_loops(ext, ext_copy):
     refused = {
         "depth 5, not 4": extent_node(5, 4, [(7, 0, base + 5)]),  # a node that leads to itself
         "depth 0, not 4": extent_node(5, 4, [(7, 0, base)]),
-        "begins at 7, before 8": extent_node(5, 4, [(8, 0, base + 4)]),
+        "blocks 7 to 7, not in its part, 8 to": extent_node(5, 4, [(8, 0, base + 4)]),
         "depth 6": extent_node(6, 4, [(7, 0, base + 4)]),
         "0 of 4 entries": extent_node(1, 4, []),
         "5 of 4 entries": extent_node(0, 4, [(i, 1, base) for i in range(5)]),

@@ -70,12 +70,17 @@ void ext_use_reserve(struct ext_fs *fs, bool allowed)
 	fs->no_reserve = !allowed;
 }
 
+static uint32_t free_in(const struct ext_group_desc *descriptor)
+{
+	return descriptor->bg_free_blocks_count_lo | (uint32_t)descriptor->bg_free_blocks_count_hi
+							 << 16;
+}
+
+/* Changes a group's count of free blocks, in a copy of its descriptor. */
 static void count_free(struct ext_group_desc *descriptor, int change)
 {
-	uint32_t in_group = descriptor->bg_free_blocks_count_lo |
-			    (uint32_t)descriptor->bg_free_blocks_count_hi << 16;
+	uint32_t in_group = free_in(descriptor) + (uint32_t)change;
 
-	in_group += (uint32_t)change;
 	descriptor->bg_free_blocks_count_lo = (uint16_t)in_group;
 	descriptor->bg_free_blocks_count_hi = (uint16_t)(in_group >> 16);
 }
@@ -219,7 +224,7 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 	uint32_t start, found, taken;
 	int error = ext_group_read(fs, group, &descriptor);
 
-	if (error || (descriptor.bg_free_blocks_count_lo | descriptor.bg_free_blocks_count_hi) == 0)
+	if (error || free_in(&descriptor) == 0)
 		return error;
 	error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	if (error)
@@ -230,8 +235,12 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 		count_free(&descriptor, -(int)taken);
 		error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, start,
 					  taken, true);
+	}
+	if (taken > 0 && !error) {
 		search->first = ext_group_first(fs, group) + start;
-		if (!error && search->window > 0)
+		count_super(fs, -(int)taken);
+		search->inode->blocks += (uint64_t)taken << (fs->block_shift - 9);
+		if (search->window > 0)
 			set_window(search->inode, search->first + taken, found - taken);
 	}
 	bcache_put(bitmap);
@@ -288,11 +297,7 @@ static int allocate(struct search *search, uint64_t goal)
 	if (search->count > fs->super.s_blocks_per_group)
 		search->count = fs->super.s_blocks_per_group;
 	got = search_all(search, goal);
-	if (got <= 0)
-		return got < 0 ? got : -ENOSPC;
-	count_super(fs, -got);
-	search->inode->blocks += (uint64_t)got << (fs->block_shift - 9);
-	return got;
+	return got == 0 ? -ENOSPC : got;
 }
 
 int ext_blocks_allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint64_t *first)

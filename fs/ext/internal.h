@@ -281,6 +281,9 @@ int ext_set_pointers(struct ext_inode *inode, const struct ext_run *run);
 uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical);
 uint32_t ext_pointers_reach(const struct ext_inode *inode, uint64_t logical);
 
+/* The beginning of the inode's group, where what has no better place goes. */
+uint64_t ext_inode_goal(const struct ext_inode *inode);
+
 /* Where the block would best be: after the one before it. */
 int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal);
 

@@ -32,17 +32,21 @@ int ext_map_set(struct ext_inode *inode, const struct ext_run *run)
 					       : ext_set_pointers(inode, run);
 }
 
-int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal)
+uint64_t ext_inode_goal(const struct ext_inode *inode)
 {
 	const struct ext_fs *fs = inode->fs;
+
+	return ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
+}
+
+int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal)
+{
 	struct ext_mapping mapping = { .physical = 0 };
 	int error = 0;
 
 	if (logical > 0)
 		error = ext_map_all(inode, logical - 1, &mapping);
-	*goal = mapping.physical + 1;
-	if (mapping.physical == 0)
-		*goal = ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
+	*goal = mapping.physical != 0 ? mapping.physical + 1 : ext_inode_goal(inode);
 	return error;
 }
 

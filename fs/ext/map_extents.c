@@ -97,15 +97,13 @@ static int check_child(const struct ext_inode *inode, uint64_t block,
 	if (child->header.eh_depth != depth)
 		return ext_corrupt_inode(inode, "extent node in block %ju: depth %u, not %u", block,
 					 child->header.eh_depth, depth);
-	if (count > 0 && child->entries[0].block < begin)
-		return ext_corrupt_inode(inode,
-					 "extent node in block %ju: begins at %u, before %ju",
-					 block, child->entries[0].block, begin);
-	if (count > 0 && child->entries[count - 1].block >= end)
+	if (count == 0)
+		return 0;
+	if (child->entries[0].block < begin || child->entries[count - 1].block >= end)
 		return ext_corrupt_inode(
-		    inode,
-		    "extent node in block %ju: an entry at %u, but the next node begins at %ju",
-		    block, child->entries[count - 1].block, end);
+		    inode, "extent node in block %ju: blocks %u to %u, not in its part, %ju to %ju",
+		    block, child->entries[0].block, child->entries[count - 1].block, begin,
+		    end - 1);
 	return 0;
 }
 

@@ -16,7 +16,11 @@
 #define DIRECT	   12u
 #define HEIGHT_MAX 3u
 
-/* More than HEIGHT_MAX: no pointer leads there. The position becomes relative to the tree. */
+/*
+ * How many levels of pointer blocks lead to a block of the file: 0 to HEIGHT_MAX, and more where no
+ * pointer leads. *position becomes the block's position among those of its tree (of height 0: its
+ * index in i_block). Positions have 64 bits.
+ */
 unsigned ext_pointer_tree(unsigned bits, uint64_t *position)
 {
 	uint64_t covered = DIRECT;
@@ -30,16 +34,16 @@ unsigned ext_pointer_tree(unsigned bits, uint64_t *position)
 	return height;
 }
 
-/* Answers from the first of `count` neighbouring pointers, and counts how many of them continue it:
- * data by the next block each, a hole by another 0. */
+/* Answers from the first of `count` neighbouring pointers to data, and counts how many of them
+ * continue it: data by the next block each, a hole by another 0. All of a run is inside the file
+ * system, or it is -EUCLEAN. */
 static int map_run(const struct ext_inode *inode, const uint32_t *pointers, unsigned count,
 		   struct ext_mapping *out)
 {
 	uint64_t first = pointers[0];
-	unsigned step = first == 0 ? 0 : 1;
 	unsigned length = 1;
 
-	while (length < count && pointers[length] == first + length * step)
+	while (length < count && pointers[length] == (first == 0 ? 0 : first + length))
 		length++;
 	if (first != 0 && !ext_range_valid(inode->fs, first, length))
 		return ext_corrupt_inode(inode, "%u blocks from %ju on are outside the file system",
@@ -49,62 +53,42 @@ static int map_run(const struct ext_inode *inode, const uint32_t *pointers, unsi
 	return 0;
 }
 
-/* One level down: replaces the number of a pointer block by the pointer at `slot` in it. */
-static int step_down(const struct ext_inode *inode, unsigned slot, uint32_t *pointer,
-		     struct ext_mapping *out)
-{
-	struct cached_block *buffer;
-	int error = ext_mapping_block(inode, *pointer, &buffer);
-
-	if (error)
-		return error;
-	out->depth++;
-	*pointer = ((const uint32_t *)buffer->data)[slot];
-	bcache_put(buffer);
-	return 0;
-}
-
-/* The lowest level: what the pointers from `slot` on say. */
-static int map_last(const struct ext_inode *inode, unsigned slot, uint32_t pointer,
-		    struct ext_mapping *out)
-{
-	unsigned in_block = inode->fs->summary.block_size / sizeof(uint32_t);
-	struct cached_block *buffer;
-	int error = ext_mapping_block(inode, pointer, &buffer);
-
-	if (error)
-		return error;
-	out->depth++;
-	error = map_run(inode, (const uint32_t *)buffer->data + slot, in_block - slot, out);
-	bcache_put(buffer);
-	return error;
-}
-
-/* Block 5000 with N = 1024: 5000 - 12 - 1024 = 3964 in the tree of two levels, digits 3 and 892:
- * slot 3 of the first block, slot 892 of the second. */
+/*
+ * The walk down: `pointers` is the next one to follow, with `count` to the end of its block.
+ * Block 5000 with N = 1024: 5000 - 12 - 1024 = 3964 in the tree of two levels, digits 3 and 892:
+ * slot 3 of the first block, slot 892 of the second.
+ *
+ * out->depth counts the blocks that were read. A pointer 0 ends the walk: the hole goes on to the
+ * end of what the pointer would lead to, counted from the block that was asked for.
+ */
 int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
-	unsigned bits = inode->fs->block_shift - 2;
-	unsigned slot_mask = (1u << bits) - 1;
+	unsigned bits = inode->fs->block_shift - 2, slots = 1u << bits;
 	unsigned height = ext_pointer_tree(bits, &logical);
-	uint32_t pointer;
-	uint64_t below; /* blocks of the file under one pointer */
+	const uint32_t *pointers = inode->map + (height == 0 ? logical : DIRECT + height - 1);
+	unsigned count = DIRECT - (unsigned)logical;
+	struct cached_block *next, *buffer = NULL; /* has the pointers, unless the inode does */
+	int error = 0;
 
-	if (height == 0)
-		return map_run(inode, inode->map + logical, DIRECT - (unsigned)logical, out);
 	if (height > HEIGHT_MAX)
 		return 0;
-	pointer = inode->map[DIRECT + height - 1];
-	for (; height > 1 && pointer != 0; height--) {
-		unsigned slot = (unsigned)(logical >> ((height - 1) * bits)) & slot_mask;
-		int error = step_down(inode, slot, &pointer, out);
+	for (; height > 0 && *pointers != 0; height--) {
+		unsigned slot = (unsigned)(logical >> ((height - 1) * bits)) & (slots - 1);
 
+		error = ext_mapping_block(inode, *pointers, &next);
+		bcache_put(buffer);
 		if (error)
 			return error;
+		buffer = next;
+		pointers = (const uint32_t *)buffer->data + slot;
+		count = slots - slot;
+		out->depth++;
 	}
-	if (pointer != 0)
-		return map_last(inode, (unsigned)logical & slot_mask, pointer, out);
-	below = (uint64_t)1 << (height * bits);
-	out->length = below - (logical & (below - 1));
-	return 0;
+	if (height == 0)
+		error = map_run(inode, pointers, count, out);
+	else /* positions below one pointer are 0 to 2^(height * bits) - 1 */
+		out->length = ((uint64_t)1 << (height * bits)) -
+			      (logical & (((uint64_t)1 << (height * bits)) - 1));
+	bcache_put(buffer);
+	return error;
 }

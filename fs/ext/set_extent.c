@@ -156,13 +156,6 @@ static void open_gap(struct ext_extent_node *node, unsigned at, unsigned count)
 
 /* ---- room ---- */
 
-static uint64_t goal_of(const struct ext_inode *inode)
-{
-	const struct ext_fs *fs = inode->fs;
-
-	return ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
-}
-
 static struct ext_extent_node *new_node(const struct ext_inode *inode, struct cached_block *buffer,
 					unsigned depth)
 {
@@ -206,7 +199,7 @@ static int grow(struct ext_inode *inode)
 
 	if (root->header.eh_depth >= EXT_EXTENT_DEPTH_MAX)
 		return -EFBIG;
-	error = ext_metadata_allocate(inode, goal_of(inode), &level.buffer);
+	error = ext_metadata_allocate(inode, ext_inode_goal(inode), &level.buffer);
 	if (error)
 		return error;
 	level.node = node = new_node(inode, level.buffer, root->header.eh_depth);
@@ -227,7 +220,7 @@ static int split(struct ext_inode *inode, struct level *parent, struct level *le
 	unsigned count = node->header.eh_entries;
 	unsigned from = level->at == (int)count - 1 ? count - 1 : count / 2;
 	struct level right;
-	int error = ext_metadata_allocate(inode, goal_of(inode), &right.buffer);
+	int error = ext_metadata_allocate(inode, ext_inode_goal(inode), &right.buffer);
 
 	if (error)
 		return error;
@@ -276,23 +269,19 @@ static void add_piece(struct pieces *pieces, struct ext_run run)
 		pieces->runs[pieces->count++] = run;
 }
 
-/* An entry of the leaf becomes what the run leaves of it, left and right. */
-static void add_rest(struct pieces *pieces, struct ext_run old, const struct ext_run *run,
-		     bool right)
+/* The part of an old piece from block `from` on, before `end`. It may be nothing. */
+static void add_part(struct pieces *pieces, struct ext_run part, uint64_t from, uint64_t end)
 {
-	uint64_t from = right ? run->logical + run->length : old.logical;
-	uint64_t end = right ? old.logical + old.length : run->logical;
-
-	if (from < old.logical)
-		from = old.logical;
-	if (end > old.logical + old.length)
-		end = old.logical + old.length;
+	if (from < part.logical)
+		from = part.logical;
+	if (end > part.logical + part.length)
+		end = part.logical + part.length;
 	if (from >= end)
 		return;
-	old.physical += from - old.logical;
-	old.length = (uint32_t)(end - from);
-	old.logical = from;
-	add_piece(pieces, old);
+	part.physical += from - part.logical;
+	part.length = (uint32_t)(end - from);
+	part.logical = from;
+	add_piece(pieces, part);
 }
 
 /* What the entries around the run become. `end` is where the next leaf begins. */
@@ -316,10 +305,10 @@ static int collect(const struct ext_inode *inode, const struct level *leaf, uint
 	}
 	out->replaced = i;
 	for (i = 0; i < out->replaced; i++)
-		add_rest(out, old[i], run, false);
+		add_part(out, old[i], 0, run->logical);
 	add_piece(out, *run);
 	for (i = 0; i < out->replaced; i++)
-		add_rest(out, old[i], run, true);
+		add_part(out, old[i], run->logical + run->length, UINT64_MAX);
 	return 0;
 }
 

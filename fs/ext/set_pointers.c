@@ -124,16 +124,13 @@ static int prune(struct ext_inode *inode, struct way *way)
 
 int ext_set_pointers(struct ext_inode *inode, const struct ext_run *run)
 {
-	uint64_t goal =
-	    ext_group_first(inode->fs, (inode->number - 1) / inode->fs->super.s_inodes_per_group);
+	uint64_t goal = run->physical != 0 ? run->physical : ext_inode_goal(inode);
 	unsigned height;
 	struct way way;
 	int error;
 
 	if ((run->physical + run->length) >> 32 != 0)
 		return -EFBIG;
-	if (run->physical != 0)
-		goal = run->physical;
 	error = go(inode, run->logical, run->physical != 0, goal, &way);
 	if (error)
 		return error;

@@ -36,15 +36,15 @@ static int free_range(struct ext_inode *inode, uint64_t first, uint64_t end)
 	return error;
 }
 
-/* Frees what is beyond the size. */
-static int free_beyond(struct ext_inode *inode)
+/* Frees all blocks from the one on in which a size ends, unless it has a part of that. */
+static int free_beyond(struct ext_inode *inode, uint64_t size)
 {
 	const struct ext_fs *fs = inode->fs;
-	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
+	uint64_t first = (size + fs->summary.block_size - 1) >> fs->block_shift;
 	uint64_t end =
 	    inode->flags & EXT_FLAG_EXTENTS ? ALL_BLOCKS : ext_size_limit(inode) >> fs->block_shift;
 
-	return free_range(inode, blocks, end);
+	return free_range(inode, first, end);
 }
 
 int ext_orphan_cut(struct ext_inode *inode)
@@ -53,7 +53,7 @@ int ext_orphan_cut(struct ext_inode *inode)
 
 	if (error)
 		return error;
-	error = free_beyond(inode);
+	error = free_beyond(inode, inode->size);
 	if (!error)
 		error = ext_orphan_remove(inode);
 	ext_end(inode->fs);
@@ -79,7 +79,7 @@ static int shrink(struct ext_inode *inode, uint64_t size)
 	touch(inode);
 	error = ext_inode_write(inode);
 	if (!error)
-		error = free_beyond(inode);
+		error = free_beyond(inode, size);
 	if (!error && !listed)
 		error = ext_orphan_remove(inode);
 	return error;
@@ -260,10 +260,7 @@ static int release(struct ext_inode *inode)
 	int error = 0;
 
 	if (ext_has_map(inode))
-		error = free_range(inode, 0,
-				   inode->flags & EXT_FLAG_EXTENTS
-				       ? ALL_BLOCKS
-				       : ext_size_limit(inode) >> inode->fs->block_shift);
+		error = free_beyond(inode, 0);
 	if (!error)
 		error = release_attributes(inode);
 	if (!error)
