@@ -261,7 +261,7 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 			   uint32_t length)
 {
 	struct ext_fs *fs = inode->fs;
-	uint64_t blocks = inode->blocks;
+	struct ext_inode before = *inode;
 	int64_t now = ext_now(fs), written;
 	struct cached_block *pin;
 	int error = ext_commit_if_needed(fs);
@@ -275,7 +275,8 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 		written = write_some(inode, offset, data, length);
 		if (written > 0 && offset + (uint64_t)written > inode->size)
 			inode->size = offset + (uint64_t)written;
-		if (inode->blocks != blocks || inode->size == offset + (uint64_t)written ||
+		if (inode->blocks != before.blocks || inode->size != before.size ||
+		    memcmp(inode->map, before.map, sizeof(before.map)) != 0 ||
 		    now - inode->modified >= TICK || now < inode->modified) {
 			inode->modified = inode->changed = now;
 			error = ext_inode_write(inode);
