@@ -51,6 +51,8 @@ int journal_find_runs(struct journal *journal)
 	const struct journal_place *place = &journal->place;
 	uint64_t next = 0;
 
+	if (place->blocks == 0)
+		return journal_corrupt(journal, "it is empty");
 	journal->runs = page_alloc(JOURNAL_RUNS_ORDER);
 	if (journal->runs == NULL)
 		return -ENOMEM;
