@@ -300,10 +300,12 @@ int ext_zero_gap(struct ext_inode *inode)
 	return error ? error : ext_settle(inode->fs);
 }
 
+/* When the disk is full, a commit may free blocks; and half as much leaves some for the map. So
+ * each -ENOSPC halves what is tried, and the loop ends. */
 int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32_t length)
 {
 	uint64_t limit = ext_size_limit(inode);
-	uint32_t done = 0;
+	uint32_t done = 0, most = length;
 	int error;
 
 	if (!ext_is_regular(inode) || length > INT32_MAX)
@@ -316,13 +318,18 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 		return -EROFS;
 	error = offset > inode->size ? ext_zero_gap(inode) : 0;
 	while (done < length && !error) {
+		uint32_t rest = length - done < most ? length - done : most;
 		int64_t part =
-		    write_piece(inode, offset + done, (const uint8_t *)data + done, length - done);
+		    write_piece(inode, offset + done, (const uint8_t *)data + done, rest);
 
-		if (part > 0)
+		if (part > 0) {
 			done += (uint32_t)part;
-		else if (part != -ENOSPC || !ext_commit_for_space(inode->fs))
+		} else if (part == -ENOSPC && rest > 1) {
+			ext_commit_for_space(inode->fs);
+			most = rest / 2;
+		} else {
 			error = (int)part;
+		}
 	}
 	return done > 0 ? (int)done : error;
 }
