@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,12 @@ def make(*words: str) -> None:
         made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         pytest.fail(f"make {' '.join(words)} failed:\n{made.stdout}{made.stderr}", pytrace=False)
+
+
+def first_is_fast(values: Iterable[object]) -> list[object]:
+    """Values of a parameter, of which make test-fast takes the first alone."""
+    first, *others = values
+    return [first, *(pytest.param(each, marks=pytest.mark.slow) for each in others)]
 
 
 @contextmanager

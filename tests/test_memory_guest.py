@@ -13,7 +13,7 @@ from labs.tools.guest.initramfs import archive
 from labs.tools.guest.programs import guest_root
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
-from tests.building import make
+from tests.building import first_is_fast, make
 from tests.memory_machine import GUEST_SECONDS, ROOT, WALL_SECONDS, compiled, said_by
 
 ELSEWHERE = {
@@ -72,7 +72,7 @@ def free_kib(output: str) -> list[int]:
     return [int(number) for number in re.findall(r"^MemFree: +(\d+) kB$", output, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("memory", [24, 64])
+@pytest.mark.parametrize("memory", first_is_fast([24, 64]))
 def test_who_takes_all_is_killed_alone(programs, memory):
     """The shell is alive after each, and what was taken is free again when it is asked for."""
     output = said_by(

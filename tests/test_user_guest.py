@@ -14,7 +14,7 @@ import pytest
 from labs.bench import bench
 from labs.tools.guest import programs
 from labs.tools.machine.bounded import run_within
-from tests.building import make
+from tests.building import first_is_fast, make
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 600  # of real time, on a busy machine: a backstop
@@ -49,7 +49,7 @@ def needs_busybox() -> None:
         pytest.skip("there is no busybox here")
 
 
-@pytest.mark.parametrize("status", [0, 1, 62, 63, 200, 255])
+@pytest.mark.parametrize("status", first_is_fast([63, 0, 1, 62, 200, 255]))
 def test_output_and_status(guest, status):
     """All of both, and nothing else: the kernel's own words are not among the output."""
     done = guest(f"echo 'a  b'; /bin/echo -n no newline; exit {status}")
@@ -185,7 +185,7 @@ def test_paths_of_descriptors(guest, needs_busybox):
     ]
 
 
-@pytest.mark.parametrize("memory", [64, 256])
+@pytest.mark.parametrize("memory", first_is_fast([64, 256]))
 def test_costs_do_not_grow(options, tmp_path, monkeypatch, memory):
     """In instructions: a page is mapped among 256 others at nearly the price of the first one, and
     a pipe costs the same whatever the memory."""

@@ -58,19 +58,24 @@ def tried(run: Threads, wrong: dict[int, str]) -> int:
     return count
 
 
+def ranges(kernel: Path, modified: int, files: tuple[str, ...]) -> list[tuple[int, int]]:
+    """From where to where the code of some files of the kernel is."""
+    found = [(low, high) for name, low, high in units(kernel, modified) if name in files]
+    assert 0 < len(found) < RANGES, f"the code of {files} is in {len(found)} places"
+    return found
+
+
 @lru_cache(maxsize=4)
-def ranges(kernel: Path, _modified: int, files: tuple[str, ...]) -> list[tuple[int, int]]:
-    """From where to where the code of some files of the kernel is, by its debug information."""
+def units(kernel: Path, _modified: int) -> list[tuple[str, int, int]]:
+    """The files of a kernel, each with the place of its code, by the debug information."""
     found = []
     with kernel.open("rb") as stream:
         for unit in ELFFile(stream).get_dwarf_info().iter_CUs():
             top = unit.get_top_DIE().attributes
-            name = top["DW_AT_name"].value.decode()
-            if name in files and "DW_AT_low_pc" in top:
+            if "DW_AT_high_pc" in top:  # else in several places
                 low, high = top["DW_AT_low_pc"].value, top["DW_AT_high_pc"]
                 end = high.value if high.form == "DW_FORM_addr" else low + high.value
-                found.append((low, end))
-    assert 0 < len(found) < RANGES, f"the code of {files} is in {len(found)} places"
+                found.append((top["DW_AT_name"].value.decode(), low, end))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cached_property, lru_cache
-from itertools import islice
+from io import BytesIO
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Symbol as ElfSymbol
 from elftools.elf.sections import SymbolTableSection
 
-MOST_LINES = 500_000  # rows of a line table; the largest kernel has 40,000
+MOST_LINES = 500_000  # rows of an object's line table; the largest kernel has 45,000 in all
 KERNEL, LOADER = "kernel.elf", "stage2.elf"  # of one folder of the build
 KERNEL_BASE = 0xC0000000  # kernel/cpu/memory_layout.h
 
@@ -89,12 +89,38 @@ class Symbols:
         return symbol if symbol and address < symbol.address + (symbol.size or 4096) else None
 
     def _line(self, address: int) -> str:
-        index = bisect_right(self._lines, address, key=itemgetter(0)) - 1
-        return self._lines[index][1] if index >= 0 else ""
+        return self._lines.at(address) if self.path else ""
 
     @cached_property
-    def _lines(self) -> list[tuple[int, str]]:
-        return sorted(read_lines(self.path)) if self.path else []
+    def _lines(self) -> Lines:
+        return Lines(self.path)
+
+
+class Lines:
+    """The line tables of an ELF file. That of an object which was linked into it is read when one
+    of its addresses is asked for: all of them take seconds."""
+
+    def __init__(self, path: Path) -> None:
+        elf = ELFFile(BytesIO(path.read_bytes()))
+        self._information = elf.get_dwarf_info() if elf.has_dwarf_info() else None
+        self._objects = self._information.get_aranges() if self._information else None
+        self._rows: dict[int, list[tuple[int, str]]] = {}
+
+    def at(self, address: int) -> str:
+        """The "file:line" of an address; empty where none is known."""
+        known = self._objects and self._objects.entries
+        unit = self._objects.cu_offset_at_addr(address) if known else None
+        rows = [] if unit is None else self._rows_of(unit)
+        index = bisect_right(rows, address, key=itemgetter(0)) - 1
+        return rows[index][1] if index >= 0 else ""
+
+    def _rows_of(self, unit: int) -> list[tuple[int, str]]:
+        """The rows of the object whose debug information is at this offset."""
+        if unit not in self._rows:
+            information = self._information
+            program = information.line_program_for_CU(information.get_CU_at(unit))
+            self._rows[unit] = sorted(unit_lines(program)[:MOST_LINES]) if program else []
+        return self._rows[unit]
 
 
 @lru_cache(maxsize=8)
@@ -128,21 +154,9 @@ def symbol_of(entry: ElfSymbol) -> Symbol | None:
     return Symbol(entry["st_value"], is_function, entry["st_size"], entry.name, is_code)
 
 
-def read_lines(path: Path) -> list[tuple[int, str]]:
-    """The line table of an ELF file: addresses and "file:line", "" where a sequence of known lines
-    ends. Empty without DWARF."""
-    with path.open("rb") as stream:
-        elf = ELFFile(stream)
-        if not elf.has_dwarf_info():
-            return []
-        information = elf.get_dwarf_info()
-        programs = map(information.line_program_for_CU, information.iter_CUs())
-        lines = (line for program in programs if program for line in unit_lines(program))
-        return list(islice(lines, MOST_LINES))
-
-
 def unit_lines(program: LineProgram) -> list[tuple[int, str]]:
-    """The rows of one compilation unit. DWARF 5 counts files from 0, older versions from 1."""
+    """The rows of one object: addresses and "file:line", "" where a sequence of known lines ends.
+    DWARF 5 counts files from 0, older versions from 1."""
     first = 0 if program["version"] >= 5 else 1
     names = [PurePath(entry.name.decode(errors="replace")).name for entry in program["file_entry"]]
     states = (entry.state for entry in program.get_entries() if entry.state)
