@@ -154,6 +154,7 @@ def of_python(source: str) -> str:
     return "\n".join("".join(line) for line in lines)
 
 
+@cache
 def texts(name: str, source: str) -> str:
     """The source with everything blanked that nobody reads as prose."""
     suffix = PurePosixPath(name).suffix
