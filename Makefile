@@ -290,8 +290,13 @@ LOADER_OBJECTS := $(OUT)/stage2.o $(BUILD)/objects/boot/protected_mode.asm.o \
 	$(OUT)/loader.o $(OUT)/load_elf.o  $(BUILD)/objects/kernel/cpu/machine.c.o
 LOADER_CFLAGS  = $(CFLAGS) -Os
 
-# The kernel as it is on the disk, in whole sectors; its size and sum go into the loader.
-$(OUT)/kernel.sectors: $(KERNEL)
+# The kernel for a disk: without what only a debugger reads, which takes a machine seconds to load.
+# Lesson 1 measures how a file is loaded: all of it.
+$(OUT)/kernel.loaded: $(KERNEL)
+	$(Q)$(if $(filter 1,$(LESSON)),cp,$(call tool,objcopy) -S) $< $@
+
+# In whole sectors; its size and sum go into the loader.
+$(OUT)/kernel.sectors: $(OUT)/kernel.loaded
 	$(Q)cp $< $@
 	$(Q)truncate -s %512 $@
 
@@ -305,7 +310,7 @@ $(OUT)/loader.o: boot/loader.c Makefile $(OUT)/kernel.sectors
 	$(Q)$(call tool,cc) $(LOADER_CFLAGS) -MMD -MP -c $< -o $@ \
 		-DKERNEL_LBA=$(KERNEL_LBA)u \
 		-DSECTORS_PER_READ=$(READ_SECTORS)u \
-		-DKERNEL_BYTES=$$(stat -c %s $(KERNEL))u \
+		-DKERNEL_BYTES=$$(stat -c %s $(OUT)/kernel.loaded)u \
 		-DKERNEL_SUM=$$(od -An -v -t u4 -w4 $(OUT)/kernel.sectors | \
 			awk '{ sum = (sum + $$1) % 4294967296 } END { printf "%.0f", sum }')u
 
@@ -329,10 +334,10 @@ $(OUT)/boot.img: $(OUT)/mbr.bin $(OUT)/stage2.bin $(OUT)/kernel.sectors
 
 # --- GRUB's CD ----------------------------------------------------------------------------------
 
-$(OUT)/grub.iso: $(KERNEL) boot/grub.cfg
+$(OUT)/grub.iso: $(OUT)/kernel.loaded boot/grub.cfg
 	@mkdir -p $(OUT)/iso/boot/grub
 	$(call say,GRUB,$@)
-	$(Q)cp $(KERNEL) $(OUT)/iso/boot/kernel.elf
+	$(Q)cp $< $(OUT)/iso/boot/kernel.elf
 	$(Q)cp boot/grub.cfg $(OUT)/iso/boot/grub/
 	$(Q)grub-mkrescue -o $@ $(OUT)/iso >$(OUT)/grub.log 2>&1 || { cat $(OUT)/grub.log; exit 1; }
 

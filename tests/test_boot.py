@@ -136,7 +136,7 @@ def test_disk_ends_within_the_kernel(guest, build, tmp_path, sectors):
 def test_kernel_cut_short_but_disk_long_enough(guest, build, tmp_path):
     """Zeros where the second half of the kernel should be: no read fails, the sum does."""
     image = build("build/storage/boot.img")
-    size = build("build/storage/kernel.elf").stat().st_size
+    size = build("build/storage/kernel.loaded").stat().st_size
     half = KERNEL_LBA * 512 + size // 2
     bad = patched(tmp_path, image, half, bytes(size - size // 2))
     assert "the kernel on this disk is damaged or cut short" in boot_failure(guest, bad)
