@@ -20,8 +20,8 @@ SECONDS = 500
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return build_random(tmp_path_factory.mktemp("fuzz") / "fuzz")
+def program():
+    return build_random()
 
 
 def run(program, image, *words):

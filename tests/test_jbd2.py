@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.storage.crash import building
 from labs.tools.machine.bounded import run_within
 from tests.host.ext.images import MIB, ROOT, SEED, bmap, debugfs, make_image, patch, peek, run_tool
 from tests.host.jbd2.mutants import MUTANTS, Mutant
@@ -24,8 +25,7 @@ SOURCES = [
     ROOT / "tests" / "host" / "ext" / "record.c",
     *sorted((ROOT / "tests" / "host" / "jbd2").glob("*.c")),
 ]
-OPTIONS = ["-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", f"-I{ROOT}"]
-SANITIZE = ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+FAST = [*building.OPTIONS, "-O2"]  # for mutants
 SECONDS = 300
 FIRST = 6000  # blocks of the images that no file has
 JOURNAL = "<8>"
@@ -66,10 +66,9 @@ class Journals:
 
 
 @pytest.fixture(scope="session")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Journals:
-    program = tmp_path_factory.mktemp("jbd2") / "jbd2_host"
-    subprocess.run(["gcc", *OPTIONS, *SANITIZE, *SOURCES, "-o", program], check=True)
-    return Journals(program)
+def journals() -> Journals:
+    options = [*building.OPTIONS, *building.SANITIZERS]
+    return Journals(building.linked("jbd2_host", building.objects_of(SOURCES, options), options))
 
 
 def block_size(image: Path) -> int:
@@ -94,17 +93,7 @@ def test_power_cuts_leave_a_prefix_of_the_transactions(journals, seed):
     assert states > 1000
 
 
-@pytest.fixture(scope="session")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
-    """The sources compiled without sanitizers, for mutants, which change one of them."""
-    place = tmp_path_factory.mktemp("objects")
-    compiled = {source: place / f"{number}.o" for number, source in enumerate(SOURCES)}
-    for source, result in compiled.items():
-        subprocess.run(["gcc", *OPTIONS, "-c", source, "-o", result], check=True)
-    return compiled
-
-
-def result_of(mutant: Mutant, objects: dict[Path, Path], place: Path) -> str:
+def result_of(mutant: Mutant, place: Path) -> str:
     """What the random sessions say about a mutant; "" if they find nothing."""
     original = ROOT / mutant.file
     text = original.read_text()
@@ -112,8 +101,9 @@ def result_of(mutant: Mutant, objects: dict[Path, Path], place: Path) -> str:
     place.mkdir()
     changed, program = place / original.name, place / "program"
     changed.write_text(text.replace(mutant.old, mutant.new))
-    others = [result for source, result in objects.items() if source != original]
-    subprocess.run(["gcc", *OPTIONS, "-w", changed, *others, "-o", program], check=True)
+    others = building.objects_of((each for each in SOURCES if each != original), FAST)
+    command = ["gcc", *FAST, "-w", f"-I{ROOT}", changed, *others, "-o", program]
+    subprocess.run(command, check=True)
     done = run_within(
         [program, "property", "1", str(MUTANT_SEEDS)],
         capture_output=True,
@@ -124,9 +114,9 @@ def result_of(mutant: Mutant, objects: dict[Path, Path], place: Path) -> str:
     return f"status {done.returncode}: {done.stderr}" if done.returncode else ""
 
 
-def test_mutants_are_caught(objects, tmp_path):
+def test_mutants_are_caught(tmp_path):
     with ThreadPoolExecutor(2) as pool:
-        said = list(pool.map(lambda each: result_of(each, objects, tmp_path / each.name), MUTANTS))
+        said = list(pool.map(lambda each: result_of(each, tmp_path / each.name), MUTANTS))
     survivors = [mutant.name for mutant, text in zip(MUTANTS, said, strict=True) if not text]
     assert not survivors
 

@@ -19,12 +19,16 @@ from labs.storage.crash.building import (
     ENVIRONMENT,
     MIB,
     ROOT,
+    SANITIZERS,
     Variant,
     harness_files,
     library_files,
+    linked,
     make_image,
+    objects_of,
     run_tool,
 )
+from labs.storage.crash.building import OPTIONS as WARNINGS
 from labs.storage.crash.workloads import make_tree, pattern
 from labs.tools.machine.bounded import run_within
 
@@ -41,24 +45,23 @@ VARIANTS = {
 }
 
 
-def sources() -> list[str]:
+def sources() -> list[Path]:
     """The library, the host's kernel below it, and the program."""
     harness = [path for path in harness_files() if path.parent.name != "crash"]
     fuzz = [path for path in (ROOT / "tests/host/fuzz").glob("*.c") if path.name != "random.c"]
-    return [str(path) for path in [*library_files(ROOT), *harness, *sorted(fuzz)]]
+    return [*library_files(ROOT), *harness, *sorted(fuzz)]
 
 
-def build_random(program: Path) -> Path:
+def build_random() -> Path:
     """The program for random inputs, and for files: tests/host/fuzz/random.c."""
-    command = ["gcc", "-O1", *OPTIONS, f"-fsanitize={CHECKED}", *sources()]
-    main = str(ROOT / "tests/host/fuzz/random.c")
-    subprocess.run([*command, main, "-o", str(program)], check=True)
-    return program
+    options = [*WARNINGS, *SANITIZERS]
+    files = [*sources(), ROOT / "tests/host/fuzz/random.c"]
+    return linked("fuzz", objects_of(files, options), options)
 
 
 def build_guided(program: Path) -> Path:
     """The program with libFuzzer. Raises CalledProcessError where clang has none."""
-    command = ["clang", "-O2", *OPTIONS, f"-fsanitize=fuzzer,{CHECKED}", *sources()]
+    command = ["clang", "-O2", *OPTIONS, f"-fsanitize=fuzzer,{CHECKED}", *map(str, sources())]
     subprocess.run([*command, "-o", str(program)], check=True)
     return program
 
@@ -117,7 +120,7 @@ def main() -> int:
     environment = {**os.environ, "FUZZ_IMAGE": str(image_for(options.image, folder))}
     if not shutil.which("clang"):
         print("no clang: random inputs", flush=True)
-        program = build_random(folder / "random")
+        program = build_random()
         command = [program, "random", str(options.seed), str(options.seconds * 100)]
         return subprocess.run(command, env=environment, check=False).returncode
     program = build_guided(folder / "guided")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from labs.tools.machine.bounded import run_within
 ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "build" / "crash"
 LIBRARY = ("fs/ext", "fs/jbd2", "fs/cache")
-HARNESS = (ROOT / "tests/host/ext", ROOT / "tests/host/crash")
+BELOW = ("drivers/disk", "kernel", "mm", "tests/host")
 NOT_LINKED = ("main", "model", "mutate", "commands")  # of the program ext_host
 OPTIONS = ("-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized")
 SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -70,36 +71,56 @@ def harness_files() -> list[Path]:
     return [*sorted(ext), *sorted(crash), ROOT / "kernel/lib/errno.c"]
 
 
-def fingerprint(folders: Iterable[Path], *options: str) -> str:
-    """Changes with every file in these folders, and with how they are compiled."""
+def fingerprint(texts: Iterable[bytes], *options: str) -> str:
+    """Changes with each of these texts, and with how they are compiled."""
     digest = hashlib.sha256(" ".join(options).encode())
-    for folder in folders:
-        for path in sorted(folder.glob("*.[ch]")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    for text in texts:
+        digest.update(hashlib.sha256(text).digest())
+    return digest.hexdigest()[:16]
 
 
 def compile_to(target: Path, *command: str | Path) -> Path:
-    """Runs a compiler that makes a file, unless it is there: others may make it, too."""
-    if not target.exists():
-        new = target.with_suffix(f".{os.getpid()}.o")
-        subprocess.run(["gcc", *map(str, command), "-o", str(new)], check=True)
-        new.replace(target)
+    """Runs a compiler that makes a file, unless it is there. Who wants it, too, waits."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            new = target.with_suffix(f".{os.getpid()}.o")
+            subprocess.run(["gcc", *map(str, command), "-o", str(new)], check=True)
+            new.replace(target)
     return target
 
 
+def headers_of(root: Path) -> bytes:
+    """Changes with every header that the library, or a program with it, may include."""
+    headers = [path for folder in LIBRARY for path in sorted((root / folder).glob("*.h"))]
+    headers += [path for folder in BELOW for path in sorted((ROOT / folder).rglob("*.h"))]
+    return fingerprint(map(Path.read_bytes, headers)).encode()
+
+
+def objects_of(files: Iterable[Path], options: Sequence[str], root: Path = ROOT) -> list[Path]:
+    """Compiles each of the files, with the library's headers of `root`. What was compiled once in
+    any tree is not compiled again: of a mutant, the files that it does not change."""
+    headers = headers_of(root)
+    include = (f"-I{root}", f"-I{ROOT}")
+    objects = []
+    for path in files:
+        name = f"{path.stem}-{fingerprint((path.read_bytes(), headers), *options)}.o"
+        objects.append(compile_to(BUILT / "objects" / name, *options, *include, "-c", path))
+    return objects
+
+
+def linked(name: str, objects: Sequence[Path], options: Sequence[str]) -> Path:
+    """The program of these objects, in the build folder."""
+    code = fingerprint((path.name.encode() for path in objects), *options)
+    return compile_to(BUILT / f"{name}-{code}", *options, *objects)
+
+
 def build(root: Path = ROOT, sanitize: bool = False) -> Path:
-    """Compiles the program with the library of a tree, unless that is done already. The rest of it
-    is compiled once for all of them."""
+    """The program with the library of a tree."""
     options = [*OPTIONS, *(SANITIZERS if sanitize else ("-O2",))]
-    headers = [ROOT / "fs/ext", ROOT / "fs/cache"]
-    common = [*HARNESS, *headers]
-    BUILT.mkdir(parents=True, exist_ok=True)
-    harness = BUILT / f"harness-{fingerprint(common, *options)}.o"
-    compile_to(harness, *options, f"-I{ROOT}", "-r", *harness_files())
-    library = [root / folder for folder in LIBRARY]
-    program = BUILT / f"crash-{fingerprint([*common, *library], *options)}"
-    return compile_to(program, *options, f"-I{root}", f"-I{ROOT}", *library_files(root), harness)
+    files = [*library_files(root), *harness_files()]
+    return linked("crash", objects_of(files, options, root), options)
 
 
 def copy_library(place: Path) -> Path:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
+from labs.storage.crash import building
 from labs.tools.machine.bounded import run_within
 from tests.host.ext.images import (
     DEFAULT_4,
@@ -67,15 +67,14 @@ class Host:
 
 
 @pytest.fixture(scope="session")
-def ext(tmp_path_factory: pytest.TempPathFactory) -> Host:
-    """The program, compiled with the address and undefined behaviour sanitizers."""
-    program = tmp_path_factory.mktemp("ext_host") / "ext_host"
+def ext() -> Host:
+    """The program, compiled with the address and undefined behaviour sanitizers, like those of the
+    crash laboratory."""
     shim = [*sorted((ROOT / "tests" / "host" / "ext").glob("*.c")), ROOT / "kernel/lib/errno.c"]
-    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    options = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *sanitizers]
-    options += ["-Wl,--wrap=ext_name_hash"]  # names_commands.c can make hashes collide
-    subprocess.run(["gcc", *options, f"-I{ROOT}", *SOURCES, *shim, "-o", program], check=True)
-    return Host(program)
+    options = [*building.OPTIONS, *building.SANITIZERS]
+    wrapped = "-Wl,--wrap=ext_name_hash"  # names_commands.c can make hashes collide
+    objects = building.objects_of([*SOURCES, *shim], options)
+    return Host(building.linked("ext_host", objects, [*options, wrapped]))
 
 
 @pytest.fixture(scope="session")
