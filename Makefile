@@ -116,9 +116,10 @@ handouts: setup-test labs/conf.py labs/index.md
 clean:
 	rm -rf $(BUILD)
 
-# The storage lab, and what makes lessons: not in a student's tree.
+# What makes lessons is not in a student's tree; the storage lab is in that of its own lesson only.
 -include labs/author.mk
-LESSON ?= $(lastword $(LESSONS))
+LESSON ?= $(if $(wildcard labs/storage/sources),storage,$(lastword $(LESSONS)))
+-include labs/storage/lab.mk
 
 # --- how it is built: one short line a step, V=1 shows the commands -----------------------------
 

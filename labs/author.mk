@@ -1,27 +1,19 @@
-# What only the whole repository has, and no student's tree: the storage lab, and the machine that
-# makes lessons. Included by the Makefile.
+# What only the whole repository has, and no student's tree: the machine that makes lessons, and the
+# file system's tests on the host. Included by the Makefile.
 
 # For commands, and at a terminal, make run is the latest kernel with its shell; else the lab.
 OF_LAB   := $(SCRIPT)$(filter command environment,$(origin READS) $(origin SCALE))
 TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
-SCALE  ?= 100
-READS  ?= $(if $(filter full 1,$(SCALE)),100000,1000)
 
-.PHONY: lab crash fuzz start slides prove mistakes bench budget tables test test-fast distributions \
+.PHONY: crash fuzz start slides prove mistakes bench budget tables test test-fast distributions \
 	debian
 
 help::
 	@echo
-	@echo "The storage lab and the lessons:"
+	@echo "What makes the lessons, and proves them:"
 	@echo
-	@echo "  make run        without a terminal: make lab; LESSON=storage: a shell, and its drives"
-	@echo "                    ROOT=disk.img           / is an ext4 on this image, made if it is"
-	@echo "                                            not there, with PROGRAMS and DEBIAN"
-	@echo "  make lab        the storage lab's measurement: raw sectors against files"
-	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
-	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
 	@echo "  make crash      power cuts at every request of the file system, on the host, with figures"
 	@echo "                    [SEED=2010] [STATES=60000] [MUTANT=all]"
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
@@ -46,24 +38,6 @@ help::
 	@echo "                  minutes: [SET='base text/tar']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
-ifeq ($(LESSON),storage)
-LAB   := storage
-LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/breadth)) \
-	$(wildcard labs/storage/sources labs/storage/breadth)
-RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE) \
-	$(if $(ROOT),--root '$(ROOT)')
-DEBUG  = $(RUN) --gdb
-HOST_TOOLS := $(BUILD)/host/lab-file
-# For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.
-ifeq ($(filter full 1,$(SCALE)) $(origin MEM),$(SCALE) file)
-MEM := 1024
-endif
-endif
-
-lab: setup
-	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
-	@$(AS_CHILD) $(RUN) --lab
-
 crash: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed '$(SEED)' \
 		$(if $(STATES),--states '$(STATES)') $(if $(MUTANT),--mutant '$(MUTANT)')
@@ -86,21 +60,23 @@ budget: setup
 tables: setup
 	@$(PYTHON) -m labs.tools.course.tables
 
+# All lessons, unless one is named.
+THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--lesson '$(LESSON)')
 GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--output '$(OUTPUT)') \
 	$(SEED_OF_RUN)
 SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)')
 
 mistakes: setup-test
-	@$(PYTHON) -m labs.tools.proving.mistakes $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
+	@$(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
 ifdef REPEAT
 prove: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat --count '$(REPEAT)' $(SEED_OF_RUN) \
-		$(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)')
+		$(THE_LESSON)
 else
 prove: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(if $(filter-out storage,$(LESSON)),--lesson '$(LESSON)') \
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(THE_LESSON) \
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
 endif
 
@@ -162,10 +138,4 @@ test-fast: setup-test
 	@$(BUILD_ALL)
 	@$(PYTHON) -m pytest $(AT_ONCE) -m "not slow" $(FAST) tests
 
-$(BUILD)/host/lab-file: labs/storage/labfile.c Makefile
-	@mkdir -p $(@D)
-	$(call say,HOST,$<)
-	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. -MMD -MP $< -o $@ \
-		-lext2fs -lcom_err
-
--include $(BUILD)/host/lab-file.d $(BUILD)/bench/bench_glibc.d
+-include $(BUILD)/bench/bench_glibc.d

@@ -24,6 +24,7 @@ from tests.test_handouts import WITH_PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = tuple(exercises.lessons())
+EVERY = tuple(exercises.every_lesson())  # of which the storage lab has a test file of its own
 MESSAGE = "exercise {0} is not written yet (labs/lesson{0[0]}/README.md)"
 IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
 OBJECTS = ("build/objects", "build/user/objects")
@@ -52,7 +53,7 @@ def make(tree: Path, lesson: int, *targets: str) -> None:
         if last.is_dir() and tree != last and not (tree / OBJECTS[0]).exists():
             make(last, LESSONS[-1], "image-disk", "user-programs")
             take_objects(last, tree)
-        command = ["make", "-s", "-j2", f"LESSON={lesson}", "CI=1", *targets]
+        command = ["make", "-s", "-j2", f"LESSON={exercises.word_of(lesson)}", "CI=1", *targets]
         made = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
 
@@ -78,7 +79,7 @@ def boot(tree: Path, lesson: int, way: str, script: str = "memory") -> Result:
     """Builds and boots a tree's kernel; from lesson 3 on with the programs of the course, and with
     a text that is none."""
     make(tree, lesson, f"image-{way}", *(["user-programs"] if lesson >= WITH_PROGRAMS else []))
-    directory = tree / "build" / f"lesson{lesson}"
+    directory = tree / "build" / exercises.name_of(lesson)
     programs = None
     if lesson >= WITH_PROGRAMS:
         programs = directory / "test-initramfs"

@@ -45,7 +45,7 @@ BLANKS = [
     for each in exercises.load()
     for path in each.files
     for index in range(len(each.stubs[path]))
-    if path not in UNREACHED
+    if path not in UNREACHED and each.lesson in LESSONS
 ]
 
 

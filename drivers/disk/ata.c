@@ -95,20 +95,31 @@ static void reset(struct ata_channel *channel)
 			ata_use_multiple(&drives[i]);
 }
 
-/* Says what failed, leaves the channel usable, and gives the errno. */
-static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
+static void tell(const struct ata_drive *drive, const char *what, uint8_t status, uint8_t error)
 {
-	uint8_t error = in8(drive->channel->command_block + ATA_ERROR);
 	char text[100] = "unknown error";
 
 	describe(status, error, text, sizeof(text));
 	printk("%s: %s failed: %s (status 0x%02x, error 0x%02x)\n", drive->block.name, what, text,
 	       status, error);
+}
+
+/* EXERCISE S1 (PIO, part 4): fail is called when a command has failed; `status` is the last one.
+   It tells what failed, with the drive's ERROR register; leaves the channel as a next command needs
+   it, whatever this one has left there; and returns the errno: -ENODEV for a drive that is absent,
+   -ETIMEDOUT for one that is still busy, else -EIO.
+
+   Pitfalls: an absent drive reads as busy, too. A reset may change what ERROR says. */
+/* SOLUTION S1 { */
+static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
+{
+	tell(drive, what, status, in8(drive->channel->command_block + ATA_ERROR));
 	reset(drive->channel);
 	if (ata_is_absent(status))
 		return -ENODEV;
 	return status & ATA_BSY ? -ETIMEDOUT : -EIO;
 }
+/* } SOLUTION S1 */
 
 /* ---- requests: the caller has the channel ---- */
 

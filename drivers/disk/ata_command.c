@@ -41,6 +41,17 @@
 #define RESET_PULSE_NS	5000ull
 #define RESET_SETTLE_NS 2000000ull
 
+/* EXERCISE S1 (PIO, part 1): ata_settle, ata_select and ata_send, as ata_drive.h has them and the
+   opening comment draws them. ata_poll waits, with a limit, and returns a status.
+
+   ata_send sends nothing unless the drive that is selected now and then its own one are idle, each
+   within ATA_READY_NS; an absent drive may be selected, and nobody waits for that one. The
+   channel's is_answered is false when COMMAND is written.
+
+   Pitfalls: what a drive shows in the first 400 ns after DEVICE or COMMAND was written is what it
+   showed before. A count of 256 (65536 in LBA48) is written as 0. An LBA28 address has four bits in
+   DEVICE, an LBA48 address has none there. */
+/* SOLUTION S1 { */
 void ata_settle(const struct ata_drive *drive)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -94,6 +105,7 @@ uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *comman
 	ata_settle(drive);
 	return status;
 }
+/* } SOLUTION S1 */
 
 void ata_tell_interrupts(const struct ata_channel *channel)
 {
@@ -108,7 +120,10 @@ static void wait_ns(uint64_t duration)
 		;
 }
 
-/* A drive that is not idle after this fails its next request, which comes here again. */
+/* EXERCISE S1 (PIO, part 2): ata_reset (ata_drive.h). SOFT_RESET is one for RESET_PULSE_NS, and the
+   function returns RESET_SETTLE_NS after that. The drives' interrupts stay as ata_tell_interrupts
+   sets them. A drive that is not idle after this fails its next request, which comes here again. */
+/* SOLUTION S1 { */
 void ata_reset(struct ata_channel *channel)
 {
 	out8(channel->control, NO_INTERRUPT | SOFT_RESET);
@@ -116,3 +131,4 @@ void ata_reset(struct ata_channel *channel)
 	ata_tell_interrupts(channel);
 	wait_ns(RESET_SETTLE_NS);
 }
+/* } SOLUTION S1 */

@@ -70,6 +70,18 @@ static void move(const struct ata_drive *drive, struct place *place, unsigned se
 	}
 }
 
+/* EXERCISE S1 (PIO, part 3): ata_pio (ata_drive.h), as the opening comment says; move() moves one
+   block. Which of the commands: LBA48 if ata_needs_lba48 says so; a command with blocks if the
+   drive has them (`multiple` is more than 1) and there is more than one sector. A transfer that is
+   forced, by a drive that can (ata_can_force), is WRITE_MULTIPLE_FUA_EXT, an LBA48 command.
+
+   ata_answer waits where the drive will interrupt; where it will not, ata_poll waits. Each status
+   must be looked at: an error before a block ends the command, and an error of the last block is
+   seen in the status after it only.
+
+   Pitfalls: after a block, too, BSY may come 400 ns late. The last block may be short, and a block
+   may be in several pieces of memory. */
+/* SOLUTION S1 { */
 /* The command for a transfer of 1 to 256 sectors. */
 static struct ata_command command_for(const struct ata_drive *drive,
 				      const struct block_transfer *transfer)
@@ -120,3 +132,4 @@ bool ata_pio(const struct ata_drive *drive, const struct block_transfer *transfe
 	}
 	return ata_is_done(*status);
 }
+/* } SOLUTION S1 */

@@ -8,8 +8,8 @@
 
 static inline void __attribute__((noreturn)) exercise_missing(const char *number)
 {
-	__builtin_printf("exercise %s is not written yet (labs/lesson%c/README.md)\n", number,
-			 *number);
+	__builtin_printf("exercise %s is not written yet (labs/%s%.*s/README.md)\n", number,
+			 *number == 'S' ? "storage" : "lesson", *number != 'S', number);
 	__builtin_exit(1);
 }
 
@@ -47,10 +47,12 @@ static inline volatile uint16_t *exercise_screen(void)
 static inline void __attribute__((noreturn)) exercise_missing(const char *number)
 {
 	const char lesson[] = { *number, '\0' };
-	const char *const parts[] = { "\r\n", "exercise ",
-				      number, " is not written yet (labs/lesson",
-				      lesson, "/README.md)",
-				      "\r\n" };
+	const char *const parts[] = { "\r\nexercise ",
+				      number,
+				      " is not written yet (labs/",
+				      *number == 'S' ? "storage" : "lesson",
+				      *number == 'S' ? "" : lesson,
+				      "/README.md)\r\n" };
 	volatile uint16_t *cell = exercise_screen();
 
 	__asm__ volatile("cli");

@@ -10,7 +10,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
+from labs.tools.course.exercises import (
+    ROOT,
+    STORAGE,
+    ExerciseError,
+    every_lesson,
+    lessons,
+    name_of,
+    number_of,
+    of_lesson,
+    word_of,
+)
 from labs.tools.course.reading import entries, summary
 from labs.tools.course.source_lists import BREADTH, CORE, changes
 
@@ -21,11 +31,7 @@ PLAIN = "\033[0m"
 
 def directory_of(lesson: str, root: Path) -> Path:
     """Where the lesson (or "storage") has its main.c. Raises ExerciseError."""
-    place = root / "labs" / (lesson if lesson == "storage" else f"lesson{lesson}")
-    if not (place / "main.c").is_file():
-        known = ", ".join(map(str, lessons(root)))
-        raise ExerciseError(f"there is no lesson {lesson or '(none given)'}; there are {known}")
-    return place
+    return root / "labs" / name_of(number_of(lesson, root))
 
 
 def main_before(lesson: str, root: Path) -> str:
@@ -67,10 +73,9 @@ def coloured(line: str) -> str:
 
 def report(lesson: str, root: Path = ROOT, colour: bool = False) -> str:
     """All that a lesson adds, in words. Raises ExerciseError."""
-    directory_of(lesson, root)
-    number = int(lesson) if lesson.isdecimal() else 0
-    title = lessons(root).get(number, "the storage lab")
-    lines = [f"Lesson {lesson}, {title}, adds" if number else "The storage lab adds", ""]
+    number = number_of(lesson, root)
+    lesson, title = word_of(number), every_lesson(root)[number]
+    lines = [f"Lesson {lesson}, {title}, adds" if number != STORAGE else "The storage lab adds", ""]
     lines += reading_list(lesson, root)
     exercises = of_lesson(number, root)
     if exercises:

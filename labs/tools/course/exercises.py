@@ -1,12 +1,15 @@
 """The exercises: labs/exercises.toml, and the marked regions of the source.
 
 A region is between SOLUTION n.m { and } SOLUTION n.m, in comments of their own lines. In a
-student's tree the marks of a blank say "your code, exercise n.m" instead. Use:
+student's tree the marks of a blank say "your code, exercise n.m" instead. The storage lab is lesson
+7; it has a name where the others have a number, and its exercises are S1, S2, ... Use:
 
     exercise = by_id("1.3")
     blank(text, path, exercise)         the file with the exercise's stubs in its regions
     solved(text)                        the file without marks
     filled(handout, reference, "1.3")   a handout's file with the reference's regions
+    name_of(3), name_of(STORAGE)        "lesson3", "storage": its folder in labs, tests and build
+    word_of(3), word_of(STORAGE)        "3", "storage": what a person says, LESSON=storage
 """
 
 from __future__ import annotations
@@ -20,22 +23,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 LIST = "labs/exercises.toml"
+STORAGE = 7
+ID = r"(?:\d\.|S)\d"
 
 # How a comment begins in each kind of file, and how it ends.
 OPENING, CLOSING = r"[ \t]*(?:/\*|;)[ \t]*", r"[ \t]*(?:\*/)?[ \t]*"
 SOLUTION = re.compile(
-    rf"^{OPENING}SOLUTION (?P<id>\d\.\d) \{{{CLOSING}\n"
+    rf"^{OPENING}SOLUTION (?P<id>{ID}) \{{{CLOSING}\n"
     rf"(?P<body>.*?)"
     rf"^{OPENING}\}} SOLUTION (?P=id){CLOSING}\n",
     re.MULTILINE | re.DOTALL,
 )
 BLANK = re.compile(
-    rf"^{OPENING}your code, exercise (?P<id>\d\.\d) \{{{CLOSING}\n"
+    rf"^{OPENING}your code, exercise (?P<id>{ID}) \{{{CLOSING}\n"
     rf"(?P<body>.*?)"
     rf"^{OPENING}\}} exercise (?P=id){CLOSING}\n",
     re.MULTILINE | re.DOTALL,
 )
-STRAY_MARK = re.compile(r"^.*\bSOLUTION \d\.\d.*$", re.MULTILINE)
+STRAY_MARK = re.compile(rf"^.*\bSOLUTION {ID}.*$", re.MULTILINE)
 
 
 class ExerciseError(ValueError):
@@ -76,8 +81,38 @@ def load(root: Path = ROOT) -> tuple[Exercise, ...]:
 
 @cache
 def lessons(root: Path = ROOT) -> dict[int, str]:
-    """The lessons of a tree and their titles. Raises ExerciseError."""
+    """The lessons of a tree that have a number, and their titles. Raises ExerciseError."""
+    return {number: title for number, title in every_lesson(root).items() if number != STORAGE}
+
+
+@cache
+def every_lesson(root: Path = ROOT) -> dict[int, str]:
+    """The same, and the storage lab. Raises ExerciseError."""
     return {int(number): title for number, title in tables(root).get("lessons", {}).items()}
+
+
+def name_of(lesson: int) -> str:
+    """The name of a lesson's folders."""
+    return "storage" if lesson == STORAGE else f"lesson{lesson}"
+
+
+def word_of(lesson: int) -> str:
+    """What a person calls a lesson."""
+    return name_of(lesson).removeprefix("lesson")
+
+
+def number_of(word: str, root: Path = ROOT) -> int:
+    """The lesson that a person names. Raises ExerciseError, which lists those that there are."""
+    for number in every_lesson(root):
+        if word in (str(number), word_of(number)):
+            return number
+    known = ", ".join(map(word_of, every_lesson(root)))
+    raise ExerciseError(f"there is no lesson {word or '(none given)'}; the lessons are {known}")
+
+
+def lesson_of(exercise: str) -> int:
+    """The lesson of an exercise, or of another part of it ("3.M")."""
+    return STORAGE if exercise.startswith("S") else int(exercise.partition(".")[0])
 
 
 def tables(root: Path) -> dict:

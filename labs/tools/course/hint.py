@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, regions
+from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, regions, word_of
 
 MEMORY = ROOT / "build" / "hints.json"
 ATTEMPTS = ROOT / "build" / "attempts.json"
@@ -79,7 +79,7 @@ def key(exercise: Exercise) -> str:
     """What opens the last layer."""
     return (
         f"It is nearly the finished text, and opens after an attempt: write {exercise.id},\n"
-        f"run make grade LESSON={exercise.lesson}, and if it fails, ask again."
+        f"run make grade LESSON={word_of(exercise.lesson)}, and if it fails, ask again."
     )
 
 

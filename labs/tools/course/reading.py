@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, lessons, load
+from labs.tools.course.exercises import ROOT, lessons, load, word_of
 from labs.tools.course.rooms import (
     SOURCE,
     Room,
@@ -71,7 +71,7 @@ def belonging(root: Path = ROOT) -> dict[str, str]:
 def blanks(lesson: str, root: Path = ROOT) -> frozenset[str]:
     """The files with blanks of a lesson."""
     return frozenset(
-        path for each in load(root) if str(each.lesson) == lesson for path in each.files
+        path for each in load(root) if word_of(each.lesson) == lesson for path in each.files
     )
 
 
@@ -79,7 +79,7 @@ def is_given(path: str, lesson: str, root: Path) -> bool:
     """Does a student of the lesson get the file as object code: has it blanks of a later one?"""
     if (root / f"{path}{GIVEN}").is_file():
         return True
-    numbers = [str(each.lesson) for each in load(root) if path in each.files]
+    numbers = [word_of(each.lesson) for each in load(root) if path in each.files]
     return lesson != STORAGE and path.endswith((".c", ".asm")) and max(numbers, default="") > lesson
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, lessons
+from labs.tools.course.exercises import ROOT, every_lesson, name_of
 
 CORE, BREADTH = "sources", "breadth"
 LISTS = (CORE, BREADTH)
@@ -35,13 +35,13 @@ def sources_of(line: str, root: Path) -> list[str]:
 
 def ever_linked(lessons: Iterable[int], root: Path) -> set[str]:
     """The files that any of these lessons adds; those that are taken away again, too."""
-    return {path for each in lessons for path in changes(root / f"labs/lesson{each}")[0]}
+    return {path for each in lessons for path in changes(root / f"labs/{name_of(each)}")[0]}
 
 
 def linked(lesson: int, root: Path, core: bool = False) -> list[str]:
     """The sources of a lesson's kernel, without its main.c. core: without the breadth."""
     names = (CORE,) if core else LISTS
-    lists = [changes(root / f"labs/lesson{number}", *names) for number in range(1, lesson + 1)]
+    lists = [changes(root / f"labs/{name_of(n)}", *names) for n in range(1, lesson + 1)]
     gone = {path for _, removed in lists for path in removed}
     return [path for added, _ in lists for path in added if path not in gone]
 
@@ -49,10 +49,5 @@ def linked(lesson: int, root: Path, core: bool = False) -> list[str]:
 def kernels(root: Path = ROOT, core: bool = False) -> dict[str, list[str]]:
     """The sources of every kernel, by the name of its folder in labs/; main.c among them. core:
     without the breadth, though the storage lab's is never linked so."""
-    found = {f"lesson{lesson}": linked(lesson, root, core) for lesson in lessons(root)}
-    storage = root / "labs/storage"
-    if storage.is_dir():
-        every = linked(max(lessons(root)), root, core)
-        added, removed = changes(storage, *((CORE,) if core else LISTS))
-        found["storage"] = [path for path in (*every, *added) if path not in removed]
+    found = {name_of(lesson): linked(lesson, root, core) for lesson in every_lesson(root)}
     return {name: [*paths, f"labs/{name}/main.c"] for name, paths in found.items()}

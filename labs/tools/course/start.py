@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from labs.tools.course.exercises import ExerciseError
+from labs.tools.course.exercises import STORAGE, ExerciseError, number_of
 from labs.tools.course.student_tree import TreeError, contents
 
 DATE = "2026-01-01T00:00:00+00:00"
@@ -66,8 +66,13 @@ def start(lesson: int, directory: Path) -> int:
         write(tree, directory)
     except OSError as error:
         raise TreeError(f"DIR={directory}: {error.strerror}: {error.filename}") from error
-    commit(directory, f"Lesson {lesson}, as it begins")
+    commit(directory, f"{heading(lesson).capitalize()}, as it begins")
     return len(tree)
+
+
+def heading(lesson: int) -> str:
+    """What a lesson is called in a sentence."""
+    return "the storage lab" if lesson == STORAGE else f"lesson {lesson}"
 
 
 def main() -> int:
@@ -79,15 +84,12 @@ def main() -> int:
     try:
         if not options.directory:
             raise TreeError("say where: make start LESSON=1 DIR=../my-kernel")
-        if not options.lesson.isdecimal():
-            raise TreeError(
-                f"LESSON={options.lesson} is no lesson; say make start LESSON=1 DIR=..."
-            )
-        count = start(int(options.lesson), Path(options.directory))
+        lesson = number_of(options.lesson)
+        count = start(lesson, Path(options.directory))
     except (TreeError, ExerciseError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
-    print(f"{options.directory}: lesson {options.lesson}, {count} files. Begin with its README.md,")
+    print(f"{options.directory}: {heading(lesson)}, {count} files. Begin with its README.md,")
     print(f"and with: cd {options.directory} && make doctor")
     return 0
 

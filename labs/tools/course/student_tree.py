@@ -23,10 +23,14 @@ from labs.tools.course import room_readme, rooms, tree_readme
 from labs.tools.course.exercises import (
     LIST,
     ROOT,
+    STORAGE,
     ExerciseError,
     blank,
-    lessons,
+    every_lesson,
+    lesson_of,
     load,
+    name_of,
+    number_of,
     regions,
     solved,
 )
@@ -47,18 +51,18 @@ ALWAYS = (
     *(LIST, "tests/conftest.py"),
 )
 OF_LESSON = (
-    *("labs/lesson{}/*", "tests/lesson{}/visible/*"),
-    *("tests/lesson{}/host/*", "tests/lesson{}/programs/*"),
+    *("labs/{}/*", "tests/{}/visible/*"),
+    *("tests/{}/host/*", "tests/{}/programs/*"),
 )
 # What trees have from a lesson on, and none before has: programs need a kernel that runs them.
-SINCE = {"user/*": 3}
+SINCE = {"user/*": 3, "user/seekrw.c": STORAGE}
 
 # What no student gets, whatever file names it. The rooms of later lessons need no mention.
 NEVER = (
     *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/mistakes/*"),
     *("tests/kernel/*", "tests/words.py", "tests/later_kernels.toml", "slides/*"),
-    *("user/seekrw.c", "user/README.md"),  # the storage lab's, and who tells of it
-    *("labs/storage/*", "labs/author.mk", "labs/tools/course/start*"),
+    *("labs/storage/crash/*", "labs/storage/fuzz.py"),  # they have pieces of solutions
+    *("user/README.md", "labs/author.mk", "labs/tools/course/start*"),
     "labs/tools/course/given/*",
     *(f"labs/tools/course/{n}.py" for n in ("budget", "tables", "tree_readme", "room_readme")),
     *(
@@ -92,9 +96,7 @@ class TreeError(ValueError):
 
 def contents(lesson: int, root: Path = ROOT) -> dict[str, bytes]:
     """The files of a student's tree by path. Raises TreeError and ExerciseError."""
-    if lesson not in lessons(root):
-        known = ", ".join(map(str, lessons(root)))
-        raise TreeError(f"there is no lesson {lesson}; the lessons are {known}")
+    number_of(str(lesson), root)
     given = given_as_objects(lesson, root)
     tree = {path: content(path, lesson, root) for path in chosen(lesson, root) - given}
     tree |= {path: different(path, lesson, tree[path]) for path in differing(lesson) & set(tree)}
@@ -122,7 +124,7 @@ def listed(root: Path) -> frozenset[str]:
 def chosen(lesson: int, root: Path) -> frozenset[str]:
     """The paths of a lesson's tree: what it begins with, and all that those refer to."""
     found: set[str] = set()
-    linked = ever_linked([number for number in lessons(root) if number <= lesson], root)
+    linked = ever_linked([number for number in every_lesson(root) if number <= lesson], root)
     allowed = listed(root) - withheld(lesson, root, linked)
     waiting = {path for path in allowed if path in linked or begins_with(path, lesson, root)}
     while waiting:
@@ -134,8 +136,8 @@ def chosen(lesson: int, root: Path) -> frozenset[str]:
 
 def begins_with(path: str, lesson: int, root: Path) -> bool:
     """Is the file one that a tree has even if it is not linked and no other refers to it?"""
-    numbers = [number for number in lessons(root) if number <= lesson]
-    patterns = [*ALWAYS, *(each.format(number) for number in numbers for each in OF_LESSON)]
+    numbers = [number for number in every_lesson(root) if number <= lesson]
+    patterns = [*ALWAYS, *(each.format(name_of(n)) for n in numbers for each in OF_LESSON)]
     patterns += [pattern for pattern, first in SINCE.items() if first <= lesson]
     return any(fnmatch(path, each) for each in patterns)
 
@@ -143,12 +145,13 @@ def begins_with(path: str, lesson: int, root: Path) -> bool:
 def withheld(lesson: int, root: Path, linked: set[str]) -> set[str]:
     """The files that a student of this lesson does not get, even if another one refers to them.
     `linked` are those that the lessons so far link."""
-    later = [number for number in lessons(root) if number > lesson]
-    rooms = [f"{room}/lesson{number}/*" for room in ("labs", "tests") for number in later]
+    later = [number for number in every_lesson(root) if number > lesson]
+    rooms = [f"{room}/{name_of(n)}/*" for room in ("labs", "tests") for n in later]
     rooms += [pattern for pattern, first in SINCE.items() if first > lesson]
     found = ever_linked(later, root)
     found |= {path for path in listed(root) for each in (*NEVER, *rooms) if fnmatch(path, each)}
-    return found - linked
+    own = {f"labs/{name_of(n)}/main.c" for n in every_lesson(root) if n <= lesson}
+    return found - linked - own
 
 
 @cache
@@ -216,7 +219,7 @@ def content(path: str, lesson: int, root: Path) -> bytes:
 def without_solutions(text: str, lesson: int) -> str:
     """The text without marks of earlier lessons. Raises ExerciseError if it still has solutions."""
     for region in regions(text):
-        if int(region.exercise[0]) > lesson:
+        if lesson_of(region.exercise) > lesson:
             raise ExerciseError(f"it solves {region.exercise}, of a later lesson")
     return solved(text)
 
@@ -253,7 +256,7 @@ def given_as_objects(lesson: int, root: Path) -> set[str]:
 def object_code(path: str, lesson: int, root: Path) -> bytes:
     """The object file that a tree has for a source: code, global names, and nothing else. Raises
     TreeError, also when it would be the reference's."""
-    source = f"{GIVEN}/lesson{lesson}/{path}"
+    source = f"{GIVEN}/{name_of(lesson)}/{path}"
     if not (root / source).is_file():
         raise TreeError(
             f"lesson {lesson} links {path}, which holds a blank of a later lesson: its object "

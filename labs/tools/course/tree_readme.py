@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labs.tools.course import reading
-from labs.tools.course.exercises import ROOT, lessons, load
+from labs.tools.course.exercises import ROOT, STORAGE, every_lesson, lessons, load, name_of, word_of
 from labs.tools.course.rooms import in_a_room, room_of, rooms
 
 README = "labs/tools/course/start.md"
@@ -24,9 +24,9 @@ BESIDE = (
     ("kernel/report/exercise.inc", "the same, for assembly", "ignore"),
     ("boot/stage2.ld", "the second stage's place in memory", "skim"),
     ("boot/grub.cfg", "GRUB's menu, for `BOOT=grub`", "ignore"),
-    ("labs/lesson{}/README.md", "the handout", "**read**"),
-    ("labs/lesson{}/", "its drawings, and the measurement", "skim"),
-    ("tests/lesson{}/", "what `make grade` asks", "skim"),
+    ("labs/{}/README.md", "the handout", "**read**"),
+    ("labs/{}/", "its drawings, and the measurement", "skim"),
+    ("tests/{}/", "what `make grade` asks", "skim"),
     ("user/", "a small C library, and programs for your kernel and for Linux", "skim"),
     ("Makefile", "every command; `make` alone prints them", "skim"),
     ("labs/tools/", "the programs of the commands", "ignore"),
@@ -35,6 +35,11 @@ BESIDE = (
     ("tests/", "earlier lessons' tests, and what tests need", "ignore"),
     ("pyproject.toml", "settings of tools, as are files whose name begins with a dot", "ignore"),
     ("LICENSE", "MIT", "ignore"),
+)
+
+HANDED_IN = (
+    ", and two more in labs/lesson{} that you hand in, measurement.json and answers.toml\n"
+    "(the handout says how)"
 )
 
 
@@ -49,12 +54,14 @@ def text(lesson: int, paths: set[str], given: list[str], root: Path = ROOT) -> s
         (root / README)
         .read_text()
         .format(
-            lesson=lesson,
-            title=lessons(root)[lesson],
+            heading=heading(lesson, root),
+            name=name_of(lesson),
+            mark="S1" if lesson == STORAGE else "n.m",
+            handed_in="" if lesson == STORAGE else HANDED_IN.format(lesson),
             exercises="\n".join(rows),
             first=exercises[0].id,
             given=given_note(given),
-            reading=reading.table(str(lesson), root),
+            reading=reading.table(word_of(lesson), root),
             rest="\n".join(
                 f"| `{path}` | {what} | {do} |" for path, what, do in rest(lesson, paths)
             ),
@@ -62,12 +69,20 @@ def text(lesson: int, paths: set[str], given: list[str], root: Path = ROOT) -> s
     )
 
 
+def heading(lesson: int, root: Path) -> str:
+    """What a lesson is called."""
+    title = every_lesson(root)[lesson]
+    return "the storage lab" if lesson == STORAGE else f"lesson {lesson}: {title}"
+
+
 def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str, str]]:
     """Rows for all that the lesson does not add: the kernel of earlier lessons by folder, and what
     is there beside the kernel."""
-    older = {path for path in paths if not path.endswith(".md")} - reading.added(str(lesson), root)
+    older = {path for path in paths if not path.endswith(".md")} - reading.added(
+        word_of(lesson), root
+    )
     there = {room_of(path).folder for path in older if in_a_room(path)}
-    named = {each.path for each in reading.entries(str(lesson), root)}
+    named = {each.path for each in reading.entries(word_of(lesson), root)}
     kernel = [
         (f"{folder}/", room.sentence, "known" if room.part == "core" else "ignore")
         for folder, room in rooms().items()
@@ -76,7 +91,7 @@ def rest(lesson: int, paths: set[str], root: Path = ROOT) -> list[tuple[str, str
         and folder != "labs"
         and lesson > min(lessons(root))
     ]
-    beside = [(path.format(lesson), what, do) for path, what, do in BESIDE]
+    beside = [(path.format(name_of(lesson)), what, do) for path, what, do in BESIDE]
     readmes = [
         (path, "what is in the folder, and its rules", "**read**")
         for path in sorted(paths)

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from labs.tools.course.exercises import every_lesson, name_of
 from labs.tools.debugging.debug import DebugError, debug
 from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
@@ -102,7 +103,8 @@ def find_test(words: str) -> str:
     function, bracket, parameters = name.partition("[")
     found = [
         f"{path.relative_to(ROOT)}::{function}"
-        for path in sorted(ROOT.glob("tests/lesson*/*/test_*.py"))
+        for folder in map(name_of, every_lesson())
+        for path in sorted(ROOT.glob(f"tests/{folder}/*/test_*.py"))
         if function in TEST.findall(path.read_text()) and path.as_posix().endswith(file)
     ]
     if not words:

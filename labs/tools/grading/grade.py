@@ -23,7 +23,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from labs.tools.course import hint
-from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, lessons, of_lesson
+from labs.tools.course.exercises import (
+    ROOT,
+    Exercise,
+    ExerciseError,
+    by_id,
+    name_of,
+    number_of,
+    of_lesson,
+    word_of,
+)
 from labs.tools.grading.grade_parts import graded_job, part_jobs, parts_of
 from labs.tools.grading.grade_report import (
     Score,
@@ -84,14 +93,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def exercises_of(lesson: str, number: str = "") -> tuple[Exercise, ...]:
-    """The exercises of a lesson by its number, or one of them. Raises GradeError, which lists the
-    lessons, and ExerciseError, which lists the exercises."""
+    """The exercises of a lesson by its number or name, or one of them. Raises ExerciseError, which
+    lists what there is."""
     if number:
         return (by_id(number),)
-    known = ", ".join(f"LESSON={number}" for number in lessons())
-    if not lesson.isdigit() or int(lesson) not in lessons():
-        raise GradeError(f"lesson {lesson} has no exercises; say {known}")
-    return of_lesson(int(lesson))
+    return of_lesson(number_of(lesson))
 
 
 # ---- a student's own tree -----------------------------------------------------------------------
@@ -104,7 +110,7 @@ def grade_own(exercises: Sequence[Exercise], workers: int, core: bool = False) -
     names = [""] if is_whole else [each.id for each in exercises]
     asked = [*exercises, *(parts_of(lesson, core) if is_whole else ())]
     jobs = [Job(name, str(ROOT), exercise=name, core=core) for name in names]
-    results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers, is_told=True)
+    results = run_tests(jobs, [f"tests/{name_of(lesson)}/visible"], workers, is_told=True)
     scores = scores_of(asked, results)
     print(own_report(scores))
     failed = (score.exercise for score in scores if not score.is_full)
@@ -125,7 +131,7 @@ def grade_submission(
     seed = options.seed or seed_of(options.submission, exercises)
     how = {"boxed": not options.without_sandbox, "core": options.core, "workers": options.workers}
     scores = graded(exercises, options.submission, work, seed, **how)
-    output = options.output or ROOT / f"build/grades/lesson{exercises[0].lesson}"
+    output = options.output or ROOT / f"build/grades/{name_of(exercises[0].lesson)}"
     write_reports(output, scores, seed)
     print(text_report(scores), end="")
 
@@ -155,7 +161,7 @@ def graded(
     if len(asked) == len(of_lesson(lesson)):  # some of them make no kernel without the reference
         jobs += part_jobs(exercises, submission, work, seed, boxed, core)
         asked += parts_of(lesson, core)
-    return scores_of(asked, run_tests(jobs, [f"tests/lesson{lesson}"], workers), problems)
+    return scores_of(asked, run_tests(jobs, [f"tests/{name_of(lesson)}"], workers), problems)
 
 
 def submission_jobs(
@@ -182,7 +188,14 @@ def build_reference(lesson: int, core: bool = False, *targets: str) -> None:
     """Builds what every graded tree is made from, and other targets of the Makefile. Raises
     GradeError with the compiler's words."""
     breadth = "no" if core else "yes"
-    command = ["make", "-s", f"LESSON={lesson}", f"BREADTH={breadth}", "image-disk", *targets]
+    command = [
+        "make",
+        "-s",
+        f"LESSON={word_of(lesson)}",
+        f"BREADTH={breadth}",
+        "image-disk",
+        *targets,
+    ]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env=clean_environment()
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from labs.tools.course.exercises import Exercise
+from labs.tools.course.exercises import STORAGE, Exercise
 from labs.tools.grading.lab_plan import Job
 
 # By the second part of their number: title and points. The exercises of a lesson have 80.
@@ -21,7 +21,9 @@ NEEDS_BREADTH = "M"  # its commands are not in the core
 
 def parts_of(lesson: int, core: bool = False) -> list[Exercise]:
     """These parts of a lesson, as exercises without files. core: of a kernel without the breadth,
-    which has nothing to measure with."""
+    which has nothing to measure with. The storage lab has none: its last exercise is the report."""
+    if lesson == STORAGE:
+        return []
     return [
         Exercise(f"{lesson}.{number}", lesson, title, points, (), (), (), {})
         for number, (title, points) in PARTS.items()
@@ -41,10 +43,11 @@ def part_jobs(
     from labs.tools.grading.graded_tree import whole_tree
 
     tree = work / "trees" / "whole"
+    parts = parts_of(exercises[0].lesson, core)
+    if not parts:
+        return []
     whole_tree(exercises, submission, tree, boxed, core)
-    made = [
-        graded_job(part, tree, seed, boxed, core) for part in parts_of(exercises[0].lesson, core)
-    ]
+    made = [graded_job(part, tree, seed, boxed, core) for part in parts]
     return [replace(job, handed_in=str(submission)) for job in made]
 
 

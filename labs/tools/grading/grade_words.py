@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from labs.tools.course.exercises import ID, name_of, word_of
 from labs.tools.grading.grade_report import Score, table
 from labs.tools.grading.lab_plan import MODES
 from labs.tools.grading.lab_words import DOES_NOT_BUILD, MISSING, NOT_LOADED
@@ -15,7 +16,7 @@ WIDTH = 100  # columns
 TESTS_SHOWN = 4  # of an exercise
 ALL_PASS = "All visible tests pass. The graders ask more: read the exercises once again."
 NO_MACHINE = (DOES_NOT_BUILD, NOT_LOADED)
-NUMBER = re.compile(r"\d\.\d")
+NUMBER = re.compile(ID)
 ENDS = re.compile(r"the (?:machine (?:ended|does not)|kernel panicked)")
 VALUE = re.compile(r"\b(?:0x[0-9a-f]+|[0-9]+)\b")
 GOAL = re.compile(r"(?<=reach ).*?(?=:)|(?<=reached ).*?(?=;)")
@@ -57,7 +58,7 @@ def build_words(errors: Sequence[str], lesson: int) -> str:
     """The same for a student. The kernel is one program: the tests of all exercises need it."""
     lines = ["The kernel does not build, and nearly all tests need it:"]
     lines += [f"  {each.removeprefix(DOES_NOT_BUILD).lstrip(': ')}" for each in errors]
-    how = f"make LESSON={lesson} image-disk"
+    how = f"make LESSON={word_of(lesson)} image-disk"
     return "\n".join([*lines, f"  next:   fix that first; {how} shows all that the compiler says"])
 
 
@@ -72,7 +73,7 @@ def advice(score: Score, scores: Sequence[Score], told: set[str]) -> Iterator[st
     if not failed:
         return
     if number in missing_in(failed):
-        yield f"not written yet: labs/lesson{score.exercise.lesson}/README.md describes it"
+        yield f"not written yet: labs/{name_of(score.exercise.lesson)}/README.md describes it"
     yield from needs_words(score, scores, failed)
     shown = [test for test in failed if is_news(test, told)]
     for test in shown[:TESTS_SHOWN]:

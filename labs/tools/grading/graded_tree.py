@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, Exercise, blank, by_id
+from labs.tools.course.exercises import ROOT, Exercise, blank, by_id, name_of, word_of
 from labs.tools.course.source_lists import LISTS, linked
 from labs.tools.grading import sandbox
 from labs.tools.grading.elf_limits import object_problem
 
-ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user")
+ROOMS = ("boot", "kernel", "mm", "drivers", "fs", "labs", "user", "tests/kernel")
 SOURCES = (".c", ".asm")
 SHOWN = (".h", ".inc", ".ld")
 LISTS_SHOWN = tuple(f"/{name}" for name in LISTS)
 TOOLS = (
+    "labs/storage/lab.mk",
     "labs/tools/setup/toolchain.sh",
     "labs/tools/setup/symbols.awk",
     "labs/tools/setup/constants.awk",
@@ -163,7 +164,7 @@ def compiled(
         lay_out(tree, dict(files))
         for path in (path for path, _ in files if is_compiled(path, lesson)):
             target = f"build/objects/{path}.o"
-            command = ["make", "-s", f"LESSON={lesson}", target]
+            command = ["make", "-s", f"LESSON={word_of(lesson)}", target]
             done = sandbox.run(command, tree, sandbox.BUILD, boxed)
             if done.status != 0 or not is_plain_file(tree, target):
                 words = done.limit or first_error(done.output)
@@ -252,12 +253,13 @@ def room_files() -> Iterator[str]:
 
 def output_directory(lesson: int, core: bool = False) -> str:
     """Where a lesson's kernel is built, with the breadth or without it; from a tree's root."""
-    return f"build/lesson{lesson}{'-core' if core else ''}"
+    return f"build/{name_of(lesson)}{'-core' if core else ''}"
 
 
 def linked_sources(lesson: int, core: bool = False) -> list[str]:
     """The sources of a lesson's kernel."""
-    return [*linked(lesson, ROOT, core), f"labs/lesson{lesson}/main.c", "boot/protected_mode.asm"]
+    main = f"labs/{name_of(lesson)}/main.c"
+    return [*linked(lesson, ROOT, core), main, "boot/protected_mode.asm"]
 
 
 def open_tree(lesson: int, files: Mapping[str, bytes], tree: Path) -> None:

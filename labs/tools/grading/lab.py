@@ -26,6 +26,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.course.exercises import name_of, word_of
 from labs.tools.grading import host_program, sandbox
 from labs.tools.grading.build_tool import BuildFailure, run_tool
 from labs.tools.grading.elf_limits import kernel_problem
@@ -94,7 +95,7 @@ class Lab:
     def build(self, target: str) -> Path:
         """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path. Raises
         BuildFailure. Without the breadth it is that of build/lesson1-core."""
-        target = target.replace(f"build/lesson{self.lesson}/", f"{self.directory}/")
+        target = target.replace(f"build/{name_of(self.lesson)}/", f"{self.directory}/")
         place = (self.root, target)
         if place not in BUILT:
             BUILT[place] = self._make(target)
@@ -121,7 +122,7 @@ class Lab:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
                 lesson = self.kernel or self.lesson
-                words = [f"LESSON={lesson}", f"BREADTH={'no' if self.core else 'yes'}"]
+                words = [f"LESSON={word_of(lesson)}", f"BREADTH={'no' if self.core else 'yes'}"]
                 run_tool(["make", "-s", *words, target], self.root, self.boxed)
                 if problem := self._problem(target):
                     return f"it does not build: {problem}"

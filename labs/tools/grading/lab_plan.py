@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.course.exercises import STORAGE, lesson_of
 from labs.tools.grading.lab import LAB_OF, ROOT, Lab
 from labs.tools.grading.lab_course import Course, not_run, place
 from labs.tools.grading.lab_words import in_words
@@ -218,15 +219,16 @@ class Plan:
     def lab_of(self, request, scratch: Path) -> Lab:
         """The lab of a test."""
         (job, mode), item = request.param, item_of(request.node)
+        lesson = lesson_of(item.exercise)
         lab = Lab(
-            lesson=int(item.exercise.partition(".")[0]),
+            lesson=lesson,
             root=Path(job.tree).resolve(),
             seed=seed_of(item, job),
             mode="icount" if mode in HOST_MODES else mode,
             scratch=scratch,
             boxed=job.boxed,
             note=Path(job.note) if job.note else None,
-            core=job.core,
+            core=job.core and lesson != STORAGE,  # it is always with the breadth
             kernel=job.kernel,
             handed_in=Path(job.handed_in) if job.handed_in else None,
         )

@@ -22,7 +22,16 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, Exercise, by_id, lessons
+from labs.tools.course.exercises import (
+    ROOT,
+    Exercise,
+    by_id,
+    every_lesson,
+    lesson_of,
+    name_of,
+    number_of,
+    word_of,
+)
 from labs.tools.grading.grade import GradeError, build_reference
 from labs.tools.grading.grade_report import scores_of
 from labs.tools.grading.grade_words import ALL_PASS, own_report
@@ -86,7 +95,7 @@ class Mistake:
     @property
     def lesson(self) -> int:
         """The lesson of its exercise."""
-        return int(self.exercise.partition(".")[0])
+        return lesson_of(self.exercise)
 
     @property
     def golden(self) -> Path:
@@ -101,7 +110,7 @@ class Mistake:
 
 def mistakes_of(lesson: int, directory: Path = DIRECTORY) -> list[Mistake]:
     """The mistakes of a lesson, in the order of the list. Raises MistakeError."""
-    path = directory / f"lesson{lesson}.toml"
+    path = directory / f"{name_of(lesson)}.toml"
     if not path.exists():
         return []
     try:
@@ -167,7 +176,7 @@ def printed(mistakes: Sequence[Mistake], workers: int = WORKERS) -> dict[str, st
     lesson = mistakes[0].lesson
     with command_folder("mistakes") as work:
         jobs = [job for each in mistakes for job in jobs_of(each, work)]
-        results = run_tests(jobs, [f"tests/lesson{lesson}/visible"], workers)
+        results = run_tests(jobs, [f"tests/{name_of(lesson)}/visible"], workers)
     return {each.id: report_of(each, results) for each in mistakes}
 
 
@@ -250,7 +259,7 @@ def checked(mistakes: Sequence[Mistake], workers: int, is_new: bool = False) -> 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     options = parser().parse_args(arguments)
-    numbers = [options.lesson] if options.lesson else list(lessons())
+    numbers = [options.lesson] if options.lesson else list(every_lesson())
     try:
         for lesson in numbers:
             mistakes = chosen(lesson, options.only, options.sample, options.seed)
@@ -258,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             build_reference(lesson)
             wrong = checked(mistakes, options.workers, options.renew)
-            print("\n".join([*wrong, f"lesson {lesson}: {len(mistakes)} mistakes tried"]))
+            print("\n".join([*wrong, f"lesson {word_of(lesson)}: {len(mistakes)} mistakes tried"]))
             if wrong:
                 return 1
     except (GradeError, MistakeError, TestRunError) as error:
@@ -270,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="mistakes", description=__doc__.partition("\n")[0])
-    made.add_argument("--lesson", type=int, choices=list(lessons()))
+    made.add_argument("--lesson", type=number_of)
     made.add_argument("--only", default="", metavar="PATTERN", help="those with such ids")
     made.add_argument("--sample", type=int, help="so many of each lesson")
     made.add_argument("--seed", default="", help="which of them")

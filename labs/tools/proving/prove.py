@@ -24,7 +24,17 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, ExerciseError, lessons, of_lesson
+from labs.tools.course.exercises import (
+    ROOT,
+    STORAGE,
+    ExerciseError,
+    every_lesson,
+    lesson_of,
+    name_of,
+    number_of,
+    of_lesson,
+    word_of,
+)
 from labs.tools.course.handed_in import ANSWERS, sources_of, without_answers, write_measurement
 from labs.tools.grading.grade import GradeError, build_reference, submission_jobs
 from labs.tools.grading.grade_parts import part_jobs, parts_of
@@ -95,7 +105,7 @@ class Proof:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     options = parser().parse_args(arguments)
-    numbers = [options.lesson] if options.lesson else list(lessons())
+    numbers = [options.lesson] if options.lesson else list(every_lesson())
     try:
         with command_folder("prove") as work:
             proofs = [prepared(chosen(number, options), work) for number in numbers]
@@ -115,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0])
-    made.add_argument("--lesson", type=int, choices=list(lessons()))
+    made.add_argument("--lesson", type=number_of)
     made.add_argument("--sample", type=int, help="so many mutants a lesson, and cheats in all")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--changed", action="store_true", help="mutants whose files are changed")
@@ -136,12 +146,14 @@ def prepared(proof: Proof, work: Path) -> Proof:
         for path, data in handout_files(exercise).items():
             (handout / path).parent.mkdir(parents=True, exist_ok=True)
             (handout / path).write_bytes(data)
-    answers = handout / ANSWERS.format(lesson)
-    answers.parent.mkdir(parents=True, exist_ok=True)
-    answers.write_text(without_answers((ROOT / ANSWERS.format(lesson)).read_text()))
+    if lesson != STORAGE:
+        answers = handout / ANSWERS.format(lesson)
+        answers.parent.mkdir(parents=True, exist_ok=True)
+        answers.write_text(without_answers((ROOT / ANSWERS.format(lesson)).read_text()))
     proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=proof.is_whole)
     if proof.is_whole:
-        hand_in_reference(lesson, work / "handed-in")
+        if lesson != STORAGE:
+            hand_in_reference(lesson, work / "handed-in")
         proof.add_submission(REFERENCE, ROOT, work, work / "handed-in", thorough=True)
     add_mutants(proof, work)
     for cheat in proof.cheats:
@@ -181,7 +193,7 @@ def chosen(lesson: int, options: argparse.Namespace) -> Proof:
 
 def sampled_cheats(options: argparse.Namespace) -> list[tuple[int, Cheat]]:
     """A random sample of the cheats, each with the lesson that it is tried on."""
-    numbers = [options.lesson] if options.lesson else lessons()
+    numbers = [options.lesson] if options.lesson else every_lesson()
     every = [(number, cheat) for number in numbers for cheat in cheats_of(number)]
     return random.Random(options.seed).sample(every, min(options.sample, len(every)))
 
@@ -205,10 +217,9 @@ def add_mutants(proof: Proof, work: Path) -> None:
 def run_proofs(proofs: Sequence[Proof], workers: int) -> None:
     """Runs all jobs of all lessons; a process that is done with one lesson begins the next."""
     jobs = [job for proof in proofs for job in proof.jobs]
-    results = run_tests(jobs, [f"tests/lesson{proof.lesson}" for proof in proofs], workers)
+    results = run_tests(jobs, [f"tests/{name_of(proof.lesson)}" for proof in proofs], workers)
     for proof in proofs:
-        own = f"{proof.lesson}."
-        proof.results += [each for each in results if each.exercise.startswith(own)]
+        proof.results += [each for each in results if lesson_of(each.exercise) == proof.lesson]
 
 
 # ---- what came of it ----------------------------------------------------------------------------
@@ -224,7 +235,7 @@ def report(proof: Proof) -> bool:
     print(table(proof, verdicts))
     for error in proof.errors:
         print(f"  DOES NOT HOLD  {error}")
-    print(f"lesson {proof.lesson}: {'NOT PROVED' if proof.errors else 'proved'}\n")
+    print(f"lesson {word_of(proof.lesson)}: {'NOT PROVED' if proof.errors else 'proved'}\n")
     return not proof.errors
 
 
@@ -257,7 +268,8 @@ def check_mutant_counts(proof: Proof, verdicts: Sequence[Verdict]) -> None:
 
 def table(proof: Proof, verdicts: Sequence[Verdict]) -> str:
     """The figures of a lesson."""
-    lines = [f"lesson {proof.lesson}{'':<26}  handout  reference  mutants  caught  alive visibly"]
+    name = f"lesson {word_of(proof.lesson)}"
+    lines = [f"{name:<34}  handout  reference  mutants  caught  alive visibly"]
     by_name = {each.exercise.id: each for each in proof.scores(REFERENCE)}
     for score in proof.scores(HANDOUT):
         exercise = score.exercise
@@ -265,7 +277,7 @@ def table(proof: Proof, verdicts: Sequence[Verdict]) -> str:
         full = number(by_name[exercise.id].points) if proof.is_whole else "-"
         caught, alive = sum(not each.error for each in own), sum(each.survives for each in own)
         lines.append(
-            f"{exercise.id} {exercise.title:<30}  {number(score.points):>7}  {full:>9}  "
+            f"{f'{exercise.id} {exercise.title}':<34}  {number(score.points):>7}  {full:>9}  "
             f"{len(own):>7}  {caught:>6}  {alive:>13}"
         )
     lines += [cheat_line(proof, cheat) for cheat in proof.cheats]

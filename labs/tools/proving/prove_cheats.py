@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from labs.tools.course.exercises import ROOT, Exercise, blank, lessons, of_lesson
+from labs.tools.course.exercises import ROOT, Exercise, blank, every_lesson, of_lesson
 
 DIRECTORY = ROOT / "tests/cheats"
 BOOT_SECTOR = "boot/mbr.asm"
@@ -52,7 +52,7 @@ def read_cheat(directory: Path) -> Cheat:
     """A cheat of a directory."""
     table = tomllib.loads((directory / "cheat.toml").read_text())
     parts = {path.name: path.read_text() for path in directory.glob("[pw]*.*")}
-    tried = tuple(table.get("lessons", lessons()))
+    tried = tuple(table.get("lessons", every_lesson()))
     return Cheat(directory.name, table["title"], tried, table.get("links", False), parts)
 
 

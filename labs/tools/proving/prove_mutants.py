@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, by_id
+from labs.tools.course.exercises import ROOT, by_id, lesson_of, name_of
 from labs.tools.grading.graded_tree import open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import TestResult, function_of
@@ -52,7 +52,7 @@ class Mutant:
     @property
     def lesson(self) -> int:
         """The lesson of its exercise."""
-        return int(self.exercise.partition(".")[0])
+        return lesson_of(self.exercise)
 
     @property
     def places(self) -> set[str]:
@@ -90,8 +90,8 @@ def read_mutant(path: Path) -> Mutant:
 
 def mutants_of(lesson: int, directory: Path = DIRECTORY) -> list[Mutant]:
     """The mutants of a lesson, in order. Raises MutantError."""
-    every = map(read_mutant, sorted(directory.glob(f"{lesson}.*.toml")))
-    return [mutant for mutant in every if mutant.lesson == lesson]
+    paths = sorted(path for path in directory.glob("*.toml") if lesson_of(path.name) == lesson)
+    return [mutant for mutant in map(read_mutant, paths) if mutant.lesson == lesson]
 
 
 def changed_files(mutant: Mutant) -> dict[str, bytes]:
@@ -118,7 +118,7 @@ def mutant_job(mutant: Mutant, work: Path) -> Job:
         name=mutant.job_name,
         tree=str(tree),
         exercise=mutant.exercise,
-        tests=(f"tests/lesson{mutant.lesson}/visible/", mutant.caught_by),
+        tests=(f"tests/{name_of(mutant.lesson)}/visible/", mutant.caught_by),
         modes=(mutant.mode,),
         seed=mutant.name,
     )

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, Exercise, lessons, of_lesson
+from labs.tools.course.exercises import ROOT, Exercise, every_lesson, number_of, of_lesson
 from labs.tools.grading.grade import build_reference, graded
 from labs.tools.grading.grade_report import gradescope, text_report
 from labs.tools.grading.graded_tree import handout_files
@@ -134,14 +134,14 @@ def check(lesson: int, options: argparse.Namespace) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     made = argparse.ArgumentParser(prog="prove_repeat", description=__doc__.partition("\n")[0])
-    made.add_argument("--lesson", type=int, choices=list(lessons()))
+    made.add_argument("--lesson", type=number_of)
     made.add_argument("--count", type=int, default=20, help="submissions of each lesson")
     made.add_argument("--exercises", type=int, default=6, help="at most so many of each")
     made.add_argument("--times", type=int, default=TIMES, help="each is graded so many times")
     made.add_argument("--load", type=int, default=LOAD, help="processes that calculate meanwhile")
     made.add_argument("--seed", default="2010", help="which submissions, and which questions")
     options = made.parse_args(arguments)
-    numbers = [options.lesson] if options.lesson else list(lessons())
+    numbers = [options.lesson] if options.lesson else list(every_lesson())
     held = [check(number, options) for number in numbers]
     print("all reports agree" if all(held) else "REPORTS DIFFER")
     return 0 if all(held) else 1
