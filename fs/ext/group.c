@@ -108,6 +108,13 @@ uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group)
 	return fs->super.s_first_data_block + (uint64_t)group * fs->super.s_blocks_per_group;
 }
 
+uint64_t ext_inode_goal(const struct ext_inode *inode)
+{
+	const struct ext_fs *fs = inode->fs;
+
+	return ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
+}
+
 uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group)
 {
 	uint64_t rest = fs->summary.blocks - ext_group_first(fs, group);

@@ -108,6 +108,8 @@ static inline bool ext_inode_has(const struct ext_fs *fs, const struct ext_disk_
 uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group);
 uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group);
 uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group);
+/* The first block of an inode's group, where goes what has no better place. */
+uint64_t ext_inode_goal(const struct ext_inode *inode);
 /* The group of a block, and the block's index in it. */
 uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
 
@@ -280,9 +282,6 @@ int ext_set_pointers(struct ext_inode *inode, const struct ext_run *run);
 /* How many blocks from `logical` on one ext_map_set can set. */
 uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical);
 uint32_t ext_pointers_reach(const struct ext_inode *inode, uint64_t logical);
-
-/* The beginning of the inode's group, where what has no better place goes. */
-uint64_t ext_inode_goal(const struct ext_inode *inode);
 
 /* Where the block would best be: after the one before it. */
 int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal);

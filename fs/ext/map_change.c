@@ -32,13 +32,6 @@ int ext_map_set(struct ext_inode *inode, const struct ext_run *run)
 					       : ext_set_pointers(inode, run);
 }
 
-uint64_t ext_inode_goal(const struct ext_inode *inode)
-{
-	const struct ext_fs *fs = inode->fs;
-
-	return ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
-}
-
 int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal)
 {
 	struct ext_mapping mapping = { .physical = 0 };
