@@ -359,7 +359,9 @@ class Machine:
 
 def run(config: Config) -> Result:
     """Runs a machine to its end. Raises ConfigError for a machine that cannot be built; everything
-    that happens after that is a Result."""
+    that happens after that is a Result. Nobody sees the screen: only who boots by the BIOS has one.
+    """
+    config = replace(config, screen=config.screen and config.boot != "direct")
     try:
         with Machine(config, interactive=False) as machine:
             return machine.wait()
