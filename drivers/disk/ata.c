@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #include "drivers/disk/ata_drive.h"
-#include "drivers/disk/partition_table.h"
+#include "drivers/disk/partition.h"
 #include "drivers/qemu/settings.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

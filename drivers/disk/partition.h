@@ -1,4 +1,5 @@
-/* Partitions: ranges of a drive, as block devices of their own: hda1 and so on. */
+/* Partitions: ranges of a drive, as block devices of their own: hda1 and so on. What is wrong with
+ * a table, or with a partition, is said on the console. At boot, when the drive is registered. */
 #pragma once
 
 #include <stdint.h>
@@ -7,6 +8,14 @@
 
 #define PARTITIONS_PER_DRIVE 63
 
+/* Reads a drive's table, MBR or GPT, and registers each partition. */
+void partitions_register(struct block_device *drive);
+
+/* ---- for drivers/disk's own files ---- */
+
+/* Registers the partitions that the drive's GPT names. */
+void gpt_register(struct block_device *drive);
+
 /* Registers partition `number` (1 to PARTITIONS_PER_DRIVE). One that is not wholly on the drive is
- * named on the console, and left out. */
+ * left out. */
 void partition_add(struct block_device *drive, unsigned number, uint64_t start, uint64_t sectors);

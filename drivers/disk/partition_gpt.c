@@ -11,11 +11,10 @@
  * Entry i is partition i + 1; one whose type is all zeros is empty. Nothing in a header is used
  * before its own checksum was right, nothing in the entries before theirs was.
  */
-#include "drivers/disk/partition_gpt.h"
+#include "drivers/disk/partition.h"
 
 #include <stddef.h>
 
-#include "drivers/disk/partition.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"

@@ -20,10 +20,7 @@
  * A boot sector that only has code there is no table: byte 0 of an entry is something else then. At
  * boot only.
  */
-#include "drivers/disk/partition_table.h"
-
 #include "drivers/disk/partition.h"
-#include "drivers/disk/partition_gpt.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 

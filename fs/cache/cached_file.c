@@ -221,22 +221,13 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 
 /* What is after the end in the last page may have been written to by an area: not by this file any
  * more, once it is longer. */
-static void zero_tail(struct cached_file *file, uint64_t size)
-{
-	struct cached_page *cached = cached_file_find(file, size >> PAGE_SHIFT);
-	uint32_t in_page = size % PAGE_SIZE;
-
-	if (cached && in_page)
-		memset((uint8_t *)page_address(cached->page) + in_page, 0, PAGE_SIZE - in_page);
-}
-
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
 {
 	uint32_t length = from->length, done = 0;
 	uint64_t size = file->ops->size(file);
 
 	if (offset > size)
-		zero_tail(file, size);
+		cached_file_zero_tail(file, size);
 	while (done < length) {
 		uint32_t chunk = PAGE_SIZE - (uint32_t)(offset + done) % PAGE_SIZE;
 		int moved;
@@ -329,11 +320,35 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 	return moved;
 }
 
-/* ---- advice ---- */
+/* ---- of an open file ---- */
 
-int cached_file_advise(struct cached_file *file, uint64_t offset, uint64_t length, uint32_t advice)
+static struct cached_file *file_of_open(struct file *open)
+{
+	return file_of(open->ops->memory(open));
+}
+
+int cached_file_open(struct file *open)
+{
+	open->private = (void *)(uintptr_t)file_of_open(open)->errors;
+	return 0;
+}
+
+int cached_file_sync(struct file *open, bool data_only)
+{
+	struct cached_file *file = file_of_open(open);
+	uint32_t seen = (uintptr_t)open->private;
+
+	cached_file_write_back(file, 0, UINT32_MAX);
+	int error = file->ops->commit(file, data_only);
+
+	cached_file_open(open);
+	return seen != file->errors ? file->error : error;
+}
+
+int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint32_t advice)
 {
 	enum { NORMAL, RANDOM, SEQUENTIAL, WILL_NEED, DONT_NEED };
+	struct cached_file *file = file_of_open(open);
 	uint32_t end = length ? pages_of(offset + length) : UINT32_MAX;
 	uint32_t first = offset >> PAGE_SHIFT;
 	struct page *page;

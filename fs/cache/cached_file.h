@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "fs/cache/write_back.h"
+#include "fs/file.h"
 #include "mm/user_copy.h"
 
 /* An empty cache. */
@@ -34,5 +35,9 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t offset,
 		       bool write);
 
-/* posix_fadvise, with Linux's numbers. */
-int cached_file_advise(struct cached_file *file, uint64_t offset, uint64_t length, uint32_t advice);
+/* struct file_ops's open, sync and advise, of files whose `memory` is the object of a cached file.
+ * `private` is how many errors of write-back the open file has been told: each of them is told to
+ * each open file once. */
+int cached_file_open(struct file *file);
+int cached_file_sync(struct file *file, bool data_only);
+int cached_file_advise(struct file *file, uint64_t offset, uint64_t length, uint32_t advice);

@@ -185,17 +185,6 @@ int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t en
 	return error;
 }
 
-int cached_file_sync(struct cached_file *file, bool data_only, uint32_t *seen)
-{
-	cached_file_write_back(file, 0, UINT32_MAX);
-	int error = file->ops->commit(file, data_only);
-
-	if (*seen != file->errors)
-		error = file->error;
-	*seen = file->errors;
-	return error;
-}
-
 /* Dirty pages from `first` on are not written any more. */
 static void forget_dirty(struct cached_file *file, uint32_t first)
 {
@@ -213,18 +202,24 @@ static void forget_dirty(struct cached_file *file, uint32_t first)
 	}
 }
 
+void cached_file_zero_tail(struct cached_file *file, uint64_t size)
+{
+	struct cached_page *cached = cached_file_find(file, size >> PAGE_SHIFT);
+	uint32_t in_page = size % PAGE_SIZE;
+
+	if (cached && in_page)
+		memset((uint8_t *)page_address(cached->page) + in_page, 0, PAGE_SIZE - in_page);
+}
+
 void cached_file_cut(struct cached_file *file, uint64_t size)
 {
-	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT, in_page = size % PAGE_SIZE;
-	struct cached_page *last = cached_file_find(file, size >> PAGE_SHIFT);
+	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
 
 	mutex_lock(&file->write_back);
 	file->changes++;
 	forget_dirty(file, first);
 	page_cache_cut(&file->cache, first);
-	last = cached_file_find(file, size >> PAGE_SHIFT);
-	if (last && in_page)
-		memset((uint8_t *)page_address(last->page) + in_page, 0, PAGE_SIZE - in_page);
+	cached_file_zero_tail(file, size);
 	mutex_unlock(&file->write_back);
 }
 

@@ -61,10 +61,6 @@ struct cached_file {
  * error is counted. */
 int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t end);
 
-/* fsync, fdatasync: write-back and commit. *seen is what an open file keeps of `errors`: each error
- * is told to each of them once. */
-int cached_file_sync(struct cached_file *file, bool data_only, uint32_t *seen);
-
 /* The file ends at `size` now (its ops say so already), and its blocks after that are still
  * allocated: its pages after that go, also from every space, and the rest of its last page is
  * zeroed. In the caller's turn. */
@@ -91,6 +87,9 @@ extern void (*cached_files_after)(void);
 
 /* The cached page of this number, or NULL. */
 struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index);
+
+/* Zeros from `size` to the end of its page, if that is there. */
+void cached_file_zero_tail(struct cached_file *file, uint64_t size);
 
 /* The page was written to. */
 void cached_file_mark_dirty(struct cached_file *file, uint32_t index);

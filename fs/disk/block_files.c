@@ -107,13 +107,6 @@ static const struct cached_file_ops disk_ops = { .read = disk_read,
 
 /* ---- what programs do with it ---- */
 
-/* `private` is how many errors of write-back this open file has been told. */
-static int open_block(struct file *file)
-{
-	file->private = (void *)(uintptr_t)file_of(file)->cached.errors;
-	return 0;
-}
-
 static uint64_t block_size(const struct file *file)
 {
 	return bytes_of(&file_of(file)->cached);
@@ -159,20 +152,6 @@ static int write_block(struct file *file, struct buffer *from, uint64_t offset)
 	if (moved > 0 && (safely || block->is_claimed))
 		error = settle(block, offset, moved, safely);
 	return error ? error : moved;
-}
-
-static int sync_block(struct file *file, bool data_only)
-{
-	uint32_t seen = (uintptr_t)file->private;
-	int error = cached_file_sync(&file_of(file)->cached, data_only, &seen);
-
-	file->private = (void *)(uintptr_t)seen;
-	return error;
-}
-
-static int advise_block(struct file *file, uint64_t offset, uint64_t length, uint32_t advice)
-{
-	return cached_file_advise(&file_of(file)->cached, offset, length, advice);
 }
 
 static struct memory_object *block_memory(struct file *file)
@@ -268,14 +247,14 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 	return forget_pages(block);
 }
 
-static const struct file_ops block_ops = { .open = open_block,
+static const struct file_ops block_ops = { .open = cached_file_open,
 					   .read = read_block,
 					   .write = write_block,
 					   .control = control_block,
 					   .size = block_size,
 					   .memory = block_memory,
-					   .sync = sync_block,
-					   .advise = advise_block };
+					   .sync = cached_file_sync,
+					   .advise = cached_file_advise };
 
 static void make_file(struct block_device *device)
 {

@@ -205,24 +205,15 @@ const struct cached_file_ops disk_pages_ops = { .read = disk_read,
 
 /* ---- sizes ---- */
 
-static int shorten(struct disk_inode *inode, uint64_t size)
+/* In the caller's turn. */
+static int set_size(struct disk_inode *inode, uint64_t size)
 {
-	inode->inode.size = size;
-	cached_file_cut(&inode->pages, size);
-	mutex_lock(&inode->mount->lock);
-	int error = ext_truncate(&inode->ext, size);
-
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
-	return error;
-}
-
-/* An empty write at the new end zeroes what is after the old one in memory. */
-static int lengthen(struct disk_inode *inode, uint64_t size)
-{
-	struct buffer nothing = buffer_of_kernel(NULL, 0);
-
-	cached_file_write(&inode->pages, &nothing, size);
+	if (size <= inode->inode.size) {
+		inode->inode.size = size;
+		cached_file_cut(&inode->pages, size);
+	} else {
+		cached_file_zero_tail(&inode->pages, inode->inode.size);
+	}
 	mutex_lock(&inode->mount->lock);
 	int error = ext_truncate(&inode->ext, size);
 
@@ -238,9 +229,7 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 	struct disk_inode *inode = disk_inode(truncated);
 
 	mutex_lock(&inode->turn);
-	int error = inode->mount->read_only   ? -EROFS
-		    : size <= truncated->size ? shorten(inode, size)
-					      : lengthen(inode, size);
+	int error = inode->mount->read_only ? -EROFS : set_size(inode, size);
 
 	mutex_unlock(&inode->turn);
 	if (!error)
@@ -249,13 +238,6 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 }
 
 /* ---- open files ---- */
-
-/* `private` is how many errors of write-back this open file has been told. */
-static int disk_open(struct file *file)
-{
-	file->private = (void *)(uintptr_t)disk_inode(file->inode)->pages.errors;
-	return 0;
-}
 
 /* "relatime": at the first read after a write, and once a day. */
 static void note_access(struct disk_inode *inode)
@@ -284,15 +266,6 @@ static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
 	moved = cached_file_direct(&inode->pages, to, offset, false);
 	mutex_unlock(&inode->turn);
 	return moved;
-}
-
-static int disk_file_sync(struct file *file, bool data_only)
-{
-	uint32_t seen = (uintptr_t)file->private;
-	int error = cached_file_sync(&disk_inode(file->inode)->pages, data_only, &seen);
-
-	file->private = (void *)(uintptr_t)seen;
-	return error;
 }
 
 /* Bits that let a program run as its owner go with a write by anybody. */
@@ -328,16 +301,11 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 
 	mutex_unlock(&inode->turn);
 	if (moved > 0 && (file->flags & O_DSYNC || inode->mount->synchronous)) {
-		int error = disk_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
+		int error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
 
 		return error ? error : moved;
 	}
 	return moved;
-}
-
-static int disk_advise(struct file *file, uint64_t offset, uint64_t length, uint32_t advice)
-{
-	return cached_file_advise(&disk_inode(file->inode)->pages, offset, length, advice);
 }
 
 static struct memory_object *disk_memory(struct file *file)
@@ -407,7 +375,7 @@ static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, 
 	disk_inode_update(inode);
 	mutex_unlock(&inode->mount->lock);
 	if (!error && !keep_size && end > inode->inode.size)
-		error = lengthen(inode, end);
+		error = set_size(inode, end);
 	return error;
 }
 
@@ -428,13 +396,13 @@ int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t le
 }
 
 const struct file_ops disk_file_ops = {
-	.open = disk_open,
+	.open = cached_file_open,
 	.read = disk_file_read,
 	.write = disk_file_write,
 	.size = vfs_file_size,
 	.memory = disk_memory,
-	.sync = disk_file_sync,
-	.advise = disk_advise,
+	.sync = cached_file_sync,
+	.advise = cached_file_advise,
 };
 
 static int disk_directory_sync(struct file *file, bool data_only)

@@ -94,22 +94,20 @@ static struct about about(const struct ext_fs *fs, uint32_t group, const struct 
 	if (kind == EXT_BITMAP_BLOCKS)
 		return (struct about){
 			.name = "block bitmap",
-			.block = of->bg_block_bitmap_lo | (uint64_t)of->bg_block_bitmap_hi << 32,
+			.block = EXT_GET64(of, bg_block_bitmap),
 			.bits = ext_group_blocks(fs, group),
 			.covered = fs->super.s_blocks_per_group / 8,
-			.free = of->bg_free_blocks_count_lo | of->bg_free_blocks_count_hi << 16,
-			.checksum = of->bg_block_bitmap_csum_lo |
-				    (uint32_t)of->bg_block_bitmap_csum_hi << 16,
+			.free = EXT_GET32(of, bg_free_blocks_count),
+			.checksum = EXT_GET32(of, bg_block_bitmap_csum),
 			.uninit = EXT_GROUP_BLOCK_UNINIT,
 		};
 	return (struct about){
 		.name = "inode bitmap",
-		.block = of->bg_inode_bitmap_lo | (uint64_t)of->bg_inode_bitmap_hi << 32,
+		.block = EXT_GET64(of, bg_inode_bitmap),
 		.bits = fs->super.s_inodes_per_group,
 		.covered = fs->super.s_inodes_per_group / 8,
-		.free = of->bg_free_inodes_count_lo | of->bg_free_inodes_count_hi << 16,
-		.checksum = of->bg_inode_bitmap_csum_lo | (uint32_t)of->bg_inode_bitmap_csum_hi
-							      << 16,
+		.free = EXT_GET32(of, bg_free_inodes_count),
+		.checksum = EXT_GET32(of, bg_inode_bitmap_csum),
 		.uninit = EXT_GROUP_INODE_UNINIT,
 	};
 }
@@ -126,13 +124,10 @@ static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descrip
 	if (!ext_has_checksums(fs))
 		return;
 	checksum &= checksum_mask(fs);
-	if (kind == EXT_BITMAP_BLOCKS) {
-		descriptor->bg_block_bitmap_csum_lo = (uint16_t)checksum;
-		descriptor->bg_block_bitmap_csum_hi = (uint16_t)(checksum >> 16);
-	} else {
-		descriptor->bg_inode_bitmap_csum_lo = (uint16_t)checksum;
-		descriptor->bg_inode_bitmap_csum_hi = (uint16_t)(checksum >> 16);
-	}
+	if (kind == EXT_BITMAP_BLOCKS)
+		EXT_PUT32(descriptor, bg_block_bitmap_csum, checksum);
+	else
+		EXT_PUT32(descriptor, bg_inode_bitmap_csum, checksum);
 }
 
 /* What the checksum of a bitmap changes by when some bits do: the checksum of a bitmap that has
@@ -186,17 +181,13 @@ static void make(const struct ext_fs *fs, uint32_t group, const struct ext_group
 		 enum ext_bitmap kind, const struct about *of, uint8_t *bits)
 {
 	uint32_t all = fs->summary.block_size * 8;
-	uint32_t table_bytes = fs->super.s_inodes_per_group * fs->inode_size;
 
 	if (kind == EXT_BITMAP_BLOCKS) {
 		fill(bits, 0, ext_group_overhead(fs, group), true);
 		fill_metadata(fs, group, bits, of->block, 1);
-		fill_metadata(fs, group, bits,
-			      about(fs, group, descriptor, EXT_BITMAP_INODES).block, 1);
-		fill_metadata(fs, group, bits,
-			      descriptor->bg_inode_table_lo |
-				  (uint64_t)descriptor->bg_inode_table_hi << 32,
-			      (table_bytes + fs->summary.block_size - 1) >> fs->block_shift);
+		fill_metadata(fs, group, bits, EXT_GET64(descriptor, bg_inode_bitmap), 1);
+		fill_metadata(fs, group, bits, EXT_GET64(descriptor, bg_inode_table),
+			      ext_table_blocks(fs));
 	}
 	fill(bits, of->bits, all - of->bits, true);
 }

@@ -131,6 +131,11 @@ void ext_tree_close(struct ext_tree *tree);
 /* Gets the block of names at the end of the way. */
 int ext_tree_leaf(const struct ext_tree *tree, struct cached_block **out);
 
+/* Finds a name in it, or (name is NULL) room for an entry of `bytes`; after 0 the slot's block is
+ * referenced. -ENOENT, -ENOSPC, -EUCLEAN. */
+int ext_tree_look(const struct ext_tree *tree, const struct ext_name *name, uint32_t bytes,
+		  struct ext_slot *slot);
+
 /* Goes on to the next block of names. Returns 1 and where its hashes begin (bit 0: the block before
  * it has some of that hash, too), 0 after the last one, or an error. */
 int ext_tree_next(struct ext_tree *tree, uint32_t *begins);

@@ -167,6 +167,13 @@ struct ext_group_desc {
 
 _Static_assert(sizeof(struct ext_group_desc) == EXT_DESCRIPTOR_LARGE, "descriptor layout");
 
+/* Numbers whose upper half came later, and so has a field of its own: of 16 bits and 16, of 32 bits
+ * and 32. EXT_PUT32 writes one of 16 and 16; `value` is evaluated twice. */
+#define EXT_GET32(of, field) ((of)->field##_lo | (uint32_t)(of)->field##_hi << 16)
+#define EXT_GET64(of, field) ((of)->field##_lo | (uint64_t)(of)->field##_hi << 32)
+#define EXT_PUT32(of, field, value)                                                                \
+	((of)->field##_lo = (uint16_t)(value), (of)->field##_hi = (uint16_t)((value) >> 16))
+
 #define EXT_POINTERS 15 /* words of i_block */
 
 enum {

@@ -164,18 +164,23 @@ uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group)
 	return has_copy(fs, group) + (place == 0 || place == 1 || place == in_block - 1);
 }
 
+uint32_t ext_table_blocks(const struct ext_fs *fs)
+{
+	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;
+
+	return (bytes + fs->summary.block_size - 1) >> fs->block_shift;
+}
+
 /* The table must be inside the file system as a whole: then every inode of the group is. */
 int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
 {
-	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;
-	uint32_t blocks = (bytes + fs->summary.block_size - 1) >> fs->block_shift;
 	struct ext_group_desc descriptor;
 	int error = ext_group_read(fs, group, &descriptor);
 
 	if (error)
 		return error;
-	*table = descriptor.bg_inode_table_lo | (uint64_t)descriptor.bg_inode_table_hi << 32;
-	if (!ext_range_valid(fs, *table, blocks))
+	*table = EXT_GET64(&descriptor, bg_inode_table);
+	if (!ext_range_valid(fs, *table, ext_table_blocks(fs)))
 		return ext_corrupt(fs, "descriptors",
 				   "group %u: inode table in block %ju, outside the file system",
 				   group, *table);
@@ -190,18 +195,14 @@ static bool overlap(uint64_t one, uint64_t one_count, uint64_t other, uint64_t o
 /* Whether a run touches the bitmaps or the inode table of a group. */
 static int touches_tables(const struct ext_fs *fs, uint32_t group, uint64_t first, uint32_t count)
 {
-	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;
 	struct ext_group_desc of;
 	int error = ext_group_read(fs, group, &of);
 
 	if (error)
 		return error;
-	return overlap(first, count, of.bg_block_bitmap_lo | (uint64_t)of.bg_block_bitmap_hi << 32,
-		       1) ||
-	       overlap(first, count, of.bg_inode_bitmap_lo | (uint64_t)of.bg_inode_bitmap_hi << 32,
-		       1) ||
-	       overlap(first, count, of.bg_inode_table_lo | (uint64_t)of.bg_inode_table_hi << 32,
-		       (bytes + fs->summary.block_size - 1) >> fs->block_shift);
+	return overlap(first, count, EXT_GET64(&of, bg_block_bitmap), 1) ||
+	       overlap(first, count, EXT_GET64(&of, bg_inode_bitmap), 1) ||
+	       overlap(first, count, EXT_GET64(&of, bg_inode_table), ext_table_blocks(fs));
 }
 
 /* With flex_bg the tables of a few neighbouring groups are together in the first of them. */

@@ -164,9 +164,8 @@ int ext_tree_leaf(const struct ext_tree *tree, struct cached_block **out)
 	return ext_corrupt_inode(directory, "hash tree leads to node %u as to names", tree->leaf);
 }
 
-/* Finds a name in one block of names; it stays referenced if it is there. */
-static int find_in_leaf(const struct ext_tree *tree, const struct ext_name *name,
-			struct ext_slot *slot)
+int ext_tree_look(const struct ext_tree *tree, const struct ext_name *name, uint32_t bytes,
+		  struct ext_slot *slot)
 {
 	int error;
 
@@ -174,7 +173,8 @@ static int find_in_leaf(const struct ext_tree *tree, const struct ext_name *name
 	error = ext_tree_leaf(tree, &slot->buffer);
 	if (error)
 		return error;
-	error = ext_entry_find(tree->directory, slot, name);
+	error = name != NULL ? ext_entry_find(tree->directory, slot, name)
+			     : ext_entry_room(tree->directory, slot, bytes);
 	if (error)
 		bcache_put(slot->buffer);
 	return error;
@@ -193,7 +193,7 @@ int ext_tree_find(const struct ext_inode *directory, const struct ext_name *name
 		result = ext_tree_seek(&tree, hash);
 	}
 	while (!result) {
-		result = find_in_leaf(&tree, name, slot);
+		result = ext_tree_look(&tree, name, 0, slot);
 		if (result != -ENOENT)
 			break;
 		result = ext_tree_next(&tree, &begins);

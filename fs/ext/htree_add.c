@@ -280,21 +280,6 @@ static int split_leaf(struct ext_inode *directory, struct ext_tree *tree, uint32
 	return error;
 }
 
-/* Room in the block of names at the end of the way; then the slot's block is referenced. */
-static int find_room(const struct ext_tree *tree, uint32_t bytes, struct ext_slot *slot)
-{
-	int error;
-
-	slot->logical = tree->leaf;
-	error = ext_tree_leaf(tree, &slot->buffer);
-	if (error)
-		return error;
-	error = ext_entry_room(tree->directory, slot, bytes);
-	if (error)
-		bcache_put(slot->buffer);
-	return error;
-}
-
 int ext_tree_room(struct ext_inode *directory, const struct ext_name *name, struct ext_slot *slot)
 {
 	uint32_t bytes = ext_entry_bytes(name->length), hash = 0;
@@ -306,7 +291,7 @@ int ext_tree_room(struct ext_inode *directory, const struct ext_name *name, stru
 		error = ext_tree_seek(&tree, hash);
 	}
 	if (!error)
-		error = find_room(&tree, bytes, slot);
+		error = ext_tree_look(&tree, NULL, bytes, slot);
 	if (error == -ENOSPC) {
 		error = change_nodes(directory, &tree);
 		if (!error)
@@ -314,7 +299,7 @@ int ext_tree_room(struct ext_inode *directory, const struct ext_name *name, stru
 		if (!error)
 			error = split_leaf(directory, &tree, hash);
 		if (!error)
-			error = find_room(&tree, bytes, slot);
+			error = ext_tree_look(&tree, NULL, bytes, slot);
 	}
 	ext_tree_close(&tree);
 	return error;

@@ -19,18 +19,6 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-static uint32_t free_inodes(const struct ext_group_desc *descriptor)
-{
-	return descriptor->bg_free_inodes_count_lo | (uint32_t)descriptor->bg_free_inodes_count_hi
-							 << 16;
-}
-
-static uint32_t free_blocks(const struct ext_group_desc *descriptor)
-{
-	return descriptor->bg_free_blocks_count_lo | (uint32_t)descriptor->bg_free_blocks_count_hi
-							 << 16;
-}
-
 /* Whether a group has as many free inodes and blocks as asked for; or an error. */
 static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, uint32_t blocks)
 {
@@ -39,7 +27,8 @@ static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, ui
 
 	if (error)
 		return error;
-	return free_inodes(&descriptor) >= inodes && free_blocks(&descriptor) >= blocks;
+	return EXT_GET32(&descriptor, bg_free_inodes_count) >= inodes &&
+	       EXT_GET32(&descriptor, bg_free_blocks_count) >= blocks;
 }
 
 /* The first group with that much room, from `first` on. */
@@ -85,22 +74,18 @@ static uint32_t unused_inodes(const struct ext_fs *fs, const struct ext_group_de
 {
 	if (!ext_has_checksums(fs) && !ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
 		return 0;
-	return descriptor->bg_itable_unused_lo | (uint32_t)descriptor->bg_itable_unused_hi << 16;
+	return EXT_GET32(descriptor, bg_itable_unused);
 }
 
 /* The counts after an inode was taken (or given back: then the table was in use that far). */
 static void count(struct ext_group_desc *descriptor, int change, bool is_directory)
 {
-	uint32_t inodes = free_inodes(descriptor) - (uint32_t)change;
-	uint32_t directories =
-	    descriptor->bg_used_dirs_count_lo | (uint32_t)descriptor->bg_used_dirs_count_hi << 16;
+	uint32_t inodes = EXT_GET32(descriptor, bg_free_inodes_count) - (uint32_t)change;
+	uint32_t directories = EXT_GET32(descriptor, bg_used_dirs_count) + (uint32_t)change;
 
+	EXT_PUT32(descriptor, bg_free_inodes_count, inodes);
 	if (is_directory)
-		directories += (uint32_t)change;
-	descriptor->bg_free_inodes_count_lo = (uint16_t)inodes;
-	descriptor->bg_free_inodes_count_hi = (uint16_t)(inodes >> 16);
-	descriptor->bg_used_dirs_count_lo = (uint16_t)directories;
-	descriptor->bg_used_dirs_count_hi = (uint16_t)(directories >> 16);
+		EXT_PUT32(descriptor, bg_used_dirs_count, directories);
 }
 
 /* Gets the table's block of a new inode: one in which no inode was ever used has junk. */
@@ -134,10 +119,8 @@ static int take(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descri
 	if (error)
 		return error;
 	count(descriptor, 1, is_directory);
-	if (rest < unused) {
-		descriptor->bg_itable_unused_lo = (uint16_t)rest;
-		descriptor->bg_itable_unused_hi = (uint16_t)(rest >> 16);
-	}
+	if (rest < unused)
+		EXT_PUT32(descriptor, bg_itable_unused, rest);
 	error = ext_change(fs, *table);
 	if (!error)
 		error = ext_bitmap_change(fs, group, descriptor, EXT_BITMAP_INODES, bitmap, index,

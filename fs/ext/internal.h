@@ -87,6 +87,9 @@ bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count);
  * about the summary. */
 int ext_features_check(struct ext_fs *fs);
 
+/* How many blocks a group's inode table has. */
+uint32_t ext_table_blocks(const struct ext_fs *fs);
+
 /* Finds the first block of a group's inode table, checked. -EUCLEAN or the device's error. */
 int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table);
 

@@ -29,13 +29,6 @@ struct end {
 	struct ext_slot slot, up;
 };
 
-static void put_back(struct end *end)
-{
-	bcache_put(end->slot.buffer);
-	bcache_put(end->up.buffer);
-	end->slot.buffer = end->up.buffer = NULL;
-}
-
 /* Finds the entry of a name, or room for a new one. */
 static int prepare_name(struct end *end)
 {
@@ -111,12 +104,7 @@ static int prepare_move(struct end *from, struct end *to)
 static int check_move(const struct end *from, const struct end *to)
 {
 	bool directory = ext_is_directory(from->inode);
-	int error = ext_name_check(from->directory, &from->name);
 
-	if (!error)
-		error = ext_name_check(to->directory, &to->name);
-	if (error)
-		return error;
 	if (to->inode == NULL)
 		return directory && from->directory != to->directory
 			   ? ext_links_check(to->directory)
@@ -126,40 +114,13 @@ static int check_move(const struct end *from, const struct end *to)
 	return directory ? ext_directory_empty(to->inode) : 0;
 }
 
-int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
-	       struct ext_inode *to, const char *new_name, uint32_t new_length,
-	       struct ext_inode *replaced)
-{
-	struct end old = { .directory = from, .name = { name, length }, .inode = inode };
-	struct end new = { .directory = to, .name = { new_name, new_length }, .inode = replaced };
-	struct ext_names_change change;
-	int error = check_move(&old, &new);
-
-	if (error || (replaced != NULL && replaced->number == inode->number))
-		return error; /* two names of one inode: both remain, as POSIX has it */
-	error = ext_names_begin(&change, from, to, inode, replaced);
-	if (error)
-		return error;
-	error = prepare_move(&old, &new);
-	if (!error)
-		move_name(&old, &new);
-	else {
-		put_back(&old);
-		put_back(&new);
-	}
-	return ext_names_end(&change, error);
-}
-
 /* Only one of the two is a directory, so a link moves: is there room for it? */
 static int check_exchange(const struct end *one, const struct end *other)
 {
 	bool same = ext_is_directory(one->inode) == ext_is_directory(other->inode);
-	int error = ext_name_check(one->directory, &one->name);
 
-	if (!error)
-		error = ext_name_check(other->directory, &other->name);
-	if (error || same || one->directory == other->directory)
-		return error;
+	if (same || one->directory == other->directory)
+		return 0;
 	return ext_links_check(ext_is_directory(one->inode) ? other->directory : one->directory);
 }
 
@@ -188,26 +149,51 @@ static void exchange_names(struct end *one, struct end *other)
 	ext_touch_inode(other->inode);
 }
 
+/* One change, of whichever kind. */
+static int move(struct end *from, struct end *to, bool exchange)
+{
+	struct ext_names_change change;
+	int error = ext_name_check(from->directory, &from->name);
+
+	if (!error)
+		error = ext_name_check(to->directory, &to->name);
+	if (!error)
+		error = exchange ? check_exchange(from, to) : check_move(from, to);
+	if (error || (to->inode != NULL && to->inode->number == from->inode->number))
+		return error; /* two names of one inode: both remain, as POSIX has it */
+	error = ext_names_begin(&change, from->directory, to->directory, from->inode, to->inode);
+	if (error)
+		return error;
+	error = exchange ? prepare_exchange(from, to) : prepare_move(from, to);
+	if (error) {
+		bcache_put(from->slot.buffer);
+		bcache_put(from->up.buffer);
+		bcache_put(to->slot.buffer);
+		bcache_put(to->up.buffer);
+	} else if (exchange) {
+		exchange_names(from, to);
+	} else {
+		move_name(from, to);
+	}
+	return ext_names_end(&change, error);
+}
+
+int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
+	       struct ext_inode *to, const char *new_name, uint32_t new_length,
+	       struct ext_inode *replaced)
+{
+	struct end old = { .directory = from, .name = { name, length }, .inode = inode };
+	struct end new = { .directory = to, .name = { new_name, new_length }, .inode = replaced };
+
+	return move(&old, &new, false);
+}
+
 int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
 		 struct ext_inode *to, const char *new_name, uint32_t new_length,
 		 struct ext_inode *other)
 {
 	struct end one = { .directory = from, .name = { name, length }, .inode = inode };
 	struct end two = { .directory = to, .name = { new_name, new_length }, .inode = other };
-	struct ext_names_change change;
-	int error = check_exchange(&one, &two);
 
-	if (error || other->number == inode->number)
-		return error;
-	error = ext_names_begin(&change, from, to, inode, other);
-	if (error)
-		return error;
-	error = prepare_exchange(&one, &two);
-	if (!error)
-		exchange_names(&one, &two);
-	else {
-		put_back(&one);
-		put_back(&two);
-	}
-	return ext_names_end(&change, error);
+	return move(&one, &two, true);
 }

@@ -11,12 +11,10 @@
 /* Blocks that no file can ever have. */
 static uint64_t overhead(const struct ext_fs *fs)
 {
-	uint32_t bytes = fs->super.s_inodes_per_group * fs->inode_size;
-	uint32_t table = (bytes + fs->summary.block_size - 1) >> fs->block_shift;
 	uint64_t blocks = fs->super.s_first_data_block;
 
 	for (uint32_t group = 0; group < fs->summary.groups; group++)
-		blocks += ext_group_overhead(fs, group) + 2 + table;
+		blocks += ext_group_overhead(fs, group) + 2 + ext_table_blocks(fs);
 	return blocks;
 }
 
