@@ -137,6 +137,39 @@ def test_a_full_disk_breaks_nothing(ext, tmp_path, variant):
     assert found > 0
 
 
+@pytest.mark.parametrize("variant", ("ext3-1024", "ext4-1024", "no-extents"))
+def test_the_last_free_block_is_not_enough(ext, tmp_path, variant):
+    """A block of the map and one of contents are wanted; with one the write ends, too."""
+    image = tmp_path / "a.img"
+    few, big = make_files(image, 5 * MIB, f"{VARIANTS[variant]} -N 64 -m 0", 2)
+    step, count = (2048, 4) if variant == "ext4-1024" else (1024, 12)  # what the inode has room for
+    pieces = [f"write {few} {step * number} 1024 {number}" for number in range(count)]
+    size = int(ext.write(image, *pieces, f"append {big} 6000000 1")[-1].split()[1])
+    for left, answer in ((1, "error ENOSPC"), (2, "done 1024")):
+        lines = ext.write(
+            image,
+            f"truncate {big} {size - left * 1024}",
+            "sync",
+            f"write {few} 20480 1024 7",
+        )
+        assert lines[-1] == answer
+
+
+@pytest.mark.parametrize("variant", ("ext3-1024", "ext4-1024"))
+def test_names_find_room_where_blocks_were_just_freed(ext, tmp_path, variant):
+    """Freed blocks are free after the commit: a call that needs one does not fail before it."""
+    image = tmp_path / "a.img"
+    (big,) = make_files(image, 5 * MIB, f"{VARIANTS[variant]} -N 64 -m 0", 1)
+    many = [f"/a/{'n' * 200}{number}" for number in range(4)]  # fill the block of a directory
+    ext.write(image, "mkdir /a", "create /x", *(f"create {name}" for name in many))
+    new = "m" * 200
+    for call in (f"mkdir /{new}", f"symlink {new} /s", f"link /x /a/{new}", f"rename /x /a/{new}"):
+        copy = Path(shutil.copy(image, tmp_path / "copy.img"))
+        fill = (f"append {big} 6000000 1", "append /x 4096 2")
+        lines = ext.write(copy, *fill, call, f"unlink {big}", call)
+        assert lines[2::2] == ["error ENOSPC", "done 0"], call
+
+
 def test_a_deep_tree_of_extents(ext, tmp_path):
     image = tmp_path / "a.img"
     (path,) = make_files(image, 64 * MIB, VARIANTS["ext4-1024"], 1)

@@ -203,6 +203,10 @@ int ext_names_begin(struct ext_names_change *change, struct ext_inode *first,
 /* Ends it: writes the inodes unless `error` is one, which is returned. */
 int ext_names_end(struct ext_names_change *change, int error);
 
+/* After a change that ended with `error`: whether it is worth to try again, because a commit has
+ * made blocks free. *tried is false at first. */
+bool ext_names_again(struct ext_fs *fs, int error, bool *tried);
+
 /* A directory's contents changed, now; or only what else an inode says. */
 void ext_touch(struct ext_inode *directory);
 void ext_touch_inode(struct ext_inode *inode);

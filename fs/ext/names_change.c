@@ -60,6 +60,15 @@ int ext_names_end(struct ext_names_change *change, int error)
 	return error;
 }
 
+/* Once: what failed has itself freed what it had allocated. */
+bool ext_names_again(struct ext_fs *fs, int error, bool *tried)
+{
+	if (error != -ENOSPC || *tried)
+		return false;
+	*tried = ext_commit_for_space(fs);
+	return *tried;
+}
+
 void ext_touch(struct ext_inode *directory)
 {
 	directory->modified = directory->changed = ext_now(directory->fs);

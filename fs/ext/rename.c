@@ -29,6 +29,13 @@ struct end {
 	struct ext_slot slot, up;
 };
 
+static void put_back(struct end *end)
+{
+	bcache_put(end->slot.buffer);
+	bcache_put(end->up.buffer);
+	end->slot.buffer = end->up.buffer = NULL;
+}
+
 /* Finds the entry of a name, or room for a new one. */
 static int prepare_name(struct end *end)
 {
@@ -166,10 +173,8 @@ static int move(struct end *from, struct end *to, bool exchange)
 		return error;
 	error = exchange ? prepare_exchange(from, to) : prepare_move(from, to);
 	if (error) {
-		bcache_put(from->slot.buffer);
-		bcache_put(from->up.buffer);
-		bcache_put(to->slot.buffer);
-		bcache_put(to->up.buffer);
+		put_back(from);
+		put_back(to);
 	} else if (exchange) {
 		exchange_names(from, to);
 	} else {
@@ -184,8 +189,13 @@ int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct
 {
 	struct end old = { .directory = from, .name = { name, length }, .inode = inode };
 	struct end new = { .directory = to, .name = { new_name, new_length }, .inode = replaced };
+	bool tried = false;
+	int error;
 
-	return move(&old, &new, false);
+	do
+		error = move(&old, &new, false);
+	while (ext_names_again(from->fs, error, &tried));
+	return error;
 }
 
 int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
