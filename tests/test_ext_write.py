@@ -170,6 +170,35 @@ def test_names_find_room_where_blocks_were_just_freed(ext, tmp_path, variant):
         assert lines[2::2] == ["error ENOSPC", "done 0"], call
 
 
+@pytest.mark.parametrize("variant", ("ext2-1024", "ext4-1024"))
+def test_a_remount_that_fails_can_be_read(ext, tmp_path, variant):
+    """Each request of it fails once. Then the file is there; it can be written if nothing was lost,
+    and the file system is as before the changes or after them."""
+    image = tmp_path / "a.img"
+    (path,) = make_files(image, 5 * MIB, VARIANTS[variant], 1)
+    ext.write(image, f"write {path} 0 5000 3")
+    change, read = f"append {path} 3000 4", f"read 0 2 {path}"
+    turns = ["remount read-only", "remount read-write"]
+    counted = ext.write(image, change, "requests", turns[0], "requests", turns[1], "requests")
+    counts = [int(line.split()[1]) for line in counted[1:]]
+    for turn, count in enumerate((counts[1] - counts[0], counts[2] - counts[1])):
+        for number in range(count):
+            copy = Path(shutil.copy(image, tmp_path / "copy.img"))
+            commands = [
+                *(change, *turns[:turn], f"fail {number}", *turns[turn:], turns[1]),
+                *(read, change),
+            ]
+            lines = ext.start(copy, "write", text="".join(f"{line}\n" for line in commands))
+            errors = [line for line in lines if line.startswith("error")]
+            assert sum(line.startswith("read 2 ") for line in lines) == 1
+            assert errors[0] in ("error EIO", "error EROFS")
+            assert errors[1:] in ([], ["error EROFS"] * (3 - turn))
+            if variant == "ext4-1024":
+                run_tool("e2fsck", "-y", "-E", "journal_only", str(copy), allowed=(0, 1))
+                run_tool("e2fsck", "-fn", str(copy))
+            run_tool("e2fsck", "-fy", str(copy), allowed=(0, 1))
+
+
 def test_a_deep_tree_of_extents(ext, tmp_path):
     image = tmp_path / "a.img"
     (path,) = make_files(image, 64 * MIB, VARIANTS["ext4-1024"], 1)

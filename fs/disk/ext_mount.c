@@ -146,6 +146,18 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	return error;
 }
 
+/* The device is everybody's again. */
+static void end(struct disk_mount *mount)
+{
+	struct disk_mount **at = &disk_mounts;
+
+	block_file_claim(mount->device, false);
+	while (*at != mount)
+		at = &(*at)->next;
+	*at = mount->next;
+	kfree(mount);
+}
+
 static const struct disk_operations operations = { &disk_inode_ops, &disk_file_ops,
 						   &disk_directory_ops, &disk_pages_ops };
 
@@ -173,13 +185,7 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 		*root = &mount->root->inode;
 		return 0;
 	}
-	block_file_claim(device, false);
-	struct disk_mount **at = &disk_mounts;
-
-	while (*at != mount)
-		at = &(*at)->next;
-	*at = mount->next;
-	kfree(mount);
+	end(mount);
 	return error;
 }
 
@@ -203,7 +209,7 @@ static int write_all(struct disk_mount *mount)
 
 static int disk_unmount(struct inode *root)
 {
-	struct disk_mount *mount = disk_inode(root)->mount, **at = &disk_mounts;
+	struct disk_mount *mount = disk_inode(root)->mount;
 	int tries = TRIES;
 
 	write_all(mount);
@@ -216,11 +222,7 @@ static int disk_unmount(struct inode *root)
 	disk_inode_forget_all(mount);
 	int error = ext_unmount_checked(mount->fs);
 
-	block_file_claim(mount->device, false);
-	while (*at != mount)
-		at = &(*at)->next;
-	*at = mount->next;
-	kfree(mount);
+	end(mount);
 	return error;
 }
 
@@ -253,17 +255,9 @@ static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
 					    .free_inodes = of_ext.free_inodes };
 }
 
-/* Every inode refers to the library's mount. */
-static struct ext_fs *new_fs;
-
-static bool set_fs(struct disk_inode *inode)
-{
-	inode->ext.fs = new_fs;
-	return false;
-}
-
-/* To change between reading and writing, the library unmounts and mounts again, and the inodes go
- * over. Not while files are open to be written, or have no name: they would be freed. */
+/* To change between reading and writing, the library ends its mount and begins again. Not while
+ * files are open to be written, or have no name: they would be freed. If that fails for any reason
+ * but memory, the disk can be read as before, and not written. */
 static int disk_remount(struct inode *root, const struct mount_options *options)
 {
 	struct disk_mount *mount = disk_inode(root)->mount;
@@ -279,11 +273,8 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 	}
 	mutex_lock(&mount->lock);
 	if (options->read_only != mount->read_only) {
-		error = ext_unmount_checked(mount->fs);
-		if (!error)
-			error = ext_mount_with(mount->device, &of_ext, &mount->fs);
-		new_fs = mount->fs;
-		disk_inode_any(mount, set_fs);
+		error = ext_remount(mount->fs, &of_ext);
+		mount->read_only |= error && error != -ENOMEM;
 	}
 	if (!error)
 		set_flags(mount, options);

@@ -97,6 +97,11 @@ int ext_mount(struct block_device *device, struct ext_fs **out);
 int ext_mount_with(struct block_device *device, const struct ext_options *options,
 		   struct ext_fs **out);
 
+/* The same for what is mounted already: inodes in memory remain valid. -ENOMEM: nothing happened.
+ * After any other error it can be read as before, and not written until the next ext_remount; not
+ * even after that (-EROFS) if changes were lost, or contradictions found. */
+int ext_remount(struct ext_fs *fs, const struct ext_options *options);
+
 /* Commits, writes everything to its place, and marks the file system as clean. Returns the first
  * error; the mount is gone in any case. ext_unmount is the same without a result. */
 int ext_unmount_checked(struct ext_fs *fs);

@@ -211,12 +211,18 @@ static int run_checks(struct ext_fs *fs)
 	return error;
 }
 
-/* What was replayed may be anything that was just checked. */
-static int start(struct ext_fs *fs)
+/* Begins from nothing. What was replayed may be anything that was just checked. */
+static int start(struct ext_fs *fs, struct block_device *device, const struct ext_options *options,
+		 bool must_be_clean)
 {
 	bool replayed = false;
-	int error = run_checks(fs);
+	int error;
 
+	memset(fs, 0, sizeof(*fs));
+	fs->device = device;
+	fs->options = *options;
+	fs->must_be_clean = must_be_clean;
+	error = run_checks(fs);
 	if (!error && !fs->must_be_clean)
 		error = ext_journal_begin(fs, &replayed);
 	if (!error && replayed)
@@ -241,11 +247,7 @@ static int mount(struct block_device *device, const struct ext_options *options,
 
 	if (fs == NULL)
 		return -ENOMEM;
-	memset(fs, 0, sizeof(*fs));
-	fs->device = device;
-	fs->options = *options;
-	fs->must_be_clean = must_be_clean;
-	error = start(fs);
+	error = start(fs, device, options, must_be_clean);
 	if (error) {
 		page_free(fs, 0);
 		return error;
@@ -265,6 +267,31 @@ int ext_mount(struct block_device *device, struct ext_fs **out)
 	const struct ext_options options = { .read_only = true };
 
 	return mount(device, &options, true, out);
+}
+
+/* What was checked at the first mount is kept until the second one has succeeded. If the last
+ * changes did not get to the disk, inodes in memory are newer than it: nobody may write then. */
+int ext_remount(struct ext_fs *fs, const struct ext_options *options)
+{
+	struct ext_fs *before;
+	int error;
+
+	if (fs->failed && !options->read_only)
+		return -EROFS;
+	before = page_alloc(0);
+	if (before == NULL)
+		return -ENOMEM;
+	error = fs->writable ? ext_write_end(fs) : 0;
+	fs->writable = false;
+	fs->failed |= error != 0;
+	memcpy(before, fs, sizeof(*fs));
+	if (!error)
+		error = start(fs, before->device, options, false);
+	if (error)
+		memcpy(fs, before, sizeof(*fs));
+	fs->failed = before->failed;
+	page_free(before, 0);
+	return error;
 }
 
 /* The cache may keep blocks of it: they are what is on the disk. */

@@ -2,6 +2,7 @@
  * Commands for a mount that is written to; besides them every operation of files.h is a command.
  *
  *	again			unmount and mount again
+ *	remount [read-only]	change between reading and writing
  *	record on|off		record writes and flushes from here on
  *	record save PATH	write the record, as QEMU's blklogwrites does
  *	fail N [COUNT]		COUNT (1) requests fail; 0: from the next one on
@@ -19,6 +20,7 @@
 #include "tests/host/ext/files.h"
 #include "tests/host/ext/shim.h"
 
+#pragma weak ext_remount
 #pragma weak ext_usage
 #pragma weak ext_open_number
 #pragma weak ext_committed_number
@@ -78,6 +80,17 @@ static void again(char *arguments)
 	mount_again();
 }
 
+static void remount(char *arguments)
+{
+	struct ext_options other = options;
+	int error;
+
+	other.read_only = strcmp(arguments, "read-only") == 0;
+	error = ext_remount(fs, &other);
+	if (error)
+		say_error(error);
+}
+
 static void record(char *arguments)
 {
 	if (strncmp(arguments, "save ", 5) == 0)
@@ -118,11 +131,7 @@ static void usage(char *arguments)
 }
 
 const struct command write_commands[] = {
-	{ "again", again },
-	{ "record", record },
-	{ "fail", fail_requests },
-	{ "requests", requests },
-	{ "transactions", transactions },
-	{ "usage", usage },
-	{ NULL, NULL },
+	{ "again", again },	   { "remount", remount },   { "record", record },
+	{ "fail", fail_requests }, { "requests", requests }, { "transactions", transactions },
+	{ "usage", usage },	   { NULL, NULL },
 };
