@@ -78,11 +78,11 @@ int file_read(struct file *file, struct buffer *to)
 /* Moving to the end and writing are one step with respect to other tasks, as O_APPEND promises. */
 int file_write(struct file *file, struct buffer *from)
 {
-	if (file->flags & O_APPEND) /* for each write again: others may have written meanwhile */
-		file->offset = file_size(file);
-	int moved = file_write_at(file, from, file->offset);
+	/* For each write again: others may have written meanwhile. */
+	uint64_t offset = file->flags & O_APPEND ? file_size(file) : file->offset;
+	int moved = file_write_at(file, from, offset);
 
 	if (moved > 0 && !file->ops->is_stream)
-		file->offset += moved;
+		file->offset = offset + moved;
 	return moved;
 }

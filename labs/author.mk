@@ -7,8 +7,8 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: crash fuzz start slides prove mistakes bench budget tables test test-fast distributions \
-	debian
+.PHONY: crash fuzz fsx start slides prove mistakes bench budget tables test test-fast \
+	distributions debian
 
 help::
 	@echo
@@ -17,6 +17,8 @@ help::
 	@echo "  make crash      power cuts at every request of the file system, on the host, with figures"
 	@echo "                    [SEED=2010] [STATES=60000] [MUTANT=all]"
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
+	@echo "  make fsx        the same file operations here and on Linux, and what differs:"
+	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
@@ -29,6 +31,7 @@ help::
 	@echo "  make mistakes   what a student reads after a usual mistake (tests/mistakes):"
 	@echo "                    LESSON=1 ONLY='1.2-*' [RENEW=yes]"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
+	@echo "                    STORAGE=1               of drives and files"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
 	@echo "  make tables     that into README.md, and what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
@@ -45,6 +48,11 @@ crash: setup
 fuzz: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \
 		$(if $(SECONDS),--seconds '$(SECONDS)') $(if $(IMAGE),--image '$(IMAGE)')
+
+fsx: setup
+	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.fsx --seed '$(SEED)' \
+		$(if $(COUNT),--count '$(COUNT)') $(if $(KIND),--kind '$(KIND)')
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start '$(LESSON)' '$(DIR)'
@@ -96,10 +104,16 @@ bench-files: $(BENCH) $(SHARES)
 	@$(MAKE) -s LESSON=3 image-direct
 	@$(MAKE) -s LESSON=$(BENCH_LESSON) image-direct
 
+ifdef STORAGE
+bench: setup-test
+	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(AS_CHILD) $(PYTHON) -m labs.bench.storage
+else
 bench: setup-test
 	@$(MAKE) -s bench-files
 	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
 		--programs $(BENCH) --shares $(SHARES)
+endif
 
 # The last lesson has nearly all there is to compile, and one make compiles it on all processors.
 BUILD_ALL = $(MAKE) -s -j$$(nproc) LESSON=$(lastword $(LESSONS)) image-disk user-programs && \

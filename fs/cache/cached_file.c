@@ -303,11 +303,13 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 {
 	uint32_t first = offset >> PAGE_SHIFT, end = pages_of(offset + buffer->length);
 
+	if (buffer->length == 0 || (!write && offset >= file->ops->size(file)))
+		return 0;
 	if ((buffer->address | buffer->length | (uint32_t)offset) % SECTOR_SIZE)
 		return -EINVAL;
 	int error = file->dirty ? cached_file_write_back(file, first, end) : 0;
 
-	if (error || buffer->length == 0)
+	if (error)
 		return error;
 	if (write)
 		cached_file_drop(file, first, end, true);

@@ -105,10 +105,8 @@ static int check_replace(const struct inode *inode, const struct path *to, uint3
 {
 	bool is_directory = inode_is(inode, S_IFDIR);
 
-	if (!to->inode && flags & RENAME_EXCHANGE)
-		return -ENOENT;
 	if (!to->inode)
-		return to->slashes && !is_directory ? -ENOTDIR : 0;
+		return 0;
 	if (to->inode->covers)
 		return -EBUSY;
 	if (flags & RENAME_EXCHANGE)
@@ -120,19 +118,22 @@ static int check_replace(const struct inode *inode, const struct path *to, uint3
 
 static int check_rename(const struct path *from, const struct path *to, uint32_t flags)
 {
-	if (!from->inode)
-		return -ENOENT;
-	if (!path_is_entry(from) || from->inode->covers)
+	if (from->directory->filesystem != to->directory->filesystem)
+		return -EXDEV;
+	if (!path_is_entry(from))
 		return -EBUSY;
 	if (!path_is_entry(to))
 		return flags & RENAME_NOREPLACE ? -EEXIST : -EBUSY;
-	if (from->directory->filesystem != to->directory->filesystem)
-		return -EXDEV;
+	if (!from->inode || (!to->inode && flags & RENAME_EXCHANGE))
+		return -ENOENT;
+	if (from->inode->covers)
+		return -EBUSY;
 	if (to->inode && flags & RENAME_NOREPLACE)
 		return -EEXIST;
 	if (to->directory->links == 0)
 		return -ENOENT;
-	if (path_is_wrong_kind(from) || path_is_wrong_kind(to))
+	if (path_is_wrong_kind(from) || path_is_wrong_kind(to) ||
+	    (to->slashes && !(flags & RENAME_EXCHANGE) && !inode_is(from->inode, S_IFDIR)))
 		return -ENOTDIR;
 	if (inode_is(from->inode, S_IFDIR) && is_below(to->directory, from->inode))
 		return -EINVAL;

@@ -23,6 +23,7 @@
 #include "fs/vfs/locks.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
+#include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 
 uint64_t (*vfs_room)(uint64_t offset);
@@ -120,6 +121,10 @@ int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 	}
 	inode->writers += is_writer(opened);
 	opened->forget = vfs_forget_file;
+	if (flags & O_DIRECT && !inode_is(inode, S_IFREG) && !inode_is(inode, S_IFBLK)) {
+		file_release(opened);
+		return -EINVAL;
+	}
 	*file = opened;
 	return 0;
 }
@@ -205,6 +210,8 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	struct path path;
 	int error;
 
+	if ((flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY))
+		return -EINVAL;
 	do {
 		error = path_resolve(&path, start, text,
 				     exclusive		  ? PATH_NAME

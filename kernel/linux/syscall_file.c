@@ -91,14 +91,17 @@ static int write_at(struct file *file, struct buffer *from, uint64_t offset)
 	return file_write_at(file, from, file->flags & O_APPEND ? file_size(file) : offset);
 }
 
-/* What is wrong with a transfer at an offset of the caller's; 0: nothing. */
+/* What is wrong with a transfer at an offset of the caller's; 0: nothing. `file` is NULL if it is
+ * not open for this: of a stream that is not said first. */
 static int offset_error(const struct file *file, const struct trap_frame *frame)
 {
-	if (!file)
-		return -EBADF;
-	if (file->ops->is_stream)
+	const struct file *opened = descriptor_opened(frame->ebx);
+
+	if ((int32_t)frame->edi < 0)
+		return -EINVAL;
+	if (opened && opened->ops->is_stream)
 		return -ESPIPE;
-	return (int32_t)frame->edi < 0 ? -EINVAL : 0;
+	return file ? 0 : -EBADF;
 }
 
 static int each_vector_at(struct file *file, const struct trap_frame *frame,

@@ -5,6 +5,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/linux/syscall_memory.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
@@ -74,7 +75,7 @@ static int find_object(const struct mapping *mapping, uint32_t length, struct ar
 			form->object = ramfs_shared_memory(length);
 		return is_shared && !form->object ? -ENOMEM : 0;
 	}
-	struct file *file = files_get(current->process->files, mapping->descriptor);
+	struct file *file = descriptor_opened(mapping->descriptor);
 
 	if (!file)
 		return -EBADF;

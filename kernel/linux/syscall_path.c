@@ -163,7 +163,7 @@ static int make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t
 
 static int make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
 {
-	return make_at(directory, address, S_IFDIR | (mode & S_ALL), 0);
+	return make_at(directory, address, S_IFDIR | (mode & (S_ALL - S_ISUID - S_ISGID)), 0);
 }
 
 /* No type means a regular file. */
@@ -260,7 +260,7 @@ static int give_target(struct inode *inode, uint32_t to, uint32_t size)
 {
 	char *target;
 
-	if (!inode_is(inode, S_IFLNK) || (int32_t)size <= 0)
+	if (!inode_is(inode, S_IFLNK))
 		return -EINVAL;
 	target = path_page();
 	if (!target)
@@ -280,8 +280,14 @@ CALL(sys_symlinkat, symlink_at(frame->ebx, frame->ecx, frame->edx))
 CALL(sys_rename, rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
 CALL(sys_renameat, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
 CALL(sys_renameat2, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
-CALL(sys_readlink, call_at(HERE, frame->ebx, TO_LINK, give_target, frame->ecx, frame->edx))
-CALL(sys_readlinkat, call_at(frame->ebx, frame->ecx, TO_LINK, give_target, frame->edx, frame->esi))
+static int read_link_at(uint32_t directory, uint32_t address, uint32_t to, uint32_t size)
+{
+	return (int32_t)size <= 0 ? -EINVAL
+				  : call_at(directory, address, TO_LINK, give_target, to, size);
+}
+
+CALL(sys_readlink, read_link_at(HERE, frame->ebx, frame->ecx, frame->edx))
+CALL(sys_readlinkat, read_link_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 /* ---- the working directory ---- */
 

@@ -15,7 +15,8 @@
 #define BLOCK_SIZE PAGE_SIZE
 #define NS	   NANOSECONDS_PER_SECOND
 
-#define FALLOCATE_KEEP_SIZE 1u
+#define FALLOCATE_KEEP_SIZE  1u
+#define FALLOCATE_PUNCH_HOLE 2u /* alone: that would change the size */
 
 #define FIRST_SECOND INT32_MIN /* before 1970: the earliest time that a program can set */
 
@@ -130,7 +131,7 @@ static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint
 
 	if (error)
 		return error;
-	if (wanted & X_OK && inode_is(inode, S_IFREG) && !(inode->mode & S_IXALL))
+	if (wanted & X_OK && !inode_is(inode, S_IFDIR) && !(inode->mode & S_IXALL))
 		error = -EACCES;
 	inode_put(inode);
 	return error;
@@ -207,15 +208,18 @@ CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame
 /* In memory it makes a file longer, unless that is to keep its size: nothing is reserved for it. */
 static int sys_fallocate(struct trap_frame *frame)
 {
-	struct file *file = descriptor_writable(frame->ebx);
+	struct file *file = descriptor_opened(frame->ebx);
 	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
 
 	if (!file)
 		return -EBADF;
-	if (!file->inode->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE)
-		return -EOPNOTSUPP;
 	if (offset < 0 || length <= 0)
 		return -EINVAL;
+	if (frame->ecx == FALLOCATE_PUNCH_HOLE ||
+	    (!file->inode->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE))
+		return -EOPNOTSUPP;
+	if (!descriptor_writable(frame->ebx))
+		return -EBADF;
 	if (!inode_is(file->inode, S_IFREG))
 		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
 	if (__builtin_add_overflow(offset, length, &end))
