@@ -45,6 +45,7 @@ KNOWN = Path(__file__).with_suffix(".toml")
 KEPT = Path(__file__).with_name("fsx_linux.json")
 """What Linux answered to a short exercise of each kind."""
 
+KEPT_KINDS = ("ext4-4k", "ext2-1k", "ext3-4k", "ext4-1k")
 KEPT_SEED, KEPT_COUNT = 2010, 3000
 COMPILER = ("i686-linux-gnu-gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-no-pie")
 KINDS = {
@@ -321,13 +322,15 @@ def small(kind: str) -> Exercise:
 def keep() -> None:
     """Asks Linux for the answers that tests compare with, and writes them."""
     found = {}
-    for kind in KINDS:
+    for kind in KEPT_KINDS:
         with tempfile.TemporaryDirectory() as name:
             image = Path(name, "image")
             make_image(image, kind)
             found[kind] = summary(answers_of("Linux", small(kind), image, Path(name)))
-    text = json.dumps({"program": fingerprint(), "kernel": linux_package().version, "kinds": found})
-    KEPT.write_text(text + "\n")
+        text = json.dumps(
+            {"program": fingerprint(), "kernel": linux_package().version, "kinds": found}
+        )
+        KEPT.write_text(text + "\n")
 
 
 def main() -> int:

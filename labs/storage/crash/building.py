@@ -80,7 +80,7 @@ def fingerprint(texts: Iterable[bytes], *options: str) -> str:
 
 
 def compile_to(target: Path, *command: str | Path) -> Path:
-    """Runs a compiler that makes a file, unless it is there. Another process that wants it waits."""
+    """Runs a compiler that makes a file, unless it is there. Another process waits."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
