@@ -205,6 +205,23 @@ def test_remount_and_options(guest, tmp_path):
     check(image)
 
 
+def test_unmounting_waits_for_sync(guest, tmp_path):
+    """Another task is in the middle of a commit: unmount neither fails nor commits beside it."""
+    (tmp_path / "root").mkdir()
+    image = make_image(tmp_path / "a.img", 32 * MIB, "-t ext4", tmp_path / "root")
+    said = guest(
+        """mkdir /mnt
+        for i in 1 2 3 4 5 6 7 8; do
+            mount /dev/hdb /mnt && cp -r /bin/busybox /mnt/$i && mkdir /mnt/d$i
+            sync & sync & umount /mnt || echo busy; wait
+        done
+        mount /dev/hdb /mnt; ls /mnt | wc -l; cmp /bin/busybox /mnt/8; umount /mnt""",
+        image,
+    )
+    assert said == "17\n", said
+    check(image)
+
+
 @pytest.mark.parametrize("kind", ["ext3-1k", "ext4", "ext4-4k"])
 def test_a_full_disk(guest, tmp_path, kind):
     """write says so, what was written is there, and room that comes back is used."""

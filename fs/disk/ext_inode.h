@@ -35,6 +35,7 @@ struct disk_mount {
 	bool read_only, no_access_time, synchronous;
 	uint32_t block_shift;
 	uint32_t room;	  /* pages that may become dirty without looking how many blocks are free */
+	uint32_t workers; /* tasks that sync it now */
 	uint32_t commits; /* that were begun */
 	int commit_error; /* of the last one */
 	struct disk_mount *next;

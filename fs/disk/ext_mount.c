@@ -207,18 +207,25 @@ static int write_all(struct disk_mount *mount)
 	return mount->read_only ? 0 : disk_store_all(mount);
 }
 
+/* No task commits the mount, or will: the thread passes over a mount without a root. */
+static bool is_idle(struct disk_mount *mount)
+{
+	return mount->workers == 0 && !disk_inode_any(mount, is_used);
+}
+
 static int disk_unmount(struct inode *root)
 {
 	struct disk_mount *mount = disk_inode(root)->mount;
 	int tries = TRIES;
 
 	write_all(mount);
-	for (; disk_inode_any(mount, is_used) && tries > 0; tries--) {
-		msleep(TRY_MS); /* the thread has a page, or a time has changed */
+	for (; !is_idle(mount) && tries > 0; tries -= mount->workers == 0) {
+		msleep(TRY_MS); /* the thread has a page or commits, or a time has changed */
 		write_all(mount);
 	}
 	if (tries == 0)
 		return -EBUSY;
+	mount->root = NULL;
 	disk_inode_forget_all(mount);
 	int error = ext_unmount_checked(mount->fs);
 
@@ -231,11 +238,14 @@ static int disk_unmount(struct inode *root)
 static int disk_sync(struct inode *root)
 {
 	struct disk_mount *mount = disk_inode(root)->mount;
+
+	mount->workers++;
 	int error = write_all(mount);
 
-	if (mount->read_only)
-		return 0;
-	return error ? error : disk_commit(mount);
+	if (!error && !mount->read_only)
+		error = disk_commit(mount);
+	mount->workers--;
+	return error;
 }
 
 static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
@@ -291,9 +301,14 @@ static void commit_all(void)
 	if (time_ns() - last < COMMIT_NS)
 		return;
 	last = time_ns();
-	for (struct disk_mount *mount = disk_mounts; mount; mount = mount->next)
-		if (mount->root && !mount->read_only && disk_store_all(mount) == 0)
+	for (struct disk_mount *mount = disk_mounts; mount; mount = mount->next) {
+		if (!mount->root || mount->read_only)
+			continue;
+		mount->workers++; /* so that it stays */
+		if (disk_store_all(mount) == 0)
 			disk_commit(mount);
+		mount->workers--;
+	}
 }
 
 static void ext_start(void)
