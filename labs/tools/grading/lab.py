@@ -152,7 +152,9 @@ class Lab:
         return config
 
     def run(self, script: str | None, **fields: object) -> Result:
-        """Runs a script to its end: lab.run("memory", boot="disk").check()."""
+        """Runs a script to its end: lab.run("memory", boot="disk").check(). Like run() without a
+        screen."""
+        fields.setdefault("screen", fields.get("boot", "direct") != "direct")
         try:
             with LabMachine(self, self.config(script, **fields), interactive=False) as machine:
                 return machine.wait()
