@@ -158,7 +158,23 @@ static int add_commit_block(struct journal *journal)
 	return 0;
 }
 
-/* The first transaction after the mount makes the superblock say that there is a log. */
+/* EXERCISE S5 (the journal: commit and replay):
+   - write_transaction puts the open transaction into the log, so that after a power cut at any
+     moment recovery finds it whole, or not at all; when it returns 0, it is safe. Until the first
+     one after the mount (is_marked) the superblock says that there is no log: after it, that the
+     log begins at `head` with `sequence`.
+   - journal_checkpoint, below: nothing is held, so every dirty block is what was committed last.
+     All go to their places, and the log is free again: the superblock says that it begins at
+     `head`, or (is_last) that it is empty. An error aborts the journal: journal_abort(journal,
+     "a checkpoint", error).
+   - given: journal_add_revokes, add_copies, add_commit_block, which only fill the log's buffer;
+     journal_write_out, journal_write_super, journal_barrier; bcache_write_all.
+   - the rest of the exercise is in recover.c, revoke.c and log.c.
+
+   Pitfalls: a drive writes in any order what it was given since the last flush. What is in the
+   buffer is not on its way to the drive. Which of the old log, the places and the superblock may be
+   newer than the others after a power cut, and which may not? */
+/* SOLUTION S5 { */
 static int write_transaction(struct journal *journal)
 {
 	int error = 0;
@@ -181,6 +197,7 @@ static int write_transaction(struct journal *journal)
 		error = journal_barrier(journal);
 	return error;
 }
+/* } SOLUTION S5 */
 
 /* The blocks may be written to their places from now on: they are still dirty. */
 static void let_go(struct journal *journal)
@@ -227,6 +244,7 @@ int journal_commit(struct journal *journal)
 
 /* ---- checkpoint ---- */
 
+/* SOLUTION S5 { */
 int journal_checkpoint(struct journal *journal, bool is_last)
 {
 	int error = bcache_write_all(journal->place.device);
@@ -243,3 +261,4 @@ int journal_checkpoint(struct journal *journal, bool is_last)
 	journal->free = journal->end - journal->first;
 	return 0;
 }
+/* } SOLUTION S5 */

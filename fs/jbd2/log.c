@@ -86,10 +86,14 @@ static uint64_t physical_of(const struct journal *journal, uint32_t logical)
 	return run->physical + (logical - run->logical);
 }
 
+/* EXERCISE S5 (continued from commit.c): the block of the log after `block`. The log is the blocks
+   [first, end) of the journal's file, used in a circle. */
+/* SOLUTION S5 { */
 uint32_t journal_after(const struct journal *journal, uint32_t block)
 {
 	return block + 1 == journal->end ? journal->first : block + 1;
 }
+/* } SOLUTION S5 */
 
 /* ---- reading and writing ---- */
 

@@ -174,6 +174,23 @@ static int check_copy(struct walk *walk, const struct tag *tag)
 	return skip_block(walk);
 }
 
+/* EXERCISE S5 (commit and replay; continued from commit.c):
+   - replay_copy writes the next copy of the log to its place (block_write), unless the block is
+     revoked, and counts it in walk->written. The cache must forget what it has read of the block
+     (bcache_forget). A copy with TAG_ESCAPED has lost its first word, which was the magic.
+   - visit_block takes the next block of the log (read_block) and does what its type asks for. It
+     answers LOG_ENDS at the first block that does not continue the log, and, after SCAN, at the end
+     that SCAN has found. visit_commit ends a transaction, if its commit block is intact
+     (commit_is_intact): then the next one begins, with crc ~0.
+   - finish: every copy was written to its place. Makes that safe, and then the log empty, with
+     `next` as the number of the transaction that comes next; also of journal->sequence.
+   - given: skip_block, which passes over a block without reading it; word_at; visit_descriptor and
+     visit_revoke; revoke_covers, which is yours, too (revoke.c).
+
+   Results are GO_ON, LOG_ENDS or a negative errno. Pitfalls: older transactions are still in the
+   log after its end, whole. The power may fail here, too, after each write, and then recovery
+   begins again. A copy that is revoked is in the log all the same: the walk must pass over it. */
+/* SOLUTION S5 { */
 /* The copy is in the buffer of the log, so its first word can be put back there. */
 static int replay_copy(struct walk *walk, const struct tag *tag)
 {
@@ -194,6 +211,7 @@ static int replay_copy(struct walk *walk, const struct tag *tag)
 	walk->written++;
 	return error ? error : GO_ON;
 }
+/* } SOLUTION S5 */
 
 static int (*const visit_copy[])(struct walk *walk, const struct tag *tag) = {
 	[SCAN] = scan_copy,
@@ -233,6 +251,7 @@ static int visit_revoke(struct walk *walk, const uint8_t *block)
 	return error ? error : GO_ON;
 }
 
+/* SOLUTION S5 { */
 static int visit_commit(struct walk *walk, const uint8_t *block)
 {
 	if (!commit_is_intact(walk, block))
@@ -266,6 +285,7 @@ static int visit_block(struct walk *walk)
 		return LOG_ENDS;
 	}
 }
+/* } SOLUTION S5 */
 
 /* One pass. Copies in the buffer may have been changed by an earlier one, so it starts empty. */
 static int walk_log(struct walk *walk, enum pass pass)
@@ -309,6 +329,7 @@ static int check_fast_commits(struct walk *walk)
 	return -EOPNOTSUPP;
 }
 
+/* SOLUTION S5 { */
 /* The blocks are in their places; from now on the log is empty. */
 static int finish(struct journal *journal, uint32_t next)
 {
@@ -324,6 +345,7 @@ static int finish(struct journal *journal, uint32_t next)
 	journal->needs_recovery = false;
 	return 0;
 }
+/* } SOLUTION S5 */
 
 int journal_recover(struct journal *journal, uint32_t *blocks)
 {

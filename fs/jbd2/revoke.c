@@ -100,12 +100,17 @@ void revoke_remove(struct revoke_table *table, uint64_t block)
 	table->count--;
 }
 
+/* EXERCISE S5 (continued from commit.c): whether a copy of the block in transaction `sequence` must
+   not be replayed. The table knows for each block the latest transaction that revokes it; the
+   opening of this file says which copies that concerns. Numbers of transactions wrap: is_before. */
+/* SOLUTION S5 { */
 bool revoke_covers(const struct revoke_table *table, uint64_t block, uint32_t sequence)
 {
 	const struct revoked *record = *find(table, block);
 
 	return record != NULL && !is_before(record->sequence, sequence);
 }
+/* } SOLUTION S5 */
 
 /* ---- revoke blocks ---- */
 

@@ -1,0 +1,246 @@
+"""S5: the journal. The program only answers; logs are read, and states judged, in Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from labs.tools.grading.lab import Lab
+from tests.storage.journal import (
+    DESCRIPTOR,
+    Layout,
+    Transaction,
+    contents,
+    disk_with,
+    header,
+    put,
+    super_block,
+)
+from tests.storage.journals import (
+    EROFS,
+    EUCLEAN,
+    Journals,
+    Log,
+    check_cuts_in_recovery,
+    check_recovered,
+    done_to,
+    judge_cuts,
+    log_of,
+    workload,
+)
+
+LAYOUT = Layout()
+PLAIN = Layout(checksums=False)
+CALLS = 24
+SEEDS = (1, 2)
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[object, Journals]:
+    """One for each tree."""
+    return {}
+
+
+@pytest.fixture
+def journals(lab: Lab, programs: dict[object, Journals]) -> Journals:
+    """The tree's journal."""
+    if lab.root not in programs:
+        programs[lab.root] = Journals(lab)
+    return programs[lab.root]
+
+
+def new(*numbers: int, first: int = 5) -> dict[int, bytes]:
+    """Blocks from `first` on with these contents."""
+    return {first + index: contents(number) for index, number in enumerate(numbers)}
+
+
+def empty_disk(layout: Layout) -> bytes:
+    """A disk whose log is empty, and full of zeros."""
+    disk = bytearray(disk_with(layout, []))
+    put(disk, layout, layout.log_at, super_block(layout, 0, 1))
+    return bytes(disk)
+
+
+def judge_recoveries(journals: Journals, logs: list[Log]) -> None:
+    """Each of these disks."""
+    for log, session in zip(logs, journals.ask(log.question() for log in logs), strict=True):
+        check_recovered(log, session)
+
+
+# ---- commit -------------------------------------------------------------------------------------
+
+
+@pytest.mark.exercise("S5", points=5, gate=True)
+@pytest.mark.parametrize("layout", [LAYOUT, PLAIN, Layout(log=34)], ids=["sums", "plain", "small"])
+def test_power_cuts_of_commits(journals: Journals, layout: Layout) -> None:
+    """Random changes, with a power cut after each write: all of what was written since the last
+    flush, some of it, the last write torn. The log goes round several times."""
+    disk = empty_disk(layout)
+    for seed in SEEDS:
+        steps = workload(seed, layout, CALLS)
+        (session,) = journals.ask([(disk, layout, ["recover", *map(str, steps)])])
+        judge_cuts(disk, layout, steps, session, seed)
+
+
+@pytest.mark.exercise("S5", points=1)
+def test_a_drive_that_fails(journals: Journals) -> None:
+    """An error of the drive reaches the caller, at whatever request; then nothing is written."""
+    commands = ["begin 3", "change 1 5", "change 2 7", "end", "commit"]
+    disk = empty_disk(LAYOUT)
+    (whole,) = journals.ask([(disk, LAYOUT, [*commands, "close"])])
+    assert whole.error("commit") == whole.error("close") == 0
+    written = next(each.writes for each in whole.answers if each.command == "commit")
+    reads = 2  # of the blocks that are changed
+    cases = [
+        ("commit", count, [f"fail {count}", *commands, "begin 1"])
+        for count in range(reads + written)
+    ]
+    cases += [
+        ("close", count, [*commands, f"fail {count}", "close"])
+        for count in range(len(whole.writes) - written)
+    ]
+    sessions = journals.ask((disk, LAYOUT, case) for _, _, case in cases)
+    for (what, count, _), session in zip(cases, sessions, strict=True):
+        where = f"the drive fails from request {count} of {what} on"
+        assert session.error(what) < 0, f"{where}, and {what} says that all went well"
+        if what == "commit":
+            assert session.error("begin") == -EROFS, f"{where}, and the journal goes on"
+
+
+# ---- recovery -----------------------------------------------------------------------------------
+
+
+@pytest.mark.exercise("S5", points=2, gate=True)
+@pytest.mark.parametrize("layout", [LAYOUT, PLAIN], ids=["sums", "plain"])
+def test_what_was_committed_is_replayed(journals: Journals, layout: Layout) -> None:
+    """Order, escaped copies, the end of the log, and the way round from its last block."""
+    one, two = Transaction(new(2001, 2002, 7 * 300)), Transaction(new(2011, 7 * 301))
+    many = Transaction({block: contents(3000 + block) for block in range(30)})
+    logs = [
+        log_of("one transaction", layout, one),
+        log_of("two transactions that change the same blocks", layout, one, two),
+        log_of(
+            "a transaction without its commit block",
+            layout,
+            one,
+            Transaction(new(9), damage="no commit"),
+        ),
+        log_of(
+            "nothing but a transaction without its commit block",
+            layout,
+            Transaction(new(9), damage="no commit"),
+        ),
+        log_of("a log that goes on at its beginning", layout, one, two, start=layout.log - 2),
+        log_of(
+            "a commit block that is the last block of the log",
+            layout,
+            one,
+            two,
+            start=layout.log - 5,
+        ),
+        log_of("a large transaction in the middle of the log", layout, many, start=20),
+        log_of("transactions whose numbers wrap", layout, one, two, sequence=0xFFFFFFFF - 1),
+    ]
+    judge_recoveries(journals, logs)
+
+
+@pytest.mark.exercise("S5", points=2)
+def test_revoked_blocks(journals: Journals) -> None:
+    """A copy is not replayed if its own transaction or a later one revokes the block; a newer copy
+    is."""
+    first, second = Transaction(new(2001, 2002)), Transaction(new(2011, first=20), revoked=(5,))
+    again = Transaction(new(2021))
+    logs = [
+        log_of("a block that a later transaction revokes", LAYOUT, first, second),
+        log_of("a block that is revoked and then changed again", LAYOUT, first, second, again),
+        log_of(
+            "a block that is changed, revoked, changed and revoked",
+            LAYOUT,
+            first,
+            second,
+            again,
+            second,
+        ),
+        log_of(
+            "a transaction that changes and revokes the same block",
+            LAYOUT,
+            first,
+            Transaction(new(2011), revoked=(5,)),
+        ),
+        log_of("a transaction that only revokes", LAYOUT, first, Transaction({}, revoked=(6, 40))),
+        log_of(
+            "a revoke block of a transaction that is not complete",
+            LAYOUT,
+            first,
+            Transaction(new(9, first=30), revoked=(5, 6), damage="no commit"),
+        ),
+        log_of(
+            "revoked blocks, and numbers that wrap",
+            LAYOUT,
+            first,
+            second,
+            again,
+            sequence=0xFFFFFFFF,
+        ),
+    ]
+    judge_recoveries(journals, logs)
+
+
+@pytest.mark.exercise("S5", points=2)
+def test_torn_transactions(journals: Journals) -> None:
+    """A block of the log whose checksum is wrong ends it; so does what an earlier round left."""
+    one = Transaction(new(2001, 2002))
+    logs = [
+        log_of(
+            f"a transaction whose {what} is torn",
+            LAYOUT,
+            one,
+            Transaction(new(2011), damage=what),
+            Transaction(new(2021)),
+        )
+        for what in ("commit", "copy", "descriptor")
+    ]
+    older = disk_with(
+        LAYOUT, [Transaction(new(9 + n, first=10 + n)) for n in range(9)], sequence=90
+    )
+    at = LAYOUT.log_at * LAYOUT.size
+    disk = bytearray(disk_with(LAYOUT, [one, one]))
+    begin = at + LAYOUT.size
+    disk[begin + 8 * LAYOUT.size :] = older[begin + 8 * LAYOUT.size :]
+    logs.append(
+        Log(
+            "complete transactions of an earlier round after the end of the log",
+            bytes(disk),
+            LAYOUT,
+            new(2001, 2002),
+        )
+    )
+    judge_recoveries(journals, logs)
+
+
+@pytest.mark.exercise("S5", points=2)
+def test_power_cuts_of_recovery(journals: Journals) -> None:
+    """Recovery can be cut off at any write, and a second one finds nothing to do."""
+    one = Transaction(new(2001, 2002, 7 * 300))
+    two = Transaction(new(2011, 7 * 301, first=20), revoked=(6,))
+    log = log_of("two transactions", LAYOUT, one, two, one)
+    check_cuts_in_recovery(journals, log, seed=3)
+    steps = workload(4, LAYOUT, CALLS // 2)
+    (session,) = journals.ask([(log.image, LAYOUT, ["recover", *map(str, steps)])])
+    recovered = done_to(log.image, session.writes[: session.answers[1].writes])
+    judge_cuts(recovered, LAYOUT, steps, session.after("recover"), seed=4)
+
+
+@pytest.mark.exercise("S5", points=1)
+def test_damaged_logs(journals: Journals) -> None:
+    """A block outside the disk is an error, and nothing is written; a log that goes round without
+    end comes to one."""
+    outside = disk_with(LAYOUT, [Transaction(new(2001)), Transaction({1 << 20: contents(9)})])
+    ring = bytearray(disk_with(LAYOUT, []))
+    for index in range(1, LAYOUT.log):
+        put(ring, LAYOUT, LAYOUT.log_at + index, header(DESCRIPTOR, 100).ljust(1024, b"\0"))
+    plain = Layout(checksums=False)
+    put(ring, plain, plain.log_at, super_block(plain, 1, 100))
+    bad, endless = journals.ask([(outside, LAYOUT, ["recover"]), (bytes(ring), plain, ["recover"])])
+    assert bad.error("recover") == -EUCLEAN, "a transaction has a block outside the disk"
+    assert not [each for each in bad.writes if each.data], "something was written all the same"
+    assert endless.error("recover") in (0, -EUCLEAN), "a log that is full of descriptors"

@@ -1,0 +1,380 @@
+"""Asks the program of tests/storage/host/journal.c, and judges what it answers (S5)."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from labs.tools.grading.lab import Lab
+from tests.storage.journal import (
+    SECTOR,
+    Layout,
+    Transaction,
+    Write,
+    apply,
+    block_of,
+    contents,
+    disk_with,
+    replayed,
+    states,
+    story,
+    transactions_of,
+)
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SOURCES = (
+    "fs/jbd2/change.c",
+    "fs/jbd2/checksum.c",
+    "fs/jbd2/commit.c",
+    "fs/jbd2/log.c",
+    "fs/jbd2/open.c",
+    "fs/jbd2/recover.c",
+    "fs/jbd2/revoke.c",
+    "fs/cache/bcache.c",
+    "kernel/lib/string.c",
+)
+OWN = (
+    HERE / "host/journal.c",
+    ROOT / "tests/host/ext/shim.c",
+    ROOT / "tests/host/ext/record.c",
+)
+ANSWER = re.compile(r"[a-z]{2,8} -?\d{1,9} \d{1,10}")
+WRITE = re.compile(r"W \d{1,9} [0-9a-f]+")
+BUFFERS = 24  # of the cache, so that dirty blocks are written early
+SHOWN = 12  # writes in a message
+EROFS = 30
+EUCLEAN = 117  # contents that contradict themselves
+
+
+class Answer(NamedTuple):
+    """What became of a command; `writes` is how many had reached the disk then."""
+
+    command: str
+    error: int
+    transaction: int
+    writes: int
+
+
+@dataclass
+class Session:
+    """The answers to one question, and what was written."""
+
+    answers: list[Answer] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+
+    def error(self, command: str) -> int:
+        """Of the last one of this name."""
+        found = [each.error for each in self.answers if each.command == command]
+        assert found, f"the program ended before it had answered {command}"
+        return found[-1]
+
+    def after(self, command: str) -> Session:
+        """What was answered and written after the first of this name."""
+        index = next(at for at, each in enumerate(self.answers) if each.command == command)
+        skipped = self.answers[index].writes
+        rest = [each._replace(writes=each.writes - skipped) for each in self.answers[index + 1 :]]
+        return Session(rest, self.writes[skipped:])
+
+
+class Journals:
+    """The program, made of the tree's journal."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._program = lab.host(SOURCES, OWN, "journal")
+
+    def ask(
+        self, questions: Iterable[tuple[bytes, Layout, Sequence[str]]], buffers: int = BUFFERS
+    ) -> list[Session]:
+        """Gives each disk its commands, one after another."""
+        text = b""
+        wanted = 0
+        for image, layout, commands in questions:
+            words = (len(image), layout.size, layout.log_at, layout.log, int(layout.checksums))
+            line = " ".join(map(str, ("disk", *words, buffers)))
+            text += f"{line}\n".encode() + image + "\n".join(commands).encode() + b"\n"
+            wanted += 1
+        done = self._lab.ask(self._program, text)
+        said = done.stdout.decode(errors="replace")
+        sessions = list(sessions_in(said))
+        problem = [line for line in said.splitlines() if line.startswith("panic ")]
+        trouble = "\n".join([*problem, done.stderr.decode(errors="replace")[:3000]])
+        assert done.returncode == 0 and len(sessions) == wanted, (
+            f"the journal's program ended with {done.returncode}:\n{trouble}"
+        )
+        return sessions
+
+
+def sessions_in(text: str) -> Iterable[Session]:
+    """The program's output; a line that is none of ours is passed over."""
+    session: Session | None = None
+    for line in text.splitlines():
+        words = line.split(" ")
+        if words[0] == "open":
+            if session:
+                yield session
+            session = Session()
+        if session is None:
+            continue
+        if words == ["F"]:
+            session.writes.append(Write(0, b""))
+        elif WRITE.fullmatch(line) and len(words[2]) % (2 * SECTOR) == 0:
+            session.writes.append(Write(int(words[1]), bytes.fromhex(words[2])))
+        elif ANSWER.fullmatch(line):
+            numbers = (int(words[1]), int(words[2]), len(session.writes))
+            session.answers.append(Answer(words[0], *numbers))
+    if session:
+        yield session
+
+
+# ---- what a workload promises -------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A command of a workload, and what it does: ("change", 5, 77), ("commit",)."""
+
+    name: str
+    block: int = 0
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.block} {self.number}".removesuffix(" 0 0")
+
+
+def workload(seed: int, layout: Layout, calls: int) -> list[Step]:
+    """Random changes; block 0 gets a new number in each, by which one sees later how many calls
+    have survived. Freed blocks are revoked, and get data once their transaction is committed."""
+    chance = random.Random(seed)
+    free: set[int] = set()
+    may_take: set[int] = set()  # by data: the transaction that freed it is committed
+    steps: list[Step] = []
+    number = 1
+    for call in range(calls):
+        changed = chance.sample(range(1, layout.blocks), chance.randint(1, 5))
+        steps.append(Step("begin", len(changed) + 1))
+        for block in changed:
+            number += 1
+            if block not in free and chance.random() < 0.25:
+                steps.append(Step("revoke", block, 1))
+                free.add(block)
+            elif block not in free or chance.random() < 0.3:
+                steps.append(Step("change", block, number))
+                free.discard(block)
+                may_take.discard(block)
+        steps += [Step("change", 0, (call + 1) << 16 | 1), Step("end")]
+        if chance.random() < 0.4:
+            steps.append(Step("commit"))
+            may_take |= free
+        for block in chance.sample(sorted(may_take), min(2, len(may_take))):
+            number += 1
+            steps.append(Step("data", block, number))
+        if chance.random() < 0.3:
+            steps.append(Step("flush"))
+        steps += [Step("look", chance.choice(sorted(set(range(layout.blocks)) - free)))]
+    return steps
+
+
+class Promise(NamedTuple):
+    """After a commit: the numbers of the blocks that are metadata, and how many writes had been
+    done when it had returned."""
+
+    blocks: dict[int, int]
+    writes: int
+
+
+def promises(
+    image: bytes, layout: Layout, steps: Sequence[Step], session: Session
+) -> list[Promise]:
+    """The states of the file system between which a power cut may choose: after each commit, also
+    those that a call made by itself (the number of the open transaction tells)."""
+    now = {block: number_of(block_of(image, layout, block)) for block in range(layout.blocks)}
+    found = [Promise(dict(now), 0)]
+    answers = [each for each in session.answers if each.command not in ("open", "recover")]
+    assert len(answers) == len(steps), f"{len(answers)} answers to {len(steps)} commands"
+    transaction = answers[0].transaction
+    for step, answer in zip(steps, answers, strict=True):
+        assert answer.error == 0, f"{step} gives error {-answer.error}"
+        if answer.transaction != transaction:
+            found.append(Promise(dict(now), answer.writes))
+            transaction = answer.transaction
+        if step.name == "change":
+            now[step.block] = step.number
+        elif step.name == "revoke":
+            now.pop(step.block, None)
+    return found
+
+
+def data_of(steps: Sequence[Step], session: Session) -> dict[int, tuple[int, int]]:
+    """For each block that a file has got, and keeps to the end: the index and the number of the
+    last write of its data."""
+    answers = [each for each in session.answers if each.command not in ("open", "recover")]
+    found: dict[int, tuple[int, int]] = {}
+    for step, answer in zip(steps, answers, strict=True):
+        if step.name == "data":
+            found[step.block] = (answer.writes - 1, step.number)
+        elif step.name == "change":
+            found.pop(step.block, None)
+    return found
+
+
+def judge_cuts(
+    image: bytes, layout: Layout, steps: Sequence[Step], session: Session, seed: int
+) -> int:
+    """Every state that a power cut may leave is that of a commit after replay, and none that was
+    promised is missing. Returns how many states there were."""
+    kept = promises(image, layout, steps, session)
+    data = data_of(steps, session)
+    count = 0
+    for cut, words, state, sure in states(image, session.writes, seed):
+        count += 1
+        got = story(session.writes[max(0, cut - SHOWN) : cut], layout)
+        where = (
+            f"{got}\nThis is what the drive got last. Then the power fails, after {cut} of "
+            f"{len(session.writes)}; of what it got after the last FLUSH it has kept {words}"
+        )
+        written = replayed(bytes(state), layout)
+        after = {
+            block: written.get(block, block_of(state, layout, block)) for block in kept[0].blocks
+        }
+        survived = which(after, kept, layout)
+        assert survived is not None, (
+            f"{where}: after replay the blocks are not those of any commit (block 0 says "
+            f"{number_of(after[0])})"
+        )
+        promised = max(index for index, each in enumerate(kept) if each.writes <= cut)
+        assert survived >= promised, (
+            f"{where}: commit {promised} had returned, and after replay only {survived} commits "
+            "are there"
+        )
+        check_data(where, after, kept[survived], data, sure, layout)
+    return count
+
+
+def number_of(block: bytes) -> int:
+    """Whose contents these are."""
+    return int.from_bytes(block[4:8], "little")
+
+
+def which(after: dict[int, bytes], kept: Sequence[Promise], layout: Layout) -> int | None:
+    """The last commit whose blocks these are."""
+    for index in reversed(range(len(kept))):
+        if kept[index].blocks[0] != number_of(after[0]):
+            continue
+        blocks = kept[index].blocks
+        if all(after[block] == contents(number, layout.size) for block, number in blocks.items()):
+            return index
+    return None
+
+
+def check_data(
+    where: str,
+    after: dict[int, bytes],
+    kept: Promise,
+    data: dict[int, tuple[int, int]],
+    sure: set[int],
+    layout: Layout,
+) -> None:
+    """Data in blocks that were freed and given to a file is not overwritten by a replay."""
+    for block, (index, number) in data.items():
+        if block in kept.blocks or index not in sure:
+            continue
+        assert after[block] == contents(number, layout.size), (
+            f"{where}: block {block} had been freed, and given to a file whose data was on the "
+            "disk: replay has written an older copy of the block over it"
+        )
+
+
+def done_to(image: bytes, writes: Sequence[Write]) -> bytes:
+    """The disk after these writes."""
+    disk = bytearray(image)
+    for each in writes:
+        apply(disk, each)
+    return bytes(disk)
+
+
+# ---- recovery -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Log:
+    """A disk whose log has transactions, and the blocks that recovery must write."""
+
+    words: str
+    image: bytes
+    layout: Layout
+    wanted: dict[int, bytes]
+
+    def question(self) -> tuple[bytes, Layout, Sequence[str]]:
+        """What is asked."""
+        return self.image, self.layout, ["recover"]
+
+
+def log_of(words: str, layout: Layout, *transactions: Transaction, **place: object) -> Log:
+    """A disk with such a log; `place` is for disk_with."""
+    image = disk_with(layout, transactions, **place)
+    return Log(words, image, layout, replayed(image, layout))
+
+
+def check_recovered(log: Log, session: Session) -> None:
+    """Each block is what it must be, and the log is empty."""
+    assert session.error("open") == 0, f"{log.words}: the journal could not be opened"
+    error = session.error("recover")
+    assert error == 0, f"{log.words}: recovery gives error {-error}"
+    disk = done_to(log.image, session.writes)
+    for block in range(log.layout.blocks):
+        before, after = (block_of(each, log.layout, block) for each in (log.image, disk))
+        wanted = log.wanted.get(block, before)
+        assert after == wanted, f"{log.words}: block {block} {difference(before, after, wanted)}"
+    start, sequence = fields_of(disk, log.layout)
+    assert start == 0, f"{log.words}: after recovery the superblock says that the log is not empty"
+    used = fields_of(log.image, log.layout)[1] + len(transactions_of(log.image, log.layout))
+    assert 0 < (sequence - used) % 2**32 < 2**31, (
+        f"{log.words}: the next transaction would have number {sequence}, which blocks of the log "
+        "may have already"
+    )
+
+
+def difference(before: bytes, after: bytes, wanted: bytes) -> str:
+    """What is wrong with a block, in words."""
+    if wanted == before:
+        return "was overwritten, and must not be"
+    if after == before:
+        return "was not replayed"
+    if after[4:] == wanted[4:]:
+        return f"begins with {after[:4].hex()}, not with {wanted[:4].hex()}"
+    return f"has the contents of number {number_of(after)}, not of {number_of(wanted)}"
+
+
+def fields_of(disk: bytes, layout: Layout) -> tuple[int, int]:
+    """s_start and s_sequence."""
+    block = block_of(disk, layout, layout.log_at)
+    return int.from_bytes(block[0x1C:0x20], "big"), int.from_bytes(block[0x18:0x1C], "big")
+
+
+def check_cuts_in_recovery(journals: Journals, log: Log, seed: int) -> int:
+    """The power fails during recovery, after each write: the next recovery does the rest. Returns
+    how many states there were."""
+    (session,) = journals.ask([log.question()])
+    check_recovered(log, session)
+    found = [
+        (cut, words, bytes(state))
+        for cut, words, state, _ in states(log.image, session.writes, seed)
+    ]
+    again = journals.ask([(state, log.layout, ["recover", "close"]) for _, _, state in found])
+    for (cut, words, state), after in zip(found, again, strict=True):
+        where = (
+            f"{log.words}; the power fails during recovery, after write {cut} of "
+            f"{len(session.writes)}, which leaves {words} since the last flush; recovery once more"
+        )
+        assert after.error("recover") == 0, f"{where}: error {-after.error('recover')}"
+        disk = done_to(state, after.writes)
+        for block, wanted in log.wanted.items():
+            assert block_of(disk, log.layout, block) == wanted, (
+                f"{where}: block {block} is not what was committed"
+            )
+    return len(found)
