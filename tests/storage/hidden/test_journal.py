@@ -69,7 +69,7 @@ def judge_recoveries(journals: Journals, logs: list[Log]) -> None:
 # ---- commit -------------------------------------------------------------------------------------
 
 
-@pytest.mark.exercise("S5", points=5, gate=True)
+@pytest.mark.exercise("S5", points=4, gate=True, host=True)
 @pytest.mark.parametrize("layout", [LAYOUT, PLAIN, Layout(log=34)], ids=["sums", "plain", "small"])
 def test_power_cuts_of_commits(journals: Journals, layout: Layout) -> None:
     """Random changes, with a power cut after each write: all of what was written since the last
@@ -81,7 +81,7 @@ def test_power_cuts_of_commits(journals: Journals, layout: Layout) -> None:
         judge_cuts(disk, layout, steps, session, seed)
 
 
-@pytest.mark.exercise("S5", points=1)
+@pytest.mark.exercise("S5", points=1, host=True)
 def test_a_drive_that_fails(journals: Journals) -> None:
     """An error of the drive reaches the caller, at whatever request; then nothing is written."""
     commands = ["begin 3", "change 1 5", "change 2 7", "end", "commit"]
@@ -109,7 +109,7 @@ def test_a_drive_that_fails(journals: Journals) -> None:
 # ---- recovery -----------------------------------------------------------------------------------
 
 
-@pytest.mark.exercise("S5", points=2, gate=True)
+@pytest.mark.exercise("S5", points=2, gate=True, host=True)
 @pytest.mark.parametrize("layout", [LAYOUT, PLAIN], ids=["sums", "plain"])
 def test_what_was_committed_is_replayed(journals: Journals, layout: Layout) -> None:
     """Order, escaped copies, the end of the log, and the way round from its last block."""
@@ -143,7 +143,7 @@ def test_what_was_committed_is_replayed(journals: Journals, layout: Layout) -> N
     judge_recoveries(journals, logs)
 
 
-@pytest.mark.exercise("S5", points=2)
+@pytest.mark.exercise("S5", points=2, host=True)
 def test_revoked_blocks(journals: Journals) -> None:
     """A copy is not replayed if its own transaction or a later one revokes the block; a newer copy
     is."""
@@ -185,7 +185,7 @@ def test_revoked_blocks(journals: Journals) -> None:
     judge_recoveries(journals, logs)
 
 
-@pytest.mark.exercise("S5", points=2)
+@pytest.mark.exercise("S5", points=1, host=True)
 def test_torn_transactions(journals: Journals) -> None:
     """A block of the log whose checksum is wrong ends it; so does what an earlier round left."""
     one = Transaction(new(2001, 2002))
@@ -217,7 +217,7 @@ def test_torn_transactions(journals: Journals) -> None:
     judge_recoveries(journals, logs)
 
 
-@pytest.mark.exercise("S5", points=2)
+@pytest.mark.exercise("S5", points=2, host=True)
 def test_power_cuts_of_recovery(journals: Journals) -> None:
     """Recovery can be cut off at any write, and a second one finds nothing to do."""
     one = Transaction(new(2001, 2002, 7 * 300))
@@ -230,7 +230,7 @@ def test_power_cuts_of_recovery(journals: Journals) -> None:
     judge_cuts(recovered, LAYOUT, steps, session.after("recover"), seed=4)
 
 
-@pytest.mark.exercise("S5", points=1)
+@pytest.mark.exercise("S5", points=1, host=True)
 def test_damaged_logs(journals: Journals) -> None:
     """A block outside the disk is an error, and nothing is written; a log that goes round without
     end comes to one."""

@@ -16,7 +16,7 @@ from labs.tools.machine.qemu_command import Drive
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program
 
-SOURCE = "tests/storage/user/files.c"
+SOURCE = "tests/storage/hidden/journal_files.c"
 MIB = 1 << 20
 SECONDS = 60
 WORDS = 750  # of a file
@@ -63,9 +63,9 @@ def check_files(image: Path, count: int, where: str, first: int = 1) -> None:
 
 def cut_off(lab: Lab, disk: Path, count: int, first: int = 1) -> None:
     """Programs write, and the machine ends when so many files are safe."""
-    files = with_files(lab, {"bin/files": program(SOURCE)})
+    files = with_files(lab, {"bin/journal_files": program(SOURCE)})
     drives = (Drive(disk, 1, writable=True),)
-    script = f"run /bin/files write {MOST} {first}"
+    script = f"run /bin/journal_files write {MOST} {first}"
     settings = (("disk", "dma-polled"),)
     with lab.machine(script, drives=drives, settings=settings, **files) as machine:
         machine.expect(rf"safe {first + count - 1}\r?\n")
@@ -94,10 +94,14 @@ def test_kernel_replays(lab: Lab) -> None:
     judged = lab.scratch / "judged.img"
     shutil.copy(disk, judged)
     assert tool("e2fsck", "-E", "journal_only", "-y", judged).returncode in (0, 1)
-    files = with_files(lab, {"bin/files": program(SOURCE)})
+    files = with_files(lab, {"bin/journal_files": program(SOURCE)})
     settings = (("disk", "dma-polled"),)
     drives = (Drive(disk, 1, writable=True),)
-    said = lab.run("run /bin/files read", drives=drives, settings=settings, **files).check().serial
+    said = (
+        lab.run("run /bin/journal_files read", drives=drives, settings=settings, **files)
+        .check()
+        .serial
+    )
     assert "unmounted 0" in said, said[-1000:]
     for image, who in ((disk, "the kernel"), (judged, "e2fsck")):
         where = f"the machine was cut off twice, and {who} has replayed the log"

@@ -17,7 +17,7 @@ def journals(lab: Lab) -> Journals:
     return Journals(lab)
 
 
-@pytest.mark.exercise("S5")
+@pytest.mark.exercise("S5", points=1, gate=True, host=True)
 def test_one_commit(journals: Journals) -> None:
     """Two changed blocks are committed: the power may fail after each write."""
     disk = bytearray(disk_with(LAYOUT, []))
@@ -34,7 +34,7 @@ def test_one_commit(journals: Journals) -> None:
     judge_cuts(bytes(disk), LAYOUT, steps, session, seed=1)
 
 
-@pytest.mark.exercise("S5")
+@pytest.mark.exercise("S5", points=1, gate=True, host=True)
 def test_replay(journals: Journals) -> None:
     """Two transactions are complete, a third is not."""
     old, newer = Transaction({5: contents(51), 6: contents(61)}), Transaction({6: contents(62)})
@@ -43,7 +43,7 @@ def test_replay(journals: Journals) -> None:
     check_recovered(log, journals.ask([log.question()])[0])
 
 
-@pytest.mark.exercise("S5")
+@pytest.mark.exercise("S5", points=1, host=True)
 def test_a_revoked_block(journals: Journals) -> None:
     """Block 5 is changed; then it is freed, and revoked."""
     first = Transaction({5: contents(51), 6: contents(61)})

@@ -1,7 +1,7 @@
 /*
  * Exercise S5: works on the file system of hdb, and says what is safe.
  *
- *	files write COUNT FIRST		files /fFIRST and so on, each with fsync, then "safe
+ *	journal_files write COUNT FIRST		files /fFIRST and so on, each with fsync, then "safe
  * NUMBER"; between them directories and names come and go files read			mounts,
  * which replays, and unmounts
  */
