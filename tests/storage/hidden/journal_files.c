@@ -1,9 +1,9 @@
 /*
  * Exercise S5: works on the file system of hdb, and says what is safe.
  *
- *	journal_files write COUNT FIRST		files /fFIRST and so on, each with fsync, then "safe
- * NUMBER"; between them directories and names come and go files read			mounts,
- * which replays, and unmounts
+ *	write COUNT FIRST	files /fFIRST and so on, each with fsync, then "safe NUMBER";
+ *				meanwhile directories and names come and go
+ *	read			mounts, which replays, and unmounts
  */
 #include "tests/lesson4/programs/program.h"
 
