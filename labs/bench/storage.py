@@ -169,7 +169,7 @@ def comparison(side: Side) -> str:
         instructions = 100 * (file.instructions / raw.instructions - 1)
         lines.append(
             f"A direct read of {size} bytes of a file by extents takes {requests:+.1f} % requests "
-            f"and {instructions:+.1f} % instructions, compared with the raw drive.\n"
+            f"and {instructions:+.1f} %\ninstructions, compared with the raw drive.\n"
         )
     return "\n".join(lines)
 
