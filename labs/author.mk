@@ -43,7 +43,7 @@ help::
 
 crash: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed '$(SEED)' \
-		$(if $(STATES),--states '$(STATES)') $(if $(MUTANT),--mutant '$(MUTANT)')
+		$(if $(STATES),--states '$(STATES)') $(if $(filter full,$(SCALE)),--scale full) $(if $(MUTANT),--mutant '$(MUTANT)')
 
 fuzz: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \

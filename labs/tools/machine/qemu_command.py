@@ -48,7 +48,8 @@ class Drive:
     """An IDE drive: unit 0 is hda. What the guest writes is dropped, unless `writable`.
 
     `path` is a file, or an address that QEMU knows ("nbd+unix:///?socket=..."). `options` are
-    further options of -drive, such as "throttling.iops-total=100".
+    further options of -drive, such as "throttling.iops-total=100". `log` is an empty file that gets
+    all writes and flushes, in their order, as dm-log-writes has them.
     """
 
     path: Path | str
@@ -57,6 +58,7 @@ class Drive:
     errors: tuple[DiskError, ...] = ()
     writable: bool = False
     options: tuple[str, ...] = ()
+    log: Path | None = None
 
     @property
     def name(self) -> str:
@@ -227,7 +229,8 @@ def recordable(arguments: Sequence[str]) -> list[str]:
 
 def drive_arguments(config: Config, drive: Drive, directory: Path) -> list[str]:
     """One disk. Errors are reported to the guest; QEMU's default would pause it on some of them."""
-    options = ["if=none", f"id={drive.name}", "cache=unsafe", *drive.options]
+    cache = "writeback" if drive.log else "unsafe"  # which drops flushes
+    options = ["if=none", f"id={drive.name}", f"cache={cache}", *drive.options]
     options += error_options(drive, directory) if drive.errors else file_options(drive)
     boot = ",bootindex=0" if config.boot == "disk" and drive.unit == 0 else ""
     device = f"ide-hd,drive={drive.name},{bus(drive.unit)},rerror=report,werror=report{boot}"
@@ -236,6 +239,10 @@ def drive_arguments(config: Config, drive: Drive, directory: Path) -> list[str]:
 
 def file_options(drive: Drive) -> list[str]:
     """A plain image. IDE has no read-only disk, so a protected one gets a throw-away layer."""
+    if drive.log:
+        log = f"log.driver=file,log.filename={quoted(drive.log)}"
+        layer = f"driver=blklogwrites,file.driver=file,file.filename={quoted(drive.path)}"
+        return [layer, log, "log-super-update-interval=1,log-sector-size=512"]
     protection = "off" if drive.writable else "on"
     return [f"format={drive.format}", f"file={quoted(drive.path)}", f"snapshot={protection}"]
 
