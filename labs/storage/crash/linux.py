@@ -108,7 +108,7 @@ def write_partitions(path: Path, images: Sequence[bytes]) -> None:
 
 def said_of_states(said: str, count: int) -> list[str]:
     """What a kernel says of each. Raises RuntimeError when it did not come to its end."""
-    said = said.replace("\r", "")
+    said = re.sub(r"^hdb\d+: .*\n", "", said.replace("\r", ""), flags=re.M)  # our kernel's log
     if "\nall states" not in said:
         raise RuntimeError(f"a kernel did not come to its end: {said[-1500:]}")
     parts = re.split(r"^state \d+\n", said.partition("\nall states")[0] + "\n", flags=re.M)
