@@ -200,13 +200,27 @@ static void update_all(struct inode *directory, struct inode *inode, struct inod
 		disk_inode_update(disk_inode(other));
 }
 
+/* What a file has goes to the disk before it takes another one's name: else a power cut could leave
+ * neither the old contents nor the new ones, because blocks are allocated by the write-back only.
+ */
+static int write_before(struct inode *inode, const struct inode *replaced)
+{
+	if (!replaced || !inode_is(inode, S_IFREG))
+		return 0;
+	return cached_file_write_back(&disk_inode(inode)->pages, 0, UINT32_MAX);
+}
+
 static int disk_rename(struct inode *directory, const struct name *name, struct inode *inode,
 		       struct inode *new_directory, const struct name *new_name,
 		       struct inode *replaced)
 {
-	struct disk_mount *mount = begin(directory);
-	int error = check_move(directory, name, inode, new_directory, new_name, replaced);
+	int error = write_before(inode, replaced);
 
+	if (error)
+		return error;
+	struct disk_mount *mount = begin(directory);
+
+	error = check_move(directory, name, inode, new_directory, new_name, replaced);
 	if (!error) {
 		error = ext_rename(ext_of(directory), name->text, name->length, ext_of(inode),
 				   ext_of(new_directory), new_name->text, new_name->length,
