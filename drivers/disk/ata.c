@@ -1,7 +1,8 @@
 /*
- * ATA drives as block devices: which there are, requests, errors, modes.
+ * ATA drives as block devices: which there are, requests, errors.
  *
- *	ata.c		requests, retries, messages; the four modes
+ *	ata.c		requests, retries, messages
+ *	ata_mode.c	the four modes
  *	ata_pio.c	moves the sectors of one command, word by word
  *	ata_dma.c	lets the controller move them
  *	ata_command.c	sends a command, resets a channel
@@ -28,7 +29,6 @@
 
 #include "drivers/disk/ata_drive.h"
 #include "drivers/disk/partition.h"
-#include "drivers/qemu/settings.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/cpu/io.h"
@@ -220,49 +220,6 @@ static int ata_flush(struct block_device *device)
 	return result == -ENODEV ? -EIO : result;
 }
 
-/* ---- modes ---- */
-
-static const struct {
-	const char *name;
-	bool has_dma, has_interrupts;
-} modes[] = {
-	{ "dma-interrupt", true, true },
-	{ "dma-polled", true, false },
-	{ "pio-interrupt", false, true },
-	{ "pio-polled", false, false },
-};
-#define MODES (sizeof(modes) / sizeof(modes[0]))
-
-static unsigned mode = MODES - 1;
-
-const char *ata_mode(void)
-{
-	return modes[mode].name;
-}
-
-static void use(struct ata_channel *channel)
-{
-	mutex_lock(&channel->mutex);
-	channel->has_dma = modes[mode].has_dma;
-	channel->has_interrupts = modes[mode].has_interrupts;
-	ata_tell_interrupts(channel);
-	mutex_unlock(&channel->mutex);
-}
-
-int ata_set_mode(const char *name)
-{
-	unsigned wanted = 0;
-
-	while (wanted < MODES && strcmp(modes[wanted].name, name) != 0)
-		wanted++;
-	if (wanted == MODES)
-		return -EINVAL;
-	mode = wanted;
-	for (unsigned i = 0; i < ATA_CHANNELS; i++)
-		use(&channels[i]);
-	return 0;
-}
-
 /* ---- at boot ---- */
 
 /* The structure is static, and registered when all of it is known. */
@@ -285,7 +242,6 @@ static void add(struct ata_drive *drive)
 void ata_initialize(void)
 {
 	bool is_there[DRIVES];
-	char name[16];
 
 	for (unsigned i = 0; i < ATA_CHANNELS; i++)
 		ata_tell_interrupts(&channels[i]);
@@ -298,7 +254,6 @@ void ata_initialize(void)
 			printk("%s: no drive\n", drives[i].block.name);
 	ata_dma_initialize(channels);
 	ata_interrupts_initialize(channels);
-	if (setting_read("disk", name, sizeof(name)) < 0 || ata_set_mode(name) < 0)
-		ata_set_mode(modes[0].name);
+	ata_modes_initialize(channels);
 	printk("disks: %s\n", ata_mode());
 }

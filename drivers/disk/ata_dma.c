@@ -78,6 +78,17 @@ void ata_dma_initialize(struct ata_channel *channels)
 	}
 }
 
+/* EXERCISE S2 (interrupts and DMA, part 4): ata_dma_can and ata_dma, as ata_drive.h has them and
+   the opening comment draws them. The table is drive->channel->regions, ENTRIES of them; a transfer
+   has 256 sectors at most, in as many pieces, so they are enough. physical_address of what is below
+   the direct map is huge. A transfer that is forced, by a drive that can (ata_can_force), is
+   WRITE_DMA_FUA_EXT, an LBA48 command. If the drive still moves data when the time is over, *status
+   has ATA_BSY set, so that it counts as late.
+
+   Pitfalls: memory at an odd address, or across the end of the direct map. An entry of 64 KiB has
+   the length 0. STATUS_FAULT may be set although the drive has nothing to say. The controller is
+   stopped however the command ended. */
+/* SOLUTION S2 { */
 /* Is all of the piece where the controller can reach it? */
 static bool is_reachable(const struct block_piece *piece)
 {
@@ -155,3 +166,4 @@ bool ata_dma(const struct ata_drive *drive, const struct block_transfer *transfe
 		*status |= ATA_BSY;
 	return ata_is_done(*status) && !(in8(port + STATUS_REGISTER) & STATUS_FAULT);
 }
+/* } SOLUTION S2 */

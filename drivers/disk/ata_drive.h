@@ -176,3 +176,8 @@ bool ata_dma_can(const struct ata_drive *drive, const struct block_transfer *tra
 
 /* Moves the sectors of one command by DMA, and returns what ata_pio does. */
 bool ata_dma(const struct ata_drive *drive, const struct block_transfer *transfer, uint8_t *status);
+
+/* ---- ata_mode.c ---- */
+
+/* The mode that the setting "disk" names; without it, the first one. May sleep. */
+void ata_modes_initialize(struct ata_channel *channels);

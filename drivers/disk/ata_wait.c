@@ -46,13 +46,20 @@ uint8_t ata_poll(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_n
 
 static struct ata_channel *channel_of[2]; /* of IRQ 14 and 15 */
 
-/* Interrupts are disabled. While the channel polls, none should come; it is forgotten then. */
+/* EXERCISE S2 (interrupts and DMA, part 2): on_interrupt is called, with interrupts disabled, for
+   each interrupt of a channel, as the opening comment draws it. An interrupt that nobody waits for
+   is forgotten when the next command is sent.
+
+   Pitfall: a drive goes on raising its interrupt until its STATUS is read, and the controller of
+   the interrupts takes a new one only after that. */
+/* SOLUTION S2 { */
 static void on_interrupt(struct ata_channel *channel)
 {
 	in8(channel->command_block + ATA_STATUS);
 	channel->is_answered = true;
 	wait_wake(&channel->waiting);
 }
+/* } SOLUTION S2 */
 
 static void on_irq_14(void)
 {
@@ -81,6 +88,16 @@ static void on_late(struct timer *timer)
 	wait_wake(&channel->waiting);
 }
 
+/* EXERCISE S2 (interrupts and DMA, part 3): sleep_while returns the drive's STATUS as soon as an
+   interrupt has come and none of the bits `busy` is set, or when it floats; or after timeout_ns.
+   The alarm is for that: on_late. wait_sleep_blocked sleeps, with interrupts disabled by its
+   caller. If the time was over, and yet the drive has an answer, it says that an interrupt was
+   lost.
+
+   Pitfalls: the interrupt may have come before the task sleeps, or come between its look and its
+   sleep. An interrupt need not be this command's end: only STATUS tells. The alarm must not go off
+   later, in somebody else's wait. */
+/* SOLUTION S2 { */
 /* Sleeps until the next interrupt, or until the alarm. */
 static void sleep_until_answered(struct ata_channel *channel)
 {
@@ -108,6 +125,7 @@ static uint8_t sleep_while(const struct ata_drive *drive, uint8_t busy, uint64_t
 		printk("%s: an interrupt was lost\n", drive->block.name);
 	return status;
 }
+/* } SOLUTION S2 */
 
 uint8_t ata_answer(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_ns)
 {

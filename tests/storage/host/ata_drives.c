@@ -316,6 +316,9 @@ void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
 {
 	unsigned place = channel - channels_of_model;
 
+	if (channel->stray)
+		channel->is_pending = true;
+	channel->stray = false;
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (commands[i].code != code)
 			continue;

@@ -53,6 +53,7 @@ struct channel {
 	bool is_gone;
 	unsigned lose; /* so many interrupts get lost */
 	bool fault;    /* the next DMA fails */
+	bool stray;    /* an interrupt of nobody comes with the next command */
 	uint8_t master_command, master_status;
 	uint32_t master_table;
 	unsigned resets;

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "tests/storage/host/ata_kernel.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +18,9 @@
 #include <unistd.h>
 
 #include "drivers/clock/pic.h"
+#include "drivers/disk/ata.h"
 #include "drivers/disk/pci.h"
-#include "drivers/disk/partition_table.h"
+#include "drivers/disk/partition.h"
 #include "drivers/qemu/settings.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/printk.h"
@@ -54,6 +57,8 @@ static void deliver(void)
 		is_in_handler = false;
 	}
 }
+
+static void begin_second(void);
 
 static void pass(uint64_t ns)
 {
@@ -145,6 +150,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	registers[REG_EIP] += length;
 	if (now > limit)
 		pass(0);
+	deliver();
 }
 
 /* ---- the rest ---- */
@@ -187,6 +193,8 @@ static const struct wait_queue *woken;
 
 void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struct timer *timer))
 {
+	if (alarm_set == timer)
+		blame("the alarm is set while it runs");
 	timer->deadline = deadline_ns;
 	timer->expire = expire;
 	alarm_set = timer;
@@ -236,6 +244,7 @@ void wait_sleep_blocked(struct wait_queue *queue)
 	woken = NULL;
 	is_enabled = true;
 	for (;;) {
+		begin_second();
 		deliver();
 		ring();
 		if (woken == queue)
@@ -251,20 +260,73 @@ void msleep(uint32_t milliseconds)
 	deliver();
 }
 
-static struct mutex *held;
+/* ---- another task: a thread, and one of the two runs ---- */
 
+static sem_t for_first, for_second;
+static const char *mode_to_set;
+static pthread_t second;
+static bool has_second, second_waits, is_second;
+
+static void *second_task(void *nothing)
+{
+	sem_wait(&for_second);
+	ata_set_mode(mode_to_set);
+	has_second = second_waits = false;
+	sem_post(&for_first);
+	return nothing;
+}
+
+/* Until it ends, or waits for a mutex. */
+static void run_second(void)
+{
+	is_second = true;
+	sem_post(&for_second);
+	sem_wait(&for_first);
+	is_second = false;
+}
+
+void kernel_switch(const char *mode)
+{
+	mode_to_set = mode;
+}
+
+static void begin_second(void)
+{
+	if (!mode_to_set || has_second || drives_next() == UINT64_MAX)
+		return;
+	has_second = true;
+	pthread_create(&second, NULL, second_task, NULL);
+	pthread_detach(second);
+	run_second();
+	mode_to_set = NULL;
+}
+
+static unsigned locked;
+
+/* The owner is a number: 1 or 2. */
 void mutex_lock(struct mutex *mutex)
 {
-	if (held == mutex)
+	struct task *me = (struct task *)(uintptr_t)(is_second ? 2 : 1);
+
+	if (mutex->owner == me)
 		blame("the channel is locked twice");
-	held = mutex;
+	while (is_second && mutex->owner) {
+		second_waits = true;
+		sem_post(&for_first);
+		sem_wait(&for_second);
+	}
+	mutex->owner = me;
+	locked++;
 }
 
 void mutex_unlock(struct mutex *mutex)
 {
-	if (held != mutex)
+	if (!mutex->owner)
 		blame("the channel is unlocked by nobody");
-	held = NULL;
+	mutex->owner = NULL;
+	locked--;
+	if (!is_second && second_waits)
+		run_second();
 }
 
 void *page_alloc(unsigned order)
@@ -323,7 +385,10 @@ bool kernel_start(void)
 
 void kernel_check(void)
 {
-	if (held)
+	if (alarm_set)
+		blame("the alarm stays set");
+	alarm_set = NULL;
+	if (locked || has_second)
 		blame("the channel stays locked");
-	held = NULL;
+	locked = 0;
 }

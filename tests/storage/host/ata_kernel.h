@@ -13,6 +13,9 @@ extern uint64_t limit;		  /* of the time, for this command of the script */
 extern const char *mode_at_start; /* the setting "disk" */
 extern struct block_device *devices[4];
 
+/* Another task changes the mode, while this one sleeps or polls. */
+void kernel_switch(const char *mode);
+
 /* The processor refuses port accesses from here on. Returns false if there is no arena. */
 bool kernel_start(void);
 

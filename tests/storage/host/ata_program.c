@@ -5,7 +5,8 @@
  *
  *	drive N SECTORS OPTIONS	a drive 0 to 3; l(BA48) d(MA) f(orced), m: blocks
  *	start MODE		ata_initialize
- *	read N LBA PIECES	pieces: sectors, or sectors@offset,sectors@offset
+ *	read N LBA PIECES	pieces: sectors, or sectors@offset,sectors@offset; 3s: 3
+ *				sectors that DMA does not reach
  *	write N LBA PIECES SEED
  *	forced N LBA PIECES SEED
  *	flush N
@@ -15,6 +16,8 @@
  *	gone CHANNEL YES	its bus floats
  *	lose CHANNEL COUNT	so many interrupts get lost
  *	fault CHANNEL		its next DMA fails
+ *	stray CHANNEL		an interrupt of nobody comes with its next command
+ *	switch NAME		another task changes the mode during the next command
  *	refuse N		SET MULTIPLE is refused
  *	mode NAME
  *
@@ -56,15 +59,18 @@ static uint32_t crc(uint32_t sum, const uint8_t *bytes, unsigned count)
 static unsigned parse(char *text, struct block_piece *pieces, unsigned *sectors)
 {
 	unsigned count = 0;
+	static uint8_t elsewhere[16 * 512];
 	uint8_t *place = arena + FIRST;
 
 	*sectors = 0;
 	for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
-		char *offset = strchr(word, '@');
+		char *offset = strchr(word, '@'), *end;
 
 		place += offset ? strtoul(offset + 1, NULL, 0) : 0;
-		pieces[count] = (struct block_piece){ place, strtoul(word, NULL, 0) };
-		place += pieces[count].sectors * 512;
+		unsigned here = strtoul(word, &end, 0);
+
+		pieces[count] = (struct block_piece){ *end == 's' ? elsewhere : place, here };
+		place += *end == 's' ? 0 : here * 512;
 		*sectors += pieces[count++].sectors;
 	}
 	return count;
@@ -76,6 +82,9 @@ static bool is_poisoned(const struct block_piece *pieces, unsigned count)
 
 	for (unsigned i = 0; i <= count; i++) {
 		const uint8_t *end = i < count ? pieces[i].buffer : arena + ARENA_FOR_SECTORS;
+
+		if (end < arena)
+			continue;
 
 		for (; at < end; at++)
 			if (*at != POISON)
@@ -171,13 +180,17 @@ static void run(char **words)
 		drive->bad_error = strtoul(words[4], NULL, 0);
 		drive->bad_attempts = strtoul(words[5], NULL, 0);
 	} else if (!strcmp(what, "late")) {
-		drive->late = lba * 1000;
+		drive->late = lba ? lba * 1000 : 1;
 	} else if (!strcmp(what, "refuse")) {
 		drive->refuses_multiple = true;
 	} else if (!strcmp(what, "gone")) {
 		channel->is_gone = lba;
 	} else if (!strcmp(what, "lose")) {
 		channel->lose = lba;
+	} else if (!strcmp(what, "switch")) {
+		kernel_switch(strdup(words[1]));
+	} else if (!strcmp(what, "stray")) {
+		channel->stray = true;
 	} else if (!strcmp(what, "fault")) {
 		channel->fault = true;
 	} else if (!strcmp(what, "peek")) {

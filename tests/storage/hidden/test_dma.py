@@ -1,0 +1,247 @@
+"""Exercise S2, hidden: memory in every kind of pieces, interrupts that come early, late, never or
+from nobody, errors of drive and controller, and modes that change during a request."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from labs.tools.machine.qemu_command import Drive
+from tests.storage.ata import (
+    EIO,
+    ETIMEDOUT,
+    LARGE,
+    OK,
+    READ,
+    READ_BLOCKS,
+    READ_DMA,
+    READ_DMA_WIDE,
+    WRITE_DMA,
+    WRITE_DMA_FORCED,
+    WRITE_DMA_WIDE,
+    Step,
+    drives,
+)
+
+MODES = ("dma-interrupt", "dma-polled", "pio-interrupt", "pio-polled")
+SLEEPING = ("dma-interrupt", "pio-interrupt")
+DMA = ("dma-interrupt", "dma-polled")
+FIRST = 4096  # where the first piece begins after a multiple of 64 KiB
+
+
+def require_no_loss(step: Step) -> None:
+    """No interrupt was lost."""
+    step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
+
+
+@pytest.mark.exercise("S2", points=2, gate=True, host=True)
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode(lab, mode):
+    """Reads and writes of two drives on one channel, in LBA28 and LBA48."""
+    random = Random(lab.seed)
+    with drives(lab) as ata:
+        ata.add("hda", LARGE, "lmd")
+        ata.add("hdb", LARGE, "lmd")
+        ata.start(mode)
+        for seed in range(40, 48):
+            name, count = random.choice(("hda", "hdb")), random.choice((1, 2, 16, 17, 100, 256))
+            lba = seed * 1000 + (random.choice((0, 1)) << 32)
+            step = ata.write(name, lba, count, seed)
+            step.require_result(OK)
+            require_no_loss(step)
+            if mode in DMA:
+                step.require_commands(WRITE_DMA_WIDE if lba >> 32 else WRITE_DMA)
+            ata.require_written(name, lba, count, seed)
+            step = ata.read(name, lba + 500, count)
+            step.require_read(name, lba + 500, count)
+            require_no_loss(step)
+            if mode in DMA:
+                step.require_commands(READ_DMA_WIDE if lba >> 32 else READ_DMA)
+
+
+@pytest.mark.exercise("S2", points=2, host=True)
+def test_borders_of_64_kib(lab):
+    """Pieces that cross a multiple of 64 KiB, end at one, and are 64 KiB from one to the next."""
+    to_border = 65536 - FIRST
+    pieces = ("256", f"3@{to_border - 512 * 2}", f"3@{to_border - 1000},200", f"128@{to_border}",
+              f"4@{to_border - 2048},128", f"1@{to_border - 2},1@65024,2")  # fmt: skip
+    with drives(lab) as ata:
+        ata.add("hda", LARGE, "lmd")
+        ata.start("dma-polled")
+        for seed, text in enumerate(pieces, start=50):
+            count = sum(int(each.partition("@")[0]) for each in text.split(","))
+            step = ata.read("hda", seed * 1000, text)
+            step.require_read("hda", seed * 1000, count)
+            step.require_commands(READ_DMA)
+            ata.write("hda", seed * 1000, text, seed).require_result(OK)
+            ata.require_written("hda", seed * 1000, count, seed)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+def test_many_pieces(lab):
+    """Memory that is nowhere contiguous."""
+    random = Random(lab.seed)
+    text = ",".join(f"{random.randrange(1, 3)}@{2 * random.randrange(1, 400)}" for _ in range(100))
+    count = sum(int(each.partition("@")[0]) for each in text.split(","))
+    with drives(lab) as ata:
+        ata.add("hda", LARGE, "lmd")
+        ata.start("dma-interrupt")
+        step = ata.read("hda", 7000, text)
+        step.require_read("hda", 7000, count)
+        step.require_commands(READ_DMA)
+        ata.write("hda", 9000, text, 5).require_result(OK)
+        ata.require_written("hda", 9000, count, 5)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("pieces", ["4@1", "2,2@3", "4s", "2,2s"])
+def test_memory_that_dma_does_not_reach(lab, pieces):
+    """An odd address in any piece, and memory outside the direct map: those go by PIO."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start("dma-interrupt")
+        step = ata.read("hda", 80, pieces)
+        step.require_read("hda", 80, 4)
+        step.require_commands(READ_BLOCKS)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+def test_drive_without_dma(lab):
+    """It goes by PIO; its neighbour by DMA."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "l")
+        ata.add("hdb", 9000, "ld")
+        ata.start("dma-interrupt")
+        step = ata.read("hda", 80, 1)
+        step.require_read("hda", 80, 1)
+        step.require_commands(READ)
+        step = ata.read("hdb", 80, 1)
+        step.require_read("hdb", 80, 1)
+        step.require_commands(READ_DMA)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_early_interrupt(lab, mode):
+    """The drive has answered before the task can sleep."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        for lba in (10, 2000, 4000):
+            ata.set("late", 0, 0)
+            step = ata.read("hda", lba, 2)
+            step.require_read("hda", lba, 2)
+            require_no_loss(step)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_interrupt_of_nobody(lab, mode):
+    """One that comes while the drive is still busy is not its answer."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        for lba in (10, 2000):
+            ata.set("stray", 0)
+            step = ata.read("hda", lba, 20)
+            step.require_read("hda", lba, 20)
+            step.require_commands(READ_DMA if mode in DMA else READ_BLOCKS)
+            require_no_loss(step)
+            ata.read("hda", lba + 100, 20).require_read("hda", lba + 100, 20)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_lost_interrupt(lab, mode):
+    """The answer is found when the time is over, and the loss is told; the next one is not late."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        ata.set("lose", 0, 1)
+        step = ata.read("hda", 10, 2)
+        step.require_read("hda", 10, 2)
+        step.require("nobody says that an interrupt was lost", lambda s: "lost" in "".join(s.said))
+        for lba in (500, 600, 700):
+            step = ata.read("hda", lba, 2)
+            step.require_read("hda", lba, 2)
+            require_no_loss(step)
+
+
+@pytest.mark.exercise("S2", points=2, host=True)
+@pytest.mark.parametrize("mode", DMA)
+def test_errors(lab, mode):
+    """A bad sector is -EIO; a drive that is late is given up; the controller stops each time."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.add("hdb", 9000, "lmd")
+        ata.start(mode)
+        for kind in "rw":
+            ata.set("bad", 0, 120, kind, 0x40, 0)
+            if kind == "r":
+                ata.read("hda", 100, 40).require_result(EIO)
+            else:
+                ata.write("hda", 100, 40, 5).require_result(EIO)
+            ata.read("hdb", 100, 40).require_read("hdb", 100, 40)
+            ata.read("hda", 300, 3).require_read("hda", 300, 3)
+        ata.set("late", 0, 8_000_000)
+        ata.read("hda", 500, 20).require_result(OK, ETIMEDOUT)
+        ata.read("hda", 600, 20).require_read("hda", 600, 20)
+        ata.read("hdb", 700, 20).require_read("hdb", 700, 20)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", DMA)
+def test_error_of_the_controller(lab, mode):
+    """The drive is content, and nothing was moved: that is no success."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        ata.set("fault", 0)
+        ata.read("hda", 100, 20).require_read("hda", 100, 20)
+        ata.set("fault", 0)
+        ata.write("hda", 300, 20, 9).require_result(OK)
+        ata.require_written("hda", 300, 20, 9)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+def test_forced_writes(lab):
+    """A drive with FUA does them by DMA, too."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmdf")
+        ata.start("dma-interrupt")
+        step = ata.write("hda", 40, 20, 6, "forced")
+        step.require_commands(WRITE_DMA_FORCED)
+        ata.require_written("hda", 40, 20, 6)
+
+
+@pytest.mark.exercise("S2", points=2, host=True)
+@pytest.mark.parametrize("before", SLEEPING)
+@pytest.mark.parametrize("after", ["dma-polled", "pio-polled"])
+def test_mode_changes_during_a_request(lab, before, after):
+    """The request ends as it began, and the next one is in the new mode."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(before)
+        ata.set("switch", after)
+        step = ata.read("hda", 100, 40)
+        step.require_read("hda", 100, 40)
+        require_no_loss(step)
+        step = ata.read("hda", 300, 40)
+        step.require_read("hda", 300, 40)
+        step.require_commands(READ_DMA if after in DMA else READ_BLOCKS)
+
+
+@pytest.mark.exercise("S2", points=2, once=True)
+def test_load_in_qemu(lab, tmp_path):
+    """Tasks write and verify, memory is scattered, while the mode changes and interrupts come that
+    no drive has sent."""
+    made = []
+    for unit in (0, 1):
+        image = tmp_path / f"{unit}.img"
+        image.write_bytes(bytes(8000 * 512))
+        made.append(Drive(image, unit, writable=True))
+    script = "scatter hda 300 200 7; scatter hdb 10 256 8; disk-load hda 1; disk-load hdb 1"
+    result = lab.run(script, drives=made, guest_limit=30)
+    assert result.status == 0, result.serial[-1500:]
+    assert "lost" not in result.serial

@@ -1,0 +1,83 @@
+"""Exercise S2: interrupts and DMA. The drives are as strict as hardware (tests/storage/host), and
+in the last test QEMU's.
+
+Not looked at here, but by the graders: memory at the borders of 64 KiB and out of reach, interrupts
+that come early, late, never, or from nobody, errors of the controller, and a change of the mode
+while a request is under way.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from labs.tools.machine.qemu_command import Drive
+from tests.storage.ata import OK, READ_BLOCKS, READ_DMA, WRITE_DMA, drives
+from tests.told import Usual, expect, told
+
+HINT = "make hint EX=S2"
+USUAL = (
+    Usual("nothing will wake", "the interrupt came before the sleep: look at is_answered, and "
+          "sleep, with interrupts disabled"),
+    Usual("interrupts enabled", "wait_sleep_blocked is called with interrupts disabled"),
+    Usual("was lost", "is_answered is set by on_interrupt, and looked at before each sleep"),
+    Usual("other direction", "TO_MEMORY is for a read; START is written together with it"),
+    Usual("old bits", "STATUS_FAULT and STATUS_HAS_INTR are cleared by writing ones"),
+    Usual("not stopped", "write COMMAND_REGISTER without START when the drive has answered"),
+    Usual("table", "entries: physical address, bytes, and LAST in the flags of the last one"),
+)  # fmt: skip
+
+
+@pytest.mark.exercise("S2", points=1, gate=True, host=True)
+def test_dma_polled(lab):
+    """A read and a write of eight sectors."""
+    with told(USUAL, HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start("dma-polled")
+        step = ata.read("hda", 70, 8)
+        step.require_read("hda", 70, 8)
+        step.require_commands(READ_DMA)
+        step = ata.write("hda", 90, 8, 33)
+        step.require_result(OK)
+        step.require_commands(WRITE_DMA)
+        ata.require_written("hda", 90, 8, 33)
+
+
+@pytest.mark.exercise("S2", points=1, gate=True, host=True)
+def test_pio_by_interrupt(lab):
+    """A read of 40 sectors in three blocks: the task sleeps three times."""
+    with told(USUAL, HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start("pio-interrupt")
+        step = ata.read("hda", 70, 40)
+        step.require_read("hda", 70, 40)
+        step.require_commands(READ_BLOCKS)
+        step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+def test_dma_by_interrupt(lab):
+    """Several requests, one after the other."""
+    with told(USUAL, HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start("dma-interrupt")
+        for lba in (1, 100, 2000):
+            step = ata.read("hda", lba, 16)
+            step.require_read("hda", lba, 16)
+            step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
+
+
+@pytest.mark.exercise("S2", points=1, once=True)
+def test_dma_in_qemu(lab, tmp_path):
+    """The kernel reads by DMA, and sleeps meanwhile."""
+    data = bytes(range(256)) * 16
+    image = tmp_path / "disk.img"
+    image.write_bytes(bytes(99 * 512) + data)
+    with told(USUAL, HINT):
+        result = lab.run("read hda 99 8", drives=[Drive(image, 0)], trace=True)
+        seen = [line for line in result.serial.splitlines() if "crc32" in line]
+        wanted = f"8 sectors, crc32 {zlib.crc32(data):#010x}"
+        expect("what `read hda 99 8` prints", seen[-1] if seen else "no checksum", wanted)
+        ways = [each.way for each in result.requests["hda"][1:]]
+        expect("how QEMU was asked for it", ways, ["dma"])
