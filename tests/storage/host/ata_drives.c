@@ -42,11 +42,13 @@ uint32_t *sector_of(struct drive *drive, uint64_t lba)
 		uint64_t lba;
 		uint32_t words[128];
 	} kept[SPARE];
-	static unsigned count;
+	static unsigned count, last;
 
-	for (unsigned i = 0; i < count; i++)
-		if (kept[i].drive == drive && kept[i].lba == lba)
-			return kept[i].words;
+	if (last < count && kept[last].drive == drive && kept[last].lba == lba)
+		return kept[last].words;
+	for (last = 0; last < count; last++)
+		if (kept[last].drive == drive && kept[last].lba == lba)
+			return kept[last].words;
 	if (count == SPARE)
 		exit(3);
 	kept[count].drive = drive;
