@@ -1,7 +1,7 @@
 /*
  * The four modes of the drives, and the change from one to another while requests are under way.
  *
- * A channel keeps what its mode means in two bits, has_dma and has_interrupts. Whoever moves
+ * A channel keeps what its mode means in two bits, has_dma and has_interrupts. A task that moves
  * sectors looks at them several times in one command, and the drives are told as well (nIEN in the
  * device control register), so all of it belongs to one request:
  *
