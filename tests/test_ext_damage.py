@@ -44,7 +44,7 @@ FIELDS = {  # message: image, offset in the superblock, layout, value, error
     "superblock: inode count 129 is no multiple of 128": ("ext2", 0x00, "<I", 129, "EUCLEAN"),
     "superblock: 4095 blocks do not make 1 groups of 1024": ("ext2", 0x20, "<I", 1024, "EUCLEAN"),
     "superblock: checksum type 3, not 1 to 1": ("default", 0x175, "<B", 3, "EUCLEAN"),
-    "superblock: checksum 0x": ("default", 0x2C, "<I", 77, "EUCLEAN"),
+    "superblock: checksum 0x": ("default", 0x2C, "<I", 77, "EBADMSG"),
     "needs_recovery: the journal": ("ext4", 0x60, "<I", 0x2C6, "EUCLEAN"),
     "descriptors: group 0: inode table in block 500000, outside": (
         "ext2",
@@ -140,13 +140,13 @@ def test_deleted_inodes_are_refused(ext, ext_copy, name):
         lines = ext.run(image, f"inode {numbers[path]}", f"stat {path}", "stat /many")
         assert len(lines) == 3 and not any(line.startswith("error") for line in lines)
         (links,) = peek(image, inode + 0x1A, "<H")
-        patch(image, inode + 0x1A, "<H", 0)
+        debugfs(image, [f"sif {path} links_count 0"], write=True)  # and the checksum
         said, error, again, error_again, after = ext.run(
             image, f"inode {numbers[path]}", f"stat {path}", "stat /many"
         )
         assert said == again == f"console hdc: inode {numbers[path]}: not in use: it has no links"
         assert error == error_again == "error EUCLEAN" and after == lines[2]
-        patch(image, inode + 0x1A, "<H", links)
+        debugfs(image, [f"sif {path} links_count {links}"], write=True)
     before = ext.run(image, f"inode {numbers['/solid']}")
     debugfs(image, ["rm /solid"], write=True)
     (mode,) = peek(image, inodes["/solid"], "<H")
@@ -254,13 +254,54 @@ def test_nodes_end_before_the_next_one_begins(ext, ext_copy, bound):
     assert error == error_again == "error EUCLEAN"
 
 
+def flip(image: Path, offset: int) -> None:
+    """Changes the lowest bit of a byte."""
+    patch(image, offset, "<B", peek(image, offset, "<B")[0] ^ 1)
+
+
+@pytest.mark.parametrize("behaviour", ["errors=remount-ro", "errors=continue"])
+def test_wrong_checksums(ext, ext_copy, behaviour):
+    """A bit that makes no structure impossible, in what has a checksum: EBADMSG, as in Linux, and
+    a mount that writes does what its `errors` says."""
+    image = ext_copy("default")
+    (leaf,) = re.findall(r"ETB0\):(\d+)", " ".join(debugfs(image, ["stat /many"])))[:1]
+    size = 1024 << peek(image, SUPER + 0x18, "<I")[0]
+    directory = bmap(image, [("/dir", 0)])[0][0] * size
+    cases = [
+        (inode_offset(image, "/solid") + 0x0C, "stat /solid", "inode .*: checksum 0x"),
+        (int(leaf) * size + 8, "map /many\n0\n", "extent node in block .*: checksum 0x"),
+        (directory + 8, "stat /dir/file_7", "directory block 0: checksum"),
+    ]
+    for offset, command, message in cases:
+        image = ext_copy("default")
+        flip(image, offset)
+        said, error, after = ext.run(image, command, "read 0 2 /high")
+        assert re.match(f"console hdc: .*{message}", said), (said, message)
+        assert error == "error EBADMSG" and after.startswith("read ")
+        lines = ext.start(image, "write", behaviour, text=f"{command}\ncreate /new\n")
+        assert "error EBADMSG" in lines
+        assert ("error EROFS" in lines) == (behaviour == "errors=remount-ro"), lines
+
+
+def test_a_wrong_checksum_of_a_descriptor(ext, ext_copy):
+    """Such a file system is not mounted for writing; to read it goes on, with a message."""
+    image = ext_copy("default")
+    size = 1024 << peek(image, SUPER + 0x18, "<I")[0]
+    flip(image, (2048 if size == 1024 else size) + 0x10)
+    message = "console hdc: descriptors: group 0: checksum 0x"
+    lines = ext.start(image, "write", text="")
+    assert lines[0].startswith(message) and lines[-1] == "error EBADMSG"
+    lines = ext.run(image, "stat /solid")
+    assert lines[0].startswith(message) and lines[-1].startswith("inode ")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ext2", "ext4", "default"])
 def test_mutations_are_survived(ext, ext_images, name):
     """Seeded damage anywhere in the metadata, and then in each of the structures."""
     image = ext_images[name]
     results = ext.mutate(image, 800)
-    assert results["none"] > 0 and results["EUCLEAN"] > 20
+    assert results["none"] > 0 and results["EUCLEAN"] + results.get("EBADMSG", 0) > 20
     assert ext.mutate(image, 400, SUPER, 0x110).get("EOPNOTSUPP", 0) > 0
     for start, length in structures(image):
         ext.mutate(image, 120, start, length)

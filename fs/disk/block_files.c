@@ -34,7 +34,8 @@ struct block_file {
 	struct cached_file cached; /* first: the two have one address */
 	struct block_device *block;
 	struct device device;
-	bool is_claimed; /* by a file system */
+	bool is_claimed;	  /* by a file system */
+	const struct file *owner; /* it was opened with O_EXCL; NULL: none */
 	struct block_file *next;
 };
 
@@ -106,6 +107,36 @@ static const struct cached_file_ops disk_ops = { .read = disk_read,
 						 .release = keep };
 
 /* ---- what programs do with it ---- */
+
+/* As in Linux a mounted device has one owner, and so has one that was opened with O_EXCL: then
+ * nobody else may mount it or open it so. A drive is owned with each of its partitions. */
+static bool is_owned(const struct block_file *wanted)
+{
+	for (const struct block_file *each = files; each; each = each->next)
+		if ((each->is_claimed || each->owner) &&
+		    (each == wanted || each->block->whole == wanted->block ||
+		     wanted->block->whole == each->block))
+			return true;
+	return false;
+}
+
+static int open_block(struct file *file)
+{
+	struct block_file *block = file_of(file);
+
+	if (file->flags & O_EXCL) {
+		if (is_owned(block))
+			return -EBUSY;
+		block->owner = file;
+	}
+	return cached_file_open(file);
+}
+
+static void release_block(struct file *file)
+{
+	if (file_of(file)->owner == file)
+		file_of(file)->owner = NULL;
+}
 
 static uint64_t block_size(const struct file *file)
 {
@@ -243,18 +274,21 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 
 	if (!block)
 		return 0;
+	if (is_claimed && is_owned(block))
+		return -EBUSY;
 	block->is_claimed = is_claimed;
 	return forget_pages(block);
 }
 
-static const struct file_ops block_ops = { .open = cached_file_open,
+static const struct file_ops block_ops = { .open = open_block,
 					   .read = read_block,
 					   .write = write_block,
 					   .control = control_block,
 					   .size = block_size,
 					   .memory = block_memory,
 					   .sync = cached_file_sync,
-					   .advise = cached_file_advise };
+					   .advise = cached_file_advise,
+					   .release = release_block };
 
 static void make_file(struct block_device *device)
 {

@@ -135,7 +135,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	if (error)
 		return error;
 	set_flags(mount, options);
-	mount->filesystem = filesystem_number();
+	mount->filesystem = mount->device->number; /* as programs compare st_dev with st_rdev */
 	mutex_lock(&mount->lock);
 	error = disk_inode_get(mount, ROOT, &root);
 	mutex_unlock(&mount->lock);

@@ -15,6 +15,8 @@
  * wrong checksum. (docs.kernel.org, ext4: "Checksums")
  */
 #include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 
 /* The product of two polynomials, modulo the one of CRC-32C. Bit 31 is x^0. */
 static uint32_t multiply(uint32_t a, uint32_t b)
@@ -132,6 +134,66 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 		from = high + sizeof(zero);
 	}
 	return ext_crc32c(crc, bytes + from, fs->inode_size - from);
+}
+
+/* ---- what was read is compared ---- */
+
+int ext_inode_verify(const struct ext_inode *inode, const struct ext_disk_inode_large *disk)
+{
+	const size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
+	uint32_t found = disk->first.l_i_checksum_lo, checksum;
+
+	if (!ext_has_checksums(inode->fs))
+		return 0;
+	checksum = ext_inode_checksum(inode->fs, inode->number, disk);
+	if (ext_inode_has(inode->fs, disk, end))
+		found |= (uint32_t)disk->i_checksum_hi << 16;
+	else
+		checksum &= 0xFFFF;
+	if (found == checksum)
+		return 0;
+	ext_corrupt_inode(inode, "checksum 0x%08x, but the contents give 0x%08x", found, checksum);
+	return -EBADMSG;
+}
+
+/* It is after the last entry that the node has room for. */
+int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *buffer)
+{
+	const struct ext_extent_node *node = (const struct ext_extent_node *)buffer->data;
+	const uint8_t *end = (const uint8_t *)&node->entries[node->header.eh_max];
+	uint32_t found = ((const struct ext_extent_tail *)end)->et_checksum, checksum;
+
+	if (!ext_has_checksums(inode->fs))
+		return 0;
+	checksum = ext_crc32c(ext_inode_seed(inode), node, (size_t)(end - buffer->data));
+	if (found == checksum)
+		return 0;
+	ext_corrupt_inode(inode,
+			  "extent node in block %ju: checksum 0x%08x, but the contents give 0x%08x",
+			  buffer->block, found, checksum);
+	return -EBADMSG;
+}
+
+/* As in Linux a mount that only reads goes on with a wrong one: what a descriptor says of places is
+ * checked all the same. */
+int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *descriptors)
+{
+	uint32_t size = fs->summary.descriptor_size, end = fs->summary.block_size / size;
+	struct ext_group_desc of = { 0 };
+
+	if (!ext_has_checksums(fs) && !ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
+		return 0;
+	for (uint32_t i = 0; i < end && group + i < fs->summary.groups; i++) {
+		memcpy(&of, descriptors + i * size, size < sizeof(of) ? size : sizeof(of));
+		if (of.bg_checksum == ext_group_checksum(fs, group + i, &of))
+			continue;
+		ext_corrupt(fs, "descriptors",
+			    "group %u: checksum 0x%04x, but the contents give 0x%04x", group + i,
+			    of.bg_checksum, ext_group_checksum(fs, group + i, &of));
+		if (!fs->options.read_only)
+			return -EBADMSG;
+	}
+	return 0;
 }
 
 /* The block's number is part of it: attributes belong to no inode in particular. */

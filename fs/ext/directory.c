@@ -123,8 +123,8 @@ static int check_block(const struct ext_inode *directory, uint32_t logical,
 	sum = ext_inode_seed(directory);
 	place = checksum(buffer, at, &sum);
 	if (place == NULL || *place != sum)
-		return ext_corrupt_inode(directory, "directory block %u: checksum", logical);
-	return 0;
+		error = ext_corrupt_inode(directory, "directory block %u: checksum", logical);
+	return error ? -EBADMSG : 0;
 }
 
 int ext_directory_block(const struct ext_inode *directory, uint32_t logical,

@@ -59,9 +59,17 @@ static int get_descriptor(const struct ext_fs *fs, uint32_t group, struct cached
 		return ext_corrupt(fs, "descriptors", "block %ju is outside the file system",
 				   block);
 	error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER, buffer);
-	if (!error)
-		*descriptor = (*buffer)->data + group % in_block * size;
-	return error;
+	if (error)
+		return error;
+	if (!(*buffer)->verified)
+		error = ext_groups_verify(fs, group - group % in_block, (*buffer)->data);
+	if (error) {
+		bcache_put(*buffer);
+		return error;
+	}
+	(*buffer)->verified = true;
+	*descriptor = (*buffer)->data + group % in_block * size;
+	return 0;
 }
 
 /* What a descriptor and its copy in memory both have, bytes. */

@@ -200,8 +200,9 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 	out->fs = fs;
 	out->number = number;
 	convert(disk, out);
+	error = ext_inode_verify(out, disk);
 	bcache_put(buffer);
-	return 0;
+	return error;
 }
 
 int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)

@@ -215,6 +215,13 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 
 void ext_inode_seal(const struct ext_fs *fs, uint32_t number, struct ext_disk_inode_large *disk);
 
+/* Compares the checksum of what was read from the disk: of an inode, an extent block (whose header
+ * was checked), all descriptors in a block of which `group` is the first. -EBADMSG, with a message.
+ */
+int ext_inode_verify(const struct ext_inode *inode, const struct ext_disk_inode_large *disk);
+int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *buffer);
+int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *descriptors);
+
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data);
 
 /* ---- bitmaps (fs/ext/bitmap.c) ---- */

@@ -77,6 +77,8 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct cached
 	if (!buffer->verified)
 		error =
 		    check_node(inode, block, node_in(buffer), ROOM(inode->fs->summary.block_size));
+	if (!error && !buffer->verified)
+		error = ext_extent_verify(inode, buffer);
 	if (error) {
 		bcache_put(buffer);
 		return error;

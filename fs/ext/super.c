@@ -162,10 +162,11 @@ static int check_checksum(struct ext_fs *fs)
 	if (out_of_range(fs, "checksum type", type, EXT_CHECKSUM_CRC32C, EXT_CHECKSUM_CRC32C))
 		return -EUCLEAN;
 	checksum = ext_super_checksum(super);
-	if (checksum != super->s_checksum)
-		return ext_corrupt(fs, "superblock",
-				   "checksum 0x%08x, but the contents give 0x%08x",
-				   super->s_checksum, checksum);
+	if (checksum != super->s_checksum) {
+		ext_corrupt(fs, "superblock", "checksum 0x%08x, but the contents give 0x%08x",
+			    super->s_checksum, checksum);
+		return -EBADMSG;
+	}
 	fs->seed = ext_checksum_seed(fs);
 	return 0;
 }

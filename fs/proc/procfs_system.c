@@ -100,10 +100,16 @@ static void show_mount_tree(struct procfs_text *text, const struct task *task)
 	const struct mount *mount;
 
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
-		procfs_print(text, "%u %u 0:%u / %s %s - %s %s rw\n", i + 1, i ? 1 : 0,
-			     mount->root->filesystem, mount->path,
-			     mount->options.read_only ? "ro" : "rw", mount->type->type,
+		procfs_print(text, "%u %u %u:%u / %s %s - %s %s rw\n", i + 1, i ? 1 : 0,
+			     mount->root->filesystem >> 8, mount->root->filesystem & 0xff,
+			     mount->path, mount->options.read_only ? "ro" : "rw", mount->type->type,
 			     mount->source);
+}
+
+/* There are none: only the heading. */
+static void show_swaps(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
 }
 
 static void show_filesystems(struct procfs_text *text, const struct task *task)
@@ -145,6 +151,7 @@ static void system_register(void)
 		{ .name = "mounts", .link = link_mounts },
 		{ .name = "self", .link = link_self },
 		{ .name = "stat", .show = show_stat },
+		{ .name = "swaps", .show = show_swaps },
 		{ .name = "uptime", .show = show_uptime },
 		{ .name = "version", .show = show_version },
 	};

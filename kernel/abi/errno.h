@@ -44,6 +44,7 @@
 #define ENOSYS	     38
 #define ENOTEMPTY    39
 #define ELOOP	     40
+#define EBADMSG	     74 /* a wrong checksum */
 #define EOVERFLOW    75
 #define ELIBBAD	     80
 #define EOPNOTSUPP   95

@@ -104,7 +104,8 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 		.modified = time_of(inode->modified),
 		.device_major = inode->device >> 8,
 		.device_minor = inode->device & 0xff,
-		.filesystem_minor = inode->filesystem,
+		.filesystem_major = inode->filesystem >> 8,
+		.filesystem_minor = inode->filesystem & 0xff,
 	};
 
 	return give(to, &stat, sizeof(stat));
@@ -215,7 +216,7 @@ static int sys_fallocate(struct trap_frame *frame)
 		return -EBADF;
 	if (offset < 0 || length <= 0)
 		return -EINVAL;
-	if (frame->ecx == FALLOCATE_PUNCH_HOLE ||
+	if (frame->ecx == FALLOCATE_PUNCH_HOLE || inode_is(file->inode, S_IFBLK) ||
 	    (!file->inode->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE))
 		return -EOPNOTSUPP;
 	if (!descriptor_writable(frame->ebx))

@@ -109,7 +109,7 @@ static void look_up_paths(struct visit *visit)
 static bool is_documented(int error)
 {
 	return error == 0 || error == -EUCLEAN || error == -EINVAL || error == -EOPNOTSUPP ||
-	       error == -ENOTDIR || error == -ENAMETOOLONG;
+	       error == -EBADMSG || error == -ENOTDIR || error == -ENAMETOOLONG;
 }
 
 /* Mounts, uses everything, unmounts. Returns the first error, or 0. */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,6 +70,21 @@ static void sizes(int file)
 	ok(fails(ioctl(file, BLKGETSIZE64, (void *)1), EFAULT), "a bad address: EFAULT");
 }
 
+/* Of those who ask for it only one has the device, however it is open elsewhere. */
+static void exclusive(const char *name)
+{
+	int one = open(name, O_RDONLY | O_EXCL), two = open(name, O_RDWR);
+
+	ok(one >= 0 && two >= 0, "O_EXCL, and others without it");
+	ok(fails(open(name, O_RDWR | O_EXCL), EBUSY), "a second O_EXCL: EBUSY");
+	ok(fails(mount(name, "/tmp", "ext4", 0, NULL), EBUSY), "and to mount it: EBUSY");
+	ok((fcntl(one, F_GETFL) & O_EXCL) == 0, "fcntl does not show it");
+	close(one);
+	close(two);
+	one = open(name, O_WRONLY | O_EXCL);
+	ok(one >= 0 && close(one) == 0, "O_EXCL again, after close");
+}
+
 static void ends(int file)
 {
 	char bytes[1000];
@@ -83,6 +99,7 @@ static void ends(int file)
 	ok(fails(pwrite(file, bytes, sizeof(bytes), size), ENOSPC), "at the end: ENOSPC");
 	ok(pwrite(file, bytes, 0, size) == 0, "nothing can be written there");
 	ok(fails(ftruncate(file, 0), EINVAL), "ftruncate: EINVAL");
+	ok(fails(fallocate(file, 0, 0, PAGE), EOPNOTSUPP), "fallocate: EOPNOTSUPP");
 }
 
 /* Linux's rules: address, length and offset are multiples of a sector. (A file system may go
@@ -182,6 +199,8 @@ int main(int count, char **words)
 	ok(file >= 0 && direct >= 0 && safe >= 0 && size >= 1 << 20, "open");
 	if (is_device)
 		sizes(file);
+	if (is_device)
+		exclusive(words[1]);
 	ends(file);
 	if (is_device)
 		alignment(direct);
