@@ -214,8 +214,20 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 	return 0;
 }
 
-/* Takes the blocks of a run in this group; the rest of the run is the file's window. Returns how
- * many, 0 if there is no such run, or an error. */
+/* EXERCISE S4 (allocation and the write path), its first part: try_group takes blocks of one group
+   for search->inode. Returns how many, 0 if the group has no such run, or an error.
+
+   - find_run looks from bit `from` on. What it finds may be longer than search->count: the rest is
+     the file's window (set_window), if the search wants one (search->window).
+   - what was taken is counted: in the group's descriptor, in the superblock (count_super), and in
+     inode->blocks, which counts sectors of 512 bytes. search->first becomes the first block.
+   - given: ext_group_read copies the descriptor; free_in and count_free are about such a copy;
+     ext_bitmap_get gets a referenced bitmap; ext_bitmap_change sets bits and writes the copy, whose
+     counts you have changed before.
+
+   Pitfalls: a full group needs no bitmap. When ext_bitmap_change fails, nothing has changed: count
+   nothing. The bitmap goes back on every way out. */
+/* SOLUTION S4 { */
 static int try_group(struct search *search, uint32_t group, uint32_t from)
 {
 	struct ext_fs *fs = search->inode->fs;
@@ -246,6 +258,7 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 	bcache_put(bitmap);
 	return error ? error : (int)taken;
 }
+/* } SOLUTION S4 */
 
 /* All groups, from the goal's on; that one comes again at the end, from its beginning. */
 static int try_groups(struct search *search, uint64_t goal)

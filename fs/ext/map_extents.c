@@ -88,6 +88,32 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct cached
 	return 0;
 }
 
+int ext_extent_root(const struct ext_inode *inode)
+{
+	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
+
+	return check_node(inode, 0, root, ROOM(sizeof(inode->map)));
+}
+
+/* EXERCISE S3, its second half: extents. Contracts: fs/ext/internal.h; the drawing is above.
+
+   - check_child: refuses (ext_corrupt_inode) a child that is not of the depth given, or has entries
+     outside its part of the file: from `begin` on, and before `end`. Its entries ascend already.
+   - ext_extent_decode: an extent as a run. ee_len above EXT_EXTENT_WRITTEN_LIMIT, 32768, means
+     ee_len - 32768 blocks that are unwritten. Refuses a length of 0, an extent that goes beyond
+     `end`, where the next one begins, and blocks outside the file system.
+   - ext_extent_before: the walk from the root to the last extent that begins at `logical` or before
+     it. *end is lowered at every level. *depth_read grows by the nodes read.
+   - ext_map_extents: the answer. What is in no extent is a hole, up to *end.
+   - given: check_node; ext_extent_root, the root checked; ext_extent_find, the entry to follow in a
+     node; ext_extent_child, which gets a child and calls check_child.
+
+   Pitfalls: the disk's contents may be anything. A node may lead to itself or to one above it, and
+   the walk must end: the depth falls by one at each step. A leaf has up to 340 extents in 4 KiB,
+   and an inner node that many children. Blocks of the disk have 48 bits: ee_start_hi, ei_leaf_hi. A
+   node that was got goes back on every way out, and nothing in it is used after that. An extent of
+   32768 blocks is written. */
+/* SOLUTION S3 { */
 /* Refuses a child that is not of the depth given (so that every walk ends), or has entries outside
  * of its part of the file: from `begin` on, and before `end`. The entries ascend. */
 static int check_child(const struct ext_inode *inode, uint64_t block,
@@ -108,6 +134,7 @@ static int check_child(const struct ext_inode *inode, uint64_t block,
 		    end - 1);
 	return 0;
 }
+/* } SOLUTION S3 */
 
 int ext_extent_child(const struct ext_inode *inode, struct ext_extent_idx entry, unsigned depth,
 		     uint64_t end, struct cached_block **buffer)
@@ -125,13 +152,7 @@ int ext_extent_child(const struct ext_inode *inode, struct ext_extent_idx entry,
 	return error;
 }
 
-int ext_extent_root(const struct ext_inode *inode)
-{
-	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
-
-	return check_node(inode, 0, root, ROOM(sizeof(inode->map)));
-}
-
+/* SOLUTION S3 { */
 int ext_extent_decode(const struct ext_inode *inode, const struct ext_extent *extent, uint64_t end,
 		      struct ext_run *out)
 {
@@ -194,3 +215,4 @@ int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_
 	out->unwritten = run.unwritten;
 	return 0;
 }
+/* } SOLUTION S3 */

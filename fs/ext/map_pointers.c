@@ -16,11 +16,25 @@
 #define DIRECT	   12u
 #define HEIGHT_MAX 3u
 
-/*
- * How many levels of pointer blocks lead to a block of the file: 0 to HEIGHT_MAX, and more where no
- * pointer leads. *position becomes the block's position among those of its tree (of height 0: its
- * index in i_block). Positions have 64 bits.
- */
+/* EXERCISE S3 (from a block of a file to a block of the disk), its first half: the drawing above.
+
+   - ext_pointer_tree: how many levels of pointer blocks lead to a block of the file, 0 to
+   HEIGHT_MAX; more, if no pointer leads there. *position becomes the block's position among those
+   of its tree (height 0: its index in i_block). `bits` is the logarithm of N.
+   - ext_map_pointers: an answer of fs/ext/ext.h, `struct ext_mapping`. It begins as a hole of one
+     block; so is a block to which no pointer leads. Data is a run: the neighbours whose pointers
+     follow in the same block, each larger by one. A hole goes on as long as zeros follow there;
+   below a pointer 0 it goes on to the end of what that pointer would lead to. out->depth is how
+   many blocks of pointers were read.
+   - given: ext_mapping_block gets a block of pointers, checked and through the cache; bcache_put
+     gives it back, and takes NULL; ext_range_valid(fs, first, count); ext_corrupt_inode prints, and
+     returns -EUCLEAN.
+
+   Pitfalls: what is in a block is valid until bcache_put. The length counts from the block that was
+   asked for. Positions need 64 bits: blocks of 4 KiB have 2^30 of them in the third tree. All of a
+   run must be inside the file system, not only its first block. A pointer of 32 bits may be larger
+   than the disk at every level. */
+/* SOLUTION S3 { */
 unsigned ext_pointer_tree(unsigned bits, uint64_t *position)
 {
 	uint64_t covered = DIRECT;
@@ -53,14 +67,9 @@ static int map_run(const struct ext_inode *inode, const uint32_t *pointers, unsi
 	return 0;
 }
 
-/*
- * The walk down: `pointers` is the next one to follow, with `count` to the end of its block.
- * Block 5000 with N = 1024: 5000 - 12 - 1024 = 3964 in the tree of two levels, digits 3 and 892:
- * slot 3 of the first block, slot 892 of the second.
- *
- * out->depth counts the blocks that were read. A pointer 0 ends the walk: the hole goes on to the
- * end of what the pointer would lead to, counted from the block that was asked for.
- */
+/* The walk down: `pointers` is the next one to follow, with `count` to the end of its block. Block
+ * 5000 with N = 1024: 5000 - 12 - 1024 = 3964 in the tree of two levels, digits 3 and 892: slot 3
+ * of the first block, slot 892 of the second. */
 int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
 	unsigned bits = inode->fs->block_shift - 2, slots = 1u << bits;
@@ -92,3 +101,4 @@ int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext
 	bcache_put(buffer);
 	return error;
 }
+/* } SOLUTION S3 */

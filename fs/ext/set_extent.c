@@ -212,8 +212,16 @@ static int grow(struct ext_inode *inode)
 	return 0;
 }
 
-/* Splits a node whose parent has room: in the middle, or, if the file grows at its end, so that the
- * left node stays full. */
+/* EXERCISE S4, its second part: extents. First split, a node whose parent has room.
+
+   - a new node (ext_metadata_allocate, near ext_inode_goal) gets the upper half of the entries, or
+     only the last one, if that is the one to follow: so files that grow leave full nodes.
+   - the parent gets an entry for it, to the right of the one it follows, parent->at.
+   - given: new_node, move_entries, open_gap, index_to; seal writes a node's checksum.
+
+   Pitfalls: the disk may be full: until the new node is there, nothing may change. Three nodes have
+   changed, and each has a checksum. bcache_put. */
+/* SOLUTION S4 { */
 static int split(struct ext_inode *inode, struct level *parent, struct level *level)
 {
 	struct ext_extent_node *node = level->node;
@@ -234,6 +242,7 @@ static int split(struct ext_inode *inode, struct level *parent, struct level *le
 	bcache_put(right.buffer);
 	return 0;
 }
+/* } SOLUTION S4 */
 
 /* One step towards room in the leaf: at the lowest full node whose parent is not. */
 static int make_room(struct ext_inode *inode, struct path *path)
@@ -249,7 +258,15 @@ static int make_room(struct ext_inode *inode, struct path *path)
 
 /* ---- pieces ---- */
 
-/* Whether `next` goes on where `run` ends, as one extent could say. */
+/* EXERCISE S4: pieces, see the table in the opening of this file.
+
+   - continues: whether `next` goes on where `run` ends, as one extent could say: in the file and on
+     the disk, of the same kind, and no longer than an extent can be: 32768 blocks, 32767 unwritten.
+   - add_piece: the next piece to the right. Holes (physical 0) and empty ones are none; what
+     continues the last piece makes that longer.
+   - add_part: adds the part of an old piece from block `from` on, before `end`; it may be nothing.
+     What begins later in the file begins as much later on the disk. */
+/* SOLUTION S4 { */
 static bool continues(const struct ext_run *run, const struct ext_run *next)
 {
 	uint32_t limit = EXT_EXTENT_WRITTEN_LIMIT - run->unwritten;
@@ -283,6 +300,7 @@ static void add_part(struct pieces *pieces, struct ext_run part, uint64_t from, 
 	part.logical = from;
 	add_piece(pieces, part);
 }
+/* } SOLUTION S4 */
 
 /* What the entries around the run become. `end` is where the next leaf begins. */
 static int collect(const struct ext_inode *inode, const struct level *leaf, uint64_t end,

@@ -65,7 +65,16 @@ static void touch(struct ext_inode *inode)
 	inode->modified = inode->changed = ext_now(inode->fs);
 }
 
-/* A file without links is in the list of orphans anyway. */
+/* EXERCISE S4, its third part: shrink makes a file shorter, in the order of the opening above.
+
+   - what is beyond the size in the last block is zeros (ext_zero_tail), because it shows when the
+     file grows again.
+   - the inode is in the list of orphans (ext_orphan_add, ext_orphan_remove) while blocks are freed
+     (free_beyond). A file without links is in that list anyway, and stays there.
+   - its size and its times (touch) are written (ext_inode_write) before the first block is freed.
+
+   Pitfall: any of these may fail; then the next ones are not tried, and the inode stays listed. */
+/* SOLUTION S4 { */
 static int shrink(struct ext_inode *inode, uint64_t size)
 {
 	bool listed = inode->links == 0;
@@ -84,6 +93,7 @@ static int shrink(struct ext_inode *inode, uint64_t size)
 		error = ext_orphan_remove(inode);
 	return error;
 }
+/* } SOLUTION S4 */
 
 static int extend(struct ext_inode *inode, uint64_t size)
 {

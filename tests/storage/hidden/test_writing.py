@@ -1,0 +1,272 @@
+"""Exercise S4, for the graders: trees that grow and shrink, full disks, random changes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from labs.tools.machine.qemu_command import Drive
+from tests.host.ext.images import MIB, make_image
+from tests.lesson3.support import with_files
+from tests.lesson4.support import SAID, program
+from tests.storage.writing import (
+    NAMES,
+    NO_SPACE,
+    Files,
+    contents,
+    program_files,
+    require_clean,
+    require_files,
+)
+from tests.told import expect, fail
+
+ONE = "-t ext4 -b 1024 -N 64"
+KINDS = {
+    "ext4-1k": ONE,
+    "ext4-small-groups": "-t ext4 -b 1024 -N 64 -g 1024 -O ^flex_bg,^resize_inode",
+    "ext4-4k": "-t ext4 -b 4096 -N 64",
+    "ext3-1k": "-t ext3 -b 1024 -N 64",
+    "ext2-2k": "-t ext2 -b 2048 -N 64",
+}
+LEAF = 84  # extents in a node of 1 KiB
+DRIVE = "tests/storage/user/drive.c"
+
+
+@pytest.mark.exercise("S4", points=3, host=True)
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_changes(lab, tmp_path, kind):
+    """Four files, 150 changes: writes, holes, cuts, allocations, commits."""
+    random = Random(f"{lab.seed} {kind}")
+    with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
+        block = files.block
+        for step in range(150):
+            name = random.choice(NAMES)
+            first = random.choice((random.randrange(200), random.randrange(2000)))
+            what = random.choice(("write", "write", "write", "truncate", "punch", "allocate"))
+            if what == "write":
+                length = random.choice((1, block, random.randrange(1, 30 * block)))
+                files.write(name, first * block // random.choice((1, 3)), length, seed=step)
+            elif what == "truncate":
+                files.truncate(name, random.randrange(first * block + 1))
+            elif what == "punch":
+                files.punch(name, first, random.randrange(1, 60))
+            else:
+                files.allocate(name, first, random.randrange(1, 60))
+            if random.random() < 0.1:
+                files.commit()
+        files.run()
+        files.require_results()
+
+
+def alternate(files: Files, order: list[int]) -> None:
+    """Every other block is written, in this order."""
+    for step, number in enumerate(order):
+        files.write("a", number * 2 * 1024, 1024, seed=number)
+        if step % 50 == 49:
+            files.commit()
+
+
+@pytest.mark.exercise("S4", points=3, host=True)
+@pytest.mark.parametrize("order", ["up", "down", "random"])
+def test_splits(lab, tmp_path, order):
+    """700 extents, written upwards, downwards, and in no order: nodes are split on two levels."""
+    numbers = list(range(700))
+    if order == "down":
+        numbers.reverse()
+    elif order == "random":
+        Random(lab.seed).shuffle(numbers)
+    with Files(lab, tmp_path, ONE, 8 * MIB) as files:
+        alternate(files, numbers)
+        files.run()
+        files.require_results()
+        files.judge()
+        seen = [(each.logical, each.length) for each in files.extents("a")]
+        expect("extents of /a", seen, [(number * 2, 1) for number in range(700)])
+        nodes = files.results[-1].sectors // 2 - 700
+        most = -(-700 // LEAF) + 2 if order == "up" else 2 * (700 // LEAF) + 4
+        if nodes > most:
+            fail(f"nodes of /a, written {order}: expected at most {most}, seen {nodes}")
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+def test_deep_splits(lab, tmp_path):
+    """4,000 extents, made downwards: inner nodes are split, too; then all of them go."""
+    with Files(lab, tmp_path, ONE, 16 * MIB) as files:
+        for number in reversed(range(4000)):
+            files.allocate("a", number * 2, 1)
+        files.write("a", 7000 * 1024, 3000, seed=5)
+        files.run()
+        files.require_results()
+        files.judge()
+        expect("blocks of /a", sum(each.length for each in files.extents("a")), 4001)
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+def test_split_and_merge_again(lab, tmp_path):
+    """Unwritten blocks become written one by one, until one extent is left; then all is freed."""
+    with Files(lab, tmp_path, ONE, 8 * MIB) as files:
+        files.allocate("a", 0, 400)
+        order = list(range(400))
+        Random(lab.seed).shuffle(order)
+        for number in order:
+            files.write("a", number * 1024, 1024, seed=3)
+        files.truncate("b", 5)
+        files.run()
+        files.require_results()
+        expect("extents of /a", len({e.unwritten for e in files.extents("a")}), 1)
+        expect("blocks of /a", sum(e.length for e in files.extents("a")), 400)
+        if len(files.extents("a")) > 4:
+            fail(f"extents of /a: expected at most 4, seen {len(files.extents('a'))}")
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+def test_nothing_is_left(lab, tmp_path):
+    """A tree of hundreds of extents goes, down to the last block."""
+    with Files(lab, tmp_path, ONE, 8 * MIB) as files:
+        alternate(files, list(range(300)))
+        files.truncate("a", 300 * 1024 + 10)
+        files.truncate("a", 0)
+        files.run()
+        files.require_results()
+        expect("sectors of /a, cut to nothing", files.results[-1].sectors, 0)
+        expect("extents of /a", files.extents("a"), [])
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+def test_longest_extents(lab, tmp_path):
+    """A run of 36,864 unwritten blocks, 4,096 at a time: an extent has at most 32,767 of them."""
+    features = "-O ^has_journal,^resize_inode,sparse_super2 -E num_backup_sb=0"
+    with Files(lab, tmp_path, f"{ONE} {features}", 96 * MIB) as files:
+        for step in range(9):
+            files.allocate("a", step * 4096, 4096)
+        files.write("a", 36_863 * 1024, 1024)
+        files.run()
+        files.require_results()
+        seen = files.extents("a")
+        expect("blocks of /a", sum(each.length for each in seen), 36_864)
+        if max(each.length for each in seen) > 32_767:
+            fail(f"extents of /a: expected at most 32767 unwritten blocks, seen {seen}")
+        if max(each.length for each in seen) < 20_000:
+            fail(f"extents of /a: expected one of more than 20000 blocks, seen {seen}")
+
+
+@pytest.mark.exercise("S4", points=3, host=True)
+@pytest.mark.parametrize("extents", [4, LEAF])
+def test_full_in_the_middle(lab, tmp_path, extents):
+    """The disk is full when a node is needed: an error, and everything is as it was."""
+    with Files(lab, tmp_path, f"{ONE} -m 0 -J size=1", 4 * MIB) as files:
+        for number in range(extents):
+            files.write("a", number * 8 * 1024, 4 * 1024, seed=number)
+        files.commit()
+        files.write("b", 0, 4 * MIB - 5, seed=9, known=False)
+        files.write("b", 4 * MIB, 4 * MIB - 5, seed=9, known=False)
+        files.punch("a", 1, 1)
+        files.punch("a", 17, 2)
+        before = len(files.changes)
+        files.truncate("b", 0)
+        files.commit()
+        files.write("a", 2 * 1024, 1000, seed=77)
+        files.model["a"][1024:2048] = contents(1024, 1024, 0)
+        files.model["a"][17 * 1024 : 19 * 1024] = contents(17 * 1024, 2048, 2)
+        results = files.run()
+        expect("punch on a full disk: result", results[before - 2].result, NO_SPACE)
+        expect("punch on a full disk: result", results[before - 1].result, NO_SPACE)
+        sectors = results[extents - 1].sectors
+        expect("sectors of /a after that", results[-1].sectors, sectors)
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+@pytest.mark.parametrize("kind", ["ext4-small-groups", "ext3-1k"])
+def test_a_full_disk(lab, tmp_path, kind):
+    """All blocks can be had, the last write is short, and what is freed can be had again."""
+    with Files(lab, tmp_path, f"{KINDS[kind]} -m 0 -J size=1", 4 * MIB) as files:
+        files.write("a", 0, 4 * MIB, seed=1, known=False)
+        files.write("b", 0, 2000, seed=2, known=False)
+        files.truncate("a", 1 * MIB)
+        files.commit()
+        files.write("c", 0, 1 * MIB, seed=3)
+        results = files.run()
+        first, second = results[0].result, results[1].result
+        if not 2 * MIB < first < 4 * MIB:
+            fail(f"write 4 MiB to a disk of 4 MiB: expected it to be cut, seen {first}")
+        if second > 1024 or (second < 0 and second != NO_SPACE):
+            fail(f"write to a full disk: expected {NO_SPACE}, seen {second}")
+        files.model["a"][:] = contents(0, 1 * MIB, 1)
+        files.model["b"][:] = contents(0, max(second, 0), 2)
+        expect("write after something was freed: result", results[-1].result, 1 * MIB)
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+def test_two_files_grow(lab, tmp_path):
+    """Two files grow in turns, a block each: windows keep them in few pieces."""
+    with Files(lab, tmp_path, ONE, 16 * MIB) as files:
+        for number in range(200):
+            files.write("a", number * 1024, 1024, seed=number)
+            files.write("b", number * 1024, 1024, seed=number)
+        files.run()
+        files.require_results()
+        for name in "ab":
+            if len(files.extents(name)) > 12:
+                fail(f"extents of /{name}: expected at most 12, seen {len(files.extents(name))}")
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+@pytest.mark.parametrize("kind", KINDS)
+def test_cuts(lab, tmp_path, kind):
+    """Sizes around the borders of blocks; a file that grows again is zeros."""
+    random = Random(lab.seed)
+    with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
+        block = files.block
+        for step in range(12):
+            files.write("a", 0, 40 * block, seed=step)
+            size = random.randrange(30) * block + random.choice((0, 1, 511, 512, block - 1))
+            files.truncate("a", size)
+            files.truncate("b", size)
+            files.write("b", size + 3 * block + 5, 10, seed=step)
+            files.truncate("a", size + 7 * block)
+        files.run()
+        files.require_results()
+        for index in range(1, len(files.changes), 5):
+            size = files.results[index].size
+            count = -(-size // block)
+            least = count * block // 512
+            extra = files.results[index].sectors - least
+            if not 0 <= extra <= 2 * block // 512:
+                fail(f"sectors of /a, {size} bytes: expected {least}, seen {least + extra}")
+
+
+@pytest.mark.exercise("S4", points=3)
+@pytest.mark.parametrize("kind", ["ext4-4k", "ext3-1k"])
+def test_programs_in_the_kernel(lab, tmp_path, kind):
+    """A hundred files in one directory, with holes, cut and removed, by a program."""
+    seed = Random(lab.seed).randrange(1, 1000)
+    (tmp_path / "empty").mkdir()
+    options = KINDS[kind].replace("-N 64", "-N 512")
+    image = make_image(tmp_path / "a.img", 16 * MIB, options, tmp_path / "empty")
+    fields = with_files(lab, {"bin/drive": program(DRIVE)})
+    drives = [Drive(image, 1, writable=True)]
+    result = lab.run(f"run /bin/drive work 100 {seed}", drives=drives, guest_limit=120, **fields)
+    said = dict(SAID.findall(result.check().serial.replace("\r", "")))
+    for word in ("mount", "wrong", "umount"):
+        expect(f"{word} of the program", said.get(word), "0")
+    require_clean(image)
+    require_files(image, program_files(100, seed))
+
+
+@pytest.mark.exercise("S4", points=2, once=True)
+def test_a_program_fills_the_drive(lab, tmp_path):
+    """A program writes until the drive is full: ENOSPC, and what was written is there."""
+    (tmp_path / "empty").mkdir()
+    image = make_image(tmp_path / "a.img", 4 * MIB, f"{ONE} -J size=1", tmp_path / "empty")
+    fields = with_files(lab, {"bin/drive": program(DRIVE)})
+    drives = [Drive(image, 1, writable=True)]
+    result = lab.run("run /bin/drive fill", drives=drives, guest_limit=120, **fields)
+    said = dict(SAID.findall(result.check().serial.replace("\r", "")))
+    expect("the error of a write to a full drive", said.get("error"), str(NO_SPACE))
+    expect("umount of the program", said.get("umount"), "0")
+    require_clean(image)
+    size = int(said.get("size", "0"))
+    if size < 2 * MIB:
+        fail(f"bytes written to a drive of 4 MiB: expected more than half of them, seen {size}")
+    require_files(image, {"f000": contents(0, size, 0)})

@@ -1,0 +1,336 @@
+"""Exercise S4 from outside: files of an image are changed by the library on this computer, and
+e2fsck and debugfs judge what it has left.
+
+with Files(lab, tmp_path, "-t ext4 -b 1024", 8 << 20) as files:
+    files.write("a", 0, 5000)
+    files.punch("a", 1, 2)
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
+from tests.host.ext.images import ENVIRONMENT, bmap, debugfs, make_image, run_tool
+from tests.storage.mapping import data_of
+from tests.told import expect, fail
+
+LIBRARY = (
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "fs/ext").glob("*.c")),
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "fs/jbd2").glob("*.c")),
+    *("fs/cache/bcache.c", "kernel/lib/errno.c", "kernel/lib/string.c"),
+)
+DRIVERS = [
+    ROOT / "tests/storage/host/write.c",
+    ROOT / "tests/host/ext/shim.c",
+    ROOT / "tests/host/ext/record.c",
+]
+PIECE = 1024
+WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT = range(6)
+NO_SPACE = -28
+MOST_TOLD = 3  # lines of e2fsck
+NAMES = ("a", "b", "c", "d")
+SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*|FAILED: .*")
+PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>fs/\w+/\w+\.c:\d+)")
+LEAF = re.compile(r"\s*(\d+)/\s*\d+\s+\d+/\s*\d+\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*\d+\s+\d+(.*)")
+TABLE = bytes(i % 256 for i in range(512))
+
+programs: dict[Path, Path] = {}
+
+
+def contents(first: int, length: int, seed: int) -> bytes:
+    """What the program writes at a place of a file."""
+    parts, place, end = [], first, first + length
+    while place < end:
+        step = min(256 - place % 256, end - place)
+        start = (place + place // 256 * 7 + seed) % 256
+        parts.append(TABLE[start : start + step])
+        place += step
+    return b"".join(parts)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a change returned, and the inode's size and sectors after it."""
+
+    result: int
+    size: int
+    sectors: int
+
+
+@dataclass(frozen=True)
+class Extent:
+    """An extent as debugfs shows it."""
+
+    logical: int
+    length: int
+    physical: int
+    unwritten: bool
+
+
+@dataclass
+class Files:
+    """Files of an image, what is to be done to them, and what must be in them afterwards."""
+
+    lab: Lab
+    place: Path
+    options: str
+    size: int
+    fill: dict[str, bytes] = field(default_factory=dict)
+    changes: list[bytes] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    model: dict[str, bytearray] = field(default_factory=dict)
+    results: list[Result] = field(default_factory=list)
+
+    def __enter__(self) -> Files:
+        source = self.place / "root"
+        source.mkdir()
+        for name in NAMES:
+            data = self.fill.get(name, b"")
+            (source / name).write_bytes(data)
+            self.model[name] = bytearray(data)
+        self.image = make_image(self.place / "a.img", self.size, self.options, source)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            if not self.results:
+                self.run()
+            self.judge()
+
+    # What is to be done
+
+    def _add(self, what: int, name: str, first: int, second: int, seed: int, words: str) -> None:
+        inode = 12 + NAMES.index(name)
+        self.changes.append(struct.pack("<IIQQI", what, inode, first, second, seed))
+        self.words.append(words)
+
+    def write(self, name: str, first: int, length: int, seed: int = 1, known: bool = True) -> None:
+        """Writes bytes. known=False: it may be less than that, and the model is not changed."""
+        self._add(WRITE, name, first, length, seed, f"write {length} bytes at {first} of {name}")
+        if known and length:
+            data = self.model[name]
+            data.extend(bytes(max(0, first + length - len(data))))
+            data[first : first + length] = contents(first, length, seed)
+
+    def truncate(self, name: str, size: int) -> None:
+        """Sets the size."""
+        self._add(TRUNCATE, name, size, 0, 0, f"truncate {name} to {size} bytes")
+        data = self.model[name]
+        del data[size:]
+        data.extend(bytes(size - len(data)))
+
+    def allocate(self, name: str, first: int, count: int, keep: bool = False) -> None:
+        """Unwritten blocks, as fallocate makes them."""
+        what = ALLOCATE_KEEP if keep else ALLOCATE
+        words = f"allocate {count} blocks from {first} on for {name}"
+        self._add(what, name, first, count, 0, words)
+        if not keep:
+            data = self.model[name]
+            data.extend(bytes(max(0, (first + count) * self.block - len(data))))
+
+    def punch(self, name: str, first: int, count: int) -> None:
+        """A hole."""
+        words = f"punch {count} blocks from {first} on out of {name}"
+        self._add(PUNCH, name, first, count, 0, words)
+        data, block = self.model[name], self.block
+        end = min((first + count) * block, len(data))
+        if first * block < end:
+            data[first * block : end] = bytes(end - first * block)
+
+    def commit(self) -> None:
+        """Ends the transaction."""
+        self._add(COMMIT, "a", 0, 0, 0, "commit")
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block."""
+        return int(self.options.partition("-b ")[2].split()[0])
+
+    # What came of it
+
+    def run(self) -> list[Result]:
+        """Does it all, and changes the image. Returns the results."""
+        done = self.lab.ask(write_program(self.lab), self._image() + b"".join(self.changes))
+        text, mark, rest = done.stdout.partition(b"\npieces ")
+        lines = text.decode(errors="replace").splitlines()
+        numbers = [line.split() for line in lines if re.fullmatch(r"-?\d+ \d+ \d+", line)]
+        self.results = [Result(*map(int, each)) for each in numbers]
+        said = [line for line in lines if line.startswith(("console", "panic"))]
+        if not mark or len(self.results) < len(self.changes):
+            report(done, [*self.words, "unmount"][min(len(self.results), len(self.words))])
+        count, _, data = rest.partition(b"\n")
+        if len(data) != int(count) * (PIECE + 4):
+            report(done, "unmount")
+        with self.image.open("r+b") as file:
+            for at in range(0, len(data), PIECE + 4):
+                file.seek(int.from_bytes(data[at : at + 4], "little") * PIECE)
+                file.write(data[at + 4 : at + 4 + PIECE])
+        if said:
+            fail(f"the file system contradicts itself: {said[0]}")
+        return self.results
+
+    def _image(self) -> bytes:
+        pieces = []
+        with self.image.open("rb") as file:
+            for start, end in data_of(file.fileno(), self.size):
+                file.seek(start // PIECE * PIECE)
+                for number in range(start // PIECE, (end + PIECE - 1) // PIECE):
+                    if any(data := file.read(PIECE)):
+                        pieces.append(struct.pack("<I", number) + data)
+        return struct.pack("<QI", self.size, len(pieces)) + b"".join(pieces)
+
+    def require_results(self) -> None:
+        """Every change did all that it was asked for."""
+        for words, change, result in zip(self.words, self.changes, self.results, strict=True):
+            what, _, _, second, _ = struct.unpack("<IIQQI", change)
+            expect(f"{words}: result", result.result, second if what == WRITE else 0)
+
+    def judge(self) -> None:
+        """e2fsck finds nothing, and debugfs reads what was written."""
+        require_clean(self.image)
+        require_counts(self.image)
+        self.require_contents()
+        self.require_tails()
+
+    def require_contents(self) -> None:
+        """Every file is what it should be."""
+        for name, expected in self.model.items():
+            target = self.place / "dump"
+            target.unlink(missing_ok=True)
+            debugfs(self.image, [f"dump /{name} {target}"])
+            seen = target.read_bytes() if target.exists() else b""
+            if seen != expected:
+                fail(f"/{name} {difference(seen, expected)}")
+
+    def require_tails(self) -> None:
+        """Beyond a file's end its last block has zeros: Linux relies on them when a file grows."""
+        asked = {f"/{name}": len(data) for name, data in self.model.items() if data}
+        places = bmap(self.image, [(name, size // self.block) for name, size in asked.items()])
+        for (name, size), (physical, unwritten) in zip(asked.items(), places, strict=True):
+            if size % self.block and physical and not unwritten:
+                with self.image.open("rb") as file:
+                    file.seek(physical * self.block + size % self.block)
+                    rest = file.read(self.block - size % self.block)
+                if any(rest):
+                    fail(f"{name}, {size} bytes: expected zeros beyond its end, seen {rest[:8]}")
+
+    def extents(self, name: str) -> list[Extent]:
+        """The leaves of a file's tree."""
+        found = []
+        for line in debugfs(self.image, [f"ex -l /{name}"]):
+            numbers = LEAF.match(line)
+            if numbers:
+                _, first, last, physical, rest = numbers.groups()
+                length = int(last) - int(first) + 1
+                found.append(Extent(int(first), length, int(physical), "Uninit" in rest))
+        return found
+
+
+def difference(seen: bytes, expected: bytes) -> str:
+    """How a file differs, in words."""
+    if len(seen) != len(expected):
+        return f"is {len(seen)} bytes long: expected {len(expected)}"
+    at = next(i for i, (one, other) in enumerate(zip(seen, expected, strict=True)) if one != other)
+    return f"at byte {at}: expected {expected[at]:#04x}, seen {seen[at]:#04x}"
+
+
+def require_clean(image: Path) -> None:
+    """e2fsck finds nothing wrong."""
+    command = ["timeout", "60", "e2fsck", "-fn", str(image)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if is_finding(line)]
+        fail("e2fsck -fn: expected nothing, seen: " + " | ".join(lines[:MOST_TOLD]))
+
+
+def require_counts(image: Path) -> None:
+    """The superblock's free blocks are those of all groups: e2fsck mends that without a word."""
+    lines = run_tool("dumpe2fs", str(image)).splitlines()
+    (total,) = (int(line.split()[-1]) for line in lines if line.startswith("Free blocks:"))
+    groups = [int(line.split()[0]) for line in lines if re.match(r"  \d+ free blocks,", line)]
+    expect("Free blocks count of the superblock", total, sum(groups))
+
+
+def is_finding(line: str) -> bool:
+    """Whether a line of e2fsck says what is wrong, and not how far it is."""
+    known = ("Pass", "e2fsck", "Fix", "***")
+    return bool(line) and not line.startswith(known) and ": ****" not in line
+
+
+def write_program(lab: Lab) -> Path:
+    """The library with the submission's files; made once for each tree."""
+    if lab.root not in programs or not programs[lab.root].exists():
+        programs[lab.root] = lab.host(LIBRARY, DRIVERS, "write")
+    return programs[lab.root]
+
+
+def report(done: subprocess.CompletedProcess[bytes], change: str) -> None:
+    """Fails with what the program said at its end."""
+    words = (done.stdout[-400:] + b"\n" + done.stderr).decode(errors="replace")
+    fail(f"{change}, run on this computer: {cause_in(words, done.returncode)}\n{words}")
+
+
+def cause_in(words: str, status: int) -> str:
+    """Why it has ended, without addresses: those differ from run to run."""
+    missing = [line for line in words.splitlines() if "is not written" in line]
+    if missing:
+        return missing[0]
+    if status in PROGRAM_STOPPED or "too many requests" in words:
+        return "it does not end"
+    if not (wrong := SANITIZER.search(words)):
+        return "it gave no whole answer"
+    place = PLACE.search(words, wrong.end())
+    where = f" in {place['function']} ({place['line']})" if place else ""
+    return f"{wrong[1] or wrong[0]}{where}"
+
+
+def pieces_of(files: Sequence[Extent]) -> list[tuple[int, int, bool]]:
+    """Extents without their place on the disk."""
+    return [(each.logical, each.length, each.unwritten) for each in files]
+
+
+# Programs in the guest
+
+
+def program_files(count: int, seed: int) -> dict[str, bytes]:
+    """What tests/storage/user/drive.c leaves: files by name."""
+    found = {}
+    for number in range(count):
+        data = bytearray()
+        for piece in range(3):
+            place = piece * (number * 613 % 9000)
+            length = 100 + (seed * number + piece * 2711) % 5900
+            data.extend(bytes(max(0, place + length - len(data))))
+            data[place : place + length] = contents(place, length, number)
+        if number % 3 == 0:
+            size = (number * 1009 + seed) % 12000
+            del data[size:]
+            data.extend(bytes(size - len(data)))
+        if number % 5 != 4:
+            found[f"f{number:03d}"] = bytes(data)
+    return found
+
+
+def require_files(image: Path, expected: dict[str, bytes]) -> None:
+    """These files are in the root of an image."""
+    place = image.with_name("rdump")
+    place.mkdir()
+    debugfs(image, [f"rdump / {place}"])
+    seen = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
+    if missing := sorted(set(expected) ^ set(seen)):
+        fail(f"files: expected {len(expected)}, seen {len(seen)}; {missing[0]} is one that differs")
+    for name, data in expected.items():
+        if seen[name] != data:
+            fail(f"/{name} {difference(seen[name], data)}")
