@@ -225,9 +225,11 @@ def test_cuts(lab, tmp_path, kind):
             files.truncate("b", size)
             files.write("b", size + 3 * block + 5, 10, seed=step)
             files.truncate("a", size + 7 * block)
+        files.write("c", 0, 5 * block)
+        files.truncate("c", 2 * block + 17)
         files.run()
         files.require_results()
-        for index in range(1, len(files.changes), 5):
+        for index in range(1, len(files.changes), 7):
             size = files.results[index].size
             count = -(-size // block)
             least = count * block // 512
