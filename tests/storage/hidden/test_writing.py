@@ -229,7 +229,7 @@ def test_cuts(lab, tmp_path, kind):
         files.truncate("c", 2 * block + 17)
         files.run()
         files.require_results()
-        for index in range(1, len(files.changes), 7):
+        for index in range(1, len(files.changes), 5):
             size = files.results[index].size
             count = -(-size // block)
             least = count * block // 512
