@@ -28,6 +28,7 @@
 #include <stddef.h>
 
 #include "drivers/disk/ata_drive.h"
+#include "drivers/disk/ata_mode.h"
 #include "drivers/disk/partition.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

@@ -10,8 +10,9 @@
  *						polled, please: the drives raise no interrupt
  *	...sleeps until its time is over
  */
+#include "drivers/disk/ata_mode.h"
+
 #include "drivers/disk/ata_drive.h"
-#include "drivers/disk/ata.h"
 #include "drivers/qemu/settings.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

@@ -14,20 +14,8 @@
  */
 #include "fs/ext/internal.h"
 #include "fs/jbd2/journal.h"
-#include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-
-#define NANOSECONDS 1000000000
-
-/* Divides a positive number: 2^31 seconds before 1970 is the earliest time there is. */
-int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
-{
-	const uint64_t base = (uint64_t)1 << 31;
-
-	return (int64_t)(divide64((uint64_t)time + base * NANOSECONDS, NANOSECONDS, nanoseconds) -
-			 base);
-}
 
 /* Once for all that a transaction changed. */
 static void seal_super(struct cached_block *buffer)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "drivers/disk/ata.h"
+#include "drivers/disk/ata_mode.h"
 #include "drivers/disk/ata_drive.h"
 #include "drivers/disk/block.h"
 #include "kernel/cpu/io.h"

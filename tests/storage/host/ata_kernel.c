@@ -19,6 +19,7 @@
 
 #include "drivers/clock/pic.h"
 #include "drivers/disk/ata.h"
+#include "drivers/disk/ata_mode.h"
 #include "drivers/disk/pci.h"
 #include "drivers/disk/partition.h"
 #include "drivers/qemu/settings.h"

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "drivers/disk/ata.h"
+#include "drivers/disk/ata_mode.h"
 #include "drivers/disk/ata_drive.h"
 #include "tests/storage/host/ata_drives.h"
 #include "tests/storage/host/ata_kernel.h"

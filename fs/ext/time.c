@@ -1,0 +1,14 @@
+/* Times as the disk has them: seconds since 1970, before it negative, and nanoseconds. */
+#include "fs/ext/internal.h"
+#include "kernel/lib/divide.h"
+
+#define NANOSECONDS 1000000000
+
+/* Divides a positive number: 2^31 seconds before 1970 is the earliest time there is. */
+int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
+{
+	const uint64_t base = (uint64_t)1 << 31;
+
+	return (int64_t)(divide64((uint64_t)time + base * NANOSECONDS, NANOSECONDS, nanoseconds) -
+			 base);
+}
