@@ -289,10 +289,10 @@ def test_deep_trees_and_loops(ext, ext_copy):
 @pytest.mark.parametrize(
     ("size", "options", "far"),
     [
-        (2_000_398_934_016, "-t ext4 -b 4096 -J size=4", 480_000_123),
+        (2_000_398_934_016, "-t ext4 -b 4096 -J size=4 -O ^metadata_csum", 480_000_123),
         (
             5 << 40,
-            "-t ext4 -b 1024 -O ^has_journal,^resize_inode,bigalloc -C 1048576",
+            "-t ext4 -b 1024 -O ^has_journal,^resize_inode,^metadata_csum,bigalloc -C 1048576",
             5_000_000_001,
         ),
     ],

@@ -462,7 +462,8 @@ def first_entry(image: Path, path: str) -> int:
 def test_a_map_that_names_metadata_is_not_followed(ext, tmp_path, variant, change):
     """A file whose blocks are said to be an inode table: nothing is written there, or freed."""
     image = tmp_path / "a.img"
-    (path,) = make_files(image, 8 * MIB, VARIANTS[variant], 1)
+    options = VARIANTS[variant].replace("^flex_bg", "^flex_bg,^metadata_csum")
+    (path,) = make_files(image, 8 * MIB, options, 1)
     ext.write(image, f"grow 5 1000 {path}")
     table = int(re.search(r"Inode table at (\d+)", run_tool("dumpe2fs", str(image)))[1])
     patch(image, first_entry(image, path), "<I", table)

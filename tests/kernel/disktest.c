@@ -152,11 +152,10 @@ static bool each_piece(const struct range *range, const struct block_transfer *t
 		       bool is_write)
 {
 	static uint64_t sectors[9 * WORDS];
+	const struct block_piece *end = transfer->pieces + transfer->piece_count;
 	unsigned first = 0;
 
-	for (unsigned i = 0; i < transfer->piece_count; i++) {
-		const struct block_piece *piece = &transfer->pieces[i];
-
+	for (const struct block_piece *piece = transfer->pieces; piece < end; piece++) {
 		if (is_write) {
 			fill(range, first, piece->sectors, sectors);
 			memcpy(piece->buffer, sectors, piece->sectors * SECTOR_SIZE);

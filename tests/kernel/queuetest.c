@@ -74,15 +74,15 @@ static bool is_right(const struct block_request *request, uint64_t lba)
 static bool prepare(int count, char **words, uint8_t *buffer)
 {
 	struct block_device *device = block_find(words[1]);
-	unsigned used = 0;
+	unsigned filled = 0;
 
 	for (int i = 0; i < count - 3; i++) {
 		requests[i] = (struct block_request){ .device = device,
-						      .buffer = buffer + used * SECTOR_SIZE };
-		if (!parse(words[i + 3], &requests[i]) || used + requests[i].count > ROOM)
+						      .buffer = buffer + filled * SECTOR_SIZE };
+		if (!parse(words[i + 3], &requests[i]) || filled + requests[i].count > ROOM)
 			return false;
 		fill(&requests[i]);
-		used += requests[i].count;
+		filled += requests[i].count;
 	}
 	return true;
 }
