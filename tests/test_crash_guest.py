@@ -117,7 +117,7 @@ def test_programs_keep_what_they_committed(tmp_path, kernel, what):
         recording, content = programs.recorded(what, tmp_path, 4)
     except PackageError as error:
         pytest.skip(f"no programs to run: {error}")
-    assert list(programs.wrong_states(recording, content, tmp_path, 20, 2010)) == []
+    assert list(programs.wrong_states(recording, content, tmp_path, 8, 2010)) == []
     lazy = replace(recording, entries=[replace(each, flags=0) for each in recording.entries])
     assert any(programs.wrong_states(lazy, content, tmp_path, 20, 2010))
 

@@ -10,7 +10,7 @@ from tests import disk_programs
 from tests.building import make
 from tests.host.ext.images import make_image
 
-FILES = 60
+FILES = 20
 
 
 @pytest.mark.slow(seconds=150)

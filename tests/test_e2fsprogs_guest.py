@@ -53,7 +53,7 @@ def features(said: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ext4", "ext4 -b 4096", "ext3 -b 2048", "ext2"])
+@pytest.mark.parametrize("kind", ["ext4 -b 4096", "ext2"])
 def test_made_checked_and_used(debian, tmp_path, kind):
     """mke2fs, e2fsck and dumpe2fs on a drive, which is mounted and written in between."""
     image = tmp_path / "a.img"
