@@ -24,8 +24,8 @@ DIRECT = 12
 EUCLEAN = -117
 EXTENTS_FLAG = 0x80000
 ENDLESS = 1 << 40  # blocks; a hole without a next extent goes on at least so far
-SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*")
-PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>map_\w+\.c:\d+)")
+SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*|FAILED: .*")
+PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>fs/\w+/\w+\.c:\d+)")
 INODE_WORDS = struct.Struct("<15I")
 
 programs: dict[Path, Path] = {}
@@ -163,7 +163,7 @@ def answer_of(line: str) -> Answer | None:
 
 def report(done: subprocess.CompletedProcess[bytes], what: str) -> None:
     """Fails with what the program said at its end."""
-    words = (done.stdout[-300:] + b"\n" + done.stderr).decode(errors="replace")
+    words = (done.stdout[-400:] + b"\n" + done.stderr).decode(errors="replace")
     fail(f"{what}, run on this computer: {cause_in(words, done.returncode)}\n{words}")
 
 
@@ -172,7 +172,7 @@ def cause_in(words: str, status: int) -> str:
     missing = [line for line in words.splitlines() if "is not written" in line]
     if missing:
         return missing[0]
-    if status in PROGRAM_STOPPED or "endless" in words:
+    if status in PROGRAM_STOPPED or "endless" in words or "too many requests" in words:
         return "it does not end"
     if not (wrong := SANITIZER.search(words)):
         return "it gave no whole answer"

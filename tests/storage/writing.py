@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
+from labs.tools.grading.lab import ROOT, Lab
 from tests.host.ext.images import ENVIRONMENT, bmap, debugfs, make_image, run_tool
-from tests.storage.mapping import data_of
+from tests.storage.mapping import data_of, report
 from tests.told import expect, fail
 
 LIBRARY = (
@@ -36,8 +36,6 @@ WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT = range(6)
 NO_SPACE = -28
 MOST_TOLD = 3  # lines of e2fsck
 NAMES = ("a", "b", "c", "d")
-SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*|FAILED: .*")
-PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>fs/\w+/\w+\.c:\d+)")
 LEAF = re.compile(r"\s*(\d+)/\s*\d+\s+\d+/\s*\d+\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*\d+\s+\d+(.*)")
 TABLE = bytes(i % 256 for i in range(512))
 
@@ -274,26 +272,6 @@ def write_program(lab: Lab) -> Path:
     if lab.root not in programs or not programs[lab.root].exists():
         programs[lab.root] = lab.host(LIBRARY, DRIVERS, "write")
     return programs[lab.root]
-
-
-def report(done: subprocess.CompletedProcess[bytes], change: str) -> None:
-    """Fails with what the program said at its end."""
-    words = (done.stdout[-400:] + b"\n" + done.stderr).decode(errors="replace")
-    fail(f"{change}, run on this computer: {cause_in(words, done.returncode)}\n{words}")
-
-
-def cause_in(words: str, status: int) -> str:
-    """Why it has ended, without addresses: those differ from run to run."""
-    missing = [line for line in words.splitlines() if "is not written" in line]
-    if missing:
-        return missing[0]
-    if status in PROGRAM_STOPPED or "too many requests" in words:
-        return "it does not end"
-    if not (wrong := SANITIZER.search(words)):
-        return "it gave no whole answer"
-    place = PLACE.search(words, wrong.end())
-    where = f" in {place['function']} ({place['line']})" if place else ""
-    return f"{wrong[1] or wrong[0]}{where}"
 
 
 def pieces_of(files: Sequence[Extent]) -> list[tuple[int, int, bool]]:
