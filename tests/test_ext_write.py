@@ -24,6 +24,7 @@ from tests.host.ext.images import (
     peek,
     run_tool,
 )
+from tests.storage.journal import crc32c
 
 pytest_plugins = ["tests.host.ext.fixtures"]
 
@@ -313,23 +314,15 @@ def test_orphans_of_the_last_session_are_released(ext, tmp_path, variant):
 def fill_orphan_file(image: Path, numbers: list[int], damage: int = 0) -> None:
     """Makes entries in the orphan file's first two blocks, as a power cut under Linux leaves them;
     `damage` is a change of the checksum."""
-    feature = int(super_field(image, "Orphan file inode"))
-    blocks = debugfs(image, [f"blocks <{feature}>"])[-1].split()
-    seed = crc32c(uuid.UUID(super_field(image, "Filesystem UUID")).bytes)
-    seed = crc32c(struct.pack("<II", feature, 0), seed)
+    inode = int(super_field(image, "Orphan file inode"))
+    blocks = debugfs(image, [f"blocks <{inode}>"])[-1].split()
+    seed = crc32c(0xFFFFFFFF, uuid.UUID(super_field(image, "Filesystem UUID")).bytes)
+    seed = crc32c(seed, struct.pack("<II", inode, 0))
     for number, block in zip(numbers, map(int, blocks), strict=False):
         entries = struct.pack("<III", 0, number, 0).ljust(1024 - 8, b"\0")
-        sum_ = crc32c(entries, crc32c(struct.pack("<Q", block), seed)) ^ damage
+        sum_ = crc32c(crc32c(seed, struct.pack("<Q", block)), entries) ^ damage
         patch(image, block * 1024, "1016s2I", entries, 0x0B10CA04, sum_)
     debugfs(image, ["feature orphan_present"], write=True)
-
-
-def crc32c(data: bytes, crc: int = 0xFFFFFFFF) -> int:
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc
 
 
 @pytest.fixture

@@ -122,9 +122,10 @@ static int check_block(const struct ext_inode *directory, uint32_t logical,
 		return error;
 	sum = ext_inode_seed(directory);
 	place = checksum(buffer, at, &sum);
-	if (place == NULL || *place != sum)
-		error = ext_corrupt_inode(directory, "directory block %u: checksum", logical);
-	return error ? -EBADMSG : 0;
+	if (place != NULL && *place == sum)
+		return 0;
+	ext_corrupt_inode(directory, "directory block %u: checksum", logical);
+	return -EBADMSG;
 }
 
 int ext_directory_block(const struct ext_inode *directory, uint32_t logical,
