@@ -62,6 +62,8 @@ PROVIDED = {
     "bubblewrap": ["bwrap"],
     "gdb": ["gdb"],
     "shellcheck": ["shellcheck"],
+    "nbdkit": ["nbdkit"],
+    "nbdkit-plugin-python": ["nbdkit"],
     "grub-common": ["grub-mkrescue"],
     "xorriso": ["xorriso"],
     "mtools": ["mformat"],

@@ -1,20 +1,27 @@
-"""Disk model: what a request costs on a 5400 rpm drive of 2 TB, in seek, rotation and transfer.
+"""Disk models: what a request costs on a drive, in seek, rotation, transfer and overhead.
 
-The drive does one request at a time:
+The drives are described in models/*.toml, each figure with its source; `drive("hdd5400")` makes
+one. Over a list of requests the model says the time afterwards (`replay`); the same classes make a
+guest's drive wait (nbd_plugin.py). Only the standard library is needed: nbdkit's Python has
+nothing else. Two kinds:
+
+* Flash: a fixed time for a request, and a rate. A write of a part of a page, or of a part of an
+  erase block where the drive cannot put it elsewhere, costs more.
+* Disk, which does one request at a time:
 
     command overhead -> seek -> wait until the sector comes round -> transfer
 
-Three facts make up the model.
+Three facts make up a disk.
 
-* Geometry. Cylinders of 8 tracks, in 24 zones: outer tracks are longer. A sector's angle follows
+* Geometry. Cylinders of some tracks, in zones: outer tracks are longer. A sector's angle follows
   from its number, with a skew from track to track that covers the time to switch heads.
 * Seek. Time over distance is a + b * sqrt(x) for short seeks, where the arm speeds up and brakes,
   and a straight line for long ones, where it also cruises (Ruemmler and Wilkes, "An Introduction
   to Disk Drive Modeling", IEEE Computer, 1994). x is the distance as a part of the whole stroke.
 * Rotation. The platter turns whether one looks or not: the angle follows from the time alone.
 
-Only `SEEK_ROOT_MS` (b) is fitted: so that a random read of 512 bytes takes 14.78 ms, as measured
-on the drive of 2010. All that is said about files follows from there, with nothing left to turn.
+Of the drive of 2010 only `seek_root_ms` (b) is fitted: so that a random read of 512 bytes takes
+14.78 ms, as measured. All that is said about files follows from there, with nothing left to turn.
 
 Units are in the names: `_ms` milliseconds, `_revolutions` turns of the platter; an LBA is a number
 of 512-byte sectors. Errors: ValueError if a request is not wholly on the drive.
@@ -23,32 +30,89 @@ of 512-byte sectors. Errors: ValueError if a request is not wholly on the drive.
 from __future__ import annotations
 
 import random
+import tomllib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+MODELS = Path(__file__).with_name("models")
 SECTOR_BYTES = 512
-FULL_SECTORS = 3_907_029_168
+
+
+@dataclass(frozen=True)
+class DiskParameters:
+    """What a file of models/ says of a disk with an arm; the comments there explain the fields."""
+
+    title: str
+    source: str
+    sectors: int
+    revolutions_per_minute: float
+    heads: int
+    zones: int
+    outer_track_sectors: int
+    inner_track_sectors: int
+    head_switch_ms: float
+    seek_start_ms: float
+    seek_root_ms: float
+    seek_knee: float
+    command_overhead_ms: float
+    host_turnaround_ms: float
+
+    @property
+    def revolution_ms(self) -> float:
+        """One turn of the platter."""
+        return 60_000 / self.revolutions_per_minute
+
+
+@dataclass(frozen=True)
+class FlashParameters:
+    """What a file of models/ says of a drive without moving parts."""
+
+    title: str
+    source: str
+    sectors: int
+    read_us: float
+    write_us: float
+    read_bytes_per_us: float
+    write_bytes_per_us: float
+    page_bytes: int
+    erase_block_bytes: int
+    partial_erase_block_us: float
+    host_turnaround_ms: float
+
+
+Parameters = DiskParameters | FlashParameters
+KINDS: dict[str, type[Parameters]] = {"disk": DiskParameters, "flash": FlashParameters}
+
+
+def names() -> list[str]:
+    """The drives that are described."""
+    return sorted(path.stem for path in MODELS.glob("*.toml"))
+
+
+def parameters(name: str) -> Parameters:
+    """What models/NAME.toml says. Raises ValueError for a name that is not there."""
+    if name not in names():
+        raise ValueError(f"there is no drive {name}; there are {', '.join(names())}")
+    values: dict[str, Any] = tomllib.loads((MODELS / f"{name}.toml").read_text())
+    return KINDS[values.pop("kind")](**values)
+
+
+HDD5400 = parameters("hdd5400")
+assert isinstance(HDD5400, DiskParameters)
+FULL_SECTORS = HDD5400.sectors
 """The drive of 2010: 2,000,398,934,016 bytes."""
-
-REVOLUTION_MS = 60_000 / 5400
-HEADS = 8
-ZONES = 24
-OUTER_TRACK_SECTORS = 2200
-INNER_TRACK_SECTORS = 1100
-HEAD_SWITCH_MS = 0.8
-COMMAND_OVERHEAD_MS = 0.15
-HOST_TURNAROUND_MS = 0.05
-"""From the end of a request until the host has sent the next one."""
-
-SEEK_START_MS = HEAD_SWITCH_MS
-"""a: to settle on a new track takes as long whether the arm or the head changed."""
-SEEK_ROOT_MS = 15.1
-"""b: see `fit_seek_root_ms`."""
-SEEK_KNEE = 0.3
-"""The part of the stroke where the arm reaches its full speed."""
+REVOLUTION_MS = HDD5400.revolution_ms
+HEADS = HDD5400.heads
+HEAD_SWITCH_MS = HDD5400.head_switch_ms
+COMMAND_OVERHEAD_MS = HDD5400.command_overhead_ms
+HOST_TURNAROUND_MS = HDD5400.host_turnaround_ms
+SEEK_START_MS = HDD5400.seek_start_ms
+SEEK_ROOT_MS = HDD5400.seek_root_ms
+SEEK_KNEE = HDD5400.seek_knee
 
 FIT_TARGET_MS = 14.78
 FIT_SEED = 2010
@@ -98,62 +162,62 @@ def add_up(accesses: Collection[Access], divided_by: float = 1) -> Access:
 
 
 class Request(NamedTuple):
-    """One request to a drive: `operation` begins with r (read) or w (write)."""
+    """One request to a drive: `operation` begins with r (read), w (write) or f (flush)."""
 
     operation: str
     lba: int
     sectors: int
 
 
-def seek_curve_ms(stroke_part: float, root_ms: float) -> float:
+def seek_curve_ms(stroke_part: float, root_ms: float, of: DiskParameters = HDD5400) -> float:
     """Milliseconds to move the arm by this part (above 0, to 1) of the whole stroke."""
-    if stroke_part < SEEK_KNEE:
-        return SEEK_START_MS + root_ms * sqrt(stroke_part)
-    slope = root_ms / (2 * sqrt(SEEK_KNEE))
-    return SEEK_START_MS + root_ms * sqrt(SEEK_KNEE) + slope * (stroke_part - SEEK_KNEE)
+    if stroke_part < of.seek_knee:
+        return of.seek_start_ms + root_ms * sqrt(stroke_part)
+    slope = root_ms / (2 * sqrt(of.seek_knee))
+    return of.seek_start_ms + root_ms * sqrt(of.seek_knee) + slope * (stroke_part - of.seek_knee)
 
 
 class Geometry:
     """Maps LBAs to places. A smaller drive has fewer cylinders, and the same zones and tracks."""
 
-    def __init__(self, sectors: int, root_ms: float) -> None:
-        lengths = [self._track_sectors(zone) for zone in range(ZONES)]
+    def __init__(self, sectors: int, root_ms: float, of: DiskParameters = HDD5400) -> None:
+        self.of = of
+        lengths = [self._track_sectors(zone) for zone in range(of.zones)]
         self.sectors = sectors
-        self.zone_cylinders = ceil(sectors / (HEADS * sum(lengths)))
-        self.cylinders = ZONES * self.zone_cylinders
+        self.zone_cylinders = ceil(sectors / (of.heads * sum(lengths)))
+        self.cylinders = of.zones * self.zone_cylinders
         self.zones = self._lay_out_zones(lengths)
         self._zone_starts = [zone.first_lba for zone in self.zones]
         self._root_ms = root_ms
         self._lay_out_skew()
 
-    @staticmethod
-    def _track_sectors(zone: int) -> int:
-        step = (OUTER_TRACK_SECTORS - INNER_TRACK_SECTORS) / (ZONES - 1)
-        return round(OUTER_TRACK_SECTORS - step * zone)
+    def _track_sectors(self, zone: int) -> int:
+        step = (self.of.outer_track_sectors - self.of.inner_track_sectors) / (self.of.zones - 1)
+        return round(self.of.outer_track_sectors - step * zone)
 
     def _lay_out_zones(self, lengths: list[int]) -> list[Zone]:
         zones, lba = [], 0
         for number, length in enumerate(lengths):
             zones.append(Zone(number * self.zone_cylinders, lba, length))
-            lba += self.zone_cylinders * HEADS * length
+            lba += self.zone_cylinders * self.of.heads * length
         return zones
 
     def _lay_out_skew(self) -> None:
         """Turns each track so far that its first sector comes up when the switch is done."""
-        margin = 1 / INNER_TRACK_SECTORS
-        self.head_skew = HEAD_SWITCH_MS / REVOLUTION_MS + margin
-        self.cylinder_skew = self.seek_ms(1) / REVOLUTION_MS + margin
-        self._skew_per_cylinder = (HEADS - 1) * self.head_skew + self.cylinder_skew
+        margin = 1 / self.of.inner_track_sectors
+        self.head_skew = self.of.head_switch_ms / self.of.revolution_ms + margin
+        self.cylinder_skew = self.seek_ms(1) / self.of.revolution_ms + margin
+        self._skew_per_cylinder = (self.of.heads - 1) * self.head_skew + self.cylinder_skew
 
     def seek_ms(self, cylinders: int) -> float:
         """Milliseconds to move the arm by so many cylinders, at least 1."""
-        return seek_curve_ms(cylinders / self.cylinders, self._root_ms)
+        return seek_curve_ms(cylinders / self.cylinders, self._root_ms, self.of)
 
     def locate(self, lba: int) -> Place:
         """Where a sector is."""
         zone = self.zones[bisect_right(self._zone_starts, lba) - 1]
         track, sector = divmod(lba - zone.first_lba, zone.track_sectors)
-        cylinder, head = divmod(track, HEADS)
+        cylinder, head = divmod(track, self.of.heads)
         cylinder += zone.first_cylinder
         turned = cylinder * self._skew_per_cylinder + head * self.head_skew
         angle = (turned + sector / zone.track_sectors) % 1.0
@@ -162,38 +226,50 @@ class Geometry:
     def lba_of(self, cylinder: int, head: int, sector: int) -> int:
         """The inverse of `locate`."""
         zone = self.zones[cylinder // self.zone_cylinders]
-        track = (cylinder - zone.first_cylinder) * HEADS + head
+        track = (cylinder - zone.first_cylinder) * self.of.heads + head
         return zone.first_lba + track * zone.track_sectors + sector
+
+
+def check_range(lba: int, sectors: int, on: int) -> None:
+    """Raises ValueError for a request that is not wholly on a drive of `on` sectors."""
+    if sectors < 1 or lba < 0 or lba + sectors > on:
+        raise ValueError(
+            f"request of {sectors} sectors at LBA {lba} is not wholly on a drive of {on} sectors"
+        )
 
 
 class Disk:
     """A drive with its arm: serves requests one after another. Reads and writes cost the same."""
 
-    def __init__(self, sectors: int = FULL_SECTORS, seek_root_ms: float = SEEK_ROOT_MS) -> None:
-        self.geometry = Geometry(sectors, seek_root_ms)
+    def __init__(
+        self,
+        sectors: int = FULL_SECTORS,
+        seek_root_ms: float | None = None,
+        of: DiskParameters = HDD5400,
+    ) -> None:
+        self.of = of
+        self.geometry = Geometry(sectors, seek_root_ms or of.seek_root_ms, of)
+        self.sectors = sectors
         self._arm = self.geometry.locate(0)
         self._next_lba: int | None = None
         self._platter_ms = 0.0  # when the platter had passed all of the last request
 
-    def service(self, start_ms: float, lba: int, sectors: int) -> Access:
+    def service(self, start_ms: float, lba: int, sectors: int, operation: str = "r") -> Access:
         """Serves a request that the drive gets at `start_ms`, after the one before has ended."""
-        if sectors < 1 or lba < 0 or lba + sectors > self.geometry.sectors:
-            raise ValueError(
-                f"request of {sectors} sectors at LBA {lba} is not wholly on a drive of "
-                f"{self.geometry.sectors} sectors"
-            )
+        check_range(lba, sectors, self.sectors)
         if lba == self._next_lba:
             access = self._continue(start_ms, lba, sectors)
         else:
-            access = self._read_platter(start_ms + COMMAND_OVERHEAD_MS, lba, sectors)
+            access = self._read_platter(start_ms + self.of.command_overhead_ms, lba, sectors)
         self._next_lba = lba + sectors
         return access
 
     def _continue(self, start_ms: float, lba: int, sectors: int) -> Access:
         """Serves what follows the last request: the drive has read on by itself, into a buffer."""
         self._read_platter(self._platter_ms, lba, sectors)
-        ready_ms = start_ms + COMMAND_OVERHEAD_MS
-        return Access(0.0, 0.0, max(0.0, self._platter_ms - ready_ms), COMMAND_OVERHEAD_MS)
+        overhead_ms = self.of.command_overhead_ms
+        waited_ms = max(0.0, self._platter_ms - start_ms - overhead_ms)
+        return Access(0.0, 0.0, waited_ms, overhead_ms)
 
     def _read_platter(self, now_ms: float, lba: int, sectors: int) -> Access:
         """Track by track: seek or switch heads, wait, transfer. Leaves the arm at the end."""
@@ -203,26 +279,59 @@ class Disk:
             count = min(sectors, place.track_sectors - place.sector)
             moved_ms = self._move_ms(place)
             waited_ms = self._wait_ms(now_ms + moved_ms, place)
-            passed_ms = count / place.track_sectors * REVOLUTION_MS
+            passed_ms = count / place.track_sectors * self.of.revolution_ms
             now_ms += moved_ms + waited_ms + passed_ms
             seek_ms, rotation_ms = seek_ms + moved_ms, rotation_ms + waited_ms
             transfer_ms += passed_ms
             lba, sectors, self._arm = lba + count, sectors - count, place
         self._platter_ms = now_ms
-        return Access(seek_ms, rotation_ms, transfer_ms, COMMAND_OVERHEAD_MS)
+        return Access(seek_ms, rotation_ms, transfer_ms, self.of.command_overhead_ms)
 
     def _move_ms(self, place: Place) -> float:
         """The time to bring a head over the place's track."""
         distance = abs(place.cylinder - self._arm.cylinder)
         if distance:
             return self.geometry.seek_ms(distance)
-        return HEAD_SWITCH_MS if place.head != self._arm.head else 0.0
+        return self.of.head_switch_ms if place.head != self._arm.head else 0.0
 
-    @staticmethod
-    def _wait_ms(now_ms: float, place: Place) -> float:
+    def _wait_ms(self, now_ms: float, place: Place) -> float:
         """The time until the place comes round. What begins just now is not missed."""
-        ahead = (place.angle - now_ms / REVOLUTION_MS) % 1.0
-        return 0.0 if ahead > 1 - 1e-6 else ahead * REVOLUTION_MS
+        ahead = (place.angle - now_ms / self.of.revolution_ms) % 1.0
+        return 0.0 if ahead > 1 - 1e-6 else ahead * self.of.revolution_ms
+
+
+class Flash:
+    """A drive without moving parts: the place does not matter, the borders of its blocks do."""
+
+    def __init__(self, of: FlashParameters, sectors: int | None = None) -> None:
+        self.of = of
+        self.sectors = sectors or of.sectors
+
+    def service(self, start_ms: float, lba: int, sectors: int, operation: str = "r") -> Access:
+        """Serves a request; when it comes is of no account."""
+        check_range(lba, sectors, self.sectors)
+        of, first, size = self.of, lba * SECTOR_BYTES, sectors * SECTOR_BYTES
+        if not operation.startswith("w"):
+            return Access(0.0, 0.0, size / of.read_bytes_per_us / 1000, of.read_us / 1000)
+        overhead_us = of.write_us + of.read_us * _is_partial(first, size, of.page_bytes)
+        overhead_us += of.partial_erase_block_us * _is_partial(first, size, of.erase_block_bytes)
+        return Access(0.0, 0.0, size / of.write_bytes_per_us / 1000, overhead_us / 1000)
+
+
+def _is_partial(first: int, size: int, unit: int) -> bool:
+    """Whether a write leaves some of a unit as it was."""
+    return first % unit != 0 or size % unit != 0
+
+
+Model = Disk | Flash
+
+
+def drive(name: str, sectors: int | None = None) -> Model:
+    """A new drive of models/, of its own size unless given. Raises ValueError."""
+    of = parameters(name)
+    if isinstance(of, FlashParameters):
+        return Flash(of, sectors)
+    return Disk(sectors or of.sectors, of=of)
 
 
 @dataclass(frozen=True)
@@ -238,7 +347,18 @@ class Replay:
         return sum(access.total_ms for access in self.accesses)
 
 
-def replay(requests: Iterable[Request], disk: Disk | None = None) -> Replay:
+def serve(model: Model, now_ms: float, request: Request) -> Access:
+    """One request, with the host's turnaround as overhead. A flush finds nothing to write: no model
+    has a cache."""
+    operation, lba, sectors = request
+    if operation.startswith("f"):
+        access = Access(0.0, 0.0, 0.0, 0.0)
+    else:
+        access = model.service(now_ms, lba, sectors, operation)
+    return access._replace(overhead_ms=access.overhead_ms + model.of.host_turnaround_ms)
+
+
+def replay(requests: Iterable[Request], disk: Model | None = None) -> Replay:
     """Serves the requests one at a time: each is sent when the one before has come back.
 
     The host's turnaround is counted as overhead. `disk` is a new full-size drive unless given.
@@ -246,12 +366,19 @@ def replay(requests: Iterable[Request], disk: Disk | None = None) -> Replay:
     disk = disk or Disk()
     now_ms, done = 0.0, Replay([], [])
     for request in requests:
-        access = disk.service(now_ms, request.lba, request.sectors)
-        access = access._replace(overhead_ms=access.overhead_ms + HOST_TURNAROUND_MS)
+        access = serve(disk, now_ms, request)
         now_ms += access.total_ms
         done.requests.append(request)
         done.accesses.append(access)
     return done
+
+
+TRACE_COLUMNS = "operation,lba,sectors,start_ms,seek_ms,rotation_ms,transfer_ms,overhead_ms"
+
+
+def trace_line(request: Request, start_ms: float, access: Access) -> str:
+    """A request as a line of CSV: what it was, when it began, and where its time went."""
+    return ",".join([*map(str, request), *(f"{value:.6f}" for value in (start_ms, *access))])
 
 
 def fit_seek_root_ms(reads: int = FIT_READS, seed: int = FIT_SEED) -> float:

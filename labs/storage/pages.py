@@ -1,0 +1,164 @@
+"""The storage lab's pages: text, tables and plots become one HTML file that needs nothing else, a
+version for the terminal, and the figures as JSON and CSV.
+
+    page = Page("x3", "When is the mapping hot?", "映射何时变热?")
+    page.text("Question", "问题", "...")
+    page.plot(figure, "requests per read")
+    page.table("Measured", ["reads", "requests"], rows)
+    page.write(directory, {"rows": rows})       # x3.html, x3.json, x3-1.csv, x3-1.svg
+    page.show()                                 # at the terminal
+
+A plot is as wide as a phone: several pictures are put one below the other. Labels are in English
+and in Chinese (`both`). The same figures give the same files.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from labs.tools.course.measurement import STYLE
+
+WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
+HEIGHT_INCHES = 3.3
+TERMINAL_WIDTH = 100
+FONTS = ["DejaVu Sans", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC"]
+STYLE_HERE = {**STYLE, "font.family": ["sans-serif", *FONTS[1:]], "axes.titlesize": 10}
+HEAD = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 "DejaVu Sans", "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC",
+        sans-serif; max-width: 46em; margin: 1em auto; padding: 0 1em; }}
+svg {{ width: 100%; height: auto; max-width: 40em; }}
+table {{ border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }}
+td, th {{ padding: .2em .7em; border-bottom: 1px solid #ccc; text-align: right; }}
+td:first-child, th:first-child {{ text-align: left; }}
+figure {{ margin: 1em 0; }} figcaption {{ color: #555; font-size: 14px; }}
+@media print {{ body {{ max-width: none; }} figure {{ break-inside: avoid; }} }}
+</style>
+"""
+
+
+def both(english: str, chinese: str) -> str:
+    """A label in both languages, the second on a line of its own."""
+    return f"{english}\n{chinese}"
+
+
+@contextmanager
+def plotting() -> Iterator[None]:
+    """The style of the plots. Where this machine has no Chinese font, the reader's has one."""
+    with matplotlib.rc_context(STYLE_HERE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*(Glyph|findfont).*")
+        yield
+
+
+def pictures(rows: int = 1, height: float = HEIGHT_INCHES) -> tuple[Figure, Any]:
+    """A figure with so many pictures, one below the other; one Axes, or an array of them. Use it
+    inside `plotting`."""
+    figure = Figure(figsize=(WIDTH_INCHES, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, 1)
+
+
+def mark_prediction(axes: Axes, value: float, vertical: bool = False) -> None:
+    """Draws what a person expected as a line through the plot."""
+    line = axes.axvline if vertical else axes.axhline
+    line(value, color="C3", linestyle="--", linewidth=1, label="your prediction 你的预测")
+
+
+def svg_of(figure: Figure) -> str:
+    """A plot as SVG, the same text for the same figures."""
+    text = io.StringIO()
+    with plotting():
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def shown(value: object) -> str:
+    """A cell: numbers with as many digits as say something."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:,.4g}"
+
+
+class Page:
+    """A page under construction: its parts appear in the order in which they are added."""
+
+    def __init__(self, name: str, title: str, chinese: str) -> None:
+        self.name, self.title, self.chinese = name, title, chinese
+        self._html = [f"<h1>{html.escape(title)}<br><small>{html.escape(chinese)}</small></h1>"]
+        self._plain: list[str | Table] = [f"{title}\n{chinese}\n"]
+        self._plots: list[str] = []
+        self._tables: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
+
+    def text(self, heading: str, chinese: str, *paragraphs: str) -> None:
+        """A heading with paragraphs."""
+        self._html.append(f"<h2>{html.escape(heading)} {html.escape(chinese)}</h2>")
+        self._html += [f"<p>{html.escape(each)}</p>" for each in paragraphs]
+        filled = "\n".join(fill(each, TERMINAL_WIDTH) for each in paragraphs)
+        self._plain.append(f"{heading} {chinese}\n{filled}\n")
+
+    def plot(self, figure: Figure, caption: str) -> None:
+        """A plot; at the terminal its file is named."""
+        self._plots.append(svg := svg_of(figure))
+        picture = svg[svg.index("<svg") :]
+        self._html.append(
+            f"<figure>{picture}<figcaption>{html.escape(caption)}</figcaption></figure>"
+        )
+        self._plain.append(f"plot {self.name}-{len(self._plots)}.svg: {caption}\n")
+
+    def table(self, caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table; the first column is words."""
+        self._tables.append((columns, rows))
+        cells = [[shown(value) for value in row] for row in rows]
+        head = "".join(f"<th>{html.escape(each)}</th>" for each in columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in cells
+        )
+        self._html.append(f"<h3>{html.escape(caption)}</h3><table><tr>{head}</tr>{body}</table>")
+        table = Table(title=caption, title_justify="left", box=box.ASCII, pad_edge=False)
+        for number, column in enumerate(columns):
+            table.add_column(column, justify="right" if number else "left")
+        for row in cells:
+            table.add_row(*row)
+        self._plain.append(table)
+
+    def show(self, console: Console | None = None) -> None:
+        """Prints the page."""
+        console = console or Console()
+        console.width = min(TERMINAL_WIDTH, console.width) if console.is_terminal else 100
+        for part in self._plain:
+            console.print(part, markup=False, highlight=False)
+
+    def write(self, directory: Path, figures: Mapping[str, Any]) -> Path:
+        """Writes NAME.html, NAME.json with `figures`, and each plot and table by its number;
+        returns the page's path."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for number, svg in enumerate(self._plots, 1):
+            (directory / f"{self.name}-{number}.svg").write_text(svg)
+        for number, (columns, rows) in enumerate(self._tables, 1):
+            with (directory / f"{self.name}-{number}.csv").open("w", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+        said = json.dumps(figures, indent=1, sort_keys=True, ensure_ascii=False)
+        (directory / f"{self.name}.json").write_text(said + "\n")
+        path = directory / f"{self.name}.html"
+        path.write_text(HEAD.format(title=html.escape(self.title)) + "\n".join(self._html) + "\n")
+        return path
