@@ -167,8 +167,10 @@ def diskstats(serial: str) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_counts_are_those_of_the_host(said, tmp_path, mode):
-    """/proc/diskstats against QEMU's counters and its trace."""
-    drive = Drive(blank(tmp_path / "b.img", 20_000), 1, writable=True)
+    """/proc/diskstats against QEMU's counters and its trace. The drive is so slow that it is busy
+    for milliseconds."""
+    slow = ("throttling.iops-total=100",)
+    drive = Drive(blank(tmp_path / "b.img", 20_000), 1, writable=True, options=slow)
     result = said(WORK, mode=mode, drives=(drive,))
     fields = diskstats(result.serial)["hdb"]
     reads, _, read_sectors, read_ms, writes, _, written, write_ms = fields[:8]

@@ -286,6 +286,19 @@ def test_session_in_a_terminal(terminal):
     assert terminal.exitstatus == 0
 
 
+def test_an_interrupt_while_output_is_shown(terminal):
+    """Ctrl-C stops the guest even where it meets gdb at writing what the guest says."""
+    slowly = "lambda file, data: (write(file, data), time.sleep(1))[0]"
+    terminal.sendline(f"python import os, time; write = os.write; os.write = {slowly}")
+    terminal.expect_exact(PROMPT)
+    terminal.sendline("c")
+    terminal.expect_exact("| apprentice> ")
+    terminal.sendintr()
+    terminal.expect_exact("SIGINT")
+    terminal.expect_exact(PROMPT)
+    assert "KeyboardInterrupt" not in terminal.before
+
+
 def test_gdb_without_python_still_debugs(tmp_path):
     """It is said, and symbols, breakpoints and source lines work."""
     fake = tmp_path / "gdb"

@@ -58,15 +58,18 @@ STATUSES = range(64)
 class Machine:
     """A running machine, for use in a `with` statement; whatever happens, QEMU is gone afterwards.
 
-    `interactive` gives it a serial line to talk on (send, expect), and lets guest time pass no
-    faster than real time while the guest is idle. Without it the output goes to a file, where the
-    guest never has to wait for us, so that a run with icount repeats itself.
+    `interactive` gives it a serial line to talk on (send, expect). Without it the output goes to a
+    file, where the guest never has to wait for us, so that a run with icount repeats itself.
+
+    A guest that may wait for us, or for the host's disk, does not skip its idle time: the five
+    seconds that a kernel gives its drive would be over in a tenth of a second.
     """
 
     def __init__(
         self, config: Config, interactive: bool = True, log_interrupts: bool = False
     ) -> None:
-        self.config = replace(config, skip_idle=config.skip_idle and not interactive)
+        waits = interactive or config.drives
+        self.config = replace(config, skip_idle=config.skip_idle and not waits)
         self.result: Result | None = None
         self._interactive = interactive
         self._log_interrupts = log_interrupts

@@ -80,7 +80,8 @@ class Config:
     the other ways `kernel` serves for its symbols. An IDE drive of QEMU answers when the host has
     the data, the card at once: booting from it takes the same instructions each time.
     icount: each instruction takes 2**icount ns of guest time; None is plain, asynchronous TCG.
-    skip_idle: with icount, guest time jumps to the next timer whenever the processor is halted.
+    skip_idle: with icount, guest time jumps to the next timer whenever the processor is halted; not
+    in a machine with `drives`, nor in one to talk to.
     initramfs: a cpio archive with the guest's first files. settings: further names and texts that
     the kernel can ask for, such as ("cmd", "ls").
     guest_limit: guest seconds; wall_limit: a backstop in real seconds; output_limit: bytes on the

@@ -7,12 +7,14 @@ import re
 import select
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import gdb
 
 KEPT = 1 << 20
+SOON = 0.05  # seconds
 CHUNK = 1 << 16
 MARK = "| "
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
@@ -23,6 +25,12 @@ def start_thread(work: Callable[[], None]) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     threading.Thread(target=work, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def interrupt_soon() -> None:
+    """Ctrl-C, when gdb's own thread has left Python again."""
+    time.sleep(SOON)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def plain(data: bytes | bytearray) -> str:
@@ -94,9 +102,13 @@ class Console:
             gdb.post_event(self._show_live)
 
     def _show_live(self) -> None:
-        if self._is_live:
-            gdb.flush()
-            os.write(1, self._shown(only_lines=not self._is_seen).encode())
+        """Ctrl-C, while gdb is here, interrupts us and not the guest: gdb gets it once more."""
+        try:
+            if self._is_live:
+                gdb.flush()
+                os.write(1, self._shown(only_lines=not self._is_seen).encode())
+        except KeyboardInterrupt:
+            start_thread(interrupt_soon)
 
     def _shown(self, only_lines: bool) -> str:
         """What has not been shown yet, or the whole lines of it, with its marks."""
