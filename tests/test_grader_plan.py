@@ -209,6 +209,21 @@ def test_broken_tests_are_an_error(tmp_path):
         run_tests([Job("", str(ROOT))], [f"-c{ROOT / 'pyproject.toml'}", str(tmp_path)], 1)
 
 
+def test_two_variants_of_one_name_are_an_error(tmp_path):
+    """A test's name has the beginning of its parameters: two runs would count as one."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    long = "x" * 40
+    (tmp_path / "test_twice.py").write_text(
+        "import pytest\n"
+        '@pytest.mark.exercise("1.1")\n'
+        f'@pytest.mark.parametrize("text", ["{long}1", "{long}2"])\n'
+        "def test_twice(lab, text):\n"
+        "    pass\n"
+    )
+    with pytest.raises(TestRunError, match="two variants of a test have one name"):
+        run_tests([Job("", str(ROOT))], [f"-c{ROOT / 'pyproject.toml'}", str(tmp_path)], 1)
+
+
 # ---- the report as a function of what came of each test ------------------------------------------
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import resource
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -166,6 +167,9 @@ class Plan:
 
         items[:] = [each for each in items if self._is_wanted(each)]
         items.sort(key=key)
+        places = Counter(place(asdict(item)) for each in items if (item := item_of(each)))
+        if twice := [where for where, times in places.items() if times > 1]:
+            raise pytest.UsageError(f"two variants of a test have one name: {twice[0]}")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
