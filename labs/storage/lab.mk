@@ -19,6 +19,7 @@ help::
 	@echo "  make lab        the storage lab's measurement: raw sectors against files"
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
+	@echo "  make lab X=3    another experiment, as a page; X=list: which there are"
 
 ifeq ($(LESSON),storage)
 LAB   := storage
@@ -27,6 +28,7 @@ LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/b
 RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE) \
 	$(if $(ROOT),--root '$(ROOT)')
 DEBUG  = $(RUN) --gdb
+EXPERIMENT = $(PYTHON) -m labs.storage.experiments '$(X)' --build $(OUT) --predict '$(PREDICT)'
 HOST_TOOLS := $(BUILD)/host/lab-file
 # For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.
 ifeq ($(filter full 1,$(SCALE)) $(origin MEM),$(SCALE) file)
@@ -34,9 +36,9 @@ MEM := 1024
 endif
 endif
 
-lab: setup
+lab: setup$(if $(X),-test)
 	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
-	@$(AS_CHILD) $(RUN) --lab
+	@$(AS_CHILD) $(if $(X),$(EXPERIMENT),$(RUN) --lab)
 
 $(BUILD)/host/lab-file: labs/storage/labfile.c Makefile
 	@mkdir -p $(@D)

@@ -18,6 +18,7 @@ import csv
 import html
 import io
 import json
+import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,8 +38,8 @@ from labs.tools.course.measurement import STYLE
 WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
 HEIGHT_INCHES = 3.3
 TERMINAL_WIDTH = 100
-FONTS = ["DejaVu Sans", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC"]
-STYLE_HERE = {**STYLE, "font.family": ["sans-serif", *FONTS[1:]], "axes.titlesize": 10}
+FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "PingFang SC"]
+STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
 HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title>
@@ -63,8 +64,9 @@ def both(english: str, chinese: str) -> str:
 @contextmanager
 def plotting() -> Iterator[None]:
     """The style of the plots. Where this machine has no Chinese font, the reader's has one."""
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(STYLE_HERE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r".*(Glyph|findfont).*")
+        warnings.filterwarnings("ignore", message=".*Glyph.*")
         yield
 
 
@@ -73,6 +75,20 @@ def pictures(rows: int = 1, height: float = HEIGHT_INCHES) -> tuple[Figure, Any]
     inside `plotting`."""
     figure = Figure(figsize=(WIDTH_INCHES, height * rows), layout="constrained")
     return figure, figure.subplots(rows, 1)
+
+
+def curves(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str) -> None:
+    """A curve for each value of `by`, in the order in which they come."""
+    for name in dict.fromkeys(row[by] for row in rows):
+        mine = [row for row in rows if row[by] == name]
+        axes.plot([row[x] for row in mine], [row[y] for row in mine], "o-", markersize=4,
+                  linewidth=1.2, label=str(name))  # fmt: skip
+
+
+def label(axes: Axes, x: tuple[str, str], y: tuple[str, str]) -> None:
+    """Names both axes in both languages."""
+    axes.set_xlabel(both(*x))
+    axes.set_ylabel(both(*y))
 
 
 def mark_prediction(axes: Axes, value: float, vertical: bool = False) -> None:

@@ -1,0 +1,126 @@
+"""A run of the student's kernel for an experiment: a script in its shell, with drives, and every
+disk request as QEMU saw it, by phases.
+
+The script calls `mark N` between phases. It reads from hda, a drive that holds nothing else, at
+64 KiB * N: so the marks are in the list of requests itself, whatever the guest's clock says. The
+drives answer at once; what the requests cost on a real one, the model says (disk_model.py).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labs.storage.disk_model import Model, Request, drive, replay
+from labs.tools.guest.initramfs import Entry
+from labs.tools.guest.programs import COMMAND, busybox, guest_root
+from labs.tools.machine.linux import said_by
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config, Drive
+from labs.tools.machine.run import write_archive
+
+MARKS = 64
+MARK_BYTES = 65_536
+MARK_DRIVE = "hda"
+SECTOR_BYTES = 512
+PRELUDE = (
+    "mark() { dd if=/dev/hda of=/dev/null bs=512 count=1 skip=$(($1 * 128)) 2>/dev/null; }; "
+    "drop() { sync; echo 3 >/proc/sys/vm/drop_caches; }; mkdir -p /a /b /c; "
+)
+
+
+class ExperimentError(Exception):
+    """A run did not come to its end; the text has the guest's last words."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What happened between a mark and the next, in order: drive and request."""
+
+    requests: Sequence[tuple[str, Request]]
+
+    def of(self, name: str) -> list[Request]:
+        """The requests of one drive."""
+        return [request for drive_name, request in self.requests if drive_name == name]
+
+    def count(self, name: str, operation: str = "") -> int:
+        """How many requests of a drive begin with these letters."""
+        return sum(request.operation.startswith(operation) for request in self.of(name))
+
+    def sectors(self, name: str, operation: str = "") -> int:
+        """Their sectors."""
+        return sum(r.sectors for r in self.of(name) if r.operation.startswith(operation))
+
+    def seconds(self, name: str, model: Model) -> float:
+        """What they take on a drive, one after another."""
+        return replay(self.of(name), model).total_ms / 1000
+
+
+@dataclass(frozen=True)
+class GuestRun:
+    """What the script said, and its phases by the number of the mark."""
+
+    said: str
+    phases: dict[int, Phase]
+
+
+def run_guest(
+    build: Path,
+    script: str,
+    drives: Sequence[Drive],
+    programs: Sequence[Entry] = (),
+    memory: int = 96,
+    settings: tuple[tuple[str, str], ...] = (),
+    seconds: float = 300,
+) -> GuestRun:
+    """Runs the script on the storage lab's kernel. Raises ExperimentError."""
+    own = build.parent / "user/bin"
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        marks = directory / "marks"
+        with marks.open("wb") as file:
+            file.truncate(MARKS * MARK_BYTES)
+        command = f"{PRELUDE}{script}; echo status: $?"
+        files = [*guest_root(own, busybox(), command=command), *programs]
+        config = Config(
+            boot="direct",
+            kernel=build / "kernel.elf",
+            initramfs=write_archive(directory, files),
+            settings=(("cmd", f"echo from the host; /bin/sh /{COMMAND}"), *settings),
+            drives=(Drive(marks, 0), *drives),
+            memory=memory,
+            icount=None,
+            trace=True,
+            guest_limit=seconds,
+            wall_limit=seconds,
+            output_limit=64 << 20,
+        )
+        result = run(config)
+    said, status = said_by(result.serial)
+    if status != 0:
+        raise ExperimentError(f"the guest ended with {status}: {result.explain()[-2000:]}")
+    return GuestRun(said, phases_of([
+        (each.drive, Request(each.operation, each.lba, each.sectors))
+        for each in result.all_requests
+    ]))  # fmt: skip
+
+
+def phases_of(requests: Sequence[tuple[str, Request]]) -> dict[int, Phase]:
+    """Cuts a run at its marks; what comes before the first is phase 0."""
+    phases: dict[int, list[tuple[str, Request]]] = {0: []}
+    number = 0
+    for name, request in requests:
+        mark = request.lba * SECTOR_BYTES // MARK_BYTES
+        if name == MARK_DRIVE and mark > number:
+            number = mark
+            phases[number] = []
+        elif name != MARK_DRIVE:
+            phases[number].append((name, request))
+    return {number: Phase(each) for number, each in phases.items()}
+
+
+def model(name: str, image: Path) -> Model:
+    """A model with the size of an image."""
+    return drive(name, image.stat().st_size // SECTOR_BYTES)

@@ -1,0 +1,168 @@
+"""X3: how many requests for pointer blocks a read costs, as more and more reads warm the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from labs.storage import disks
+from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.guest import Phase, model, run_guest
+from labs.storage.pages import both, mark_prediction, pictures
+from labs.tools.course.measurement import Question
+from labs.tools.machine.qemu_command import Drive
+
+READS = (10, 100, 1000, 10_000, 50_000)
+SMALL_READS = (10, 1000)
+SHARES = {"roomy": 40, "scarce": 4}  # of the memory, in percent, for mapping blocks
+MEMORY = 256
+FULL = {1000: 0.999, 10_000: 0.991, 100_000: 0.910, 1_000_000: 0.446, 10_000_000: 0.052}
+
+
+def expected(reads: float, blocks: float) -> float:
+    """Pointer blocks to read for each of so many reads, if none is ever forgotten: of N blocks n
+    random touches find N(1 - e^(-n/N)) new."""
+    return blocks / reads * (1 - exp(-reads / blocks))
+
+
+def measure(where: Where) -> Data:
+    """Counts on both files at a hundredth of the size, with much and with little memory for mapping
+    blocks."""
+    directory = where.build.parent / "disks-100"
+    manifest = disks.make_disks(directory, disks.Experiment(reads=1000))
+    rows = []
+    for name, share in SHARES.items():
+        for reads in SMALL_READS if where.small else READS:
+            rows += one_run(where, directory, name, share, reads)
+    return {"rows": rows, "pointer_blocks": manifest["files"]["hdc"]["mapping_blocks"]}
+
+
+def one_run(where: Where, directory: Path, cache: str, share: int, reads: int) -> list[Data]:
+    """Both files in one machine."""
+    images = [disks.image_path(directory, each) for each in disks.DRIVES[1:]]
+    script = (
+        "mount -t ext3 /dev/hdc /a && mount -t ext4 /dev/hdd /b && drop && mark 1 && "
+        f"seekrw -q -f /a/big -a {reads} -l 512 -d -s 1 && mark 2 && "
+        f"seekrw -q -f /b/big -a {reads} -l 512 -d -s 1 && mark 3"
+    )
+    drives = [Drive(image, unit) for unit, image in enumerate(images, 2)]
+    done = run_guest(where.build, script, drives, memory=MEMORY, settings=(("cache", str(share)),))
+    return [
+        row(done.phases[phase], drive, cache, reads, model("hdd5400", image))
+        for phase, drive, image in zip((1, 2), ("hdc", "hdd"), images, strict=True)
+    ]
+
+
+def row(phase: Phase, drive: str, cache: str, reads: int, disk: object) -> Data:
+    """The figures of one file."""
+    mapping = sum(request.sectors > 1 for request in phase.of(drive))
+    return {
+        "layout": {"hdc": "pointers", "hdd": "extents"}[drive],
+        "cache": cache,
+        "reads": reads,
+        "mapping": mapping / reads,
+        "ms": phase.seconds(drive, disk) * 1000 / reads,  # type: ignore[arg-type]
+    }
+
+
+def chosen(data: Data, layout: str, cache: str) -> list[Data]:
+    """One curve."""
+    return [r for r in data["rows"] if (r["layout"], r["cache"]) == (layout, cache)]
+
+
+def result(data: Data) -> float:
+    """Pointer blocks for each of 1,000 reads."""
+    return next(r["mapping"] for r in chosen(data, "pointers", "roomy") if r["reads"] == 1000)
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """The three curves over the theory."""
+    figure, axes = pictures()
+    blocks, top = data["pointer_blocks"], max(r["reads"] for r in data["rows"])
+    xs = [10 * (top / 10) ** (step / 60) for step in range(61)]
+    axes.plot(xs, [expected(x, blocks) for x in xs], "k:", label="(N/n)(1 - exp(-n/N))")
+    for layout, cache, style in (("pointers", "roomy", "o"), ("pointers", "scarce", "s"),
+                                 ("extents", "roomy", "^")):  # fmt: skip
+        rows = chosen(data, layout, cache)
+        axes.plot([r["reads"] for r in rows], [r["mapping"] for r in rows], style, markersize=5,
+                  label=f"{layout}, {cache} memory")  # fmt: skip
+    axes.set(xscale="log", ylim=(-0.03, 1.1))
+    axes.set_xlabel(both("random reads of 512 bytes, from a cold start", "随机读次数 (冷启动)"))
+    axes.set_ylabel(both("mapping requests per read", "每次读的映射请求"))
+    if predicted is not None:
+        mark_prediction(axes, predicted)
+    axes.legend(fontsize=8)
+    return [(figure, "At 1:100. Points: counted by QEMU. Line: a cache that forgets nothing.")]
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """What was counted, and theory at full size."""
+    rows = [(f"{r['layout']}, {r['cache']}", r["reads"], r["mapping"],
+             expected(r["reads"], data["pointer_blocks"]) if r["layout"] == "pointers" else 0.0,
+             r["ms"]) for r in data["rows"]]  # fmt: skip
+    full = [(f"{n:,} reads", expected(n, 524_288), said) for n, said in FULL.items()]
+    return [
+        ("Counted, at 1:100", ["file", "reads", "mapping/read", "theory", "ms/read"], rows),
+        ("The theory at 2 TiB, 524,288 pointer blocks", ["", "here", "published"], full),
+    ]
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    last = chosen(data, "pointers", "roomy")[-1]
+    scarce = chosen(data, "pointers", "scarce")[-1]
+    return (
+        f"After {last['reads']:,} reads a read of the block-pointer file still cost "
+        f"{last['mapping']:.3f} mapping requests on average, as coupons collected at random say.",
+        f"With little memory it stayed at {scarce['mapping']:.3f}: what does not fit is read again"
+        " for ever, so it never gets warm.",
+        "The file in extents is mapped by one or two blocks, and is warm after the first read.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The curve is the theory's; scarce memory is above it; extents are warm at once."""
+    blocks, rows = data["pointer_blocks"], chosen(data, "pointers", "roomy")
+    last = {cache: chosen(data, "pointers", cache)[-1]["mapping"] for cache in SHARES}
+    return {
+        "pointer requests per read follow the formula, within 0.05 and the few blocks above": all(
+            abs(r["mapping"] - expected(r["reads"], blocks)) < 0.05 + 12 / r["reads"] for r in rows
+        ),
+        "with scarce memory there are at least as many": last["scarce"] >= last["roomy"],
+        "extents need less than one in 50 after 1,000 reads": all(
+            r["mapping"] < 0.02 for r in data["rows"]
+            if r["layout"] == "extents" and r["reads"] >= 1000
+        ),
+        "at full size 100,000 reads need 0.910": abs(expected(1e5, 524_288) - 0.910) < 0.001,
+    }  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    number=3,
+    title="When is the mapping hot?",
+    chinese="映射何时变热?",
+    question="The text of 2010 says that the cache cannot hold 520,000 pointer blocks."
+    " How many of them does a read still cost after n reads?",
+    expected="Published for 2 TB: 0.999, 0.991, 0.910, 0.446 and 0.052 for 10^3 to 10^7 reads. With"
+    " less memory than pointer blocks it never gets warm.",
+    ask=Question(
+        "mapping",
+        "At 1:100 (4,684 pointer blocks): how many pointer blocks does each of "
+        "the first 1,000 random reads cost, on average?",
+        "requests",
+    ),
+    method="The guest reads 512 bytes at random places with O_DIRECT from both files, from a cold"
+    " start; QEMU's list of requests is the count. Memory for mapping blocks: 40 or 4 percent of"
+    " 256 MiB. Times come from the model of the 5400 rpm disk.",
+    changes="A larger memory moves nothing before n reaches N. Reads with locality warm the cache"
+    " sooner; larger blocks make N smaller with the square of their size (X7).",
+    measure=measure,
+    result=result,
+    plots=plots,
+    tables=tables,
+    sentences=sentences,
+    checks=checks,
+)
