@@ -1,6 +1,7 @@
-"""Lessons 5 and 6: the n-th request for memory fails while Debian's busybox runs. The program that
-asked is told, nothing panics, and nothing is lost. With EVERY=1 in the environment for every n,
-which takes minutes; else for each fifth one."""
+"""Lessons 5 and 6, and the storage lab: the n-th request for memory fails while Debian's busybox
+runs, in the lab on an ext4. The program that asked is told, nothing panics, nothing is lost, and
+e2fsck finds nothing. With EVERY=1 in the environment for every n, which takes minutes; else for
+each fifth one, in the lab, where each object is a request, for each nineteenth."""
 
 from __future__ import annotations
 
@@ -8,16 +9,19 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from labs.tools.guest.initramfs import archive
 from labs.tools.guest.programs import busybox, guest_root
 from labs.tools.machine.machine import run
-from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.qemu_command import Config, Drive
 from tests.building import ROOT, make
+from tests.host.ext.images import MIB, make_image, run_tool
 
-EVERY = int(os.environ.get("EVERY", "5"))
+OFTEN = {"5": 5, "6": 5, "storage": 19}
+EVERY = {word: int(os.environ.get("EVERY", often)) for word, often in OFTEN.items()}
 IN_ONE_RUN = 30  # values of n for one boot
 MANY = 1_000_000  # more requests than the work makes
 
@@ -33,6 +37,21 @@ kill $!
 wait
 """
 CLEAN = "rm -rf /tmp/*\n"
+
+# A mount, files that grow, move and go, a hole, a commit, links, an unmount.
+DISK_WORK = """\
+mount /dev/hdb /mnt && cd /mnt || exit
+seq 300 >a && cat a a >>b && mkdir c && mv b c/d && ln c/d e && ln -s d c/f
+sync
+head -c 40000 /bin/busybox | dd of=a bs=1000 seek=500 2>/dev/null
+echo x >>e; rm c/d; cat c/f e | wc -c
+cd /
+umount /mnt
+"""
+DISK_CLEAN = """\
+umount /mnt 2>/dev/null
+mount /dev/hdb /mnt; rm -rf /mnt/[a-e]; umount /mnt
+"""
 AUDIT = re.compile(
     r"audit: (\d+) contradictions.*\n> account\n"
     r"account: (\d+) pages free, (\d+) in slabs; (\d+) objects"
@@ -41,20 +60,35 @@ TO_GO = re.compile(r"^fail: (\d+) requests to go", re.MULTILINE)
 WORK_AND_CLEAN = "run /bin/sh /work; fail; fail 0; run /bin/sh /clean; shrink; audit; account"
 
 
-@pytest.fixture(scope="module", params=[5, 6])
+@pytest.fixture(scope="module", params=EVERY)
 def machine(request, tmp_path_factory) -> Config:
-    """A lesson's kernel with busybox and the two scripts."""
+    """A kernel with busybox and the two scripts; in the lab with a drive, too."""
     make(f"LESSON={request.param}", "image-direct", "user-programs")
+    on_disk = request.param == "storage"
     place = tmp_path_factory.mktemp("failures")
-    (place / "files").mkdir()
-    (place / "files/work").write_text(WORK)
-    (place / "files/clean").write_text(CLEAN)
+    (place / "files/mnt").mkdir(parents=True)
+    (place / "files/work").write_text(DISK_WORK if on_disk else WORK)
+    (place / "files/clean").write_text(DISK_CLEAN if on_disk else CLEAN)
     files = guest_root(ROOT / "build/user/bin", busybox(), [place / "files"])
     (place / "initramfs").write_bytes(archive(files))
-    kernel = ROOT / f"build/lesson{request.param}/kernel.elf"
-    return Config(
-        boot="direct", kernel=kernel, initramfs=place / "initramfs", guest_limit=600, wall_limit=900
+    machine = Config(
+        boot="direct",
+        kernel=kernel_of(request.param),
+        initramfs=place / "initramfs",
+        guest_limit=600,
+        wall_limit=900,
     )
+    if not on_disk:
+        return machine
+    (place / "empty").mkdir()
+    image = make_image(place / "a.img", 4 * MIB, "-t ext4 -J size=1", place / "empty")
+    settings = (("disk", "dma-polled"), ("kmalloc_debug", "1"))
+    return replace(machine, drives=(Drive(image, 1, writable=True),), settings=settings)
+
+
+def kernel_of(word: str) -> Path:
+    """The kernel of a lesson, or of the lab."""
+    return ROOT / "build" / (word if word == "storage" else f"lesson{word}") / "kernel.elf"
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +115,14 @@ def fail_each(machine: Config, numbers: Iterable[int]) -> None:
     for n, other in zip(numbers, others, strict=True):
         pages = other[1] + other[2]
         assert (other[0], pages, other[3]) == (0, free + slabs, objects), f"request {n}"
+    for drive in machine.drives:
+        run_tool("e2fsck", "-fn", str(drive.path))
 
 
 @pytest.mark.slow(seconds=30)
-def test_requests_fail(machine, requests) -> None:
+def test_requests_fail(request, machine, requests) -> None:
     """Also the first one that is not made any more."""
-    numbers = range(1, requests + 2, EVERY)
+    numbers = range(1, requests + 2, EVERY[request.node.callspec.params["machine"]])
     for first in range(0, len(numbers), IN_ONE_RUN):
         fail_each(machine, numbers[first : first + IN_ONE_RUN])
     fail_each(machine, [requests + 1])

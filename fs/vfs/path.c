@@ -185,6 +185,15 @@ static int expand(struct path *path)
 	return 0;
 }
 
+bool path_is_planted(const struct path *path)
+{
+	const uint32_t open_to_all = S_ISVTX | S_IWOTH;
+	const struct inode *inode = path->inode, *directory = path->directory;
+
+	return inode && (directory->mode & open_to_all) == open_to_all && inode->owner != 0 &&
+	       inode->owner != directory->owner;
+}
+
 static bool is_followed(const struct path *path, enum path_end end)
 {
 	if (!path->inode || !inode_is(path->inode, S_IFLNK))
@@ -207,7 +216,7 @@ static int walk(struct path *path, enum path_end end)
 			if (error)
 				return error;
 		} else if (is_followed(path, end)) {
-			error = expand(path);
+			error = path_is_planted(path) && !*path->rest ? -EACCES : expand(path);
 			if (error)
 				return error;
 			continue;

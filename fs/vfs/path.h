@@ -42,6 +42,11 @@ bool path_is_wrong_kind(const struct path *path);
 /* Is the last name an entry of the directory, which can be made or removed? */
 bool path_is_entry(const struct path *path);
 
+/* Is what is there in a directory where everybody may make names and only owners remove them
+ * (S_ISVTX), and belongs neither to the caller, user 0, nor to the owner of the directory? As on
+ * Debian's Linux, a symbolic link like that is not followed at the end of a path: -EACCES. */
+bool path_is_planted(const struct path *path);
+
 /* The inode at a path, with a reference; -ENOENT when it is not there. */
 int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found);
 

@@ -191,6 +191,10 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 
 	if (path->slashes && flags & O_CREAT && path_is_entry(path))
 		return -EISDIR;
+	if ((flags & (O_CREAT | O_EXCL)) == O_CREAT && path_is_planted(path) &&
+	    !inode_is(path->inode, S_IFREG) && !inode_is(path->inode, S_IFIFO) &&
+	    !inode_is(path->inode, S_IFDIR))
+		return -EACCES; /* no device or socket that waits for who makes a file */
 	if (path_is_wrong_kind(path))
 		return -ENOTDIR;
 	int error = is_new ? create_file(path, flags, mode) : check_open(path->inode, flags);

@@ -17,7 +17,9 @@
 #define S_ALL	 07777
 #define S_ISUID	 0004000
 #define S_ISGID	 0002000
+#define S_ISVTX	 0001000
 #define S_IXGRP	 0000010
+#define S_IWOTH	 0000002
 #define S_IXALL	 0111
 
 /* The result of stat64 and its like. */

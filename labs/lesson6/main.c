@@ -14,6 +14,7 @@
 #include "drivers/clock/pit.h"
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
+#include "drivers/qemu/settings.h"
 #include "fs/root.h"
 #include "fs/tty/tty.h"
 #include "kernel/report/boot_info.h"
@@ -33,6 +34,7 @@
 #include "labs/lesson4/first_task.h"
 #include "mm/user_copy.h"
 #include "mm/kmalloc.h"
+#include "mm/kmalloc_debug.h"
 #include "mm/memory_map.h"
 #include "mm/page.h"
 #include "mm/reclaim.h"
@@ -51,6 +53,8 @@ void kmain(uint32_t magic, uint32_t information)
 	printk("boot: loaded by %s\n", boot_info.loader);
 	page_array_initialize();
 	kmalloc_initialize();
+	if (setting_number("kmalloc_debug", 0))
+		kmalloc_debug_enable();
 
 	pic_initialize();
 	time_initialize(pit_measure_tsc_khz());

@@ -14,6 +14,7 @@ from tests.storage.journal import (
     header,
     put,
     super_block,
+    transaction_blocks,
 )
 from tests.storage.journals import (
     EROFS,
@@ -191,6 +192,19 @@ def test_revoked_blocks(journals: Journals) -> None:
     judge_recoveries(journals, logs)
 
 
+def earlier_round(layout: Layout, what: str, left: Transaction) -> Log:
+    """A log after whose end an earlier round has left complete transactions: the first of them
+    begins where the next one of this round would."""
+    two = [Transaction(new(2001, 2002)), Transaction(new(2011, first=7))]
+    blocks = sum(len(transaction_blocks(layout, each, 100)) for each in two)
+    end = (layout.log_at + 1 + blocks) * layout.size
+    older = disk_with(layout, [left] * 3, start=1 + blocks, sequence=90)
+    image = disk_with(layout, two)
+    wanted = new(2001, 2002, 2011)
+    words = f"complete transactions of an earlier round, with {what}, after the end of the log"
+    return Log(words, image[:end] + older[end:], layout, wanted)
+
+
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_torn_transactions(journals: Journals) -> None:
     """A block of the log whose checksum is wrong ends it; so does what an earlier round left."""
@@ -205,21 +219,14 @@ def test_torn_transactions(journals: Journals) -> None:
         )
         for what in ("commit", "copy", "descriptor")
     ]
-    older = disk_with(
-        LAYOUT, [Transaction(new(9 + n, first=10 + n)) for n in range(9)], sequence=90
-    )
-    at = LAYOUT.log_at * LAYOUT.size
-    disk = bytearray(disk_with(LAYOUT, [one, one]))
-    begin = at + LAYOUT.size
-    disk[begin + 8 * LAYOUT.size :] = older[begin + 8 * LAYOUT.size :]
-    logs.append(
-        Log(
-            "complete transactions of an earlier round after the end of the log",
-            bytes(disk),
-            LAYOUT,
-            new(2001, 2002),
+    logs += [
+        earlier_round(layout, what, left)
+        for layout in (LAYOUT, LAYOUTS["plain"])
+        for what, left in (
+            ("copies", Transaction(new(9, first=10))),
+            ("revoke blocks", Transaction({}, revoked=(5, 6))),
         )
-    )
+    ]
     judge_recoveries(journals, logs)
 
 
