@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from functools import cache
 from itertools import pairwise
@@ -27,6 +26,7 @@ from labs.storage.disk_model import (
     replay,
     seek_curve_ms,
 )
+from labs.storage.disks import Experiment
 from labs.storage.workload import ExtentLayout, PointerLayout, RawLayout, simulate
 
 pytestmark = pytest.mark.slow
@@ -237,62 +237,44 @@ def figures():
     """One read found its pointers, and one had to read them."""
     requests = [Request("r", 80_000, 8), Request("r", 80_100, 1), Request("r", 81_000, 1)]
     runs = [
-        report.DriveRun("hdb", 2, requests[1:], ["data", "data"]),
-        report.DriveRun("hdc", 2, requests, ["mapping", "data", "data"]),
-        report.DriveRun("hdd", 2, requests[1:], ["data", "data"]),
+        report.RowRequests("ext3 direct", 2, requests, ["mapping", "data", "data"]),
+        report.RowRequests("ext4 direct", 2, requests[1:], ["data", "data"]),
+        report.RowRequests("raw direct", 2, requests[1:], ["data", "data"]),
     ]
     return [report.measure(run, SMALL_SECTORS) for run in runs]
 
 
-def test_requests_are_told_apart_by_the_data_they_cover():
-    requests = [Request("r", 0, 8), Request("r", 8, 8), Request("r", 20, 1)]
-    assert report.kinds_by_data(requests, {15, 20}) == ["mapping", "data", "data"]
-
-
 def test_report_counts_hits_and_misses(figures):
-    pointers = figures[1]
-    assert (pointers.requests, pointers.mapping_requests, pointers.cold_reads) == (3, 1, 1)
-    assert pointers.mapping_hits == 1
+    pointers = figures[0]
+    assert (len(pointers.requests), pointers.mapping_requests, pointers.mapping_hits) == (3, 1, 1)
     assert pointers.sectors_per_request == pytest.approx(10 / 3)
     assert pointers.per_read.total_ms == pytest.approx(pointers.ms_per_read)
+    assert len(pointers.latencies_ms) == 2
+    assert sum(pointers.latencies_ms) == pytest.approx(2 * pointers.ms_per_read)
+    assert report.ratio(figures, "raw direct", "ext4 direct") == 1
 
 
 def test_report_is_plain_and_narrow_without_a_terminal(figures, capsys):
-    report.print_report(figures, direct=True)
+    report.print_report(figures)
     printed = capsys.readouterr().out
     sentence = " ".join(printed.split())
     assert printed.isascii()
     assert max(map(len, printed.splitlines())) <= 100
-    for expected in ("Blk_wrtn/s", "hdc pointers", "2006.9", "Of 2 reads, 1 found"):
+    for expected in ("req/read", "ext3 direct", "20.07", "Of 2 reads, 1 found"):
         assert expected in sentence
 
 
-def test_report_goes_to_csv(figures, tmp_path):
-    path = tmp_path / "figures.csv"
-    report.write_csv(figures, path)
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["drive"] for row in rows] == ["hdb", "hdc", "hdd"]
-    assert float(rows[1]["per_read_seek_ms"]) == figures[1].per_read.seek_ms
-
-
-def test_report_reads_a_trace(tmp_path):
-    path = tmp_path / "trace.csv"
-    path.write_text("drive,operation,lba,sectors,kind\nhdc,r,8,8,mapping\nhdc,w,16,1,data\n")
-    (run,) = report.read_trace(path, reads=1)
-    figures = report.measure(run, SMALL_SECTORS)
-    assert (figures.sectors_read, figures.sectors_written, figures.cold_reads) == (8, 1, 1)
-
-
-def test_report_names_the_line_it_cannot_read(tmp_path):
-    path = tmp_path / "trace.csv"
-    path.write_text("drive,operation,lba,sectors,kind\nhdc,r,many,8,data\n")
-    with pytest.raises(ValueError, match="line 2"):
-        report.read_trace(path, reads=1)
+def test_report_on_paper():
+    """Six rows, each close to the published one."""
+    experiment = Experiment(scale=100, reads=1000, seed=2010)
+    rows = [report.measure(run, SMALL_SECTORS) for run in report.predict(experiment)]
+    assert [row.name for row in rows] == [*report.PUBLISHED, "raw direct"]
+    for row in rows[:-1]:
+        assert row.ms_per_read == pytest.approx(report.PUBLISHED[row.name].ms_per_read, rel=0.05)
 
 
 def test_report_refuses_an_unknown_kind():
-    run = report.DriveRun("hdc", 1, [Request("r", 0, 1)], ["unknown"])
+    run = report.RowRequests("ext3 direct", 1, [Request("r", 0, 1)], ["unknown"])
     with pytest.raises(ValueError, match="data, mapping, other"):
         report.measure(run, SMALL_SECTORS)
 

@@ -4,6 +4,7 @@ files with holes, and on what it must refuse."""
 from __future__ import annotations
 
 import errno
+import json
 import os
 import platform
 import re
@@ -30,17 +31,23 @@ STAMP_MAGIC = 0x504D4154534F4950
 NOBODY = 65534
 Seekrw = Callable[..., subprocess.CompletedProcess]
 
-VALUES = re.compile(
-    r"seekrw ops=(?P<ops>\d+) reads=(?P<reads>\d+) writes=(?P<writes>\d+) bytes=(?P<bytes>\d+) "
-    r"seconds=(?P<seconds>\d+\.\d{9}) ops_per_s=(?P<ops_per_s>\d+\.\d\d) wrong=(?P<wrong>\d+) "
-    r"seed=(?P<seed>\d+) length=(?P<length>\d+) size=(?P<size>\d+)\n"
-)
-
 # What a kernel has to know for it: section "random reader" of the course's list of system calls.
 # The last line is what the C library asks at the start and goes on without.
 SYSTEM_CALLS = {
     *("execve", "open", "openat", "pread64", "pwrite64", "ioctl", "write", "exit", "exit_group"),
-    *("fstat64", "statx", "clock_gettime", "clock_gettime64", "brk", "mmap2", "munmap"),
+    *(
+        "read",
+        "close",
+        "_llseek",
+        "stat64",
+        "fstat64",
+        "statx",
+        "clock_gettime",
+        "clock_gettime64",
+        "brk",
+        "mmap2",
+        "munmap",
+    ),
     *("set_thread_area", "mprotect"),
     *("set_tid_address", "set_robust_list", "rseq", "ugetrlimit", "readlink", "getrandom"),
 }
@@ -75,12 +82,11 @@ def seekrw(program: Path) -> Seekrw:
     return run
 
 
-def values(done: subprocess.CompletedProcess) -> dict[str, float]:
-    """The values of the line for programs; the run must have been good."""
+def values(seekrw: Seekrw, *arguments: object) -> dict:
+    """The result as JSON; the run must be good."""
+    done = seekrw(*arguments, "-j")
     assert done.returncode == 0, done.stderr
-    match = VALUES.match(done.stdout)
-    assert match, done.stdout
-    return {name: float(value) for name, value in match.groupdict().items()}
+    return json.loads(done.stdout)
 
 
 # ---- stamps, as labs/storage/stamp.h has them ---------------------------------------------------
@@ -156,10 +162,9 @@ def test_reads_where_the_sequence_says(seekrw, tmp_path, seed):
     places = offsets(seed, size, SECTOR, 500)
     assert places == list(random_offsets(seed, size, 500))
     path = make_stamped(tmp_path / "file", size, places)
-    measured = values(seekrw("-f", path, "-a", 500, "-s", seed, "-c"))
+    measured = values(seekrw, "-f", path, "-a", 500, "-s", seed, "-c")
     assert measured["wrong"] == 0
-    assert (measured["ops"], measured["reads"], measured["writes"]) == (500, 500, 0)
-    assert measured["bytes"] == 500 * SECTOR
+    assert (measured["reads"], measured["writes"]) == (500, 0)
     assert measured["size"] == size
 
 
@@ -168,9 +173,9 @@ def test_every_sector_of_the_sequence_is_read(seekrw, tmp_path):
     size = 1 << 30
     places = offsets(5, size, SECTOR, 200)
     path = make_stamped(tmp_path / "file", size, places[1::2])
-    done = seekrw("-f", path, "-a", 200, "-s", 5, "-c")
+    done = seekrw("-f", path, "-a", 200, "-s", 5, "-c", "-j")
     assert done.returncode == 1
-    assert VALUES.match(done.stdout)["wrong"] == "100"
+    assert json.loads(done.stdout)["wrong"] == 100
     assert done.stderr == f"seekrw: {path}: the sector at offset {places[0]} carries no stamp\n"
 
 
@@ -179,7 +184,7 @@ def test_the_labs_own_disk(seekrw, build, tmp_path):
     experiment = Experiment(scale=10_000, reads=200, seed=77)
     make_disks(tmp_path, experiment, build("build/host/lab-file"))
     image = image_path(tmp_path, DRIVES[0])
-    assert values(seekrw("-f", image, "-a", 200, "-s", 77, "-c"))["wrong"] == 0
+    assert values(seekrw, "-f", image, "-a", 200, "-s", 77, "-c")["wrong"] == 0
     wrong = seekrw("-f", image, "-a", 200, "-s", 78, "-c")
     assert wrong.returncode == 1
 
@@ -198,18 +203,18 @@ def test_wrong_sectors_are_described(seekrw, tmp_path, sector, words):
     path = tmp_path / "file"
     good = b"".join(stamped("b", lba, lba * SECTOR) for lba in range(8))
     path.write_bytes(good + sector)
-    done = seekrw("-f", path, "-a", 200, "-c", "-q")
+    done = seekrw("-f", path, "-a", 200, "-c", "-j")
     assert done.returncode == 1
     assert done.stderr == f"seekrw: {path}: the sector at offset 4096 {words}\n"
     wrong = sum(offset == 4096 for offset in offsets(1, 9 * SECTOR, SECTOR, 200))
-    assert VALUES.match(done.stdout)["wrong"] == str(wrong)
+    assert json.loads(done.stdout)["wrong"] == wrong
 
 
 def test_the_lba_of_a_file_is_believed(seekrw, tmp_path):
     """Where the file system put a sector is not for the program to know."""
     path = tmp_path / "file"
     path.write_bytes(b"".join(stamped("d", 1000 + i, i * SECTOR) for i in range(16)))
-    assert values(seekrw("-f", path, "-c", "-D", "d"))["wrong"] == 0
+    assert values(seekrw, "-f", path, "-c", "-D", "d")["wrong"] == 0
 
 
 # ---- what it writes -----------------------------------------------------------------------------
@@ -224,7 +229,7 @@ def test_writes_where_the_sequence_says(seekrw, tmp_path, length):
             file.truncate(size)
         except OSError as error:
             pytest.skip(f"no files of 4 TiB here: {error.strerror}")
-    measured = values(seekrw("-f", path, "-a", 64, "-l", length, "-w", 100, "-c", "-s", 9))
+    measured = values(seekrw, "-f", path, "-a", 64, "-l", length, "-w", 100, "-c", "-s", 9)
     assert (measured["reads"], measured["writes"]) == (0, 64)
     places = offsets(9, size, length, 64)
     assert max(places) > 1 << 41
@@ -234,7 +239,7 @@ def test_writes_where_the_sequence_says(seekrw, tmp_path, length):
         for offset in range(place, place + length, SECTOR)
     }
     assert stamps_in(path) == expected
-    assert values(seekrw("-f", path, "-a", 64, "-l", length, "-c", "-s", 9))["wrong"] == 0
+    assert values(seekrw, "-f", path, "-a", 64, "-l", length, "-c", "-s", 9)["wrong"] == 0
 
 
 @pytest.mark.parametrize("percent", [0, 1, 30, 99])
@@ -242,7 +247,7 @@ def test_the_mix(seekrw, tmp_path, percent):
     """So many of a hundred write, whatever the mix at the same offsets."""
     path = make_stamped(tmp_path / "file", 1 << 20, [])
     count = 200_000
-    measured = values(seekrw("-f", path, "-a", count, "-w", percent))
+    measured = values(seekrw, "-f", path, "-a", count, "-w", percent)
     assert measured["reads"] + measured["writes"] == count
     assert abs(measured["writes"] * 100 / count - percent) <= (0.5 if percent else 0)
     written = set(stamps_in(path))
@@ -254,42 +259,58 @@ def test_reading_does_not_write(seekrw, tmp_path):
     path = make_stamped(tmp_path / "file", 1 << 20, offsets(1, 1 << 20, SECTOR, 100))
     before = path.read_bytes()
     path.chmod(0o444)
-    values(seekrw("-f", path, "-a", 100, "-r", "-c"))
+    values(seekrw, "-f", path, "-a", 100, "-r", "-c")
     assert path.read_bytes() == before
 
 
 # ---- what it says -------------------------------------------------------------------------------
 
 
-def test_two_lines_or_one(seekrw, tmp_path):
+def test_the_published_summary(seekrw, tmp_path):
+    """Its first line is that of 2010."""
     path = make_stamped(tmp_path / "file", 1 << 20, [])
-    loud, quiet = seekrw("-f", path, "-a", 10), seekrw("-f", path, "-a", 10, "-q")
-    first, second = loud.stdout.splitlines(keepends=True)
-    assert VALUES.fullmatch(first)
-    assert VALUES.fullmatch(quiet.stdout)
-    assert re.fullmatch(
-        r"10 reads and 0 writes of 512 bytes, through the page cache, "
-        r"in \d+\.\d{3} s: \d+\.\d\d operations a second\n",
-        second,
-    )
+    done = seekrw("-f", path, "-a", 10, "-r")
+    first, second, third, *_ = done.stdout.splitlines()
+    assert re.fullmatch(r"real time: 0 minutes \d+ seconds \d{1,6} usec", first)
+    words = "10 reads and 0 writes of 512 bytes, through the page cache; operations a second: "
+    assert re.fullmatch(rf"{words}\d+\.\d\d", second)
+    assert re.search(r"50\.0 %: \d+, 90\.0 %: \d+, 99\.0 %: \d+, 99\.9 %: \d+, all: \d+$", third)
+    assert done.stderr == ""  # progress is for terminals
 
 
-def test_rate_is_operations_by_seconds(seekrw, tmp_path):
-    path = make_stamped(tmp_path / "file", 1 << 20, [])
-    measured = values(seekrw("-f", path, "-a", 5000, "-l", 777))
-    assert measured["seconds"] > 0
-    assert measured["ops_per_s"] == pytest.approx(5000 / measured["seconds"], abs=0.02)
+def test_percentiles(seekrw, tmp_path):
+    """They ascend, the last is the longest, and all operations fit into the time."""
+    path = make_stamped(tmp_path / 'fi"le', 1 << 20, [])
+    measured = values(seekrw, "-f", path, "-a", 5000, "-l", 777)
+    assert measured["file"] == str(path)
+    ns = list(measured["percentiles_ns"].values())
+    assert list(measured["percentiles_ns"]) == ["50.0", "90.0", "99.0", "99.9", "100.0"]
+    assert ns[0] > 0 and ns == sorted(ns)
+    assert 0.5 * 5000 * ns[0] * 0.97 <= measured["ns"]
 
 
 def test_direct(seekrw, tmp_path):
+    """A request an operation, where the device's counters are known and nobody else reads."""
     size = 1 << 24
     path = make_stamped(tmp_path / "file", size, range(0, size, SECTOR))
     done = seekrw("-f", path, "-a", 100, "-l", 4096, "-d", "-c")
     if "no direct I/O" in done.stderr:
         pytest.skip("the file system of the temporary directory has no direct I/O")
-    assert values(done)["wrong"] == 0
-    assert "4096 bytes, direct, in" in done.stdout
-    assert values(seekrw("-f", path, "-a", 100, "-l", 4096, "-d", "-c", "-w", 50))["wrong"] == 0
+    assert "4096 bytes, direct; " in done.stdout
+    measured = values(seekrw, "-f", path, "-a", 100, "-l", 4096, "-d", "-c")
+    assert (measured["wrong"], measured["direct"]) == (0, True)
+    assert measured["requests"] is None or measured["requests"]["reads"] >= 100
+    assert values(seekrw, "-f", path, "-a", 100, "-l", 4096, "-d", "-c", "-w", 50)["wrong"] == 0
+
+
+def test_mapped(seekrw, tmp_path):
+    """The same reads and writes, of pages that are mapped; a record may cross two pages."""
+    size = 1 << 24
+    path = make_stamped(tmp_path / "file", size, range(0, size, SECTOR))
+    for arguments in (["-w", 50, "-c"], ["-c"], ["-l", 1536, "-c"]):
+        measured = values(seekrw, "-f", path, "--mmap", *arguments)
+        assert (measured["wrong"], measured["mmap"]) == (0, True)
+    assert "512 bytes, mapped; " in seekrw("-f", path, "--mmap").stdout
 
 
 # ---- what it refuses ----------------------------------------------------------------------------
@@ -312,6 +333,7 @@ def test_direct(seekrw, tmp_path):
         (("-f", "F", "-w", "101"), "-w wants a whole number from 0 to 100, not '101'"),
         (("-f", "F", "-D", "hdb"), "-D wants the last letter of a drive's name, not 'hdb'"),
         (("-f", "F", "-r", "-w", "1"), "-r and -w exclude each other"),
+        (("-f", "F", "-d", "--mmap"), "-d and --mmap exclude each other"),
         (("-f", "F", "-d", "-l", "1000"), "with -d the length must be a multiple of 512, and 1000"),
         (("-f", "F", "-c", "-l", "513"), "with -c the length must be a multiple of 512, and 513"),
     ],
@@ -336,7 +358,7 @@ def test_a_file_that_is_too_short(seekrw, tmp_path):
     path.write_bytes(b"x" * 511)
     message = f"{path} has 511 bytes, too few for an operation of 512"
     assert refused(seekrw("-f", path)) == message
-    assert values(seekrw("-f", path, "-l", 511))["ops"] == 1000
+    assert values(seekrw, "-f", path, "-l", 511)["reads"] == 1000
 
 
 def test_what_is_no_file(seekrw, tmp_path):

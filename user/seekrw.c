@@ -2,9 +2,13 @@
  * seekrw: times random reads and writes of a file or a block device. A Linux program, linked
  * statically.
  *
- * The offsets are those of the kernel's `measure` for the same seed and size (kernel/lib/random.h).
- * It makes few system calls, so that a small kernel runs it too; what an operation costs besides
- * its own system call is kept out of the timed loop where that can be done.
+ *	options -> open, size, buffers -> clock -> COUNT times: offset, read or write -> clock
+ *
+ * - The same seed, size and length give the same offsets, on every machine and for every mix of
+ *   reads and writes (kernel/lib/random.h).
+ * - Between the two looks at the clock it makes the operations' system calls and looks at the
+ *   clock, and nothing else that can be done before or after; -c and progress cost a little.
+ * - What the device was asked for, and latencies, are counted as labs/storage/measuring.h says.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -19,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -26,84 +31,62 @@
 
 #include "kernel/lib/random.h"
 #include "labs/storage/stamp.h"
+#include "labs/storage/measuring.h"
 
-#define SECTOR_SIZE   512u
-#define PAGE_SIZE     4096u
-#define LENGTH_MAX    (1u << 30)
-#define COUNT_MAX     100000000u
-#define NS_PER_SECOND 1000000000u
-#define EXIT_USAGE    2
-#define WRITES_XOR    0x77726974657321u /* another stream of random numbers for the same seed */
-#define CONTENT_XOR   0x636f6e74656e74u
+#define SECTOR_SIZE 512u
+#define PAGE_SIZE   4096u
+#define LENGTH_MAX  (1u << 30)
+#define COUNT_MAX   100000000u
+#define EXIT_USAGE  2
+#define WRITES_XOR  0x77726974657321u /* another stream of random numbers for the same seed */
+#define CONTENT_XOR 0x636f6e74656e74u
 
 static const char usage[] =
     "usage: seekrw -f FILE [-a COUNT] [-l LENGTH] [-s SEED] [-r | -w PERCENT]\n"
-    "              [-d] [-c] [-D LETTER] [-q]\n"
-    "  -f FILE     a file, or a block device\n"
+    "              [-d | --mmap] [-c] [-D LETTER] [-j]\n"
+    "  -f FILE     a file, or a block device that is not mounted\n"
     "  -a COUNT    operations (1000)\n"
     "  -l LENGTH   bytes an operation; offsets are multiples of it (512)\n"
     "  -s SEED     which random numbers (1)\n"
     "  -r          reads only (so it is without -w, too)\n"
     "  -w PERCENT  so many of a hundred operations write; this DESTROYS what is in FILE\n"
     "  -d          past the page cache (O_DIRECT)\n"
+    "  --mmap      maps the pages of each operation instead of calling read and write\n"
     "  -c          check the stamp of each sector that is read, and write stamps\n"
     "  -D LETTER   the drive that the stamps name (b)\n"
-    "  -q          only the line for programs\n";
+    "  -j          the result as JSON\n";
 
 struct options {
 	const char *file;
 	uint64_t count, length, seed, write_percent;
-	bool read_only, direct, check, quiet;
+	bool read_only, direct, map, check, json;
 	char drive;
 };
 
 struct target {
 	int descriptor;
 	uint64_t size;
-	uint8_t *input; /* both of one operation's length, and aligned for direct I/O */
+	uint64_t device; /* its number: of the file's file system, or of the device itself */
+	uint8_t *input;	 /* both of one operation's length, and aligned for direct I/O */
 	uint8_t *output;
 };
 
 struct result {
 	uint64_t reads, writes, wrong, ns;
+	struct requests requests;
+	struct latencies latencies;
 };
-
-/* --- output: straight to a descriptor, without the buffers of stdio --- */
-
-static void print_list(int descriptor, const char *format, va_list arguments)
-{
-	char text[PATH_MAX + 512];
-	int length = vsnprintf(text, sizeof(text), format, arguments);
-
-	if (length >= (int)sizeof(text))
-		length = sizeof(text) - 1;
-	for (int done = 0, part; done < length; done += part) {
-		part = write(descriptor, text + done, length - done);
-		if (part <= 0)
-			_exit(EXIT_FAILURE);
-	}
-}
-
-static void __attribute__((format(printf, 2, 3))) print(int descriptor, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	print_list(descriptor, format, arguments);
-	va_end(arguments);
-}
 
 static void __attribute__((noreturn, format(printf, 2, 3))) fail(int status, const char *format,
 								 ...)
 {
 	va_list arguments;
 
-	print(STDERR_FILENO, "seekrw: ");
 	va_start(arguments, format);
-	print_list(STDERR_FILENO, format, arguments);
-	va_end(arguments);
-	print(STDERR_FILENO, "\n");
-	_exit(status);
+	fputs("seekrw: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputs("\n", stderr);
+	exit(status);
 }
 
 /* --- options --- */
@@ -130,6 +113,15 @@ static char letter(const char *text)
 	return text[0];
 }
 
+static bool *flag_of(struct options *options, int option)
+{
+	return option == 'r'   ? &options->read_only
+	       : option == 'd' ? &options->direct
+	       : option == 'm' ? &options->map
+	       : option == 'c' ? &options->check
+			       : &options->json;
+}
+
 static void take_option(struct options *options, int option)
 {
 	switch (option) {
@@ -151,22 +143,12 @@ static void take_option(struct options *options, int option)
 	case 'D':
 		options->drive = letter(optarg);
 		break;
-	case 'r':
-		options->read_only = true;
-		break;
-	case 'd':
-		options->direct = true;
-		break;
-	case 'c':
-		options->check = true;
-		break;
-	case 'q':
-		options->quiet = true;
-		break;
 	case ':':
 		fail(EXIT_USAGE, "-%c wants an argument\n%s", optopt, usage);
-	default:
+	case '?':
 		fail(EXIT_USAGE, "there is no option -%c\n%s", optopt, usage);
+	default:
+		*flag_of(options, option) = true;
 	}
 }
 
@@ -176,6 +158,9 @@ static void refuse_contradictions(const struct options *options)
 		fail(EXIT_USAGE, "which file? Say -f FILE\n%s", usage);
 	if (options->read_only && options->write_percent > 0)
 		fail(EXIT_USAGE, "-r and -w exclude each other");
+	if (options->direct && options->map)
+		fail(EXIT_USAGE,
+		     "-d and --mmap exclude each other: pages that are mapped are cached");
 	if (options->direct && options->length % SECTOR_SIZE != 0)
 		fail(EXIT_USAGE,
 		     "with -d the length must be a multiple of %u, and %" PRIu64 " is not",
@@ -186,13 +171,18 @@ static void refuse_contradictions(const struct options *options)
 		     SECTOR_SIZE, options->length);
 }
 
+/* For getopt, the only long option is a letter like the others. */
 static struct options read_options(int count, char **arguments)
 {
 	struct options options = { .count = 1000, .length = SECTOR_SIZE, .seed = 1, .drive = 'b' };
+	static char mmap_option[] = "-m";
 	int option;
 
+	for (int i = 1; i < count; i++)
+		if (strcmp(arguments[i], "--mmap") == 0)
+			arguments[i] = mmap_option;
 	opterr = 0;
-	while ((option = getopt(count, arguments, ":f:a:l:s:w:D:rdcq")) != -1)
+	while ((option = getopt(count, arguments, ":f:a:l:s:w:D:rdcjm")) != -1)
 		take_option(&options, option);
 	if (optind < count)
 		fail(EXIT_USAGE, "'%s' belongs to no option\n%s", arguments[optind], usage);
@@ -202,14 +192,20 @@ static struct options read_options(int count, char **arguments)
 
 /* --- the file --- */
 
-static int open_file(const struct options *options)
+/* A block device that is mounted refuses O_EXCL, in Linux as here. */
+static int open_file(const struct options *options, struct stat *status)
 {
 	bool writes = options->write_percent > 0;
 	int flags = (writes ? O_RDWR : O_RDONLY) | (options->direct ? O_DIRECT : 0);
-	int descriptor = open(options->file, flags);
+	int descriptor = -1;
 
+	if (stat(options->file, status) == 0)
+		descriptor = open(options->file, flags | (S_ISBLK(status->st_mode) ? O_EXCL : 0));
 	if (descriptor >= 0)
 		return descriptor;
+	if (errno == EBUSY)
+		fail(EXIT_FAILURE, "%s is mounted or otherwise in use; unmount it first",
+		     options->file);
 	if (errno == EINVAL && options->direct)
 		fail(EXIT_FAILURE, "%s: its file system has no direct I/O; go without -d",
 		     options->file);
@@ -217,22 +213,21 @@ static int open_file(const struct options *options)
 	     writes ? "reading and writing" : "reading", strerror(errno));
 }
 
-static uint64_t size_of(const char *file, int descriptor)
+/* A block device's st_size is 0. */
+static uint64_t size_of(const char *file, int descriptor, const struct stat *status)
 {
-	struct stat status;
 	uint64_t size;
 
-	if (fstat(descriptor, &status) < 0)
-		fail(EXIT_FAILURE, "%s: fstat: %s", file, strerror(errno));
-	if (S_ISREG(status.st_mode))
-		return status.st_size;
-	if (!S_ISBLK(status.st_mode))
+	if (S_ISREG(status->st_mode))
+		return status->st_size;
+	if (!S_ISBLK(status->st_mode))
 		fail(EXIT_FAILURE, "%s is neither a file nor a block device", file);
 	if (ioctl(descriptor, BLKGETSIZE64, &size) < 0)
 		fail(EXIT_FAILURE, "%s does not tell its size: %s", file, strerror(errno));
 	return size;
 }
 
+/* Direct I/O moves data between the device and this memory itself: both must be aligned. */
 static uint8_t *make_buffer(const struct options *options)
 {
 	void *buffer;
@@ -258,9 +253,11 @@ static void fill(const struct options *options, uint8_t *buffer)
 
 static struct target open_target(const struct options *options)
 {
-	struct target target = { .descriptor = open_file(options) };
+	struct stat status;
+	struct target target = { .descriptor = open_file(options, &status) };
 
-	target.size = size_of(options->file, target.descriptor);
+	target.size = size_of(options->file, target.descriptor, &status);
+	target.device = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
 	if (target.size < options->length)
 		fail(EXIT_FAILURE, "%s has %" PRIu64 " bytes, too few for an operation of %" PRIu64,
 		     options->file, target.size, options->length);
@@ -282,20 +279,14 @@ static void write_stamps(const struct options *options, uint8_t *buffer, uint64_
 
 static void complain(const struct options *options, uint64_t offset, const struct stamp *stamp)
 {
+	fprintf(stderr, "seekrw: %s: the sector at offset %" PRIu64 " ", options->file, offset);
 	if (stamp->magic != STAMP_MAGIC)
-		print(STDERR_FILENO,
-		      "seekrw: %s: the sector at offset %" PRIu64 " carries no stamp\n",
-		      options->file, offset);
+		fprintf(stderr, "carries no stamp\n");
 	else if (stamp->drive != (uint64_t)options->drive || stamp->offset != offset)
-		print(STDERR_FILENO,
-		      "seekrw: %s: the sector at offset %" PRIu64 " is that of offset %" PRIu64
-		      " of drive %c\n",
-		      options->file, offset, stamp->offset,
-		      stamp->drive >= 'a' && stamp->drive <= 'z' ? (char)stamp->drive : '?');
+		fprintf(stderr, "is that of offset %" PRIu64 " of drive %c\n", stamp->offset,
+			stamp->drive >= 'a' && stamp->drive <= 'z' ? (char)stamp->drive : '?');
 	else
-		print(STDERR_FILENO,
-		      "seekrw: %s: the sector at offset %" PRIu64 " is damaged after its stamp\n",
-		      options->file, offset);
+		fprintf(stderr, "is damaged after its stamp\n");
 }
 
 /* Is each sector the one that belongs there? Its own LBA is believed: what maps the file decides
@@ -323,6 +314,11 @@ static uint64_t wrong_stamps(const struct options *options, const uint8_t *buffe
 static void require_whole(const struct options *options, const char *what, uint64_t offset,
 			  ssize_t done)
 {
+	if (done < 0 && errno == EINVAL && options->direct)
+		fail(EXIT_FAILURE,
+		     "%s: direct I/O at offset %" PRIu64 ": its sectors are longer than %" PRIu64
+		     " bytes? Try -l 4096",
+		     options->file, offset, options->length);
 	if (done < 0)
 		fail(EXIT_FAILURE, "%s: %s at offset %" PRIu64 ": %s", options->file, what, offset,
 		     strerror(errno));
@@ -331,107 +327,171 @@ static void require_whole(const struct options *options, const char *what, uint6
 		     options->file, what, offset, done, options->length);
 }
 
-static void read_once(const struct options *options, const struct target *target, uint64_t offset,
-		      struct result *result)
+/* Maps the pages of one operation and copies: 2 TB are more than 32 bits of addresses. */
+static ssize_t move_mapped(const struct options *options, const struct target *target,
+			   uint64_t offset, bool writes)
 {
-	ssize_t done = pread(target->descriptor, target->input, options->length, offset);
+	size_t skip = offset % PAGE_SIZE, length = skip + options->length;
+	uint8_t *pages = mmap(NULL, length, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			      target->descriptor, offset - skip);
 
-	require_whole(options, "reading", offset, done);
-	result->reads++;
-	if (options->check)
+	if (pages == MAP_FAILED)
+		return -1;
+	if (writes)
+		memcpy(pages + skip, target->output, options->length);
+	else
+		memcpy(target->input, pages + skip, options->length);
+	return munmap(pages, length) < 0 ? -1 : (ssize_t)options->length;
+}
+
+static ssize_t move(const struct options *options, const struct target *target, uint64_t offset,
+		    bool writes)
+{
+	if (options->map)
+		return move_mapped(options, target, offset, writes);
+	return writes ? pwrite(target->descriptor, target->output, options->length, offset)
+		      : pread(target->descriptor, target->input, options->length, offset);
+}
+
+static void operate(const struct options *options, const struct target *target, uint64_t offset,
+		    bool writes, struct result *result)
+{
+	if (writes && options->check)
+		write_stamps(options, target->output, offset);
+	uint64_t start = now_ns();
+	ssize_t done = move(options, target, offset, writes);
+
+	latency_count(&result->latencies, now_ns() - start);
+	require_whole(options, writes ? "writing" : "reading", offset, done);
+	*(writes ? &result->writes : &result->reads) += 1;
+	if (!writes && options->check)
 		result->wrong += wrong_stamps(options, target->input, offset, result->wrong == 0);
 }
 
-static void write_once(const struct options *options, const struct target *target, uint64_t offset,
-		       struct result *result)
+/* On a terminal only, a hundred times at most. */
+static void show_progress(const struct options *options, uint64_t done, bool is_terminal)
 {
-	if (options->check)
-		write_stamps(options, target->output, offset);
-	ssize_t done = pwrite(target->descriptor, target->output, options->length, offset);
-
-	require_whole(options, "writing", offset, done);
-	result->writes++;
+	if (is_terminal && done * 100 / options->count != (done + 1) * 100 / options->count)
+		fprintf(stderr, "\r%3u %%%s", (unsigned)((done + 1) * 100 / options->count),
+			done + 1 < options->count ? "" : "\r     \r");
 }
 
-static uint64_t now_ns(void)
+/* Every place is as likely as any other. */
+static uint64_t next_offset(const struct options *options, const struct target *target,
+			    struct random *random)
 {
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_MONOTONIC, &now) < 0)
-		fail(EXIT_FAILURE, "there is no clock: %s", strerror(errno));
-	return (uint64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec;
+	return random_below(random, target->size / options->length) * options->length;
 }
 
 /* Whether an operation writes comes from other random numbers: the offsets are the same for every
  * mix. */
-static struct result measure(const struct options *options, const struct target *target)
+static void measure(const struct options *options, const struct target *target,
+		    struct result *result)
 {
 	struct random offsets = { options->seed }, writes = { options->seed ^ WRITES_XOR };
-	struct result result = { 0 };
-	uint64_t places = target->size / options->length, start = now_ns();
+	struct requests before = requests_of(target->device);
+	bool is_terminal = isatty(STDERR_FILENO);
+	uint64_t start = now_ns();
 
 	for (uint64_t i = 0; i < options->count; i++) {
-		uint64_t offset = random_below(&offsets, places) * options->length;
+		uint64_t offset = next_offset(options, target, &offsets);
+		bool is_write = options->write_percent > 0 &&
+				random_below(&writes, 100) < options->write_percent;
 
-		if (options->write_percent > 0 &&
-		    random_below(&writes, 100) < options->write_percent)
-			write_once(options, target, offset, &result);
-		else
-			read_once(options, target, offset, &result);
+		operate(options, target, offset, is_write, result);
+		show_progress(options, i, is_terminal);
 	}
-	result.ns = now_ns() - start;
-	return result;
+	result->ns = now_ns() - start;
+	result->requests = requests_since(target->device, &before);
 }
 
 /* --- the report --- */
 
-/* For programs: one line of names and values. */
-static void report_values(const struct options *options, const struct target *target,
-			  const struct result *result, uint64_t rate)
+static const unsigned per_mille[] = { 500, 900, 990, 999 };
+
+/* The name between quotes, as JSON wants it. */
+static void print_quoted(const char *text)
 {
-	print(STDOUT_FILENO,
-	      "seekrw ops=%" PRIu64 " reads=%" PRIu64 " writes=%" PRIu64 " bytes=%" PRIu64
-	      " seconds=%" PRIu64 ".%09" PRIu64 " ops_per_s=%" PRIu64 ".%02" PRIu64
-	      " wrong=%" PRIu64 " seed=%" PRIu64 " length=%" PRIu64 " size=%" PRIu64 "\n",
-	      options->count, result->reads, result->writes, options->count * options->length,
-	      result->ns / NS_PER_SECOND, result->ns % NS_PER_SECOND, rate / 100, rate % 100,
-	      result->wrong, options->seed, options->length, target->size);
+	for (; *text; text++)
+		printf(*text == '"' || *text == '\\' ? "\\%c"
+		       : (uint8_t)*text < ' '	     ? "\\u%04x"
+						     : "%c",
+		       (uint8_t)*text);
 }
 
-/* For people. */
-static void report_sentence(const struct options *options, const struct result *result,
-			    uint64_t rate)
+static void report_json(const struct options *options, const struct target *target,
+			const struct result *result)
 {
-	uint64_t ms = result->ns / 1000000;
+	const struct requests *requests = &result->requests;
 
-	print(STDOUT_FILENO, "%" PRIu64 " reads and %" PRIu64 " writes of %" PRIu64 " bytes, %s, ",
-	      result->reads, result->writes, options->length,
-	      options->direct ? "direct" : "through the page cache");
-	print(STDOUT_FILENO,
-	      "in %" PRIu64 ".%03" PRIu64 " s: %" PRIu64 ".%02" PRIu64 " operations a second",
-	      ms / 1000, ms % 1000, rate / 100, rate % 100);
+	printf("{\"file\": \"");
+	print_quoted(options->file);
+	printf("\", \"size\": %" PRIu64 ", \"length\": %" PRIu64 ", \"seed\": %" PRIu64
+	       ", \"direct\": %s, \"mmap\": %s, \"reads\": %" PRIu64 ", \"writes\": %" PRIu64
+	       ", \"wrong\": %" PRIu64 ", \"ns\": %" PRIu64 ", \"percentiles_ns\": {",
+	       target->size, options->length, options->seed, options->direct ? "true" : "false",
+	       options->map ? "true" : "false", result->reads, result->writes, result->wrong,
+	       result->ns);
+	for (unsigned i = 0; i < sizeof(per_mille) / sizeof(per_mille[0]); i++)
+		printf("\"%u.%u\": %" PRIu64 ", ", per_mille[i] / 10, per_mille[i] % 10,
+		       latency_percentile(&result->latencies, per_mille[i]));
+	printf("\"100.0\": %" PRIu64 "}, \"requests\": ", result->latencies.longest_ns);
+	if (requests->is_known)
+		printf("{\"reads\": %" PRIu64 ", \"sectors_read\": %" PRIu64
+		       ", \"writes\": %" PRIu64 ", \"sectors_written\": %" PRIu64 "}}\n",
+		       requests->reads, requests->sectors_read, requests->writes,
+		       requests->sectors_written);
+	else
+		printf("null}\n");
+}
+
+/* "WHAT 1.23", rounded. */
+static void print_ratio(const char *what, uint64_t events, uint64_t of)
+{
+	uint64_t hundredths = of ? (events * 100 + of / 2) / of : 0;
+
+	printf("%s %" PRIu64 ".%02" PRIu64, what, hundredths / 100, hundredths % 100);
+}
+
+/* The first line is that of the seekrw of 2010. */
+static void report(const struct options *options, const struct result *result)
+{
+	const struct requests *requests = &result->requests;
+	uint64_t us = result->ns / 1000, all = requests->reads + requests->writes;
+
+	printf("real time: %" PRIu64 " minutes %" PRIu64 " seconds %" PRIu64 " usec\n",
+	       us / 60000000, us / 1000000 % 60, us % 1000000);
+	printf("%" PRIu64 " reads and %" PRIu64 " writes of %" PRIu64 " bytes, %s", result->reads,
+	       result->writes, options->length,
+	       options->direct ? "direct"
+	       : options->map  ? "mapped"
+			       : "through the page cache");
+	print_ratio("; operations a second:", options->count * 1000000, us ? us : 1);
+	printf("\nlatency in usec, so many operations took no longer:");
+	for (unsigned i = 0; i < sizeof(per_mille) / sizeof(per_mille[0]); i++)
+		printf(" %u.%u %%: %" PRIu64 ",", per_mille[i] / 10, per_mille[i] % 10,
+		       latency_percentile(&result->latencies, per_mille[i]) / 1000);
+	printf(" all: %" PRIu64 "\n", result->latencies.longest_ns / 1000);
+	if (requests->is_known) {
+		print_ratio("requests an operation:", all, options->count);
+		print_ratio("; sectors a request:",
+			    requests->sectors_read + requests->sectors_written, all);
+		printf("\n");
+	}
 	if (options->check)
-		print(STDOUT_FILENO, ", %" PRIu64 " wrong stamps", result->wrong);
-	print(STDOUT_FILENO, "\n");
-}
-
-static void report(const struct options *options, const struct target *target,
-		   const struct result *result)
-{
-	/* Hundredths of operations a second; COUNT_MAX keeps the product below 2^64. */
-	uint64_t rate = options->count * 100 * NS_PER_SECOND / (result->ns ? result->ns : 1);
-
-	report_values(options, target, result, rate);
-	if (!options->quiet)
-		report_sentence(options, result, rate);
+		printf("wrong stamps: %" PRIu64 "\n", result->wrong);
 }
 
 int main(int count, char **arguments)
 {
+	static struct result result;
 	struct options options = read_options(count, arguments);
 	struct target target = open_target(&options);
-	struct result result = measure(&options, &target);
 
-	report(&options, &target, &result);
+	measure(&options, &target, &result);
+	if (options.json)
+		report_json(&options, &target, &result);
+	else
+		report(&options, &result);
 	return result.wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }

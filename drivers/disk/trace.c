@@ -19,9 +19,3 @@ void trace_add(const struct trace_record *record)
 	trace.ring[trace.total++ % TRACE_RECORDS] = *record;
 	interrupts_restore(enabled);
 }
-
-/* The records before it may be gone when the measurement ends, but their number is known. */
-void trace_mark(void)
-{
-	trace.mark = trace.total;
-}

@@ -20,7 +20,6 @@ struct trace_record {
 
 struct trace {
 	uint32_t total; /* records since boot; record n is at ring[n % TRACE_RECORDS] */
-	uint32_t mark;	/* as trace_mark left it */
 	struct trace_record ring[TRACE_RECORDS];
 };
 
@@ -28,6 +27,3 @@ extern struct trace trace;
 
 /* Adds a record, which replaces the oldest one. */
 void trace_add(const struct trace_record *record);
-
-/* A measurement begins: what was requested until now belongs to its preparation. */
-void trace_mark(void);

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
 RING_RECORDS = 16384
 """TRACE_RECORDS of drivers/disk/trace.h: what was recorded before the latest ones is gone."""
 
-_HEAD = struct.Struct("<II")
+_HEAD = struct.Struct("<I")
 _RECORD = struct.Struct("<QQQHhccBx")
 
 
@@ -39,18 +39,43 @@ class Record:
 def parse_trace(data: bytes) -> tuple[int, list[Record]]:
     """From the kernel's variable `trace`: how many requests the guest has recorded since boot, and
     the latest RING_RECORDS of them, oldest first."""
-    total, _ = _HEAD.unpack_from(data)
-    return total, list(_records(data[_HEAD.size :], total))
+    (total,) = _HEAD.unpack_from(data)
+    return total, list(_records(data[_HEAD.size :], max(0, total - RING_RECORDS), total))
 
 
-def requests_measured(data: bytes) -> int:
-    """From the same variable: how many requests were made since the measurement began."""
-    total, mark = _HEAD.unpack_from(data)
-    return total - mark
+class RingReader:
+    """Reads the ring while the guest fills it, so that nothing is lost. `read_symbol` is that of
+    the machine. Raises LookupError if the guest was faster."""
+
+    def __init__(self, read_symbol: Callable[..., bytes]) -> None:
+        self._read_symbol = read_symbol
+        self.records: list[Record] = []
+
+    def read(self, enough: int = RING_RECORDS // 8, unfinished: int = 1) -> int:
+        """Takes what is new, if it is enough. The `unfinished` latest may be half-written."""
+        try:
+            total = self._total() - unfinished
+        except LookupError:  # the kernel has no page tables yet
+            return 0
+        before = len(self.records)
+        if total - before < enough:
+            return 0
+        ring = self._read_symbol("trace")[_HEAD.size :]
+        if self._total() - before > RING_RECORDS:
+            raise LookupError("the guest made requests faster than the host could read of them")
+        self.records += _records(ring, before, total)
+        return total - before
+
+    def finish(self) -> None:
+        """Takes the rest, when the guest has stopped."""
+        self.read(1, 0)
+
+    def _total(self) -> int:
+        return int.from_bytes(self._read_symbol("trace", 4), "little")
 
 
-def _records(ring: bytes, total: int) -> Iterator[Record]:
-    for number in range(max(0, total - RING_RECORDS), total):
+def _records(ring: bytes, first: int, total: int) -> Iterator[Record]:
+    for number in range(first, total):
         fields = _RECORD.unpack_from(ring, number % RING_RECORDS * _RECORD.size)
         start, lba, duration, sectors, result, drive, operation, purpose = fields
         yield Record(

@@ -15,13 +15,13 @@
 
 #include "drivers/console/keyboard.h"
 #include "fs/cache/bcache.h"
+#include "fs/ext/ext.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "labs/storage/lab.h"
 #include "mm/page_alloc.h"
 
 #define DRIVES	      4
@@ -32,7 +32,7 @@ static struct {
 	struct ext_fs *fs;
 } mounts[DRIVES];
 
-struct block_device *lab_device(const char *name)
+static struct block_device *find_device(const char *name)
 {
 	struct block_device *device = block_find(name);
 
@@ -42,9 +42,9 @@ struct block_device *lab_device(const char *name)
 }
 
 /* Mounts are kept for good: a drive has one mount, at a free place or its own. */
-struct ext_fs *lab_mount(const char *name)
+static struct ext_fs *mount_of(const char *name)
 {
-	struct block_device *device = lab_device(name);
+	struct block_device *device = find_device(name);
 	unsigned i = 0;
 
 	if (!device)
@@ -65,9 +65,9 @@ static int fail(const char *what, int error)
 	return EXIT_FAILURE;
 }
 
-int lab_lookup(const char *drive, const char *path, struct ext_inode *inode)
+static int look_up(const char *drive, const char *path, struct ext_inode *inode)
 {
-	struct ext_fs *fs = lab_mount(drive);
+	struct ext_fs *fs = mount_of(drive);
 
 	if (!fs)
 		return -ENODEV;
@@ -78,7 +78,7 @@ int lab_lookup(const char *drive, const char *path, struct ext_inode *inode)
 	return error;
 }
 
-bool lab_number(const char *text, uint64_t *value)
+static bool read_number(const char *text, uint64_t *value)
 {
 	bool good = number_parse(text, value);
 
@@ -134,13 +134,13 @@ static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
 /* Raw sectors, past any file system. 1024 are 512 KiB, which is a block of order 7. */
 static int run_read(int count, char **arguments)
 {
-	struct block_device *device = lab_device(arguments[1]);
+	struct block_device *device = find_device(arguments[1]);
 	uint64_t lba, sectors = 1;
 	uint8_t *buffer;
 	int error;
 
-	if (!device || !lab_number(arguments[2], &lba) ||
-	    (count > 3 && !lab_number(arguments[3], &sectors)))
+	if (!device || !read_number(arguments[2], &lba) ||
+	    (count > 3 && !read_number(arguments[3], &sectors)))
 		return EXIT_FAILURE;
 	if (sectors < 1 || sectors > 1024) {
 		printk("read: SECTORS must be 1 to 1024, not %llu\n", sectors);
@@ -162,7 +162,7 @@ static int run_read(int count, char **arguments)
 /* Mounting for the first time checks the superblock, and prints what is wrong with it. */
 static int run_mount(int count, char **arguments)
 {
-	struct ext_fs *fs = lab_mount(arguments[1]);
+	struct ext_fs *fs = mount_of(arguments[1]);
 
 	if (!fs)
 		return EXIT_FAILURE;
@@ -202,7 +202,7 @@ static int run_ls(int count, char **arguments)
 {
 	struct ext_inode inode;
 
-	if (lab_lookup(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
+	if (look_up(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
 		return EXIT_FAILURE;
 	struct listing listing = { .fs = inode.fs, .complete = true };
 	int error = ext_list(&inode, show_entry, &listing);
@@ -251,7 +251,7 @@ static int read_file(char **arguments, struct ext_inode *inode,
 	void *buffer;
 	int error;
 
-	if (lab_lookup(arguments[1], arguments[2], inode) < 0)
+	if (look_up(arguments[1], arguments[2], inode) < 0)
 		return EXIT_FAILURE;
 	buffer = page_alloc(4);
 	if (!buffer)
@@ -302,10 +302,10 @@ static int run_map(int count, char **arguments)
 	struct ext_mapping mapping;
 	uint64_t logical;
 
-	if (lab_lookup(arguments[1], arguments[2], &inode) < 0)
+	if (look_up(arguments[1], arguments[2], &inode) < 0)
 		return EXIT_FAILURE;
 	for (int i = 3; i < count; i++) {
-		if (!lab_number(arguments[i], &logical))
+		if (!read_number(arguments[i], &logical))
 			return EXIT_FAILURE;
 		int error = ext_map(&inode, logical, &mapping);
 

@@ -13,12 +13,15 @@ help::
 	@echo
 	@echo "The storage lab:"
 	@echo
-	@echo "  make run        without a terminal: make lab; LESSON=storage: a shell, and its drives"
+	@echo "  make run        a shell, and the lab's drives; without a terminal, the lab's tables"
 	@echo "                    ROOT=disk.img           / is an ext4 on this image, made if it is"
 	@echo "                                            not there, with PROGRAMS and DEBIAN"
-	@echo "  make lab        the storage lab's measurement: raw sectors against files"
+	@echo "  make lab        the storage lab's measurement: raw sectors against files; your"
+	@echo "                  prediction first, then a report in build/lab/report"
 	@echo "                    READS=1000 SEED=2010    how many random reads, and which"
 	@echo "                    SCALE=100|full          a hundredth of 2 TB, or all of it"
+	@echo "                    PREDICT='2 1.5'         the prediction, if not at a terminal"
+	@echo "                    FILE=PATH               read a file or a device of this computer"
 	@echo "  make lab X=3    another experiment, as a page; X=list: which there are"
 
 ifeq ($(LESSON),storage)
@@ -29,6 +32,8 @@ RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCA
 	$(if $(ROOT),--root '$(ROOT)')
 DEBUG  = $(RUN) --gdb
 EXPERIMENT = $(PYTHON) -m labs.storage.experiments '$(X)' --build $(OUT) --predict '$(PREDICT)'
+RANDOM_READS = $(PYTHON) -m labs.storage.x1 $(OPTIONS) --reads $(READS) --scale $(SCALE) \
+	--predict '$(PREDICT)' $(if $(FILE),--file '$(FILE)')
 HOST_TOOLS := $(BUILD)/host/lab-file
 # For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.
 ifeq ($(filter full 1,$(SCALE)) $(origin MEM),$(SCALE) file)
@@ -36,9 +41,9 @@ MEM := 1024
 endif
 endif
 
-lab: setup$(if $(X),-test)
-	@$(MAKE) -s image-$(BOOT) $(HOST_TOOLS)
-	@$(AS_CHILD) $(if $(X),$(EXPERIMENT),$(RUN) --lab)
+lab: setup-test
+	@$(MAKE) -s LESSON=$(LESSON) image-direct $(HOST_TOOLS) >&2
+	@$(AS_CHILD) $(if $(filter-out 1,$(X)),$(EXPERIMENT),$(RANDOM_READS))
 
 $(BUILD)/host/lab-file: labs/storage/labfile.c Makefile
 	@mkdir -p $(@D)

@@ -3,13 +3,13 @@
  *
  *	kmain of lesson 6	everything that a program needs
  *	STARTUP, here		the drives, and the cache of their metadata
- *	first task		the host's script (labs/storage/measure.c), or programs
+ *	first task		the host's script (labs/storage/inspect.c), or programs
  *
  * The drives are looked for when the clock runs, because every wait has a limit in nanoseconds, and
  * before the root directory gets its devices. kmain must not sleep, so they are polled here.
  *
  * The cache gets a share of the memory that is free: the setting "cache", in percent. The lab's
- * measurement gives it half, because which blocks are found in it is what is measured.
+ * measurement (random_reads.py) gives it nearly half: which blocks are found in it is measured.
  */
 #include "drivers/disk/ata.h"
 #include "drivers/qemu/settings.h"

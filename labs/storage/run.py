@@ -1,26 +1,25 @@
-"""`make run` and `make lab` for the storage lab: its kernel with the lab's three drives.
+"""`make run` for the storage lab: its kernel with the lab's three drives.
 
-The lab's demonstration: the guest measures, QEMU and the guest must agree on every disk request,
-and the disk model turns the requests into seconds.
+Without a terminal it demonstrates: the guest reads at random, QEMU and the guest must agree on
+every disk request, and the disk model turns the requests into seconds. `make lab` does the same,
+and makes a report of it (x1.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from labs.storage import disks, report
+from labs.storage import disks, random_reads, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
-from labs.storage.guest_trace import Record, parse_trace, requests_measured
 from labs.tools.debugging.debug import debug
 from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
-from labs.tools.machine.disk_trace import Request as DiskRequest
-from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
-from labs.tools.machine.result import Outcome, Result
 from labs.tools.machine.run import (
     converse,
     follow_script,
@@ -36,19 +35,29 @@ from labs.tools.machine.run import (
 ROOT_COMMAND = "dev/command"
 """Where a guest with its root on a disk finds the command."""
 
-BOOT_DISK = "hda"
+SEVERAL = 20_000
+"""So many reads and more run in two machines, on two processors."""
 DISKS = Path(__file__).resolve().parents[2] / "build"
 
 
-def parse_arguments() -> argparse.Namespace:
-    """The options of the Makefile."""
-    parser = machine_options("make run")
+def parser_of(program: str) -> argparse.ArgumentParser:
+    """The options of the Makefile for `make run` and `make lab`."""
+    parser = machine_options(program)
     parser.add_argument("--reads", type=int, default=1000)
     parser.add_argument("--scale", default="100", help="2 TB divided by this, or full")
-    parser.add_argument("--lab", action="store_true", help="run the demonstration")
+    return parser
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line of `make run`."""
+    parser = parser_of("make run")
     parser.add_argument("--gdb", action="store_true", help="under gdb")
     parser.add_argument("--root", type=Path, metavar="IMAGE", help="the root: made if not there")
-    options = parser.parse_args()
+    return checked(parser, parser.parse_args())
+
+
+def checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.Namespace:
+    """The options; ends the program with a message if one is wrong."""
     if options.scale != "full" and not (options.scale.isdigit() and int(options.scale) > 0):
         parser.error(f"SCALE={options.scale}: a whole number from 1 on, or full")
     if options.reads < 1:
@@ -91,79 +100,46 @@ def with_drives(config: Config, experiment: disks.Experiment) -> Config:
     """Adds the lab's three drives, hdb to hdd, made first where they are missing."""
     directory = DISKS / f"disks-{experiment.scale}"
     disks.make_disks(directory, experiment)
-    drives = tuple(
-        Drive(disks.image_path(directory, drive), unit)
-        for unit, drive in enumerate(disks.DRIVES, start=1)
-    )
-    return replace(config, drives=drives)
+    return replace(config, drives=random_reads.drives_of(directory))
 
 
-def of_the_lab(result: Result) -> list[DiskRequest]:
-    """What QEMU saw of the lab's drives: the boot disk is read by the loader, too."""
-    return [request for request in result.all_requests if request.drive != BOOT_DISK]
+def measured(
+    options: argparse.Namespace,
+    experiment: disks.Experiment,
+    progress: Callable[[int], None] = lambda requests: None,
+) -> list[report.Figures]:
+    """Makes the drives, runs all rows in the guest, and puts their requests through the disk model.
+    At full size two machines run at a time. Raises DiskError and LabError."""
 
-
-def disagreement(result: Result, total: int, records: list[Record]) -> str | None:
-    """Where the guest's record and QEMU's trace differ; None when they tell the same. Of the boot
-    disk the kernel reads the partition table only, and those records come first."""
-    seen = of_the_lab(result)
-    mine = [record for record in records if record.drive != BOOT_DISK]
-    counted = total - (len(records) - len(mine))
-    lost = len(records) < total
-    if counted != len(seen) and not (lost and counted == len(seen) + 1):
-        return f"the guest counts {counted} requests, QEMU {len(seen)}"
-    for ours, theirs in zip(mine, seen[len(seen) - len(mine) :], strict=True):
-        if (ours.drive, ours.lba, ours.sectors) != (theirs.drive, theirs.lba, theirs.sectors):
-            return f"the guest recorded {ours}, QEMU saw {theirs}"
-    return None
-
-
-def runs_of(result: Result, measured: int, reads: int) -> list[report.DriveRun]:
-    """The last `measured` requests by drive, as QEMU saw them: those before mounted and looked up.
-
-    A measured read asks for its sector and for mapping blocks, and a block has several sectors: so
-    the length says what a request was for, also of those that the guest's ring has lost.
-    """
-    seen = of_the_lab(result)
-    seen = seen[len(seen) - measured :]
-    runs = []
-    for drive in disks.DRIVES:
-        mine = [r for r in seen if r.drive == drive.name]
-        requests = [Request(r.operation, r.lba, r.sectors) for r in mine]
-        kinds = ["data" if r.sectors == 1 else "mapping" for r in mine]
-        runs.append(report.DriveRun(drive.name, reads, requests, kinds))
-    return runs
-
-
-def demonstrate(config: Config, experiment: disks.Experiment) -> int:
-    """Runs the experiment, compares what guest and QEMU saw, and prints the tables."""
-    seconds = 60 + experiment.reads // 50
-    result = run(
-        replace(
-            config,
-            script=f"measure {experiment.reads} {experiment.seed}",
-            trace=True,
-            variables=("trace",),
-            settings=(*config.settings, ("cache", "50"), ("disk", "pio-polled")),
-            guest_limit=seconds,
-            wall_limit=2 * seconds,
+    def config_of(command: str) -> Config:
+        return machine_config(
+            argparse.Namespace(**{**vars(options), "boot": "direct", "command": command})
         )
-    )
-    print(result.serial)
-    if result.outcome is not Outcome.ENDED or result.status != 0:
-        print(result.explain(), file=sys.stderr)
-        return result.status or 1
-    total, records = parse_trace(result.variables["trace"])
-    difference = disagreement(result, total, records)
-    if difference:
-        print(f"guest and QEMU disagree: {difference}", file=sys.stderr)
-        return 1
-    agreed = len(of_the_lab(result))
-    print(f"Guest and QEMU agree on all {agreed:,} disk requests. In a disk's time they take:\n")
+
+    directory = DISKS / f"disks-{experiment.scale}"
+    disks.make_disks(directory, experiment)
+    machines = 2 if experiment.reads >= SEVERAL and (os.cpu_count() or 1) > 1 else 1
     sectors = experiment.drive_bytes // SECTOR_BYTES
-    measured = requests_measured(result.variables["trace"])
-    runs = runs_of(result, measured, experiment.reads)
-    report.print_report([report.measure(run, sectors) for run in runs], direct=True)
+    runs = random_reads.measure(
+        config_of, directory, experiment, machines=machines, progress=progress
+    )
+    return [report.measure(requests_of(run, experiment.reads), sectors) for run in runs]
+
+
+def requests_of(run: random_reads.RowRun, reads: int) -> report.RowRequests:
+    """What the disk model and the report want to know of a run."""
+    requests = [Request("read", record.lba, record.sectors) for record in run.records]
+    kinds = [record.purpose.name.lower() for record in run.records]
+    return report.RowRequests(run.row.name, reads, requests, kinds)
+
+
+def demonstrate(options: argparse.Namespace, experiment: disks.Experiment) -> int:
+    """Runs the experiment and prints the tables."""
+    figures = measured(options, experiment)
+    agreed = sum(len(each.requests) for each in figures)
+    print(f"Guest and QEMU agree on all {agreed:,} disk requests, and each read brought the right")
+    print("sector. In a disk's time they take:\n")
+    report.print_report(figures)
     return 0
 
 
@@ -172,22 +148,23 @@ def main() -> int:
     options = parse_arguments()
     experiment = experiment_of(options)
     try:
+        asked = options.root or options.gdb or options.command is not None or options.script
+        if not asked and not is_terminal():
+            return demonstrate(options, experiment)
         if options.root:
             config = with_root(options)
         else:
             config = with_drives(machine_config(options), experiment)
-    except disks.DiskError as error:
+    except (disks.DiskError, random_reads.LabError) as error:
         print(f"make run: {error}", file=sys.stderr)
         return 1
     if options.gdb:
         return debug(config)
-    if options.command is not None and not options.lab:
+    if options.command is not None:
         return run_command(config, *([ROOT_COMMAND] if options.root else []))
-    if options.script and not options.lab:
+    if options.script:
         return follow_script(config)
-    if is_terminal() and not options.lab:
-        return converse(config)
-    return demonstrate(config, experiment)
+    return converse(config)
 
 
 if __name__ == "__main__":

@@ -45,8 +45,8 @@ def one_run(where: Where, directory: Path, cache: str, share: int, reads: int) -
     images = [disks.image_path(directory, each) for each in disks.DRIVES[1:]]
     script = (
         "mount -t ext3 /dev/hdc /a && mount -t ext4 /dev/hdd /b && drop && mark 1 && "
-        f"seekrw -q -f /a/big -a {reads} -l 512 -d -s 1 && mark 2 && "
-        f"seekrw -q -f /b/big -a {reads} -l 512 -d -s 1 && mark 3"
+        f"seekrw -j -f /a/big -a {reads} -l 512 -d -s 1 && mark 2 && "
+        f"seekrw -j -f /b/big -a {reads} -l 512 -d -s 1 && mark 3"
     )
     drives = [Drive(image, unit) for unit, image in enumerate(images, 2)]
     done = run_guest(where.build, script, drives, memory=MEMORY, settings=(("cache", str(share)),))

@@ -86,7 +86,7 @@ DETECTORS: dict[str, Detector] = {
 
 
 def is_found(scores: Sequence[float]) -> bool:
-    """Whether the sick disk is singled out: alone at the top, further from the next than they are."""
+    """Whether the sick disk is singled out: farther from the next one than the others differ."""
     others = sorted(score for number, score in enumerate(scores) if number != SICK)
     spread = others[-1] - others[0]
     return scores[SICK] > others[-1] + 0.5 * spread and scores[SICK] > others[-1]

@@ -100,14 +100,16 @@ def breadth(root: Path = ROOT) -> frozenset[str]:
     return frozenset(added - core)
 
 
+STAMP = "labs/storage/stamp.h"
+
+
 @cache
 def needed_by_storage(root: Path = ROOT) -> frozenset[str]:
-    """What the files of storage that the breadth links include."""
-    return frozenset(
-        with_headers(
-            {path for path in breadth(root) if room_of(path, root).part == "storage"}, root
-        )
-    )
+    """What the files of storage that the breadth links include, and the stamps of the lab's disks,
+    which programs and host share."""
+    files = {path for path in breadth(root) if room_of(path, root).part == "storage"}
+    shared = {STAMP} if (root / STAMP).is_file() else set()
+    return frozenset(with_headers(files | shared, root))
 
 
 def part_of(path: str, root: Path = ROOT) -> str:

@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -154,14 +154,23 @@ class Machine:
         path = self._directory / "serial"
         return path.read_bytes()[-SAID_TAIL:] if path.exists() else b""
 
-    def wait(self) -> Result:
+    def wait(
+        self,
+        look: Callable[[], object] | None = None,
+        last_look: Callable[[], object] = lambda: None,
+    ) -> Result:
         """Lets the guest run to its end, or to a limit. A look at the limits costs what QEMU could
-        have run, so that there are fewer of them as time goes by."""
+        have run, so that there are fewer of them as time goes by. `look` is called about 20 times a
+        second, `last_look` when the guest has ended and can still be looked at."""
         pause = POLL_SECONDS
         while self.result is None:
             outcome = self._watch(pause)
-            pause = pause if self._interactive else min(1.2 * pause, STEP_SECONDS)
+            pause = pause if self._interactive or look else min(1.2 * pause, STEP_SECONDS)
             self._drain()
+            if look and not outcome:
+                look()
+            if outcome is Outcome.ENDED:
+                last_look()
             if outcome:
                 self._finish(outcome)
         return self.result

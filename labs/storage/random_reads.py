@@ -1,0 +1,247 @@
+"""X1: the random reads of 2010, by the program seekrw on the student's kernel.
+
+    boot -> mount -> for each row: drop the caches, seekrw, /proc/diskstats
+
+Three witnesses count, and must agree on every request:
+
+    the kernel      /proc/diskstats, before and after; its ring of requests, with their purposes,
+                    which the host reads out of memory while the guest runs
+    QEMU            query-blockstats, and the events of its IDE controller
+
+The fourth, seekrw, compares each sector with its stamp. Requests are in units of 512 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from labs.storage import disks
+from labs.storage.guest_trace import Purpose, Record, RingReader
+from labs.tools.guest.programs import COMMAND
+from labs.tools.machine.machine import Machine
+from labs.tools.machine.qemu_command import Config, Drive
+from labs.tools.machine.result import Outcome, Result
+from labs.tools.machine.work_folder import work_folder
+
+FILES = {"hdb": "/dev/hdb", "hdc": "/mnt/hdc/big", "hdd": "/mnt/hdd/big"}
+MOUNTS = {"hdc": "ext3", "hdd": "ext4"}
+QEMU_EVENTS = ("ide_*exec_cmd", "ide_sector_read", "ide_dma_cb")
+QEMU_LINE = re.compile(
+    r"exec_cmd IDE exec cmd: bus \w+; state (?P<command>\w+)"
+    r"|ide_sector_read sector=(?P<lba>\d+) nsectors=(?P<sectors>\d+)"
+    r"|ide_dma_cb IDEState (?P<drive>\w+); sector_num=(?P<dma_lba>\d+) n=(?P<dma_sectors>\d+)"
+)
+FAST = ("aio=io_uring",)
+"""A drive's request is done at once, if the host can: else it waits for a thread of QEMU's."""
+
+
+class LabError(Exception):
+    """The run is not to be trusted, or there was none; the text says why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: one run of seekrw."""
+
+    name: str
+    drive: str
+    direct: bool
+
+    def command(self, experiment: disks.Experiment) -> str:
+        """What the guest's shell runs."""
+        return (
+            f"seekrw -f {FILES[self.drive]} -a {experiment.reads} -l 512 -r -s {experiment.seed} "
+            f"-c -D {self.drive[-1]} {'-d ' if self.direct else ''}-j"
+        )
+
+
+ROWS = (
+    Row("ext3 buffered", "hdc", direct=False),
+    Row("ext4 buffered", "hdd", direct=False),
+    Row("ext3 direct", "hdc", direct=True),
+    Row("ext4 direct", "hdd", direct=True),
+    Row("raw buffered", "hdb", direct=False),
+    Row("raw direct", "hdb", direct=True),
+)
+
+
+@dataclass(frozen=True)
+class RowRun:
+    """What one run of seekrw asked of its drive, in order, and what seekrw said."""
+
+    row: Row
+    records: Sequence[Record]
+    said: dict = field(repr=False)
+
+
+def drives_of(directory: Path, options: tuple[str, ...] = ()) -> tuple[Drive, ...]:
+    """The lab's drives: hdb, hdc and hdd."""
+    return tuple(
+        Drive(disks.image_path(directory, drive), unit, options=options)
+        for unit, drive in enumerate(disks.DRIVES, start=1)
+    )
+
+
+def script(rows: Sequence[Row], experiment: disks.Experiment) -> str:
+    """The guest's commands. Mounts are read-only: else a read changes the file's access time."""
+    lines = ["set -e"]
+    for drive in sorted({row.drive for row in rows} & MOUNTS.keys()):
+        lines += [
+            f"mkdir -p /mnt/{drive}",
+            f"mount -o ro -t {MOUNTS[drive]} /dev/{drive} /mnt/{drive}",
+        ]
+    for row in rows:
+        lines += [
+            "echo 3 >/proc/sys/vm/drop_caches",
+            f"{row.command(experiment)} 2>/errors || {{ cat /errors; exit 1; }}",
+            "cat /proc/diskstats",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def measure(
+    config_of: Callable[[str], Config],
+    directory: Path,
+    experiment: disks.Experiment,
+    rows: Sequence[Row] = ROWS,
+    machines: int = 1,
+    progress: Callable[[int], None] = lambda requests: None,
+) -> list[RowRun]:
+    """Runs the rows, in their order; `config_of` makes the machine that runs a command.
+
+    With two machines one has the rows of hdc, which are half of all requests. `progress` is told
+    how many requests there were since it was last told. Raises LabError.
+    """
+    groups = [[row for row in rows if row.drive == "hdc"], [r for r in rows if r.drive != "hdc"]]
+    groups = [group for group in groups if group] if machines > 1 else [list(rows)]
+    work = partial(_measure_group, directory=directory, experiment=experiment, progress=progress)
+    configs = [config_of(script(group, experiment)) for group in groups]
+    with ThreadPoolExecutor(len(groups)) as pool:
+        done = [run for runs in pool.map(work, configs, groups) for run in runs]
+    return sorted(done, key=lambda run: rows.index(run.row))
+
+
+def _measure_group(
+    config: Config,
+    rows: Sequence[Row],
+    directory: Path,
+    experiment: disks.Experiment,
+    progress: Callable[[int], None],
+) -> list[RowRun]:
+    seconds = 120 + len(rows) * experiment.reads / 100
+    config = replace(
+        config,
+        settings=(("cmd", f"/bin/sh /{COMMAND}"), ("cache", "45"), ("disk", "dma-interrupt")),
+        guest_limit=100 * seconds,  # a guest that waits for its drive is not at fault
+        wall_limit=seconds,
+    )
+    for options in (FAST, ()):
+        with work_folder("requests") as folder:
+            log = folder / "log"
+            result, ring = _run(
+                replace(
+                    config,
+                    drives=drives_of(directory, options),
+                    extra=("-D", str(log), *(word for e in QEMU_EVENTS for word in ("-trace", e))),
+                ),
+                progress,
+            )
+            if result.outcome is not Outcome.QEMU_FAILED:
+                lines = log.read_text() if log.exists() else ""
+                return checked(result, ring.records, seen_by_qemu(lines), rows)
+    raise LabError(result.explain())
+
+
+def _run(config: Config, progress: Callable[[int], None]) -> tuple[Result, RingReader]:
+    """The finished machine, and all records of the kernel's ring."""
+    with Machine(config, interactive=False) as machine:
+        ring = RingReader(machine.read_symbol)
+        result = machine.wait(lambda: progress(ring.read()), ring.finish)
+    return result, ring
+
+
+def seen_by_qemu(log: str) -> dict[str, list[tuple[int, int]]]:
+    """LBA and sectors of each request by drive. QEMU names a drive by an address, and these ascend
+    in the order of the drives, each of which has had its partition table read, by PIO."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    drive = ""
+    for command, lba, sectors, dma_drive, dma_lba, dma_sectors in QEMU_LINE.findall(log):
+        if command:
+            drive = command
+        elif dma_drive:
+            found.setdefault(dma_drive, []).append((int(dma_lba), int(dma_sectors)))
+        elif drive:
+            found.setdefault(drive, []).append((int(lba), int(sectors)))
+            drive = ""  # the next blocks of the same request
+    return {name: found[address] for name, address in zip(FILES, sorted(found), strict=True)}
+
+
+def checked(
+    result: Result,
+    records: Sequence[Record],
+    seen: dict[str, list[tuple[int, int]]],
+    rows: Sequence[Row],
+) -> list[RowRun]:
+    """The rows' runs, if all witnesses agree. Raises LabError."""
+    if result.outcome is not Outcome.ENDED or result.status != 0:
+        raise LabError(f"{last_words(result.serial)}\n{result.explain(with_output=False)}")
+    mine = {drive: [r for r in records if r.drive == drive] for drive in FILES}
+    for drive, theirs in seen.items():
+        statistics = result.block_statistics[drive]
+        compare(drive, [(r.lba, r.sectors) for r in mine[drive]], theirs)
+        compare(f"{drive}, in all", statistics.reads, len(theirs))
+        compare(f"{drive}, bytes", statistics.read_bytes, 512 * sum(n for _, n in theirs))
+    return [
+        _row_run(row, said, counted, mine[row.drive])
+        for row, (said, counted) in zip(rows, what_was_said(result.serial), strict=True)
+    ]
+
+
+def compare(what: str, ours: object, theirs: object) -> None:
+    """Raises LabError, which names the first difference."""
+    if ours == theirs:
+        return
+    if isinstance(ours, list) and isinstance(theirs, list):
+        pairs = zip(ours, theirs, strict=False)
+        place = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(ours), len(theirs)))
+        what += f", request {place}"
+        ours, theirs = (
+            each[place] if place < len(each) else f"{len(each)} requests" for each in (ours, theirs)
+        )
+    raise LabError(f"the guest and QEMU disagree: {what}: {ours} in the guest, {theirs} in QEMU")
+
+
+def what_was_said(serial: str) -> list[tuple[dict, dict[str, int]]]:
+    """For each row: seekrw's result, and how many reads each drive had had when it was over."""
+    found: list[tuple[dict, dict[str, int]]] = []
+    for line in serial.splitlines():
+        words = line.split()
+        if line.startswith("{"):
+            found.append((json.loads(line), {}))
+        elif found and len(words) > 5 and words[2] in FILES:
+            found[-1][1][words[2]] = int(words[3])
+    return found
+
+
+def _row_run(row: Row, said: dict, counted: dict[str, int], records: Sequence[Record]) -> RowRun:
+    """The drive's last records when the row was over; what was before belongs to mounting."""
+    end, requests = counted[row.drive], said["requests"]
+    mine = records[end - requests["reads"] : end]
+    if sum(record.sectors for record in mine) != requests["sectors_read"]:
+        raise LabError(f"{row.name}: the ring has other requests than /proc/diskstats has counted")
+    if any(record.operation != "R" or record.purpose is Purpose.OTHER for record in mine):
+        raise LabError(f"{row.name}: a request was neither for data nor for a mapping block")
+    if said["wrong"]:
+        raise LabError(f"{row.name}: {said['wrong']} reads brought a wrong sector")
+    return RowRun(row, mine, said)
+
+
+def last_words(serial: str) -> str:
+    """What the guest said at its end."""
+    return "\n".join(serial.splitlines()[-3:])
