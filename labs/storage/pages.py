@@ -125,7 +125,8 @@ class Page:
         self._tables: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
 
     def text(self, heading: str, chinese: str, *paragraphs: str) -> None:
-        """A heading with paragraphs."""
+        """A heading with paragraphs, however their lines are broken."""
+        paragraphs = tuple(" ".join(each.split()) for each in paragraphs)
         self._html.append(f"<h2>{html.escape(heading)} {html.escape(chinese)}</h2>")
         self._html += [f"<p>{html.escape(each)}</p>" for each in paragraphs]
         filled = "\n".join(fill(each, TERMINAL_WIDTH) for each in paragraphs)

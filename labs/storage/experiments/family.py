@@ -8,6 +8,8 @@ from labs.storage.experiments.base import Experiment
 
 ALL = {
     3: "x03_mapping",
+    5: "x05_mix",
+    9: "x09_memory",
     14: "x14_account",
     20: "x20_latency",
 }

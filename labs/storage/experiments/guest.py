@@ -9,10 +9,11 @@ drives answer at once; what the requests cost on a real one, the model says (dis
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from labs.storage import disks, fsx
 from labs.storage.disk_model import Model, Request, drive, replay
 from labs.tools.guest.initramfs import Entry
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
@@ -25,6 +26,7 @@ MARKS = 64
 MARK_BYTES = 65_536
 MARK_DRIVE = "hda"
 SECTOR_BYTES = 512
+PATTERN = bytes(range(1, 256)) * 4112
 PRELUDE = (
     "mark() { dd if=/dev/hda of=/dev/null bs=512 count=1 skip=$(($1 * 128)) 2>/dev/null; }; "
     "drop() { sync; echo 3 >/proc/sys/vm/drop_caches; }; mkdir -p /a /b /c; "
@@ -124,3 +126,26 @@ def phases_of(requests: Sequence[tuple[str, Request]]) -> dict[int, Phase]:
 def model(name: str, image: Path) -> Model:
     """A model with the size of an image."""
     return drive(name, image.stat().st_size // SECTOR_BYTES)
+
+
+def sized_disks(build: Path, scale: int) -> list[Path]:
+    """The lab's three images at a scale: raw, block pointers, extents; each of the last two is
+    filled by one file, /big. Made once."""
+    directory = build.parent / f"disks-{scale}"
+    disks.make_disks(directory, disks.Experiment(scale=scale, reads=1))
+    return [disks.image_path(directory, each) for each in disks.DRIVES]
+
+
+def data_image(path: Path, size: int, files: Mapping[str, int], options: str = "-t ext4") -> Path:
+    """A file system with files of so many bytes, none of them a hole."""
+    with tempfile.TemporaryDirectory() as name:
+        for each, length in files.items():
+            place = Path(name, each)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as file:
+                for start in range(0, length, len(PATTERN)):
+                    file.write(PATTERN[: length - start])
+        with path.open("wb") as file:
+            file.truncate(size)
+        fsx.tool("mke2fs", "-q", "-F", "-b", "4096", *options.split(), "-d", name, str(path))
+    return path

@@ -1,0 +1,146 @@
+"""X9: a benchmark that reads a small file again and again measures memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.guest import data_image, run_guest
+from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.tools.course.measurement import Question
+from labs.tools.machine.qemu_command import Drive
+
+MEMORY = 128  # MiB
+FILES = (16, 32, 64, 128, 256)  # MiB
+PASSES = (1, 2, 6)
+CEILING, COPY = 400.0, 2900.0  # MB/s: two fabrics of 2 Gb; what memory gave in the published run
+
+
+def measure(where: Where) -> Data:
+    """Reads each file once, twice and six times through the cache, and twice past it."""
+    sizes = (16, 128) if where.small else FILES
+    script, cases = [], []
+    for size in sizes:
+        for passes in PASSES:
+            cases.append((size, passes, "buffered"))
+        cases.append((size, 2, "direct"))
+    for number, (size, passes, way) in enumerate(cases, 1):
+        flag = "iflag=direct" if way == "direct" else ""
+        reads = f"dd if=/a/{size} of=/dev/null bs=64k {flag} 2>/dev/null; " * passes
+        script.append(f"drop; mark {number}; {reads}")
+    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
+        image = data_image(
+            Path(name, "image"), (sum(sizes) + 40) << 20, {str(n): n << 20 for n in sizes}
+        )
+        done = run_guest(
+            where.build, f"mount -t ext4 /dev/hdb /a; {''.join(script)} mark {len(cases) + 1}",
+            [Drive(image, 1)], memory=MEMORY,
+        )  # fmt: skip
+    rows = []
+    for number, (size, passes, way) in enumerate(cases, 1):
+        asked = passes * (size << 20)
+        from_disk = done.phases[number].sectors("hdb", "r") * 512
+        seconds = from_disk / CEILING / 1e6 + asked / COPY / 1e6 * (way == "buffered")
+        rows.append({
+            "case": f"{way} x{passes}", "way": way, "passes": passes, "ratio": size / MEMORY,
+            "share": from_disk / asked, "rate": asked / seconds / 1e6,
+        })  # fmt: skip
+    return {"rows": rows}
+
+
+def of(data: Data, case: str) -> list[Data]:
+    """A curve."""
+    return [row for row in data["rows"] if row["case"] == case]
+
+
+def result(data: Data) -> float:
+    """The smallest file, read six times: the share of bytes from the disk, in percent."""
+    return 100 * of(data, "buffered x6")[0]["share"]
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """Apparent rates below the ceiling, and where the bytes came from."""
+    rate, axes = pictures()
+    curves(axes, data["rows"], "ratio", "rate", "case")
+    axes.axhline(CEILING, color="red", linewidth=1.5)
+    axes.text(0.13, CEILING * 0.82, "ceiling of the fabric 线路上限", color="red", fontsize=8)
+    axes.set(xscale="log", yscale="log")
+    label(axes, ("file / memory", "文件 / 内存"), ("apparent rate, MB/s", "表面速率, MB/s"))
+    axes.legend(fontsize=8)
+    share, axes = pictures(height=2.8)
+    rows = [{**row, "share": 100 * row["share"]} for row in data["rows"]]
+    curves(axes, rows, "ratio", "share", "case")
+    axes.set(xscale="log", ylim=(0, 110))
+    label(axes, ("file / memory", "文件 / 内存"), ("bytes from the disk, %", "来自磁盘, %"))
+    if predicted is not None:
+        mark_prediction(axes, predicted)
+    axes.legend(fontsize=8)
+    return [(rate, "A fabric of 400 MB/s, and memory that copies 2.9 GB/s"),
+            (share, "Counted by QEMU: the rest came from the page cache.")]  # fmt: skip
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """Every point."""
+    rows = [(r["case"], r["ratio"], 100 * r["share"], r["rate"]) for r in data["rows"]]
+    published = [("dd of 512 MB, one process", "815 MB/s"), ("two", "1.46 GB/s"),
+                 ("six", "2.9 GB/s"), ("what the fabric can do", "400 MB/s")]  # fmt: skip
+    return [("Read sequentially", ["case", "file/memory", "from disk, %", "MB/s"], rows),
+            ("Published", ["", "rate"], published)]  # fmt: skip
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    best = max(row["rate"] for row in data["rows"])
+    return (
+        f"Read six times, a file of an eighth of the memory seems to come at {best:,.0f} MB/s from "
+        "a device that gives 400: five of six passes never reached it.",
+        "As soon as the file is larger than the memory each pass starts cold, because a sequential "
+        "pass throws out what the next one needs first.",
+        "A figure above the ceiling is not a fast disk but another experiment: this is a memory "
+        "test.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The shape."""
+    small, large = of(data, "buffered x6")[0], of(data, "buffered x6")[-1]
+    return {
+        "a small file's six passes read the disk once": 0.15 < small["share"] < 0.19,
+        "they seem faster than the ceiling": small["rate"] > 2 * CEILING,
+        "a file as large as the memory is read each time": large["share"] > 0.7,
+        "direct reads come from the disk, every time": all(
+            0.99 < row["share"] < 1.02 for row in data["rows"] if row["way"] == "direct"
+        ),
+        "no honest case is above the ceiling": all(
+            row["rate"] <= CEILING * 1.01 for row in data["rows"] if row["way"] == "direct"
+        ),
+    }
+
+
+EXPERIMENT = Experiment(
+    number=9,
+    title="This is a memory test",
+    chinese="这是内存测试",
+    question="A benchmark reads a file of 512 MB with dd and reports up to 2.9 GB/s from an array"
+    " that is connected by 400 MB/s. What did it measure?",
+    expected="Published: 815 MB/s with one process, 1.46 GB/s with two, 2.9 GB/s with six, all"
+    " above the ceiling of 400 MB/s. Honest figures need a file of twice the memory, or direct "
+    "I/O.",
+    ask=Question("share", "A file of an eighth of the memory is read six times. Which part of the"
+                 " bytes comes from the disk?", "percent"),
+    method="The guest has 128 MiB and reads files of 16 to 256 MiB with dd, from a cold start each"
+    " time. QEMU counts what the drive is asked for. The rate follows from it: 400 MB/s for these"
+    " bytes, and 2.9 GB/s for each byte that memory copies.",
+    changes="A replacement policy that keeps a part of a large file (X18) gives hits there, too."
+    " More memory moves the knee. A faster fabric makes the lie smaller.",
+    measure=measure,
+    result=result,
+    plots=plots,
+    tables=tables,
+    sentences=sentences,
+    checks=checks,
+)  # fmt: skip
