@@ -136,7 +136,7 @@ EXPERIMENT = Experiment(
     " time. QEMU counts what the drive is asked for. The rate follows from it: 400 MB/s for these"
     " bytes, and 2.9 GB/s for each byte that memory copies.",
     changes="A replacement policy that keeps a part of a large file (X18) gives hits there, too."
-    " More memory moves the knee. A faster fabric makes the lie smaller.",
+    " More memory moves the knee. A faster fabric makes the error smaller.",
     measure=measure,
     result=result,
     plots=plots,

@@ -1,0 +1,354 @@
+/*
+ * The blob store: a log of records in one half of the device, and an index of it in memory.
+ *
+ *	bytes 0		4096		8192	    half		    end
+ *	[super A]	[super B]	[area 0 ...][area 1 ...............]
+ *	area:		[record][record][record][torn]....old records
+ *	record:		head (48 bytes), data, zeros up to a sector
+ *
+ * A put appends a record, a delete appends one without data, and nothing is changed in place. To
+ * open, the log is walked from its beginning to the first record that is not whole. Compaction
+ * copies the live records to the other area, and then one sector, a superblock, makes that area the
+ * log: before it is on the disk the old log is valid, after it the new one.
+ *
+ * What could go wrong, and why it does not:
+ *
+ *   torn record		its checksum is over head and data: the log ends before it
+ *   old records after the end	they have another generation (the session of the compaction) or a
+ *				lower session than the record before them. Each open and each
+ *				compaction takes a new session, which is on the disk before the
+ *				first record of it
+ *   torn superblock		the two take turns, and each has a checksum and a number
+ *
+ * The second one is the subtle one. A record that was never acknowledged may be on the disk after
+ * one that is lost. If the next session fills that gap with a record of the same length, the old
+ * one would be reachable again, a delete for instance; its session is too low.
+ *
+ * Numbers are in the machine's byte order: all machines of the lab are little-endian.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labs/storage/blob/inside.h"
+
+#define SUPER_MAGIC  0x626f6c62u
+#define RECORD_MAGIC 0x6a626f62u
+#define DELETED	     1u
+#define READ_AHEAD   (256u << 10) /* bytes that the walk reads at once */
+
+/* --- superblocks --- */
+
+static uint32_t super_crc(struct super super)
+{
+	super.crc = 0;
+	return blob_crc32c(0, &super, sizeof(super));
+}
+
+/* Writes the next superblock over the older one. Before and after it all is on the disk. */
+static int write_super(struct blob_device *device, struct super *super)
+{
+	uint8_t sector[BLOB_SECTOR] = { 0 };
+	int error = device->sync(device);
+
+	super->magic = SUPER_MAGIC;
+	super->number++;
+	super->crc = super_crc(*super);
+	memcpy(sector, super, sizeof(*super));
+	if (!error)
+		error = device->write(device, super->number % 2 * SUPER_STEP, sector, BLOB_SECTOR);
+	return error ? error : device->sync(device);
+}
+
+static int read_super(struct blob_device *device, struct super *best)
+{
+	uint8_t sector[BLOB_SECTOR];
+
+	best->number = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		struct super super;
+		int error = device->read(device, i * SUPER_STEP, sector, BLOB_SECTOR);
+
+		if (error)
+			return error;
+		memcpy(&super, sector, sizeof(super));
+		if (super.magic == SUPER_MAGIC && super.crc == super_crc(super) && super.area < 2 &&
+		    super.number > best->number)
+			*best = super;
+	}
+	return best->number ? 0 : -EINVAL;
+}
+
+int blob_format(struct blob_device *device)
+{
+	struct super super = { .generation = 1, .session = 1 }, old;
+
+	if (device->size < LOG_START + 4 * SUPER_STEP)
+		return -ENOSPC;
+	if (read_super(device, &old) == 0) { /* what an older store has left must not count */
+		super.number = old.number;
+		super.generation = super.session = old.session + 1;
+	}
+	return write_super(device, &super);
+}
+
+/* --- records --- */
+
+static uint32_t record_crc(struct record record, const void *data)
+{
+	record.crc = 0;
+	return blob_crc32c(blob_crc32c(0, &record, sizeof(record)), data, record.length);
+}
+
+/* The log's bytes from here on, at least `length` of them; NULL at the area's end or for an error.
+ */
+static const uint8_t *look_at(struct blob_store *store, uint64_t offset, uint64_t length)
+{
+	uint64_t end = area_end(store), want = length > READ_AHEAD ? length : READ_AHEAD;
+
+	if (offset + length > end)
+		return NULL;
+	if (store->ahead && offset >= store->ahead_at &&
+	    offset + length <= store->ahead_at + store->ahead_length)
+		return store->ahead + (offset - store->ahead_at);
+	if (want > end - offset)
+		want = end - offset;
+	free(store->ahead);
+	store->ahead = malloc(want);
+	store->ahead_at = offset;
+	store->ahead_length = want;
+	if (!store->ahead || store->device->read(store->device, offset, store->ahead, want) != 0)
+		return NULL;
+	return store->ahead;
+}
+
+/* Is there a record of this log at the tail, as a whole? */
+static bool next_record(struct blob_store *store, struct record *record)
+{
+	const uint8_t *bytes = look_at(store, store->tail, BLOB_SECTOR);
+
+	if (!bytes)
+		return false;
+	memcpy(record, bytes, sizeof(*record));
+	if (record->magic != RECORD_MAGIC || record->generation != store->super.generation ||
+	    record->offset != store->tail || record->session < store->last_session ||
+	    record->session > store->super.session || record->length > BLOB_MAX)
+		return false;
+	bytes = look_at(store, store->tail, record_bytes(record->length));
+	return bytes && record->crc == record_crc(*record, bytes + sizeof(*record));
+}
+
+static int walk(struct blob_store *store)
+{
+	struct record record;
+	int error = 0;
+
+	while (!error && next_record(store, &record)) {
+		error = blob_set_entry(store, record.key, record.offset,
+				       record.flags & DELETED ? GONE : record.length);
+		store->last_session = record.session;
+		store->tail += record_bytes(record.length);
+		store->figures.walked++;
+	}
+	free(store->ahead);
+	store->ahead = NULL;
+	return error;
+}
+
+/* Appends a record; returns where, or -errno. */
+static int64_t append(struct blob_store *store, uint64_t key, const void *data, uint32_t length,
+		      uint32_t flags)
+{
+	uint64_t size = record_bytes(length), at = store->tail;
+	struct record record = {
+		RECORD_MAGIC, 0,    store->super.generation, store->super.session, at, key,
+		length,	      flags
+	};
+	uint8_t *bytes;
+
+	if (length > BLOB_MAX)
+		return -EFBIG;
+	if (at + size > area_end(store))
+		return -ENOSPC;
+	if (posix_memalign((void **)&bytes, SUPER_STEP, size) != 0)
+		return -ENOMEM;
+	memset(bytes, 0, size);
+	record.crc = record_crc(record, data);
+	memcpy(bytes, &record, sizeof(record));
+	memcpy(bytes + sizeof(record), data, length);
+	int error = store->device->write(store->device, at, bytes, size);
+
+	free(bytes);
+	if (error)
+		return error;
+	store->tail += size;
+	return at;
+}
+
+/* Reads the record of an entry; the caller frees *bytes. */
+static int read_record(struct blob_store *store, const struct entry *entry, uint8_t **bytes)
+{
+	struct record record;
+	uint64_t size = record_bytes(entry->length);
+
+	if (posix_memalign((void **)bytes, SUPER_STEP, size) != 0)
+		return -ENOMEM;
+	int error = store->device->read(store->device, entry->offset, *bytes, size);
+
+	memcpy(&record, *bytes, sizeof(record));
+	if (!error && (record.key != entry->key || record.length != entry->length ||
+		       record.crc != record_crc(record, *bytes + sizeof(record))))
+		error = -EIO;
+	if (error)
+		free(*bytes);
+	return error;
+}
+
+/* --- the store --- */
+
+int blob_open_indexed(struct blob_device *device, struct blob_device *index,
+		      struct blob_store **opened)
+{
+	struct blob_store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return -ENOMEM;
+	store->device = device;
+	int error = read_super(device, &store->super);
+
+	if (!error)
+		error = blob_grow(store);
+	if (!error) {
+		store->tail = area_start(device, store->super.area);
+		if (index)
+			blob_load_index(store, index);
+		error = walk(store);
+	}
+	store->super.session++;
+	if (!error)
+		error = write_super(device, &store->super);
+	if (error)
+		blob_close(store);
+	else
+		*opened = store;
+	return error;
+}
+
+int blob_open(struct blob_device *device, struct blob_store **store)
+{
+	return blob_open_indexed(device, NULL, store);
+}
+
+void blob_close(struct blob_store *store)
+{
+	free(store->slots);
+	free(store->ahead);
+	free(store);
+}
+
+int64_t blob_length(struct blob_store *store, uint64_t key)
+{
+	const struct entry *entry = blob_find(store, key);
+
+	return entry ? (int64_t)entry->length : -ENOENT;
+}
+
+int64_t blob_get(struct blob_store *store, uint64_t key, void *to, uint32_t room)
+{
+	const struct entry *entry = blob_find(store, key);
+	uint8_t *bytes;
+
+	if (!entry)
+		return -ENOENT;
+	if (entry->length > room)
+		return -EINVAL;
+	int error = read_record(store, entry, &bytes);
+
+	if (error)
+		return error;
+	memcpy(to, bytes + sizeof(struct record), entry->length);
+	free(bytes);
+	return entry->length;
+}
+
+int blob_put(struct blob_store *store, uint64_t key, const void *from, uint32_t length)
+{
+	int64_t at = append(store, key, from, length, 0);
+
+	return at < 0 ? (int)at : blob_set_entry(store, key, at, length);
+}
+
+int blob_delete(struct blob_store *store, uint64_t key)
+{
+	if (!blob_find(store, key))
+		return -ENOENT;
+	int64_t at = append(store, key, "", 0, DELETED);
+
+	return at < 0 ? (int)at : blob_set_entry(store, key, at, GONE);
+}
+
+int blob_sync(struct blob_store *store)
+{
+	return store->device->sync(store->device);
+}
+
+/* Appends a copy of a live record to the log that `store` is. */
+static int copy_record(struct blob_store *store, struct blob_store *from, const struct entry *entry)
+{
+	uint8_t *bytes;
+	int error = read_record(from, entry, &bytes);
+
+	if (error)
+		return error;
+	error = blob_put(store, entry->key, bytes + sizeof(struct record), entry->length);
+	free(bytes);
+	return error;
+}
+
+static int by_place(const void *one, const void *other)
+{
+	const struct entry *a = one, *b = other;
+
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* In the order of the old log, so that both are read and written in one pass. The old index is
+ * sorted for that, and is of no further use. */
+int blob_compact(struct blob_store *store)
+{
+	struct entry *entries = malloc(store->slot_count * sizeof(*entries));
+
+	store->super.session++; /* what an attempt that failed has left is older */
+	int error = write_super(store->device, &store->super);
+	struct blob_store new = { .device = store->device, .super = store->super };
+
+	new.super.area ^= 1;
+	new.super.generation = new.super.session; /* of this attempt, and of no other */
+	new.tail = area_start(new.device, new.super.area);
+	if (!error)
+		error = entries ? blob_grow(&new) : -ENOMEM;
+	if (entries) {
+		memcpy(entries, store->slots, store->slot_count * sizeof(*entries));
+		qsort(entries, store->slot_count, sizeof(*entries), by_place);
+	}
+	for (uint32_t i = 0; !error && i < store->slot_count; i++)
+		if (entries[i].offset && entries[i].length != GONE)
+			error = copy_record(&new, store, &entries[i]);
+	free(entries);
+	if (!error)
+		error = write_super(new.device, &new.super);
+	if (error) {
+		free(new.slots);
+		return error;
+	}
+	free(store->slots);
+	*store = new;
+	return 0;
+}
+
+void blob_count(const struct blob_store *store, struct blob_figures *figures)
+{
+	*figures = store->figures;
+	figures->log_bytes = store->tail - area_start(store->device, store->super.area);
+	figures->area_bytes = area_bytes(store->device);
+}
