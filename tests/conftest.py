@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import tomllib
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ pytest_plugins = [
     "labs.tools.grading.lab",
     "labs.tools.grading.lab_plan",
     "labs.tools.grading.test_timer",
+    "tests.seconds",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,9 +40,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Several processes begin with the longest tests. With --kernel: tests that read what a later
-    lesson's kernel does in another way may fail. tests/later_kernels.toml has them all, and why."""
-    items[:] = longest_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    """With --kernel: tests that read what a later lesson's kernel does in another way may fail.
+    tests/later_kernels.toml has them all, and why."""
     kernel = config.getoption("--kernel")
     if not kernel:
         return
@@ -55,27 +53,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test = item.nodeid.partition("[")[0]
         if test in why:
             item.add_marker(pytest.mark.xfail(reason=why[test]))
-
-
-def longest_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
-    """An order in which no long test begins last, where others have nothing left to do: of the
-    equal parts that pytest-xdist gives to its processes, each begins with long tests."""
-    long = sorted(filter(seconds_of, items), key=seconds_of, reverse=True)
-    if processes == 1 or not long:
-        return items
-    short = iter([item for item in items if not seconds_of(item)])
-    order: list[pytest.Item] = []
-    for number in range(processes):
-        own = long[number::processes]
-        size = (len(items) - len(order)) // (processes - number)
-        order += [*own, *islice(short, max(0, size - len(own)))]
-    return order
-
-
-def seconds_of(item: pytest.Item) -> float:
-    """About how long a test takes, by its marker; 0 where that says nothing."""
-    marker = item.get_closest_marker("slow")
-    return marker.kwargs.get("seconds", 0) if marker else 0
 
 
 @pytest.fixture(scope="session")

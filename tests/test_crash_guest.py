@@ -78,7 +78,7 @@ def test_partitions_of_states(tmp_path):
 # ---- the guest ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.slow
 @pytest.mark.timeout(SECONDS)
 def test_workload_in_the_guest_is_judged_as_in_the_library(tmp_path, kernel):
     """Create, write, rename, fsync by Debian's coreutils: each request cut, and parts of epochs."""
@@ -108,7 +108,7 @@ def test_workload_in_the_guest_is_judged_as_in_the_library(tmp_path, kernel):
     assert judge(lost)[1] > 0, "who loses what was written is found"
 
 
-@pytest.mark.slow(seconds=120)
+@pytest.mark.slow
 @pytest.mark.timeout(SECONDS)
 @pytest.mark.parametrize("what", ["sqlite3", "git"])
 def test_programs_keep_what_they_committed(tmp_path, kernel, what):
@@ -140,7 +140,7 @@ def test_judge_of_databases_notices(tmp_path):
 # ---- Linux --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.slow
 @pytest.mark.timeout(SECONDS)
 def test_linux_agrees_about_states(tmp_path, kernel):
     """`python -m labs.storage.crash.linux` asks about more."""

@@ -16,7 +16,7 @@ from tests.debian_programs import difference, on_kernel, on_linux, script_names
 SETS = debian_programs.sets()
 
 
-@pytest.mark.slow(seconds=27)
+@pytest.mark.slow
 def test_as_on_linux():
     """Bash, coreutils, grep, sed, gawk, findutils, diffutils."""
     scripts = script_names("base")

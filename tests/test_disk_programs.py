@@ -13,7 +13,7 @@ from tests.host.ext.images import make_image
 FILES = 20
 
 
-@pytest.mark.slow(seconds=150)
+@pytest.mark.slow
 @pytest.mark.timeout(disk_programs.LIMIT)
 def test_programs_work_on_a_disk(tmp_path):
     """cp -a, tar, find, dd, rsync, git and sqlite3: they agree with themselves, and this machine's

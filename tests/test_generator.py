@@ -27,7 +27,7 @@ from labs.tools.course.exercises import (
 )
 from labs.tools.course.handed_in import ANSWERS, NUMBERS
 from labs.tools.course.source_lists import ever_linked
-from labs.tools.course.student_tree import TreeError, contents
+from labs.tools.course.student_tree import TreeError
 from labs.tools.grading.grade_parts import parts_of
 from tests.student_trees import (
     EVERY,
@@ -44,6 +44,17 @@ pytestmark = pytest.mark.slow
 def trees(build, tmp_path_factory) -> dict[int, Path]:
     """The students' trees, as they begin."""
     return started_trees(build, tmp_path_factory)
+
+
+@cache
+def made(lesson: int) -> dict[str, bytes]:
+    """The files of a lesson's tree, which takes half a second to put together."""
+    return student_tree.contents(lesson)
+
+
+def contents(lesson: int) -> dict[str, bytes]:
+    """The same, for a test to take apart."""
+    return dict(made(lesson))
 
 
 # ---- the list -----------------------------------------------------------------------------------

@@ -327,7 +327,7 @@ def test_tree_shows_no_solution(reference, tmp_path):
     assert not (tree / "labs/exercises.toml").exists()
 
 
-@pytest.mark.slow(seconds=40)
+@pytest.mark.slow
 def test_same_report_with_one_process_and_with_two(reference, tmp_path):
     """What works scores, the rest has a reason. Beside others that work: test_repeat."""
     exercises = [by_id("1.1"), by_id("1.2")]
@@ -342,7 +342,7 @@ def test_same_report_with_one_process_and_with_two(reference, tmp_path):
     assert junit(again) == junit(scores)
 
 
-@pytest.mark.slow(seconds=14)
+@pytest.mark.slow
 def test_floods_and_crashes(reference, tmp_path):
     """A flooded serial line and a triple fault have their words."""
     flood = stub(

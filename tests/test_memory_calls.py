@@ -76,7 +76,7 @@ def ours(folder: Path, linux: dict[int, list[str]]) -> dict[int, list[str]]:
     }
 
 
-@pytest.mark.slow(seconds=10)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_calls_are_those_of_linux(
     linux: dict[int, list[str]], ours: dict[int, list[str]], seed: int

@@ -43,7 +43,7 @@ def reached(path: Path) -> frozenset[Path]:
     return frozenset(near.union(*map(reached, near)))
 
 
-@pytest.mark.slow(seconds=10)
+@pytest.mark.slow
 def test_what_is_included_is_known() -> None:
     sources = planned("-B")
     assert {"boot/loader.c", "boot/mbr.asm", "boot/kernel.ld", "user/bench.c"} <= sources

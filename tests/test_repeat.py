@@ -22,7 +22,7 @@ def test_a_difference_is_found():
     assert differences(["a\nb", "a\nb", "a\nc"]) == ["@@ -2 +2 @@", "-b", "+c"]
 
 
-@pytest.mark.slow(seconds=35)
+@pytest.mark.slow
 def test_reports_agree_idle_and_busy():
     """One of lesson 1, which is graded in seconds; make prove REPEAT=n tries more."""
     lesson, number = 1, 1

@@ -7,9 +7,12 @@ is taken, and no linker's plugin ever sees it.
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from filecmp import cmp
 from functools import cache
 from pathlib import Path
 
@@ -73,7 +76,7 @@ def built(
     for name, source in zip(objects, sources, strict=False):
         (directory / name).write_bytes(object_of(root, source, boxed))
     for name, driver in zip(objects[len(sources) :], drivers, strict=True):
-        compile_own(str(driver), directory / name)
+        (directory / name).write_bytes(own_object(str(driver)))
     command, linking = compiler()
     link = [*command, *linking, *NO_PLUGIN, *objects, "-o", program.name]
     run_tool(link, directory, boxed)
@@ -84,20 +87,31 @@ def built(
 def object_of(root: Path, source: str, boxed: bool) -> bytes:
     """The object of one file. What a boxed tree does not have is the reference's."""
     if (root / source).stat().st_size == 0:
-        with tempfile.TemporaryDirectory(prefix="object-") as name:
-            target = Path(name) / "reference.o"
-            compile_own(source, target, AS_KERNEL)
-            return target.read_bytes()
-    target = f"build/host-objects/{source}.o"
-    (root / target).parent.mkdir(parents=True, exist_ok=True)
-    command, _ = compiler()
-    run_tool([*command, "-I.", *AS_KERNEL, "-c", source, "-o", target], root, boxed)
-    if not is_plain_file(root, target):
-        raise BuildFailure(f"{target} is not a file")
-    data = (root / target).read_bytes()
+        return own_object(source, AS_KERNEL)
+    if not boxed and is_own(root, source):
+        data = own_object(source, AS_KERNEL)
+    else:
+        target = f"build/host-objects/{source}.o"
+        (root / target).parent.mkdir(parents=True, exist_ok=True)
+        command, _ = compiler()
+        run_tool([*command, "-I.", *AS_KERNEL, "-c", source, "-o", target], root, boxed)
+        if not is_plain_file(root, target):
+            raise BuildFailure(f"{target} is not a file")
+        data = (root / target).read_bytes()
     if problem := object_problem(data) if is_32_bits() else "":
         raise BuildFailure(f"it does not build: {source}: {problem}")
     return data
+
+
+def is_own(root: Path, source: str) -> bool:
+    """Whether a file and all that it includes are in a tree as they are in this one."""
+    return root == ROOT or all(is_same(root, path) for path in included(source, AS_KERNEL))
+
+
+@cache
+def is_same(root: Path, path: str) -> bool:
+    """Whether two trees have the same file. Nobody changes a tree while it is tested."""
+    return (root / path).is_file() and cmp(root / path, ROOT / path, shallow=False)
 
 
 def is_32_bits() -> bool:
@@ -106,7 +120,49 @@ def is_32_bits() -> bool:
     return command[0] != "gcc" or "-m32" in command
 
 
-def compile_own(source: str, target: Path, options: Sequence[str] = ()) -> None:
-    """Compiles a file that is no student's, with the reference's headers."""
+def included(source: str, options: Sequence[str] = ()) -> list[str]:
+    """The files that an object of ours was made from."""
+    own_object(source, options)
+    return made_from(place_of(source, options))
+
+
+@cache
+def own_object(source: str, options: Sequence[str] = ()) -> bytes:
+    """The object of a file that is no student's, with the headers of this tree. It is compiled once
+    for all processes, and again when one of the files that it is made from has changed."""
+    target = place_of(source, options)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_current(target):
+            new = target.with_suffix(".new")
+            rules = ["-MMD", "-MF", str(target.with_suffix(".d"))]
+            run_tool([*own_command(source, options), *rules, "-o", str(new)], ROOT, False)
+            new.rename(target)
+        return target.read_bytes()
+
+
+def own_command(source: str, options: Sequence[str]) -> list[str]:
+    """The compiler's command for it, without the target."""
     command, _ = compiler()
-    run_tool([*command, "-I.", *options, "-c", source, "-o", str(target)], ROOT, False)
+    return [*command, "-I.", *options, "-c", source]
+
+
+def place_of(source: str, options: Sequence[str]) -> Path:
+    """Where it is kept."""
+    name = hashlib.sha256("\0".join(own_command(source, options)).encode()).hexdigest()
+    return ROOT / "build/host-objects/own" / f"{name[:16]}.o"
+
+
+def made_from(target: Path) -> list[str]:
+    """The files that an object was made from, as the compiler listed them."""
+    rule = target.with_suffix(".d").read_text().replace("\\\n", " ")
+    return rule.partition(":")[2].split()
+
+
+def is_current(target: Path) -> bool:
+    """Whether an object is there and newer than all that it was made from."""
+    if not target.exists():
+        return False
+    files, made = [ROOT / path for path in made_from(target)], target.stat().st_mtime_ns
+    return all(path.is_file() and path.stat().st_mtime_ns < made for path in files)

@@ -30,16 +30,36 @@ def debian_root(names: Sequence[str]) -> Path:
     """A folder with these packages and all that they depend on, unpacked; it stays in the cache,
     for the next call, too. Raises PackageError."""
     with locked(cache_directory()) as cache:
-        packages = resolve(names, cache)
-        digest = hashlib.sha256("\n".join(path.name for path in packages).encode())
-        place = cache / "roots" / digest.hexdigest()[:16]
-        if not place.exists():
-            place.parent.mkdir(exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=place.parent) as directory:
-                root = Path(directory, "root")
-                unpack(packages, root)
-                root.rename(place)
-        return place
+        if not known_root(names, cache).exists():
+            place = new_root(resolve(names, cache), cache)
+            link = known_root(names, cache)  # the lists may be new
+            link.unlink(missing_ok=True)
+            link.symlink_to(place.name)
+        return known_root(names, cache).resolve()
+
+
+def known_root(names: Sequence[str], cache: Path) -> Path:
+    """A link to what apt chose of its lists as they are: asking it again takes six seconds."""
+    lists = sorted(path for path in cache.glob("lists/*_*") if path.is_file())
+    state = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in lists]
+    return cache / "roots" / f"of-{digest_of(repr((list(names), state)))}"
+
+
+def new_root(packages: Sequence[Path], cache: Path) -> Path:
+    """The folder with these packages, in the cache."""
+    place = cache / "roots" / digest_of("\n".join(path.name for path in packages))
+    if not place.exists():
+        place.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as directory:
+            root = Path(directory, "root")
+            unpack(packages, root)
+            root.rename(place)
+    return place
+
+
+def digest_of(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def resolve(names: Sequence[str], cache: Path) -> list[Path]:
