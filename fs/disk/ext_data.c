@@ -20,6 +20,7 @@
 
 #include <stddef.h>
 
+#include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
@@ -268,6 +269,24 @@ static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
 	return moved;
 }
 
+/* Pointers cannot say that a block has no contents yet, so as on Linux a hole within the file is
+ * filled through the cache, by O_DIRECT, too, and then needs no alignment. */
+static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
+{
+	uint32_t shift = inode->mount->block_shift;
+	struct ext_mapping mapping = { .physical = 1 };
+
+	if (inode->ext.flags & EXT_FLAG_EXTENTS || offset >> shift << shift >= inode->inode.size)
+		return false;
+	if (cached_file_write_back(&inode->pages, offset >> PAGE_SHIFT, (offset >> PAGE_SHIFT) + 1))
+		return false;
+	mutex_lock(&inode->mount->lock);
+	int error = ext_map(&inode->ext, offset >> shift, &mapping);
+
+	mutex_unlock(&inode->mount->lock);
+	return !error && mapping.physical == 0;
+}
+
 /* Bits that let a program run as its owner go with a write by anybody. */
 static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
 {
@@ -276,7 +295,7 @@ static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset
 
 	if (file->flags & O_APPEND)
 		offset = file->inode->size;
-	if (!(file->flags & O_DIRECT)) {
+	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset)) {
 		moved = cached_file_write(&inode->pages, from, offset);
 	} else {
 		moved = disk_will_write(&inode->pages, offset >> PAGE_SHIFT);
@@ -291,7 +310,10 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 {
 	struct disk_inode *inode = disk_inode(file->inode);
 	uint64_t room = vfs_room && from->length > 0 ? vfs_room(offset) : UINT64_MAX;
+	uint64_t limit = ext_size_limit(&inode->ext), left = offset < limit ? limit - offset : 0;
 
+	if (from->length > 0 && room > left)
+		room = left;
 	if (room == 0 || offset > (uint64_t)INT64_MAX - from->length)
 		return -EFBIG;
 	if (from->length > room)
@@ -387,7 +409,7 @@ int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t le
 	mutex_lock(&inode->turn);
 	if (mode == (PUNCH_HOLE | KEEP_SIZE))
 		error = punch(inode, offset, length);
-	else if (!(mode & ~KEEP_SIZE))
+	else if (!(mode & ~KEEP_SIZE) && inode->ext.flags & EXT_FLAG_EXTENTS)
 		error = allocate(inode, offset, length, mode);
 	mutex_unlock(&inode->turn);
 	if (!error)

@@ -122,6 +122,7 @@ void disk_inode_insert(struct disk_inode *made)
 		.file_ops = file_ops_of(made->mount->operations, ext->mode),
 		.references = 1,
 		.filesystem = made->mount->filesystem,
+		.block_size = 1u << made->mount->block_shift,
 		.number = ext->number,
 		.mode = ext->mode,
 		.owner = ext->owner,

@@ -195,6 +195,9 @@ int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, stru
 /* Writes mode, owner, times, flags of the copy to the disk. */
 int ext_inode_write(struct ext_inode *inode);
 
+/* The largest size that a file can have, bytes. */
+uint64_t ext_size_limit(const struct ext_inode *inode);
+
 /* Makes a file shorter or longer. The rest of the last block is zeroed when it gets shorter. In
  * several transactions if it is large; after a power cut the next mount goes on. -EFBIG. */
 int ext_truncate(struct ext_inode *inode, uint64_t size);

@@ -130,9 +130,6 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
 /* Whether an inode has blocks at all: devices, pipes and short symbolic links have none. */
 bool ext_has_map(const struct ext_inode *inode);
 
-/* The largest size that a file can have, bytes. */
-uint64_t ext_size_limit(const struct ext_inode *inode);
-
 /* ext_map that also answers for blocks past the end of the file. */
 int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 

@@ -100,6 +100,7 @@ struct inode {
 	const struct file_ops *file_ops; /* of its open files; a device's come from its number */
 	uint32_t references;
 	uint32_t filesystem; /* a number for each mounted file system */
+	uint32_t block_size; /* bytes; 0: a page's */
 	uint32_t number;
 	uint32_t mode;
 	uint32_t links; /* names; 0: it goes with the last reference */

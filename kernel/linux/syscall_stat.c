@@ -12,8 +12,7 @@
 #include "kernel/linux/user_time64.h"
 #include "mm/page_alloc.h"
 
-#define BLOCK_SIZE PAGE_SIZE
-#define NS	   NANOSECONDS_PER_SECOND
+#define NS NANOSECONDS_PER_SECOND
 
 #define FALLOCATE_KEEP_SIZE  1u
 #define FALLOCATE_PUNCH_HOLE 2u /* alone: that would change the size */
@@ -53,7 +52,7 @@ static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 		.group = inode->group,
 		.device = inode->device,
 		.size = inode->size,
-		.block_size = BLOCK_SIZE,
+		.block_size = inode->block_size ?: PAGE_SIZE,
 		.blocks = inode->blocks,
 		.number = inode->number,
 		.accessed = old_time_of(inode->accessed),
@@ -75,7 +74,7 @@ static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 		.group = inode->group,
 		.device = inode->device,
 		.size = inode->size,
-		.block_size = BLOCK_SIZE,
+		.block_size = inode->block_size ?: PAGE_SIZE,
 		.blocks = inode->blocks,
 		.accessed = old_time_of(inode->accessed),
 		.modified = old_time_of(inode->modified),
@@ -91,7 +90,7 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	struct linux_statx stat = {
 		.mask = STATX_BASIC,
-		.block_size = BLOCK_SIZE,
+		.block_size = inode->block_size ?: PAGE_SIZE,
 		.links = inode->links,
 		.owner = inode->owner,
 		.group = inode->group,
