@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def build() -> Callable[[str], Path]:
-    """Builds a file of the Makefile ("build/..."), and returns its path. One process at a time."""
+    """Builds a file of the Makefile ("build/..."), and returns its path. One process at a time, and
+    each process once: no test changes a source."""
 
+    @cache
     def build_target(target: str) -> Path:
         make(target)
         return ROOT / target

@@ -78,7 +78,7 @@ class Lab:
     scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: the tree with the measurement and the
     answers, if that is another one. kernel: the lesson of the kernel, if that is a later one.
-    firmware: that of machines without drives, if not the BIOS.
+    firmware: that of machines without further devices, if not the BIOS.
     """
 
     lesson: int
@@ -148,7 +148,7 @@ class Lab:
         defaults = {"output_limit": OUTPUT_LIMIT, **LIMITS[self.mode]}
         if self.kernel:
             defaults["settings"] = PLAIN
-        if boot == "direct" and not fields.get("drives"):
+        if boot == "direct" and not (fields.get("drives") or fields.get("extra")):
             defaults["firmware"] = self.firmware
         config = Config(script=script, **(defaults | fields))
         if self.note:
