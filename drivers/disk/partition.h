@@ -19,3 +19,6 @@ void gpt_register(struct block_device *drive);
 /* Registers partition `number` (1 to PARTITIONS_PER_DRIVE). One that is not wholly on the drive is
  * left out. */
 void partition_add(struct block_device *drive, unsigned number, uint64_t start, uint64_t sectors);
+
+/* Continues IEEE 802.3's CRC-32, as crc32 in zlib does: begin with 0. A bit at a time. */
+uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length);

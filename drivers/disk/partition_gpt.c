@@ -48,11 +48,9 @@ struct entry {
 	uint16_t name[36];
 } __attribute__((packed));
 
-/* IEEE 802.3's CRC-32, a bit at a time. */
-static uint32_t checksum(const uint8_t *bytes, uint32_t length)
+uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
 {
-	uint32_t crc = UINT32_MAX;
-
+	crc = ~crc;
 	while (length--) {
 		crc ^= *bytes++;
 		for (unsigned bit = 0; bit < 8; bit++)
@@ -74,7 +72,7 @@ static const char *read_header(struct block_device *drive, uint64_t lba, struct 
 	if (header->size < HEADER_SIZE || header->size > SECTOR_SIZE)
 		return "has a wrong size";
 	memset(sector + offsetof(struct header, checksum), 0, sizeof(header->checksum));
-	if (checksum(sector, header->size) != header->checksum)
+	if (crc32(0, sector, header->size) != header->checksum)
 		return "has a wrong checksum";
 	if (header->own_sector != lba)
 		return "belongs to another sector";
@@ -93,7 +91,7 @@ static const char *read_entries(struct block_device *drive, const struct header 
 	if (sectors > 0 &&
 	    block_read(drive, header->entries_sector, sectors, entries, BLOCK_OTHER) < 0)
 		return "has entries that cannot be read";
-	if (checksum((const uint8_t *)entries, bytes) != header->entries_checksum)
+	if (crc32(0, (const uint8_t *)entries, bytes) != header->entries_checksum)
 		return "has entries with a wrong checksum";
 	return NULL;
 }

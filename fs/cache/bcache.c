@@ -428,6 +428,7 @@ static void overlay(struct cached_block *buffer, uint64_t lba, unsigned count, u
 	uint8_t *cached = buffer->data + (from - first) * SECTOR_SIZE;
 
 	data += (from - lba) * SECTOR_SIZE;
+	bcache_seal(buffer);
 	if (buffer->device != NULL)
 		memcpy(is_write ? cached : data, is_write ? data : cached,
 		       (uint32_t)(to - from) * SECTOR_SIZE);

@@ -29,12 +29,13 @@ struct cached_block {
 	uint32_t references;
 	uint8_t *data;
 	enum block_purpose purpose; /* of its requests */
-	bool verified;		    /* a note of the user; false after each read from disk */
+	uint32_t verified;	    /* a note of the user; 0 after each read from disk */
 	bool is_dirty;		    /* newer than on the disk; set by bcache_mark_dirty only */
 	/* What the user put off until the data goes to the disk or into a journal: to write a
-	 * checksum of it. NULL: nothing. Both numbers are the user's. */
+	 * checksum of it. NULL: nothing. The rest is the user's. */
 	void (*seal)(struct cached_block *buffer);
 	uint32_t seal_seed, seal_at;
+	const void *seal_for;
 	void *transaction;	    /* of fs/jbd2, which holds the block; NULL: nobody does */
 	struct list held;	    /* of fs/jbd2: its place in the transaction */
 	struct mutex transfer;	    /* of the task that reads or writes it at the moment */

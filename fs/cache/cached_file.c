@@ -49,7 +49,8 @@ static uint32_t pages_of(uint64_t size)
 /* How many pages are read for a miss at `index`: not beyond the end, nor pages that are there. */
 static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t least)
 {
-	uint32_t end = pages_of(file->ops->size(file)), count = 1;
+	const struct tree_node *next = tree_at_least(file->cache.pages, index);
+	uint32_t end = pages_of(file->ops->size(file)), count;
 
 	if (index == file->next && index > 0)
 		file->window = file->window * 2 < RUN_PAGES ? file->window * 2 : RUN_PAGES;
@@ -57,9 +58,9 @@ static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t lea
 		file->window = index == 0 ? FIRST_WINDOW : least;
 	if (file->is_random)
 		file->window = 1;
-	while (count < file->window && index + count < end &&
-	       !cached_file_find(file, index + count))
-		count++;
+	if (next && next->key < end)
+		end = next->key;
+	count = file->window < end - index ? file->window : end - index;
 	file->next = index + count;
 	return count;
 }
@@ -107,8 +108,13 @@ static int insert_run(struct cached_file *file, uint32_t index, const void *run,
 /* Gives page `index` with a reference; reads it, and those after it, if it is not there. */
 static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
 {
-	if (cached_file_find(file, index))
-		return core_ops->page(&file->cache.object, index, false, page);
+	const struct cached_page *cached = cached_file_find(file, index);
+
+	if (cached) {
+		page_hold(cached->page);
+		*page = cached->page;
+		return 0;
+	}
 	if (index >= pages_of(file->ops->size(file)))
 		return -EIO;
 	uint32_t count = window_at(file, index, least), length = count << PAGE_SHIFT;

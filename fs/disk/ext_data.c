@@ -42,17 +42,38 @@ static struct disk_inode *inode_of(const struct cached_file *pages)
 
 /* ---- for the page cache ---- */
 
+/* Where `block` is, and at most `count` after it. The last answer is true as long as nobody has
+ * called the library to change it: disk_inode_update drops it then, with the lock. */
+static int map(struct disk_inode *inode, uint64_t block, uint32_t count, struct ext_mapping *out)
+{
+	uint64_t skip = block - inode->mapped;
+
+	if (skip < inode->mapping.length && !inode->mount->lock.owner) {
+		*out = inode->mapping;
+		out->length -= skip;
+		out->physical += out->physical ? skip : 0;
+		return 0;
+	}
+	mutex_lock(&inode->mount->lock);
+	int error = ext_map_some(&inode->ext, block, count, out);
+
+	inode->mapped = block;
+	inode->mapping = *out;
+	if (error)
+		inode->mapping.length = 0;
+	mutex_unlock(&inode->mount->lock);
+	return error;
+}
+
 /* Reads as much as one answer of the map gives. Returns how many bytes, or an error. */
 static int read_some(struct disk_inode *inode, uint64_t offset, void *to, uint32_t length)
 {
 	struct disk_mount *mount = inode->mount;
 	uint32_t skip = (uint32_t)offset & ((1u << mount->block_shift) - 1);
 	struct ext_mapping mapping;
+	int error = map(inode, offset >> mount->block_shift,
+			((skip + length - 1) >> mount->block_shift) + 1, &mapping);
 
-	mutex_lock(&mount->lock);
-	int error = ext_map(&inode->ext, offset >> mount->block_shift, &mapping);
-
-	mutex_unlock(&mount->lock);
 	if (error)
 		return error;
 	if (mapping.length <= (skip + length) >> mount->block_shift)

@@ -20,15 +20,15 @@
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-#define BUCKETS	    256u
-#define UNUSED_MOST 2048u
+#define BUCKETS	    4096u
+#define MEMORY_PART 12u /* of the memory that was free at first: for unused inodes */
 #define LOOKS	    16u /* at unused inodes, for one that can go */
 
 struct disk_mount *disk_mounts;
 
 static struct disk_inode *buckets[BUCKETS];
 static struct list unused = LIST_EMPTY(unused);
-static uint32_t unused_count;
+static uint32_t unused_count, unused_most;
 static struct pool pool = POOL_INITIALIZER(struct disk_inode);
 
 static struct disk_inode **bucket_of(const struct disk_mount *mount, uint32_t number)
@@ -61,6 +61,7 @@ static void remove_from_table(struct disk_inode *inode)
 	while (*at != inode)
 		at = &(*at)->chain;
 	*at = inode->chain;
+	kept_name_forget(&inode->name);
 	take_from_unused(inode);
 }
 
@@ -90,6 +91,7 @@ void disk_inode_update(struct disk_inode *inode)
 	if (!inode_is(&inode->inode, S_IFREG))
 		inode->inode.size = inode->ext.size;
 	inode->is_unsafe = true;
+	inode->mapping.length = 0;
 	if (inode->ext.changed > inode->inode.changed || !inode->is_changed)
 		inode->inode.changed = inode->ext.changed;
 	if (inode->is_changed)
@@ -137,13 +139,18 @@ void disk_inode_insert(struct disk_inode *made)
 	*bucket = made;
 }
 
+struct inode *disk_inode_use(struct disk_inode *inode)
+{
+	take_from_unused(inode);
+	return inode_hold(&inode->inode);
+}
+
 int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found)
 {
 	struct disk_inode *inode = find(mount, number);
 
 	if (inode) {
-		take_from_unused(inode);
-		*found = inode_hold(&inode->inode);
+		*found = disk_inode_use(inode);
 		return 0;
 	}
 	inode = disk_inode_allocate(mount);
@@ -276,7 +283,9 @@ void disk_inode_forget(struct inode *forgotten)
 	list_append(&unused, &inode->in_unused);
 	inode->is_unused = true;
 	unused_count++;
-	shrink(UNUSED_MOST, LOOKS);
+	if (unused_most == 0)
+		unused_most = page_free_count() / MEMORY_PART * (PAGE_SIZE / sizeof(*inode));
+	shrink(unused_most, LOOKS);
 }
 
 void disk_inodes_shrink(void)

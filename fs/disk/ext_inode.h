@@ -13,6 +13,7 @@
 #pragma once
 
 #include "fs/cache/cached_file.h"
+#include "fs/disk/name_cache.h"
 #include "fs/ext/ext.h"
 #include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
@@ -49,9 +50,12 @@ struct disk_inode {
 	struct cached_file pages;
 	struct disk_inode *chain; /* same hash */
 	struct list in_unused;
-	bool is_unused;	 /* it is in the list of those that nobody uses */
-	bool is_changed; /* times in `inode` are newer than in `ext` */
-	bool is_unsafe;	 /* something was written since the last commit */
+	struct kept_name name;
+	uint64_t mapped;	    /* the first block of `mapping` */
+	struct ext_mapping mapping; /* the last answer of the map; length 0: none */
+	bool is_unused;		    /* it is in the list of those that nobody uses */
+	bool is_changed;	    /* times in `inode` are newer than in `ext` */
+	bool is_unsafe;		    /* something was written since the last commit */
 };
 
 static inline struct disk_inode *disk_inode(struct inode *inode)
@@ -71,6 +75,9 @@ int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **fou
 struct disk_inode *disk_inode_allocate(struct disk_mount *mount);
 void disk_inode_insert(struct disk_inode *made);
 void disk_inode_free(struct disk_inode *made);
+
+/* One that was found, with a reference. Without the lock, too. */
+struct inode *disk_inode_use(struct disk_inode *inode);
 
 /* The library has changed `ext`: the VFS is to see it. */
 void disk_inode_update(struct disk_inode *inode);

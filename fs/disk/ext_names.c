@@ -52,10 +52,13 @@ static int check_absent(struct inode *directory, const struct name *name)
 	return error == -ENOENT ? 0 : error ? error : -ESTALE;
 }
 
-static int check_present(struct inode *directory, const struct name *name,
-			 const struct inode *inode)
+static int check_present(struct inode *directory, const struct name *name, struct inode *inode)
 {
+	const struct kept_name *kept = kept_name_find(directory, name);
 	uint32_t number;
+
+	if (kept)
+		return kept == &disk_inode(inode)->name ? 0 : -ESTALE;
 	int error = ext_find(ext_of(directory), name->text, name->length, &number);
 
 	if (error == -ENOENT || (!error && number != inode->number))
@@ -67,12 +70,20 @@ static int check_present(struct inode *directory, const struct name *name,
 
 static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
-	struct disk_mount *mount = begin(directory);
+	struct kept_name *kept = kept_name_find(directory, name);
 	uint32_t number;
+
+	if (kept) {
+		*found = disk_inode_use(list_entry(kept, struct disk_inode, name));
+		return 0;
+	}
+	struct disk_mount *mount = begin(directory);
 	int error = ext_find(ext_of(directory), name->text, name->length, &number);
 
 	if (!error)
 		error = disk_inode_get(mount, number, found);
+	if (!error)
+		kept_name_set(&disk_inode(*found)->name, directory, name);
 	return finish(mount, error);
 }
 
@@ -105,6 +116,7 @@ static int make(struct inode *directory, const struct name *name, uint32_t mode,
 	if (error)
 		return error;
 	disk_inode_insert(inode);
+	kept_name_set(&inode->name, directory, name);
 	inode->is_unsafe = true;
 	*made = &inode->inode;
 	return 0;
@@ -152,6 +164,7 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 	int error = check_present(directory, name, inode);
 
 	if (!error) {
+		kept_name_forget(&disk_inode(inode)->name);
 		error = ext_remove(ext_of(directory), name->text, name->length, ext_of(inode));
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
@@ -178,7 +191,7 @@ static int check_not_below(struct inode *directory, const struct inode *inode)
 /* Both names, and that a directory does not get into itself. */
 static int check_move(struct inode *directory, const struct name *name, struct inode *inode,
 		      struct inode *new_directory, const struct name *new_name,
-		      const struct inode *replaced)
+		      struct inode *replaced)
 {
 	int error = check_present(directory, name, inode);
 
@@ -188,6 +201,14 @@ static int check_move(struct inode *directory, const struct name *name, struct i
 	if (!error && inode_is(inode, S_IFDIR) && directory != new_directory)
 		error = check_not_below(new_directory, inode);
 	return error;
+}
+
+/* The names will be those of other inodes, or of none. */
+static void forget_names(struct inode *inode, struct inode *other)
+{
+	kept_name_forget(&disk_inode(inode)->name);
+	if (other)
+		kept_name_forget(&disk_inode(other)->name);
 }
 
 static void update_all(struct inode *directory, struct inode *inode, struct inode *new_directory,
@@ -222,6 +243,7 @@ static int disk_rename(struct inode *directory, const struct name *name, struct 
 
 	error = check_move(directory, name, inode, new_directory, new_name, replaced);
 	if (!error) {
+		forget_names(inode, replaced);
 		error = ext_rename(ext_of(directory), name->text, name->length, ext_of(inode),
 				   ext_of(new_directory), new_name->text, new_name->length,
 				   replaced ? ext_of(replaced) : NULL);
@@ -240,6 +262,7 @@ static int disk_exchange(struct inode *directory, const struct name *name, struc
 	if (!error && inode_is(other, S_IFDIR) && directory != new_directory)
 		error = check_not_below(directory, other);
 	if (!error) {
+		forget_names(inode, other);
 		error = ext_exchange(ext_of(directory), name->text, name->length, ext_of(inode),
 				     ext_of(new_directory), new_name->text, new_name->length,
 				     ext_of(other));

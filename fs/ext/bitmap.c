@@ -119,31 +119,17 @@ static uint32_t checksum_mask(const struct ext_fs *fs)
 }
 
 static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descriptor,
-			 enum ext_bitmap kind, uint32_t checksum)
+			 enum ext_bitmap kind, const uint8_t *bits, uint32_t covered)
 {
+	uint32_t checksum;
+
 	if (!ext_has_checksums(fs))
 		return;
-	checksum &= checksum_mask(fs);
+	checksum = ext_crc32c(fs->seed, bits, covered) & checksum_mask(fs);
 	if (kind == EXT_BITMAP_BLOCKS)
 		EXT_PUT32(descriptor, bg_block_bitmap_csum, checksum);
 	else
 		EXT_PUT32(descriptor, bg_inode_bitmap_csum, checksum);
-}
-
-/* What the checksum of a bitmap changes by when some bits do: the checksum of a bitmap that has
- * only these, from 0 on, because a CRC of a sum is the sum of the CRCs. */
-static uint32_t checksum_of_bits(const struct about *of, uint32_t first, uint32_t count)
-{
-	uint32_t crc = 0, byte = first / 8, end = (first + count + 7) / 8;
-
-	for (uint32_t at = byte; at < end; at++) {
-		uint32_t low = at == byte ? first % 8 : 0;
-		uint32_t high = at + 1 == end ? (first + count - 1) % 8 : 7;
-		uint8_t bits = (uint8_t)(0xFFu << low & 0xFFu >> (7 - high));
-
-		crc = ext_crc32c(crc, &bits, 1);
-	}
-	return ext_crc32c_zeros(crc, of->covered - end);
 }
 
 /* Refuses a bitmap of the disk that is not what its descriptor says. */
@@ -210,7 +196,7 @@ static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 	if (!error)
 		error = ext_change(fs, *out);
 	changed.bg_flags &= (uint16_t)~of->uninit;
-	set_checksum(fs, &changed, kind, ext_crc32c(fs->seed, (*out)->data, of->covered));
+	set_checksum(fs, &changed, kind, (*out)->data, of->covered);
 	if (!error)
 		error = ext_group_write(fs, group, &changed);
 	if (error)
@@ -266,7 +252,7 @@ int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *
 	if (error)
 		return error;
 	fill(bitmap->data, first, count, value);
-	set_checksum(fs, descriptor, kind, of.checksum ^ checksum_of_bits(&of, first, count));
+	set_checksum(fs, descriptor, kind, bitmap->data, of.covered);
 	error = ext_group_write(fs, group, descriptor);
 	if (error)
 		fill(bitmap->data, first, count, !value);

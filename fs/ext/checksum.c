@@ -18,31 +18,6 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-/* The product of two polynomials, modulo the one of CRC-32C. Bit 31 is x^0. */
-static uint32_t multiply(uint32_t a, uint32_t b)
-{
-	uint32_t product = 0;
-
-	for (uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
-		product ^= a & bit ? b : 0;
-		b = b >> 1 ^ (b & 1 ? 0x82f63b78u : 0);
-	}
-	return product;
-}
-
-/* A byte of zeros multiplies by x^8, 2^k of them by powers[k]: that, squared k times. */
-uint32_t ext_crc32c_zeros(uint32_t crc, uint32_t length)
-{
-	static uint32_t powers[32] = { 1u << (31 - 8) };
-
-	for (unsigned k = 1; k < 32 && powers[k] == 0; k++)
-		powers[k] = multiply(powers[k - 1], powers[k - 1]);
-	for (unsigned k = 0; length >> k != 0; k++)
-		if (length >> k & 1)
-			crc = multiply(powers[k], crc);
-	return crc;
-}
-
 /* CRC-16 (polynomial 0xA001), a bit at a time: for descriptors only, and not of newer images. */
 static uint16_t crc16(uint16_t crc, const void *data, size_t length)
 {
@@ -138,20 +113,25 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 
 /* ---- what was read is compared ---- */
 
-int ext_inode_verify(const struct ext_inode *inode, const struct ext_disk_inode_large *disk)
+/* Once in the life of the buffer; what was changed since has no checksum yet. */
+int ext_inode_verify(const struct ext_inode *inode, struct cached_block *buffer,
+		     const struct ext_disk_inode_large *disk)
 {
 	const size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
 	uint32_t found = disk->first.l_i_checksum_lo, checksum;
+	uint32_t bit = 1u << ext_inode_place(inode->fs, inode->number);
 
-	if (!ext_has_checksums(inode->fs))
+	if (!ext_has_checksums(inode->fs) || buffer->verified & bit)
 		return 0;
 	checksum = ext_inode_checksum(inode->fs, inode->number, disk);
 	if (ext_inode_has(inode->fs, disk, end))
 		found |= (uint32_t)disk->i_checksum_hi << 16;
 	else
 		checksum &= 0xFFFF;
-	if (found == checksum)
+	if (found == checksum) {
+		buffer->verified |= bit;
 		return 0;
+	}
 	ext_corrupt_inode(inode, "checksum 0x%08x, but the contents give 0x%08x", found, checksum);
 	return -EBADMSG;
 }

@@ -116,6 +116,7 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 		   const struct ext_name *name)
 {
 	uint32_t end = ext_directory_end(directory, slot->logical, slot->buffer->data);
+	uint32_t last = name->length - 1; /* names that are counted differ there */
 	const struct ext_dir_entry_2 *entry;
 
 	slot->previous = 0;
@@ -124,6 +125,7 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 		if (entry == NULL)
 			return -EUCLEAN;
 		if (entry->inode != 0 && entry->name_len == name->length &&
+		    entry->name[last] == name->text[last] &&
 		    memcmp(entry->name, name->text, name->length) == 0)
 			return 0;
 		slot->previous = slot->at;

@@ -47,6 +47,7 @@ struct ext_mapping {
 	uint64_t length;   /* blocks from here on that this answer covers, at least 1 */
 	bool unwritten;	   /* allocated, but reads as zeros */
 	unsigned depth;	   /* mapping blocks on the way from the inode */
+	uint32_t most;	   /* the question: the answer need not cover more blocks than that */
 };
 
 /* What a mounted file system is, for reports. Valid as long as the mount. */
@@ -120,6 +121,10 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out);
  * -EUCLEAN for a tree that contradicts itself (said on the console); never loops. -EINVAL for what
  * has no blocks: devices, pipes, short symbolic links. */
 int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
+
+/* The same where no more than `count` blocks matter: the answer may be shorter than it could be. */
+int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count,
+		 struct ext_mapping *out);
 
 /*
  * Reads up to length bytes (below 2 GiB) from offset: of a file's contents, or a symbolic link's

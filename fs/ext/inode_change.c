@@ -14,17 +14,24 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-int ext_inode_pin(struct ext_inode *inode, struct cached_block **out)
+int ext_inode_block_change(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
+			   struct ext_disk_inode_large **disk)
 {
-	struct ext_disk_inode_large *disk;
-	int error = ext_inode_block(inode->fs, inode->number, out, &disk);
+	int error = ext_inode_block(fs, number, buffer, disk);
 
 	if (error)
 		return error;
-	error = ext_change(inode->fs, *out);
+	error = ext_change(fs, *buffer);
 	if (error)
-		bcache_put(*out);
+		bcache_put(*buffer);
 	return error;
+}
+
+int ext_inode_pin(struct ext_inode *inode, struct cached_block **out)
+{
+	struct ext_disk_inode_large *disk;
+
+	return ext_inode_block_change(inode->fs, inode->number, out, &disk);
 }
 
 /* Without `extra` the nanoseconds are lost, and so are times after 2038. */
@@ -99,17 +106,35 @@ static void put_fields(struct ext_inode *inode, struct ext_disk_inode *disk)
 	put_map(inode, disk);
 }
 
-void ext_inode_seal(const struct ext_fs *fs, uint32_t number, struct ext_disk_inode_large *disk)
+/* Checksums for those inodes of the block that have changed. */
+static void seal(struct cached_block *buffer)
 {
-	size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
-	uint32_t checksum;
+	const size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
+	const struct ext_fs *fs = buffer->seal_for;
+
+	for (uint32_t left = buffer->seal_at; left != 0; left &= left - 1) {
+		uint32_t place = (uint32_t)__builtin_ctz(left), checksum;
+		struct ext_disk_inode_large *disk =
+		    (struct ext_disk_inode_large *)(buffer->data + place * fs->inode_size);
+
+		checksum = ext_inode_checksum(fs, buffer->seal_seed + place, disk);
+		disk->first.l_i_checksum_lo = (uint16_t)checksum;
+		if (ext_inode_has(fs, disk, end))
+			disk->i_checksum_hi = (uint16_t)(checksum >> 16);
+	}
+}
+
+void ext_inode_changed(const struct ext_fs *fs, uint32_t number, struct cached_block *buffer)
+{
+	uint32_t place = ext_inode_place(fs, number);
 
 	if (!ext_has_checksums(fs))
 		return;
-	checksum = ext_inode_checksum(fs, number, disk);
-	disk->first.l_i_checksum_lo = (uint16_t)checksum;
-	if (ext_inode_has(fs, disk, end))
-		disk->i_checksum_hi = (uint16_t)(checksum >> 16);
+	buffer->verified |= 1u << place;
+	buffer->seal_at = 1u << place | (buffer->seal == seal ? buffer->seal_at : 0);
+	buffer->seal_seed = number - place;
+	buffer->seal_for = fs;
+	buffer->seal = seal;
 }
 
 /* The first file of 2 GiB sets a feature: drivers of before 1997 have signed sizes. */
@@ -133,15 +158,12 @@ int ext_inode_write(struct ext_inode *inode)
 
 	if (error)
 		return error;
-	error = ext_inode_block(fs, inode->number, &buffer, &disk);
+	error = ext_inode_block_change(fs, inode->number, &buffer, &disk);
 	if (!error) {
-		error = ext_change(fs, buffer);
-		if (!error) {
-			put_fields(inode, &disk->first);
-			put_times(inode, disk);
-			ext_inode_seal(fs, inode->number, disk);
-			note_large_file(inode);
-		}
+		put_fields(inode, &disk->first);
+		put_times(inode, disk);
+		ext_inode_changed(fs, inode->number, buffer);
+		note_large_file(inode);
 		bcache_put(buffer);
 	}
 	ext_end(fs);

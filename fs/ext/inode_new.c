@@ -215,14 +215,15 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 }
 
 /* The inode on disk has a time of its end, and no links. */
-static void bury(struct ext_inode *inode, struct ext_disk_inode_large *disk)
+static void bury(struct ext_inode *inode, struct ext_disk_inode_large *disk,
+		 struct cached_block *table)
 {
 	uint32_t nanoseconds;
 	uint32_t now = (uint32_t)ext_seconds(ext_now(inode->fs), &nanoseconds);
 
 	disk->first.i_links_count = 0;
 	disk->first.i_dtime = now != 0 ? now : 1;
-	ext_inode_seal(inode->fs, inode->number, disk);
+	ext_inode_changed(inode->fs, inode->number, table);
 }
 
 static int give_back(struct ext_inode *inode)
@@ -250,15 +251,13 @@ int ext_inode_free(struct ext_inode *inode)
 	struct ext_fs *fs = inode->fs;
 	struct ext_disk_inode_large *disk;
 	struct cached_block *table;
-	int error = ext_inode_block(fs, inode->number, &table, &disk);
+	int error = ext_inode_block_change(fs, inode->number, &table, &disk);
 
 	if (error)
 		return error;
-	error = ext_change(fs, table);
-	if (!error)
-		error = give_back(inode);
+	error = give_back(inode);
 	if (!error) {
-		bury(inode, disk);
+		bury(inode, disk, table);
 		fs->super.s_free_inodes_count++;
 		fs->super_changed = true;
 	}

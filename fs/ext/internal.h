@@ -124,6 +124,10 @@ int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
 int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
 		    struct ext_disk_inode_large **disk);
 
+/* The same to change it: the block is part of the transaction. */
+int ext_inode_block_change(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
+			   struct ext_disk_inode_large **disk);
+
 /* ext_inode_read without the checks of contents: for inodes without links. */
 int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
 
@@ -147,9 +151,6 @@ static inline uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length)
 {
 	return crc32c(crc, data, length);
 }
-
-/* The same over `length` bytes of zeros, in a time that does not depend on them. */
-uint32_t ext_crc32c_zeros(uint32_t crc, uint32_t length);
 
 /* ---- to change (fs/ext/change.c) ---- */
 
@@ -210,12 +211,23 @@ uint16_t ext_group_checksum(const struct ext_fs *fs, uint32_t group,
 uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 			    const struct ext_disk_inode_large *disk);
 
-void ext_inode_seal(const struct ext_fs *fs, uint32_t number, struct ext_disk_inode_large *disk);
+/* Which one of its block's an inode is. */
+static inline uint32_t ext_inode_place(const struct ext_fs *fs, uint32_t number)
+{
+	uint32_t index = (number - 1) % fs->super.s_inodes_per_group;
+
+	return index & (fs->summary.block_size / fs->inode_size - 1);
+}
+
+/* An inode in a block of the table was changed: it gets its checksum when the block goes to the
+ * disk or into the journal, once for all changes. */
+void ext_inode_changed(const struct ext_fs *fs, uint32_t number, struct cached_block *buffer);
 
 /* Compares the checksum of what was read from the disk: of an inode, an extent block (whose header
  * was checked), all descriptors in a block of which `group` is the first. -EBADMSG, with a message.
  */
-int ext_inode_verify(const struct ext_inode *inode, const struct ext_disk_inode_large *disk);
+int ext_inode_verify(const struct ext_inode *inode, struct cached_block *buffer,
+		     const struct ext_disk_inode_large *disk);
 int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *buffer);
 int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *descriptors);
 

@@ -16,16 +16,23 @@ bool ext_has_map(const struct ext_inode *inode)
 	       (ext_is_symlink(inode) && !ext_is_short_symlink(inode));
 }
 
-int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+static int map(const struct ext_inode *inode, uint64_t logical, uint32_t most,
+	       struct ext_mapping *out)
 {
-	*out = (struct ext_mapping){ .length = 1 };
+	*out = (struct ext_mapping){ .length = 1, .most = most };
 	return inode->flags & EXT_FLAG_EXTENTS ? ext_map_extents(inode, logical, out)
 					       : ext_map_pointers(inode, logical, out);
 }
 
+int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	return map(inode, logical, UINT32_MAX, out);
+}
+
 /* A block beyond the end is a hole of one block: not an error, so that callers need no check of
  * their own. */
-int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count,
+		 struct ext_mapping *out)
 {
 	const struct ext_fs *fs = inode->fs;
 	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
@@ -36,8 +43,13 @@ int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping 
 	*out = (struct ext_mapping){ .length = 1 };
 	if (logical >= blocks)
 		return 0;
-	error = ext_map_all(inode, logical, out);
+	error = map(inode, logical, count, out);
 	if (!error && out->length > blocks - logical)
 		out->length = blocks - logical;
 	return error;
+}
+
+int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
+{
+	return ext_map_some(inode, logical, UINT32_MAX, out);
 }

@@ -19,17 +19,14 @@ static int set_next(struct ext_fs *fs, uint32_t number, uint32_t next)
 {
 	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
-	int error = ext_inode_block(fs, number, &buffer, &disk);
+	int error = ext_inode_block_change(fs, number, &buffer, &disk);
 
 	if (error)
 		return error;
-	error = ext_change(fs, buffer);
-	if (!error) {
-		disk->first.i_dtime = next;
-		ext_inode_seal(fs, number, disk);
-	}
+	disk->first.i_dtime = next;
+	ext_inode_changed(fs, number, buffer);
 	bcache_put(buffer);
-	return error;
+	return 0;
 }
 
 static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)

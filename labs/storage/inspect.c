@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "drivers/console/keyboard.h"
+#include "drivers/disk/partition.h"
 #include "fs/cache/bcache.h"
 #include "fs/ext/ext.h"
 #include "kernel/lib/errno.h"
@@ -117,18 +118,6 @@ static void dump(const uint8_t *bytes, unsigned length)
 			       bytes[i + j] >= ' ' && bytes[i + j] < 0x7f ? bytes[i + j] : '.');
 		printk("\n");
 	}
-}
-
-/* IEEE 802.3's, as crc32 in zlib computes it, one bit at a time. */
-static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
-{
-	crc = ~crc;
-	for (; length > 0; length--) {
-		crc ^= *bytes++;
-		for (unsigned bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-	}
-	return ~crc;
 }
 
 /* Raw sectors, past any file system. 1024 are 512 KiB, which is a block of order 7. */

@@ -1,0 +1,74 @@
+/*
+ * Names of inodes that are in memory: so that a path that was walked lately needs no directory.
+ *
+ * Each inode keeps the name by which it was found last, and the number of its directory, and is in
+ * a hash table by these:
+ *
+ *	inode 12 "mail" in 2	inode 40 "ann" in 12	inode 41 "bob" in 12
+ *
+ * So a name goes with its inode, and there is nothing else to be freed. A name that is about to
+ * change is forgotten before the directory is changed, with the mount's lock, and comes back when
+ * it is found again; so to find one needs no lock. Long names are not kept, nor that a name is not
+ * there.
+ *
+ * The directory's number is enough: a directory that is removed has no entries.
+ */
+#include "fs/disk/name_cache.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/string.h"
+
+#define BUCKETS 4096u
+
+static struct kept_name *buckets[BUCKETS];
+
+static struct kept_name **bucket_of(uint32_t parent, uint32_t hash)
+{
+	return &buckets[(hash + parent * 31) % BUCKETS];
+}
+
+static bool is_it(const struct kept_name *kept, const struct inode *directory,
+		  const struct name *name)
+{
+	return kept->parent == directory->number && kept->hash == name->hash &&
+	       kept->filesystem == directory->filesystem && kept->length == name->length &&
+	       memcmp(kept->text, name->text, name->length) == 0;
+}
+
+struct kept_name *kept_name_find(const struct inode *directory, const struct name *name)
+{
+	struct kept_name *kept = *bucket_of(directory->number, name->hash);
+
+	while (kept && !is_it(kept, directory, name))
+		kept = kept->chain;
+	return kept;
+}
+
+void kept_name_set(struct kept_name *kept, const struct inode *directory, const struct name *name)
+{
+	struct kept_name **bucket = bucket_of(directory->number, name->hash);
+
+	kept_name_forget(kept);
+	if (name->length > KEPT_NAME || name_is(name, ".."))
+		return;
+	*kept = (struct kept_name){ .chain = *bucket,
+				    .filesystem = directory->filesystem,
+				    .parent = directory->number,
+				    .hash = name->hash,
+				    .length = name->length };
+	memcpy(kept->text, name->text, name->length);
+	*bucket = kept;
+}
+
+void kept_name_forget(struct kept_name *kept)
+{
+	struct kept_name **at = bucket_of(kept->parent, kept->hash);
+
+	if (kept->parent == 0)
+		return;
+	while (*at != kept)
+		at = &(*at)->chain;
+	*at = kept->chain;
+	kept->parent = 0;
+}
