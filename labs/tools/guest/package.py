@@ -59,23 +59,31 @@ def cache_directory() -> Path:
 
 def fetch(name: str) -> Package:
     """The package of this name, out of the cache or from this machine's mirror (MIRROR names
-    another one). Raises PackageError; without a network that takes seconds."""
+    another one). Raises PackageError; without a network that takes seconds. Waits for others only
+    if it must fetch."""
+    found = kept(name, cache_directory())
+    if found:
+        return found
     with locked(cache_directory()) as cache:
         return kept(name, cache) or download(name, cache)
 
 
 def newest_dependency(name: str, prefix: str) -> str:
     """The first package with this prefix that `name`, which holds nothing itself, stands for."""
+    answer = cache_directory() / f"{name}.stands-for"
+    if answer.exists():
+        return answer.read_text()
     with locked(cache_directory()) as cache:
-        answer = cache / f"{name}.stands-for"
         if not answer.exists():
             update(name, cache)
             shown = run(name, apt(cache, "apt-cache", "depends", name))
             found = [word for word in shown.split() if word.startswith(prefix) and word != name]
             if not found:
                 raise PackageError(f"{name} of Debian {RELEASE} depends on no {prefix}...")
-            answer.write_text(found[0])
-        return answer.read_text()
+            unfinished = answer.with_suffix(f".{os.getpid()}")
+            unfinished.write_text(found[0])
+            unfinished.replace(answer)
+    return answer.read_text()
 
 
 @contextmanager

@@ -46,10 +46,13 @@ FIRST_PROCESS = """\
 #!/bin/sh
 mount -t devtmpfs dev /dev
 mount -t proc proc /proc
+mount -t sysfs sys /sys
 for each in /modules/*; do insmod $each; done
 for disk in {disks}; do
-	until [ -e /dev/${{disk%:*}} ]; do usleep 10000; done
-	ln -s ${{disk%:*}} /dev/${{disk#*:}}
+	until set -- /sys/bus/pci/devices/*/${{disk%=*}}/*/block/sd*; [ -b "/dev/${{1##*/}}" ]; do
+		usleep 10000
+	done
+	ln -s ${{1##*/}} /dev/${{disk#*=}}
 done
 echo "from the host"
 sh /{command}
@@ -123,9 +126,9 @@ def linux_machine(
     package = linux_package()
     with tempfile.TemporaryDirectory() as name:
         box = fetch(BUSYBOX).extract("bin/busybox", Path(name, "busybox")).read_bytes()
-    names = sorted(drives, key=lambda drive: drive.unit)
     disks = " ".join(
-        f"sd{letter}:{drive.name}" for letter, drive in zip("abcd", names, strict=False)
+        f"ata{drive.unit // 2 + 1}/host*/target*:0:{drive.unit % 2}={drive.name}"
+        for drive in drives
     )
     first = FIRST_PROCESS.format(disks=disks, command=COMMAND)
     modules = [
@@ -133,7 +136,7 @@ def linux_machine(
     ]
     files = [
         *busybox_entries(box, ()),
-        *(folder("dev"), folder("proc"), folder("tmp")),
+        *(folder("dev"), folder("proc"), folder("sys"), folder("tmp")),
         *(regular("init", first.encode()), regular(COMMAND, script.encode() + b"\n", 0o644)),
         *modules,
         *entries,
