@@ -16,25 +16,25 @@ row unlink 10 requests 5 idle 1000 of 2000
 
 
 def side(instructions: float) -> dict[str, Figure]:
-    return {row: Figure(instructions, 1, 0.5) for row in storage.ROWS}
+    return {row: Figure(instructions, instructions / 2, 1, 0.5) for row in storage.ROWS}
 
 
 def test_two_marks_are_a_row():
-    found = figures(SAID, [1000, 2000, 5000, 5500])
-    assert found["create"] == Figure(100, 0, 0)
-    assert found["unlink"] == Figure(50, 0.5, 0.5)
-    assert found["create_unlink"] == Figure(150, 0.5, 0.25)
+    found = figures(SAID, [1000, 10, 2000, 110, 5000, 200, 5500, 200])
+    assert found["create"] == Figure(100, 10, 0, 0)
+    assert found["unlink"] == Figure(50, 0, 0.5, 0.5)
+    assert found["create_unlink"] == Figure(150, 10, 0.5, 0.5)
     with pytest.raises(ExerciseError, match="2 rows, and 3 marks"):
-        figures(SAID, [1, 2, 3])
+        figures(SAID, [1, 2, 3, 4, 5, 6])
 
 
 def test_the_tables():
-    assert "| stat, of 10,000 files | 4,000 | 1,000 | 0.25 | 1.00 | 1.00 |\n" in table(
+    assert "| stat, of 10,000 files | 4,000 | 1,000 | 0.25 | 0.25 | 1.00 | 1.00 |\n" in table(
         side(1000), side(4000)
     )
-    assert "| stat, of 10,000 files | - | 1,000 |  | - | 1.00 |\n" in table(side(1000), {})
+    assert "| stat, of 10,000 files | - | 1,000 |  |  | - | 1.00 |\n" in table(side(1000), {})
     assert "| dma-polled | 7 instructions, idle 50 % |" in mode_table({"dma-polled": side(7)})
-    found = side(100) | {"extents_512": Figure(110, 1.03, 0)}
+    found = side(100) | {"extents_512": Figure(110, 0, 1.03, 0)}
     assert "of 512 bytes of a file by extents takes +3.0 % requests and +10.0 %" in comparison(
         found
     )
