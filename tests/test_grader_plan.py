@@ -15,7 +15,6 @@ from labs.tools.grading.lab_course import settled
 from labs.tools.grading.lab_plan import Job, jobs_of
 from labs.tools.grading.lab_words import SLOWER
 from labs.tools.grading.test_run import TestRunError, results_of, run_tests
-from labs.tools.machine.qemu_command import small_firmware
 
 LESSON_1 = of_lesson(1)
 
@@ -90,7 +89,6 @@ def test_both_kernels_share_the_clock_rates():
     assert (whole.core, whole.modes, whole.machines) == (False, ("icount",), False)
     assert (core.core, core.modes, core.machines) == (True, ("slower",), True)
     assert (whole.no_once, core.no_once) == (True, False), "what runs once runs on the core"
-    assert (whole.firmware, core.firmware) == ("", small_firmware())
 
 
 def job_of(results, name):

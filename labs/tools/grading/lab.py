@@ -78,7 +78,6 @@ class Lab:
     scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: the tree with the measurement and the
     answers, if that is another one. kernel: the lesson of the kernel, if that is a later one.
-    firmware: that of machines without further devices, if not the BIOS.
     """
 
     lesson: int
@@ -91,7 +90,6 @@ class Lab:
     core: bool = False
     handed_in: Path | None = None
     kernel: int = 0
-    firmware: str = ""
     stuck: list[Outcome] = field(default_factory=list)
 
     def build(self, target: str) -> Path:
@@ -148,8 +146,6 @@ class Lab:
         defaults = {"output_limit": OUTPUT_LIMIT, **LIMITS[self.mode]}
         if self.kernel:
             defaults["settings"] = PLAIN
-        if boot == "direct" and not (fields.get("drives") or fields.get("extra")):
-            defaults["firmware"] = self.firmware
         config = Config(script=script, **(defaults | fields))
         if self.note:
             self.note.write_bytes(pickle.dumps(config))

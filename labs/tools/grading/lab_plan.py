@@ -3,9 +3,8 @@ saves time, and a report that is complete after every test.
 
 A run without a plan is one job: all tests on the tree that --tree names. With --both-kernels it is
 two: the whole kernel at one clock rate, and the kernel without the breadth at the other one, which
-also has the tests that run once, and a firmware that takes half the time of the BIOS. So a fault of
-one kernel, one clock rate or one firmware is found with half the runs; make prove tries the whole
-kernel at both rates, as graders do.
+also has the tests that run once. So a fault of one kernel or of one clock rate is found with half
+the runs; make prove tries the whole kernel at both rates, as graders do.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from labs.tools.course.exercises import STORAGE, lesson_of
 from labs.tools.grading.lab import LAB_OF, ROOT, Lab
 from labs.tools.grading.lab_course import Course, not_run, place
 from labs.tools.grading.lab_words import in_words
-from labs.tools.machine.qemu_command import small_firmware
 
 MODES = ("icount", "slower")
 HOST_MODES = ("host",)
@@ -51,8 +49,7 @@ class Job:
     since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
     core: the kernel is built without the breadth. handed_in: where the measurement and the answers
     are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests. machines:
-    only tests that need a machine. no_once: without the tests that run at one clock rate. firmware:
-    that of qemu_command.Config, where it is enough.
+    only tests that need a machine. no_once: without the tests that run at one clock rate.
     """
 
     name: str
@@ -69,7 +66,6 @@ class Job:
     kernel: int = 0
     machines: bool = False
     no_once: bool = False
-    firmware: str = ""
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -243,7 +239,6 @@ class Plan:
             core=job.core and lesson != STORAGE,  # it is always with the breadth
             kernel=job.kernel,
             handed_in=Path(job.handed_in) if job.handed_in else None,
-            firmware=job.firmware,
         )
         request.node.user_lab = lab
         return lab
@@ -303,8 +298,7 @@ def jobs_of(config: pytest.Config) -> list[Job]:
     if not config.getoption("--both-kernels"):
         return [Job("", tree, modes=modes, **others)]
     whole, core = (Job("", tree, modes=(each,), **others) for each in MODES)
-    core = replace(core, core=True, machines=True, firmware=small_firmware())
-    return [replace(whole, no_once=True), core]
+    return [replace(whole, no_once=True), replace(core, core=True, machines=True)]
 
 
 def job_from(fields: dict) -> Job:

@@ -20,7 +20,6 @@ MEMORY_RANGE = range(16, 1025)
 # With a thread for each processor QEMU 7.2 loses one of 10,000 single steps: its gdb stub says that
 # the step was made, and nothing has been executed.
 ONE_THREAD = "tcg,thread=single"
-SMALL_FIRMWARE = "qboot.rom"
 RTC_BASE = "2026-01-01"
 FW_CFG_PREFIX = "opt/org.apprentice/"
 IMAGE_DRIVE = re.compile(r"if=none,id=(cd|hd.),(.*)")  # the card does without blkreplay
@@ -87,8 +86,6 @@ class Config:
     the kernel can ask for, such as ("cmd", "ls").
     guest_limit: guest seconds; wall_limit: a backstop in real seconds; output_limit: bytes on the
     serial line. trace: collect the disk requests.
-    firmware: a file of QEMU's instead of its BIOS. SMALL_FIRMWARE starts a kernel in half the time,
-    but sets no PCI devices up, and has a memory map of its own.
     screen: a VGA card. Without one, QEMU takes a tenth of the time for a line of output.
     variables: kernel variables to read when the run has ended (Result.variables).
     debug_exit: add isa-debug-exit, which ends QEMU at once, without statistics and memory to read.
@@ -110,7 +107,6 @@ class Config:
     guest_limit: float = 60
     wall_limit: float = 90
     output_limit: int = 4 << 20
-    firmware: str = ""
     screen: bool = True
     trace: bool = False
     variables: tuple[str, ...] = ()
@@ -150,13 +146,6 @@ def qemu_command(config: Config, directory: Path, channels: Sequence[str]) -> li
         *channels,
         *config.extra,
     ]
-
-
-def small_firmware(qemu: str = Config.qemu) -> str:
-    """SMALL_FIRMWARE where this QEMU has it, else nothing."""
-    done = subprocess.run([qemu, "-L", "help"], capture_output=True, text=True, check=False)
-    found = (Path(each, SMALL_FIRMWARE) for each in done.stdout.splitlines())
-    return SMALL_FIRMWARE if any(each.is_file() for each in found) else ""
 
 
 def clock_arguments(config: Config) -> list[str]:
@@ -210,8 +199,7 @@ def boot_arguments(config: Config) -> list[str]:
     """The kernel or the CD. A boot disk is a drive like any other and needs nothing here."""
     if config.boot == "direct":
         append = ["-append", config.command_line] if config.command_line else []
-        bios = ["-bios", config.firmware] if config.firmware else []
-        return ["-kernel", str(config.kernel), *append, *bios]
+        return ["-kernel", str(config.kernel), *append]
     if config.boot == "card":
         drive = f"if=none,id=card,format=raw,snapshot=on,file={quoted(config.image)}"
         return ["-drive", drive, "-device", "sdhci-pci", "-device", "sd-card,drive=card"]
