@@ -42,7 +42,7 @@ endif
 endif
 
 lab: setup-test
-	@$(MAKE) -s LESSON=$(LESSON) image-direct $(HOST_TOOLS) >&2
+	@$(MAKE) -s LESSON=$(LESSON) image-direct $(HOST_TOOLS) $(if $(FILE),$(BUILD)/host/seekrw) >&2
 	@$(AS_CHILD) $(if $(filter-out 1,$(X)),$(EXPERIMENT),$(RANDOM_READS))
 
 $(BUILD)/host/lab-file: labs/storage/labfile.c Makefile
@@ -51,4 +51,10 @@ $(BUILD)/host/lab-file: labs/storage/labfile.c Makefile
 	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. -MMD -MP $< -o $@ \
 		-lext2fs -lcom_err
 
--include $(BUILD)/host/lab-file.d
+# For a disk of this computer.
+$(BUILD)/host/seekrw: user/seekrw.c Makefile
+	@mkdir -p $(@D)
+	$(call say,HOST,$<)
+	$(Q)gcc -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -I. -MMD -MP $< -o $@
+
+-include $(BUILD)/host/lab-file.d $(BUILD)/host/seekrw.d

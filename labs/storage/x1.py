@@ -33,7 +33,7 @@ from labs.tools.course.measurement import MeasurementError, Question, prediction
 from labs.tools.machine.run import guarded, is_terminal
 
 OUT = Path("build/lab/report")
-SEEKRW = Path("build/user/seekrw")
+SEEKRW = Path("build/host/seekrw")
 QUESTIONS = (
     Question("ext3", "A file on ext3 (block pointers): a read takes how many times as long?", "x"),
     Question("ext4", "A file on ext4 (extents): a read takes how many times as long?", "x"),

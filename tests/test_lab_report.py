@@ -1,0 +1,126 @@
+"""`make lab`: the prediction, the report of X1, and a disk of this computer.
+
+Requests come from paper here (report.predict); tests/test_measure.py has them from a guest.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from labs.storage import report, run, x1
+from labs.storage.disks import Experiment
+from labs.tools.course.measurement import MeasurementError
+
+EXPERIMENT = Experiment(scale=100, reads=300, seed=2010)
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """The six rows, on paper."""
+    sectors = EXPERIMENT.drive_bytes // 512
+    return [report.measure(each, sectors) for each in report.predict(EXPERIMENT)]
+
+
+@pytest.fixture
+def make_lab(figures, monkeypatch, tmp_path, capsys):
+    """Runs the command with these options; its status, what it said, and its folder."""
+    monkeypatch.setattr(x1, "measured", lambda *_: figures)
+    monkeypatch.setattr(x1, "SEEKRW", tmp_path / "seekrw")
+
+    def command(*arguments):
+        words = ["--build", "build/storage", "--reads", "300", "--out", str(tmp_path / "report")]
+        monkeypatch.setattr(sys, "argv", ["x1", *words, *arguments])
+        status = x1.main()
+        said = capsys.readouterr()
+        return status, said.out + said.err, tmp_path / "report"
+
+    return command
+
+
+def test_the_report_is_whole(make_lab):
+    """A page with five plots, each a picture with axes in two languages and units; JSON; CSV."""
+    status, said, folder = make_lab("--predict", "2 1.5")
+    assert status == 0, said
+    assert "The report is" in said
+    page = (folder / "x1.html").read_text()
+    for heading in ("Question", "Prediction", "Method", "deviates", "gets wrong", "change the"):
+        assert heading in page
+    plots = sorted(folder.glob("x1-*.svg"))
+    assert len(plots) == 5
+    for path in plots:
+        text = "".join(ElementTree.parse(path).getroot().itertext())
+        assert any(unit in text for unit in ("ms", "%", "GB")), path
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in text), path
+    assert "your prediction" in plots[0].read_text()
+    assert "predicted mean" in plots[2].read_text()
+    data = json.loads((folder / "x1.json").read_text())
+    assert data["predicted"] == {"ext3": 2, "ext4": 1.5}
+    assert list(data["rows"]) == sorted([*report.PUBLISHED, "raw direct"])
+
+
+def test_each_request_is_in_a_table(make_lab, figures):
+    """With its parts, one after the other."""
+    _, _, folder = make_lab()
+    with (folder / "requests.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(each.requests) for each in figures)
+    mine = [row for row in rows if row["row"] == "ext3 direct"]
+    total = sum(float(mine[-1][part]) for part in list(mine[-1])[4:])
+    row = report.by_name(figures)["ext3 direct"]
+    assert total == pytest.approx(1000 * row.seconds, abs=0.01)
+
+
+def test_nothing_is_predicted_without_a_terminal(make_lab):
+    status, said, folder = make_lab()
+    assert status == 0
+    assert "Nothing is predicted: there is no terminal, and no PREDICT" in said
+    assert "your prediction" not in (folder / "x1-1.svg").read_text()
+
+
+def test_a_wrong_prediction_is_refused(make_lab):
+    status, said, _ = make_lab("--predict", "2 fast")
+    assert status == 1
+    assert "it begins with your prediction, 2 numbers" in said
+
+
+def test_this_computers_disk(make_lab, tmp_path):
+    """What seekrw says of it is next to the model; it may only read."""
+    program, result = tmp_path / "seekrw", {"file": "/dev/x", "reads": 4, "ns": 8_000_000}
+    result |= {"percentiles_ns": dict.fromkeys(("50.0", "90.0", "99.0", "100.0"), 2_000_000)}
+    result |= {"requests": {"reads": 4}}
+    program.write_text(f"#!/bin/sh\necho \"$@\" >{tmp_path}/words\necho '{json.dumps(result)}'\n")
+    program.chmod(0o755)
+    status, said, _ = make_lab("--file", "/dev/x")
+    assert status == 0
+    words = (tmp_path / "words").read_text().split()
+    assert words == ["-f", "/dev/x", "-a", "300", "-l", "4096", "-r", "-s", "2010", "-j", "-d"]
+    assert "this computer" in said and "2" in said
+    program.write_text("#!/bin/sh\necho 'seekrw: /dev/x is mounted' >&2; exit 1\n")
+    status, said, _ = make_lab("--file", "/dev/x")
+    assert (status, "make lab: seekrw: /dev/x is mounted" in said) == (1, True)
+
+
+def test_wrong_options_are_refused(make_lab):
+    for arguments in (("--scale", "0"), ("--scale", "half"), ("--reads", "0")):
+        with pytest.raises(SystemExit):
+            make_lab(*arguments)
+
+
+def test_without_a_terminal_make_run_demonstrates(figures, monkeypatch, capsys):
+    """The tables, and status 0."""
+    monkeypatch.setattr(run, "measured", lambda *_: figures)
+    monkeypatch.setattr(sys, "argv", ["run", "--build", "build/storage", "--reads", "300"])
+    assert run.main() == 0
+    said = capsys.readouterr().out
+    assert "Guest and QEMU agree on all" in said and "raw direct" in said
+
+
+def test_a_failed_program_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(x1, "SEEKRW", "false")
+    with pytest.raises(MeasurementError):
+        x1.read_own(tmp_path / "file", EXPERIMENT)
