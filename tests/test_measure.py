@@ -4,6 +4,8 @@ table."""
 from __future__ import annotations
 
 import argparse
+import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +14,9 @@ from labs.storage import disks, random_reads, report
 from labs.storage.guest_trace import Purpose
 from labs.storage.random_reads import LabError, Row, compare, seen_by_qemu
 from labs.storage.run import requests_of
+from labs.tools.guest.programs import COMMAND
+from labs.tools.machine import machine
+from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.run import machine_config, machine_options
 from tests.building import make
 
@@ -136,3 +141,49 @@ def test_a_guest_that_fails_is_told(config_of, directory):
             EXPERIMENT,
             [Row("raw direct", "hdb", direct=True)],
         )
+
+
+# --- seekrw's options, in the guest; tests/test_seekrw.py has them here ---
+
+OPTIONS = """\
+exec 2>/dev/null
+mkdir -p /m; mount -o ro -t ext3 /dev/hdc /m
+seekrw -f /dev/hdb -a 300 -s 5 -w 100 -c | head -1
+sync; echo 3 >/proc/sys/vm/drop_caches
+seekrw -f /dev/hdb -a 300 -s 5 -c -j
+seekrw -f /dev/hdb -a 300 -s 5 -c -d -j
+seekrw -f /dev/hdb -a 300 -s 5 -c --mmap -j
+seekrw -f /dev/hdb -a 300 -s 5 --mmap -l 1536 -w 50 -j
+for words in '-f /dev/hdc' '-f /m/none' '-f /dev/hdb -d -l 1000' '-f /dev/hdb -x' '-f /dev/null'; do
+    seekrw $words 2>&1 | head -1
+done
+"""
+
+
+def test_options_in_the_guest(config_of, directory, tmp_path):
+    """Writes stamps and finds them by each way of reading; a mounted device is refused."""
+    small = tmp_path / "small"
+    small.write_bytes(bytes(1 << 20))
+    hdc = random_reads.drives_of(directory)[1]
+    config = replace(
+        config_of(OPTIONS),
+        drives=(Drive(small, 1, writable=True), hdc),
+        settings=(("cmd", f"/bin/sh /{COMMAND}"), ("disk", "dma-interrupt")),
+        guest_limit=1000,
+    )
+    said = machine.run(config).check().serial
+    first, *_ = re.findall("^real time: .*", said, re.MULTILINE)
+    assert re.fullmatch(r"real time: 0 minutes \d+ seconds \d+ usec", first)
+    buffered, direct, mapped, mixed = map(json.loads, re.findall("^{.*", said, re.MULTILINE))
+    for each in (buffered, direct, mapped):
+        assert (each["reads"], each["writes"], each["wrong"]) == (300, 0, 0)
+    assert direct["requests"]["reads"] == direct["requests"]["sectors_read"] == 300
+    assert buffered["requests"]["sectors_read"] >= 8 * buffered["requests"]["reads"] > 0
+    assert mixed["reads"] + mixed["writes"] == 300
+    assert said.split("\n")[-6:-1] == [
+        "seekrw: /dev/hdc is mounted or otherwise in use; unmount it first",
+        "seekrw: /m/none cannot be opened for reading: No such file or directory",
+        "seekrw: with -d the length must be a multiple of 512, and 1000 is not",
+        "seekrw: there is no option -x",
+        "seekrw: /dev/null is neither a file nor a block device",
+    ]
