@@ -26,7 +26,6 @@
 
 #define SHORTEST_NS 10000000u
 #define ABSOLUTE    1u
-#define CANCELABLE  2u /* when the time of day jumps: never */
 
 struct timer_file {
 	struct timer timer; /* first: the two have one address */
@@ -133,43 +132,27 @@ static void arm(struct timer_file *mine, uint64_t interval, uint64_t deadline)
 	interrupts_restore(enabled);
 }
 
-static struct timer_file *timer_of(uint32_t descriptor)
-{
-	struct file *file = descriptor_file(descriptor);
-
-	return file && file->ops == &timer_ops ? file->private : NULL;
-}
-
 static int set(struct trap_frame *frame, bool wide)
 {
 	timespec_reader *read = wide ? timespec64_from_user : timespec_from_user;
 	uint32_t size = wide ? sizeof(struct linux_timespec64) : sizeof(struct linux_timespec);
-	struct timer_file *mine = timer_of(frame->ebx);
+	struct file *file = descriptor_file(frame->ebx);
 	uint64_t interval, value;
 
-	if (!mine)
-		return descriptor_file(frame->ebx) ? -EINVAL : -EBADF;
+	if (!file || file->ops != &timer_ops)
+		return file ? -EINVAL : -EBADF;
+	struct timer_file *mine = file->private;
 	int error = read(frame->edx, &interval);
 
 	if (!error)
 		error = read(frame->edx + size, &value);
-	if (!error && (frame->ecx & ~(ABSOLUTE | CANCELABLE) ||
-		       (frame->ecx & ABSOLUTE && mine->is_of_the_day)))
+	if (!error && (frame->ecx & ~ABSOLUTE || (frame->ecx & ABSOLUTE && mine->is_of_the_day)))
 		error = -EINVAL;
 	if (!error && frame->esi)
 		error = give_setting(mine, frame->esi, wide);
 	if (!error)
 		arm(mine, interval, value && !(frame->ecx & ABSOLUTE) ? time_ns() + value : value);
 	return error;
-}
-
-static int get(struct trap_frame *frame, bool wide)
-{
-	struct timer_file *mine = timer_of(frame->ebx);
-
-	if (mine)
-		return give_setting(mine, frame->ecx, wide);
-	return descriptor_file(frame->ebx) ? -EINVAL : -EBADF;
 }
 
 static int sys_timerfd_settime(struct trap_frame *frame)
@@ -182,20 +165,8 @@ static int sys_timerfd_settime64(struct trap_frame *frame)
 	return set(frame, true);
 }
 
-static int sys_timerfd_gettime(struct trap_frame *frame)
-{
-	return get(frame, false);
-}
-
-static int sys_timerfd_gettime64(struct trap_frame *frame)
-{
-	return get(frame, true);
-}
-
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 322, "timerfd_create", "dx", sys_timerfd_create },
 	{ 325, "timerfd_settime", "dxpp", sys_timerfd_settime },
-	{ 326, "timerfd_gettime", "dp", sys_timerfd_gettime },
-	{ 410, "timerfd_gettime64", "dp", sys_timerfd_gettime64 },
 	{ 411, "timerfd_settime64", "dxpp", sys_timerfd_settime64 },
 };

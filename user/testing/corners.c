@@ -32,6 +32,8 @@
 #define CALL_sched_getaffinity	242
 #define CALL_rt_sigreturn	173
 #define CALL_sigaltstack	186
+#define CALL_timerfd_create	322
+#define CALL_timerfd_settime	325
 
 /* set_thread_area's struct user_desc, for the whole address space. */
 struct segment {
@@ -399,6 +401,21 @@ static bool poll_hears_both_ends(void)
 	return poll(&file, 1, 2000) == 1 && now_ms() - start < 1000;
 }
 
+/* A timer that is a file: EAGAIN until its time has come, then a count, of 8 bytes. */
+static bool timer_is_a_file(void)
+{
+	const struct timespec interval_and_first[2] = { { 0, 30000000 }, { 0, 20000000 } };
+	int number = syscall(CALL_timerfd_create, CLOCK_MONOTONIC, O_NONBLOCK, 0, 0, 0, 0);
+	struct pollfd file = { number, POLLIN, 0 };
+	uint64_t times = 0;
+
+	return read(number, &times, sizeof(times)) < 0 && errno == EAGAIN &&
+	       syscall(CALL_timerfd_settime, number, 0, interval_and_first, NULL, 0, 0) == 0 &&
+	       poll(&file, 1, 2000) == 1 && read(number, &times, 7) < 0 && errno == EINVAL &&
+	       poll(&file, 1, 0) == 1 && read(number, &times, 8) == 8 && times > 0 &&
+	       poll(&file, 1, 2000) == 1;
+}
+
 static bool map_fails(int file, int error)
 {
 	return mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED && errno == error;
@@ -461,6 +478,7 @@ static const struct check checks[] = {
 	{ "pwrite appends", pwrite_appends },
 	{ "readv takes what is there", readv_takes_what_is_there },
 	{ "poll hears both ends of a pipe", poll_hears_both_ends },
+	{ "a timer is a file", timer_is_a_file },
 	{ "mmap is for files that can be read", mmap_is_for_files },
 	{ "mmap fails harmlessly", mmap_fails_harmlessly },
 	{ "mmap knows its end", mmap_knows_its_end },

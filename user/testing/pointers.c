@@ -21,9 +21,9 @@
 
 /*
  * Letters for arguments: ! the bad pointer; g a good one, to zeros; s a path that is there, n one
- * that is not, l a symbolic link's, p this program's; f a file, o another, d a directory; A
- * AT_FDCWD; i the process itself, z a child that ends; u a signal; e waitid's option for ends; L a
- * length; x that of struct statfs64; digits themselves.
+ * that is not, l a symbolic link's, p this program's; f a file, o another, d a directory, t a
+ * timer; A AT_FDCWD; i the process itself, z a child that ends; u a signal; e waitid's option for
+ * ends; L a length; x that of struct statfs64; digits themselves.
  */
 static const struct {
 	short number;
@@ -65,6 +65,7 @@ static const struct {
 	{ 307, "A!0" },	   { 308, "1!0000" }, { 308, "10!000" }, { 308, "100!00" },
 	{ 308, "1000!0" }, { 308, "10000!" }, { 309, "!1g08" },	 { 309, "g1!08" },
 	{ 309, "g1g!8" },  { 320, "A!g0" },   { 320, "As!0" },	 { 331, "!0" },
+	{ 325, "t0!0" },   { 325, "t0g!" },   { 411, "t0!0" },	 { 411, "t0g!" },
 	{ 360, "110!" },   { 333, "f!100" },  { 334, "f!100" },	 { 340, "07!0" },
 	{ 340, "070!" },   { 353, "A!An0" },  { 353, "AsA!0" },	 { 355, "!L0" },
 	{ 383, "A!00g" },  { 383, "As00!" },  { 403, "1!" },	 { 406, "1!" },
@@ -75,7 +76,7 @@ static const struct {
 #define COUNT (sizeof(calls) / sizeof(calls[0]))
 
 static struct random numbers;
-static int file, output, directory;
+static int file, output, directory, timer;
 static uint64_t zeros[LENGTH];
 
 /* A child that has ended, or will. */
@@ -107,6 +108,8 @@ static uint32_t argument(char letter, uint32_t bad)
 		return file;
 	case 'o':
 		return output;
+	case 't':
+		return timer;
 	case 'd':
 		return directory;
 	case 'A':
@@ -143,6 +146,7 @@ static long call(unsigned index, enum place place)
 
 static void prepare(void)
 {
+	timer = syscall(322, 1, 0, 0, 0, 0, 0); /* timerfd_create */
 	output = open(SCRATCH ".out", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	file = open(SCRATCH, O_RDWR | O_CREAT | O_TRUNC, 0700);
 	directory = open("/", O_RDONLY);
