@@ -47,7 +47,7 @@ struct ext_mapping {
 	uint64_t length;   /* blocks from here on that this answer covers, at least 1 */
 	bool unwritten;	   /* allocated, but reads as zeros */
 	unsigned depth;	   /* mapping blocks on the way from the inode */
-	uint32_t most;	   /* the question: the answer need not cover more blocks than that */
+	uint32_t most;	   /* the question: no more blocks than that are asked for; 0: all are */
 };
 
 /* What a mounted file system is, for reports. Valid as long as the mount. */

@@ -26,7 +26,7 @@ static int map(const struct ext_inode *inode, uint64_t logical, uint32_t most,
 
 int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
-	return map(inode, logical, UINT32_MAX, out);
+	return map(inode, logical, 0, out);
 }
 
 /* A block beyond the end is a hole of one block: not an error, so that callers need no check of
@@ -51,5 +51,5 @@ int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count
 
 int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out)
 {
-	return ext_map_some(inode, logical, UINT32_MAX, out);
+	return ext_map_some(inode, logical, 0, out);
 }
