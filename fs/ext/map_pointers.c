@@ -24,8 +24,8 @@
    - ext_map_pointers: an answer of fs/ext/ext.h, `struct ext_mapping`. It begins as a hole of one
      block; so is a block to which no pointer leads. Data is a run: the neighbours whose pointers
      follow in the same block, each larger by one; it may end after out->most blocks if that is not
-     0. A hole goes on as long as zeros follow there; below a pointer 0 it goes on to the end of what
-     that pointer would lead to. out->depth is how many blocks of pointers were read.
+     0. A hole goes on as long as zeros follow there; below a pointer 0 it goes on to the end of
+     what that pointer would lead to. out->depth is how many blocks of pointers were read.
    - given: ext_mapping_block gets a block of pointers, checked and through the cache; bcache_put
      gives it back, and takes NULL; ext_range_valid(fs, first, count); ext_corrupt_inode prints, and
      returns -EUCLEAN.
