@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from filecmp import cmp
 from functools import cache
@@ -135,9 +137,10 @@ def own_object(source: str, options: Sequence[str] = ()) -> bytes:
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not is_current(target):
-            new = target.with_suffix(".new")
+            new, began = target.with_suffix(".new"), time.time_ns()
             rules = ["-MMD", "-MF", str(target.with_suffix(".d"))]
             run_tool([*own_command(source, options), *rules, "-o", str(new)], ROOT, False)
+            os.utime(new, ns=(began, began))  # what changes meanwhile is newer
             new.rename(target)
         return target.read_bytes()
 
