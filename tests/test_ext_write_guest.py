@@ -66,15 +66,16 @@ def programs(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def guest(programs, tmp_path):
-    """Runs a shell script in the lab's kernel with the image as hdb, and gives what it said; with
-    `until` QEMU is killed when it has said that. A disk that is polled takes the guest no time of
-    its own, so the limit is one of instructions."""
+    """Runs a shell script in the lab's kernel with the image as hdb, `second` as hdc, and gives
+    what it said; with `until` QEMU is killed when it has said that. A disk that is polled takes the
+    guest no time of its own, so the limit is one of instructions."""
     make("LESSON=storage", "image-direct", "user-programs")
 
     def go(
         script: str,
         image: Path,
         *,
+        second: Path | None = None,
         errors: Iterable[DiskError] = (),
         ends: bool = True,
         until: str = "",
@@ -88,7 +89,10 @@ def guest(programs, tmp_path):
         config = machine_config(machine_options("test").parse_args(words))
         config = replace(
             config,
-            drives=(Drive(image, 1, writable=True, errors=tuple(errors)),),
+            drives=(
+                Drive(image, 1, writable=True, errors=tuple(errors)),
+                *([Drive(second, 2, writable=True)] if second else []),
+            ),
             settings=tuple(
                 {"cmd": f"/bin/sh /{COMMAND}", "disk": "dma-polled", **settings}.items()
             ),
@@ -202,6 +206,35 @@ def test_remount_and_options(guest, tmp_path):
     assert "one\ntwo\n" in said
     assert "option nonsense=3 is not known" in said
     assert "Block device required" in said and "No such device" in said
+    check(image)
+
+
+def test_two_tasks_mount_on_one_directory(guest, tmp_path):
+    """Both at once: the later one covers the earlier, and both are unmounted again."""
+    (tmp_path / "root").mkdir()
+    images = [make_image(tmp_path / name, 4 * MIB, "-t ext4", tmp_path / "root") for name in "ab"]
+    said = guest(
+        """mkdir /mnt
+        for i in 1 2 3; do
+            mount /dev/hdb /mnt & mount /dev/hdc /mnt & wait
+            grep -c /mnt /proc/mounts; touch /mnt/$i; umount /mnt; umount /mnt; ls /mnt | wc -l
+        done; mount | grep -c /mnt""",
+        images[0],
+        second=images[1],
+        ends=False,
+        settings={"disk": "dma-interrupt"},
+    )
+    assert said == "2\n0\n" * 3 + "0\n", said
+    for image in images:
+        check(image)
+
+
+def test_mount_does_not_trust_pointers(guest, tmp_path):
+    """Each string of mount and umount2, in the kernel's memory or nowhere, is EFAULT."""
+    (tmp_path / "root").mkdir()
+    image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext4", tmp_path / "root")
+    said = guest("mkdir /mnt; /badmount; mount | grep -c /mnt", image, ends=False)
+    assert said == "0 14\n1 14\n2 14\n4 14\numount 14\n" * 2 + "0\n", said
     check(image)
 
 

@@ -59,9 +59,16 @@ static int make_root(struct mount *mount, struct inode *start, const struct moun
 	return error;
 }
 
-/* Shows a root instead of a directory: both references are the mount's from now on. */
+/* Shows a root instead of a directory: both references are the mount's from now on. What another
+ * task has mounted there meanwhile is covered in its turn. */
 static void attach(struct mount *mount, struct inode *covered, struct inode *root)
 {
+	while (covered->mounted) {
+		struct inode *above = inode_hold(covered->mounted);
+
+		inode_put(covered);
+		covered = above;
+	}
 	covered->mounted = root;
 	root->covers = covered;
 	mount->root = root;
