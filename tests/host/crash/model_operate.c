@@ -135,6 +135,8 @@ static int64_t op_link(struct change *change)
 	if (!error && is_directory(file))
 		error = -EPERM;
 	if (!error)
+		parent_of(change, change->words[2], &error);
+	if (!error)
 		error = check_absent(change, 2);
 	if (!error && is_full(change))
 		error = -ENOSPC;
