@@ -143,15 +143,15 @@ def plot_places(figures: Sequence[Figures]) -> Figure:
 def draw_places(axes: Axes, row: Figures) -> None:
     """A dot for each of the first requests."""
     ends = list(accumulate(access.total_ms / 1000 for access in row.accesses[:DOTS]))
-    for kind, mark, size, label in (
-        ("mapping", "C3s", 4, "mapping block 映射块"),
-        ("data", "C0.", 3, "data 数据"),
+    for kind, mark, size, fill, label in (
+        ("mapping", "C3s", 5, "none", "mapping block 映射块"),
+        ("data", "C0.", 3, "full", "data 数据"),
     ):
         chosen = [i for i, each in enumerate(row.kinds[:DOTS]) if each == kind]
         axes.plot(
             [ends[i] for i in chosen],
             [row.requests[i].lba * SECTOR_BYTES / 1e9 for i in chosen],
-mark, markersize=size, markeredgewidth=0, label=label,
+            mark, markersize=size, markeredgewidth=0.6, fillstyle=fill, label=label,
         )  # fmt: skip
 
 
@@ -330,7 +330,7 @@ def add_plots(
     page.plot(plot_times(figures, predicted), "Time of a read and length of a request, by row.")
     page.plot(
         plot_places(figures),
-        f"The first {DOTS:,} requests. On ext3 a pointer block and its data are one dot.",
+        f"The first {DOTS:,} requests. On ext3 data is where its pointer block is: dot in square.",
     )
     page.plot(plot_latencies(figures, predicted), "Latency of direct reads, in classes of 1 ms.")
     page.plot(plot_parts(figures), "Where the time went.")
