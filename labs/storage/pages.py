@@ -91,6 +91,15 @@ def label(axes: Axes, x: tuple[str, str], y: tuple[str, str]) -> None:
     axes.set_ylabel(both(*y))
 
 
+def ticks(axes: Axes, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
+    """Only these ticks, as plain numbers: for logarithmic axes over little more than a decade."""
+    axes.minorticks_off()
+    if x:
+        axes.set_xticks(x, [f"{each:g}" for each in x])
+    if y:
+        axes.set_yticks(y, [f"{each:g}" for each in y])
+
+
 def mark_prediction(axes: Axes, value: float, vertical: bool = False) -> None:
     """Draws what a person expected as a line through the plot."""
     line = axes.axvline if vertical else axes.axhline

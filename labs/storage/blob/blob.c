@@ -48,7 +48,7 @@ static uint32_t super_crc(struct super super)
 /* Writes the next superblock over the older one. Before and after it all is on the disk. */
 static int write_super(struct blob_device *device, struct super *super)
 {
-	uint8_t sector[BLOB_SECTOR] = { 0 };
+	ALIGNED uint8_t sector[BLOB_SECTOR] = { 0 };
 	int error = device->sync(device);
 
 	super->magic = SUPER_MAGIC;
@@ -62,7 +62,7 @@ static int write_super(struct blob_device *device, struct super *super)
 
 static int read_super(struct blob_device *device, struct super *best)
 {
-	uint8_t sector[BLOB_SECTOR];
+	ALIGNED uint8_t sector[BLOB_SECTOR];
 
 	best->number = 0;
 	for (unsigned i = 0; i < 2; i++) {
@@ -113,13 +113,22 @@ static const uint8_t *look_at(struct blob_store *store, uint64_t offset, uint64_
 		return store->ahead + (offset - store->ahead_at);
 	if (want > end - offset)
 		want = end - offset;
+	uint64_t ahead_end = store->ahead_at + store->ahead_length, kept = 0;
+	uint8_t *bytes;
+
+	if (posix_memalign((void **)&bytes, SUPER_STEP, want) != 0)
+		return NULL;
+	if (store->ahead && offset >= store->ahead_at && offset < ahead_end) {
+		kept = ahead_end - offset;
+		memcpy(bytes, store->ahead + (offset - store->ahead_at), kept);
+	}
 	free(store->ahead);
-	store->ahead = malloc(want);
+	store->ahead = bytes;
 	store->ahead_at = offset;
 	store->ahead_length = want;
-	if (!store->ahead || store->device->read(store->device, offset, store->ahead, want) != 0)
-		return NULL;
-	return store->ahead;
+	return store->device->read(store->device, offset + kept, bytes + kept, want - kept) == 0
+		   ? bytes
+		   : NULL;
 }
 
 /* Is there a record of this log at the tail, as a whole? */

@@ -3,7 +3,7 @@
  * is at most half full. A deleted key keeps its slot until the table grows.
  *
  * It can be saved to a file of its own. The log is the truth: a saved index says up to which record
- * it goes, and whoever loads it walks on from there. It fits only the log it was made from.
+ * it goes, and the walk goes on from there. It fits only the log it was made from.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ int blob_set_entry(struct blob_store *store, uint64_t key, uint64_t offset, uint
 
 void blob_load_index(struct blob_store *store, struct blob_device *index)
 {
-	uint8_t sector[BLOB_SECTOR];
+	ALIGNED uint8_t sector[BLOB_SECTOR];
 	struct index_head head;
 
 	if (index->size < BLOB_SECTOR || index->read(index, 0, sector, BLOB_SECTOR) != 0)
@@ -112,8 +112,11 @@ void blob_load_index(struct blob_store *store, struct blob_device *index)
 	    head.session > store->super.session || head.count > UINT32_MAX / sizeof(struct entry) ||
 	    BLOB_SECTOR + bytes > index->size || head.tail > area_end(store))
 		return;
-	struct entry *entries = malloc(bytes + 1);
+	struct entry *entries = NULL;
 	uint32_t crc = head.crc;
+
+	if (posix_memalign((void **)&entries, SUPER_STEP, bytes + BLOB_SECTOR) != 0)
+		entries = NULL;
 
 	head.crc = 0;
 	if (entries && (bytes == 0 || index->read(index, BLOB_SECTOR, entries, bytes) == 0) &&
@@ -135,7 +138,12 @@ int blob_save(struct blob_store *store, struct blob_device *index)
 				   store->super.session,
 				   store->figures.objects };
 	uint64_t bytes = in_sectors(head.count * sizeof(struct entry));
-	uint8_t *data = calloc(1, BLOB_SECTOR + bytes);
+	uint8_t *data = NULL;
+
+	if (posix_memalign((void **)&data, SUPER_STEP, BLOB_SECTOR + bytes) != 0)
+		data = NULL;
+	else
+		memset(data, 0, BLOB_SECTOR + bytes);
 	struct entry *entry = data ? (struct entry *)(data + BLOB_SECTOR) : NULL;
 	int error = data ? blob_sync(store) : -ENOMEM;
 

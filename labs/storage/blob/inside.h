@@ -7,6 +7,9 @@
 #define SUPER_STEP 4096u
 #define LOG_START  (2 * SUPER_STEP)
 
+/* What a device reads and writes past the page cache. */
+#define ALIGNED __attribute__((aligned(BLOB_SECTOR)))
+
 struct super {
 	uint32_t magic, crc;
 	uint64_t number, generation, session;

@@ -8,10 +8,16 @@ from labs.storage.experiments.base import Experiment
 
 ALL = {
     3: "x03_mapping",
+    4: "x04_size",
     5: "x05_mix",
     9: "x09_memory",
+    10: "x10_noise",
+    11: "x11_blob",
+    12: "x12_compact",
+    13: "x13_start",
     14: "x14_account",
     20: "x20_latency",
+    23: "x23_flash",
 }
 
 

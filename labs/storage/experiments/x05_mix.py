@@ -37,7 +37,7 @@ def measure(where: Where) -> Data:
     for number, (layout, length, way, percent) in enumerate(cases, 1):
         flag = "-d" if way == "direct" else ""
         place = LAYOUTS[layout][3]
-        script.append(f"drop; mark {number}; seekrw -q -f {place}/big -a {count} -l {length} -s 7 "
+        script.append(f"drop; mark {number}; seekrw -f {place}/big -a {count} -l {length} -s 7 "
                       f"-w {percent} {flag} && sync && ")  # fmt: skip
     drives = [Drive(images[unit], unit + 1) for unit in (1, 2)]
     run = run_guest(where.build, "".join(script) + f"mark {len(cases) + 1}", drives, memory=MEMORY)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.experiments.base import Data, Experiment, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 
@@ -67,14 +67,16 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     rate, axes = pictures()
     curves(axes, data["rows"], "ratio", "rate", "case")
     axes.axhline(CEILING, color="red", linewidth=1.5)
-    axes.text(0.13, CEILING * 0.82, "ceiling of the fabric 线路上限", color="red", fontsize=8)
+    axes.text(0.13, CEILING * 1.04, "ceiling of the fabric 线路上限", color="red", fontsize=8)
     axes.set(xscale="log", yscale="log")
+    ticks(axes, (0.125, 0.25, 0.5, 1, 2), (350, 400, 600, 1000, 1400))
     label(axes, ("file / memory", "文件 / 内存"), ("apparent rate, MB/s", "表面速率, MB/s"))
     axes.legend(fontsize=8)
     share, axes = pictures(height=2.8)
     rows = [{**row, "share": 100 * row["share"]} for row in data["rows"]]
     curves(axes, rows, "ratio", "share", "case")
     axes.set(xscale="log", ylim=(0, 110))
+    ticks(axes, (0.125, 0.25, 0.5, 1, 2))
     label(axes, ("file / memory", "文件 / 内存"), ("bytes from the disk, %", "来自磁盘, %"))
     if predicted is not None:
         mark_prediction(axes, predicted)
