@@ -70,7 +70,8 @@ struct files *files_copy(const struct files *files)
 	files_set(&copy->program, files->program);
 	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
 	for (uint32_t i = 0; i < files->count; i++)
-		files_set(&copy->slots[i], files->slots[i]);
+		if (files->slots[i])
+			files_set(&copy->slots[i], files->slots[i]);
 	return copy;
 }
 

@@ -84,6 +84,17 @@ static void release_discarded(void)
 	}
 }
 
+int area_copy(struct space *to, const struct area *area)
+{
+	struct area *copy = pool_alloc(&areas);
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *area;
+	insert(to, copy);
+	return 0;
+}
+
 void area_move_start(struct area *area, uint32_t start)
 {
 	struct space *space = area->space;
@@ -221,7 +232,7 @@ static int cut_areas(struct space *space, uint32_t start, uint32_t end)
 		uint32_t next = area->end;
 
 		cut_area(area, start, end);
-		area = next < end ? area_from(space, next) : NULL;
+		area = next < end ? area_of(tree_at_least(space->areas, next)) : NULL;
 	}
 	return 0;
 }
@@ -234,14 +245,13 @@ int area_cut(struct space *space, uint32_t start, uint32_t end)
 	return error;
 }
 
-/* Lets the area below grow over [start, end), which is free, if that is what *form asks for. */
-static bool extend(struct space *space, uint32_t start, uint32_t end, const struct area *form)
+/* Lets the area below (or NULL) grow over [start, end), which is free, if that is what *form asks
+ * for. */
+static bool extend(struct area *lower, uint32_t start, uint32_t end, const struct area *form)
 {
-	struct area *lower = area_find(space, start - 1);
-
-	if (!lower || !continues(lower, form))
+	if (!lower || lower->end != start || !continues(lower, form))
 		return false;
-	space->size += end - start;
+	lower->space->size += end - start;
 	lower->end = end;
 	join(lower);
 	return true;
@@ -249,10 +259,11 @@ static bool extend(struct space *space, uint32_t start, uint32_t end, const stru
 
 int area_put(struct space *space, uint32_t start, uint32_t end, const struct area *form)
 {
-	const struct area *next = area_from(space, start);
-	bool is_free = !next || area_start(next) >= end;
+	struct area *lower = area_of(tree_at_most(space->areas, start - 1));
+	const struct area *next = area_of(tree_at_least(space->areas, start));
+	bool is_free = (!lower || lower->end <= start) && (!next || area_start(next) >= end);
 
-	if (is_free && extend(space, start, end, form))
+	if (is_free && extend(lower, start, end, form))
 		return 0;
 	struct area *area = pool_alloc(&areas);
 
@@ -262,15 +273,14 @@ int area_put(struct space *space, uint32_t start, uint32_t end, const struct are
 		pool_free(&areas, area);
 		return -ENOMEM;
 	}
-	*area = (struct area){
-		.node.key = start,
-		.end = end,
-		.flags = form->flags,
-		.object = form->object,
-		.index = form->index,
-	};
+	area->node.key = start;
+	area->end = end;
+	area->flags = form->flags;
+	area->object = form->object;
+	area->index = form->index;
 	insert(space, area);
-	join(area);
+	if (!is_free || (next && area_start(next) == end))
+		join(area);
 	if (!is_free)
 		join(area_find(space, start - 1));
 	release_discarded();

@@ -56,6 +56,10 @@ uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32
  */
 int area_put(struct space *space, uint32_t start, uint32_t end, const struct area *form);
 
+/* Puts a copy of an area at the same place in another space, which has no area there and none that
+ * would continue it. Returns 0 or -ENOMEM. */
+int area_copy(struct space *to, const struct area *area);
+
 /* Takes away all areas in [start, end), and their pages. Returns 0; or -ENOMEM, and nothing has
  * changed: that can only be when the range is in the middle of one area. */
 int area_cut(struct space *space, uint32_t start, uint32_t end);

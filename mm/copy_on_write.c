@@ -112,7 +112,7 @@ static int copy_areas(struct space *copy, struct space *space)
 	int error = 0;
 
 	for (; area && !error; area = area_from(space, area->end)) {
-		error = area_put(copy, area_start(area), area->end, area);
+		error = area_copy(copy, area);
 		if (!error && has_own_pages(area))
 			error = page_copy_range(copy, space, area_start(area), area->end);
 	}

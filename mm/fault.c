@@ -36,19 +36,20 @@
 #include "mm/memory_object.h"
 #include "mm/space_layout.h"
 
-uint32_t fault_around_bytes = 16 * PAGE_SIZE;
+uint32_t fault_around_bytes = 16 * PAGE_SIZE, exec_shown_bytes = 128 * PAGE_SIZE;
 
 static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
-/* EXERCISE 6.3 (the fault): space_fault, as mm/fault.h has it and the table above.
+/* EXERCISE 6.3 (the fault): space_fault and space_show, as mm/fault.h has them and the table above.
 
    - the area of an address. A stack grows to the page that was touched (area_move_start), if its
      size and the gap below it stay within the limits of the drawing.
    - the page, if there is none yet. A page that is not the program's own is shown read-only, even
      if the area may be written to; only a write to a shared area shows the object's page writable.
      An area that gets a copy of an object's page is AREA_COPIED from then on.
-   - fault-around: when an object's page is read, the pages around it that are in memory (`peek`)
-     are shown, too: those within fault_around_bytes, aligned to that, and within the area.
+   - fault-around: when an object's page is read, the pages around it that are in memory are shown,
+     too (space_show): those within fault_around_bytes, aligned to that, and within the area. The
+     object's `peek` may give fewer pages than are asked for; then it is asked again.
    - space->pages counts the entries that are made.
 
    Pitfalls: getting a page from an object may sleep. Meanwhile another task may make the entry:
@@ -101,35 +102,44 @@ static int show(struct space *space, uint32_t address, struct page *page, bool w
 	return pte ? 0 : -ENOMEM;
 }
 
+void space_show(struct space *space, const struct area *area, uint32_t start, uint32_t end)
+{
+	uint32_t *pte = pte_of(space, start, true), *last = pte + ((end - start) >> PAGE_SHIFT);
+	uint32_t *table = pte, index = area_index(area, start), count = 1, shown = 0;
+	void *const *pages;
+
+	if (!pte)
+		return;
+	while (pte < last && (pages = area->object->ops->peek(area->object, index, &count))) {
+		if (count > (uint32_t)(last - pte))
+			count = last - pte;
+		index += count;
+		for (uint32_t *next = pte + count; pte < next; pte++, pages++) {
+			const void *page = *pages;
+
+			if (*pte || !page)
+				continue;
+			page_of(page)->references++;
+			*pte = physical_address(page) | PTE_PAGE;
+			shown++;
+		}
+	}
+	page_of(table)->references += shown;
+	space->pages += shown;
+}
+
 /* Shows the pages around one that was read, as far as the object has them at hand: a program that
  * reads one page of a file often reads its neighbours, and a fault takes longer than ten entries.
  */
 static void fault_around(struct space *space, const struct area *area, uint32_t address)
 {
 	uint32_t start = address & -fault_around_bytes, end = start + fault_around_bytes;
-	struct memory_object *object = area->object;
-	uint32_t count = 0;
 
 	if (start < area_start(area))
 		start = area_start(area);
 	if (end > area->end)
 		end = area->end;
-	void *const *pages = object->ops->peek(object, area_index(area, start), &count);
-	uint32_t *pte = pte_of(space, start, false), *table = pte, shown = 0;
-
-	if (!pages)
-		return;
-	if (count > (end - start) >> PAGE_SHIFT)
-		count = (end - start) >> PAGE_SHIFT;
-	for (uint32_t *last = pte + count; pte < last; pte++, pages++) {
-		if (*pte || !*pages)
-			continue;
-		page_hold(page_of(*pages));
-		*pte = physical_address(*pages) | PTE_PAGE;
-		shown++;
-	}
-	page_of(table)->references += shown;
-	space->pages += shown;
+	space_show(space, area, start, end);
 }
 
 /* Shows a page of the area's object, or a copy of it. The caller's reference goes to the entry, or

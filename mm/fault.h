@@ -6,9 +6,15 @@
 
 struct space;
 
-/* How many bytes a fault shows of an object, as far as they are in memory: a power of two from a
- * page to 4 MiB. Experiments change it. */
-extern uint32_t fault_around_bytes;
+/* How many bytes of an object are shown at once, as far as they are in memory: by a fault, a power
+ * of two from a page to 4 MiB; and by exec, of each segment. Experiments change both. */
+extern uint32_t fault_around_bytes, exec_shown_bytes;
+
+struct area;
+
+/* Shows the pages of an area's object in [start, end) that are in memory, read-only: a part of the
+ * area that one page table is for. Only for an object with the operation peek. */
+void space_show(struct space *space, const struct area *area, uint32_t start, uint32_t end);
 
 /*
  * Makes a page be there at a user address, and writable if `write`, as the area there allows.

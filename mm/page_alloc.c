@@ -20,8 +20,8 @@ bool (*page_reclaim)(void);
 
 /* EXERCISE 5.3 (when there is none): allocate.
 
-   A block of 2^order pages from `first`, or from a zone below it, for `owner`: its kernel address,
-   or NULL. mm/zones.h says who may take how much. allocation_fails() is asked once for each call.
+   A block of 2^order pages from `first`, or from a zone below it, for `owner`: its first page, or
+   NULL. mm/zones.h says who may take how much. allocation_fails() is asked once for each call.
 
    Pitfalls: a zone's reserve is compared with what is free in this zone, after the request. A zone
    may have enough pages and no block of this order. Whether interrupts were enabled is known before
@@ -43,7 +43,7 @@ static struct page *take(struct zone *first, unsigned order, bool can_wait)
 	return NULL;
 }
 
-static inline void *allocate(struct zone *first, unsigned order, const void *owner)
+static inline struct page *allocate(struct zone *first, unsigned order, const void *owner)
 {
 	ASSERT(order < ORDERS);
 	bool enabled = interrupts_disable();
@@ -52,12 +52,13 @@ static inline void *allocate(struct zone *first, unsigned order, const void *own
 	if (page)
 		page->owner = (uintptr_t)owner;
 	interrupts_restore(enabled);
-	return page ? page_address(page) : NULL;
+	return page;
 }
 /* } SOLUTION 5.3 */
 
 /* There was no block: once more, if somebody gave pages back. */
-static __attribute__((noinline)) void *reclaim_and_allocate(unsigned order, const void *owner)
+static __attribute__((noinline)) struct page *reclaim_and_allocate(unsigned order,
+								   const void *owner)
 {
 	if (!page_reclaim || !page_reclaim())
 		return NULL;
@@ -67,18 +68,19 @@ static __attribute__((noinline)) void *reclaim_and_allocate(unsigned order, cons
 void *page_alloc(unsigned order)
 {
 	const void *owner = __builtin_return_address(0);
-	void *pages = allocate(&zones[ZONE_NORMAL], order, owner);
+	struct page *page = allocate(&zones[ZONE_NORMAL], order, owner);
 
-	if (!pages)
-		pages = reclaim_and_allocate(order, owner);
-	if (pages)
-		page_of(pages)->references = 1;
-	return pages;
+	if (!page && !(page = reclaim_and_allocate(order, owner)))
+		return NULL;
+	page->references = 1;
+	return page_address(page);
 }
 
 void *page_alloc_dma(unsigned order)
 {
-	return allocate(&zones[ZONE_DMA], order, __builtin_return_address(0));
+	struct page *page = allocate(&zones[ZONE_DMA], order, __builtin_return_address(0));
+
+	return page ? page_address(page) : NULL;
 }
 
 size_t page_free_count(void)

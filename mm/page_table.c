@@ -181,7 +181,7 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
 	struct page *table = page_of(pte);
 	bool flush = is_loaded(space);
 
-	uint32_t present = table->references - 1, gone = 0;
+	uint32_t left = table->references - 1;
 
 	for (; pte < last; pte++) {
 		uint32_t old = *pte;
@@ -191,15 +191,14 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
 			continue;
 		}
 		*pte = 0;
-		gone++;
 		if (flush)
 			tlb_flush_page(start + ((pte - first) << PAGE_SHIFT));
 		page_release(pte_page(old));
-		if (gone == present)
+		if (--left == 0)
 			break;
 	}
-	table->references -= gone;
-	space->pages -= gone;
+	space->pages -= table->references - 1 - left;
+	table->references = left + 1;
 }
 
 /* INVLPG makes the processor forget the directory's entry, too (4.10.4.1), so a table that has

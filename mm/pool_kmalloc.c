@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 
-#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"
 #include "mm/kmalloc.h"
 
@@ -14,18 +13,12 @@ void *pool_alloc(struct pool *pool)
 
 	if (!object)
 		return NULL;
-	bool enabled = interrupts_disable();
-
-	pool->used++;
-	interrupts_restore(enabled);
+	__atomic_add_fetch(&pool->used, 1, __ATOMIC_RELAXED); /* interrupts allocate, too */
 	return memset(object, 0, pool->size);
 }
 
 void pool_free(struct pool *pool, void *object)
 {
-	bool enabled = interrupts_disable();
-
-	pool->used--;
-	interrupts_restore(enabled);
+	__atomic_sub_fetch(&pool->used, 1, __ATOMIC_RELAXED);
 	kfree(object);
 }

@@ -91,10 +91,13 @@ void space_destroy(struct space *space)
 	pool_free(&spaces, space);
 }
 
-/* For exec. An area has just been freed, so there is memory for one. */
+/* For exec. The TLB forgets all of it at once. An area has just been freed, so there is memory for
+ * one. */
 void space_clear(struct space *space)
 {
+	space_use(NULL);
 	area_cut(space, 0, SPACE_SHARED);
+	space_use(space);
 	space->heap_start = space->heap_end = 0;
 	put_stack(space);
 }

@@ -128,17 +128,20 @@ uint32_t clear_user(uint32_t to, uint32_t length)
 	return zero_bytes((void *)(uintptr_t)to, length);
 }
 
-/* A copy of one byte at a time is slow, but paths are short, and the byte after the NUL may fault.
- */
+/* Byte by byte, because the one after the NUL may fault. */
 int string_from_user(char *to, uint32_t from, uint32_t size)
 {
-	for (uint32_t i = 0; i < size; i++) {
-		if (copy_from_user(to + i, from + i, 1) != 0)
-			return -EFAULT;
-		if (to[i] == '\0')
-			return i;
-	}
-	return -ENAMETOOLONG;
+	uint32_t room = from < KERNEL_BASE ? KERNEL_BASE - from : 0;
+	uint32_t count = size < room ? size : room, left = count;
+	char last = 1;
+
+	if (count > 0)
+		__asm__ volatile("1: lodsb; stosb; testb %%al, %%al; loopne 1b\n\t"
+				 "2:\n\t" FIXUP(1b, 2b)
+				 : "+D"(to), "+S"(from), "+c"(left), "+a"(last)::"memory");
+	if (last == '\0')
+		return count - left - 1;
+	return left > 0 || count < size ? -EFAULT : -ENAMETOOLONG;
 }
 /* } SOLUTION 3.3 */
 

@@ -36,6 +36,9 @@ said["null"] = run("why 0x10")
 program = int(gdb.parse_and_eval("current->process->strings_end")) & -4096
 said["grown"] = run(f"why {program - 0x10000}")
 said["below"] = run(f"why {program - 0x900000}")
+run("set var current->process->files->limits[3].soft = 0x100000")
+said["limited"] = run(f"why {program - 0x180000}")
+run("set var current->process->files->limits[3].soft = -1")
 said["kernel"] = run("why &kmain"), run("pte &kmain"), run("why &current")
 said["file"] = run("why 0x804f000")
 said["heap"] = run("why current->space->heap_end - 1")
@@ -83,12 +86,11 @@ def test_before_paging(seen: dict[str, Any]) -> None:
 
 
 def test_first_fault(seen: dict[str, Any]) -> None:
-    """exec's own write to the page where the program's data ends: no table, then a copy of its
+    """exec's own write to the page where the program's data ends: no entry, then a copy of its
     own."""
     entry, before = seen["empty"]
-    assert "directory[32] = 0x00000000: empty" in entry
+    assert "table[79] = 0x00000000: empty" in entry
     assert "no page is there for the processor" in entry
-    assert "there is no table" in lines(before)["entry"]
     assert re.search(r"rw-, private; /bin/sh, page \d+ on", lines(before)["area"])
     for who in ("user mode", "kernel"):
         assert "a copy of page 7 of the file is put there" in lines(before)[f"{who} writes"]
@@ -137,6 +139,7 @@ def test_what_is_refused(seen: dict[str, Any]) -> None:
     assert "the stack grows down to 0x" in grown["user mode writes"]
     assert "a new page of zeros is put there, writable" in grown["user mode writes"]
     assert "the stack may not grow beyond 8192 KiB: SIGSEGV" in below["user mode reads"]
+    assert "may not grow beyond 1024 KiB" in lines(seen["limited"])["user mode reads"]
 
 
 def test_kernel_addresses(seen: dict[str, Any]) -> None:

@@ -256,13 +256,14 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	const struct procfs_entry *entry = entry_at(directory, 0);
 	int32_t pid = directory->pid || directory->entry ? 0 : pid_of(name);
+	bool is_up = name_is(name, "..");
 
-	if (name_is(name, "..") && directory->entry && directory->entry->file)
+	if (is_up && directory->entry && directory->entry->file)
 		return make_task(directory->pid, found);
-	if (name_is(name, "..") && directory->entry && directory->entry->parent)
+	if (is_up && directory->entry && directory->entry->parent)
 		return make(0, directory->entry->parent, mode_of(directory->entry),
 			    number_of(0, 0, directory->entry->parent), found);
-	if (name_is(name, "..")) {
+	if (is_up) {
 		*found = inode_hold(&root.inode);
 		return 0;
 	}

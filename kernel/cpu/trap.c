@@ -69,17 +69,6 @@ const char *trap_name(unsigned vector)
 	return exceptions[vector].name ? exceptions[vector].name : "reserved exception";
 }
 
-/* The next page fault overwrites CR2: read it before anything that may fault, with interrupts
- * disabled.
- */
-uint32_t trap_fault_address(void)
-{
-	uint32_t address;
-
-	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
-	return address;
-}
-
 /* The last two bits of CS are the privilege level that was interrupted. */
 static uint32_t frame_esp(const struct trap_frame *frame)
 {

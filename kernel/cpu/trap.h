@@ -87,5 +87,12 @@ const char *trap_name(unsigned vector);
 void trap_panic(const struct trap_frame *frame, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 
-/* CR2: the address of the last page fault. */
-uint32_t trap_fault_address(void);
+/* CR2: the address of the last page fault. The next one overwrites it: read it before anything that
+ * may fault, with interrupts disabled. */
+static inline uint32_t trap_fault_address(void)
+{
+	uint32_t address;
+
+	__asm__ volatile("movl %%cr2, %0" : "=r"(address));
+	return address;
+}

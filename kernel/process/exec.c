@@ -117,7 +117,7 @@ static int run(struct elf_image *image, const char *path, struct exec_strings *s
 /* Programs expect at least argv[0]. The pointers to the strings need room as well. */
 static int complete(struct exec_strings *strings)
 {
-	int error = strings->arguments == 0 ? exec_add_argument(strings, "") : 0;
+	int error = strings->arguments == 0 ? exec_add(strings, "", &strings->arguments) : 0;
 	uint32_t pointers = strings->arguments + strings->environment;
 
 	if (!error && pointers > EXEC_POINTERS)

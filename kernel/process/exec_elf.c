@@ -23,21 +23,6 @@
 
 bool elf_interpreters;
 
-/* has_segments has made sure that the table is in the part of the file that was read. */
-const struct elf_program_header *elf_segment(const struct elf_image *image, unsigned index)
-{
-	const struct elf_program_header *segments =
-	    (const void *)&image->beginning[image->header.phoff];
-
-	return &segments[index];
-}
-
-/* A segment without memory has no address that means anything. */
-bool elf_is_loaded(const struct elf_program_header *segment)
-{
-	return segment->type == ELF_SEGMENT_LOAD && segment->memsz > 0;
-}
-
 /* TYPE_SHARED is also what a position-independent program is. */
 static bool is_for_this_machine(const struct elf_header *header)
 {

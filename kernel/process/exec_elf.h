@@ -32,13 +32,29 @@ int elf_check(struct elf_image *image);
 extern bool elf_interpreters;
 void elf_interpreters_allow(void);
 
-/* A program header, and whether the segment has memory. */
-const struct elf_program_header *elf_segment(const struct elf_image *image, unsigned index);
-bool elf_is_loaded(const struct elf_program_header *segment);
+/* A program header: elf_check has made sure that the table is in the part that was read. */
+static inline const struct elf_program_header *elf_segment(const struct elf_image *image,
+							   unsigned index)
+{
+	return (const struct elf_program_header *)&image->beginning[image->header.phoff] + index;
+}
 
-/* Is there room in a space for each segment of a program that elf_check has found to be one?
- * Returns 0 or -ENOMEM. */
+/* A segment without memory has no address that means anything. */
+static inline bool elf_is_loaded(const struct elf_program_header *segment)
+{
+	return segment->type == ELF_SEGMENT_LOAD && segment->memsz > 0;
+}
+
+/* Is there room in a space for each segment of a program that elf_check has found to be one? And
+ * for those of its interpreter? Both return 0 or -ENOMEM; the second may sleep, and return any
+ * error of the interpreter's file. */
+int elf_has_room(const struct elf_image *image);
 int elf_check_room(struct elf_image *image);
+
+/* Maps pages of zeros for a segment, and reads it. Two segments may share a page: what is mapped
+ * already, up to mapped_end, stays. Returns 0, -ENOMEM, or a negated errno of reading. */
+int elf_read_segment(const struct elf_image *image, const struct elf_program_header *segment,
+		     uint32_t mapped_end);
 
 /* Maps the segments into the current task's space, which is empty, and reads them. Sets the heap
  * after them. Returns 0, -ENOMEM, or a negated errno of reading. */

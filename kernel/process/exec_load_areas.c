@@ -5,9 +5,10 @@
  *	space	  text, read and execute    | data, private    | .bss: zeros
  *						    filesz ^   ^ the rest of the page is made zero
  *
- * A segment is an area that shows the file's pages (fs/file_memory.h): those that are touched come
- * into being at their first use, and those that nobody writes exist once, however many run the
- * program. Files that cannot be shown are read, page by page.
+ * A segment is an area that shows the file's pages (fs/file_memory.h). The first of them are shown
+ * at once if they are in memory and the program may not write to them; the others when they are
+ * touched. Those that nobody writes exist once, however many run the program. Files that cannot be
+ * shown are read (kernel/process/exec_segment.c).
  *
  * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
  * interpreter begins; it finds the program by the auxiliary vector (AT_PHDR, AT_ENTRY), and itself
@@ -18,6 +19,7 @@
 #include "kernel/process/exec_elf.h"
 #include "kernel/task/task.h"
 #include "mm/area.h"
+#include "mm/fault.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
@@ -33,36 +35,17 @@ static uint32_t protection_of(const struct elf_program_header *segment)
 	       (segment->flags & ELF_EXECUTE ? SPACE_EXECUTE : 0);
 }
 
-/* Straight into the program's memory; a file that is shorter than it says is no program. */
-static int read(const struct elf_image *image, const struct elf_program_header *segment,
-		uint32_t start)
+/* What a program may only read is shown at once, as far as it is in memory: else it would take a
+ * fault for each few pages. */
+static void show_beginning(const struct area *form, uint32_t start, uint32_t end)
 {
-	struct buffer buffer = buffer_of_user(start, segment->filesz);
-	uint64_t offset = segment->offset;
+	uint32_t most = start + exec_shown_bytes, table_end = (start & -LARGE_PAGE) + LARGE_PAGE;
 
-	while (buffer.length > 0) {
-		int count = file_read_at(image->file, &buffer, offset);
-
-		if (count <= 0)
-			return count < 0 ? count : -ENOEXEC;
-		offset += count;
-	}
-	return 0;
-}
-
-/* Pages of zeros, which the file is read into. Two segments may share a page: what the one before
- * has mapped stays. */
-static int read_segment(const struct elf_image *image, const struct elf_program_header *segment,
-			uint32_t start, uint32_t mapped_end)
-{
-	uint32_t end = start + segment->memsz, from = start & -PAGE_SIZE;
-	int error = 0;
-
-	if (from < mapped_end)
-		from = mapped_end;
-	if (end > from)
-		error = space_map(current->space, from, end - from, SPACE_PROTECTION);
-	return error ? error : read(image, segment, start);
+	if (!form->object->ops->peek || !form->flags || (form->flags & SPACE_WRITE))
+		return;
+	end = end < most ? end : most;
+	space_show(current->space, area_find(current->space, start), start,
+		   end < table_end ? end : table_end);
 }
 
 /* The file's pages, and the zeros after them. */
@@ -78,10 +61,10 @@ static int show_segment(struct memory_object *object, const struct elf_program_h
 	};
 	int error = 0;
 
-	if (segment->filesz > 0)
-		error = area_put(current->space, first, shown, &form);
-	else
+	if (segment->filesz == 0)
 		shown = first;
+	else if (!(error = area_put(current->space, first, shown, &form)))
+		show_beginning(&form, first, shown);
 	if (!error && end > shown)
 		error = space_map(current->space, shown, end - shown, form.flags);
 	if (!error && shown > file_end && segment->memsz > segment->filesz)
@@ -113,7 +96,7 @@ static int load(struct elf_image *image)
 		if (object && can_be_shown(each, start, mapped_end))
 			error = show_segment(object, each, start);
 		else
-			error = read_segment(image, each, start, mapped_end);
+			error = elf_read_segment(image, each, mapped_end);
 		if (whole_pages(start + each->memsz) > mapped_end)
 			mapped_end = whole_pages(start + each->memsz);
 	}
@@ -156,17 +139,6 @@ static int read_name(const struct elf_image *image, char name[PAGE_SIZE])
 	return name[length - 1] == '\0' ? 0 : -ENOEXEC;
 }
 
-static int has_room(const struct elf_image *image)
-{
-	for (unsigned i = 0; i < image->header.phnum; i++) {
-		const struct elf_program_header *each = elf_segment(image, i);
-
-		if (elf_is_loaded(each) && !space_can_hold(each->vaddr + image->bias, each->memsz))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Opens the interpreter and checks it. On success the file is the caller's. */
 static int open_library(const char *name, struct elf_image *library)
 {
@@ -181,7 +153,7 @@ static int open_library(const char *name, struct elf_image *library)
 	if (!error && library->bias)
 		library->bias = LIBRARY_ADDRESS;
 	if (!error)
-		error = has_room(library);
+		error = elf_has_room(library);
 	if (error)
 		file_release(library->file);
 	return error;
@@ -216,7 +188,7 @@ static int nothing(struct elf_image *library)
 /* Before the point of no return: an interpreter that is not there is the caller's error. */
 int elf_check_room(struct elf_image *image)
 {
-	int error = has_room(image);
+	int error = elf_has_room(image);
 
 	return error ? error : with_library(image, nothing);
 }

@@ -107,8 +107,10 @@ int exec_build_stack(const struct elf_image *image, const char *path,
 		     const struct exec_strings *strings, uint32_t *pointer)
 {
 	struct process *process = current->process;
-	struct exec_stack stack = { .pointer = space_stack_top(current->space) - sizeof(uint32_t) };
+	struct exec_stack stack;
 
+	stack.pointer = space_stack_top(current->space) - sizeof(uint32_t);
+	stack.failed = stack.entries = 0;
 	exec_push(&stack, path, strlen(path) + 1);
 	process->strings_end = stack.pointer;
 	exec_push(&stack, strings->text, strings->length);

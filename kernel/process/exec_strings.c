@@ -26,8 +26,7 @@ void exec_strings_destroy(struct exec_strings *strings)
 	page_free(strings->text, ORDER);
 }
 
-/* Puts a text after all others, and counts it. */
-static int add(struct exec_strings *strings, const char *text, uint32_t *count)
+int exec_add(struct exec_strings *strings, const char *text, uint32_t *count)
 {
 	uint32_t size = strlen(text) + 1;
 
@@ -37,16 +36,6 @@ static int add(struct exec_strings *strings, const char *text, uint32_t *count)
 	strings->length += size;
 	(*count)++;
 	return 0;
-}
-
-int exec_add_argument(struct exec_strings *strings, const char *text)
-{
-	return add(strings, text, &strings->arguments);
-}
-
-int exec_add_environment(struct exec_strings *strings, const char *text)
-{
-	return add(strings, text, &strings->environment);
 }
 
 /* EXERCISE 3.6 (programs that mean harm, part 2): the strings that execve passes to a new

@@ -18,9 +18,9 @@ struct exec_strings {
 int exec_strings_create(struct exec_strings *strings);
 void exec_strings_destroy(struct exec_strings *strings);
 
-/* Add one as the last one; all arguments come before the environment. Return 0 or -E2BIG. */
-int exec_add_argument(struct exec_strings *strings, const char *text);
-int exec_add_environment(struct exec_strings *strings, const char *text);
+/* Adds one as the last one, and counts it in &strings->arguments, or in &strings->environment: all
+ * arguments come before the environment. Returns 0 or -E2BIG. */
+int exec_add(struct exec_strings *strings, const char *text, uint32_t *count);
 
 /* Adds what two user arrays point to, each up to a null pointer; a null array is empty.
  * Returns 0, -EFAULT or -E2BIG. */

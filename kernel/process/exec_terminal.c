@@ -23,9 +23,9 @@ static int add_strings(struct exec_strings *strings, int count, char *const word
 	int error = 0;
 
 	for (int i = 0; i < count && !error; i++)
-		error = exec_add_argument(strings, words[i]);
+		error = exec_add(strings, words[i], &strings->arguments);
 	for (const char *const *each = environment; *each && !error; each++)
-		error = exec_add_environment(strings, *each);
+		error = exec_add(strings, *each, &strings->environment);
 	return error;
 }
 

@@ -100,14 +100,14 @@ static void set_registers(struct task *child, uint32_t stack)
 {
 	struct switch_frame *frame = (struct switch_frame *)child->frame - 1;
 
-	*child->frame = *current->frame;
+	memcpy(child->frame, current->frame, sizeof(*child->frame));
 	child->frame->eax = 0;
 	if (stack)
 		child->frame->user_esp = stack;
 	*frame = (struct switch_frame){ .resume = program_begin };
 	child->esp = (uintptr_t)frame;
 	task_save_fpu(current);
-	child->fpu = current->fpu;
+	memcpy(&child->fpu, &current->fpu, sizeof(child->fpu));
 }
 
 /* Signals wait, because the child is using the parent's memory. */

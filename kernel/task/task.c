@@ -13,7 +13,6 @@
  */
 #include "kernel/task/task.h"
 
-#include "kernel/report/printk.h"
 #include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "mm/kernel_stack.h"
@@ -59,7 +58,8 @@ struct task *task_create(const char *name)
 			pool_free(&pool, task);
 		return NULL;
 	}
-	snprintk(task->name, TASK_NAME, "%s", name);
+	for (unsigned i = 0; i < TASK_NAME - 1 && name[i]; i++)
+		task->name[i] = name[i];
 	task->pid = ++last_pid;
 	task->kernel_stack = stack;
 	task->frame = (struct trap_frame *)((uintptr_t)stack + KERNEL_STACK_SIZE) - 1;

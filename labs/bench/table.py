@@ -47,7 +47,7 @@ OPERATIONS = (
     Operation("fork_exit", "fork + exit + wait, small C library", 25_000, program=SMALL),
     Operation("fork_exit", "fork + exit + wait, static glibc", 40_000),
     Operation("fork_exec", "fork + exec + wait, small C library", 50_000, program=SMALL),
-    Operation("fork_exec", "fork + exec + wait, static glibc", 95_000),
+    Operation("fork_exec", "fork + exec + wait, static glibc", 80_000),
     Operation("mmap_munmap", "mmap + munmap of a page", 1_400),
     Operation("mmap_touch", "mmap + touch + munmap of 256 pages, each", 1_600),
     Operation("fork_touch", "fork + write to 256 pages + exit + wait", 700_000),

@@ -63,7 +63,7 @@ static int run_faults(int count, char **words)
 {
 	if (strcmp(words[1], "slow") == 0)
 		return run_slow(count - 2, words + 2);
-	uint32_t usual = fault_around_bytes;
+	uint32_t usual = fault_around_bytes, at_exec = exec_shown_bytes;
 	uint64_t around;
 
 	if (!number_parse(words[1], &around) || around < 1 || around > MOST ||
@@ -74,11 +74,13 @@ static int run_faults(int count, char **words)
 	}
 	seen.faults = seen.writes = seen.pages = seen.bytes = 0;
 	fault_around_bytes = around << PAGE_SHIFT;
+	exec_shown_bytes = 0;
 	page_fault_watch = watch;
 	int status = program_run(count - 2, words + 2);
 
 	page_fault_watch = NULL;
 	fault_around_bytes = usual;
+	exec_shown_bytes = at_exec;
 	printk("faults: %u faults, %u to write; %u pages shown of %u\n", seen.faults, seen.writes,
 	       seen.pages, seen.bytes >> PAGE_SHIFT);
 	return status != 0;

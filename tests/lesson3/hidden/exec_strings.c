@@ -110,7 +110,7 @@ int main(void)
 		if (strcmp(word, "at") == 0 && scanf("%x", &address) == 1) {
 			put(address);
 		} else if (strcmp(word, "kernel") == 0 && scanf("%63s", text) == 1) {
-			exec_add_argument(&strings, text);
+			exec_add(&strings, text, &strings.arguments);
 		} else if (strcmp(word, "add") == 0) {
 			add(&strings);
 		} else {

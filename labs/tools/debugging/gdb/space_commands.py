@@ -21,7 +21,6 @@ from labs.tools.debugging.gdb.spaces import (
     SPACE_SHARED,
     STACK,
     STACK_GAP,
-    STACK_LIMIT,
     WRITE,
     Area,
     Entry,
@@ -33,6 +32,7 @@ from labs.tools.debugging.gdb.spaces import (
     pages_of_object,
     references_of,
     space_of,
+    stack_limit,
     translate,
 )
 from labs.tools.debugging.gdb.tasks import Task, find_task
@@ -187,8 +187,8 @@ class Place:
         above = self.next
         if above is None or not above.flags & STACK:
             return "no area is there"
-        if above.end - self.page > STACK_LIMIT:
-            return f"the stack may not grow beyond {STACK_LIMIT // KIB} KiB"
+        if above.end - self.page > (limit := stack_limit(self.task)):
+            return f"the stack may not grow beyond {limit // KIB} KiB"
         if any(area.end > self.page - STACK_GAP for area in self.areas if area.start < above.start):
             return f"the stack must stay {STACK_GAP // KIB} KiB away from the area below it"
         return ""

@@ -33,7 +33,9 @@ WRITE_PROTECT = 1 << 16  # CR0.WP: 2.5
 READ, WRITE, EXECUTE, PROTECTION = 1, 2, 4, 7
 SHARED, STACK, COPIED = 8, 16, 32
 SPACE_SHARED = 0xBFFFF000
-STACK_LIMIT, STACK_GAP = 8 << 20, 1 << 20
+STACK_USUAL, STACK_GAP = 8 << 20, 1 << 20
+STACK_MOST, LIMIT_STACK = 512 << 20, 3  # kernel/linux/syscall_memory_areas.c
+NO_LIMIT = 0xFFFFFFFF
 
 AREAS_AT_MOST = 65536
 NAMES_AT_MOST = 4096  # of files, that are looked at to find the name of one
@@ -263,6 +265,16 @@ def space_of(task: Task) -> Space:
         return Space(task.space)
     why = "it has ended" if task.state == "zombie" else "it is a thread of the kernel"
     raise Refusal(f"{task.title} has no address space: {why}")
+
+
+def stack_limit(task: Task) -> int:
+    """How far the stack of the task's program may grow, in bytes: what it has set, if the kernel
+    asks for that."""
+    asked = optional("stack_limit")
+    if asked is None or not pointer(asked) or not task.files:
+        return STACK_USUAL
+    soft = int(structure("files", task.files)["limits"][LIMIT_STACK]["soft"])
+    return STACK_USUAL if soft == NO_LIMIT else min(soft, STACK_MOST) & -PAGE_SIZE
 
 
 def directory_seen(task: Task | None) -> int:
