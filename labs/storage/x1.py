@@ -40,6 +40,8 @@ QUESTIONS = (
 )
 DIRECT = {"ext3": "ext3 direct", "ext4": "ext4 direct", "raw": "raw direct"}
 COLORS = {"ext3": "C0", "ext4": "C2", "raw": "C1"}
+POINTS = 1000
+"""Of a line."""
 DOTS = 300
 """Requests in a picture: more make one spot of it."""
 PARTS = (
@@ -203,11 +205,15 @@ def plot_hits(figures: Sequence[Figures], drive_bytes: int) -> Figure:
         for name in ("ext3 buffered", "ext3 direct"):
             hits = list(hits_over_time(rows[name]))
             style = "-" if name.endswith("direct") else ":"
-            axes.plot(range(1, len(hits) + 1), hits, style, color="C0", label=name)
+            step = max(1, len(hits) // POINTS)
+            at = range(1, len(hits) + 1)[::step]
+            axes.plot(at, hits[::step], style, color="C0", label=name)
         reads, blocks = rows["ext3 direct"].reads, drive_bytes / POINTER_BLOCK_BYTES
         missed = accumulate((1 - 1 / blocks) ** i for i in range(reads))
         theory = [100 * (1 - total / i) for i, total in enumerate(missed, 1)]
-        axes.plot(range(1, reads + 1), theory, "k--", linewidth=1, label="chance 概率")
+        step = max(1, reads // POINTS)
+        at = range(1, reads + 1)[::step]
+        axes.plot(at, theory[::step], "k--", linewidth=1, label="chance 概率")
         axes.set_xlabel(both("reads so far", "已完成的读"))
         axes.set_ylabel(both("% that found their pointer block", "指针块命中率, %"))
         axes.legend(fontsize=8)
