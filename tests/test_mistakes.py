@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from labs.tools.course.exercises import ROOT, lessons, of_lesson
+from labs.tools.course.exercises import ROOT, every_lesson, of_lesson, word_of
 from labs.tools.grading.grade_words import ALL_PASS
 from labs.tools.grading.graded_tree import open_tree
 from labs.tools.proving.mistakes import (
@@ -25,7 +25,7 @@ from labs.tools.proving.mistakes import (
 from tests.building import make
 
 SAMPLE, SEED = 2, "1"
-VISIBLE = sorted(ROOT.glob("tests/lesson*/visible/*.py"))
+VISIBLE = sorted(ROOT.glob("tests/*/visible/*.py"))
 MISTAKE = {
     "id": "1.1-x",
     "exercise": "1.1",
@@ -38,7 +38,7 @@ MISTAKE = {
 
 
 def every_mistake() -> list[Mistake]:
-    return [mistake for lesson in lessons() for mistake in mistakes_of(lesson)]
+    return [mistake for lesson in every_lesson() for mistake in mistakes_of(lesson)]
 
 
 def test_each_mistake_applies_and_is_listed_once():
@@ -52,7 +52,7 @@ def test_what_is_kept_belongs_to_a_mistake():
     assert kept == {mistake.golden.name for mistake in every_mistake() if not mistake.silent}
 
 
-@pytest.mark.parametrize("lesson", lessons())
+@pytest.mark.parametrize("lesson", every_lesson())
 def test_half_of_the_mistakes_of_an_exercise_may_be_silent(lesson):
     for exercise in of_lesson(lesson):
         own = [each for each in mistakes_of(lesson) if each.exercise == exercise.id]
@@ -61,9 +61,9 @@ def test_half_of_the_mistakes_of_an_exercise_may_be_silent(lesson):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lesson", lessons())
+@pytest.mark.parametrize("lesson", every_lesson())
 def test_students_read_what_is_kept(lesson):
-    make(f"LESSON={lesson}", "image-disk")
+    make(f"LESSON={word_of(lesson)}", "image-disk")
     assert checked(chosen(lesson, sample=SAMPLE, seed=SEED), workers=1) == []
 
 
@@ -84,7 +84,7 @@ def test_wrong_form_is_refused(change, words):
 
 
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("tests/lesson*/visible/*.py")), ids=lambda path: path.stem
+    "path", sorted(ROOT.glob("tests/*/visible/*.py")), ids=lambda path: path.stem
 )
 def test_no_visible_test_has_an_assertion_without_a_message(path):
     tree = ast.parse(path.read_text())

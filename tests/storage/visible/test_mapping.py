@@ -44,6 +44,7 @@ POINTER_MISTAKES = (
         "a hole ends with the zeros in its block of pointers, or where the pointer's tree ends",
     ),
     Usual("expected blocks", "a run goes on while the next pointer is larger by one"),
+    Usual("disk block", "which slot is it? The first 12 pointers are in the inode, 0 to 11"),
 )
 EXTENT_MISTAKES = (
     Usual("not put back", "every node of ext_extent_child goes back with bcache_put, each once"),
