@@ -1,6 +1,6 @@
 /*
- * ELF executables: what loading them into a space that is one slot and into one of areas have in
- * common (kernel/process/exec_load.c, kernel/process/exec_load_areas.c).
+ * Segments of ELF executables, read into a space: what kernel/process/exec_load.c (a space that is
+ * one slot) and kernel/process/exec_load_areas.c have in common.
  *
  * A segment that is read gets pages of zeros first. The current task reads into its own space, by
  * copies that may fault, and sleeps meanwhile.
