@@ -184,12 +184,13 @@ def test_late_data_is_nobodys(guest, tmp_path, mode):
 
 def test_durations(guest, tmp_path):
     """The record of a request that took many seconds says so. A second of the throttled drive is
-    more than a minute of a guest whose instructions take a microsecond."""
+    more than a minute of a guest that polls, and whose instructions take a microsecond."""
     image = tmp_path / "a.img"
     image.write_bytes(numbered(0, 200))
-    drive = Drive(image, 1, options=("throttling.bps-total=8192",))
+    drives = [Drive(image, 1, options=("throttling.bps-total=8192",))]
+    machine = {"icount": 10, "settings": (("disk", "pio-polled"),), "guest_limit": 1000}
     script = "read hdb 0 16; read hdb 16"
-    result = guest(script, drives=[drive], icount=10, guest_limit=1000, variables=("trace",))
+    result = guest(script, drives=drives, variables=("trace",), **machine)
     total, (_, first, second) = parse_trace(result.variables["trace"])
     assert total == 3
     assert (first.lba, first.sectors) == (0, 16)

@@ -14,7 +14,7 @@ CUTS = 1000
 COMPILER = ("gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter",
             "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover",
             f"-I{ROOT}")  # fmt: skip
-LIBRARY = [ROOT / f"labs/storage/blob/{name}.c" for name in ("blob", "index")]
+LIBRARY = [ROOT / f"labs/storage/blob/{name}.c" for name in ("log", "index")]
 
 
 @pytest.fixture(scope="session")

@@ -145,7 +145,7 @@ int blob_save(struct blob_store *store, struct blob_device *index)
 	else
 		memset(data, 0, BLOB_SECTOR + bytes);
 	struct entry *entry = data ? (struct entry *)(data + BLOB_SECTOR) : NULL;
-	int error = data ? blob_sync(store) : -ENOMEM;
+	int error = data ? store->device->sync(store->device) : -ENOMEM;
 
 	for (uint32_t i = 0; data && i < store->slot_count; i++)
 		if (store->slots[i].offset && store->slots[i].length != GONE)

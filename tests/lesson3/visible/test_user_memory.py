@@ -16,6 +16,7 @@ from tests.lesson3.support import (
     EFAULT,
     ENOENT,
     KERNEL_BASE,
+    NANOSLEEP,
     OPEN,
     SPACE_END,
     UNAME,
@@ -88,7 +89,8 @@ def test_kernel_is_out_of_reach(lab):
     usually = (
         *COMMON,
         Usual("uname", "copy_to_user does not ask user_range_ok: any program can write there"),
-        Usual("open", "copy_from_user does not ask user_range_ok: any program can read there"),
+        Usual("nanosleep", "copy_from_user does not ask user_range_ok: any program can read there"),
+        Usual("open", "string_from_user does not look at the range: any program can read there"),
     )
     with told(usually, HINT), ring3(lab) as caller:
         caller.write(KERNEL_PLACE, b"\xa5" * 512)
@@ -100,6 +102,9 @@ def test_kernel_is_out_of_reach(lab):
                 "overwritten by a program"
             )
         expect(f"uname with an address of the kernel (EFAULT is {EFAULT})", found, -EFAULT)
+        caller.write(KERNEL_PLACE, bytes(16))
+        found = caller.result(NANOSLEEP, KERNEL_PLACE, 0)
+        expect(f"nanosleep of a time in the kernel's memory (EFAULT is {EFAULT})", found, -EFAULT)
         caller.write(KERNEL_PLACE, b"/secret\0")
         found = caller.result(OPEN, KERNEL_PLACE, 0)
         expect(f"open of a name in the kernel's memory (EFAULT is {EFAULT})", found, -EFAULT)
