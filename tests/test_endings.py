@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pexpect
@@ -120,6 +121,56 @@ def test_one_of_a_script_ends(who: str, ending: signal.Signals, folder: Path) ->
         except BaseException:
             end_all(folder)  # else the script, which does not end, is waited for
             raise
+    nothing_is_left(folder)
+
+
+def watches(its_keeper: int, folder: Path) -> bool:
+    """Whether a keeper knows its owner, and the process that sweeps for it has ended."""
+    with suppress(FileNotFoundError):
+        files = Path(f"/proc/{its_keeper}/fd").iterdir()
+        return len(processes(folder)) == 2 and any("pidfd" in os.readlink(each) for each in files)
+    return False
+
+
+def test_a_lost_exception_does_not_keep_a_process_alive() -> None:
+    """The end was asked for while a destructor ran, and Python drops what that raises."""
+    code = (
+        "import os, signal, time\n"
+        "from labs.tools.machine import work_folder\n"
+        "work_folder.ENDING_SECONDS = 1\n"
+        "class Lost:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        time.sleep(0)\n"
+        "with work_folder.endings_raise():\n"
+        "    Lost()\n"
+        "    time.sleep(1000)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGALRM and "SystemExit" in done.stderr
+
+
+def test_the_last_words_of_an_owner_are_heard(folder: Path) -> None:
+    """The keeper learns at once that its owner made another folder, and that it has ended."""
+    code = (
+        "import os, signal, subprocess\n"
+        "from labs.tools.machine.work_folder import environment_in, work_folder\n"
+        "with work_folder('first'):\n"
+        "    input()\n"
+        "    with work_folder('second') as folder:\n"
+        "        subprocess.Popen(['sleep', '1000'], env=environment_in(folder))\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**marked_environment(folder), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as owner:
+        its_keeper = one_of(folder, "keeper.py")
+        wait_until(lambda: watches(its_keeper, folder), "the keeper at its work")
+        os.kill(its_keeper, signal.SIGSTOP)
+        owner.communicate(b"\n")
+    os.kill(its_keeper, signal.SIGCONT)
     nothing_is_left(folder)
 
 

@@ -153,7 +153,15 @@ class Keeper:
         watched = [0, self._owner_ends, *self._chain]
         ready, _, _ = select.select(watched, [], [], patience)
         self._is_to_end |= not self._chain.isdisjoint(ready)
-        return (self._owner_ends not in ready) and (0 not in ready or self._read())
+        if self._owner_ends in ready:
+            self._hear_last_words()
+            return False
+        return 0 not in ready or self._read()
+
+    def _hear_last_words(self) -> None:
+        """What the owner said before it ended may be unread yet."""
+        while select.select([0], [], [], 0)[0] and self._read():
+            pass
 
     def _read(self) -> bool:
         """Takes what the owner says; False when that was the last."""

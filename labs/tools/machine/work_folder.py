@@ -27,6 +27,7 @@ from labs.tools.machine.keeper import FOLDER_VARIABLE, PREFIX, SHORT_PLACE
 SOCKET_PATH_LIMIT = 66  # bytes of a directory's path that leave room for the socket's name
 STARTED_BY = "MAKE_PROCESS"  # the process of the make that started us, if one says so
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+ENDING_SECONDS = 30  # what tidies up takes less
 
 
 class KeeperLine:
@@ -97,17 +98,20 @@ def command_folder(purpose: str) -> Iterator[Path]:
 
 @contextmanager
 def endings_raise() -> Iterator[None]:
-    """Within it, a signal that asks for the end raises SystemExit, once. For the main thread."""
+    """Within it, a signal that asks for the end raises SystemExit, once. For the main thread. Where
+    the exception is lost, as in a destructor, SIGALRM ends this process later."""
 
     def end(number: int, frame: object) -> None:
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)
+        signal.alarm(ENDING_SECONDS)
         raise SystemExit(128 + number)
 
     before = [(each, signal.signal(each, end)) for each in ENDING]
     try:
         yield
     finally:
+        signal.alarm(0)
         for each, handler in before:
             signal.signal(each, handler)
 
