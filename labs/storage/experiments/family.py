@@ -7,17 +7,24 @@ from importlib import import_module
 from labs.storage.experiments.base import Experiment
 
 ALL = {
+    2: "x02_cache",
     3: "x03_mapping",
     4: "x04_size",
     5: "x05_mix",
+    6: "x06_fragments",
+    7: "x07_block",
     9: "x09_memory",
     10: "x10_noise",
     11: "x11_blob",
     12: "x12_compact",
     13: "x13_start",
     14: "x14_account",
+    16: "x16_writeback",
     20: "x20_latency",
+    22: "x22_fsck",
     23: "x23_flash",
+    24: "x24_locks",
+    26: "x26_ahead",
 }
 
 

@@ -1,0 +1,53 @@
+"""Files of 2 TB whose blocks are found by a tree of any shape, for X6 and X7.
+
+Each lowest block of the tree is in front of the data that it maps, as with ext3. The cache forgets
+nothing. All reads go through it; every so many is replayed on the model of the 5400 rpm disk.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from labs.storage.disk_model import Request, drive, replay
+
+READS = 100_000
+FILE_BYTES = 2 << 40  # of the formulas; the drive is a little smaller, and the model is given less
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree over blocks of `block` bytes; a lowest block maps `span` of them, one above it
+    `fanout` lowest ones."""
+
+    block: int
+    span: float
+    fanout: int
+
+    @property
+    def lowest(self) -> float:
+        """Blocks of the lowest level."""
+        return FILE_BYTES / self.block / self.span
+
+
+def cost(tree: Tree, reads: int = READS, sample: int = 10) -> tuple[float, float]:
+    """Mapping blocks that a random read has to fetch, and milliseconds, on average over the first
+    `reads` reads."""
+    generator, disk, known = random.Random(7), drive("hdd5400"), set[tuple[int, int]]()
+    sectors, requests, missed = tree.block // 512, [], 0
+    places = disk.sectors // sectors
+    for number in range(reads):
+        block = generator.randrange(places)
+        low = int(block / tree.span)
+        chain = [(1, low // tree.fanout), (0, low)]
+        new = [each for each in chain if each not in known]
+        known.update(new)
+        missed += len(new)
+        if number % sample == 0:
+            at = {
+                (0, low): int(low * tree.span),
+                chain[0]: int(chain[0][1] * tree.fanout * tree.span),
+            }
+            requests += [Request("read", at[each] * sectors, sectors) for each in new]
+            requests.append(Request("read", block * sectors, sectors))
+    return missed / reads, replay(requests, disk).total_ms / (reads / sample)

@@ -1,0 +1,122 @@
+"""X6: how fragmented the extents of a file may get until block pointers would be no worse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost
+from labs.storage.pages import label, mark_prediction, pictures
+from labs.tools.course.measurement import Question
+
+BLOCK, PER_LEAF = 4096, 340
+EXTENTS = (16_384, 131_072, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 178_257_920)
+POINTERS = Tree(BLOCK, 1024, 1024)
+
+
+def measure(where: Where) -> Data:
+    """Each number of extents, and the same file by block pointers."""
+    sample, rows = 20, []
+    reads = 20_000 if where.small else READS
+    for extents in (EXTENTS[0], 1 << 24, EXTENTS[-1]) if where.small else EXTENTS:
+        tree = Tree(BLOCK, FILE_BYTES / BLOCK / extents * PER_LEAF, PER_LEAF)
+        mapping, ms = cost(tree, reads, sample)
+        rows.append({"extents": extents, "leaves": -(-extents // PER_LEAF), "mapping": mapping,
+                     "ms": ms})  # fmt: skip
+    mapping, ms = cost(POINTERS, reads, sample)
+    return {"rows": rows, "pointers": {"mapping": mapping, "ms": ms}, "reads": reads}
+
+
+def result(data: Data) -> float:
+    """Requests for a read with 16 M extents."""
+    return 1 + next(row["mapping"] for row in data["rows"] if row["extents"] == 1 << 24)
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """Requests and time by extents, over those of block pointers."""
+    figure, both_axes = pictures(2, height=2.9)
+    extents = [row["extents"] for row in data["rows"]]
+    for axes, key, more in zip(both_axes, ("mapping", "ms"), (1, 0), strict=True):
+        axes.plot(extents, [more + row[key] for row in data["rows"]], "o-", markersize=4,
+                  label="extents")  # fmt: skip
+        axes.axhline(more + data["pointers"][key], color="C1", linewidth=1, label="block pointers")
+        axes.set(xscale="log", ylim=(0, None))
+    label(both_axes[0], ("extents of a file of 2 TiB", "extent 数"),
+          ("requests for a read", "每次读的请求数"))  # fmt: skip
+    label(both_axes[1], ("extents of a file of 2 TiB", "extent 数"), ("ms for a read", "毫秒"))
+    if predicted is not None:
+        mark_prediction(both_axes[0], predicted)
+    for axes in both_axes:
+        axes.legend(fontsize=8)
+    return [(figure, f"{data['reads']:,} random reads, from a cold start")]
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """Every point."""
+    rows = [(f"{r['extents']:,} extents", r["leaves"], 1 + r["mapping"], r["ms"])
+            for r in data["rows"]]  # fmt: skip
+    rows.append(("block pointers", round(POINTERS.lowest), 1 + data["pointers"]["mapping"],
+                 data["pointers"]["ms"]))  # fmt: skip
+    return [("By extents", ["", "lowest blocks", "requests/read", "ms/read"], rows)]
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    first, last = data["rows"][0], data["rows"][-1]
+    return (
+        f"In {first['extents']:,} extents of 128 MiB the file needs {first['leaves']} leaves, "
+        f"which are soon in memory: {1 + first['mapping']:.2f} requests for a read.",
+        f"A thousand times as many extents are {result(data):.2f} requests for a read: the map is "
+        "warm as long as there are many more reads than leaves.",
+        f"With {last['extents']:,} extents, three blocks long on average, there are as many leaves "
+        f"as pointer blocks, and a read costs {last['ms']:.1f} ms instead of "
+        f"{data['pointers']['ms']:.1f}.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The shape."""
+    first, last, pointers = data["rows"][0], data["rows"][-1], data["pointers"]
+    return {
+        "16,384 extents are 49 leaves": first["leaves"] == 49,
+        "they cost less than 0.01 requests for a read": first["mapping"] < 0.01,
+        "requests grow with the extents": all(
+            a["mapping"] < b["mapping"]
+            for a, b in zip(data["rows"], data["rows"][1:], strict=False)
+        ),
+        "178 million extents have as many leaves as there are pointer blocks": abs(
+            last["leaves"] / POINTERS.lowest - 1
+        ) < 0.001,
+        "there a read needs as many requests, within 0.1": abs(
+            last["mapping"] - pointers["mapping"]
+        ) < 0.1,
+        "and as long, within a tenth": abs(last["ms"] / pointers["ms"] - 1) < 0.1,
+    }  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    number=6,
+    title="How fragmented may extents get?",
+    chinese="extent 能碎到什么程度?",
+    question="A file that was written next to others has many short extents. From which number on"
+    " is a random read as slow as with block pointers?",
+    expected="Published by its formula: e / 340 leaves, so 49 for 16,384 extents. The curves meet"
+    " where there are as many leaves as pointer blocks: at 178 million extents.",
+    ask=Question("requests", "A file of 2 TiB has 16 million extents of 128 KiB. How many requests"
+                 " does each of 100,000 random reads cost?", "requests"),
+    method="A tree on paper: leaves of 340 extents, each in front of its data, and a cache that"
+    " forgets nothing. 100,000 random reads go through it; every 20th is replayed on the model of"
+    " the 5400 rpm disk.",
+    changes="With less memory than leaves the map never gets warm. Sequential reads pay for each"
+    " extent by a seek, long before random ones notice. Leaves far away from their data, as an"
+    " allocator under pressure puts them, cost a whole seek instead of half a turn.",
+    measure=measure,
+    result=result,
+    plots=plots,
+    tables=tables,
+    sentences=sentences,
+    checks=checks,
+    guest=False,
+)  # fmt: skip

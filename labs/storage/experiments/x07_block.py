@@ -1,0 +1,138 @@
+"""X7: the size of a block: pointer blocks fall with its square, and each read moves more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+
+from matplotlib.figure import Figure
+
+from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.trees import READS, Tree, cost
+from labs.storage.pages import label, mark_prediction, pictures
+from labs.tools.course.measurement import Question
+
+SIZES = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
+PUBLISHED = {1024: 8_400_000, 4096: 524_288, 65_536: 2048}
+
+
+def measure(where: Where) -> Data:
+    """Each size of block."""
+    rows = []
+    for size in (1024, 4096, 65_536) if where.small else SIZES:
+        tree, reads = Tree(size, size // 4, size // 4), 20_000 if where.small else READS
+        mapping, ms = cost(tree, reads, sample=20)
+        expected = tree.lowest / reads * (1 - exp(-reads / tree.lowest))
+        rows.append({"size": size, "blocks": round(tree.lowest), "mapping": mapping, "ms": ms,
+                     "formula": expected, "amplification": size * (1 + mapping) / 512})  # fmt: skip
+    return {"rows": rows}
+
+
+def of(data: Data, size: int) -> Data:
+    """A row."""
+    return next(row for row in data["rows"] if row["size"] == size)
+
+
+def result(data: Data) -> float:
+    """With the largest block."""
+    return of(data, 65_536)["ms"]
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """Pointer blocks and bytes moved; time."""
+    sizes = [row["size"] / 1024 for row in data["rows"]]
+    figure, axes = pictures()
+    axes.plot(sizes, [row["blocks"] for row in data["rows"]], "o-", markersize=4,
+              label="pointer blocks 指针块")  # fmt: skip
+    axes.plot([size / 1024 for size in PUBLISHED], list(PUBLISHED.values()), "k*", markersize=9,
+              label="published")  # fmt: skip
+    axes.set(xscale="log", yscale="log")
+    label(axes, ("size of a block, KiB", "块大小, KiB"), ("pointer blocks for 2 TiB", "指针块数"))
+    other = axes.twinx()
+    other.plot(sizes, [row["amplification"] for row in data["rows"]], "s--", color="C1",
+               markersize=4, label="bytes moved / bytes asked")  # fmt: skip
+    other.set(yscale="log")
+    other.set_ylabel("bytes moved / asked\n读放大")
+    other.grid(visible=False)
+    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
+    other.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1, 1))
+    times, lower = pictures(height=2.8)
+    lower.plot(sizes, [row["ms"] for row in data["rows"]], "o-", markersize=4)
+    lower.set(xscale="log", ylim=(0, None))
+    for each in (axes, lower):
+        each.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        each.minorticks_off()
+    label(lower, ("size of a block, KiB", "块大小, KiB"), ("ms for a read", "每次读, 毫秒"))
+    if predicted is not None:
+        mark_prediction(lower, predicted)
+        lower.legend(fontsize=8)
+    return [(figure, "Twice the block: a quarter of the pointer blocks"),
+            (times, "Random reads of 512 bytes, on the model of the 5400 rpm disk")]  # fmt: skip
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """Every size."""
+    rows = [(f"{r['size']:,} B", r["blocks"], PUBLISHED.get(r["size"], "-"), r["mapping"],
+             r["formula"], r["ms"], r["amplification"]) for r in data["rows"]]  # fmt: skip
+    columns = ["block", "pointer blocks", "published", "mapping/read", "formula", "ms/read",
+               "moved/asked"]  # fmt: skip
+    return [("By size of a block", columns, rows)]
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    page, large = of(data, 4096), of(data, 65_536)
+    return (
+        f"2 TiB need {of(data, 1024)['blocks']:,} pointer blocks of 1 KiB, {page['blocks']:,} of "
+        f"4 KiB and {large['blocks']:,} of 64 KiB: there are fewer blocks to point to, and each "
+        "points to more.",
+        f"A read costs {page['ms']:.1f} ms with 4 KiB and {large['ms']:.1f} ms with 64 KiB, where "
+        "all pointer blocks are soon in memory.",
+        f"The price is that 512 bytes move {large['amplification']:.0f} times as many: 0.9 ms on a "
+        "disk that turns for 11 ms, but most of the time of an SSD's read.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The law, and the shape."""
+    return {
+        "pointer blocks fall with the square": all(
+            abs(r["blocks"] * r["size"] ** 2 - of(data, 4096)["blocks"] * 4096**2) <= 2**33
+            for r in data["rows"]
+        ),
+        "the published counts": all(
+            abs(of(data, size)["blocks"] / count - 1) < 0.01 for size, count in PUBLISHED.items()
+        ),
+        "from 4 KiB on mapping requests follow the formula, within 0.06": all(
+            abs(r["mapping"] - r["formula"]) < 0.06 for r in data["rows"] if r["size"] >= 4096
+        ),
+        "64 KiB reads take less than 0.8 of those of 4 KiB": result(data)
+        < 0.8 * of(data, 4096)["ms"],
+        "they move over 100 times the bytes asked for": of(data, 65_536)["amplification"] > 100,
+    }  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    number=7,
+    title="The size of a block",
+    chinese="块的大小",
+    question="Some sites gave ext2 bigger blocks instead of waiting for extents. How many pointer"
+    " blocks does a file of 2 TiB have then, and what does a random read cost?",
+    expected="Published: 8.4 million pointer blocks of 1 KiB, 524,288 of 4 KiB, 2,048 of 64 KiB:"
+    " their number falls with the square of the size. Small reads move more bytes.",
+    ask=Question("ms", "With 4 KiB a random read of 512 bytes takes 20 ms. How long does it take"
+                 " with blocks of 64 KiB?", "ms"),
+    method="A tree of block pointers on paper: each pointer block in front of its data, and a"
+    " cache that forgets nothing, 100,000 random reads. Every 20th is replayed on the model of the"
+    " 5400 rpm disk. A read fetches one whole block.",
+    changes="A memory that is smaller than the pointer blocks never gets to these figures. Direct"
+    " I/O moves only the sector. Blocks larger than a page need a page cache that can hold them,"
+    " and small files waste half a block each.",
+    measure=measure,
+    result=result,
+    plots=plots,
+    tables=tables,
+    sentences=sentences,
+    checks=checks,
+    guest=False,
+)  # fmt: skip

@@ -1,0 +1,189 @@
+"""X16: how much write-back writes at once, and how a writer is held back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from labs.storage.disk_model import Request, drive, replay
+from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.pages import label, mark_prediction, pictures, ticks
+from labs.tools.course.measurement import Question
+
+MB = 1_000_000
+CHUNKS = (1, 2, 4, 8, 16, 40, 64)  # MB of a file before the next file's turn
+STREAMS, APART = 4, 100_000  # files, and MB from one to the next
+REQUEST = 1000  # sectors
+MEMORY, LIMITS = 1000, (0.05, 0.1, 0.2, 0.4)
+WRITERS, COPY, DISK = 4, 800.0, 80.0  # MB/s
+CALL, PAUSE = 1.0, 0.2  # MB of a write(); seconds that a writer sleeps at most
+SECONDS, SMALL_SECONDS = 60.0, 20.0
+
+
+def rate(name: str, chunk: int, total: int) -> float:
+    """MB/s of write-back that takes turns over the files, on a drive."""
+    apart = APART if name == "hdd5400" else 10_000
+    requests, sectors = [], chunk * MB // 512 // REQUEST * REQUEST
+    for turn in range(total // chunk // STREAMS):
+        for stream in range(STREAMS):
+            start = stream * apart * MB // 512 + turn * sectors
+            requests += [Request("write", at, REQUEST)
+                         for at in range(start, start + sectors, REQUEST)]  # fmt: skip
+    moved = len(requests) * REQUEST * 512 / MB
+    return moved / replay(requests, drive(name)).total_ms * 1000
+
+
+def throttled(way: str, chunk: float, limit: float, seconds: float) -> tuple[list[float], Data]:
+    """How long each write() takes, in seconds, and the dirty MB over time.
+
+    caller: above the limit a writer writes a chunk itself, after those of others. sleep: the
+    kernel writes; above half of the limit a writer sleeps for what it made dirty, over its share of
+    the disk's rate, at most PAUSE.
+    """
+    ready, disk_free, now, dirty = [0.0] * WRITERS, 0.0, 0.0, 0.0
+    most, calls, curve = limit * MEMORY, [], []
+    while now < seconds:
+        writer = min(range(WRITERS), key=ready.__getitem__)
+        if way == "sleep":
+            dirty = max(0.0, dirty - (ready[writer] - now) * DISK)
+        now, pause = ready[writer], 0.0
+        dirty += CALL
+        if way == "caller" and dirty > most:
+            disk_free = max(disk_free, now) + chunk / DISK
+            dirty, pause = dirty - chunk, disk_free - now
+        elif way == "sleep" and dirty > most / 2:
+            share = DISK / WRITERS * max(0.05, 2 * (most - dirty) / (most / 2))
+            pause = min(PAUSE, CALL / share)
+        calls.append(CALL / COPY * WRITERS + pause)
+        ready[writer] = now + calls[-1]
+        curve.append((now, dirty))
+    return calls, {"time": [t for t, _ in curve[::20]], "dirty": [d for _, d in curve[::20]]}
+
+
+CASES = {"caller, 4 MB": ("caller", 4.0), "caller, 40 MB": ("caller", 40.0), "sleep": ("sleep", 0)}
+
+
+def measure(where: Where) -> Data:
+    """The sizes of a turn, and both ways to hold writers back."""
+    total, seconds = (400, SMALL_SECONDS) if where.small else (1600, SECONDS)
+    chunks = [{"drive": name, "chunk": chunk, "rate": rate(name, chunk, total)}
+              for name in ("hdd5400", "sata-ssd") for chunk in CHUNKS]  # fmt: skip
+    rows, curves = [], {}
+    for case, (way, chunk) in CASES.items():
+        for limit in LIMITS:
+            calls, curve = throttled(way, chunk, limit, seconds)
+            calls.sort()
+            rows.append({"case": case, "limit": limit, "median": calls[len(calls) // 2],
+                         "p99": calls[int(len(calls) * 0.99)], "longest": calls[-1],
+                         "top": max(curve["dirty"]),
+                         "steps": calls[:: max(1, len(calls) // 200)]})  # fmt: skip
+            curves[f"{case}, {limit:g}"] = curve
+    return {"chunks": chunks, "rows": rows, "curves": curves}
+
+
+def speed(data: Data, name: str, chunk: int) -> float:
+    """A point."""
+    return next(r["rate"] for r in data["chunks"] if (r["drive"], r["chunk"]) == (name, chunk))
+
+
+def of(data: Data, case: str) -> Data:
+    """A way, with a limit of 20 percent."""
+    return next(r for r in data["rows"] if (r["case"], r["limit"]) == (case, 0.2))
+
+
+def result(data: Data) -> float:
+    """The gain from 4 to 40 MB, in percent."""
+    return 100 * (speed(data, "hdd5400", 40) / speed(data, "hdd5400", 4) - 1)
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """The gain of larger turns; dirty pages over time; how long calls take."""
+    gain, axes = pictures(height=2.9)
+    for name in ("hdd5400", "sata-ssd"):
+        gains = [100 * (speed(data, name, c) / speed(data, name, 4) - 1) for c in CHUNKS]
+        axes.plot(CHUNKS, gains, "o-", markersize=4, label=name)
+    axes.plot([40], [20], "k*", markersize=9, label="published")
+    axes.set(xscale="log")
+    ticks(axes, CHUNKS)
+    label(axes, ("MB of a file at a time", "每次写的 MB"), ("faster than 4 MB, %", "比 4 MB 快, %"))
+    if predicted is not None:
+        mark_prediction(axes, predicted)
+    axes.legend(fontsize=8)
+    figure, (upper, lower) = pictures(2, height=2.9)
+    for case in CASES:
+        curve, row = data["curves"][f"{case}, 0.2"], of(data, case)
+        upper.plot(curve["time"], curve["dirty"], linewidth=1, label=case)
+        parts = [100 * (n + 1) / len(row["steps"]) for n in range(len(row["steps"]))]
+        lower.plot([1000 * each for each in row["steps"]], parts, label=case)
+    lower.set(xscale="log")
+    label(upper, ("time, s", "时间, 秒"), ("dirty, MB", "脏页, MB"))
+    label(lower, ("a write of 1 MB, ms", "写 1 MB, 毫秒"), ("calls, %", "调用, %"))
+    lower.legend(fontsize=8)
+    return [(gain, "Four files take turns; the rate of write-back"),
+            (figure, "Four writers, 80 MB/s, 1 GB of memory, a limit of 20 percent")]  # fmt: skip
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """Every point."""
+    ways = [(f"{r['case']}, limit {100 * r['limit']:g} %", 1000 * r["median"], 1000 * r["p99"],
+             1000 * r["longest"], r["top"]) for r in data["rows"]]  # fmt: skip
+    rates = [(f"{c} MB", speed(data, "hdd5400", c), speed(data, "sata-ssd", c)) for c in CHUNKS]
+    return [("MB/s of write-back", ["at a time", "hdd5400", "sata-ssd"], rates),
+            ("A write of 1 MB, ms", ["", "median", "p99", "longest", "dirty MB, most"],
+             ways)]  # fmt: skip
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    small, large = of(data, "caller, 4 MB"), of(data, "caller, 40 MB")
+    return (
+        f"With 40 MB of a file at a time instead of 4 the disk writes {result(data):.0f} % more a "
+        "second (published: 20 %), because there are a tenth of the seeks; the SSD gains nothing.",
+        f"Writers that write out themselves pay for it: the longest call takes "
+        f"{small['longest']:.1f} s with 4 MB and {large['longest']:.1f} s with 40 MB, as all"
+        " of them wait for one disk.",
+        f"Writers that sleep for their dirty pages wait {1000 * of(data, 'sleep')['longest']:.0f}"
+        " ms at most, and the kernel may write as much at once as is good for the disk.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The shape."""
+    return {
+        "40 MB instead of 4 MB gain 10 to 35 percent on the disk": 10 < result(data) < 35,
+        "on the SSD they gain less than 1 percent": abs(
+            speed(data, "sata-ssd", 40) / speed(data, "sata-ssd", 4) - 1
+        ) < 0.01,
+        "writers that write 40 MB wait for over a second": of(data, "caller, 40 MB")["longest"] > 1,
+        "with 4 MB it is a tenth of it": of(data, "caller, 4 MB")["longest"]
+        < of(data, "caller, 40 MB")["longest"] / 5,
+        "writers that sleep wait for 0.21 s at most": of(data, "sleep")["longest"] <= 0.21,
+        "the limit holds": all(r["top"] <= r["limit"] * MEMORY * 1.05 + 5 for r in data["rows"]),
+    }  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    number=16,
+    title="How much write-back writes at once, and who waits",
+    chinese="回写多大一批, 谁等待",
+    question="The kernel writes dirty pages file by file. What does it gain by writing more of a"
+    " file before the next one, and what does a program notice that writes too fast?",
+    expected="Published: 40 MB at a time instead of 4 MB write out 20 % faster. If the caller"
+    " writes it waits long; if it sleeps for what it made dirty, for 200 ms at most.",
+    ask=Question("gain", "Four files are written at once. By how many percent is the disk faster"
+                 " with 40 MB of a file at a time than with 4?", "percent"),
+    method="Writes of 512 kB for four files that are 100 GB apart, replayed on the models of the"
+    " 5400 rpm disk and of the SATA SSD. Throttling is a model with four writers, a disk of 80 MB/s"
+    " and a limit of dirty pages: the caller writes a chunk, or sleeps.",
+    changes="Files that are near each other have short seeks, and gain less. A drive that erases"
+    " 1 MB at a time and cannot write elsewhere wants chunks of that size, at its borders. One"
+    " slow drive next to a fast one needs a limit for each.",
+    measure=measure,
+    result=result,
+    plots=plots,
+    tables=tables,
+    sentences=sentences,
+    checks=checks,
+    guest=False,
+)  # fmt: skip

@@ -1,0 +1,198 @@
+"""X22: what fsck costs: how the time of its passes follows from where the metadata is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from matplotlib.figure import Figure
+
+from labs.storage.disk_model import Request, drive, replay
+from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.pages import label, mark_prediction, pictures
+from labs.tools.course.measurement import Question
+
+TERABYTES = (1, 2, 5, 10)
+GROUP = 262_144  # sectors of a block group: 128 MiB
+TABLE = 4096  # sectors of its inode table: 8,192 inodes of 256 bytes
+FILES = 100  # of a group, 1 MiB each: 80 percent full. Each has a block of pointers
+DIRECTORIES = 2  # blocks of a group that hold names
+CHUNK = 32  # sectors of 64 inodes, where inodes are in a tree
+SAMPLE, SMALL_SAMPLE = 60, 15  # neighbouring groups that are replayed, for all
+PASSES = ("1: inodes", "1: pointers", "2: names", "5: bitmaps")
+PICKED = "hdd5400"
+
+Asked = Callable[[int, random.Random], list[list[Request]]]
+
+
+def at(group: int, sector: int, sectors: int = 8) -> Request:
+    """A read in a group."""
+    return Request("read", group * GROUP + sector, sectors)
+
+
+def scattered(group: int, generator: random.Random, count: int) -> list[Request]:
+    """Blocks among the data, in the order of their inodes, which is not that of the places."""
+    return [at(group, 8 * generator.randrange(TABLE, GROUP // 8)) for _ in range(count)]
+
+
+def table(group: int, generator: random.Random) -> list[list[Request]]:
+    """ext3: a table of inodes, read whole; pointers and names among the data."""
+    return [[at(group, 16, TABLE)], scattered(group, generator, FILES),
+            scattered(group, generator, DIRECTORIES), [at(group, 0, 16)]]  # fmt: skip
+
+
+def extents(group: int, generator: random.Random) -> list[list[Request]]:
+    """ext4: files of 1 MiB are mapped by their inodes."""
+    return [[at(group, 16, TABLE)], [], scattered(group, generator, DIRECTORIES),
+            [at(group, 0, 16)]]  # fmt: skip
+
+
+def tree(group: int, generator: random.Random) -> list[list[Request]]:
+    """Inodes are made where they are needed, 64 at a time, and a tree says where."""
+    chunks = [at(group, 8 * generator.randrange(GROUP // 8 - 4), CHUNK)
+              for _ in range(-(-FILES // 64) + 1)]  # fmt: skip
+    return [chunks, [], scattered(group, generator, DIRECTORIES), [at(group, 0)]]
+
+
+def together(group: int, generator: random.Random) -> list[list[Request]]:
+    """As ffsck proposes: pointers and names of a group follow its table."""
+    after = 16 + TABLE
+    return [[at(group, 16, TABLE)], [at(group, after, 8 * FILES)],
+            [at(group, after + 8 * FILES, 8 * DIRECTORIES)], [at(group, 0, 16)]]  # fmt: skip
+
+
+LAYOUTS: dict[str, tuple[Asked, str]] = {
+    "ext3": (table, PICKED), "ext4": (extents, PICKED), "inode tree": (tree, PICKED),
+    "together": (together, PICKED), "ext3, fast device": (table, "pcie-ssd"),
+}  # fmt: skip
+
+
+def seconds(layout: str, groups: int, sample: int) -> list[float]:
+    """Of each pass. Pass 1 goes from group to group, its pointers between; then the others."""
+    metadata, name = LAYOUTS[layout]
+    per_group = [metadata(group, random.Random(group)) for group in range(sample)]
+    asked = [
+        (number, request) for passes in ((0, 1), (2,), (3,)) for lists in per_group
+        for number in passes for request in lists[number]
+    ]  # fmt: skip
+    done = replay([request for _, request in asked], drive(name))
+    costs = [0.0] * len(PASSES)
+    for (number, _), access in zip(asked, done.accesses, strict=True):
+        costs[number] += access.total_ms
+    return [cost / 1000 / sample * groups for cost in costs]
+
+
+def measure(where: Where) -> Data:
+    """Each layout and size. Time is that of the sample for each group."""
+    sample, rows = SMALL_SAMPLE if where.small else SAMPLE, []
+    for layout in LAYOUTS:
+        one = seconds(layout, 1, sample)
+        for terabytes in TERABYTES:
+            groups = terabytes * 10**12 // (GROUP * 512)
+            rows.append({"layout": layout, "terabytes": terabytes, "groups": groups,
+                         "passes": [each * groups for each in one]})  # fmt: skip
+    bitmaps = {str(t): t * 10**12 / 4096 / 8 / 2**20 for t in TERABYTES}
+    return {"rows": rows, "bitmap": bitmaps}
+
+
+def total(data: Data, layout: str, terabytes: int = 2) -> float:
+    """Minutes."""
+    wanted = (layout, terabytes)
+    return next(sum(r["passes"]) / 60 for r in data["rows"]
+                if (r["layout"], r["terabytes"]) == wanted)  # fmt: skip
+
+
+def result(data: Data) -> float:
+    """ext3 over ext4."""
+    return total(data, "ext3") / total(data, "ext4")
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """Passes, stacked; time and memory by size."""
+    figure, axes = pictures(height=3.6)
+    low = [0.0] * len(LAYOUTS)
+    two = [row["passes"] for row in data["rows"] if row["terabytes"] == 2]
+    for number, name in enumerate(PASSES):
+        high = [passes[number] / 60 for passes in two]
+        axes.bar([each.replace(" ", "\n") for each in LAYOUTS], high, bottom=low, label=name)
+        low = [a + b for a, b in zip(low, high, strict=True)]
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="x", labelsize=8)
+    label(axes, ("layout, 2 TB", "布局, 2 TB"), ("minutes", "分钟"))
+    if predicted is not None:
+        mark_prediction(axes, predicted * total(data, "ext4"))
+    axes.legend(fontsize=8)
+    sizes, lower = pictures()
+    for layout in LAYOUTS:
+        lower.plot(TERABYTES, [total(data, layout, t) for t in TERABYTES], "o-", markersize=4,
+                   label=layout)  # fmt: skip
+    memory = [data["bitmap"][str(t)] for t in TERABYTES]
+    lower.plot(TERABYTES, memory, "k:", label="a bitmap of blocks, MiB")
+    lower.set(xscale="log", yscale="log")
+    lower.set_xticks(TERABYTES, [str(t) for t in TERABYTES])
+    lower.minorticks_off()
+    label(lower, ("file system, TB", "文件系统, TB"), ("minutes; MiB", "分钟; MiB"))
+    lower.legend(fontsize=7, ncol=3, loc="lower left", bbox_to_anchor=(0, 1))
+    return [(figure, "Passes of a check, 80 percent full, files of 1 MiB"),
+            (sizes, "Time and memory grow with the size")]  # fmt: skip
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """Every point, in seconds."""
+    rows = [(f"{r['layout']}, {r['terabytes']} TB", *r["passes"], sum(r["passes"]) / 60)
+            for r in data["rows"]]  # fmt: skip
+    memory = [(f"{t} TB", data["bitmap"][str(t)]) for t in TERABYTES]
+    return [("Seconds by pass", ["", *PASSES, "minutes"], rows),
+            ("Memory for one bitmap of all blocks", ["", "MiB"], memory)]  # fmt: skip
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    return (
+        f"To check 2 TB takes {total(data, 'ext3'):.0f} minutes with ext3 and "
+        f"{total(data, 'ext4'):.0f} with ext4: nearly all of it is seeks for pointer blocks.",
+        f"If the pointers follow the table of inodes it takes {total(data, 'together'):.0f} "
+        f"minutes on the same disk, and on a fast device {total(data, 'ext3, fast device'):.1f}: "
+        "then the rate counts, and not the arm.",
+        f"Each bitmap of blocks takes {data['bitmap']['10']:.0f} MiB at 10 TB, and a check needs "
+        "several: memory grows with the blocks, not with the files.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The shape."""
+    return {
+        "ext3 takes over 5 times as long as ext4": result(data) > 5,
+        "together is within twice of ext4": total(data, "together") < 2 * total(data, "ext4"),
+        "a fast device takes less than a tenth of ext3's time": total(data, "ext3, fast device")
+        < total(data, "ext3") / 10,
+        "time grows with the size": total(data, "ext3", 10) > 9 * total(data, "ext3", 1),
+        "a bitmap of 10 TB takes 291 MiB": round(data["bitmap"]["10"]) == 291,
+    }
+
+
+EXPERIMENT = Experiment(
+    number=22,
+    title="What fsck costs",
+    chinese="fsck 的代价",
+    question="A check reads all metadata. How long does that take by layout and by device, and how"
+    " much memory does it need?",
+    expected="Published: ffsck checks at rates approaching the disk's sequential bandwidth, because"
+    " it keeps the pointers of a group in one place. On a fast device the rate counts instead of"
+    " the seeks. Memory grows with the blocks.",
+    ask=Question("ratio", "How many times as long does a check take with block pointers (ext3) as"
+                 " with extents (ext4), if files have 1 MiB?", "times"),
+    method="The reads of passes 1, 2 and 5, worked out for neighbouring groups and replayed, one"
+    " at a time, on the models of the 5400 rpm disk and of the PCIe SSD; then times the number of"
+    " groups. 100 files of 1 MiB in a group, pointers in the order of inodes.",
+    changes="A checker that sorts its reads, or has several under way, comes nearer to together."
+    " Tables of inodes that are not in use need not be read (uninit_bg). Passes 3 and 4 are done"
+    " in memory. Larger files have fewer pointer blocks for each inode.",
+    measure=measure,
+    result=result,
+    plots=plots,
+    tables=tables,
+    sentences=sentences,
+    checks=checks,
+    guest=False,
+)  # fmt: skip
