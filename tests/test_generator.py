@@ -61,8 +61,8 @@ def contents(lesson: int) -> dict[str, bytes]:
 
 
 def test_list_is_whole() -> None:
-    """Each lesson has 100 points, 80 of them for exercises (the storage lab's report, S6, is still
-    to come); each exercise has four hints, and each region an exercise with as many stubs."""
+    """Each lesson has 100 points, 80 of them for exercises (the storage lab: all of
+    them); each exercise has four hints, and each region an exercise with as many stubs."""
     points = Counter()
     for each in exercises.load():
         points[each.lesson] += each.points
@@ -70,7 +70,7 @@ def test_list_is_whole() -> None:
         assert set(each.needs) <= {other.id for other in exercises.load()}, each.id
         for path in each.files:
             blank((ROOT / path).read_text(), path, each)
-    assert points.pop(STORAGE) <= 85
+    assert points.pop(STORAGE) == 100
     assert points == dict.fromkeys(LESSONS, 80)
     assert all(80 + sum(part.points for part in parts_of(n)) == 100 for n in LESSONS)
 

@@ -16,8 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,36 +30,11 @@
 #include "kernel/lib/random.h"
 #include "labs/storage/stamp.h"
 #include "labs/storage/measuring.h"
+#include "user/seekrw_options.h"
 
-#define SECTOR_SIZE 512u
 #define PAGE_SIZE   4096u
-#define LENGTH_MAX  (1u << 30)
-#define COUNT_MAX   100000000u
-#define EXIT_USAGE  2
 #define WRITES_XOR  0x77726974657321u /* another stream of random numbers for the same seed */
 #define CONTENT_XOR 0x636f6e74656e74u
-
-static const char usage[] =
-    "usage: seekrw -f FILE [-a COUNT] [-l LENGTH] [-s SEED] [-r | -w PERCENT]\n"
-    "              [-d | --mmap] [-c] [-D LETTER] [-j]\n"
-    "  -f FILE     a file, or a block device that is not mounted\n"
-    "  -a COUNT    operations (1000)\n"
-    "  -l LENGTH   bytes an operation; offsets are multiples of it (512)\n"
-    "  -s SEED     which random numbers (1)\n"
-    "  -r          reads only (so it is without -w, too)\n"
-    "  -w PERCENT  so many of a hundred operations write; this DESTROYS what is in FILE\n"
-    "  -d          past the page cache (O_DIRECT)\n"
-    "  --mmap      maps the pages of each operation instead of calling read and write\n"
-    "  -c          check the stamp of each sector that is read, and write stamps\n"
-    "  -D LETTER   the drive that the stamps name (b)\n"
-    "  -j          the result as JSON\n";
-
-struct options {
-	const char *file;
-	uint64_t count, length, seed, write_percent;
-	bool read_only, direct, map, check, json;
-	char drive;
-};
 
 struct target {
 	int descriptor;
@@ -76,119 +49,6 @@ struct result {
 	struct requests requests;
 	struct latencies latencies;
 };
-
-static void __attribute__((noreturn, format(printf, 2, 3))) fail(int status, const char *format,
-								 ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	fputs("seekrw: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs("\n", stderr);
-	exit(status);
-}
-
-/* --- options --- */
-
-/* The option's argument as a whole number from low to high. */
-static uint64_t number(int option, const char *text, uint64_t low, uint64_t high)
-{
-	char *end;
-
-	errno = 0;
-	uint64_t value = strtoull(text, &end, 0);
-
-	if (*text < '0' || *text > '9' || *end || errno || value < low || value > high)
-		fail(EXIT_USAGE,
-		     "-%c wants a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'", option,
-		     low, high, text);
-	return value;
-}
-
-static char letter(const char *text)
-{
-	if (text[0] < 'a' || text[0] > 'z' || text[1])
-		fail(EXIT_USAGE, "-D wants the last letter of a drive's name, not '%s'", text);
-	return text[0];
-}
-
-static bool *flag_of(struct options *options, int option)
-{
-	return option == 'r'   ? &options->read_only
-	       : option == 'd' ? &options->direct
-	       : option == 'm' ? &options->map
-	       : option == 'c' ? &options->check
-			       : &options->json;
-}
-
-static void take_option(struct options *options, int option)
-{
-	switch (option) {
-	case 'f':
-		options->file = optarg;
-		break;
-	case 'a':
-		options->count = number(option, optarg, 1, COUNT_MAX);
-		break;
-	case 'l':
-		options->length = number(option, optarg, 1, LENGTH_MAX);
-		break;
-	case 's':
-		options->seed = number(option, optarg, 0, UINT64_MAX);
-		break;
-	case 'w':
-		options->write_percent = number(option, optarg, 0, 100);
-		break;
-	case 'D':
-		options->drive = letter(optarg);
-		break;
-	case ':':
-		fail(EXIT_USAGE, "-%c wants an argument\n%s", optopt, usage);
-	case '?':
-		fail(EXIT_USAGE, "there is no option -%c\n%s", optopt, usage);
-	default:
-		*flag_of(options, option) = true;
-	}
-}
-
-static void refuse_contradictions(const struct options *options)
-{
-	if (!options->file)
-		fail(EXIT_USAGE, "which file? Say -f FILE\n%s", usage);
-	if (options->read_only && options->write_percent > 0)
-		fail(EXIT_USAGE, "-r and -w exclude each other");
-	if (options->direct && options->map)
-		fail(EXIT_USAGE,
-		     "-d and --mmap exclude each other: pages that are mapped are cached");
-	if (options->direct && options->length % SECTOR_SIZE != 0)
-		fail(EXIT_USAGE,
-		     "with -d the length must be a multiple of %u, and %" PRIu64 " is not",
-		     SECTOR_SIZE, options->length);
-	if (options->check && options->length % SECTOR_SIZE != 0)
-		fail(EXIT_USAGE,
-		     "with -c the length must be a multiple of %u, and %" PRIu64 " is not",
-		     SECTOR_SIZE, options->length);
-}
-
-/* For getopt, the only long option is a letter like the others. */
-static struct options read_options(int count, char **arguments)
-{
-	struct options options = { .count = 1000, .length = SECTOR_SIZE, .seed = 1, .drive = 'b' };
-	static char mmap_option[] = "-m";
-	int option;
-
-	for (int i = 1; i < count; i++)
-		if (strcmp(arguments[i], "--mmap") == 0)
-			arguments[i] = mmap_option;
-	opterr = 0;
-	while ((option = getopt(count, arguments, ":f:a:l:s:w:D:rdcjm")) != -1)
-		take_option(&options, option);
-	if (optind < count)
-		fail(EXIT_USAGE, "'%s' belongs to no option\n%s", arguments[optind], usage);
-	refuse_contradictions(&options);
-	return options;
-}
 
 /* --- the file --- */
 
@@ -213,7 +73,15 @@ static int open_file(const struct options *options, struct stat *status)
 	     writes ? "reading and writing" : "reading", strerror(errno));
 }
 
-/* A block device's st_size is 0. */
+/* EXERCISE S6 (seekrw), part 1, what is measured. size_of: the size in bytes of an open file or
+ * block device, whose stat is in *status; of anything else: "FILE is neither a file nor a block
+ * device", by fail(EXIT_FAILURE, ...). A block device's st_size is 0: the kernel tells its size to
+ * one of the requests of ioctl(2) in <sys/mount.h>. A disk may have more than 2^32 sectors.
+ *
+ * make_buffer: memory for one operation, which stays; or fail. Direct I/O moves data between the
+ * device and this memory itself, in sectors that may have up to PAGE_SIZE bytes: it is aligned
+ * accordingly. */
+/* SOLUTION S6 { */
 static uint64_t size_of(const char *file, int descriptor, const struct stat *status)
 {
 	uint64_t size;
@@ -227,7 +95,6 @@ static uint64_t size_of(const char *file, int descriptor, const struct stat *sta
 	return size;
 }
 
-/* Direct I/O moves data between the device and this memory itself: both must be aligned. */
 static uint8_t *make_buffer(const struct options *options)
 {
 	void *buffer;
@@ -237,6 +104,7 @@ static uint8_t *make_buffer(const struct options *options)
 		     options->length);
 	return buffer;
 }
+/* } SOLUTION S6 */
 
 /* Random bytes, so that what is written does not look like a hole to the file system that stores
  * it. */
@@ -353,6 +221,35 @@ static ssize_t move(const struct options *options, const struct target *target, 
 		      : pread(target->descriptor, target->input, options->length, offset);
 }
 
+/* On a terminal only, a hundred times at most. */
+static void show_progress(const struct options *options, uint64_t done, bool is_terminal)
+{
+	if (is_terminal && done * 100 / options->count != (done + 1) * 100 / options->count)
+		fprintf(stderr, "\r%3u %%%s", (unsigned)((done + 1) * 100 / options->count),
+			done + 1 < options->count ? "" : "\r     \r");
+}
+
+/* EXERCISE S6, part 2, which offsets. next_offset: a multiple of the length, so that the operation
+ * ends within the target. Every such place is as likely as any other, also in 2 TB, and the numbers
+ * are those of `random` alone (kernel/lib/random.h): labs/storage/workload.py expects the very
+ * same.
+ *
+ * Part 3, the timed loop. operate: one operation. Stamps are written (-c) before it, and checked
+ * after it; its latency has neither. An operation that fails, or moves fewer bytes, is no figure:
+ * require_whole. Counts it in *result.
+ *
+ * measure: COUNT operations. With -w each of them writes with this probability, which a second
+ * stream of random numbers decides, of the seed ^ WRITES_XOR: the offsets are the same for every
+ * mix. result->ns is the time of all operations, with next to nothing else in it: what opens,
+ * allocates or asks for counters is done before the first look at the clock, or after the last.
+ * result->requests is what the device was asked for meanwhile. */
+/* SOLUTION S6 { */
+static uint64_t next_offset(const struct options *options, const struct target *target,
+			    struct random *random)
+{
+	return random_below(random, target->size / options->length) * options->length;
+}
+
 static void operate(const struct options *options, const struct target *target, uint64_t offset,
 		    bool writes, struct result *result)
 {
@@ -368,23 +265,6 @@ static void operate(const struct options *options, const struct target *target, 
 		result->wrong += wrong_stamps(options, target->input, offset, result->wrong == 0);
 }
 
-/* On a terminal only, a hundred times at most. */
-static void show_progress(const struct options *options, uint64_t done, bool is_terminal)
-{
-	if (is_terminal && done * 100 / options->count != (done + 1) * 100 / options->count)
-		fprintf(stderr, "\r%3u %%%s", (unsigned)((done + 1) * 100 / options->count),
-			done + 1 < options->count ? "" : "\r     \r");
-}
-
-/* Every place is as likely as any other. */
-static uint64_t next_offset(const struct options *options, const struct target *target,
-			    struct random *random)
-{
-	return random_below(random, target->size / options->length) * options->length;
-}
-
-/* Whether an operation writes comes from other random numbers: the offsets are the same for every
- * mix. */
 static void measure(const struct options *options, const struct target *target,
 		    struct result *result)
 {
@@ -404,6 +284,7 @@ static void measure(const struct options *options, const struct target *target,
 	result->ns = now_ns() - start;
 	result->requests = requests_since(target->device, &before);
 }
+/* } SOLUTION S6 */
 
 /* --- the report --- */
 
@@ -445,7 +326,12 @@ static void report_json(const struct options *options, const struct target *targ
 		printf("null}\n");
 }
 
-/* "WHAT 1.23", rounded. */
+/* EXERCISE S6, part 4, the report. print_ratio: "WHAT 1.23", events for each `of`, rounded to the
+ * nearest hundredth; 0.00 if there is nothing to divide by.
+ *
+ * print_time: the first line, which is that of the seekrw of 2010, and ends with a newline:
+ * "real time: 1 minutes 2 seconds 30 usec". */
+/* SOLUTION S6 { */
 static void print_ratio(const char *what, uint64_t events, uint64_t of)
 {
 	uint64_t hundredths = of ? (events * 100 + of / 2) / of : 0;
@@ -453,14 +339,21 @@ static void print_ratio(const char *what, uint64_t events, uint64_t of)
 	printf("%s %" PRIu64 ".%02" PRIu64, what, hundredths / 100, hundredths % 100);
 }
 
-/* The first line is that of the seekrw of 2010. */
+static void print_time(uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+
+	printf("real time: %" PRIu64 " minutes %" PRIu64 " seconds %" PRIu64 " usec\n",
+	       us / 60000000, us / 1000000 % 60, us % 1000000);
+}
+/* } SOLUTION S6 */
+
 static void report(const struct options *options, const struct result *result)
 {
 	const struct requests *requests = &result->requests;
 	uint64_t us = result->ns / 1000, all = requests->reads + requests->writes;
 
-	printf("real time: %" PRIu64 " minutes %" PRIu64 " seconds %" PRIu64 " usec\n",
-	       us / 60000000, us / 1000000 % 60, us % 1000000);
+	print_time(result->ns);
 	printf("%" PRIu64 " reads and %" PRIu64 " writes of %" PRIu64 " bytes, %s", result->reads,
 	       result->writes, options->length,
 	       options->direct ? "direct"

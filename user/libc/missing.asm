@@ -16,15 +16,23 @@ exercise_missing:
 	call put
 	mov ecx, edi
 	mov edx, 3			; "3.2"
+	cmp byte [edi], 'S'
+	je storage
 	call put
 	mov ecx, between
 	mov edx, after - between
 	call put
 	mov ecx, edi
 	mov edx, 1			; the lesson
+	jmp rest
+storage:
+	dec edx				; "S6"
 	call put
+	mov ecx, of_storage
+	mov edx, end - of_storage
+rest:	call put
 	mov ecx, after
-	mov edx, end - after
+	mov edx, of_storage - after
 	call put
 	mov ebx, STATUS
 	mov eax, SYS_exit
@@ -41,6 +49,7 @@ section .rodata
 before:		db 10, "exercise "
 between:	db " is not written yet (labs/lesson"
 after:		db "/README.md)", 10
+of_storage:	db " is not written yet (labs/storage"
 end:
 
 section .note.GNU-stack noalloc noexec nowrite progbits

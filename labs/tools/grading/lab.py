@@ -179,10 +179,12 @@ class Lab:
         host_program.built(self.root, sources, extra, directory / name, self.boxed)
         return self._wrapped(directory / name)
 
-    def ask(self, program: Path, questions: bytes) -> subprocess.CompletedProcess[bytes]:
+    def ask(
+        self, program: Path, questions: bytes, *arguments: str
+    ) -> subprocess.CompletedProcess[bytes]:
         """Runs a program of `host` with this as its standard input."""
         pipe = subprocess.PIPE
-        process = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe)
+        process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
         with process, sandbox.watched(process.pid):
             output, errors = process.communicate(questions, timeout=ANSWER_SECONDS)
         if process.returncode in PROGRAM_STOPPED:
