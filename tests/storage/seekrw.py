@@ -119,7 +119,7 @@ def measured(lab: Lab, world: World, *arguments: object) -> Run:
     """The same with -j; it must succeed."""
     run = seekrw(lab, world, *arguments, "-j")
     if run.status != 0:
-        fail(f"{run.what}: expected status 0, seen {run.status}\n{run.errors[:1500]}")
+        fail(f"{run.what}: expected figures, seen: {run.errors[:500].strip()}")
     return run
 
 
