@@ -88,7 +88,10 @@ def test_kernel_is_out_of_reach(lab):
     usually = (
         *COMMON,
         Usual("uname", "copy_to_user does not ask user_range_ok: any program can write there"),
-        Usual("copy_from_user", "copy_from_user does not ask user_range_ok: any program can read there"),
+        Usual(
+            "copy_from_user",
+            "copy_from_user does not ask user_range_ok: any program can read there",
+        ),
         Usual("open", "string_from_user does not look at the range: any program can read there"),
     )
     with told(usually, HINT), ring3(lab) as caller:
