@@ -77,11 +77,12 @@ def file_rows(folder: str, paths: set[str], root: Path) -> Iterator[str]:
 
 def names_in(line: str, folder: str, root: Path = ROOT) -> set[str]:
     """The files and folders that a line of a README names, by path from the root. Within backquotes
-    a name may be one of the README's own folder; /proc/cpuinfo is of no folder here."""
+    a name may be one of the README's own folder. /proc/cpuinfo is of no folder here, and what is
+    built is in no tree."""
     found = set()
     for quoted, plain in NAME.findall(line):
         for place in (plain or quoted, f"{folder}/{quoted}") if quoted else (plain,):
-            if not place.startswith("/") and (root / place).exists():
+            if not place.startswith(("/", "build/")) and (root / place).exists():
                 found.add(place.rstrip("/"))
                 break
     return found
