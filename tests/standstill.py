@@ -31,6 +31,7 @@ USER = 3
 INTERRUPTS = 0x200
 TASKS_AT_MOST, CALLS_AT_MOST = 64, 24
 SHOWN_TASKS = 8
+HLT = b"\xf4"
 SAMPLES, STEPS = 8, 40  # of the loop that the processor is in
 SWITCH_FRAME_WORDS = 5  # kernel/task/switch.h: EDI, ESI, EBX, EBP, and where it goes on
 LIVES = ("ready", "sleeping", "blocked", "stopped", "zombie")  # enum task_life
@@ -122,7 +123,9 @@ class Processor:
 
     @classmethod
     def of(cls, guest: Guest) -> Processor:
-        """Looks at it some times, a few instructions apart."""
+        """Looks at it some times, a few instructions apart. One that is about to halt counts as
+        halted: QEMU gives it no interrupt while it steps, and would never come to the next
+        instruction."""
         dump = guest.monitor("info registers")
         before = guest.registers()
         is_halted, is_user = "HLT=1" in dump, before["cs"] & USER == USER
@@ -130,6 +133,14 @@ class Processor:
         chains = [calls_of_processor(guest)]
         for _ in range(0 if is_halted or is_user else SAMPLES):
             for _ in range(STEPS):
+                if guest.read(guest.linear(), 1) == HLT:
+                    return cls(
+                        calls=calls_of_processor(guest),
+                        place=describe(guest, guest.linear()),
+                        is_user=False,
+                        is_halted=True,
+                        has_interrupts=bool(guest.registers()["eflags"] & INTERRUPTS),
+                    )
                 guest.step()
             chains.append(calls_of_processor(guest))
         return cls(

@@ -32,6 +32,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Standstill | lis
         with pytest.raises(pytest.fail.Exception) as failure:
             run.finish(seconds=1)
         found["failure"] = in_words(failure.value, "icount", has_details=True)
+        run.guest.run_to("pit_tick")  # not from HLT itself
+        idle = run.guest.address("sched_idle")
+        run.guest.run_to(idle + run.guest.read(idle, 256).index(b"\xf4\xeb"))  # HLT, JMP
+        found["halts soon"] = standstill(run.guest)
     return found
 
 
@@ -66,6 +70,12 @@ def test_a_hang_names_the_tasks(seen):
     first, *rest = seen["failure"].splitlines()
     assert first.endswith("every task waits for something that does not happen")
     assert sum("in semaphore_down, called from" in line for line in rest) == 2
+
+
+def test_a_processor_that_is_about_to_halt_counts_as_halted(seen):
+    """In the same hang, before HLT: a step over it would never end."""
+    first, *_ = seen["failure"].splitlines()
+    assert first.endswith(seen["halts soon"].headline)
 
 
 def test_words():
