@@ -18,7 +18,7 @@ from labs.storage.experiments.guest import phases_of
 from tests.building import ROOT, make
 
 NUMBERS = [
-    pytest.param(number, marks=[pytest.mark.slow] if experiment(number).guest else [])
+    pytest.param(number, marks=[pytest.mark.slow] if experiment(number).ABOUT.guest else [])
     for number in ALL
 ]
 PARTS = ("Question", "Expected", "Prediction", "Method", "What it says", "What would change")
@@ -34,8 +34,8 @@ def kernel() -> Path:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_shape_holds(number, request, tmp_path):
     chosen = experiment(number)
-    assert chosen.number == number
-    build = request.getfixturevalue("kernel") if chosen.guest else ROOT / "build/storage"
+    assert chosen.ABOUT.number == number
+    build = request.getfixturevalue("kernel") if chosen.ABOUT.guest else ROOT / "build/storage"
     data = chosen.measure(Where(build, small=True))
     failed = [said for said, holds in chosen.checks(data).items() if not holds]
     assert not failed, json.dumps(data)[:4000]

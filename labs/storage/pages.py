@@ -100,10 +100,12 @@ def ticks(axes: Axes, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
         axes.set_yticks(y, [f"{each:g}" for each in y])
 
 
-def mark_prediction(axes: Axes, value: float, vertical: bool = False) -> None:
-    """Draws what a person expected as a line through the plot."""
-    line = axes.axvline if vertical else axes.axhline
-    line(value, color="C3", linestyle="--", linewidth=1, label="your prediction 你的预测")
+def mark_prediction(axes: Axes, value: float | None) -> None:
+    """Draws what a person expected, if anything, as a line through the plot."""
+    if value is not None:
+        axes.axhline(
+            value, color="C3", linestyle="--", linewidth=1, label="your prediction 你的预测"
+        )
 
 
 def svg_of(figure: Figure) -> str:

@@ -11,16 +11,18 @@ import argparse
 import sys
 from pathlib import Path
 
+from labs.storage.disks import DiskError
 from labs.storage.experiments.base import Where, page_of
 from labs.storage.experiments.family import ALL, experiment
 from labs.storage.experiments.guest import ExperimentError
 from labs.tools.course.measurement import MeasurementError, predictions
 from labs.tools.machine.patience import told
+from labs.tools.machine.run import guarded
 
 
 def listed() -> str:
     """One line for each experiment."""
-    return "\n".join(f"X={number:<3} {experiment(number).title}" for number in ALL)
+    return "\n".join(f"X={number:<3} {experiment(number).ABOUT.title}" for number in ALL)
 
 
 def main() -> int:
@@ -37,11 +39,12 @@ def main() -> int:
         print(listed())
         return 0 if name == "list" else 2
     chosen = experiment(int(name))
+    ask = chosen.ABOUT.ask
     try:
-        predicted = predictions([chosen.ask], options.predict)[chosen.ask.key]
-        with told(lambda: f"make lab: {chosen.title}"):
+        predicted = predictions([ask], options.predict)[ask.key]
+        with told(lambda: f"make lab: {chosen.ABOUT.title}"):
             data = chosen.measure(Where(options.build, options.small))
-    except (MeasurementError, ExperimentError) as error:
+    except (DiskError, ExperimentError, MeasurementError) as error:
         print(f"make lab: {error}", file=sys.stderr)
         return 1
     page = page_of(chosen, data, predicted)
@@ -52,4 +55,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("make lab", main))

@@ -3,10 +3,10 @@ sentences, and what would change the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
@@ -30,12 +30,9 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One experiment; the functions get what `measure` returned.
-
-    result: the figure that `ask` asks for. plots: each with its caption; the second argument is the
-    prediction, or None. sentences: exactly three. checks: what must hold, by what it says.
-    """
+class About:
+    """What an experiment asks and expects, before anything is measured. guest: it needs a kernel
+    with programs."""
 
     number: int
     title: str
@@ -45,12 +42,6 @@ class Experiment:
     ask: Question
     method: str
     changes: str
-    measure: Callable[[Where], Data]
-    result: Callable[[Data], float]
-    plots: Callable[[Data, float | None], Sequence[tuple[Figure, str]]]
-    tables: Callable[[Data], Sequence[Table]]
-    sentences: Callable[[Data], tuple[str, str, str]]
-    checks: Callable[[Data], Mapping[str, bool]]
     guest: bool = True
 
     @property
@@ -59,25 +50,50 @@ class Experiment:
         return f"x{self.number}"
 
 
+class Experiment(Protocol):
+    """A module that is one experiment; the functions get what `measure` returned."""
+
+    ABOUT: About
+
+    def measure(self, where: Where) -> Data:
+        """The figures."""
+
+    def result(self, data: Data) -> float:
+        """The figure that `ask` asks for."""
+
+    def plots(self, data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+        """Each with its caption."""
+
+    def tables(self, data: Data) -> Sequence[Table]:
+        """At least one."""
+
+    def sentences(self, data: Data) -> tuple[str, str, str]:
+        """What the figures say."""
+
+    def checks(self, data: Data) -> Mapping[str, bool]:
+        """What must hold, by what it says."""
+
+
 def page_of(experiment: Experiment, data: Data, predicted: float | None) -> Page:
     """The page of a run."""
-    page = Page(experiment.name, f"X{experiment.number}: {experiment.title}", experiment.chinese)
-    result, unit = experiment.result(data), experiment.ask.unit
+    about = experiment.ABOUT
+    page = Page(about.name, f"X{about.number}: {about.title}", about.chinese)
+    result, unit = experiment.result(data), about.ask.unit
     guess = "none" if predicted is None else f"{predicted:,.6g} {unit}"
-    page.text("Question", "问题", experiment.question)
-    page.text("Expected", "预期", experiment.expected)
+    page.text("Question", "问题", about.question)
+    page.text("Expected", "预期", about.expected)
     page.text(
         "Prediction", "预测",
-        f"{experiment.ask.text} Predicted: {guess}. Measured: {result:,.6g} {unit}.",
+        f"{about.ask.text} Predicted: {guess}. Measured: {result:,.6g} {unit}.",
     )  # fmt: skip
-    page.text("Method", "方法", experiment.method)
+    page.text("Method", "方法", about.method)
     with plotting():
         for figure, caption in experiment.plots(data, predicted):
             page.plot(figure, caption)
     for table in experiment.tables(data):
         page.table(*table)
     page.text("What it says", "结论", *experiment.sentences(data))
-    page.text("What would change the answer", "什么会改变答案", experiment.changes)
+    page.text("What would change the answer", "什么会改变答案", about.changes)
     held = [(said, "holds" if holds else "DOES NOT HOLD") for said, holds in
             experiment.checks(data).items()]  # fmt: skip
     page.table("Checked", ["statement", ""], held)

@@ -30,4 +30,4 @@ ALL = {
 
 def experiment(number: int) -> Experiment:
     """An experiment by its number. Raises KeyError."""
-    return import_module(f"labs.storage.experiments.{ALL[number]}").EXPERIMENT
+    return import_module(f"labs.storage.experiments.{ALL[number]}")

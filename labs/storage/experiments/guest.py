@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labs.storage import disks, fsx
-from labs.storage.disk_model import Model, Request, drive, replay
+from labs.storage.disk_model import SECTOR_BYTES, Model, Request, drive, replay
 from labs.tools.guest.initramfs import Entry
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.linux import said_by
@@ -25,7 +25,6 @@ from labs.tools.machine.run import write_archive
 MARKS = 64
 MARK_BYTES = 65_536
 MARK_DRIVE = "hda"
-SECTOR_BYTES = 512
 PATTERN = bytes(range(1, 256)) * 4112
 PRELUDE = (
     "mark() { dd if=/dev/hda of=/dev/null bs=512 count=1 skip=$(($1 * 128)) 2>/dev/null; }; "

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import label, mark_prediction, pictures, ticks
 from labs.storage.workload import ExtentLayout
 from labs.tools.course.measurement import Question
@@ -73,8 +73,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.plot(ratios, [row["hits"] for row in data["rows"]], "o", markersize=4, label="simulated")
     axes.set(xscale="log", ylim=(0, 105))
     label(axes, ("file / memory", "文件 / 内存"), ("reads that hit, %", "读命中率, %"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     times, lower = pictures()
     for way in ("buffered", "direct"):
         lower.plot(ratios, [row[way] for row in data["rows"]], "o-", markersize=4, label=way)
@@ -128,7 +127,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=2,
     title="Why do buffered reads not beat direct ones?",
     chinese="为什么缓冲读不比直接读快?",
@@ -145,11 +144,5 @@ EXPERIMENT = Experiment(
     changes="Reads with locality hit more often than memory / file. A sequential pass over a file"
     " that is larger than the memory never hits (X9). On an SSD a page costs visibly more than a"
     " sector.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

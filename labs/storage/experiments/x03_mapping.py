@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from labs.storage import disks
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, model, run_guest
 from labs.storage.pages import both, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -100,8 +100,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log", ylim=(-0.03, 1.1))
     axes.set_xlabel(both("random reads of 512 bytes, from a cold start", "随机读次数 (冷启动)"))
     axes.set_ylabel(both("mapping requests per read", "每次读的映射请求"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     return [(figure, "At 1:100. Points: counted by QEMU. Line: a cache that forgets nothing.")]
 
@@ -148,7 +147,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=3,
     title="When is the mapping hot?",
     chinese="映射何时变热?",
@@ -167,10 +166,4 @@ EXPERIMENT = Experiment(
     " 256 MiB. Times come from the model of the 5400 rpm disk.",
     changes="A larger memory moves nothing before n reaches N. Reads with locality warm the cache"
     " sooner; larger blocks make N smaller with the square of their size (X7).",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )

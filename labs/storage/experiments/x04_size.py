@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import FULL_SECTORS, Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest, sized_disks
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -93,8 +93,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         axes.plot(sizes, [ratio(data, size, name) for size in sizes], "o-", label=name)
     axes.set(xscale="log")
     label(axes, ("bytes per read", "每次读的字节数"), ("pointers / extents", "指针 / extent"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     return [*figures, (figure, "What block pointers cost")]
 
@@ -131,7 +130,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=4,
     title="The size of a read",
     chinese="每次读多大",
@@ -146,10 +145,4 @@ EXPERIMENT = Experiment(
     changes="Read-ahead makes small sequential reads long ones. A fragmented file has a limit of "
     "its"
     " own. A disk that turns faster moves the knee to the left.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )  # fmt: skip

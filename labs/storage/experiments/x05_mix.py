@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import model, run_guest, sized_disks
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -85,8 +85,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     curves(axes, rows, "writes", "requests", "case")
     axes.set(ylim=(0, 2.6))
     label(axes, ("operations that write, %", "写操作, %"), ("requests/operation", "每次操作的请求"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     return [(figure, "Model of the 5400 rpm disk; the sync at the end is included."),
             (counts, "Requests for each operation, extents")]  # fmt: skip
@@ -130,7 +129,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=5,
     title="A mix of reads and writes",
     chinese="读写混合",
@@ -149,10 +148,4 @@ EXPERIMENT = Experiment(
     " the file was cut to 18 GB for that reason. An fsync after each write takes the sorting "
     "away, and adds the journal. A drive with"
     " sectors of 4 KiB reads before it writes 512 bytes. On an SSD sorting wins nothing.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )  # fmt: skip

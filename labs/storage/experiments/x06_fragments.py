@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -46,8 +46,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(both_axes[0], ("extents of a file of 2 TiB", "extent 数"),
           ("requests for a read", "每次读的请求数"))  # fmt: skip
     label(both_axes[1], ("extents of a file of 2 TiB", "extent 数"), ("ms for a read", "毫秒"))
-    if predicted is not None:
-        mark_prediction(both_axes[0], predicted)
+    mark_prediction(both_axes[0], predicted)
     for axes in both_axes:
         axes.legend(fontsize=8)
     return [(figure, f"{data['reads']:,} random reads, from a cold start")]
@@ -96,7 +95,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=6,
     title="How fragmented may extents get?",
     chinese="extent 能碎到什么程度?",
@@ -112,11 +111,5 @@ EXPERIMENT = Experiment(
     changes="With less memory than leaves the map never gets warm. Sequential reads pay for each"
     " extent by a seek, long before random ones notice. Leaves far away from their data, as an"
     " allocator under pressure puts them, cost a whole seek instead of half a turn.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

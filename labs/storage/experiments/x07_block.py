@@ -7,7 +7,7 @@ from math import exp
 
 from matplotlib.figure import Figure
 
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.trees import READS, Tree, cost
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -112,7 +112,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=7,
     title="The size of a block",
     chinese="块的大小",
@@ -128,11 +128,5 @@ EXPERIMENT = Experiment(
     changes="A memory that is smaller than the pointer blocks never gets to these figures. Direct"
     " I/O moves only the sector. Blocks larger than a page need a page cache that can hold them,"
     " and small files waste half a block each.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

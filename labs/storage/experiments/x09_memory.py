@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest
 from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
@@ -78,8 +78,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log", ylim=(0, 110))
     ticks(axes, (0.125, 0.25, 0.5, 1, 2))
     label(axes, ("file / memory", "文件 / 内存"), ("bytes from the disk, %", "来自磁盘, %"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     return [(rate, "A fabric of 400 MB/s, and memory that copies 2.9 GB/s"),
             (share, "Counted by QEMU: the rest came from the page cache.")]  # fmt: skip
@@ -123,7 +122,7 @@ def checks(data: Data) -> dict[str, bool]:
     }
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=9,
     title="This is a memory test",
     chinese="这是内存测试",
@@ -139,10 +138,4 @@ EXPERIMENT = Experiment(
     " bytes, and 2.9 GB/s for each byte that memory copies.",
     changes="A replacement policy that keeps a part of a large file (X18) gives hits there, too."
     " More memory moves the knee. A faster fabric makes the error smaller.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.figure import Figure
 
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 
@@ -146,8 +146,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(ylim=(0, 100))
     ticks(axes, WRITERS)
     label(axes, ("sequential writers", "顺序写的个数"), ("reads that hit, %", "读命中率, %"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     times, axes = pictures(height=2.8)
     curves(axes, data["rows"], "writers", "p50", "policy")
@@ -190,7 +189,7 @@ def checks(data: Data) -> dict[str, bool]:
     }
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=10,
     title="The noise of sequential writes",
     chinese="顺序写的噪声",
@@ -207,11 +206,5 @@ EXPERIMENT = Experiment(
     " hits are counted in the second half.",
     changes="Writers that are slower than the reads by the size of the cache do no harm. A hot set"
     " of half the cache survives longer. Direct I/O does not help: the array does not see it.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from labs.storage import fsx
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.blobs import build, call, entry, new_store
 from labs.storage.experiments.guest import Phase, run_guest
 from labs.storage.pages import curves, label, mark_prediction, pictures
@@ -109,8 +109,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("batch (each 1 % of the objects)", "批次 (每批为对象数的 1%)"),
           ("requests per object", "每个对象的请求"))  # fmt: skip
     axes.set(ylim=(0, None))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     rate, axes = pictures(height=2.8)
     curves(axes, data["rows"], "batch", "per_second", "store")
@@ -161,7 +160,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=11,
     title="One blob, or a file for each object?",
     chinese="一个 blob, 还是每个对象一个文件?",
@@ -177,10 +176,4 @@ EXPERIMENT = Experiment(
     " model of the 15,000 rpm disk gives the time, with places spread as far apart as 44 GB are.",
     changes="Larger objects make the first requests cheaper compared with the data. More objects"
     " than memory for inodes never get warm. Reading in the order of inodes warms at once.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import drive
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.blobs import build, entry, new_store
 from labs.storage.experiments.guest import run_guest
 from labs.storage.pages import label, mark_prediction, pictures
@@ -67,8 +67,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
     label(axes, ("dead part of the log when it is compacted, %", "压实时日志中无用的部分, %"),
           ("bytes written per user byte", "每用户字节写的字节"))  # fmt: skip
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     space, axes = pictures(height=2.8)
     axes.plot([r["dead"] for r in rows], [r["log"] / r["live"] for r in rows], "o-")
@@ -120,7 +119,7 @@ def checks(data: Data) -> dict[str, bool]:
     }
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=12,
     title="Removal and compaction",
     chinese="删除与压实",
@@ -136,10 +135,4 @@ EXPERIMENT = Experiment(
     changes="Objects that die together (by age) leave areas that are wholly dead, and these cost"
     " nothing. Holes punched into a file give space back without a copy, but only whole blocks, and"
     " they scatter the rest.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import drive
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.blobs import build, call, entry, new_store
 from labs.storage.experiments.guest import run_guest
 from labs.storage.pages import curves, label, mark_prediction, pictures
@@ -123,7 +123,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=13,
     title="Opening a store: walk or index?",
     chinese="打开存储: 扫描还是索引?",
@@ -141,10 +141,4 @@ EXPERIMENT = Experiment(
     " million.",
     changes="Larger records: the walk could skip the data, and would become a random read for each"
     " head, which is slower up to some 500 KB. A walk that checks no contents reads as much.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from labs.storage import fsx
 from labs.storage.experiments.account import Account, account_of, rows
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import both, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
@@ -124,7 +124,7 @@ def checks(data: Data) -> dict[str, bool]:
     }
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=14,
     title="Where do mkfs's blocks go?",
     chinese="mkfs 的块都到哪里去了?",
@@ -140,11 +140,5 @@ EXPERIMENT = Experiment(
     changes="Larger inodes or more of them, a larger journal, and 64-byte descriptors take more;"
     " flex_bg moves tables together and takes nothing. A large disk hides it: all but the journal"
     " are a constant share.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

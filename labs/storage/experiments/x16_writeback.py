@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 
@@ -107,8 +107,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log")
     ticks(axes, CHUNKS)
     label(axes, ("MB of a file at a time", "每次写的 MB"), ("faster than 4 MB, %", "比 4 MB 快, %"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     figure, (upper, lower) = pictures(2, height=2.9)
     for case in CASES:
@@ -163,7 +162,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=16,
     title="How much write-back writes at once, and who waits",
     chinese="回写多大一批, 谁等待",
@@ -179,11 +178,5 @@ EXPERIMENT = Experiment(
     changes="Files that are near each other have short seeks, and gain less. A drive that erases"
     " 1 MB at a time and cannot write elsewhere wants chunks of that size, at its borders. One"
     " slow drive next to a fast one needs a limit for each.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

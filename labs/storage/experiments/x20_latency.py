@@ -10,7 +10,7 @@ from statistics import mean, median
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import both, label, mark_prediction, pictures, plotting
 from labs.tools.course.measurement import Question
 
@@ -199,7 +199,7 @@ def checks(data: Data) -> dict[str, bool]:
     }
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=20,
     title="Spot the nearly broken disk",
     chinese="找出快要坏的盘",
@@ -215,11 +215,5 @@ EXPERIMENT = Experiment(
     changes="More requests let every counter of slow requests find rarer retries. A shared cause,"
     " such as a bus that is reset, slows all disks, and only a fixed limit shows it then."
     " On an SSD the healthy buckets are three decades lower.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

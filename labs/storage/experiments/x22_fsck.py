@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
@@ -171,7 +171,7 @@ def checks(data: Data) -> dict[str, bool]:
     }
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=22,
     title="What fsck costs",
     chinese="fsck 的代价",
@@ -188,11 +188,5 @@ EXPERIMENT = Experiment(
     changes="A checker that sorts its reads, or has several under way, comes nearer to together."
     " Tables of inodes that are not in use need not be read (uninit_bg). Passes 3 and 4 are done"
     " in memory. Larger files have fewer pointer blocks for each inode.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

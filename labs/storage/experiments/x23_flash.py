@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
@@ -122,7 +122,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=23,
     title="Flash that hates small writes",
     chinese="讨厌小写的闪存",
@@ -136,11 +136,5 @@ EXPERIMENT = Experiment(
     " and the SSD next to it are not. 200 writes of each size; the cache gives runs of 128 KiB.",
     changes="A drive that writes elsewhere (an SSD) has no step, and pays later when it collects"
     " free blocks. A file system that puts its journal between the data cuts the runs.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.locks import Cluster
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -53,8 +53,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     curves(axes, mine, "reads", "messages", "way")
     axes.set(ylim=(0, None))
     label(axes, ("operations that read, %", "读操作, %"), ("messages/operation", "每次操作的消息"))
-    if predicted is not None:
-        mark_prediction(axes, predicted)
+    mark_prediction(axes, predicted)
     axes.legend(fontsize=8)
     times, axes = pictures(height=2.8)
     curves(axes, mine, "reads", "ms", "way")
@@ -110,7 +109,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=24,
     title="Lock levels of a cluster: NL, PR, EX",
     chinese="集群锁的级别: NL, PR, EX",
@@ -126,11 +125,5 @@ EXPERIMENT = Experiment(
     changes="A master on one of the nodes saves that node's messages. If changes are written to"
     " disk before a lock is lowered, each change of hands is longer by a disk write. More locks"
     " with less sharing bring every point nearer to that of reads only.",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
-from labs.storage.experiments.base import Data, Experiment, Table, Where
+from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
@@ -70,7 +70,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         axes.set_title(name, loc="left")
         axes.set(yscale="log" if name == "sata-ssd" else "linear")
         label(axes, ("read-ahead, KiB", "预读, KiB"), ("time / without", "耗时 / 无预读"))
-        if predicted is not None and name == "sata-ssd":
+        if name == "sata-ssd":
             mark_prediction(axes, predicted)
         axes.legend(fontsize=8)
     waste, axes = pictures(height=2.6)
@@ -123,7 +123,7 @@ def checks(data: Data) -> dict[str, bool]:
     }  # fmt: skip
 
 
-EXPERIMENT = Experiment(
+ABOUT = About(
     number=26,
     title="Read-ahead for random objects",
     chinese="随机对象的预读",
@@ -139,11 +139,5 @@ EXPERIMENT = Experiment(
     changes="A read-ahead that grows only when reads continue (as kernels do) spares single pages."
     " Several requests at once hide the overhead of small ones on the SSD. Waste fills the page"
     " cache, too, and takes hits from others (X2).",
-    measure=measure,
-    result=result,
-    plots=plots,
-    tables=tables,
-    sentences=sentences,
-    checks=checks,
     guest=False,
 )  # fmt: skip
