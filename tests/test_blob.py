@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from labs.storage.experiments.blobs import LIBRARY
 from tests.building import ROOT, shared_folder
 
 CUTS = 1000
 COMPILER = ("gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter",
             "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover",
             f"-I{ROOT}")  # fmt: skip
-LIBRARY = [ROOT / f"labs/storage/blob/{name}.c" for name in ("log", "index")]
 
 
 @pytest.fixture(scope="session")

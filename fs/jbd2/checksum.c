@@ -12,8 +12,6 @@
  */
 #include "fs/jbd2/checksum.h"
 
-#include "kernel/lib/string.h"
-
 #define CASTAGNOLI 0x82f63b78u
 #define ETHERNET   0x04c11db7u
 

@@ -13,28 +13,11 @@
 
 #define INDEX_MAGIC 0x78646e69u
 #define SLOTS_FIRST 1024u
-#define POLYNOMIAL  0x82f63b78u /* of CRC-32C, reflected */
 
 struct index_head {
 	uint32_t magic, crc;
 	uint64_t generation, tail, session, count;
 };
-
-uint32_t blob_crc32c(uint32_t crc, const void *data, uint64_t length)
-{
-	static uint32_t table[256];
-	const uint8_t *byte = data;
-
-	if (table[1] == 0)
-		for (uint32_t i = 0; i < 256; i++) {
-			table[i] = i;
-			for (int bit = 0; bit < 8; bit++)
-				table[i] = table[i] >> 1 ^ (table[i] & 1 ? POLYNOMIAL : 0);
-		}
-	for (crc = ~crc; length > 0; length--)
-		crc = table[(crc ^ *byte++) & 255] ^ crc >> 8;
-	return ~crc;
-}
 
 static uint32_t slot_of(const struct blob_store *store, uint64_t key)
 {

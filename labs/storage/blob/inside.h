@@ -2,6 +2,7 @@
 #ifndef LABS_STORAGE_BLOB_INSIDE_H
 #define LABS_STORAGE_BLOB_INSIDE_H
 
+#include "fs/jbd2/checksum.h"
 #include "labs/storage/blob/blob.h"
 
 #define SUPER_STEP 4096u
@@ -44,8 +45,11 @@ struct blob_store {
 	uint32_t ahead_length;
 };
 
-/* CRC-32C, continued from `crc`; 0 to begin. */
-uint32_t blob_crc32c(uint32_t crc, const void *data, uint64_t length);
+/* CRC-32C, inverted at both ends, continued from `crc`; 0 to begin. */
+static inline uint32_t blob_crc32c(uint32_t crc, const void *data, uint64_t length)
+{
+	return ~crc32c(~crc, data, (size_t)length);
+}
 
 /* Makes room for one entry more. -ENOMEM. */
 int blob_grow(struct blob_store *store);

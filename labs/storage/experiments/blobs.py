@@ -9,7 +9,9 @@ from pathlib import Path
 from labs.storage.fsx import COMPILER, ROOT
 from labs.tools.guest.initramfs import Entry, regular
 
-SOURCES = [ROOT / f"labs/storage/blob/{name}.c" for name in ("main", "log", "index", "device")]
+LIBRARY = [ROOT / f"labs/storage/blob/{name}.c" for name in ("log", "index")]
+LIBRARY += [ROOT / "fs/jbd2/checksum.c"]
+SOURCES = [*LIBRARY, *(ROOT / f"labs/storage/blob/{name}.c" for name in ("main", "device"))]
 MEAN_BYTES = 4865  # of a record, with its head and up to a sector
 
 
