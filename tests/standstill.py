@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,29 +126,28 @@ class Processor:
         """Looks at it some times, a few instructions apart. One that is about to halt counts as
         halted: QEMU gives it no interrupt while it steps, and would never come to the next
         instruction."""
-        dump = guest.monitor("info registers")
-        before = guest.registers()
-        is_halted, is_user = "HLT=1" in dump, before["cs"] & USER == USER
-        place = describe(guest, guest.linear())
-        chains = [calls_of_processor(guest)]
-        for _ in range(0 if is_halted or is_user else SAMPLES):
+        found = cls.here(guest, is_halted="HLT=1" in guest.monitor("info registers"))
+        if found.is_halted or found.is_user:
+            return found
+        chains = [found.calls]
+        for _ in range(SAMPLES):
             for _ in range(STEPS):
                 if guest.read(guest.linear(), 1) == HLT:
-                    return cls(
-                        calls=calls_of_processor(guest),
-                        place=describe(guest, guest.linear()),
-                        is_user=False,
-                        is_halted=True,
-                        has_interrupts=bool(guest.registers()["eflags"] & INTERRUPTS),
-                    )
+                    return cls.here(guest, is_halted=True)
                 guest.step()
             chains.append(calls_of_processor(guest))
+        return replace(found, calls=common(chains))
+
+    @classmethod
+    def here(cls, guest: Guest, is_halted: bool) -> Processor:
+        """At this instruction."""
+        registers = guest.registers()
         return cls(
-            calls=common(chains),
-            place=place,
-            is_user=is_user,
+            calls=calls_of_processor(guest),
+            place=describe(guest, guest.linear()),
+            is_user=registers["cs"] & USER == USER,
             is_halted=is_halted,
-            has_interrupts=bool(before["eflags"] & INTERRUPTS),
+            has_interrupts=bool(registers["eflags"] & INTERRUPTS),
         )
 
     def headline(self, tasks: list[Task]) -> str:
