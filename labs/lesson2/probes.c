@@ -15,6 +15,8 @@
  *
  * user_enter remembers the stack pointer, and user_leave takes it back: a setjmp and longjmp across
  * a privilege level. There is one such place, so a visit cannot contain another one.
+ *
+ * From lesson 3 on programs take the place of probes: this file is not linked any more.
  */
 #include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/machine.h"
