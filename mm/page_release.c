@@ -10,7 +10,7 @@
 #include "mm/page_alloc.h"
 #include "mm/zones.h"
 
-void page_free_last(struct page *page)
+static inline void give_back(struct page *page)
 {
 	bool enabled = interrupts_disable();
 
@@ -18,13 +18,19 @@ void page_free_last(struct page *page)
 	interrupts_restore(enabled);
 }
 
+void page_free_last(struct page *page)
+{
+	give_back(page);
+}
+
+/* Looks first whether it is such a block: another one would spoil the free lists. */
 void page_free(void *pages, unsigned order)
 {
 	struct page *page = page_at(pages);
 
-	if (!page || page->state != PAGE_USED || page->order != order ||
-	    page_address(page) != pages)
+	if (!page || (uintptr_t)pages % PAGE_SIZE || page->state != PAGE_USED ||
+	    page->order != order)
 		panic("page_free: %p is no block of order %u that is in use", pages, order);
 	page->owner = (uintptr_t)__builtin_return_address(0);
-	page_free_last(page);
+	give_back(page);
 }
