@@ -3,7 +3,8 @@
  * cache, which reads them by the file's own operations.
  *
  * There is one cache for each file, however often it is open: they are found by what their open
- * files have in common, `private`. A cache holds its file open as long as an area shows it.
+ * files have in common, `private`. A cache holds its file open as long as an area shows it. Nobody
+ * may write to such a file (fs/root.c), so no page of the cache becomes dirty.
  */
 #include "fs/file_memory.h"
 
@@ -51,17 +52,6 @@ static uint32_t pages_count(const struct page_cache *cache)
 	return (file_size(file_of(cache)) + PAGE_SIZE - 1) >> PAGE_SHIFT;
 }
 
-/* Not beyond the end. */
-static int pages_write(struct page_cache *cache, uint32_t index, const void *page)
-{
-	uint64_t offset = (uint64_t)index << PAGE_SHIFT, size = file_size(file_of(cache));
-	uint32_t length = size - offset < PAGE_SIZE ? size - offset : PAGE_SIZE;
-	struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)page, length);
-	int count = offset < size ? file_write_at(file_of(cache), &buffer, offset) : 0;
-
-	return count < 0 ? count : 0;
-}
-
 static void pages_release(struct page_cache *cache)
 {
 	struct file_pages *pages = (struct file_pages *)cache;
@@ -85,8 +75,11 @@ static struct memory_object *find(const struct file *file)
 /* With one reference, the caller's. */
 static struct memory_object *make(struct file *file)
 {
-	static const struct page_cache_ops ops = { pages_read, pages_write, pages_count,
-						   pages_release };
+	static const struct page_cache_ops ops = {
+		.read = pages_read,
+		.count = pages_count,
+		.release = pages_release,
+	};
 	struct file_pages *pages = pool_alloc(&pool);
 
 	if (!pages)

@@ -15,7 +15,8 @@ struct page_cache;
 /* The file of a cache. Pages are numbered from 0 on; what is in a page after the end of the
  * file is zero. */
 struct page_cache_ops {
-	/* Fill a page, or write it back. Return 0 or a negated errno. May sleep. */
+	/* Fill a page, or write it back. Return 0 or a negated errno. May sleep. write is NULL for
+	 * a file that cannot be written. */
 	int (*read)(struct page_cache *cache, uint32_t index, void *page);
 	int (*write)(struct page_cache *cache, uint32_t index, const void *page);
 	/* How many pages the file has at the moment. */

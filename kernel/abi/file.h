@@ -9,7 +9,12 @@
 #define O_SYNC	  04010000
 #define O_NOATIME 01000000
 
+#define O_DIRECTORY 0200000
+#define O_NOFOLLOW  0400000
+#define O_PATH	    010000000 /* only to name what is there */
+
 /* Of fcntl. */
+#define F_SETFD	     2
 #define F_GETFL	     3
 #define F_SETFL	     4
 #define F_SETPIPE_SZ 1031

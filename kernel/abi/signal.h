@@ -57,8 +57,11 @@ struct linux_signal_stack {
 };
 
 /* What siginfo says of where a signal came from. */
-#define SI_USER	  0
-#define SI_KERNEL 0x80
+#define SI_USER	    0
+#define SI_KERNEL   0x80
+#define SEGV_MAPERR 1
+#define SEGV_ACCERR 2
+#define BUS_ADRERR  2
 
 /* The middle of siginfo: for kill and SIGCHLD the sender's pid, its user (0), the status; for
  * exceptions the address. */

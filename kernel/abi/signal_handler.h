@@ -41,15 +41,12 @@ struct linux_old_signal_action {
 #define SIGNAL_STACK_LEAST 2048u
 
 /* What siginfo says of where a signal came from: tkill, or an exception. */
-#define SI_TKILL    (-6)
-#define ILL_ILLOPN  2
-#define FPE_INTDIV  1
-#define FPE_FLTINV  7
-#define SEGV_MAPERR 1
-#define SEGV_ACCERR 2
-#define BUS_ADRALN  1
-#define BUS_ADRERR  2
-#define TRAP_TRACE  2
+#define SI_TKILL   (-6)
+#define ILL_ILLOPN 2
+#define FPE_INTDIV 1
+#define FPE_FLTINV 7
+#define BUS_ADRALN 1
+#define TRAP_TRACE 2
 
 /* struct siginfo, as most signals fill it. Where only a part of it is given, that is all but the
  * rest. */

@@ -27,10 +27,11 @@ struct elf_image {
  * or -ENOEXEC unless it is a program for the i386 that fits below the kernel. */
 int elf_check(struct elf_image *image);
 
-/* Are programs with an interpreter (dynamically linked ones) known? From lesson 6 on; there
- * elf_interpreters_allow says so. */
-extern bool elf_interpreters;
-void elf_interpreters_allow(void);
+/* Does `action` (unless that is NULL) with the interpreter of a program, if it has one; the program
+ * begins there then. Returns 0, the action's error, or one of the interpreter's file. NULL: there
+ * are only static programs. From lesson 6 on a module may know interpreters. */
+typedef int elf_interpreter_user(struct elf_image *image, int (*action)(struct elf_image *image));
+extern elf_interpreter_user *elf_interpreters;
 
 /* A program header: elf_check has made sure that the table is in the part that was read. */
 static inline const struct elf_program_header *elf_segment(const struct elf_image *image,

@@ -11,9 +11,10 @@
  * shown are read (kernel/process/exec_segment.c).
  *
  * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
- * interpreter begins; it finds the program by the auxiliary vector (AT_PHDR, AT_ENTRY), and itself
- * by AT_BASE.
+ * interpreter begins (kernel/linux/exec_interpreter.c).
  */
+#include <stddef.h>
+
 #include "fs/file_memory.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/exec_elf.h"
@@ -22,8 +23,6 @@
 #include "mm/fault.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
-
-#define LIBRARY_ADDRESS 0x40000000u /* where an interpreter goes */
 
 /* ---- one segment ---- */
 
@@ -107,90 +106,14 @@ static int load(struct elf_image *image)
 	return error;
 }
 
-/* ---- the interpreter ---- */
-
-/* An interpreter that is to be loaded: two pages. */
-struct library {
-	char name[PAGE_SIZE];
-	struct elf_image image;
-};
-
-/* The segment that has its name; of several the first one. NULL: none. */
-static const struct elf_program_header *interpreter(const struct elf_image *image)
-{
-	for (unsigned i = 0; i < image->header.phnum; i++)
-		if (elf_segment(image, i)->type == ELF_SEGMENT_INTERPRETER)
-			return elf_segment(image, i);
-	return NULL;
-}
-
-/* The name, from wherever it is in the file, with its NUL. Errors are Linux's. */
-static int read_name(const struct elf_image *image, char name[PAGE_SIZE])
-{
-	uint32_t length = interpreter(image)->filesz;
-	struct buffer buffer = buffer_of_kernel(name, length);
-
-	if (length < 2 || length > PAGE_SIZE)
-		return -ENOEXEC;
-	int count = file_read_at(image->file, &buffer, interpreter(image)->offset);
-
-	if (count < 0 || buffer.length > 0)
-		return count < 0 ? count : -EIO;
-	return name[length - 1] == '\0' ? 0 : -ENOEXEC;
-}
-
-/* Opens the interpreter and checks it. On success the file is the caller's. */
-static int open_library(const char *name, struct elf_image *library)
-{
-	int error = exec_open_image(name, library);
-
-	if (error)
-		return error;
-	if (library->bytes < sizeof(library->header))
-		error = -EIO;
-	else if (elf_check(library) != 0)
-		error = -ELIBBAD;
-	if (!error && library->bias)
-		library->bias = LIBRARY_ADDRESS;
-	if (!error)
-		error = elf_has_room(library);
-	if (error)
-		file_release(library->file);
-	return error;
-}
-
-/* Does `action` with the interpreter of a program, if it has one. */
-static int with_library(struct elf_image *image, int (*action)(struct elf_image *library))
-{
-	struct library *library = interpreter(image) ? page_alloc(1) : NULL;
-
-	if (!library)
-		return interpreter(image) ? -ENOMEM : 0;
-	int error = read_name(image, library->name);
-
-	if (!error)
-		error = open_library(library->name, &library->image);
-	if (!error) {
-		error = action(&library->image);
-		image->start = elf_entry(&library->image);
-		image->library = library->image.bias;
-		file_release(library->image.file);
-	}
-	page_free(library, 1);
-	return error;
-}
-
-static int nothing(struct elf_image *library)
-{
-	return 0;
-}
+/* ---- the whole program ---- */
 
 /* Before the point of no return: an interpreter that is not there is the caller's error. */
 int elf_check_room(struct elf_image *image)
 {
 	int error = elf_has_room(image);
 
-	return error ? error : with_library(image, nothing);
+	return error || !elf_interpreters ? error : elf_interpreters(image, NULL);
 }
 
 /* The program last, because the heap comes after it. */
@@ -198,12 +121,7 @@ int elf_load(struct elf_image *image)
 {
 	image->start = elf_entry(image);
 	image->library = 0;
-	int error = with_library(image, load);
+	int error = elf_interpreters ? elf_interpreters(image, load) : 0;
 
 	return error ? error : load(image);
-}
-
-void elf_interpreters_allow(void)
-{
-	elf_interpreters = true;
 }

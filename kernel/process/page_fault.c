@@ -18,7 +18,6 @@
 
 #include <stddef.h>
 
-#include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/family.h"

@@ -23,7 +23,6 @@
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
-#include "kernel/process/exec_elf.h"
 #include "kernel/process/page_fault.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/gate.h"
@@ -67,7 +66,6 @@ void kmain(uint32_t magic, uint32_t information)
 
 	user_copy_initialize();
 	page_fault_initialize();
-	elf_interpreters_allow();
 	reclaim_initialize();
 	syscall_initialize();
 	sysenter_initialize();
