@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from labs.tools.course import budget, room_readme, tables
-from labs.tools.course.rooms import rooms
+from labs.tools.course.rooms import part_of, rooms
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = {*(folder.split("/")[0] for folder in rooms()), "tests"}
@@ -208,6 +208,14 @@ def test_functions_are_short() -> None:
 
 def test_line_budgets() -> None:
     fail_with([f"{problem}; make budget shows the table" for problem in budget.overdrawn()])
+
+
+def test_core_after_the_last_lesson() -> None:
+    """It has the loader, headers and the last main.c, and nothing that a later lesson replaced."""
+    files = budget.last_core()
+    assert {"boot/loader.c", "boot/mbr.asm", "mm/area.h", "labs/lesson6/main.c"} <= files
+    assert not {"mm/early.c", "mm/space_slot.h", "labs/lesson5/main.c"} & files
+    assert not [path for path in files if part_of(path) != "core"]
 
 
 def test_tables_are_todays() -> None:
