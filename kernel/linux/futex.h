@@ -17,3 +17,7 @@ struct futex_key {
 	struct memory_object *object; /* that is `memory`, without a reference; or NULL */
 };
 extern struct futex_key (*futex_shared_key)(uint32_t address);
+
+/* Makes a user address of the current task writable, or returns a negated errno. May sleep. NULL:
+ * what a copy cannot reach is not there. */
+extern int (*futex_bring)(uint32_t address);

@@ -22,6 +22,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/area.h"
+#include "mm/fault.h"
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 #include "mm/space_layout.h"
@@ -319,8 +320,14 @@ static struct futex_key key_of(uint32_t address)
 	};
 }
 
+static int bring(uint32_t address)
+{
+	return space_fault(current->space, address, true, true);
+}
+
 static void shared_memory_initialize(void)
 {
 	futex_shared_key = key_of;
+	futex_bring = bring;
 }
 STARTUP(shared_memory_initialize)

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
 #include "kernel/linux/futex.h"
@@ -26,7 +27,7 @@
 #include "mm/user_copy.h"
 #include "kernel/linux/user_time64.h"
 
-enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAIT_BITS = 9, WAKE_BITS };
+enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAKE_OP, WAIT_BITS = 9, WAKE_BITS };
 
 #define FLAGS	       0x180u /* of the operation: */
 #define PRIVATE	       0x080u /* the word is in no memory that spaces share */
@@ -44,6 +45,7 @@ struct futex_waiter {
 static struct list waiters = LIST_EMPTY(waiters);
 
 struct futex_key (*futex_shared_key)(uint32_t address);
+int (*futex_bring)(uint32_t address);
 
 static struct futex_key key_of(uint32_t address, uint32_t operation)
 {
@@ -130,6 +132,103 @@ static int requeue(const struct trap_frame *frame)
 			     key_of(frame->edi, frame->ecx));
 }
 
+/* ---- changing a second word, and waking by what it was ---- */
+
+/* FUTEX_WAKE_OP has all of this in one word: 4 bits for what is done, 4 for what is compared, and a
+ * signed number of 12 bits for each. */
+enum { SET, ADD, OR, AND_NOT, XOR };
+enum { EQUAL, NOT_EQUAL, LESS, AT_MOST, MORE, AT_LEAST };
+#define IS_SHIFT 0x80000000u /* the number is which bit is meant */
+
+static int32_t signed_bits(uint32_t order, unsigned first)
+{
+	return (int32_t)(order << (20 - first)) >> 20;
+}
+
+static bool is_known(uint32_t order)
+{
+	return (order >> 28 & 7) <= XOR && (order >> 24 & 15) <= AT_LEAST;
+}
+
+static uint32_t changed(uint32_t word, uint32_t order)
+{
+	uint32_t number = signed_bits(order, 12);
+
+	if (order & IS_SHIFT)
+		number = 1u << number % 32;
+	switch (order >> 28 & 7) {
+	case SET:
+		return number;
+	case ADD:
+		return word + number;
+	case OR:
+		return word | number;
+	case AND_NOT:
+		return word & ~number;
+	}
+	return word ^ number;
+}
+
+static bool holds(int32_t word, uint32_t order)
+{
+	int32_t number = signed_bits(order, 0);
+
+	switch (order >> 24 & 15) {
+	case EQUAL:
+		return word == number;
+	case NOT_EQUAL:
+		return word != number;
+	case LESS:
+		return word < number;
+	case AT_MOST:
+		return word <= number;
+	case MORE:
+		return word > number;
+	}
+	return word >= number;
+}
+
+/* In one step: with interrupts disabled neither copy sleeps. If one of them would have to, the page
+ * is brought, and both begin again. *old is what the word was. Returns 0 or -EFAULT. */
+static int exchange(uint32_t address, uint32_t order, uint32_t *old)
+{
+	for (;;) {
+		bool enabled = interrupts_disable();
+		uint32_t left = copy_from_user(old, address, sizeof(*old));
+		const uint32_t new = left ? 0 : changed(*old, order);
+
+		left = left ? left : copy_to_user(address, &new, sizeof(new));
+		interrupts_restore(enabled);
+		if (left == 0)
+			return 0;
+		if (!futex_bring || futex_bring(address) != 0)
+			return -EFAULT;
+	}
+}
+
+/* EDI is the second word, EBP what is done with it, ESI how many that wait for it are woken. */
+static int wake_by_change(const struct trap_frame *frame)
+{
+	uint32_t old;
+
+	if (frame->edi % sizeof(old))
+		return -EINVAL;
+	if (!user_range_ok(frame->edi, sizeof(old)))
+		return -EFAULT;
+	if (!is_known(frame->ebp))
+		return -ENOSYS;
+	int error = exchange(frame->edi, frame->ebp, &old);
+
+	if (error)
+		return error;
+	uint32_t woken = wake(frame, ALL_BITS);
+
+	if (holds(old, frame->ebp))
+		woken += wake_and_move(key_of(frame->edi, frame->ecx), ALL_BITS, number(frame->esi),
+				       0, (struct futex_key){ 0 });
+	return woken;
+}
+
 /* ---- waiting ---- */
 
 /* A wait that begins again ends when it would have ended. Only WAIT's time is a distance. */
@@ -209,6 +308,8 @@ static int futex(const struct trap_frame *frame, timespec_reader *take)
 		return value == frame->ebp ? requeue(frame) : -EAGAIN;
 	case REQUEUE:
 		return requeue(frame);
+	case WAKE_OP:
+		return wake_by_change(frame);
 	}
 	return -ENOSYS;
 }

@@ -93,6 +93,8 @@ static const struct {
 	{ "memory", part_memory },
 	{ "processes", part_processes },
 	{ "robust", part_robust },
+	{ "change", part_change },
+	{ "checking", part_checking },
 	{ "systemv", part_systemv },
 	{ "attach", part_attach },
 	{ "posix", part_posix },

@@ -67,6 +67,8 @@ void part_close(void);
 void part_memory(void);
 void part_processes(void);
 void part_robust(void);
+void part_change(void);
+void part_checking(void);
 void part_systemv(void);
 void part_attach(void);
 void part_posix(void);
