@@ -11,7 +11,6 @@
 #include "mm/audit.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "kernel/report/printk.h"
 #include "mm/page.h"

@@ -22,7 +22,6 @@
  */
 #include "mm/buddy.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint32_t end)

@@ -27,7 +27,6 @@
 #include "mm/user_copy.h"
 
 #define LAST_STATUS 61 /* the highest that the machine can end with */
-#define INIT	    1  /* pid of the first program, which inherits orphans */
 
 /* Could this one's parent continue it: is it in another group of the same session? One that is
  * leaving its children could not, not even those that have no new parent yet. */

@@ -10,6 +10,8 @@
 #include "kernel/abi/wait.h"
 #include "kernel/process/process.h"
 
+#define INIT 1 /* pid of the first program, which inherits orphans */
+
 /* Every process, by age: the first for NULL, NULL after the last. The list may change whenever the
  * caller sleeps. */
 struct process *process_next(const struct process *process);

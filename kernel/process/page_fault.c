@@ -28,7 +28,6 @@
 #include "mm/space.h"
 
 #define ERROR_WRITE 2u /* in a page fault's error code: Intel SDM volume 3, 4.7 */
-#define INIT	    1
 #define RETRIES	    1000
 #define LEADER	    8u /* a page of a session's leader counts an eighth */
 

@@ -18,7 +18,6 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/task/sched.h"
 
-#define INIT 1 /* pid */
 /* Signals that an exception causes: they are delivered first. */
 #define SYNCHRONOUS                                                                                \
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \

@@ -14,21 +14,12 @@
  */
 #include "kernel/report/boot_info.h"
 
+#include "kernel/lib/format.h"
 #include "kernel/lib/multiboot.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/report/panic.h"
 
 struct boot_info boot_info;
-
-/* What is too long is cut. */
-static void copy_text(char *to, uint32_t size, const char *from)
-{
-	uint32_t i;
-
-	for (i = 0; i + 1 < size && from[i]; i++)
-		to[i] = from[i];
-	to[i] = '\0';
-}
 
 /* What exceeds the table is lost: a PC's BIOS describes about ten ranges. */
 static void add_range(uint64_t base, uint64_t length, uint32_t type)
@@ -84,8 +75,8 @@ void boot_info_read(uint32_t magic, uint32_t address)
 		panic("EAX was 0x%08x at the entry: no Multiboot loader started this kernel",
 		      magic);
 	if (information->flags & MULTIBOOT_LOADER_NAME)
-		copy_text(boot_info.loader, sizeof(boot_info.loader),
-			  direct_map(information->boot_loader_name));
+		snprintk(boot_info.loader, sizeof(boot_info.loader), "%s",
+			 (const char *)direct_map(information->boot_loader_name));
 	read_ranges(information);
 	if (boot_info.range_count == 0)
 		panic("the boot loader %s describes no memory", boot_info.loader);

@@ -27,7 +27,6 @@
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/gate.h"
 #include "kernel/syscall/sysenter.h"
-#include "kernel/task/task_make.h"
 #include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 #include "labs/lesson4/first_task.h"
