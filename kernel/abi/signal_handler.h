@@ -41,6 +41,7 @@ struct linux_old_signal_action {
 #define SIGNAL_STACK_LEAST 2048u
 
 /* What siginfo says of where a signal came from: tkill, or an exception. */
+#define SI_TIMER   (-2)
 #define SI_TKILL   (-6)
 #define ILL_ILLOPN 2
 #define FPE_INTDIV 1

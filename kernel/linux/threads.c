@@ -22,6 +22,7 @@
 #include "kernel/linux/futex.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/thread_local.h"
+#include "kernel/linux/signal_timer.h"
 #include "kernel/linux/threads.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
@@ -266,6 +267,7 @@ static int32_t end(int32_t status, bool all)
 	interrupts_enable();
 	if (process->leader != process)
 		end_follower();
+	signal_timers_delete();
 	return process->status;
 }
 
@@ -336,7 +338,11 @@ static int32_t finish(int32_t status)
 {
 	if (status != PROGRAM_REPLACED)
 		return end(status, true);
-	return current->space ? become_alone() : 0;
+	int error = current->space ? become_alone() : 0;
+
+	if (!error)
+		signal_timers_delete();
+	return error;
 }
 
 /* ---- signals to the program ---- */
@@ -377,7 +383,8 @@ static struct process *receiver(struct process *process, int signal,
 {
 	struct process *leader = process->leader, *chosen = process;
 
-	if (thread_of(leader)->followers == 0 || (cause && cause->code == SI_TKILL))
+	if (thread_of(leader)->followers == 0 || (cause && cause->code == SI_TKILL) ||
+	    (cause && cause->code == SI_TIMER && process != leader))
 		return process;
 	if (!takes(chosen, SIGNAL_BIT(signal)))
 		chosen = next_of(leader, NULL);

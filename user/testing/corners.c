@@ -199,25 +199,32 @@ static bool handlers_stay_on_stack(void)
 	return waitpid(pid, &status, 0) == pid && status == SIGSEGV;
 }
 
-/* Where calls by SYSENTER come back: after it, and after an INT 0x80 for calls that begin again. */
-static unsigned place_of_return(void)
+/* The fast call in the page that the kernel shares: SYSENTER, or SYSCALL on AMD's processors; NULL
+ * without such a page. An INT 0x80 for calls that begin again is after both. */
+static const unsigned char *fast_call(void)
 {
 	const unsigned char *at = (const unsigned char *)getauxval(AT_SYSINFO);
 
-	while (at && (at[0] != 0x0f || at[1] != 0x34))
+	while (at && (at[0] != 0x0f || (at[1] != 0x34 && at[1] != 0x05)))
 		at++;
-	return (unsigned)at + 4;
+	return at;
 }
 
-/* Goes back to that place with the trap flag set, by the gate that usually ends there. */
+/* Goes to where fast calls come back with the trap flag set, by SYSENTER, which usually ends there;
+ * by INT 0x80 on a processor that has no SYSENTER here. */
 static void forge(int signal, void *info, unsigned *context)
 {
+	const unsigned char *call = fast_call();
+
 	(void)signal;
-	context[CONTEXT_EIP] = place_of_return();
+	if (!call)
+		_exit(1);
+	context[CONTEXT_EIP] = (unsigned)call + 4;
 	context[CONTEXT_FLAGS] |= TRAP_FLAG;
-	__asm__ volatile("movl %0, %%esp\n\tmovl %%esp, %%ebp\n\tsysenter"
+	__asm__ volatile("testl %2, %2; movl %0, %%esp; movl %%esp, %%ebp; jz 1f; sysenter\n"
+			 "1:\tint $0x80"
 			 :
-			 : "r"((unsigned)info - 12), "a"(CALL_rt_sigreturn));
+			 : "r"((unsigned)info - 12), "a"(CALL_rt_sigreturn), "r"(call[1] == 0x34));
 }
 
 /* The trap comes in the program. */

@@ -66,11 +66,12 @@ BY_LESSON = 2_800  # of the core, added
 # pointers reach are refused, and those with O_DIRECT into their holes cached, in 19. Names of
 # inodes in memory, the last answer of a map, and checksums of inodes once for each commit have 160,
 # and 40 went for them: without these, stat, create and fsync take as long as on Linux, or longer.
-# Timers that are files (timerfd), for Debian's fio, have 128 (breadth).
+# Timers that are files (timerfd), for Debian's fio, have 128 (breadth); those that send signals
+# (timer_create), for ruby and for glibc's SIGEV_THREAD, 219.
 # From the core came the interpreters of dynamically linked programs (68) and what handlers of
 # signals see (40): both are breadth. FUTEX_WAKE_OP has 88.
 # Two tasks that mount on one directory at once take 5.
-STILL = {"core": 10_363, "breadth": 10_094, "storage": 13_375}
+STILL = {"core": 10_363, "breadth": 10_313, "storage": 13_375}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

@@ -99,6 +99,7 @@ static const struct {
 	{ "attach", part_attach },
 	{ "posix", part_posix },
 	{ "proc", part_proc },
+	{ "timers", part_timers },
 };
 
 int main(int argc, char **argv)

@@ -73,3 +73,4 @@ void part_systemv(void);
 void part_attach(void);
 void part_posix(void);
 void part_proc(void);
+void part_timers(void);

@@ -1,0 +1,5 @@
+/* What the end of a program asks of its timers: kernel/linux/signal_timer.c. */
+#pragma once
+
+/* Deletes the timers of the current task's program. */
+void signal_timers_delete(void);

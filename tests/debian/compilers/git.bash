@@ -1,0 +1,6 @@
+# What git does: the same on Linux and on the kernel.
+export GIT_AUTHOR_DATE='2010-06-27T12:00:00Z' GIT_COMMITTER_DATE='2010-06-27T12:00:00Z' GIT_PAGER=cat
+git config --global user.name Student; git config --global user.email student@example.org; git config --global init.defaultBranch main
+git init -q work && cd work; mkdir d; for n in 1 2 3; do echo "file $n" >d/$n; done; git add .; git commit -qm first; git log --oneline; echo more >>d/2; git status --short; git diff; git commit -qam second
+git checkout -qb side HEAD~1; echo side >d/4; git add d; git commit -qm side; git merge -q main -m merged; git log --oneline --graph; git fsck; git gc -q; git count-objects -v; git show --stat HEAD~1 | tail -3
+git tag -a v1 -m one; git describe; echo conflict >d/2; git commit -qam ours; git checkout -q main; echo other >d/2; git commit -qam theirs; git merge side; echo $?; git status --short; git merge --abort; git stash list; git clone -q . ../copy; ls -A ../copy; git -C ../copy log --oneline | wc -l; git archive HEAD | tar t; git grep -n file; git blame -s d/1; git rev-list --count HEAD; git bisect start -q 2>/dev/null; git cat-file -p HEAD^{tree}; git bundle create -q ../b HEAD && git bundle verify -q ../b; git rebase -q HEAD~1; echo $?

@@ -1,0 +1,140 @@
+/* Timers that send signals. */
+#include "threads.h"
+
+#define VALUE  2010
+#define PERIOD 20 /* milliseconds: two of our kernel's ticks */
+
+static volatile sig_atomic_t times, value;
+static volatile pid_t handled_by;
+
+static void handle(int signal, siginfo_t *info, void *context)
+{
+	times++;
+	value = info->si_value.sival_int;
+	handled_by = syscall(SYS_gettid);
+}
+
+static struct itimerspec after(long first, long period)
+{
+	return (struct itimerspec){ { 0, period * 1000000 }, { 0, first * 1000000 } };
+}
+
+static long create(clockid_t clock, int notify, timer_t *timer)
+{
+	struct sigevent event = { .sigev_value.sival_int = VALUE,
+				  .sigev_signo = SIGUSR1,
+				  .sigev_notify = notify };
+
+	return timer_create(clock, &event, timer) == 0 ? 0 : errno;
+}
+
+/* What comes while the signal is pending is counted. */
+static void signals(timer_t timer, const sigset_t *set)
+{
+	struct itimerspec setting = after(PERIOD, PERIOD), left;
+
+	say("set", timer_settime(timer, 0, &setting, NULL));
+	rest(8 * PERIOD);
+	say("blocked", times);
+	pthread_sigmask(SIG_UNBLOCK, set, NULL);
+	say("came", times > 0);
+	say("with its value", value);
+	say("overrun", timer_getoverrun(timer) >= 3);
+	say("left", timer_gettime(timer, &left) == 0 && left.it_value.tv_nsec > 0);
+	say("interval", left.it_interval.tv_nsec);
+	setting = after(0, 0);
+	timer_settime(timer, 0, &setting, NULL);
+	times = 0;
+	rest(3 * PERIOD);
+	say("stopped", times);
+}
+
+static void absolute(timer_t timer, clockid_t clock)
+{
+	struct itimerspec setting = after(0, 0);
+
+	times = 0;
+	clock_gettime(clock, &setting.it_value);
+	setting.it_value.tv_sec += 100;
+	timer_settime(timer, TIMER_ABSTIME, &setting, &setting);
+	timer_gettime(timer, &setting);
+	say("seconds left", (setting.it_value.tv_sec + 1) / 10);
+	setting.it_value = (struct timespec){ 0, 1 };
+	timer_settime(timer, TIMER_ABSTIME, &setting, NULL);
+	rest(3 * PERIOD);
+	say("a time that has passed comes at once", times);
+}
+
+static void notice(union sigval what)
+{
+	value = what.sival_int;
+	sem_post(&done);
+}
+
+/* glibc has a thread of its own that gets the signal, and makes one for each time. */
+static void threads(void)
+{
+	struct sigevent event = { .sigev_value.sival_int = VALUE + 1,
+				  .sigev_notify = SIGEV_THREAD,
+				  .sigev_notify_function = notice };
+	struct itimerspec setting = after(PERIOD, PERIOD);
+	timer_t timer;
+
+	sem_init(&done, 0, 0);
+	say("thread", timer_create(CLOCK_MONOTONIC, &event, &timer));
+	timer_settime(timer, 0, &setting, NULL);
+	for (int i = 0; i < 3; i++)
+		while (sem_wait(&done) != 0)
+			;
+	say("its value", value);
+	say("delete", timer_delete(timer));
+}
+
+/* fork leaves them, and exec deletes them: the signal would end the program. */
+static void others(timer_t timer)
+{
+	struct itimerspec setting = { { 0, 0 }, { 1, 0 } };
+	timer_t own;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(timer_delete(timer) == 0 ? 0 : errno);
+	say("not the child's", end_of(child));
+	child = fork();
+	if (child == 0) {
+		signal(SIGUSR1, SIG_DFL);
+		create(CLOCK_MONOTONIC, SIGEV_SIGNAL, &own);
+		freopen("/dev/null", "w", stdout);
+		timer_settime(own, 0, &setting, NULL);
+		execl("/bin/sleep", "sleep", "2", NULL);
+		execl("/usr/bin/sleep", "sleep", "2", NULL);
+	}
+	say("gone after exec", end_of(child));
+}
+
+void part_timers(void)
+{
+	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
+	timer_t timer, day, none, before = NULL;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	times = 0;
+	say("create", create(CLOCK_MONOTONIC, SIGEV_SIGNAL, &timer));
+	say("of the day", create(CLOCK_REALTIME, SIGEV_SIGNAL, &day));
+	say("silent", create(CLOCK_MONOTONIC, SIGEV_NONE, &none));
+	say("no such clock", create(77, SIGEV_SIGNAL, &before));
+	say("no such way", create(CLOCK_MONOTONIC, 77, &before));
+	signals(timer, &set);
+	say("handled by main", handled_by == getpid());
+	absolute(timer, CLOCK_MONOTONIC);
+	absolute(day, CLOCK_REALTIME);
+	others(timer);
+	threads();
+	say("delete", timer_delete(timer) + timer_delete(day) + timer_delete(none));
+	say("twice", timer_delete(day) == 0 ? 0 : errno);
+	say("bad pointer", syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, 16) == 0 ? 0 : errno);
+}
