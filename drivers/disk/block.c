@@ -30,7 +30,7 @@ void block_register(struct block_device *device)
 {
 	struct block_device **link = &first;
 
-	if (!device->whole && !(device->queue = block_queue_create())) {
+	if (!device->whole && !device->queue && !(device->queue = block_queue_create())) {
 		printk("%s: no memory for its queue\n", device->name);
 		return;
 	}

@@ -65,6 +65,11 @@ struct block_device {
 	const struct block_ops *ops; /* of a drive; a partition needs none */
 	void *driver;		     /* the driver's own data */
 	struct block_queue *queue;   /* of a drive: drivers/disk/queue.h */
+	struct snapshot *snapshot;   /* of a drive: one that it has, or NULL */
+	bool is_snapshot;	     /* waits in its origin's queue; no drive of its own */
+	/* Of a drive, unless it is NULL: before sectors of it are written, by the task that serves
+	 * its queue. */
+	void (*before_write)(struct block_device *drive, uint64_t lba, unsigned count);
 	struct block_stats stats;
 	struct block_device *next;
 };

@@ -111,7 +111,8 @@ static bool touches(const struct batch *batch, const struct block_request *reque
 {
 	const struct block_request *first = batch->requests[0];
 
-	return request->operation == first->operation && request->is_forced == first->is_forced &&
+	return drive_of(request->device) == drive_of(first->device) &&
+	       request->operation == first->operation && request->is_forced == first->is_forced &&
 	       (request->lba == batch->end || request->lba + request->count == batch->lba) &&
 	       batch->end - batch->lba + request->count <= BLOCK_TRANSFER_SECTORS;
 }
@@ -181,7 +182,8 @@ static void account(struct block_stats *stats, const struct trace_record *record
 	}
 }
 
-/* A transfer has ended: it is counted, for a partition and its drive, and remembered. */
+/* A transfer has ended: it is counted, for a partition and its drive, and remembered. What a
+ * snapshot is asked becomes requests of other drives, which are in the trace. */
 static void remember(const struct batch *batch, uint64_t start, int result)
 {
 	const struct block_request *first = batch->requests[0];
@@ -201,6 +203,8 @@ static void remember(const struct batch *batch, uint64_t start, int result)
 	account(&drive->stats, &record, batch->requests_count - 1, waited);
 	if (device != drive)
 		account(&device->stats, &record, batch->requests_count - 1, waited);
+	if (drive->is_snapshot)
+		return;
 	if (first->operation != 'F')
 		latency_add(&drive->queue->latency, now - start);
 	trace_add(&record);
@@ -226,6 +230,7 @@ static int transfer(struct block_device *drive, const struct batch *batch)
 					   .is_forced = first->is_forced,
 					   .pieces = pieces,
 					   .piece_count = batch->requests_count };
+	const struct block_transfer *outer = drive->queue->transfer;
 	uint64_t start = time_ns();
 	int result;
 
@@ -237,19 +242,30 @@ static int transfer(struct block_device *drive, const struct batch *batch)
 		result = drive->ops->flush(drive);
 	else
 		result = drive->ops->transfer(drive, &transfer);
-	drive->queue->transfer = NULL;
+	drive->queue->transfer = outer;
 	remember(batch, start, result);
 	return result;
 }
 
-/* The next transfer, from its choice to its end. */
-static void serve(struct block_device *drive)
+int block_serve_inside(struct block_request *request)
 {
-	struct block_queue *queue = drive->queue;
+	const struct batch batch = { { request }, 1, request->lba, request->lba + request->count };
+
+	request->submitted_ns = time_ns();
+	return transfer(request->device, &batch);
+}
+
+/* The next transfer, from its choice to its end: of the drive, or of its snapshot. */
+static void serve(struct block_queue *queue)
+{
 	struct batch batch, one;
 
 	gather(queue, &batch);
 	queue->position = batch.end;
+	struct block_device *drive = drive_of(batch.requests[0]->device);
+
+	if (drive->before_write && batch.requests[0]->operation == 'W')
+		drive->before_write(drive, batch.lba, batch.end - batch.lba);
 	int result = transfer(drive, &batch);
 
 	for (unsigned i = 0; i < batch.requests_count; i++) {
@@ -268,8 +284,7 @@ static void serve(struct block_device *drive)
 
 int block_wait(struct block_request *request)
 {
-	struct block_device *drive = drive_of(request->device);
-	struct block_queue *queue = drive->queue;
+	struct block_queue *queue = drive_of(request->device)->queue;
 
 	preempt_disable();
 	while (!request->is_done) {
@@ -281,7 +296,7 @@ int block_wait(struct block_request *request)
 			continue;
 		}
 		queue->is_served = true;
-		serve(drive);
+		serve(queue);
 		queue->is_served = false;
 		wait_wake(&queue->ended);
 	}

@@ -55,5 +55,9 @@ void block_submit(struct block_request *request);
 /* Waits until the request has ended. Returns 0 or a negated errno. */
 int block_wait(struct block_request *request);
 
+/* Does a request at once, before all that waits: for the task that serves the drive's queue at this
+ * moment. Returns 0 or a negated errno. */
+int block_serve_inside(struct block_request *request);
+
 /* For how long so far there was at least one request. */
 uint64_t block_busy_ns(const struct block_queue *queue);

@@ -290,10 +290,12 @@ static const struct file_ops block_ops = { .open = open_block,
 					   .advise = cached_file_advise,
 					   .release = release_block };
 
-static void make_file(struct block_device *device)
+void block_file_make(struct block_device *device)
 {
-	struct block_file *made = kmalloc(sizeof(*made));
+	struct block_file *made = NULL;
 
+	if (!file_of_number(device->number))
+		made = kmalloc(sizeof(*made));
 	if (!made)
 		return;
 	*made = (struct block_file){
@@ -316,5 +318,5 @@ void block_files_initialize(void)
 {
 	vfs_sync_first = write_all;
 	for (struct block_device *device = block_first(); device; device = device->next)
-		make_file(device);
+		block_file_make(device);
 }

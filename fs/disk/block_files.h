@@ -8,6 +8,9 @@ struct block_device;
 /* Gives each block device that is registered a file in /dev. Once, at start-up. */
 void block_files_initialize(void);
 
+/* Gives a device that came later its file; nothing if it has one. */
+void block_file_make(struct block_device *device);
+
 /*
  * A file system has the device from now on, or (false) no longer. Before that, what programs have
  * written to its file is on the disk; while it lasts, reads of the file ask the disk and the block

@@ -73,7 +73,7 @@ static bool is_slow(const struct block_device *drive)
 	unsigned count = 0;
 
 	for (const struct block_device *each = block_first(); each; each = each->next)
-		if (each->queue && each != drive && count < PEERS)
+		if (each->queue && !each->is_snapshot && each != drive && count < PEERS)
 			peers[count++] = &each->queue->latency;
 	return latency_is_suspicious(&drive->queue->latency, peers, count);
 }
@@ -82,7 +82,7 @@ static void show_disks(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "name order     busy ms    idle ms   requests    mean us  99%%< us\n");
 	for (const struct block_device *each = block_first(); each; each = each->next) {
-		if (!each->queue)
+		if (!each->queue || each->is_snapshot)
 			continue;
 		uint64_t busy = milliseconds(block_busy_ns(each->queue));
 		const struct latency *latency = &each->queue->latency;

@@ -2,8 +2,12 @@
  * The root on a disk: the host's setting "root" names a device ("/dev/hdb"), and "rootflags"
  * mount's options ("ro", "data=journal"). Mounting sleeps, so it is the first task's first work.
  * Without the setting the root stays in memory.
+ *
+ * Before it, the setting "snapshot" ("hdb hdc") makes a snapshot, or goes on with one: nobody has
+ * written to its origin then.
  */
 #include "drivers/qemu/settings.h"
+#include "fs/disk/snapshots.h"
 #include "fs/vfs/mounting.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
@@ -29,8 +33,18 @@ static void mount_root(void)
 	printk("root: %s\n", device);
 }
 
+static void prepare(void)
+{
+	char line[64];
+	int error;
+
+	if (setting_read("snapshot", line, sizeof(line)) >= 0 && (error = snapshots_do(line)))
+		panic("snapshot: %s cannot be made: %s", line, errno_name(-error));
+	mount_root();
+}
+
 static void root_start(void)
 {
-	first_task_prepare = mount_root;
+	first_task_prepare = prepare;
 }
 STARTUP(root_start)

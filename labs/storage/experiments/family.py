@@ -25,6 +25,7 @@ ALL = {
     23: "x23_flash",
     24: "x24_locks",
     26: "x26_ahead",
+    27: "x27_snapshot",
 }
 
 

@@ -75,8 +75,9 @@ def run_guest(
     memory: int = 96,
     settings: tuple[tuple[str, str], ...] = (),
     seconds: float = 300,
+    extra: tuple[str, ...] = (),
 ) -> GuestRun:
-    """Runs the script on the storage lab's kernel. Raises ExperimentError."""
+    """Runs the script on the storage lab's kernel; `extra` are QEMU's. Raises ExperimentError."""
     own = build.parent / "user/bin"
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -97,6 +98,7 @@ def run_guest(
             guest_limit=seconds,
             wall_limit=seconds,
             output_limit=64 << 20,
+            extra=extra,
         )
         result = run(config)
     said, status = said_by(result.serial)

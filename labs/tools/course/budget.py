@@ -71,7 +71,10 @@ BY_LESSON = 2_800  # of the core, added
 # From the core came the interpreters of dynamically linked programs (68) and what handlers of
 # signals see (40): both are breadth. FUTEX_WAKE_OP has 88.
 # Two tasks that mount on one directory at once take 5.
-STILL = {"core": 10_363, "breadth": 10_313, "storage": 13_375}
+# Writable snapshots of drives are 672 lines: copy on write and the device (280), the store and its
+# table (240), what asks for them (100), and what the queue knows of it; /proc/snapshots is 26
+# (breadth).
+STILL = {"core": 10_363, "breadth": 10_339, "storage": 14_047}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

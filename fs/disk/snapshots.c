@@ -1,0 +1,138 @@
+/*
+ * Snapshots of drives, as people ask for them: the device of each is a file in /dev like any
+ * other, and its store is claimed, so that nobody mounts it meanwhile.
+ */
+#include "fs/disk/snapshots.h"
+
+#include <stddef.h>
+
+#include "drivers/disk/block.h"
+#include "drivers/disk/snapshot.h"
+#include "fs/disk/block_files.h"
+#include "fs/vfs/mounting.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
+#include "kernel/abi/file.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/number.h"
+#include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
+
+#define LINE  64u
+#define WORDS 5u /* one more than a line may have */
+
+/* Cuts a line at its blanks. Returns how many words it has. */
+static unsigned split(char *line, char **words)
+{
+	unsigned count = 0;
+
+	while (count < WORDS) {
+		while (*line == ' ')
+			*line++ = '\0';
+		if (!*line)
+			break;
+		words[count++] = line;
+		while (*line && *line != ' ')
+			line++;
+	}
+	return count;
+}
+
+static int usage(void)
+{
+	printk("snapshot: expected \"ORIGIN STORE [P|N [CHUNK]]\" or \"remove dm-0\"\n");
+	return -EINVAL;
+}
+
+static struct block_device *drive(const char *name)
+{
+	struct block_device *found = block_find(name);
+
+	if (!found)
+		printk("snapshot: there is no drive %s\n", name);
+	return found;
+}
+
+/* A file in /dev, as all devices get one at start-up. What is there already stays. */
+static void show(const struct block_device *device)
+{
+	char path[32];
+
+	block_file_make((struct block_device *)device);
+	snprintk(path, sizeof(path), "/dev/%s", device->name);
+	vfs_make(path_root(), path, S_IFBLK | 0660, device->number);
+}
+
+static int make(const char *origin_name, const char *store_name, unsigned chunk, bool is_persistent)
+{
+	struct block_device *origin = drive(origin_name), *store = drive(store_name);
+	struct snapshot *made;
+
+	if (!origin || !store)
+		return -ENODEV;
+	int error = block_file_claim(store, true);
+
+	if (error) {
+		printk("snapshot: %s is in use\n", store_name);
+		return error;
+	}
+	error = vfs_sync();
+	if (!error)
+		error = snapshot_create(origin, store, chunk, is_persistent, &made);
+	if (error) {
+		block_file_claim(store, false);
+		return error;
+	}
+	show(&made->device);
+	printk("%s: a snapshot of %s on %s, chunks of %u sectors, %u of %u used\n", made->name,
+	       origin_name, store_name, made->chunk, made->count, made->room);
+	return 0;
+}
+
+static int end(const char *name)
+{
+	struct snapshot *snapshot;
+	unsigned place = 0;
+
+	while (place < SNAPSHOTS &&
+	       (!(snapshot = snapshot_at(place)) || strcmp(snapshot->name, name) != 0))
+		place++;
+	if (place == SNAPSHOTS) {
+		printk("snapshot: there is no %s\n", name);
+		return -ENODEV;
+	}
+	int error = block_file_claim(&snapshot->device, true);
+
+	if (error) {
+		printk("snapshot: %s is in use\n", name);
+		return error;
+	}
+	struct block_device *store = snapshot->store;
+
+	snapshot_remove(snapshot);
+	block_file_claim(&snapshot->device, false);
+	return block_file_claim(store, false);
+}
+
+int snapshots_do(const char *line)
+{
+	char copy[LINE], *words[WORDS];
+	uint64_t chunk = 0;
+
+	if (strlen(line) >= LINE)
+		return usage();
+	memcpy(copy, line, strlen(line) + 1);
+	unsigned count = split(copy, words);
+
+	if (count == 2 && strcmp(words[0], "remove") == 0)
+		return end(words[1]);
+	if (count < 2 || count > 4 || (count == 4 && !number_parse(words[3], &chunk)))
+		return usage();
+	if (chunk > SNAPSHOT_CHUNK_MOST || (count == 4 && chunk == 0))
+		chunk = 1; /* which is refused, with the sizes that may be */
+	bool is_persistent = count == 2 || strcmp(words[2], "P") == 0;
+
+	if (!is_persistent && strcmp(words[2], "N") != 0)
+		return usage();
+	return make(words[0], words[1], chunk, is_persistent);
+}
