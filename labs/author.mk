@@ -76,16 +76,16 @@ GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--outp
 SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)')
 
 mistakes: setup-test
-	@$(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \
+	@$(IN_MEMORY) $(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
 ifdef REPEAT
 prove: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat --count '$(REPEAT)' $(SEED_OF_RUN) \
+	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat --count '$(REPEAT)' $(SEED_OF_RUN) \
 		$(THE_LESSON)
 else
 prove: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(THE_LESSON) \
+	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(THE_LESSON) \
 		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
 endif
 
@@ -125,13 +125,16 @@ BUILD_ALL = $(MAKE) -s -j$$(nproc) CI=1 LESSON=$(lastword $(LESSONS)) image-disk
 # takes some from another one.
 AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9 --dist worksteal
 
+# Where their temporary files go: into memory, if there is room.
+IN_MEMORY = TMPDIR=$$(labs/tools/setup/temporary.sh)
+
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
 test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
 
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-test
 	@$(BUILD_ALL)
-	@$(PYTHON) -m pytest $(AT_ONCE) --both-kernels $(if $(RENEW),--seconds) tests
+	@$(IN_MEMORY) $(PYTHON) -m pytest $(AT_ONCE) --both-kernels $(if $(RENEW),--seconds) tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
 
 # What tests build they find here already: two of them build nothing at the same time.
@@ -155,6 +158,6 @@ distributions:
 # operations, power cuts), and the exercises' other tests. tests/seconds.py chooses.
 test-fast: setup-test
 	@$(BUILD_ALL)
-	@$(PYTHON) -m pytest $(AT_ONCE) --fast tests
+	@$(IN_MEMORY) $(PYTHON) -m pytest $(AT_ONCE) --fast tests
 
 -include $(BUILD)/bench/bench_glibc.d

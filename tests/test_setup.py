@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from building import ROOT
 from fake_machine import PYTHON, SUDO, TOOLS, FakeMachine
 
 
@@ -312,3 +314,26 @@ def test_no_host_names() -> None:
     for path in TOOLS.glob("*"):
         if path.suffix in (".sh", ".txt") or path.name == "doctor.py":
             assert not re.search(r"https?://|\.(org|com|net|io)\b", path.read_text()), path
+
+
+# ---- temporary.sh -------------------------------------------------------------------------------
+
+
+def temporary(**settings: str | Path) -> str:
+    """Where it puts the temporary files of tests."""
+    settings = {"TMPDIR": "", "MEMORY_NEEDED": "1", **{k: str(v) for k, v in settings.items()}}
+    command = [ROOT / "labs/tools/setup/temporary.sh"]
+    environment = {**os.environ, **settings}
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_temporary_files_go_to_memory_if_it_can_take_them(tmp_path: Path) -> None:
+    """The folder `tmp_path` stands for the memory."""
+    assert temporary(MEMORY_FOLDER=tmp_path) == str(tmp_path)
+    assert temporary(MEMORY_FOLDER=tmp_path, TMPDIR="/var/tmp") == "/var/tmp"
+    assert temporary(MEMORY_FOLDER=tmp_path, MEMORY_NEEDED=str(1 << 50)) == "/tmp"
+    for no_place in (tmp_path / "none", "/proc"):  # nobody writes to /proc
+        assert temporary(MEMORY_FOLDER=no_place) == "/tmp"
+    assert list(tmp_path.iterdir()) == []
