@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import tomllib
 from collections.abc import Callable, Sequence
@@ -38,6 +39,13 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(each) == signal.SIG_IGN:
             signal.signal(each, action)
+    gc.disable()  # what is collected stays: no use to look for garbage in it, again and again
+
+
+def pytest_collection_finish() -> None:
+    """From now on there is garbage, but none in what there is now."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
