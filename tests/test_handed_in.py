@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from labs.tools.course.handed_in import (
     sources_of,
 )
 from labs.tools.course.measurement import MeasurementError, Question, predictions
+from labs.tools.grading.grade import build_reference
 from labs.tools.grading.grade_parts import part_jobs, parts_of
 from labs.tools.grading.grade_report import Score, scores_of, text_report
 from labs.tools.grading.test_run import run_tests
@@ -180,12 +182,19 @@ def test_prediction_is_asked_before_anything_runs(tmp_path: Path) -> None:
 # ---- graded --------------------------------------------------------------------------------------
 
 
-def graded(lesson: int, tree: Path, work: Path) -> dict[str, Score]:
-    """What the reference's kernel gets for files that are handed in."""
-    jobs = [job for job in part_jobs(of_lesson(lesson), ROOT, work, "seed") if job.name[2] != "0"]
-    jobs = [replace(job, handed_in=str(tree)) for job in jobs]
-    results = run_tests(jobs, [f"tests/lesson{lesson}"])
-    return {score.exercise.id[2]: score for score in scores_of(parts_of(lesson), results)}
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], dict[str, Score]]:
+    """What the reference's kernel of lesson 2 gets for files that are handed in."""
+    build_reference(2)
+    work = tmp_path_factory.mktemp("work")
+    jobs = [job for job in part_jobs(of_lesson(2), ROOT, work, "seed") if job.name[2] != "0"]
+
+    def grade(tree: Path) -> dict[str, Score]:
+        these = [replace(job, handed_in=str(tree)) for job in jobs]
+        results = run_tests(these, ["tests/lesson2"], 1)
+        return {score.exercise.id[2]: score for score in scores_of(parts_of(2), results)}
+
+    return grade
 
 
 @pytest.fixture(scope="module")
@@ -206,13 +215,13 @@ def laid(tree: Path, measurement: bytes, answers: bytes) -> Path:
 
 
 @pytest.mark.slow
-def test_own_figures_and_right_answers(own: Path, tmp_path: Path) -> None:
-    scores = graded(2, own, tmp_path)
+def test_own_figures_and_right_answers(graded, own: Path) -> None:
+    scores = graded(own)
     assert (scores["M"].points, scores["A"].points) == (10, 5)
 
 
 @pytest.mark.slow
-def test_figures_of_another_kernel(own: Path, tmp_path: Path) -> None:
+def test_figures_of_another_kernel(graded, own: Path, tmp_path: Path) -> None:
     """Those of other sources, under their own name and under that of this kernel; some right and
     some wrong answers."""
     other, module = "0123456789abcdef", module_of(2)
@@ -226,7 +235,7 @@ def test_figures_of_another_kernel(own: Path, tmp_path: Path) -> None:
     ):
         tree = tmp_path / sources
         data = json.dumps(table | {"sources": sources}).encode()
-        scores = graded(2, laid(tree, data, wrong.encode()), tree / "work")
+        scores = graded(laid(tree, data, wrong.encode()))
         assert scores["M"].points == 0
         assert scores["A"].points == 3
         report = text_report(list(scores.values()))
@@ -244,7 +253,7 @@ def test_figures_of_another_kernel(own: Path, tmp_path: Path) -> None:
         (b"1 = " + b"[" * 16_000, "is nested too deeply"),
     ],
 )
-def test_files_that_are_meant_to_harm(own: Path, tmp_path: Path, data: bytes, words: str) -> None:
-    scores = graded(2, laid(tmp_path / "tree", data, data), tmp_path / "work")
+def test_files_that_are_meant_to_harm(graded, tmp_path: Path, data: bytes, words: str) -> None:
+    scores = graded(laid(tmp_path / "tree", data, data))
     assert [scores[name].points for name in "MA"] == [0, 0]
     assert f"{ANSWERS.format(2)} {words}" in text_report(list(scores.values()))

@@ -12,8 +12,9 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -159,9 +160,7 @@ def compiled(
     the compiler said where it made none."""
     lesson = by_id(number).lesson
     objects, problems = {}, {}
-    with tempfile.TemporaryDirectory(prefix="compile-") as name:
-        tree = Path(name)
-        lay_out(tree, dict(files))
+    with compile_tree(dict(files)) as tree:
         for path in (path for path, _ in files if is_compiled(path, lesson)):
             target = f"build/objects/{path}.o"
             command = ["make", "-s", f"LESSON={word_of(lesson)}", target]
@@ -174,6 +173,47 @@ def compiled(
             else:
                 objects[path] = (tree / target).read_bytes()
     return objects, problems
+
+
+class CompileTree(threading.local):
+    """A tree for each thread that compiles, which stays: only few of its files are ever others."""
+
+    def __init__(self) -> None:
+        self.folder: tempfile.TemporaryDirectory | None = None
+
+    def path(self) -> Path:
+        """The tree, with all sources empty."""
+        if self.folder is None or not Path(self.folder.name, "Makefile").is_file():
+            self.folder = tempfile.TemporaryDirectory(prefix="compile-", ignore_cleanup_errors=True)
+            lay_out(Path(self.folder.name), {})
+        return Path(self.folder.name)
+
+
+COMPILE_TREE = CompileTree()
+
+
+@contextmanager
+def compile_tree(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Within it there is a tree of headers, tools and these sources, in which nothing was built."""
+    tree = COMPILE_TREE.path()
+    before = {path: read_if_there(tree / path) for path in files}
+    for path, data in files.items():
+        write(tree / path, data, SOURCE_TIME)
+    try:
+        yield tree
+    finally:
+        for path, data in before.items():
+            if data is None:
+                (tree / path).unlink()
+            else:
+                write(tree / path, data, SOURCE_TIME)
+        shutil.rmtree(tree / "build")
+        lay_out_build(tree)
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """A file's contents; None where there is none."""
+    return path.read_bytes() if path.is_file() else None
 
 
 def is_compiled(path: str, lesson: int) -> bool:
@@ -210,10 +250,15 @@ def lay_out(tree: Path, files: Mapping[str, bytes]) -> None:
         write(tree / path, (ROOT / path).read_bytes(), SOURCE_TIME, mode_of(path))
     for path in sources():
         write(tree / path, b"", SOURCE_TIME)
-    for path in constants():
-        write(tree / path, (ROOT / path).read_bytes(), OBJECT_TIME)
     for path, data in files.items():
         write(tree / path, data, SOURCE_TIME)
+    lay_out_build(tree)
+
+
+def lay_out_build(tree: Path) -> None:
+    """What a tree's build/ begins with."""
+    for path in constants():
+        write(tree / path, (ROOT / path).read_bytes(), OBJECT_TIME)
     with suppress(FileNotFoundError):
         write(tree / "build/toolchain", cached_toolchain(), OBJECT_TIME)
 
