@@ -22,7 +22,7 @@ from labs.tools.course.handed_in import (
 from labs.tools.grading.graded_tree import SubmissionError, submitted
 from labs.tools.grading.lab import ROOT, Lab
 
-if TYPE_CHECKING:  # it imports matplotlib, which takes a second
+if TYPE_CHECKING:
     from labs.tools.course.measurement import Question
 
 AUTHORS = "labs/author.mk"

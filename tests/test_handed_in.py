@@ -179,6 +179,13 @@ def test_prediction_is_asked_before_anything_runs(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_who_draws_nothing_does_not_wait_for_matplotlib() -> None:
+    """The grader needs the questions and the figures, and starts often."""
+    names = ", ".join(f"labs.lesson{lesson}.measure" for lesson in lessons())
+    code = f"import sys, {names}; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 # ---- graded --------------------------------------------------------------------------------------
 
 

@@ -19,20 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
-    STYLE,
     MeasurementError,
     Question,
     command_line,
     ended,
     finished,
     fit_line,
+    new_plot,
     predictions,
     save_plot,
     write_csv,
@@ -43,6 +40,10 @@ from labs.tools.machine.machine import run
 from labs.tools.machine.monitor import MonitorLost
 from labs.tools.machine.qemu_command import SECTOR_SIZE, Config
 from labs.tools.machine.symbols import symbols_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL_BYTES = 1 << 20
@@ -203,8 +204,7 @@ def cost_of_reading(rows: Sequence[ReadRow]) -> tuple[float, float]:
 
 def plot(phases: Mapping[str, int], rows: Sequence[ReadRow]) -> Figure:
     """Three pictures: the phases, the calls, the instructions."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 6.2), layout="constrained")
+    with new_plot(10, 6.2) as figure:
         grid = figure.add_gridspec(2, 2, height_ratios=(1, 2))
         plot_phases(figure.add_subplot(grid[0, :]), phases)
         plot_calls(figure.add_subplot(grid[1, 0]), rows)

@@ -16,25 +16,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
-    STYLE,
     MeasurementError,
     Question,
     command_line,
     ended,
     finished,
+    new_plot,
     predictions,
     printed,
     run_script,
     save_plot,
     write_csv,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 QUESTIONS = (
     Question(
@@ -142,8 +143,7 @@ def round_trips(build: Path) -> dict[str, int]:
 
 def plot(rows: Sequence[TickRow], trips: dict[str, int]) -> Figure:
     """Three pictures: the loss, the ticks that arrived, the round trips."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 6.4), layout="constrained")
+    with new_plot(10, 6.4) as figure:
         grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
         plot_loss(figure.add_subplot(grid[:, 0]), rows)
         plot_delivered(figure.add_subplot(grid[0, 1]), rows)

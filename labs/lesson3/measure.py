@@ -18,20 +18,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
-    STYLE,
     MeasurementError,
     Question,
     command_line,
     ended,
     finished,
     fit_line,
+    new_plot,
     predictions,
     printed,
     run_script,
@@ -39,6 +36,10 @@ from labs.tools.course.measurement import (
     write_csv,
 )
 from labs.tools.guest.initramfs import archive, regular
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 QUESTIONS = (
     Question("INT_0x80", "How long does getpid take by INT 0x80?", "instructions"),
@@ -159,8 +160,7 @@ def price_of(rows: Sequence[Copy]) -> Price:
 
 def plot(calls: Sequence[NullCall], rows: Sequence[Copy]) -> Figure:
     """Three pictures: the calls in instructions, in cycles of the model, and the bytes."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(10, 6.4), layout="constrained")
+    with new_plot(10, 6.4) as figure:
         grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
         plot_calls(figure.add_subplot(grid[:, 0]), calls)
         plot_model(figure.add_subplot(grid[0, 1]), calls)

@@ -19,25 +19,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
-    STYLE,
     MeasurementError,
     Question,
     command_line,
     ended,
     finished,
+    new_plot,
     predictions,
     printed,
     run_script,
     save_plot,
     write_csv,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NAPS = (
     "Four threads compute, in turns of 20 ms. A fifth one naps for 20 ms, again and again. How long"
@@ -260,8 +261,7 @@ def plot(
     switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow], delays: Sequence[DelayRow]
 ) -> Figure:
     """Three pictures: the price of a switch, the work that is left, and a napper's delay."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(13, 4.8), layout="constrained")
+    with new_plot(13, 4.8) as figure:
         left, middle, right = figure.subplots(1, 3, width_ratios=(6, 4, 3))
         plot_switches(left, switches)
         plot_quanta(middle, quanta)

@@ -16,24 +16,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
-    STYLE,
     Question,
     command_line,
     ended,
     finished,
+    new_plot,
     predictions,
     printed,
     run_script,
     save_plot,
     write_csv,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 HALF = "64 MiB, half of all pages are free at random."
 QUESTIONS = (
@@ -167,8 +168,7 @@ Rows = Sequence[dict[str, float]]
 
 def plot(blocks: Rows, requests: Rows, index: Rows) -> Figure:
     """Three pictures: free blocks, requests, and free memory that cannot be used."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(13, 4.8), layout="constrained")
+    with new_plot(13, 4.8) as figure:
         left, middle, right = figure.subplots(1, 3)
         plot_blocks(left, blocks)
         plot_requests(middle, requests)

@@ -26,21 +26,19 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from labs.lesson4.measure import Tlb
 from labs.tools.course.handed_in import chosen
 from labs.tools.course.measurement import (
-    STYLE,
     MeasurementError,
     Question,
     command_line,
     ended,
     finished,
+    new_plot,
     predictions,
     printed,
     run_script,
@@ -50,6 +48,10 @@ from labs.tools.course.measurement import (
 from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import InitramfsError, archive, folder, from_host, regular
 from labs.tools.guest.package import PackageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 QUESTIONS = (
     Question(
@@ -226,8 +228,7 @@ def host_rows() -> list[tuple[int, float]]:
 
 def plot(forks: Rows, around: Rows, reach: Rows, host: Sequence[tuple[int, float]]) -> Figure:
     """Three pictures, a bill each."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(14, 4.8), layout="constrained")
+    with new_plot(14, 4.8) as figure:
         left, middle, right = figure.subplots(1, 3)
         plot_forks(left, forks)
         plot_around(middle, around)
