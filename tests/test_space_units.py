@@ -55,7 +55,7 @@ def test_a_global_user_page_is_caught(tmp_path, tmp_path_factory):
     assert header.count(right) == 1
     (tmp_path / "mm").mkdir()
     (tmp_path / "mm/page_table.h").write_text(header.replace(right, wrong))
-    units = Units("tests/host/space", SOURCES, (f"-I{tmp_path}", *UNITS.flags))
+    units = Units("tests/host/space", SOURCES, (f"-I{tmp_path}", *UNITS.flags), kept=False)
     assert any(units.compiled(tmp_path, (*each, *TRAP)) is None for each in I386_COMPILERS)
     command = [str(tmp_path / "units"), "space_random", str(SEED), str(OPERATIONS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.grading.build_tool import BuildFailure, run_tool
+from labs.tools.grading.host_program import KEPT, kept_object
 from labs.tools.machine.bounded import run_within
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,27 +50,27 @@ class Units:
     sources: tuple[str, ...]
     flags: tuple[str, ...]
     variant: str = ""  # tells programs of the same tests apart
+    kept: bool = True  # the objects, for the next run
 
     def compiled(self, place: Path, compiler: tuple[str, ...]) -> str | None:
         """Compiles `place`/units. Returns None, or what the compiler said."""
         place.mkdir(parents=True, exist_ok=True)
+        folder = KEPT if self.kept else place
         tests = sorted(str(each.relative_to(ROOT)) for each in (ROOT / self.directory).glob("*.c"))
-        renamed = place / "kernel.o"
-        common = [*compiler, *FLAGS, *self.flags]
-        commands = (
-            # One object of all the kernel's files, so that the renaming touches only them.
-            [*common, *AS_KERNEL, "-r", "-nostdlib", *self.sources, "-o", str(renamed)],
-            [*common, *tests, str(renamed), "-o", str(place / "units")],
-        )
-        for command in commands:
-            try:
-                done = subprocess.run(
-                    command, cwd=ROOT, capture_output=True, text=True, check=False
-                )
-            except OSError as error:
-                return f"{command[0]}: {error.strerror}"
-            if done.returncode != 0:
-                return done.stderr
+        common = (*compiler, *FLAGS, *self.flags)
+        try:
+            objects = [
+                *(
+                    str(kept_object((*common, *AS_KERNEL, "-c", each), folder))
+                    for each in self.sources
+                ),
+                *(str(kept_object((*common, "-c", each), folder)) for each in tests),
+            ]
+            run_tool([*common, *objects, "-o", str(place / "units")], ROOT, False)
+        except BuildFailure as failure:
+            return str(failure)
+        except OSError as error:
+            return f"{compiler[0]}: {error.strerror}"
         return None
 
     def built(

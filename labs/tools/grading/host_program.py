@@ -29,6 +29,7 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-static")
 # The kernel's functions get other names than the C library's, and so must not become builtins.
 AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
 NO_PLUGIN = ("-fno-use-linker-plugin",)
+KEPT = ROOT / "build/host-objects/own"
 
 # Debian's compiler for the i386 brings a C library, which is where no program looks for it.
 LIBRARIES = "/usr/i686-linux-gnu/lib"
@@ -130,19 +131,25 @@ def included(source: str, options: Sequence[str] = ()) -> list[str]:
 
 @cache
 def own_object(source: str, options: Sequence[str] = ()) -> bytes:
-    """The object of a file that is no student's, with the headers of this tree. It is compiled once
-    for all processes, and again when one of the files that it is made from has changed."""
-    target = place_of(source, options)
+    """The object of a file that is no student's, with the headers of this tree."""
+    return kept_object(own_command(source, options)).read_bytes()
+
+
+def kept_object(command: Sequence[str], folder: Path = KEPT) -> Path:
+    """The object that a compiler's command, given without a target, makes of a file of this tree.
+    It is compiled once for all processes and runs, and again when one of the files that it is made
+    from has changed. Raises BuildFailure."""
+    target = kept_place(command, folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not is_current(target):
             new, began = target.with_suffix(".new"), time.time_ns()
             rules = ["-MMD", "-MF", str(target.with_suffix(".d"))]
-            run_tool([*own_command(source, options), *rules, "-o", str(new)], ROOT, False)
+            run_tool([*command, *rules, "-o", str(new)], ROOT, False)
             os.utime(new, ns=(began, began))  # what changes meanwhile is newer
             new.rename(target)
-        return target.read_bytes()
+    return target
 
 
 def own_command(source: str, options: Sequence[str]) -> list[str]:
@@ -153,8 +160,13 @@ def own_command(source: str, options: Sequence[str]) -> list[str]:
 
 def place_of(source: str, options: Sequence[str]) -> Path:
     """Where it is kept."""
-    name = hashlib.sha256("\0".join(own_command(source, options)).encode()).hexdigest()
-    return ROOT / "build/host-objects/own" / f"{name[:16]}.o"
+    return kept_place(own_command(source, options))
+
+
+def kept_place(command: Sequence[str], folder: Path = KEPT) -> Path:
+    """Where the object is kept that a command makes."""
+    name = hashlib.sha256("\0".join(command).encode()).hexdigest()
+    return folder / f"{name[:16]}.o"
 
 
 def made_from(target: Path) -> list[str]:
