@@ -69,14 +69,19 @@ def is_known(name: str) -> bool:
     own = re.compile(rf"\b{name}\b\s*[([=;:\\]")
     if name in OPTIONAL or own.search(words_of_tests()):
         return True
-    texts = [text for text in given().values() if word.search(text)]
+    texts = [text for text in given().values() if name in text and word.search(text)]
     return any(not hidden.search(text) or is_named(name, text) for text in texts)
+
+
+@cache
+def exercises_in(text: str) -> list[str]:
+    """The comments of exercises."""
+    return re.findall(r"/\* EXERCISE.*?\*/|; EXERCISE.*?(?=\n\s*[^;\s])", text, re.DOTALL)
 
 
 def is_named(name: str, text: str) -> bool:
     """Whether the comment of an exercise names it."""
-    comments = re.findall(r"/\* EXERCISE.*?\*/|; EXERCISE.*?(?=\n\s*[^;\s])", text, re.DOTALL)
-    return any(re.search(rf"\b{name}\b", comment) for comment in comments)
+    return any(re.search(rf"\b{name}\b", comment) for comment in exercises_in(text))
 
 
 @cache
@@ -146,7 +151,7 @@ def is_explained(member: str, texts: list[str]) -> bool:
     """Whether a comment says what a member is: its own, that above the lines that it is one of, one
     above its structure that names it, or an exercise's."""
     field = re.compile(FIELD.format(member, member), re.MULTILINE)
-    for text in texts:
+    for text in (text for text in texts if member in text):
         if is_named(member, text):
             return True
         for found in field.finditer(text):

@@ -8,7 +8,7 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from functools import cache
 from itertools import pairwise
@@ -62,7 +62,8 @@ def listed() -> tuple[str, ...]:
     return tuple(sorted({name for name in done.stdout.split("\0") if (ROOT / name).is_file()}))
 
 
-def files(*patterns: str) -> list[str]:
+@cache
+def files(*patterns: str) -> Sequence[str]:
     """Every file of the project whose path fits one of the patterns (a * also crosses a /)."""
     return [name for name in listed() if any(fnmatch(name, pattern) for pattern in patterns)]
 

@@ -111,7 +111,7 @@ def seen() -> tuple[str, ...]:
     )
 
 
-# ---- the texts of a file: all else becomes blanks, so that places stay -------------------------
+# ---- the texts of a file: all else becomes blanks, so that lines stay --------------------------
 
 
 def blanked(text: str) -> str:
@@ -135,6 +135,7 @@ CODE_OF_MARKDOWN = re.compile(
     r"^<!--.*?-->$|`[^`\n]+`|\]\([^)\n]*\)|^    [^\n]*$", re.MULTILINE | re.DOTALL
 )
 CODE_OF_HINTS = re.compile(r"^\t[^\n]*$", re.MULTILINE)
+BLANKS = re.compile(r" {2,}")  # most of a source is blanks then; they would take most of the time
 SVG_TEXT = re.compile(r"(?<=>)[^<]+(?=<)")
 
 
@@ -172,6 +173,7 @@ def texts(name: str, source: str) -> str:
         text = CODE_OF_MARKDOWN.sub(lambda found: blanked(found[0]), text)
     else:
         text = kept(source, HASH_TEXT)
+    text = BLANKS.sub(" ", text)
     # The marks at the beginning of a comment's lines, and what joins two strings.
     text = re.sub(
         r"^(\s*)(?:\*|;+|#+|//)(?= |$)", lambda m: blanked(m[0]), text, flags=re.MULTILINE
