@@ -2,8 +2,6 @@
  * to. */
 #pragma once
 
-#include <stddef.h>
-
 #define MONITOR_ARGUMENTS 32
 
 struct command {
