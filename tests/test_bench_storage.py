@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from labs.bench import storage
+from labs.bench.counting import Count, Counter
 from labs.bench.storage import Figure, comparison, figures, mode_table, table
 from labs.bench.table import START, STOP
 from labs.storage.fsx import ExerciseError
@@ -26,6 +27,15 @@ def test_two_marks_are_a_row():
     assert found["create_unlink"] == Figure(150, 10, 0.5, 0.5)
     with pytest.raises(ExerciseError, match="2 rows, and 3 marks"):
         figures(SAID, [1, 2, 3, 4, 5, 6])
+
+
+def test_counts_of_functions_and_halts(tmp_path):
+    (tmp_path / "counts").write_text("100 10 70 3 mark\n160 10 120 4 halt\n175 12 121 9 0\n")
+    first, halt, last = Counter(("time_ns",), ("ata_answer",), halts=True).read(tmp_path)
+    assert [first.kind, halt.kind, last.kind] == ["mark", "halt", "ata_answer"]
+    assert last - first == Count(75, 2, 51, (6,))
+    (tmp_path / "counts").write_text("100 10 70\n")
+    assert Counter().read(tmp_path) == [Count(100, 10, 70, ())]
 
 
 def test_the_tables():

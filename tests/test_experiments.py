@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from labs.bench.counting import Count
 from labs.storage import fsx
 from labs.storage.disk_model import Request
+from labs.storage.experiments import x15_poll, x17_dirty, x18_lru
 from labs.storage.experiments.account import account_of
 from labs.storage.experiments.base import Where, page_of
 from labs.storage.experiments.family import ALL, experiment
-from labs.storage.experiments.guest import phases_of
+from labs.storage.experiments.guest import ExperimentError, GuestRun, counted_rows, phases_of
 from tests.building import ROOT, make
 
 NUMBERS = [
@@ -53,6 +55,73 @@ def test_the_marks_cut_a_run():
     phases = phases_of([(name, Request("read", lba, 1)) for name, lba in asked])
     assert [len(phase.requests) for phase in phases.values()] == [1, 2]
     assert phases[2].count("hdb") == 1 and phases[2].sectors("hdc", "r") == 1
+
+
+def counts(*numbers, kind="mark"):
+    return [Count(each, 0, each, (0,), kind) for each in numbers]
+
+
+def test_each_line_of_figures_has_two_marks():
+    said = 'hello\n{"a": 1}\n{"a": 2}\n'
+    rows = counted_rows(GuestRun(said, {}, counts(10, 15, 100, 107)))
+    assert [(row["a"], row["count"].instructions) for row in rows] == [(1, 5), (2, 7)]
+    with pytest.raises(ExperimentError, match="2 lines of figures, and 3 marks"):
+        counted_rows(GuestRun(said, {}, counts(10, 15, 100)))
+
+
+def test_prices_of_a_polled_read_and_of_one_with_an_interrupt():
+    """A look takes 60; timer interrupts come into some, and may not count."""
+
+    def read(*events):
+        return [Count(steps, 0, 0, (), kind) for kind, steps in events]
+
+    ask, clock, end = x15_poll.ASK, x15_poll.CLOCK, x15_poll.END
+    awake = []
+    for looks, ticks, late in ((0, 0, 30), (1, 0, 0), (5, 0, 0), (9, 700, 0), (2, 0, 90)):
+        seen = [(clock, 1600 + 60 * each + ticks * (each > 3)) for each in range(looks)]
+        last = seen[-1][1] if seen else 1540
+        awake.append(read(("mark", 0), (clock, 900), (ask, 1500), (clock, 1540), *seen,
+                          (clock, last + 50), (end, last + 80), (clock, last + 90),
+                          ("mark", last + 2460 + late)))  # fmt: skip
+    asleep = [
+        read(("mark", 0), (ask, 1500), ("halt", 1800), ("halt", 2000), ("mark", 4900 + more))
+        for more in (0, 0, 300, 0, 0)
+    ]
+    found = x15_poll.prices(asleep, awake)
+    assert (found["request"], found["sleep"], found["wake"], found["look"]) == (4000, 300, 400, 60)
+    with pytest.raises(ExperimentError, match="too fast"):
+        x15_poll.prices([read(("mark", 0), (ask, 1500), ("mark", 4000))] * 9, awake)
+
+
+@pytest.mark.parametrize(
+    ("every", "changes", "writes"), [(1, [1, 1, 1, 1], 4), (4, [1, 1, 1, 1], 1), (0, [1, 1, 1], 0)]
+)
+def test_rounds_of_changes_and_of_write_back(every, changes, writes):
+    marks = []
+    for number in range(x17_dirty.ROUNDS):
+        marks += [100 * number, 100 * number + 1]
+        if (number + 1) % every == 0 if every else number + 1 == x17_dirty.ROUNDS:
+            marks += [100 * number + 2, 100 * number + 9]
+    left = counts(*marks)
+    changing, writing = x17_dirty.rounds_of(left, every)
+    assert ([each.instructions for each in changing], len(writing), left) == (changes, writes, [])
+    assert all(each.instructions == 7 for each in writing)
+
+
+def test_models_of_a_cache(monkeypatch):
+    """With room for three. Second chance knows who was used since the hand came by, so it takes the
+    first of pages that were all used, as FIFO does; one that is used again then stays."""
+    monkeypatch.setattr(x18_lru, "TOGETHER", 1)
+
+    def last(*reads):
+        return [name for name, model in x18_lru.MODELS.items() if list(model(reads, 3))[-1]]
+
+    assert last(1, 2, 3, 1, 4, 1) == [x18_lru.LRU]
+    assert last(1, 2, 3, 4, 2, 5, 2) == [x18_lru.SECOND, x18_lru.LRU]
+    assert last(1, 2, 3, 4, 1) == []
+    assert x18_lru.hits([True, True, False, True], warm=2) == 0.5
+    reads = x18_lru.places(1.0, 4000)
+    assert max(map(reads.count, set(reads))) > 200 and reads == x18_lru.places(1.0, 4000)
 
 
 @pytest.mark.parametrize("options", ["ext4 -b 1024", "ext2 -b 4096 -m 0 -r 0", "ext3 -b 2048"])

@@ -1,10 +1,13 @@
 /*
  * callcost null: the price of asking the kernel for nothing, in four ways.
  * callcost copy: the price of asking it for bytes; callcost read N: for so many.
+ * callcost direct FILE COUNT BYTES: asks a drive, past the page cache, at random places; each read
+ * is between two instructions_mark, at which instructions are counted (labs/bench/counting.py).
  *
  * A line each, with the counter's steps for one call: the least of several rounds, because an
  * interrupt may come in between. The loop around the calls is in all of them.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,15 +17,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/lib/random.h"
 #include "user/measure.h"
 
 #define ROUNDS 3
 #define CALLS  50 /* in a round */
 #define BYTES  65536u
 #define FILE   "/tmp/callcost"
+#define SPACE  (8u << 20) /* of a drive that is read */
 
 static void (*shared_entry)(void); /* AT_SYSINFO: takes a call's registers, as INT 0x80 does */
-static char buffer[BYTES];
+static char buffer[BYTES] __attribute__((aligned(4096)));
 static int file;
 static unsigned length;
 
@@ -121,14 +126,42 @@ static int copies(unsigned only)
 	return unlink(FILE) != 0;
 }
 
+static int direct(const char *name, unsigned count)
+{
+	struct random random = { 2010 };
+
+	file = open(name, O_RDONLY | O_DIRECT);
+	if (file < 0 || length == 0 || length > BYTES || length % 512) {
+		printf("callcost: %s cannot be read in pieces of %u bytes\n", name, length);
+		return 1;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		off_t offset = random_below(&random, SPACE / length) * length;
+
+		instructions_mark();
+		ssize_t done = pread(file, buffer, length, offset);
+
+		instructions_mark();
+		if (done != (ssize_t)length) {
+			printf("callcost: %s: a read at %lld failed\n", name, (long long)offset);
+			return 1;
+		}
+	}
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
+	if (count == 5 && strcmp(arguments[1], "direct") == 0) {
+		length = (unsigned)strtoul(arguments[4], NULL, 10);
+		return direct(arguments[2], (unsigned)strtoul(arguments[3], NULL, 10));
+	}
 	if (count == 2 && strcmp(arguments[1], "null") == 0)
 		return null_calls();
 	if (count == 2 && strcmp(arguments[1], "copy") == 0)
 		return copies(0);
 	if (count == 3 && strcmp(arguments[1], "read") == 0)
 		return copies((unsigned)strtoul(arguments[2], NULL, 10));
-	fprintf(stderr, "usage: callcost null|copy|read N\n");
+	fprintf(stderr, "usage: callcost null|copy|read N|direct FILE COUNT BYTES\n");
 	return 2;
 }

@@ -2,12 +2,17 @@
  * A plugin of QEMU that counts the instructions which a guest executes: halted, it executes none,
  * so waiting for a drive costs nothing.
  *
- *	-plugin count.so,into=COUNTS
+ *	-plugin count.so,into=COUNTS[,kernel=ADDRESS][,at=ADDRESS...][,line=ADDRESS...][,halts=on]
  *
  * The guest marks a place by XCHG BX, BX, which no compiler makes and which changes nothing; each
- * time two counts are written to the file: of instructions, and of repetitions among them. Blocks
- * of instructions are counted as a whole when they begin; one that a page fault leaves in its
- * middle is counted once more.
+ * time two counts are written to the file: of instructions, and of repetitions among them. With
+ * kernel= they are followed by the instructions from this address on, and with each at= by how
+ * often the one at this address was executed. There is such a line for each HLT, too, with
+ * halts=on, and whenever the instruction of a line= is executed; then each line ends with what it
+ * is for: mark, halt or the number of the line=, from 0 on. Addresses are as strtoull reads them.
+ *
+ * Blocks of instructions are counted as a whole when they begin; one that a page fault leaves in
+ * its middle is counted once more.
  *
  * REP MOVSL that copies a page is one instruction for the counters of a processor. QEMU executes it
  * 1,024 times, and counts it so, as -icount does. The second and later times are repetitions: a
@@ -16,9 +21,11 @@
  * QEMU's interface for plugins, version 1: docs/devel/tcg-plugins.rst. It has no package with its
  * header, so what is used of it is declared here.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -37,20 +44,35 @@ void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int 
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction,
 					    void (*function)(unsigned int, void *), int flags,
 					    void *data);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *instruction, int operation,
+						void *place, uint64_t value);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 
 EXPORT int qemu_plugin_version = 1;
 
-static uint64_t count, repetitions;
+#define PLACES 8
+
+static uint64_t count, repetitions, in_kernel, kernel;
+static uint64_t places[PLACES], times[PLACES], lines[PLACES];
+static unsigned places_count, lines_count;
+static bool has_halts;
 static FILE *file;
 
-static void on_mark(unsigned int processor, void *data)
+/* `what` is "mark", "halt" or a number. */
+static void on_mark(unsigned int processor, void *what)
 {
-	(void)processor, (void)data;
-	fprintf(file, "%llu %llu\n", (unsigned long long)count, (unsigned long long)repetitions);
+	(void)processor;
+	fprintf(file, "%llu %llu", (unsigned long long)count, (unsigned long long)repetitions);
+	if (kernel)
+		fprintf(file, " %llu", (unsigned long long)in_kernel);
+	for (unsigned i = 0; i < places_count; i++)
+		fprintf(file, " %llu", (unsigned long long)times[i]);
+	fprintf(file, has_halts || lines_count ? " %s\n" : "\n", (const char *)what);
 	fflush(file);
 }
 
@@ -65,31 +87,68 @@ static int is_string_instruction(const struct qemu_plugin_insn *instruction)
 	       (code == 0x6c || code == 0x6e || (code >= 0xa4 && code <= 0xae && code != 0xa8));
 }
 
-static void on_block(uint64_t plugin, struct qemu_plugin_tb *block)
+static char numbers[PLACES][2] = { "0", "1", "2", "3", "4", "5", "6", "7" };
+
+static bool is_instruction(const struct qemu_plugin_insn *instruction, const void *bytes,
+			   size_t size)
+{
+	return qemu_plugin_insn_size(instruction) == size &&
+	       memcmp(qemu_plugin_insn_data(instruction), bytes, size) == 0;
+}
+
+static void on_instruction(struct qemu_plugin_insn *instruction)
 {
 	static const uint8_t mark[] = { 0x66, 0x87, 0xdb };
+
+	if (is_instruction(instruction, mark, sizeof(mark)))
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_mark, NO_REGISTERS, "mark");
+	if (has_halts && is_instruction(instruction, "\xf4", 1))
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_mark, NO_REGISTERS, "halt");
+	for (unsigned i = 0; i < lines_count; i++)
+		if (qemu_plugin_insn_vaddr(instruction) == lines[i])
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_mark, NO_REGISTERS,
+							       numbers[i]);
+	for (unsigned i = 0; i < places_count; i++)
+		if (qemu_plugin_insn_vaddr(instruction) == places[i])
+			qemu_plugin_register_vcpu_insn_exec_inline(instruction, ADD_U64, &times[i],
+								   1);
+}
+
+static void on_block(uint64_t plugin, struct qemu_plugin_tb *block)
+{
 	size_t length = qemu_plugin_tb_n_insns(block);
 
 	(void)plugin;
 	qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &count, length);
+	if (kernel && qemu_plugin_tb_vaddr(block) >= kernel)
+		qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &in_kernel, length);
 	if (length == 1 && is_string_instruction(qemu_plugin_tb_get_insn(block, 0)))
 		qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &repetitions, 1);
-	for (size_t i = 0; i < length; i++) {
-		struct qemu_plugin_insn *each = qemu_plugin_tb_get_insn(block, i);
+	for (size_t i = 0; i < length; i++)
+		on_instruction(qemu_plugin_tb_get_insn(block, i));
+}
 
-		if (qemu_plugin_insn_size(each) == sizeof(mark) &&
-		    memcmp(qemu_plugin_insn_data(each), mark, sizeof(mark)) == 0)
-			qemu_plugin_register_vcpu_insn_exec_cb(each, on_mark, NO_REGISTERS, NULL);
-	}
+/* One of the words after the plugin's name: false if it is wrong, or unknown. */
+static bool take(const char *word)
+{
+	if (strncmp(word, "into=", 5) == 0)
+		return (file = fopen(word + 5, "w"));
+	if (strncmp(word, "kernel=", 7) == 0)
+		return (kernel = strtoull(word + 7, NULL, 0)) > 0;
+	if (strncmp(word, "at=", 3) == 0 && places_count < PLACES)
+		return (places[places_count++] = strtoull(word + 3, NULL, 0)) > 0;
+	if (strncmp(word, "line=", 5) == 0 && lines_count < PLACES)
+		return (lines[lines_count++] = strtoull(word + 5, NULL, 0)) > 0;
+	return has_halts = strcmp(word, "halts=on") == 0;
 }
 
 EXPORT int qemu_plugin_install(uint64_t plugin, const struct qemu_info_t *info, int words_count,
 			       char **words)
 {
 	(void)info;
-	if (words_count < 1 || strncmp(words[0], "into=", 5) != 0)
-		return -1;
-	file = fopen(words[0] + 5, "w");
+	for (int i = 0; i < words_count; i++)
+		if (!take(words[i]))
+			return -1;
 	if (!file)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_block);

@@ -18,6 +18,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from labs.bench.bench import emulator_version
+from labs.bench.counting import compile_plugin
 from labs.bench.table import replace_table
 from labs.storage import fsx
 from labs.tools.guest.initramfs import regular
@@ -28,7 +29,6 @@ from labs.tools.machine.qemu_command import Config, Drive
 
 README = Path(__file__).with_name("STORAGE.md")
 SOURCE = fsx.ROOT / "tests/programs/storage_bench.c"
-PLUGIN = Path(__file__).with_name("count.c")
 BIG = 32 << 20
 HALF = 0.5
 ROW = re.compile(r"^row (\w+) (\d+) requests (\d+) idle (-?\d+) of (\d+)$", re.MULTILINE)
@@ -69,11 +69,9 @@ Side = dict[str, Figure]
 
 def compile_all(directory: Path) -> tuple[Path, Path]:
     """The program, and the plugin."""
-    program, plugin = directory / "storage_bench", directory / "count.so"
+    program = directory / "storage_bench"
     subprocess.run([*fsx.COMPILER, str(SOURCE), "-o", str(program)], check=True)
-    words = ["gcc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden"]
-    subprocess.run([*words, str(PLUGIN), "-o", str(plugin)], check=True)
-    return program, plugin
+    return program, compile_plugin(directory)
 
 
 def make_images(directory: Path) -> list[Drive]:

@@ -100,6 +100,20 @@ def ticks(axes: Axes, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
         axes.set_yticks(y, [f"{each:g}" for each in y])
 
 
+def size_ticks(axes: Axes, sizes: Sequence[int]) -> None:
+    """Ticks of a logarithmic axis at sizes in bytes, as 512, 4K, 2M."""
+    axes.minorticks_off()
+    axes.set_xticks(sizes, [short_size(each) for each in sizes])
+
+
+def short_size(size: int) -> str:
+    """512, 4K, 2M."""
+    for shift, letter in ((20, "M"), (10, "K")):
+        if size >> shift:
+            return f"{size >> shift}{letter}"
+    return str(size)
+
+
 def mark_prediction(axes: Axes, value: float | None) -> None:
     """Draws what a person expected, if anything, as a line through the plot."""
     if value is not None:

@@ -8,11 +8,14 @@ drives answer at once; what the requests cost on a real one, the model says (dis
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from labs.bench.counting import Count, Counter
 from labs.storage import disks, fsx
 from labs.storage.disk_model import SECTOR_BYTES, Model, Request, drive, replay
 from labs.tools.guest.initramfs import Entry
@@ -61,10 +64,12 @@ class Phase:
 
 @dataclass(frozen=True)
 class GuestRun:
-    """What the script said, and its phases by the number of the mark."""
+    """What the script said, its phases by the number of the mark, and what a counter counted at the
+    marks of its programs (user/measure.h, `instructions_mark`)."""
 
     said: str
     phases: dict[int, Phase]
+    counts: Sequence[Count] = ()
 
 
 def run_guest(
@@ -76,6 +81,7 @@ def run_guest(
     settings: tuple[tuple[str, str], ...] = (),
     seconds: float = 300,
     extra: tuple[str, ...] = (),
+    counter: Counter | None = None,
 ) -> GuestRun:
     """Runs the script on the storage lab's kernel; `extra` are QEMU's. Raises ExperimentError."""
     own = build.parent / "user/bin"
@@ -98,16 +104,33 @@ def run_guest(
             guest_limit=seconds,
             wall_limit=seconds,
             output_limit=64 << 20,
-            extra=extra,
+            extra=(*extra, *(counter.words(directory, build / "kernel.elf") if counter else ())),
         )
         result = run(config)
+        counts = counter.read(directory) if counter else ()
     said, status = said_by(result.serial)
     if status != 0:
         raise ExperimentError(f"the guest ended with {status}: {result.explain()[-2000:]}")
-    return GuestRun(said, phases_of([
+    requests = [
         (each.drive, Request(each.operation, each.lba, each.sectors))
         for each in result.all_requests
-    ]))  # fmt: skip
+    ]
+    return GuestRun(said, phases_of(requests), counts)
+
+
+def said_rows(done: GuestRun) -> list[dict[str, Any]]:
+    """The lines of JSON that programs said."""
+    return [json.loads(line) for line in done.said.splitlines() if line.startswith("{")]
+
+
+def counted_rows(done: GuestRun) -> list[dict[str, Any]]:
+    """The same, each with the count between its two marks. Raises ExperimentError unless there are
+    two for each."""
+    rows = said_rows(done)
+    if len(done.counts) != 2 * len(rows):
+        raise ExperimentError(f"{len(rows)} lines of figures, and {len(done.counts)} marks")
+    pairs = zip(done.counts[::2], done.counts[1::2], strict=True)
+    return [row | {"count": end - start} for row, (start, end) in zip(rows, pairs, strict=True)]
 
 
 def phases_of(requests: Sequence[tuple[str, Request]]) -> dict[int, Phase]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from labs.bench.storage import PLUGIN
+from labs.bench.counting import compile_plugin
 from labs.storage import fsx
 from labs.storage.disk_model import drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
@@ -32,13 +32,11 @@ MARK = ".globl _start\n_start: xchg %bx, %bx\nmov $1, %eax\nxor %ebx, %ebx\nint 
 
 def programs(place: Path) -> tuple[Entry, Path]:
     """A program that does nothing but mark a place for the plugin, and the plugin."""
-    source, program, plugin = place / "count.s", place / "count", place / "count.so"
+    source, program = place / "count.s", place / "count"
     source.write_text(MARK)
     words = [fsx.COMPILER[0], "-static", "-nostdlib", str(source), "-o", str(program)]
     subprocess.run(words, check=True)
-    words = ["gcc", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", str(PLUGIN), "-o"]
-    subprocess.run([*words, str(plugin)], check=True)
-    return regular("bin/count", program.read_bytes()), plugin
+    return regular("bin/count", program.read_bytes()), compile_plugin(place)
 
 
 def run_way(where: Where, line: str, count: int) -> tuple[list[Phase], list[float]]:
