@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -92,10 +93,12 @@ def test_what_is_written_is_read_again(tmp_path: Path):
     image = tmp_path / "image"
     image.write_bytes(bytes(range(256)) * 64)
     with nbd.serving(image, "hdd5400") as address:
-        client = nbd.Client(address)
-        assert client.read(1, 2) == bytes(range(256)) * 4
-        with pytest.raises(nbd.NbdError):
-            client.read(31, 2)
-        client.close()
+        words = ["-c", "write -P 7 512 1024", "-c", "read -P 7 512 1024"]
+        done = subprocess.run(["qemu-io", "-f", "raw", *words, address], capture_output=True,
+                              text=True, check=True)  # fmt: skip
+        assert "wrote 1024" in done.stdout and "verification" not in done.stdout
+        with pytest.raises(nbd.NbdError, match="qemu-io"):
+            nbd.read_all(address, [Request("read", 31, 2)])
+    assert image.read_bytes()[:2048] == bytes(range(256)) * 2 + b"\7" * 1024 + bytes(range(256)) * 2
     with pytest.raises(nbd.NbdError, match="no drive floppy"), nbd.serving(image, "floppy"):
         pass

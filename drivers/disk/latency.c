@@ -20,6 +20,7 @@
 #define SAMPLES 32u /* fewer say nothing */
 #define PEERS	16u
 
+/* SOLUTION S8 { */
 /* What does not fit is counted in the last step. */
 static void count_step(struct latency *latency, enum latency_range range, uint32_t value)
 {
@@ -92,3 +93,4 @@ bool latency_is_suspicious(const struct latency *latency, const struct latency *
 
 	return latency_mean_us(latency) > twice_median;
 }
+/* } SOLUTION S8 */

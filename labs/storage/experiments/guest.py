@@ -9,7 +9,6 @@ drives answer at once; what the requests cost on a real one, the model says (dis
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from labs.tools.machine.linux import said_by
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.run import write_archive
+from labs.tools.machine.work_folder import work_folder
 
 MARKS = 64
 MARK_BYTES = 65_536
@@ -85,8 +85,7 @@ def run_guest(
 ) -> GuestRun:
     """Runs the script on the storage lab's kernel; `extra` are QEMU's. Raises ExperimentError."""
     own = build.parent / "user/bin"
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
+    with work_folder("guest") as directory:
         marks = directory / "marks"
         with marks.open("wb") as file:
             file.truncate(MARKS * MARK_BYTES)
@@ -162,14 +161,14 @@ def sized_disks(build: Path, scale: int) -> list[Path]:
 
 def data_image(path: Path, size: int, files: Mapping[str, int], options: str = "-t ext4") -> Path:
     """A file system with files of so many bytes, none of them a hole."""
-    with tempfile.TemporaryDirectory() as name:
+    with work_folder("files") as folder:
         for each, length in files.items():
-            place = Path(name, each)
+            place = folder / each
             place.parent.mkdir(parents=True, exist_ok=True)
             with place.open("wb") as file:
                 for start in range(0, length, len(PATTERN)):
                     file.write(PATTERN[: length - start])
         with path.open("wb") as file:
             file.truncate(size)
-        fsx.tool("mke2fs", "-q", "-F", "-b", "4096", *options.split(), "-d", name, str(path))
+        fsx.tool("mke2fs", "-q", "-F", "-b", "4096", *options.split(), "-d", str(folder), str(path))
     return path

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -13,6 +11,7 @@ from labs.storage.experiments.guest import data_image, run_guest
 from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 MEMORY = 128  # MiB
 FILES = (16, 32, 64, 128, 256)  # MiB
@@ -32,9 +31,9 @@ def measure(where: Where) -> Data:
         flag = "iflag=direct" if way == "direct" else ""
         reads = f"dd if=/a/{size} of=/dev/null bs=64k {flag} 2>/dev/null; " * passes
         script.append(f"drop; mark {number}; {reads}")
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
+    with work_folder("images", where.build.parent) as folder:
         image = data_image(
-            Path(name, "image"), (sum(sizes) + 40) << 20, {str(n): n << 20 for n in sizes}
+            folder / "image", (sum(sizes) + 40) << 20, {str(n): n << 20 for n in sizes}
         )
         done = run_guest(
             where.build, f"mount -t ext4 /dev/hdb /a; {''.join(script)} mark {len(cases) + 1}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from labs.storage.experiments.guest import Phase, run_guest
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 OBJECTS, SMALL_OBJECTS = 10_000, 2000
 BATCHES = 12
@@ -71,8 +71,7 @@ def seconds_of(requests: Sequence[Request]) -> float:
 def measure(where: Where) -> Data:
     """Batch by batch: the requests of each store, and their time on the model."""
     objects = SMALL_OBJECTS if where.small else OBJECTS
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        directory = Path(name)
+    with work_folder("images", where.build.parent) as directory:
         program = build(directory)
         drives = make_images(directory, program, objects)
         run = run_guest(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -17,6 +15,7 @@ from labs.storage.experiments.guest import run_guest
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 OBJECTS, SMALL_OBJECTS = 3000, 500
 PERCENTS = (10, 30, 50, 70, 90)
@@ -27,9 +26,9 @@ def measure(where: Where) -> Data:
     """For each part deleted: fills a store, deletes, compacts."""
     objects = SMALL_OBJECTS if where.small else OBJECTS
     percents = (30, 70) if where.small else PERCENTS
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        program = build(Path(name))
-        store = new_store(program, Path(name, "store"), objects)
+    with work_folder("images", where.build.parent) as folder:
+        program = build(folder)
+        store = new_store(program, folder / "store", objects)
         script = [
             f"blob -d fill /dev/hdb {objects} && mark {3 * n + 1} && "
             f"blob -d delete /dev/hdb {objects} {percent} 1 && blob -d open /dev/hdb && "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -15,6 +13,7 @@ from labs.storage.experiments.guest import run_guest
 from labs.storage.pages import curves, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 RECORDS = (1000, 4000, 16_000)
 SMALL_RECORDS = (500, 1000)
@@ -27,10 +26,10 @@ def measure(where: Where) -> Data:
     """Opens stores of several sizes by a walk, and with an index."""
     rows = []
     for records in SMALL_RECORDS if where.small else RECORDS:
-        with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-            program = build(Path(name))
-            store = new_store(program, Path(name, "store"), records)
-            index = Path(name, "index")
+        with work_folder("images", where.build.parent) as folder:
+            program = build(folder)
+            store = new_store(program, folder / "store", records)
+            index = folder / "index"
             with index.open("wb") as file:
                 file.truncate(records * 24 // 4096 * 4096 + 8192)
             call(program, "save", store, index)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -15,6 +13,7 @@ from labs.storage.experiments.account import Account, account_of, rows
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import both, mark_prediction, pictures
 from labs.tools.course.measurement import Question
+from labs.tools.machine.work_folder import work_folder
 
 KIB = 78_654_240  # of the published partition
 FEATURES = "has_journal,ext_attr,{}dir_index,filetype,sparse_super,large_file"
@@ -34,8 +33,8 @@ TUNED_FREE, WON = 19_660_649, 1_335_313
 
 def made(options: str, features: str) -> tuple[Account, int]:
     """The account of a new file system of the published size, and dumpe2fs's free blocks."""
-    with tempfile.TemporaryDirectory() as name:
-        image = Path(name, "image")
+    with work_folder("images") as folder:
+        image = folder / "image"
         with image.open("wb") as file:
             file.truncate(KIB * 1024)
         words = ["-q", "-F", "-t", "ext3", "-b", "4096", "-I", "256", "-O", f"none,{features}"]

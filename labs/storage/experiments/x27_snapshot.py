@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from labs.storage.pages import both, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 COUNT, SMALL_COUNT = 300, 60
 LENGTH = 4096
@@ -41,8 +41,7 @@ def programs(place: Path) -> tuple[Entry, Path]:
 
 def run_way(where: Where, line: str, count: int) -> tuple[list[Phase], list[float]]:
     """The phases of TIMES, of a guest with a snapshot or without, and the instructions of each."""
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+    with work_folder("images") as place:
         drives = []
         for unit, sectors in ((1, SECTORS), (2, STORE_SECTORS)):
             with Path(place, str(unit)).open("wb") as file:

@@ -64,10 +64,11 @@ KEEPER = KeeperLine()
 
 
 @contextmanager
-def work_folder(purpose: str) -> Iterator[Path]:
-    """A new, empty folder for a `with` statement, whose path leaves room for a socket's name. It is
-    removed at the end, whatever is in it, also when this process is killed before."""
-    folder, lock = new_folder(purpose)
+def work_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
+    """A new, empty folder for a `with` statement, whose path leaves room for a socket's name, or in
+    a place of its own: for what is large. It is removed at the end, whatever is in it, also when
+    this process is killed before."""
+    folder, lock = new_folder(purpose, place)
     try:
         yield folder
     finally:
@@ -116,10 +117,11 @@ def endings_raise() -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def new_folder(purpose: str) -> tuple[Path, int]:
+def new_folder(purpose: str, place: Path | None = None) -> tuple[Path, int]:
     """Makes a folder, and locks it: what is not locked, a keeper takes for forgotten."""
+    where = str(place.resolve()) if place else short_directory()
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=short_directory()))
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=where))
         KEEPER.say(f"+ {folder}")
         with suppress(FileNotFoundError):
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,0 +1,131 @@
+"""Exercise S8, for the graders: every border, large numbers, few requests, peers of all kinds."""
+
+from __future__ import annotations
+
+from random import Random
+from statistics import median
+
+import pytest
+
+from tests.storage.latency import (
+    FEW,
+    MS,
+    US,
+    Disk,
+    Place,
+    S,
+    buckets,
+    check_places,
+    is_slow,
+    numbers_of,
+)
+from tests.told import expect
+
+LAST_POWER, LAST_STEP, MOST_US = 31, 99, 2**32 - 1
+
+
+def place(ns: int) -> Place:
+    """Where a request is counted."""
+    us = min(ns // US, MOST_US)
+    power = min(us.bit_length(), LAST_POWER)
+    if us < 1000:
+        return ns, power, "us", us // 10
+    if us < 1_000_000:
+        return ns, power, "ms", us // 10_000
+    return ns, power, "s", min(us // 10_000_000, LAST_STEP)
+
+
+@pytest.mark.exercise("S8", points=3, gate=True, host=True)
+def test_borders_of_powers(lab):
+    """One nanosecond below each, and on it."""
+    borders = [2**power * US for power in (0, 1, 2, 3, 7, 10, 20, 29, 30)]
+    check_places(lab, [place(ns) for border in borders for ns in (border - 1, border)])
+
+
+@pytest.mark.exercise("S8", points=3, host=True)
+def test_borders_of_steps(lab):
+    """10 us, 1 ms, 10 ms, 1 s, 10 s: below and on."""
+    borders = (10 * US, 990 * US, MS, 10 * MS, 990 * MS, S, 10 * S, 990 * S)
+    check_places(lab, [place(ns) for border in borders for ns in (0, border - 1, border)])
+
+
+@pytest.mark.exercise("S8", points=2, host=True)
+def test_what_does_not_fit(lab):
+    """Times of hours are in the last buckets; their sum is not cut."""
+    check_places(lab, [place(ns) for ns in (1000 * S, 4295 * S, 2**32 * US, 2**33 * US + 5, 2**43)])
+    (three,) = buckets(lab, [[(4295 * S, 3)]])
+    expect("count and total of three", three.total, [3, 3 * 4295 * S])
+
+
+def bound(disk: Disk, permille: int) -> int:
+    """The least power of two that so many requests stay below."""
+    counts = [0] * 33
+    for ns, times in disk:
+        counts[place(ns)[1]] += times
+    wanted, seen = sum(counts) * permille, 0
+    for power in range(LAST_POWER):
+        seen += counts[power]
+        if seen * 1000 >= wanted:
+            return 2**power
+    return MOST_US
+
+
+@pytest.mark.exercise("S8", points=3, host=True)
+def test_percentiles(lab):
+    """Of one request, of few, of many, and of none."""
+    chance = Random(lab.seed)
+    disks: list[Disk] = [[], [(5 * MS, 1)], [(4 * US, 1), (5000 * S, 1)], [(0, 3)]]
+    for _ in range(6):
+        disks.append([(chance.randrange(1, 10**9), chance.randrange(1, 9)) for _ in range(5)])
+    disks.append([(7 * MS, 4000), (70 * MS, 40), (700 * MS, 4)])
+    for disk in disks:
+        parts = (1, 500, 990, 999, 1000)
+        answers = numbers_of(lab, disk, *(f"below {part}" for part in parts))
+        for permille, seen in zip(parts, answers, strict=True):
+            expect(f"{disk}: below, {permille} of 1000", seen, bound(disk, permille))
+
+
+@pytest.mark.exercise("S8", points=2, host=True)
+def test_means(lab):
+    """Cut to whole microseconds, of none, and of sums above 32 bits."""
+    disks: list[Disk] = [[], [(1999, 1)], [(US, 2), (2 * US, 1)], [(3 * S, 2000)]]
+    for disk in disks:
+        total, count = sum(ns * n for ns, n in disk), sum(n for _, n in disk)
+        wanted = total // US // count if count else 0
+        expect(f"{disk}: mean", numbers_of(lab, disk, "mean"), [wanted])
+
+
+@pytest.mark.exercise("S8", points=3, host=True)
+def test_few_requests_say_nothing(lab):
+    """Of the drive, and of each peer."""
+    slow, fast = 100 * MS, MS
+    for mine in (1, FEW - 1, FEW):
+        for others in (0, FEW - 1, FEW):
+            seen = is_slow(lab, [(slow, mine)], [[(fast, others)], [(fast, others)]])
+            what = f"{mine} requests, the peers {others}: slow"
+            expect(what, seen, mine >= FEW and others >= FEW)
+    peers = [[(slow, FEW - 1)], [(slow, FEW - 1)], [(fast, FEW)]]
+    expect("only one peer says something: slow", is_slow(lab, [(slow, FEW)], peers), True)
+    expect("no peers: slow", is_slow(lab, [(slow, FEW)], []), False)
+
+
+@pytest.mark.exercise("S8", points=4, gate=True, host=True)
+def test_median_of_peers(lab):
+    """1 to 16 peers, one of them very slow; the drive at twice the median, and a little above."""
+    chance = Random(lab.seed)
+    for count in (1, 2, 3, 4, 7, 16):
+        means = [chance.randrange(1000, 9000) for _ in range(count)]
+        if count > 2:
+            means[chance.randrange(count)] = 3_000_000
+        peers = [[(us * US, FEW)] for us in means]
+        twice = int(2 * median(means))
+        for mine in (twice - 1, twice, twice + 1):
+            seen = is_slow(lab, [(mine * US, FEW)], peers)
+            expect(f"{mine} us, peers {means}: slow", seen, mine > twice)
+
+
+@pytest.mark.exercise("S8", points=1, host=True)
+def test_large_means(lab):
+    """Twice the median needs more than 32 bits."""
+    peers = [[(3000 * S, FEW)]] * 3
+    expect("4000 s, peers 3000 s: slow", is_slow(lab, [(4000 * S, FEW)], peers), False)
