@@ -7,23 +7,40 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
+from dataclasses import replace
+from io import StringIO
 from xml.etree import ElementTree
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from labs.storage import report, run, x1
 from labs.storage.disks import Experiment
+from labs.storage.guest_trace import Purpose, Record
+from labs.storage.random_reads import LabError, Row, in_row
 from labs.tools.course.measurement import MeasurementError
 
 EXPERIMENT = Experiment(scale=100, reads=300, seed=2010)
 
 
+COLUMNS = 80
+
+
 @pytest.fixture(scope="module")
 def figures():
-    """The six rows, on paper."""
+    """The six rows, on paper, each looked at after 10, 110 and all requests."""
     sectors = EXPERIMENT.drive_bytes // 512
-    return [report.measure(each, sectors) for each in report.predict(EXPERIMENT)]
+    runs = []
+    for each in report.predict(EXPERIMENT):
+        looks = [
+            (n, sum(request.sectors for request in each.requests[:n]))
+            for n in (10, 110, len(each.requests))
+        ]
+        runs.append(replace(each, samples=looks))
+    return [report.measure(each, sectors) for each in runs]
 
 
 @pytest.fixture
@@ -118,6 +135,47 @@ def test_without_a_terminal_make_run_demonstrates(figures, monkeypatch, capsys):
     assert run.main() == 0
     said = capsys.readouterr().out
     assert "Guest and QEMU agree on all" in said and "raw direct" in said
+
+
+def test_six_rows_fit_a_terminal_of_80_columns(figures, make_lab):
+    """The tables of `make run`, and those of the page whose rows are six."""
+    console = Console(file=StringIO(), force_terminal=True, width=COLUMNS, color_system=None)
+    report.print_report(figures, console)
+    page = x1.make_page(figures, EXPERIMENT, {}, None)
+    page.show(console)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= COLUMNS
+    rows = [line for line in lines if "raw direct " in line and len(re.findall("[│|]", line)) > 4]
+    assert len(rows) == 4 + 4  # each in one line
+    assert not any("…" in line for line in lines)
+
+
+def test_a_sample_is_what_iostat_shows(figures):
+    """It ends within the published seconds: requests and sectors between two looks, and the
+    model's time of these requests."""
+    rows = report.by_name(figures)
+    for name, row in rows.items():
+        last = 110 if row.seconds > (60 if name == "ext3 buffered" else 30) else len(row.requests)
+        assert row.sample is not None
+        assert row.sample.requests == last - 10, name
+        seconds = sum(access.total_ms for access in row.accesses[10:last]) / 1000
+        assert row.sample.tps == pytest.approx((last - 10) / seconds)
+    direct, buffered = rows["raw direct"].sample, rows["raw buffered"].sample
+    assert direct.blocks_per_second == pytest.approx(direct.tps)
+    assert buffered.blocks_per_second == pytest.approx(8 * buffered.tps)
+    assert report.PUBLISHED["ext4 direct"].blocks_per_second == 67.9
+    run = replace(report.predict(EXPERIMENT)[0], samples=[(5, 40)])
+    assert report.measure(run, EXPERIMENT.drive_bytes // 512).sample is None
+
+
+def test_a_sample_must_agree_with_the_ring():
+    """Looks before the row do not count, and a sector too many is an error."""
+    records = [Record("hdb", "R", n, 8, Purpose.DATA, 0, 0, 0) for n in range(3)]
+    row = Row("raw buffered", "hdb", direct=False)
+    looks = [(6, 90), (7, 100), (8, 108), (10, 124)]
+    assert in_row(row, looks, 7, records) == [(0, 0), (1, 8), (3, 24)]
+    with pytest.raises(LabError, match="raw buffered: a sample"):
+        in_row(row, [(7, 100), (8, 109)], 7, records)
 
 
 def test_a_failed_program_is_an_error(monkeypatch, tmp_path):

@@ -37,7 +37,7 @@ from labs.tools.course.measurement import STYLE
 
 WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
 HEIGHT_INCHES = 3.3
-TERMINAL_WIDTH = 100
+TERMINAL_WIDTH, TEXT_WIDTH = 100, 80
 FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "PingFang SC"]
 STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
 HEAD = """<!doctype html>
@@ -154,7 +154,7 @@ class Page:
         paragraphs = tuple(" ".join(each.split()) for each in paragraphs)
         self._html.append(f"<h2>{html.escape(heading)} {html.escape(chinese)}</h2>")
         self._html += [f"<p>{html.escape(each)}</p>" for each in paragraphs]
-        filled = "\n".join(fill(each, TERMINAL_WIDTH) for each in paragraphs)
+        filled = "\n".join(fill(each, TEXT_WIDTH) for each in paragraphs)
         self._plain.append(f"{heading} {chinese}\n{filled}\n")
 
     def plot(self, figure: Figure, caption: str) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from labs.storage import disks
@@ -39,6 +40,10 @@ QEMU_LINE = re.compile(
 )
 FAST = ("aio=io_uring",)
 """A drive's request is done at once, if the host can: else it waits for a thread of QEMU's."""
+
+
+SAMPLES, SAMPLE_SECONDS = 200, 0.05
+"""How often a run is looked at, from its beginning on, and how long after one another."""
 
 
 class LabError(Exception):
@@ -73,11 +78,13 @@ ROWS = (
 
 @dataclass(frozen=True)
 class RowRun:
-    """What one run of seekrw asked of its drive, in order, and what seekrw said."""
+    """What one run of seekrw asked of its drive, in order, and what seekrw said. samples: how many
+    requests and sectors /proc/diskstats had counted of it meanwhile, time after time."""
 
     row: Row
     records: Sequence[Record]
     said: dict = field(repr=False)
+    samples: Sequence[tuple[int, int]] = field(default=(), repr=False)
 
 
 def drives_of(directory: Path, options: tuple[str, ...] = ()) -> tuple[Drive, ...]:
@@ -97,10 +104,16 @@ def script(rows: Sequence[Row], experiment: disks.Experiment) -> str:
             f"mount -o ro -t {MOUNTS[drive]} /dev/{drive} /mnt/{drive}",
         ]
     for row in rows:
+        look = f"grep ' {row.drive} ' /proc/diskstats"
         lines += [
             "echo 3 >/proc/sys/vm/drop_caches",
+            f": <{FILES[row.drive]}",  # its inode is read before the first look
+            f"{look} >/samples",
+            f"for i in $(seq {SAMPLES}); do sleep {SAMPLE_SECONDS}; {look}; done >>/samples &",
             f"{row.command(experiment)} 2>/errors || {{ cat /errors; exit 1; }}",
+            "kill $! 2>/dev/null || :",
             "cat /proc/diskstats",
+            "sed 's/^/sample/' /samples",
         ]
     return "\n".join([*lines, ""])
 
@@ -198,8 +211,8 @@ def checked(
         compare(f"{drive}, in all", statistics.reads, len(theirs))
         compare(f"{drive}, bytes", statistics.read_bytes, 512 * sum(n for _, n in theirs))
     return [
-        _row_run(row, said, counted, mine[row.drive])
-        for row, (said, counted) in zip(rows, what_was_said(result.serial), strict=True)
+        _row_run(row, said, mine[row.drive])
+        for row, said in zip(rows, what_was_said(result.serial), strict=True)
     ]
 
 
@@ -217,21 +230,34 @@ def compare(what: str, ours: object, theirs: object) -> None:
     raise LabError(f"the guest and QEMU disagree: {what}: {ours} in the guest, {theirs} in QEMU")
 
 
-def what_was_said(serial: str) -> list[tuple[dict, dict[str, int]]]:
-    """For each row: seekrw's result, and how many reads each drive had had when it was over."""
-    found: list[tuple[dict, dict[str, int]]] = []
+@dataclass
+class Said:
+    """What the guest printed of a row: seekrw's result; how many reads and sectors each drive had
+    had when it was over; and those of its own drive while it ran."""
+
+    result: dict
+    end: dict[str, tuple[int, int]] = field(default_factory=dict)
+    samples: list[tuple[int, int]] = field(default_factory=list)
+
+
+def what_was_said(serial: str) -> list[Said]:
+    """Of each row."""
+    found: list[Said] = []
     for line in serial.splitlines():
         words = line.split()
         if line.startswith("{"):
-            found.append((json.loads(line), {}))
+            found.append(Said(json.loads(line)))
+        elif found and line.startswith("sample") and len(words) > 6:
+            found[-1].samples.append((int(words[-17]), int(words[-15])))
         elif found and len(words) > 5 and words[2] in FILES:
-            found[-1][1][words[2]] = int(words[3])
+            found[-1].end[words[2]] = (int(words[3]), int(words[5]))
     return found
 
 
-def _row_run(row: Row, said: dict, counted: dict[str, int], records: Sequence[Record]) -> RowRun:
+def _row_run(row: Row, guest: Said, records: Sequence[Record]) -> RowRun:
     """The drive's last records when the row was over; what was before belongs to mounting."""
-    end, requests = counted[row.drive], said["requests"]
+    said, (end, _) = guest.result, guest.end[row.drive]
+    requests = said["requests"]
     mine = records[end - requests["reads"] : end]
     if sum(record.sectors for record in mine) != requests["sectors_read"]:
         raise LabError(f"{row.name}: the ring has other requests than /proc/diskstats has counted")
@@ -239,7 +265,28 @@ def _row_run(row: Row, said: dict, counted: dict[str, int], records: Sequence[Re
         raise LabError(f"{row.name}: a request was neither for data nor for a mapping block")
     if said["wrong"]:
         raise LabError(f"{row.name}: {said['wrong']} reads brought a wrong sector")
-    return RowRun(row, mine, said)
+    samples = [*guest.samples, guest.end[row.drive]]
+    return RowRun(row, mine, said, in_row(row, samples, end - len(mine), mine))
+
+
+def in_row(
+    row: Row, samples: Sequence[tuple[int, int]], before: int, records: Sequence[Record]
+) -> list[tuple[int, int]]:
+    """The samples, counted from the row's first request on; each has the sectors of the requests
+    that it counts. Raises LabError."""
+    sectors = list(accumulate((each.sectors for each in records), initial=0))
+    first, found = 0, []
+    for reads, moved in samples:
+        if not before <= reads <= before + len(records):
+            continue
+        if not found:
+            first = moved - sectors[reads - before]
+        if moved - first != sectors[reads - before]:
+            raise LabError(
+                f"{row.name}: a sample of /proc/diskstats has other sectors than the ring"
+            )
+        found.append((reads - before, moved - first))
+    return found
 
 
 def last_words(serial: str) -> str:

@@ -29,7 +29,7 @@ from labs.storage.disks import (
 from labs.storage.workload import ExtentLayout, PointerLayout, RawLayout, simulate
 
 KINDS = ("data", "mapping", "other")
-WIDTH = 100
+WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,12 @@ class Published:
     tps: float
     sectors_per_request: float
     requests_per_read: float
+    sample_seconds: int = 30
+
+    @property
+    def blocks_per_second(self) -> float:
+        """iostat's Blk_read/s, of 512 bytes: its sectors a request are this, divided by tps."""
+        return self.tps * self.sectors_per_request
 
     @property
     def ms_per_read(self) -> float:
@@ -48,8 +54,8 @@ class Published:
 
 
 PUBLISHED = {
-    "ext3 buffered": Published(2063.6, 95.88, 8.00, 1.98),
-    "ext4 buffered": Published(1484.0, 60.72, 8.00, 0.90),
+    "ext3 buffered": Published(2063.6, 95.88, 8.00, 1.98, 60),
+    "ext4 buffered": Published(1484.0, 60.72, 8.00, 0.90, 60),
     "ext3 direct": Published(2006.9, 94.93, 4.38, 1.905),
     "ext4 direct": Published(1465.5, 67.90, 1.00, 0.995),
     "raw buffered": Published(1478.5, 67.27, 8.00, 0.995),
@@ -60,12 +66,34 @@ published what `raw direct` would have been."""
 
 @dataclass(frozen=True)
 class RowRequests:
-    """The requests of one row in order, each with its kind: "data", "mapping" or "other"."""
+    """The requests of one row in order, each with its kind: "data", "mapping" or "other". samples:
+    how many requests and sectors the guest had counted at one time after another."""
 
     name: str
     reads: int
     requests: Sequence[Request]
     kinds: Sequence[str]
+    samples: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What iostat would have shown of a run on the modelled drive: requests and sectors between two
+    looks at /proc/diskstats, and the model's seconds between them."""
+
+    requests: int
+    sectors: int
+    seconds: float
+
+    @property
+    def tps(self) -> float:
+        """Requests a second."""
+        return self.requests / self.seconds
+
+    @property
+    def blocks_per_second(self) -> float:
+        """iostat's Blk_read/s."""
+        return self.sectors / self.seconds
 
 
 @dataclass(frozen=True)
@@ -79,6 +107,7 @@ class Figures:
     accesses: Sequence[Access] = field(repr=False)
     latencies_ms: Sequence[float] = field(repr=False)
     """Of each read that asked the drive, all its requests together."""
+    sample: Sample | None = None
 
     @property
     def seconds(self) -> float:
@@ -148,7 +177,21 @@ def measure(run: RowRequests, drive_sectors: int) -> Figures:
         raise ValueError(f"{run.name}: the kind of each request is one of {', '.join(KINDS)}")
     accesses = replay(run.requests, Disk(drive_sectors)).accesses
     latencies = list(latencies_of(accesses, run.kinds))
-    return Figures(run.name, run.reads, run.requests, run.kinds, accesses, latencies)
+    sample = sample_of(run, accesses)
+    return Figures(run.name, run.reads, run.requests, run.kinds, accesses, latencies, sample)
+
+
+def sample_of(run: RowRequests, accesses: Sequence[Access]) -> Sample | None:
+    """From the first look at the counters to the last one within the published time; None without
+    two looks that differ."""
+    limit = PUBLISHED[run.name].sample_seconds if run.name in PUBLISHED else 30
+    found = None
+    for requests, sectors in run.samples:
+        first, moved = run.samples[0]
+        seconds = sum(access.total_ms for access in accesses[first:requests]) / 1000
+        if requests > first and seconds <= limit:
+            found = Sample(requests - first, sectors - moved, seconds)
+    return found
 
 
 def latencies_of(accesses: Sequence[Access], kinds: Sequence[str]) -> Iterable[float]:
@@ -177,10 +220,13 @@ def ratio(figures: Sequence[Figures], name: str, base: str) -> float | None:
 
 
 def print_report(figures: Sequence[Figures], console: Console | None = None) -> None:
-    """Prints both tables and what they say."""
+    """Prints the tables and what they say; each fits 80 columns."""
     console = console or Console()
     console.width = min(WIDTH, console.width) if console.is_terminal else WIDTH
-    console.print(_published_table(figures, console))
+    console.print(_time_table(figures, console))
+    console.print(_request_table(figures, console))
+    if any(each.sample for each in figures):
+        console.print(_sample_table(figures, console))
     console.print(_cost_table(figures, console))
     print(fill(explain(figures), WIDTH), file=console.file)
 
@@ -193,35 +239,56 @@ def _table(console: Console, title: str, columns: Sequence[str]) -> Table:
     return table
 
 
-def _published_table(figures: Sequence[Figures], console: Console) -> Table:
-    columns = (
-        "row",
-        "ms/read",
-        "2010",
-        "dev",
-        "req/read",
-        "2010",
-        "sect/req",
-        "2010",
-        "tps",
-        "2010",
-    )
-    table = _table(console, "next to the published table", columns)
+def _time_table(figures: Sequence[Figures], console: Console) -> Table:
+    columns = ("row", "ms/read", "2010", "dev", "s/100k", "2010")
+    table = _table(console, "next to the published table: the time", columns)
     for f in figures:
         p = PUBLISHED.get(f.name)
-        cells = [
-            f"{f.ms_per_read:.2f}", f"{p.ms_per_read:.2f}" if p else "",
+        table.add_row(
+            f.name, f"{f.ms_per_read:.2f}", f"{p.ms_per_read:.2f}" if p else "",
             f"{100 * (f.ms_per_read / p.ms_per_read - 1):+.1f} %" if p else "",
-            f"{f.requests_per_read:.3f}", f"{p.requests_per_read:g}" if p else "",
-            f"{f.sectors_per_request:.2f}", f"{p.sectors_per_request:.2f}" if p else "",
-            f"{f.tps:.2f}", f"{p.tps:.2f}" if p else "",
-        ]  # fmt: skip
-        table.add_row(f.name, *cells)
+            f"{100 * f.ms_per_read:.1f}", f"{p.seconds:.1f}" if p else "",
+        )  # fmt: skip
     return table
 
 
+def _request_table(figures: Sequence[Figures], console: Console) -> Table:
+    columns = ("row", "req/read", "2010", "sect/req", "2010", "tps", "2010")
+    table = _table(console, "next to the published table: the requests", columns)
+    for f in figures:
+        p = PUBLISHED.get(f.name)
+        table.add_row(
+            f.name, f"{f.requests_per_read:.3f}", f"{p.requests_per_read:g}" if p else "",
+            f"{f.sectors_per_request:.2f}", f"{p.sectors_per_request:.2f}" if p else "",
+            f"{f.tps:.2f}", f"{p.tps:.2f}" if p else "",
+        )  # fmt: skip
+    return table
+
+
+def _sample_table(figures: Sequence[Figures], console: Console) -> Table:
+    columns = ("row", "sample, s", "2010", "tps", "2010", "Blk_read/s", "2010")
+    table = _table(console, "a sample of /proc/diskstats, as iostat shows it", columns)
+    for row in sample_rows(figures):
+        table.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row))
+    return table
+
+
+def sample_rows(figures: Sequence[Figures]) -> list[list[object]]:
+    """The samples next to the published ones; empty where there is none."""
+    rows: list[list[object]] = []
+    for f in figures:
+        p, mine = PUBLISHED.get(f.name), f.sample
+        rows.append([
+            f.name,
+            mine.seconds if mine else "", p.sample_seconds if p else "",
+            mine.tps if mine else "", p.tps if p else "",
+            mine.blocks_per_second if mine else "", p.blocks_per_second if p else "",
+        ])  # fmt: skip
+    return rows
+
+
 def _cost_table(figures: Sequence[Figures], console: Console) -> Table:
-    columns = ("row", "data", "map", "hits", "seek", "rot", "xfer", "other", "ms/read", "total s")
+    columns = ("row", "data", "map", "hits", "seek", "rot", "xfer", "other", "ms/read")
     table = _table(console, "what one read costs, in milliseconds", columns)
     for f in figures:
         a = f.per_read
@@ -231,7 +298,6 @@ def _cost_table(figures: Sequence[Figures], console: Console) -> Table:
             f"{f.mapping_requests / f.reads:.2f}",
             str(f.mapping_hits) if f.mapping_requests else "-",
             *(f"{part:.2f}" for part in parts),
-            f"{f.seconds:.1f}",
         ]
         table.add_row(f.name, *cells)
     return table

@@ -130,7 +130,7 @@ def requests_of(run: random_reads.RowRun, reads: int) -> report.RowRequests:
     """What the disk model and the report want to know of a run."""
     requests = [Request("read", record.lba, record.sectors) for record in run.records]
     kinds = [record.purpose.name.lower() for record in run.records]
-    return report.RowRequests(run.row.name, reads, requests, kinds)
+    return report.RowRequests(run.row.name, reads, requests, kinds, run.samples)
 
 
 def demonstrate(options: argparse.Namespace, experiment: disks.Experiment) -> int:
