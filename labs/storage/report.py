@@ -239,35 +239,56 @@ def _table(console: Console, title: str, columns: Sequence[str]) -> Table:
     return table
 
 
+TIME_COLUMNS = ("row", "ms/read", "2010", "dev", "s/100k", "2010")
+REQUEST_COLUMNS = ("row", "req/read", "2010", "sect/req", "2010", "tps", "2010")
+SAMPLE_COLUMNS = ("row", "sample, s", "2010", "tps", "2010", "Blk_read/s", "2010")
+
+
+def deviation(row: Figures) -> str:
+    """From the published time of a read."""
+    published = PUBLISHED.get(row.name)
+    return f"{100 * (row.ms_per_read / published.ms_per_read - 1):+.1f} %" if published else ""
+
+
+def time_rows(figures: Sequence[Figures]) -> list[list[object]]:
+    """The rows of TIME_COLUMNS; empty where nothing was published."""
+    known = [(each, PUBLISHED.get(each.name)) for each in figures]
+    return [
+        [f.name, f.ms_per_read, p.ms_per_read if p else "", deviation(f),
+         f.ms_per_read * 100, p.seconds if p else ""]
+        for f, p in known
+    ]  # fmt: skip
+
+
+def request_rows(figures: Sequence[Figures]) -> list[list[object]]:
+    """Those of REQUEST_COLUMNS."""
+    known = [(each, PUBLISHED.get(each.name)) for each in figures]
+    return [
+        [f.name, f.requests_per_read, p.requests_per_read if p else "",
+         f.sectors_per_request, p.sectors_per_request if p else "", f.tps, p.tps if p else ""]
+        for f, p in known
+    ]  # fmt: skip
+
+
 def _time_table(figures: Sequence[Figures], console: Console) -> Table:
-    columns = ("row", "ms/read", "2010", "dev", "s/100k", "2010")
-    table = _table(console, "next to the published table: the time", columns)
-    for f in figures:
-        p = PUBLISHED.get(f.name)
-        table.add_row(
-            f.name, f"{f.ms_per_read:.2f}", f"{p.ms_per_read:.2f}" if p else "",
-            f"{100 * (f.ms_per_read / p.ms_per_read - 1):+.1f} %" if p else "",
-            f"{100 * f.ms_per_read:.1f}", f"{p.seconds:.1f}" if p else "",
-        )  # fmt: skip
+    table = _table(console, "next to the published table: the time", TIME_COLUMNS)
+    for name, ms, ms_then, change, seconds, seconds_then in time_rows(figures):
+        cells = (f"{each:.2f}" if each else "" for each in (ms, ms_then))
+        ends = (f"{each:.1f}" if each else "" for each in (seconds, seconds_then))
+        table.add_row(str(name), *cells, str(change), *ends)
     return table
 
 
 def _request_table(figures: Sequence[Figures], console: Console) -> Table:
-    columns = ("row", "req/read", "2010", "sect/req", "2010", "tps", "2010")
-    table = _table(console, "next to the published table: the requests", columns)
-    for f in figures:
-        p = PUBLISHED.get(f.name)
-        table.add_row(
-            f.name, f"{f.requests_per_read:.3f}", f"{p.requests_per_read:g}" if p else "",
-            f"{f.sectors_per_request:.2f}", f"{p.sectors_per_request:.2f}" if p else "",
-            f"{f.tps:.2f}", f"{p.tps:.2f}" if p else "",
-        )  # fmt: skip
+    table = _table(console, "next to the published table: the requests", REQUEST_COLUMNS)
+    for name, requests, then, *others in request_rows(figures):
+        cells = (f"{each:.2f}" if each else "" for each in others)
+        table.add_row(str(name), f"{requests:.3f}", f"{then:g}" if then else "", *cells)
     return table
 
 
 def _sample_table(figures: Sequence[Figures], console: Console) -> Table:
-    columns = ("row", "sample, s", "2010", "tps", "2010", "Blk_read/s", "2010")
-    table = _table(console, "a sample of /proc/diskstats, as iostat shows it", columns)
+    table = _table(console, "a sample of /proc/diskstats, as iostat shows it", SAMPLE_COLUMNS)
     for row in sample_rows(figures):
         table.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row))
     return table

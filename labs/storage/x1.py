@@ -28,7 +28,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from labs.storage import disks, random_reads
 from labs.storage.disk_model import HDD5400, SECTOR_BYTES
 from labs.storage.pages import Page, both, pictures, plotting
-from labs.storage.report import PUBLISHED, Figures, by_name, explain, ratio, sample_rows
+from labs.storage.report import (
+    PUBLISHED,
+    REQUEST_COLUMNS,
+    SAMPLE_COLUMNS,
+    TIME_COLUMNS,
+    Figures,
+    by_name,
+    deviation,
+    explain,
+    ratio,
+    request_rows,
+    sample_rows,
+    time_rows,
+)
 from labs.storage.run import checked, experiment_of, measured, parser_of
 from labs.tools.course.measurement import MeasurementError, Question, predictions
 from labs.tools.machine.run import guarded, is_terminal
@@ -237,12 +250,6 @@ def hits_over_time(row: Figures) -> Iterator[float]:
 # --- the report ---
 
 
-def deviation(row: Figures) -> str:
-    """From the published time of a read."""
-    published = PUBLISHED.get(row.name)
-    return f"{100 * (row.ms_per_read / published.ms_per_read - 1):+.1f} %" if published else ""
-
-
 def make_page(
     figures: Sequence[Figures],
     experiment: disks.Experiment,
@@ -300,30 +307,13 @@ def add_prediction(page: Page, figures: Sequence[Figures], predicted: Mapping[st
 
 def add_tables(page: Page, figures: Sequence[Figures]) -> None:
     """The published table next to ours, and the reasons."""
-    known = [(each, PUBLISHED.get(each.name)) for each in figures]
-    page.table(
-        "Next to the published table: the time 与已发表的表格对照: 时间",
-        ["row", "ms/read", "2010", "dev", "s/100k", "2010"],
-        [
-            [f.name, f.ms_per_read, p.ms_per_read if p else "", deviation(f),
-             f.ms_per_read * 100, p.seconds if p else ""]
-            for f, p in known
-        ],
-    )  # fmt: skip
-    page.table(
-        "Next to the published table: the requests 与已发表的表格对照: 请求",
-        ["row", "req/read", "2010", "sect/req", "2010", "tps", "2010"],
-        [
-            [f.name, f.requests_per_read, p.requests_per_read if p else "",
-             f.sectors_per_request, p.sectors_per_request if p else "", f.tps, p.tps if p else ""]
-            for f, p in known
-        ],
-    )  # fmt: skip
+    then = "Next to the published table 与已发表的表格对照"
+    page.table(f"{then}: time 时间", TIME_COLUMNS, time_rows(figures))
+    page.table(f"{then}: requests 请求", REQUEST_COLUMNS, request_rows(figures))
     page.table(
         "A sample of /proc/diskstats while seekrw ran, as iostat shows it 运行中的采样 (iostat)",
-        ["row", "sample, s", "2010", "tps", "2010", "Blk_read/s", "2010"],
-        sample_rows(figures),
-    )
+        SAMPLE_COLUMNS, sample_rows(figures),
+    )  # fmt: skip
     page.table(
         "Latency of a read in ms, modelled 延迟 (模型)",
         ["row", "50 %", "90 %", "99 %", "longest", "pointer hits", "map/read"],
