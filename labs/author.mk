@@ -17,6 +17,8 @@ help::
 	@echo "  make crash      power cuts at every request of the file system, on the host, with figures"
 	@echo "                    [SEED=2010] [STATES=60000] [MUTANT=all]"
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
+	@echo "                    TARGET=superblock       only this is damaged: descriptors, inodes,"
+	@echo "                                            extents, directories, journal"
 	@echo "  make fsx        the same file operations here and on Linux, and what differs:"
 	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
@@ -48,7 +50,8 @@ crash: setup
 
 fuzz: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \
-		$(if $(SECONDS),--seconds '$(SECONDS)') $(if $(IMAGE),--image '$(IMAGE)')
+		$(if $(SECONDS),--seconds '$(SECONDS)') $(if $(IMAGE),--image '$(IMAGE)') \
+		$(if $(TARGET),--target '$(TARGET)')
 
 fsx: setup
 	@$(MAKE) -s LESSON=storage image-direct user-programs

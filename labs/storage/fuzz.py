@@ -3,6 +3,9 @@
 With clang it is libFuzzer, which follows what the inputs reach; without, random inputs. Both run
 under the sanitizers, and the same program (tests/host/fuzz) reads an input. What ends the program
 is kept in build/fuzz; an input that found something belongs into tests/host/fuzz/found.
+
+With --target only one kind of sector is damaged: those of a small structure, as the superblock,
+are rarely hit among all others.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -36,6 +41,7 @@ BUILT = ROOT / "build" / "fuzz"
 OPTIONS = ("-std=gnu11", "-g", f"-I{ROOT}", "-fno-sanitize-recover=all")
 CHECKED = "address,undefined"
 SEEDS = 200
+TARGETS = ("superblock", "descriptors", "inodes", "extents", "directories", "journal")
 EXTREMES = (0x00, 0xFF, 0x7F, 0x80, 0x01, 0x0C)
 # Small blocks, so that four of them are a deep tree; a checksum would hide most damage.
 VARIANTS = {
@@ -93,6 +99,33 @@ def image_for(name: str, folder: Path) -> Path:
     return image
 
 
+def sectors_of(image: Path, target: str) -> list[tuple[int, int]]:
+    """Where an image has this, as first sector and how many. Descriptors are with the bitmaps,
+    extents are all blocks of maps."""
+    geometry = run_tool("dumpe2fs", str(image))
+    per_block = int(re.search(r"Block size: +(\d+)", geometry)[1]) // 512
+    inodes = int(re.search(r"Inode count: +(\d+)", geometry)[1])
+    commands = image.with_name("commands")
+    commands.write_text("".join(f"stat <{number}>\n" for number in range(2, inodes + 1)))
+    found = run_tool("debugfs", "-f", str(commands), str(image)).split("Inode: ")
+    directories = "".join(each for each in found if "Type: directory" in each)
+    journal = next(each for each in found if each.startswith("8 "))
+    ranges = {
+        "superblock": [("1", "1")],
+        "descriptors": re.findall(
+            r"(?:Group descriptors|Block bitmap|Inode bitmap) at (\d+)-?(\d*)", geometry
+        ),
+        "inodes": re.findall(r"Inode table at (\d+)-(\d+)", geometry),
+        "extents": re.findall(r"(?:ETB\d+|IND)\):(\d+)()", "".join(found)),
+        "directories": re.findall(r"\(\d+[-\d]*\):(\d+)-?(\d*)", directories),
+        "journal": re.findall(r"\(\d+[-\d]*\):(\d+)-?(\d*)", journal),
+    }[target]
+    return [
+        (int(first) * per_block, (int(last or first) - int(first) + 1) * per_block)
+        for first, last in ranges
+    ]
+
+
 def make_seeds(corpus: Path, seed: int) -> None:
     """Inputs to begin with: a few patches, and then operations (tests/host/fuzz/fuzz.c)."""
     rng = random.Random(seed)
@@ -108,16 +141,30 @@ def make_seeds(corpus: Path, seed: int) -> None:
         (corpus / f"seed{number}").write_bytes(text)
 
 
+def processor_seconds() -> float:
+    """Of all child processes so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> int:
     """Returns the fuzzer's own exit status: 0 when nothing was found."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--image", choices=VARIANTS, default="ext4")
+    parser.add_argument("--target", choices=(*TARGETS, "all"), default="all")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=2010)
     parser.add_argument("--input", type=Path, help="only this one")
     options = parser.parse_args()
     folder = BUILT / options.image
-    environment = {**os.environ, "FUZZ_IMAGE": str(image_for(options.image, folder))}
+    image = image_for(options.image, folder)
+    environment = {**os.environ, "FUZZ_IMAGE": str(image)}
+    if options.target != "all":
+        folder = folder / options.target
+        folder.mkdir(exist_ok=True)
+        lines = [f"{first} {count}\n" for first, count in sectors_of(image, options.target)]
+        (folder / "sectors").write_text("".join(lines))
+        environment["FUZZ_SECTORS"] = str(folder / "sectors")
     if not shutil.which("clang"):
         print("no clang: random inputs", flush=True)
         program = build_random()
@@ -127,11 +174,14 @@ def main() -> int:
     corpus = folder / "corpus"
     make_seeds(corpus, options.seed)
     limits = [f"-max_total_time={options.seconds}", "-timeout=60", "-max_len=600"]
-    limits.append("-len_control=0")
+    limits += ["-len_control=0", "-print_final_stats=1"]
     command = [program, f"-seed={options.seed}", *limits, f"-artifact_prefix={folder}/", corpus]
     if options.input:
         command = [program, options.input]
-    return subprocess.run(command, env=environment, check=False).returncode
+    before = processor_seconds()
+    status = subprocess.run(command, env=environment, check=False).returncode
+    print(f"{options.image}, {options.target}: {processor_seconds() - before:.0f} CPU seconds")
+    return status
 
 
 if __name__ == "__main__":

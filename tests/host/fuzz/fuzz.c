@@ -2,7 +2,8 @@
  * The file system on damaged images, mounted for writing: for libFuzzer, or for random.c.
  *
  * The environment's FUZZ_IMAGE is a small image. Work is done on it first, without an unmount, so
- * that its journal has something to replay. An input is a list of these:
+ * that its journal has something to replay. FUZZ_SECTORS, if it is there, is a file with lines of a
+ * first sector and a count: only these are damaged. An input is a list of these:
  *
  *	0x00-0x7f  sector(2)  offset(2)  bytes...	a patch, before the mount
  *	0x80-0xff  first  second			an operation after it, on two paths
@@ -212,12 +213,36 @@ static const char *const work[] = {
 	"create /B/y",	     "sync",
 };
 
+/* Whether each sector is one of those that FUZZ_SECTORS lists. */
+static void note_wanted(bool *wanted)
+{
+	const char *path = getenv("FUZZ_SECTORS");
+	FILE *file = path != NULL ? fopen(path, "r") : NULL;
+	unsigned long first, count;
+
+	if (path != NULL && file == NULL)
+		fail("cannot read %s", path);
+	memset(wanted, path == NULL, disk.device.sectors);
+	while (file != NULL && fscanf(file, "%lu %lu", &first, &count) == 2)
+		for (unsigned long lba = first; lba < first + count; lba++)
+			if (lba < disk.device.sectors)
+				wanted[lba] = true;
+	if (file != NULL)
+		fclose(file);
+}
+
 static void note_touched(void)
 {
+	bool *wanted = calloc(disk.device.sectors, sizeof(*wanted));
+
 	sectors = calloc(disk.device.sectors, sizeof(*sectors));
+	note_wanted(wanted);
 	for (uint32_t lba = 0; lba < disk.device.sectors; lba++)
-		if (disk.touched[lba])
+		if (disk.touched[lba] && wanted[lba])
 			sectors[sector_count++] = lba;
+	if (sector_count == 0)
+		fail("no sector to damage");
+	free(wanted);
 	free(disk.touched);
 	disk.touched = NULL;
 }
