@@ -57,6 +57,33 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t length)
 	return crc;
 }
 
+/* The product of two remainders: bit 31 is 1, bit 30 is x. */
+static uint32_t multiply(uint32_t one, uint32_t other)
+{
+	uint32_t product = 0;
+
+	for (; one; one <<= 1) {
+		if (one & 0x80000000u)
+			product ^= other;
+		other = other >> 1 ^ (other & 1 ? CASTAGNOLI : 0);
+	}
+	return product;
+}
+
+/* powers[i] is what 2^i bytes multiply by: x^(8 * 2^i). */
+uint32_t crc32c_zeros(uint32_t crc, size_t count)
+{
+	static uint32_t powers[32] = { 0x80000000u >> 8 };
+
+	for (unsigned i = 0; count >> i; i++) {
+		if (powers[i] == 0)
+			powers[i] = multiply(powers[i - 1], powers[i - 1]);
+		if (count >> i & 1)
+			crc = multiply(crc, powers[i]);
+	}
+	return crc;
+}
+
 uint32_t crc32_big_endian(uint32_t crc, const void *data, size_t length)
 {
 	const uint8_t *bytes = data;
