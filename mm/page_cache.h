@@ -53,7 +53,9 @@ struct cached_page {
 	struct page_cache *cache;
 	struct page *page;
 	struct list in_ring;
-	bool is_dirty; /* a shared area may have written to it since it was last written back */
+	/* Written to since it was last written back, by a shared area or a file's owner; and where,
+	 * if that matters to the owner. */
+	uint8_t is_dirty, parts;
 };
 
 /* All pages of all caches, by in_ring. */

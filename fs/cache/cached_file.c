@@ -15,8 +15,8 @@
  *	miss at 4	read 4-11	next miss at 12: 16 pages
  *
  * A run is read into memory of its own, without any lock, and then put into the cache page by page
- * without sleeping: mm/page_cache.c asks for each, and pages_read takes it from the run. If the
- * disk's contents were changed meanwhile (`changes`), the run is out of date, and read again.
+ * without sleeping: its pages take the places of those that mm/page_cache.c has just put there. If
+ * the disk's contents were changed meanwhile (`changes`), the run is out of date, and read again.
  */
 #include "fs/cache/cached_file.h"
 
@@ -85,36 +85,60 @@ static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_
 	return error;
 }
 
-/* Puts the pages of a run into the cache. *page gets the first one, with a reference. Does not
- * sleep. */
-static int insert_run(struct cached_file *file, uint32_t index, const void *run, uint32_t count,
+/* Makes single pages of a block. Returns how many. */
+static uint32_t split(struct page *first)
+{
+	uint32_t count = 1u << first->order;
+
+	for (uint32_t i = 0; i < count; i++)
+		first[i] =
+		    (struct page){ .references = 1, .state = PAGE_USED, .owner = first->owner };
+	return count;
+}
+
+/* Puts a page that was read into the cache, unless there is one. Does not sleep. */
+static int insert_page(struct cached_file *file, uint32_t index, struct page *read)
+{
+	struct page *page;
+
+	if (cached_file_find(file, index))
+		return 0;
+	file->is_staged = true;
+	int error = core_ops->page(&file->cache.object, index, false, &page);
+
+	file->is_staged = false;
+	if (error)
+		return error;
+	page_hold(read);
+	cached_file_find(file, index)->page = read;
+	page_release(page);
+	page_release(page);
+	return 0;
+}
+
+/* Puts the first `count` pages of a run into the cache, and gives the others back. *page gets the
+ * one for `index`, with a reference. Does not sleep. */
+static int insert_run(struct cached_file *file, uint32_t index, struct page *run, uint32_t count,
 		      struct page **page)
 {
-	struct memory_object *object = &file->cache.object;
-	struct page *more;
+	uint32_t pages = split(run);
+	int error = insert_page(file, index, run);
 
-	file->staged = run;
-	file->staged_first = index;
-	file->staged_count = count;
-	int error = core_ops->page(object, index, false, page);
-
-	for (uint32_t i = 1; !error && i < count; i++)
-		if (core_ops->page(object, index + i, false, &more) == 0)
-			page_release(more);
-	file->staged = NULL;
+	if (!error) {
+		*page = cached_file_find(file, index)->page;
+		page_hold(*page);
+	}
+	for (uint32_t i = 1; i < count && !error; i++)
+		insert_page(file, index + i, run + i);
+	for (uint32_t i = 0; i < pages; i++)
+		page_release(run + i);
 	return error;
 }
 
-/* Gives page `index` with a reference; reads it, and those after it, if it is not there. */
-static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
+/* Reads a page that is not there, and those after it. *page gets it, with a reference. */
+static __attribute__((noinline)) int bring_page(struct cached_file *file, uint32_t index,
+						uint32_t least, struct page **page)
 {
-	const struct cached_page *cached = cached_file_find(file, index);
-
-	if (cached) {
-		page_hold(cached->page);
-		*page = cached->page;
-		return 0;
-	}
 	if (index >= pages_of(file->ops->size(file)))
 		return -EIO;
 	uint32_t count = window_at(file, index, least), length = count << PAGE_SHIFT;
@@ -126,10 +150,22 @@ static int get_page(struct cached_file *file, uint32_t index, uint32_t least, st
 		count = length >> PAGE_SHIFT;
 	int error = read_run(file, index, run, &count);
 
-	if (!error)
-		error = insert_run(file, index, run, count, page);
-	run_free(run, length);
-	return error;
+	if (error)
+		run_free(run, length);
+	return error ? error : insert_run(file, index, page_of(run), count, page);
+}
+
+/* Gives page `index` with a reference. */
+static inline int get_page(struct cached_file *file, uint32_t index, uint32_t least,
+			   struct page **page)
+{
+	const struct cached_page *cached = cached_file_find(file, index);
+
+	if (!cached)
+		return bring_page(file, index, least, page);
+	page_hold(cached->page);
+	*page = cached->page;
+	return 0;
 }
 
 /* A page that is not there, and whose old contents do not matter: zeros. */
@@ -146,31 +182,28 @@ static int get_fresh(struct cached_file *file, uint32_t index, struct page **pag
 
 int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offset)
 {
-	uint64_t size = file->ops->size(file);
-	uint32_t length = to->length, done = 0;
+	int64_t rest = file->ops->size(file) - offset;
+	uint32_t length = to->length, index = offset >> PAGE_SHIFT;
+	uint32_t left, skip = (uint32_t)offset % PAGE_SIZE;
 
-	if (offset >= size)
-		return 0;
-	if (length > size - offset)
-		length = size - offset;
-	while (done < length) {
-		uint32_t skip = (uint32_t)(offset + done) % PAGE_SIZE;
-		uint32_t chunk =
-		    PAGE_SIZE - skip < length - done ? PAGE_SIZE - skip : length - done;
+	if (rest < length)
+		length = rest > 0 ? rest : 0;
+	for (left = length; left > 0; skip = 0) {
+		uint32_t chunk = PAGE_SIZE - skip < left ? PAGE_SIZE - skip : left;
 		struct page *page;
-		int moved = get_page(file, (offset + done) >> PAGE_SHIFT, 1, &page);
+		int moved = get_page(file, index++, 1, &page);
 
 		if (moved == 0) {
 			moved = buffer_put(to, (uint8_t *)page_address(page) + skip, chunk);
 			page_release(page);
 		}
 		if (moved < 0)
-			return done ? (int32_t)done : moved;
-		done += moved;
+			return left < length ? (int32_t)(length - left) : moved;
+		left -= moved;
 		if ((uint32_t)moved < chunk)
 			break;
 	}
-	return done;
+	return length - left;
 }
 
 /* Writes all of a page that is not there, from a copy. Only if the program's memory ends half-way
@@ -220,7 +253,7 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 		return moved;
 	if (offset + moved > size)
 		file->ops->grow(file, offset + moved);
-	cached_file_mark_dirty(file, index);
+	cached_file_mark_dirty(file, index, skip, moved);
 	page_release(page);
 	return moved;
 }
@@ -383,15 +416,10 @@ int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint
 
 /* ---- as mm sees it ---- */
 
-/* Only between insert_run's two ends there is a run; else it is a page of zeros that is wanted. */
+/* Pages that were read take another page's place: nobody sees that one. */
 static int pages_read(struct page_cache *cache, uint32_t index, void *page)
 {
-	const struct cached_file *file = (struct cached_file *)cache;
-	uint32_t in_run = index - file->staged_first;
-
-	if (file->staged && in_run < file->staged_count)
-		memcpy(page, file->staged + (in_run << PAGE_SHIFT), PAGE_SIZE);
-	else
+	if (!((struct cached_file *)cache)->is_staged)
 		memset(page, 0, PAGE_SIZE);
 	return 0;
 }
@@ -422,7 +450,7 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 	if (!error)
 		error = get_page(file, index, FAULT_WINDOW, page);
 	if (!error && write)
-		cached_file_mark_dirty(file, index);
+		cached_file_mark_dirty(file, index, 0, PAGE_SIZE);
 	return error == -ENOMEM || !error ? error : -EIO;
 }
 
@@ -449,7 +477,7 @@ void cached_file_initialize(struct cached_file *file, const struct cached_file_o
 							 pages_count, pages_release };
 	static struct memory_object_ops object_ops;
 
-	*file = (struct cached_file){ .ops = ops };
+	*file = (struct cached_file){ .ops = ops, .unit = PAGE_SIZE };
 	page_cache_initialize(&file->cache, &cache_ops);
 	core_ops = file->cache.object.ops;
 	object_ops = (struct memory_object_ops){ .page = object_page,

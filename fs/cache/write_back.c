@@ -4,6 +4,9 @@
  *	pages	4 5 6 7 8 9	dirty: 4 5 6 8
  *	writes	[4 5 6] [8]	mm/page_cache.c asks for page 4, and those after it go with it
  *
+ * Where blocks are smaller than pages only those that were written to go: the others may be holes,
+ * and stay so. A page's `parts` has a bit for each sector.
+ *
  * A page is clean, and read-only in every space, before it is copied into the run: what is written
  * to it from then on makes it dirty again. The contents reach the disk without any lock on the
  * page, so programs do not wait for it.
@@ -17,6 +20,7 @@
  */
 #include <stddef.h>
 
+#include "drivers/disk/block.h"
 #include "fs/cache/write_back.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -35,13 +39,6 @@ void (*cached_files_after)(void);
 
 static struct list dirty_files = LIST_EMPTY(dirty_files);
 static uint32_t dirty_pages, dirty_limit;
-
-struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index)
-{
-	struct tree_node *node = tree_at_most(file->cache.pages, index);
-
-	return node && node->key == index ? (struct cached_page *)node : NULL;
-}
 
 static unsigned order_of(uint32_t length)
 {
@@ -94,11 +91,24 @@ void cached_files_start(void)
 	is_started = true;
 }
 
-void cached_file_mark_dirty(struct cached_file *file, uint32_t index)
+/* Bits for the sectors of all units that a range of a page is in; `length` is not 0. */
+static uint8_t parts_of(const struct cached_file *file, uint32_t skip, uint32_t length)
+{
+	uint32_t first = (skip & -file->unit) / SECTOR_SIZE;
+	uint32_t end = ((skip + length + file->unit - 1) & -file->unit) / SECTOR_SIZE;
+
+	return (uint8_t)((1u << end) - (1u << first));
+}
+
+void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
+			    uint32_t length)
 {
 	struct cached_page *cached = cached_file_find(file, index);
 
-	if (!cached || cached->is_dirty)
+	if (!cached || length == 0)
+		return;
+	cached->parts = parts_of(file, skip, length) | (cached->is_dirty ? cached->parts : 0);
+	if (cached->is_dirty)
 		return;
 	cached->is_dirty = true;
 	dirty_pages++;
@@ -124,7 +134,7 @@ static void count_clean(struct cached_file *file)
 }
 
 /* Takes a page's contents into the run if it is dirty: false if not. */
-static bool gather(struct cached_file *file, uint32_t index, uint8_t *to)
+static bool gather(struct cached_file *file, uint32_t index, uint8_t *to, uint8_t *parts)
 {
 	struct cached_page *cached = cached_file_find(file, index);
 
@@ -133,8 +143,34 @@ static bool gather(struct cached_file *file, uint32_t index, uint8_t *to)
 	cached->is_dirty = false;
 	object_clean(&file->cache.object, index, cached->page);
 	count_clean(file);
+	*parts = cached->parts;
 	memcpy(to, page_address(cached->page), PAGE_SIZE);
 	return true;
+}
+
+/* Writes those sectors of a run that its pages' parts have, adjacent ones at once. Returns 0 or the
+ * first error. */
+static int write_parts(struct cached_file *file, uint64_t offset, const uint8_t *run,
+		       uint32_t length, const uint8_t *parts)
+{
+	uint32_t at = 0;
+	int error = 0;
+
+	while (at < length) {
+		uint32_t first = at;
+
+		for (; at < length && parts[at / PAGE_SIZE] >> at % PAGE_SIZE / SECTOR_SIZE & 1;
+		     at += SECTOR_SIZE)
+			;
+		uint32_t end = at < length ? at : length;
+		int failed = end > first
+				 ? file->ops->write(file, offset + first, run + first, end - first)
+				 : 0;
+
+		error = error ? error : failed;
+		at += SECTOR_SIZE;
+	}
+	return error;
 }
 
 static void note_error(struct cached_file *file, int error)
@@ -150,18 +186,20 @@ int cached_pages_write(struct page_cache *cache, uint32_t index, const void *pag
 	struct cached_file *file = (struct cached_file *)cache;
 	uint64_t offset = (uint64_t)index << PAGE_SHIFT, size = file->ops->size(file);
 	uint32_t room = CACHED_RUN, length = PAGE_SIZE;
-	uint8_t *run = run_alloc(&room);
+	uint8_t *run = run_alloc(&room), parts[CACHED_RUN / PAGE_SIZE];
 
+	parts[0] = cached_file_find(file, index)->parts;
 	count_clean(file);
 	if (run) {
 		memcpy(run, page, PAGE_SIZE);
-		while (length < room && gather(file, index + (length >> PAGE_SHIFT), run + length))
+		while (length < room && gather(file, index + (length >> PAGE_SHIFT), run + length,
+					       &parts[length >> PAGE_SHIFT]))
 			length += PAGE_SIZE;
 	}
 	if (offset + length > size)
 		length = offset < size ? (uint32_t)(size - offset) : 0;
 	file->changes++;
-	int error = length ? file->ops->write(file, offset, run ? run : page, length) : 0;
+	int error = write_parts(file, offset, run ? run : page, length, parts);
 
 	if (run)
 		run_free(run, room);

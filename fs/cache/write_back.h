@@ -46,14 +46,14 @@ struct cached_file {
 	uint64_t dirty_since; /* of time_ns() */
 	uint32_t dirty;	      /* pages; all of them are in [dirty_first, dirty_end) */
 	uint32_t dirty_first, dirty_end;
+	uint32_t unit;	       /* bytes that go to the disk together: a block, or PAGE_SIZE */
 	uint32_t growing;      /* pages that it has at least, because a write is adding them */
 	uint32_t changes;      /* of what is on the disk: a read that began before is out of date */
 	uint32_t errors;       /* of write-back, counted; the last of them: */
 	int error;	       /* a negated errno */
 	uint32_t next, window; /* read-ahead: where a sequential reader misses next; pages */
 	bool is_random;	       /* it was advised: no read-ahead */
-	const uint8_t *staged; /* what has just been read, for pages from `staged_first` on */
-	uint32_t staged_first, staged_count;
+	bool is_staged;	       /* the page that is put into the cache has been read already */
 };
 
 /* Writes the dirty ones of pages `first` to `end` - 1 to the disk, and waits for those that were on
@@ -85,14 +85,28 @@ extern void (*cached_files_after)(void);
 
 /* ---- for fs/cache's own files ---- */
 
-/* The cached page of this number, or NULL. */
-struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index);
+/* The cached page of this number, or NULL. Each read asks, so it is inline. */
+static inline struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index)
+{
+	struct tree_node *node = file->cache.pages;
+
+	while (node) {
+		if (index < node->key)
+			node = node->left;
+		else if (index > node->key)
+			node = node->right;
+		else
+			break;
+	}
+	return (struct cached_page *)node;
+}
 
 /* Zeros from `size` to the end of its page, if that is there. */
 void cached_file_zero_tail(struct cached_file *file, uint64_t size);
 
-/* The page was written to. */
-void cached_file_mark_dirty(struct cached_file *file, uint32_t index);
+/* The page was written to, in `length` bytes from `skip` on. */
+void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
+			    uint32_t length);
 
 /* Before a page is made dirty: while too many are, its writer writes some back. May sleep. */
 void cached_files_balance(void);

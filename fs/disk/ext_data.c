@@ -25,6 +25,7 @@
 #include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/time.h"
 #include "mm/page_table.h"
 
 #define MARGIN	    4u /* blocks that are kept for the map of what is written */
@@ -180,6 +181,7 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 		return -EROFS;
 	inode->inode.modified = inode->inode.changed = inode_now();
 	inode->is_changed = true;
+	inode->asked = 0;
 	if ((cached && cached->is_dirty) || has_room(inode->mount))
 		return 0;
 	cached_files_write_back(false);
@@ -261,44 +263,64 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 
 /* ---- open files ---- */
 
+static bool is_newer_than_changes(const struct inode *inode)
+{
+	return inode->accessed > inode->modified && inode->accessed > inode->changed;
+}
+
 /* "relatime": at the first read after a write, and once a day. */
-static void note_access(struct disk_inode *inode)
+static __attribute__((noinline)) void note_access(struct disk_inode *inode, uint32_t period)
 {
 	struct inode *vfs = &inode->inode;
 	int64_t now = inode_now();
 
-	if (inode->mount->read_only || inode->mount->no_access_time ||
-	    (vfs->accessed > vfs->modified && vfs->accessed > vfs->changed &&
-	     now - vfs->accessed < DAY_NS))
+	if (inode->mount->read_only || inode->mount->no_access_time)
 		return;
-	vfs->accessed = now;
-	inode->is_changed = true;
+	if (!is_newer_than_changes(vfs) || now - vfs->accessed >= DAY_NS) {
+		vfs->accessed = now;
+		inode->is_changed = true;
+	}
+	if (is_newer_than_changes(vfs))
+		inode->asked = period;
+}
+
+/* Reads ask for the time only when the upper half of the time-stamp counter has changed, once in
+ * some seconds, or the file's times have. */
+static inline void file_was_read(struct disk_inode *inode)
+{
+	uint32_t period = 1 + (uint32_t)(time_stamp() >> 32);
+
+	if (inode->asked != period)
+		note_access(inode, period);
+}
+
+static __attribute__((noinline)) int read_direct(struct disk_inode *inode, struct buffer *to,
+						 uint64_t offset)
+{
+	mutex_lock(&inode->turn);
+	int moved = cached_file_direct(&inode->pages, to, offset, false);
+
+	mutex_unlock(&inode->turn);
+	return moved;
 }
 
 static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
-	int moved;
 
 	if (!(file->flags & O_NOATIME))
-		note_access(inode);
-	if (!(file->flags & O_DIRECT))
-		return cached_file_read(&inode->pages, to, offset);
-	mutex_lock(&inode->turn);
-	moved = cached_file_direct(&inode->pages, to, offset, false);
-	mutex_unlock(&inode->turn);
-	return moved;
+		file_was_read(inode);
+	if (file->flags & O_DIRECT)
+		return read_direct(inode, to, offset);
+	return cached_file_read(&inode->pages, to, offset);
 }
 
-/* Pointers cannot say that a block has no contents yet, so as on Linux a hole within the file is
- * filled through the cache, by O_DIRECT, too, and then needs no alignment. */
-static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
+/* Has a block no contents, neither on the disk nor in the cache? */
+static bool is_hole(struct disk_inode *inode, uint64_t offset)
 {
 	uint32_t shift = inode->mount->block_shift;
 	struct ext_mapping mapping = { .physical = 1 };
 
-	if (inode->ext.flags & EXT_FLAG_EXTENTS || offset >> shift << shift >= inode->inode.size)
-		return false;
 	if (cached_file_write_back(&inode->pages, offset >> PAGE_SHIFT, (offset >> PAGE_SHIFT) + 1))
 		return false;
 	mutex_lock(&inode->mount->lock);
@@ -306,6 +328,16 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 
 	mutex_unlock(&inode->mount->lock);
 	return !error && mapping.physical == 0;
+}
+
+/* Pointers cannot say that a block has no contents yet, so as on Linux a hole within the file is
+ * filled through the cache, by O_DIRECT, too, and then needs no alignment. */
+static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
+{
+	uint32_t shift = inode->mount->block_shift;
+
+	return !(inode->ext.flags & EXT_FLAG_EXTENTS) &&
+	       offset >> shift << shift < inode->inode.size && is_hole(inode, offset);
 }
 
 /* Bits that let a program run as its owner go with a write by anybody. */
@@ -358,7 +390,7 @@ static struct memory_object *disk_memory(struct file *file)
 
 /* ---- fallocate ---- */
 
-/* Zeros for the part of a block, through the cache. In the caller's turn. */
+/* Zeros for the part of a block, through the cache; a hole stays one. In the caller's turn. */
 static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
 {
 	static const uint8_t zeros[PAGE_SIZE];
@@ -366,6 +398,8 @@ static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
 
 	if (end > inode->inode.size)
 		end = inode->inode.size;
+	if (from < end && is_hole(inode, from))
+		return 0;
 	while (from < end && moved >= 0) {
 		uint32_t length = end - from < PAGE_SIZE ? (uint32_t)(end - from) : PAGE_SIZE;
 		struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)zeros, length);

@@ -92,6 +92,7 @@ void disk_inode_update(struct disk_inode *inode)
 		inode->inode.size = inode->ext.size;
 	inode->is_unsafe = true;
 	inode->mapping.length = 0;
+	inode->asked = 0;
 	if (inode->ext.changed > inode->inode.changed || !inode->is_changed)
 		inode->inode.changed = inode->ext.changed;
 	if (inode->is_changed)
@@ -135,6 +136,7 @@ void disk_inode_insert(struct disk_inode *made)
 	disk_inode_update(made);
 	made->is_unsafe = false;
 	cached_file_initialize(&made->pages, made->mount->operations->pages);
+	made->pages.unit = 1u << made->mount->block_shift;
 	made->chain = *bucket;
 	*bucket = made;
 }
@@ -178,6 +180,7 @@ int disk_inode_store(struct disk_inode *inode)
 	ext->modified = inode->inode.modified;
 	ext->changed = inode->inode.changed;
 	inode->is_changed = false;
+	inode->asked = 0;
 	inode->is_unsafe = true;
 	return ext_inode_write(ext);
 }

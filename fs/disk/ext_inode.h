@@ -53,6 +53,7 @@ struct disk_inode {
 	struct kept_name name;
 	uint64_t mapped;	    /* the first block of `mapping` */
 	struct ext_mapping mapping; /* the last answer of the map; length 0: none */
+	uint32_t asked;		    /* when a read last looked at the times; 0: they have changed */
 	bool is_unused;		    /* it is in the list of those that nobody uses */
 	bool is_changed;	    /* times in `inode` are newer than in `ext` */
 	bool is_unsafe;		    /* something was written since the last commit */

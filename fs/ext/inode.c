@@ -116,10 +116,8 @@ static void convert(const struct ext_disk_inode_large *large, struct ext_inode *
 	convert_times(large, out);
 }
 
-/* How many blocks of a file the map has numbers for, holes included: twelve pointers and three
- * trees of them, or what extents can count in 32 bits. A file cannot be larger, however sparse it
- * is. */
-static uint64_t blocks_in_reach(const struct ext_inode *inode)
+/* Twelve pointers and three trees of them, or what extents can count in 32 bits. */
+uint64_t ext_blocks_in_reach(const struct ext_inode *inode)
 {
 	uint64_t slots = inode->fs->summary.block_size / sizeof(uint32_t);
 
@@ -128,9 +126,23 @@ static uint64_t blocks_in_reach(const struct ext_inode *inode)
 	return 12 + slots + slots * slots + slots * slots * slots;
 }
 
+/* Without HUGE_FILE an inode counts sectors in 32 bits. As in Linux a file of pointers ends where
+ * it could be full of data and still count them, with those of its map. */
 uint64_t ext_size_limit(const struct ext_inode *inode)
 {
-	return blocks_in_reach(inode) << inode->fs->block_shift;
+	uint64_t reach = ext_blocks_in_reach(inode);
+	uint32_t shift = inode->fs->block_shift, slots_shift = shift - 2, slots = 1u << slots_shift;
+	uint64_t counted = UINT32_MAX >> (shift - 9);
+
+	if (!ext_has_ro_compat(inode->fs, EXT_RO_COMPAT_HUGE_FILE) && counted < reach) {
+		uint64_t third = counted - 12 - slots - (1u << 2 * slots_shift);
+
+		reach = counted;
+		if (!(inode->flags & EXT_FLAG_EXTENTS))
+			reach -= 3 + slots + ((third + slots - 1) >> slots_shift) +
+				 (third >> 2 * slots_shift) + 1;
+	}
+	return reach << shift;
 }
 
 /* Directories are whole blocks, and no more than there are; a symbolic link is one block at most.
@@ -145,7 +157,7 @@ static bool size_possible(const struct ext_inode *inode)
 		       size >> inode->fs->block_shift <= summary->blocks;
 	if (ext_is_symlink(inode))
 		return size > 0 && size <= summary->block_size;
-	return size <= ext_size_limit(inode);
+	return size <= ext_blocks_in_reach(inode) << inode->fs->block_shift;
 }
 
 /* Refuses what no file can have. The features were checked: a flag of one that is off is damage. */

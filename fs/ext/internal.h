@@ -120,6 +120,9 @@ uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
  * the file system in it: a map that says so is damaged, and what it names must not be written. */
 int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count);
 
+/* How many blocks of a file the map has numbers for, holes included. */
+uint64_t ext_blocks_in_reach(const struct ext_inode *inode);
+
 /* The block of the inode table that has an inode, and the inode in it. */
 int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
 		    struct ext_disk_inode_large **disk);

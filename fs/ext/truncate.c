@@ -41,8 +41,7 @@ static int free_beyond(struct ext_inode *inode, uint64_t size)
 {
 	const struct ext_fs *fs = inode->fs;
 	uint64_t first = (size + fs->summary.block_size - 1) >> fs->block_shift;
-	uint64_t end =
-	    inode->flags & EXT_FLAG_EXTENTS ? ALL_BLOCKS : ext_size_limit(inode) >> fs->block_shift;
+	uint64_t end = inode->flags & EXT_FLAG_EXTENTS ? ALL_BLOCKS : ext_blocks_in_reach(inode);
 
 	return free_range(inode, first, end);
 }
@@ -129,7 +128,7 @@ int ext_truncate(struct ext_inode *inode, uint64_t size)
 
 int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
 {
-	uint64_t limit = ext_size_limit(inode) >> inode->fs->block_shift;
+	uint64_t limit = ext_blocks_in_reach(inode);
 	uint64_t end = count > limit || logical > limit - count ? limit : logical + count;
 	struct cached_block *pin;
 	int error;

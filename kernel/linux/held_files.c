@@ -11,8 +11,8 @@
 #include "kernel/syscall/syscall.h"
 
 /* Numbers of calls that may sleep, and whose first argument is a descriptor: ioctl, readv, and
- * those like them. read and write hold their file themselves. */
-static const uint16_t held[] = { 54, 118, 140, 145, 146, 148, 180, 181, 187, 220, 239, 333, 334 };
+ * those like them. read, write, pread64 and pwrite64 hold their file themselves. */
+static const uint16_t held[] = { 54, 118, 140, 145, 146, 148, 187, 220, 239, 333, 334 };
 
 #define HELD (sizeof(held) / sizeof(held[0]))
 

@@ -15,7 +15,8 @@
 #define FIONCLEX 0x5450
 #define FIOCLEX	 0x5451
 
-#define ADVICE_LAST 5u /* of posix_fadvise: to be used once */
+#define DIRECT_UNIT 512u /* O_DIRECT: addresses and lengths are multiples of it */
+#define ADVICE_LAST 5u	 /* of posix_fadvise: to be used once */
 
 /* ---- vectors and offsets ---- */
 
@@ -38,16 +39,13 @@ static int vectors_error(uint32_t vectors, uint32_t count)
 	return 0;
 }
 
-/* Runs a transfer for each piece of memory in a program's list, until one moves less than it could.
- * At an offset; or where the file's own is, and that moves. */
-static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
-		       int (*transfer)(struct file *, struct buffer *, uint64_t))
+/* Runs a transfer for each piece of memory in a program's list, until one moves less than it could,
+ * when `done` bytes of the first one have been moved. */
+static int each_piece(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
+		      uint32_t done, int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
-	uint32_t done = 0;
-	int error = file ? vectors_error(vectors, count) : -EBADF;
+	uint32_t skip = done;
 
-	if (error)
-		return error;
 	for (uint32_t i = 0; i < count; i++) {
 		struct linux_vector vector;
 		struct buffer buffer;
@@ -55,6 +53,12 @@ static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint
 
 		if (!copy_from_user(&vector, vectors + i * sizeof(vector), sizeof(vector)) &&
 		    buffer_from_call(&buffer, vector.base, vector.length)) {
+			uint32_t gone = skip < vector.length ? skip : vector.length;
+
+			buffer.address += gone;
+			buffer.length -= gone;
+			vector.length -= gone;
+			skip -= gone;
 			if (buffer.length > TRANSFER_MAX - done)
 				buffer.length = TRANSFER_MAX - done;
 			moved = buffer.length ? transfer(file, &buffer, offset + done) : 0;
@@ -66,6 +70,51 @@ static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint
 			break;
 	}
 	return done;
+}
+
+/* Is some piece of a list not as O_DIRECT wants it? *first becomes one that is not empty. */
+static bool is_unaligned(uint32_t vectors, uint32_t count, struct linux_vector *first)
+{
+	struct linux_vector vector;
+	uint32_t bits = 0;
+
+	while (count-- > 0) {
+		if (copy_from_user(&vector, vectors + count * sizeof(vector), sizeof(vector)) ||
+		    vector.length == 0)
+			continue;
+		bits |= vector.base | vector.length;
+		*first = vector;
+	}
+	return bits % DIRECT_UNIT;
+}
+
+/*
+ * A transfer for a whole list: at an offset; or where the file's own is, and that moves.
+ *
+ * With O_DIRECT all pieces are one transfer, as in Linux: if one is not aligned, none is. Then its
+ * first byte is moved alone: the file refuses that, or, where a hole is filled through the cache,
+ * it takes the rest so, too.
+ */
+static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
+		       int (*transfer)(struct file *, struct buffer *, uint64_t))
+{
+	struct linux_vector first = { 0, 0 };
+	int moved = file ? vectors_error(vectors, count) : -EBADF;
+
+	if (moved)
+		return moved;
+	if (!(file->flags & O_DIRECT) || file->ops->is_stream ||
+	    !is_unaligned(vectors, count, &first))
+		return each_piece(file, vectors, count, offset, 0, transfer);
+	struct buffer buffer = buffer_of_user(first.base, 1);
+
+	moved = transfer(file, &buffer, offset);
+	if (moved <= 0)
+		return moved;
+	file->flags &= ~O_DIRECT;
+	moved = each_piece(file, vectors, count, offset, moved, transfer);
+	file->flags |= O_DIRECT;
+	return moved;
 }
 
 /* Waits for the first bytes only: after that, a pipe or a terminal gives what is there. */
@@ -117,21 +166,35 @@ static int each_vector_at(struct file *file, const struct trap_frame *frame,
 CALL(sys_preadv, each_vector_at(descriptor_readable(frame->ebx), frame, file_read_at))
 CALL(sys_pwritev, each_vector_at(descriptor_writable(frame->ebx), frame, write_at))
 
-static int transfer_at(struct file *file, const struct trap_frame *frame,
-		       int (*transfer)(struct file *, struct buffer *, uint64_t))
+/* Holds the file meanwhile, as read and write do. */
+static inline __attribute__((always_inline)) int
+transfer_at(const struct trap_frame *frame, bool (*allowed)(const struct file *file),
+	    int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
-	struct buffer buffer;
-	int error = offset_error(file, frame);
+	struct file *file = files_get(current->process->files, frame->ebx);
+	uint32_t length = frame->edx < TRANSFER_MAX ? frame->edx : TRANSFER_MAX;
+	struct buffer buffer = buffer_of_user(frame->ecx, length);
 
-	if (error)
-		return error;
-	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
+	file = file && allowed(file) ? file : NULL;
+	if (!file || file->ops->is_stream || (int32_t)frame->edi < 0)
+		return offset_error(file, frame);
+	if (!user_range_ok(frame->ecx, frame->edx))
 		return -EFAULT;
-	return transfer(file, &buffer, wide(frame->esi, frame->edi));
+	file->references++;
+	int result = transfer(file, &buffer, wide(frame->esi, frame->edi));
+
+	file_release(file);
+	return result;
 }
 
-CALL(sys_pread64, transfer_at(descriptor_readable(frame->ebx), frame, file_read_at))
-CALL(sys_pwrite64, transfer_at(descriptor_writable(frame->ebx), frame, write_at))
+/* file_read_at without its call: reading what is in memory should cost little else. */
+static inline int read_at(struct file *file, struct buffer *to, uint64_t offset)
+{
+	return file->ops->read ? file->ops->read(file, to, offset) : -EINVAL;
+}
+
+CALL(sys_pread64, transfer_at(frame, file_readable, read_at))
+CALL(sys_pwrite64, transfer_at(frame, file_writable, write_at))
 
 /* ---- from one file to another ---- */
 
