@@ -7,7 +7,7 @@
 set -euo pipefail
 
 place=${MEMORY_FOLDER:-/dev/shm}
-needed=${MEMORY_NEEDED:-$((4 << 20))} # four times what `make test` was seen to use
+needed=${MEMORY_NEEDED:-$((3 << 20))} # two tests with large disks at a time use 0.25 GiB
 
 has_room() {
 	local room spare
