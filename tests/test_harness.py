@@ -117,6 +117,15 @@ def test_every_address_has_words() -> None:
             assert symbols.describe(address, is_return).startswith(f"{address:#010x}")
 
 
+def test_a_kernel_that_is_no_elf_file_has_no_names(tmp_path: Path) -> None:
+    """Linux's own, when it hangs: the report has numbers then, and is no error of ours."""
+    (tmp_path / "vmlinuz").write_bytes(b"MZ" + bytes(1000))
+    symbols = Symbols(tmp_path / "vmlinuz")
+    assert symbols.describe(0xC0100000) == "0xc0100000"
+    with pytest.raises(KeyError, match=r"no symbol kmain in .*vmlinuz"):
+        symbols.find("kmain")
+
+
 def test_panic(assemble: Assemble) -> None:
     result = run(assemble("panic"))
     assert (result.outcome, result.status) == (Outcome.PANIC, 63)

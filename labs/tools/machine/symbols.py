@@ -15,6 +15,7 @@ from elftools.elf.sections import Symbol as ElfSymbol
 from elftools.elf.sections import SymbolTableSection
 
 MOST_LINES = 500_000  # rows of an object's line table; the largest kernel has 45,000 in all
+ELF_MAGIC = b"\x7fELF"
 KERNEL, LOADER = "kernel.elf", "stage2.elf"  # of one folder of the build
 KERNEL_BASE = 0xC0000000  # kernel/cpu/memory_layout.h
 
@@ -135,8 +136,11 @@ def symbols_of(path: Path | None) -> Symbols:
 
 
 def read_symbols(path: Path) -> list[Symbol]:
-    """The named functions, labels and objects of an ELF file."""
+    """The named functions, labels and objects of an ELF file; none of another one, such as the
+    kernel of Debian's Linux."""
     with path.open("rb") as stream:
+        if stream.read(len(ELF_MAGIC)) != ELF_MAGIC:
+            return []
         table = ELFFile(stream).get_section_by_name(".symtab")
         entries = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
         return [symbol for entry in entries if (symbol := symbol_of(entry))]
