@@ -283,7 +283,7 @@ def checks(data: Data) -> dict[str, bool]:
     """The shape."""
     skewed = [skew for skew in skews_of(data) if 0.7 < skew < 1.1]
     return {
-        "guest and model differ by less than 4 points of a hundred": off(data) < 0.04,
+        "guest and model differ by less than 1 point of a hundred": off(data) < 0.01,
         "each miss was a request for one page": all(row["single"] for row in data["rows"]),
         "second chance finds over half a point more than FIFO, in the guest, too": all(
             of(data, MAPPED, skew)["hits"] > of(data, READ, skew)["hits"] + 0.005
