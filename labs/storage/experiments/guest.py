@@ -82,8 +82,10 @@ def run_guest(
     seconds: float = 300,
     extra: tuple[str, ...] = (),
     counter: Counter | None = None,
+    icount: int | None = None,
 ) -> GuestRun:
-    """Runs the script on the storage lab's kernel; `extra` are QEMU's. Raises ExperimentError."""
+    """Runs the script on the storage lab's kernel; `extra` are QEMU's, `icount` as in Config.
+    Raises ExperimentError."""
     own = build.parent / "user/bin"
     with work_folder("guest") as directory:
         marks = directory / "marks"
@@ -98,7 +100,7 @@ def run_guest(
             settings=(("cmd", f"echo from the host; /bin/sh /{COMMAND}"), *settings),
             drives=(Drive(marks, 0), *drives),
             memory=memory,
-            icount=None,
+            icount=icount,
             trace=True,
             guest_limit=seconds,
             wall_limit=seconds,
