@@ -30,6 +30,7 @@ ALL = {
     22: "x22_fsck",
     23: "x23_flash",
     24: "x24_locks",
+    25: "x25_trace",
     26: "x26_ahead",
     27: "x27_snapshot",
 }

@@ -55,7 +55,10 @@ OF_LESSON = (
     *("tests/{}/host/*", "tests/{}/programs/*"),
 )
 # What trees have from a lesson on, and none before has: programs need a kernel that runs them.
-SINCE = {"user/*": 3, "user/seekrw*": STORAGE, "user/manyfiles*": STORAGE}
+SINCE = {
+    "user/*": 3,
+    **dict.fromkeys(("user/seekrw*", "user/manyfiles*", "user/tracecost*"), STORAGE),
+}
 
 # What no student gets, whatever file names it. The rooms of later lessons need no mention.
 NEVER = (

@@ -1,0 +1,192 @@
+"""X25: what a trace costs: none, a ring in memory, rings per processor, a line on the console."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from labs.storage.disk_model import Request, drive, replay
+from labs.storage.experiments.base import About, Data, Table, Where
+from labs.storage.experiments.guest import run_guest
+from labs.storage.pages import label, mark_prediction, pictures, ticks
+from labs.tools.course.measurement import Question
+
+DEVICES = ("hdd5400", "hdd15k", "sata-ssd", "pcie-ssd")
+READS = 400
+WAYS = ("ring", "print", "serial")
+NAMES = {"ring": "ring", "print": "line, fast console", "serial": "line, serial 115200 baud"}
+NS_PER_INSTRUCTION = 1.0  # a processor of 10^9 instructions a second
+SERIAL_NS = 86_806  # for a byte: 10 bits at 115200 baud
+PROCESSORS = (1, 2, 4, 8, 16, 32)
+RATES = (10, 100, 1000, 10_000, 100_000, 1_000_000)
+OUTPUT = re.compile(r"^cost (\w+) (\d+) (\d+) (\d+)", re.MULTILINE)
+LINE = re.compile(r"^\d+ pread\(.*\n", re.MULTILINE)
+
+
+def rate(name: str) -> float:
+    """Random reads of 512 bytes a second, one at a time."""
+    generator, model = random.Random(25), drive(name)
+    places = [generator.randrange(model.sectors) for _ in range(READS)]
+    return 1000 * READS / replay([Request("read", at, 1) for at in places], model).total_ms
+
+
+def throughput(call: float, ring: float, processors: int, is_shared: bool) -> float:
+    """Calls a second of so many processors, in millions. Only one of them at a time is in a ring
+    that they share; on paper, without the cost of moving its cache lines."""
+    most = processors / (call + ring)
+    return 1000 * (min(most, 1 / ring) if is_shared else most) / NS_PER_INSTRUCTION
+
+
+def measure(where: Where) -> Data:
+    """Instructions for a call, in the guest; rates of the devices, from the model."""
+    count = 10 if where.small else 50
+    said = run_guest(
+        where.build, f"echo x >/tmp/x; dd if=/dev/zero of=/tmp/x bs=512 count=1; "
+        f"tracecost /tmp/x {count}", [], icount=0,
+    ).said  # fmt: skip
+    calls = {}
+    for name, *steps in OUTPUT.findall(said):
+        off, ring, printed = map(int, steps)
+        calls[name] = {"off": off, "ring": ring - off, "print": printed - off}
+    line = len(LINE.findall(said.replace("\r", ""))[0])
+    cost = {"ring": calls["pread"]["ring"], "print": calls["pread"]["print"]}
+    cost["serial"] = cost["print"] + line * SERIAL_NS / NS_PER_INSTRUCTION
+    contention = [
+        {"processors": each, "off": each * 1000 / calls["getpid"]["off"], **{
+            name: throughput(calls["getpid"]["off"], calls["getpid"]["ring"], each, is_shared)
+            for name, is_shared in (("one ring", True), ("a ring each", False))}}
+        for each in PROCESSORS
+    ]  # fmt: skip
+    return {"calls": calls, "line": line, "cost": cost, "contention": contention,
+            "rates": {name: rate(name) for name in DEVICES}}  # fmt: skip
+
+
+def overhead(data: Data, way: str, per_second: float) -> float:
+    """Percent of the time of one processor, at a rate of calls."""
+    return 100 * data["cost"][way] * NS_PER_INSTRUCTION * per_second / 1e9
+
+
+def result(data: Data) -> float:
+    """A line of text, over a record in the ring."""
+    return data["cost"]["print"] / data["cost"]["ring"]
+
+
+def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
+    """Overhead by rate; cost of a call; more processors."""
+    share, axes = pictures(height=3.4)
+    for way in WAYS:
+        axes.plot(RATES, [overhead(data, way, each) for each in RATES], label=NAMES[way])
+    for number, (name, per_second) in enumerate(data["rates"].items()):
+        axes.axvline(per_second, color="k", linestyle=":", linewidth=1)
+        axes.text(per_second * 1.1, 1e-5 * 3 ** (number % 2), name, fontsize=7)
+    axes.axhline(100, color="red", linewidth=1)
+    axes.set(xscale="log", yscale="log", ylim=(5e-6, 1e6))
+    label(
+        axes,
+        ("traced reads a second", "每秒跟踪的读次数"),
+        ("a processor's time, %", "处理器时间, %"),
+    )
+    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    cost, axes = pictures(height=2.7)
+    for place, way in enumerate(("ring", "print")):
+        values = [call[way] / call["ring"] for call in data["calls"].values()]
+        axes.bar([n + 0.38 * (place - 0.5) for n in range(len(values))], values, 0.36,
+                 label=NAMES[way])  # fmt: skip
+    axes.set_xticks(range(len(data["calls"])), list(data["calls"]))
+    axes.set_axisbelow(True)
+    label(axes, ("system call", "系统调用"), ("cost / that of the ring", "代价 / 环的代价"))
+    mark_prediction(axes, predicted)
+    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    more, axes = pictures(height=2.9)
+    for name in ("off", "a ring each", "one ring"):
+        axes.plot(PROCESSORS, [row[name] for row in data["contention"]], "o-", markersize=4,
+                  label=name)  # fmt: skip
+    axes.set(xscale="log", yscale="log")
+    ticks(axes, PROCESSORS)
+    label(axes, ("processors", "处理器数"), ("getpid, millions/s", "getpid, 百万次/秒"))
+    axes.legend(fontsize=8)
+    return [
+        (share, "1 ns an instruction; dotted: what the devices do, one read at a time"),
+        (cost, "Instructions of a record, counted in the guest"),
+        (more, "On paper, from the measured cost: one ring lets in one processor at a time"),
+    ]
+
+
+def tables(data: Data) -> Sequence[Table]:
+    """Costs, shares, processors."""
+    calls = [(name, call["off"], call["ring"], call["print"])
+             for name, call in data["calls"].items()]  # fmt: skip
+    shares = [(name, per_second, *(overhead(data, way, per_second) for way in WAYS))
+              for name, per_second in data["rates"].items()]  # fmt: skip
+    rows = [(str(row["processors"]), row["off"], row["a ring each"], row["one ring"])
+            for row in data["contention"]]  # fmt: skip
+    return [
+        ("Instructions", ["call", "itself", "ring", "line"], calls),
+        ("A processor's time, %", ["device", "reads/s", *NAMES.values()], shares),
+        ("Millions of getpid a second", ["processors", "off", "a ring each", "one ring"], rows),
+    ]
+
+
+def sentences(data: Data) -> tuple[str, str, str]:
+    """What it says."""
+    call, rates, last = data["calls"]["getpid"], data["rates"], data["contention"][-1]
+    return (
+        f"A record in the ring takes {data['cost']['ring']:,} instructions, and a line "
+        f"{data['cost']['print']:,}: {result(data):.0f} times as many, even on a console that"
+        " takes no time; getpid itself takes"
+        f" {call['off']:,}.",
+        f"At the {rates['hdd5400']:.0f} reads a second of the disk the ring costs "
+        f"{overhead(data, 'ring', rates['hdd5400']):.2g} % of a processor, but on a serial line a"
+        f" line of {data['line']} bytes takes {data['line'] * SERIAL_NS / 1e6:.1f} ms: "
+        f"{overhead(data, 'serial', rates['hdd5400']):.0f} %, and on the SATA SSD "
+        f"{overhead(data, 'serial', rates['sata-ssd']):,.0f} %.",
+        f"With {last['processors']} processors one ring lets {last['one ring']:.1f} million calls a"
+        f" second through, and a ring for each {last['a ring each']:.1f} million: what nobody"
+        " shares nobody waits for.",
+    )
+
+
+def checks(data: Data) -> dict[str, bool]:
+    """The shape."""
+    rates, rows = data["rates"], data["contention"]
+    return {
+        "a record costs something, and less than 2,000 instructions": all(
+            0 < call["ring"] < 2000 for call in data["calls"].values()
+        ),
+        "a line costs over 5 times as much": all(
+            call["print"] > 5 * call["ring"] for call in data["calls"].values()
+        ),
+        "at a disk's rate the ring costs less than a tenth of a percent": overhead(
+            data, "ring", rates["hdd5400"]
+        ) < 0.1,
+        "a serial line costs over 10 percent there": overhead(data, "serial", rates["hdd5400"])
+        > 10,
+        "and cannot follow an SSD": overhead(data, "serial", rates["sata-ssd"]) > 100,
+        "one ring stops growing, rings of their own do not": rows[-1]["one ring"]
+        == rows[-2]["one ring"] and rows[-1]["a ring each"] > 1.9 * rows[-2]["a ring each"],
+    }  # fmt: skip
+
+
+ABOUT = About(
+    number=25,
+    title="What a trace costs",
+    chinese="跟踪的代价",
+    question="To see what a system does somebody must write it down. What does a record cost in a"
+    " ring in memory, in a ring for each processor, and as a line on the console?",
+    expected="Published without figures: printk costs orders of magnitude more than a ring, and one"
+    " ring for all processors becomes a queue.",
+    ask=Question("times", "How many times as many instructions does a line of text on the console"
+                 " take as a record in a ring?", "times"),
+    method="tracecost in the guest, with -icount: getpid, and reads of 512 bytes from the page"
+    " cache; no record, a record of lesson 3's ring (/proc/syscalls), or a line that the program"
+    " writes to the console (printk in the kernel is lesson 3's measurement). The rates of devices"
+    " are those of the models, one random read at a time. A serial line adds 87"
+    " microseconds for a byte. More than one processor is worked out from the measured cost: this"
+    " kernel has one.",
+    changes="Records of fixed size without text, or one in a hundred, make the ring cheaper. A lock"
+    " that moves between processors costs a cache miss each time, so one ring is worse than here."
+    " Text may be made later, by the reader: that is what /proc/syscalls does.",
+)  # fmt: skip
