@@ -20,6 +20,10 @@
 #define SAMPLES 32u /* fewer say nothing */
 #define PEERS	16u
 
+/* EXERCISE S8 (how long requests take): the four functions of drivers/disk/latency.h. Times are cut
+ * to whole microseconds, and to what 32 bits hold; what does not fit a histogram is in its last
+ * place. A drive or a peer with fewer than SAMPLES requests says nothing. No 64-bit division:
+ * divide64. */
 /* SOLUTION S8 { */
 /* What does not fit is counted in the last step. */
 static void count_step(struct latency *latency, enum latency_range range, uint32_t value)

@@ -107,7 +107,7 @@ def script(rows: Sequence[Row], experiment: disks.Experiment) -> str:
         look = f"grep ' {row.drive} ' /proc/diskstats"
         lines += [
             "echo 3 >/proc/sys/vm/drop_caches",
-            f": <{FILES[row.drive]}",  # its inode is read before the first look
+            f"true 2>/dev/null <{FILES[row.drive]} || true",  # reads its inode
             f"{look} >/samples",
             f"for i in $(seq {SAMPLES}); do sleep {SAMPLE_SECONDS}; {look}; done >>/samples &",
             f"{row.command(experiment)} 2>/errors || {{ cat /errors; exit 1; }}",

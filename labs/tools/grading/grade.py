@@ -25,6 +25,7 @@ from pathlib import Path
 from labs.tools.course import hint
 from labs.tools.course.exercises import (
     ROOT,
+    STORAGE,
     Exercise,
     ExerciseError,
     by_id,
@@ -127,7 +128,8 @@ def grade_submission(
     require_directory(options.submission)
     if options.without_sandbox:
         print(DISTRUST, file=sys.stderr)
-    build_reference(exercises[0].lesson, options.core)
+    programs = ["user-programs"] if exercises[0].lesson == STORAGE else []
+    build_reference(exercises[0].lesson, options.core, *programs)
     seed = options.seed or seed_of(options.submission, exercises)
     how = {"boxed": not options.without_sandbox, "core": options.core, "workers": options.workers}
     scores = graded(exercises, options.submission, work, seed, **how)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, Exercise, blank, by_id, name_of, word_of
+from labs.tools.course.exercises import ROOT, STORAGE, Exercise, blank, by_id, name_of, word_of
 from labs.tools.course.source_lists import LISTS, linked
 from labs.tools.grading import sandbox
 from labs.tools.grading.elf_limits import object_problem
@@ -52,6 +52,7 @@ TELLING = re.compile(
     r"error|undefined reference|multiple definition|overlap|not fit", re.IGNORECASE
 )
 TEMPORARY_NAME = re.compile(r"/tmp/cc\w+\.s")
+LIBC_OBJECTS = "build/user/objects/libc/*.o"
 LOADER = {"boot/load_elf.c": "load_elf.o", "boot/stage2.asm": "stage2.o"}
 
 
@@ -241,6 +242,9 @@ def boxed_tree(
     for path, name in LOADER.items():
         if path not in files:
             write(tree / directory / name, (ROOT / directory / name).read_bytes(), OBJECT_TIME)
+    if exercise.lesson == STORAGE and any(path.startswith("user/") for path in files):
+        for path in sorted(ROOT.glob(LIBC_OBJECTS)):  # a program of the student's is linked with it
+            write(tree / path.relative_to(ROOT), path.read_bytes(), OBJECT_TIME)
 
 
 def lay_out(tree: Path, files: Mapping[str, bytes]) -> None:

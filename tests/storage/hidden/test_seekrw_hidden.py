@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from random import Random
 
 import pytest
 
+from labs.tools.machine.qemu_command import Drive
+from tests.lesson3.support import with_files
 from tests.storage.seekrw import (
     DISK,
     World,
@@ -163,3 +168,26 @@ def test_report_of_long_runs(lab):
     expect("3 of 1.2 ms", lines[0], "real time: 0 minutes 0 seconds 3703 usec")
     lines = seekrw(lab, World("f", GIB), "-a", 3, "-l", 100).text.splitlines()
     expect("no whole sector", lines[3], "requests an operation: 1.00; sectors a request: 0.00")
+
+
+@pytest.mark.exercise("S6", points=2, once=True)
+def test_in_the_kernel(lab, tmp_path):
+    """The program on the kernel: QEMU sees the requests of the seed, and no others."""
+    size, count, (seed,) = 64 << 20, 200, seeds(lab, 1)
+    image = tmp_path / "b.img"
+    image.write_bytes(b"")
+    os.truncate(image, size + 512)
+    fields = with_files(lab, {"bin/seekrw": lab.build("build/user/bin/seekrw").read_bytes()})
+    command = f"run /bin/seekrw -f /dev/hdb -a {count} -l 512 -r -d -s {seed} -j"
+    result = lab.run(command, drives=[Drive(image, 1)], trace=True, guest_limit=120, **fields)
+    said = result.check().serial
+    found = re.search(r"\{\"file.*\}", said)
+    require(found, "seekrw -j on the kernel: expected JSON, seen none")
+    values = json.loads(found[0])
+    expect("size of /dev/hdb", values["size"], size + 512)
+    expect("reads, requests", (values["reads"], values["requests"]["reads"]), (count, count))
+    wanted = expected_offsets(seed, size + 512, 512, count)
+    seen = result.requests["hdb"][-count:]
+    for number, (request, offset) in enumerate(zip(seen, wanted, strict=True)):
+        what = f"request {number} that QEMU saw: LBA, sectors"
+        expect(what, (request.lba, request.sectors), (offset // 512, 1))
