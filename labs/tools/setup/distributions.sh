@@ -106,6 +106,9 @@ enter() {
 	mknod -m 666 "$root/dev/tty" c 5 0
 	ln -s pts/ptmx "$root/dev/ptmx"
 	ln -s /proc/self/fd "$root/dev/fd"
+	ln -s fd/0 "$root/dev/stdin"
+	ln -s fd/1 "$root/dev/stdout"
+	ln -s fd/2 "$root/dev/stderr"
 	mkdir -p "$root/old"
 	pivot_root "$root" "$root/old"
 	umount -l /old

@@ -34,7 +34,7 @@ ENVIRONMENT = {
     **os.environ,
     "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
     "E2FSPROGS_FAKE_TIME": "1262304000",
-    "MKE2FS_CONFIG": "/etc/mke2fs.conf",
+    "MKE2FS_CONFIG": str(Path(__file__).with_name("mke2fs.conf")),
 }
 OLDEST = "-r 0"  # the revision of 1993
 FIRST_INODE = 12  # of the files that mke2fs is given: the one after lost+found
