@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from math import exp
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from labs.storage import fsx
 from labs.storage.experiments.base import About, Data, Table, Where
+from labs.storage.experiments.guest import run_guest
 from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
+from labs.tools.machine.qemu_command import Drive
 
 BLOCK, PER_LEAF = 4096, 340
 EXTENTS = (16_384, 131_072, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 178_257_920)
 POINTERS = Tree(BLOCK, 1024, 1024)
 
 
+GUEST_EXTENTS = (340, 2720, 10_880)
+GUEST_READS = 300
+
+
+def fragmented(folder: Path) -> Path:
+    """An ext4 with a file for each of GUEST_EXTENTS: every second of its blocks is a hole."""
+    top, image = folder / "top", folder / "image"
+    top.mkdir()
+    for extents in GUEST_EXTENTS:
+        with (top / str(extents)).open("wb") as file:
+            for number in range(extents):
+                file.seek(2 * number * BLOCK)
+                file.write(b"x" * BLOCK)
+            file.truncate(2 * extents * BLOCK)
+    with image.open("wb") as file:
+        file.truncate((sum(GUEST_EXTENTS) * BLOCK * 5 // 4) + (16 << 20))
+    fsx.tool("mke2fs", "-q", "-F", "-t", "ext4", "-b", str(BLOCK), "-d", str(top), str(image))
+    return image
+
+
+def in_guest(where: Where) -> list[Data]:
+    """Random direct reads of a sector of each file, from a cold start: requests of a block are
+    leaves, and a few on the way to the file."""
+    script = "mount -t ext4 -o ro /dev/hdb /a && "
+    for number, extents in enumerate(GUEST_EXTENTS, 1):
+        script += (f"drop && mark {2 * number} && seekrw -f /a/{extents} -a {GUEST_READS} -d -s 7 "
+                   f"&& mark {2 * number + 1} && ")  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
+        run = run_guest(where.build, script + "true", [Drive(fragmented(Path(name)), 1)])
+    rows = []
+    for number, extents in enumerate(GUEST_EXTENTS, 1):
+        asked, leaves = run.phases[2 * number].of("hdb"), extents / PER_LEAF
+        rows.append({
+            "extents": extents, "leaves": round(leaves),
+            "mapping": sum(each.sectors > 1 for each in asked) / GUEST_READS,
+            "formula": leaves / GUEST_READS * (1 - exp(-GUEST_READS / leaves)),
+        })  # fmt: skip
+    return rows
+
+
 def measure(where: Where) -> Data:
-    """Each number of extents, and the same file by block pointers."""
+    """Each number of extents, and the same file by block pointers; small files in the guest."""
     sample, rows = 20, []
     reads = 20_000 if where.small else READS
     for extents in (EXTENTS[0], 1 << 24, EXTENTS[-1]) if where.small else EXTENTS:
@@ -26,7 +72,8 @@ def measure(where: Where) -> Data:
         rows.append({"extents": extents, "leaves": -(-extents // PER_LEAF), "mapping": mapping,
                      "ms": ms})  # fmt: skip
     mapping, ms = cost(POINTERS, reads, sample)
-    return {"rows": rows, "pointers": {"mapping": mapping, "ms": ms}, "reads": reads}
+    return {"rows": rows, "pointers": {"mapping": mapping, "ms": ms}, "reads": reads,
+            "guest": in_guest(where)}  # fmt: skip
 
 
 def result(data: Data) -> float:
@@ -49,7 +96,15 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     mark_prediction(both_axes[0], predicted)
     for axes in both_axes:
         axes.legend(fontsize=8)
-    return [(figure, f"{data['reads']:,} random reads, from a cold start")]
+    own, axes = pictures(height=2.6)
+    few = [row["extents"] for row in data["guest"]]
+    axes.plot(few, [row["mapping"] for row in data["guest"]], "o", label="counted")
+    axes.plot(few, [row["formula"] for row in data["guest"]], "k:", label="formula")
+    axes.set(xscale="log", ylim=(0, None))
+    label(axes, ("extents of a small file", "extent 数"), ("leaves/read", "每次读的叶块"))
+    axes.legend(fontsize=8)
+    return [(figure, f"{data['reads']:,} random reads, from a cold start"),
+            (own, f"In the guest: {GUEST_READS} reads, blocks and holes by turns")]  # fmt: skip
 
 
 def tables(data: Data) -> Sequence[Table]:
@@ -58,7 +113,10 @@ def tables(data: Data) -> Sequence[Table]:
             for r in data["rows"]]  # fmt: skip
     rows.append(("block pointers", round(POINTERS.lowest), 1 + data["pointers"]["mapping"],
                  data["pointers"]["ms"]))  # fmt: skip
-    return [("By extents", ["", "lowest blocks", "requests/read", "ms/read"], rows)]
+    own = [(f"{r['extents']:,} extents", r["leaves"], r["mapping"], r["formula"])
+           for r in data["guest"]]  # fmt: skip
+    return [("By extents", ["", "lowest blocks", "requests/read", "ms/read"], rows),
+            ("In the guest", ["", "leaves", "leaves/read", "formula"], own)]  # fmt: skip
 
 
 def sentences(data: Data) -> tuple[str, str, str]:
@@ -80,6 +138,9 @@ def checks(data: Data) -> dict[str, bool]:
     first, last, pointers = data["rows"][0], data["rows"][-1], data["pointers"]
     return {
         "16,384 extents are 49 leaves": first["leaves"] == 49,
+        "in the guest leaves follow the formula, within 0.05": all(
+            abs(r["mapping"] - r["formula"]) < 0.05 for r in data["guest"]
+        ),
         "they cost less than 0.01 requests for a read": first["mapping"] < 0.01,
         "requests grow with the extents": all(
             a["mapping"] < b["mapping"]
@@ -107,9 +168,8 @@ ABOUT = About(
                  " does each of 100,000 random reads cost?", "requests"),
     method="A tree on paper: leaves of 340 extents, each in front of its data, and a cache that"
     " forgets nothing. 100,000 random reads go through it; every 20th is replayed on the model of"
-    " the 5400 rpm disk.",
+    " the 5400 rpm disk. The guest reads files of 340 to 10,880 extents, and QEMU counts.",
     changes="With less memory than leaves the map never gets warm. Sequential reads pay for each"
     " extent by a seek, long before random ones notice. Leaves far away from their data, as an"
     " allocator under pressure puts them, cost a whole seek instead of half a turn.",
-    guest=False,
 )  # fmt: skip
