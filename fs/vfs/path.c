@@ -26,7 +26,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-#define LINKS_MAX 40
+#define CIRCLE_LINKS 4
+#define LINKS_MAX    40
 
 static struct inode *root;
 
@@ -124,7 +125,8 @@ static int look_up(struct path *path)
 	return 0;
 }
 
-/* Puts a symbolic link's target before the rest of the path. text is a page. */
+/* Puts a symbolic link's target before the rest of the path. text is a page. If that is too small
+ * after some links, they are a circle in which the path becomes longer each time. */
 static int expand_into(char *text, struct path *path)
 {
 	uint32_t rest = strlen(path->rest);
@@ -133,7 +135,7 @@ static int expand_into(char *text, struct path *path)
 	if (length <= 0)
 		return length < 0 ? length : -ENOENT;
 	if (length + 1 + rest + 1 > PATH_MAX)
-		return -ENAMETOOLONG;
+		return path->links > CIRCLE_LINKS ? -ELOOP : -ENAMETOOLONG;
 	if (path->slashes)
 		text[length++] = '/';
 	memcpy(text + length, path->rest, rest + 1);
