@@ -18,8 +18,9 @@
  * 1,024 times, and counts it so, as -icount does. The second and later times are repetitions: a
  * block of their own, because the instruction ends a block and jumps to itself.
  *
- * QEMU's interface for plugins, version 1: docs/devel/tcg-plugins.rst. It has no package with its
- * header, so what is used of it is declared here.
+ * QEMU's interface for plugins, version 1, or 3 (-DVERSION=3) for QEMU 9.1 and later, which knows
+ * version 1 no more: docs/devel/tcg-plugins.rst. It has no package with its header, so what is used
+ * of it is declared here.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,39 +40,139 @@ enum { NO_REGISTERS }; /* qemu_plugin_cb_flags */
 
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
 					   void (*function)(uint64_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation,
-					      void *place, uint64_t value);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction,
 					    void (*function)(unsigned int, void *), int flags,
 					    void *data);
-void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *instruction, int operation,
-						void *place, uint64_t value);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 
-EXPORT int qemu_plugin_version = 1;
+#ifndef VERSION
+#define VERSION 1
+#endif
+EXPORT int qemu_plugin_version = VERSION;
 
-#define PLACES 8
+#define PLACES	  8
+#define BYTES_MAX 16 /* of an instruction */
 
-static uint64_t count, repetitions, in_kernel, kernel;
-static uint64_t places[PLACES], times[PLACES], lines[PLACES];
+struct counts {
+	uint64_t instructions, repetitions, in_kernel, times[PLACES];
+};
+
+/* ---- what the versions have in different ways: a count is said by its place in struct counts ----
+ */
+
+#if VERSION < 3
+
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation,
+					      void *place, uint64_t value);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *instruction, int operation,
+						void *place, uint64_t value);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
+
+static struct counts counts;
+
+static void begin_counting(void)
+{
+}
+
+static void count_block(struct qemu_plugin_tb *block, size_t place, uint64_t value)
+{
+	qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, (char *)&counts + place, value);
+}
+
+static void count_instruction(struct qemu_plugin_insn *instruction, size_t place)
+{
+	qemu_plugin_register_vcpu_insn_exec_inline(instruction, ADD_U64, (char *)&counts + place,
+						   1);
+}
+
+static uint64_t counted(size_t place)
+{
+	return *(uint64_t *)((char *)&counts + place);
+}
+
+static void read_bytes(const struct qemu_plugin_insn *instruction, uint8_t *bytes, size_t size)
+{
+	memcpy(bytes, qemu_plugin_insn_data(instruction), size);
+}
+
+#else
+
+/* The counts of each processor; the guest has one. */
+struct entry { /* qemu_plugin_u64 */
+	void *board;
+	size_t place;
+};
+
+void *qemu_plugin_scoreboard_new(size_t size);
+uint64_t qemu_plugin_u64_get(struct entry entry, unsigned int processor);
+void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *block, int operation,
+						       struct entry entry, uint64_t value);
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *instruction,
+							 int operation, struct entry entry,
+							 uint64_t value);
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction, void *to, size_t size);
+
+static void *board;
+
+static void begin_counting(void)
+{
+	board = qemu_plugin_scoreboard_new(sizeof(struct counts));
+}
+
+static void count_block(struct qemu_plugin_tb *block, size_t place, uint64_t value)
+{
+	const struct entry entry = { board, place };
+
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, ADD_U64, entry, value);
+}
+
+static void count_instruction(struct qemu_plugin_insn *instruction, size_t place)
+{
+	const struct entry entry = { board, place };
+
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(instruction, ADD_U64, entry, 1);
+}
+
+static uint64_t counted(size_t place)
+{
+	return qemu_plugin_u64_get((struct entry){ board, place }, 0);
+}
+
+static void read_bytes(const struct qemu_plugin_insn *instruction, uint8_t *bytes, size_t size)
+{
+	qemu_plugin_insn_data(instruction, bytes, size);
+}
+
+#endif
+
+/* ---- marks ---- */
+
+static uint64_t kernel;
+static uint64_t places[PLACES], lines[PLACES];
 static unsigned places_count, lines_count;
 static bool has_halts;
 static FILE *file;
+
+#define COUNT(member) offsetof(struct counts, member)
+
+static unsigned long long number_of(size_t place)
+{
+	return counted(place);
+}
 
 /* `what` is "mark", "halt" or a number. */
 static void on_mark(unsigned int processor, void *what)
 {
 	(void)processor;
-	fprintf(file, "%llu %llu", (unsigned long long)count, (unsigned long long)repetitions);
+	fprintf(file, "%llu %llu", number_of(COUNT(instructions)), number_of(COUNT(repetitions)));
 	if (kernel)
-		fprintf(file, " %llu", (unsigned long long)in_kernel);
+		fprintf(file, " %llu", number_of(COUNT(in_kernel)));
 	for (unsigned i = 0; i < places_count; i++)
-		fprintf(file, " %llu", (unsigned long long)times[i]);
+		fprintf(file, " %llu", number_of(COUNT(times[i])));
 	fprintf(file, has_halts || lines_count ? " %s\n" : "\n", (const char *)what);
 	fflush(file);
 }
@@ -79,8 +180,10 @@ static void on_mark(unsigned int processor, void *what)
 /* REP or REPNE before MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS. */
 static int is_string_instruction(const struct qemu_plugin_insn *instruction)
 {
-	const uint8_t *bytes = qemu_plugin_insn_data(instruction);
 	size_t size = qemu_plugin_insn_size(instruction);
+	uint8_t bytes[BYTES_MAX];
+
+	read_bytes(instruction, bytes, size);
 	uint8_t code = size <= 3 ? bytes[size - 1] & 0xfe : 0;
 
 	return (bytes[0] == 0xf3 || bytes[0] == 0xf2) && (size == 2 || bytes[1] == 0x66) &&
@@ -92,8 +195,12 @@ static char numbers[PLACES][2] = { "0", "1", "2", "3", "4", "5", "6", "7" };
 static bool is_instruction(const struct qemu_plugin_insn *instruction, const void *bytes,
 			   size_t size)
 {
-	return qemu_plugin_insn_size(instruction) == size &&
-	       memcmp(qemu_plugin_insn_data(instruction), bytes, size) == 0;
+	uint8_t seen[BYTES_MAX];
+
+	if (qemu_plugin_insn_size(instruction) != size)
+		return false;
+	read_bytes(instruction, seen, size);
+	return memcmp(seen, bytes, size) == 0;
 }
 
 static void on_instruction(struct qemu_plugin_insn *instruction)
@@ -110,8 +217,7 @@ static void on_instruction(struct qemu_plugin_insn *instruction)
 							       numbers[i]);
 	for (unsigned i = 0; i < places_count; i++)
 		if (qemu_plugin_insn_vaddr(instruction) == places[i])
-			qemu_plugin_register_vcpu_insn_exec_inline(instruction, ADD_U64, &times[i],
-								   1);
+			count_instruction(instruction, COUNT(times[i]));
 }
 
 static void on_block(uint64_t plugin, struct qemu_plugin_tb *block)
@@ -119,11 +225,11 @@ static void on_block(uint64_t plugin, struct qemu_plugin_tb *block)
 	size_t length = qemu_plugin_tb_n_insns(block);
 
 	(void)plugin;
-	qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &count, length);
+	count_block(block, COUNT(instructions), length);
 	if (kernel && qemu_plugin_tb_vaddr(block) >= kernel)
-		qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &in_kernel, length);
+		count_block(block, COUNT(in_kernel), length);
 	if (length == 1 && is_string_instruction(qemu_plugin_tb_get_insn(block, 0)))
-		qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &repetitions, 1);
+		count_block(block, COUNT(repetitions), 1);
 	for (size_t i = 0; i < length; i++)
 		on_instruction(qemu_plugin_tb_get_insn(block, i));
 }
@@ -151,6 +257,7 @@ EXPORT int qemu_plugin_install(uint64_t plugin, const struct qemu_info_t *info, 
 			return -1;
 	if (!file)
 		return -1;
+	begin_counting();
 	qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_block);
 	return 0;
 }

@@ -8,6 +8,7 @@ counts between two marks are those of what it did there.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,19 @@ SOURCE = Path(__file__).with_name("count.c")
 COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden")
 
 
+def qemu_version() -> tuple[int, ...]:
+    """The first two numbers of its version."""
+    said = subprocess.run(
+        ["qemu-system-i386", "--version"], check=True, capture_output=True, text=True
+    ).stdout
+    return tuple(map(int, re.findall(r"\d+", said)[:2]))
+
+
 def compile_plugin(directory: Path) -> Path:
-    """The plugin."""
+    """The plugin, for the QEMU that is here."""
     plugin = directory / "count.so"
-    subprocess.run([*COMPILER, str(SOURCE), "-o", str(plugin)], check=True)
+    interface = f"-DVERSION={3 if qemu_version() >= (9, 1) else 1}"
+    subprocess.run([*COMPILER, interface, str(SOURCE), "-o", str(plugin)], check=True)
     return plugin
 
 
