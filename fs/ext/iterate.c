@@ -76,7 +76,7 @@ static int visit_entry(const struct ext_fs *fs, const struct ext_dir_entry_2 *en
 
 struct listing {
 	const struct ext_inode *directory;
-	uint64_t position;
+	uint64_t *position; /* the caller's: a visit may look at it */
 	visitor *visit;
 	void *context;
 };
@@ -88,22 +88,22 @@ static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_
 	uint64_t place = ((uint64_t)logical << listing->directory->fs->block_shift) + at;
 	int result = 0;
 
-	if (place < listing->position)
+	if (place < *listing->position)
 		return 0;
 	if (entry->inode != 0)
 		result =
 		    visit_entry(listing->directory->fs, entry, listing->visit, listing->context);
 	if (result == 0)
-		listing->position = place + entry->rec_len;
+		*listing->position = place + entry->rec_len;
 	return result;
 }
 
-/* From listing->position on, which moves. */
+/* From the position on, which moves. */
 static int list_blocks(struct listing *listing)
 {
 	const struct ext_inode *directory = listing->directory;
 	uint32_t blocks = ext_directory_blocks(directory);
-	uint64_t first = listing->position >> directory->fs->block_shift;
+	uint64_t first = *listing->position >> directory->fs->block_shift;
 	int result = 0;
 
 	for (; first < blocks && result == 0; first++)
@@ -113,7 +113,8 @@ static int list_blocks(struct listing *listing)
 
 int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
 {
-	struct listing listing = { .directory = directory, .visit = visit, .context = context };
+	uint64_t position = 0;
+	struct listing listing = { directory, &position, visit, context };
 
 	return ext_is_directory(directory) ? list_blocks(&listing) : -ENOTDIR;
 }
@@ -277,17 +278,14 @@ static bool is_hashed(const struct ext_inode *directory)
 int ext_iterate(const struct ext_inode *directory, uint64_t *position, visitor *visit,
 		void *context)
 {
-	struct listing listing = { directory, *position, visit, context };
+	struct listing listing = { directory, position, visit, context };
 	struct batch batch = { .directory = directory };
 	int result;
 
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
-	if (!is_hashed(directory)) {
-		result = list_blocks(&listing);
-		*position = listing.position;
-		return result;
-	}
+	if (!is_hashed(directory))
+		return list_blocks(&listing);
 	batch.names = page_alloc(0);
 	if (batch.names == NULL)
 		return -ENOMEM;
