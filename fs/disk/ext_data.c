@@ -122,7 +122,10 @@ static int disk_write(struct cached_file *pages, uint64_t offset, const void *fr
 	int error = disk_inode_store(inode);
 
 	mutex_unlock(&inode->mount->lock);
-	return written < 0 ? written : done < length ? -ENOSPC : error;
+	if (done < length)
+		error = disk_inode_lost(inode, offset + done, length - done,
+					written < 0 ? written : -ENOSPC);
+	return error;
 }
 
 static uint64_t disk_size(const struct cached_file *pages)
@@ -153,8 +156,8 @@ static bool has_room(struct disk_mount *mount)
 	return usage.free > taken;
 }
 
-/* Does the page have all its blocks? */
-static bool is_allocated(struct disk_inode *inode, uint32_t index)
+/* Does the page have all its blocks, with contents (is_written), or at least without? */
+static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_written)
 {
 	uint32_t shift = PAGE_SHIFT - inode->mount->block_shift;
 	uint64_t block = (uint64_t)index << shift, end = block + (1u << shift);
@@ -164,7 +167,7 @@ static bool is_allocated(struct disk_inode *inode, uint32_t index)
 	mutex_lock(&inode->mount->lock);
 	while (block < end && !error) {
 		error = ext_map(&inode->ext, block, &mapping);
-		if (!error && !mapping.physical)
+		if (!error && (!mapping.physical || (is_written && mapping.unwritten)))
 			error = -ENOSPC;
 		block += mapping.length;
 	}
@@ -182,10 +185,11 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 	inode->inode.modified = inode->inode.changed = inode_now();
 	inode->is_changed = true;
 	inode->asked = 0;
-	if ((cached && cached->is_dirty) || has_room(inode->mount))
+	if ((cached && cached->is_dirty) || has_room(inode->mount) ||
+	    is_allocated(inode, index, true))
 		return 0;
 	cached_files_write_back(false);
-	return has_room(inode->mount) || is_allocated(inode, index) ? 0 : -ENOSPC;
+	return has_room(inode->mount) || is_allocated(inode, index, false) ? 0 : -ENOSPC;
 }
 
 /* Before a commit, what write has changed only in memory: unless it is of no use to find the data

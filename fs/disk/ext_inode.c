@@ -17,6 +17,7 @@
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
@@ -185,6 +186,19 @@ int disk_inode_store(struct disk_inode *inode)
 	return ext_inode_write(ext);
 }
 
+/* Says so once for each mount: a broken drive loses much. The unmount says it, too. */
+int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error)
+{
+	struct disk_mount *mount = inode->mount;
+
+	if (!mount->lost_error)
+		printk("%s: inode %u: %u bytes at %llu could not be written and are lost: %s\n",
+		       mount->device->name, inode->inode.number, length, offset,
+		       errno_name(-error));
+	mount->lost_error = error;
+	return error;
+}
+
 /* ---- all of a mount ---- */
 
 bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_inode *inode))
@@ -197,7 +211,7 @@ bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_in
 }
 
 /* Storing may sleep, and chains change meanwhile: one found, one stored, from the beginning again.
- */
+ * The one that is stored is held, so that nobody forgets it. */
 int disk_store_all(struct disk_mount *mount)
 {
 	int error = 0;
@@ -209,7 +223,11 @@ int disk_store_all(struct disk_mount *mount)
 		while (inode && (inode->mount != mount || !inode->is_changed))
 			inode = inode->chain;
 		if (inode) {
+			inode_hold(&inode->inode);
 			error = disk_inode_store(inode);
+			mutex_unlock(&mount->lock); /* it may be the last reference by now */
+			inode_put(&inode->inode);
+			mutex_lock(&mount->lock);
 			i--;
 		}
 	}
@@ -289,6 +307,25 @@ void disk_inode_forget(struct inode *forgotten)
 	if (unused_most == 0)
 		unused_most = page_free_count() / MEMORY_PART * (PAGE_SIZE / sizeof(*inode));
 	shrink(unused_most, LOOKS);
+}
+
+/* One with pages stays: those that nobody uses go one by one (mm/second_chance.c), and then it
+ * does. */
+uint32_t disk_inodes_give_back(uint32_t count)
+{
+	uint32_t before = unused_count;
+
+	for (uint32_t looks = before; looks > 0 && before - unused_count < count; looks--) {
+		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
+
+		if (inode->pages.cache.pages) {
+			list_remove(&inode->in_unused);
+			list_append(&unused, &inode->in_unused);
+		} else {
+			shrink(unused_count - 1, 1);
+		}
+	}
+	return before - unused_count;
 }
 
 void disk_inodes_shrink(void)

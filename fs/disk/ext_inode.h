@@ -33,12 +33,14 @@ struct disk_mount {
 	struct block_device *device;
 	struct disk_inode *root;
 	uint32_t filesystem; /* the inodes' number of it */
+	struct ext_options options;
 	bool read_only, no_access_time, synchronous;
 	uint32_t block_shift;
 	uint32_t room;	  /* pages that may become dirty without looking how many blocks are free */
 	uint32_t workers; /* tasks that sync it now */
 	uint32_t commits; /* that were begun */
 	int commit_error; /* of the last one */
+	int lost_error;	  /* of contents that could not be written back */
 	struct disk_mount *next;
 };
 
@@ -83,6 +85,9 @@ struct inode *disk_inode_use(struct disk_inode *inode);
 /* The library has changed `ext`: the VFS is to see it. */
 void disk_inode_update(struct disk_inode *inode);
 
+/* Contents could not be written back: says so. Returns `error`, which the unmount gives, too. */
+int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
+
 /* Writes mode, owner and times to the (cached) disk. */
 int disk_inode_store(struct disk_inode *inode);
 
@@ -97,6 +102,10 @@ int disk_store_all(struct disk_mount *mount);
 
 /* Forgets the inodes that nobody uses, with their pages, if nothing of them must be written. */
 void disk_inodes_shrink(void);
+
+/* Forgets up to `count` of those that have no page in memory. For mm, when no page is free; does
+ * not sleep. Returns how many. */
+uint32_t disk_inodes_give_back(uint32_t count);
 
 /* inode_ops's forget. */
 void disk_inode_forget(struct inode *inode);

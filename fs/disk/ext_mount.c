@@ -52,9 +52,10 @@ static const struct {
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
+/* What the text does not name stays as it is in *to. */
 static int parse(const char *type, const struct mount_options *from, struct ext_options *to)
 {
-	uint8_t members[4] = { EXT_DATA_ORDERED, EXT_ERRORS_DEFAULT };
+	uint8_t members[4] = { to->data, to->errors, to->no_barriers, to->no_replay };
 	const char *text = from->text, *value;
 	char name[32];
 
@@ -125,13 +126,12 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 		      const struct mount_options *options)
 {
 	struct inode *root;
-	struct ext_options of_ext;
-	int error = parse(type, options, &of_ext);
+	int error = parse(type, options, &mount->options);
 
 	if (!error)
 		error = block_file_claim(mount->device, true);
 	if (!error)
-		error = open_fs(mount, type, &of_ext);
+		error = open_fs(mount, type, &mount->options);
 	if (error)
 		return error;
 	set_flags(mount, options);
@@ -218,6 +218,7 @@ static int disk_unmount(struct inode *root)
 	struct disk_mount *mount = disk_inode(root)->mount;
 	int tries = TRIES;
 
+	mount->lost_error = 0;
 	write_all(mount);
 	for (; !is_idle(mount) && tries > 0; tries -= mount->workers == 0) {
 		msleep(TRY_MS); /* the thread has a page or commits, or a time has changed */
@@ -229,6 +230,10 @@ static int disk_unmount(struct inode *root)
 	disk_inode_forget_all(mount);
 	int error = ext_unmount_checked(mount->fs);
 
+	error = error ? error : mount->lost_error;
+	if (error)
+		printk("%s: not everything could be written before the unmount: %s\n",
+		       mount->device->name, errno_name(-error));
 	end(mount);
 	return error;
 }
@@ -265,31 +270,53 @@ static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
 					    .free_inodes = of_ext.free_inodes };
 }
 
-/* To change between reading and writing, the library ends its mount and begins again. Not while
- * files are open to be written, or have no name: they would be freed. If that fails for any reason
- * but memory, the disk can be read as before, and not written. */
+static bool disk_is_read_only(const struct inode *root)
+{
+	const struct disk_mount *mount = ((const struct disk_inode *)root)->mount;
+
+	return mount->read_only || ext_is_read_only(mount->fs);
+}
+
+/* The library ends its mount and begins again. Not while files are open to be written, or have no
+ * name: they would be freed. If that fails for any reason but memory, the disk can be read as
+ * before, and not written. */
+static int begin_again(struct disk_mount *mount, const struct ext_options *options)
+{
+	write_all(mount);
+	if (!mount->read_only && disk_inode_any(mount, is_written) && !vfs_is_shutting_down)
+		return -EBUSY;
+	mutex_lock(&mount->lock);
+	int error = ext_remount(mount->fs, options);
+
+	mount->read_only |= error && error != -ENOMEM;
+	mutex_unlock(&mount->lock);
+	return error;
+}
+
+/* Between reading and writing, and with other barriers, the library begins again; other errors= it
+ * takes at once; data= stays, as on Linux. */
 static int disk_remount(struct inode *root, const struct mount_options *options)
 {
 	struct disk_mount *mount = disk_inode(root)->mount;
-	struct ext_options of_ext;
+	struct ext_options of_ext = mount->options;
 	int error = parse("remount", options, &of_ext);
 
+	if (!error && of_ext.data != mount->options.data) {
+		printk("remount: %s: data= cannot change while it is mounted\n",
+		       mount->device->name);
+		error = -EINVAL;
+	}
 	if (error)
 		return error;
-	if (options->read_only && !mount->read_only) {
-		write_all(mount);
-		if (disk_inode_any(mount, is_written) && !vfs_is_shutting_down)
-			return -EBUSY;
-	}
-	mutex_lock(&mount->lock);
-	if (options->read_only != mount->read_only) {
-		error = ext_remount(mount->fs, &of_ext);
-		mount->read_only |= error && error != -ENOMEM;
-	}
-	if (!error)
-		set_flags(mount, options);
-	mutex_unlock(&mount->lock);
-	return error;
+	if (of_ext.read_only != mount->read_only ||
+	    of_ext.no_barriers != mount->options.no_barriers)
+		error = begin_again(mount, &of_ext);
+	if (error)
+		return error;
+	ext_set_errors(mount->fs, of_ext.errors);
+	mount->options = of_ext;
+	set_flags(mount, options);
+	return 0;
 }
 
 /* ---- start ---- */
@@ -321,6 +348,7 @@ static void ext_start(void)
 						.needs_device = true,
 						.mount = disk_mount,
 						.remount = disk_remount,
+						.is_read_only = disk_is_read_only,
 						.statfs = disk_statfs,
 						.sync = disk_sync,
 						.unmount = disk_unmount };

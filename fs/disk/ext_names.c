@@ -341,6 +341,30 @@ static int disk_read_link(struct inode *inode, char *target, uint32_t size)
 	return finish(mount, ext_read(ext_of(inode), 0, target, size));
 }
 
+static int disk_get_attribute(struct inode *inode, const char *name, void *value, uint32_t size)
+{
+	struct disk_mount *mount = begin(inode);
+
+	return finish(mount, ext_attribute_get(ext_of(inode), name, value, size));
+}
+
+static int disk_list_attributes(struct inode *inode, char *names, uint32_t size)
+{
+	struct disk_mount *mount = begin(inode);
+
+	return finish(mount, ext_attribute_list(ext_of(inode), names, size));
+}
+
+static int disk_set_attribute(struct inode *inode, const char *name, const void *value,
+			      uint32_t size, uint32_t flags)
+{
+	struct disk_mount *mount = begin(inode);
+	int error = ext_attribute_set(ext_of(inode), name, value, size, flags);
+
+	disk_inode_update(disk_inode(inode));
+	return finish(mount, error);
+}
+
 static int disk_changed(struct inode *inode)
 {
 	struct disk_mount *mount = begin(inode);
@@ -360,6 +384,9 @@ const struct inode_ops disk_inode_ops = {
 	.read_link = disk_read_link,
 	.truncate = disk_truncate,
 	.allocate = disk_allocate,
+	.get_attribute = disk_get_attribute,
+	.list_attributes = disk_list_attributes,
+	.set_attribute = disk_set_attribute,
 	.changed = disk_changed,
 	.forget = disk_inode_forget,
 };

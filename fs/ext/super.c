@@ -163,8 +163,7 @@ static int check_checksum(struct ext_fs *fs)
 		return -EUCLEAN;
 	checksum = ext_super_checksum(super);
 	if (checksum != super->s_checksum) {
-		ext_corrupt(fs, "superblock", "checksum 0x%08x, but the contents give 0x%08x",
-			    super->s_checksum, checksum);
+		ext_corrupt(fs, "superblock", EXT_CHECKSUM_WRONG, super->s_checksum, checksum);
 		return -EBADMSG;
 	}
 	fs->seed = ext_checksum_seed(fs);
@@ -293,6 +292,16 @@ int ext_remount(struct ext_fs *fs, const struct ext_options *options)
 	fs->failed = before->failed;
 	page_free(before, 0);
 	return error;
+}
+
+void ext_set_errors(struct ext_fs *fs, enum ext_errors errors)
+{
+	fs->options.errors = errors;
+}
+
+bool ext_is_read_only(const struct ext_fs *fs)
+{
+	return !fs->writable || fs->failed;
 }
 
 /* The cache may keep blocks of it: they are what is on the disk. */

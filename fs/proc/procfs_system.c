@@ -88,7 +88,7 @@ static void show_mounts(struct procfs_text *text, const struct task *task)
 
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
 		procfs_print(text, "%s %s %s %s%s%s%s%s 0 0\n", mount->source, mount->path,
-			     mount->type->type, mount->options.read_only ? "ro" : "rw",
+			     mount->type->type, mount_is_read_only(mount) ? "ro" : "rw",
 			     mount->options.synchronous ? ",sync" : "",
 			     mount->options.no_access_time ? ",noatime" : "",
 			     *mount->text ? "," : "", mount->text);
@@ -102,8 +102,8 @@ static void show_mount_tree(struct procfs_text *text, const struct task *task)
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
 		procfs_print(text, "%u %u %u:%u / %s %s - %s %s rw\n", i + 1, i ? 1 : 0,
 			     mount->root->filesystem >> 8, mount->root->filesystem & 0xff,
-			     mount->path, mount->options.read_only ? "ro" : "rw", mount->type->type,
-			     mount->source);
+			     mount->path, mount_is_read_only(mount) ? "ro" : "rw",
+			     mount->type->type, mount->source);
 }
 
 /* There are none: only the heading. */

@@ -35,11 +35,15 @@ struct filesystem {
 	 * the console. */
 	int (*mount)(const struct filesystem *type, struct inode *device,
 		     const struct mount_options *options, struct inode **root);
-	/* Changes the options. NULL: it has none but read_only, which the VFS keeps. */
+	/* Changes the options; those that the text does not name stay. NULL: it has none but
+	 * read_only, which the VFS keeps. */
 	int (*remount)(struct inode *root, const struct mount_options *options);
 	void (*statfs)(struct inode *root, struct filesystem_usage *usage);
 	/* Makes everything that was written safe. NULL: it is in memory. */
 	int (*sync)(struct inode *root);
+	/* It can only be read, although its options say otherwise: it is damaged, or could not be
+	 * written at a remount. NULL: never. Does not sleep. */
+	bool (*is_read_only)(const struct inode *root);
 	/* The end: the mount's reference to the root goes with it. -EBUSY while any other inode of
 	 * it, or the root by somebody else, is in use; and nothing has happened. */
 	int (*unmount)(struct inode *root);

@@ -127,13 +127,47 @@ static int find_mount(struct inode *start, const char *path, struct mount **moun
 	return error;
 }
 
+static bool has_option(const char *text, const char *wanted)
+{
+	char name[32];
+	const char *value;
+
+	while (mount_option_next(&text, name, sizeof(name), &value))
+		if (strcmp(name, wanted) == 0)
+			return true;
+	return false;
+}
+
+/* The options of a mount, and those of `more`: of two with one name the later. */
+static void merge_options(char *merged, const char *before, const char *more)
+{
+	char name[32], both[2 * MOUNT_TEXT];
+	const char *value, *text = both;
+	uint32_t length = 0;
+
+	snprintk(both, sizeof(both), "%s,%s", before, more);
+	*merged = '\0';
+	while (mount_option_next(&text, name, sizeof(name), &value)) {
+		if (has_option(text, name))
+			continue;
+		snprintk(merged + length, MOUNT_TEXT - length, "%s%s%s%s", length ? "," : "", name,
+			 *value ? "=" : "", value);
+		length = strlen(merged);
+	}
+}
+
 static int change_options(struct mount *mount, const struct mount_options *options)
 {
+	struct mount_options changed = *options;
+	char text[MOUNT_TEXT];
 	int error = mount->type->remount ? mount->type->remount(mount->root, options) : 0;
 
-	if (!error)
-		set_options(mount, options);
-	return error;
+	if (error)
+		return error;
+	merge_options(text, mount->text, options->text ? options->text : "");
+	changed.text = text;
+	set_options(mount, &changed);
+	return 0;
 }
 
 int vfs_remount(struct inode *start, const char *path, const struct mount_options *options)
@@ -259,6 +293,7 @@ void vfs_shut_down(void)
 			continue;
 		options = mount->options;
 		options.read_only = true;
+		options.text = "";
 		change_options(mount, &options);
 	}
 	vfs_sync();

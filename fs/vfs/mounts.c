@@ -52,9 +52,15 @@ struct mount *mount_of(const struct inode *inode)
 	return NULL;
 }
 
+bool mount_is_read_only(const struct mount *mount)
+{
+	return mount->options.read_only ||
+	       (mount->type->is_read_only && mount->type->is_read_only(mount->root));
+}
+
 int mount_check_write(const struct inode *inode)
 {
 	const struct mount *mount = mount_of(inode);
 
-	return mount && mount->options.read_only ? -EROFS : 0;
+	return mount && mount_is_read_only(mount) ? -EROFS : 0;
 }

@@ -25,6 +25,9 @@ const struct mount *vfs_mount_at(uint32_t index);
 /* The mount that an inode is in; NULL for one that is in none. */
 struct mount *mount_of(const struct inode *inode);
 
+/* As its options say, or because its file system is damaged. */
+bool mount_is_read_only(const struct mount *mount);
+
 /* -EROFS in a mount that is read-only, else 0. */
 int mount_check_write(const struct inode *inode);
 

@@ -327,7 +327,8 @@ static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 		.identity = { inode->filesystem },
 		.name_max = NAME_MAX,
 		.fragment_size = usage.block_size,
-		.flags = STATFS_VALID | (mount && mount->options.read_only ? STATFS_READ_ONLY : 0) |
+		.flags = STATFS_VALID |
+			 (mount && mount_is_read_only(mount) ? STATFS_READ_ONLY : 0) |
 			 (mount && mount->options.no_access_time ? STATFS_NO_ACCESS_TIME : 0),
 	};
 

@@ -15,6 +15,7 @@
 #include "drivers/qemu/settings.h"
 #include "fs/cache/bcache.h"
 #include "fs/disk/block_files.h"
+#include "fs/disk/ext_inode.h"
 #include "fs/disk/trace_file.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/startup.h"
@@ -24,7 +25,7 @@
 
 #define SHARE	    12 /* percent */
 #define SHARE_LIMIT 90
-#define GIVEN_BACK  32 /* blocks of the cache, when no page is free */
+#define GIVEN_BACK  32 /* blocks of the cache, and inodes, when no page is free */
 
 static bool (*reclaim_others)(void);
 
@@ -35,8 +36,10 @@ static bool reclaim(void)
 	uint32_t pages = 0;
 
 	interrupts_restore(enabled);
-	if (enabled)
+	if (enabled) {
 		pages = bcache_shrink(GIVEN_BACK);
+		disk_inodes_give_back(GIVEN_BACK); /* then slabs are empty, for others to free */
+	}
 	return reclaim_others() || pages > 0;
 }
 
