@@ -32,7 +32,7 @@ from tests.host.ext.images import MIB, make_image, run_tool
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = ROOT / "build/storage/kernel.elf"
-PACKAGES = ["bash", "coreutils", "findutils", "diffutils", "tar", "rsync", "git", "sqlite3"]
+PACKAGES = ["bash", "coreutils", "findutils", "diffutils", "tar", "rsync", "git", "sqlite3", "attr"]
 NOT_NEEDED = re.compile(r"perl|gconv|scalar|git-shell|git-core/(git$|git-(re|ht|im|da|sh))")
 FILES = 5000
 MEMORY = 512  # MiB: Debian's programs are in it, and the page cache
@@ -68,6 +68,24 @@ tar --format=posix -cf tree.tar tree
 tar -df tree.tar
 mkdir out && tar -xpf tree.tar -C out
 diff <(list tree) <(list out/tree)
+
+step attributes
+mkdir marked; echo one > marked/one; echo two > marked/two; ln -s one marked/link; mkdir marked/d
+setfattr -n user.colour -v blue marked/one
+setfattr -n user.long -v "$(printf '%0700d' 7)" marked/one
+setfattr -n security.capability -v 0x0100000200040000000000000000000000000000 marked/two
+setfattr -h -n trusted.of-link -v target marked/link
+setfattr -n user.empty marked/d
+attributes() { (cd $1 && getfattr -hRdm - -e hex . | sort); }
+test $(attributes marked | grep -c =) = 5
+tar --xattrs --xattrs-include='*' -cf marked.tar marked
+mkdir taken && tar --xattrs --xattrs-include='*' -xf marked.tar -C taken
+diff <(attributes marked) <(attributes taken/marked)
+cp -a marked copied; diff <(attributes marked) <(attributes copied)
+rsync -aX marked/ synced-marked; diff <(attributes marked) <(attributes synced-marked)
+setfattr -x user.long marked/one; ! getfattr -n user.long marked/one 2>/dev/null
+setfattr -n user.more -v x copied/link; test "$(getfattr --only-values -n user.more copied/one)" = x
+! setfattr -h -n user.none -v x marked/link 2>/dev/null
 
 step find
 test $(find copy -type f -links 1 | wc -l) = FILES

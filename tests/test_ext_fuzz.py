@@ -24,10 +24,10 @@ def program():
     return build_random()
 
 
-def run(program, image, *words):
+def run(program, image, *words, **environment):
     done = run_within(
         [str(program), *map(str, words)],
-        env={**os.environ, "FUZZ_IMAGE": str(image)},
+        env={**os.environ, "FUZZ_IMAGE": str(image), **environment},
         capture_output=True,
         text=True,
         seconds=SECONDS,
@@ -47,3 +47,9 @@ def test_random_damage(program, tmp_path, name):
     assert len(said) == COUNT
     if FOUND:
         assert len(run(program, image, "files", *FOUND)) == len(FOUND)
+
+
+def test_random_damage_of_attributes(program, tmp_path):
+    """The same where inodes and blocks have extended attributes before they are damaged."""
+    image = image_for("ext4", tmp_path)
+    assert len(run(program, image, "random", SEED, COUNT, FUZZ_ATTRIBUTES="1")) == COUNT

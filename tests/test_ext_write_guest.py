@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,13 +16,16 @@ from types import MappingProxyType
 
 import pytest
 
+from labs.tools.guest.initramfs import regular
+from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND
+from labs.tools.machine.linux import linux_machine, said_by
 from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.run import machine_config, machine_options
 from tests.building import make, shared_folder
-from tests.host.ext.images import MIB, bmap, make_image, run_tool
+from tests.host.ext.images import MIB, bmap, debugfs, make_image, run_tool
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie")
@@ -194,7 +198,9 @@ def test_remount_and_options(guest, tmp_path):
         echo one > /mnt/file; exec 3>> /mnt/file; mount -o remount,ro /mnt 2>&1 | grep -o busy
         umount /mnt 2>&1 | grep -o busy; exec 3>&-
         mount -o remount,ro /mnt; grep hdb /proc/mounts; echo x > /mnt/no; cat /mnt/file
-        mount -o remount,rw /mnt; echo two >> /mnt/file; cat /mnt/file; umount /mnt
+        mount -o remount,rw /mnt; echo two >> /mnt/file; cat /mnt/file
+        mount -o remount,errors=continue,barrier=0 /mnt; grep hdb /proc/mounts
+        mount -o remount,data=journal /mnt; grep hdb /proc/mounts; cat /mnt/file; umount /mnt
         mount -o nonsense=3 /dev/hdb /mnt; mount -t ext2 /dev/hdb /mnt
         umount /mnt; mount -t nothing /dev/hdb /mnt; mount -t ext4 /dev/null /mnt""",
         image,
@@ -203,9 +209,45 @@ def test_remount_and_options(guest, tmp_path):
     assert "/dev/hdb /mnt ext4 rw,noatime,errors=remount-ro 0 0" in said
     assert re.findall("[Bb]usy|busy", said.split("/dev/hdb /mnt ext4 ro")[0]) == ["busy"] * 3, said
     assert "/dev/hdb /mnt ext4 ro" in said and "Read-only file system" in said
-    assert "one\ntwo\n" in said
+    assert said.count("one\ntwo\n") == 2
+    assert said.count("/dev/hdb /mnt ext4 rw,noatime,errors=continue,barrier=0 0 0\n") == 2, said
+    assert "hdb: data= cannot change while it is mounted" in said
     assert "option nonsense=3 is not known" in said
     assert "Block device required" in said and "No such device" in said
+    check(image)
+
+
+def test_full_disk_and_inodes_in_memory(guest, tmp_path):
+    """On a full disk, too, what is written over stays in memory for a while. Inodes that nobody
+    uses go with drop_caches, and when memory is short."""
+    source = tmp_path / "root"
+    source.mkdir()
+    (source / "old").write_bytes(bytes(400_000))
+    for number in range(1500):
+        (source / f"inode{number}").symlink_to("x")
+    image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext4 -b 1024 -N 2000", source)
+    said = guest(
+        """mkdir /mnt; mount -o noatime /dev/hdb /mnt; cd /mnt
+        writes() { awk '$3 == "hdb" {print "writes", $8}' /proc/diskstats; }
+        sizes='^kmalloc-(496|672|1008|1344) '
+        inodes() { awk "/$sizes/"'{n += $2} END {print "inodes", n}' /proc/slabinfo; }
+        dd if=/dev/zero of=fill bs=1k 2>&1 | grep -o 'No space'; sync; writes
+        for i in $(seq 90); do
+            echo x | dd of=old bs=1 seek=$((i * 4096)) conv=notrunc 2>/dev/null; done; writes
+        sync; writes; echo 3 >/proc/sys/vm/drop_caches; inodes
+        ls -l | wc -l; inodes; echo 2 >/proc/sys/vm/drop_caches; inodes
+        ls -l . >/dev/null; inodes
+        head -c 80000000 /dev/zero | tail -c 79000000 >/dev/null; inodes
+        cd /; umount /mnt""",
+        image,
+        memory=48,
+    )
+    print(said)
+    full, overwritten, synced = map(int, re.findall(r"^writes (\d+)$", said, re.M))
+    assert "No space" in said and overwritten - full < 20 and synced > overwritten
+    assert "\n1504\n" in said  # a directory without a hash tree, longer than one call gives
+    before, listed, dropped, again, short = map(int, re.findall(r"^inodes (\d+)$", said, re.M))
+    assert listed > before + 1000 < again and dropped < before + 100 and short < before + 700
     check(image)
 
 
@@ -412,3 +454,42 @@ def test_root_on_a_disk(guest, tmp_path):
     assert "root: /dev/hdb\n/dev/hdb / ext4 rw 0 0\nnone /proc proc rw 0 0\n" in first
     assert "No such file" in first and re.search(r"ramfs rw 0 0\n\d+\n", second)
     check(image)
+
+
+# ---- extended attributes -------------------------------------------------------------------------
+
+CALLS, SEED = 600, 2010
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ext4-4k", "ext3-1k"])
+def test_attributes_are_as_on_linux(guest, programs, tmp_path, kind):
+    """The same seeded calls give the same answers on Debian's Linux, and debugfs lists the same
+    attributes on the two images."""
+    (tmp_path / "root").mkdir()
+    image = make_image(tmp_path / "ours.img", 32 * MIB, f"{KINDS[kind]} -I 256", tmp_path / "root")
+    of_linux = Path(shutil.copy(image, tmp_path / "linux.img"))
+    script = f"mkdir -p /mnt; mount -t {kind[:4]} /dev/hdb /mnt\n/attributes /mnt {CALLS} {SEED}"
+    script += "\ncd /; umount /mnt"
+    try:
+        machine = linux_machine(
+            tmp_path,
+            script,
+            [Drive(of_linux, 1, writable=True)],
+            [regular("attributes", (programs / "attributes").read_bytes())],
+            guest_limit=GUEST_SECONDS,
+            wall_limit=WALL_SECONDS,
+        )
+    except PackageError as error:
+        pytest.skip(f"no Linux here: {error}")
+    said = guest(script, image)
+    wanted, status = said_by(run(machine).serial)
+    assert status == 0 and wanted.count("\n") >= CALLS
+    lines = zip(said.splitlines(), wanted.splitlines(), strict=False)
+    assert [pair for pair in lines if pair[0] != pair[1]][:5] == []
+    check(image)
+    names = ("file", "folder", "pipe", "link")
+    ours, theirs = (
+        debugfs(each, (f"ea_list /{name}" for name in names)) for each in (image, of_linux)
+    )
+    assert ours == theirs and len(ours) > 6

@@ -140,8 +140,8 @@ static int check(const struct ext_fs *fs, uint32_t group, const struct about *of
 	uint32_t checksum = ext_crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
 
 	if (ext_has_checksums(fs) && checksum != of->checksum) {
-		ext_corrupt(fs, of->name, "group %u: checksum 0x%08x, but the contents give 0x%08x",
-			    group, of->checksum, checksum);
+		ext_corrupt(fs, of->name, "group %u: " EXT_CHECKSUM_WRONG, group, of->checksum,
+			    checksum);
 		return -EBADMSG;
 	}
 	if (zeros != of->free)

@@ -132,7 +132,7 @@ int ext_inode_verify(const struct ext_inode *inode, struct cached_block *buffer,
 		buffer->verified |= bit;
 		return 0;
 	}
-	ext_corrupt_inode(inode, "checksum 0x%08x, but the contents give 0x%08x", found, checksum);
+	ext_corrupt_inode(inode, EXT_CHECKSUM_WRONG, found, checksum);
 	return -EBADMSG;
 }
 
@@ -148,9 +148,8 @@ int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *
 	checksum = ext_crc32c(ext_inode_seed(inode), node, (size_t)(end - buffer->data));
 	if (found == checksum)
 		return 0;
-	ext_corrupt_inode(inode,
-			  "extent node in block %ju: checksum 0x%08x, but the contents give 0x%08x",
-			  buffer->block, found, checksum);
+	ext_corrupt_inode(inode, "extent node in block %ju: " EXT_CHECKSUM_WRONG, buffer->block,
+			  found, checksum);
 	return -EBADMSG;
 }
 
@@ -167,8 +166,7 @@ int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *de
 		memcpy(&of, descriptors + i * size, size < sizeof(of) ? size : sizeof(of));
 		if (of.bg_checksum == ext_group_checksum(fs, group + i, &of))
 			continue;
-		ext_corrupt(fs, "descriptors",
-			    "group %u: checksum 0x%04x, but the contents give 0x%04x", group + i,
+		ext_corrupt(fs, "descriptors", "group %u: " EXT_CHECKSUM_WRONG, group + i,
 			    of.bg_checksum, ext_group_checksum(fs, group + i, &of));
 		if (!fs->options.read_only)
 			return -EBADMSG;
@@ -177,13 +175,22 @@ int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *de
 }
 
 /* The block's number is part of it: attributes belong to no inode in particular. */
+uint32_t ext_attributes_checksum(const struct ext_fs *fs, uint64_t block, const uint8_t *data)
+{
+	const size_t at = offsetof(struct ext_xattr_header, h_checksum);
+	const uint32_t zero = 0;
+	uint32_t crc = ext_crc32c(fs->seed, &block, sizeof(block));
+
+	crc = ext_crc32c(crc, data, at);
+	crc = ext_crc32c(crc, &zero, sizeof(zero));
+	return ext_crc32c(crc, data + at + sizeof(zero),
+			  fs->summary.block_size - at - sizeof(zero));
+}
+
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)
 {
 	struct ext_xattr_header *header = (struct ext_xattr_header *)data;
 
-	if (!ext_has_checksums(fs))
-		return;
-	header->h_checksum = 0;
-	header->h_checksum =
-	    ext_crc32c(ext_crc32c(fs->seed, &block, sizeof(block)), data, fs->summary.block_size);
+	if (ext_has_checksums(fs))
+		header->h_checksum = ext_attributes_checksum(fs, block, data);
 }

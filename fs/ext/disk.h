@@ -19,6 +19,7 @@
 
 enum {
 	EXT_COMPAT_HAS_JOURNAL = 0x4,
+	EXT_COMPAT_EXT_ATTR = 0x8, /* some inode has a block of attributes, or had */
 	EXT_COMPAT_DIR_INDEX = 0x20,
 	EXT_COMPAT_SPARSE_SUPER2 = 0x200,
 	EXT_COMPAT_ORPHAN_FILE = 0x1000,
@@ -348,7 +349,8 @@ struct ext_extent_tail {
 	uint32_t et_checksum; /* crc32c of all that is above */
 };
 
-/* The first bytes of a block of extended attributes. */
+/* The first bytes of a block of extended attributes. Those inside an inode have the magic number
+ * only. */
 #define EXT_XATTR_MAGIC 0xEA020000
 struct ext_xattr_header {
 	uint32_t h_magic;
@@ -356,7 +358,30 @@ struct ext_xattr_header {
 	uint32_t h_blocks;
 	uint32_t h_hash;
 	uint32_t h_checksum; /* crc32c of the block's number and its contents */
+	uint32_t unused_14[3];
 } __attribute__((may_alias));
+
+/* e_name_index: the first part of the name, which is not in e_name. */
+enum {
+	EXT_XATTR_USER = 1,
+	EXT_XATTR_TRUSTED = 4,
+	EXT_XATTR_SECURITY = 6,
+};
+
+/* Entries follow each other, every one a multiple of 4 bytes, and then a word of 0. Values are
+ * after them, the last ones at the end. */
+struct ext_xattr_entry {
+	uint8_t e_name_len;
+	uint8_t e_name_index;
+	uint16_t e_value_offs; /* from the block's beginning, or from the first entry in an inode */
+	uint32_t e_value_inum; /* with ea_inode only */
+	uint32_t e_value_size; /* bytes; the value's place is a multiple of 4 */
+	uint32_t e_hash;       /* of name and value; 0 in an inode */
+	char e_name[];	       /* no NUL */
+} __attribute__((may_alias));
+
+_Static_assert(sizeof(struct ext_xattr_header) == 32, "attributes layout");
+_Static_assert(sizeof(struct ext_xattr_entry) == 16, "attributes layout");
 
 /* Each block of the orphan file is numbers of inodes, and at its end: */
 #define EXT_ORPHAN_MAGIC 0x0B10CA04

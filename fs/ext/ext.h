@@ -103,6 +103,12 @@ int ext_mount_with(struct block_device *device, const struct ext_options *option
  * even after that (-EROFS) if changes were lost, or contradictions found. */
 int ext_remount(struct ext_fs *fs, const struct ext_options *options);
 
+/* What is to be done from now on when contradictions are found. */
+void ext_set_errors(struct ext_fs *fs, enum ext_errors errors);
+
+/* Whether every change is -EROFS: as it was mounted, or since contradictions were found. */
+bool ext_is_read_only(const struct ext_fs *fs);
+
 /* Commits, writes everything to its place, and marks the file system as clean. Returns the first
  * error; the mount is gone in any case. ext_unmount is the same without a result. */
 int ext_unmount_checked(struct ext_fs *fs);
@@ -142,6 +148,15 @@ int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint3
 int ext_list(const struct ext_inode *directory,
 	     int (*visit)(void *context, const char *name, uint32_t inode, uint8_t type),
 	     void *context);
+
+/* Copies the value of the attribute `name` ("user.a"). Returns its length, also without copying
+ * when size is 0; -ENODATA, -ERANGE when it is longer than size or the name is too long,
+ * -EOPNOTSUPP for a prefix that is not user., trusted. or security., -EINVAL for nothing after it.
+ */
+int ext_attribute_get(const struct ext_inode *inode, const char *name, void *value, uint32_t size);
+
+/* Copies the names of all attributes, each with a NUL. Returns their length; size as above. */
+int ext_attribute_list(const struct ext_inode *inode, char *names, uint32_t size);
 
 bool ext_is_directory(const struct ext_inode *inode);
 bool ext_is_regular(const struct ext_inode *inode);
@@ -221,6 +236,17 @@ int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool
 
 /* Frees the blocks: there is a hole afterwards. Whole blocks only. */
 int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count);
+
+enum ext_attribute_flags {
+	EXT_ATTRIBUTE_CREATE = 1,  /* -EEXIST if it is there */
+	EXT_ATTRIBUTE_REPLACE = 2, /* -ENODATA if not */
+};
+
+/* Sets an attribute, or removes it (value NULL; -ENODATA). -ENOSPC when it fits neither into the
+ * inode nor into one block with the others; errors of names as ext_attribute_get's. Of a value
+ * beyond a page only the size is looked at. */
+int ext_attribute_set(struct ext_inode *inode, const char *name, const void *value, uint32_t size,
+		      enum ext_attribute_flags flags);
 
 /* Commits what was changed until now; contents that were written before are safe with it. */
 int ext_commit(struct ext_fs *fs);

@@ -198,6 +198,9 @@ int64_t ext_seconds(int64_t time, uint32_t *nanoseconds);
 
 /* ---- checksums (fs/ext/checksum.c) ---- */
 
+/* How ext_corrupt says that a checksum is not that of the contents. The result is -EBADMSG then. */
+#define EXT_CHECKSUM_WRONG "checksum 0x%08x, but the contents give 0x%08x"
+
 /* Whether metadata has checksums (metadata_csum). */
 static inline bool ext_has_checksums(const struct ext_fs *fs)
 {
@@ -234,6 +237,8 @@ int ext_inode_verify(const struct ext_inode *inode, struct cached_block *buffer,
 int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *buffer);
 int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *descriptors);
 
+/* Of a block of extended attributes; and the same, written into it. */
+uint32_t ext_attributes_checksum(const struct ext_fs *fs, uint64_t block, const uint8_t *data);
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data);
 
 /* ---- bitmaps (fs/ext/bitmap.c) ---- */
@@ -353,6 +358,9 @@ int ext_inode_pin(struct ext_inode *inode, struct cached_block **out);
  * an empty map: a short symbolic link clears EXT_FLAG_EXTENTS before it writes there. */
 int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct ext_inode *like,
 		  struct ext_inode *out);
+
+/* An inode that is freed gives its block of extended attributes back (attributes_change.c). */
+int ext_attributes_release(struct ext_inode *inode);
 
 /* Gives an inode back that has no blocks and no links any more. */
 int ext_inode_free(struct ext_inode *inode);

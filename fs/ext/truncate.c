@@ -236,38 +236,6 @@ int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool
 
 /* ---- the end of an inode ---- */
 
-/* Several inodes may share a block of extended attributes: the last one frees it. */
-static int release_attributes(struct ext_inode *inode)
-{
-	struct ext_fs *fs = inode->fs;
-	uint64_t block = inode->attributes;
-	struct ext_xattr_header *header;
-	struct cached_block *buffer;
-	bool shared;
-	int error;
-
-	if (block == 0)
-		return 0;
-	if (!ext_range_valid(fs, block, 1))
-		return ext_corrupt_inode(inode, "attributes in block %ju", block);
-	error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER, &buffer);
-	if (error)
-		return error;
-	header = (struct ext_xattr_header *)buffer->data;
-	shared = header->h_refcount > 1;
-	if (header->h_magic != EXT_XATTR_MAGIC)
-		error = ext_corrupt_inode(inode, "attributes in block %ju: magic 0x%08x", block,
-					  header->h_magic);
-	else if (shared)
-		error = ext_change(fs, buffer);
-	if (!error && shared) {
-		header->h_refcount--;
-		ext_attributes_seal(fs, block, buffer->data);
-	}
-	bcache_put(buffer);
-	return error || shared ? error : ext_blocks_free(inode, block, 1, true);
-}
-
 /* All of it is freed; the list of orphans is the last to forget it. */
 static int release(struct ext_inode *inode)
 {
@@ -276,12 +244,11 @@ static int release(struct ext_inode *inode)
 	if (ext_has_map(inode))
 		error = free_beyond(inode, 0);
 	if (!error)
-		error = release_attributes(inode);
+		error = ext_attributes_release(inode);
 	if (!error)
 		error = ext_orphan_remove(inode);
 	if (error)
 		return error;
-	inode->attributes = 0;
 	inode->size = 0;
 	error = ext_inode_write(inode);
 	return error ? error : ext_inode_free(inode);

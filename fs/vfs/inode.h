@@ -87,6 +87,14 @@ struct inode_ops {
 	/* fallocate, with Linux's numbers. NULL: nothing is reserved. */
 	int (*allocate)(struct inode *inode, uint32_t mode, uint64_t offset, uint64_t length);
 
+	/* Extended attributes; NULL: -EOPNOTSUPP. With a size of 0 the first two only say how many
+	 * bytes they would copy: a value, or names that each end with a NUL; -ERANGE if it is too
+	 * small. Setting NULL removes; the flags are kernel/abi/file.h's XATTR_. */
+	int (*get_attribute)(struct inode *inode, const char *name, void *value, uint32_t size);
+	int (*list_attributes)(struct inode *inode, char *names, uint32_t size);
+	int (*set_attribute)(struct inode *inode, const char *name, const void *value,
+			     uint32_t size, uint32_t flags);
+
 	/* Called after mode, owner or times in *inode were changed; NULL if nothing more is to be
 	 * done. */
 	int (*changed)(struct inode *inode);

@@ -36,7 +36,6 @@
 #define EROFS	     30
 #define EMLINK	     31
 #define EPIPE	     32
-#define EDOM	     33
 #define ERANGE	     34
 #define EDEADLK	     35
 #define ENAMETOOLONG 36
@@ -44,6 +43,7 @@
 #define ENOSYS	     38
 #define ENOTEMPTY    39
 #define ELOOP	     40
+#define ENODATA	     61 /* no such attribute */
 #define EBADMSG	     74 /* a wrong checksum */
 #define EOVERFLOW    75
 #define ELIBBAD	     80

@@ -63,6 +63,12 @@ struct linux_lock64 {
 #define X_OK 1
 #define R_OK 4
 
+/* Of setxattr. */
+#define XATTR_CREATE   1 /* -EEXIST if it is there */
+#define XATTR_REPLACE  2 /* -ENODATA if not */
+#define XATTR_NAME_MAX 255
+#define XATTR_SIZE_MAX 65536 /* bytes of a value, and of a list of names */
+
 /* Flags of the calls whose name ends in "at", and the descriptor that means the working directory.
  */
 #define AT_FDCWD	    -100

@@ -322,16 +322,8 @@ static int sys_umask(struct trap_frame *frame)
 	return before;
 }
 
-/* No file has extended attributes: programs that ask (ls) want to hear that, and not that there is
- * no such call. */
-CALL(sys_attribute, -EOPNOTSUPP)
-
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 8, "creat", "so", sys_creat },
-	{ 229, "getxattr", "ssxd", sys_attribute },
-	{ 230, "lgetxattr", "ssxd", sys_attribute },
-	{ 232, "listxattr", "sxd", sys_attribute },
-	{ 233, "llistxattr", "sxd", sys_attribute },
 	{ 9, "link", "ss", sys_link },
 	{ 10, "unlink", "s", sys_unlink },
 	{ 12, "chdir", "s", sys_chdir },

@@ -285,6 +285,20 @@ def full() -> Iterator[str]:
     yield "sync"
 
 
+def attributes() -> Iterator[str]:
+    """Extended attributes in inodes and in blocks, which are freed and become files' contents."""
+    for number in range(8):
+        yield from (f"create /a{number}", f"setattr /a{number} user.small 20 {1500 + number}")
+        yield f"setattr /a{number} user.large {300 + 60 * number} {1510 + number}"
+    yield "sync"
+    for number in range(8):
+        yield f"setattr /a{number} user.small 200 {1520 + number}"
+        yield f"removeattr /a{number} user.large" if number % 3 else f"unlink /a{number}"
+        yield from (f"create /b{number}", f"write /b{number} 0 3000 {1530 + number}")
+        yield f"fsync /b{number}" if number % 2 else f"setattr / user.root{number} 90 1"
+    yield "sync"
+
+
 def escaped() -> Iterator[bytes]:
     """Blocks in the journal that begin like the journal's own."""
     for number in range(6):
@@ -306,6 +320,7 @@ HAND_MADE = {
     "sessions": sessions,
     "wrapped": wrapped,
     "full": full,
+    "attributes": attributes,
     "escaped": escaped,
 }
 

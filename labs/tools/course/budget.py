@@ -76,7 +76,9 @@ BY_LESSON = 2_800  # of the core, added
 # (breadth).
 # Pages that are read into their place, checksums of bitmaps by what changed, dirty parts of
 # pages, and the limit of files without huge_file have 135; lists with O_DIRECT 45 (breadth).
-STILL = {"core": 10_363, "breadth": 10_390, "storage": 14_190}
+# Extended attributes: 566 for both places, hashes and checksums, 166 (breadth) for the calls.
+# Options of a remount, /proc/mounts after a failed one, lost writes, unused inodes: 107.
+STILL = {"core": 10_363, "breadth": 10_557, "storage": 14_861}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

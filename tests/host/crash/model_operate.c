@@ -407,6 +407,14 @@ static int64_t op_look_up(struct change *change)
 	return look_up(change, 1, &file);
 }
 
+/* The tree has no attributes: only e2fsck, and the two who replay the journal, judge them. */
+static int64_t op_attribute(struct change *change)
+{
+	int64_t error = op_look_up(change);
+
+	return error ? error : change->given;
+}
+
 static int64_t op_nothing(struct change *change)
 {
 	(void)change;
@@ -417,13 +425,29 @@ static const struct {
 	const char *name;
 	int64_t (*run)(struct change *change);
 } operations[] = {
-	{ "create", op_create },     { "mkdir", op_mkdir },	  { "mknod", op_mknod },
-	{ "symlink", op_symlink },   { "link", op_link },	  { "unlink", op_unlink },
-	{ "rmdir", op_rmdir },	     { "rename", op_rename },	  { "exchange", op_exchange },
-	{ "write", op_write },	     { "append", op_append },	  { "truncate", op_truncate },
-	{ "punch", op_punch },	     { "allocate", op_allocate }, { "chmod", op_chmod },
-	{ "open", op_look_up },	     { "fsync", op_look_up },	  { "close", op_nothing },
-	{ "fdatasync", op_look_up }, { "sync", op_nothing },	  { "again", op_nothing },
+	{ "create", op_create },
+	{ "mkdir", op_mkdir },
+	{ "mknod", op_mknod },
+	{ "symlink", op_symlink },
+	{ "link", op_link },
+	{ "unlink", op_unlink },
+	{ "rmdir", op_rmdir },
+	{ "rename", op_rename },
+	{ "exchange", op_exchange },
+	{ "write", op_write },
+	{ "append", op_append },
+	{ "truncate", op_truncate },
+	{ "punch", op_punch },
+	{ "allocate", op_allocate },
+	{ "chmod", op_chmod },
+	{ "open", op_look_up },
+	{ "fsync", op_look_up },
+	{ "close", op_nothing },
+	{ "fdatasync", op_look_up },
+	{ "sync", op_nothing },
+	{ "again", op_nothing },
+	{ "setattr", op_attribute },
+	{ "removeattr", op_attribute },
 };
 
 struct model *model_operate(struct arena *arena, const struct model *before, const char *line,

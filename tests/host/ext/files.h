@@ -36,6 +36,8 @@ int files_find(const char *path, struct ext_inode **out);
  *	allocate PATH OFFSET LENGTH [keep]		chmod PATH OCTAL
  *	link OLD NEW		symlink TARGET PATH	unlink PATH	rmdir PATH
  *	rename OLD NEW		exchange ONE OTHER
+ *	setattr PATH NAME LENGTH SEED [create / replace]
+ *	removeattr PATH NAME
  *	open PATH		close			(all that are open)
  *	fsync PATH		fdatasync PATH		sync
  *

@@ -20,6 +20,7 @@
 #pragma weak ext_allocate
 #pragma weak ext_punch
 #pragma weak ext_commit
+#pragma weak ext_attribute_set
 
 /* An inode in use: there is one copy of it. */
 struct used_inode {

@@ -62,6 +62,22 @@ static void use_contents(struct visit *visit, const struct ext_inode *inode)
 		     ext_read(inode, random_below(&visit->random, inode->size), buffer, 700));
 }
 
+static void use_attributes(struct visit *visit, const struct ext_inode *inode)
+{
+	static char names[70000];
+	static uint8_t value[4096];
+	int length = ext_attribute_list(inode, names, sizeof(names));
+
+	note(visit, length);
+	for (const char *name = names; name < names + length; name += strlen(name) + 1) {
+		int got = ext_attribute_get(inode, name, value, sizeof(value));
+
+		/* A name may have a NUL in it, or be too long with its prefix. */
+		if (got != -ENODATA && got != -ERANGE)
+			note(visit, got);
+	}
+}
+
 static int use_entry(void *context, const char *name, uint32_t number, uint8_t type);
 
 static void use_inode(struct visit *visit, uint32_t number)
@@ -73,6 +89,7 @@ static void use_inode(struct visit *visit, uint32_t number)
 	if (error)
 		return;
 	use_contents(visit, &inode);
+	use_attributes(visit, &inode);
 	if (ext_is_directory(&inode) && visit->depth < DEPTH_MAX) {
 		visit->depth++;
 		note(visit, ext_list(&inode, use_entry, visit));

@@ -4,6 +4,8 @@
  *	node PATH MODE DEVICE	makes an inode of any type; the mode is octal
  *	iterate PATH COUNT	the next COUNT names of a directory; another path, or the end of
  *				this one, begins again
+ *	attributes PATH		the names and values of its attributes
+ *	getattr PATH NAME SIZE	the length of a value that is to fit into SIZE bytes
  *	hash VERSION NAME	a name's hash
  *	collide MASK		from here on hashes have these bits only: names collide
  */
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "fs/ext/directories.h"
+#include "kernel/lib/errno.h"
 #include "tests/host/ext/command.h"
 #include "tests/host/ext/files.h"
 #include "tests/host/ext/files_internal.h"
@@ -94,7 +97,60 @@ static void iterate(char *arguments)
 		say_error(result);
 }
 
+static void getattr(char *arguments)
+{
+	static uint8_t value[8192];
+	const char *path = strtok(arguments, " "), *name = strtok(NULL, " ");
+	uint32_t size = (uint32_t)strtoul(strtok(NULL, " "), NULL, 0);
+	struct ext_inode *inode;
+	int result = files_find(path, &inode);
+
+	if (!result)
+		result = ext_attribute_get(inode, name, value, size);
+	if (result < 0)
+		say_error(result);
+	else
+		printf("length %d\n", result);
+}
+
+static void print_bytes(const uint8_t *bytes, int length)
+{
+	for (int i = 0; i < length; i++)
+		printf("%02x", bytes[i]);
+	printf("\n");
+}
+
+static void attributes(char *path)
+{
+	static char names[8192];
+	uint8_t value[4096];
+	struct ext_inode *inode;
+	int length = files_find(path, &inode);
+
+	printf("attributes of %s\n", path);
+	if (!length)
+		length = ext_attribute_list(inode, names, 0);
+	if (length >= 0 && ext_attribute_list(inode, names, (uint32_t)length + 1) != length)
+		length = -EIO;
+	if (length < 0)
+		say_error(length);
+	for (const char *name = names; name < names + length; name += strlen(name) + 1) {
+		int got = ext_attribute_get(inode, name, value, sizeof(value));
+
+		printf("attribute %s ", name);
+		if (got < 0)
+			say_error(got);
+		else
+			print_bytes(value, got);
+	}
+}
+
 const struct command name_commands[] = {
-	{ "node", node },	{ "iterate", iterate }, { "hash", hash },
-	{ "collide", collide }, { NULL, NULL },
+	{ "attributes", attributes },
+	{ "getattr", getattr },
+	{ "node", node },
+	{ "iterate", iterate },
+	{ "hash", hash },
+	{ "collide", collide },
+	{ NULL, NULL },
 };

@@ -8,7 +8,8 @@
 #include "tests/host/ext/files_internal.h"
 #include "tests/host/ext/shim.h"
 
-#define WORDS_MAX 5u
+#define WORDS_MAX 6u
+#define VALUE_MAX 8192u /* bytes of an attribute */
 
 #define MODE_FILE      0100644u
 #define MODE_DIRECTORY 0040755u
@@ -229,6 +230,28 @@ static int64_t op_chmod(struct call *call)
 	return ext_inode_write(call->inode);
 }
 
+/* A value is LENGTH bytes of files_pattern. How: create or replace. */
+static int64_t op_setattr(struct call *call)
+{
+	static uint8_t value[VALUE_MAX];
+	uint32_t length = (uint32_t)number(call, 3);
+	const char *how = call->words[5] != NULL ? call->words[5] : "";
+	enum ext_attribute_flags flags = *how == 'c'   ? EXT_ATTRIBUTE_CREATE
+					 : *how == 'r' ? EXT_ATTRIBUTE_REPLACE
+						       : 0;
+
+	if (call->words[2] == NULL || length > VALUE_MAX)
+		return -EINVAL;
+	files_pattern(value, 0, length, (uint32_t)number(call, 4));
+	return ext_attribute_set(call->inode, call->words[2], value, length, flags);
+}
+
+static int64_t op_removeattr(struct call *call)
+{
+	return call->words[2] == NULL ? -EINVAL
+				      : ext_attribute_set(call->inode, call->words[2], NULL, 0, 0);
+}
+
 static int64_t op_open(struct call *call)
 {
 	return inode_open(call->inode);
@@ -278,6 +301,8 @@ static const struct {
 	{ "punch", op_punch, INODE, NEEDS(ext_punch) },
 	{ "allocate", op_allocate, INODE, NEEDS(ext_allocate) },
 	{ "chmod", op_chmod, INODE, NEEDS(ext_inode_write) },
+	{ "setattr", op_setattr, INODE, NEEDS(ext_attribute_set) },
+	{ "removeattr", op_removeattr, INODE, NEEDS(ext_attribute_set) },
 	{ "open", op_open, INODE, NEEDS(ext_release) },
 	{ "close", op_close, NOTHING, NEEDS(ext_release) },
 	{ "fsync", op_sync, INODE, NEEDS(ext_commit) },

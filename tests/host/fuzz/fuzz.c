@@ -35,6 +35,8 @@ static uint32_t *sectors; /* those that are not data */
 static uint32_t sector_count;
 static struct ext_options options = { .now = clock_count };
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 static const char *const paths[] = {
 	"/foo", "/A/bar", "/A/sub/deep", "/A", "/B",	"/new",	     "/A/new",	    "/many/0",
 	"/B/x", "/link",  "/long",	 "/",  "/many", "/many/250", "/A/sub/none", "/holes",
@@ -64,13 +66,37 @@ static const char *const formats[] = {
 	"chmod %1$s 0600",
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+/* For the last of the first bytes: inputs that were found before these mean what they did. */
+static const char *const attribute_formats[] = {
+	"setattr %1$s user.a %3$u 7",	   "setattr %1$s user.b 20 8",
+	"setattr %1$s trusted.long 700 9", "removeattr %1$s user.a",
+	"removeattr %1$s trusted.long",	   "setattr %1$s security.c 100 3 replace",
+};
+
+#define ATTRIBUTES_FROM 0x78
+
+static const char *format_of(uint8_t what)
+{
+	if (what >= ATTRIBUTES_FROM)
+		return attribute_formats[(what - ATTRIBUTES_FROM) % COUNT_OF(attribute_formats)];
+	return formats[what % COUNT_OF(formats)];
+}
 
 /* ---- reading everything ---- */
 
 struct visit {
 	unsigned visits, depth;
 };
+
+static void read_attributes(const struct ext_inode *inode)
+{
+	static char names[70000];
+	static uint8_t value[4096];
+	int length = ext_attribute_list(inode, names, sizeof(names));
+
+	for (const char *name = names; name < names + length; name += strlen(name) + 1)
+		ext_attribute_get(inode, name, value, sizeof(value));
+}
 
 static int visit_entry(void *context, const char *name, uint32_t number, uint8_t type)
 {
@@ -84,6 +110,7 @@ static int visit_entry(void *context, const char *name, uint32_t number, uint8_t
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 	    ext_inode_read(fs, number, &inode) != 0)
 		return 0;
+	read_attributes(&inode);
 	if (!ext_is_directory(&inode)) {
 		ext_read(&inode, 0, buffer, sizeof(buffer));
 	} else if (visit->depth < DEPTH_MAX) {
@@ -134,9 +161,8 @@ static void operate(uint8_t what, uint8_t first, uint8_t second)
 {
 	char line[128];
 
-	snprintf(line, sizeof(line), formats[what % COUNT_OF(formats)],
-		 paths[first % COUNT_OF(paths)], paths[second % COUNT_OF(paths)],
-		 (unsigned)second * second * 4);
+	snprintf(line, sizeof(line), format_of(what), paths[first % COUNT_OF(paths)],
+		 paths[second % COUNT_OF(paths)], (unsigned)second * second * 4);
 	files_operate(line);
 }
 
@@ -231,6 +257,20 @@ static void note_wanted(bool *wanted)
 		fclose(file);
 }
 
+/* With FUZZ_ATTRIBUTES in the environment. Without, inputs that were found mean what they did. */
+static const char *const attribute_work[] = {
+	"setattr /A/bar user.a 20 3", "setattr /A/bar user.b 500 4",
+	"setattr /B user.long 600 5", "setattr /foo trusted.a 30 6",
+	"setattr /new user.b 300 7",  "removeattr /A/bar user.a",
+	"setattr /foo user.a 500 4",  "sync",
+};
+
+static void work_on(const char *const *lines, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		files_operate(lines[i]);
+}
+
 static void note_touched(void)
 {
 	bool *wanted = calloc(disk.device.sectors, sizeof(*wanted));
@@ -264,8 +304,9 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 	disk.recording = true;
 	if (files_mount(&options) != 0)
 		fail("%s cannot be mounted", image);
-	for (unsigned i = 0; i < COUNT_OF(work); i++)
-		files_operate(work[i]);
+	work_on(work, COUNT_OF(work));
+	if (getenv("FUZZ_ATTRIBUTES") != NULL)
+		work_on(attribute_work, COUNT_OF(attribute_work));
 	memcpy(pristine, disk.bytes, size);
 	files_unmount();
 	forget_all();
