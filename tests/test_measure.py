@@ -7,8 +7,10 @@ import argparse
 import json
 import re
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from labs.storage import disks, random_reads, report
 from labs.storage.guest_trace import Purpose
@@ -18,7 +20,7 @@ from labs.tools.guest.programs import COMMAND
 from labs.tools.machine import machine
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.run import machine_config, machine_options
-from tests.building import make
+from tests.building import ROOT, make
 
 EXPERIMENT = disks.Experiment(scale=100, reads=1000, seed=2010)
 SECTORS = EXPERIMENT.drive_bytes // 512
@@ -76,6 +78,18 @@ def test_the_published_table(figures):
     for way in ("buffered", "direct"):
         assert 1.30 <= report.ratio(rows, f"ext3 {way}", f"ext4 {way}") <= 1.45
         assert abs(report.ratio(rows, f"raw {way}", f"ext4 {way}") - 1) < 0.03
+
+
+def test_the_readme_shows_what_is_printed(figures):
+    """The lines that `make run` prints without a terminal."""
+    console = Console(file=StringIO())
+    report.print_report(list(figures.values()), console)
+    printed = {line.rstrip() for line in console.file.getvalue().splitlines()}
+    shown = (ROOT / "README.md").read_text()
+    section = shown[shown.index("Guest and QEMU agree") : shown.index("Why 1.39")]
+    lines = [line.strip() for line in section.splitlines()[3:] if line.startswith("    ")]
+    assert [line for line in lines if line not in {*printed, "..."}] == []
+    assert f"on all {sum(len(each.requests) for each in figures.values()):,} disk" in section
 
 
 def test_reads_are_those_that_the_seed_gives(runs, directory, build):
