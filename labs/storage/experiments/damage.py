@@ -35,6 +35,7 @@ DEEP = ("deep0", "deep1")
 EXTENTS, NAMES, MANY = 60, 12, 120
 BITMAPS = {"block bitmap": GROUP_BLOCKS // 8, "inode bitmap": INODES * GROUP_BLOCKS // BLOCKS // 8}
 """Bytes of a bitmap that count; the rest of its block is ones."""
+INODE_BYTES, LINKS = 256, 0x1A  # where an inode has its number of links
 MOST = 3  # blocks of a kind that are treated in each other way
 UUID = "6a1c2b7e-0f3d-4c58-9e21-5b7a90d4c3f1"
 
@@ -136,9 +137,17 @@ def places_of(image: Path) -> dict[str, list[int]]:
     }  # fmt: skip
 
 
+def has_links(data: bytes, place: int) -> bool:
+    """Whether the inode to which this byte of a block of inodes belongs has a name."""
+    links = place // INODE_BYTES * INODE_BYTES + LINKS
+    return any(data[links : links + 2])
+
+
 def flipped(data: bytes, kind: str, generator: random.Random) -> bytes:
-    """One bit of a byte that is in use: that is not 0, and not after a bitmap's end."""
-    used = [place for place, byte in enumerate(data[: BITMAPS.get(kind)]) if byte]
+    """One bit of a byte that is in use: that is not 0, and not after a bitmap's end or in an inode
+    that was removed."""
+    used = [place for place, byte in enumerate(data[: BITMAPS.get(kind)])
+            if byte and (kind != "inodes" or has_links(data, place))]  # fmt: skip
     changed, place = bytearray(data), generator.choice(used)
     changed[place] ^= 1 << generator.randrange(8)
     return bytes(changed)

@@ -55,9 +55,10 @@ OF_LESSON = (
     *("tests/{}/host/*", "tests/{}/programs/*"),
 )
 # What trees have from a lesson on, and none before has: programs need a kernel that runs them.
+OF_STORAGE = ("seekrw", "cpbench", "dirtycost", "manyfiles", "pageread", "tracecost")
 SINCE = {
     "user/*": 3,
-    **dict.fromkeys(("user/seekrw*", "user/manyfiles*", "user/tracecost*"), STORAGE),
+    **dict.fromkeys((f"user/{n}*" for n in OF_STORAGE), STORAGE),
 }
 
 # What no student gets, whatever file names it. The rooms of later lessons need no mention.
