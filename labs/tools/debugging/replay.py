@@ -122,6 +122,7 @@ def told(node: str, directory: Path, mode: str) -> tuple[Config, Story]:
     note, story_file = directory / "machine", directory / "story"
     file, _, name = node.partition("::")
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    command += ["-o", "tmp_path_retention_policy=all"]  # its machine's files are needed again
     command += ["-p", "labs.tools.debugging.replay_plugin", f"--story={story_file}"]
     command += [f"--mode={mode}", f"--note={note}", f"--basetemp={directory / 'tests'}"]
     command += [f"{file}::{name.partition('[')[0]}", *selection(name)]
