@@ -107,6 +107,25 @@ static void drop(const char *file, const char *name)
 	say(below(2) ? removexattr(file, name) : lremovexattr(file, name), false);
 }
 
+/* Values go from and to memory that the program does not have. */
+static void use_bad_pointers(void)
+{
+	char *volatile bad = (char *)16;
+	const char *name = "user.pointer";
+	int descriptor = open("file", O_RDONLY);
+
+	say(setxattr("file", name, bad, 4, 0), false);
+	say(lsetxattr("file", name, bad, 4, 0), false);
+	say(fsetxattr(descriptor, name, bad, 4, 0), false);
+	say(setxattr("file", name, "1234", 4, 0), false);
+	say(getxattr("file", name, bad, 4), false);
+	say(lgetxattr("file", name, bad, 4), false);
+	say(fgetxattr(descriptor, name, bad, 4), false);
+	say(listxattr("file", bad, sizeof(buffer)), false);
+	say(llistxattr("file", bad, sizeof(buffer)), false);
+	say(flistxattr(descriptor, bad, sizeof(buffer)), false);
+}
+
 int main(int count, char **words)
 {
 	int calls = count > 3 ? atoi(words[2]) : 0;
@@ -132,5 +151,6 @@ int main(int count, char **words)
 		else
 			drop(file, name);
 	}
+	use_bad_pointers();
 	return 0;
 }
