@@ -28,7 +28,7 @@ def qemu_version() -> tuple[int, ...]:
 
 
 def compile_plugin(directory: Path) -> Path:
-    """The plugin, for the QEMU that is here."""
+    """The plugin, for this machine's QEMU."""
     plugin = directory / "count.so"
     interface = f"-DVERSION={3 if qemu_version() >= (9, 1) else 1}"
     subprocess.run([*COMPILER, interface, str(SOURCE), "-o", str(plugin)], check=True)

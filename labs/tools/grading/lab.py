@@ -19,6 +19,7 @@ import pickle
 import shlex
 import signal
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -172,10 +173,12 @@ class Lab:
         long output). Raises BuildFailure.
 
         What the program says is the student's word: let it answer questions (see ask; made from
-        `seed`), and judge the answers in Python. It may end, or print, at any point.
+        `seed`), and judge the answers in Python. It may end, or print, at any point. It stays until
+        the session ends, so that several tests may ask it.
         """
-        directory = self.scratch / f"{name}.d"
-        directory.mkdir(parents=True, exist_ok=True)
+        programs = self.scratch.parent / "programs"
+        programs.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=programs))
         host_program.built(self.root, sources, extra, directory / name, self.boxed)
         return self._wrapped(directory / name)
 
