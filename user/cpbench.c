@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,6 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PROGRAM "cpbench"
+#include "user/fail.h"
 #include "labs/storage/measuring.h"
 #include "user/measure.h"
 
@@ -53,18 +54,6 @@ struct copy {
 	uint64_t size, calls, ns;
 	uint8_t *buffer;
 };
-
-static void __attribute__((noreturn, format(printf, 2, 3))) fail(int status, const char *format,
-								 ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	fputs("cpbench: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs("\n", stderr);
-	exit(status);
-}
 
 static void __attribute__((noreturn)) fail_at(const char *what, const char *file)
 {

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +27,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define PROGRAM "dirtycost"
+#include "user/fail.h"
 #include "user/measure.h"
 
 #define PAGE_SIZE  4096u
@@ -59,18 +60,6 @@ struct target {
 	int descriptor;
 	uint8_t *pages; /* NULL: by write */
 };
-
-static void __attribute__((noreturn, format(printf, 2, 3))) fail(int status, const char *format,
-								 ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	fputs("dirtycost: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs("\n", stderr);
-	exit(status);
-}
 
 /* ---- options ---- */
 

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +26,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define PROGRAM "pageread"
+#include "user/fail.h"
 #include "labs/storage/measuring.h"
 #include "user/measure.h"
 
@@ -59,18 +60,6 @@ struct target {
 	const uint8_t *map; /* NULL: by pread */
 	bool touches;
 };
-
-static void __attribute__((noreturn, format(printf, 2, 3))) fail(int status, const char *format,
-								 ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	fputs("pageread: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs("\n", stderr);
-	exit(status);
-}
 
 static struct options read_options(int count, char **words)
 {

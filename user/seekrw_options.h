@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define PROGRAM "seekrw"
+#include "user/fail.h"
 
 #define SECTOR_SIZE 512u
 #define LENGTH_MAX  (1u << 30)
@@ -39,18 +41,6 @@ struct options {
 	bool read_only, direct, map, check, json;
 	char drive;
 };
-
-static void __attribute__((noreturn, format(printf, 2, 3))) fail(int status, const char *format,
-								 ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	fputs("seekrw: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs("\n", stderr);
-	exit(status);
-}
 
 /* --- options --- */
 
