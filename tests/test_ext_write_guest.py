@@ -237,12 +237,11 @@ def test_full_disk_and_inodes_in_memory(guest, tmp_path):
         sync; writes; echo 3 >/proc/sys/vm/drop_caches; inodes
         ls -l | wc -l; inodes; echo 2 >/proc/sys/vm/drop_caches; inodes
         ls -l . >/dev/null; inodes
-        head -c 80000000 /dev/zero | tail -c 79000000 >/dev/null; inodes
+        dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; inodes
         cd /; umount /mnt""",
         image,
         memory=48,
     )
-    print(said)
     full, overwritten, synced = map(int, re.findall(r"^writes (\d+)$", said, re.M))
     assert "No space" in said and overwritten - full < 20 and synced > overwritten
     assert "\n1504\n" in said  # a directory without a hash tree, longer than one call gives
