@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import tomllib
 from collections.abc import Callable, Sequence
@@ -30,8 +31,8 @@ IMAGES = {"disk": "build/storage/boot.img", "grub": "build/storage/grub.iso"}
 
 
 def pytest_configure() -> None:
-    """What a command inherits does not depend on how the tests were started: nohup, or a shell's
-    background, ignores signals."""
+    """What a command inherits does not depend on how the tests were started, or by whom: nohup, or a
+    shell's background, ignores signals."""
     for each, action in (
         (signal.SIGHUP, signal.SIG_DFL),
         (signal.SIGINT, signal.default_int_handler),
@@ -39,6 +40,7 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(each) == signal.SIG_IGN:
             signal.signal(each, action)
+    os.environ["PATH"] += ":/usr/sbin:/sbin"  # e2fsprogs: an ordinary user's PATH is without them
     gc.disable()  # what is collected stays: no use to look for garbage in it, again and again
 
 

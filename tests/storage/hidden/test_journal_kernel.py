@@ -13,6 +13,7 @@ import pytest
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.qemu_command import Drive
+from tests.host.ext.images import ENVIRONMENT
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program
 
@@ -27,7 +28,7 @@ MOST = 40
 def tool(*command: object, text: str = "") -> subprocess.CompletedProcess[str]:
     """One of e2fsprogs, for a bounded time."""
     words = [str(each) for each in command]
-    options = {"capture_output": True, "text": True, "check": False}
+    options = {"capture_output": True, "text": True, "check": False, "env": ENVIRONMENT}
     return run_within(words, input=text, seconds=SECONDS, **options)
 
 
