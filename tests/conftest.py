@@ -31,7 +31,7 @@ IMAGES = {"disk": "build/storage/boot.img", "grub": "build/storage/grub.iso"}
 
 
 def pytest_configure() -> None:
-    """What a command inherits does not depend on how the tests were started, or by whom: nohup, or a
+    """What a command inherits does not depend on who started the tests, and how: nohup, or a
     shell's background, ignores signals."""
     for each, action in (
         (signal.SIGHUP, signal.SIG_DFL),
