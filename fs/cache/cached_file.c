@@ -258,6 +258,16 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 	return moved;
 }
 
+/* May a page be written to? First of all an error of write-back is told, once. */
+static int may_write(struct cached_file *file, uint32_t index)
+{
+	if (file->is_failing) {
+		file->is_failing = false;
+		return file->error;
+	}
+	return file->ops->will_write ? file->ops->will_write(file, index) : 0;
+}
+
 /* What is after the end in the last page may have been written to by an area: not by this file any
  * more, once it is longer. */
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
@@ -274,9 +284,7 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 		if (chunk > length - done)
 			chunk = length - done;
 		cached_files_balance();
-		moved = file->ops->will_write
-			    ? file->ops->will_write(file, (offset + done) >> PAGE_SHIFT)
-			    : 0;
+		moved = may_write(file, (offset + done) >> PAGE_SHIFT);
 		if (!moved)
 			moved = write_page(file, from, offset + done, chunk);
 		if (moved < 0)
@@ -383,7 +391,10 @@ int cached_file_sync(struct file *open, bool data_only)
 	int error = file->ops->commit(file, data_only);
 
 	cached_file_open(open);
-	return seen != file->errors ? file->error : error;
+	if (seen == file->errors)
+		return error;
+	file->is_failing = false;
+	return file->error;
 }
 
 int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint32_t advice)

@@ -26,7 +26,8 @@
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops);
 
 /* As struct file_ops's read and write. The caller of write has the turn, and has checked flags and
- * limits. */
+ * limits. A write after one that could not be written back fails with that error, once, unless
+ * cached_file_sync has told it. */
 int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offset);
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset);
 

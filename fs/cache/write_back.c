@@ -16,7 +16,8 @@
  * back first, and so cannot be faster than the disk for long.
  *
  * A page that could not be written is clean all the same, as in Linux: otherwise a bad sector would
- * keep memory, and in the end all of it. The error is counted for fsync.
+ * keep memory, and in the end all of it. The error is counted for fsync, and the next write fails
+ * with it, so that a program without fsync ends, too.
  */
 #include <stddef.h>
 
@@ -177,6 +178,7 @@ static void note_error(struct cached_file *file, int error)
 {
 	file->errors++;
 	file->error = error;
+	file->is_failing = true;
 }
 
 /* For mm/page_cache.c: page `index` is clean already, and held. The dirty ones after it go with it.

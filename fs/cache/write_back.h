@@ -51,6 +51,7 @@ struct cached_file {
 	uint32_t changes;      /* of what is on the disk: a read that began before is out of date */
 	uint32_t errors;       /* of write-back, counted; the last of them: */
 	int error;	       /* a negated errno */
+	bool is_failing;       /* nobody was told the last one: the next write is */
 	uint32_t next, window; /* read-ahead: where a sequential reader misses next; pages */
 	bool is_random;	       /* it was advised: no read-ahead */
 	bool is_staged;	       /* the page that is put into the cache has been read already */
@@ -58,7 +59,7 @@ struct cached_file {
 
 /* Writes the dirty ones of pages `first` to `end` - 1 to the disk, and waits for those that were on
  * their way. Returns 0 or an error; then those pages are clean all the same, as in Linux, and the
- * error is counted. */
+ * error is counted: fsync tells it, and the next write. */
 int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t end);
 
 /* The file ends at `size` now (its ops say so already), and its blocks after that are still

@@ -122,10 +122,11 @@ static int disk_write(struct cached_file *pages, uint64_t offset, const void *fr
 	int error = disk_inode_store(inode);
 
 	mutex_unlock(&inode->mount->lock);
-	if (done < length)
-		error = disk_inode_lost(inode, offset + done, length - done,
-					written < 0 ? written : -ENOSPC);
-	return error;
+	if (done == length)
+		return error;
+	inode->mount->room = 0; /* less is free than was promised */
+	return disk_inode_lost(inode, offset + done, length - done,
+			       written < 0 ? written : -ENOSPC);
 }
 
 static uint64_t disk_size(const struct cached_file *pages)
@@ -180,7 +181,7 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 	struct disk_inode *inode = inode_of(pages);
 	struct cached_page *cached = cached_file_find(pages, index);
 
-	if (inode->mount->read_only)
+	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
 		return -EROFS;
 	inode->inode.modified = inode->inode.changed = inode_now();
 	inode->is_changed = true;

@@ -19,6 +19,8 @@
  * the old file would have it back, with somebody else's contents. Such blocks are ones in a second
  * bitmap (struct ext_pending).
  *
+ * A group whose bitmap is damaged counts as full; with none left it is -ENOSPC, too.
+ *
  * What was allocated is on the disk before its count: bitmap, descriptor and superblock change in
  * one transaction. A full disk is -ENOSPC, and nothing has changed.
  */
@@ -52,9 +54,16 @@ uint64_t ext_reserved_blocks(const struct ext_fs *fs)
 	return halves(fs, fs->super.s_r_blocks_count_lo, fs->super.s_r_blocks_count_hi);
 }
 
-uint64_t ext_all_free_blocks(const struct ext_fs *fs)
+static uint64_t super_free(const struct ext_fs *fs)
 {
 	return halves(fs, fs->super.s_free_blocks_count_lo, fs->super.s_free_blocks_count_hi);
+}
+
+uint64_t ext_all_free_blocks(const struct ext_fs *fs)
+{
+	uint64_t blocks = super_free(fs);
+
+	return blocks > fs->unusable ? blocks - fs->unusable : 0;
 }
 
 uint64_t ext_free_blocks(const struct ext_fs *fs)
@@ -88,7 +97,7 @@ static void count_free(struct ext_group_desc *descriptor, int change)
 static void count_super(struct ext_fs *fs, int change)
 {
 	struct ext_super_block *super = &fs->super;
-	uint64_t blocks = ext_all_free_blocks(fs) + (uint64_t)(int64_t)change;
+	uint64_t blocks = super_free(fs) + (uint64_t)(int64_t)change;
 
 	super->s_free_blocks_count_lo = (uint32_t)blocks;
 	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
@@ -260,6 +269,20 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 }
 /* } SOLUTION S4 */
 
+/* Is the group's bitmap damaged, and may the change go on all the same (errors=continue)? */
+static bool is_left_alone(const struct ext_fs *fs, uint32_t group)
+{
+	return !fs->failed && ext_bitmap_is_bad(fs, group, EXT_BITMAP_BLOCKS);
+}
+
+/* A damaged group has no run. */
+static int try_if_sound(struct search *search, uint32_t group, uint32_t from)
+{
+	int got = try_group(search, group, from);
+
+	return got < 0 && is_left_alone(search->inode->fs, group) ? 0 : got;
+}
+
 /* All groups, from the goal's on; that one comes again at the end, from its beginning. */
 static int try_groups(struct search *search, uint64_t goal)
 {
@@ -268,7 +291,7 @@ static int try_groups(struct search *search, uint64_t goal)
 	int got = 0;
 
 	for (uint32_t turn = 0; turn <= fs->summary.groups && got == 0; turn++) {
-		got = try_group(search, group, index);
+		got = try_if_sound(search, group, index);
 		index = 0;
 		group = group + 1 < fs->summary.groups ? group + 1 : 0;
 	}
@@ -283,7 +306,7 @@ static int search_all(struct search *search, uint64_t goal)
 
 	search->least = 1;
 	search->exact = true;
-	got = try_group(search, group, index);
+	got = try_if_sound(search, group, index);
 	search->exact = false;
 	search->least = search->count + search->window;
 	for (; got == 0 && search->least > 0; search->least /= 8)
@@ -330,16 +353,12 @@ uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block)
 	return fs->super.s_blocks_per_group - index;
 }
 
-int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata)
+static int free_in_group(struct ext_fs *fs, uint32_t group, uint32_t index, uint32_t count)
 {
-	struct ext_fs *fs = inode->fs;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	uint32_t index, group = ext_group_of(fs, first, &index);
-	int error = ext_check_run(inode, first, count);
+	int error = ext_group_read(fs, group, &descriptor);
 
-	if (!error)
-		error = ext_group_read(fs, group, &descriptor);
 	if (!error)
 		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	if (error)
@@ -352,6 +371,20 @@ int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, boo
 		return error;
 	count_super(fs, (int)count);
 	note_pending(fs, group, index, count);
+	return 0;
+}
+
+int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata)
+{
+	struct ext_fs *fs = inode->fs;
+	uint32_t index, group = ext_group_of(fs, first, &index);
+	int error = ext_check_run(inode, first, count);
+
+	if (error)
+		return error;
+	error = free_in_group(fs, group, index, count);
+	if (error && !is_left_alone(fs, group))
+		return error;
 	inode->blocks -= (uint64_t)count << (fs->block_shift - 9);
 	return metadata ? ext_forget(fs, first, count) : 0;
 }

@@ -11,7 +11,9 @@
  *
  * A bitmap read from the disk is compared with its checksum, and its zeros with the count of the
  * descriptor, because a wrong bit would give a block of one file to another. A wrong bitmap is
- * -EUCLEAN, and the group is not used.
+ * -EUCLEAN, and is not used until the next mount, as on Linux: the console says it once, what is
+ * allocated is in other groups, and blocks that are freed in it stay in use until e2fsck. (More
+ * than EXT_BAD of them are said each time, and are errors of those who ask.)
  */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
@@ -212,28 +214,59 @@ static bool has_flags(const struct ext_fs *fs)
 	return ext_has_checksums(fs) || ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM);
 }
 
+/* Reads a bitmap, and checks it unless that was done. */
+static int get_old(const struct ext_fs *fs, uint32_t group, const struct about *of,
+		   struct cached_block **out)
+{
+	int error;
+
+	if (!ext_range_valid(fs, of->block, 1))
+		return ext_corrupt(fs, of->name, "group %u: block %ju is outside the file system",
+				   group, of->block);
+	error = bcache_get(fs->device, of->block, fs->summary.block_size, BLOCK_OTHER, out);
+	if (error)
+		return error;
+	if (!(*out)->verified)
+		error = check(fs, group, of, (*out)->data);
+	if (error)
+		bcache_put(*out);
+	return error;
+}
+
+bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind)
+{
+	for (unsigned i = 0; i < fs->bad_count; i++)
+		if (fs->bad[i] == group * 2 + kind)
+			return true;
+	return false;
+}
+
+static void note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
+		     const struct about *of)
+{
+	if (fs->bad_count == EXT_BAD)
+		return;
+	fs->bad[fs->bad_count++] = group * 2 + kind;
+	if (kind == EXT_BITMAP_BLOCKS)
+		fs->unusable += of->free < of->bits ? of->free : of->bits;
+}
+
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out)
 {
 	struct about of = about(fs, group, descriptor, kind);
 	int error;
 
-	if (!ext_range_valid(fs, of.block, 1))
-		return ext_corrupt(fs, of.name, "group %u: block %ju is outside the file system",
-				   group, of.block);
-	if (has_flags(fs) && descriptor->bg_flags & of.uninit) {
+	if (ext_bitmap_is_bad(fs, group, kind))
+		return -EUCLEAN;
+	if (has_flags(fs) && descriptor->bg_flags & of.uninit && ext_range_valid(fs, of.block, 1))
 		error = get_new(fs, group, descriptor, kind, &of, out);
-	} else {
-		error = bcache_get(fs->device, of.block, fs->summary.block_size, BLOCK_OTHER, out);
-		if (error)
-			return error;
-		if (!(*out)->verified)
-			error = check(fs, group, &of, (*out)->data);
-		if (error)
-			bcache_put(*out);
-	}
+	else
+		error = get_old(fs, group, &of, out);
 	if (!error)
 		(*out)->verified = true;
+	else if (error == -EUCLEAN || error == -EBADMSG)
+		note_bad(fs, group, kind, &of);
 	return error;
 }
 

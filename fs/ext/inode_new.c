@@ -27,7 +27,8 @@ static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, ui
 
 	if (error)
 		return error;
-	return EXT_GET32(&descriptor, bg_free_inodes_count) >= inodes &&
+	return !ext_bitmap_is_bad(fs, group, EXT_BITMAP_INODES) &&
+	       EXT_GET32(&descriptor, bg_free_inodes_count) >= inodes &&
 	       EXT_GET32(&descriptor, bg_free_blocks_count) >= blocks;
 }
 
@@ -51,10 +52,15 @@ static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, 
 	return -ENOSPC;
 }
 
+static uint32_t group_of(const struct ext_inode *inode)
+{
+	return (inode->number - 1) / inode->fs->super.s_inodes_per_group;
+}
+
 static int choose_group(const struct ext_inode *parent, bool is_directory, uint32_t *out)
 {
 	struct ext_fs *fs = parent->fs;
-	uint32_t group = (parent->number - 1) / fs->super.s_inodes_per_group;
+	uint32_t group = group_of(parent);
 	uint32_t inodes = fs->super.s_free_inodes_count / fs->summary.groups;
 	uint32_t blocks = (uint32_t)divide64(ext_free_blocks(fs), fs->summary.groups, NULL);
 	int error;
@@ -155,6 +161,24 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 	return error;
 }
 
+/* In the best group, or in the next one if its bitmap turns out to be damaged. */
+static int take_inode(const struct ext_inode *directory, bool is_directory, uint32_t *number,
+		      struct cached_block **table)
+{
+	struct ext_fs *fs = directory->fs;
+	uint32_t group;
+
+	for (;;) {
+		int error = choose_group(directory, is_directory, &group);
+
+		if (error)
+			return error;
+		error = take_in_group(fs, group, is_directory, number, table);
+		if (!error || fs->failed || !ext_bitmap_is_bad(fs, group, EXT_BITMAP_INODES))
+			return error;
+	}
+}
+
 /* The contents of a new inode: nothing, and an empty map where there is one. */
 static void fill_in(struct ext_inode *out, struct ext_fs *fs, uint32_t number, uint16_t mode,
 		    const struct ext_inode *like)
@@ -192,11 +216,9 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 	bool is_directory = mode >> 12 == EXT_TYPE_DIRECTORY;
 	struct ext_disk_inode_large *disk;
 	struct cached_block *table;
-	uint32_t group, number;
-	int error = choose_group(directory, is_directory, &group);
+	uint32_t number;
+	int error = take_inode(directory, is_directory, &number, &table);
 
-	if (!error)
-		error = take_in_group(fs, group, is_directory, &number, &table);
 	if (error)
 		return error;
 	fs->super.s_free_inodes_count--;
@@ -229,7 +251,7 @@ static void bury(struct ext_inode *inode, struct ext_disk_inode_large *disk,
 static int give_back(struct ext_inode *inode)
 {
 	struct ext_fs *fs = inode->fs;
-	uint32_t group = (inode->number - 1) / fs->super.s_inodes_per_group;
+	uint32_t group = group_of(inode);
 	uint32_t index = (inode->number - 1) % fs->super.s_inodes_per_group;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
@@ -257,10 +279,13 @@ int ext_inode_free(struct ext_inode *inode)
 		return error;
 	error = give_back(inode);
 	if (!error) {
-		bury(inode, disk, table);
 		fs->super.s_free_inodes_count++;
 		fs->super_changed = true;
+	} else if (!fs->failed && ext_bitmap_is_bad(fs, group_of(inode), EXT_BITMAP_INODES)) {
+		error = 0; /* it stays in use until e2fsck */
 	}
+	if (!error)
+		bury(inode, disk, table);
 	bcache_put(table);
 	return error;
 }

@@ -20,6 +20,7 @@ struct ext_window {
 
 #define EXT_PENDING 64
 #define EXT_WINDOWS 16
+#define EXT_BAD	    128
 
 /*
  * A mount. Every field of the first part was checked by ext_mount, and only counts and times of the
@@ -53,6 +54,11 @@ struct ext_fs {
 	unsigned pending_count;
 	struct ext_window windows[EXT_WINDOWS];
 	unsigned next_window;
+	/* Bitmaps that contradict themselves (ext_bitmap_is_bad): group * 2 + enum ext_bitmap. What
+	 * their descriptors say is free is nobody's. */
+	uint32_t bad[EXT_BAD];
+	unsigned bad_count;
+	uint64_t unusable; /* blocks */
 };
 
 static inline bool ext_has_incompat(const struct ext_fs *fs, uint32_t feature)
@@ -246,9 +252,13 @@ void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)
 enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
 
 /* Gets a bitmap of a group, checked; one that was never written is made, and the descriptor on disk
- * and *descriptor then say so. */
+ * and *descriptor then say so. -EUCLEAN or -EBADMSG for one that is damaged; the console says it
+ * the first time. */
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out);
+
+/* Was a bitmap found to be damaged? Then the others are used, unless fs->failed. */
+bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind);
 
 /* Sets or clears bits, which all have the other value, and writes the descriptor with the bitmap's
  * new checksum. The caller has changed the counts in it. When it fails, nothing has changed. */
@@ -271,7 +281,8 @@ int ext_blocks_allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, 
 int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_block **out);
 
 /* Frees blocks of an inode, all in one group. metadata: they were changed through the cache, where
- * nobody may hold them. When it fails, nothing has changed. */
+ * nobody may hold them. When it fails, nothing has changed. Where the bitmap is damaged they only
+ * stop being the inode's: e2fsck finds them. */
 int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata);
 
 /* How many blocks there are from here to the end of the group. */
@@ -280,8 +291,8 @@ uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block);
 /* After a commit: what it has freed can be allocated. */
 void ext_pending_clear(struct ext_fs *fs);
 
-/* Free blocks, and those of them that the caller may have: without the reserved ones unless it is
- * root. */
+/* Free blocks that can be allocated (not where the bitmap is damaged), and those of them that the
+ * caller may have: without the reserved ones unless it is root. */
 uint64_t ext_all_free_blocks(const struct ext_fs *fs);
 uint64_t ext_free_blocks(const struct ext_fs *fs);
 uint64_t ext_reserved_blocks(const struct ext_fs *fs);
