@@ -168,6 +168,15 @@ def test_a_sample_is_what_iostat_shows(figures):
     assert report.measure(run, EXPERIMENT.drive_bytes // 512).sample is None
 
 
+def test_the_sample_of_a_long_run_is_from_its_middle():
+    """6,000 reads take 88 s: from the look at 3,000 on, 30 s are 2,000 requests and some more."""
+    run = next(each for each in report.predict(replace(EXPERIMENT, reads=6000))
+               if each.name == "raw direct")  # fmt: skip
+    looks = [(number, number + (number < 3000)) for number in range(0, 6001, 1000)]
+    sample = report.measure(replace(run, samples=looks), EXPERIMENT.drive_bytes // 512).sample
+    assert (sample.requests, sample.sectors) == (2000, 2000)
+
+
 def test_a_sample_must_agree_with_the_ring():
     """Looks before the row do not count, and a sector too many is an error."""
     records = [Record("hdb", "R", n, 8, Purpose.DATA, 0, 0, 0) for n in range(3)]
