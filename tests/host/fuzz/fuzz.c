@@ -94,8 +94,8 @@ static void read_attributes(const struct ext_inode *inode)
 	static uint8_t value[4096];
 	int length = ext_attribute_list(inode, names, sizeof(names));
 
-	for (const char *name = names; name < names + length; name += strlen(name) + 1)
-		ext_attribute_get(inode, name, value, sizeof(value));
+	for (int at = 0; at < length; at += (int)strlen(&names[at]) + 1)
+		ext_attribute_get(inode, &names[at], value, sizeof(value));
 }
 
 static int visit_entry(void *context, const char *name, uint32_t number, uint8_t type)
