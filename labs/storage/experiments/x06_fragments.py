@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from math import exp
 from pathlib import Path
@@ -16,6 +15,7 @@ from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 BLOCK, PER_LEAF = 4096, 340
 EXTENTS = (16_384, 131_072, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 178_257_920)
@@ -49,8 +49,8 @@ def in_guest(where: Where) -> list[Data]:
     for number, extents in enumerate(GUEST_EXTENTS, 1):
         script += (f"drop && mark {2 * number} && seekrw -f /a/{extents} -a {GUEST_READS} -d -s 7 "
                    f"&& mark {2 * number + 1} && ")  # fmt: skip
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        run = run_guest(where.build, script + "true", [Drive(fragmented(Path(name)), 1)])
+    with work_folder("images", where.build.parent) as folder:
+        run = run_guest(where.build, script + "true", [Drive(fragmented(folder), 1)])
     rows = []
     for number, extents in enumerate(GUEST_EXTENTS, 1):
         asked, leaves = run.phases[2 * number].of("hdb"), extents / PER_LEAF

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from math import exp
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -15,6 +13,7 @@ from labs.storage.experiments.trees import READS, Tree, cost
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 SIZES = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
 PUBLISHED = {1024: 8_400_000, 4096: 524_288, 65_536: 2048}
@@ -27,9 +26,9 @@ GUEST_MIB, GUEST_READS = 64, 300
 def in_guest(where: Where) -> list[Data]:
     """Random direct reads of a sector of a small file on ext3, from a cold start: what else the
     kernel reads are pointer blocks, and a few blocks on the way to the file."""
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
+    with work_folder("images", where.build.parent) as folder:
         images = [
-            data_image(Path(name, str(size)), (GUEST_MIB + 24) << 20, {"f": GUEST_MIB << 20},
+            data_image(folder / str(size), (GUEST_MIB + 24) << 20, {"f": GUEST_MIB << 20},
                        f"-t ext3 -b {size}") for size in GUEST_SIZES
         ]  # fmt: skip
         script = "".join(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -14,6 +12,7 @@ from labs.storage.experiments.guest import counted_rows, data_image, model, run_
 from labs.storage.pages import label, mark_prediction, pictures, size_ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 WAYS = ("read", "read, direct", "mmap", "both")
 SIZES = (512, 4096, 32_768, 262_144, 2_097_152, 8_388_608)
@@ -42,8 +41,8 @@ def measure(where: Where) -> Data:
             f"rm -f /a/to; drop; mark {2 * number + 1}; cpbench -j {words} /a/from /a/to"
             f" && mark {2 * number + 2} && cpbench compare /a/from /a/to"
         )
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        image = data_image(Path(name, "image"), 2 * size + (24 << 20), {"from": size})
+    with work_folder("images", where.build.parent) as folder:
+        image = data_image(folder / "image", 2 * size + (24 << 20), {"from": size})
         done = run_guest(where.build, " && ".join(script), [Drive(image, 1)], memory=MEMORY,
                          counter=Counter(("space_fault",)))  # fmt: skip
         disk = model("hdd15k", image)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from statistics import median, mode
 
 from matplotlib.figure import Figure
@@ -17,10 +15,13 @@ from labs.storage.experiments.guest import ExperimentError, run_guest
 from labs.storage.pages import curves, label, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 READS, SMALL_READS = 400, 60
 BYTES = 4096
 ENOUGH = 5  # reads
+SLOW = ("throttling.iops-total=200",)
+"""For the drive that is waited for: QEMU's own is often there before the processor is halted."""
 ASK, CLOCK, END = "ata_answer", "time_ns", "trace_add"  # of the kernel
 COUNTER = Counter(lines=(ASK, CLOCK, END), halts=True)
 INSTRUCTION_US = 0.001  # a processor of one instruction a nanosecond
@@ -71,12 +72,12 @@ def measure(where: Where) -> Data:
 
 def reads_of(where: Where, mode: str, reads: int) -> list[list[Count]]:
     """The counts of each read: its first mark, what was in between, its last mark."""
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        image = Path(name, "image")
+    with work_folder("images", where.build.parent) as folder:
+        image = folder / "image"
         image.write_bytes(bytes(range(256)) * (8 << 12))
-        done = run_guest(where.build, f"callcost direct /dev/hdb {reads} {BYTES}",
-                         [Drive(image, 1)], settings=(("disk", mode),),
-                         counter=COUNTER)  # fmt: skip
+        drive = Drive(image, 1, options=SLOW if mode.endswith("interrupt") else ())
+        done = run_guest(where.build, f"callcost direct /dev/hdb {reads} {BYTES}", [drive],
+                         settings=(("disk", mode),), counter=COUNTER)  # fmt: skip
     marks = [number for number, count in enumerate(done.counts) if count.kind == "mark"]
     if len(marks) != 2 * reads:
         raise ExperimentError(f"{mode}: {len(marks)} marks, and {reads} reads")

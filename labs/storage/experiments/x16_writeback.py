@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -15,6 +13,7 @@ from labs.storage.experiments.guest import run_guest
 from labs.storage.pages import label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 MB = 1_000_000
 CHUNKS = (1, 2, 4, 8, 16, 40, 64)  # MB of a file before the next file's turn
@@ -89,8 +88,8 @@ def in_guest(where: Where) -> list[Data]:
         f"dd if=/dev/zero of=$i/f bs=1M count={GUEST_FILE} 2>/dev/null & done; wait; sync; mark 2"
     )
     rows = []
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        image = Path(name, "image")
+    with work_folder("images", where.build.parent) as folder:
+        image = folder / "image"
         with image.open("wb") as file:
             file.truncate(IMAGE_BYTES)
         fsx.tool("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-E", "lazy_itable_init=1",

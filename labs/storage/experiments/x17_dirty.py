@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -15,6 +13,7 @@ from labs.storage.experiments.guest import data_image, run_guest, said_rows
 from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 PAGES, SMALL_PAGES = 1024, 200
 PERCENTS = (1, 5, 10, 25, 50, 100)
@@ -41,8 +40,8 @@ def measure(where: Where) -> Data:
         f"dirtycost -p {pages} -t {percent} -w {each} -r {ROUNDS} {WAYS[way]} /a/file"
         for way, percent, each in cases
     )
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        image = data_image(Path(name, "image"), (16 << 20) + pages * 4096, {})
+    with work_folder("images", where.build.parent) as folder:
+        image = data_image(folder / "image", (16 << 20) + pages * 4096, {})
         done = run_guest(where.build, f"mount -t ext4 /dev/hdb /a && {script}", [Drive(image, 1)],
                          counter=Counter(("space_fault",)))  # fmt: skip
     counts, rows = list(done.counts), []

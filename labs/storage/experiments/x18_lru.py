@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import regular
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 MEMORY = 16  # MiB
 TIMES = 4  # the file is so many times as large as the memory
@@ -120,8 +120,8 @@ def measure(where: Where) -> Data:
     script = " && ".join(
         f"drop && pageread -w {warm} {way} /dev/hdb /list-{skew}" for skew, way in cases
     )
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        image = numbered(Path(name, "image"))
+    with work_folder("images", where.build.parent) as folder:
+        image = numbered(folder / "image")
         entries = [regular(f"list-{skew}", array("I", each).tobytes())
                    for skew, each in lists.items()]  # fmt: skip
         done = run_guest(where.build, script, [Drive(image, 1)], entries, MEMORY,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from labs.storage.pages import both, label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 FLIPS, SMALL_FLIPS = 8, 1  # of each kind of block
 NAMES = dict(zip(FEATURES, ("hdb", "hdc", "hdd"), strict=True))
@@ -110,8 +110,7 @@ def costs(where: Where, folder: Path) -> dict[str, int]:
 def measure(where: Where) -> Data:
     """Every fault on every image, by the guest and by e2fsck; and what a checksum costs."""
     times = SMALL_FLIPS if where.small else FLIPS
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        folder = Path(name)
+    with work_folder("images", where.build.parent) as folder:
         images = {each: make_versions(folder, each) for each in FEATURES}
         faults = [(each, fault) for each, image in images.items() for kind in KINDS
                   for fault in faults_of(image, kind, times, 19)]  # fmt: skip

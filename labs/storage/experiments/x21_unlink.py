@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from labs.storage.experiments.guest import Phase, run_guest
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.work_folder import work_folder
 
 FILES, SMALL_FILES = 20_000, 4000
 PUBLISHED_FILES, JOURNAL_MIB = 500_000, 4  # the journal is as small as the files are few
@@ -95,8 +95,8 @@ def measure(where: Where) -> Data:
     """Every mode and order."""
     files = SMALL_FILES if where.small else FILES
     cases = [(mode, order) for mode in MODES for order in ORDERS]
-    with tempfile.TemporaryDirectory(dir=where.build.parent) as name:
-        image = new_image(Path(name, "image"))
+    with work_folder("images", where.build.parent) as folder:
+        image = new_image(folder / "image")
         run = run_guest(
             where.build, script_of(cases, files), [Drive(image, 1)], memory=MEMORY, seconds=900
         )
