@@ -298,6 +298,17 @@ def test_damaged_block(ext, tmp_path, damage):
     assert text != image.read_bytes()  # the superblock has counted it
 
 
+@pytest.mark.parametrize("block", [1, 8192, 0xFFFFFFFF])
+def test_block_outside_the_file_system(ext, tmp_path, block):
+    """What i_file_acl says is believed by no call; 1 is the superblock's."""
+    image = made(tmp_path, "-t ext4 -O ^metadata_csum", f"ea_set /f user.a {'x' * 300}")
+    patch(image, inode_offset(image, "/f") + 0x68, "<I", block)
+    calls = ("attributes /f", "getattr /f user.a 1000", "setattr /f user.d 300 1", "unlink /f")
+    lines = ext.start(image, "write", "errors=continue", text="\n".join((*calls, "")))
+    assert [line for line in lines if "error" in line] == ["error EUCLEAN"] * 4
+    assert sum(f"attributes in block {block}: outside" in line for line in lines) >= 4
+
+
 def test_damage_is_found_by_the_checksum(ext, tmp_path):
     image = made(tmp_path, "-t ext4", f"ea_set /f user.a {'x' * 300}")
     patch(image, block_of(image, "/f") * 1024 + 1000, "<I", 1)
