@@ -7,7 +7,9 @@ nothing. All reads go through it; every so many is replayed on the model of the 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 
 from labs.storage.disk_model import Request, drive, replay
 
@@ -51,3 +53,16 @@ def cost(tree: Tree, reads: int = READS, sample: int = 10) -> tuple[float, float
             requests += [Request("read", at[each] * sectors, sectors) for each in new]
             requests.append(Request("read", block * sectors, sectors))
     return missed / reads, replay(requests, disk).total_ms / (reads / sample)
+
+
+def expected(reads: float, blocks: float) -> float:
+    """Pointer blocks to read for each of so many reads, if none is ever forgotten: of N blocks n
+    random touches find N(1 - e^(-n/N)) new."""
+    return blocks / reads * (1 - exp(-reads / blocks))
+
+
+def mapped(requests: Sequence[Request], reads: int, blocks: float) -> dict[str, float]:
+    """Mapping blocks for each of so many reads of a sector in the guest, and by the formula. What
+    is longer than a sector is a block of the mapping, or on the way to the file."""
+    longer = sum(each.sectors > 1 for each in requests)
+    return {"mapping": longer / reads, "formula": expected(reads, blocks)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -11,6 +10,7 @@ from matplotlib.figure import Figure
 from labs.storage import disks
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, model, run_guest
+from labs.storage.experiments.trees import expected
 from labs.storage.pages import both, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -20,12 +20,6 @@ SMALL_READS = (10, 1000)
 SHARES = {"roomy": 40, "scarce": 4}  # of the memory, in percent, for mapping blocks
 MEMORY = 256
 FULL = {1000: 0.999, 10_000: 0.991, 100_000: 0.910, 1_000_000: 0.446, 10_000_000: 0.052}
-
-
-def expected(reads: float, blocks: float) -> float:
-    """Pointer blocks to read for each of so many reads, if none is ever forgotten: of N blocks n
-    random touches find N(1 - e^(-n/N)) new."""
-    return blocks / reads * (1 - exp(-reads / blocks))
 
 
 def measure(where: Where) -> Data:

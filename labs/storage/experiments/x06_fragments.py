@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 from labs.storage import fsx
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest
-from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost
+from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost, mapped
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -54,11 +53,8 @@ def in_guest(where: Where) -> list[Data]:
     rows = []
     for number, extents in enumerate(GUEST_EXTENTS, 1):
         asked, leaves = run.phases[2 * number].of("hdb"), extents / PER_LEAF
-        rows.append({
-            "extents": extents, "leaves": round(leaves),
-            "mapping": sum(each.sectors > 1 for each in asked) / GUEST_READS,
-            "formula": leaves / GUEST_READS * (1 - exp(-GUEST_READS / leaves)),
-        })  # fmt: skip
+        rows.append({"extents": extents, "leaves": round(leaves),
+                     **mapped(asked, GUEST_READS, leaves)})  # fmt: skip
     return rows
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 
 from matplotlib.figure import Figure
 
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest
-from labs.storage.experiments.trees import READS, Tree, cost
+from labs.storage.experiments.trees import READS, Tree, cost, expected, mapped
 from labs.storage.pages import label, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -42,11 +41,8 @@ def in_guest(where: Where) -> list[Data]:
     for number, (size, drive) in enumerate(zip(GUEST_SIZES, ("hdb", "hdc", "hdd"), strict=True), 1):
         asked = run.phases[2 * number].of(drive)
         blocks = (GUEST_MIB << 20) / size / (size // 4)
-        rows.append({
-            "size": size, "blocks": round(blocks),
-            "mapping": sum(each.sectors > 1 for each in asked) / GUEST_READS,
-            "formula": blocks / GUEST_READS * (1 - exp(-GUEST_READS / blocks)),
-        })  # fmt: skip
+        rows.append({"size": size, "blocks": round(blocks),
+                     **mapped(asked, GUEST_READS, blocks)})  # fmt: skip
     return rows
 
 
@@ -56,9 +52,9 @@ def measure(where: Where) -> Data:
     for size in (1024, 4096, 65_536) if where.small else SIZES:
         tree, reads = Tree(size, size // 4, size // 4), 20_000 if where.small else READS
         mapping, ms = cost(tree, reads, sample=20)
-        expected = tree.lowest / reads * (1 - exp(-reads / tree.lowest))
         rows.append({"size": size, "blocks": round(tree.lowest), "mapping": mapping, "ms": ms,
-                     "formula": expected, "amplification": size * (1 + mapping) / 512})  # fmt: skip
+                     "formula": expected(reads, tree.lowest),
+                     "amplification": size * (1 + mapping) / 512})  # fmt: skip
     return {"rows": rows, "guest": in_guest(where)}
 
 
