@@ -2,8 +2,9 @@
  * The tree of /proc:
  *
  *	/proc			entries		struct procfs_entry, and a directory for each task
- *	/proc/PID		task_entries	the same
+ *	/proc/PID		threads, and those after it: the same
  *	/proc/PID/fd		an entry with is_directory: a link for each open descriptor
+ *	/proc/PID/task		a directory for each task of the program, as its own, but for this
  *
  * An inode is made when it is looked up and freed with its last reference; only the root stays.
  * After a task has ended nothing of it is found.
@@ -33,18 +34,21 @@
 #define ENTRIES_MAX 256u	/* in a directory; after them, in the root, come the tasks */
 #define DEEPER	    0x40000000u /* and those of files in directories, by their addresses */
 #define LINKS	    0x80000000u /* numbers of the descriptors' inodes begin here */
+#define THREADS	    0x20000000u /* and those of what is in /proc/PID/task */
 
 struct procfs_inode {
 	struct inode inode;
 	int32_t pid;			  /* 0: not of a task */
 	const struct procfs_entry *entry; /* NULL: the root, or a task's directory */
 	uint32_t descriptor;		  /* of a link in /proc/PID/fd */
+	bool is_thread;			  /* of a task, below /proc/PID/task */
 };
 
 static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
 static struct pool texts = POOL_INITIALIZER(struct procfs_text);
-static struct procfs_entry *entries, *task_entries; /* of /proc, of a task's directory */
+static struct procfs_entry *entries; /* of /proc; those of a task's directory follow `threads` */
 static struct procfs_inode root;
+static struct procfs_entry threads = { .name = "task", .is_directory = true };
 
 static const struct inode_ops procfs_ops, jump_ops;
 static const struct file_ops text_ops;
@@ -58,8 +62,8 @@ void procfs_register(struct procfs_entry *entry)
 
 void procfs_register_task(struct procfs_entry *entry)
 {
-	entry->next = task_entries;
-	task_entries = entry;
+	entry->next = threads.next;
+	threads.next = entry;
 }
 
 void procfs_register_in(struct procfs_entry *directory, struct procfs_entry *entry)
@@ -87,11 +91,11 @@ static int procfs_open(struct file *file)
 {
 	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
 	const struct task *task = inode->pid ? task_find(inode->pid) : NULL;
-	struct procfs_text *text;
 
 	if (inode->pid && !task)
 		return -ESRCH;
-	text = pool_alloc(&texts);
+	struct procfs_text *text = pool_alloc(&texts);
+
 	if (!text)
 		return -ENOMEM;
 	text->bytes = page_alloc(inode->entry->order);
@@ -170,19 +174,21 @@ static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_en
 }
 
 /* The numbers of tasks' directories, and of the files in a directory. */
-static uint32_t number_of(int32_t pid, uint32_t index, const struct procfs_entry *entry)
+static uint32_t number_of(int32_t pid, bool is_thread, uint32_t index,
+			  const struct procfs_entry *entry)
 {
 	if (entry && entry->parent)
 		return DEEPER | ((uint32_t)(uintptr_t)entry & (DEEPER - 1));
-	return (uint32_t)pid * ENTRIES_MAX + index + ROOT;
+	return ((uint32_t)pid * ENTRIES_MAX + index + ROOT) | (is_thread ? THREADS : 0);
 }
 
-/* Entry number index of a directory, or NULL after the last. */
+/* Entry number index of a directory, or NULL after the last. A thread has no threads. */
 static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index)
 {
-	const struct procfs_entry *entry = directory->entry ? directory->entry->children
-					   : directory->pid ? task_entries
-							    : entries;
+	const struct procfs_entry *entry = directory->entry	  ? directory->entry->children
+					   : directory->is_thread ? threads.next
+					   : directory->pid	  ? &threads
+								  : entries;
 
 	while (entry && index-- > 0)
 		entry = entry->next;
@@ -203,29 +209,33 @@ static bool number_of_name(const struct name *name, uint32_t *number)
 	return true;
 }
 
-/* Which task's directory has the name? 0: none. */
-static int pid_of(const struct name *name)
+int32_t procfs_program(const struct task *task)
 {
-	uint32_t pid;
+	const struct process *leader = task->process ? task->process->leader : NULL;
 
-	return number_of_name(name, &pid) && task_find(pid) ? pid : 0;
+	return leader ? leader->task->pid : task->pid;
 }
 
-static int make(int32_t pid, const struct procfs_entry *entry, uint32_t mode, uint32_t number,
+/* Which task's directory has the name, here? 0: none. */
+static int pid_of(const struct procfs_inode *directory, const struct name *name)
+{
+	uint32_t pid;
+	const struct task *task = number_of_name(name, &pid) ? task_find(pid) : NULL;
+
+	return task && (!directory->pid || procfs_program(task) == directory->pid) ? pid : 0;
+}
+
+static int make(int32_t pid, bool is_thread, const struct procfs_entry *entry, uint32_t index,
 		struct inode **found)
 {
 	struct procfs_inode *inode = pool_alloc(&inodes);
 
 	if (!inode)
 		return -ENOMEM;
-	fill(inode, pid, entry, mode, number);
+	fill(inode, pid, entry, mode_of(entry), number_of(pid, is_thread, index, entry));
+	inode->is_thread = is_thread;
 	*found = &inode->inode;
 	return 0;
-}
-
-static int make_task(int32_t pid, struct inode **found)
-{
-	return make(pid, NULL, mode_of(NULL), number_of(pid, 0, NULL), found);
 }
 
 /* The open file that a link leads to; NULL: there is none, or its task has ended. */
@@ -243,38 +253,48 @@ static int look_up_descriptor(struct procfs_inode *directory, const struct name 
 
 	if (!number_of_name(name, &number) || !file_of(directory, number))
 		return -ENOENT;
-	int error =
-	    make(directory->pid, directory->entry, S_IFLNK | 0700, of_first + number, found);
+	int error = make(directory->pid, directory->is_thread, directory->entry, 0, found);
+	struct procfs_inode *link = (struct procfs_inode *)*found;
 
-	if (!error)
-		((struct procfs_inode *)*found)->descriptor = number;
-	return error;
+	if (error)
+		return error;
+	fill(link, directory->pid, directory->entry, S_IFLNK | 0700, of_first + number);
+	link->descriptor = number;
+	return 0;
+}
+
+/* What ".." of a directory is. */
+static int look_up_parent(struct procfs_inode *directory, struct inode **found)
+{
+	const struct procfs_entry *entry = directory->entry;
+	const struct task *task = directory->is_thread ? task_find(directory->pid) : NULL;
+
+	if (entry && entry->parent)
+		return make(0, false, entry->parent, 0, found);
+	if (entry && directory->pid)
+		return make(directory->pid, directory->is_thread, NULL, 0, found);
+	if (task)
+		return make(procfs_program(task), false, &threads, 1, found);
+	*found = inode_hold(&root.inode);
+	return 0;
 }
 
 static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	const struct procfs_entry *entry = entry_at(directory, 0);
-	int32_t pid = directory->pid || directory->entry ? 0 : pid_of(name);
-	bool is_up = name_is(name, "..");
+	bool has_tasks = directory->entry ? directory->entry == &threads : !directory->pid;
+	int32_t pid = has_tasks ? pid_of(directory, name) : 0;
 
-	if (is_up && directory->entry && directory->entry->file)
-		return make_task(directory->pid, found);
-	if (is_up && directory->entry && directory->entry->parent)
-		return make(0, directory->entry->parent, mode_of(directory->entry),
-			    number_of(0, 0, directory->entry->parent), found);
-	if (is_up) {
-		*found = inode_hold(&root.inode);
-		return 0;
-	}
+	if (name_is(name, ".."))
+		return look_up_parent(directory, found);
 	if (directory->entry && directory->entry->file)
 		return look_up_descriptor(directory, name, found);
 	if (pid)
-		return make_task(pid, found);
+		return make(pid, directory->entry, NULL, 0, found);
 	for (uint32_t i = 1; entry; entry = entry->next, i++)
 		if (name_is(name, entry->name))
-			return make(directory->pid, entry, mode_of(entry),
-				    number_of(directory->pid, i, entry), found);
+			return make(directory->pid, directory->is_thread, entry, i, found);
 	return -ENOENT;
 }
 
@@ -326,20 +346,14 @@ static int procfs_jump(struct inode *inode, struct inode **to, struct inode **di
 
 /* ---- listing ---- */
 
-/* Of several tasks that are one program the first is listed; the others are found. */
-static bool is_follower(const struct task *task)
+/* The lowest pid from `least` on of a program's tasks, or (0) of all programs; or 0. */
+static int32_t next_pid(int32_t least, int32_t program)
 {
-	return task->process && task->process->leader != task->process;
-}
-
-/* The lowest pid from `least` on, or 0. */
-static int next_pid(int32_t least)
-{
-	int found = 0;
+	int32_t found = 0;
 
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->pid >= least && task->pid > 0 && !is_follower(task) &&
-		    (!found || task->pid < found))
+		if (task->pid >= least && task->pid > 0 && (!found || task->pid < found) &&
+		    procfs_program(task) == (program ? program : task->pid))
 			found = task->pid;
 	return found;
 }
@@ -358,14 +372,27 @@ static bool descriptor_from(struct procfs_inode *directory, uint64_t position, c
 	return true;
 }
 
+/* The first task's directory from a pid on, as an entry; its position is `before` more. */
+static bool task_from(const struct procfs_inode *directory, int32_t least, uint32_t before,
+		      char *text, struct directory_entry *entry)
+{
+	int32_t pid = next_pid(least, directory->pid);
+
+	if (!pid)
+		return false;
+	entry->name = name_of(text, snprintk(text, NUMBER, "%d", pid));
+	entry->number = number_of(pid, directory->pid, 0, NULL);
+	entry->next = before + (uint64_t)pid + 1;
+	return true;
+}
+
 /* Finds the entry at a position, or the first one after it, and its name. Positions 0 and 1 are
  * "." and "..", then come the files, and from ENTRIES_MAX on the tasks, by their pids; or the
- * descriptors. */
+ * descriptors, or the threads. */
 static bool entry_from(struct procfs_inode *directory, uint64_t position, char *text,
 		       struct directory_entry *entry)
 {
 	const struct procfs_entry *file = NULL;
-	int32_t pid;
 
 	entry->next = position + 1;
 	entry->mode = S_IFDIR;
@@ -376,21 +403,20 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 	}
 	if (directory->entry && directory->entry->file)
 		return descriptor_from(directory, position, text, entry);
+	if (directory->entry == &threads)
+		return task_from(directory, position - 2, 2, text, entry);
 	if (position < ENTRIES_MAX)
 		file = entry_at(directory, position - 2);
 	if (file) {
 		entry->name = name_of(file->name, strlen(file->name));
 		entry->mode = mode_of(file);
-		entry->number = number_of(directory->pid, position - 1, file);
+		entry->number = number_of(directory->pid, directory->is_thread, position - 1, file);
 		return true;
 	}
-	pid = position < ENTRIES_MAX ? next_pid(1) : next_pid(position - ENTRIES_MAX);
-	if (!pid || directory->pid || directory->entry)
+	if (directory->pid || directory->entry)
 		return false;
-	entry->name = name_of(text, snprintk(text, NUMBER, "%d", pid));
-	entry->number = number_of(pid, 0, NULL);
-	entry->next = ENTRIES_MAX + (uint64_t)pid + 1;
-	return true;
+	return task_from(directory, position < ENTRIES_MAX ? 1 : position - ENTRIES_MAX,
+			 ENTRIES_MAX, text, entry);
 }
 
 static int procfs_iterate(struct inode *inode, uint64_t *position, directory_visitor *visit,

@@ -60,6 +60,9 @@ void procfs_show_ranges(struct procfs_text *text, const struct task *task,
 			void (*more)(struct procfs_text *text, const struct space *space,
 				     const struct space_range *range));
 
+/* The pid of a task's program, which is that of its first task. */
+int32_t procfs_program(const struct task *task);
+
 /* Add a file to /proc, or to each task's directory. The structure must live as long as the kernel.
  */
 void procfs_register(struct procfs_entry *entry);

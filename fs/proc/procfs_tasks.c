@@ -32,20 +32,12 @@ static const struct process *process_of(const struct task *task)
 	return task->process ? task->process : &nothing;
 }
 
-/* A program of several tasks has the pid of the first. */
-static int leader_of(const struct task *task)
-{
-	const struct process *leader = process_of(task)->leader;
-
-	return leader ? leader->task->pid : task->pid;
-}
-
 static uint32_t threads_of(const struct task *task)
 {
 	uint32_t count = 0;
 
 	for (const struct task *each = task_next(NULL); each; each = task_next(each))
-		count += leader_of(each) == leader_of(task);
+		count += procfs_program(each) == procfs_program(task);
 	return count;
 }
 
@@ -121,8 +113,8 @@ static void show_signals(struct procfs_text *text, const struct process_signals 
 static void show_status(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
-		     task->name, lives[task->life].letter, lives[task->life].name, leader_of(task),
-		     task->pid, parent_of(task));
+		     task->name, lives[task->life].letter, lives[task->life].name,
+		     procfs_program(task), task->pid, parent_of(task));
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
 	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t%u\n",
 		     memory_of(task) / 1024, resident_of(task) / 1024, threads_of(task));

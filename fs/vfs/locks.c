@@ -16,6 +16,7 @@
 #include "fs/files.h"
 #include "fs/vfs/inode.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/list.h"
 #include "kernel/lib/startup.h"
 #include "kernel/task/wait.h"
 #include "mm/pool.h"
@@ -24,6 +25,16 @@ static struct pool pool = POOL_INITIALIZER(struct file_lock);
 #define LOCKS_MOST 8192u /* of all programs together: they are the kernel's memory */
 
 static struct wait_queue removed; /* wakes when any lock went, or became less */
+
+/* Who waits for a lock, on its stack. */
+struct lock_wait {
+	struct list link;
+	struct inode *inode;
+	const struct file_lock *wanted;
+};
+
+static struct list waits = LIST_EMPTY(waits);
+#define CIRCLE_MOST 10u /* programs that wait for each other */
 
 static bool is_same_owner(const struct file_lock *a, const struct file_lock *b)
 {
@@ -103,13 +114,44 @@ static void replace(struct inode *inode, struct file_lock *new, struct file_lock
 	wait_wake(&removed);
 }
 
+/* Does the lock that is in the way belong to somebody that waits, itself or over others, for the
+ * same owner? Each owner is asked for one lock only, as on Linux. Locks of open files, which have
+ * no pid, and flock's are not looked at: their owner may be several programs. */
+static bool is_circle(const struct inode *inode, const struct file_lock *wanted)
+{
+	const void *owner = wanted->owner;
+
+	for (unsigned i = 0; i < CIRCLE_MOST && wanted->pid > 0; i++) {
+		const struct file_lock *lock = lock_conflict(inode, wanted);
+		struct list *each = waits.next;
+
+		if (!lock || lock->owner == owner)
+			return lock;
+		while (each != &waits &&
+		       list_entry(each, struct lock_wait, link)->wanted->owner != lock->owner)
+			each = each->next;
+		if (each == &waits)
+			return false;
+		inode = list_entry(each, struct lock_wait, link)->inode;
+		wanted = list_entry(each, struct lock_wait, link)->wanted;
+		if (wanted->is_whole)
+			return false;
+	}
+	return false;
+}
+
 static int wait_for(struct inode *inode, const struct file_lock *wanted)
 {
-	inode_hold(inode);
-	int error = wait_event(&removed, !lock_conflict(inode, wanted));
+	struct lock_wait wait = { { NULL, NULL }, inode_hold(inode), wanted };
+	bool circle = false;
 
+	list_append(&waits, &wait.link);
+	int error = wait_event(&removed, !lock_conflict(inode, wanted) ||
+					     (circle = is_circle(inode, wanted)));
+
+	list_remove(&wait.link);
 	inode_put(inode);
-	return error;
+	return circle ? -EDEADLK : error;
 }
 
 /* Are there more locks after this than before, and too many? A program must always be able to give

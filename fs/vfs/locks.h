@@ -30,8 +30,8 @@ const struct file_lock *lock_conflict(const struct inode *inode, const struct fi
 
 /* Makes the owner's lock on the bytes of `wanted` this one, or (LOCK_NONE) none. Returns 0; -ENOMEM
  * without memory; -ENOLCK if there are too many; or, if another's is in the way, -EAGAIN; with
- * `waits` it sleeps until that is gone, or returns -ERESTART for a signal. Two owners that wait for
- * each other are not found. */
+ * `waits` it sleeps until that is gone, or returns -ERESTART for a signal, or -EDEADLK if programs
+ * would wait for each other for ever. */
 int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits);
 
 /* Removes all locks of an owner. */

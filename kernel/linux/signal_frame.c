@@ -173,6 +173,21 @@ static int build_plain(struct trap_frame *frame, uint32_t address, int signal,
 	return 0;
 }
 
+uint32_t (*signal_overrun)(int32_t timer);
+
+struct linux_signal_info signal_info(int signal, const struct signal_cause *cause)
+{
+	bool is_timer = cause->code == SI_TIMER && signal_overrun;
+
+	return (struct linux_signal_info){
+		.signal = signal,
+		.code = cause->code,
+		.pid = cause->pid,
+		.user = is_timer ? signal_overrun(cause->pid) : 0,
+		.status = cause->status,
+	};
+}
+
 static int build_with_info(struct trap_frame *frame, uint32_t address, int signal,
 			   const struct signal_cause *cause,
 			   const struct linux_signal_action *action, const struct context *context,
@@ -183,7 +198,7 @@ static int build_with_info(struct trap_frame *frame, uint32_t address, int signa
 		.signal = signal,
 		.info_address = address + offsetof(struct info_frame, info),
 		.context_address = address + offsetof(struct info_frame, user),
-		.info = { signal, 0, cause->code, cause->pid, 0, cause->status, { 0 } },
+		.info = signal_info(signal, cause),
 		.user = { 0, 0, current->process->signals.stack, *context, blocked },
 	};
 

@@ -15,6 +15,13 @@
 int signal_frame_build(struct trap_frame *frame, int signal, const struct signal_cause *cause,
 		       const struct linux_signal_action *action, uint64_t blocked);
 
+/* What a program is told of a signal that it takes. */
+struct linux_signal_info signal_info(int signal, const struct signal_cause *cause);
+
+/* How often the current program's timer of this number came while its signal waited; NULL: there
+ * are no such timers. */
+extern uint32_t (*signal_overrun)(int32_t timer);
+
 /* Restores the registers and the blocked signals from before the handler. Returns the value of eax.
  * An invalid frame ends the program. */
 int signal_frame_restore(struct trap_frame *frame, bool with_info);

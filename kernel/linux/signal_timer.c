@@ -13,7 +13,9 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "kernel/linux/interval_timer.h"
+#include "kernel/linux/signal_frame.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/syscall/syscall.h"
@@ -86,6 +88,13 @@ static struct signal_timer *find(int32_t number)
 			return timer;
 	}
 	return NULL;
+}
+
+static uint32_t overrun_of(int32_t number)
+{
+	const struct signal_timer *timer = find(number);
+
+	return timer ? timer->overrun : 0;
 }
 
 static void delete (struct signal_timer *timer)
@@ -215,3 +224,9 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 408, "timer_gettime64", "dp", sys_timer_gettime64 },
 	{ 409, "timer_settime64", "dxpp", sys_timer_settime64 },
 };
+
+static void signal_timers_start(void)
+{
+	signal_overrun = overrun_of;
+}
+STARTUP(signal_timers_start)

@@ -29,10 +29,7 @@
 
 enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAKE_OP, WAIT_BITS = 9, WAKE_BITS };
 
-#define FLAGS	       0x180u /* of the operation: */
-#define PRIVATE	       0x080u /* the word is in no memory that spaces share */
-#define REALTIME_CLOCK 0x100u
-#define ALL_BITS       0xffffffffu
+#define ALL_BITS 0xffffffffu
 
 struct futex_waiter {
 	struct list link;
@@ -46,28 +43,22 @@ static struct list waiters = LIST_EMPTY(waiters);
 
 struct futex_key (*futex_shared_key)(uint32_t address);
 int (*futex_bring)(uint32_t address);
+int (*futex_lock)(struct trap_frame *frame, uint32_t operation, uint64_t deadline);
 
-static struct futex_key key_of(uint32_t address, uint32_t operation)
+struct futex_key futex_key(uint32_t address, uint32_t operation)
 {
-	if (!(operation & PRIVATE) && futex_shared_key)
+	if (!(operation & FUTEX_PRIVATE) && futex_shared_key)
 		return futex_shared_key(address);
 	return (struct futex_key){ current->space, address, NULL };
 }
 
-static bool is_same(struct futex_key one, struct futex_key other)
-{
-	return one.memory == other.memory && one.offset == other.offset;
-}
-
-/* Who waits for a word has a reference to what has it: another object at the same address would be
- * taken for it. The space of the task that waits is there anyway. */
-static void hold(const struct futex_key *key)
+void futex_hold(const struct futex_key *key)
 {
 	if (key->object)
 		key->object->ops->hold(key->object);
 }
 
-static void release(const struct futex_key *key)
+void futex_release(const struct futex_key *key)
 {
 	if (key->object)
 		key->object->ops->release(key->object);
@@ -89,11 +80,11 @@ static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake
 		struct futex_waiter *waiter = list_entry(link, struct futex_waiter, link);
 
 		next = link->next;
-		if (!is_same(waiter->key, key) || !(waiter->bits & bits))
+		if (!futex_is_same(waiter->key, key) || !(waiter->bits & bits))
 			continue;
 		if (count++ >= wake) {
-			hold(&to);
-			release(&waiter->key);
+			futex_hold(&to);
+			futex_release(&waiter->key);
 			waiter->key = to;
 			continue;
 		}
@@ -106,7 +97,7 @@ static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake
 
 uint32_t futex_wake(uint32_t address, uint32_t count)
 {
-	return wake_and_move(key_of(address, 0), ALL_BITS, count, 0, (struct futex_key){ 0 });
+	return wake_and_move(futex_key(address, 0), ALL_BITS, count, 0, (struct futex_key){ 0 });
 }
 
 /* How many: a negative number counts as one, as on Linux. */
@@ -117,7 +108,7 @@ static uint32_t number(uint32_t argument)
 
 static int wake(const struct trap_frame *frame, uint32_t bits)
 {
-	return wake_and_move(key_of(frame->ebx, frame->ecx), bits, number(frame->edx), 0,
+	return wake_and_move(futex_key(frame->ebx, frame->ecx), bits, number(frame->edx), 0,
 			     (struct futex_key){ 0 });
 }
 
@@ -128,8 +119,8 @@ static int requeue(const struct trap_frame *frame)
 		return -EINVAL;
 	if (!user_range_ok(frame->edi, sizeof(uint32_t)))
 		return -EFAULT;
-	return wake_and_move(key_of(frame->ebx, frame->ecx), ALL_BITS, frame->edx, frame->esi,
-			     key_of(frame->edi, frame->ecx));
+	return wake_and_move(futex_key(frame->ebx, frame->ecx), ALL_BITS, frame->edx, frame->esi,
+			     futex_key(frame->edi, frame->ecx));
 }
 
 /* ---- changing a second word, and waking by what it was ---- */
@@ -189,13 +180,14 @@ static bool holds(int32_t word, uint32_t order)
 }
 
 /* In one step: with interrupts disabled neither copy sleeps. If one of them would have to, the page
- * is brought, and both begin again. *old is what the word was. Returns 0 or -EFAULT. */
-static int exchange(uint32_t address, uint32_t order, uint32_t *old)
+ * is brought, and both begin again. */
+int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t argument),
+		 uint32_t argument, uint32_t *old)
 {
 	for (;;) {
 		bool enabled = interrupts_disable();
 		uint32_t left = copy_from_user(old, address, sizeof(*old));
-		const uint32_t new = left ? 0 : changed(*old, order);
+		const uint32_t new = left ? 0 : change(*old, argument);
 
 		left = left ? left : copy_to_user(address, &new, sizeof(new));
 		interrupts_restore(enabled);
@@ -217,31 +209,34 @@ static int wake_by_change(const struct trap_frame *frame)
 		return -EFAULT;
 	if (!is_known(frame->ebp))
 		return -ENOSYS;
-	int error = exchange(frame->edi, frame->ebp, &old);
+	int error = futex_change(frame->edi, changed, frame->ebp, &old);
 
 	if (error)
 		return error;
 	uint32_t woken = wake(frame, ALL_BITS);
 
 	if (holds(old, frame->ebp))
-		woken += wake_and_move(key_of(frame->edi, frame->ecx), ALL_BITS, number(frame->esi),
-				       0, (struct futex_key){ 0 });
+		woken += wake_and_move(futex_key(frame->edi, frame->ecx), ALL_BITS,
+				       number(frame->esi), 0, (struct futex_key){ 0 });
 	return woken;
 }
 
 /* ---- waiting ---- */
 
-/* A wait that begins again ends when it would have ended. Only WAIT's time is a distance. */
+/* A wait that begins again ends when it would have ended. Only WAIT's time is a distance, and
+ * LOCK's is always of the day. */
 static int take_deadline(const struct trap_frame *frame, timespec_reader *take, uint64_t *deadline)
 {
-	uint64_t ns = 0, now = frame->ecx & REALTIME_CLOCK ? time_wall_ns() : time_ns();
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
+	bool is_of_the_day = operation == FUTEX_LOCK || (frame->ecx & FUTEX_REALTIME_CLOCK);
+	uint64_t ns = 0, now = is_of_the_day ? time_wall_ns() : time_ns();
 
 	*deadline = WAIT_FOREVER;
 	if (!frame->esi)
 		return 0;
 	int error = take(frame->esi, &ns);
 
-	if ((frame->ecx & ~FLAGS) == WAIT_BITS)
+	if (operation != WAIT)
 		ns = ns > now ? ns - now : 0;
 	*deadline = current->process->signals.resume_ns ? current->process->signals.resume_ns
 							: time_ns() + ns;
@@ -259,14 +254,14 @@ static int sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadlin
 		return -EFAULT;
 	if (value != frame->edx)
 		return -EAGAIN;
-	waiter.key = key_of(frame->ebx, frame->ecx);
-	hold(&waiter.key);
+	waiter.key = futex_key(frame->ebx, frame->ecx);
+	futex_hold(&waiter.key);
 	list_append(&waiters, &waiter.link);
 	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
 
 	if (!waiter.is_woken)
 		list_remove(&waiter.link);
-	release(&waiter.key);
+	futex_release(&waiter.key);
 	return waiter.is_woken ? 0 : result;
 }
 
@@ -283,9 +278,19 @@ static int wait(const struct trap_frame *frame, timespec_reader *take, uint32_t 
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 
-static int futex(const struct trap_frame *frame, timespec_reader *take)
+static int lock(struct trap_frame *frame, timespec_reader *take)
 {
-	uint32_t operation = frame->ecx & ~FLAGS, value;
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
+	bool has_time = operation == FUTEX_LOCK || operation == FUTEX_LOCK2;
+	uint64_t deadline = WAIT_FOREVER;
+	int error = has_time ? take_deadline(frame, take, &deadline) : 0;
+
+	return error ? error : futex_lock(frame, operation, deadline);
+}
+
+static int futex(struct trap_frame *frame, timespec_reader *take)
+{
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;
 
 	if (frame->ebx % sizeof(value))
 		return -EINVAL;
@@ -311,7 +316,7 @@ static int futex(const struct trap_frame *frame, timespec_reader *take)
 	case WAKE_OP:
 		return wake_by_change(frame);
 	}
-	return -ENOSYS;
+	return futex_lock ? lock(frame, take) : -ENOSYS;
 }
 
 CALL(sys_futex, futex(frame, timespec_from_user))

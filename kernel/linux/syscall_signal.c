@@ -211,9 +211,7 @@ static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_ti
 	set &= ~(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP));
 	result = wait_for_signal(set, deadline, &cause);
 	if (result > 0 && frame->ecx) {
-		const struct linux_signal_info info = { result,	   0, cause.code,
-							cause.pid, 0, cause.status,
-							{ 0 } };
+		const struct linux_signal_info info = signal_info(result, &cause);
 
 		if (give(frame->ecx, &info, sizeof(info)) != 0)
 			return -EFAULT;

@@ -58,11 +58,8 @@ struct robust_list {
 	uint32_t first, offset, pending;
 };
 
-#define ROBUST_LIMIT	  2048 /* a list may be a circle */
-#define ROBUST_POINTER	  (~1u)
-#define ROBUST_WAITERS	  0x80000000u
-#define ROBUST_OWNER_DIED 0x40000000u
-#define ROBUST_OWNER	  0x3fffffffu
+#define ROBUST_LIMIT   2048 /* a list may be a circle */
+#define ROBUST_POINTER (~1u)
 
 static struct thread *thread_of(const struct process *process)
 {
@@ -162,12 +159,14 @@ static void release_lock(uint32_t address)
 	uint32_t word;
 
 	if (address % sizeof(word) || copy_from_user(&word, address, sizeof(word)) != 0 ||
-	    (word & ROBUST_OWNER) != (uint32_t)current->pid)
+	    (word & FUTEX_OWNER) != (uint32_t)current->pid)
 		return;
-	const uint32_t died = (word & ROBUST_WAITERS) | ROBUST_OWNER_DIED;
+	const uint32_t died = (word & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
 
-	if (copy_to_user(address, &died, sizeof(died)) == 0 && (word & ROBUST_WAITERS))
-		futex_wake(address, 1);
+	if (copy_to_user(address, &died, sizeof(died)) != 0 || !(word & FUTEX_WAITERS))
+		return;
+	futex_wake(address, 1);
+	futex_owner_died(address);
 }
 
 /* `pending` is a lock that the task was just taking or releasing. */

@@ -100,6 +100,8 @@ static const struct {
 	{ "posix", part_posix },
 	{ "proc", part_proc },
 	{ "timers", part_timers },
+	{ "inherit", part_inherit },
+	{ "circle", part_circle },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,9 @@
 /* What /proc says of a program's tasks and memory. */
 #include "threads.h"
 
+#include <dirent.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 
 #define PAGES 16
 
@@ -66,6 +68,63 @@ static void *look_at_status(void *unused)
 	return NULL;
 }
 
+/* How many names a directory has besides "." and ".."; -1: it is none. */
+static long names_in(const char *path)
+{
+	DIR *directory = opendir(path);
+	long count = -2;
+
+	while (directory && readdir(directory))
+		count++;
+	if (directory)
+		closedir(directory);
+	return directory ? count : -1;
+}
+
+static void *in_folder(void *other)
+{
+	char path[64], name[32], text[32] = "";
+	int id = syscall(SYS_gettid), length;
+	struct stat one, two;
+
+	say("tasks", names_in("/proc/self/task"));
+	pthread_setname_np(pthread_self(), "worker");
+	snprintf(path, sizeof(path), "/proc/self/task/%d", id);
+	chdir(path);
+	FILE *file = fopen("comm", "r");
+
+	fgets(text, sizeof(text), file);
+	fclose(file);
+	printf("comm: %s", text);
+	say("of the program", number_in("status", "Tgid:") == getpid());
+	say("its own", number_in("status", "Pid:") == id);
+	say("threads", number_in("status", "Threads:"));
+	say("no further", access("task", F_OK) ? errno : 0);
+	say("above", number_in("../../status", "Pid:") == getpid());
+	say("of others", access("../1", F_OK) ? errno : 0);
+	say("descriptors", names_in("fd") == names_in("/proc/self/fd"));
+	length = snprintf(name, sizeof(name), "/proc/%d/task/%d", getpid(), id);
+	say("where", strncmp(getcwd(path, sizeof(path)), name, length + 1));
+	snprintf(path, sizeof(path), "/proc/%d", id);
+	say("another directory",
+	    stat(".", &one) == 0 && stat(path, &two) == 0 && one.st_ino != two.st_ino);
+	chdir("/");
+	return NULL;
+}
+
+static void threads_as_folders(void)
+{
+	sem_t never;
+
+	sem_init(&never, 0, 0);
+	pthread_t thread = start(sleep_for_ever, &never);
+
+	pthread_join(start(in_folder, NULL), NULL);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	say("alone", names_in("/proc/self/task"));
+}
+
 void part_proc(void)
 {
 	int local = 0, id = shmget(IPC_PRIVATE, 4096, 0600);
@@ -100,4 +159,5 @@ void part_proc(void)
 	tell("[segment]", shmat(id, NULL, 0));
 	shmctl(id, IPC_RMID, NULL);
 	say("statm", number_in("/proc/self/statm", "") > 0);
+	threads_as_folders();
 }

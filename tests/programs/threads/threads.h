@@ -74,3 +74,5 @@ void part_attach(void);
 void part_posix(void);
 void part_proc(void);
 void part_timers(void);
+void part_inherit(void);
+void part_circle(void);

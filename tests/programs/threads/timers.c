@@ -4,13 +4,14 @@
 #define VALUE  2010
 #define PERIOD 20 /* milliseconds: two of our kernel's ticks */
 
-static volatile sig_atomic_t times, value;
+static volatile sig_atomic_t times, value, overrun;
 static volatile pid_t handled_by;
 
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	times++;
 	value = info->si_value.sival_int;
+	overrun = info->si_overrun;
 	handled_by = syscall(SYS_gettid);
 }
 
@@ -38,6 +39,7 @@ static void signals(timer_t timer, const sigset_t *set)
 	say("blocked", times);
 	pthread_sigmask(SIG_UNBLOCK, set, NULL);
 	say("came", times > 0);
+	say("after others", overrun >= 3);
 	say("with its value", value);
 	say("overrun", timer_getoverrun(timer) >= 3);
 	say("left", timer_gettime(timer, &left) == 0 && left.it_value.tv_nsec > 0);
