@@ -65,6 +65,7 @@ def test_good_measurement() -> None:
         (written(figures={"x": float("inf")}), "something else than numbers: x"),
         (b'{"sources": "1", "prediction": {"a": ' + b"9" * 9000 + b"}}", "not as make measure"),
         (written(figures={"x": 10**400}), "something else than numbers"),
+        (written(figures={"\ud800": "1"}), r"something else than numbers: \ud800"),
     ],
 )
 def test_bad_measurement(data: bytes, words: str) -> None:
@@ -84,6 +85,7 @@ def test_bad_measurement(data: bytes, words: str) -> None:
         (b"3 = { a = 1 }\n", "answer 3 should be a number or a word"),
         (b'2 = "' + b"a" * 100 + b'"\n', "answer 2 should be a number or a word"),
         (b"1 = " + b"9" * 9000, "answer"),
+        (b"1 = 0x" + b"f" * 9000, "answer 1 should be a number or a word"),
     ],
 )
 def test_bad_answers(data: bytes, words: str) -> None:

@@ -27,6 +27,7 @@ CALLS = {
     "l": "lseek is called",
     "o": "open is called",
     "s": "stat is called",
+    "t": "what is written gets its stamps",
 }
 
 programs: dict[Path, Path] = {}
@@ -34,7 +35,7 @@ programs: dict[Path, Path] = {}
 
 @dataclass(frozen=True)
 class World:
-    """The file (f), block device (b) or other thing (c) that seekrw is given; see the C file."""
+    """The file (f), block device (b) or other thing that seekrw is given; see the C file."""
 
     kind: str = "b"
     size: int = DISK
@@ -46,7 +47,9 @@ class World:
     moved: int = -1
 
     def __str__(self) -> str:
-        what = {"b": "a block device", "f": "a file"}.get(self.kind, "a character device")
+        what = {"c": "a character device", "d": "a directory", "f": "a file"}.get(
+            self.kind, "a block device"
+        )
         return f"{what} of {self.size:,} bytes"
 
 

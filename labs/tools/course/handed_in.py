@@ -104,7 +104,8 @@ def numbers_of(table: object, name: str, path: str) -> dict[str, float]:
     for key, value in table.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not abs(value) < MOST:
-            raise HandedInError(f'{path}: "{name}" has something else than numbers: {key[:40]}')
+            known = ascii(key[:40])[1:-1]  # half of a surrogate pair cannot be written
+            raise HandedInError(f'{path}: "{name}" has something else than numbers: {known}')
     return table
 
 
@@ -143,7 +144,8 @@ def read_answers(data: bytes, path: str) -> dict[str, str]:
 
 def answer_of(value: object, number: str, path: str) -> str:
     """An answer in one form. Raises HandedInError for what is no answer."""
-    if isinstance(value, dict | list) or len(str(value)) > ANSWER_LENGTH:
+    is_huge = isinstance(value, int) and abs(value) >= 10**ANSWER_LENGTH  # str has its own limit
+    if isinstance(value, dict | list) or is_huge or len(str(value)) > ANSWER_LENGTH:
         raise HandedInError(f"{path}: answer {number} should be a number or a word, in quotes")
     return " ".join(str(value).casefold().split())
 

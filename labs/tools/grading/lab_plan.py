@@ -252,6 +252,9 @@ class Plan:
             report.when == "call" or (report.when == "setup" and call.excinfo)
         ):
             return report
+        if report.failed:  # a half of a surrogate pair would end the process that reports it
+            words = str(report.longrepr)
+            report.longrepr = words.encode(errors="backslashreplace").decode()
         record = self._record(item, report.passed, call)
         report.user_properties.append(("lab", record))
         self._course(known).note(record)

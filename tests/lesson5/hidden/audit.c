@@ -376,6 +376,20 @@ uint32_t sum_of_all(void)
 static void *taken[TAKEN];
 static uint32_t orders[TAKEN];
 
+/* Takes a large block more, or gives all of them back: what is sound is another thing each time. */
+void stir(void)
+{
+	static void *blocks[3];
+	static unsigned count;
+
+	if (count < sizeof(blocks) / sizeof(blocks[0])) {
+		blocks[count++] = page_alloc(ORDERS - 1);
+		return;
+	}
+	while (count > 0)
+		page_free(blocks[--count], ORDERS - 1);
+}
+
 /* Blocks and objects of all sizes come and go: how many contradictions are found after every 250.
  * Interrupts stay disabled. */
 uint32_t audit_under_load(uint32_t seed, uint32_t rounds)

@@ -68,7 +68,7 @@ def test_colours(lab):
     """Each slab begins one alignment further than the one before, and then at the start again."""
     with memory_code(lab, SLABS, START) as run:
         run.call("begin_slabs")
-        for size, alignment in ((1000, 64), (600, 32), (100, 4), (LARGEST, 4)):
+        for size, alignment in ((1000, 64), (600, 32), (124, 4), (LARGEST, 4)):
             form = form_of(size, alignment)
             slabs = min(2 * form.colours + 1, 60)
             run.call("make_cache", 0, size, alignment, 0)
@@ -139,6 +139,9 @@ def test_misuse(lab):
             said = panic_of(run, "give", 0, address)
             assert "test-a" in said, f"{what}: slab_free says {said!r}"
         assert "test-b" in panic_of(run, "give", 1, first)
+        run.call("make_cache", 1, 40, 4, 0)
+        twin = run.call("take", 1)
+        assert "test-a" in panic_of(run, "give", 0, twin), "an object of another cache of this size"
         assert run.answers("answer_lists", 0) == before, "a refused slab_free has changed the cache"
 
 

@@ -50,6 +50,14 @@ def test_too_small(lab):
         expect(run.what, run.errors, wanted)
 
 
+@pytest.mark.exercise("S6", points=1, host=True)
+def test_no_size(lab):
+    """A directory is neither, and a block device may not tell its size."""
+    run = refused(lab, World("d", 4096))
+    expect(run.what, run.errors, "seekrw: FILE is neither a file nor a block device\n")
+    refused(lab, World("m", DISK))
+
+
 @pytest.mark.exercise("S6", points=4, gate=True, host=True)
 def test_every_place_of_large_disks(lab):
     """Places of more than 31 and 32 bits, in the sequence of the seed."""
@@ -89,8 +97,8 @@ def test_same_seed(lab):
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_mix(lab):
     """-w is a percentage, drawn for each operation; the counts are right."""
-    for percent, low, high in ((0, 0, 0), (30, 230, 370), (100, 1000, 1000)):
-        (seed,) = seeds(lab, 1)
+    (seed,) = seeds(lab, 1)
+    for percent, low, high in ((0, 0, 0), (30, 230, 370), (99, 950, 999), (100, 1000, 1000)):
         run = measured(lab, World("f", GIB), "-a", 1000, "-w", percent, "-s", seed)
         writes = sum(call.letter == "w" for call in run.operations)
         require(low <= writes <= high, f"{run.what}: expected {low} to {high}, seen {writes}")
@@ -100,6 +108,11 @@ def test_mix(lab):
         expect(
             f"{run.what}: once more, the same operations", again.operations == run.operations, True
         )
+    letters = [
+        [each.letter for each in measured(lab, World("f", GIB), *words, "-s", other).operations]
+        for words, other in ((("-a", 60, "-w", 50), one) for one in (seed, seed ^ 1))
+    ]
+    require(letters[0] != letters[1], "two seeds have the same mix of reads and writes")
 
 
 @pytest.mark.exercise("S6", points=2, gate=True, host=True)
@@ -111,7 +124,7 @@ def test_sectors_of_4096_bytes(lab):
 
 
 @pytest.mark.exercise("S6", points=4, gate=True, host=True)
-@pytest.mark.parametrize("words", ["-r", "-d", "-w 40", "-w 40 -c"])
+@pytest.mark.parametrize("words", ["-r", "-d -w 100", "-w 40", "-w 60 -c"])
 def test_nothing_else_is_timed(lab, words):
     """To the nanosecond: the operations, and two looks at the clock for each."""
     for kind in "bf":
@@ -165,6 +178,8 @@ def test_report_of_long_runs(lab):
     expect("2 requests", lines[3], "requests an operation: 0.50; sectors a request: 1.00")
     lines = seekrw(lab, World("f", GIB, cost=1_234_567, every=2), "-a", 3).text.splitlines()
     expect("2 of 3", lines[3], "requests an operation: 0.67; sectors a request: 1.00")
+    lines_of_3 = seekrw(lab, World("f", GIB, every=3), "-a", 3).text.splitlines()
+    expect("1 of 3", lines_of_3[3], "requests an operation: 0.33; sectors a request: 1.00")
     expect("3 of 1.2 ms", lines[0], "real time: 0 minutes 0 seconds 3703 usec")
     lines = seekrw(lab, World("f", GIB), "-a", 3, "-l", 100).text.splitlines()
     expect("no whole sector", lines[3], "requests an operation: 1.00; sectors a request: 0.00")

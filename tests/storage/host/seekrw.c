@@ -4,7 +4,8 @@
  *
  *	KIND SIZE ALIGN COST EVERY SHORT BROKEN MOVED
  *
- *	KIND			f file, b block device, c character device
+ *	KIND			f file, b block device, m one that does not tell its size,
+ *				c character device, d directory
  *	ALIGN			bytes, of the memory and the offsets of direct I/O
  *	COST			nanoseconds of an operation; each takes 10 more than the last one
  *	EVERY			each operation of so many makes a request to the device
@@ -57,6 +58,11 @@ static uint64_t size, align, cost, every, now, done, requests, sectors;
 static int64_t short_at, broken_at, moved_at;
 static bool is_ready, is_direct;
 
+/* What was written last, and what was in this memory when somebody looked at the clock. */
+static const void *written;
+static size_t written_length;
+static uint32_t sum_then;
+
 /* In libasan, if the program has it. */
 int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
 					      void (*freed)(const volatile void *))
@@ -80,7 +86,17 @@ static void on_allocate(const volatile void *memory, size_t length)
 
 static void on_free(const volatile void *memory)
 {
-	(void)memory;
+	if (memory == written)
+		written = NULL;
+}
+
+static uint32_t sum_of(const uint8_t *bytes, size_t length)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < length; i++)
+		sum = sum * 31 + bytes[i];
+	return sum;
 }
 
 static void __attribute__((constructor)) prepare(void)
@@ -114,6 +130,8 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	(void)clock;
 	add('c', CLOCK_NS);
+	if (written)
+		sum_then = sum_of(written, written_length);
 	*time = (struct timespec){ now / 1000000000, (long)(now % 1000000000) };
 	return 0;
 }
@@ -131,7 +149,10 @@ static int describe(struct stat *status)
 	*status = (struct stat){ .st_dev = makedev(kind == 'f' ? 3 : 0, kind == 'f' ? 64 : 5),
 				 .st_rdev = makedev(3, 64),
 				 .st_size = kind == 'f' ? (off_t)size : 0 };
-	status->st_mode = kind == 'f' ? S_IFREG : kind == 'b' ? S_IFBLK : S_IFCHR;
+	status->st_mode = kind == 'f'	? S_IFREG
+			  : kind == 'c' ? S_IFCHR
+			  : kind == 'd' ? S_IFDIR
+					: S_IFBLK;
 	return 0;
 }
 
@@ -170,7 +191,7 @@ int ioctl(int descriptor, unsigned long request, ...)
 	void *out = va_arg(arguments, void *);
 	va_end(arguments);
 	add('i', CALL_NS);
-	errno = kind != 'b' || descriptor != TARGET ? ENOTTY : EFBIG;
+	errno = kind != 'b' || descriptor != TARGET ? ENOTTY : EFBIG; /* m tells nothing */
 	if (errno == ENOTTY || (request == BLKGETSIZE && size / SECTOR > SECTORS_OF_32))
 		return -1;
 	if (request == BLKGETSIZE64)
@@ -241,8 +262,13 @@ ssize_t pread(int descriptor, void *buffer, size_t length, off_t offset)
 	return count;
 }
 
+/* Stamps that were written after the last look at the clock are in the measured time. */
 ssize_t pwrite(int descriptor, const void *buffer, size_t length, off_t offset)
 {
+	if (written == buffer && sum_of(buffer, length) != sum_then)
+		add('t', ALLOCATE_NS);
+	written = buffer;
+	written_length = length;
 	ssize_t count = operate('w', (uintptr_t)buffer, length, offset);
 	struct call *call = &calls[call_count - 1];
 
