@@ -10,8 +10,7 @@
  *	later	pages are written back in runs: blocks for a whole run are allocated at once
  *
  * So that a full disk is an error of write, and not of the write-back after it, write asks whether
- * there is room for all dirty pages. When it becomes scarce, it writes them back, and knows
- * exactly.
+ * there surely is room for all dirty pages. When it becomes scarce, it writes them back first.
  *
  * To make a file shorter: first its size, then its pages go, and then its blocks are freed. A fault
  * or a read that comes in between finds the end of the file.
@@ -31,10 +30,8 @@
 #define MARGIN	    4u /* blocks that are kept for the map of what is written */
 #define MARGIN_PART 64u
 #define DAY_NS	    86400000000000ll
-
-/* Of fallocate. */
-#define KEEP_SIZE  1u
-#define PUNCH_HOLE 2u
+#define KEEP_SIZE   1u /* of fallocate */
+#define PUNCH_HOLE  2u
 
 static struct disk_inode *inode_of(const struct cached_file *pages)
 {
@@ -125,8 +122,8 @@ static int disk_write(struct cached_file *pages, uint64_t offset, const void *fr
 	if (done == length)
 		return error;
 	inode->mount->room = 0; /* less is free than was promised */
-	return disk_inode_lost(inode, offset + done, length - done,
-			       written < 0 ? written : -ENOSPC);
+	error = written < 0 ? written : -ENOSPC;
+	return disk_inode_lost(inode, offset + done, length - done, error);
 }
 
 static uint64_t disk_size(const struct cached_file *pages)
@@ -139,22 +136,24 @@ static void disk_grow(struct cached_file *pages, uint64_t size)
 	inode_of(pages)->inode.size = size;
 }
 
-/* Is there room for one page more? Half of what is free is promised at a time, so that few writes
- * have to count. */
-static bool has_room(struct disk_mount *mount)
+/* Promises room for one page more: 0, -ENOSPC or another error. Half of what is surely free is
+ * promised at a time, so that few writes have to count. */
+static int promise_page(struct disk_mount *mount)
 {
 	uint32_t shift = PAGE_SHIFT - mount->block_shift;
-	uint64_t taken = (uint64_t)(cached_files_dirty() + 1) << shift;
-	struct ext_usage usage;
+	uint64_t taken = (uint64_t)(cached_files_dirty() + 1) << shift, sure;
 
 	if (mount->room > 0) {
 		mount->room--;
-		return true;
+		return 0;
 	}
-	ext_usage(mount->fs, &usage);
 	taken += taken / MARGIN_PART + MARGIN;
-	mount->room = usage.free > taken ? (uint32_t)((usage.free - taken) >> shift) / 2 : 0;
-	return usage.free > taken;
+	mutex_lock(&mount->lock);
+	int error = ext_room(mount->fs, taken + 1, &sure);
+
+	mutex_unlock(&mount->lock);
+	mount->room = sure > taken ? (uint32_t)((sure - taken) >> shift) / 2 : 0;
+	return sure > taken ? 0 : error ? error : -ENOSPC;
 }
 
 /* Does the page have all its blocks, with contents (is_written), or at least without? */
@@ -180,17 +179,19 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 {
 	struct disk_inode *inode = inode_of(pages);
 	struct cached_page *cached = cached_file_find(pages, index);
+	int error;
 
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
 		return -EROFS;
 	inode->inode.modified = inode->inode.changed = inode_now();
 	inode->is_changed = true;
 	inode->asked = 0;
-	if ((cached && cached->is_dirty) || has_room(inode->mount) ||
-	    is_allocated(inode, index, true))
-		return 0;
+	error = cached && cached->is_dirty ? 0 : promise_page(inode->mount);
+	if (error != -ENOSPC || is_allocated(inode, index, true))
+		return error == -ENOSPC ? 0 : error;
 	cached_files_write_back(false);
-	return has_room(inode->mount) || is_allocated(inode, index, false) ? 0 : -ENOSPC;
+	error = promise_page(inode->mount);
+	return error == -ENOSPC && is_allocated(inode, index, false) ? 0 : error;
 }
 
 /* Before a commit, what write has changed only in memory: unless it is of no use to find the data

@@ -19,7 +19,13 @@
  * the old file would have it back, with somebody else's contents. Such blocks are ones in a second
  * bitmap (struct ext_pending).
  *
- * A group whose bitmap is damaged counts as full; with none left it is -ENOSPC, too.
+ * A group whose bitmap is damaged counts as full; with none left it is -ENOSPC, too. The
+ * page cache promises blocks to a program now, and asks for them later. ext_room says how many: it
+ * only counts groups whose bitmaps were looked at, from the first one on, as far as is necessary.
+ *
+ *	group		0	1	2	3	room for 1500 is asked:
+ *	free		900	800	1000	1000	1 is damaged, so 2 is
+ *	looked at	yes	bad	yes	no	looked at; 1900 it is
  *
  * What was allocated is on the disk before its count: bitmap, descriptor and superblock change in
  * one transaction. A full disk is -ENOSPC, and nothing has changed.
@@ -273,6 +279,41 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 static bool is_left_alone(const struct ext_fs *fs, uint32_t group)
 {
 	return !fs->failed && ext_bitmap_is_bad(fs, group, EXT_BITMAP_BLOCKS);
+}
+
+/* What is free in the next group counts from now on, unless its bitmap is damaged. One that was
+ * never written is made. */
+static int look_at_next(struct ext_fs *fs)
+{
+	struct cached_block *bitmap = NULL;
+	struct ext_group_desc descriptor;
+	int error = ext_group_read(fs, fs->looked_at, &descriptor);
+
+	if (!error && free_in(&descriptor) > 0)
+		error = ext_bitmap_get(fs, fs->looked_at, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
+	bcache_put(bitmap);
+	if (!error)
+		fs->sure += free_in(&descriptor);
+	else if (!is_left_alone(fs, fs->looked_at))
+		return error;
+	fs->looked_at++;
+	return 0;
+}
+
+int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room)
+{
+	uint64_t blocks = ext_all_free_blocks(fs);
+	int error = 0;
+
+	while (fs->sure < wanted && fs->looked_at < fs->summary.groups && !error) {
+		error = ext_begin(fs, EXT_CREDITS);
+		if (error)
+			break;
+		error = look_at_next(fs);
+		ext_end(fs);
+	}
+	*room = fs->sure < blocks ? fs->sure : blocks;
+	return error;
 }
 
 /* A damaged group has no run. */

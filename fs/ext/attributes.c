@@ -190,9 +190,6 @@ int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes
 	*out = (struct ext_attributes){ .is_block = true };
 	if (inode->attributes == 0)
 		return 0;
-	if (!ext_range_valid(fs, inode->attributes, 1))
-		return ext_corrupt_inode(inode, "attributes in block %ju: outside the file system",
-					 inode->attributes);
 	error = ext_check_run(inode, inode->attributes, 1);
 	if (!error)
 		error = bcache_get(fs->device, inode->attributes, fs->summary.block_size,

@@ -247,8 +247,11 @@ static void note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
 	if (fs->bad_count == EXT_BAD)
 		return;
 	fs->bad[fs->bad_count++] = group * 2 + kind;
-	if (kind == EXT_BITMAP_BLOCKS)
-		fs->unusable += of->free < of->bits ? of->free : of->bits;
+	if (kind != EXT_BITMAP_BLOCKS)
+		return;
+	fs->unusable += of->free < of->bits ? of->free : of->bits;
+	if (group < fs->looked_at)
+		fs->sure -= of->free;
 }
 
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
@@ -306,5 +309,7 @@ int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *
 	error = ext_group_write(fs, group, descriptor);
 	if (error)
 		fill(bitmap->data, first, count, !value);
+	else if (kind == EXT_BITMAP_BLOCKS && group < fs->looked_at)
+		fs->sure = value ? fs->sure - count : fs->sure + count;
 	return error;
 }

@@ -170,6 +170,11 @@ struct ext_usage {
 };
 void ext_usage(struct ext_fs *fs, struct ext_usage *out);
 
+/* Free blocks that can be promised now and allocated later: those of groups whose bitmaps were
+ * found to be sound, which are looked for until there are `wanted`. Returns 0, also for less than
+ * that, or why no more can be looked for; *room is valid then, too. */
+int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room);
+
 /* May the next calls use the blocks that are reserved for root? A new mount lets them. */
 void ext_use_reserve(struct ext_fs *fs, bool allowed);
 

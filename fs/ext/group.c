@@ -221,9 +221,15 @@ int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
 	unsigned log = flex && fs->super.s_log_groups_per_flex <= FLEX_LOG_MAX
 			   ? fs->super.s_log_groups_per_flex
 			   : 0;
-	uint32_t index, own = ext_group_of(fs, first, &index), group = own >> log << log;
-	int found = ext_range_valid(fs, first, count) && index < ext_group_overhead(fs, own);
+	uint32_t index, own, group;
+	int found;
 
+	if (!ext_range_valid(fs, first, count))
+		return ext_corrupt_inode(inode, "%u blocks from %ju on are outside the file system",
+					 count, first);
+	own = ext_group_of(fs, first, &index);
+	group = own >> log << log;
+	found = index < ext_group_overhead(fs, own);
 	for (uint32_t i = 0; i < 1u << log && group < fs->summary.groups && !found; i++, group++)
 		found = touches_tables(fs, group, first, count);
 	if (found > 0)

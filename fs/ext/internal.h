@@ -59,6 +59,9 @@ struct ext_fs {
 	uint32_t bad[EXT_BAD];
 	unsigned bad_count;
 	uint64_t unusable; /* blocks */
+	/* Free blocks of the first `looked_at` groups, whose bitmaps are sound (ext_room). */
+	uint64_t sure;
+	uint32_t looked_at;
 };
 
 static inline bool ext_has_incompat(const struct ext_fs *fs, uint32_t feature)
@@ -122,8 +125,9 @@ uint64_t ext_inode_goal(const struct ext_inode *inode);
 /* The group of a block, and the block's index in it. */
 uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
 
-/* Refuses a run, as long as it is in one group, that has bitmaps, an inode table or descriptors of
- * the file system in it: a map that says so is damaged, and what it names must not be written. */
+/* Refuses a run that is not inside the file system, or has a group's bitmaps, inode table or
+ * descriptors in it (looked for in the group in which the run begins): what names it is damaged,
+ * and it must be neither written nor freed. -EUCLEAN. */
 int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count);
 
 /* How many blocks of a file the map has numbers for, holes included. */

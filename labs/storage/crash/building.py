@@ -79,14 +79,14 @@ def fingerprint(texts: Iterable[bytes], *options: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def compile_to(target: Path, *command: str | Path) -> Path:
+def compile_to(target: Path, *command: str | Path, compiler: str = "gcc") -> Path:
     """Runs a compiler that makes a file, unless it is there. Another process waits."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             new = target.with_suffix(f".{os.getpid()}.o")
-            subprocess.run(["gcc", *map(str, command), "-o", str(new)], check=True)
+            subprocess.run([compiler, *map(str, command), "-o", str(new)], check=True)
             new.replace(target)
     return target
 
@@ -98,7 +98,9 @@ def headers_of(root: Path) -> bytes:
     return fingerprint(map(Path.read_bytes, headers)).encode()
 
 
-def objects_of(files: Iterable[Path], options: Sequence[str], root: Path = ROOT) -> list[Path]:
+def objects_of(
+    files: Iterable[Path], options: Sequence[str], root: Path = ROOT, compiler: str = "gcc"
+) -> list[Path]:
     """Compiles each of the files, with the library's headers of `root`. What was compiled once in
     any tree is not compiled again: of a mutant, the files that it does not change."""
     headers = headers_of(root)
@@ -106,14 +108,17 @@ def objects_of(files: Iterable[Path], options: Sequence[str], root: Path = ROOT)
     objects = []
     for path in files:
         name = f"{path.stem}-{fingerprint((path.read_bytes(), headers), *options)}.o"
-        objects.append(compile_to(BUILT / "objects" / name, *options, *include, "-c", path))
+        target = BUILT / "objects" / name
+        objects.append(compile_to(target, *options, *include, "-c", path, compiler=compiler))
     return objects
 
 
-def linked(name: str, objects: Sequence[Path], options: Sequence[str]) -> Path:
+def linked(
+    name: str, objects: Sequence[Path], options: Sequence[str], compiler: str = "gcc"
+) -> Path:
     """The program of these objects, in the build folder."""
     code = fingerprint((path.name.encode() for path in objects), *options)
-    return compile_to(BUILT / f"{name}-{code}", *options, *objects)
+    return compile_to(BUILT / f"{name}-{code}", *options, *objects, compiler=compiler)
 
 
 def build(root: Path = ROOT, sanitize: bool = False) -> Path:

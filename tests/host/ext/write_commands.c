@@ -9,12 +9,15 @@
  *	requests		prints how many requests there were
  *	transactions		prints the open transaction's number, and that of the last safe one
  *	usage			prints blocks, free, available, inodes, free inodes
+ *	room BLOCKS		prints what can be promised, if so many blocks are wanted
+ *	run FIRST COUNT		checks that a file may have these blocks
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fs/cache/bcache.h"
+#include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/ext/command.h"
 #include "tests/host/ext/files.h"
@@ -22,6 +25,8 @@
 
 #pragma weak ext_remount
 #pragma weak ext_usage
+#pragma weak ext_room
+#pragma weak ext_check_run
 #pragma weak ext_open_number
 #pragma weak ext_committed_number
 
@@ -130,8 +135,32 @@ static void usage(char *arguments)
 	       use.free_inodes);
 }
 
+static void room(char *arguments)
+{
+	uint64_t found;
+	int error = ext_room(fs, strtoull(arguments, NULL, 0), &found);
+
+	if (error)
+		say_error(error);
+	printf("room %ju\n", found);
+}
+
+static void run(char *arguments)
+{
+	const struct ext_inode inode = { .fs = fs, .number = 12 };
+	uint64_t first = strtoull(arguments, &arguments, 0);
+	int error = ext_check_run(&inode, first, (uint32_t)strtoull(arguments, NULL, 0));
+
+	if (error)
+		say_error(error);
+	else
+		printf("done 0\n");
+}
+
 const struct command write_commands[] = {
-	{ "again", again },	   { "remount", remount },   { "record", record },
-	{ "fail", fail_requests }, { "requests", requests }, { "transactions", transactions },
-	{ "usage", usage },	   { NULL, NULL },
+	{ "again", again },	  { "remount", remount },
+	{ "record", record },	  { "fail", fail_requests },
+	{ "requests", requests }, { "transactions", transactions },
+	{ "usage", usage },	  { "room", room },
+	{ "run", run },		  { NULL, NULL },
 };

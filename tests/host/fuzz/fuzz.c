@@ -197,11 +197,14 @@ static void restore(void)
 	disk.record.count = disk.record.used = 0;
 }
 
-/* Nothing of one input is there for the next. */
+/* Nothing of one input is there for the next. What could not be written is looked for only if
+ * there is some. */
 static void forget_all(void)
 {
-	for (uint32_t size = 1024; size <= 4096; size *= 2)
-		bcache_forget(&disk.device, 0, disk.device.sectors, size);
+	bcache_drop();
+	bcache_shrink(UINT32_MAX);
+	for (uint32_t size = 1024; size <= 4096 && pages_in_use != 0; size *= 2)
+		bcache_forget(&disk.device, 0, disk.device.sectors * SECTOR_SIZE / size, size);
 	bcache_drop();
 	bcache_shrink(UINT32_MAX);
 	if (pages_in_use != 0)
