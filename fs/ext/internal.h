@@ -384,6 +384,9 @@ int ext_inode_free(struct ext_inode *inode);
 int ext_orphan_add(struct ext_inode *inode);
 int ext_orphan_remove(struct ext_inode *inode);
 
+/* Refuses a number that no inode in the list can have: -EUCLEAN. */
+int ext_orphan_check(const struct ext_fs *fs, uint32_t number);
+
 /* When a mount begins to write: what is in the orphan file goes to the list (orphan_file.c). */
 int ext_orphan_file_empty(struct ext_fs *fs);
 

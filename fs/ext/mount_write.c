@@ -123,13 +123,15 @@ static int check_features(const struct ext_fs *fs)
 static int finish_orphan(struct ext_fs *fs, uint32_t number)
 {
 	struct ext_inode inode;
-	int error =
-	    number > fs->summary.inodes
-		? ext_corrupt(fs, "list of orphans", "inode %u of %u", number, fs->summary.inodes)
-		: ext_inode_load(fs, number, &inode);
+	int error = ext_orphan_check(fs, number);
 
+	if (!error)
+		error = ext_inode_load(fs, number, &inode);
 	if (error)
 		return error;
+	if (inode.links > 0 && !ext_is_regular(&inode))
+		return ext_corrupt_inode(&inode, "is in the list of orphans, and has %u links",
+					 inode.links);
 	return inode.links == 0 ? ext_release(&inode) : ext_orphan_cut(&inode);
 }
 

@@ -29,16 +29,23 @@ static int set_next(struct ext_fs *fs, uint32_t number, uint32_t next)
 	return 0;
 }
 
+/* Reserved inodes have no links, or no name, and are in use all the same. */
+int ext_orphan_check(const struct ext_fs *fs, uint32_t number)
+{
+	if (number >= fs->first_inode && number <= fs->summary.inodes)
+		return 0;
+	return ext_corrupt(fs, "list of orphans", "inode %u, not %u to %u", number, fs->first_inode,
+			   fs->summary.inodes);
+}
+
 static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)
 {
 	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
-	int error;
+	int error = ext_orphan_check(fs, number);
 
-	if (number == 0 || number > fs->summary.inodes)
-		return ext_corrupt(fs, "list of orphans", "inode %u of %u", number,
-				   fs->summary.inodes);
-	error = ext_inode_block(fs, number, &buffer, &disk);
+	if (!error)
+		error = ext_inode_block(fs, number, &buffer, &disk);
 	if (error)
 		return error;
 	*next = disk->first.i_dtime;

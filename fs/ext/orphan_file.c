@@ -36,11 +36,10 @@ static int move_entry(const struct ext_inode *file, struct cached_block *buffer,
 {
 	struct ext_fs *fs = file->fs;
 	struct ext_inode orphan = { .fs = fs, .number = *entry };
-	int error;
+	int error = ext_orphan_check(fs, *entry);
 
-	if (*entry > fs->summary.inodes)
-		return ext_corrupt_inode(file, "orphan %u of %u", *entry, fs->summary.inodes);
-	error = ext_begin(fs, 3);
+	if (!error)
+		error = ext_begin(fs, 3);
 	if (error)
 		return error;
 	error = ext_change(fs, buffer);

@@ -6,6 +6,8 @@
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 
+#define DEPTH_MAX 65536u /* of directories in each other */
+
 int vfs_symlink(struct inode *start, const char *text, const char *target)
 {
 	struct path path;
@@ -82,13 +84,15 @@ int vfs_remove(struct inode *start, const char *text, bool directory)
 	return error;
 }
 
-/* Is `directory` the inode, or anywhere below it? */
+/* Is `directory` the inode, or anywhere below it? Above a damaged directory there may be a circle.
+ */
 static bool is_below(struct inode *directory, const struct inode *inode)
 {
 	struct inode *parent;
+	uint32_t left = DEPTH_MAX;
 
 	inode_hold(directory);
-	while (directory != inode && path_parent(directory, &parent) == 0) {
+	while (directory != inode && left-- > 0 && path_parent(directory, &parent) == 0) {
 		bool at_root = parent == directory;
 
 		inode_put(directory);

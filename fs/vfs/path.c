@@ -200,8 +200,8 @@ static bool is_followed(const struct path *path, enum path_end end)
 {
 	if (!path->inode || !inode_is(path->inode, S_IFLNK))
 		return false;
-	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes) ||
-	       (end == PATH_CREATE && !path->slashes);
+	end &= ~PATH_FILE;
+	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes);
 }
 
 static int walk(struct path *path, enum path_end end)
@@ -210,6 +210,9 @@ static int walk(struct path *path, enum path_end end)
 		int error;
 
 		take_name(path);
+		if (end & PATH_FILE && path->slashes && !*path->rest && path_is_entry(path) &&
+		    inode_is(path->directory, S_IFDIR))
+			return -EISDIR;
 		error = look_up(path);
 		if (error)
 			return error;

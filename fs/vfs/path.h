@@ -8,10 +8,11 @@
 
 /* What to do when the last name of a path is a symbolic link's. */
 enum path_end {
-	PATH_FOLLOW, /* go where it leads */
-	PATH_CREATE, /* the same, but not after slashes: no file can be made there */
-	PATH_STAY,   /* take the link itself, unless slashes follow it */
-	PATH_NAME,   /* take the link itself: the name is what matters */
+	PATH_FOLLOW,   /* go where it leads */
+	PATH_STAY,     /* take the link itself, unless slashes follow it */
+	PATH_NAME,     /* take the link itself: the name is what matters */
+	PATH_FILE = 4, /* added to these: a file may be made, so slashes after its name are -EISDIR
+			  before the name is looked at */
 };
 
 struct path {

@@ -189,8 +189,6 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 {
 	bool is_new = !path->inode;
 
-	if (path->slashes && flags & O_CREAT && path_is_entry(path))
-		return -EISDIR;
 	if ((flags & (O_CREAT | O_EXCL)) == O_CREAT && path_is_planted(path) &&
 	    !inode_is(path->inode, S_IFREG) && !inode_is(path->inode, S_IFIFO) &&
 	    !inode_is(path->inode, S_IFDIR))
@@ -220,10 +218,10 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 		return -EINVAL;
 	do {
 		error = path_resolve(&path, start, text,
-				     exclusive		  ? PATH_NAME
-				     : flags & O_NOFOLLOW ? PATH_STAY
-				     : flags & O_CREAT	  ? PATH_CREATE
-							  : PATH_FOLLOW);
+				     (exclusive		   ? PATH_NAME
+				      : flags & O_NOFOLLOW ? PATH_STAY
+							   : PATH_FOLLOW) |
+					 (flags & O_CREAT ? PATH_FILE : 0));
 		if (error)
 			return error;
 		error = open_resolved(&path, flags, mode, file);

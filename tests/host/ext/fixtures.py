@@ -66,15 +66,20 @@ class Host:
         return done.stdout.decode(errors="replace").splitlines()
 
 
-@pytest.fixture(scope="session")
-def ext() -> Host:
+def host_program() -> Path:
     """The program, compiled with the address and undefined behaviour sanitizers, like those of the
     crash laboratory."""
     shim = [*sorted((ROOT / "tests" / "host" / "ext").glob("*.c")), ROOT / "kernel/lib/errno.c"]
     options = [*building.OPTIONS, *building.SANITIZERS]
     wrapped = "-Wl,--wrap=ext_name_hash"  # names_commands.c can make hashes collide
     objects = building.objects_of([*SOURCES, *shim], options)
-    return Host(building.linked("ext_host", objects, [*options, wrapped]))
+    return building.linked("ext_host", objects, [*options, wrapped])
+
+
+@pytest.fixture(scope="session")
+def ext() -> Host:
+    """The program."""
+    return Host(host_program())
 
 
 @pytest.fixture(scope="session")

@@ -75,9 +75,11 @@ static int print_entry(void *context, const char *name, uint32_t inode, uint8_t 
 	return 0;
 }
 
+#define DEPTH_MAX 100u /* a damaged directory may be its own child */
+
 struct place {
 	const char *path;
-	int error;
+	unsigned depth;
 };
 
 static int print_tree(void *context, const char *name, uint32_t number, uint8_t type)
@@ -85,7 +87,7 @@ static int print_tree(void *context, const char *name, uint32_t number, uint8_t 
 	struct place *parent = context;
 	struct ext_inode inode;
 	char path[4096];
-	struct place here = { path, 0 };
+	struct place here = { path, parent->depth + 1 };
 	int64_t result;
 
 	(void)type;
@@ -93,6 +95,8 @@ static int print_tree(void *context, const char *name, uint32_t number, uint8_t 
 		return 0;
 	snprintf(path, sizeof(path), "%s/%s", parent->path, name);
 	result = ext_inode_read(fs, number, &inode);
+	if (here.depth > DEPTH_MAX)
+		return -ELOOP;
 	if (result == 0 && ext_is_directory(&inode)) {
 		printf("node %o 0 0 %s\n", inode.mode, path);
 		return ext_list(&inode, print_tree, &here);

@@ -1,0 +1,178 @@
+"""Damaged images that are mounted for writing: kinds of damage that are sound by themselves.
+
+    python -m tests.damaged_images --seed 1 --count 200
+
+Random bytes (`make fuzz`) rarely make what a bug of another system leaves: a block that two files
+have, an inode in use that its bitmap calls free, a directory that is its own child, a list of
+orphans with files that are in use. Here every image has such a damage, by a seed; then the library
+on the host, with its sanitizers, mounts it and works on it. Wrong is: a crash, a report of a
+sanitizer, more than SECONDS, and findings of e2fsck of a kind that it did not have before.
+
+What the damage itself spreads is no finding: a block that is in use and free at once is given to a
+second file by every system (SPREADS).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from labs.tools.machine.bounded import run_within
+from tests.damage_kinds import DIRECTORIES, FILES, NEW, damage
+from tests.host.ext.images import ENVIRONMENT, SUPER
+
+SECONDS = 60
+
+# ---- one image ----------------------------------------------------------------------------------
+
+
+def operations(rng: random.Random) -> list[str]:
+    """Work on an image: on what may be damaged, and beside it."""
+    lines = ["attributes /A/bar"]
+    lines += [f"list {path}" for path in ["/", *DIRECTORIES]]
+    lines += [f"read {rng.choice((0, 3000, 70000))} 90000 {path}" for path in FILES]
+    for number in range(rng.randrange(15, 40)):
+        one = rng.choice([*FILES, *FILES, *NEW, *DIRECTORIES])
+        other = rng.choice([path for path in FILES if not path.startswith(one)])
+        place = rng.choice([path for path in DIRECTORIES if not path.startswith(one)])
+        new, size = f"{place}/n{number}", rng.choice((0, 9, 1024, 5000, 70000))
+        lines.append(
+            rng.choice(
+                (
+                    f"create {new}", f"write {one} {size} {rng.choice((9, 5000, 90000))} 7",
+                    f"append {one} 3000 8", f"mkdir {new}", f"rmdir {one}", f"unlink {one}",
+                    f"rename {one} {new}", f"rename {one} {other}", f"link {one} {new}",
+                    f"symlink {'y' * rng.choice((9, 90))} {new}", f"truncate {one} {size}",
+                    f"punch {one} 1024 {size + 1}", f"allocate {one} 0 {size + 1}",
+                    f"setattr {one} user.c {size % 900} 3", f"removeattr {one} user.b",
+                    f"exchange {other} {place}/n1", f"fsync {one}", "sync", f"room {size}",
+                    f"open {one}", f"chmod {one} 0600", f"list {rng.choice(DIRECTORIES)}",
+                )
+            )
+        )  # fmt: skip
+    return [*lines, "close", "usage"]
+
+
+# What such a damage spreads when anybody writes: two groups count in one bitmap, and a block that
+# is in use and free is allocated. Only these families, and only of these kinds.
+SPREADS = {
+    "index_nodes": ("blocks",),  # a part of a map that no block of the file leads to is not freed
+    "shared_tables": ("inodes", "blocks"),
+    "group_fields": ("inodes", "blocks"),
+    "attribute_blocks": ("blocks",),
+}
+# What e2fsck says, by what is wrong: the first that fits.
+FAMILIES = {
+    "blocks": r"claimed|[Bb]lock bitmap|[Ff]ree blocks|i_blocks|Clone|/.* \(inode #|BLOCK_UNINIT",
+    "inodes": r"[Ii]node bitmap|[Ff]ree inodes|Directories count|zero dtime|nattached|nconnected|"
+    r"ref count|orphan|unused inodes",
+    "names": r"Entry|entry|[Dd]irectory|\.\.|Salvage|HTREE|hash",
+    "maps": r"extent|i_size|illegal block|too big|mode|checksum|imagic|attribute|flag",
+}
+
+
+def e2fsck(option: str, image: Path) -> str:
+    """What e2fsck says."""
+    done = run_within(["e2fsck", option, str(image)], env=ENVIRONMENT, capture_output=True,
+                      text=True, seconds=120, check=False)  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def is_said_anyway(image: Path) -> re.Pattern[str]:
+    """Lines that tell nothing. Superblock and descriptors that e2fsck takes from a copy are old.
+    What is in the list of orphans waits for e2fsck: the last has no dtime, and they have blocks
+    that nobody else has, some after their end."""
+    patterns = ["^Pass", "could be"]
+    if "backup" in e2fsck("-fn", image):
+        patterns += ["counted=", "superblock is missing"]
+    if struct.unpack_from("<I", image.read_bytes(), SUPER + 0xE8) != (0,):
+        patterns += ["zero dtime", "differences:  -", "i_size"]
+    return re.compile("|".join(patterns))
+
+
+def findings(image: Path) -> dict[str, str]:
+    """What e2fsck finds, after it has replayed the journal: a line of each family."""
+    dropped = is_said_anyway(image)
+    copy = Path(shutil.copy(image, image.with_suffix(".check")))
+    e2fsck("-yEjournal_only", copy)
+    found: dict[str, str] = {}
+    for line in filter(lambda line: not dropped.search(line), e2fsck("-fn", copy).splitlines()):
+        for family, pattern in FAMILIES.items():
+            if re.search(pattern, line):
+                found.setdefault(family, line)
+                break
+    return found
+
+
+@dataclass
+class Tried:
+    """What became of an image."""
+
+    name: str
+    commands: list[str]
+    lines: list[str]
+    failure: str
+    new: dict[str, str]
+
+
+def try_image(program: Path, folder: Path, seed: int) -> Tried:
+    """Makes an image, works on it, and asks e2fsck."""
+    image, name, commands = damage(folder, seed)
+    rng = random.Random(seed + 1)
+    before = {*findings(image), *(["inodes"] if "orphan" in e2fsck("-fn", image) else [])}
+    shutil.copyfile(image, folder / "before.img")
+    errors = rng.choice(("continue", "continue", "remount-ro"))
+    text = "\n".join(operations(rng)) + "\n"
+    failure = ""
+    try:
+        done = run_within([str(program), str(image), "write", f"errors={errors}"],
+                          input=text.encode(), capture_output=True, seconds=SECONDS,
+                          check=False)  # fmt: skip
+        lines = done.stdout.decode(errors="replace").splitlines()
+        if done.returncode not in (0, 1) or done.stderr:
+            failure = f"status {done.returncode}: {done.stderr.decode(errors='replace')}"
+    except subprocess.TimeoutExpired:
+        lines, failure = [], f"not ended after {SECONDS} s"
+    after = findings(image)
+    spread = {*before, *SPREADS.get(name.split()[2], ())}
+    new = {family: line for family, line in after.items() if family not in spread}
+    return Tried(name, commands, lines, failure, new)
+
+
+def main() -> int:
+    """Returns 1 if something was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=200)
+    options = parser.parse_args()
+    from tests.host.ext.fixtures import host_program  # a plugin of pytest
+
+    program, wrong = host_program(), 0
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        for seed in range(options.seed, options.seed + options.count):
+            tried = try_image(program, Path(name), seed)
+            if tried.failure or tried.new:
+                wrong += 1
+                print(
+                    tried.name,
+                    tried.commands,
+                    tried.failure[:3000],
+                    list(tried.new.values())[:6],
+                    flush=True,
+                )
+            for file in Path(name).iterdir():
+                file.unlink()
+    print(f"{options.count} images, {wrong} with findings")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

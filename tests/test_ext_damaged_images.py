@@ -1,0 +1,95 @@
+"""Images with damage that is sound by itself, mounted for writing (tests/damaged_images.py)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.damage_kinds import KINDS
+from tests.damaged_images import try_image
+from tests.host.ext.images import MIB, debugfs, make_image, run_tool
+from tests.test_ext_write import VARIANTS, make_files, stat_of
+from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
+
+pytest_plugins = ["tests.host.ext.fixtures"]
+SEED = 2000  # more: python -m tests.damaged_images
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", range(len(KINDS)), ids=list(KINDS))
+def test_each_kind_of_damage(ext, tmp_path, kind):
+    """No crash, no report, an end; and e2fsck finds what it found before."""
+    for seed in range(SEED + kind, SEED + 2 * len(KINDS), len(KINDS)):
+        tried = try_image(ext.program, tmp_path, seed)
+        assert not tried.failure, (tried.name, tried.commands, tried.failure)
+        assert not tried.new, (tried.name, tried.commands, tried.new)
+
+
+def test_directories_in_a_circle_and_slashes_after_names(guest, tmp_path):  # noqa: F811
+    """Two directories that are each other's parent: a rename into one of them ends. And what open
+    says of a name with a slash after it does not depend on the name."""
+    (tmp_path / "root/A/sub").mkdir(parents=True)
+    (tmp_path / "root/B").mkdir()
+    (tmp_path / "root/f").touch()
+    image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext4", tmp_path / "root")
+    circle = ["unlink /A/sub/..", "ln /B /A/sub/..", "unlink /B/..", "ln /A/sub /B/.."]
+    debugfs(image, circle, write=True)
+    long = "L" * 256
+    said = guest(
+        f"""mkdir /mnt; mount /dev/hdb /mnt; mkdir /mnt/d
+        mv /mnt/d /mnt/B/ && ls /mnt/B; rmdir /mnt/B/d && echo gone
+        for name in {long} {long}/ {long}/{long}/ new/ f/ f/x/ none/x/
+        do true > /mnt/$name; done 2>&1 | sed 's/LL*/L/g'
+        umount /mnt; echo the end""",
+        image,
+    )
+    lines = [line.rpartition(": ")[2] for line in said.splitlines() if "/mnt/" in line]
+    assert lines == [
+        *("File name too long", "Is a directory", "File name too long", "Is a directory"),
+        *("Is a directory", "nonexistent directory", "nonexistent directory"),
+    ], said
+    assert "d\ngone\n" in said and "the end" in said, said
+
+
+def test_runs_outside_the_file_system_are_nobodys(ext, tmp_path):
+    """What is written or freed is checked in one place: it may not leave the file system, nor be
+    its own."""
+    image = tmp_path / "a.img"
+    make_files(image, 8 * MIB, VARIANTS["no-flex-bg"], 1)
+    table = int(re.search(r"Inode table at (\d+)", run_tool("dumpe2fs", str(image)))[1])
+    outside = ["0 1", "1 1", "8192 1", "8191 2", f"{1 << 32} 1", f"{(1 << 64) - 1} 2", "0 0"]
+    own = ["2 1", f"{table} 1", f"{table - 1} 9"]
+    wanted = ["outside the file system"] * 7 + ["the file system's own"] * 3
+    for run, what in zip(outside + own, wanted, strict=True):
+        said, error = ext.start(image, "write", "errors=continue", text=f"run {run}\n")
+        first, count = run.split()
+        assert said == f"console hdc: inode 12: {count} blocks from {first} on are {what}", run
+        assert error == "error EUCLEAN"
+    assert ext.start(image, "write", text="run 8100 92\n") == ["done 0"]
+
+
+@pytest.mark.parametrize("number", (1, 2, 7, 8, 10, 4000, (1 << 32) - 1))
+def test_reserved_inodes_are_no_orphans(ext, tmp_path, number):
+    """Inode 1 has no links: it was freed. A mount drops such a list, and the rest stays."""
+    image = tmp_path / "a.img"
+    make_files(image, 8 * MIB, VARIANTS["ext3-1024"], 1)
+    debugfs(image, [f"ssv last_orphan {number}"], write=True)
+    lines = ext.start(image, "write", "errors=continue", text="create /new\n")
+    what = f"list of orphans: inode {number}, not 11 to "
+    assert lines[0].startswith(f"console hdc: {what}") and lines[1:] == ["done 0"], lines
+    run_tool("e2fsck", "-fn", str(image))
+
+
+@pytest.mark.parametrize("path", ("/short", "/lost+found"))
+def test_what_has_a_name_and_is_no_file_is_no_orphan(ext, tmp_path, path):
+    """The text of a short symbolic link was taken for numbers of blocks, which were freed."""
+    image = tmp_path / "a.img"
+    make_files(image, 8 * MIB, VARIANTS["ext3-1024"], 1)
+    debugfs(image, ["symlink /short A/foo"], write=True)
+    number = int(re.search(r"Inode: (\d+)", stat_of(image, path))[1])
+    debugfs(image, [f"ssv last_orphan {number}"], write=True)
+    lines = ext.start(image, "write", "errors=continue", text="create /new\n")
+    what = f"console hdc: inode {number}: is in the list of orphans, and has "
+    assert lines[0].startswith(what) and lines[1:] == ["done 0"], lines
+    run_tool("e2fsck", "-fn", str(image))
