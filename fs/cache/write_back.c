@@ -310,13 +310,13 @@ void cached_files_balance(void)
 /* Each file once: one that is dirty again is younger than this call. */
 void cached_files_write_back(bool is_due)
 {
-	uint64_t before = time_ns() - (is_due ? OLD_NS : 0);
+	uint64_t now = time_ns(), age = is_due ? OLD_NS : 0;
 
 	while (!list_is_empty(&dirty_files)) {
 		struct cached_file *file =
 		    list_entry(dirty_files.next, struct cached_file, in_dirty);
 
-		if (file->dirty_since > before)
+		if (file->dirty_since + age > now)
 			break;
 		write_first();
 	}
