@@ -17,8 +17,10 @@ from labs.storage.experiments.account import account_of
 from labs.storage.experiments.base import Where, page_of
 from labs.storage.experiments.family import ALL, experiment
 from labs.storage.experiments.guest import ExperimentError, GuestRun, counted_rows, phases_of
+from labs.storage.pages import Page, label, legend, pictures, plotting
 from tests.building import ROOT, make
 from tests.host.ext.images import OLDEST, knows_revision
+from tests.pictures import flaws
 
 NUMBERS = [
     pytest.param(number, marks=[pytest.mark.slow] if experiment(number).ABOUT.guest else [])
@@ -35,20 +37,42 @@ def kernel() -> Path:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_the_shape_holds(number, request, tmp_path):
+def test_the_shape_holds(number, request, tmp_path, monkeypatch):
     chosen = experiment(number)
     assert chosen.ABOUT.number == number
     build = request.getfixturevalue("kernel") if chosen.ABOUT.guest else ROOT / "build/storage"
     data = chosen.measure(Where(build, small=True))
     failed = [said for said, holds in chosen.checks(data).items() if not holds]
     assert not failed, json.dumps(data)[:4000]
+    figures, plot = [], Page.plot
+    monkeypatch.setattr(Page, "plot", lambda self, *what: (figures.append(what), plot(self, *what)))
     page = page_of(chosen, data, predicted=1).write(tmp_path, data)
+    assert [flaw for figure, _ in figures for flaw in flaws(figure)] == []
     text = page.read_text()
     assert all(f"<h2>{part}" in text for part in PARTS)
     assert text.count("<svg") >= 1 and "你的预测" in text
     assert len(chosen.sentences(data)) == 3
     assert json.loads((tmp_path / f"x{number}.json").read_text())
     assert (tmp_path / f"x{number}-1.csv").read_text().count("\n") > 1
+
+
+def test_flaws_of_a_picture_are_seen():
+    """A person would see them, too: text on text, beyond the rim, a legend over a curve."""
+
+    def picture(spoil):
+        with plotting():
+            figure, axes = pictures()
+            axes.plot([1, 2], [1, 2], label="a")
+            label(axes, ("reads", "读"), ("ms", "毫秒"))
+            spoil(axes)
+        return flaws(figure)
+
+    assert picture(legend) == []
+    assert picture(lambda axes: axes.legend()) == ["the legend of 'ms\n毫秒' covers its picture"]
+    assert picture(lambda axes: axes.set_xticks([1, 1.01], ["long", "longer"])) == [
+        "'long' lies on 'longer'"
+    ]
+    assert picture(lambda axes: axes.set_ylabel("x" * 99)) == [f"'{'x' * 99}' leaves the picture"]
 
 
 def test_the_marks_cut_a_run():

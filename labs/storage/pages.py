@@ -30,6 +30,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -38,8 +39,12 @@ from labs.tools.course.measurement import STYLE
 WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
 HEIGHT_INCHES = 3.3
 TERMINAL_WIDTH, TEXT_WIDTH = 100, 80
-FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "PingFang SC"]
+FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei",
+         "Microsoft YaHei", "PingFang SC"]  # fmt: skip
 STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
+PREDICTED = "your prediction 你的预测"
+MARKERS = "osD^v<>P"  # curves that are one upon the other can be told apart, on paper, too
+LEGEND_SIZE, LEGEND_INCHES = 8, 3.9  # points; the width that there is for a legend
 HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title>
@@ -79,10 +84,20 @@ def pictures(rows: int = 1, height: float = HEIGHT_INCHES) -> tuple[Figure, Any]
 
 def curves(axes: Axes, rows: Sequence[Mapping[str, Any]], x: str, y: str, by: str) -> None:
     """A curve for each value of `by`, in the order in which they come."""
-    for name in dict.fromkeys(row[by] for row in rows):
+    for number, name in enumerate(dict.fromkeys(row[by] for row in rows)):
         mine = [row for row in rows if row[by] == name]
-        axes.plot([row[x] for row in mine], [row[y] for row in mine], "o-", markersize=4,
-                  linewidth=1.2, label=str(name))  # fmt: skip
+        axes.plot([row[x] for row in mine], [row[y] for row in mine], "-",
+                  marker=MARKERS[number % len(MARKERS)], fillstyle="none" if number % 2 else "full",
+                  markersize=4 + number, linewidth=1.2, label=str(name))  # fmt: skip
+
+
+def legend(axes: Axes) -> None:
+    """What the curves are, above the picture, so that it covers none: in as many columns as are
+    wide enough. Call it last; a title must be elsewhere."""
+    names = axes.get_legend_handles_labels()[1]
+    inches = 0.45 + LEGEND_SIZE / 72 * 0.53 * max(map(cell_len, names))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=LEGEND_SIZE, columnspacing=1,
+                ncols=max(1, min(len(names), int(LEGEND_INCHES / inches))))  # fmt: skip
 
 
 def label(axes: Axes, x: tuple[str, str], y: tuple[str, str]) -> None:
@@ -114,12 +129,12 @@ def short_size(size: int) -> str:
     return str(size)
 
 
-def mark_prediction(axes: Axes, value: float | None) -> None:
-    """Draws what a person expected, if anything, as a line through the plot."""
+def mark_prediction(axes: Axes, value: float | None, is_vertical: bool = False) -> None:
+    """Draws what a person expected, if anything, as a line through the plot, in a colour that no
+    curve has."""
     if value is not None:
-        axes.axhline(
-            value, color="C3", linestyle="--", linewidth=1, label="your prediction 你的预测"
-        )
+        line = axes.axvline if is_vertical else axes.axhline
+        line(value, color="#c000c0", linestyle="--", linewidth=1, label=PREDICTED)
 
 
 def svg_of(figure: Figure) -> str:

@@ -27,7 +27,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from labs.storage import disks, random_reads
 from labs.storage.disk_model import HDD5400, SECTOR_BYTES
-from labs.storage.pages import Page, both, pictures, plotting
+from labs.storage.pages import PREDICTED, Page, both, legend, pictures, plotting
 from labs.storage.report import (
     PUBLISHED,
     REQUEST_COLUMNS,
@@ -126,7 +126,7 @@ def plot_times(figures: Sequence[Figures], predicted: Mapping[str, float]) -> Fi
         draw_prediction(times, figures, predicted)
         times.set_xlabel(both("ms for a read (disk model)", "每次读的毫秒数 (磁盘模型)"))
         sectors.set_xlabel(both("sectors of 512 bytes in a request", "每个请求的扇区数 (512 字节)"))
-        times.legend(loc="upper center", bbox_to_anchor=(0.4, 1.28), ncols=2, fontsize=8)
+        legend(times)
     return figure
 
 
@@ -136,7 +136,7 @@ def draw_prediction(axes: Axes, figures: Sequence[Figures], predicted: Mapping[s
     if predicted:
         axes.plot(
             [predicted[key] * base for key in predicted], [DIRECT[key] for key in predicted],
-            "rX", markersize=7, linestyle="none", label="your prediction 你的预测",
+            "X", color="#c000c0", markersize=7, linestyle="none", label=PREDICTED,
         )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def plot_latencies(figures: Sequence[Figures], predicted: Mapping[str, float]) -
                 )  # fmt: skip
         axes.set_xlabel(both("ms for a read, with its mapping blocks", "每次读的毫秒数 (含映射块)"))
         axes.set_ylabel(both("% of the reads", "读的百分比"))
-        axes.legend(fontsize=8)
+        legend(axes)
     return figure
 
 
@@ -207,7 +207,7 @@ def plot_parts(figures: Sequence[Figures]) -> Figure:
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(both("ms for a read (disk model)", "每次读的毫秒数 (磁盘模型)"))
-        axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.25), ncols=2, fontsize=8)
+        legend(axes)
     return figure
 
 
@@ -231,7 +231,7 @@ def plot_hits(figures: Sequence[Figures], drive_bytes: int) -> Figure:
         axes.plot(at, theory[::step], "k--", linewidth=1, label="chance 概率")
         axes.set_xlabel(both("reads so far", "已完成的读"))
         axes.set_ylabel(both("% that found their pointer block", "指针块命中率, %"))
-        axes.legend(fontsize=8)
+        legend(axes)
     return figure
 
 

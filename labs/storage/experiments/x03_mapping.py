@@ -11,7 +11,7 @@ from labs.storage import disks
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, model, run_guest
 from labs.storage.experiments.trees import expected
-from labs.storage.pages import both, mark_prediction, pictures
+from labs.storage.pages import both, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 
@@ -95,7 +95,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_xlabel(both("random reads of 512 bytes, from a cold start", "随机读次数 (冷启动)"))
     axes.set_ylabel(both("mapping requests per read", "每次读的映射请求"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, "At 1:100. Points: counted by QEMU. Line: a cache that forgets nothing.")]
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from labs.storage.disk_model import FULL_SECTORS, Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest, sized_disks
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 
@@ -85,7 +85,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         curves(axes, data["rows"], "size", key, "case")
         axes.set(xscale="log", yscale="log")
         label(axes, ("bytes per read", "每次读的字节数"), names)
-        axes.legend(fontsize=7)
+        legend(axes)
         figures.append((figure, "Direct random reads, on two models"))
     figure, axes = pictures(height=2.6)
     sizes = sorted({row["size"] for row in data["rows"]})
@@ -94,7 +94,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log")
     label(axes, ("bytes per read", "每次读的字节数"), ("pointers / extents", "指针 / extent"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     return [*figures, (figure, "What block pointers cost")]
 
 

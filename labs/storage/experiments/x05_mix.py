@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import model, run_guest, sized_disks
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 
@@ -75,10 +75,10 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     for axes, length in zip(both_axes, LENGTHS, strict=True):
         curves(axes, [r for r in data["rows"] if r["length"] == length], "writes", "per_second",
                "case")  # fmt: skip
-        axes.set_title(f"{length} B", loc="left")
         axes.set(ylim=(0, None))
-        label(axes, ("operations that write, %", "写操作, %"), ("operations/s", "每秒操作数"))
-        axes.legend(fontsize=8)
+        label(axes, ("operations that write, %", "写操作, %"),
+              (f"operations/s, {length} B each", f"每秒操作数, 每次 {length} B"))  # fmt: skip
+        legend(axes)
     counts, axes = pictures(height=2.8)
     rows = [{**r, "requests": r["reads"] + r["written"], "case": f"{r['way']}, {r['length']} B"}
             for r in data["rows"] if r["layout"] == "extents"]  # fmt: skip
@@ -86,7 +86,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(ylim=(0, 2.6))
     label(axes, ("operations that write, %", "写操作, %"), ("requests/operation", "每次操作的请求"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, "Model of the 5400 rpm disk; the sync at the end is included."),
             (counts, "Requests for each operation, extents")]  # fmt: skip
 

@@ -11,7 +11,7 @@ from labs.storage import fsx
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest
 from labs.storage.experiments.trees import FILE_BYTES, READS, Tree, cost, mapped
-from labs.storage.pages import label, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -91,14 +91,14 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(both_axes[1], ("extents of a file of 2 TiB", "extent 数"), ("ms for a read", "毫秒"))
     mark_prediction(both_axes[0], predicted)
     for axes in both_axes:
-        axes.legend(fontsize=8)
+        legend(axes)
     own, axes = pictures(height=2.6)
     few = [row["extents"] for row in data["guest"]]
     axes.plot(few, [row["mapping"] for row in data["guest"]], "o", label="counted")
     axes.plot(few, [row["formula"] for row in data["guest"]], "k:", label="formula")
     axes.set(xscale="log", ylim=(0, None))
     label(axes, ("extents of a small file", "extent 数"), ("leaves/read", "每次读的叶块"))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, f"{data['reads']:,} random reads, from a cold start"),
             (own, f"In the guest: {GUEST_READS} reads, blocks and holes by turns")]  # fmt: skip
 

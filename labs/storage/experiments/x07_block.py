@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest
 from labs.storage.experiments.trees import READS, Tree, cost, expected, mapped
-from labs.storage.pages import label, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -95,7 +95,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(lower, ("size of a block, KiB", "块大小, KiB"), ("ms for a read", "每次读, 毫秒"))
     if predicted is not None:
         mark_prediction(lower, predicted)
-        lower.legend(fontsize=8)
+        legend(lower)
     own, axes = pictures(height=2.6)
     kib = [row["size"] / 1024 for row in data["guest"]]
     axes.plot(kib, [row["mapping"] for row in data["guest"]], "o", label="counted")
@@ -103,7 +103,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_xticks(kib, [f"{each:g}" for each in kib])
     axes.set(ylim=(0, None))
     label(axes, ("size of a block, KiB", "块大小, KiB"), ("pointer blocks/read", "每次读的指针块"))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, "Twice the block: a quarter of the pointer blocks"),
             (times, "Random reads of 512 bytes, on the model of the 5400 rpm disk"),
             (own, f"In the guest: {GUEST_READS} reads of {GUEST_MIB} MiB, ext3")]  # fmt: skip

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from labs.bench.counting import Counter
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import counted_rows, data_image, model, run_guest
-from labs.storage.pages import label, mark_prediction, pictures, size_ticks
+from labs.storage.pages import label, legend, mark_prediction, pictures, size_ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -106,8 +106,8 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         each.set(xscale="log", yscale="log")
         size_ticks(each, sorted({row["buffer"] for row in data["rows"]}))
     steps.set_yticks([5000, 10_000, 20_000, 40_000], ["5,000", "10,000", "20,000", "40,000"])
-    axes.legend(fontsize=8)
-    calls.legend(fontsize=8)
+    legend(axes)
+    legend(calls)
     return [
         (time, "A cold file copied on one 15,000 rpm disk: the disk's time by the model, and one"
                " ns for an instruction"),

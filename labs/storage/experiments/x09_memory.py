@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest
-from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -70,7 +70,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log", yscale="log")
     ticks(axes, (0.125, 0.25, 0.5, 1, 2), (350, 400, 600, 1000, 1400))
     label(axes, ("file / memory", "文件 / 内存"), ("apparent rate, MB/s", "表面速率, MB/s"))
-    axes.legend(fontsize=8)
+    legend(axes)
     share, axes = pictures(height=2.8)
     rows = [{**row, "share": 100 * row["share"]} for row in data["rows"]]
     curves(axes, rows, "ratio", "share", "case")
@@ -78,7 +78,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     ticks(axes, (0.125, 0.25, 0.5, 1, 2))
     label(axes, ("file / memory", "文件 / 内存"), ("bytes from the disk, %", "来自磁盘, %"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(rate, "A fabric of 400 MB/s, and memory that copies 2.9 GB/s"),
             (share, "Counted by QEMU: the rest came from the page cache.")]  # fmt: skip
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 
 CACHE = 4096  # blocks of 4 KiB: 16 MiB, 1:1000 of an array's
@@ -147,12 +147,13 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     ticks(axes, WRITERS)
     label(axes, ("sequential writers", "顺序写的个数"), ("reads that hit, %", "读命中率, %"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     times, axes = pictures(height=2.8)
     curves(axes, data["rows"], "writers", "p50", "policy")
     axes.set(yscale="log")
     ticks(axes, WRITERS, (0.2, 0.5, 1, 2, 5))
     label(axes, ("sequential writers", "顺序写的个数"), ("median read, ms", "读的中位延迟, 毫秒"))
+    legend(axes)
     return [(figure, "A cache of 4,096 blocks; nine of ten reads want 2,500 hot ones."),
             (times, "A hit takes 0.2 ms, a miss some 6 ms.")]  # fmt: skip
 

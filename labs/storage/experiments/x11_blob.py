@@ -12,7 +12,7 @@ from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.blobs import build, call, entry, new_store
 from labs.storage.experiments.guest import Phase, run_guest
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -109,12 +109,12 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
           ("requests per object", "每个对象的请求"))  # fmt: skip
     axes.set(ylim=(0, None))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     rate, axes = pictures(height=2.8)
     curves(axes, data["rows"], "batch", "per_second", "store")
     axes.set(ylim=(0, None))
     label(axes, ("batch", "批次"), ("objects/s, one disk", "每秒对象数, 一块盘"))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, "From a cold start; counted by QEMU."),
             (rate, "Model of one 15,000 rpm disk, one request at a time")]  # fmt: skip
 

@@ -12,7 +12,7 @@ from labs.storage.disk_model import drive
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.blobs import build, entry, new_store
 from labs.storage.experiments.guest import run_guest
-from labs.storage.pages import label, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -67,7 +67,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("dead part of the log when it is compacted, %", "压实时日志中无用的部分, %"),
           ("bytes written per user byte", "每用户字节写的字节"))  # fmt: skip
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     space, axes = pictures(height=2.8)
     axes.plot([r["dead"] for r in rows], [r["log"] / r["live"] for r in rows], "o-")
     axes.set(yscale="log")

@@ -10,7 +10,7 @@ from labs.storage.disk_model import drive
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.blobs import build, call, entry, new_store
 from labs.storage.experiments.guest import run_guest
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -79,7 +79,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("records", "记录数"), ("time to open, s", "打开的时间, 秒"))
     if predicted is not None:
         mark_prediction(axes, predicted * 60)
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, "Requests of the guest on the model of a 15,000 rpm disk; the last point of "
              "each curve is extrapolated.")]  # fmt: skip
 

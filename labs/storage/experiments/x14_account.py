@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from labs.storage import fsx
 from labs.storage.experiments.account import Account, account_of, rows
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.pages import both, mark_prediction, pictures
+from labs.storage.pages import both, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.work_folder import work_folder
 
@@ -82,7 +82,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_ylabel(both("space won, GiB", "多得的空间, GiB"))
     if predicted is not None:
         mark_prediction(axes, predicted)
-        axes.legend(fontsize=8, loc="upper left")
+        legend(axes)
     return [(figure, "What each option gives back of 75 GiB")]
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from labs.bench.counting import Count, Counter
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import ExperimentError, run_guest
-from labs.storage.pages import curves, label, pictures, ticks
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -206,18 +206,17 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         ticks(axes, (0.3, 1, 3, 10, 30, 100))
         axes.axvline(crossing(data), color="grey", linewidth=1, linestyle=":")
         if predicted is not None and predicted > 0:
-            axes.axvline(predicted * INSTRUCTION_US, color="C3", linestyle="--", linewidth=1,
-                         label="your prediction 你的预测")  # fmt: skip
+            mark_prediction(axes, predicted * INSTRUCTION_US, is_vertical=True)
     device = ("time of the drive for a read, us", "盘的读时间, 微秒")
     label(rate, device, ("thousand reads a second", "千次读/秒"))
     label(work, device, ("processor, us a read", "处理器, 微秒/读"))
-    rate.legend(fontsize=8)
+    legend(rate)
     more, (share, depth) = pictures(2, height=2.9)
     curves(share, data["several"], "drives", "share", "way")
     share.axhspan(*PUBLISHED, color="grey", alpha=0.2, label="published, 4 SSDs")
     share.set(ylim=(0, 105), xticks=DRIVES)
     label(share, (f"drives of {FAST_US} us", "盘数"), ("of their rate, %", "达到的速率, %"))
-    share.legend(fontsize=8)
+    legend(share)
     for way in (INTERRUPT, POLL):
         mine = [row for row in data["depths"] if row["way"] == way]
         depth.plot([row["busy"] for row in mine], [row["iops"] / 1000 for row in mine], "o-",
@@ -226,7 +225,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
             depth.annotate(str(each["depth"]), (each["busy"], each["iops"] / 1000), fontsize=7,
                            xytext=(-4, 4), textcoords="offset points", ha="right")  # fmt: skip
     label(depth, ("processor busy, %", "处理器占用, %"), ("thousand reads a second", "千次读/秒"))
-    depth.legend(fontsize=8, loc="upper left")
+    legend(depth)
     return [
         (figure, "One read of 4 KiB at a time; dotted: the processor has as much to do"),
         (more, f"Full queues of drives with {FAST_US} us; and 1 to 32 reads at one such drive"),

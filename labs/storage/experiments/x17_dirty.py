@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from labs.bench.counting import Count, Counter
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest, said_rows
-from labs.storage.pages import curves, label, mark_prediction, pictures, ticks
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -129,9 +129,9 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     steps.set(yscale="log", ylim=(30, 40_000))
     if predicted is not None:
         mark_prediction(steps, min(max(predicted, 40), 30_000))
-    steps.legend(fontsize=7, ncol=2, loc="upper right")
+    legend(steps)
     faults.set(ylim=(-0.05, 1.5))
-    faults.legend(fontsize=8)
+    legend(faults)
     more, axes = pictures()
     rows = [row for row in data["rows"] if row["percent"] == 100]
     rows = [row for row in rows if row["way"] in (TRACKED, FREE, CALL)]
@@ -140,7 +140,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     ticks(axes, sorted({row["changes"] for row in rows}))
     label(axes, ("changes of 64 bytes to a page", "每页修改次数 (64 字节)"),
           ("instructions per page", "每页的指令"))  # fmt: skip
-    axes.legend(fontsize=8)
+    legend(axes)
     knee, axes = pictures()
     axes.plot(*zip(*rounds(data), strict=True), "o-", markersize=4,
               label="tracked: a fault each, these are written")  # fmt: skip
@@ -149,7 +149,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.axvline(share(data), color="grey", linewidth=1, linestyle=":")
     label(axes, pages, ("instructions per page of the file", "文件每页的指令"))
     axes.set(xlim=(0, 101), ylim=(0, None))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [
         (figure, "One change of 64 bytes to each page; written back after each round, or not"),
         (more, "A page with several changes: one fault, or a call each"),

@@ -15,7 +15,7 @@ from labs.bench.counting import Counter
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import ExperimentError, counted_rows, run_guest
-from labs.storage.pages import label, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import regular
 from labs.tools.machine.qemu_command import Drive
@@ -203,7 +203,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         mark_prediction(axes, 100 * of(data, READ, 1.0)["hits"] + predicted)
     label(axes, ("skew of the reads", "访问的偏斜度"), ("found in memory, %", "命中率, %"))
     axes.set(ylim=(0, 100))
-    axes.legend(fontsize=8)
+    legend(axes)
     ratio, axes = pictures()
     least = {skew: 1 - modelled(data, LRU, skew) for skew in skews}
     for policy, style in ((FIFO, "C0-"), (SECOND, "C1-")):
@@ -216,7 +216,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
                  label="published: twice the reads a second")  # fmt: skip
     label(axes, ("skew of the reads", "访问的偏斜度"), ("misses, LRU's = 1", "未命中 (LRU = 1)"))
     axes.set(ylim=(0.9, 2.1))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, f"A drive {TIMES} times as large as the memory, read page by page"),
             (ratio, "How many times as many misses as with LRU")]  # fmt: skip
 

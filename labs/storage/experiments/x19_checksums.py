@@ -25,7 +25,7 @@ from labs.storage.experiments.damage import (
 )
 from labs.storage.experiments.guest import run_guest
 from labs.storage.fsx import COMPILER, ROOT
-from labs.storage.pages import both, label, mark_prediction, pictures
+from labs.storage.pages import both, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.machine.qemu_command import Drive
@@ -181,7 +181,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         ("checksums of the file system", "文件系统的校验和"),
         ("flipped bits, %", "翻转的位, %"),
     )
-    axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    legend(axes)
     cost, axes = pictures(height=2.6)
     axes.barh([each.replace("-", ", ") for each in data["cost"]], list(data["cost"].values()))
     axes.set_axisbelow(True)

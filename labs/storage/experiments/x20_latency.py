@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.pages import both, label, mark_prediction, pictures, plotting
+from labs.storage.pages import both, label, legend, mark_prediction, pictures, plotting
 from labs.tools.course.measurement import Question
 
 DISKS, SICK = 16, 11
@@ -145,7 +145,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         axes.set_xticks([100 * part for part in PARTS], [f"{100 * part:g}" for part in PARTS])
         axes.set_xlabel(both("requests of the sick disk that are retried, %", "坏盘重试的请求, %"))
         axes.set_ylabel(both("runs in which it is found, %", "被认出的次数, %"))
-        axes.legend(fontsize=8)
+        legend(axes)
         means, axes = pictures(height=2.6)
         average = mean(data["means"])
         heights = [100 * (each / average - 1) for each in data["means"]]
@@ -153,7 +153,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         label(axes, ("disk", "盘号"), ("mean above average, %", "平均延迟高出 %"))
         if predicted is not None:
             mark_prediction(axes, predicted)
-            axes.legend(fontsize=8)
+            legend(axes)
     return [
         (means, "The means: one is higher, by as much as chance makes others differ."),
         (small, f"Sixteen disks, {READS} reads each; disk {SICK} retries {EXAMPLE:.1%} of them."),

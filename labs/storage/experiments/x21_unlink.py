@@ -12,7 +12,7 @@ from labs.storage import fsx
 from labs.storage.disk_model import Request, drive
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, run_guest
-from labs.storage.pages import label, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -136,7 +136,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     times, (upper, lower) = pictures(2, height=2.9)
     bars(upper, data, "seconds")
     label(upper, ("mode of the journal", "日志模式"), ("seconds", "秒"))
-    upper.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    legend(upper)
     ours = [ratio(data, mode, "seconds") for mode in MODES]
     theirs = [PUBLISHED[mode]["directory"] / PUBLISHED[mode]["inode"] for mode in MODES]
     lower.plot(range(len(MODES)), ours, "o", label="here")
@@ -145,7 +145,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     lower.set(xlim=(-0.5, len(MODES) - 0.5), ylim=(0, None))
     label(lower, ("mode of the journal", "日志模式"), ("times as long", "慢多少倍"))
     mark_prediction(lower, predicted)
-    lower.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=3)
+    legend(lower)
     counts, axes = pictures(height=3)
     row = {order: of(data, "writeback", order) for order in ORDERS}
     for place, (order, said) in enumerate(ORDERS.items()):
@@ -158,7 +158,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(yscale="log")
     axes.set_axisbelow(True)
     axes.set_ylabel("blocks for each file\n每个文件的块数")
-    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    legend(axes)
     files = data["rows"][0]["files"]
     return [(times, f"{files:,} empty files, on the model of the 5400 rpm disk"),
             (counts, "Counted by QEMU, data=writeback")]  # fmt: skip

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.pages import label, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
 TERABYTES = (1, 2, 5, 10)
@@ -121,7 +121,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("layout, 2 TB", "布局, 2 TB"), ("minutes", "分钟"))
     if predicted is not None:
         mark_prediction(axes, predicted * total(data, "ext4"))
-    axes.legend(fontsize=8)
+    legend(axes)
     sizes, lower = pictures()
     for layout in LAYOUTS:
         lower.plot(TERABYTES, [total(data, layout, t) for t in TERABYTES], "o-", markersize=4,
@@ -132,7 +132,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     lower.set_xticks(TERABYTES, [str(t) for t in TERABYTES])
     lower.minorticks_off()
     label(lower, ("file system, TB", "文件系统, TB"), ("minutes; MiB", "分钟; MiB"))
-    lower.legend(fontsize=7, ncol=3, loc="lower left", bbox_to_anchor=(0, 1))
+    legend(lower)
     return [(figure, "Passes of a check, 80 percent full, files of 1 MiB"),
             (sizes, "Time and memory grow with the size")]  # fmt: skip
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
 SIZES = [512 << power for power in range(14)]  # 512 bytes to 4 MiB
@@ -69,7 +69,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log", yscale="log")
     axes.set_xticks([512, 4096, 65_536, 1 << 20], ["512 B", "4 KiB", "64 KiB", "1 MiB"])
     label(axes, ("size of a write", "每次写的大小"), ("MB/s", "MB/s"))
-    axes.legend(fontsize=7)
+    legend(axes)
     gain, axes = pictures(height=2.6)
     ratios = [at(data, "gkey-flash, cached, then synced", size)
               / at(data, "gkey-flash, sequential", size) for size in SIZES]  # fmt: skip
@@ -79,7 +79,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("size of a write", "每次写的大小"), ("cached / direct", "缓存 / 直接"))
     if predicted is not None:
         mark_prediction(axes, predicted)
-        axes.legend(fontsize=8)
+        legend(axes)
     return [(figure, "The dotted line is the erase block of the netbook's flash."),
             (gain, "What the page cache wins on it")]  # fmt: skip
 

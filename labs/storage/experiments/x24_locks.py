@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.locks import Cluster
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 
 NODES = (2, 4, 8)
@@ -54,12 +54,12 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(ylim=(0, None))
     label(axes, ("operations that read, %", "读操作, %"), ("messages/operation", "每次操作的消息"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8)
+    legend(axes)
     times, axes = pictures(height=2.8)
     curves(axes, mine, "reads", "ms", "way")
     axes.set(ylim=(0, None))
     label(axes, ("operations that read, %", "读操作, %"), ("wait for the lock, ms", "等锁, 毫秒"))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [(figure, "Four nodes, one lock, 5 ms between a node's operations"),
             (times, "A message takes 0.1 ms, an operation 0.2 ms.")]  # fmt: skip
 

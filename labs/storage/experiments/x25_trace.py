@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest
-from labs.storage.pages import label, mark_prediction, pictures, ticks
+from labs.storage.pages import label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 
 DEVICES = ("hdd5400", "hdd15k", "sata-ssd", "pcie-ssd")
@@ -89,7 +89,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         ("traced reads a second", "每秒跟踪的读次数"),
         ("a processor's time, %", "处理器时间, %"),
     )
-    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    legend(axes)
     cost, axes = pictures(height=2.7)
     for place, way in enumerate(("ring", "print")):
         values = [call[way] / call["ring"] for call in data["calls"].values()]
@@ -99,7 +99,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_axisbelow(True)
     label(axes, ("system call", "系统调用"), ("cost / that of the ring", "代价 / 环的代价"))
     mark_prediction(axes, predicted)
-    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    legend(axes)
     more, axes = pictures(height=2.9)
     for name in ("off", "a ring each", "one ring"):
         axes.plot(PROCESSORS, [row[name] for row in data["contention"]], "o-", markersize=4,
@@ -107,7 +107,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set(xscale="log", yscale="log")
     ticks(axes, PROCESSORS)
     label(axes, ("processors", "处理器数"), ("getpid, millions/s", "getpid, 百万次/秒"))
-    axes.legend(fontsize=8)
+    legend(axes)
     return [
         (share, "1 ns an instruction; dotted: what the devices do, one read at a time"),
         (cost, "Instructions of a record, counted in the guest"),

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import model, run_guest, sized_disks
-from labs.storage.pages import curves, label, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 
@@ -115,17 +115,16 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         mine = [{**r, "part": r["ms"] / of(data, name, r["size"], 0)["ms"]}
                 for r in data["rows"] if r["drive"] == name]  # fmt: skip
         curves(axes, mine, "ahead", "part", "object")
-        axes.set_title(name, loc="left")
         axes.set(yscale="log" if name == "sata-ssd" else "linear")
-        label(axes, ("read-ahead, KiB", "预读, KiB"), ("time / without", "耗时 / 无预读"))
+        label(axes, ("read-ahead, KiB", "预读, KiB"), (f"time / without, {name}", "耗时 / 无预读"))
         if name == "sata-ssd":
             mark_prediction(axes, predicted)
-        axes.legend(fontsize=8)
+        legend(axes)
     waste, axes = pictures(height=2.6)
     curves(axes, [r for r in data["rows"] if r["drive"] == DRIVES[0]], "ahead", "waste", "object")
     axes.set(ylim=(-3, 105))
     label(axes, ("read-ahead, KiB", "预读, KiB"), ("read for nothing, %", "白读的, %"))
-    axes.legend(fontsize=8)
+    legend(axes)
     own, (upper, lower) = pictures(2, height=2.6)
     for place, way in enumerate(WAYS):
         at = [number + 0.27 * (place - 1) for number in range(len(OBJECTS))]
@@ -137,7 +136,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     upper.set(yscale="log")
     label(upper, ("object", "对象"), ("requests/get", "每次的请求"))
     label(lower, ("object", "对象"), ("ms/get, hdd5400", "毫秒, hdd5400"))
-    upper.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    legend(upper)
     return [(figure, "Objects at random places; 1 is the time with no read-ahead"),
             (waste, "Bytes that nobody asked for"),
             (own, "What this kernel asks for, at 1:100, counted by QEMU")]  # fmt: skip

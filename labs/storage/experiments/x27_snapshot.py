@@ -13,7 +13,7 @@ from labs.storage import fsx
 from labs.storage.disk_model import drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, run_guest
-from labs.storage.pages import both, mark_prediction, pictures
+from labs.storage.pages import both, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.machine.qemu_command import Drive
@@ -110,7 +110,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_xlabel(both("kind of snapshot, chunk", "快照类型, 块大小"))
     if predicted is not None:
         mark_prediction(axes, predicted * of(data, "no snapshot", "first")["ms"])
-    axes.legend(fontsize=8)
+    legend(axes)
     return [
         (figure, f"Random writes of {LENGTH} bytes; model of the 5400 rpm disk for both drives")
     ]

@@ -256,6 +256,17 @@ def leave_for_later(findings: list[Finding]) -> bool:
     return True
 
 
+def chinese_font() -> Finding:
+    """What draws the Chinese labels of plots. Without it they are boxes in a viewer of SVG files,
+    and a browser takes a font of its own, if it has one."""
+    fonts = [line for line in output_of("fc-list", ":lang=zh-cn", "family").splitlines() if line]
+    if fonts:
+        return Finding("ok", "a Chinese font", "", "", fonts[0].partition(",")[0])
+    missing = "none: the Chinese labels of plots are boxes; "
+    where = missing + install_command("fonts-noto-cjk")
+    return Finding("unavailable", "a Chinese font", "", "", where)
+
+
 def disk_space() -> Finding:
     """There is room for what is built."""
     place = ROOT / "build" if (ROOT / "build").exists() else ROOT
@@ -291,7 +302,7 @@ def main() -> int:
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     os.environ["LC_ALL"] = "C"
     findings = [*needed_things(), qemu_abilities(), gdb_abilities(), python_packages()]
-    findings += [pinned_clang_format(), disk_space()]
+    findings += [pinned_clang_format(), chinese_font(), disk_space()]
     position = next((i + 1 for i, each in enumerate(findings) if each.name == "i386-compiler"), 0)
     findings[position:position] = toolchain_candidates()
     is_fresh = leave_for_later(findings)
