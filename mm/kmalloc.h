@@ -14,7 +14,7 @@
 			   */
 
 /* At least `size` bytes (0 to KMALLOC_LARGEST), aligned to 16, with undefined contents; NULL
- * without memory, and for a larger size. Of size 0 it is an object like any other. */
+ * without memory, and for more than 4 MiB. Of size 0 it is an object like any other. */
 extern void *(*kmalloc)(uint32_t size);
 
 /* Gives an object back; nothing for NULL. What kmalloc did not return, or what is free, is an error

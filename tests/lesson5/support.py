@@ -21,6 +21,7 @@ from labs.tools.grading.lab import Lab
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols
 from tests.lesson4.support import MASK, code, fail
 from tests.remote import Guest, stopped
+from tests.standstill import describe
 
 PAGE = 4096
 ORDERS = 11
@@ -66,6 +67,33 @@ class Run:
         self.call(name, *arguments)
         count = self.guest.read_word(self.address("answer_count"))
         return list(self.guest.read_words(self.address("answers"), count)) if count else []
+
+
+INTERRUPTS = 1 << 9  # in EFLAGS
+MOST_STEPS = 5000
+
+
+def require_undisturbed(run: Run, name: str, watched: Sequence[tuple[int, int]]) -> None:
+    """Calls a function of the test's code, which enables interrupts, an instruction at a time: no
+    byte of what is watched (address, length) changes where an interrupt could come between."""
+    guest, before = run.guest, run.guest.registers()
+    home, place = before["eip"], run.address(name)
+    guest.write(before["esp"] - 4, home.to_bytes(4, "little"))
+    guest.set(esp=before["esp"] - 4, eip=place)
+    known, was_enabled = [], 0
+    for _ in range(MOST_STEPS):
+        here = guest.registers()
+        if here["eip"] == home:
+            assert was_enabled, f"{name} never enabled interrupts"
+            guest.set(**before)
+            return
+        enabled = here["eflags"] & INTERRUPTS
+        seen = [guest.read(*each) for each in watched] if enabled else []
+        if enabled and known and seen != known:
+            fail(f"at {describe(guest, here['eip'])} interrupts are enabled, and a list changes")
+        known, was_enabled = seen, was_enabled | enabled
+        guest.step()
+    fail(f"{name} does not come back")
 
 
 @contextmanager

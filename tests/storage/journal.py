@@ -32,11 +32,13 @@ class Layout(NamedTuple):
     log: int = 40
     checksums: bool = True
     log_at: int = 48
+    wide: bool = False
 
     @property
     def features(self) -> int:
         """Of the journal."""
-        return HAS_REVOKE | (HAS_CHECKSUMS if self.checksums else 0)
+        wide = HAS_64BIT if self.wide else 0
+        return HAS_REVOKE | wide | (HAS_CHECKSUMS if self.checksums else 0)
 
     @property
     def bytes(self) -> int:
@@ -148,7 +150,7 @@ def tag(layout: Layout, number: int, flags: int, copy: bytes, sequence: int) -> 
     """A tag of a descriptor, without a UUID."""
     if layout.checksums:
         crc = crc32c(SEED, struct.pack(">I", sequence) + copy)
-        return struct.pack(">IIII", number, flags, 0, crc)
+        return struct.pack(">IIII", number & 0xFFFFFFFF, flags, number >> 32, crc)
     return struct.pack(">IHH", number, 0, flags)
 
 
@@ -296,6 +298,16 @@ def replayed(image: bytes, layout: Layout) -> dict[int, bytes]:
         for number, copy in each.copies
         if revoked.get(number, -1) < index
     }
+
+
+def copies_to_replay(image: bytes, layout: Layout) -> int:
+    """How many copies replay writes, also those that it writes over later."""
+    found = transactions_of(image, layout)
+    return sum(
+        not any(number in later.revoked for later in found[index:])
+        for index, each in enumerate(found)
+        for number, _ in each.copies
+    )
 
 
 # ---- power cuts ---------------------------------------------------------------------------------

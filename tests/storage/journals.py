@@ -18,6 +18,7 @@ from tests.storage.journal import (
     apply,
     block_of,
     contents,
+    copies_to_replay,
     disk_with,
     replayed,
     states,
@@ -52,7 +53,8 @@ EUCLEAN = 117  # contents that contradict themselves
 
 
 class Answer(NamedTuple):
-    """What became of a command; `writes` is how many had reached the disk then."""
+    """What became of a command; `writes` is how many had reached the disk then. transaction: the
+    open one; of recover, how many blocks it says that it has written."""
 
     command: str
     error: int
@@ -297,6 +299,38 @@ def done_to(image: bytes, writes: Sequence[Write]) -> bytes:
     return bytes(disk)
 
 
+# ---- checkpoints --------------------------------------------------------------------------------
+
+
+def start_in(write: Write, layout: Layout) -> int | None:
+    """Where a superblock that was written says that the log begins; None for any other write."""
+    is_super = write.data and write.lba * SECTOR == layout.log_at * layout.size
+    return int.from_bytes(write.data[0x1C:0x20], "big") if is_super else None
+
+
+def is_in_log(write: Write, layout: Layout) -> bool:
+    """Whether it goes into the log, and is not the superblock."""
+    first = write.lba * SECTOR // layout.size - layout.log_at
+    return bool(write.data) and 0 < first < layout.log
+
+
+def check_checkpoints(session: Session, layout: Layout) -> int:
+    """Of a session that does not close the journal: whoever frees the log says where it begins now,
+    and that is flushed before the log is overwritten. Returns how many checkpoints there were."""
+    count, has_log, is_flushed = 0, False, True
+    for index, write in enumerate(session.writes):
+        start = start_in(write, layout)
+        got = story(session.writes[max(0, index + 1 - SHOWN) : index + 1], layout)
+        if start is not None:
+            assert start > 0, f"{got}\nThe journal is in use, and its log is said to be empty"
+            count, is_flushed, has_log = count + has_log, not has_log, True
+        is_flushed |= not write.data
+        assert is_flushed or not is_in_log(write, layout), (
+            f"{got}\nThe log is overwritten before it is sure on the disk that it begins elsewhere"
+        )
+    return count
+
+
 # ---- recovery -----------------------------------------------------------------------------------
 
 
@@ -325,6 +359,9 @@ def check_recovered(log: Log, session: Session) -> None:
     assert session.error("open") == 0, f"{log.words}: the journal could not be opened"
     error = session.error("recover")
     assert error == 0, f"{log.words}: recovery gives error {-error}"
+    told = session.answers[-1].transaction
+    count = copies_to_replay(log.image, log.layout)
+    assert told == count, f"{log.words}: {count} blocks are to be written, and recovery says {told}"
     disk = done_to(log.image, session.writes)
     for block in range(log.layout.blocks):
         before, after = (block_of(each, log.layout, block) for each in (log.image, disk))

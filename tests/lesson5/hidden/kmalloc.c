@@ -75,7 +75,7 @@ void many_times(uint32_t size, uint32_t times)
 	answer(account());
 }
 
-/* The n-th kmalloc from now on fails, of five: which ones did? */
+/* The n-th kmalloc from now on fails, of five: which ones did, and how many were counted? */
 void fail_one(uint32_t number)
 {
 	static void *objects[5];
@@ -87,8 +87,11 @@ void fail_one(uint32_t number)
 		kfree(objects[i]);
 	free_others(KMALLOC_QUARANTINE); /* a slab has room for five */
 	allocation_fails_in = number;
+	uint32_t before = kmalloc_allocations;
+
 	for (unsigned i = 0; i < 5; i++)
 		answer((objects[i] = kmalloc(24)) != NULL);
+	answer(kmalloc_allocations - before);
 	allocation_fails_in = 0;
 	for (unsigned i = 0; i < 5; i++)
 		kfree(objects[i]);
@@ -167,6 +170,15 @@ uint32_t keeps_interrupts(void)
 void plain_pair(void)
 {
 	kfree(kmalloc(40));
+}
+
+/* With interrupts enabled, in a quarantine that is full. */
+void with_interrupts(void)
+{
+	quiet();
+	interrupts_enable();
+	kfree(kmalloc(8));
+	interrupts_disable();
 }
 
 /* ---- a model ---- */

@@ -115,6 +115,16 @@ void interrupt_a_slab(uint32_t enabled)
 	answer_lists(0);
 }
 
+/* Takes an object and gives it back, and makes a cache, with interrupts enabled. */
+void with_interrupts(void)
+{
+	quiet();
+	interrupts_enable();
+	slab_free(caches[0], slab_alloc(caches[0]));
+	slab_cache_create("test-b", 40, 4, NULL);
+	interrupts_disable();
+}
+
 /* ---- memory is short ---- */
 
 static void *pages[1 << 14];

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lesson3.support import steps_to
 from tests.lesson5.objects import GUARD, PLAIN, QUARANTINE, RED, checked, function_at, guard_of
-from tests.lesson5.support import PAGE, Run, memory_code, panic_of
+from tests.lesson5.support import PAGE, Run, memory_code, panic_of, require_undisturbed
 
 KMALLOC = "tests/lesson5/hidden/kmalloc.c"
 CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 336, 496, 672, 1008, 1344, 2016)
@@ -249,7 +249,21 @@ def test_check_at_any_time(lab):
         ):
             with spoilt(run, what + offset):
                 assert words in panic_of(run, "check_all"), f"not said: {words}"
+        run.call("free_others", QUARANTINE - 1)
+        for offset, words in ((0, "at byte 0 of an object of 60"), (60, "at byte 60 of an object")):
+            with spoilt(run, freed + offset):
+                assert words in panic_of(run, "check_all"), f"long ago freed, not said: {words}"
         assert run.call("keeps_interrupts") == 0, "interrupts are not as they were"
+
+
+@pytest.mark.exercise("5.5", points=2, once=True)
+def test_lists_without_interrupts(lab):
+    """The list of objects and the quarantine never change with interrupts enabled."""
+    with checked(lab, KMALLOC) as run:
+        run.call("free_others", QUARANTINE)
+        places = ("kmalloc_live", 8), ("quarantine", 4 * QUARANTINE), ("oldest", 4)
+        watched = [(run.guest.address(name), length) for name, length in places]
+        require_undisturbed(run, "with_interrupts", watched)
 
 
 @pytest.mark.exercise("5.5", points=1)
@@ -259,7 +273,8 @@ def test_request_that_fails(lab):
         for number in range(1, 6):
             found = run.answers("fail_one", number)
             expected = [int(i != number) for i in range(1, 6)]
-            assert found == expected, f"allocation_fails_in {number}: {found}"
+            assert found[:5] == expected, f"allocation_fails_in {number}: {found}"
+            assert found[5] == 4, f"{found[5]} objects were handed out, not 4: kmalloc_allocations"
 
 
 @pytest.mark.exercise("5.5", points=3)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.lesson5.support import PAGE, Run, memory_code, panic_of
+from tests.lesson5.support import PAGE, Run, memory_code, panic_of, require_undisturbed
 
 SLABS = "tests/lesson5/hidden/slabs.c"
 START = "kmalloc_initialize"
@@ -107,6 +107,18 @@ def test_an_interrupt_while_a_slab_is_made(lab, enabled):
     assert found[0] == 1, "the two objects are one, or none"
     assert found[1:6] in ([1, 0, 1, 2, 2], [2, 0, 0, 2, 2]), f"lists and counts: {found[1:6]}"
     assert found[6:] == [0, 0, 2, 2, 0], f"lists and counts after both are freed: {found[6:]}"
+
+
+@pytest.mark.exercise("5.4", points=2, once=True)
+def test_lists_without_interrupts(lab):
+    """Nothing of a cache, of its slab or of the list of caches changes with interrupts enabled."""
+    with memory_code(lab, SLABS, START) as run:
+        run.call("begin_slabs")
+        run.call("make_cache", 0, 40, 4, 0)
+        head = run.call("slab_head", run.call("take", 0))
+        cache = run.guest.read_word(head + 8)
+        caches = run.guest.address("slab_caches")
+        require_undisturbed(run, "with_interrupts", [(head, 32), (cache, 72), (caches, 8)])
 
 
 @pytest.mark.exercise("5.4", points=3)

@@ -9,10 +9,12 @@ from tests.storage.journal import (
     DESCRIPTOR,
     Layout,
     Transaction,
+    block_of,
     contents,
     disk_with,
     header,
     put,
+    replayed,
     super_block,
     transaction_blocks,
 )
@@ -21,9 +23,11 @@ from tests.storage.journals import (
     EUCLEAN,
     Journals,
     Log,
+    check_checkpoints,
     check_cuts_in_recovery,
     check_recovered,
     done_to,
+    fields_of,
     judge_cuts,
     log_of,
     workload,
@@ -85,6 +89,7 @@ def test_power_cuts_of_commits(journals: Journals, kind: str) -> None:
         steps = workload(seed, layout, CALLS)
         (session,) = journals.ask([(disk, layout, ["recover", *map(str, steps)])])
         judge_cuts(disk, layout, steps, session, seed)
+        assert check_checkpoints(session.after("recover"), layout), "the log was never full"
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
@@ -110,6 +115,33 @@ def test_a_drive_that_fails(journals: Journals) -> None:
         assert session.error(what) < 0, f"{where}, and {what} says that all went well"
         if what == "commit":
             assert session.error("begin") == -EROFS, f"{where}, and the journal goes on"
+
+
+def commits(count: int) -> list[str]:
+    """So many transactions of four blocks."""
+    one = ["begin 4", *(f"change {block} 5" for block in range(4)), "end", "commit"]
+    return one * count
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_a_checkpoint_that_fails(journals: Journals) -> None:
+    """It ends the journal, whichever request fails; and a journal that is closed is empty."""
+    disk, filling = empty_disk(LAYOUT), commits(LAYOUT.log // 6 + 1)
+    (whole,) = journals.ask([(disk, LAYOUT, [*filling, "close"])])
+    start, _ = fields_of(done_to(disk, whole.writes), LAYOUT)
+    assert start == 0, "after the journal was closed the superblock says that the log is not empty"
+    before = [each.writes for each in (whole.answers[0], *whole.answers)]
+    at, count = next(
+        (index, each.writes - before[index])
+        for index, each in enumerate(whole.answers)
+        if each.command == "begin" and each.writes > before[index]
+    )
+    at -= whole.answers[0].command == "open"
+    cases = [[*filling[:at], f"fail {number} 1", "begin 4", "begin 4"] for number in range(count)]
+    for number, session in enumerate(journals.ask((disk, LAYOUT, case) for case in cases)):
+        assert session.error("begin") == -EROFS, (
+            f"request {number} of a checkpoint has failed, and the journal goes on"
+        )
 
 
 # ---- recovery -----------------------------------------------------------------------------------
@@ -241,6 +273,34 @@ def test_power_cuts_of_recovery(journals: Journals) -> None:
     (session,) = journals.ask([(log.image, LAYOUT, ["recover", *map(str, steps)])])
     recovered = done_to(log.image, session.writes[: session.answers[1].writes])
     judge_cuts(recovered, LAYOUT, steps, session.after("recover"), seed=4)
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_a_drive_that_fails_in_recovery(journals: Journals) -> None:
+    """One request fails: recovery says so, and what was committed is still in the log."""
+    log = log_of("two transactions", LAYOUT, *(Transaction(new(each, each)) for each in (9, 11)))
+    (whole,) = journals.ask([log.question()])
+    requests = range(len(whole.writes) + 3 * LAYOUT.log)
+    cases = [(log.image, LAYOUT, [f"fail {number} 1", "recover"]) for number in requests]
+    for number, session in zip(requests, journals.ask(cases), strict=True):
+        where = f"request {number} of a recovery fails"
+        disk = done_to(log.image, session.writes)
+        written = replayed(disk, LAYOUT)
+        for block, wanted in log.wanted.items():
+            after = written.get(block, block_of(disk, LAYOUT, block))
+            assert after == wanted, f"{where}: what was committed is lost"
+        is_whole = [each.lba for each in session.writes] == [each.lba for each in whole.writes]
+        assert is_whole or session.error("recover") < 0, f"{where}, and it says that all went well"
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_blocks_of_large_disks(journals: Journals) -> None:
+    """A block beyond 2^32 is written there, where the drive has a bad sector, and nowhere else."""
+    layout, block = Layout(wide=True), (1 << 32) + 5
+    disk = disk_with(layout, [Transaction({block: contents(9)})])
+    (session,) = journals.ask([(disk, layout, [f"bad {2 * block}", "recover"])])
+    assert session.error("recover") < 0, "a block beyond 2^32 was not written to its place"
+    assert not [each for each in session.writes if each.data], "another block was written"
 
 
 @pytest.mark.exercise("S5", points=1, host=True)

@@ -6,14 +6,18 @@
  * then the SIZE bytes of the disk, and then commands, a line each. Every write and flush that
  * reaches the disk is printed ("W LBA BYTES-IN-HEX", "F"), and after them the command's result:
  *
- *	open, recover		and how many blocks were written
+ *	open, recover
  *	begin COUNT, end, commit, close, revoke FIRST COUNT
  *	change BLOCK NUMBER	a cached block gets the contents of this number
  *	data BLOCK NUMBER	they go to the disk, past the journal
  *	look BLOCK		the block is read through the cache
- *	flush, fail REQUESTS	requests after so many more fail
+ *	flush
+ *	fail REQUESTS COUNT	of the requests after so many more these fail; 0: all of them
+ *	bad LBA			the device is large, and this sector of it can be neither read nor
+ * written
  *
- * A result is the command's name, its error, and the number of the open transaction.
+ * A result is the command's name, its error, and the number of the open transaction; of recover,
+ * how many blocks it says that it has written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +26,8 @@
 #include "fs/jbd2/journal.h"
 #include "tests/host/ext/shim.h"
 
-#define ESCAPES 7u
+#define ESCAPES	       7u
+#define SECTORS_BEYOND 64 /* of a large device, after its bad sector */
 
 static struct journal *journal;
 static uint32_t block_size, log_at;
@@ -114,10 +119,10 @@ static int obey_journal(const char *command, uint64_t first, uint64_t second)
 	return 0;
 }
 
-static void say(const char *command, int error)
+static void say(const char *command, int error, uint32_t number)
 {
 	print_record();
-	printf("%s %d %u\n", command, error, journal ? journal_open_number(journal) : 0);
+	printf("%s %d %u\n", command, error, number);
 }
 
 static void obey(const char *command, uint64_t first, uint64_t second, uint32_t *written)
@@ -137,11 +142,17 @@ static void obey(const char *command, uint64_t first, uint64_t second, uint32_t 
 		error = block_flush(&disk.device);
 	} else if (strcmp(command, "fail") == 0) {
 		disk.fail_from = disk.requests + first;
-		disk.fail_count = 1ull << 32;
+		disk.fail_count = second ? second : 1ull << 32;
+	} else if (strcmp(command, "bad") == 0) {
+		disk.bad_sector = first;
+		disk.device.sectors = disk.limit = first + SECTORS_BEYOND;
 	} else {
 		error = obey_journal(command, first, second);
 	}
-	say(command, error);
+	if (strcmp(command, "recover") == 0)
+		say(command, error, *written);
+	else
+		say(command, error, journal ? journal_open_number(journal) : 0);
 }
 
 /* Memory is lost, as in a power cut. */
@@ -171,6 +182,7 @@ static void open_disk(const char *line)
 	if (fread(disk.bytes, 1, size, stdin) != size)
 		fail("the disk is cut");
 	disk.device.sectors = disk.limit = size / SECTOR_SIZE;
+	disk.bad_sector = NO_SECTOR;
 	disk.recording = true;
 	if (buffers != most)
 		bcache_init(buffers = most);
@@ -183,7 +195,7 @@ static void open_disk(const char *line)
 		.checksums = checksums,
 	};
 
-	say("open", journal_open(&place, &journal));
+	say("open", journal_open(&place, &journal), 0);
 }
 
 int main(void)
@@ -193,7 +205,6 @@ int main(void)
 
 	disk.device.name = "hdb";
 	disk.mode = DISK_PRIVATE;
-	disk.bad_sector = NO_SECTOR;
 	disk.budget = 2000000; /* a walk that does not end is an answer, too */
 	console_on = false;
 	while (fgets(line, sizeof(line), stdin) != NULL) {
