@@ -177,6 +177,9 @@ class Files:
                 file.write(data[at + 4 : at + 4 + PIECE])
         if said:
             fail(f"the file system contradicts itself: {said[0]}")
+        lost = next((line for line in lines if re.fullmatch(r"lost \d+", line)), "lost 0")
+        if lost != "lost 0":
+            fail(f"blocks of the cache that were not given back (bcache_put): {lost[5:]}")
         return self.results
 
     def _image(self) -> bytes:

@@ -209,6 +209,8 @@ def test_damaged_trees(lab):
         "entries that do not ascend": (root(1, [(10, 0, 55)]), 16),
         "a child outside the disk": (root(1, [(10, 0, 60_000)]), 12),
         "a child beyond 32 bits": (root(1, [(10, 0, (1 << 32) + 51)]), 12),
+        "a child beyond 40 bits": (root(1, [(10, 0, (1 << 40) + 51)]), 12),
+        "an extent beyond 40 bits": (root(0, [(0, 10, (1 << 40) + 100)]), 3),
         "an extent that ends outside the disk": (root(0, [(0, 10, 59_991)]), 0),
         "an extent beyond 32 bits": (root(0, [(0, 10, (1 << 32) + 100)]), 3),
         "an extent in the superblock": (root(0, [(0, 10, 0)]), 3),

@@ -13,8 +13,7 @@
  *	look BLOCK		the block is read through the cache
  *	flush
  *	fail REQUESTS COUNT	of the requests after so many more these fail; 0: all of them
- *	bad LBA			the device is large, and this sector of it can be neither read nor
- * written
+ *	bad LBA			the device is large, and has a bad sector there
  *
  * A result is the command's name, its error, and the number of the open transaction; of recover,
  * how many blocks it says that it has written.

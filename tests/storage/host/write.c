@@ -4,8 +4,9 @@
  *   image: bytes of it, how many pieces follow (64 and 32 bits); each has its number (32 bits) and
  *     1024 bytes. All other pieces are zeros.
  *   change: what (32 bits, below), inode, two numbers of 64 bits, a seed of the contents (32 bits)
- * On standard output: a line for each change, a result or an error; then "pieces N", and the pieces
- * that are not what they were. What the console says has "console " in front.
+ * On standard output: a line for each change, a result or an error; then "lost N", buffers of the
+ * cache that nobody gave back, "pieces N", and the pieces that are not what they were. What the
+ * console says has "console " in front.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,6 +142,18 @@ static void put_pieces(void)
 	}
 }
 
+/* All buffers can be had at once only if nobody forgot to give one back. */
+static uint32_t lost_buffers(void)
+{
+	struct cached_block *buffer;
+	uint32_t block = 0;
+
+	bcache_drop();
+	while (block < BUFFERS && bcache_get(&disk.device, block, PIECE, BLOCK_OTHER, &buffer) == 0)
+		block++;
+	return BUFFERS - block;
+}
+
 int main(void)
 {
 	const struct ext_options options = { .now = clock_count };
@@ -157,6 +170,7 @@ int main(void)
 		obey(&change);
 	error = ext_unmount_checked(fs);
 	printf("unmount %d\n", error);
+	printf("lost %u\n", lost_buffers());
 	put_pieces();
 	return 0;
 }
