@@ -128,3 +128,19 @@ def test_what_write_has_taken_is_kept(guest, tmp_path):  # noqa: F811
     assert "cmp: EOF on big" in said and said.rstrip().endswith("ended"), said
     assert (free - 1024 - 300) * 1024 < size <= sectors * 512, said
     assert left < 300, said
+
+
+def test_fallocate_leaves_what_was_promised(guest, tmp_path):  # noqa: F811
+    """Another file's pages wait for their blocks, and fallocate wants nearly all that is free: they
+    get theirs first. Their contents were lost."""
+    (tmp_path / "root").mkdir()
+    image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext4 -b 1024 -J size=1", tmp_path / "root")
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt; seq 1 900000 > /seq; touch two
+        free=$(stat -f -c %f /mnt); dd if=/seq of=big bs=1k count=3000 2> /dev/null
+        fallocate -l $(((free - 100) * 1024)) two; sync; stat -c 'has %s %b' big
+        echo 3 > /proc/sys/vm/drop_caches; cmp big /seq; cd /; umount /mnt && echo ended""",
+        image,
+    )
+    assert "fallocate 'two': No space left on device" in said and " lost" not in said, said
+    assert "has 3072000 6000" in said and "cmp: EOF on big" in said and "ended" in said, said

@@ -8,7 +8,7 @@ import pytest
 
 from tests.damage_kinds import KINDS
 from tests.damaged_images import try_image
-from tests.host.ext.images import MIB, debugfs, make_image, run_tool
+from tests.host.ext.images import MIB, debugfs, make_image, patch, run_tool
 from tests.test_ext_write import VARIANTS, make_files, stat_of
 from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
 
@@ -93,3 +93,16 @@ def test_what_has_a_name_and_is_no_file_is_no_orphan(ext, tmp_path, path):
     what = f"console hdc: inode {number}: is in the list of orphans, and has "
     assert lines[0].startswith(what) and lines[1:] == ["done 0"], lines
     run_tool("e2fsck", "-fn", str(image))
+
+
+@pytest.mark.parametrize("options", ("-t ext2", "-t ext4 -O ^metadata_csum"))
+def test_what_could_not_be_made_is_no_file(ext, tmp_path, options):
+    """A directory gets its inode, and then no block, and the file system is read-only from there:
+    its inode stays an orphan, and is none in use that has no name."""
+    image = make_image(tmp_path / "a.img", 4 * MIB, f"{options} -b 1024 -N 128")
+    place = int(re.search(r"Block bitmap at (\d+)", run_tool("dumpe2fs", str(image)))[1])
+    patch(image, place * 1024 + 500, "B", 1)
+    lines = ext.start(image, "write", "errors=remount-ro", text="mkdir /d\n")
+    assert lines[1:] == ["console hdc: read-only from now on", "error EUCLEAN"], lines
+    said = run_tool("e2fsck", "-fy", str(image), allowed=(1,))
+    assert "Unattached" not in said and "zero-length" not in said, said

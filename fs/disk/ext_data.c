@@ -9,8 +9,8 @@
  *	write	pages become dirty: no block is allocated yet
  *	later	pages are written back in runs: blocks for a whole run are allocated at once
  *
- * So that a full disk is an error of write, and not of the write-back after it, write asks whether
- * there surely is room for all dirty pages. When it becomes scarce, it writes them back first.
+ * So that a full disk is an error of write, and not of the write-back after it, write asks for room
+ * (ext_room.c). When it becomes scarce, it writes back first.
  *
  * To make a file shorter: first its size, then its pages go, and then its blocks are freed. A fault
  * or a read that comes in between finds the end of the file.
@@ -27,11 +27,9 @@
 #include "kernel/task/time.h"
 #include "mm/page_table.h"
 
-#define MARGIN	    4u /* blocks that are kept for the map of what is written */
-#define MARGIN_PART 64u
-#define DAY_NS	    86400000000000ll
-#define KEEP_SIZE   1u /* of fallocate */
-#define PUNCH_HOLE  2u
+#define DAY_NS	   86400000000000ll
+#define KEEP_SIZE  1u /* of fallocate */
+#define PUNCH_HOLE 2u
 
 static struct disk_inode *inode_of(const struct cached_file *pages)
 {
@@ -136,26 +134,6 @@ static void disk_grow(struct cached_file *pages, uint64_t size)
 	inode_of(pages)->inode.size = size;
 }
 
-/* Promises room for one page more: 0, -ENOSPC or another error. Half of what is surely free is
- * promised at a time, so that few writes have to count. */
-static int promise_page(struct disk_mount *mount)
-{
-	uint32_t shift = PAGE_SHIFT - mount->block_shift;
-	uint64_t taken = (uint64_t)(cached_files_dirty() + 1) << shift, sure;
-
-	if (mount->room > 0) {
-		mount->room--;
-		return 0;
-	}
-	taken += taken / MARGIN_PART + MARGIN;
-	mutex_lock(&mount->lock);
-	int error = ext_room(mount->fs, taken + 1, &sure);
-
-	mutex_unlock(&mount->lock);
-	mount->room = sure > taken ? (uint32_t)((sure - taken) >> shift) / 2 : 0;
-	return sure > taken ? 0 : error ? error : -ENOSPC;
-}
-
 /* Does the page have all its blocks, with contents (is_written), or at least without? */
 static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_written)
 {
@@ -186,11 +164,11 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 	inode->inode.modified = inode->inode.changed = inode_now();
 	inode->is_changed = true;
 	inode->asked = 0;
-	error = cached && cached->is_dirty ? 0 : promise_page(inode->mount);
+	error = cached && cached->is_dirty ? 0 : disk_promise_page(inode->mount);
 	if (error != -ENOSPC || is_allocated(inode, index, true))
 		return error == -ENOSPC ? 0 : error;
 	cached_files_write_back(false);
-	error = promise_page(inode->mount);
+	error = disk_promise_page(inode->mount);
 	return error == -ENOSPC && is_allocated(inode, index, false) ? 0 : error;
 }
 
@@ -357,8 +335,8 @@ static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset
 	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset)) {
 		moved = cached_file_write(&inode->pages, from, offset);
 	} else {
+		disk_make_room(inode->mount, (from->length >> inode->mount->block_shift) + 1);
 		moved = disk_will_write(&inode->pages, offset >> PAGE_SHIFT);
-		inode->mount->room = 0;
 		if (!moved)
 			moved = cached_file_direct(&inode->pages, from, offset, true);
 	}
@@ -451,7 +429,7 @@ static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, 
 	uint64_t count = ((end + (1u << shift) - 1) >> shift) - first;
 	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 
-	inode->mount->room = 0;
+	disk_make_room(inode->mount, count);
 	mutex_lock(&inode->mount->lock);
 	if (!error)
 		error = ext_allocate(&inode->ext, first, count, true);

@@ -117,6 +117,15 @@ bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_in
 /* Forgets all inodes of a mount, which nobody uses. */
 void disk_inode_forget_all(struct disk_mount *mount);
 
+/* ---- ext_room.c: without the lock ---- */
+
+/* Promises room for one more dirty page: 0, -ENOSPC or another error. */
+int disk_promise_page(struct disk_mount *mount);
+
+/* So many blocks are about to be allocated. If they are not there besides those that dirty pages
+ * were promised, these are written back first. */
+void disk_make_room(struct disk_mount *mount, uint64_t blocks);
+
 /* ---- ext_names.c, ext_data.c ---- */
 
 extern const struct inode_ops disk_inode_ops;

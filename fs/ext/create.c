@@ -96,8 +96,8 @@ static int make_inode(const struct contents *contents, const struct ext_inode *l
 		error = ext_inode_write(out);
 	if (!error)
 		return 0;
-	out->links = 0;
-	*left = ext_orphan_add(out) == 0;
+	out->links = 0; /* on the disk, too: it may be the next mount that releases it */
+	*left = ext_inode_write(out) == 0 && ext_orphan_add(out) == 0;
 	return error;
 }
 

@@ -207,6 +207,30 @@ MUTANTS: dict[str, Mutant] = {
         ),
         workloads=("full", "saving", "long-files"),
     ),
+    "attributes-in-place": Mutant(
+        "a block of attributes is written to its place, and not through the journal",
+        (
+            (
+                "fs/ext/attributes_change.c",
+                "\t\treturn ext_change(inode->fs, old);",
+                "\t\tbcache_mark_dirty(old);\n\t\treturn 0;",
+            ),
+        ),
+        workloads=("attributes",),
+    ),
+    "attributes-not-revoked": Mutant(
+        "a freed block of attributes is not revoked",
+        (
+            (
+                "fs/ext/attributes_change.c",
+                "\t\terror = ext_blocks_free(inode, block, 1, true);\n\tif (!error)\n"
+                "\t\tinode->attributes = 0;",
+                "\t\terror = ext_blocks_free(inode, block, 1, false);\n\tif (!error)\n"
+                "\t\tinode->attributes = 0;",
+            ),
+        ),
+        workloads=("full-of-attributes",),
+    ),
     "no-orphans": Mutant(
         "a mount does not free what was deleted while it was open",
         (

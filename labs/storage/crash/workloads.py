@@ -86,6 +86,9 @@ OPERATIONS = {
     "mkdir": ("mkdir /C", "/C"),
     "mkdir-below": ("mkdir /A/C", "/A/C"),
     "rmdir": ("rmdir /B", "/"),
+    "setattr": ("setattr /foo user.a 20 {0}", "/foo"),
+    "setattr-block": ("setattr /A/bar user.long 600 {0}", "/A/bar"),
+    "removeattr": ("setattr /B user.b 90 {0}\nremoveattr /B user.b", "/B"),
     "symlink": ("symlink foo /short", "/"),
     "symlink-long": (f"symlink {'x' * 100} /A/long", "/A"),
 }
@@ -299,6 +302,23 @@ def attributes() -> Iterator[str]:
     yield "sync"
 
 
+def full_of_attributes() -> Iterator[str]:
+    """A full disk: what blocks of attributes had is all that a file can get."""
+    yield from ("create /spare", "write /spare 0 20000 1600", "create /other")
+    yield from (f"create /a{number}" for number in range(8))
+    yield from ("sync", "create /fill", "write /fill 0 8000000 1601", "sync")
+    yield from ("unlink /spare", "sync", "quiet")
+    for turn in range(2):
+        for number in range(8):
+            yield f"setattr /a{number} user.large {300 + 70 * number} {1610 + number}"
+        yield f"append /other 2000 {1620 + turn}"
+        yield "sync"
+        yield from (f"removeattr /a{number} user.large" for number in range(8))
+        yield from ("sync", f"create /new{turn}", f"write /new{turn} 0 90000 {1630 + turn}")
+        yield from (f"fsync /new{turn}", "setattr /a0 user.none 500 1640", f"unlink /new{turn}")
+    yield "sync"
+
+
 def escaped() -> Iterator[bytes]:
     """Blocks in the journal that begin like the journal's own."""
     for number in range(6):
@@ -321,6 +341,7 @@ HAND_MADE = {
     "wrapped": wrapped,
     "full": full,
     "attributes": attributes,
+    "full-of-attributes": full_of_attributes,
     "escaped": escaped,
 }
 
@@ -330,7 +351,7 @@ def hand_made() -> list[Workload]:
     made = []
     for name, lines in HAND_MADE.items():
         text = (line if isinstance(line, bytes) else line.encode() for line in lines())
-        made.append(Workload(name, tuple(text), small=name == "full"))
+        made.append(Workload(name, tuple(text), small=name.startswith("full")))
     return made
 
 

@@ -66,6 +66,11 @@ static bool size_between(const struct comparison *with, uint32_t index, uint64_t
 	       (judge_weakly || size > with->trees[with->least]->files[index].size);
 }
 
+static const char *attributes_of(const struct model_file *file)
+{
+	return file->attributes != NULL ? file->attributes : "";
+}
+
 static bool compare_file(const struct comparison *with, const char *path,
 			 const struct model_file *file, uint32_t index)
 {
@@ -77,6 +82,9 @@ static bool compare_file(const struct comparison *with, const char *path,
 	if (file->links != wanted->links)
 		return differs(with->problem, "%s: %u links, not %u", path, file->links,
 			       wanted->links);
+	if (strcmp(attributes_of(file), attributes_of(wanted)) != 0)
+		return differs(with->problem, "%s: attributes \"%s\", not \"%s\"", path,
+			       attributes_of(file), attributes_of(wanted));
 	if (file->size != wanted->size && !size_between(with, index, file->size))
 		return differs(with->problem, "%s: size %ju, not %ju", path, file->size,
 			       wanted->size);

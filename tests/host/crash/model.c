@@ -1,6 +1,7 @@
 /* A tree of files as it should be: names and files. */
 #include "tests/host/crash/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,4 +71,53 @@ struct model *model_copy(struct arena *arena, const struct model *from)
 	model->name_count = from->name_count;
 	model->file_count = from->file_count;
 	return model;
+}
+
+static uint32_t sum_of(const uint8_t *value, uint32_t length)
+{
+	uint32_t sum = 2166136261u; /* FNV-1a */
+
+	for (uint32_t i = 0; i < length; i++)
+		sum = (sum ^ value[i]) * 16777619u;
+	return sum;
+}
+
+/* The entry of a name, or the end of the text. */
+static const char *entry_of(const char *attributes, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (*attributes != '\0' &&
+	       (strncmp(attributes, name, length) != 0 || attributes[length] != '='))
+		attributes = strchr(attributes, ';') + 1;
+	return attributes;
+}
+
+bool model_has_attribute(const struct model_file *file, const char *name)
+{
+	return file->attributes != NULL && *entry_of(file->attributes, name) != '\0';
+}
+
+const char *model_set_attribute(struct arena *arena, const char *attributes, const char *name,
+				const uint8_t *value, uint32_t length)
+{
+	const char *old = attributes != NULL ? attributes : "", *same = entry_of(old, name);
+	char *text = arena_take(arena, strlen(old) + strlen(name) + 32), *at = text;
+	char entry[MODEL_PATH] = "";
+
+	if (value != NULL)
+		snprintf(entry, sizeof(entry), "%s=%u:%08x;", name, length, sum_of(value, length));
+	while (*old != '\0') {
+		size_t size = (size_t)(strchr(old, ';') + 1 - old);
+
+		if (*entry != '\0' && strcmp(entry, old) < 0) {
+			at = stpcpy(at, entry);
+			*entry = '\0';
+		}
+		if (old != same)
+			at = (char *)memcpy(at, old, size) + size;
+		old += size;
+	}
+	strcpy(at, entry);
+	return text;
 }

@@ -19,7 +19,8 @@ struct model_file {
 	uint16_t mode;
 	uint16_t links;
 	uint64_t size;
-	const uint8_t *bytes; /* contents, or a symbolic link's target; NULL: none of them */
+	const uint8_t *bytes;	/* contents, or a symbolic link's target; NULL: none of them */
+	const char *attributes; /* extended ones, in order, as model_set_attribute; NULL: none */
 };
 
 struct model_name {
@@ -52,6 +53,16 @@ const struct model_file *model_find(const struct model *model, const char *path)
 
 /* The name of a path, or NULL. */
 struct model_name *model_name_of(const struct model *model, const char *path);
+
+/*
+ * A file's attributes with one set, or removed (value NULL). Values are only known by their length
+ * and a sum: "user.a=20:1f3c5a77;user.b=4:0000abcd;".
+ */
+const char *model_set_attribute(struct arena *arena, const char *attributes, const char *name,
+				const uint8_t *value, uint32_t length);
+
+/* Is there an attribute of this name? */
+bool model_has_attribute(const struct model_file *file, const char *name);
 
 /* The same tree, with room for a name and a file more: an operation adds no more. */
 struct model *model_copy(struct arena *arena, const struct model *from);

@@ -8,7 +8,8 @@
 #include "tests/host/ext/files.h"
 #include "tests/host/ext/shim.h"
 
-#define WORDS_MAX 5u
+#define WORDS_MAX 6u
+#define VALUE_MAX 8192u /* bytes of an attribute */
 
 #define MODE_TYPE      0170000u
 #define MODE_DIRECTORY 0040000u
@@ -407,12 +408,37 @@ static int64_t op_look_up(struct change *change)
 	return look_up(change, 1, &file);
 }
 
-/* The tree has no attributes: only e2fsck, and the two who replay the journal, judge them. */
-static int64_t op_attribute(struct change *change)
+/* What the library refuses for another reason than that the attribute is there, or is not, is
+ * believed: names of unknown kinds, and values that do not fit. */
+static int64_t op_setattr(struct change *change)
 {
-	int64_t error = op_look_up(change);
+	static uint8_t value[VALUE_MAX];
+	const char *name = change->words[2], *how = change->words[5];
+	struct model_file *file;
+	int error = look_up(change, 1, &file);
+	uint32_t length = (uint32_t)number(change, 3);
 
-	return error ? error : change->given;
+	if (!error && how != NULL && model_has_attribute(file, name) != (*how == 'r'))
+		error = *how == 'r' ? -ENODATA : -EEXIST;
+	if (error || change->given < 0)
+		return error ? error : change->given;
+	files_pattern(value, 0, length, (uint32_t)number(change, 4));
+	file->attributes =
+	    model_set_attribute(change->arena, file->attributes, name, value, length);
+	return 0;
+}
+
+static int64_t op_removeattr(struct change *change)
+{
+	struct model_file *file;
+	int error = look_up(change, 1, &file);
+
+	if (!error && !model_has_attribute(file, change->words[2]))
+		error = -ENODATA;
+	if (!error)
+		file->attributes =
+		    model_set_attribute(change->arena, file->attributes, change->words[2], NULL, 0);
+	return error;
 }
 
 static int64_t op_nothing(struct change *change)
@@ -446,8 +472,8 @@ static const struct {
 	{ "fdatasync", op_look_up },
 	{ "sync", op_nothing },
 	{ "again", op_nothing },
-	{ "setattr", op_attribute },
-	{ "removeattr", op_attribute },
+	{ "setattr", op_setattr },
+	{ "removeattr", op_removeattr },
 };
 
 struct model *model_operate(struct arena *arena, const struct model *before, const char *line,

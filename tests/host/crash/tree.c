@@ -9,6 +9,7 @@
 #define NAMES_MAX    4096u
 #define CONTENTS_MAX (16u << 20) /* bytes of a file */
 #define DEPTH_MAX    32u
+#define VALUE_MAX    8192u /* bytes of an attribute, or of all their names */
 
 struct walk {
 	struct arena *arena;
@@ -42,6 +43,24 @@ static int read_contents(struct walk *walk, const struct ext_inode *inode, struc
 	return 0;
 }
 
+static int read_attributes(struct walk *walk, const struct ext_inode *inode,
+			   struct model_file *file)
+{
+	static char names[VALUE_MAX];
+	static uint8_t value[VALUE_MAX];
+	int length = ext_attribute_list(inode, names, sizeof(names));
+
+	for (int at = 0; at < length; at += (int)strlen(&names[at]) + 1) {
+		int size = ext_attribute_get(inode, &names[at], value, sizeof(value));
+
+		if (size < 0)
+			return complain(walk, &names[at], size);
+		file->attributes = model_set_attribute(walk->arena, file->attributes, &names[at],
+						       value, (uint32_t)size);
+	}
+	return length < 0 ? complain(walk, "attributes", length) : 0;
+}
+
 /* Enters the file of an inode, unless another name did. */
 static int add_file(struct walk *walk, const struct ext_inode *inode, uint32_t *out)
 {
@@ -55,6 +74,8 @@ static int add_file(struct walk *walk, const struct ext_inode *inode, uint32_t *
 			*out = i;
 			return 0;
 		}
+	if (read_attributes(walk, inode, &file) != 0)
+		return -1;
 	if (ext_is_directory(inode))
 		file.size = 0; /* how large it is, is its own affair */
 	else if ((ext_is_regular(inode) || ext_is_symlink(inode)) &&
