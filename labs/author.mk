@@ -133,6 +133,9 @@ AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9 --dist worksteal
 # Where their temporary files go: into memory, if there is room.
 IN_MEMORY = TMPDIR=$$(labs/tools/setup/temporary.sh)
 
+# The trees of a whole lesson have up to 3.3 GiB.
+prove: export MEMORY_NEEDED := $(if $(SAMPLE)$(ONLY)$(CHANGED)$(REPEAT),,$(shell echo $$((5 << 20))))
+
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
 test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
 

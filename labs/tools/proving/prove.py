@@ -106,20 +106,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     options = parser().parse_args(arguments)
     numbers = [options.lesson] if options.lesson else list(every_lesson())
+    are_few = options.changed or options.sample is not None
     try:
-        with command_folder("prove") as work:
-            proofs = [prepared(chosen(number, options), work) for number in numbers]
-            run_proofs(proofs, options.workers)
+        held = [
+            holds
+            for together in ([numbers] if are_few else [[number] for number in numbers])
+            for holds in proved(together, options)
+        ]
     except (GradeError, ExerciseError, MutantError, SandboxUnavailable, TestRunError) as error:
         print(f"prove: {error}", file=sys.stderr)
         return 1
-    held = [report(proof) for proof in proofs]
-    if options.changed or options.sample is not None:
+    if are_few:
         return 0 if all(held) else 1
     mistakes = ["--workers", str(options.workers)]
     mistakes += ["--only", options.only] if options.only else []
     kept = [mistakes_kept(["--lesson", str(number), *mistakes]) == 0 for number in numbers]
     return 0 if all([*held, *kept]) else 1
+
+
+def proved(numbers: Sequence[int], options: argparse.Namespace) -> list[bool]:
+    """Proves lessons together, and prints what came of it. All their trees are kept until the end:
+    of a whole lesson 1 to 3 GiB, which may be in memory."""
+    with command_folder("prove") as work:
+        proofs = [prepared(chosen(number, options), work) for number in numbers]
+        run_proofs(proofs, options.workers)
+    return [report(proof) for proof in proofs]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -235,7 +246,8 @@ def report(proof: Proof) -> bool:
     print(table(proof, verdicts))
     for error in proof.errors:
         print(f"  DOES NOT HOLD  {error}")
-    print(f"lesson {word_of(proof.lesson)}: {'NOT PROVED' if proof.errors else 'proved'}\n")
+    verdict_words = "NOT PROVED" if proof.errors else "proved"
+    print(f"lesson {word_of(proof.lesson)}: {verdict_words}\n", flush=True)
     return not proof.errors
 
 
