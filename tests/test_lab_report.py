@@ -20,8 +20,10 @@ from rich.console import Console
 from labs.storage import report, run, x1
 from labs.storage.disks import Experiment
 from labs.storage.guest_trace import Purpose, Record
+from labs.storage.pages import Page
 from labs.storage.random_reads import LabError, Row, in_row
 from labs.tools.course.measurement import MeasurementError
+from tests.pictures import flaws
 
 EXPERIMENT = Experiment(scale=100, reads=300, seed=2010)
 
@@ -65,7 +67,15 @@ def test_the_report_is_whole(make_lab):
     assert status == 0, said
     assert "The report is" in said
     page = (folder / "x1.html").read_text()
-    for heading in ("Question", "Prediction", "Method", "deviates", "gets wrong", "change the"):
+    for heading in (
+        "Question",
+        "Prediction",
+        "Method",
+        "deviates",
+        "gets wrong",
+        "change the",
+        "Checked",
+    ):
         assert heading in page
     plots = sorted(folder.glob("x1-*.svg"))
     assert len(plots) == 5
@@ -78,6 +88,43 @@ def test_the_report_is_whole(make_lab):
     data = json.loads((folder / "x1.json").read_text())
     assert data["predicted"] == {"ext3": 2, "ext4": 1.5}
     assert list(data["rows"]) == sorted([*report.PUBLISHED, "raw direct"])
+
+
+def test_what_does_not_hold_is_said(figures, monkeypatch):
+    """Each promise of the report can fail: by times that are not the published ones (chance is
+    larger with 300 reads), and by rows that are mixed up."""
+    rows = report.by_name(figures)
+
+    def publish(part):
+        monkeypatch.setattr(report, "PUBLISHED", {
+            name: replace(row, seconds=part * rows[name].ms_per_read * 100)
+            for name, row in report.PUBLISHED.items()
+        })  # fmt: skip
+
+    publish(1.06)
+    assert [holds for _, holds in report.checks(figures).items()] == [False, *4 * [True]]
+    publish(1)
+    assert all(report.checks(figures).values())
+    names = [row.name for row in figures]
+    mixed = [replace(row, name=name) for row, name in zip(figures, names[::-1], strict=True)]
+    assert not any(report.checks(mixed).values())
+
+
+def test_a_page_is_printed_letter_by_letter(capsys):
+    page = Page("x0", "A title", "标题")
+    page.text("Method", "方法", "At 1:100: each :100: is a number, and no picture.")
+    page.show()
+    assert "At 1:100: each :100: is" in capsys.readouterr().out
+
+
+def test_plots_have_no_flaws(figures):
+    assert [flaw for each in (
+        x1.plot_times(figures, {"ext3": 2, "ext4": 1.5}),
+        x1.plot_places(figures),
+        x1.plot_latencies(figures, {"ext3": 2, "ext4": 1.5}),
+        x1.plot_parts(figures),
+        x1.plot_hits(figures, EXPERIMENT.drive_bytes),
+    ) for flaw in flaws(each)] == []  # fmt: skip
 
 
 def test_each_request_is_in_a_table(make_lab, figures):

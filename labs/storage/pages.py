@@ -198,12 +198,17 @@ class Page:
             table.add_row(*row)
         self._plain.append(table)
 
+    def checked(self, statements: Mapping[str, bool]) -> None:
+        """A table of what must hold, by what it says."""
+        rows = [(said, "holds" if holds else "DOES NOT HOLD") for said, holds in statements.items()]
+        self.table("Checked 检查", ["statement", ""], rows)
+
     def show(self, console: Console | None = None) -> None:
         """Prints the page."""
         console = console or Console()
         console.width = min(TERMINAL_WIDTH, console.width) if console.is_terminal else 100
         for part in self._plain:
-            console.print(part, markup=False, highlight=False)
+            console.print(part, markup=False, highlight=False, emoji=False)
 
     def write(self, directory: Path, figures: Mapping[str, Any]) -> Path:
         """Writes NAME.html, NAME.json with `figures`, and each plot and table by its number;

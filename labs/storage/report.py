@@ -225,6 +225,39 @@ def ratio(figures: Sequence[Figures], name: str, base: str) -> float | None:
     return rows[name].ms_per_read / rows[base].ms_per_read
 
 
+def checks(figures: Sequence[Figures]) -> dict[str, bool]:
+    """What the published table and its reading promise. With a few hundred reads chance is larger
+    than these limits."""
+    rows = by_name(figures)
+    published = [(row, PUBLISHED[row.name]) for row in figures if row.name in PUBLISHED]
+
+    def between(low: float, name: str, base: str, high: float) -> bool:
+        found = ratio(figures, name, base)
+        return found is not None and low <= found <= high
+
+    return {
+        "from 1,000 reads on each row takes as long as the published one, within 5 percent": all(
+            abs(row.ms_per_read / p.ms_per_read - 1) < 0.05 for row, p in published
+        ),
+        "ext3 takes 1.33 to 1.45 times as long as ext4": all(
+            between(1.33, f"ext3 {way}", f"ext4 {way}", 1.45) for way in ("buffered", "direct")
+        ),
+        "raw takes as long as ext4, within 3 percent": all(
+            between(0.97, f"raw {way}", f"ext4 {way}", 1.03) for way in ("buffered", "direct")
+        ),
+        "ext3 makes 1.85 to 2.0 requests for a read, the others at most 1.02": all(
+            1.85 <= row.requests_per_read <= 2.0
+            if row.name.startswith("ext3")
+            else row.requests_per_read <= 1.02
+            for row in figures
+        ),
+        "a request moves 8 sectors through the page cache, and 1 past it to the raw drive": all(
+            round(row.sectors_per_request, 2) == 8 for row in figures if "buffered" in row.name
+        )
+        and round(rows["raw direct"].sectors_per_request, 2) == 1,
+    }
+
+
 def print_report(figures: Sequence[Figures], console: Console | None = None) -> None:
     """Prints the tables and what they say; each fits 80 columns."""
     console = console or Console()

@@ -94,7 +94,5 @@ def page_of(experiment: Experiment, data: Data, predicted: float | None) -> Page
         page.table(*table)
     page.text("What it says", "结论", *experiment.sentences(data))
     page.text("What would change the answer", "什么会改变答案", about.changes)
-    held = [(said, "holds" if holds else "DOES NOT HOLD") for said, holds in
-            experiment.checks(data).items()]  # fmt: skip
-    page.table("Checked", ["statement", ""], held)
+    page.checked(experiment.checks(data))
     return page

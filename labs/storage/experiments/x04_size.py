@@ -80,7 +80,10 @@ def result(data: Data) -> float:
 def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     """Time, rate, and the price of the pointers."""
     figures = []
-    for key, names in (("ms", ("ms per read", "每次读, 毫秒")), ("rate", ("MB/s", "兆字节每秒"))):
+    for key, names in (
+        ("ms", ("ms per read", "每次读, 毫秒")),
+        ("rate", ("rate, MB/s", "速率")),
+    ):
         figure, axes = pictures()
         curves(axes, data["rows"], "size", key, "case")
         axes.set(xscale="log", yscale="log")

@@ -12,7 +12,7 @@ from labs.storage import fsx
 from labs.storage.disk_model import Request, drive
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, run_guest
-from labs.storage.pages import label, legend, mark_prediction, pictures
+from labs.storage.pages import label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -156,6 +156,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_xticks(range(3), ["inode blocks\nread", "blocks written\nto the log",
                                "inode blocks\nwritten"])  # fmt: skip
     axes.set(yscale="log")
+    ticks(axes, y=(0.05, 0.1, 0.2, 0.5, 1))
     axes.set_axisbelow(True)
     axes.set_ylabel("blocks for each file\n每个文件的块数")
     legend(axes)

@@ -131,7 +131,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     lower.set(xscale="log", yscale="log")
     lower.set_xticks(TERABYTES, [str(t) for t in TERABYTES])
     lower.minorticks_off()
-    label(lower, ("file system, TB", "文件系统, TB"), ("minutes; MiB", "分钟; MiB"))
+    label(lower, ("file system, TB", "文件系统, TB"), ("minutes; memory: MiB", "分钟; 内存: MiB"))
     legend(lower)
     return [(figure, "Passes of a check, 80 percent full, files of 1 MiB"),
             (sizes, "Time and memory grow with the size")]  # fmt: skip

@@ -62,13 +62,13 @@ def result(data: Data) -> float:
 
 def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     """Rates by size, and the gain of the cache."""
-    figure, axes = pictures(height=3.8)
+    figure, axes = pictures(height=4.2)
     curves(axes, data["rows"], "size", "rate", "case")
     axes.axvline(ERASE_BLOCK, color="grey", linestyle=":", linewidth=1)
     axes.plot([4096, 4096], [0.6, 10.5], "k*", markersize=9, label="published 2010")
     axes.set(xscale="log", yscale="log")
     axes.set_xticks([512, 4096, 65_536, 1 << 20], ["512 B", "4 KiB", "64 KiB", "1 MiB"])
-    label(axes, ("size of a write", "每次写的大小"), ("MB/s", "MB/s"))
+    label(axes, ("size of a write", "每次写的大小"), ("rate, MB/s", "速率, MB/s"))
     legend(axes)
     gain, axes = pictures(height=2.6)
     ratios = [at(data, "gkey-flash, cached, then synced", size)

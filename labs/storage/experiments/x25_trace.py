@@ -79,9 +79,9 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     share, axes = pictures(height=3.4)
     for way in WAYS:
         axes.plot(RATES, [overhead(data, way, each) for each in RATES], label=NAMES[way])
-    for number, (name, per_second) in enumerate(data["rates"].items()):
+    for name, per_second in data["rates"].items():
         axes.axvline(per_second, color="k", linestyle=":", linewidth=1)
-        axes.text(per_second * 1.1, 1e-5 * 3 ** (number % 2), name, fontsize=7)
+        axes.text(per_second, 1e-5, name, fontsize=7, rotation=90, ha="right", va="bottom")
     axes.axhline(100, color="red", linewidth=1)
     axes.set(xscale="log", yscale="log", ylim=(5e-6, 1e6))
     label(
