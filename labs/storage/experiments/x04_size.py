@@ -95,7 +95,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     for name in MODELS:
         axes.plot(sizes, [ratio(data, size, name) for size in sizes], "o-", label=name)
     axes.set(xscale="log")
-    label(axes, ("bytes per read", "每次读的字节数"), ("pointers / extents", "指针 / extent"))
+    label(axes, ("bytes per read", "每次读的字节数"), ("pointers / extents", "指针 / 区段"))
     mark_prediction(axes, predicted)
     legend(axes)
     return [*figures, (figure, "What block pointers cost")]

@@ -86,9 +86,9 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
                   label="extents")  # fmt: skip
         axes.axhline(more + data["pointers"][key], color="C1", linewidth=1, label="block pointers")
         axes.set(xscale="log", ylim=(0, None))
-    label(both_axes[0], ("extents of a file of 2 TiB", "extent 数"),
+    label(both_axes[0], ("extents of a file of 2 TiB", "区段数"),
           ("requests for a read", "每次读的请求数"))  # fmt: skip
-    label(both_axes[1], ("extents of a file of 2 TiB", "extent 数"), ("ms for a read", "毫秒"))
+    label(both_axes[1], ("extents of a file of 2 TiB", "区段数"), ("ms for a read", "毫秒"))
     mark_prediction(both_axes[0], predicted)
     for axes in both_axes:
         legend(axes)
@@ -97,7 +97,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.plot(few, [row["mapping"] for row in data["guest"]], "o", label="counted")
     axes.plot(few, [row["formula"] for row in data["guest"]], "k:", label="formula")
     axes.set(xscale="log", ylim=(0, None))
-    label(axes, ("extents of a small file", "extent 数"), ("leaves/read", "每次读的叶块"))
+    label(axes, ("extents of a small file", "区段数"), ("leaves/read", "每次读的叶块"))
     legend(axes)
     return [(figure, f"{data['reads']:,} random reads, from a cold start"),
             (own, f"In the guest: {GUEST_READS} reads, blocks and holes by turns")]  # fmt: skip
@@ -155,7 +155,7 @@ def checks(data: Data) -> dict[str, bool]:
 ABOUT = About(
     number=6,
     title="How fragmented may extents get?",
-    chinese="extent 能碎到什么程度?",
+    chinese="区段能碎到什么程度?",
     question="A file that was written next to others has many short extents. From which number on"
     " is a random read as slow as with block pointers?",
     expected="Published by its formula: e / 340 leaves, so 49 for 16,384 extents. The curves meet"

@@ -44,7 +44,7 @@ def measure(where: Where) -> Data:
     with work_folder("images", where.build.parent) as folder:
         image = data_image(folder / "image", 2 * size + (24 << 20), {"from": size})
         done = run_guest(where.build, " && ".join(script), [Drive(image, 1)], memory=MEMORY,
-                         counter=Counter(("space_fault",)))  # fmt: skip
+                         counter=Counter(("space_fault",)), icount=0)  # fmt: skip
         disk = model("hdd15k", image)
     rows = []
     for number, ((way, chunk), said) in enumerate(zip(cases, counted_rows(done), strict=True)):
@@ -158,8 +158,8 @@ def checks(data: Data) -> dict[str, bool]:
     return {
         "direct: each larger buffer is faster": direct == sorted(direct, reverse=True),
         "direct: 4 KiB take over ten times as long as the largest": direct[0] > 10 * direct[-1],
-        "cached: from 4 KiB on no buffer takes three times as long as the largest": all(
-            row["seconds"] < 3 * cached[-1]["seconds"]
+        "cached: from 4 KiB on no buffer takes 1.5 times as long as the largest": all(
+            row["seconds"] < 1.5 * cached[-1]["seconds"]
             for row in cached if row["buffer"] >= STOCK
         ),
         "the kernel executes more through the cache than past it": more_kernel(data) > 10,
@@ -189,9 +189,9 @@ ABOUT = About(
     method="cpbench copies a file within one ext4, with a cold cache, and ends with fsync; then the"
     " copy is compared. \"both\" maps source and target. QEMU's requests go through the model of"
     " the 15,000 rpm disk; a plugin of QEMU counts instructions and faults. The processor does"
-    " nothing while the disk works, and executes one instruction a nanosecond. The thread that"
-    " writes back what is 5 s old follows the guest's clock: on a busy computer it joins in here or"
-    " there, and the arm goes to and fro: look at the curve, not at one point of it.",
+    " nothing while the disk works, and executes one instruction a nanosecond. The"
+    " guest's clock counts instructions, too, so the thread that writes back what is 5 s old does"
+    " not join in where this computer is busy.",
     changes="A second disk for the target: no arm goes to and fro. A kernel whose write-back waits"
     " for many dirty pages gains less from the program's buffer; the one of 2006 gained more. An"
     " SSD does not seek: what is left is the number of calls.",

@@ -152,7 +152,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     curves(axes, data["rows"], "writers", "p50", "policy")
     axes.set(yscale="log")
     ticks(axes, WRITERS, (0.2, 0.5, 1, 2, 5))
-    label(axes, ("sequential writers", "顺序写的个数"), ("median read, ms", "读的中位延迟, 毫秒"))
+    label(axes, ("sequential writers", "顺序写的个数"), ("median read, ms", "读延迟中位数, 毫秒"))
     legend(axes)
     return [(figure, "A cache of 4,096 blocks; nine of ten reads want 2,500 hot ones."),
             (times, "A hit takes 0.2 ms, a miss some 6 ms.")]  # fmt: skip

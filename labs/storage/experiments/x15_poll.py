@@ -207,7 +207,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         axes.axvline(crossing(data), color="grey", linewidth=1, linestyle=":")
         if predicted is not None and predicted > 0:
             mark_prediction(axes, predicted * INSTRUCTION_US, is_vertical=True)
-    device = ("time of the drive for a read, us", "盘的读时间, 微秒")
+    device = ("time of the drive for a read, us", "磁盘读时间, 微秒")
     label(rate, device, ("thousand reads a second", "千次读/秒"))
     label(work, device, ("processor, us a read", "处理器, 微秒/读"))
     legend(rate)

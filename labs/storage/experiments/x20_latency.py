@@ -143,8 +143,10 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
                       linewidth=1, alpha=0.8, label=name)  # fmt: skip
         axes.set(xscale="log", ylim=(-3, 105))
         axes.set_xticks([100 * part for part in PARTS], [f"{100 * part:g}" for part in PARTS])
-        axes.set_xlabel(both("requests of the sick disk that are retried, %", "坏盘重试的请求, %"))
-        axes.set_ylabel(both("runs in which it is found, %", "被认出的次数, %"))
+        axes.set_xlabel(
+            both("requests of the sick disk that are retried, %", "故障盘重试的请求, %")
+        )
+        axes.set_ylabel(both("runs in which it is found, %", "检出率, %"))
         legend(axes)
         means, axes = pictures(height=2.6)
         average = mean(data["means"])

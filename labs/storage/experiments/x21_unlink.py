@@ -143,7 +143,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     lower.plot(range(len(MODES)), theirs, "k*", markersize=9, label="published")
     lower.set_xticks(range(len(MODES)), MODES)
     lower.set(xlim=(-0.5, len(MODES) - 0.5), ylim=(0, None))
-    label(lower, ("mode of the journal", "日志模式"), ("times as long", "慢多少倍"))
+    label(lower, ("mode of the journal", "日志模式"), ("times as long", "耗时倍数"))
     mark_prediction(lower, predicted)
     legend(lower)
     counts, axes = pictures(height=3)

@@ -125,7 +125,7 @@ def checks(data: Data) -> dict[str, bool]:
 ABOUT = About(
     number=23,
     title="Flash that hates small writes",
-    chinese="讨厌小写的闪存",
+    chinese="不擅长小块写入的闪存",
     question="A netbook's flash takes 600 KB/s of direct writes, and 10.5 MB/s when the same data"
     " goes through the page cache and is synced. Where is the border?",
     expected="Published: 600 KB/s direct, 10.5 MB/s cached. A step at the size of an erase block.",

@@ -58,7 +58,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     times, axes = pictures(height=2.8)
     curves(axes, mine, "reads", "ms", "way")
     axes.set(ylim=(0, None))
-    label(axes, ("operations that read, %", "读操作, %"), ("wait for the lock, ms", "等锁, 毫秒"))
+    label(axes, ("operations that read, %", "读操作, %"), ("wait for the lock, ms", "等待锁, 毫秒"))
     legend(axes)
     return [(figure, "Four nodes, one lock, 5 ms between a node's operations"),
             (times, "A message takes 0.1 ms, an operation 0.2 ms.")]  # fmt: skip

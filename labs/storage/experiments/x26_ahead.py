@@ -123,7 +123,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     waste, axes = pictures(height=2.6)
     curves(axes, [r for r in data["rows"] if r["drive"] == DRIVES[0]], "ahead", "waste", "object")
     axes.set(ylim=(-3, 105))
-    label(axes, ("read-ahead, KiB", "预读, KiB"), ("read for nothing, %", "白读的, %"))
+    label(axes, ("read-ahead, KiB", "预读, KiB"), ("read for nothing, %", "无用的读取, %"))
     legend(axes)
     own, (upper, lower) = pictures(2, height=2.6)
     for place, way in enumerate(WAYS):
