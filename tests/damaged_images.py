@@ -92,7 +92,7 @@ def is_said_anyway(image: Path) -> re.Pattern[str]:
     that nobody else has, some after their end."""
     patterns = ["^Pass", "could be"]
     if "backup" in e2fsck("-fn", image):
-        patterns += ["counted=", "superblock is missing"]
+        patterns += ["counted=", "superblock is missing", "without extents"]
     if struct.unpack_from("<I", image.read_bytes(), SUPER + 0xE8) != (0,):
         patterns += ["zero dtime", "differences:  -", "i_size"]
     return re.compile("|".join(patterns))
