@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import struct
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ SECTOR, PAGE = 512, 4096
 TRANSFER = 256  # sectors
 MODES = ("pio-polled", "dma-polled", "pio-interrupt", "dma-interrupt")
 SEED = 11
+UNMAP = ("discard=unmap",)  # what the guest discards becomes a hole of the image
 Said = Callable[..., Result]
 
 
@@ -95,7 +97,8 @@ def test_promises_of_a_block_device(said, tmp_path, mode):
     the host finds the contents."""
     size = 1 << 20 if mode != "pio-polled" else 5 << 20
     image = blank(tmp_path / "b.img", size // SECTOR)
-    result = said("/device /dev/hdb; sync", mode=mode, drives=(Drive(image, 1, writable=True),))
+    drive = Drive(image, 1, writable=True, options=UNMAP)
+    result = said("/device /dev/hdb; sync", mode=mode, drives=(drive,))
     assert failures(result.serial) == set()
     assert image.read_bytes() == pattern(size)
 
@@ -205,12 +208,14 @@ def test_the_trace_is_a_file(said, tmp_path):
 
 @pytest.mark.slow
 def test_iostat_of_debian(tmp_path, programs):
-    """sysstat's iostat shows the numbers of /proc/diskstats."""
+    """sysstat's iostat shows the numbers of /proc/diskstats, also with -x, whose columns are ratios
+    of them."""
     drive = Drive(blank(tmp_path / "b.img", 20_000), 1, writable=True)
     make("LESSON=storage", "image-direct", "user-programs")
     words = ["--boot", "direct", "--user", "build/user/bin", "--build", "build/storage"]
     words += ["--memory", "256", "--debian", "sysstat"]
-    words += ["--command", f"{WORK}; S_COLORS=never iostat -d -p ALL -k"]
+    iostat = "S_COLORS=never iostat -d -p ALL -k"
+    words += ["--command", f"{WORK}; {iostat}; {iostat} -x"]
     try:
         config = machine_config(machine_options("test").parse_args(words))
     except Exception as error:
@@ -220,6 +225,127 @@ def test_iostat_of_debian(tmp_path, programs):
     fields = diskstats(result.serial)["hdb"]
     shown = re.search(r"^hdb +(.*)$", result.serial, re.MULTILINE)[1].split()
     assert list(map(int, shown[4:6])) == [fields[2] // 2, fields[6] // 2]
+    reads, _, sectors, read_ms, writes, _, written, write_ms = fields[:8]
+    last = result.serial.rpartition("Device ")[2].splitlines()
+    names, rates = last[0], last[1].removeprefix("hdb")
+    ratios = dict(zip(names.split(), map(float, rates.split()), strict=True))
+    expected = {"r_await": read_ms / reads, "rareq-sz": sectors / 2 / reads}
+    expected |= {"w_await": write_ms / writes, "wareq-sz": written / 2 / writes}
+    assert {name: ratios[name] for name in expected} == pytest.approx(expected, abs=0.006)
+    assert ratios["f/s"] / ratios["w/s"] == pytest.approx(fields[15] / writes, rel=0.1)
+    assert 0 < ratios["%util"] <= 100
+
+
+# ---- what is changed without a write -----------------------------------------------------------
+
+
+def test_discards(said, tmp_path):
+    """The image has holes where the guest has discarded, and nothing else has changed; a large
+    range takes several requests, and all are counted."""
+    size, hole = 40 << 20, range(3 * PAGE + SECTOR, 38 << 20)
+    content = random.Random(SEED).randbytes(PAGE) * (size // PAGE)
+    image = tmp_path / "b.img"
+    image.write_bytes(content)
+    before = image.stat().st_blocks
+    serial = said(
+        "tail -c 1000 /dev/hdb >/dev/hdb; sync;"  # its first page has been in the cache
+        f"blkdiscard -o {hole.start} -l {len(hole)} /dev/hdb; sync; cat /proc/diskstats",
+        drives=(Drive(image, 1, writable=True, options=UNMAP),),
+    ).serial
+    expected = bytearray(content)
+    expected[:1000] = content[-1000:]
+    expected[hole.start : hole.stop] = bytes(len(hole))
+    assert image.read_bytes() == expected
+    assert before - image.stat().st_blocks > len(hole) // SECTOR * 0.9
+    discards, merged, sectors, _ = diskstats(serial)["hdb"][11:15]
+    assert (discards, merged, sectors) == (2, 0, len(hole) // SECTOR)
+
+
+def mbr(*ranges: tuple[int, int]) -> bytes:
+    """A partition table: first sector and sectors of each."""
+    entries = b"".join(struct.pack("<B3xB3xII", 0, 0x83, *each) for each in ranges)
+    return bytes(446) + entries.ljust(64, b"\0") + b"\x55\xaa"
+
+
+def test_partitions_are_read_again(said, tmp_path):
+    """The table that the host has left in sector 1 takes the place of the one in sector 0; while a
+    partition is open that is refused, and one that is gone cannot be opened."""
+    image = blank(tmp_path / "b.img", 1024)
+    with image.open("r+b") as file:
+        file.write(mbr((64, 100), (200, 300)) + mbr((72, 40)) + bytes(62 * SECTOR))
+        for place in (64, 72):
+            file.seek(place * SECTOR)
+            file.write(f"sector {place}\n".encode().ljust(SECTOR, b"\0"))
+    reread = "blockdev --rereadpt /dev/hdb; echo reread $?"
+    serial = said(
+        "head -c 10 /dev/hdb1; exec 3</dev/hdb2; mknod /old b 3 66;"
+        f"dd if=/dev/hdb of=/dev/hdb skip=1 count=1 2>/dev/null; {reread}; exec 3<&-; {reread};"
+        "head -c 10 /dev/hdb1; ls /dev/hdb* /sys/block/hdb; grep hdb /proc/partitions;"
+        "cd /sys/class/block; cat hdb1/start hdb1/size hdb1/partition; head -c 1 /old;"
+        "blockdev --rereadpt /dev/hdb1 || echo refused",
+        drives=(Drive(image, 1, writable=True),),
+    ).serial
+    assert re.findall(r"^sector \d+$|^reread \d$", serial, re.MULTILINE) == [
+        *("sector 64", "reread 1", "reread 0", "sector 72")
+    ]
+    assert "hdb2" not in serial.partition("sector 72")[2]
+    assert re.search(r"^ +3 +65 +20 hdb1$", serial, re.MULTILINE)
+    assert "\n72\n40\n1\nhead: /old: No such device or address\n" in serial
+    assert serial.count("Invalid argument") == 1  # a partition has no table
+
+
+SYS = {
+    "size": "5000",
+    "ro": "0",
+    "removable": "0",
+    "dev": "3:64",
+    "inflight": "0 0",
+    "queue/logical_block_size": "512",
+    "queue/physical_block_size": "512",
+    "queue/rotational": "1",
+    "queue/scheduler": "fifo [c-look]",
+    "queue/discard_zeroes_data": "0",
+    "queue/discard_granularity": "512",
+    "queue/discard_max_bytes": str(65528 * SECTOR),
+    "queue/max_sectors_kb": "128",
+    "queue/zoned": "none",
+}
+
+
+def test_files_of_sys(said, tmp_path):
+    """Every file of a drive and of its partition, found through each of the links; the counts are
+    those of /proc/diskstats."""
+    image = blank(tmp_path / "b.img", 5000)
+    with image.open("r+b") as file:
+        file.write(mbr((64, 100)))
+    serial = said(
+        "cat /dev/hdb1 >/dev/null; cd /sys/block/hdb; find . -type f | while read f; do "
+        'echo "$f = $(cat $f | tr -s "\\n " ";")"; done;'
+        "grep hdb /proc/diskstats; cat stat /sys/dev/block/3:65/stat; cd /sys/dev/block/3:65;"
+        "pwd -P; cd -P ..; pwd -P; readlink /sys/class/block/hdb1; readlink /sys/block/hdb;"
+        "cd /sys/block/hdb/queue; echo fifo >scheduler; cat scheduler; echo first >scheduler;"
+        "grep hdb /proc/disks; echo 1 >rotational; rmdir /sys/block; umount /sys; cd /;"
+        "umount /sys; ls /sys; mount -t sysfs none /sys && ls /sys",
+        drives=(Drive(image, 1),),
+    ).serial
+    files = dict(re.findall(r"^\./(\S+) = (.*);$", serial, re.MULTILINE))
+    assert {name: files.get(name, "").strip(";").replace(";", " ") for name in SYS} == SYS
+    assert (
+        len(files) > 35 and files["hdb1/start"] == "64" and "DEVNAME=hdb1" in files["hdb1/uevent"]
+    )
+    lines = re.findall(r"^ *(?:\d+ +){16}\d+$", serial, re.MULTILINE)
+    counts = diskstats(serial)
+    assert [list(map(int, line.split())) for line in lines] == [counts["hdb"], counts["hdb1"]]
+    assert counts["hdb1"][2] == 100
+    assert (
+        "\n/sys/devices/hdb/hdb1\n/sys/devices/hdb\n../../devices/hdb/hdb1\n../devices/hdb\n"
+        "[fifo] c-look\n"
+    ) in serial
+    assert re.search(r"^hdb +fifo", serial, re.MULTILINE)
+    assert "write error: Invalid argument" in serial and "rotational: Permission denied" in serial
+    assert "rmdir: '/sys/block': Operation not permitted" in serial
+    assert "umount: can't unmount /sys: Device or resource busy" in serial
+    assert serial.count("\nblock    class    dev      devices\n") == 1  # not while it is unmounted
 
 
 # ---- the queue ----------------------------------------------------------------------------------

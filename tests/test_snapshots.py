@@ -4,6 +4,7 @@ cuts after every request; and a mounted ext4."""
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 import struct
@@ -16,7 +17,8 @@ from labs.storage.crash.log import Entry, read_log
 from labs.storage.experiments.guest import GuestRun, run_guest
 from labs.storage.snapshot import StoreError, contents, read_store
 from labs.tools.guest.initramfs import regular
-from labs.tools.machine.qemu_command import DiskError, Drive
+from labs.tools.machine.machine import run
+from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from tests.building import ROOT, make
 from tests.host.ext.images import make_image, run_tool
 
@@ -24,6 +26,7 @@ SECTOR, MIB = 512, 1 << 20
 SEED = 27
 SIZE = MIB + 3 * SECTOR  # the last chunk is not whole
 CHUNK = 16 * SECTOR
+UNMAP = ("discard=unmap",)
 FAILED = "2>/dev/null || echo failed"
 Guest = Callable[..., GuestRun]
 
@@ -120,6 +123,43 @@ def test_every_sector_of_both(guest, tmp_path):
     assert paths[2].read_bytes() == both.snapshot
     assert paths[0].read_bytes() == both.origin
     assert contents(both.origin, paths[1].read_bytes()) == both.snapshot
+
+
+def test_requests_of_both_are_not_merged(guest, tmp_path):
+    """Adjacent requests of a snapshot and of its origin wait in one queue; each goes to its own
+    side. The host's script submits them at once (tests/kernel/queuetest.c)."""
+    images = [image(tmp_path / f"{unit}.img", MIB) for unit in (1, 2)]
+    script = "write hdb 8 8; queue hdb fifo R8 dm-0 W16; queue hdb fifo dm-0 W24 hdb W32"
+    config = Config(
+        boot="direct",
+        kernel=ROOT / "build/storage/kernel.elf",
+        drives=tuple(drive(path, unit) for unit, path in enumerate(images, 1)),
+        script=f"{script}; queue dm-0 fifo R16 hdb R8 dm-0 R24; queue hdb fifo R8 R32",
+        settings=(("disk", "dma-polled"), ("snapshot", "hdb hdc N")),
+    )
+    result = run(config).check()
+    assert re.findall(r"^queue: (\d+ requests, \d+ wrong)", result.serial, re.M) == [
+        *["2 requests, 0 wrong"] * 2,
+        *["3 requests, 0 wrong", "2 requests, 0 wrong"],
+    ]
+    origin = images[0].read_bytes()
+    assert [bool(any(origin[n * SECTOR :][: 8 * SECTOR])) for n in (8, 16, 24, 32)] == [
+        *[True, False, False, True]
+    ]
+
+
+def test_discards_of_an_origin(guest, tmp_path):
+    """What the origin discards the snapshot keeps; the snapshot itself cannot discard."""
+    content = random.Random(SEED).randbytes(SIZE)
+    store = drive(image(tmp_path / "c.img", 4 * MIB), 2)
+    origin = Drive(image(tmp_path / "b.img", SIZE, content), 1, "raw", (), True, UNMAP)
+    script = f"{make_snapshot('hdb hdc N')}; blkdiscard -o 5120 -l 409600 /dev/hdb; sync"
+    said = guest(f"{script}; md5sum /dev/dm-0; blkdiscard /dev/dm-0 || echo refused", origin, store)
+    assert hashlib.md5(content).hexdigest() in said.said
+    assert said.said.count("Operation not supported\nrefused\n") == 1
+    left = bytearray(content)
+    left[5120 : 5120 + 409600] = bytes(409600)
+    assert (tmp_path / "b.img").read_bytes() == left
 
 
 def test_tables_follow_one_another(guest, tmp_path):

@@ -20,6 +20,8 @@
  *	the drive does not answer	once more after a reset, then -ETIMEDOUT
  *	the drive is gone		-EIO, at once
  *
+ * A discard is not tried again: it is advice, and who gave it goes on.
+ *
  * Each failure is a line on the console. Tasks only: they may sleep for as long as another one has
  * the channel.
  */
@@ -35,6 +37,7 @@
 #include "kernel/cpu/io.h"
 #include "kernel/report/printk.h"
 
+#define FEATURE_TRIM	  0x01 /* of DATA SET MANAGEMENT: ATA/ATAPI-8, 7.10 */
 #define COMMAND_FLUSH	  0xe7
 #define COMMAND_FLUSH_EXT 0xea
 
@@ -152,6 +155,26 @@ static int attempt(const struct ata_drive *drive, const struct block_transfer *t
 	return fail(drive, what, status);
 }
 
+/* The drive gets a sector of ranges, of which one is used: 48 bits of address, 16 bits of count.
+ * Both drives of a channel get FEATURES, and only this command looks at it. By DMA in each mode. */
+static int discard(const struct ata_drive *drive, uint64_t lba, unsigned count)
+{
+	struct ata_channel *channel = drive->channel;
+	struct block_piece piece = { channel->ranges, 1 };
+	struct block_transfer ranges = {
+		.count = 1, .is_write = true, .is_ranges = true, .pieces = &piece, .piece_count = 1
+	};
+	uint8_t status;
+	char what[64];
+
+	channel->ranges[0] = (uint64_t)count << 48 | lba;
+	out8(channel->command_block + ATA_FEATURES, FEATURE_TRIM);
+	if (ata_dma(drive, &ranges, &status))
+		return 0;
+	snprintk(what, sizeof(what), "discard of %u sectors at LBA %llu", count, lba);
+	return fail(drive, what, status);
+}
+
 /* A drive that is gone is not asked again. */
 static int attempt_twice(const struct ata_drive *drive, const struct block_transfer *transfer)
 {
@@ -221,12 +244,25 @@ static int ata_flush(struct block_device *device)
 	return result == -ENODEV ? -EIO : result;
 }
 
+static int ata_discard(struct block_device *device, uint64_t lba, unsigned count)
+{
+	struct ata_drive *drive = device->driver;
+
+	mutex_lock(&drive->channel->mutex);
+	int result = discard(drive, lba, count);
+
+	mutex_unlock(&drive->channel->mutex);
+	return result == -ENODEV ? -EIO : result;
+}
+
 /* ---- at boot ---- */
 
 /* The structure is static, and registered when all of it is known. */
 static void add(struct ata_drive *drive)
 {
-	static const struct block_ops ops = { .transfer = ata_transfer, .flush = ata_flush };
+	static const struct block_ops ops = { .transfer = ata_transfer,
+					      .flush = ata_flush,
+					      .discard = ata_discard };
 
 	ata_use_multiple(drive);
 	drive->block.ops = &ops;
@@ -254,6 +290,8 @@ void ata_initialize(void)
 		else
 			printk("%s: no drive\n", drives[i].block.name);
 	ata_dma_initialize(channels);
+	for (unsigned i = 0; i < DRIVES; i++)
+		drives[i].block.can_discard = drives[i].has_trim && drives[i].channel->bus_master;
 	ata_interrupts_initialize(channels);
 	ata_modes_initialize(channels);
 	printk("disks: %s\n", ata_mode());

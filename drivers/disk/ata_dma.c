@@ -59,6 +59,9 @@ struct ata_region {
 static const uint8_t codes[2][2] = { { 0xc8, 0x25 }, { 0xca, 0x35 } };
 #define WRITE_DMA_FUA_EXT 0x3d
 
+/* Its DMA has a sector of ranges; what it does is in ATA_FEATURES already. */
+static const struct ata_command data_set_management = { .code = 0x06, .is_wide = true, .count = 1 };
+
 void ata_dma_initialize(struct ata_channel *channels)
 {
 	uint32_t function;
@@ -82,8 +85,8 @@ void ata_dma_initialize(struct ata_channel *channels)
    the opening comment draws them. The table is drive->channel->regions, ENTRIES of them; a transfer
    has 256 sectors at most, in as many pieces, so they are enough. physical_address of what is below
    the direct map is huge. A transfer that is forced, by a drive that can (ata_can_force), is
-   WRITE_DMA_FUA_EXT, an LBA48 command. If the drive still moves data when the time is over, *status
-   has ATA_BSY set, so that it counts as late.
+   WRITE_DMA_FUA_EXT, an LBA48 command; one with is_ranges is data_set_management. If the drive
+   still moves data when the time is over, *status has ATA_BSY set, so that it counts as late.
 
    Pitfalls: memory at an odd address, or across the end of the direct map. An entry of 64 KiB has
    the length 0. STATUS_FAULT may be set although the drive has nothing to say. The controller is
@@ -137,6 +140,8 @@ static struct ata_command command_for(const struct ata_drive *drive,
 	bool is_forced = transfer->is_forced && ata_can_force(drive);
 	bool is_wide = ata_needs_lba48(transfer) || is_forced;
 
+	if (transfer->is_ranges)
+		return data_set_management;
 	return (struct ata_command){
 		.code = is_forced ? WRITE_DMA_FUA_EXT : codes[transfer->is_write][is_wide],
 		.is_wide = is_wide,

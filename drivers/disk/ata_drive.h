@@ -13,6 +13,7 @@
 /* Registers, as offsets from the channel's command block. */
 #define ATA_DATA     0 /* 16 bits; the others have 8 */
 #define ATA_ERROR    1 /* why a command failed: valid while ATA_ERR is set */
+#define ATA_FEATURES 1 /* when it is written: what some commands do exactly */
 #define ATA_COUNT    2 /* sectors; 0 means 256 */
 #define ATA_LBA_LOW  3 /* bits 0 to 7 of the address */
 #define ATA_LBA_MID  4 /* bits 8 to 15 */
@@ -54,6 +55,8 @@ struct ata_channel {
 	/* ata_dma.c */
 	uint16_t bus_master;	    /* port of the first register; 0: there is no bus master */
 	struct ata_region *regions; /* a page */
+
+	uint64_t ranges[SECTOR_SIZE / 8]; /* of a discard: ata.c */
 };
 
 struct ata_drive {
@@ -64,6 +67,7 @@ struct ata_drive {
 	bool has_dma;
 	bool has_flush;
 	bool has_forced;   /* FUA commands */
+	bool has_trim;	   /* DATA SET MANAGEMENT, which discards */
 	uint16_t multiple; /* sectors per DRQ; 1: no READ MULTIPLE; 0: no drive */
 	char model[41];
 };

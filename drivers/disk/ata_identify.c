@@ -22,7 +22,7 @@
 
 #define MULTIPLE 16 /* sectors per DRQ, if the drive can */
 
-/* Words of the IDENTIFY data: ATA/ATAPI-6, table 27. */
+/* Words of the IDENTIFY data: ATA/ATAPI-6, table 27; the last two: ATA/ATAPI-8, table 29. */
 #define WORD_MODEL	   27
 #define WORD_MULTIPLE	   47
 #define WORD_CAPABILITIES  49
@@ -30,6 +30,8 @@
 #define WORD_COMMANDS	   83
 #define WORD_EXTENSIONS	   84
 #define WORD_LBA48_SECTORS 100
+#define WORD_DISCARD	   169
+#define WORD_ROTATION	   217 /* turns a minute; 0: it does not say, 1: it does not turn */
 
 /* Padded with blanks, which are cut. */
 static void copy_model(char *model, const uint16_t *words)
@@ -56,6 +58,8 @@ static void learn(struct ata_drive *drive, const uint16_t *words)
 	drive->has_lba48 = words[WORD_COMMANDS] >> 10 & 1;
 	drive->has_flush = words[WORD_COMMANDS] >> 12 & 1;
 	drive->has_forced = words[WORD_EXTENSIONS] >> 6 & 1;
+	drive->has_trim = drive->has_lba48 && drive->has_dma && (words[WORD_DISCARD] & 1);
+	drive->block.is_rotational = words[WORD_ROTATION] != 1;
 	if (drive->has_lba48)
 		drive->block.sectors =
 		    (uint64_t)large[2] << 32 | (uint32_t)large[1] << 16 | large[0];

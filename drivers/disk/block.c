@@ -22,6 +22,7 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "drivers/disk/queue.h"
+#include "kernel/lib/divide.h"
 
 static struct block_device *first; /* in the order of registration */
 
@@ -37,6 +38,18 @@ void block_register(struct block_device *device)
 	while (*link)
 		link = &(*link)->next;
 	*link = device;
+}
+
+void block_unregister(struct block_device *device)
+{
+	struct block_device **link = &first;
+
+	while (*link && *link != device)
+		link = &(*link)->next;
+	if (*link)
+		*link = device->next;
+	device->next = NULL;
+	device->sectors = 0;
 }
 
 /* For the command that lists all drives. */
@@ -66,11 +79,11 @@ struct block_device *block_of_number(uint32_t number)
 
 /* Is the range wholly on the device? The comparison subtracts: lba + count could wrap. */
 static bool is_inside(const struct block_device *device, const char *what, uint64_t lba,
-		      unsigned count)
+		      uint64_t count)
 {
 	if (count > 0 && lba < device->sectors && count <= device->sectors - lba)
 		return true;
-	printk("%s: %s of %u sectors at LBA %llu: the device has %llu sectors\n", device->name,
+	printk("%s: %s of %llu sectors at LBA %llu: the device has %llu sectors\n", device->name,
 	       what, count, lba, device->sectors);
 	return false;
 }
@@ -124,4 +137,72 @@ int block_flush(struct block_device *device)
 
 	block_submit(&request);
 	return block_wait(&request);
+}
+
+bool block_can_discard(const struct block_device *device)
+{
+	return block_drive(device)->can_discard;
+}
+
+int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
+{
+	int result = 0;
+
+	if (!is_inside(device, "discard", lba, count))
+		return -EINVAL;
+	if (!block_can_discard(device))
+		return -EOPNOTSUPP;
+	while (count > 0 && result == 0) {
+		unsigned now = count < BLOCK_DISCARD_SECTORS ? count : BLOCK_DISCARD_SECTORS;
+		struct block_request request = { .device = device,
+						 .lba = lba,
+						 .count = now,
+						 .operation = 'D',
+						 .purpose = BLOCK_OTHER };
+
+		block_submit(&request);
+		result = block_wait(&request);
+		lba += now;
+		count -= now;
+	}
+	return result;
+}
+
+/* ---- what was counted ---- */
+
+static uint64_t sum(const uint64_t by_purpose[BLOCK_PURPOSES])
+{
+	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
+}
+
+static uint64_t milliseconds(uint64_t ns)
+{
+	return divide64(ns, 1000000, NULL);
+}
+
+void block_columns(const struct block_device *device, uint64_t columns[BLOCK_COLUMNS])
+{
+	const struct block_stats *stats = &device->stats;
+	const struct block_queue *queue = block_drive(device)->queue;
+	const uint64_t now[BLOCK_COLUMNS] = {
+		sum(stats->requests),
+		stats->merged[0],
+		sum(stats->sectors),
+		milliseconds(stats->waited_ns[0]),
+		stats->written_requests,
+		stats->merged[1],
+		stats->written_sectors,
+		milliseconds(stats->waited_ns[1]),
+		queue->pending,
+		milliseconds(block_busy_ns(queue)),
+		milliseconds(stats->waited_ns[0] + stats->waited_ns[1] + stats->discard_ns),
+		stats->discards,
+		0,
+		stats->discarded_sectors,
+		milliseconds(stats->discard_ns),
+		stats->flushes,
+		milliseconds(stats->flush_ns),
+	};
+
+	memcpy(columns, now, sizeof(now));
 }

@@ -10,6 +10,9 @@ void block_register(struct block_device *device);
 /* The device of this name ("hdb"), or NULL. */
 struct block_device *block_find(const char *name);
 
+/* Nobody finds the device any more, and it has no sectors. The structure stays. Of partitions. */
+void block_unregister(struct block_device *device);
+
 /* The device of this number, or NULL. */
 struct block_device *block_of_number(uint32_t number);
 
@@ -32,3 +35,15 @@ int block_write(struct block_device *device, uint64_t lba, unsigned count, const
 /* What was written before is safe from a power cut when it returns 0; otherwise a negative errno.
  */
 int block_flush(struct block_device *device);
+
+/* Tells the drive that nobody needs these sectors any more: they may read as anything until they
+ * are written again. A barrier, as a flush is. -EINVAL for a range that is not wholly on the
+ * device, -EOPNOTSUPP for a drive that cannot, or what the driver says; part of the range may be
+ * gone. */
+int block_discard(struct block_device *device, uint64_t lba, uint64_t count);
+bool block_can_discard(const struct block_device *device);
+
+/* The columns that /proc/diskstats has after a device's name (iostats.rst of Linux): times in ms.
+ * A partition is busy, and has requests that wait, as its drive does. */
+#define BLOCK_COLUMNS 17u
+void block_columns(const struct block_device *device, uint64_t columns[BLOCK_COLUMNS]);

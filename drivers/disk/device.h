@@ -23,9 +23,13 @@ struct block_transfer {
 	unsigned count; /* 1 to BLOCK_TRANSFER_SECTORS: the sum of the pieces' sectors */
 	bool is_write;
 	bool is_forced; /* a write that is safe from a power cut when it ends */
+	bool is_ranges; /* not sectors, but a list of ranges to discard: inside drivers/disk/ata */
 	const struct block_piece *pieces;
 	unsigned piece_count;
 };
+
+/* The most that one request discards: what one range of ATA's can say, in whole pages. */
+#define BLOCK_DISCARD_SECTORS 65528u
 
 /* What a driver provides. Both wait for the drive, and return 0 or a negative errno; drives that
  * share something take turns. */
@@ -33,6 +37,9 @@ struct block_ops {
 	int (*transfer)(struct block_device *device, const struct block_transfer *transfer);
 	/* What was written before is safe from a power cut when it returns 0. */
 	int (*flush)(struct block_device *device);
+	/* Nobody needs the contents of up to BLOCK_DISCARD_SECTORS any more: until they are written
+	 * again they may read as anything. Only of a device that can_discard. */
+	int (*discard)(struct block_device *device, uint64_t lba, unsigned count);
 };
 
 /* Why a request was made: the lab splits a file read's cost by it. */
@@ -53,6 +60,9 @@ struct block_stats {
 	uint64_t merged[2];    /* requests that joined another one: reads, writes */
 	uint64_t waited_ns[2]; /* from a request's submission to its end: reads, writes */
 	uint64_t flush_ns;
+	uint64_t discards;
+	uint64_t discarded_sectors;
+	uint64_t discard_ns;
 	uint64_t errors;
 };
 
@@ -64,6 +74,8 @@ struct block_device {
 	uint64_t start;		     /* of a partition: where it begins on its drive */
 	const struct block_ops *ops; /* of a drive; a partition needs none */
 	void *driver;		     /* the driver's own data */
+	bool can_discard;	     /* of a drive */
+	bool is_rotational;	     /* of a drive: it has platters, or does not say */
 	struct block_queue *queue;   /* of a drive: drivers/disk/queue.h */
 	struct snapshot *snapshot;   /* of a drive: one that it has, or NULL */
 	bool is_snapshot;	     /* waits in its origin's queue; no drive of its own */
@@ -73,3 +85,9 @@ struct block_device {
 	struct block_stats stats;
 	struct block_device *next;
 };
+
+/* The drive of a partition, or the drive itself. */
+static inline struct block_device *block_drive(const struct block_device *device)
+{
+	return device->whole ? device->whole : (struct block_device *)device;
+}

@@ -5,7 +5,8 @@
  *	hdb1			    0 .................... 999
  *
  * What it needs of its own is a name, a number (Linux's: the drive's plus the partition's) and
- * statistics; drivers/disk/queue.c moves its requests. At boot only.
+ * statistics; drivers/disk/queue.c moves its requests. Its structure is made once for a number, and
+ * stays: what is in the table may go and come again (fs/disk/block_files.c says when).
  */
 #include "drivers/disk/partition.h"
 
@@ -15,9 +16,24 @@
 struct partition {
 	struct block_device block;
 	char name[8];
+	struct partition *next;
 };
 
-/* Lives as long as the kernel. */
+static struct partition *partitions; /* of all drives, those that are not there any more, too */
+
+static struct partition *partition_of(const struct block_device *drive, unsigned number)
+{
+	struct partition *each = partitions;
+
+	while (each && each->block.number != drive->number + number)
+		each = each->next;
+	if (each || !(each = kmalloc(sizeof(*each))))
+		return each;
+	each->next = partitions;
+	partitions = each;
+	return each;
+}
+
 void partition_add(struct block_device *drive, unsigned number, uint64_t start, uint64_t sectors)
 {
 	struct partition *partition;
@@ -28,7 +44,7 @@ void partition_add(struct block_device *drive, unsigned number, uint64_t start, 
 		       number, sectors, start);
 		return;
 	}
-	partition = kmalloc(sizeof(*partition));
+	partition = partition_of(drive, number);
 	if (!partition)
 		return;
 	snprintk(partition->name, sizeof(partition->name), "%s%u", drive->name, number);
@@ -41,4 +57,11 @@ void partition_add(struct block_device *drive, unsigned number, uint64_t start, 
 	};
 	block_register(&partition->block);
 	printk("%s: %llu sectors from %llu\n", partition->name, sectors, start);
+}
+
+void partitions_remove(struct block_device *drive)
+{
+	for (struct partition *each = partitions; each; each = each->next)
+		if (each->block.whole == drive)
+			block_unregister(&each->block);
 }

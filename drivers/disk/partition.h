@@ -1,5 +1,5 @@
 /* Partitions: ranges of a drive, as block devices of their own: hda1 and so on. What is wrong with
- * a table, or with a partition, is said on the console. At boot, when the drive is registered. */
+ * a table, or with a partition, is said on the console. */
 #pragma once
 
 #include <stdint.h>
@@ -8,10 +8,18 @@
 
 #define PARTITIONS_PER_DRIVE 63
 
-/* Reads a drive's table, MBR or GPT, and registers each partition. */
+/* Reads a drive's table, MBR or GPT, and registers each partition: at boot, when the drive is
+ * registered. */
 void partitions_register(struct block_device *drive);
 
+/* The table has changed: the partitions of a drive go, which nobody may be using, and those that it
+ * has now come. One of the same number is the same structure, with counts that begin again. */
+void partitions_reread(struct block_device *drive);
+
 /* ---- for drivers/disk's own files ---- */
+
+/* The partitions of a drive go. */
+void partitions_remove(struct block_device *drive);
 
 /* Registers the partitions that the drive's GPT names. */
 void gpt_register(struct block_device *drive);

@@ -17,8 +17,7 @@
  * damaged, and be a circle: it ends after PARTITIONS_PER_DRIVE tables at the latest. An entry of
  * type 0xee says that the drive has a GPT instead (partition_gpt.c).
  *
- * A boot sector that only has code there is no table: byte 0 of an entry is something else then. At
- * boot only.
+ * A boot sector that only has code there is no table: byte 0 of an entry is something else then.
  */
 #include "drivers/disk/partition.h"
 #include "kernel/lib/string.h"
@@ -107,4 +106,10 @@ void partitions_register(struct block_device *drive)
 			add_logical(drive, entries[i].start, &last);
 		else if (entries[i].type != TYPE_EMPTY)
 			partition_add(drive, i + 1, entries[i].start, entries[i].sectors);
+}
+
+void partitions_reread(struct block_device *drive)
+{
+	partitions_remove(drive);
+	partitions_register(drive);
 }

@@ -5,8 +5,8 @@
  *	C-LOOK, at 30	W 40-55 (two requests, one transfer), R 8-15, F, W 0-7
  *
  * A flush is a barrier: it waits for all that came before it, and what came after it waits for the
- * flush. Between two flushes the drive is free to choose, so tasks that want an order wait for one
- * request before they submit the next.
+ * flush; a discard, too. Between two barriers the drive is free to choose, so tasks that want an
+ * order wait for one request before they submit the next.
  *
  * There is no thread for it. A request that is submitted stays in the queue (it is plugged), so
  * that others can join it, until a task waits for one. That task serves the drive, other tasks'
@@ -24,6 +24,8 @@
 #include "drivers/disk/queue.h"
 
 #include "drivers/disk/trace.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/time.h"
 #include "mm/kmalloc.h"
@@ -37,14 +39,26 @@ struct batch {
 	uint64_t lba, end;
 };
 
-static struct block_device *drive_of(const struct block_device *device)
-{
-	return device->whole ? device->whole : (struct block_device *)device;
-}
-
 static struct block_request *entry(struct list *link)
 {
 	return list_entry(link, struct block_request, in_queue);
+}
+
+static bool is_barrier(const struct block_request *request)
+{
+	return request->operation == 'F' || request->operation == 'D';
+}
+
+const char *const block_orders[BLOCK_ORDERS] = { "fifo", "c-look" };
+
+int block_set_order(struct block_queue *queue, const char *name)
+{
+	for (unsigned order = 0; order < BLOCK_ORDERS; order++)
+		if (strcmp(name, block_orders[order]) == 0) {
+			queue->order = order;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 struct block_queue *block_queue_create(void)
@@ -60,7 +74,7 @@ struct block_queue *block_queue_create(void)
 
 void block_submit(struct block_request *request)
 {
-	struct block_queue *queue = drive_of(request->device)->queue;
+	struct block_queue *queue = block_drive(request->device)->queue;
 
 	preempt_disable();
 	request->lba += request->device->start;
@@ -95,10 +109,10 @@ static struct block_request *choose(const struct block_queue *queue)
 {
 	struct block_request *best = entry(queue->waiting.next);
 
-	if (queue->order == BLOCK_FIFO || best->operation == 'F')
+	if (queue->order == BLOCK_FIFO || is_barrier(best))
 		return best;
 	for (struct list *link = queue->waiting.next; link != &queue->waiting; link = link->next) {
-		if (entry(link)->operation == 'F')
+		if (is_barrier(entry(link)))
 			break;
 		if (is_before(queue, entry(link), best))
 			best = entry(link);
@@ -111,7 +125,7 @@ static bool touches(const struct batch *batch, const struct block_request *reque
 {
 	const struct block_request *first = batch->requests[0];
 
-	return drive_of(request->device) == drive_of(first->device) &&
+	return block_drive(request->device) == block_drive(first->device) &&
 	       request->operation == first->operation && request->is_forced == first->is_forced &&
 	       (request->lba == batch->end || request->lba + request->count == batch->lba) &&
 	       batch->end - batch->lba + request->count <= BLOCK_TRANSFER_SECTORS;
@@ -131,11 +145,11 @@ static void add(struct batch *batch, struct block_request *request)
 	list_remove(&request->in_queue);
 }
 
-/* One more that touches the batch, up to the next flush; NULL if there is none. */
+/* One more that touches the batch, up to the next barrier; NULL if there is none. */
 static struct block_request *find_next(struct block_queue *queue, const struct batch *batch)
 {
 	for (struct list *link = queue->waiting.next; link != &queue->waiting; link = link->next) {
-		if (entry(link)->operation == 'F')
+		if (is_barrier(entry(link)))
 			break;
 		if (touches(batch, entry(link)))
 			return entry(link);
@@ -151,7 +165,7 @@ static void gather(struct block_queue *queue, struct batch *batch)
 	batch->lba = next->lba;
 	batch->end = next->lba + next->count;
 	add(batch, next);
-	while (next->operation != 'F' && batch->requests_count < TOGETHER &&
+	while (!is_barrier(next) && batch->requests_count < TOGETHER &&
 	       (next = find_next(queue, batch)))
 		add(batch, next);
 }
@@ -169,6 +183,10 @@ static void account(struct block_stats *stats, const struct trace_record *record
 	} else if (record->operation == 'F') {
 		stats->flushes++;
 		stats->flush_ns += waited_ns;
+	} else if (record->operation == 'D') {
+		stats->discards++;
+		stats->discarded_sectors += record->sectors;
+		stats->discard_ns += waited_ns;
 	} else {
 		stats->merged[is_write] += merged;
 		stats->waited_ns[is_write] += waited_ns;
@@ -187,7 +205,7 @@ static void account(struct block_stats *stats, const struct trace_record *record
 static void remember(const struct batch *batch, uint64_t start, int result)
 {
 	const struct block_request *first = batch->requests[0];
-	struct block_device *device = first->device, *drive = drive_of(device);
+	struct block_device *device = first->device, *drive = block_drive(device);
 	uint64_t now = time_ns(), waited = now - first->submitted_ns;
 	struct trace_record record = {
 		.start_ns = start,
@@ -205,7 +223,7 @@ static void remember(const struct batch *batch, uint64_t start, int result)
 		account(&device->stats, &record, batch->requests_count - 1, waited);
 	if (drive->is_snapshot)
 		return;
-	if (first->operation != 'F')
+	if (!is_barrier(first))
 		latency_add(&drive->queue->latency, now - start);
 	trace_add(&record);
 }
@@ -240,6 +258,8 @@ static int transfer(struct block_device *drive, const struct batch *batch)
 	drive->queue->transfer = &transfer;
 	if (first->operation == 'F')
 		result = drive->ops->flush(drive);
+	else if (first->operation == 'D')
+		result = drive->ops->discard(drive, transfer.lba, transfer.count);
 	else
 		result = drive->ops->transfer(drive, &transfer);
 	drive->queue->transfer = outer;
@@ -262,9 +282,11 @@ static void serve(struct block_queue *queue)
 
 	gather(queue, &batch);
 	queue->position = batch.end;
-	struct block_device *drive = drive_of(batch.requests[0]->device);
+	struct block_device *drive = block_drive(batch.requests[0]->device);
 
-	if (drive->before_write && batch.requests[0]->operation == 'W')
+	char operation = batch.requests[0]->operation;
+
+	if (drive->before_write && (operation == 'W' || operation == 'D'))
 		drive->before_write(drive, batch.lba, batch.end - batch.lba);
 	int result = transfer(drive, &batch);
 
@@ -284,7 +306,7 @@ static void serve(struct block_queue *queue)
 
 int block_wait(struct block_request *request)
 {
-	struct block_queue *queue = drive_of(request->device)->queue;
+	struct block_queue *queue = block_drive(request->device)->queue;
 
 	preempt_disable();
 	while (!request->is_done) {

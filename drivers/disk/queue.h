@@ -15,9 +15,9 @@
 struct block_request {
 	struct block_device *device; /* a drive, or a partition */
 	uint64_t lba;		     /* on that device */
-	unsigned count;		     /* 1 to BLOCK_TRANSFER_SECTORS; 0 for a flush */
-	void *buffer;
-	char operation; /* 'R', 'W', or 'F': a flush */
+	unsigned count; /* 1 to BLOCK_TRANSFER_SECTORS; of a flush 0; BLOCK_DISCARD_SECTORS */
+	void *buffer;	/* NULL without a transfer */
+	char operation; /* 'R', 'W', 'F': a flush, 'D': a discard */
 	bool is_forced; /* of a write: safe from a power cut when it ends */
 	enum block_purpose purpose;
 
@@ -34,6 +34,9 @@ enum block_order {
 	BLOCK_ORDERS,
 };
 
+/* "fifo", "c-look". */
+extern const char *const block_orders[BLOCK_ORDERS];
+
 struct block_queue {
 	struct list waiting; /* in the order in which they came */
 	struct wait_queue ended;
@@ -48,6 +51,9 @@ struct block_queue {
 
 /* A queue for a new drive; NULL without memory. */
 struct block_queue *block_queue_create(void);
+
+/* Changes the order to the one of this name; -EINVAL if there is none. */
+int block_set_order(struct block_queue *queue, const char *name);
 
 /* Puts a request into the queue of its drive. The range has been checked. Does not sleep. */
 void block_submit(struct block_request *request);

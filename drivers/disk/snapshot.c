@@ -31,11 +31,6 @@
 
 static struct snapshot snapshots[SNAPSHOTS];
 
-static struct block_device *drive_of(struct block_device *device)
-{
-	return device->whole ? device->whole : device;
-}
-
 static uint32_t chunk_of(const struct snapshot *snapshot, uint64_t lba)
 {
 	return (uint32_t)divide64(lba, snapshot->chunk, NULL);
@@ -144,17 +139,17 @@ static unsigned run_at(const struct snapshot *snapshot, uint64_t lba, unsigned c
 	return run < count ? run : count;
 }
 
-static int read_run(struct snapshot *snapshot, const struct exception *found, uint64_t lba,
-		    unsigned count, uint8_t *buffer)
+/* Sectors of a chunk that has an exception: they are on the store. */
+static int move_copy(struct snapshot *snapshot, const struct exception *found, uint64_t lba,
+		     unsigned count, uint8_t *buffer, bool is_write)
 {
-	if (!found)
-		return read_origin(snapshot, lba, count, buffer);
-	return block_read(snapshot->store,
-			  exception_lba(snapshot, found->number) + (lba & (snapshot->chunk - 1)),
-			  count, buffer, BLOCK_DATA);
+	uint64_t at = exception_lba(snapshot, found->number) + (lba & (snapshot->chunk - 1));
+
+	return is_write ? block_write(snapshot->store, at, count, buffer, BLOCK_DATA)
+			: block_read(snapshot->store, at, count, buffer, BLOCK_DATA);
 }
 
-/* A part of a chunk that has no exception yet: the rest of it is copied. */
+/* A chunk that has no exception yet, or a part of one: then the rest of it is copied. */
 static int write_first(struct snapshot *snapshot, uint64_t lba, unsigned count,
 		       const uint8_t *buffer)
 {
@@ -171,17 +166,6 @@ static int write_first(struct snapshot *snapshot, uint64_t lba, unsigned count,
 	return store_chunk(snapshot, chunk, snapshot->copy);
 }
 
-/* At most to the end of a chunk. */
-static int write_run(struct snapshot *snapshot, const struct exception *found, uint64_t lba,
-		     unsigned count, const uint8_t *buffer)
-{
-	if (!found)
-		return write_first(snapshot, lba, count, buffer);
-	return block_write(snapshot->store,
-			   exception_lba(snapshot, found->number) + (lba & (snapshot->chunk - 1)),
-			   count, buffer, BLOCK_DATA);
-}
-
 static int move_piece(struct snapshot *snapshot, uint64_t lba, const struct block_piece *piece,
 		      bool is_write)
 {
@@ -195,8 +179,9 @@ static int move_piece(struct snapshot *snapshot, uint64_t lba, const struct bloc
 		run = run_at(snapshot, lba, piece->sectors - done, &found);
 		if (is_write && run > in_chunk)
 			run = in_chunk;
-		int error = is_write ? write_run(snapshot, found, lba, run, buffer)
-				     : read_run(snapshot, found, lba, run, buffer);
+		int error = found      ? move_copy(snapshot, found, lba, run, buffer, is_write)
+			    : is_write ? write_first(snapshot, lba, run, buffer)
+				       : read_origin(snapshot, lba, run, buffer);
 
 		if (error)
 			return error;
@@ -257,15 +242,15 @@ static int check(struct block_device *origin, struct block_device *store)
 	if (origin->whole || origin->is_snapshot)
 		return refuse(origin, store, "it is not a drive; only drives have snapshots",
 			      -EINVAL);
-	if (store->is_snapshot || drive_of(store) == origin)
+	if (store->is_snapshot || block_drive(store) == origin)
 		return refuse(origin, store, "the store must be on another drive", -EINVAL);
-	if (origin->snapshot || drive_of(store)->snapshot)
+	if (origin->snapshot || block_drive(store)->snapshot)
 		return refuse(origin, store, "the drive has a snapshot already", -EBUSY);
 	for (unsigned i = 0; i < SNAPSHOTS; i++)
 		if (snapshots[i].origin == origin)
 			return refuse(origin, store, "its snapshot is being made", -EBUSY);
 		else if (snapshots[i].origin && (overlap(snapshots[i].store, store) ||
-						 drive_of(snapshots[i].store) == origin))
+						 block_drive(snapshots[i].store) == origin))
 			return refuse(origin, store, "the drive is a snapshot's store", -EBUSY);
 	return 0;
 }
@@ -293,6 +278,7 @@ static void make_device(struct snapshot *snapshot, struct block_device *origin)
 	device->driver = snapshot;
 	device->queue = origin->queue;
 	device->is_snapshot = true;
+	device->is_rotational = origin->is_rotational;
 	if (is_new)
 		block_register(device);
 }

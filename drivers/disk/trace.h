@@ -13,7 +13,7 @@ struct trace_record {
 	uint16_t sectors;
 	int16_t result;	 /* 0 or a negative errno */
 	char drive;	 /* the last letter of the drive's name */
-	char operation;	 /* 'R', 'W', 'F': read, write, flush */
+	char operation;	 /* 'R', 'W', 'F', 'D': read, write, flush, discard */
 	uint8_t purpose; /* enum block_purpose */
 	uint8_t padding;
 };

@@ -12,21 +12,29 @@
  * written back at once. That is slow, and programs like dumpe2fs need no more. A partition and its
  * drive have caches of their own, as in Linux: use one of them at a time.
  *
- * The size never changes, so writers need no lock against one another: two that write to the same
- * bytes at a time get a mixture by pages, as in Linux.
+ * The size never changes while a file is open, so writers need no lock against one another: two
+ * that write to the same bytes at a time get a mixture by pages, as in Linux.
+ *
+ * A drive whose partition table was written gets new partitions (BLKRRPART), unless one of
+ * them is in use. One that is gone has no sectors, and cannot be opened: ENXIO.
  */
 #include "fs/disk/block_files.h"
 
 #include "drivers/disk/block.h"
+#include "drivers/disk/partition.h"
 #include "fs/cache/bcache.h"
 #include "fs/cache/cached_file.h"
 #include "fs/devices.h"
 #include "fs/vfs/inode.h"
 #include "fs/vfs/mounting.h"
+#include "fs/vfs/names.h"
+#include "fs/vfs/path.h"
+#include "fs/vfs/vfs.h"
 #include "kernel/abi/block.h"
 #include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
+#include "kernel/report/printk.h"
 #include "mm/kmalloc.h"
 #include "mm/page_table.h"
 
@@ -36,6 +44,7 @@ struct block_file {
 	struct device device;
 	bool is_claimed;	  /* by a file system */
 	const struct file *owner; /* it was opened with O_EXCL; NULL: none */
+	uint32_t opens;		  /* files that are open */
 	struct block_file *next;
 };
 
@@ -124,18 +133,24 @@ static int open_block(struct file *file)
 {
 	struct block_file *block = file_of(file);
 
+	if (block->block->sectors == 0)
+		return -ENXIO;
 	if (file->flags & O_EXCL) {
 		if (is_owned(block))
 			return -EBUSY;
 		block->owner = file;
 	}
+	block->opens++;
 	return cached_file_open(file);
 }
 
 static void release_block(struct file *file)
 {
-	if (file_of(file)->owner == file)
-		file_of(file)->owner = NULL;
+	struct block_file *block = file_of(file);
+
+	block->opens--;
+	if (block->owner == file)
+		block->owner = NULL;
 }
 
 static uint64_t block_size(const struct file *file)
@@ -190,6 +205,65 @@ static struct memory_object *block_memory(struct file *file)
 	return &file_of(file)->cached.cache.object;
 }
 
+/* ---- ranges ---- */
+
+/* Blocks that a file system has in memory stay, as in Linux; what others have left there goes. */
+static int discard_range(struct block_file *block, uint64_t offset, uint64_t length)
+{
+	if (!block->is_claimed)
+		bcache_drop();
+	return block_discard(block->block, offset / SECTOR_SIZE, length / SECTOR_SIZE);
+}
+
+static int zero_range(struct block_file *block, uint64_t offset, uint64_t length)
+{
+	uint32_t run_length = CACHED_RUN;
+	void *run = run_alloc(&run_length);
+	int error = run ? 0 : -ENOMEM;
+
+	if (run)
+		memset(run, 0, run_length);
+	while (length > 0 && !error) {
+		uint32_t now = length < run_length ? (uint32_t)length : run_length;
+
+		error = disk_write(&block->cached, offset, run, now);
+		offset += now;
+		length -= now;
+	}
+	if (run)
+		run_free(run, run_length);
+	return error;
+}
+
+/* Changes a range on the disk; `argument` points to its offset and its length, 64 bits each. Pages
+ * of it are not kept: one at its edge, which has more than the range, is written before. */
+static int change_range(const struct file *file, uint32_t argument,
+			int (*change)(struct block_file *, uint64_t, uint64_t))
+{
+	struct block_file *block = file_of(file);
+	struct cached_file *cached = &block->cached;
+	uint64_t range[2], size = bytes_of(cached);
+
+	if (!file_writable(file))
+		return -EBADF;
+	if (change == discard_range && !block_can_discard(block->block))
+		return -EOPNOTSUPP;
+	if (copy_from_user(range, argument, sizeof(range)) != 0)
+		return -EFAULT;
+	if ((range[0] | range[1]) % SECTOR_SIZE || range[1] == 0 || range[0] > size ||
+	    range[1] > size - range[0])
+		return -EINVAL;
+	uint32_t first = range[0] >> PAGE_SHIFT;
+	uint32_t end = (range[0] + range[1] + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	int error = cached_file_write_back(cached, first, end);
+
+	if (!error)
+		error = change(block, range[0], range[1]);
+	cached->changes++;
+	cached_file_drop(cached, first, end, true);
+	return error;
+}
+
 /* ---- ioctl ---- */
 
 /* Everything is written, and nothing is kept: the next read asks the drive. */
@@ -230,6 +304,49 @@ static uint32_t unit_of(uint64_t bytes)
 	return unit;
 }
 
+/* Is the partition not to be changed? Pages that are still there are shown by an area. */
+static bool is_busy(const struct block_file *partition)
+{
+	return partition->opens || partition->is_claimed || partition->cached.cache.pages;
+}
+
+/* In /dev there are the partitions that the drive has. */
+static void show_partitions(const struct block_device *drive)
+{
+	char path[32];
+
+	for (const struct block_file *each = files; each; each = each->next)
+		if (each->block->whole == drive && each->block->sectors == 0) {
+			snprintk(path, sizeof(path), "/dev/%s", each->block->name);
+			vfs_remove(path_root(), path, false);
+		}
+	for (struct block_device *each = block_first(); each; each = each->next)
+		if (each->whole == drive)
+			block_file_show(each);
+}
+
+/* Nothing sleeps between the last look and the end of the old partitions. One task at a time. */
+static int reread_partitions(struct block_file *drive)
+{
+	static struct mutex rereading;
+	int error =
+	    drive->block->whole || drive->block->is_snapshot ? -EINVAL : forget_pages(drive);
+
+	for (struct block_file *each = files; each && !error; each = each->next)
+		if (each->block->whole == drive->block)
+			error = forget_pages(each);
+	mutex_lock(&rereading);
+	for (struct block_file *each = files; each && !error; each = each->next)
+		if (each->block->whole == drive->block && is_busy(each))
+			error = -EBUSY;
+	if (!error) {
+		partitions_reread(drive->block);
+		show_partitions(drive->block);
+	}
+	mutex_unlock(&rereading);
+	return error;
+}
+
 static int control_block(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct block_file *block = file_of(file);
@@ -245,9 +362,13 @@ static int control_block(struct file *file, uint32_t command, uint32_t argument)
 		return give_geometry(block->block, argument);
 	case BLKFLSBUF:
 		return forget_pages(block);
+	case BLKRRPART:
+		return reread_partitions(block);
 	case BLKDISCARD:
-	case BLKSECDISCARD:
+		return change_range(file, argument, discard_range);
 	case BLKZEROOUT:
+		return change_range(file, argument, zero_range);
+	case BLKSECDISCARD:
 		return -EOPNOTSUPP;
 	case BLKSSZGET:
 	case BLKPBSZGET:
@@ -255,6 +376,9 @@ static int control_block(struct file *file, uint32_t command, uint32_t argument)
 		break;
 	case BLKBSZGET:
 		value = unit_of(bytes);
+		break;
+	case BLKRAGET:
+		value = CACHED_RUN / SECTOR_SIZE;
 		break;
 	case BLKROGET:
 	case BLKIOOPT:
@@ -290,7 +414,7 @@ static const struct file_ops block_ops = { .open = open_block,
 					   .advise = cached_file_advise,
 					   .release = release_block };
 
-void block_file_make(struct block_device *device)
+static void make_file(struct block_device *device)
 {
 	struct block_file *made = NULL;
 
@@ -308,6 +432,15 @@ void block_file_make(struct block_device *device)
 	device_register(&made->device);
 }
 
+void block_file_show(struct block_device *device)
+{
+	char path[32];
+
+	make_file(device);
+	snprintk(path, sizeof(path), "/dev/%s", device->name);
+	vfs_make(path_root(), path, S_IFBLK | 0660, device->number);
+}
+
 /* For sync: all files on disks, those of file systems too. */
 static void write_all(void)
 {
@@ -318,5 +451,5 @@ void block_files_initialize(void)
 {
 	vfs_sync_first = write_all;
 	for (struct block_device *device = block_first(); device; device = device->next)
-		block_file_make(device);
+		make_file(device);
 }

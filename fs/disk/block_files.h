@@ -8,8 +8,8 @@ struct block_device;
 /* Gives each block device that is registered a file in /dev. Once, at start-up. */
 void block_files_initialize(void);
 
-/* Gives a device that came later its file; nothing if it has one. */
-void block_file_make(struct block_device *device);
+/* Gives a device that came later its file in /dev; what has the name already stays. May sleep. */
+void block_file_show(struct block_device *device);
 
 /*
  * A file system has the device from now on, or (false) no longer. Before that, what programs have

@@ -53,16 +53,6 @@ static struct block_device *drive(const char *name)
 	return found;
 }
 
-/* A file in /dev, as all devices get one at start-up. What is there already stays. */
-static void show(const struct block_device *device)
-{
-	char path[32];
-
-	block_file_make((struct block_device *)device);
-	snprintk(path, sizeof(path), "/dev/%s", device->name);
-	vfs_make(path_root(), path, S_IFBLK | 0660, device->number);
-}
-
 static int make(const char *origin_name, const char *store_name, unsigned chunk, bool is_persistent)
 {
 	struct block_device *origin = drive(origin_name), *store = drive(store_name);
@@ -83,7 +73,7 @@ static int make(const char *origin_name, const char *store_name, unsigned chunk,
 		block_file_claim(store, false);
 		return error;
 	}
-	show(&made->device);
+	block_file_show(&made->device);
 	printk("%s: a snapshot of %s on %s, chunks of %u sectors, %u of %u used\n", made->name,
 	       origin_name, store_name, made->chunk, made->count, made->room);
 	return 0;

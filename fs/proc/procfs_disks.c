@@ -22,38 +22,22 @@
 
 #define PEERS 16u
 
-static const char *const orders[BLOCK_ORDERS] = { "fifo", "c-look" };
-
 static uint64_t milliseconds(uint64_t ns)
 {
 	return divide64(ns, 1000000, NULL);
 }
 
-static uint64_t sum(const uint64_t by_purpose[BLOCK_PURPOSES])
-{
-	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
-}
-
-/* The fields: Documentation/admin-guide/iostats.rst of Linux. A partition is busy as long as its
- * drive is. */
 static void show_stats(struct procfs_text *text, const struct task *task)
 {
 	for (const struct block_device *each = block_first(); each; each = each->next) {
-		const struct block_queue *queue = each->whole ? each->whole->queue : each->queue;
-		const struct block_stats *stats = &each->stats;
+		uint64_t columns[BLOCK_COLUMNS];
 
+		block_columns(each, columns);
 		procfs_print(text, "%4u %7u %s", each->number >> 8, each->number & 0xff,
 			     each->name);
-		procfs_print(text, " %llu %llu %llu %llu", sum(stats->requests), stats->merged[0],
-			     sum(stats->sectors), milliseconds(stats->waited_ns[0]));
-		procfs_print(text, " %llu %llu %llu %llu", stats->written_requests,
-			     stats->merged[1], stats->written_sectors,
-			     milliseconds(stats->waited_ns[1]));
-		procfs_print(text, " %u %llu %llu", queue->pending,
-			     milliseconds(block_busy_ns(queue)),
-			     milliseconds(stats->waited_ns[0] + stats->waited_ns[1]));
-		procfs_print(text, " 0 0 0 0 %llu %llu\n", stats->flushes,
-			     milliseconds(stats->flush_ns));
+		for (unsigned i = 0; i < BLOCK_COLUMNS; i++)
+			procfs_print(text, " %llu", columns[i]);
+		procfs_print(text, "\n");
 	}
 }
 
@@ -88,7 +72,7 @@ static void show_disks(struct procfs_text *text, const struct task *task)
 		const struct latency *latency = &each->queue->latency;
 
 		procfs_print(text, "%-4s %-6s %10llu %10llu %10u %10u %8u%s\n", each->name,
-			     orders[each->queue->order], busy, milliseconds(time_ns()) - busy,
+			     block_orders[each->queue->order], busy, milliseconds(time_ns()) - busy,
 			     latency->count, latency_mean_us(latency),
 			     latency_below_us(latency, 990), is_slow(each) ? " slow" : "");
 	}
@@ -102,11 +86,7 @@ static int store_order(const char *line)
 
 		if (!each->queue || memcmp(line, each->name, length) != 0 || line[length] != ' ')
 			continue;
-		for (unsigned order = 0; order < BLOCK_ORDERS; order++)
-			if (strcmp(line + length + 1, orders[order]) == 0) {
-				each->queue->order = order;
-				return 0;
-			}
+		return block_set_order(each->queue, line + length + 1);
 	}
 	return -EINVAL;
 }

@@ -258,6 +258,7 @@ int vfs_change_root(const char *source, const char *type, const struct mount_opt
 		return error;
 	take_along(old_root, root, "dev");
 	take_along(old_root, root, "proc");
+	take_along(old_root, root, "sys");
 	mount.root = root;
 	mounts[0] = mount;
 	mounts[0].options.text = mounts[0].text;

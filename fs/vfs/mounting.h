@@ -23,8 +23,8 @@ int vfs_remount(struct inode *start, const char *path, const struct mount_option
 /* -EINVAL if nothing is mounted there; -EBUSY for the root, and while it is in use. */
 int vfs_unmount(struct inode *start, const char *path);
 
-/* Makes a mounted file system the root. What is mounted on /dev and /proc now, or is there in the
- * old root, is found there again. */
+/* Makes a mounted file system the root. What is mounted on /dev, /proc and /sys now, or is there in
+ * the old root, is found there again. */
 int vfs_change_root(const char *source, const char *type, const struct mount_options *options);
 
 /* Writes everything back: all mounts, and first what `vfs_sync_first` is for (NULL: nothing). */

@@ -4,8 +4,10 @@
 #include <stdint.h>
 
 #define BLKROGET	 0x125e
+#define BLKRRPART	 0x125f /* read the partition table again */
 #define BLKGETSIZE	 0x1260 /* sectors, in 32 bits */
 #define BLKFLSBUF	 0x1261
+#define BLKRAGET	 0x1263 /* sectors that are read ahead, at most */
 #define BLKSSZGET	 0x1268 /* bytes of a sector, as programs see it */
 #define BLKDISCARD	 0x1277
 #define BLKIOMIN	 0x1278

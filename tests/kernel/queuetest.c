@@ -4,8 +4,9 @@
  *	queue hdb c-look R100 W108 W116x4 F R50
  *
  * reads or writes 8 sectors (or so many) from each address on, and flushes at F; then it waits for
- * all, the last one first. Word i (64 bits) of sector n is n * 64 + i: so it is written, and so it
- * must be read, unless the drive has an error there.
+ * all, the last one first. A word that is a device's name says where the ones after it go, to a
+ * snapshot, say, which has the same queue. Word i (64 bits) of sector n is n * 64 + i: so it is
+ * written, and so it must be read, unless the drive has an error there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,21 +71,28 @@ static bool is_right(const struct block_request *request, uint64_t lba)
 	return true;
 }
 
-/* False if a word is no request, or there is no room for its sectors. */
-static bool prepare(int count, char **words, uint8_t *buffer)
+/* Returns how many, or -1 if a word is no request, or there is no room for its sectors. */
+static int prepare(int count, char **words, uint8_t *buffer)
 {
 	struct block_device *device = block_find(words[1]);
-	unsigned filled = 0;
+	unsigned filled = 0, made = 0;
 
-	for (int i = 0; i < count - 3; i++) {
-		requests[i] = (struct block_request){ .device = device,
-						      .buffer = buffer + filled * SECTOR_SIZE };
-		if (!parse(words[i + 3], &requests[i]) || filled + requests[i].count > ROOM)
-			return false;
-		fill(&requests[i]);
-		filled += requests[i].count;
+	for (int i = 3; i < count; i++) {
+		struct block_request *request = &requests[made];
+
+		if (block_find(words[i])) {
+			device = block_find(words[i]);
+			continue;
+		}
+		*request = (struct block_request){ .device = device,
+						   .buffer = buffer + filled * SECTOR_SIZE };
+		if (!parse(words[i], request) || filled + request->count > ROOM)
+			return -1;
+		fill(request);
+		filled += request->count;
+		made++;
 	}
-	return true;
+	return made;
 }
 
 /* Submits all at once. Returns how many went wrong. */
@@ -117,14 +125,14 @@ static int run_queue(int count, char **words)
 	if (!device || !buffer || count - 3 > REQUESTS)
 		return EXIT_FAILURE;
 	device->queue->order = strcmp(words[2], "fifo") == 0 ? BLOCK_FIFO : BLOCK_C_LOOK;
-	bool is_good = prepare(count, words, buffer);
+	int made = prepare(count, words, buffer);
 
-	if (is_good)
-		wrong = run_all(count - 3);
+	if (made > 0)
+		wrong = run_all(made);
 	page_free(buffer, ORDER);
-	printk("queue: %d requests, %u wrong%s\n", count - 3, wrong,
-	       is_good ? "" : ": what is no request?");
-	return is_good && !wrong ? EXIT_SUCCESS : EXIT_FAILURE;
+	printk("queue: %d requests, %u wrong%s\n", made, wrong,
+	       made < 0 ? ": what is no request?" : "");
+	return made >= 0 && !wrong ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static const struct command commands[] COMMAND_TABLE = {

@@ -44,6 +44,14 @@ static unsigned char *memory(size_t bytes)
 	return posix_memalign(&made, PAGE, bytes) ? NULL : made;
 }
 
+static int all(const unsigned char *bytes, int value, int count)
+{
+	while (count-- > 0)
+		if (*bytes++ != value)
+			return 0;
+	return 1;
+}
+
 static void sizes(int file)
 {
 	struct hd_geometry geometry;
@@ -64,10 +72,47 @@ static void sizes(int file)
 	ok(ioctl(file, BLKROGET, &value) == 0 && value == 0, "BLKROGET");
 	ok(ioctl(file, HDIO_GETGEO, &geometry) == 0 && geometry.heads && geometry.start == 0,
 	   "HDIO_GETGEO");
-	ok(fails(ioctl(file, BLKDISCARD, range), EOPNOTSUPP), "BLKDISCARD: EOPNOTSUPP");
+	ok(ioctl(file, BLKRAGET, &sectors) == 0 && sectors == 128, "BLKRAGET");
+	ok(fails(ioctl(file, BLKSECDISCARD, range), EOPNOTSUPP), "BLKSECDISCARD: EOPNOTSUPP");
 	ok(ioctl(file, BLKFLSBUF, 0) == 0, "BLKFLSBUF");
 	ok(fails(ioctl(file, TIOCGWINSZ, range), ENOTTY), "it is no terminal: ENOTTY");
 	ok(fails(ioctl(file, BLKGETSIZE64, (void *)1), EFAULT), "a bad address: EFAULT");
+}
+
+/* Both ioctls change whole sectors of the device, of a file that is open to be written; pages that
+ * were dirty there are not written afterwards, and what is around them stays. */
+static void ranges(int file, const char *name)
+{
+	static const unsigned long commands[] = { BLKDISCARD, BLKZEROOUT };
+	static const char *const names[] = { "BLKDISCARD", "BLKZEROOUT" };
+	int reading = open(name, O_RDONLY);
+	unsigned char *page = memory(3 * PAGE);
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t odd[2] = { 1, SECTOR }, none[2] = { 0, 0 }, far[2] = { size, SECTOR };
+		uint64_t wraps[2] = { SECTOR, -(uint64_t)SECTOR },
+			 part[2] = { PAGE - SECTOR, 6000 };
+		uint64_t some[2] = { PAGE - SECTOR, PAGE + 2 * SECTOR };
+
+		printf("# %s\n", names[i]);
+		ok(fails(ioctl(reading, commands[i], some), EBADF), "only to read: EBADF");
+		ok(fails(ioctl(file, commands[i], odd), EINVAL), "an odd offset: EINVAL");
+		ok(fails(ioctl(file, commands[i], part), EINVAL), "an odd length: EINVAL");
+		ok(fails(ioctl(file, commands[i], none), EINVAL), "no length: EINVAL");
+		ok(fails(ioctl(file, commands[i], far), EINVAL), "after the end: EINVAL");
+		ok(fails(ioctl(file, commands[i], wraps), EINVAL), "a sum that wraps: EINVAL");
+		ok(fails(ioctl(file, commands[i], 1), EFAULT), "a bad address: EFAULT");
+		memset(page, 'r', 3 * PAGE);
+		pwrite(file, page, 3 * PAGE, 0);
+		ok(ioctl(file, commands[i], some) == 0, "a range");
+		fsync(file);
+		pread(file, page, 3 * PAGE, 0);
+		ok(all(page, 'r', PAGE - SECTOR) && all(page + 2 * PAGE + SECTOR, 'r', SECTOR),
+		   "what is around it stays");
+		ok(all(page + PAGE - SECTOR, 0, PAGE + 2 * SECTOR), "and the range is empty");
+	}
+	close(reading);
+	free(page);
 }
 
 /* Of those who ask for it only one has the device, however it is open elsewhere. */
@@ -118,14 +163,6 @@ static void alignment(int direct)
 	ok(fails(pwrite(direct, page + 2, SECTOR, 0), EINVAL), "direct: writing from 2: EINVAL");
 	ok(pread(direct, page, PAGE, size) == 0, "direct: no bytes at the end");
 	free(page);
-}
-
-static int all(const unsigned char *bytes, int value, int count)
-{
-	while (count-- > 0)
-		if (*bytes++ != value)
-			return 0;
-	return 1;
 }
 
 /* Whoever writes, whoever reads: the same bytes. */
@@ -201,6 +238,8 @@ int main(int count, char **words)
 		sizes(file);
 	if (is_device)
 		exclusive(words[1]);
+	if (is_device)
+		ranges(file, words[1]);
 	ends(file);
 	if (is_device)
 		alignment(direct);
