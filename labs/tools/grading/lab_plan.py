@@ -284,6 +284,13 @@ class Plan:
                 if name == "lab" and report.when in ("setup", "call"):
                     stream.write(json.dumps(record) + "\n")
 
+    def pytest_sessionfinish(self, session):
+        """Keeps pytest from printing the failures, which the records have: for each of them it goes
+        through all reports, which takes minutes for thousands."""
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if self._records and reporter:
+            reporter.stats.pop("failed", None)
+
 
 def clocks() -> tuple[float, float]:
     """Seconds: those that ended processes of ours have kept a processor, and real ones."""
