@@ -40,7 +40,7 @@ start:
 	; all. Then: SI = read_text, [status] = the BIOS's status, and jump to fail. The last four
 	; bytes of the second stage must be STAGE2_MAGIC. If they are not: SI = short_text, and jump
 	; to fail.
-	; Pitfalls: the BIOS may change any register, and writes into packet.count how many sectors
+	; Pitfalls: the BIOS may change EAX to EDX, and writes into packet.count how many sectors
 	; it has read. The boot drive is not always 0x80: it is in [boot_drive].
 	; SOLUTION 1.4 {
 	mov di, TRIES

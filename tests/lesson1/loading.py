@@ -212,6 +212,10 @@ def handler(guest: Guest, vector: int) -> int:
     return segment * 16 + offset
 
 
+# What a BIOS need not keep, as it is after each call.
+CHANGED = {"ebx": 0xB10500BB, "ecx": 0xB10500CC, "edx": 0xB10500DD}
+
+
 class Bios:
     """Replaces the BIOS's INT 13h: watches the calls, and lets some fail."""
 
@@ -256,4 +260,4 @@ class Bios:
         offset, segment, flags = struct.unpack("<HHH", self.guest.read(stack, 6))
         flags = flags & ~1 | carry
         stack = registers["esp"] + 6
-        self.guest.set(eip=offset, cs=segment, eflags=flags, esp=stack, **values)
+        self.guest.set(eip=offset, cs=segment, eflags=flags, esp=stack, **(CHANGED | values))

@@ -247,6 +247,7 @@ def test_header(lab):
         replace(good, kind=3),
         replace(good, header_count=0),
         replace(good, header_size=31),
+        replace(good, header_size=56),
         replace(good, header_count=0xFFFF),
         replace(good, header_count=0x801),
         replace(good, header_offset=length & ~3),
