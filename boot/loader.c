@@ -17,7 +17,6 @@
  * Nothing is allocated and nothing returns: every failure prints a sentence and ends the run.
  */
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "boot/load_elf.h"
 #include "kernel/lib/multiboot.h"
@@ -32,15 +31,16 @@
 
 #define BOUNCE		   0x10000u /* BIOS reads end here: one whole 64 KiB segment */
 #define MEMORY_MAP_ENTRIES 64
+#define SMAP		   0x534d4150u /* "SMAP": in the calls that ask for memory */
 
 #define CARRY 1u
 
 _Static_assert(SECTORS_PER_READ >= 1 && SECTORS_PER_READ <= 127,
 	       "every BIOS reads 127 sectors in one call, and BOUNCE holds no more");
 
-/* In and out of a BIOS call; boot/stage2.asm knows the layout. */
+/* In and out of a BIOS call, as POPAD and POPF take them (boot/stage2.asm). */
 struct bios_registers {
-	uint32_t eax, ebx, ecx, edx, esi, edi;
+	uint32_t edi, esi, ebp, esp_ignored, ebx, edx, ecx, eax;
 	uint16_t flags;
 };
 
@@ -69,19 +69,14 @@ static uint32_t memory_map_entries;
 
 /* --- messages, on the serial line and on the screen --- */
 
-/* COM1, as the BIOS left it. A port that never becomes ready costs a bounded wait. */
-static void put_serial(char character)
+/* COM1, as the BIOS left it: a port that never becomes ready costs a bounded wait. And INT 10h,
+ * function 0Eh: teletype output, in light grey. */
+static void put(char character)
 {
 	for (unsigned tries = 0; tries < 0x10000 && !(in8(SERIAL_LINE_STATUS) & SERIAL_CAN_SEND);
 	     tries++)
 		;
 	out8(SERIAL_PORT, character);
-}
-
-/* INT 10h, function 0Eh: teletype output, in light grey. */
-static void put(char character)
-{
-	put_serial(character);
 	registers = (struct bios_registers){ .eax = 0x0e00 | (uint8_t)character, .ebx = 7 };
 	bios_call(0x10, &registers);
 }
@@ -137,11 +132,11 @@ static bool a20_is_open(void)
 {
 	volatile uint32_t *low = word_at(0x500), *high = word_at(0x100500);
 	uint32_t saved_low = *low, saved_high = *high;
-	bool open;
 
 	*low = 0x13579bdf;
 	*high = 0x2468ace0;
-	open = *low == 0x13579bdf;
+	bool open = *low == 0x13579bdf;
+
 	*high = saved_high;
 	*low = saved_low;
 	return open;
@@ -150,8 +145,6 @@ static bool a20_is_open(void)
 /* INT 15h, function 2401h. Firmware older than that says so only by a gate that stays shut. */
 static void open_a20(void)
 {
-	if (a20_is_open())
-		return;
 	registers = (struct bios_registers){ .eax = 0x2401 };
 	bios_call(0x15, &registers);
 	if (!a20_is_open())
@@ -160,32 +153,26 @@ static void open_a20(void)
 
 /* --- memory --- */
 
-/* Asks INT 15h, E820 for the next entry. Returns false after the last one. */
-static bool next_memory_entry(struct multiboot_mmap_entry *entry, uint32_t *continuation)
-{
-	registers = (struct bios_registers){ .eax = 0xe820,
-					     .ebx = *continuation,
-					     .ecx = 20,
-					     .edx = 0x534d4150, /* "SMAP" */
-					     .edi = (uint32_t)&entry->base };
-	bios_call(0x15, &registers);
-	if ((registers.flags & CARRY) || registers.eax != 0x534d4150)
-		return false;
-	entry->size = sizeof(*entry) - sizeof(entry->size);
-	*continuation = registers.ebx;
-	return true;
-}
-
+/* INT 15h, E820: one entry for each call. EBX says which, 0 for the first, and is 0 again after the
+ * last one. */
 static void find_memory(void)
 {
-	uint32_t continuation = 0;
+	uint32_t next = 0;
 
-	while (memory_map_entries < MEMORY_MAP_ENTRIES &&
-	       next_memory_entry(&memory_map[memory_map_entries], &continuation)) {
-		memory_map_entries++;
-		if (continuation == 0)
-			return;
-	}
+	do {
+		struct multiboot_mmap_entry *entry = &memory_map[memory_map_entries];
+
+		registers = (struct bios_registers){ .eax = 0xe820,
+						     .ebx = next,
+						     .ecx = 20,
+						     .edx = SMAP,
+						     .edi = (uint32_t)&entry->base };
+		bios_call(0x15, &registers);
+		if ((registers.flags & CARRY) || registers.eax != SMAP)
+			break;
+		entry->size = sizeof(*entry) - sizeof(entry->size);
+		next = registers.ebx;
+	} while (++memory_map_entries < MEMORY_MAP_ENTRIES && next != 0);
 	if (memory_map_entries == 0)
 		give_up("the BIOS does not tell where memory is (INT 15h, E820)");
 }
@@ -272,24 +259,12 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 
 /* --- the hand-over --- */
 
-/* Fills in the Multiboot information: the memory map, which says more than mem_lower and mem_upper
- * do. */
-static void describe_machine(void)
-{
-	static const char name[] = "Apprentice boot";
-
-	information = (struct multiboot_info){
-		.flags = MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
-		.mmap_length = memory_map_entries * sizeof(memory_map[0]),
-		.mmap_addr = (uint32_t)memory_map,
-		.boot_loader_name = (uint32_t)name,
-	};
-}
-
 /* The order matters: above 1 MiB nothing is reliable until A20 is open, and where the file may go
- * is known only after the memory is. */
+ * is known only after the memory is. The kernel is told the memory map, which says more than
+ * mem_lower and mem_upper do. */
 void loader_main(uint32_t boot_drive)
 {
+	static const char name[] = "Apprentice boot";
 	uint32_t entry;
 
 	print("Apprentice boot: kernel of ");
@@ -305,6 +280,11 @@ void loader_main(uint32_t boot_drive)
 
 	if (wrong)
 		give_up(wrong);
-	describe_machine();
+	information = (struct multiboot_info){
+		.flags = MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
+		.mmap_length = memory_map_entries * sizeof(memory_map[0]),
+		.mmap_addr = (uint32_t)memory_map,
+		.boot_loader_name = (uint32_t)name,
+	};
 	jump_to_kernel(entry, MULTIBOOT_BOOTLOADER_MAGIC, &information);
 }

@@ -8,8 +8,8 @@
 ;
 ;	32-bit protected	bios_call saves its registers, jumps to a 16-bit segment
 ;	16-bit protected	loads segments with limits of 64 KiB, clears CR0.PE
-;	real			far jump to load CS, segments 0, registers in, the handler
-;	real			registers out
+;	real			far jump to load CS, segments 0, registers in by POPAD, the handler
+;	real			registers out by PUSHAD
 ;	32-bit protected	by way of enter_protected_mode
 ;
 ; Interrupts are enabled only inside the handler. The stack is the same in all modes, below 64 KiB,
@@ -47,16 +47,12 @@ bits 32
 ; that it returns, with the flags. The structure must be below 64 KiB.
 global bios_call
 bios_call:
-	push ebp
-	mov ebp, esp
-	push ebx
-	push esi
-	push edi
-	movzx eax, byte [ebp + 8]
+	pushad				; the handler may change every register
+	movzx eax, byte [esp + 36]
 	mov eax, [eax * 4]		; the handler, from the real-mode vector table at 0
 	mov [bios_handler], eax
-	mov esi, [ebp + 12]
-	mov [bios_registers], si	; the handler may change every register
+	mov eax, [esp + 40]
+	mov [bios_registers], ax
 	jmp CODE16:.leave
 bits 16
 .leave:
@@ -77,38 +73,27 @@ bits 16
 	mov fs, ax
 	mov gs, ax
 	mov ss, ax
-	mov eax, [si]			; SI itself comes last
-	mov ebx, [si + 4]
-	mov ecx, [si + 8]
-	mov edx, [si + 12]
-	mov edi, [si + 20]
-	mov esi, [si + 16]
+	mov [stack], sp
+	mov sp, [bios_registers]	; the structure is what POPAD and POPF take
+	popad
+	popf
+	mov [bios_registers], sp	; its end, for the way back
+	mov sp, [stack]
 	sti
 	pushf				; with the far call: INT, for a vector chosen at run time
 	cli
 	call far [bios_handler]
 	cli
 	cld
-	push ds				; the handler may leave another DS: clear it, flags kept
-	push word 0
-	pop ds
-	pushf
-	push esi
-	mov si, [bios_registers]
-	pop dword [si + 16]		; ESI, as the handler left it
-	pop word [si + 24]		; FLAGS: the carry flag says that it failed
-	mov [si], eax
-	mov [si + 4], ebx
-	mov [si + 8], ecx
-	mov [si + 12], edx
-	mov [si + 20], edi
-	add sp, 2			; the handler's DS
+	mov sp, [cs:bios_registers]	; the handler may leave another DS
+	pushf				; the carry flag says that it failed
+	pushad
+	xor ax, ax
+	mov ds, ax
+	mov sp, [stack]
 	call enter_protected_mode
 bits 32
-	pop edi
-	pop esi
-	pop ebx
-	pop ebp
+	popad
 	ret
 
 ; void jump_to_kernel(uint32_t entry, uint32_t magic, const void *information)
@@ -124,6 +109,7 @@ jump_to_kernel:
 section .data
 bios_handler:	dd 0			; offset, then segment
 bios_registers:	dw 0
+stack:		dw 0
 boot_drive:	db 0
 
 extern enter_protected_mode

@@ -1,8 +1,6 @@
 /* Devices: what is found under /dev. */
 #pragma once
 
-#include <stdint.h>
-
 #include "fs/file.h"
 
 struct device {

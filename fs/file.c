@@ -18,7 +18,6 @@
 
 #include <stddef.h>
 
-#include "kernel/lib/errno.h"
 #include "mm/pool.h"
 
 static struct pool pool = POOL_INITIALIZER(struct file);

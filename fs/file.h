@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/abi/fcntl.h"
 #include "mm/user_copy.h"
 

@@ -8,10 +8,6 @@
  */
 #include "fs/file_memory.h"
 
-#include <stddef.h>
-
-#include "kernel/lib/errno.h"
-#include "kernel/lib/list.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 #include "mm/page_cache.h"

@@ -14,10 +14,8 @@
  */
 #include "fs/files.h"
 
-#include "kernel/lib/errno.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 
 static struct pool pool = POOL_INITIALIZER(struct files);
 void (*files_closing)(const struct files *files, const struct file *file);

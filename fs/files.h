@@ -1,10 +1,6 @@
 /* A task's table of descriptors: small numbers for open files. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "fs/file.h"
 #include "mm/page_alloc.h"
 

@@ -5,8 +5,6 @@
  */
 #include "fs/path_page.h"
 
-#include <stddef.h>
-
 #include "mm/page_alloc.h"
 
 static char *spare;

@@ -21,10 +21,7 @@
  */
 #include "fs/pipe.h"
 
-#include <stddef.h>
-
 #include "kernel/abi/limits.h"
-#include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 

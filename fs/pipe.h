@@ -1,9 +1,6 @@
 /* Pipes: up to 64 KiB on their way from one program to another. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/file.h"
 #include "kernel/task/claim.h"
 

@@ -24,16 +24,12 @@
  */
 #include "fs/root.h"
 
-#include <stddef.h>
-
 #include "drivers/qemu/fw_cfg.h"
 #include "fs/devices.h"
 #include "kernel/abi/limits.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
-#include "mm/page_alloc.h"
 #include "mm/pool.h"
 
 #define ARCHIVE	    "opt/org.apprentice/initramfs"

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
-#include "fs/file.h"
 #include "fs/files.h"
 
 /* The root, with the devices null and zero. Before anything is opened. */

@@ -10,8 +10,6 @@
  */
 #include "labs/prompt.h"
 
-#include <stdint.h>
-
 #include "drivers/qemu/settings.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/report/monitor.h"

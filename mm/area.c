@@ -23,10 +23,7 @@
  */
 #include "mm/area.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
-#include "kernel/lib/tree.h"
 #include "mm/page_table.h"
 #include "mm/pool.h"
 #include "mm/space_layout.h"

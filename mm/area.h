@@ -5,10 +5,7 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/cpu/memory_layout.h"
-#include "kernel/lib/list.h"
 #include "kernel/lib/tree.h"
 #include "mm/memory_object.h"
 

@@ -10,10 +10,7 @@
  */
 #include "mm/audit.h"
 
-#include <stdbool.h>
-
 #include "kernel/report/printk.h"
-#include "mm/page.h"
 #include "mm/slab.h"
 #include "mm/zones.h"
 

@@ -22,8 +22,6 @@
  */
 #include "mm/buddy.h"
 
-#include <stddef.h>
-
 void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint32_t end)
 {
 	*zone = (struct zone){ .name = name, .first = first, .end = end };

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "mm/page.h"
 
 /* A range of frames with free lists of its own. */

@@ -15,14 +15,10 @@
  */
 #include "mm/copy_on_write.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "mm/area.h"
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
-#include "mm/space_areas.h"
 #include "mm/space_layout.h"
 
 struct page *page_copy(const struct page *page)
@@ -42,7 +38,7 @@ struct page *page_copy(const struct page *page)
      it is about to be written to. An area with copies of its object's pages is AREA_COPIED.
    - space_copy: a space with the same areas and the same contents; NULL without memory, and then
      nothing is left of it.
-   - given: page_copy; space_allocate, a space without areas (mm/space_areas.h).
+   - given: page_copy; space_allocate, a space without areas (mm/space_layout.h).
 
    Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
    of the old page? Asking for memory may give pages of files back, and an object may sleep while

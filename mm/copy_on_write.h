@@ -1,11 +1,9 @@
 /* Copy on write: for mm's own files. */
 #pragma once
 
-#include <stdint.h>
+#include "mm/area.h"
 
-struct area;
 struct page;
-struct space;
 
 /* For a program that writes to a page (address: its start) where the area allows it and the entry
  * does not: makes the entry writable. Returns 0; -ENOMEM, or -EIO from the area's object, and

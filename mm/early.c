@@ -19,11 +19,8 @@
  */
 #include "mm/early.h"
 
-#include <stdbool.h>
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/multiboot.h"
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/report/panic.h"
 #include "kernel/lib/string.h"
 #include "mm/memory_map.h"

@@ -25,15 +25,11 @@
  */
 #include "mm/fault.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/copy_on_write.h"
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
-#include "mm/area.h"
-#include "mm/memory_object.h"
 #include "mm/space_layout.h"
 
 uint32_t fault_around_bytes = 16 * PAGE_SIZE, exec_shown_bytes = 128 * PAGE_SIZE;

@@ -11,7 +11,7 @@
  *		+0x4000	slot n + 1
  *
  * The fault cannot push its own frame on the same stack, so it becomes a double fault, whose
- * handler has a stack of its own and recognizes the address by kernel_stack_is_guard.
+ * handler has a stack of its own and asks explain_double_fault about the address.
  *
  * One page table holds all of it. It is entered into the kernel's page directory before the first
  * address space copies that: later changes in the table are then seen by all of them. A slot is
@@ -20,10 +20,9 @@
  */
 #include "mm/kernel_stack.h"
 
-#include <stddef.h>
-
 #include "kernel/cpu/boot_memory.h"
-#include "kernel/cpu/memory_layout.h"
+#include "kernel/cpu/paging.h"
+#include "kernel/cpu/trap.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"
 
@@ -38,15 +37,25 @@ _Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all 
 
 static uint32_t table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 
-void kernel_stack_initialize(void)
-{
-	kernel_page_directory[REGION >> LARGE_SHIFT] = physical_address(table) | WRITABLE;
-}
-
 /* The page table entry of an address in the region. */
 static uint32_t *entry_of(uint32_t address)
 {
 	return &table[(address - REGION) / PAGE_SIZE];
+}
+
+/* Of the last page fault before a double fault: is there a stack that had no room left? */
+static const char *explain_double_fault(uint32_t address)
+{
+	bool is_guard =
+	    address >= REGION && address - REGION < KERNEL_STACKS * SLOT && *entry_of(address) == 0;
+
+	return is_guard ? "the task's kernel stack overflowed" : NULL;
+}
+
+void kernel_stack_initialize(void)
+{
+	kernel_page_directory[REGION >> LARGE_SHIFT] = physical_address(table) | WRITABLE;
+	trap_explain_double_fault = explain_double_fault;
 }
 
 /* The lowest address of the stack in the first slot that is free, or 0. */
@@ -82,14 +91,7 @@ void kernel_stack_destroy(void *stack)
 
 	for (uint32_t at = start; at < start + KERNEL_STACK_SIZE; at += PAGE_SIZE) {
 		*entry_of(at) = 0;
-		__asm__ volatile("invlpg (%0)" : : "r"(at) : "memory");
+		tlb_flush_page(at);
 	}
 	page_free(pages, STACK_ORDER);
-}
-
-/* For the double fault's report, which knows only the address. */
-bool kernel_stack_is_guard(uint32_t address)
-{
-	return address >= REGION && address - REGION < KERNEL_STACKS * SLOT &&
-	       *entry_of(address) == 0;
 }

@@ -15,14 +15,10 @@
  */
 #include "mm/kmalloc.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
-#include "mm/page.h"
 #include "mm/page_alloc.h"
 #include "mm/slab.h"
 

@@ -9,9 +9,8 @@
 
 #include <stdint.h>
 
-#define KMALLOC_LARGEST                                                                            \
-	((4u << 20) - 64) /* bytes: with what kmalloc_debug adds it is one block                   \
-			   */
+/* In bytes: with what kmalloc_debug adds it is one block. */
+#define KMALLOC_LARGEST ((4u << 20) - 64)
 
 /* At least `size` bytes (0 to KMALLOC_LARGEST), aligned to 16, with undefined contents; NULL
  * without memory, and for more than 4 MiB. Of size 0 it is an object like any other. */

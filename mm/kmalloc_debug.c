@@ -15,17 +15,11 @@
  */
 #include "mm/kmalloc_debug.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "kernel/cpu/interrupts.h"
-#include "kernel/lib/list.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/panic.h"
-#include "kernel/report/printk.h"
 #include "kernel/report/symbols.h"
 #include "mm/kmalloc.h"
-#include "mm/page.h"
 #include "mm/pool.h"
 #include "mm/slab.h"
 #include "mm/zones.h"

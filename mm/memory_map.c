@@ -19,9 +19,6 @@
  */
 #include "mm/memory_map.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "kernel/lib/multiboot.h"
 #include "kernel/report/printk.h"
 
@@ -36,24 +33,19 @@ static uint64_t end_of(const struct boot_memory_range *range)
 	return end < range->base ? UINT64_MAX : end;
 }
 
-/* Finds the lowest border (a base or an end) that is greater than `above`. Returns false when there
- * is none. */
-static bool next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above,
-			uint64_t *border)
+/* The lowest border (a base or an end) that is greater than `above`; without one the end of the
+ * address space. */
+static uint64_t next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above)
 {
-	bool found = false;
+	uint64_t border = UINT64_MAX;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t candidates[2] = { in[i].base, end_of(&in[i]) };
-
-		for (unsigned j = 0; j < 2; j++) {
-			if (candidates[j] <= above || (found && candidates[j] >= *border))
-				continue;
-			*border = candidates[j];
-			found = true;
-		}
+		if (in[i].base > above && in[i].base < border)
+			border = in[i].base;
+		if (end_of(&in[i]) > above && end_of(&in[i]) < border)
+			border = end_of(&in[i]);
 	}
-	return found;
+	return border;
 }
 
 /* The type of a piece, in which no range begins or ends: the highest of those that cover it; 0:
@@ -90,12 +82,11 @@ static uint32_t append(struct boot_memory_range *out, uint32_t count, uint64_t s
 uint32_t memory_map_normalize(const struct boot_memory_range *in, uint32_t n,
 			      struct boot_memory_range *out)
 {
-	uint64_t start = 0, end = 0;
 	uint32_t count = 0;
 
-	while (next_border(in, n, start, &end)) {
+	for (uint64_t start = 0, end; start < UINT64_MAX; start = end) {
+		end = next_border(in, n, start);
 		count = append(out, count, start, end, type_of(in, n, start, end));
-		start = end;
 	}
 	return count;
 }

@@ -2,8 +2,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/report/boot_info.h"
 
 #define MEMORY_RANGES (2 * BOOT_MEMORY_RANGES)

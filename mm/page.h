@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/list.h"
 
@@ -45,6 +43,16 @@ extern uint32_t page_frames;
  * free. After memory_map_initialize; once. Panics if there is no room for the array.
  */
 void page_array_initialize(void);
+
+/* From lesson 6 on: frees a page (of order 0) whose last reference has gone: page_release in
+ * mm/page_table.h. Any context. */
+void page_free_last(struct page *page);
+
+/* Rounded up to a multiple of the unit, which is a power of two. */
+static inline uint32_t round_up(uint32_t value, uint32_t unit)
+{
+	return (value + unit - 1) & -unit;
+}
 
 static inline uint32_t frame_of(const struct page *page)
 {

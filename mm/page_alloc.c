@@ -8,8 +8,6 @@
  */
 #include "mm/page_alloc.h"
 
-#include <stdbool.h>
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"
 #include "mm/zones.h"

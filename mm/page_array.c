@@ -14,7 +14,6 @@
  *
  * Called once, at boot, with interrupts disabled.
  */
-#include "mm/page.h"
 
 #include "kernel/lib/multiboot.h"
 #include "kernel/lib/string.h"
@@ -35,23 +34,18 @@ struct frames {
 
 /* EXERCISE 5.1 (every page has an owner): page_array_initialize (mm/page.h).
 
-   Given are memory_map_range (mm/memory_map.h: bytes, in order) and, from exercise 5.2,
-   buddy_initialize and buddy_give_range. The array has an entry for each frame up to the highest
-   usable one below LIMIT, and goes on to a whole number of largest blocks; its own frames are the
-   first ones after the kernel that are together in a usable range. The zone DMA has the frames
-   below DMA_END, the zone Normal the others; either may be empty. Each zone keeps one page in
-   RESERVE_PART in reserve.
+   Given are memory_map_range (mm/memory_map.h: bytes, in order), round_up (mm/page.h) and, from
+   exercise 5.2, buddy_initialize and buddy_give_range. The array has an entry for each frame up to
+   the highest usable one below LIMIT, and goes on to a whole number of largest blocks; its own
+   frames are the first ones after the kernel that are together in a usable range. The zone DMA has
+   the frames below DMA_END, the zone Normal the others; either may be empty. Each zone keeps one
+   page in RESERVE_PART in reserve.
 
    Pitfalls: a range need not begin or end at the border of a page, may reach across 16 MiB, and
    beyond 896 MiB and 4 GiB. The page in which the kernel ends is the kernel's. Memory is full of
    what was in it before. */
 /* SOLUTION 5.1 { */
 #define LARGEST (1u << (ORDERS - 1))
-
-static uint32_t round_up(uint32_t value, uint32_t unit)
-{
-	return (value + unit - 1) & -unit;
-}
 
 /* Those whole frames of a range that the kernel sees and is not in. */
 static struct frames usable(const struct boot_memory_range *range)

@@ -12,8 +12,6 @@
  */
 #include "mm/page_cache.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "mm/reverse_map.h"
 #include "mm/page_alloc.h"

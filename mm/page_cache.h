@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/lib/tree.h"
 #include "mm/memory_object.h"
 

@@ -7,7 +7,6 @@
  *
  * Any context: interrupts are disabled while the lists change.
  */
-#include <stdbool.h>
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"

@@ -3,8 +3,6 @@
  * of a program cannot be used after it is unmapped, and filling it takes as long as all the rest of
  * a page fault. (kmalloc_debug.h goes on to find uses after free in the kernel.)
  */
-#include "mm/page_release.h"
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"

@@ -1,11 +1,7 @@
 /* Page tables: which page of memory is seen at which address of a space. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "mm/page.h"
-#include "mm/page_release.h"
 
 struct space;
 

@@ -14,8 +14,6 @@
  */
 #include "mm/pool.h"
 
-#include <stddef.h>
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"
 #include "kernel/lib/string.h"

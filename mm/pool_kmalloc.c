@@ -2,8 +2,6 @@
  */
 #include "mm/pool.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/string.h"
 #include "mm/kmalloc.h"
 

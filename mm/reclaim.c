@@ -12,8 +12,8 @@
 #include "mm/reclaim.h"
 
 #include "kernel/cpu/interrupts.h"
+#include "mm/page_cache.h"
 #include "mm/page_table.h"
-#include "mm/second_chance.h"
 #include "mm/slab.h"
 #include "mm/zones.h"
 

@@ -50,22 +50,6 @@ static uint32_t *entry_of(const struct area *area, uint32_t index, const struct 
 	return pte && *pte && pte_page(*pte) == page ? pte : NULL;
 }
 
-void object_forget(struct memory_object *object, uint32_t index, struct page *page)
-{
-	uint32_t address;
-
-	for (struct list *link = object->areas.next; link != &object->areas; link = link->next) {
-		struct area *area = list_entry(link, struct area, in_object);
-		uint32_t *pte = entry_of(area, index, page, &address);
-
-		if (!pte)
-			continue;
-		pte_set(area->space, address, pte, 0);
-		area->space->pages--;
-		page_release(page);
-	}
-}
-
 /* Takes `lost` away from each entry that shows the page, and says how many those are, and which
  * bits any of them had. */
 static uint32_t change(struct memory_object *object, uint32_t index, const struct page *page,
@@ -81,9 +65,18 @@ static uint32_t change(struct memory_object *object, uint32_t index, const struc
 			continue;
 		*had |= *pte;
 		pte_set(area->space, address, pte, *pte & ~lost);
+		area->space->pages -= !*pte;
 		shown++;
 	}
 	return shown;
+}
+
+void object_forget(struct memory_object *object, uint32_t index, struct page *page)
+{
+	uint32_t had = 0, shown = change(object, index, page, UINT32_MAX, &had);
+
+	while (shown-- > 0)
+		page_release(page);
 }
 
 void object_clean(struct memory_object *object, uint32_t index, const struct page *page)

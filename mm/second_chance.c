@@ -8,8 +8,6 @@
  *
  *	hand -> [ used: clear, go on ] [ used: clear ] [ not used, clean: give it back ] ...
  */
-#include "mm/second_chance.h"
-
 #include "mm/page_cache.h"
 #include "mm/page_table.h"
 #include "mm/reverse_map.h"

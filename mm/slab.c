@@ -19,12 +19,9 @@
  */
 #include "mm/slab.h"
 
-#include <stddef.h>
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/panic.h"
-#include "mm/page.h"
 #include "mm/page_alloc.h"
 
 #define BITS 32 /* of a word of the map */
@@ -33,11 +30,6 @@ struct list slab_caches = LIST_EMPTY(slab_caches);
 
 /* What caches themselves are objects of. */
 static struct slab_cache caches;
-
-static uint32_t round_up(uint32_t value, uint32_t unit)
-{
-	return (value + unit - 1) & -unit;
-}
 
 void *slab_object(const struct slab *slab, const void *address)
 {

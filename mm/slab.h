@@ -6,10 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "kernel/lib/list.h"
 #include "mm/page.h"
 
 #define SLAB_LARGEST 2016u /* bytes of an object: two are in a page */

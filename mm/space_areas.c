@@ -10,14 +10,8 @@
  *	0xbffff000	SPACE_SHARED	the one page that every space shares, read-only
  *	0xc0000000	KERNEL_BASE	the kernel, the same in every space
  */
-#include "mm/space_areas.h"
-
-#include <stddef.h>
-
 #include "kernel/cpu/boot_memory.h"
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/cpu/paging.h"
-#include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 #include "mm/area.h"
 #include "mm/page_table.h"
@@ -111,42 +105,27 @@ void space_use(const struct space *space)
 
 /* ---- its parts ---- */
 
-/* Whole pages of a range; false outside the part of the programs. */
-static bool pages_of(uint32_t address, uint32_t length, uint32_t *start, uint32_t *end)
+bool space_can_hold(uint32_t address, uint32_t length)
 {
-	if (address < SPACE_LOWEST || address > STACK_END || length > STACK_END - address)
-		return false;
-	*start = address & -PAGE_SIZE;
-	*end = (address + length + PAGE_SIZE - 1) & -PAGE_SIZE;
-	return true;
+	return address >= SPACE_LOWEST && address <= STACK_END && length <= STACK_END - address;
 }
 
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
 	const struct area form = { .flags = protection };
-	uint32_t start, end;
+	uint32_t start = address & -PAGE_SIZE, end = whole_pages(address + length);
 
-	if (!pages_of(address, length, &start, &end))
+	if (!space_can_hold(address, length))
 		return -ENOMEM;
 	return start < end ? area_put(space, start, end, &form) : 0;
 }
 
-bool space_can_hold(uint32_t address, uint32_t length)
-{
-	uint32_t start, end;
-
-	return pages_of(address, length, &start, &end);
-}
-
 bool space_is_free(const struct space *space, uint32_t address, uint32_t length)
 {
-	uint32_t start, end;
+	const struct area *next = area_from(space, address & -PAGE_SIZE);
 
-	if (!pages_of(address, length, &start, &end))
-		return false;
-	const struct area *next = area_from(space, start);
-
-	return !next || area_start(next) >= end;
+	return space_can_hold(address, length) &&
+	       (!next || area_start(next) >= whole_pages(address + length));
 }
 
 void space_set_heap(struct space *space, uint32_t address)

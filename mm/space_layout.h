@@ -1,8 +1,6 @@
 /* A space of areas and page tables, for mm's own files. */
 #pragma once
 
-#include <stdint.h>
-
 #include "mm/space.h"
 
 struct area;
@@ -13,6 +11,9 @@ struct tree_node;
 #define STACK_USUAL  (8u << 20) /* how far a stack may grow, unless the program has set a limit */
 #define STACK_LIMIT  (stack_limit ? stack_limit() : STACK_USUAL)
 #define STACK_GAP    (1u << 20) /* what no area may touch below it */
+
+/* A space with nothing but the page that all have; NULL without memory. */
+struct space *space_allocate(void);
 
 /* How far the stack of the current task's program may grow, in whole pages. NULL: STACK_USUAL. */
 extern uint32_t (*stack_limit)(void);

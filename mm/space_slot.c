@@ -21,11 +21,8 @@
  */
 #include "mm/space_slot.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/boot_memory.h"
-#include "kernel/cpu/memory_layout.h"
 #include "mm/pool.h"
 #include "kernel/lib/string.h"
 

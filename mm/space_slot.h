@@ -1,7 +1,6 @@
 /* A space that is one slot, for mm/space_slot*.c only: see mm/space_slot.c. */
 #pragma once
 
-#include "kernel/cpu/memory_layout.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 

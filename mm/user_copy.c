@@ -20,7 +20,6 @@
  */
 #include "mm/user_copy.h"
 
-#include "kernel/lib/errno.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/string.h"
 #include "kernel/cpu/trap.h"

@@ -1,7 +1,6 @@
 /* User memory, seen from the kernel: never trusted, always through these functions. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/lib/errno.h"

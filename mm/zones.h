@@ -12,9 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "mm/buddy.h"
 
 enum { ZONE_DMA, ZONE_NORMAL, ZONES };

@@ -284,6 +284,28 @@ def test_kernel_includes_no_c_library() -> None:
     )
 
 
+@cache
+def brought_by(name: str) -> frozenset[str]:
+    """What a file of ours includes, directly or not: paths of ours, and standard headers."""
+    paths = {path for _, kind, path in includes(name) if kind == '"' and path in listed()}
+    found = {path for _, kind, path in includes(name) if kind == "<"} | paths
+    return frozenset(found.union(*map(brought_by, paths)))
+
+
+def includes_twice(name: str) -> Iterator[str]:
+    """The includes of a file, its own header excepted, that another one brings."""
+    own = str(PurePosixPath(name).with_suffix(".h"))
+    paths = {path for _, kind, path in includes(name) if kind == '"' and path in listed()}
+    for number, _, path in includes(name):
+        if path != own and any(path in brought_by(other) for other in paths - {path}):
+            yield f"{name}:{number}: {path} is included by another header here: leave it out"
+
+
+def test_core_includes_nothing_twice() -> None:
+    core = [name for name in c_files() if in_kernel(name) and part_of(name) == "core"]
+    fail_with([problem for name in core for problem in includes_twice(name)])
+
+
 # ---- what must not be there ---------------------------------------------------------------------
 
 

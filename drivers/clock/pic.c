@@ -19,9 +19,6 @@
  */
 #include "drivers/clock/pic.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/cpu/io.h"
 #include "kernel/report/panic.h"
 #include "kernel/cpu/trap.h"

@@ -19,7 +19,6 @@
 #include "kernel/lib/divide.h"
 #include "kernel/cpu/io.h"
 #include "kernel/report/panic.h"
-#include "kernel/task/time.h"
 
 #define FREQUENCY      1193182u /* Hz: a third of the NTSC colour carrier */
 #define SLOWEST	       65536u	/* the largest divisor */
@@ -37,7 +36,7 @@
 #define TURN_LIMIT 10000000u
 
 static uint32_t ticks;
-static void (*on_tick)(void);
+void (*pit_on_tick)(void);
 
 /* Channel 2 counts INTERVAL down. Returns the time stamps that passed meanwhile, or 0 when it never
  * ended. The loop looks at the output in each sixteenth turn: reading a port takes long, and under
@@ -73,14 +72,8 @@ uint32_t pit_measure_tsc_khz(void)
 static void pit_tick(void)
 {
 	ticks++;
-	if (on_tick)
-		on_tick();
-}
-
-/* One listener: the scheduler from lesson 4 on. NULL: nobody. */
-void pit_on_tick(void (*function)(void))
-{
-	on_tick = function;
+	if (pit_on_tick)
+		pit_on_tick();
 }
 
 /* EXERCISE 2.4 (timer and interrupt controllers, part 2): the timer's frequency, divided (82C54

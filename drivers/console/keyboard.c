@@ -12,7 +12,7 @@
  * software takes them for the key of the same code on the number block; so does this driver.
  *
  * The handler of IRQ 1 is the only writer, with interrupts disabled. What it decodes goes to
- * `receive`, or into a ring:
+ * `keyboard_listener`, or into a ring:
  *
  *	written 7, taken 5: two characters wait, at buffer[5] and buffer[6]
  *
@@ -20,8 +20,6 @@
  * interrupts disabled.
  */
 #include "drivers/console/keyboard.h"
-
-#include <stdbool.h>
 
 #include "drivers/clock/pic.h"
 #include "drivers/console/serial.h"
@@ -48,14 +46,14 @@ static char buffer[BUFFER];
 static volatile uint32_t written, taken;
 static bool shift, control;
 
-static void (*receive)(uint8_t byte);
-static void (*other_key)(uint8_t code, void (*receive)(uint8_t byte));
+void (*keyboard_listener)(uint8_t byte);
+void (*keyboard_on_other_key)(uint8_t code, void (*receive)(uint8_t byte));
 
 /* A full ring drops the character, as a PC that beeps does. */
 static void add(char character)
 {
-	if (receive)
-		receive(character);
+	if (keyboard_listener)
+		keyboard_listener(character);
 	else if (written - taken < BUFFER)
 		buffer[written++ % BUFFER] = character;
 }
@@ -67,8 +65,8 @@ static void press(uint8_t code)
 
 	if (character)
 		add(control && character >= '@' ? character & 0x1f : character);
-	else if (other_key && receive)
-		other_key(code, receive);
+	else if (keyboard_on_other_key && keyboard_listener)
+		keyboard_on_other_key(code, keyboard_listener);
 }
 
 /* The shift keys and Control are state, all others are events. */
@@ -90,16 +88,6 @@ static void keyboard_interrupt(void)
 {
 	if (in8(STATUS) & OUTPUT_FULL)
 		key(in8(DATA));
-}
-
-void keyboard_listen(void (*receive_byte)(uint8_t byte))
-{
-	receive = receive_byte;
-}
-
-void keyboard_on_other_key(void (*function)(uint8_t code, void (*receive)(uint8_t byte)))
-{
-	other_key = function;
 }
 
 void keyboard_initialize(void)

@@ -13,10 +13,10 @@ int keyboard_get(void);
 /* The same of what was typed here or at the other end of the serial line. */
 int keyboard_or_serial_get(void);
 
-/* From now on gives what is typed to receive, from the interrupt handler, and keyboard_get finds
- * nothing any more. NULL: as before. */
-void keyboard_listen(void (*receive)(uint8_t byte));
+/* Gets what is typed, from the interrupt handler, and keyboard_get finds nothing. NULL: nobody
+ * listens. */
+extern void (*keyboard_listener)(uint8_t byte);
 
-/* Shows the scan codes of keys that give no character to the function, with who listens: for what a
- * terminal sends instead. Only while somebody listens; at boot. */
-void keyboard_on_other_key(void (*function)(uint8_t code, void (*receive)(uint8_t byte)));
+/* Called with the scan codes of keys that give no character, and with who listens, for what a
+ * terminal sends instead; only while somebody listens. NULL: nobody is. Set at boot. */
+extern void (*keyboard_on_other_key)(uint8_t code, void (*receive)(uint8_t byte));

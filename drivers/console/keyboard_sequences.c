@@ -29,6 +29,6 @@ static void send_sequence(uint8_t code, void (*receive)(uint8_t byte))
 
 static void keyboard_sequences_initialize(void)
 {
-	keyboard_on_other_key(send_sequence);
+	keyboard_on_other_key = send_sequence;
 }
 STARTUP(keyboard_sequences_initialize)

@@ -14,12 +14,9 @@
  */
 #include "drivers/console/vga.h"
 
-#include <stdint.h>
-
 #include "drivers/console/vga_screen.h"
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/memory_layout.h"
-#include "kernel/cpu/pc.h"
 #include "kernel/report/printk.h"
 
 #define CRTC_INDEX  0x3d4

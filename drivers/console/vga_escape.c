@@ -36,15 +36,15 @@ static bool is_inverse; /* the screen's are exchanged */
 /* Moves the cursor; a place outside the screen becomes the nearest one on it. */
 static void go_to(struct vga_screen *screen, int32_t row, int32_t to)
 {
-	row = row < 0 ? 0 : row >= (int32_t)VGA_ROWS ? (int32_t)VGA_ROWS - 1 : row;
-	to = to < 0 ? 0 : to >= (int32_t)VGA_COLUMNS ? (int32_t)VGA_COLUMNS - 1 : to;
-	screen->position = row * VGA_COLUMNS + to;
+	row = row < 0 ? 0 : row >= (int32_t)TEXT_LINES ? (int32_t)TEXT_LINES - 1 : row;
+	to = to < 0 ? 0 : to >= (int32_t)TEXT_COLUMNS ? (int32_t)TEXT_COLUMNS - 1 : to;
+	screen->position = row * TEXT_COLUMNS + to;
 }
 
 /* Distances are bounded by NUMBER_MAX, so signed arithmetic has room for them. */
 static void go_by(struct vga_screen *screen, int32_t rows, int32_t columns)
 {
-	go_to(screen, screen->position / VGA_COLUMNS + rows, vga_column(screen) + columns);
+	go_to(screen, screen->position / TEXT_COLUMNS + rows, vga_column(screen) + columns);
 }
 
 /* From the cursor to the end (0), from the start up to the cursor (1), or all (2). */
@@ -112,7 +112,7 @@ static void finish(struct vga_screen *screen, char letter)
 	case 'J':
 		return erase_part(screen, parameters[0], 0, VGA_CELLS);
 	case 'K':
-		return erase_part(screen, parameters[0], line, line + VGA_COLUMNS);
+		return erase_part(screen, parameters[0], line, line + TEXT_COLUMNS);
 	case 'm':
 		for (uint32_t i = 0; i <= count && i < PARAMETERS_MAX; i++)
 			choose(parameters[i]);
@@ -173,6 +173,6 @@ void vga_escape_initialize(void)
 	state = TEXT;
 	colours = VGA_GREY;
 	is_inverse = false;
-	vga_screen_filter(vga_escape_filter);
+	vga_screen_filter = vga_escape_filter;
 }
 STARTUP(vga_escape_initialize)

@@ -13,14 +13,7 @@
 
 #define BLANK (VGA_GREY << 8 | ' ')
 
-static bool (*filter)(struct vga_screen *screen,
-		      char character); /* NULL: every character is shown */
-
-/* The filter returns true for a character that it has used up. */
-void vga_screen_filter(bool (*function)(struct vga_screen *screen, char character))
-{
-	filter = function;
-}
+bool (*vga_screen_filter)(struct vga_screen *screen, char character);
 
 /* From `first` up to the cell before `end`; the cursor stays. */
 void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end)
@@ -32,16 +25,16 @@ void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end)
 /* One line up: the topmost line is lost, and the cursor stays on its text. */
 static void scroll(struct vga_screen *screen)
 {
-	for (uint32_t i = 0; i < VGA_CELLS - VGA_COLUMNS; i++)
-		screen->cells[i] = screen->cells[i + VGA_COLUMNS];
-	vga_screen_erase(screen, VGA_CELLS - VGA_COLUMNS, VGA_CELLS);
-	screen->position -= VGA_COLUMNS;
+	for (uint32_t i = 0; i < VGA_CELLS - TEXT_COLUMNS; i++)
+		screen->cells[i] = screen->cells[i + TEXT_COLUMNS];
+	vga_screen_erase(screen, VGA_CELLS - TEXT_COLUMNS, VGA_CELLS);
+	screen->position -= TEXT_COLUMNS;
 }
 
 /* In the same column; at the bottom the text moves instead of the cursor. */
 static void go_down(struct vga_screen *screen)
 {
-	screen->position += VGA_COLUMNS;
+	screen->position += TEXT_COLUMNS;
 	if (screen->position >= VGA_CELLS)
 		scroll(screen);
 }
@@ -54,7 +47,7 @@ static void show(struct vga_screen *screen, char character)
 		go_down(screen);
 	}
 	screen->cells[screen->position] = screen->colours << 8 | (uint8_t)character;
-	screen->is_full = vga_column(screen) == VGA_COLUMNS - 1;
+	screen->is_full = vga_column(screen) == TEXT_COLUMNS - 1;
 	screen->position += !screen->is_full;
 }
 
@@ -73,7 +66,7 @@ static void obey(struct vga_screen *screen, char character)
 /* With interrupts disabled, as printk has them. */
 void vga_screen_put(struct vga_screen *screen, char character)
 {
-	if (filter && filter(screen, character))
+	if (vga_screen_filter && vga_screen_filter(screen, character))
 		return;
 	if ((uint8_t)character < ' ')
 		obey(screen, character);
@@ -85,7 +78,7 @@ void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells)
 {
 	*screen = (struct vga_screen){
 		.cells = cells,
-		.position = VGA_CELLS - VGA_COLUMNS,
+		.position = VGA_CELLS - TEXT_COLUMNS,
 		.colours = VGA_GREY,
 	};
 }

@@ -9,10 +9,8 @@
 
 #include "kernel/cpu/pc.h"
 
-#define VGA_COLUMNS TEXT_COLUMNS
-#define VGA_ROWS    TEXT_LINES
-#define VGA_CELLS   (VGA_COLUMNS * VGA_ROWS)
-#define VGA_GREY    0x07 /* on black */
+#define VGA_CELLS (TEXT_COLUMNS * TEXT_LINES)
+#define VGA_GREY  0x07 /* on black */
 
 struct vga_screen {
 	volatile uint16_t *cells; /* a character each, and its colours in the upper half */
@@ -33,9 +31,9 @@ void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end);
 
 static inline uint32_t vga_column(const struct vga_screen *screen)
 {
-	return screen->position % VGA_COLUMNS;
+	return screen->position % TEXT_COLUMNS;
 }
 
-/* Shows every character to this function first. It returns true for what it has dealt with, and
- * which is then left out. */
-void vga_screen_filter(bool (*filter)(struct vga_screen *screen, char character));
+/* Sees every character first. Returns true for what it has dealt with, and which is then left out.
+ * NULL: every character is shown. */
+extern bool (*vga_screen_filter)(struct vga_screen *screen, char character);

@@ -14,8 +14,6 @@
  */
 #include "drivers/qemu/fw_cfg.h"
 
-#include <stdbool.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/io.h"
 #include "kernel/lib/string.h"

@@ -25,15 +25,11 @@
  */
 #include "fs/tty/tty.h"
 
-#include <stddef.h>
-
 #include "drivers/console/keyboard.h"
 #include "drivers/console/serial.h"
 #include "fs/devices.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/terminal.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/wait.h"
 
@@ -229,6 +225,6 @@ void tty_initialize(tty_signaller *send_to_group)
 /* False: the kernel's own prompt reads the keys. */
 void tty_listen(bool wanted)
 {
-	keyboard_listen(wanted ? type : NULL);
+	keyboard_listener = wanted ? type : NULL;
 	serial_listen(wanted ? type : NULL, has_room);
 }

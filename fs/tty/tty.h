@@ -1,9 +1,6 @@
 /* The terminal: the serial line and the screen with its keyboard, as one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/file.h"
 
 #define TTY_DEVICE (5u << 8 | 1) /* /dev/console */

@@ -17,6 +17,7 @@
 #include "kernel/cpu/descriptors.h"
 
 #include "kernel/cpu/descriptor.h"
+#include "kernel/cpu/paging.h"
 #include "kernel/cpu/task_state.h"
 
 /* Access bytes: Intel SDM volume 3, 3.4.5. */
@@ -44,11 +45,8 @@ static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access
  * whole kernel. Four bytes less than the stack's end: where a caller's return address would be. */
 static void double_fault_state_fill(void (*double_fault)(void))
 {
-	uint32_t cr3;
-
-	__asm__("movl %%cr3, %0" : "=r"(cr3));
 	double_fault_state = (struct task_state){
-		.cr3 = cr3,
+		.cr3 = paging_directory(),
 		.eip = (uintptr_t)double_fault,
 		.eflags = 2, /* the bit that is always one: interrupts stay disabled */
 		.esp = (uintptr_t)double_fault_stack + sizeof(double_fault_stack) - 4,

@@ -16,7 +16,7 @@
 #include "kernel/cpu/task_state.h"
 #include "kernel/cpu/trap.h"
 
-static const char *(*explain_double_fault)(uint32_t address);
+const char *(*trap_explain_double_fault)(uint32_t address);
 
 /* Runs as a task of its own, with interrupts disabled; kernel_task holds the registers of the code
  * that failed. CR2 is that of the last page fault, which is the first of the two exceptions when a
@@ -40,19 +40,13 @@ static void double_fault(void)
 	};
 
 	frame.esp_ignored = before->esp - trap_kernel_esp(&frame);
-	const char *meaning = explain_double_fault ? explain_double_fault(address) : NULL;
+	const char *meaning = trap_explain_double_fault ? trap_explain_double_fault(address) : NULL;
 
 	trap_panic(&frame,
 		   "exception 8, double fault (error code 0x0): %s; esp was 0x%08x, the last page "
 		   "fault at 0x%08x",
 		   meaning ? meaning : "a second exception while the first was being delivered",
 		   before->esp, address);
-}
-
-/* For those who can tell what is at an address: the owner of the stacks. */
-void trap_register_double_fault(const char *(*explain)(uint32_t address))
-{
-	explain_double_fault = explain;
 }
 
 /* At boot, with interrupts disabled. The descriptors come first: gates name their selectors. */

@@ -13,8 +13,6 @@
  */
 #include "kernel/cpu/task_state.h"
 
-#include <stddef.h>
-
 #include "kernel/cpu/selectors.h"
 #include "kernel/lib/string.h"
 

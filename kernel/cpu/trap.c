@@ -4,11 +4,11 @@
  *	processor --gate--> trap_entry.asm's stub --> trap_dispatch(frame)
  *							|
  *	  1. handlers[vector]		somebody registered: devices, system calls, page faults
- *	  2. user_handler		an exception in user mode: the program's fault (SIGSEGV ...)
+ *	  2. trap_user_handler		an exception in user mode: the program's fault (SIGSEGV ...)
  *	  3. fixups			an exception in the kernel that was expected: user_copy
  *	  4. report			none of them: panic
  *							|
- *	  trap_return_work != 0? return_work(frame)	signals, another task's turn
+ *	  trap_return_work != 0? trap_do_work(frame)	signals, another task's turn
  *							|
  *	processor <--IRET-- trap_entry.asm <------------+
  *
@@ -21,8 +21,6 @@
  */
 #include "kernel/cpu/trap.h"
 
-#include <stddef.h>
-
 #include "kernel/report/backtrace.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/report/panic.h"
@@ -30,10 +28,10 @@
 #include "kernel/report/symbols.h"
 
 static void (*handlers[VECTORS])(struct trap_frame *frame);
-static void (*user_handler)(struct trap_frame *frame);
 #define FIXUPS 4
 static bool (*fixups[FIXUPS])(struct trap_frame *frame);
-static void (*return_work)(struct trap_frame *frame);
+void (*trap_user_handler)(struct trap_frame *frame);
+void (*trap_do_work)(struct trap_frame *frame);
 volatile uint32_t trap_return_work;
 
 /* Intel SDM volume 3, table 6-1 and section 6.15: those that a PC without a hypervisor raises. */
@@ -148,22 +146,18 @@ static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 		   trap_name(frame->vector), frame->error_code, detail);
 }
 
-/* Step 3: the first function that has repaired the frame ends the search. The table is filled from
- * the front. */
-static bool fix_up(struct trap_frame *frame)
-{
-	for (unsigned i = 0; i < FIXUPS && fixups[i]; i++)
-		if (fixups[i](frame))
-			return true;
-	return false;
-}
-
+/* Of the fixups, whose table is filled from the front, the first one that has repaired the frame
+ * ends the search. */
 void trap_decline(struct trap_frame *frame)
 {
-	if ((frame->cs & 3) == 3 && user_handler)
-		user_handler(frame);
-	else if (!fix_up(frame))
-		report(frame);
+	if ((frame->cs & 3) == 3 && trap_user_handler) {
+		trap_user_handler(frame);
+		return;
+	}
+	for (unsigned i = 0; i < FIXUPS && fixups[i]; i++)
+		if (fixups[i](frame))
+			return;
+	report(frame);
 }
 
 /* Called by kernel/cpu/trap_entry.asm for every trap. */
@@ -181,10 +175,9 @@ void trap_dispatch(struct trap_frame *frame)
 		trap_return(frame);
 }
 
-/* The work was registered before any bit of trap_return_work can be set: kernel/task/sched.h. */
 void trap_return(struct trap_frame *frame)
 {
-	return_work(frame);
+	trap_do_work(frame);
 }
 
 /* At boot; the functions are asked in this order. */
@@ -195,18 +188,6 @@ void trap_register_fixup(bool (*fixup)(struct trap_frame *frame))
 	while (fixups[i])
 		ASSERT(++i < FIXUPS);
 	fixups[i] = fixup;
-}
-
-/* One function, of the scheduler; before lesson 4 nothing ever sets trap_return_work. */
-void trap_register_return(void (*work)(struct trap_frame *frame))
-{
-	return_work = work;
-}
-
-/* One function: visits of lesson 2, then the one that turns exceptions into signals. */
-void trap_register_user(void (*handler)(struct trap_frame *frame))
-{
-	user_handler = handler;
 }
 
 /* NULL unregisters. A pointer is written at once, so an interrupt sees the old handler or the new

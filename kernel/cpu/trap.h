@@ -54,9 +54,8 @@ void trap_initialize(void);
 /* Calls handler for each trap on this vector, with interrupts disabled; it may change the frame. */
 void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 
-/* Calls handler for each exception in user mode that nobody registered for; NULL: it is
- * reported. */
-void trap_register_user(void (*handler)(struct trap_frame *frame));
+/* Called for each exception in user mode that nobody registered for; NULL: it is reported. */
+extern void (*trap_user_handler)(struct trap_frame *frame);
 
 /* For a handler: what would be done if it were not registered. */
 void trap_decline(struct trap_frame *frame);
@@ -67,18 +66,18 @@ void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
 
 /*
  * Not 0: there is something to do before a trap or a system call goes back to where it came from.
- * The function that is registered gets the frame then, with interrupts disabled; it looks at
- * frame->cs to see where that is, and it may run other tasks meanwhile.
+ * The function gets the frame then, with interrupts disabled; it looks at frame->cs to see where
+ * that is, and it may run other tasks meanwhile. It is set before any bit of the work can be.
  */
 extern volatile uint32_t trap_return_work;
-void trap_register_return(void (*work)(struct trap_frame *frame));
+extern void (*trap_do_work)(struct trap_frame *frame);
 
 /* Does that work; for the entries of system calls, which are not in kernel/cpu/trap_entry.asm. */
 void trap_return(struct trap_frame *frame);
 
-/* From now on a double fault is reported with what the function makes of the last page fault's
- * address: a sentence that says what may have happened, or NULL. */
-void trap_register_double_fault(const char *(*explain)(uint32_t address));
+/* A double fault is reported with what this makes of the last page fault's address: a sentence that
+ * says what may have happened, or NULL. Set by the owner of the stacks. */
+extern const char *(*trap_explain_double_fault)(uint32_t address);
 
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);

@@ -22,7 +22,6 @@
 #include "kernel/lib/format.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"

@@ -22,7 +22,8 @@ static unsigned digit_value(char digit)
 
 /* Is there room for one more digit? value * base + digit <= UINT64_MAX is asked the other way
  * round, because the product itself may wrap: value <= (UINT64_MAX - digit) / base. A digit that
- * the base does not have (the 16 of digit_value, or an 'a' in a decimal number) ends it as well. */
+ * the base does not have (the 16 of digit_value, or an 'a' in a decimal number) ends it as well,
+ * and so does the NUL of a text without a digit. */
 bool number_parse(const char *text, uint64_t *value)
 {
 	unsigned base = 10;
@@ -32,14 +33,12 @@ bool number_parse(const char *text, uint64_t *value)
 		text += 2;
 	}
 	*value = 0;
-	if (*text == '\0')
-		return false;
-	for (; *text; text++) {
+	do {
 		unsigned digit = digit_value(*text);
 
 		if (digit >= base || *value > divide64(UINT64_MAX - digit, base, 0))
 			return false;
 		*value = *value * base + digit;
-	}
+	} while (*++text);
 	return true;
 }

@@ -83,10 +83,8 @@ size_t strlen(const char *text)
  */
 int strcmp(const char *left, const char *right)
 {
-	while (*left && *left == *right) {
-		left++;
-		right++;
-	}
+	for (; *left && *left == *right; left++, right++)
+		;
 	return (uint8_t)*left - (uint8_t)*right;
 }
 

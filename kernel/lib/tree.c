@@ -75,12 +75,9 @@ struct tree_node *tree_at_most(struct tree_node *root, uint32_t key)
 	struct tree_node *best = NULL;
 
 	while (root) {
-		if (root->key > key) {
-			root = root->left;
-		} else {
+		if (root->key <= key)
 			best = root;
-			root = root->right;
-		}
+		root = root->key <= key ? root->right : root->left;
 	}
 	return best;
 }
@@ -90,12 +87,9 @@ struct tree_node *tree_at_least(struct tree_node *root, uint32_t key)
 	struct tree_node *best = NULL;
 
 	while (root) {
-		if (root->key < key) {
-			root = root->right;
-		} else {
+		if (root->key >= key)
 			best = root;
-			root = root->left;
-		}
+		root = root->key >= key ? root->left : root->right;
 	}
 	return best;
 }

@@ -59,6 +59,6 @@ static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *ima
 
 static void exec_auxiliary_register(void)
 {
-	exec_register_auxiliary(exec_auxiliary);
+	exec_tell_more = exec_auxiliary;
 }
 STARTUP(exec_auxiliary_register)

@@ -152,6 +152,6 @@ static int exec_script(struct elf_image *image, const char *path, struct exec_st
 
 static void exec_script_register(void)
 {
-	exec_register_other(exec_script);
+	exec_other_kind = exec_script;
 }
 STARTUP(exec_script_register)

@@ -363,6 +363,6 @@ void tty_initialize(tty_signaller *unused)
 /* False: the kernel's own prompt reads the keys. */
 void tty_listen(bool wanted)
 {
-	keyboard_listen(wanted ? type_key : NULL);
+	keyboard_listener = wanted ? type_key : NULL;
 	serial_listen(wanted ? type : NULL, tty_has_room);
 }

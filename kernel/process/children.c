@@ -9,7 +9,6 @@
  *		0	there are such children, but no news: sleep, or return with WNOHANG
  *		-ECHILD	there are no such children: nothing to wait for
  */
-#include <stddef.h>
 
 #include "kernel/lib/errno.h"
 #include "kernel/process/family.h"

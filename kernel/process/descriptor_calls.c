@@ -13,11 +13,9 @@
 
 #include "fs/files.h"
 #include "fs/pipe.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/file_calls.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
 
 /* The table takes the reference only if it takes the file. */
 static int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)

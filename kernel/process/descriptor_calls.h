@@ -1,9 +1,6 @@
 /* What the calls that pass descriptors on have in common. All are of the current task. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/cpu/trap.h"
 
 /* Gives a descriptor's file another one, `to`. */

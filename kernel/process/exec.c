@@ -13,29 +13,16 @@
  */
 #include "kernel/process/exec.h"
 
-#include <stddef.h>
-
-#include "fs/files.h"
 #include "fs/root.h"
 #include "kernel/cpu/selectors.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
-#include "kernel/process/exec_elf.h"
 #include "kernel/process/exec_stack.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/signal.h"
-#include "mm/page_alloc.h"
 
 #define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
 #define FLAGS_AT_START (EFLAGS_INTERRUPTS | EFLAGS_ALWAYS_ONE)
 
-static exec_other *other;
-
-/* For files that are no static ELF program: scripts. One function, registered at start-up. */
-void exec_register_other(exec_other *function)
-{
-	other = function;
-}
+exec_other *exec_other_kind;
 
 /* Opens the file and reads its beginning. */
 int exec_open_image(const char *path, struct elf_image *image)
@@ -107,8 +94,8 @@ static int run(struct elf_image *image, const char *path, struct exec_strings *s
 {
 	int error = elf_check(image);
 
-	if (error == -ENOEXEC && other)
-		return other(image, path, strings, frame);
+	if (error == -ENOEXEC && exec_other_kind)
+		return exec_other_kind(image, path, strings, frame);
 	if (!error)
 		error = elf_check_room(image);
 	return error ? error : replace(image, path, strings, frame);

@@ -1,8 +1,6 @@
 /* Programs: from an ELF file to a task that is about to run it. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/cpu/trap.h"
 #include "kernel/process/exec_strings.h"
 
@@ -18,11 +16,11 @@
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
 
 /* For files of other kinds: called with an image that elf_check has refused with -ENOEXEC; ends as
- * exec does, which it may call with another path. */
+ * exec does, which it may call with another path. NULL: there are only static ELF programs. */
 struct elf_image;
 typedef int exec_other(struct elf_image *image, const char *path, struct exec_strings *strings,
 		       struct trap_frame *frame);
-void exec_register_other(exec_other *function);
+extern exec_other *exec_other_kind;
 
 /* The same as exec for a program that the kernel itself starts: words[0] is its path, its
  * environment is a plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table

@@ -15,7 +15,6 @@
  */
 #include "kernel/process/exec_elf.h"
 
-#include "kernel/lib/errno.h"
 #include "mm/space.h"
 
 #define TYPE_SHARED  3		 /* position-independent */
@@ -88,8 +87,3 @@ int elf_check(struct elf_image *image)
 	return loaded > 0 ? 0 : -ENOEXEC;
 }
 /* } SOLUTION 3.6 */
-
-uint32_t elf_entry(const struct elf_image *image)
-{
-	return image->header.entry + image->bias;
-}

@@ -1,9 +1,6 @@
 /* ELF executables for the i386: what exec needs to know of one, and how it gets into a space. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/lib/elf.h"
 #include "fs/file.h"
 
@@ -14,8 +11,8 @@ struct elf_image {
 	struct file *file;
 	uint32_t bytes; /* of its beginning that are there */
 	uint32_t bias;	/* what is added to every address in it: 0 for a fixed program */
-	uint32_t
-	    start; /* the first instruction of what is loaded: its interpreter's, if it has one */
+	/* The first instruction of what is loaded: its interpreter's, if it has one. */
+	uint32_t start;
 	uint32_t library; /* the interpreter's bias; 0: there is none */
 	union {
 		struct elf_header header;
@@ -62,7 +59,10 @@ int elf_read_segment(const struct elf_image *image, const struct elf_program_hea
 int elf_load(struct elf_image *image);
 
 /* Where the program begins. */
-uint32_t elf_entry(const struct elf_image *image);
+static inline uint32_t elf_entry(const struct elf_image *image)
+{
+	return image->header.entry + image->bias;
+}
 
 /* Opens a file to be run, and reads its beginning. Returns 0, and image->file is the caller's; or a
  * negated errno. May sleep. */

@@ -13,10 +13,8 @@
  * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
  * interpreter begins (kernel/linux/exec_interpreter.c).
  */
-#include <stddef.h>
 
 #include "fs/file_memory.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/exec_elf.h"
 #include "kernel/task/task.h"
 #include "mm/area.h"

@@ -5,7 +5,6 @@
  * A segment that is read gets pages of zeros first. The current task reads into its own space, by
  * copies that may fault, and sleeps meanwhile.
  */
-#include "kernel/lib/errno.h"
 #include "kernel/process/exec_elf.h"
 #include "kernel/task/task.h"
 #include "mm/page_alloc.h"

@@ -14,23 +14,15 @@
 #include "kernel/process/exec_stack.h"
 
 #include "kernel/abi/auxv.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/sysenter.h"
 #include "kernel/process/process.h"
-#include "mm/user_copy.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 
 #define STACK_ALIGNMENT 16u
 
-static void (*tell_more)(struct exec_stack *stack, const struct elf_image *image);
-
-/* For what only C libraries want to know: random bytes, the processor's features. */
-void exec_register_auxiliary(void (*tell)(struct exec_stack *stack, const struct elf_image *image))
-{
-	tell_more = tell;
-}
+void (*exec_tell_more)(struct exec_stack *stack, const struct elf_image *image);
 
 /* The stack grows down. A failure is remembered, and asked for once, at the end. */
 void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length)
@@ -91,18 +83,13 @@ static void tell(struct exec_stack *stack, const struct elf_image *image, uint32
 	exec_tell(stack, AT_PAGESZ, PAGE_SIZE);
 	if (sysenter_is_there())
 		exec_tell(stack, AT_SYSINFO, shared_vsyscall);
-	if (tell_more)
-		tell_more(stack, image);
+	if (exec_tell_more)
+		exec_tell_more(stack, image);
 	exec_tell(stack, AT_NULL, 0);
 }
 
-/* Pads so that the stack pointer is aligned once length more bytes have been pushed. */
-static void align(struct exec_stack *stack, uint32_t length)
-{
-	stack->pointer = ((stack->pointer - length) & -STACK_ALIGNMENT) + length;
-}
-
-/* Strings first, so that their addresses are known; then padding, vector, pointers, count. */
+/* Strings first, so that their addresses are known; then vector, pointers, count, with padding
+ * before them, so that the stack pointer is aligned at the end. */
 int exec_build_stack(const struct elf_image *image, const char *path,
 		     const struct exec_strings *strings, uint32_t *pointer)
 {
@@ -120,8 +107,9 @@ int exec_build_stack(const struct elf_image *image, const char *path,
 
 	uint32_t size = stack.entries * sizeof(stack.auxiliary[0]);
 	uint32_t words = strings->arguments + strings->environment + 3;
+	uint32_t length = size + words * sizeof(uint32_t);
 
-	align(&stack, size + words * sizeof(uint32_t));
+	stack.pointer = ((stack.pointer - length) & -STACK_ALIGNMENT) + length;
 	exec_push(&stack, stack.auxiliary, size);
 	push_arrays(&stack, strings, process->arguments);
 	*pointer = stack.pointer;

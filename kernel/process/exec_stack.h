@@ -1,8 +1,6 @@
 /* The stack that a new program finds. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/process/exec_strings.h"
 #include "kernel/process/exec_elf.h"
 
@@ -24,8 +22,9 @@ void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length);
 /* Adds an entry to the auxiliary vector: kernel/abi/auxv.h. */
 void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value);
 
-/* Registers a function that adds entries for every program. It may push as well. */
-void exec_register_auxiliary(void (*tell)(struct exec_stack *stack, const struct elf_image *image));
+/* Adds entries for every program that only C libraries want to know: random bytes, the processor's
+ * features. It may push as well. NULL: none. */
+extern void (*exec_tell_more)(struct exec_stack *stack, const struct elf_image *image);
 
 /*
  * Writes strings, auxiliary vector, environment, arguments and their number onto the current task's

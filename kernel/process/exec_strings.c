@@ -6,7 +6,6 @@
  * They are copied out of the old program, which may have put anything there, and may change it
  * meanwhile: each string is fetched once, and what was fetched is what counts. May sleep.
  */
-#include "kernel/lib/errno.h"
 #include "kernel/process/exec_strings.h"
 #include "kernel/lib/string.h"
 #include "mm/user_copy.h"

@@ -9,7 +9,7 @@ struct exec_strings {
 	char *text; /* EXEC_STRINGS bytes, from page_alloc */
 	uint32_t length;
 	uint32_t arguments, environment; /* how many */
-	uint32_t depth; /* of files that named another program: exec_register_other */
+	uint32_t depth;			 /* of files that named another program: exec_other_kind */
 };
 
 #define EXEC_STRINGS 131072u /* what Linux grants at least */

@@ -5,12 +5,9 @@
  * Called by a task that has no program yet. It returns to its caller, which goes to user mode with
  * the frame that exec has filled in.
  */
-#include <stddef.h>
 
-#include "fs/files.h"
 #include "fs/root.h"
 #include "fs/tty/tty.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/exec.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"

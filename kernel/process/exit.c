@@ -11,11 +11,9 @@
  * Children that are left go to init, or to a process on the way there that has asked for them. If
  * init ends, no process is left to adopt them, and the machine ends.
  */
-#include <stddef.h>
 
 #include "fs/files.h"
 #include "fs/tty/tty.h"
-#include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/process/exec.h"
 #include "kernel/process/family.h"
@@ -24,7 +22,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
-#include "mm/user_copy.h"
 
 #define LAST_STATUS 61 /* the highest that the machine can end with */
 

@@ -6,13 +6,10 @@
  */
 #include "kernel/process/family.h"
 
-#include <stddef.h>
-
 /* In the order of age; NULL begins. Of several that are one program only their leader. */
 struct process *process_next(const struct process *process)
 {
-	const struct task *task = process ? process->task : NULL;
-	struct task *next = task_next(task);
+	struct task *next = task_next(process ? process->task : NULL);
 
 	while (next && !(next->process && next->process->leader == next->process))
 		next = task_next(next);

@@ -15,16 +15,12 @@
  */
 #include "kernel/process/file_calls.h"
 
-#include "fs/files.h"
 #include "fs/path_page.h"
 #include "fs/root.h"
 #include "kernel/abi/limits.h"
 #include "kernel/abi/unistd.h"
-#include "kernel/lib/errno.h"
-#include "kernel/process/process.h"
 #include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
 
 struct file *descriptor_file(uint32_t descriptor)
 {

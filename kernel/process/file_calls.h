@@ -2,8 +2,6 @@
  * of the current task. */
 #pragma once
 
-#include <stdint.h>
-
 #include "fs/file.h"
 #include "kernel/cpu/trap.h"
 

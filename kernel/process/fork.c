@@ -14,15 +14,12 @@
  * may sleep (vfork).
  */
 #include "fs/files.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/family.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
 #include "mm/space.h"
-#include "mm/user_copy.h"
 
 #define KNOWN_FLAGS                                                                                \
 	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | \
@@ -45,15 +42,8 @@ static int copy_resources(struct process *child, const struct fork_request *requ
 	return -ENOMEM;
 }
 
-/* Handlers and the mask are inherited, pending signals are not. */
-static void copy_signals(struct process_signals *child, const struct process_signals *parent)
-{
-	child->blocked = parent->blocked;
-	child->stack = parent->stack;
-	memcpy(child->actions, parent->actions, sizeof(child->own));
-}
-
-/* What a child inherits; its pid, times and alarm are its own, from zero. */
+/* What a child inherits, the actions and the mask of signals with it; its pid, times, alarm and
+ * pending signals are its own, from zero. */
 static void copy_identity(struct process *child, const struct fork_request *request)
 {
 	struct process *parent = current->process;
@@ -74,7 +64,9 @@ static void copy_identity(struct process *child, const struct fork_request *requ
 		child->set_at_begin = request->child_word;
 	if (request->flags & CLONE_CHILD_CLEARTID)
 		child->clear_on_exit = request->child_word;
-	copy_signals(&child->signals, &parent->signals);
+	child->signals.blocked = parent->signals.blocked;
+	child->signals.stack = parent->signals.stack;
+	memcpy(child->signals.actions, parent->signals.actions, sizeof(child->signals.own));
 }
 
 /* EXERCISE 4.5 (the life of a process, part 1: fork). The flags are in kernel/process/family.h.

@@ -7,8 +7,6 @@
  * its end, and the parent wakes.
  */
 #include "kernel/cpu/descriptors.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
 #include "mm/space.h"
@@ -84,9 +82,11 @@ int process_empty_space(void)
 
 /* ---- as if it were the first one ---- */
 
-/* Handlers were functions of the old program. What is ignored stays ignored. */
-static void reset_signals(struct process_signals *signals)
+/* Handlers were functions of the old program, and so were thread-local storage and the registers of
+ * the unit. What is ignored stays ignored. */
+void process_reset_for_exec(void)
 {
+	struct process_signals *signals = &current->process->signals;
 	struct linux_signal_action *action = signals->actions, *end = action + SIGNALS;
 
 	for (; action < end; action++)
@@ -94,12 +94,6 @@ static void reset_signals(struct process_signals *signals)
 			.handler = action->handler == SIGNAL_IGNORE,
 		};
 	signals->stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
-}
-
-/* Thread-local storage and registers of the unit belonged to the old program. */
-void process_reset_for_exec(void)
-{
-	reset_signals(&current->process->signals);
 	current->process->clear_on_exit = 0;
 	current->thread_local = 0;
 	descriptors_set_thread_local(0);

@@ -16,9 +16,6 @@
  */
 #include "kernel/process/page_fault.h"
 
-#include <stddef.h>
-
-#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"

@@ -12,9 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/abi/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/task/timer.h"

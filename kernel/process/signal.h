@@ -10,10 +10,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
-#include "kernel/abi/signal.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/process/process.h"
 
 /* Sends a signal (1 to 64; 0: none): it is pending from now on, and the task wakes if it does not

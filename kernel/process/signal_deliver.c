@@ -95,6 +95,6 @@ static void signal_deliver(struct trap_frame *frame)
 
 void signal_initialize(void)
 {
-	trap_register_user(signal_exception);
-	sched_register_signals(signal_deliver);
+	trap_user_handler = signal_exception;
+	deliver_signals = signal_deliver;
 }

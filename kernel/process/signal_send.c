@@ -13,9 +13,6 @@
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 
-#include <stddef.h>
-
-#include "kernel/cpu/interrupts.h"
 #include "kernel/task/sched.h"
 
 /* Signals that an exception causes: they are delivered first. */

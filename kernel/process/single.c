@@ -43,8 +43,8 @@ void task_single_initialize(void)
 {
 	process.task = current;
 	current->process = &process;
-	trap_register_user(single_exception);
-	trap_register_return(single_before_return);
+	trap_user_handler = single_exception;
+	trap_do_work = single_before_return;
 }
 
 /* Returns the program's wait status. SIGKILL can only be exec's here: the program was not loaded

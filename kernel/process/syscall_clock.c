@@ -8,15 +8,11 @@
  * An alarm is a timer in the process. It rings in the tick's interrupt, and all it does is to send
  * SIGALRM.
  */
-#include <stddef.h>
 
-#include "kernel/lib/divide.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/signal.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_time.h"
 #include "kernel/task/time.h"
-#include "mm/user_copy.h"
 
 #define NS	    NANOSECONDS_PER_SECOND
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)

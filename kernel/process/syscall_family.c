@@ -7,14 +7,11 @@
  *	session 2	sh (pid 2, group 2)
  *			sort (pid 5, group 4) <- seq (pid 4, group 4)
  */
-#include <stddef.h>
 
 #include "fs/files.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
-#include "mm/user_copy.h"
 
 /* ---- fork and wait ---- */
 
@@ -99,13 +96,12 @@ static int sys_setpgid(struct trap_frame *frame)
 
 CALL(sys_getpgrp, current->process->pgrp)
 
-/* The leader of a group cannot begin a session: that group would be in two. */
+/* The leader of a group, all of whose members are in its session, cannot begin another one: that
+ * group would be in two. */
 static int sys_setsid(struct trap_frame *frame)
 {
-	for (const struct process *process = process_next(NULL); process;
-	     process = process_next(process))
-		if (process->pgrp == current->pid)
-			return -EPERM;
+	if (is_group_in_session(current->pid, current->process->session))
+		return -EPERM;
 	current->process->pgrp = current->process->session = current->pid;
 	current->process->tty = 0;
 	return current->pid;

@@ -9,7 +9,6 @@
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 
-#include "kernel/lib/errno.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 

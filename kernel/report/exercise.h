@@ -15,8 +15,6 @@ static inline void __attribute__((noreturn)) exercise_missing(const char *number
 
 #else
 
-#include <stdint.h>
-
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/cpu/memory_layout.h"

@@ -23,15 +23,8 @@ uint32_t log_length;
 
 static struct console *consoles;
 
-/* The counter runs on past LOG_SIZE; the remainder is the place. LOG_SIZE divides 2^32, so its wrap
+/* log_length runs on past LOG_SIZE; the remainder is the place. LOG_SIZE divides 2^32, so its wrap
  * does no harm. */
-static void log_put(char character)
-{
-	log_ring[log_length++ % LOG_SIZE] = character;
-	for (struct console *console = consoles; console; console = console->next)
-		console->put(character);
-}
-
 void printk(const char *format, ...)
 {
 	char line[LINE_LIMIT];
@@ -42,8 +35,11 @@ void printk(const char *format, ...)
 	va_end(arguments);
 	bool enabled = interrupts_disable();
 
-	for (const char *character = line; *character; character++)
-		log_put(*character);
+	for (const char *character = line; *character; character++) {
+		log_ring[log_length++ % LOG_SIZE] = *character;
+		for (struct console *console = consoles; console; console = console->next)
+			console->put(*character);
+	}
 	interrupts_restore(enabled);
 }
 

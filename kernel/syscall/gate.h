@@ -1,8 +1,6 @@
 /* The gate: how a program's INT 0x80 becomes a C function, and how its result goes back. */
 #pragma once
 
-#include <stddef.h>
-
 #include "kernel/syscall/syscall.h"
 
 /* Loads the gate for INT 0x80, for user mode. */

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/entry.h"
 #include "kernel/cpu/trap.h"
 

@@ -14,7 +14,6 @@
  */
 #include "kernel/syscall/syscall_trace.h"
 
-#include "kernel/lib/errno.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
@@ -31,7 +30,6 @@ static void copy_text(struct syscall_record *record)
 	const char *letters = record->call ? record->call->arguments : "";
 	const char *string = strchr(letters, 's');
 
-	record->text[0] = '\0';
 	if (string && string_from_user(record->text, record->arguments[string - letters],
 				       sizeof(record->text)) == -EFAULT)
 		record->text[0] = '\0';
@@ -161,18 +159,8 @@ static void append_argument(struct call_line *line, const struct syscall_record 
 		append(line, "0x%x", value);
 }
 
-/* A negated errno has a name. */
-static void append_result(struct call_line *line, const struct syscall_record *record)
-{
-	if (!record->finished)
-		append(line, ") = ?\n");
-	else if (is_error(record->result))
-		append(line, ") = %d %s\n", record->result, errno_name(-record->result));
-	else
-		append(line, ") = %d\n", record->result);
-}
-
-/* One line, as printf's family returns it: the length even if it was cut. */
+/* One line, as printf's family returns it: the length even if it was cut. A negated errno has a
+ * name. */
 int syscall_trace_format(const struct syscall_record *record, char *text, size_t size)
 {
 	const struct syscall *call = record->call;
@@ -189,6 +177,11 @@ int syscall_trace_format(const struct syscall_record *record, char *text, size_t
 			append(&line, ", ");
 		append_argument(&line, record, letters[i], record->arguments[i]);
 	}
-	append_result(&line, record);
+	if (!record->finished)
+		append(&line, ") = ?\n");
+	else if (is_error(record->result))
+		append(&line, ") = %d %s\n", record->result, errno_name(-record->result));
+	else
+		append(&line, ") = %d\n", record->result);
 	return line.length;
 }

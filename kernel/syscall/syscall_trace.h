@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/syscall/syscall.h"
 
 #define SYSCALL_TRACE_RECORDS 1024u /* a power of two */

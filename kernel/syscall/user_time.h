@@ -2,11 +2,8 @@
  * has less than a second of nanoseconds, and its seconds are not negative. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/time.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/errno.h"
 #include "mm/user_copy.h"
 
 /* Nanoseconds of the structure at a user address. Returns 0, -EFAULT, or -EINVAL if it is not

@@ -22,9 +22,6 @@
  */
 #include "kernel/task/lock.h"
 
-#include <stddef.h>
-
-#include "kernel/cpu/interrupts.h"
 #include "kernel/report/panic.h"
 #include "kernel/task/sched.h"
 

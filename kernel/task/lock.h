@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/task/wait.h"
 
 #define DONATION_DEPTH 8 /* owners in a row that inherit from one waiting task */

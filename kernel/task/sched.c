@@ -14,8 +14,6 @@
  */
 #include "kernel/task/sched.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"
@@ -41,7 +39,7 @@ static void dequeue(struct task *task)
 {
 	task->schedule.is_queued = false;
 	queued--;
-	sched_class->dequeue(task);
+	list_remove(&task->schedule.in_queue);
 }
 
 /* The task that goes next, out of the queue. The idle task never competes: it runs when no other
@@ -226,11 +224,10 @@ int sched_use(const char *name)
 		return -EINVAL;
 	bool enabled = interrupts_disable();
 
-	for (struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->schedule.is_queued)
-			sched_class->dequeue(task);
 	sched_class = class;
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
+		if (task->schedule.is_queued)
+			list_remove(&task->schedule.in_queue);
 		task->schedule.donated = URGENCY_NONE; /* it was the other class's measure */
 		class->join(task);
 		if (task->schedule.is_queued)

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/task/sched_class.h"
 
 /* The class in use. */
@@ -59,15 +56,15 @@ void sched_idle(void) __attribute__((noreturn));
 void sched_tick(void);
 
 /* Does what waits (the bits of trap_return_work) before a trap returns; it is given the trap's
- * frame, with interrupts disabled, and may run other tasks meanwhile. For trap_register_return. */
+ * frame, with interrupts disabled, and may run other tasks meanwhile. For trap_do_work. */
 void sched_work(struct trap_frame *frame);
 
 /* The part of it that comes before user mode, for tasks that get there without a trap. */
 void task_before_user(struct trap_frame *frame);
 
-/* Registers the function that is called when the current task is about to return to user mode and
- * WORK_SIGNAL is set: kernel/process decides what signals do. */
-void sched_register_signals(void (*deliver)(struct trap_frame *frame));
+/* Called when the current task is about to return to user mode and WORK_SIGNAL is set:
+ * kernel/process decides what signals do. */
+extern void (*deliver_signals)(struct trap_frame *frame);
 
 /* Code of a kernel thread between these two keeps the processor, unless it sleeps. They nest. */
 static inline void preempt_disable(void)
@@ -106,7 +103,6 @@ struct sched_record {
 	uint64_t stamp;	  /* of the time-stamp counter */
 	int16_t from, to; /* pids, their low halves */
 	uint8_t reason;	  /* enum sched_reason: why `from` gave the processor away */
-	uint8_t padding[3];
 };
 
 struct sched_trace {

@@ -1,9 +1,6 @@
 /* A policy of the scheduler: what kernel/task/sched.c asks of each of them, and what they share. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/task/task.h"
 
 /* Why a task enters the queue of its class, or loses the processor. */
@@ -17,13 +14,13 @@ enum sched_reason {
 	SCHED_ENDS,
 };
 
-/* All functions are called with interrupts disabled. The task that runs is in no queue. */
+/* All functions are called with interrupts disabled. The task that runs is in no queue. A queue is
+ * made of lists, through schedule.in_queue: kernel/task/sched.c takes tasks out by itself. */
 struct sched_class {
 	const char *name;
 	/* The task is new to this class. It is not queued. */
 	void (*join)(struct task *task);
 	void (*enqueue)(struct task *task, enum sched_reason reason);
-	void (*dequeue)(struct task *task);
 	/* Takes the next task out of the queue; NULL: the queue is empty. */
 	struct task *(*pick)(void);
 	/* The task has had the processor for so many TSC cycles. */

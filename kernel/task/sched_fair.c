@@ -19,8 +19,6 @@
  */
 #include "kernel/task/sched_class.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/divide.h"
 #include "kernel/task/time.h"
 
@@ -32,11 +30,6 @@ static uint64_t minimum; /* what the one with the least has had; it never goes b
 static struct task *task_of(struct list *link)
 {
 	return list_entry(link, struct task, schedule.in_queue);
-}
-
-static void fair_dequeue(struct task *task)
-{
-	list_remove(&task->schedule.in_queue);
 }
 
 /* The task's niceness, or a lower one that a waiting task has lent. */
@@ -133,7 +126,7 @@ static struct task *fair_pick(void)
 	struct task *task = first();
 
 	if (task)
-		fair_dequeue(task);
+		list_remove(&task->schedule.in_queue);
 	return task;
 }
 
@@ -153,7 +146,6 @@ const struct sched_class sched_fair = {
 	.name = "fair",
 	.join = fair_join,
 	.enqueue = fair_enqueue,
-	.dequeue = fair_dequeue,
 	.pick = fair_pick,
 	.charge = fair_charge,
 	.tick = fair_tick,

@@ -18,8 +18,6 @@
  */
 #include "kernel/task/sched_class.h"
 
-#include <stddef.h>
-
 #include "kernel/task/time.h"
 
 #define LEVELS	 8
@@ -38,11 +36,6 @@ static int mlfq_urgency(const struct task *task)
 	const struct task_schedule *schedule = &task->schedule;
 
 	return schedule->donated < schedule->level ? schedule->donated : schedule->level;
-}
-
-static void mlfq_dequeue(struct task *task)
-{
-	list_remove(&task->schedule.in_queue);
 }
 
 /* TSC cycles of processor time at one level: sched_quantum ticks at levels 0 to 4, twice as many at
@@ -100,7 +93,7 @@ static struct task *mlfq_pick(void)
 			continue;
 		struct task *task = list_entry(queues[level].next, struct task, schedule.in_queue);
 
-		mlfq_dequeue(task);
+		list_remove(&task->schedule.in_queue);
 		return task;
 	}
 	return NULL;
@@ -133,7 +126,7 @@ static void boost(struct task *running)
 		mlfq_join(task);
 	while (!list_is_empty(&waiting)) {
 		task = list_entry(waiting.next, struct task, schedule.in_queue);
-		mlfq_dequeue(task);
+		list_remove(&task->schedule.in_queue);
 		mlfq_enqueue(task, SCHED_NEW);
 	}
 	running->schedule.quantum = 0;
@@ -161,7 +154,6 @@ const struct sched_class sched_mlfq = {
 	.name = "mlfq",
 	.join = mlfq_join,
 	.enqueue = mlfq_enqueue,
-	.dequeue = mlfq_dequeue,
 	.pick = mlfq_pick,
 	.charge = mlfq_charge,
 	.tick = mlfq_tick,

@@ -19,7 +19,7 @@
 #include "kernel/task/time.h"
 #include "kernel/task/timer.h"
 
-static void (*deliver_signals)(struct trap_frame *frame);
+void (*deliver_signals)(struct trap_frame *frame);
 
 /* EXERCISE 4.2 (pre-emption, part 1 of 2): part 2 is in kernel/task/sched_round_robin.c. The
    bits of trap_return_work are in kernel/task/task.h.
@@ -102,11 +102,6 @@ void preempt_enable(void)
 	ASSERT(current->schedule.preempt_count > 0);
 	current->schedule.preempt_count--;
 	preempt_check();
-}
-
-void sched_register_signals(void (*deliver)(struct trap_frame *frame))
-{
-	deliver_signals = deliver;
 }
 
 /* HLT until the next interrupt; whatever it wakes runs at the end of its trap. */

@@ -10,17 +10,10 @@
  */
 #include "kernel/task/sched_class.h"
 
-#include <stddef.h>
-
 uint32_t sched_quantum = 2;
 
 /* In the order of their turns. The task that runs is not in it. */
 static struct list queue = LIST_EMPTY(queue);
-
-static void round_robin_dequeue(struct task *task)
-{
-	list_remove(&task->schedule.in_queue);
-}
 
 static struct task *round_robin_pick(void)
 {
@@ -28,7 +21,7 @@ static struct task *round_robin_pick(void)
 		return NULL;
 	struct task *task = list_entry(queue.next, struct task, schedule.in_queue);
 
-	round_robin_dequeue(task);
+	list_remove(&task->schedule.in_queue);
 	return task;
 }
 
@@ -81,7 +74,6 @@ const struct sched_class sched_round_robin = {
 	.name = "rr",
 	.join = round_robin_join,
 	.enqueue = round_robin_enqueue,
-	.dequeue = round_robin_dequeue,
 	.pick = round_robin_pick,
 	.charge = round_robin_charge,
 	.tick = round_robin_tick,

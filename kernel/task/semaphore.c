@@ -9,7 +9,6 @@
  * again, in a loop. No up is lost, because looking and going to sleep are one step with interrupts
  * disabled. semaphore_up may be called from any context, semaphore_down by tasks only.
  */
-#include "kernel/cpu/interrupts.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
 

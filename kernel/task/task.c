@@ -100,18 +100,3 @@ void task_switched(void)
 	if (is_buried_orphan)
 		task_free(task);
 }
-
-/* ---- stacks that overflow ---- */
-
-/* The page below a stack is not mapped: pushing there is a page fault whose own frame has no place,
- * that is, a double fault. */
-static const char *explain_double_fault(uint32_t address)
-{
-	return kernel_stack_is_guard(address) ? "the task's kernel stack overflowed" : NULL;
-}
-
-void task_initialize(void)
-{
-	kernel_stack_initialize();
-	trap_register_double_fault(explain_double_fault);
-}

@@ -12,9 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/cpu/fpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/lib/list.h"

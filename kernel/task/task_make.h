@@ -11,9 +11,6 @@ struct task;
 
 /* ---- kernel/task/task.c ---- */
 
-/* Makes room for the stacks of tasks. Before the first address space. */
-void task_initialize(void);
-
 /* A new task, in no queue and without a process. The first one is pid 1. Owns a kernel stack, at
  * whose top is its trap frame. After the task, up to TASK_SIZE bytes, there is room for its
  * process, zero at first. NULL without memory or when there are too many. */

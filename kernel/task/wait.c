@@ -18,8 +18,6 @@
  */
 #include "kernel/task/wait.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/time.h"

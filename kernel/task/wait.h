@@ -2,9 +2,6 @@
  * halts the processor; from then on kernel/task/wait.c lets other tasks run. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/cpu/interrupts.h"
 
 struct task;

@@ -14,7 +14,6 @@
  */
 #include "drivers/console/serial.h"
 #include "drivers/console/vga.h"
-#include "kernel/report/boot_info.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "labs/prompt.h"

@@ -8,9 +8,6 @@
  * Every crash but "hang" and "triple" ends the run with EXIT_PANIC; the tests compare the reports
  * with what really happened.
  */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/interrupts.h"

@@ -20,7 +20,6 @@
  */
 #include "kernel/cpu/boot_memory.h"
 #include "kernel/cpu/machine.h"
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
 #include "kernel/report/panic.h"
@@ -97,9 +96,9 @@ const struct user_visit *ring3_run(const uint8_t *code, uint32_t length, uint32_
 
 	memcpy(page, code, length);
 	memcpy(page + top, &argument, sizeof(argument));
-	trap_register_user(user_mode_exception);
+	trap_user_handler = user_mode_exception;
 	user_enter(USER_BASE, USER_BASE + top);
-	trap_register_user(NULL);
+	trap_user_handler = NULL;
 	return &probe_visit;
 }
 

@@ -8,10 +8,6 @@
  * task_single_run comes back when the program exits or is killed. While it runs, the keyboard's and
  * the serial line's characters go to its terminal.
  */
-
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/tty/tty.h"
 #include "fs/files.h"
 #include "kernel/process/exec.h"

@@ -9,9 +9,6 @@
  * The commands run in the first task, which has pre-emption disabled (labs/lesson4/first_task.c):
  * they sleep, but nothing takes the processor from them.
  */
-
-#include <stddef.h>
-
 #include "fs/tty/tty.h"
 #include "kernel/lib/divide.h"
 #include "kernel/process/exec.h"
@@ -32,12 +29,6 @@ static int run_run(int count, char **words)
 	return exec_report(words[1], status);
 }
 
-/* Processor time is counted in time stamps. */
-static uint32_t milliseconds(uint64_t stamps)
-{
-	return divide64(stamps, time_tsc_khz(), NULL);
-}
-
 /* 0 for threads of the kernel, and for the first process. */
 static int32_t parent_of(const struct task *task)
 {
@@ -46,7 +37,8 @@ static int32_t parent_of(const struct task *task)
 	return parent ? parent->task->pid : 0;
 }
 
-/* The letters are those of ps: runs, sleeps, blocked, stopped, zombie. */
+/* Processor time is counted in time stamps, and shown in milliseconds. The letters are those of ps:
+ * runs, sleeps, blocked, stopped, zombie. */
 static int run_threads(int count, char **words)
 {
 	static const char lives[] = { 'R', 'S', 'D', 'T', 'Z' };
@@ -54,8 +46,8 @@ static int run_threads(int count, char **words)
 	printk("  pid ppid      ms nice name\n");
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
 		printk("%5d %4d %7u %4d %c %s\n", task->pid, parent_of(task),
-		       milliseconds(task->schedule.total), task->schedule.nice, lives[task->life],
-		       task->name);
+		       (uint32_t)divide64(task->schedule.total, time_tsc_khz(), NULL),
+		       task->schedule.nice, lives[task->life], task->name);
 	return 0;
 }
 

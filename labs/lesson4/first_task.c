@@ -15,17 +15,14 @@
 #include "drivers/console/keyboard.h"
 #include "drivers/qemu/settings.h"
 #include "fs/tty/tty.h"
-#include "kernel/cpu/fpu.h"
-#include "kernel/cpu/trap.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/task_make.h"
 #include "labs/lesson4/programs.h"
 #include "labs/prompt.h"
+#include "mm/kernel_stack.h"
 
 #define COMMAND_SIZE 1024
 
@@ -102,10 +99,10 @@ static void choose_class(void)
 void tasks_initialize(void)
 {
 	fpu_initialize();
-	task_initialize();
+	kernel_stack_initialize();
 	sched_initialize();
 	signal_initialize();
 	choose_class();
-	trap_register_return(sched_work);
-	pit_on_tick(sched_tick);
+	trap_do_work = sched_work;
+	pit_on_tick = sched_tick;
 }

@@ -1,7 +1,5 @@
 /* The command that lesson 5 adds: `audit`, whose status is 1 if the allocators contradict
  * themselves. */
-#include <stdint.h>
-
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"

@@ -30,7 +30,7 @@ static void put(const char *text)
 /* The cell in this row and column must hold the character, in these colours. */
 static void expect(unsigned row, unsigned column, char character, uint8_t colours)
 {
-	uint16_t cell = cells[row * VGA_COLUMNS + column];
+	uint16_t cell = cells[row * TEXT_COLUMNS + column];
 
 	REQUIRE(cell == (colours << 8 | character), "row %u, column %u holds %04x, not %02x%02x",
 		row, column, cell, colours, character);
@@ -85,8 +85,8 @@ static void test_sequences(struct random *random, uint32_t rounds)
 
 		begin(0);
 		put(text);
-		row = screen.position / VGA_COLUMNS;
-		column = screen.position % VGA_COLUMNS;
+		row = screen.position / TEXT_COLUMNS;
+		column = screen.position % TEXT_COLUMNS;
 		REQUIRE(row == table[unit_round].row && column == table[unit_round].column,
 			"the cursor is in row %u, column %u", row, column);
 		expect(table[unit_round].cell_row, table[unit_round].cell_column,

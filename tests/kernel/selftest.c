@@ -113,12 +113,12 @@ static const char *test_page_interrupts(void)
 	size_t free = page_free_count();
 	uint32_t end = pit_ticks() + 2000;
 
-	pit_on_tick(allocate_or_free);
+	pit_on_tick = allocate_or_free;
 	pit_initialize(10000);
 	while (pit_ticks() < end)
 		page_free(page_alloc(0), 0);
 	pit_initialize(TICKS_PER_SECOND);
-	pit_on_tick(NULL);
+	pit_on_tick = NULL;
 	if (page_of_handler)
 		page_free(page_of_handler, 0);
 	return page_free_count() == free ? NULL : "pages were lost";

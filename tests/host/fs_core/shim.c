@@ -53,15 +53,10 @@ const char *__asan_default_options(void)
 
 /* ---- the terminal's devices ---- */
 
-void (*shim_type)(uint8_t byte);
+void (*keyboard_listener)(uint8_t byte);
 bool (*shim_has_room)(void);
 char shim_screen[SHIM_SCREEN];
 uint32_t shim_shown;
-
-void keyboard_listen(void (*receive)(uint8_t byte))
-{
-	shim_type = receive;
-}
 
 void serial_listen(void (*receive)(uint8_t byte), bool (*has_room)(void))
 {

@@ -12,7 +12,7 @@ extern char shim_said[SHIM_SAID];
 
 /* The terminal: types a byte, asks whether another one fits, and what was shown last. */
 #define SHIM_SCREEN 8192
-extern void (*shim_type)(uint8_t byte);
+extern void (*keyboard_listener)(uint8_t byte);
 extern bool (*shim_has_room)(void);
 extern char shim_screen[SHIM_SCREEN];
 extern uint32_t shim_shown;

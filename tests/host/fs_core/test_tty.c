@@ -57,7 +57,7 @@ static void type_one(struct random *random)
 
 	if (edited.length == LENGTH || line_count == LINES - 1)
 		return;
-	shim_type(key);
+	keyboard_listener(key);
 	if (key == '\r' || key == '\n') {
 		edited.text[edited.length++] = '\n';
 		finish();
@@ -115,13 +115,13 @@ static void test_interrupt(struct random *random, uint32_t rounds)
 
 	(void)random, (void)rounds;
 	for (const char *at = "a line\nhalf"; *at; at++)
-		shim_type(*at);
-	shim_type(INTERRUPT);
+		keyboard_listener(*at);
+	keyboard_listener(INTERRUPT);
 	REQUIRE(signalled == 0, "nobody is in front");
 	REQUIRE(file_read(file, &buffer) == -ERESTART, "what was typed is gone");
 	REQUIRE(memcmp(shim_screen, "a line\r\nhalf^C", 14) == 0, "the screen");
 	tty_foreground = 7;
-	shim_type(INTERRUPT);
+	keyboard_listener(INTERRUPT);
 	REQUIRE(signalled == 2 && signalled_group == 7, "SIGINT to group 7");
 }
 
@@ -134,11 +134,11 @@ static void test_full(struct random *random, uint32_t rounds)
 	int moved;
 
 	(void)random, (void)rounds;
-	shim_type('\n');
+	keyboard_listener('\n');
 	for (uint32_t i = 0; i < 5000; i++)
-		shim_type('x');
+		keyboard_listener('x');
 	REQUIRE(!shim_has_room(), "no room");
-	shim_type('\n');
+	keyboard_listener('\n');
 	do {
 		struct buffer buffer = buffer_of_kernel(bytes, sizeof(bytes));
 

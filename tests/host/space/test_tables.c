@@ -16,7 +16,6 @@
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
-#include "mm/space_areas.h"
 #include "mm/space_layout.h"
 #include "tests/host/space/account.h"
 #include "tests/host/space/mmu.h"

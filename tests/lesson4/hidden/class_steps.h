@@ -56,7 +56,7 @@ static inline uint32_t run_step(const struct sched_class *class, const uint32_t 
 		return class->tick(task);
 	case DEQUEUE:
 		task->schedule.is_queued = false;
-		return class->dequeue(task), 0;
+		return list_remove(&task->schedule.in_queue), 0;
 	case NICE:
 		return task->schedule.nice = (int32_t)value, 0;
 	case PREEMPTS:

@@ -193,7 +193,7 @@ void ticks(void)
 	trap_return_work = WORK_SCHEDULE | WORK_SIGNAL;
 	sched_tick();
 	answer(trap_return_work);
-	sched_register_signals(deliver_nothing);
+	deliver_signals = deliver_nothing;
 	sched_work(&frame);
 	answer(current->system_ticks - system);
 	answer(current->user_ticks - user);
@@ -260,7 +260,7 @@ void before_user(void)
 	uint32_t before = task_count;
 
 	quiet();
-	sched_register_signals(deliver);
+	deliver_signals = deliver;
 	begin_thread(say, 5);
 	interrupts_disable();
 	trap_return_work = WORK_SIGNAL;

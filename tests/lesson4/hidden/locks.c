@@ -66,7 +66,7 @@ void boost(void)
 	sched_mlfq.join(&fakes[0]);
 	for (unsigned i = 0; i < 4; i++) {
 		tasks[i] = begin_nice(nothing, i, (int32_t)questions[i]);
-		sched_mlfq.dequeue(tasks[i]);
+		list_remove(&tasks[i]->schedule.in_queue);
 		for (unsigned times = 0; times < 8; times++)
 			sched_mlfq.charge(tasks[i], 1000000000u);
 		sched_mlfq.charge(tasks[i], 1000);
@@ -74,7 +74,7 @@ void boost(void)
 		answer(tasks[i]->schedule.level);
 	}
 	tasks[4] = begin_nice(nothing, 4, 0);
-	sched_mlfq.dequeue(tasks[4]);
+	list_remove(&tasks[4]->schedule.in_queue);
 	tasks[4]->life = TASK_BLOCKED;
 	sched_mlfq.charge(tasks[4], 4000000000u);
 	answer(sched_mlfq.tick(&fakes[0]));

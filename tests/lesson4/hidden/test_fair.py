@@ -22,7 +22,7 @@ from tests.lesson4.support import (
 FAIR = "tests/lesson4/hidden/fair.c"
 SHARES = "tests/lesson4/threads/fair.c"
 JOIN, ENQUEUE, PICK, CHARGE, TICK, DEQUEUE, NICE, PREEMPTS, DONATE = range(9)
-NAMES = ("join", "enqueue", "pick", "charge", "tick", "dequeue", "(niceness)", "preempts",
+NAMES = ("join", "enqueue", "pick", "charge", "tick", "(leaves)", "(niceness)", "preempts",
          "(donation)")  # fmt: skip
 FAKES, NO_TASK, NONE = 8, 999, 127
 WRAP = 1 << 64

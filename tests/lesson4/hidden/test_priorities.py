@@ -162,7 +162,7 @@ def test_queues_against_a_model(lab):
         write_steps(run, [word for step in steps for word in step])
         stamps_per_tick, *found = run.answers()
     model = Model(stamps_per_tick, quantum)
-    names = ("join", "enqueue", "pick", "charge", "tick", "dequeue", "(donation)", "preempts",
+    names = ("join", "enqueue", "pick", "charge", "tick", "(leaves)", "(donation)", "preempts",
              "(level)")  # fmt: skip
     for index, (step, number, value) in enumerate(steps):
         wanted = model.step(step, number, value)

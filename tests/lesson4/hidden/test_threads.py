@@ -28,7 +28,7 @@ KERNEL_STACK = 8192
 FRAME_BYTES = 4 * 19
 TASK_LIMIT = 256
 STAMPS_PER_MS = 1_000_000
-CLASS = ("name", "join", "enqueue", "dequeue", "pick", "charge")  # of struct sched_class
+CLASS = ("name", "join", "enqueue", "pick", "charge")  # of struct sched_class
 
 
 def random_words(lab, count: int) -> list[int]:

@@ -125,7 +125,7 @@ struct task *begin_nice(void (*function)(void *argument), uintptr_t argument, in
 	bool enabled = interrupts_disable();
 	struct task *task = begin_thread(function, argument);
 
-	sched_class->dequeue(task);
+	list_remove(&task->schedule.in_queue);
 	task->schedule.nice = nice;
 	sched_class->join(task);
 	sched_class->enqueue(task, SCHED_NEW);

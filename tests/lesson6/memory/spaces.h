@@ -11,7 +11,6 @@
 #include "mm/fault.h"
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
-#include "mm/space_areas.h"
 #include "mm/space_layout.h"
 #include "mm/user_copy.h"
 #include "mm/zones.h"

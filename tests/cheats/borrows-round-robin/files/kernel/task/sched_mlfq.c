@@ -11,11 +11,6 @@ static void enqueue(struct task *task, enum sched_reason reason)
 	sched_round_robin.enqueue(task, reason);
 }
 
-static void dequeue(struct task *task)
-{
-	sched_round_robin.dequeue(task);
-}
-
 static struct task *pick(void)
 {
 	return sched_round_robin.pick();
@@ -45,7 +40,6 @@ const struct sched_class sched_mlfq = {
 	.name = "mlfq",
 	.join = join,
 	.enqueue = enqueue,
-	.dequeue = dequeue,
 	.pick = pick,
 	.charge = charge,
 	.tick = tick,
