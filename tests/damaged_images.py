@@ -61,11 +61,11 @@ def operations(rng: random.Random) -> list[str]:
     return [*lines, "close", "usage"]
 
 
-# What such a damage spreads when anybody writes: two groups count in one bitmap, and a block that
-# is in use and free is allocated. Only these families, and only of these kinds.
+# What such a damage spreads when anybody writes: two groups have one bitmap or one table, and a
+# block that is in use and free is allocated. Only these families, and only of these kinds.
 SPREADS = {
     "index_nodes": ("blocks",),  # a part of a map that no block of the file leads to is not freed
-    "shared_tables": ("inodes", "blocks"),
+    "shared_tables": ("inodes", "blocks", "names"),
     "group_fields": ("inodes", "blocks"),
     "attribute_blocks": ("blocks",),
 }
