@@ -11,18 +11,21 @@ import re
 import sys
 from dataclasses import replace
 from io import StringIO
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from labs.storage import report, run, x1
+from labs.storage import random_reads, report, run, x1
 from labs.storage.disks import Experiment
 from labs.storage.guest_trace import Purpose, Record
 from labs.storage.pages import Page
 from labs.storage.random_reads import LabError, Row, in_row
 from labs.tools.course.measurement import MeasurementError
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.result import Outcome
 from tests.pictures import flaws
 
 EXPERIMENT = Experiment(scale=100, reads=300, seed=2010)
@@ -234,6 +237,18 @@ def test_a_sample_must_agree_with_the_ring():
     assert in_row(row, looks, 7, records) == [(0, 0), (1, 8), (3, 24)]
     with pytest.raises(LabError, match="raw buffered: a sample"):
         in_row(row, [(7, 100), (8, 109)], 7, records)
+
+
+def test_a_guest_that_stops_early_says_why(monkeypatch, tmp_path):
+    """Before QEMU's list of requests is read, in which drives are missing then."""
+    stopped = SimpleNamespace(outcome=Outcome.ENDED, status=1, block_statistics={},
+                              serial="exercise S1 is not written yet\n",
+                              explain=lambda **_: "after 0.1 s")  # fmt: skip
+    monkeypatch.setattr(random_reads, "_run", lambda *_: (stopped, SimpleNamespace(records=[])))
+    with pytest.raises(LabError, match=r"S1 is not written yet"):
+        random_reads.measure(lambda _: Config(boot="direct"), tmp_path, EXPERIMENT)
+    with pytest.raises(LabError, match="0 drives were read; there are hdb, hdc, hdd"):
+        random_reads.seen_by_qemu("")
 
 
 def test_a_failed_program_is_an_error(monkeypatch, tmp_path):

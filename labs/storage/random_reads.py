@@ -166,6 +166,7 @@ def _measure_group(
                 progress,
             )
             if result.outcome is not Outcome.QEMU_FAILED:
+                check_end(result)
                 lines = log.read_text() if log.exists() else ""
                 return checked(result, ring.records, seen_by_qemu(lines), rows)
     raise LabError(result.explain())
@@ -192,7 +193,16 @@ def seen_by_qemu(log: str) -> dict[str, list[tuple[int, int]]]:
         elif drive:
             found.setdefault(drive, []).append((int(lba), int(sectors)))
             drive = ""  # the next blocks of the same request
+    if len(found) != len(FILES):
+        raise LabError(f"{len(found)} drives were read; there are {', '.join(FILES)}")
     return {name: found[address] for name, address in zip(FILES, sorted(found), strict=True)}
+
+
+def check_end(result: Result) -> None:
+    """The guest ended as it should. Raises LabError with its last words: an exercise may be missing
+    that the reads need."""
+    if result.outcome is not Outcome.ENDED or result.status != 0:
+        raise LabError(f"{last_words(result.serial)}\n{result.explain(with_output=False)}")
 
 
 def checked(
@@ -202,8 +212,7 @@ def checked(
     rows: Sequence[Row],
 ) -> list[RowRun]:
     """The rows' runs, if all witnesses agree. Raises LabError."""
-    if result.outcome is not Outcome.ENDED or result.status != 0:
-        raise LabError(f"{last_words(result.serial)}\n{result.explain(with_output=False)}")
+    check_end(result)
     mine = {drive: [r for r in records if r.drive == drive] for drive in FILES}
     for drive, theirs in seen.items():
         statistics = result.block_statistics[drive]
