@@ -6,13 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from labs.bench.counting import Count
 from labs.storage import fsx
 from labs.storage.disk_model import Request
-from labs.storage.experiments import x15_poll, x17_dirty, x18_lru
+from labs.storage.experiments import guest, x15_poll, x17_dirty, x18_lru
 from labs.storage.experiments.account import account_of
 from labs.storage.experiments.base import Where, page_of
 from labs.storage.experiments.family import ALL, experiment
@@ -80,6 +81,20 @@ def test_the_marks_cut_a_run():
     phases = phases_of([(name, Request("read", lba, 1)) for name, lba in asked])
     assert [len(phase.requests) for phase in phases.values()] == [1, 2]
     assert phases[2].count("hdb") == 1 and phases[2].sectors("hdc", "r") == 1
+
+
+def test_a_guest_that_stops_early_says_why(monkeypatch, tmp_path):
+    """In a student's tree an exercise may be missing."""
+    said = "exercise S4 is not written yet"
+    for name, value in (
+        ("busybox", lambda: None),
+        ("guest_root", lambda *_, **__: []),
+        ("write_archive", lambda *_: tmp_path),
+        ("run", lambda _: SimpleNamespace(serial=said, explain=lambda: said)),
+    ):
+        monkeypatch.setattr(guest, name, value)
+    with pytest.raises(ExperimentError, match=f"^the guest did not come to its end: {said}"):
+        guest.run_guest(tmp_path, "true", [])
 
 
 def counts(*numbers, kind="mark"):

@@ -111,7 +111,8 @@ def run_guest(
         counts = counter.read(directory) if counter else ()
     said, status = said_by(result.serial)
     if status != 0:
-        raise ExperimentError(f"the guest ended with {status}: {result.explain()[-2000:]}")
+        how = "did not come to its end" if status is None else f"ended with {status}"
+        raise ExperimentError(f"the guest {how}: {result.explain()[-2000:]}")
     requests = [
         (each.drive, Request(each.operation, each.lba, each.sectors))
         for each in result.all_requests
