@@ -44,7 +44,7 @@ FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro 
 STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
 PREDICTED = "your prediction 你的预测"
 MARKERS = "osD^v<>P"  # curves that are one upon the other can be told apart, on paper, too
-LEGEND_SIZE, LEGEND_INCHES = 8, 3.9  # points; the width that there is for a legend
+LEGEND_SIZE, LEGEND_INCHES = 8, 4.15  # points; the width that there is for a legend
 HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title>
