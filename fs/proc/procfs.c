@@ -32,7 +32,7 @@
 #define ROOT	    1u
 #define NUMBER	    12u		/* bytes of one in digits */
 #define ENTRIES_MAX 256u	/* in a directory; after them, in the root, come the tasks */
-#define DEEPER	    0x40000000u /* and those of files in directories, by their addresses */
+#define DEEPER	    0x40000000u /* and those of files that are of no task, by their addresses */
 #define LINKS	    0x80000000u /* numbers of the descriptors' inodes begin here */
 #define THREADS	    0x20000000u /* and those of what is in /proc/PID/task */
 
@@ -177,7 +177,7 @@ static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_en
 static uint32_t number_of(int32_t pid, bool is_thread, uint32_t index,
 			  const struct procfs_entry *entry)
 {
-	if (entry && entry->parent)
+	if (entry && pid == 0)
 		return DEEPER | ((uint32_t)(uintptr_t)entry & (DEEPER - 1));
 	return ((uint32_t)pid * ENTRIES_MAX + index + ROOT) | (is_thread ? THREADS : 0);
 }
@@ -195,11 +195,11 @@ static const struct procfs_entry *entry_at(const struct procfs_inode *directory,
 	return entry;
 }
 
-/* The number that a name is: decimal, of up to six digits. False: it is none. */
+/* The number that a name is: decimal, of up to 7 digits. False: it is none. */
 static bool number_of_name(const struct name *name, uint32_t *number)
 {
 	*number = 0;
-	if (name->length == 0 || name->length > 6 || (name->length > 1 && *name->text == '0'))
+	if (name->length == 0 || name->length > 7 || (name->length > 1 && *name->text == '0'))
 		return false;
 	for (uint32_t i = 0; i < name->length; i++) {
 		if (name->text[i] < '0' || name->text[i] > '9')

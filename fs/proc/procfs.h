@@ -60,6 +60,9 @@ void procfs_show_ranges(struct procfs_text *text, const struct task *task,
 			void (*more)(struct procfs_text *text, const struct space *space,
 				     const struct space_range *range));
 
+/* /proc/sys/vm. */
+extern struct procfs_entry procfs_sys_vm;
+
 /* The pid of a task's program, which is that of its first task. */
 int32_t procfs_program(const struct task *task);
 

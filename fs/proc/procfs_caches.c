@@ -29,12 +29,8 @@ static void show(struct procfs_text *text, const struct task *task)
 
 static void caches_register(void)
 {
-	static struct procfs_entry sys = { .name = "sys", .is_directory = true };
-	static struct procfs_entry vm = { .name = "vm", .is_directory = true };
 	static struct procfs_entry file = { .name = "drop_caches", .show = show, .store = drop };
 
-	procfs_register(&sys);
-	procfs_register_in(&sys, &vm);
-	procfs_register_in(&vm, &file);
+	procfs_register_in(&procfs_sys_vm, &file);
 }
 STARTUP(caches_register)

@@ -185,11 +185,11 @@ static uint32_t move_pages(struct space *space, uint32_t from, uint32_t to, uint
 }
 
 /* All of them or none. For the way back there are tables: those that were empty are kept. */
-static int move(const struct area *area, uint32_t from, uint32_t old_length, uint32_t new_length)
+static int move(const struct area *area, uint32_t from, uint32_t old_length, uint32_t new_length,
+		uint32_t to)
 {
 	struct space *space = current->space;
 	struct area form = *area;
-	uint32_t to = area_gap(space, SPACE_LOWEST, MAP_HIGHEST, new_length);
 
 	form.index += (from - area_start(area)) >> PAGE_SHIFT;
 	if (!to || area_put(space, to, to + new_length, &form) != 0)
@@ -203,6 +203,21 @@ static int move(const struct area *area, uint32_t from, uint32_t old_length, uin
 	return -ENOMEM;
 }
 
+/* To where the program says, instead of what is there. */
+static int move_there(uint32_t from, uint32_t old_length, uint32_t new_length, uint32_t to)
+{
+	struct space *space = current->space;
+
+	if (to % PAGE_SIZE || to < SPACE_LOWEST || !user_range_ok(to, new_length) ||
+	    (to < from + old_length && from < to + new_length))
+		return -EINVAL;
+	if (area_cut(space, to, to + new_length) != 0 ||
+	    (new_length < old_length && area_cut(space, from + new_length, from + old_length) != 0))
+		return -ENOMEM;
+	return move(area_find(space, from), from, new_length < old_length ? new_length : old_length,
+		    new_length, to);
+}
+
 static int sys_mremap(struct trap_frame *frame)
 {
 	uint32_t address = frame->ebx, flags = frame->esi;
@@ -211,10 +226,12 @@ static int sys_mremap(struct trap_frame *frame)
 	struct area *area = area_find(current->space, address);
 
 	if (address % PAGE_SIZE != 0 || old_length == 0 || new_length == 0 ||
-	    (flags & ~MREMAP_MAYMOVE))
+	    (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) || flags == MREMAP_FIXED)
 		return -EINVAL;
 	if (!area || area->end - address < old_length)
 		return -EFAULT;
+	if (flags & MREMAP_FIXED)
+		return move_there(address, old_length, new_length, frame->edi);
 	if (new_length <= old_length)
 		return new_length < old_length && area_cut(current->space, address + new_length,
 							   address + old_length) != 0
@@ -227,7 +244,10 @@ static int sys_mremap(struct trap_frame *frame)
 	if (space_is_free(current->space, address + old_length, more) &&
 	    area_put(current->space, address + old_length, address + new_length, &form) == 0)
 		return address;
-	return flags & MREMAP_MAYMOVE ? move(area, address, old_length, new_length) : -ENOMEM;
+	if (!(flags & MREMAP_MAYMOVE))
+		return -ENOMEM;
+	return move(area, address, old_length, new_length,
+		    area_gap(current->space, SPACE_LOWEST, MAP_HIGHEST, new_length));
 }
 
 /* The pages of all areas in the range go; holes are passed over. */

@@ -3,7 +3,9 @@
 
 #include "fs/linux/devices.h"
 #include "fs/files.h"
+#include "fs/proc/procfs.h"
 #include "fs/vfs/vfs.h"
+#include "kernel/abi/capability.h"
 #include "kernel/abi/reboot.h"
 #include "kernel/abi/clocks.h"
 #include "kernel/lib/divide.h"
@@ -44,15 +46,24 @@ struct linux_system {
 #define GROUPS_MAX	65536u
 
 #define ASK_PERSONALITY 0xffffffffu /* personality(2): change nothing */
+#define PERSONALITY_32	0x00000008u
+#define NO_RANDOM	0x00040000u
 
 #define RANDOM_FLAGS 7u /* of getrandom: all that there are */
 
 /* prctl(2)'s commands. */
-#define PRCTL_GET_DUMPABLE  3
-#define PRCTL_SET_DUMPABLE  4
-#define PRCTL_SET_NAME	    15
-#define PRCTL_GET_NAME	    16
-#define PRCTL_GET_SUBREAPER 37
+#define PRCTL_GET_DEATH_SIGNAL 2
+#define PRCTL_GET_DUMPABLE     3
+#define PRCTL_SET_DUMPABLE     4
+#define PRCTL_GET_KEEPS	       7
+#define PRCTL_SET_NAME	       15
+#define PRCTL_GET_NAME	       16
+#define PRCTL_HAS_CAPABILITY   23
+#define PRCTL_GET_SECURE_BITS  27
+#define PRCTL_GET_SLACK	       30
+#define PRCTL_GET_SUBREAPER    37
+#define PRCTL_GET_NO_NEW       39
+#define SLACK_NS	       50000 /* of Linux: timers are as exact as the tick anyway */
 
 /* There is one user, root, and one group. */
 CALL(sys_zero, 0)
@@ -119,6 +130,17 @@ static int sys_prctl(struct trap_frame *frame)
 	case PRCTL_SET_SUBREAPER:
 		current->process->adopts = frame->ecx != 0;
 		return 0;
+	case PRCTL_GET_KEEPS:
+	case PRCTL_GET_SECURE_BITS:
+	case PRCTL_GET_NO_NEW:
+		return 0; /* nothing can be set */
+	case PRCTL_HAS_CAPABILITY:
+		return frame->ecx <= CAP_LAST_CAP ? 1 : -EINVAL;
+	case PRCTL_GET_SLACK:
+		return SLACK_NS;
+	case PRCTL_GET_DEATH_SIGNAL:
+		word = 0;
+		return give(frame->ecx, &word, sizeof(word));
 	case PRCTL_GET_SUBREAPER:
 		word = current->process->adopts;
 		return give(frame->ecx, &word, sizeof(word));
@@ -319,14 +341,59 @@ static uint64_t room_for_process(uint64_t offset)
 	return 0;
 }
 
+/* /proc/PID/limits. */
+static void show_limits(struct procfs_text *text, const struct task *task)
+{
+	static const char *const names[LIMITS][2] = {
+		{ "cpu time", "seconds" },     { "file size", "bytes" },
+		{ "data size", "bytes" },      { "stack size", "bytes" },
+		{ "core file size", "bytes" }, { "resident set", "bytes" },
+		{ "processes", "processes" },  { "open files", "files" },
+		{ "locked memory", "bytes" },  { "address space", "bytes" },
+		{ "file locks", "locks" },     { "pending signals", "signals" },
+		{ "msgqueue size", "bytes" },  { "nice priority", "" },
+		{ "realtime priority", "" },   { "realtime timeout", "us" },
+	};
+	const struct files *files = task->process ? task->process->files : NULL;
+
+	procfs_print(text, "%-25s %-20s %-20s %-10s\n", "Limit", "Soft Limit", "Hard Limit",
+		     "Units");
+	for (unsigned i = 0; files && i < LIMITS; i++) {
+		const struct limit limit = limit_of(files, i);
+		const uint32_t values[] = { limit.soft, limit.hard };
+
+		procfs_print(text, "Max %-21s ", names[i][0]);
+		for (unsigned j = 0; j < 2; j++)
+			if (values[j] == LIMIT_NOTHING)
+				procfs_print(text, "%-20s ", "unlimited");
+			else
+				procfs_print(text, "%-20u ", values[j]);
+		procfs_print(text, "%-10s\n", names[i][1]);
+	}
+}
+
 static void limits_start(void)
 {
+	static struct procfs_entry limits = { .name = "limits", .show = show_limits };
+
+	procfs_register_task(&limits);
 	vfs_room = room_for_process;
 }
 STARTUP(limits_start)
 
-/* There is only Linux's default personality; most callers just ask for it. */
-CALL(sys_personality, frame->ebx == 0 || frame->ebx == ASK_PERSONALITY ? 0 : -EINVAL)
+/* There is only Linux's default personality; most callers just ask for it. What setarch asks for is
+ * so anyway: 32 bits, and addresses that are not random. */
+CALL(sys_personality,
+     frame->ebx == ASK_PERSONALITY || (frame->ebx & ~(PERSONALITY_32 | NO_RANDOM)) == 0 ? 0
+											: -EINVAL)
+
+static int sys_getcpu(struct trap_frame *frame)
+{
+	const uint32_t first = 0;
+	int error = frame->ebx ? give(frame->ebx, &first, sizeof(first)) : 0;
+
+	return !error && frame->ecx ? give(frame->ecx, &first, sizeof(first)) : error;
+}
 
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for
  * these commands. */
@@ -379,6 +446,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 211, "getresgid32", "ppp", sys_get_users },
 	{ 213, "setuid32", "d", sys_set_user },
 	{ 214, "setgid32", "d", sys_set_user },
+	{ 318, "getcpu", "pp", sys_getcpu },
 	{ 340, "prlimit64", "ddpp", sys_prlimit64 },
 	{ 355, "getrandom", "pdx", sys_getrandom },
 };

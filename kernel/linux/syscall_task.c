@@ -286,6 +286,17 @@ static int sys_sched_getparam(struct trap_frame *frame)
 	return process_of_call(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
 }
 
+static int sys_sched_setparam(struct trap_frame *frame)
+{
+	uint32_t priority;
+
+	if (!process_of_call(frame->ebx))
+		return -ESRCH;
+	if (copy_from_user(&priority, frame->ecx, sizeof(priority)) != 0)
+		return -EFAULT;
+	return priority <= PRIORITY_MOST ? 0 : -EINVAL;
+}
+
 static int sys_sched_getaffinity(struct trap_frame *frame)
 {
 	const uint32_t first_processor = 1;
@@ -319,6 +330,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 114, "wait4", "dpxp", sys_wait4 },
 	{ 132, "getpgid", "d", sys_getpgid },
 	{ 147, "getsid", "d", sys_getsid },
+	{ 154, "sched_setparam", "dp", sys_sched_setparam },
 	{ 155, "sched_getparam", "dp", sys_sched_getparam },
 	{ 156, "sched_setscheduler", "ddp", sys_sched_setscheduler },
 	{ 157, "sched_getscheduler", "d", sys_sched_getscheduler },

@@ -102,6 +102,8 @@ static const struct {
 	{ "timers", part_timers },
 	{ "inherit", part_inherit },
 	{ "circle", part_circle },
+	{ "sockets", part_sockets },
+	{ "system", part_system },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,8 @@
+/* Capabilities as programs see them: Linux's numbers. */
+#pragma once
+
+#define CAP_LAST_CAP 40
+
+#define LINUX_CAPABILITY_VERSION_1 0x19980330u /* sets of one word; the others of two */
+#define LINUX_CAPABILITY_VERSION_2 0x20071026u
+#define LINUX_CAPABILITY_VERSION_3 0x20080522u

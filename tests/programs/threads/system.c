@@ -1,0 +1,97 @@
+/* What programs ask of the system besides: capabilities, limits and settings as /proc shows them.
+ */
+#include "threads.h"
+
+#include <linux/capability.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+static long error_of(long result)
+{
+	return result < 0 ? -errno : result;
+}
+
+static void ask_capabilities(void)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	say("capget", syscall(SYS_capget, &header, data));
+	say("unchanged", syscall(SYS_capset, &header, data));
+	header.pid = -1;
+	say("no pid", error_of(syscall(SYS_capget, &header, data)));
+	header = (struct __user_cap_header_struct){ 1, 0 };
+	say("version", syscall(SYS_capget, &header, NULL));
+	say("known", header.version == _LINUX_CAPABILITY_VERSION_3);
+	say("unknown", error_of(syscall(SYS_capget, &header, NULL)));
+	header.version = 1;
+	say("and with data", error_of(syscall(SYS_capget, &header, data)));
+	say("nowhere", error_of(syscall(SYS_capget, NULL, data)));
+	say("one", prctl(PR_CAPBSET_READ, 63, 0, 0, 0) == -1 && errno == EINVAL);
+}
+
+static void show(const char *path, int lines)
+{
+	char line[128];
+	FILE *file = fopen(path, "r");
+
+	printf("%s:\n", path);
+	for (int i = 0; file && i < lines && fgets(line, sizeof(line), file); i++)
+		printf("%s", line);
+	if (file)
+		fclose(file);
+}
+
+/* Pages that are moved to where others are. */
+static void move_pages(void)
+{
+	char *memory =
+	    mmap(NULL, 8 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const int fixed = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	for (int i = 0; i < 8; i++)
+		memory[i * 4096] = i + 1;
+	say("moved", mremap(memory, 8192, 4096, fixed, memory + 4 * 4096) == memory + 4 * 4096);
+	say("there", memory[4 * 4096]);
+	say("after it", memory[5 * 4096]);
+	say("grown", mremap(memory + 5 * 4096, 4096, 8192, fixed, memory) == memory);
+	say("there", memory[0]);
+	say("new", memory[4096]);
+	say("overlap", mremap(memory, 8192, 8192, fixed, memory + 4096) == MAP_FAILED);
+	say("error", errno);
+	say("odd", mremap(memory, 4096, 4096, fixed, memory + 1) == MAP_FAILED);
+	say("must move", mremap(memory, 4096, 4096, MREMAP_FIXED, memory + 8192) == MAP_FAILED);
+	munmap(memory, 8 * 4096);
+}
+
+void part_system(void)
+{
+	const struct rlimit files = { 64, 128 }, stack = { 1 << 20, 1 << 20 };
+	const int zero = 0;
+	unsigned processor = 1, node = 1;
+	int number = 1;
+
+	ask_capabilities();
+	move_pages();
+	setrlimit(RLIMIT_NOFILE, &files);
+	setrlimit(RLIMIT_STACK, &stack);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	show("/proc/self/limits", 6);
+	show("/proc/sys/kernel/ostype", 1);
+	show("/proc/sys/kernel/ngroups_max", 1);
+	chdir("/proc/sys/kernel/../fs");
+	printf("%s\n", getcwd((char[64]){ 0 }, 64));
+	chdir("/");
+	say("getcpu", syscall(SYS_getcpu, &processor, &node, NULL));
+	say("node", node);
+	say("personality", personality(0xffffffff));
+	say("of i686", personality(PER_LINUX32));
+	personality(PER_LINUX);
+	say("slack", prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0));
+	say("death", prctl(PR_GET_PDEATHSIG, &number, 0, 0, 0));
+	say("signal", number);
+	say("keeps", prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0));
+	say("nobody", error_of(syscall(SYS_sched_setparam, 0x3ffffff0, &zero)));
+	say("no word", error_of(syscall(SYS_sched_setparam, 0, NULL)) < 0);
+}
