@@ -194,7 +194,8 @@ def test_only_pt_load_counts(lab):
     wild = Segment(0x123, b"", 0xFFFFFF00, memory=HIGH, kind=4, file_size=0xFFFFFF00)
     empty = Segment(0, b"", 0)
     inside = Segment(AREA + 50, b"", 0)
-    orders = [wild, text, empty], [text, wild], [text, inside], [inside, text]
+    note = Segment(AREA, b"", 0, memory=1, kind=4)
+    orders = [wild, text, empty], [text, wild], [text, inside], [inside, text], [note, text]
     require_loaded(lab, [Executable(AREA, order) for order in orders])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,6 +50,11 @@ def test_entries_of_any_size(lab):
             entries = [Entry(r, extra) for r, extra in zip(ranges, extras, strict=True)]
             assert tell(guest, entries) != "panic"
             require_told(guest, ranges)
+        ranges = [Range(page(100), page(50), 20), Range(page(300), page(20))]
+        short, rest = Entry(ranges[0], size=16), Entry(ranges[1]).encode()[4:]
+        entries = [short, SimpleNamespace(encode=lambda: rest)]  # one's type is the other's size
+        assert tell(guest, entries) != "panic"
+        require_told(guest, ranges)
 
 
 @pytest.mark.exercise("1.5", points=2)
