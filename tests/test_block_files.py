@@ -304,7 +304,6 @@ SYS = {
     "queue/physical_block_size": "512",
     "queue/rotational": "1",
     "queue/scheduler": "fifo [c-look]",
-    "queue/discard_zeroes_data": "0",
     "queue/discard_granularity": "512",
     "queue/discard_max_bytes": str(65528 * SECTOR),
     "queue/max_sectors_kb": "128",

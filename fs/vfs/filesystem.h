@@ -45,7 +45,8 @@ struct filesystem {
 	 * written at a remount. NULL: never. Does not sleep. */
 	bool (*is_read_only)(const struct inode *root);
 	/* The end: the mount's reference to the root goes with it. -EBUSY while any other inode of
-	 * it, or the root by somebody else, is in use; and nothing has happened. */
+	 * it, or the root by somebody else, is in use; and nothing has happened. Else it is gone,
+	 * whatever this returns. */
 	int (*unmount)(struct inode *root);
 	struct filesystem *next;
 };

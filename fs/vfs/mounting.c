@@ -290,7 +290,7 @@ void vfs_shut_down(void)
 	for (uint32_t i = MOUNTS; i-- > 0;) {
 		struct mount *mount = &mounts[i];
 
-		if (!mount->root || !mount->type->sync || (i > 0 && unmount(mount) == 0))
+		if (!mount->root || !mount->type->sync || (i > 0 && unmount(mount) != -EBUSY))
 			continue;
 		options = mount->options;
 		options.read_only = true;
