@@ -35,7 +35,7 @@
    - The entry point is a physical address in the part of a segment that comes from the file.
    Then copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest
    up to memsz.
-   Return a sentence of its own for each mistake: a person will read it on a black screen.
+   Return a different sentence for each mistake: a person will read it on a black screen.
    Pitfalls: a sum of two numbers of the file may wrap. Offsets need not be multiples of 512, and
    two segments may share a sector of the file. The second stage is linked without kernel/lib: it
    has no memcpy and no memset. */

@@ -1,4 +1,4 @@
-/* Places the kernel's ELF segments. Free of hardware, so that the host's tests run it too. */
+/* Places the kernel's ELF segments. It uses no hardware, so tests run it on the host, too. */
 #pragma once
 
 #include <stdint.h>

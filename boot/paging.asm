@@ -26,7 +26,7 @@ enable_paging:
 	; MiB where they are, and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED
 	; bytes of memory; all have PAGE_FLAGS. Enables 4 MiB pages (CR4), paging and write
 	; protection (CR0), and continues at paging_is_on, at its linked address.
-	; Pitfalls: before paging, an address is physical, and CR3 takes a physical one always. The
+	; Pitfalls: before paging, an address is physical, and CR3 always takes a physical one. The
 	; other bits of CR0 and CR4 stay as they are. EBX, EDX and EBP belong to the caller. The
 	; instruction after the one that enables paging is fetched through the new tables.
 	; SOLUTION 2.5 {

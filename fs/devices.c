@@ -1,7 +1,7 @@
 /*
  * Devices: each one that is registered is found under /dev.
  *
- * Devices are registered at start-up and never go; so the list needs no lock.
+ * Devices are registered at start-up and never removed, so the list needs no lock.
  */
 #include "fs/devices.h"
 

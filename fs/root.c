@@ -149,7 +149,7 @@ struct archive {
 	uint32_t next;	   /* and of the entry after it */
 	uint32_t mode, length;
 	const char *name;
-	uint32_t entries; /* so many until now */
+	uint32_t entries; /* this many until now */
 };
 
 /* Eight hexadecimal digits, in capital or small letters. */
@@ -165,7 +165,7 @@ static bool parse_number(const uint8_t *digits, uint32_t *number)
 	return true;
 }
 
-/* Steps over so many bytes, and up to the next multiple of 4. False: the archive ends before. */
+/* Steps over this many bytes, and up to the next multiple of 4. False: the archive ends before. */
 static bool step(const struct archive *archive, uint32_t *offset, uint32_t length)
 {
 	if (*offset > archive->size || length > archive->size - *offset)

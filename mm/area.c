@@ -1,14 +1,14 @@
 /*
  * Areas: what a program has asked for, in a tree sorted by their starts.
  *
- * munmap, mmap over something, and the end of a program are all the same: a cut. What is in the
- * range goes, whatever it is, and one of four things happens to each area that the range touches:
+ * munmap, mmap over something, and the end of a program are all the same: a cut. Everything in the
+ * range is removed, and one of four things happens to each area that the range touches:
  *
  *	range			      [==============]
  *	area in the middle	   [a-|--------------|-a']	two areas are left: needs memory
  *	its tail is cut		[a----|---]			ends earlier
  *	its head is cut			       [-----|--a]	begins later
- *	all of it			  [---]			goes
+ *	all of it			  [---]			is removed
  *
  * Only the first needs memory, and then the range touches no other area. So a cut that fails has
  * changed nothing.
@@ -19,7 +19,7 @@
  *
  * Called by the task whose space it is, or for a space that no task uses. The last reference to an
  * object may sleep, while other threads change the same space. So nothing is released in the middle
- * of a change: areas with an object that are discarded wait until all is in order.
+ * of a change: discarded areas that have an object wait until the change is complete.
  */
 #include "mm/area.h"
 
@@ -49,7 +49,7 @@ static void insert(struct space *space, struct area *area)
 	space->recent = area;
 }
 
-/* The contrary. The area is freed; one with an object when release_discarded is called. */
+/* The reverse. The area is freed; if it has an object, release_discarded does that later. */
 static void discard(struct area *area)
 {
 	struct space *space = area->space;
@@ -112,12 +112,12 @@ void area_move_start(struct area *area, uint32_t start)
      is cut; page_protect_range takes rights away from those that stay.
    - given: insert, discard, release_discarded, area_move_start.
 
-   Pitfalls: get all memory that is needed before anything changes. The tree finds a node by its
-   key: only area_move_start may change a start. A later start is a later page of the object, too.
-   Two areas of one object are one only if its pages continue. AREA_COPIED says what has happened to
-   an area, not what it is: two may be one that differ in nothing else, and then it is set. A change
-   that has discarded areas ends with release_discarded: it sleeps, and then another thread finds
-   the areas as they are. */
+   Pitfalls: get all memory that is needed before anything changes; area_put needs none where the
+   area below only has to grow. The tree finds a node by its key: only area_move_start may change a
+   start. A later start is a later page of the object, too. Two areas of one object are one only if
+   its pages continue. AREA_COPIED says what has happened to an area, not what it is: two areas that
+   differ in nothing else become one, and then it is set. A change that has discarded areas ends
+   with release_discarded: that may sleep, and another thread then finds the areas as they are. */
 /* SOLUTION 6.2 { */
 /* ---- looking ---- */
 
@@ -163,7 +163,7 @@ static bool continues(const struct area *lower, const struct area *upper)
 	       (!lower->object || area_index(lower, lower->end) == upper->index);
 }
 
-/* Makes `at` a border. */
+/* Makes an area begin at `at`, if one contains it. */
 static int split(struct space *space, uint32_t at)
 {
 	struct area *area = area_find(space, at);

@@ -12,9 +12,9 @@
 struct space;
 
 /* Bits of an area besides SPACE_READ, SPACE_WRITE and SPACE_EXECUTE (mm/space.h). */
-#define AREA_SHARED 8u	/* what one space writes, all see; fork does not copy it */
+#define AREA_SHARED 8u	/* all spaces see what one of them writes; fork does not copy it */
 #define AREA_STACK  16u /* grows downwards when it is touched there */
-#define AREA_COPIED 32u /* shows not only its object's pages, but the program's copies of them */
+#define AREA_COPIED 32u /* may show copies of its object's pages, which are the program's own */
 #define AREA_LOCKED 64u /* can never be written to: shared, of a file open for reading only */
 
 struct area {
@@ -42,13 +42,14 @@ static inline uint32_t area_index(const struct area *area, uint32_t address)
 struct area *area_find(const struct space *space, uint32_t address);
 struct area *area_from(const struct space *space, uint32_t address);
 
-/* The highest start of `length` bytes within [low, high) that are in no area; 0: there is none. */
+/* The highest address in [low, high) at which `length` bytes below `high` are in no area; or 0. */
 uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32_t length);
 
 /*
  * Puts an area at [start, end), with the flags, object and index of *form, in place of whatever was
  * there. Takes a reference to the object. Addresses are multiples of the page size, start < end.
- * Returns 0; or -ENOMEM, and nothing has changed.
+ * Needs no memory if nothing is there and the area below can grow over the range. Returns 0; or
+ * -ENOMEM, and nothing has changed.
  */
 int area_put(struct space *space, uint32_t start, uint32_t end, const struct area *form);
 
@@ -56,8 +57,8 @@ int area_put(struct space *space, uint32_t start, uint32_t end, const struct are
  * would continue it. Returns 0 or -ENOMEM. */
 int area_copy(struct space *to, const struct area *area);
 
-/* Takes away all areas in [start, end), and their pages. Returns 0; or -ENOMEM, and nothing has
- * changed: that can only be when the range is in the middle of one area. */
+/* Removes whatever areas have in [start, end), and the pages there. Returns 0; or -ENOMEM, and
+ * nothing has changed: that can only happen when the range is in the middle of one area. */
 int area_cut(struct space *space, uint32_t start, uint32_t end);
 
 /* Changes the protection (bits of SPACE_*) in [start, end), which areas cover without a gap.

@@ -61,7 +61,7 @@ static uint32_t audit_block(const struct zone *zone, uint32_t frame)
 	if (page->state == PAGE_RESERVED)
 		return frame + 1;
 	if (page->state >= PAGE_TAIL || page->order >= ORDERS || frame % size || end > zone->end) {
-		contradiction(zone->name, frame, "is no block, nor part of one");
+		contradiction(zone->name, frame, "is not a block, nor part of one");
 		return frame + 1;
 	}
 	for (uint32_t tail = frame + 1; tail < end; tail++)
@@ -112,7 +112,7 @@ static uint32_t audit_zone(const struct zone *zone)
 		if (audit_list(zone, order) != blocks[order])
 			contradiction(zone->name, order, "not all free blocks are in the list");
 	if (pages != zone->free)
-		contradiction(zone->name, pages, "so many pages are free, not zone->free");
+		contradiction(zone->name, pages, "this many pages are free, not zone->free");
 	return slabs;
 }
 

@@ -8,7 +8,7 @@
  *	order 1		[ 8  9 | 10 11 | 12 13 | 14 15 ]	12 ^ 2 = 14
  *
  * Taking: the smallest block that is large enough is split, and the upper halves stay free. Giving:
- * as long as the buddy is free, and whole, the two become one block of the next order.
+ * as long as the buddy is free and not split, the two become one block of the next order.
  *
  * Invariants:
  *	- a free block's first page is PAGE_FREE, with its order, and in the list of that order;
@@ -33,10 +33,11 @@ void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint3
    so that the invariants above hold after each call.
 
    Pitfalls: a buddy merges only if it is the first page of a free block of the same order: its
-   frame may be reserved, free as part of something smaller, or have an order from an earlier life.
-   There is no block above order ORDERS - 1. In which order blocks are freed makes no difference to
-   what is free in the end. A range may begin and end anywhere, and be longer than the largest
-   block.
+   frame may be reserved, or free as part of a smaller block, or its `order` may be left over from
+   an earlier use. There is no block above order ORDERS - 1. A zone begins and ends at a multiple of
+   the largest block, so a buddy is always in the same zone. The order in which blocks are freed
+   makes no difference to what is free in the end. A range may begin and end anywhere, and be longer
+   than the largest block.
 
    Speed: at most 40 instructions without a split or merge. */
 /* SOLUTION 5.2 { */

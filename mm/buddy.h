@@ -21,20 +21,20 @@ struct zone {
 void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint32_t end);
 
 /*
- * Takes a block of 2^order pages (order 0 to ORDERS - 1) out of the zone: of the smallest free
- * block that is large enough it is the lowest part, and the rest stays free. Its first page is
- * PAGE_USED then, with that order, and the others are PAGE_TAIL. Returns its first page, or NULL if
- * no block is large enough.
+ * Takes a block of 2^order pages (order 0 to ORDERS - 1) out of the zone: the lowest part of the
+ * smallest free block that is large enough; the rest of that block stays free. The first page of
+ * the result becomes PAGE_USED, with that order; its other pages are PAGE_TAIL. Returns the first
+ * page, or NULL if no block is large enough.
  */
 struct page *buddy_take(struct zone *zone, unsigned order);
 
 /*
- * Gives a block back: `page` is its first one, with the block's order; its state does not matter.
- * Two free buddies become one block of the next order, as far as it goes. What was freed last is at
- * the front of its list, and so is the next to be taken.
+ * Gives a block back: `page` is its first page, with the block's order; its state does not matter.
+ * As long as both buddies are free they become one block of the next order. The block that was
+ * freed last is at the front of its list, so it is the next to be taken.
  */
 void buddy_give(struct zone *zone, struct page *page);
 
-/* Hands `count` frames from `first` on over to the zone, which they are in: any range, in as few
- * blocks as possible. They were PAGE_RESERVED. */
+/* Hands over to the zone `count` of its frames, beginning with `first`: any range, in as few blocks
+ * as possible. They were PAGE_RESERVED. */
 void buddy_give_range(struct zone *zone, uint32_t first, uint32_t count);

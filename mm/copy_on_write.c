@@ -6,9 +6,9 @@
  *	child writes	parent: read-only --> page, 1		     copy, 1 <-- writable: child
  *	parent writes	parent: writable --> page, 1
  *
- * The first one to write pays for the copy; one that is left alone with a page pays for the fault
- * only. It is a bet that most of what fork shows twice is never written to, because the child calls
- * exec.
+ * The first task to write pays for the copy; a task that is left alone with a page pays only for
+ * the fault. This is a bet: that most pages are never written to after fork, because the child
+ * calls exec.
  *
  * Pages that an object has are not even shown to the child: it gets them as its parent did, by a
  * fault.
@@ -43,9 +43,9 @@ struct page *page_copy(const struct page *page)
    Pitfalls: the zero page has no count of its own. Which comes first: the new entry, or the release
    of the old page? Asking for memory may give pages of files back, and an object may sleep while
    its file is cut: a page that nobody holds is gone then, and so is its entry. Or another task of
-   the space unmaps the area meanwhile, or forbids to write: then nothing becomes writable. What the
-   old space may write to without a fault now, it may not after the copy; and the TLB remembers. The
-   heap belongs to a space, too. */
+   the space unmaps the area meanwhile, or forbids writing: then nothing becomes writable. After
+   the copy the old space may not write without a fault either; and the TLB may remember that it
+   could. The heap's limits belong to a space, too. */
 /* SOLUTION 6.4 { */
 /* A page to show in place of this one, with a reference for its entry. */
 static int writable_page(struct area *area, uint32_t address, struct page *page, struct page **own)

@@ -11,17 +11,16 @@
  * is a file's, whose cache counts as well; it must be read-only in all entries. The zero page is
  * not counted: its state is PAGE_RESERVED.
  *
- * The entry may be right already when a fault is looked at: another task of the space was faster,
- * or the TLB remembered an older one. Then there is nothing to do.
+ * The entry may be right already when the kernel looks at a fault: another task of the space was
+ * faster, or the TLB remembered an older entry. Then there is nothing to do.
  *
  *	0xbffff000  STACK_END	[ stack, an area with AREA_STACK ]
  *				   ^ grows to a page that is touched, at most STACK_LIMIT bytes ...
  *				STACK_GAP, in which there must be no area
  *				[ the next area below ]
  *
- * The same for faults of the kernel itself, in copies from and to the program (mm/user_copy.c): it
- * gets what the program would get. What an error means for the program is decided in
- * kernel/process/page_fault.c.
+ * Faults of the kernel itself, in copies from and to the program (mm/user_copy.c), are handled in
+ * the same way. What an error means for the program is decided in kernel/process/page_fault.c.
  */
 #include "mm/fault.h"
 
@@ -44,8 +43,8 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
      if the area may be written to; only a write to a shared area shows the object's page writable.
      An area that gets a copy of an object's page is AREA_COPIED from then on.
    - fault-around: when an object's page is read, the pages around it that are in memory are shown,
-     too (space_show): those within fault_around_bytes, aligned to that, and within the area. The
-     object's `peek` may give fewer pages than are asked for; then it is asked again.
+     too (space_show): those within fault_around_bytes, aligned to that, and within the area. One
+     call of the object's `peek` may give fewer pages than that, or more.
    - space->pages counts the entries that are made.
 
    Pitfalls: getting a page from an object may sleep. Meanwhile another task may make the entry:

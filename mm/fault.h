@@ -6,14 +6,15 @@
 
 struct space;
 
-/* How many bytes of an object are shown at once, as far as they are in memory: by a fault, a power
- * of two from a page to 4 MiB; and by exec, of each segment. Experiments change both. */
+/* How many bytes of an object are shown at once if they are in memory: by a fault (a power of two,
+ * from a page to 4 MiB), and by exec for each segment. Experiments change both. */
 extern uint32_t fault_around_bytes, exec_shown_bytes;
 
 struct area;
 
-/* Shows the pages of an area's object in [start, end) that are in memory, read-only: a part of the
- * area that one page table is for. Only for an object with the operation peek. */
+/* Shows, read-only, those pages of an area's object in [start, end) that are in memory. The range
+ * is a part of the area within 4 MiB that one page table maps. Only for an object with the
+ * operation peek. */
 void space_show(struct space *space, const struct area *area, uint32_t start, uint32_t end);
 
 /*
@@ -27,5 +28,5 @@ void space_show(struct space *space, const struct area *area, uint32_t start, ui
  */
 int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
 
-/* How many pages of memory its program uses at the moment, those that it shares included. */
+/* How many pages of memory the program uses at the moment, including those that it shares. */
 uint32_t space_resident(const struct space *space);

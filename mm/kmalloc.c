@@ -3,15 +3,15 @@
  *
  *	16 32 48 64 96 128 192 256 336 496 672 1008 1344 2016	then 4 KiB, 8 KiB, ... 4 MiB
  *
- * A size is rounded up to the next of these, so a small object wastes at most a third of itself.
- * The odd ones are those of which 12, 8, 6, 4, 3, 2 are in a page beside the struct slab. kfree is
- * not told the size: the page array knows the slab that an address is in, or the order of its
- * block.
+ * A size is rounded up to the next of these, so a small object wastes at most a third of its space.
+ * The odd sizes are chosen so that 12, 8, 6, 4, 3 and 2 of them fit into a page next to the struct
+ * slab. kfree is not told the size: the page array knows the slab that an address is in, or the
+ * order of its block.
  *
  * In front of each cache is a magazine: up to ROUNDS objects that were freed last. Most calls only
  * take from it or put into it, in a few instructions, and what they take still is in the
- * processor's cache (Bonwick and Adams, "Magazines and Vmem", USENIX 2001). To the cache these
- * objects are handed out.
+ * processor's cache (Bonwick and Adams, "Magazines and Vmem", USENIX 2001). For the slab cache the
+ * objects in a magazine are in use.
  */
 #include "mm/kmalloc.h"
 
@@ -80,8 +80,9 @@ static void magazine_put(struct magazine *magazine, void *object)
    kmalloc_initialize fills magazines and magazine_for: UNIT n is served by the smallest class of at
    least n * UNIT bytes.
 
-   Pitfalls: sizes 0, 1, SLAB_LARGEST + 1, and those that are more than 4 GiB when rounded up. kfree
-   of NULL. A krealloc that fails leaves the old object; one that shrinks copies no more than fits.
+   Pitfalls: sizes 0, 1, SLAB_LARGEST + 1, and those that are more than 4 GiB when rounded up. The
+   checks of part 2 ask kmalloc_plain for more than KMALLOC_LARGEST: it serves up to 4 MiB. kfree of
+   NULL. A krealloc that fails leaves the old object; one that shrinks copies no more than fits.
 
    Speed: kmalloc and kfree of a small object together have at most 60 instructions. */
 /* SOLUTION 5.5 { */

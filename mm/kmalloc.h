@@ -1,9 +1,9 @@
 /*
  * Memory of any size for the kernel.
  *
- * kmalloc and kfree are called through pointers, which costs what a call costs. kmalloc_debug.h
- * puts functions that check in their place; while it does not, checking costs nothing. Any context,
- * and nobody sleeps.
+ * kmalloc and kfree are called through pointers, which is as fast as any call. kmalloc_debug.h
+ * replaces them by functions that check; otherwise checking costs nothing. Any context; they never
+ * sleep.
  */
 #pragma once
 

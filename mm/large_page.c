@@ -143,7 +143,7 @@ static void block_split(uint32_t entry)
 		block[i] = first;
 }
 
-/* The contrary: 1024 pages of the program alone become one block. */
+/* The reverse: 1024 pages of the program alone become one block. */
 static void block_join(struct page *block, uint32_t kind)
 {
 	for (uint32_t i = 1; i < PAGES; i++)

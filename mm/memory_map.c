@@ -1,18 +1,18 @@
 /*
  * The physical memory map, in order.
  *
- * A BIOS lists ranges in any order, and they may overlap. Every base and every end is a border;
- * between two neighbouring borders the type is the same everywhere, so the map is rebuilt piece by
+ * A BIOS lists ranges in any order, and they may overlap. Every base and every end is an edge;
+ * between two neighbouring edges the type is the same everywhere, so the map is rebuilt piece by
  * piece:
  *
  *	told		usable 0-100		reserved 40-60		usable 90-120
- *	borders		0	40	60	90	100	120
+ *	edges		0	40	60	90	100	120
  *	pieces		usable	reserved	usable	usable	usable
  *	result		usable 0-40, reserved 40-60, usable 60-120
  *
  * Where ranges overlap the higher type wins: "usable" is 1, everything else is greater, and it is
- * safer to believe that memory is taken. n ranges have at most 2n borders and 2n - 1 pieces.
- * Looking for each border takes n steps, n^2 in all, for some ten ranges: no sort is needed.
+ * safer to believe that memory is taken. n ranges have at most 2n edges and 2n - 1 pieces.
+ * Looking for each edge takes n steps, n^2 in all. There are about ten ranges: no sort is needed.
  *
  * 64-bit addresses: a PC has memory above 4 GiB that this kernel does not use. Called once, at
  * boot; read-only after that.
@@ -33,7 +33,7 @@ static uint64_t end_of(const struct boot_memory_range *range)
 	return end < range->base ? UINT64_MAX : end;
 }
 
-/* The lowest border (a base or an end) that is greater than `above`; without one the end of the
+/* The lowest edge (a base or an end) that is greater than `above`; without one the end of the
  * address space. */
 static uint64_t next_border(const struct boot_memory_range *in, uint32_t n, uint64_t above)
 {

@@ -20,19 +20,20 @@ struct memory_object_ops {
 	 * about to be written to. Returns 0; -EIO beyond the end, or if it cannot be read; or
 	 * -ENOMEM. May sleep. */
 	int (*page)(struct memory_object *object, uint32_t index, bool write, struct page **page);
-	/* The kernel's addresses of the pages from `index` on that are in memory, NULL where there
-	 * is none; *count of them. Does not sleep. NULL: none; and so for an operation that is
-	 * NULL. */
+	/* What is in memory of page `index` and those after it: an array of the kernel's addresses,
+	 * with NULL for a page that is not there. Sets *count to the array's length, which may be
+	 * less or more than the caller wants. Returns NULL if none of them is in memory. Does not
+	 * sleep. An operation that is NULL means the same. */
 	void *const *(*peek)(struct memory_object *object, uint32_t index, uint32_t *count);
-	/* References to what has the pages. */
+	/* Take and drop a reference to the structure that has the pages. */
 	void (*hold)(struct memory_object *object);
 	void (*release)(struct memory_object *object);
 	/* Writes pages `first` to `end` - 1 back, if they were written to. Returns 0 or an error.
-	 * May sleep. NULL: they are nowhere else. */
+	 * May sleep. NULL: there is nothing to write them back to. */
 	int (*sync)(struct memory_object *object, uint32_t first, uint32_t end);
-	/* For what has the pages: it has none from `first` on any more. */
+	/* The file was cut: it no longer has page `first` and those after it. */
 	void (*cut)(struct memory_object *object, uint32_t first);
-	/* Writes what people know it by, a path, with its NUL. NULL: nothing. */
+	/* Writes the name that people know it by, a path, with its NUL. NULL: it has no name. */
 	void (*describe)(const struct memory_object *object, char *text, uint32_t size);
 };
 

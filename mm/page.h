@@ -1,10 +1,10 @@
 /*
  * The page array, one structure for each page frame, so that every page has a state and an owner.
  *
- * A frame is 4 KiB of physical memory. Frames are numbered from physical address 0 on. What is
- * handed out is a block: 2^order frames, aligned to its size. Of a block only the first page says
- * what the block is; the others are PAGE_TAIL. So a block of any size changes hands by a change in
- * one place.
+ * A frame is 4 KiB of physical memory; frames are numbered from physical address 0. The allocator
+ * hands out blocks: 2^order frames, aligned to their size. Only the first page of a block says what
+ * the block is; the others are PAGE_TAIL. So a block of any size can change its owner by a change
+ * in one place.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #define ORDERS 11
 
 enum page_state {
-	PAGE_RESERVED, /* no memory, or the kernel's from the start: never handed out */
+	PAGE_RESERVED, /* not memory, or in use since boot: never handed out */
 	PAGE_FREE,     /* the first page of a free block: in a list of its zone */
 	PAGE_USED,     /* the first page of a block that page_alloc has handed out */
 	PAGE_SLAB,     /* handed out, and cut into objects: mm/slab.h */
@@ -38,9 +38,10 @@ extern struct page *page_array;
 extern uint32_t page_frames;
 
 /*
- * Makes the array and the zones: every frame is PAGE_RESERVED, but for whole frames of usable
- * ranges of the memory map that the kernel sees and that neither it nor the array is in; those are
- * free. After memory_map_initialize; once. Panics if there is no room for the array.
+ * Makes the array and the zones. A frame is free if all of it is in a usable range of the memory
+ * map, above the kernel's end, within the direct map, and outside the array; all other frames are
+ * PAGE_RESERVED. Called once, after memory_map_initialize. Panics if there is no room for the
+ * array.
  */
 void page_array_initialize(void);
 

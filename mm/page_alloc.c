@@ -1,8 +1,8 @@
 /*
- * The page allocator of lesson 5, which knows zones: who gets a page of which, and who none.
+ * The page allocator of lesson 5: which zone serves a request, and which requests are refused.
  *
- * mm/zones.h says how much a request must leave in a zone. When nothing is left the result is NULL,
- * and every caller passes that on, up to the program: ENOMEM.
+ * mm/zones.h says how much a request must leave in a zone. If no zone can serve it, the result is
+ * NULL, and every caller passes that on, up to the program: ENOMEM.
  *
  * Any context: interrupts are disabled while the lists change.
  */

@@ -18,10 +18,10 @@ static inline uint32_t whole_pages(uint32_t bytes)
  */
 void *page_alloc(unsigned order);
 
-/* Gives back what page_alloc(order) returned. The pages (of a large block: the first one) are
+/* Gives back what page_alloc(order) returned. The pages (only the first one of a large block) are
  * filled with junk, so that a use after this call shows. Panics on an address that is not
  * allocated. Any context. */
 void page_free(void *pages, unsigned order);
 
-/* Free pages, in pages. */
+/* How many pages are free. */
 size_t page_free_count(void);

@@ -8,9 +8,9 @@
  *	0	 1 MiB	   kernel_end		array's end			page_frames
  *	| BIOS ... | kernel | page array, 256 KiB | free ...	| reserved ... |
  *
- * Everything is reserved until a usable range says otherwise; then all of it that is nobody's goes
- * into the zones. What the memory map calls usable includes the kernel's image, with its BSS and
- * the boot stack, and memory of BIOS and boot loader below it.
+ * At first every frame is reserved. Then the frames of usable ranges that nothing else occupies are
+ * handed over to the zones. The memory map also calls the kernel's image usable, with its BSS and
+ * boot stack, and the memory of the BIOS and the boot loader below it.
  *
  * Called once, at boot, with interrupts disabled.
  */
@@ -23,7 +23,7 @@
 
 #define LIMIT	     (DIRECT_MAP_SIZE >> PAGE_SHIFT)
 #define DMA_END	     ((16u << 20) >> PAGE_SHIFT)
-#define RESERVE_PART 64 /* of a zone's pages one in so many is kept for interrupts */
+#define RESERVE_PART 64 /* one of this many free pages of a zone is kept for interrupts */
 
 extern const char kernel_end[];
 
@@ -37,13 +37,14 @@ struct frames {
    Given are memory_map_range (mm/memory_map.h: bytes, in order), round_up (mm/page.h) and, from
    exercise 5.2, buddy_initialize and buddy_give_range. The array has an entry for each frame up to
    the highest usable one below LIMIT, and goes on to a whole number of largest blocks; its own
-   frames are the first ones after the kernel that are together in a usable range. The zone DMA has
-   the frames below DMA_END, the zone Normal the others; either may be empty. Each zone keeps one
-   page in RESERVE_PART in reserve.
+   frames are the first ones after the kernel that are together in a usable range. No frame below
+   the kernel's end is free. The zone DMA has the frames below DMA_END, the zone Normal the others;
+   either may be empty. At the end each zone's reserve is its number of free pages divided by
+   RESERVE_PART, rounded down.
 
-   Pitfalls: a range need not begin or end at the border of a page, may reach across 16 MiB, and
-   beyond 896 MiB and 4 GiB. The page in which the kernel ends is the kernel's. Memory is full of
-   what was in it before. */
+   Pitfalls: a range need not begin or end at a page boundary; it may reach across 16 MiB, and
+   beyond 896 MiB and 4 GiB. The page in which the kernel ends is the kernel's. Memory still has its
+   old contents. */
 /* SOLUTION 5.1 { */
 #define LARGEST (1u << (ORDERS - 1))
 

@@ -63,7 +63,7 @@ static int read_page(struct page_cache *cache, uint32_t index, struct cached_pag
 	return error == -ENOMEM ? error : -EIO;
 }
 
-/* The contrary, for one that is still in no cache. */
+/* The reverse, for one that is not in a cache yet. */
 static void drop(struct cached_page *read)
 {
 	page_release(read->page);

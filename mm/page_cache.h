@@ -9,8 +9,8 @@
 
 struct page_cache;
 
-/* The file of a cache. Pages are numbered from 0 on; what is in a page after the end of the
- * file is zero. */
+/* The file of a cache. Pages are numbered from 0; the bytes of a page after the file's end are
+ * zero. */
 struct page_cache_ops {
 	/* Fill a page, or write it back. Return 0 or a negated errno. May sleep. write is NULL for
 	 * a file that cannot be written. */
@@ -36,11 +36,10 @@ void page_cache_initialize(struct page_cache *cache, const struct page_cache_ops
  * them, in whatever space, is a fault, and makes it dirty again. Returns 0 or the first error. */
 int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end);
 
-/* The file has no pages from `first` on any more: they go from the cache and from every space. */
+/* The file was cut: page `first` and those after it are removed from the cache and every space. */
 void page_cache_cut(struct page_cache *cache, uint32_t first);
 
-/* Frees up to `count` clean pages that were not used lately, of whatever cache. Returns how many.
- */
+/* Frees up to `count` clean pages of any caches that were not used lately. Returns how many. */
 uint32_t page_cache_reclaim(uint32_t count);
 
 /* ---- for mm's own files ---- */

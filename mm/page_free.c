@@ -1,9 +1,9 @@
 /*
  * page_free, which looks first whether a block is what the caller says, and names who had it.
  *
- * A block that is given back and is not what the caller says would spoil the free lists, and show
- * itself much later, in memory of somebody else. So page_free looks first, and names the function
- * that had the block.
+ * Freeing something that is not such a block would corrupt the free lists, and the damage would
+ * show much later, in some other function's memory. So page_free looks first, and names the
+ * function that had the block.
  *
  * Any context: interrupts are disabled while the lists change.
  */

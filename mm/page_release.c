@@ -21,14 +21,14 @@ void page_free_last(struct page *page)
 	give_back(page);
 }
 
-/* Looks first whether it is such a block: another one would spoil the free lists. */
+/* Checks first that it is such a block: another one would corrupt the free lists. */
 void page_free(void *pages, unsigned order)
 {
 	struct page *page = page_at(pages);
 
 	if (!page || (uintptr_t)pages % PAGE_SIZE || page->state != PAGE_USED ||
 	    page->order != order)
-		panic("page_free: %p is no block of order %u that is in use", pages, order);
+		panic("page_free: %p is not a block of order %u that is in use", pages, order);
 	page->owner = (uintptr_t)__builtin_return_address(0);
 	give_back(page);
 }

@@ -11,15 +11,15 @@
  * The references of its page are the number of its entries that are not 0, and one more; when the
  * last entry goes, so does the table.
  *
- * A table that goes is all zeros, as the next one must be; and a directory that maps nothing of a
- * program is like a new one. So a few of both are kept: clearing a page takes as long as all the
+ * A table that is given back is all zeros, as a new one must be; and a directory that maps nothing
+ * of a program is like a new one. So a few of both are kept: clearing a page takes as long as the
  * rest of a fault.
  *
  * The TLB remembers translations. It never remembers that an entry was *not* present; and if it
  * remembers fewer rights than the entry has, one page fault too many makes it forget the address.
- * So an entry that gains needs no flush; one that loses (present, writable, or its page) is flushed
- * before its page can belong to another (Intel SDM volume 3, 4.10.4). Only the space that is loaded
- * can be remembered: CR3 says which one.
+ * So an entry that gains a right needs no flush. One that loses something (present, writable, or
+ * its page) is flushed before its page can belong to another program (Intel SDM volume 3, 4.10.4).
+ * Only the entries of the loaded space can be remembered: CR3 says which space that is.
  *
  * Called by tasks that cannot be pre-empted.
  */
@@ -120,9 +120,9 @@ void tlb_flush_space(const struct space *space)
      (kernel/cpu/paging.h); physical_address and direct_map (kernel/cpu/memory_layout.h).
 
    Pitfalls: a page is released after the TLB has forgotten it, not before. A range may go up to
-   KERNEL_BASE, and the kernel's entries stay as they are. A table goes when its last entry does. A
-   page that mprotect has hidden is a page like any other. The accessed and the dirty bit survive a
-   change of protection, and are clear in a copy. */
+   KERNEL_BASE, and the kernel's entries stay as they are. A table is given back with its last
+   entry. A page that mprotect has hidden is a page like any other. The accessed and the dirty bit
+   survive a change of protection, and are clear in a copy. */
 /* SOLUTION 6.1 { */
 uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 {

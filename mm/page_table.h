@@ -15,13 +15,13 @@ struct space;
 #define PTE_DIRTY    0x040u
 #define PTE_HIDDEN   0x200u /* the processor ignores it: so that no entry with a page is 0 */
 
-/* Of a program's page; PTE_WRITE besides, if it may be written now. */
+/* Bits of every page of a program; with PTE_WRITE, too, if it may be written to now. */
 #define PTE_PAGE (PTE_PRESENT | PTE_USER | PTE_HIDDEN)
 
 /* A directory that maps the kernel and nothing else, or NULL without memory. */
 uint32_t *page_directory_create(void);
 
-/* Gives a directory back that maps nothing of a program any more. */
+/* Gives back a directory that no longer maps anything of a program. */
 void page_directory_destroy(uint32_t *directory);
 
 /* The entry of a user address. NULL if there is no table for it and `make` is false, or there is no
@@ -32,23 +32,25 @@ uint32_t *pte_of(const struct space *space, uint32_t address, bool make);
  * references are the caller's business; those of the table are counted here. */
 void pte_set(const struct space *space, uint32_t address, uint32_t *pte, uint32_t value);
 
-/* Unmaps the pages of [start, end) that are there, and releases them. A table that is empty then is
+/* Unmaps the pages of [start, end) that are there, and releases them. A table that becomes empty is
  * freed. */
 void page_unmap_range(struct space *space, uint32_t start, uint32_t end);
 
-/* The pages of [start, end) that are there lose what `protection` (bits of SPACE_*) does not allow.
- * The right to write comes back by a fault only, which knows whether the page is shared. */
+/* The pages of [start, end) that are there lose what `protection` (bits of SPACE_*) does not allow:
+ * the right to write without SPACE_WRITE, PTE_PRESENT without any bit. With any bit they have
+ * PTE_PRESENT again at once; the right to write comes back only by a fault, which knows whether the
+ * page is shared. */
 void page_protect_range(struct space *space, uint32_t start, uint32_t end, uint32_t protection);
 
-/* Shows the pages of [start, end) that `from` shows in `to` as well, where nothing is mapped. Both
- * lose the right to write; the caller flushes the TLB. Returns 0; or -ENOMEM, and some have been
- * copied. */
+/* Makes `to` show the pages of [start, end) that `from` shows, where `to` maps nothing yet. Both
+ * lose the right to write; the caller flushes the TLB. Returns 0; or -ENOMEM, after some entries
+ * have been copied. */
 int page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
 
 /* Makes the processor forget all of a space's entries. */
 void tlb_flush_space(const struct space *space);
 
-/* Gives the memory back that is kept for the next tables. Returns how many pages. */
+/* Gives back the memory that is kept for the next tables. Returns how many pages. */
 uint32_t page_table_shrink(void);
 
 /* An entry for a page. */
@@ -70,7 +72,7 @@ static inline struct page *pte_page(uint32_t pte)
 	return &page_array[pte >> PAGE_SHIFT];
 }
 
-/* One more, or one less, that uses a page; the last one frees it. Pages of the kernel itself, as
+/* One user more, or one less, of a page; the last one frees it. Pages of the kernel itself, such as
  * the zero page, are not counted. */
 static inline void page_hold(struct page *page)
 {

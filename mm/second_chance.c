@@ -1,10 +1,11 @@
 /*
- * Second chance: which page of a file is given back when none is free.
+ * Second chance: which page of a file is given back when no page is free.
  *
- * Which page is needed least? One that nobody has used for longest; but the processor does not say
- * when it used a page, only that it did (PTE_ACCESSED). So all pages of all caches are in a ring,
- * and a hand goes round (second chance; the clock of Corbato, 1968): a page that was used since the
- * hand came by last loses the bit in all its entries, and stays; one that was not goes.
+ * Which page is needed least? The one that has not been used for the longest time; but the
+ * processor does not say when it used a page, only that it did (PTE_ACCESSED). So all pages of all
+ * caches are in a ring, and a hand goes round (the clock of Corbato, 1968). A page that was used
+ * since the hand last passed it loses the bit in all its entries, and stays; a page that was not
+ * used is given back.
  *
  *	hand -> [ used: clear, go on ] [ used: clear ] [ not used, clean: give it back ] ...
  */
@@ -21,16 +22,16 @@ static uint32_t pages_in_ring(void)
 	return count;
 }
 
-/* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment says. Looks
-   at each page of the ring twice at most. object_shown says how many entries show a page, and
+/* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment says. It
+   looks at each page of the ring at most twice. object_shown says how many entries show a page, and
    clears their accessed bits; object_forget takes the page out of every space, and leaves the
    programs' own copies of it alone.
 
    Pitfalls: a dirty page is never dropped, nor is one that a task works on: it has more references
    than those of its cache and its entries. The hand goes on where it stopped; otherwise the same
-   pages go each time. */
+   pages are given back each time. */
 /* SOLUTION 6.6 { */
-/* The hand is at this page: may it go? */
+/* The hand is at this page: may it be given back? */
 static bool can_go(struct cached_page *cached)
 {
 	bool was_used = false;

@@ -4,13 +4,13 @@
  *	| struct slab, map | colour |  object 0  |  object 1  | ... |  object n - 1  | rest |
  *
  * A slab with some objects handed out is used first, so that the others stay full or empty; then an
- * empty one; only then a new page. Why a map of bits, and no list through the objects: a free
+ * empty one; only then a new page. Why a bitmap, and not a list through the objects: a free
  * object keeps what its constructor wrote (Bonwick, "The Slab Allocator", USENIX 1994), and an
  * object that is freed twice is seen.
  *
  * Colour: objects of one slab begin `alignment` bytes further than those of the slab before, as
- * long as the rest at the end of the page is large enough, so that first objects do not all compete
- * for the same lines of the processor's cache. It costs no memory.
+ * long as there is room at the end of the page, so that first objects do not all compete for the
+ * same lines of the processor's cache. It costs no memory.
  *
  * Invariants: slab->used is the number of bits in its map; a slab is in the list `full` if all its
  * objects are handed out, in `empty` if none is, else in `partial`; its page is PAGE_SLAB, and no
@@ -28,7 +28,7 @@
 
 struct list slab_caches = LIST_EMPTY(slab_caches);
 
-/* What caches themselves are objects of. */
+/* The cache of all other caches. */
 static struct slab_cache caches;
 
 void *slab_object(const struct slab *slab, const void *address)
@@ -43,11 +43,12 @@ void *slab_object(const struct slab *slab, const void *address)
 
 /* EXERCISE 5.4 (slabs): the functions of mm/slab.h that are not above.
 
-   Pitfalls: the map has as many words as the objects need, and is before the first one; so is the
-   alignment's loss. `colours` counts the first start, too; after the last one comes the first. The
-   constructor runs once for each object, not once for each slab_alloc. The cache of caches is no
-   object of a cache. Between the look at the lists and the new slab an interrupt may have brought
-   one: no matter. Nothing is lost when page_alloc fails. */
+   Pitfalls: the map has as many words as the objects need; it and the padding for the alignment
+   come before the first object. `colours` counts the start without an offset, too; after the last
+   colour the first one is used again. The constructor runs once for each object, not once for each
+   slab_alloc. `caches` itself does not come from a cache. While slab_alloc gets a page, an
+   interrupt may have freed an object of this cache: that does no harm. Nothing is lost when
+   page_alloc fails. */
 /* SOLUTION 5.4 { */
 /* ---- a cache's form ---- */
 

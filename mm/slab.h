@@ -30,7 +30,7 @@ struct slab_cache {
 	struct list partial, full, empty; /* slabs: some, all, none of their objects handed out */
 	uint32_t slabs, used;		  /* of the whole cache: slabs, objects handed out */
 	struct list link;		  /* in slab_caches */
-	struct magazine *magazine;	  /* kmalloc.c's; NULL for a cache of somebody else */
+	struct magazine *magazine;	  /* of kmalloc.c; NULL for any other cache */
 };
 
 /* All caches, the oldest first. */

@@ -1,4 +1,4 @@
-/* More of an address space: what mmap, munmap and mprotect do to it, and what /proc tells of it. */
+/* More of an address space: what mmap, munmap and mprotect do to it, and what /proc shows of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,8 @@ struct space_range {
 	bool is_heap;
 };
 
-/* The first one that ends after range->start, from there on; or (false) none. */
+/* Finds the first range that ends after range->start, without what is below that address. Returns
+ * false if there is none. */
 bool space_next_range(const struct space *space, struct space_range *range);
 
 /* What a range has in memory, in bytes. What only this space shows is private. */

@@ -12,8 +12,8 @@
 #include "mm/space_map.h"
 #include "mm/space_slot.h"
 
-/* The highest place below the stack where so many pages are free; SLOT_PAGES when there is none. A
- * word of the bitmap whose 32 pages are all mapped, or all free and all needed, is one step. */
+/* The highest place below the stack where this many pages are free; SLOT_PAGES when there is none.
+ * A word of the bitmap whose 32 pages are all mapped, or all free and all needed, is one step. */
 static uint32_t find_room(const struct space *space, uint32_t count)
 {
 	uint32_t room = 0;

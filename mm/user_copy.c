@@ -55,7 +55,7 @@ extern const struct fixup fixups_start[], fixups_end[];
    string may be read: the next page need not be mapped. Another task may change a string while
    you read it, so a byte that was checked must be the byte that was copied. */
 /* SOLUTION 3.3 { */
-/* An empty range may begin at the border itself: nothing is touched. */
+/* An empty range may begin at the limit itself: nothing is touched. */
 bool user_range_ok(uint32_t address, uint32_t length)
 {
 	return address <= KERNEL_BASE && length <= KERNEL_BASE - address;

@@ -158,13 +158,13 @@ def test_kernel_addresses(seen: dict[str, Any]) -> None:
     [
         ("areas 999", "there is no task 999"),
         ("areas 0", "task 0 (idle) has no address space: it is a thread of the kernel"),
-        ("pte 0x100000000", "0x100000000 is no address: the machine's have 32 bits"),
+        ("pte 0x100000000", "0x100000000 is not an address: the machine's have 32 bits"),
         ("pte nosuch", 'No symbol "nosuch"'),
         ("pte 0x8048000 999", "there is no task 999"),
         ("why", "usage: why ADDRESS [PID]"),
         ("why 1 2 3", "usage: why ADDRESS [PID]"),
         ("why 8 0", "task 0 (idle) has no address space"),
-        ("why *current", "*current is no address: it is a struct task"),
+        ("why *current", "*current is not an address: it is a struct task"),
     ],
 )
 def test_bad_input(seen: dict[str, Any], typed: str, cause: str) -> None:

@@ -175,6 +175,7 @@ def test_no_link_above_a_file_is_followed(tmp_path):
         ("a.c: In function 'f':\na.c:1:2: error: no\nmake: *** Error 1", "a.c:1:2: error: no"),
         ("/tmp/ccAb12.s:3: Error: bad", "assembly:3: Error: bad"),
         ("x\nld: a.o: undefined reference to `f'", "ld: a.o: undefined reference to `f'"),
+        ("ld: a.o: undefined reference to `__popcountsi2'", "the kernel is not linked with that"),
         ("cc1: out of memory allocating 65536 bytes", "too much time or memory"),
         ('a.c:1:2: error: #error "\x1b[2J100 of 100"', 'a.c:1:2: error: #error "?[2J100 of 100'),
         ("", "no reason was given"),

@@ -77,7 +77,7 @@ def test_the_later_entry_counts():
 
 
 def test_nothing_lies_below_a_file():
-    with pytest.raises(InitramfsError, match="a/b is below a, which is no folder"):
+    with pytest.raises(InitramfsError, match="a/b is below a, which is not a folder"):
         archive([regular("a/b", b""), symlink("a", "c")])
 
 
@@ -128,7 +128,7 @@ def test_sockets_are_refused(host):
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(InitramfsError, match="missing is no folder"):
+    with pytest.raises(InitramfsError, match="missing is not a folder"):
         from_host(tmp_path / "missing")
 
 

@@ -80,7 +80,7 @@ def test_lesson_1_begins_with_the_first_blank(trees, way) -> None:
             boot(trees[1], 1, way)
     elif way == "grub":
         result = boot(trees[1], 1, way)
-        assert "This is no Multiboot kernel (exercise 1.1)." in result.serial
+        assert "This is not a Multiboot kernel (exercise 1.1)." in result.serial
         assert result.outcome is Outcome.ENDED
     else:
         assert_missing(boot(trees[1], 1, way), "1.4")

@@ -42,6 +42,17 @@ def test_no_private_words() -> None:
         ("kernel/a.c", "/* With interrupts\n * off; one interrupts on the way. */", 1),
         ("kernel/a.c", "/* Interrupts are on again: it switches interrupts off. */", 2),
         ("labs/a/README.md", "Who sleeps a lot stays. Who sleeps?", 1),
+        (
+            "mm/a.c",
+            "/* It is no page; there is no page; it is no longer a page. */",
+            ["is no page"],
+        ),
+        (
+            "mm/a.c",
+            "/* So many bytes, so many that it wraps, across a border. */",
+            ["So many", "border"],
+        ),
+        ("labs/tools/a.py", '"""It is no page."""', []),
     ],
 )
 def test_finds_private_words(name: str, text: str, refused: list[str] | int) -> None:

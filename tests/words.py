@@ -40,6 +40,7 @@ class Word:
     pattern: str
     instead: str
     only: str = "*"
+    outside: tuple[str, ...] = ()  # files that the rule is not for
 
     @property
     def expression(self) -> re.Pattern[str]:
@@ -48,6 +49,8 @@ class Word:
 
 NOUN = r"(?:the|a|an|it|they|there|this|that|these|those|he|she|we|you|nobody|nothing|some\w+)"
 VERB = r"(?:is|are|was|were|may|can|could|has|have|had|must|does|do|will|would|comes?|needs?|goes)"
+
+OF_DEVELOPERS = ("labs/tools/*", "labs/storage/*.py", "tests/*", "user/testing/*")  # docstrings
 
 REFUSED = (
     # The field's terms.
@@ -95,6 +98,26 @@ REFUSED = (
     Word(r"\b(?:is|are) so (?:large|long|many|wide)\b(?! (?:that|as))[.;:]", "name the number"),
     Word(r"\b[Bb]eside(?! the)\b(?!s)", "besides, next to, together with"),
     Word(r"\b[Mm]end(?:s|ed|ing)?\b", "fix, repair"),
+    # Words of another language in English dress.
+    Word(
+        r"(?<![Tt]here\s)\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|worse\b|such\b)\w+",
+        "is not a ...; there is no ... is right",
+        outside=OF_DEVELOPERS,
+    ),
+    Word(r"\b[Bb]orders?\b", "boundary, edge, limit", outside=OF_DEVELOPERS),
+    Word(
+        r"(?<!every\s)\b[Ss]o many\b(?! (?:that|as)\b)",
+        "this many, or the argument's name",
+        outside=OF_DEVELOPERS,
+    ),
+    Word(
+        r"\b[Ss]ome (?:ten|hundred|thousand)\b",
+        "about ten, several hundred",
+        outside=OF_DEVELOPERS,
+    ),
+    Word(r"\b[Tt]he contrary\b(?! of)", "the reverse"),
+    Word(r"\b[Ff]ree of hardware\b", "it uses no hardware"),
+    Word(r"\bbelongs? into\b", "belongs in", outside=OF_DEVELOPERS),
 )
 
 
@@ -207,7 +230,7 @@ def in_text(name: str, source: str) -> list[Finding]:
             name, text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), word.instead
         )
         for word in REFUSED
-        if fnmatch(name, word.only)
+        if fnmatch(name, word.only) and not any(fnmatch(name, each) for each in word.outside)
         for match in word.expression.finditer(text)
     ]
     return sorted(found, key=lambda each: (each.line, each.text))

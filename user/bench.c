@@ -33,8 +33,8 @@
 #define WARM_UP_TIMES 2
 #define LINE_SIZE     160
 
-/* A row of the table. `run` does so many operations, and returns what the last call of the last one
- * returned: negative is -errno. Each operation counts as `units`. */
+/* A row of the table. `run` does this many operations, and returns what the last call of the last
+ * one returned: negative is -errno. Each operation counts as `units`. */
 struct row {
 	const char *name;
 	long (*run)(uint32_t count);
@@ -98,7 +98,7 @@ static long map_pages(uint32_t pages)
 	return result;
 }
 
-/* Addresses are no errors, though they may be negative numbers. */
+/* Addresses are not errors, though they may be negative numbers. */
 static bool is_error(long result)
 {
 	return (unsigned long)result > -4096ul;

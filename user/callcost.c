@@ -1,6 +1,6 @@
 /*
  * callcost null: the price of asking the kernel for nothing, in four ways.
- * callcost copy: the price of asking it for bytes; callcost read N: for so many.
+ * callcost copy: the price of asking it for bytes; callcost read N: for this many.
  * callcost direct FILE COUNT BYTES: asks a drive, past the page cache, at random places; each read
  * is between two instructions_mark, at which instructions are counted (labs/bench/counting.py).
  *

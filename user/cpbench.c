@@ -38,7 +38,7 @@
 static const char usage[] =
     "usage: cpbench [-b BYTES] [-d] [-j] read|mmap|both FROM TO\n"
     "       cpbench compare FROM TO\n"
-    "  -b BYTES  so many at a time, 512 to 67108864 (65536); for mmap and both whole pages\n"
+    "  -b BYTES  this many at a time, 512 to 67108864 (65536); for mmap and both whole pages\n"
     "  -d        past the page cache (O_DIRECT); only with read\n"
     "  -j        the result as JSON\n"
     "TO is made, or written over: what it had before is lost. compare writes nothing.\n";

@@ -44,7 +44,7 @@
 static const char usage[] =
     "usage: dirtycost [-p PAGES] [-t PERCENT] [-w CHANGES] [-r ROUNDS] [-n EVERY] mmap|write FILE\n"
     "  -p PAGES    of the file (1024)\n"
-    "  -t PERCENT  so many of them are changed in a round, evenly spread (100)\n"
+    "  -t PERCENT  this many of them are changed in a round, evenly spread (100)\n"
     "  -w CHANGES  64 bytes each, to each of these pages (1)\n"
     "  -r ROUNDS   (4)\n"
     "  -n EVERY    write back after every so many rounds; 0: only at the end (1)\n"
@@ -157,7 +157,7 @@ static void change_page(const struct options *options, const struct target *targ
 	}
 }
 
-/* So many of a hundred pages, as evenly spread as can be. Returns how many of all. */
+/* This many of a hundred pages, as evenly spread as can be. Returns how many of all. */
 static uint32_t change(const struct options *options, const struct target *target, uint32_t round)
 {
 	uint32_t changed = options->pages * options->percent / 100;

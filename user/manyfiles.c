@@ -1,5 +1,5 @@
 /*
- * manyfiles create DIR COUNT [SEED]	makes so many empty files with random names
+ * manyfiles create DIR COUNT [SEED]	makes this many empty files with random names
  * manyfiles remove DIR directory|inode	removes all files of a directory, in the order in which it
  *					lists them, or by the numbers of their inodes
  *

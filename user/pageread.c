@@ -43,7 +43,7 @@
 
 static const char usage[] =
     "usage: pageread [-w COUNT] read|mmap|touch FILE LIST\n"
-    "  -w COUNT  so many numbers of the list come first, and are not counted (0)\n"
+    "  -w COUNT  this many numbers of the list come first, and are not counted (0)\n"
     "FILE is a file or a block device that is not mounted; the first word of each page is its\n"
     "number. LIST has page numbers of 32 bits.\n";
 

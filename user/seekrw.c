@@ -235,7 +235,7 @@ static void show_progress(const struct options *options, uint64_t done, bool is_
  * same.
  *
  * Part 3, the timed loop. operate: one operation. Stamps are written (-c) before it, and checked
- * after it; its latency has neither. An operation that fails, or moves fewer bytes, is no figure:
+ * after it; its latency has neither. An operation that fails, or moves fewer bytes, does not count:
  * require_whole. Counts it in *result.
  *
  * measure: COUNT operations. With -w each of them writes with this probability, which a second
@@ -360,7 +360,7 @@ static void report(const struct options *options, const struct result *result)
 	       : options->map  ? "mapped"
 			       : "through the page cache");
 	print_ratio("; operations a second:", options->count * 1000000, us ? us : 1);
-	printf("\nlatency in usec, so many operations took no longer:");
+	printf("\nlatency in usec, this many operations took no longer:");
 	for (unsigned i = 0; i < sizeof(per_mille) / sizeof(per_mille[0]); i++)
 		printf(" %u.%u %%: %" PRIu64 ",", per_mille[i] / 10, per_mille[i] % 10,
 		       latency_percentile(&result->latencies, per_mille[i]) / 1000);

@@ -28,7 +28,7 @@ static const char usage[] =
     "  -l LENGTH   bytes an operation; offsets are multiples of it (512)\n"
     "  -s SEED     which random numbers (1)\n"
     "  -r          reads only (so it is without -w, too)\n"
-    "  -w PERCENT  so many of a hundred operations write; this DESTROYS what is in FILE\n"
+    "  -w PERCENT  this many of a hundred operations write; this DESTROYS what is in FILE\n"
     "  -d          past the page cache (O_DIRECT)\n"
     "  --mmap      maps the pages of each operation instead of calling read and write\n"
     "  -c          check the stamp of each sector that is read, and write stamps\n"

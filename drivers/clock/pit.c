@@ -7,8 +7,8 @@
  *	hz 100 -> divisor 11932 (1193182 / 100, rounded) -> an interrupt each 10.0002 ms
  *
  * Channel 2 is wired to the speaker, and its output can be read at port 0x61. As a one-shot (mode
- * 0) it measures: so many time stamps of the processor pass while it counts 23864 down, which takes
- * 20.0 ms. That needs no interrupt, so the clock is known before interrupts are enabled.
+ * 0) it measures: this many time stamps of the processor pass while it counts 23864 down, which
+ * takes 20.0 ms. That needs no interrupt, so the clock is known before interrupts are enabled.
  *
  * A counter takes its 16 bits as two writes, low byte first, because the command said so; the
  * second one starts it (82C54 data sheet, "programming the 82C54"). Nothing may come between them.

@@ -9,7 +9,7 @@
  *
  * The tables below are indexed by the code: 0x1e is the 31st character, 'a' or 'A'. Keys that came
  * with later keyboards have the prefix 0xe0, which looks like a key that comes up, so that old
- * software takes them for the key of the same code on the number block; so does this driver.
+ * software takes them for the key of the same code on the numeric keypad; so does this driver.
  *
  * The handler of IRQ 1 is the only writer, with interrupts disabled. What it decodes goes to
  * `keyboard_listener`, or into a ring:

@@ -4,7 +4,7 @@
  *	Up arrow		scan code 0x48		ESC [ A
  *	Page Up			scan code 0x49		ESC [ 5 ~
  *
- * The keyboard shows these keys here, because they are no character, from its interrupt handler.
+ * The keyboard shows these keys here, because they are not characters, from its interrupt handler.
  * Its listener gets the bytes one after the other.
  */
 #include "drivers/console/keyboard.h"

@@ -6,7 +6,7 @@
  * of the baud clock. 115200 / divisor is the rate, so 1 is the fastest: a byte takes ten bits, 87
  * microseconds.
  *
- * Writing is polled for good: panic must work with interrupts disabled, and in the middle of
+ * Writing is always polled: panic must work with interrupts disabled, and in the middle of
  * anything. Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
  *
  * A port that is not there reads as all ones: it takes every character at once, and has none for
@@ -37,7 +37,7 @@
 /* EXERCISE 1.3 (formatted printing, part 2): one byte to the serial port. labs/lesson1/README.md
    explains I/O ports and the UART.
    put_raw: sends the byte as it is, as soon as the line status says CAN_SEND. After SEND_TRIES
-   looks it gives the byte up.
+   looks it gives up on the byte.
    put: the same for text: a terminal needs one carriage return before each newline.
    Pitfalls: a port that is broken, or not there, must not stop the kernel. A byte that is
    written too early replaces the one before. */

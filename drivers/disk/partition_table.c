@@ -60,8 +60,8 @@ static bool read_table(struct block_device *drive, uint64_t lba, struct entry *e
 	return true;
 }
 
-/* The chain of tables in an extended partition: of the entries in each the first that is no link is
- * the logical partition, the first link leads to the next table. */
+/* The chain of tables in an extended partition: of the entries in each the first that is not a link
+ * is the logical partition, the first link leads to the next table. */
 static void add_logical(struct block_device *drive, uint64_t first, unsigned *number)
 {
 	uint64_t lba = first;

@@ -12,8 +12,8 @@
  * A request of the snapshot waits in its origin's queue (drivers/disk/queue.c), so nothing can come
  * between the look at the table and the transfer, and of two that want to copy one chunk the
  * second one finds it copied. That needs no lock. The task that serves the queue may wait for the
- * store's queue, and never the other way round: a store is no origin and no snapshot, nor a part of
- * one.
+ * store's queue, and never the other way round: a store is not an origin or a snapshot, nor a part
+ * of one.
  *
  * When copying fails, the origin is written all the same: a backup must not stop what it is a
  * backup of. The snapshot is invalid then, which the console and the store's header say.

@@ -1,8 +1,8 @@
 /*
  * Settings that the host gives for a run: the seed, a script, how a test wants the machine.
  *
- * QEMU's device takes any length and any character. Another machine has none of it, so each setting
- * has a value that goes without saying. No memory is allocated.
+ * QEMU's device takes any length and any character. Another machine has no such device, so each
+ * setting has a default value. No memory is allocated.
  */
 #include "drivers/qemu/settings.h"
 
@@ -37,7 +37,7 @@ uint64_t setting_number(const char *name, uint64_t otherwise)
 	if (setting_read(name, text, sizeof(text)) < 0)
 		return otherwise;
 	if (!number_parse(text, &value)) {
-		printk("%s=%s is no number; %llu is used\n", name, text, otherwise);
+		printk("%s=%s is not a number; %llu is used\n", name, text, otherwise);
 		return otherwise;
 	}
 	return value;

@@ -2,7 +2,7 @@
  * Contents of files of ext2, ext3 and ext4: struct file_ops, and what the page cache asks for.
  *
  * A read asks for the map with the mount's lock, and for the data without it: blocks that are freed
- * meanwhile are no danger, because the cache notes the change and reads again
+ * meanwhile do no harm, because the cache notes the change and reads again
  * (fs/cache/cached_file.c). A write does both with the lock, because the library allocates, writes
  * and then says so in one change.
  *
@@ -421,7 +421,7 @@ static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 	return error;
 }
 
-/* Dirty pages have their blocks first, so that those are no holes any more. */
+/* Dirty pages have their blocks first, so that those are no longer holes. */
 static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, bool keep_size)
 {
 	uint32_t shift = inode->mount->block_shift;

@@ -261,7 +261,7 @@ static void evict(struct disk_inode *inode)
 	disk_inode_free(inode);
 }
 
-/* Until there are at most so many: the longest unused one goes that has nothing to be written. */
+/* Until there are at most this many: the longest unused one goes that has nothing to be written. */
 static void shrink(uint32_t most, uint32_t looks)
 {
 	for (; unused_count > most && looks > 0; looks--) {

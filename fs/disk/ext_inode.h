@@ -122,7 +122,7 @@ void disk_inode_forget_all(struct disk_mount *mount);
 /* Promises room for one more dirty page: 0, -ENOSPC or another error. */
 int disk_promise_page(struct disk_mount *mount);
 
-/* So many blocks are about to be allocated. If they are not there besides those that dirty pages
+/* This many blocks are about to be allocated. If they are not there besides those that dirty pages
  * were promised, these are written back first. */
 void disk_make_room(struct disk_mount *mount, uint64_t blocks);
 

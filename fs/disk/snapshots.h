@@ -4,7 +4,7 @@
 /*
  * Does what one line says:
  *
- *	ORIGIN STORE [P|N [CHUNK]]	makes a snapshot, persistent or not, with chunks of so many
+ *	ORIGIN STORE [P|N [CHUNK]]	makes a snapshot, persistent or not, with chunks of CHUNK
  *					sectors; everything that is dirty is written before
  *	remove dm-0			ends it
  *

@@ -166,7 +166,7 @@ static int check(const struct ext_inode *inode)
 	const bool extents = inode->flags & EXT_FLAG_EXTENTS;
 
 	if (!type_exists(type_of(inode)))
-		return ext_corrupt_inode(inode, "mode 0%o is no type of file", inode->mode);
+		return ext_corrupt_inode(inode, "mode 0%o is not a type of file", inode->mode);
 	if (extents && !ext_has_incompat(inode->fs, EXT_INCOMPAT_EXTENTS))
 		return ext_corrupt_inode(inode, "extents, but the file system has none");
 	if (inode->flags & EXT_FLAG_INLINE_DATA)

@@ -136,7 +136,7 @@ static int room_in_blocks(const struct ext_inode *directory, uint32_t bytes, str
 	return error;
 }
 
-/* Room in a directory that is no tree. It becomes one where it may. */
+/* Room in a directory that is not a tree. It becomes one where it may. */
 static int linear_room(struct ext_inode *directory, const struct ext_name *name,
 		       struct ext_slot *slot)
 {

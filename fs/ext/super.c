@@ -140,7 +140,7 @@ static int check_group_count(struct ext_fs *fs)
 	 * blocks. */
 	if (groups * super->s_inodes_per_group != super->s_inodes_count)
 		return ext_corrupt(fs, "superblock",
-				   "inode count %u is no multiple of %u per group",
+				   "inode count %u is not a multiple of %u per group",
 				   super->s_inodes_count, super->s_inodes_per_group);
 	if (used == 0 || used > room || used + super->s_blocks_per_group <= room)
 		return ext_corrupt(fs, "superblock", "%ju blocks do not make %u groups of %u", used,

@@ -38,7 +38,7 @@ static uint32_t revoke_limit(const struct journal *journal)
 	return (journal->end - journal->first) / 8 * journal_revokes_per_block(journal);
 }
 
-/* Makes the transaction, and the log, ready for so many blocks more. */
+/* Makes the transaction, and the log, ready for this many blocks more. */
 static int make_room(struct journal *journal, uint32_t blocks)
 {
 	int error = 0;

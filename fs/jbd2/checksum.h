@@ -7,7 +7,7 @@
 /* Continues a CRC-32C (Castagnoli): begin with ~0u; the result is not inverted. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t length);
 
-/* Continues it with so many bytes of 0 (less than 4 GiB), in a time that depends on the logarithm
+/* Continues it with this many bytes of 0 (less than 4 GiB), in a time that depends on the logarithm
  * of their number. Two contents of one length that differ by D (XOR) have checksums that differ by
  * that of D, which begins with 0. */
 uint32_t crc32c_zeros(uint32_t crc, size_t count);

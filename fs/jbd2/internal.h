@@ -139,7 +139,7 @@ void journal_prepare(struct journal *journal);
 
 /* ---- fs/jbd2/commit.c ---- */
 
-/* Blocks of the log that a transaction needs: with so many copies and revoked blocks. */
+/* Blocks of the log that a transaction needs: with this many copies and revoked blocks. */
 uint32_t journal_size(const struct journal *journal, uint32_t copies, uint32_t revoked);
 
 /* Commits although a change is open: the caller is at a place where that may be. */

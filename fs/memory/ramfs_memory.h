@@ -5,5 +5,5 @@
 
 struct memory_object;
 
-/* So many bytes of zeros, with one reference for the caller; NULL without memory. */
+/* This many bytes of zeros, with one reference for the caller; NULL without memory. */
 struct memory_object *ramfs_shared_memory(uint32_t length);

@@ -494,6 +494,6 @@ static void procfs_start(void)
 	filesystem_register(&proc);
 	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
 	if (vfs_mount(path_root(), "none", "proc", "/proc", &(struct mount_options){ 0 }) != 0)
-		printk("files: /proc is no directory, and stays as it is\n");
+		printk("files: /proc is not a directory, and stays as it is\n");
 }
 STARTUP(procfs_start)

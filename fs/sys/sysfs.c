@@ -359,6 +359,6 @@ static void sysfs_start(void)
 	filesystem_register(&sysfs);
 	vfs_make(path_root(), "/sys", S_IFDIR | 0555, 0);
 	if (vfs_mount(path_root(), "none", "sysfs", "/sys", &(struct mount_options){ 0 }) != 0)
-		printk("files: /sys is no directory, and stays as it is\n");
+		printk("files: /sys is not a directory, and stays as it is\n");
 }
 STARTUP(sysfs_start)

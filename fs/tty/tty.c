@@ -14,7 +14,7 @@
  *
  * A program may read what is before `ready`. From there on a line is being edited: the erase key
  * takes `typed` back, but never before `ready`. A newline makes the line ready. ^D makes it ready
- * as well, by a cell that ends the line and is no byte of it; typed at a line's beginning it is
+ * as well, by a cell that ends the line and is not a byte of it; typed at a line's beginning it is
  * therefore a line without bytes, which a program reads as the end of the file. ^C drops the line,
  * and a signal goes to the process group in front: the program that the kernel has started, or the
  * one that a shell has put there. See termios(3), "Canonical and noncanonical mode".
@@ -35,7 +35,7 @@
 
 #define CELLS	    4096u  /* a power of two, so that the numbers may wrap around */
 #define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
-#define END_OF_FILE 0x200u /* a line ends here, and this is no byte of it */
+#define END_OF_FILE 0x200u /* a line ends here, and this is not a byte of it */
 #define CHUNK	    256u
 
 /* The keys that mean something. */

@@ -29,9 +29,9 @@ struct path {
 
 /*
  * Walks along a path, from the directory `start` on, or from the root. Where only the last name is
- * not there, that is no error. After success, call path_release; `text` must stay valid until then.
- * Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a name, or what
- * links make of the path), -ENOMEM, or the file system's error.
+ * not there, that is not an error. After success, call path_release; `text` must stay valid until
+ * then. Else: -ENOENT, -ENOTDIR, -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a name, or
+ * what links make of the path), -ENOMEM, or the file system's error.
  */
 int path_resolve(struct path *path, struct inode *start, const char *text, enum path_end end);
 

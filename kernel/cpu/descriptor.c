@@ -1,6 +1,6 @@
 /*
- * One segment descriptor, packed into eight bytes and unpacked. Free of hardware: the host's tests
- * run it too.
+ * One segment descriptor, packed into eight bytes and unpacked. It uses no hardware, so tests
+ * run it on the host, too.
  *
  * The 286 had 24 bits of base and 16 of limit. The 386 found room for the rest in the upper two
  * bytes, so both are split (Intel SDM volume 3, figure 3-8):
@@ -18,7 +18,7 @@
 /* EXERCISE 2.1 (segment descriptors): figure 3-8 of the Intel SDM, volume 3, drawn in
    labs/lesson2/README.md. kernel/cpu/descriptor.h has the contract.
    descriptor_pack: a limit above 0xfffff is counted in pages, and then the granularity flag (bit
-   55) is set. Of `flags` the three lower bits are stored, in bits 52 to 54: available, 64-bit code,
+   55) is set. The three lower bits of `flags` are stored in bits 52 to 54: available, 64-bit code,
    32-bit. Its bit 3 is ignored, because granularity follows from the limit. `access` is stored as
    it is.
    descriptor_unpack: the way back; limit is the last valid offset in bytes, `flags` is without

@@ -45,7 +45,7 @@ static const struct {
 	[3] = { "breakpoint", "an INT3 instruction" },
 	[4] = { "overflow", "an INTO instruction with the overflow flag set" },
 	[5] = { "bound range exceeded", "a BOUND instruction with an index outside its bounds" },
-	[6] = { "invalid opcode", "these bytes are no instruction: was data executed?" },
+	[6] = { "invalid opcode", "these bytes are not an instruction: was data executed?" },
 	[7] = { "device not available", "a floating-point instruction, and the unit is off" },
 	[8] = { "double fault", "a second exception while the first was being delivered" },
 	[10] = { "invalid TSS", NULL },

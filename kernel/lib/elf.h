@@ -1,4 +1,4 @@
-/* ELF for 32-bit x86, what a loader needs of it. Tool Interface Standard, ELF 1.2, book I. */
+/* The part of ELF for 32-bit x86 that a loader needs. Tool Interface Standard, ELF 1.2, book I. */
 #pragma once
 
 #include <stdint.h>

@@ -101,7 +101,7 @@ static void format_string(struct output *output, const struct conversion *conver
    format_signed: decimal; the prefix is '-', or the character that the conversion has in
    `positive`.
    format_hexadecimal: with '#', and for any number but 0, the prefix is 0x, or 0X for capitals.
-   Pitfalls: the smallest number has no positive counterpart. The digits come out in the wrong
+   Pitfalls: the most negative number has no positive counterpart. The digits come out in the wrong
    order, the last one first. A 64-bit division with / calls a library that the kernel does not
    have: use divide64 (kernel/lib/divide.h). */
 /* SOLUTION 1.3 { */

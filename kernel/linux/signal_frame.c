@@ -277,7 +277,7 @@ static void restore_registers(struct trap_frame *frame, const struct context *co
 	frame->eflags = (frame->eflags & ~USER_FLAGS) | (context->eflags & USER_FLAGS);
 	frame->user_esp = context->esp;
 	frame->user_ss = USER_DATA;
-	frame->vector = 0; /* this is no system call that could begin again */
+	frame->vector = 0; /* this is not a system call that could begin again */
 }
 
 /* No program can run with another code or stack segment; the others become the null selector if

@@ -168,7 +168,7 @@ static int socket_pair(uint32_t domain, uint32_t type, uint32_t protocol, uint32
 	else
 		error = give(address, numbers, sizeof(numbers));
 	for (unsigned i = 0; error && i < 2; i++)
-		files_close(current->process->files, numbers[i]); /* refuses what is no number */
+		files_close(current->process->files, numbers[i]); /* refuses what is not a number */
 	return error;
 }
 

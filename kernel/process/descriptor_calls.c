@@ -7,7 +7,7 @@
  * Descriptors of one open file share its offset. Each has its own FD_CLOEXEC: exec closes those
  * that have it, so a program need not know what its shell has open.
  *
- * All run for the current task; none of them sleeps but where closing does.
+ * All run for the current task; none of them sleeps, except where closing a file does.
  */
 #include "kernel/process/descriptor_calls.h"
 
@@ -49,7 +49,7 @@ int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 /* The lowest free number: after close(0) that is 0, which old shells rely on. */
 CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
 
-/* To itself is no change, but the descriptor must be open. */
+/* To itself changes nothing, but the descriptor must be open. */
 static int sys_dup2(struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx)
@@ -73,7 +73,7 @@ int descriptors_of_pipe(uint32_t address, uint32_t flags)
 	else
 		error = give(address, numbers, sizeof(numbers));
 	for (unsigned i = 0; error && i < 2; i++)
-		files_close(current->process->files, numbers[i]); /* refuses what is no number */
+		files_close(current->process->files, numbers[i]); /* refuses what is not a number */
 	return error;
 }
 

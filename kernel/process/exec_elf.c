@@ -1,16 +1,16 @@
 /*
  * ELF executables for the i386: checked. Tool Interface Standard, ELF 1.2.
  *
- * An executable is a header, program headers, and the bytes that these tell of. A segment of type
- * LOAD says: so many bytes (filesz) from this place of the file (offset) go to this address
- * (vaddr); from there up to memsz all is zero. Position-independent programs are told from 0 on,
- * and a bias is added to every address:
+ * An executable is a header, program headers, and the bytes that these describe. A segment of type
+ * LOAD says: `filesz` bytes at `offset` of the file go to the address `vaddr`; the rest, up to
+ * `memsz` bytes, is zero. The addresses of position-independent programs begin at 0, and a bias is
+ * added to each of them:
  *
  *	LOAD  offset 0x1000  vaddr 0x08049000  filesz 0x500  memsz 0x800
  *		0x08049000 - 0x080494ff		from the file
  *		0x08049500 - 0x080497ff		zeros: .bss
  *
- * Nothing is believed: what elf_check has let through, elf_load may use without another look
+ * Nothing in the file is trusted. What elf_check accepts, elf_load may use without another check
  * (kernel/process/exec_load.c).
  */
 #include "kernel/process/exec_elf.h"

@@ -7,8 +7,8 @@
  *
  * A segment is an area that shows the file's pages (fs/file_memory.h). The first of them are shown
  * at once if they are in memory and the program may not write to them; the others when they are
- * touched. Those that nobody writes exist once, however many run the program. Files that cannot be
- * shown are read (kernel/process/exec_segment.c).
+ * touched. Pages that no process writes to exist once, however many run the program. Files that
+ * cannot be shown are read (kernel/process/exec_segment.c).
  *
  * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
  * interpreter begins (kernel/linux/exec_interpreter.c).

@@ -21,7 +21,7 @@ int elf_has_room(const struct elf_image *image)
 	return 0;
 }
 
-/* Straight into the program's memory; a file that is shorter than it says is no program. */
+/* Straight into the program's memory; a file that is shorter than it says is not a program. */
 static int read(const struct elf_image *image, const struct elf_program_header *segment,
 		uint32_t start)
 {

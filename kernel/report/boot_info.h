@@ -1,4 +1,4 @@
-/* What the boot loader told, copied out of its memory before anything else may use that. */
+/* What the boot loader reported, copied before its memory is used for anything else. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct boot_memory_range {
 struct boot_info {
 	char loader[32];
 	uint32_t range_count;
-	struct boot_memory_range ranges[BOOT_MEMORY_RANGES]; /* as told; what exceeds it is lost */
+	struct boot_memory_range ranges[BOOT_MEMORY_RANGES]; /* as reported; more are dropped */
 };
 
 extern struct boot_info boot_info;

@@ -37,7 +37,7 @@ static int urgency(const struct task *task)
    - donate (your own helper): the current task waits for the mutex. Its owner gets its priority,
      unless it has a higher one; so does the owner of the mutex that this one waits for, and so on,
      for DONATION_DEPTH owners at most.
-   - most_urgent (your own helper): the waiter of highest priority, of equals the first; or NULL.
+   - most_urgent (your own helper): the waiter of highest priority, the first among equals; or NULL.
    - return_loans (your own helper): makes what is lent to a task what the invariant says.
    - mutex_lock: panics (ASSERT) if the caller holds the mutex. Takes it if it is free; otherwise
      joins its queue, donates, and sleeps as TASK_BLOCKED until it is the owner.

@@ -23,7 +23,7 @@ struct sched_class {
 	void (*enqueue)(struct task *task, enum sched_reason reason);
 	/* Takes the next task out of the queue; NULL: the queue is empty. */
 	struct task *(*pick)(void);
-	/* The task has had the processor for so many TSC cycles. */
+	/* The task has had the processor for this many TSC cycles. */
 	void (*charge)(struct task *task, uint64_t stamps);
 	/* A tick while the task runs: is its turn over? */
 	bool (*tick)(struct task *task);

@@ -20,7 +20,7 @@ static inline uint32_t time_stamps_per_tick(void)
 	return time_tsc_khz() * (1000 / TICKS_PER_SECOND);
 }
 
-/* Nanoseconds in so many counts. */
+/* Nanoseconds in this many counts. */
 uint64_t time_of_stamps(uint64_t stamps);
 
 /* The raw time-stamp counter. */

@@ -48,7 +48,7 @@ static void wake_sleeper(struct timer *timer)
    - msleep: sleeps as TASK_BLOCKED until the time has passed, even if it is woken early.
    - wait_wake: marks every waiter and wakes its task; often there is none.
    - wait_wake_one: does so for one waiter that is not marked: the one of highest priority (a
-     number of sched_class: less is higher), and among equals the first in the queue.
+     number of sched_class: lower numbers are higher), and among equals the first in the queue.
 
    Pitfalls: between the check and the sleep no wake-up may be lost, so both happen with
    interrupts disabled. A timer on your stack must not stay in the list after the function

@@ -53,13 +53,13 @@ SECTORS_PER_READ = (1, 2, 4, 8, 16, 32, 64, 127)
 QUESTIONS = (
     Question(
         "BIOS",
-        "How much of the way from power-on to the first line is the BIOS's, in instructions?",
+        "What percentage of the instructions from power-on to the first line is the BIOS's?",
         "per cent",
     ),
     Question(
         "calls",
-        f"A kernel of {KERNEL_BYTES // 1024} KiB is read 1 sector a call: how often is the BIOS"
-        " called?",
+        f"A kernel of {KERNEL_BYTES // 1024} KiB is read with 1 sector a call. How many times"
+        " is the BIOS called?",
         "calls",
     ),
     Question("fewest_calls", "And with 127 sectors a call?", "calls"),
@@ -106,7 +106,7 @@ def padded_kernel(build: Path, directory: Path) -> Path:
 
 
 def boot_disk(lesson: str, kernel: Path, sectors_per_read: int) -> Path:
-    """Builds a boot disk whose loader reads so many sectors in one call; returns its directory."""
+    """Builds a boot disk whose loader reads `sectors` in one call; returns its directory."""
     directory = kernel.parent / f"reads-{sectors_per_read}"
     directory.mkdir(exist_ok=True)
     settings = [f"LESSON={lesson}", f"OUT={directory}", f"KERNEL={kernel}"]
@@ -234,7 +234,7 @@ def plot_calls(axes: Axes, rows: Sequence[ReadRow]) -> None:
 
 
 def plot_instructions(axes: Axes, rows: Sequence[ReadRow]) -> None:
-    """The instructions, and the line that fits them: so many a call, and so many in any case."""
+    """The instructions, and the line that fits them: for each call, and in any case."""
     steps = [row.sectors_per_read for row in rows]
     per_call, rest = cost_of_reading(rows)
     axes.loglog(steps, [row.instructions for row in rows], "o", label="instructions to read it")
@@ -277,7 +277,7 @@ def results_of(phases: Mapping[str, int], rows: Sequence[ReadRow]) -> dict[str, 
 
 def figures_of(disk: Callable[[int], Path], kernel: Path, sources: str) -> dict[str, int]:
     """What the grader measures again: how this kernel is read, placed and entered. `disk` builds a
-    boot disk of it that is read so many sectors a call, and returns its directory."""
+    boot disk of it that is read this many sectors a call, and returns its directory."""
     figures = {}
     for number, (low, high) in enumerate(((2, 6), (7, 14), (15, 30)), 1):
         sectors = chosen(sources, f"sectors {number}", low, high)

@@ -113,7 +113,7 @@ static int run_probe(int count, char **arguments)
 		return EXIT_FAILURE;
 	}
 	if (count > 2 && (!number_parse(arguments[2], &argument) || argument > UINT32_MAX)) {
-		printk("probe: %s is no argument of 32 bits\n", arguments[2]);
+		printk("probe: %s is not a 32-bit number\n", arguments[2]);
 		return EXIT_FAILURE;
 	}
 	ring3_run(probe->code, probe->length, argument);
@@ -129,7 +129,7 @@ static int run_allow(int count, char **arguments)
 	uint64_t port;
 
 	if (!number_parse(arguments[1], &port) || port >= IO_PORTS) {
-		printk("allow: %s is no port\n", arguments[1]);
+		printk("allow: %s is not a port\n", arguments[1]);
 		return EXIT_FAILURE;
 	}
 	task_state_allow_port(port);

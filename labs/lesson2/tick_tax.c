@@ -55,7 +55,7 @@ static void work(void)
 	__asm__ volatile("1: decl %0; jnz 1b" : "+r"(loops));
 }
 
-/* Works for so many rounds, if the ticks let it. Returns how many there were. */
+/* Works for this many rounds, if the ticks let it. Returns how many there were. */
 static uint32_t work_rounds(uint32_t rounds)
 {
 	uint32_t done = 0;
@@ -170,6 +170,6 @@ static int run_roundtrip(int count, char **arguments)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "ticktax", "HZ ROUNDS", "work under a timer of so many ticks a second", 2, run_ticktax },
+	{ "ticktax", "HZ ROUNDS", "work under a timer of HZ ticks a second", 2, run_ticktax },
 	{ "roundtrip", "", "what a trap costs, by its kind and ring", 0, run_roundtrip },
 };

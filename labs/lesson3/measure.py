@@ -52,7 +52,7 @@ QUESTIONS = (
     Question("printed", "And when each call is printed?", "times"),
     Question(
         "copying",
-        "read copies n bytes to the program. From which n on does the copying take more than all"
+        "read copies n bytes to the program. Above what n does the copying take more than all"
         " the rest?",
         "bytes",
     ),
@@ -81,7 +81,7 @@ class NullCall:
 
 @dataclass(frozen=True)
 class Copy:
-    """What it costs to read so many bytes from a file in memory."""
+    """What it costs to read this many bytes from a file in memory."""
 
     bytes: int
     instructions: int
@@ -139,12 +139,12 @@ class Price:
     call: float
 
     def of(self, size: int) -> float:
-        """The price of a read of so many bytes, at least one."""
+        """The price of a read of this many bytes, at least one."""
         return self.call + self.byte * size + self.page * further_pages(size)
 
 
 def further_pages(size: int) -> int:
-    """How many pages so many bytes take after the first."""
+    """How many pages this many bytes take after the first."""
     return (size - 1) // PAGE
 
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAPS = (
-    "Four threads compute, in turns of 20 ms. A fifth one naps for 20 ms, again and again. How long"
-    " after the end of its nap does it get the processor, on average: under rr?"
+    "Four threads compute, in turns of 20 ms. A fifth one sleeps for 20 ms, again and again. How"
+    " long after the end of its sleep does it get the processor, on average, under rr?"
 )
 QUESTIONS = (
     Question(
@@ -137,7 +137,7 @@ class SwitchRow:
 
 @dataclass(frozen=True)
 class QuantumRow:
-    """One point: turns of so many milliseconds, changes of tasks, and the work that is left."""
+    """One point: turns of this many milliseconds, changes of tasks, and the work that is left."""
 
     processor: str
     quantum_ms: float
@@ -147,7 +147,7 @@ class QuantumRow:
 
 @dataclass(frozen=True)
 class DelayRow:
-    """Under this class, a task that naps next to computing threads gets the processor so many
+    """Under this class, a task that naps next to computing threads gets the processor this many
     milliseconds after it wakes, on average."""
 
     sched_class: str
@@ -185,7 +185,7 @@ class Tlb:
 
 
 def misses(case: Case, pages: int, entries: int = ENTRIES) -> float:
-    """Misses for each switch between two threads that touch so many pages of their own."""
+    """Misses for each switch between two threads that touch this many pages of their own."""
     tlb = Tlb(entries)
     for turn in range(WARM_UP + COUNTED):
         if turn == WARM_UP:
@@ -260,7 +260,7 @@ def nap(build: Path) -> list[DelayRow]:
 def plot(
     switches: Sequence[SwitchRow], quanta: Sequence[QuantumRow], delays: Sequence[DelayRow]
 ) -> Figure:
-    """Three pictures: the price of a switch, the work that is left, and a napper's delay."""
+    """Three pictures: the price of a switch, the work that is left, and a sleeper's delay."""
     with new_plot(13, 4.8) as figure:
         left, middle, right = figure.subplots(1, 3, width_ratios=(6, 4, 3))
         plot_switches(left, switches)
@@ -301,7 +301,7 @@ def plot_delays(axes: Axes, rows: Sequence[DelayRow]) -> None:
     axes.bar_label(bars, fmt="%.1f")
     axes.set_axisbelow(True)
     axes.set(xlabel="scheduling class", ylabel="wake-up to processor, ms", ylim=(0, 90))
-    axes.set_title("A napper's delay", loc="left")
+    axes.set_title("A sleeper's delay", loc="left")
 
 
 def report(

@@ -140,5 +140,5 @@ static int run_fragment(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "fragment", "PERCENT SEED", "frees so many pages at random", 2, run_fragment },
+	{ "fragment", "PERCENT SEED", "frees this many pages at random", 2, run_fragment },
 };

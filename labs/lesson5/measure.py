@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 HALF = "64 MiB, half of all pages are free at random."
 QUESTIONS = (
-    Question("forks", f"{HALF} How many forks work, which need 4 MiB together?", "forks"),
+    Question("forks", f"{HALF} How many forks succeed, if each needs a block of 4 MiB?", "forks"),
     Question("largest", "How large is the largest free block?", "pages"),
     Question("eights", "How many aligned blocks of eight pages are wholly free?", "blocks"),
-    Question("junk", "How much of page_free's work for one page is to write the junk?", "%"),
+    Question("junk", "What share of page_free's instructions for one page writes the junk?", "%"),
     Question(
         "bitmap",
-        "Four pages together, 1 % of all pages are free: how long does the search in a map of bits"
-        " take?",
+        "A block of four pages, when 1 % of all pages are free: how long does the search in a"
+        " bitmap take?",
         "instructions",
     ),
     Question("buddy", "And page_alloc?", "instructions"),
@@ -177,7 +177,7 @@ def plot(blocks: Rows, requests: Rows, index: Rows) -> Figure:
 
 
 def plot_blocks(axes: Axes, rows: Rows) -> None:
-    """What was found and what was expected; nothing found is no point."""
+    """What was found and what was expected; nothing found means there is no point."""
     found = [row for row in rows if row["blocks"] > 0]
     shown = [row for row in rows if row["expected"] > 1e-3]
     axes.semilogy([row["order"] for row in shown], [row["expected"] for row in shown], "--",

@@ -62,12 +62,12 @@ QUESTIONS = (
     ),
     Question(
         "written",
-        "The child writes to all of them. How many instructions does each page take it?",
+        "The child writes to all of them. How many instructions does that take for each page?",
         "instructions",
     ),
     Question(
         "share",
-        "A page is copied with 1,024 instructions. From which share of written pages on would it"
+        "A page is copied with 1,024 instructions. Above what share of written pages would it"
         " have been cheaper to copy all of them at the fork?",
         "%",
     ),
@@ -75,19 +75,19 @@ QUESTIONS = (
     Question(
         "around",
         "A program reads one byte of each page of a mapped file that is in memory. How many"
-        " instructions does a page take it, if a fault shows one page?",
+        " instructions does that take for each page, if a fault shows one page?",
         "instructions",
     ),
     Question("around_16", "And if a fault shows 16 pages?", "instructions"),
     Question(
         "misses",
         "A loop reads one word of each of 80 pages, always in the same order. The TLB has 64"
-        " entries. How many of 100 reads miss it?",
+        " entries. Of 100 reads, how many miss it?",
         "misses",
     ),
     Question(
         "reach",
-        "With pages of 4 MiB and 8 entries: up to how much memory does no read miss?",
+        "With pages of 4 MiB and 8 TLB entries: up to how much memory does no read miss?",
         "MiB",
     ),
 )
@@ -183,8 +183,8 @@ def around_rows(run: Run) -> list[dict[str, float]]:
 
 
 def misses(pages: int, entries: int, in_page: int) -> float:
-    """Of each read of a chase over so many pages of 4 KiB, the share that misses a TLB whose pages
-    have so many of them. The first round is not counted."""
+    """Of each read of a chase over this many 4 KiB pages, the share that misses a TLB whose pages
+    have this many of them. The first round is not counted."""
     order = list(range(pages))
     random.Random(pages).shuffle(order)
     tlb = Tlb(entries)

@@ -210,7 +210,7 @@ class Geometry:
         self._skew_per_cylinder = (self.of.heads - 1) * self.head_skew + self.cylinder_skew
 
     def seek_ms(self, cylinders: int) -> float:
-        """Milliseconds to move the arm by so many cylinders, at least 1."""
+        """Milliseconds to move the arm by this many cylinders, at least 1."""
         return seek_curve_ms(cylinders / self.cylinders, self._root_ms, self.of)
 
     def locate(self, lba: int) -> Place:

@@ -94,7 +94,7 @@ static struct run find_free(ext2_filsys fs, blk64_t position)
 {
 	blk64_t last = ext2fs_blocks_count(fs->super) - 1, start, end;
 
-	if (position < fs->super->s_first_data_block) /* block 0 of 1 KiB is no block of ours */
+	if (position < fs->super->s_first_data_block) /* block 0 of 1 KiB is not a block of ours */
 		position = fs->super->s_first_data_block;
 	if (position > last ||
 	    ext2fs_find_first_zero_block_bitmap2(fs->block_map, position, last, &start))
@@ -217,7 +217,7 @@ static uint64_t divide_up(uint64_t number, uint64_t by)
 	return (number + by - 1) / by;
 }
 
-/* How many pointer blocks a file of so many data blocks has. */
+/* How many pointer blocks a file of this many data blocks has. */
 static uint64_t pointer_blocks(ext2_filsys fs, uint64_t data)
 {
 	uint64_t per_block = pointers_per_block(fs), reach = 1, total = 0;

@@ -117,7 +117,7 @@ static inline void latency_count(struct latencies *latencies, uint64_t ns)
 		latencies->longest_ns = ns;
 }
 
-/* So many of a thousand took no longer; there is one latency at least. */
+/* This many of a thousand took no longer; there is one latency at least. */
 static inline uint64_t latency_percentile(const struct latencies *latencies, unsigned per_mille)
 {
 	uint64_t wanted = (latencies->count * per_mille + 999) / 1000;

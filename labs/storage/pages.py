@@ -76,7 +76,7 @@ def plotting() -> Iterator[None]:
 
 
 def pictures(rows: int = 1, height: float = HEIGHT_INCHES) -> tuple[Figure, Any]:
-    """A figure with so many pictures, one below the other; one Axes, or an array of them. Use it
+    """A figure with this many pictures, one below the other; one Axes, or an array of them. Use it
     inside `plotting`."""
     figure = Figure(figsize=(WIDTH_INCHES, height * rows), layout="constrained")
     return figure, figure.subplots(rows, 1)

@@ -36,7 +36,7 @@ ROOT_COMMAND = "dev/command"
 """Where a guest with its root on a disk finds the command."""
 
 SEVERAL = 20_000
-"""So many reads and more run in two machines, on two processors."""
+"""This many reads and more run in two machines, on two processors."""
 DISKS = Path(__file__).resolve().parents[2] / "build"
 
 

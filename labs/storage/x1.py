@@ -133,7 +133,7 @@ def plot_times(figures: Sequence[Figures], predicted: Mapping[str, float]) -> Fi
 
 
 def draw_prediction(axes: Axes, figures: Sequence[Figures], predicted: Mapping[str, float]) -> None:
-    """What a person expected: so many times the raw drive's time."""
+    """What a person expected: this many times the raw drive's time."""
     base = by_name(figures)["raw direct"].ms_per_read
     if predicted:
         axes.plot(

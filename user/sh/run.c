@@ -79,7 +79,7 @@ static int count_assignments(char **words)
 
 /* ---- one command ---- */
 
-/* Replaces this process. A file that is no program is taken for a script. */
+/* Replaces this process. A file that is not a program is taken for a script. */
 static void become(char **words) __attribute__((noreturn));
 static void become(char **words)
 {

@@ -30,7 +30,7 @@
 #define FILES_MAX  24	       /* descriptors that are closed at the end: 3 up to it */
 #define ERRORS	   4096
 #define VECTORS	   16  /* as many as a small number says, at most */
-#define RARELY	   32  /* of so many turns of fork one is taken */
+#define RARELY	   32  /* of this many turns of fork one is taken */
 #define DEPTH	   100 /* calls, after which the way back from folders in folders is taken */
 
 /*

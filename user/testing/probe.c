@@ -22,7 +22,7 @@
 /* Arguments that stand for something: a place, or one of what follows. Others are themselves. */
 #define CODE(what, extra) (0x6a000000 + ((what) << 16) + (extra))
 #define AT(place)	  CODE(place, 0)
-#define EDGE(bytes)	  CODE(PLACES, bytes) /* so many bytes before the edge; no NUL there */
+#define EDGE(bytes)	  CODE(PLACES, bytes) /* this many bytes before the edge; no NUL there */
 #define EDGE_PATH	  CODE(PLACES + 1, 0) /* "/", its NUL the last byte before the edge */
 #define OUTPUT		  CODE(PLACES + 2, 0) /* a descriptor to write to, of an empty file */
 #define INPUT		  CODE(PLACES + 3, 0) /* a descriptor to read from: this program */

@@ -99,7 +99,7 @@ def account_of(path: Path) -> Account:
         file.seek(SUPERBLOCK)
         sb = Super(file.read(1024))
         if len(sb.data) < 1024 or sb.u16(0x38) != MAGIC or sb.u32(0x18) > 6 or not sb.u32(0x20):
-            raise AccountError(f"{path} is no ext2, ext3 or ext4")
+            raise AccountError(f"{path} is not ext2, ext3 or ext4")
         if sb.u32(0x60) & META_BG or sb.u32(0x64) & BIGALLOC:
             raise AccountError(f"{path} has meta_bg or bigalloc, which this account does not know")
         block = 1024 << sb.u32(0x18)

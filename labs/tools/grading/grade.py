@@ -143,7 +143,7 @@ def require_directory(submission: Path) -> None:
     try:
         next(submission.iterdir(), None)
     except NotADirectoryError:
-        raise GradeError(f"{submission} is no directory") from None
+        raise GradeError(f"{submission} is not a directory") from None
     except OSError as error:
         raise GradeError(f"{submission} cannot be read: {error.strerror}") from error
 

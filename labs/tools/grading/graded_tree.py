@@ -52,6 +52,9 @@ TELLING = re.compile(
     r"error|undefined reference|multiple definition|overlap|not fit", re.IGNORECASE
 )
 TEMPORARY_NAME = re.compile(r"/tmp/cc\w+\.s")
+# What gcc calls for 64-bit division, __builtin_popcount and their like.
+OF_LIBGCC = re.compile(r"undefined reference to .(__[a-z]+[sdt]i[1-4])\b")
+NO_LIBGCC = " (gcc's own library has it, and the kernel is not linked with that: write it out)"
 LIBC_OBJECTS = "build/user/objects/libc/*.o"
 LOADER = {"boot/load_elf.c": "load_elf.o", "boot/stage2.asm": "stage2.o"}
 
@@ -358,4 +361,5 @@ def first_error(output: str) -> str:
     errors = [line for line in lines if TELLING.search(line)]
     line = (errors or lines or ["no reason was given"])[0].strip()
     line = line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + "..."
+    line += NO_LIBGCC if OF_LIBGCC.search(line) else ""
     return "".join(each if each.isprintable() else "?" for each in line)

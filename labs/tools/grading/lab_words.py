@@ -23,7 +23,7 @@ DETAIL_LINES = 12
 DOES_NOT_BUILD, NOT_LOADED = "it does not build", "QEMU does not load the kernel"
 CALLER = re.compile(r"^backtrace: 0x[0-9a-f]{8} (\S+?)\+0x", re.MULTILINE)
 CALLERS = 6
-FIRST_FAULT = re.compile(r"^(?:First: .*|It was no triple fault.*)$", re.MULTILINE)
+FIRST_FAULT = re.compile(r"^(?:First: .*|It was not a triple fault.*)$", re.MULTILINE)
 TEMPORARY = re.compile(rf"(?:/tmp|{re.escape(tempfile.gettempdir())})/\S*/")
 VARYING = re.compile(r",? after [0-9.]+ s of guest time|\(pid \d+\)")
 

@@ -61,7 +61,7 @@ def from_host(top: Path) -> list[Entry]:
     """All that is in a folder of this machine, with modes and symbolic links. Raises InitramfsError
     for anything else (sockets, devices, pipes), for what cannot be read, and for no folder."""
     if not top.is_dir():
-        raise InitramfsError(f"{top} is no folder")
+        raise InitramfsError(f"{top} is not a folder")
     return [from_file(path, path.relative_to(top)) for path in walk(top)]
 
 
@@ -102,7 +102,7 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
             if str(parent) != ".":
                 chosen.setdefault(str(parent), folder(str(parent)))
                 if not stat.S_ISDIR(chosen[str(parent)].mode):
-                    raise InitramfsError(f"{path} is below {parent}, which is no folder")
+                    raise InitramfsError(f"{path} is below {parent}, which is not a folder")
     return [chosen[path] for path in sorted(chosen, key=lambda path: path.split("/"))]
 
 

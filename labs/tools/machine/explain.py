@@ -82,7 +82,7 @@ def problem_of_header(kernel: bytes, offset: int) -> str:
             "name the section .multiboot first"
         )
     if offset % HEADER_ALIGNMENT:
-        return f"{at}, which is no multiple of {HEADER_ALIGNMENT}"
+        return f"{at}, which is not a multiple of {HEADER_ALIGNMENT}"
     if total:
         return (
             "the Multiboot header has a wrong checksum: "
@@ -242,7 +242,7 @@ def fault_report(log: str, symbols: Symbols) -> str:
         return "Run a second time to find the cause, the machine was not reset."
     end = log.rfind("Triple fault")
     if end < 0:
-        return "It was no triple fault: the guest asked for a reset (port 0x64, 0x92 or 0xcf9)."
+        return "It was not a triple fault: the guest asked for a reset (port 0x64, 0x92 or 0xcf9)."
     matches = list(RECORD.finditer(log, 0, end))
     limits = [match.start() for match in matches[1:]] + [end]
     records = [

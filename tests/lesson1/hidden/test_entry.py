@@ -75,7 +75,7 @@ def test_bss_is_zero(lab):
 @pytest.mark.exercise("1.2", points=2, host=True)
 @pytest.mark.parametrize("tail", [1, 2, 3])
 def test_bss_of_any_length(lab, tail):
-    """The length is no multiple of four; the byte behind the last one is somebody's."""
+    """The length is not a multiple of four; the byte behind the last one is somebody's."""
     kernel = relink(lab, edits=[(r"bss_end = \.;", TAIL.format(tail))])
     with entered(lab, kernel=kernel) as (guest, _):
         guards = fill_bss(guest)

@@ -22,7 +22,7 @@ def require_good(kernel: bytes) -> None:
     """The header is whole, aligned, and within the first 8 KiB."""
     offset, flags, checksum = multiboot_header(kernel)
     assert offset + 12 <= HEADER_AREA, f"the header is at offset {offset} of the file"
-    assert offset % 4 == 0, f"offset {offset:#x} is no multiple of four"
+    assert offset % 4 == 0, f"offset {offset:#x} is not a multiple of four"
     assert (0x1BADB002 + flags + checksum) % 2**32 == 0, "the sum of the three words"
 
 

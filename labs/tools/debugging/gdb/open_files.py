@@ -58,7 +58,7 @@ def open_files(task: Task) -> tuple[list[Entry], str]:
     found, damages = [], []
     for descriptor, file in enumerate(slots):
         if file and not is_readable(file):
-            damages.append(f"descriptor {descriptor} leads to {file:#010x}, which is no file")
+            damages.append(f"descriptor {descriptor} leads to {file:#010x}, which is not a file")
         elif file:
             closes = int(files["close_on_exec"][descriptor // 32]) >> descriptor % 32 & 1
             found.append(Entry(descriptor, structure("file", file), bool(closes)))

@@ -50,9 +50,9 @@ def address_in(text: str) -> int:
     try:
         value = int(found.address if found.type.code == gdb.TYPE_CODE_FUNC else found)
     except gdb.error as error:
-        raise Refusal(f"{text} is no address: it is a {found.type}") from error
+        raise Refusal(f"{text} is not an address: it is a {found.type}") from error
     if not -(1 << ADDRESS_BITS - 1) <= value < 1 << ADDRESS_BITS:
-        raise Refusal(f"{value:#x} is no address: the machine's have {ADDRESS_BITS} bits")
+        raise Refusal(f"{value:#x} is not an address: the machine's have {ADDRESS_BITS} bits")
     return value & 0xFFFFFFFF
 
 

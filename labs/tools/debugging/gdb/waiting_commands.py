@@ -227,7 +227,7 @@ def mutex_row(mutex: int, tasks: list[Task]) -> tuple[object, ...]:
     title = next((task.title for task in tasks if task.address == owner), None)
     waiting_here = [task.title for task in tasks if waited_for(task) == mutex]
     where = next((business(task) for task in tasks if task.address == owner), "")
-    owner_words = title or (f"? ({owner:#010x} is no task)" if owner else "nobody")
+    owner_words = title or (f"? ({owner:#010x} is not a task)" if owner else "nobody")
     return place(mutex), owner_words, ", ".join(waiting_here), where
 
 
