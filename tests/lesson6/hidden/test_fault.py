@@ -293,6 +293,8 @@ def test_no_memory(lab):
                 expect(f"is there an entry after {what}", bool(seen), number > needed)
                 clear(run, space)
                 expect(f"pages that are free after {what}, all gone,", free_pages(run), free)
+                references = page_at(run, page_of_object(run, 9)).references
+                expect(f"references of the object's page after {what}", references, 1)
 
 
 def around(run: Run, first: int, end: int, index: int, page: int, flags: int = 1) -> dict[int, int]:
@@ -356,6 +358,12 @@ def test_around_is_chosen(lab):
         put(run, space, 0, 30, 1, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=False)
         expect("entries for an object without peek", pages_of(run, space), 1)
+        run.guest.write(run.address("peeks_at_most"), struct.pack("<I", 3))
+        space = begin(run)
+        put(run, space, 0, 40, 1, of=1)
+        require_fault(run, space, BASE + 20 * PAGE, write=False)
+        if (found := pages_of(run, space)) < AROUND // 2:
+            fail(f"an object that gives three pages at a time is asked again: {found} entries")
 
 
 @pytest.mark.exercise("6.3", points=2, once=True)

@@ -9,6 +9,7 @@ static struct object {
 	void *pages[OBJECT_PAGES];
 } object;
 
+uint32_t peeks_at_most = OBJECT_PAGES;
 static uint32_t no_memory_at = -1; /* for this page of the object there is no memory */
 static struct space *others_space; /* while the object is asked, another task maps a page there */
 static uint32_t others_address;
@@ -43,7 +44,7 @@ static void *const *object_peek(struct memory_object *memory, uint32_t index, ui
 {
 	if (index >= OBJECT_PAGES)
 		return NULL;
-	*count = OBJECT_PAGES - index;
+	*count = OBJECT_PAGES - index < peeks_at_most ? OBJECT_PAGES - index : peeks_at_most;
 	return &((struct object *)memory)->pages[index];
 }
 
