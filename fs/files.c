@@ -60,6 +60,7 @@ struct files *files_copy(const struct files *files)
 		return NULL;
 	files_set(&copy->directory, files->directory);
 	copy->umask = files->umask;
+	copy->personality = files->personality;
 	memcpy(copy->limits, files->limits, sizeof(copy->limits));
 	if (files->count > copy->count && !grow(copy)) {
 		files_destroy(copy);
@@ -98,11 +99,9 @@ void files_set_close_on_exec(struct files *files, uint32_t descriptor, bool clos
 	files->close_on_exec[descriptor / 32] |= (uint32_t)close_on_exec << descriptor % 32;
 }
 
-/* The search is linear: the lowest descriptors are those in use, and there are few. */
-int files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec)
+/* The search is linear, from the lowest on that may be used: there are few. */
+int files_add(struct files *files, struct file *file, uint32_t descriptor, bool close_on_exec)
 {
-	uint32_t descriptor = lowest;
-
 	while (descriptor < files->count && files->slots[descriptor])
 		descriptor++;
 	if (descriptor >= files->limits[LIMIT_FILES].soft)

@@ -19,8 +19,8 @@ struct files {
 	struct file **slots; /* a reference each, or NULL */
 	uint32_t count;	     /* slots that are there */
 	uint32_t close_on_exec[FILES_MAX / 32];
-	struct file *directory; /* the working directory, a reference; NULL: the root */
-	uint32_t umask;
+	struct file *directory;	     /* the working directory, a reference; NULL: the root */
+	uint32_t umask, personality; /* umask(2), personality(2) */
 	struct limit limits[LIMITS];
 	struct file *first[FILES_INLINE];
 	struct file *program; /* that the task runs; a reference, or NULL */

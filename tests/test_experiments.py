@@ -188,4 +188,4 @@ def test_the_account_of_no_image(tmp_path):
     image.write_bytes(bytes(4096))
     words = [sys.executable, "-m", "labs.storage.experiments.account", str(image)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.endswith("image is no ext2, ext3 or ext4\n")
+    assert done.returncode == 1 and done.stderr.endswith("image is not ext2, ext3 or ext4\n")

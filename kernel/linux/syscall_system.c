@@ -381,11 +381,18 @@ static void limits_start(void)
 }
 STARTUP(limits_start)
 
-/* There is only Linux's default personality; most callers just ask for it. What setarch asks for is
- * so anyway: 32 bits, and addresses that are not random. */
-CALL(sys_personality,
-     frame->ebx == ASK_PERSONALITY || (frame->ebx & ~(PERSONALITY_32 | NO_RANDOM)) == 0 ? 0
-											: -EINVAL)
+/* What setarch asks for is so anyway: programs have 32 bits, and addresses are not random. */
+static int sys_personality(struct trap_frame *frame)
+{
+	uint32_t *personality = &current->process->files->personality, before = *personality;
+
+	if (frame->ebx == ASK_PERSONALITY)
+		return before;
+	if (frame->ebx & ~(PERSONALITY_32 | NO_RANDOM))
+		return -EINVAL;
+	*personality = frame->ebx;
+	return before;
+}
 
 static int sys_getcpu(struct trap_frame *frame)
 {

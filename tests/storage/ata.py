@@ -70,8 +70,8 @@ class Command:
 
 class Step:
     """What comes of a command of the script: the commands that drives get, what the driver says,
-    what it is blamed for, its errno, and the checksum of the memory that was read or written. All
-    that is known, and required, when the script has run."""
+    what it is blamed for, how often it sleeps, its errno, and the checksum of the memory that was
+    read or written. All that is known, and required, when the script has run."""
 
     def __init__(self, ata: Ata, script: str) -> None:
         self._ata = ata
@@ -79,7 +79,7 @@ class Step:
         self.commands: list[Command] = []
         self.said: list[str] = []
         self.blamed: list[str] = []
-        self.result, self.crc = 0, ""
+        self.result, self.crc, self.sleeps = 0, "", 0
 
     def require(self, message: str, holds: Callable[[Step], bool]) -> None:
         """Fails unless this holds of the step."""
@@ -121,6 +121,11 @@ class Step:
             expect(f"the commands of {self.script}", seen, wanted)
 
         self._ata.checks.append(check)
+
+    def require_sleep(self, sleeps: bool) -> None:
+        """Fails unless the task slept at least once, or never."""
+        words = "the task never sleeps: it polls" if sleeps else "the task sleeps, and should poll"
+        self.require(words, lambda step: bool(step.sleeps) == sleeps)
 
     def seen(self) -> Iterator[str]:
         """What the drives got, in words."""
@@ -213,6 +218,8 @@ def take(step: Step, line: str) -> None:
         step.blamed.append(text)
     elif kind == ">":
         step.said.append(text)
+    elif kind == "~":
+        step.sleeps = int(text)
     elif kind == "@" and (words := re.fullmatch(r"(hd[a-d]) (\w\w) (\d+) (\d+)", text)):
         step.commands.append(Command(words[1], int(words[2], 16), int(words[3]), int(words[4])))
     elif kind == "=" and (words := re.fullmatch(r"(-?\d+) (\w{8})", text)):

@@ -23,7 +23,8 @@
  * Letters for arguments: ! the bad pointer; g a good one, to zeros; s a path that is there, n one
  * that is not, l a symbolic link's, p this program's; f a file, o another, d a directory, t a
  * timer; A AT_FDCWD; i the process itself, z a child that ends; u a signal; e waitid's option for
- * ends; L a length; x that of struct statfs64; digits themselves.
+ * ends; L a length; r where such a length is; x that of struct statfs64; c what capget begins with;
+ * S a socket from which can be read; digits themselves.
  */
 static const struct {
 	short number;
@@ -74,14 +75,20 @@ static const struct {
 	{ 340, "07!0" },   { 340, "070!" },   { 353, "A!An0" },	 { 353, "AsA!0" },
 	{ 355, "!L0" },	   { 383, "A!00g" },  { 383, "As00!" },	 { 403, "1!" },
 	{ 406, "1!" },	   { 407, "10!0" },   { 421, "!008" },	 { 421, "g0!8" },
-	{ 422, "!00000" }, { 422, "g00!00" }, { 439, "A!00" },
+	{ 422, "!00000" }, { 422, "g00!00" }, { 439, "A!00" },	 { 154, "0!" },
+	{ 184, "!g" },	   { 184, "c!" },     { 185, "!g" },	 { 185, "c!" },
+	{ 318, "!00" },	   { 318, "0!0" },    { 365, "S13!r" },	 { 365, "S13g!" },
+	{ 367, "S!r" },	   { 367, "Sg!" },    { 368, "S!r" },	 { 368, "Sg!" },
+	{ 369, "S!L000" }, { 370, "S!0" },    { 371, "S!L000" }, { 371, "SgL0g!" },
+	{ 372, "S!0" },
 };
 
 #define COUNT (sizeof(calls) / sizeof(calls[0]))
 
 static struct random numbers;
-static int file, output, directory, timer;
+static int file, output, directory, timer, sockets[2];
 static uint64_t zeros[LENGTH];
+static uint32_t length, capabilities[2] = { 0x20080522 }; /* version 3, of this process */
 
 /* A child that has ended, or will. */
 static uint32_t child(void)
@@ -128,8 +135,15 @@ static uint32_t argument(char letter, uint32_t bad)
 		return 4;
 	case 'L':
 		return LENGTH;
+	case 'r':
+		length = LENGTH;
+		return (uint32_t)&length;
 	case 'x':
 		return 84;
+	case 'c':
+		return (uint32_t)capabilities;
+	case 'S':
+		return sockets[0];
 	default:
 		return letter - '0';
 	}
@@ -154,7 +168,9 @@ static void prepare(void)
 	output = open(SCRATCH ".out", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	file = open(SCRATCH, O_RDWR | O_CREAT | O_TRUNC, 0700);
 	directory = open("/", O_RDONLY);
-	if (output < 0 || file < 0 || directory < 0 || write(file, zeros, LENGTH) != LENGTH ||
+	syscall(360, 1, 1, 0, sockets, 0, 0); /* socketpair of AF_UNIX and SOCK_STREAM */
+	if (write(sockets[1], zeros, sizeof(zeros)) < 0 || output < 0 || file < 0 ||
+	    directory < 0 || write(file, zeros, LENGTH) != LENGTH ||
 	    symlink(SCRATCH, SCRATCH ".link") < 0) {
 		perror("pointers: " SCRATCH);
 		exit(1);

@@ -37,6 +37,7 @@
 
 uint8_t *arena;
 uint64_t limit;
+unsigned sleeps;
 struct block_device *devices[4];
 const char *mode_at_start;
 static bool is_enabled = true, is_in_handler;
@@ -238,6 +239,7 @@ static void go_on(void)
 
 void wait_sleep_blocked(struct wait_queue *queue)
 {
+	sleeps++;
 	if (is_enabled) {
 		blame("it sleeps with interrupts enabled");
 		deliver();

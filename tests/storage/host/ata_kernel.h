@@ -11,6 +11,7 @@
 extern uint8_t *arena;		  /* memory that DMA reaches */
 extern uint64_t limit;		  /* of the time, for this command of the script */
 extern const char *mode_at_start; /* the setting "disk" */
+extern unsigned sleeps;		  /* of tasks, until an interrupt or the alarm */
 extern struct block_device *devices[4];
 
 /* Another task changes the mode, while this one sleeps or polls. */

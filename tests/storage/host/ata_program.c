@@ -22,7 +22,8 @@
  *	mode NAME
  *
  * "= RESULT CRC" is the errno, and the sum of what is in memory or on the drive. Lines that begin
- * with ! blame the driver, with @ are commands that a drive got, with > what the driver said.
+ * with ! blame the driver, with @ are commands that a drive got, with > what the driver said; "~ N"
+ * is how often the task slept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,7 +228,9 @@ int main(void)
 			;
 		for (; count < 6; count++)
 			words[count] = empty;
+		sleeps = 0;
 		run(words);
+		printf("~ %u\n", sleeps);
 	}
 	return 0;
 }

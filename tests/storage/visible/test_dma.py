@@ -21,6 +21,7 @@ USUAL = (
     Usual("nothing will wake", "the interrupt came before the sleep: look at is_answered, and "
           "sleep, with interrupts disabled"),
     Usual("interrupts enabled", "wait_sleep_blocked is called with interrupts disabled"),
+    Usual("never sleeps", "use sets has_interrupts, and ata_answer then calls sleep_while"),
     Usual("was lost", "is_answered is set by on_interrupt, and looked at before each sleep"),
     Usual("other direction", "TO_MEMORY is for a read; START is written together with it"),
     Usual("old bits", "STATUS_FAULT and STATUS_HAS_INTR are cleared by writing ones"),
@@ -53,6 +54,7 @@ def test_pio_by_interrupt(lab):
         step = ata.read("hda", 70, 40)
         step.require_read("hda", 70, 40)
         step.require_commands(READ_BLOCKS)
+        step.require_sleep(True)
         step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
 
 
@@ -65,6 +67,7 @@ def test_dma_by_interrupt(lab):
         for lba in (1, 100, 2000):
             step = ata.read("hda", lba, 16)
             step.require_read("hda", lba, 16)
+            step.require_sleep(True)
             step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
 
 
