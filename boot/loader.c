@@ -265,7 +265,7 @@ static uint8_t *read_kernel(uint8_t drive, uint32_t memory_end)
 void loader_main(uint32_t boot_drive)
 {
 	static const char name[] = "Apprentice boot";
-	uint32_t entry;
+	uint32_t entry = 0;
 
 	print("Apprentice boot: kernel of ");
 	print_number(KERNEL_BYTES);
@@ -278,8 +278,8 @@ void loader_main(uint32_t boot_drive)
 	struct load_area area = { .start = LOAD_ADDRESS, .end = (uint32_t)file };
 	const char *wrong = load_elf(file, KERNEL_BYTES, &area, &entry);
 
-	if (wrong)
-		give_up(wrong);
+	if (wrong || !entry)
+		give_up(wrong ? wrong : "load_elf gave no entry point");
 	information = (struct multiboot_info){
 		.flags = MULTIBOOT_MEMORY_MAP | MULTIBOOT_LOADER_NAME,
 		.mmap_length = memory_map_entries * sizeof(memory_map[0]),
