@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import struct
 import tempfile
 from collections.abc import Callable
@@ -56,9 +55,14 @@ def source(root: Path) -> Path:
 
 
 @cache
-def pristine(variant: str) -> Path:
+def pristine(variant: str) -> bytes:
     """An image of a variant, made once."""
-    folder = Path(tempfile.mkdtemp(prefix="damaged-"))
+    with tempfile.TemporaryDirectory(prefix="damaged-") as name:
+        return made(variant, Path(name)).read_bytes()
+
+
+def made(variant: str, folder: Path) -> Path:
+    """Makes an image of a variant."""
     image = folder / f"{variant}.img"
     make_image(image, SIZES.get(variant, 8 * MIB), VARIANTS[variant], source(folder / "root"))
     run_within(["e2fsck", "-fyD", str(image)], env=ENVIRONMENT, capture_output=True, seconds=60)
@@ -451,7 +455,8 @@ def damage(folder: Path, seed: int) -> tuple[Path, str, list[str]]:
     rng = random.Random(seed)
     kind = list(KINDS)[seed % len(KINDS)]
     variant = rng.choice(list(VARIANTS))
-    image = Path(shutil.copy(pristine(variant), folder / f"{variant}_{seed}.img"))
+    image = folder / f"{variant}_{seed}.img"
+    image.write_bytes(pristine(variant))
     commands = []
     for _ in range(rng.choice((1, 1, 1, 2))):
         state = Image(image, rng)

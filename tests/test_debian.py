@@ -5,10 +5,11 @@ the other folders, too; that takes many minutes."""
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from labs.tools.guest.package import PackageError
+from labs.tools.guest.package import PackageError, apt
 from tests import debian_programs
 from tests.building import make
 from tests.debian_programs import difference, on_kernel, on_linux, script_names
@@ -38,3 +39,12 @@ def test_scripts_are_bash(name):
     for each in script_names(name):
         path = debian_programs.PLACE / name / f"{each}.bash"
         subprocess.run(["bash", "-O", "extglob", "-n", path], check=True)
+
+
+def test_apt_locks_nothing_of_the_machine(tmp_path):
+    """It locks the folder of its status file: once that was /dev, where only root may."""
+    words = apt(tmp_path, "apt-get", "download", "dash")
+    [status] = [
+        word.partition("=")[2] for word in words if word.startswith("-oDir::State::status=")
+    ]
+    assert Path(status).parent == tmp_path

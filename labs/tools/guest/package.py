@@ -133,6 +133,7 @@ def update(name: str, cache: Path) -> None:
     if shutil.which("apt-get") is None or not KEYRING.exists():
         raise PackageError(f"{name}: needs Debian's apt-get, and {KEYRING} to check what it brings")
     (cache / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (cache / "status").touch()
     mirror = os.environ.get("MIRROR") or mirror_of_machine(name)
     (cache / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror} {RELEASE} main\n")
     run(name, apt(cache, "apt-get", "-oAPT::Update::Error-Mode=any", "update"))
@@ -159,7 +160,7 @@ def apt(cache: Path, command: str, *words: str) -> list[str]:
         "APT::Architectures": "i386",
         "APT::Sandbox::User": "",
         "Dir::State::Lists": str(cache / "lists"),
-        "Dir::State::status": "/dev/null",
+        "Dir::State::status": str(cache / "status"),  # nothing is installed; apt locks its folder
         "Dir::Cache::pkgcache": "",
         "Dir::Cache::srcpkgcache": "",
         "Dir::Etc::SourceList": str(cache / "sources.list"),
