@@ -360,13 +360,13 @@ def check_recovered(log: Log, session: Session) -> None:
     error = session.error("recover")
     assert error == 0, f"{log.words}: recovery gives error {-error}"
     told = session.answers[-1].transaction
-    count = copies_to_replay(log.image, log.layout)
-    assert told == count, f"{log.words}: {count} blocks are to be written, and recovery says {told}"
     disk = done_to(log.image, session.writes)
     for block in range(log.layout.blocks):
         before, after = (block_of(each, log.layout, block) for each in (log.image, disk))
         wanted = log.wanted.get(block, before)
         assert after == wanted, f"{log.words}: block {block} {difference(before, after, wanted)}"
+    count = copies_to_replay(log.image, log.layout)
+    assert told == count, f"{log.words}: {count} blocks are to be written, and recovery says {told}"
     start, sequence = fields_of(disk, log.layout)
     assert start == 0, f"{log.words}: after recovery the superblock says that the log is not empty"
     used = fields_of(log.image, log.layout)[1] + len(transactions_of(log.image, log.layout))
