@@ -293,7 +293,7 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 	if (pid)
 		return make(pid, directory->entry, NULL, 0, found);
 	for (uint32_t i = 1; entry; entry = entry->next, i++)
-		if (*entry->name == *name->text && name_is(name, entry->name)) /* most differ */
+		if (name_is(name, entry->name))
 			return make(directory->pid, directory->is_thread, entry, i, found);
 	return -ENOENT;
 }

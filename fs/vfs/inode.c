@@ -13,13 +13,6 @@
 #include "kernel/lib/string.h"
 #include "fs/vfs/wall_time.h"
 
-/* strncmp stops at the text's NUL, and then the text must be over, too. */
-bool name_is(const struct name *name, const char *text)
-{
-	return *name->text == *text && strncmp(name->text, text, name->length) == 0 &&
-	       text[name->length] == '\0';
-}
-
 /* The factor 31 spreads similar names; the hash only has to be quick to compare. */
 struct name name_of(const char *text, uint32_t length)
 {

@@ -11,6 +11,7 @@
 
 #include "kernel/abi/limits.h"
 #include "kernel/abi/stat.h"
+#include "kernel/lib/string.h"
 
 struct file_lock;
 struct file_ops;
@@ -142,8 +143,12 @@ static inline void inode_put(struct inode *inode)
 		inode->ops->forget(inode);
 }
 
-/* Is it this name? */
-bool name_is(const struct name *name, const char *text);
+/* Is it this name? strncmp stops at the text's NUL, and then the text must be over, too. */
+static inline bool name_is(const struct name *name, const char *text)
+{
+	return *name->text == *text && strncmp(name->text, text, name->length) == 0 &&
+	       text[name->length] == '\0';
+}
 
 /* Makes a name of a text that lives as long; its length must be in the range. */
 struct name name_of(const char *text, uint32_t length);
