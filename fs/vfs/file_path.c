@@ -4,6 +4,7 @@
 #include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
+#include "fs/vfs/anonymous.h"
 #include "fs/vfs/names.h"
 #include "kernel/report/printk.h"
 
@@ -96,10 +97,12 @@ int vfs_directory_path(struct inode *directory, char *path, uint32_t size)
 /* What Linux shows where a file has no name, or none any more. */
 static uint32_t nameless_path(const struct file *file, char *path, uint32_t size)
 {
-	const char *kind = inode_is(file->inode, S_IFIFO) ? "pipe" : "anon_inode";
+	const char *kind = anonymous_kind(file->inode);
 
+	if (kind)
+		return snprintk(path, size, "anon_inode:%s", kind) + 1;
 	if (!file->directory)
-		return snprintk(path, size, "%s:[%u]", kind, file->inode->number) + 1;
+		return snprintk(path, size, "pipe:[%u]", file->inode->number) + 1;
 	return snprintk(path, size, "/#%u (deleted)", file->inode->number) + 1;
 }
 

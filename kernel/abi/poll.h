@@ -11,6 +11,7 @@
 #define POLLNVAL   0x020
 #define POLLRDNORM 0x040
 #define POLLWRNORM 0x100
+#define POLLRDHUP  0x2000
 
 struct linux_poll {
 	int32_t descriptor;

@@ -3,7 +3,7 @@
 ; header, and has symbols: of the call, and of what handlers of signals return to.
 ;
 ; Tool Interface Standard, ELF 1.2, book I (headers, symbols, hash table) and book III (dynamic
-; section).
+; section); Linux Standard Base, core, chapter 10.7 (versions).
 
 %include "kernel/abi/signal_return.inc"
 %include "mm/space.inc"
@@ -37,6 +37,9 @@ dynamic:
 	dd 10, strings_end - strings	; DT_STRSZ
 	dd 11, 16			; DT_SYMENT
 	dd 14, name_page - strings	; DT_SONAME
+	dd 0x6ffffff0, address(versions) ; DT_VERSYM
+	dd 0x6ffffffc, address(defined)	; DT_VERDEF
+	dd 0x6ffffffd, 2		; DT_VERDEFNUM
 	dd 0, 0
 
 strings:
@@ -45,6 +48,7 @@ name_page:	db "linux-gate.so.1", 0
 name_call:	db "__kernel_vsyscall", 0
 name_sigreturn:	db "__kernel_sigreturn", 0
 name_rt_sigreturn: db "__kernel_rt_sigreturn", 0
+name_version:	db "LINUX_2.5", 0
 strings_end:
 
 %macro symbol 4				; name, label, end, section
@@ -69,6 +73,20 @@ hash:
 	times 12 dd 0
 	dd 1, 0, 2, 0			; buckets 12 to 15: their first symbols
 	dd 0, 0, 3, 0			; the next one after each symbol
+
+; The version of each symbol, and the two that there are: the library's own, and Linux's. Programs
+; in Go look for versions without asking whether there are any.
+%macro version 5			; flags, number, hash, name, bytes to the next one
+	dw 1, %1, %2, 1
+	dd %3, 20, %5
+	dd %4 - strings, 0
+%endmacro
+
+defined:
+	version 1, 1, 0x0fcef091, name_page, 28
+	version 0, 2, 0x03ae75f5, name_version, 0
+versions:
+	dw 0, 2, 2, 2
 
 ; Where a handler of a signal returns to, when its program brought no place of its own.
 	align 16, db 0x90

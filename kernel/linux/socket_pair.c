@@ -7,8 +7,9 @@
  *	one->writer ----- pipe ---> other->reader
  *
  * There are no sockets besides. Programs such as rsync, and python's asyncio, want no more of them.
- * Whether an end waits is a flag of its own file, which each call passes on. shutdown(2) gives up
- * one side; a call that sleeps there keeps it until it ends. Called by system calls only.
+ * The pipes' files never wait: an end waits itself, so that shutdown(2) can end the wait. The pipes
+ * are there as long as one of the ends is, since tasks may wait in their queues. Called by system
+ * calls only.
  */
 #include <stddef.h>
 
@@ -32,70 +33,143 @@
 #define MSG_KNOWN (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC)
 
 struct end {
-	struct file *reader, *writer; /* NULL: shut down */
+	struct pair *pair;
+	struct file *reader, *writer; /* neither of them waits */
+	bool receives, sends;	      /* not shut down */
 };
 
-static struct pool pool = POOL_INITIALIZER(struct end);
+struct pair {
+	struct end ends[2];
+	unsigned open; /* ends */
+};
 
-/* `flags` are those of the socket's file, perhaps with more. */
-static int move(struct file *side, struct buffer *buffer, bool sends, uint32_t flags)
+static struct pool pool = POOL_INITIALIZER(struct pair);
+
+static struct pipe *in_of(const struct end *end)
 {
-	if (!side)
-		return sends ? -EPIPE : 0;
-	side->flags = (side->flags & ~O_NONBLOCK) | (flags & O_NONBLOCK);
-	side->references++;
-	int result = sends ? pipe_ops.write(side, buffer, 0) : pipe_ops.read(side, buffer, 0);
+	return end->reader->private;
+}
 
-	file_release(side);
+static struct pipe *out_of(const struct end *end)
+{
+	return end->writer->private;
+}
+
+/* What is there, also after this end was shut down. `flags` are the socket's, perhaps with more. */
+static int receive(const struct end *end, struct buffer *to, uint32_t flags)
+{
+	struct pipe *in = in_of(end);
+	int result;
+
+	while ((result = pipe_ops.read(end->reader, to, 0)) == -EAGAIN) {
+		if (!end->receives || flags & O_NONBLOCK)
+			return end->receives ? -EAGAIN : 0;
+		int error = wait_event(&in->data,
+				       pipe_filled(in) > 0 || in->writers == 0 || !end->receives);
+
+		if (error)
+			return error;
+	}
 	return result;
+}
+
+/* Everything, unless an error or a signal comes first; what was sent until then counts. */
+static int send(const struct end *end, struct buffer *from, uint32_t flags)
+{
+	struct pipe *out = out_of(end);
+	int done = 0;
+
+	for (;;) {
+		int result = end->sends ? pipe_ops.write(end->writer, from, 0) : -EPIPE;
+
+		if (result < 0 && result != -EAGAIN)
+			return done ?: result;
+		done += result > 0 ? result : 0;
+		if (from->length == 0 || flags & O_NONBLOCK)
+			return done ?: result;
+		uint32_t needed = from->length <= PIPE_BUF ? from->length : 1;
+		int error = wait_event(&out->room, pipe_room(out) >= needed || out->readers == 0 ||
+						       !end->sends);
+
+		if (error)
+			return done ?: error;
+	}
+}
+
+static int move(const struct end *end, struct buffer *buffer, bool sends, uint32_t flags)
+{
+	return sends ? send(end, buffer, flags) : receive(end, buffer, flags);
 }
 
 static int socket_read(struct file *file, struct buffer *to, uint64_t offset)
 {
-	return move(((struct end *)file->private)->reader, to, false, file->flags);
+	return receive(file->private, to, file->flags);
 }
 
 static int socket_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	return move(((struct end *)file->private)->writer, from, true, file->flags);
+	return send(file->private, from, file->flags);
 }
 
 static int socket_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	struct end *end = file->private;
-
-	return end->reader ? pipe_ops.control(end->reader, command, argument) : -EINVAL;
+	return pipe_ops.control(((struct end *)file->private)->reader, command, argument);
 }
 
 /* A direction that has ended does not wait: a read gets the end, and a write fails. Both together
  * are a hang-up. */
 static uint32_t socket_poll(struct file *file, struct poll_table *table)
 {
-	struct end *end = file->private;
-	uint32_t write = end->writer ? pipe_ops.poll(end->writer, table) : POLLERR;
-	uint32_t read = end->reader ? pipe_ops.poll(end->reader, table) : POLLHUP;
+	const struct end *end = file->private;
+	struct pipe *in = in_of(end), *out = out_of(end);
+	bool in_ended = in->writers == 0 || !end->receives;
+	bool out_ended = out->readers == 0 || !end->sends;
 
-	if ((read & POLLHUP) && (write & POLLERR))
-		return POLLIN | POLLOUT | POLLHUP;
-	return (read & POLLHUP ? POLLIN : read) | (write & POLLERR ? POLLOUT : write);
+	poll_add(table, &in->data);
+	poll_add(table, &out->room);
+	return (in_ended ? POLLIN | POLLRDHUP : 0) | (pipe_filled(in) > 0 ? POLLIN : 0) |
+	       (out_ended || pipe_room(out) >= PIPE_BUF ? POLLOUT : 0) |
+	       (in_ended && out_ended ? POLLHUP : 0);
 }
 
-static void shut(struct file **side)
+/* Ends a side of a pipe for the other end, and for every task that waits there. The pipe itself,
+ * and its queues, remain. */
+static void leave(struct pipe *pipe, uint32_t *side)
 {
-	struct file *old = *side;
+	*side = 0;
+	wait_wake(&pipe->data);
+	wait_wake(&pipe->room);
+}
 
-	*side = NULL;
-	if (old)
-		file_release(old);
+static void shut(struct end *end, bool receives, bool sends)
+{
+	if (!receives)
+		leave(in_of(end), &in_of(end)->readers);
+	if (!sends)
+		leave(out_of(end), &out_of(end)->writers);
+	end->receives &= receives;
+	end->sends &= sends;
+}
+
+/* The files leave their pipes with the last end. */
+static void pair_free(struct pair *pair)
+{
+	for (unsigned i = 0; i < 2; i++)
+		in_of(&pair->ends[i])->readers = in_of(&pair->ends[i])->writers = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		file_release(pair->ends[i].reader);
+		file_release(pair->ends[i].writer);
+	}
+	pool_free(&pool, pair);
 }
 
 static void socket_release(struct file *file)
 {
 	struct end *end = file->private;
 
-	shut(&end->reader);
-	shut(&end->writer);
-	pool_free(&pool, end);
+	shut(end, false, false);
+	if (--end->pair->open == 0)
+		pair_free(end->pair);
 }
 
 static const struct file_ops socket_ops = {
@@ -107,44 +181,56 @@ static const struct file_ops socket_ops = {
 	.is_stream = true,
 };
 
-/* An end that owns both sides, which are released without memory for it: then NULL. */
-static struct file *end_create(struct file *reader, struct file *writer, uint32_t flags)
+/* Both pipes; without memory none. */
+static int create_pipes(struct pair *pair)
 {
-	struct end *end = pool_alloc(&pool);
-	struct file *file = end ? file_create(&socket_ops, end, O_RDWR | flags) : NULL;
+	struct end *ends = pair->ends;
+	int error = pipe_create(O_NONBLOCK, &ends[0].reader, &ends[1].writer);
 
-	if (file) {
-		*end = (struct end){ reader, writer };
-		file->inode = inode_hold(reader->inode); /* fstat shows a pipe */
-		file->forget = vfs_forget_file;
-		return file;
+	if (error)
+		return error;
+	error = pipe_create(O_NONBLOCK, &ends[1].reader, &ends[0].writer);
+	if (error) {
+		file_release(ends[0].reader);
+		file_release(ends[1].writer);
 	}
-	if (end)
-		pool_free(&pool, end);
-	file_release(reader);
-	file_release(writer);
-	return NULL;
+	return error;
+}
+
+static struct file *end_open(struct pair *pair, unsigned number, uint32_t flags)
+{
+	struct end *end = &pair->ends[number];
+	struct file *file = file_create(&socket_ops, end, O_RDWR | flags);
+
+	if (!file)
+		return NULL;
+	end->pair = pair;
+	end->receives = end->sends = true;
+	file->inode = inode_hold(end->reader->inode); /* fstat shows a pipe */
+	file->forget = vfs_forget_file;
+	pair->open++;
+	return file;
 }
 
 static int pair_create(uint32_t flags, struct file *ends[2])
 {
-	struct file *readers[2], *writers[2];
-	int error = pipe_create(0, &readers[0], &writers[0]);
+	struct pair *pair = pool_alloc(&pool);
+	int error = pair ? create_pipes(pair) : -ENFILE;
 
-	if (error)
-		return error;
-	error = pipe_create(0, &readers[1], &writers[1]);
 	if (error) {
-		file_release(readers[0]);
-		file_release(writers[0]);
+		if (pair)
+			pool_free(&pool, pair);
 		return error;
 	}
-	ends[0] = end_create(readers[0], writers[1], flags);
-	ends[1] = end_create(readers[1], writers[0], flags);
-	for (unsigned i = 0; i < 2; i++)
-		if (!ends[i] && ends[!i])
-			file_release(ends[!i]);
-	return ends[0] && ends[1] ? 0 : -ENFILE;
+	ends[0] = end_open(pair, 0, flags);
+	ends[1] = ends[0] ? end_open(pair, 1, flags) : NULL;
+	if (ends[1])
+		return 0;
+	if (ends[0])
+		file_release(ends[0]);
+	else
+		pair_free(pair);
+	return -ENFILE;
 }
 
 /* Either the program has both descriptors, or nothing stays open. SOCK_NONBLOCK and SOCK_CLOEXEC
@@ -182,14 +268,13 @@ static int sys_socketpair(struct trap_frame *frame)
 static int transfer(struct file *file, uint32_t address, uint32_t length, uint32_t flags,
 		    bool sends)
 {
-	const struct end *end = file->private;
 	struct buffer buffer;
 
 	if (flags & ~MSG_KNOWN)
 		return -EOPNOTSUPP;
 	if (!buffer_from_call(&buffer, address, length))
 		return -EFAULT;
-	return move(sends ? end->writer : end->reader, &buffer, sends,
+	return move(file->private, &buffer, sends,
 		    file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0));
 }
 
@@ -268,14 +353,9 @@ static int end_receive_message(struct file *file, const uint32_t *words)
 
 static int end_shut_down(struct file *file, const uint32_t *words)
 {
-	struct end *end = file->private;
-
 	if (words[1] > SHUT_RDWR)
 		return -EINVAL;
-	if (words[1] != SHUT_WR)
-		shut(&end->reader);
-	if (words[1] != SHUT_RD)
-		shut(&end->writer);
+	shut(file->private, words[1] == SHUT_WR, words[1] == SHUT_RD);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "kernel/abi/poll.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "fs/linux/poll.h"
+#include "kernel/linux/poll_wait.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/syscall_file.h"
@@ -16,24 +16,27 @@
 #include "kernel/task/wait.h"
 #include "mm/page_alloc.h"
 
-#define QUEUES	   2u  /* that a file waits in: an end of a pipe may be for reading and writing */
 #define FEW	   16u /* waiters that are on the stack */
 #define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
 #define MS	   1000000u
 #define SET_WORDS  (FILES_MAX / 32)
 
-_Static_assert(FILES_MAX * QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
+_Static_assert(FILES_MAX * POLL_QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
 	       "room for waiters");
 _Static_assert(FILES_MAX * sizeof(struct file *) <= PAGE_SIZE, "room for files");
 
-/* Looks at the files once. Returns how many are ready, or a negated errno. */
-typedef int scanner(void *context, struct poll_table *table);
+uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table)
+{
+	uint32_t ready = file->ops->poll ? file->ops->poll(file, table) : POLLIN | POLLOUT;
 
-/* What is ready of what is wanted, errors always. */
+	ready |= ready & POLLIN ? POLLRDNORM : 0;
+	ready |= ready & POLLOUT ? POLLWRNORM : 0;
+	return ready & (wanted | POLLERR | POLLHUP);
+}
+
 static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
 {
 	struct file *file = descriptor_opened(descriptor);
-	uint32_t ready = POLLIN | POLLOUT;
 
 	if (!file)
 		return POLLNVAL;
@@ -41,14 +44,10 @@ static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *ta
 		file->references++;
 		table->files[table->held++] = file;
 	}
-	if (file->ops->poll)
-		ready = file->ops->poll(file, table);
-	ready |= ready & POLLIN ? POLLRDNORM : 0;
-	ready |= ready & POLLOUT ? POLLWRNORM : 0;
-	return ready & (wanted | POLLERR | POLLHUP);
+	return poll_file(file, wanted, table);
 }
 
-static int wait_once(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+static int wait_once(poll_scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
 {
 	table->count = 0;
 	int result = scan(context, table);
@@ -64,7 +63,8 @@ static int wait_once(scanner *scan, void *context, struct poll_table *table, uin
 }
 
 /* Scans until something is ready, or until the deadline. */
-static int wait_until(scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+static int wait_until(poll_scanner *scan, void *context, struct poll_table *table,
+		      uint64_t deadline)
 {
 	int result;
 
@@ -74,14 +74,12 @@ static int wait_until(scanner *scan, void *context, struct poll_table *table, ui
 	return result;
 }
 
-/* count is how many files there are at most. A wait that was interrupted, and goes on without a
- * handler, ends when it would have ended. */
-static int wait_for_files(scanner *scan, void *context, uint32_t count, uint64_t deadline)
+int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t deadline)
 {
 	uint64_t *resumed = &current->process->signals.resume_ns;
 	struct waiter few[FEW];
 	struct file *few_files[FEW];
-	struct poll_table table = { few, 0, count * QUEUES, few_files, 0 };
+	struct poll_table table = { few, 0, count * POLL_QUEUES, few_files, 0 };
 	int result = scan(context, NULL);
 
 	if (*resumed)
@@ -139,18 +137,17 @@ static int poll_until(const struct trap_frame *frame, uint64_t deadline)
 
 	if (request.count > FILES_MAX)
 		return -EINVAL;
-	return wait_for_files(scan_poll, &request, request.count, deadline);
+	return poll_wait_for(scan_poll, &request, request.count, deadline);
 }
 
-static int sys_poll(struct trap_frame *frame)
+uint64_t poll_deadline(int32_t milliseconds)
 {
-	int32_t patience = frame->edx;
-	uint64_t deadline = patience > 0    ? time_ns() + (uint64_t)patience * MS
-			    : patience == 0 ? 0
-					    : WAIT_FOREVER;
-
-	return poll_until(frame, deadline);
+	if (milliseconds < 0)
+		return WAIT_FOREVER;
+	return milliseconds ? time_ns() + (uint64_t)milliseconds * MS : 0;
 }
+
+CALL(sys_poll, poll_until(frame, poll_deadline(frame->edx)))
 
 /* ---- select ---- */
 
@@ -234,7 +231,7 @@ static int select_until(const struct trap_frame *frame, uint64_t deadline)
 
 	if (error)
 		return error;
-	int result = wait_for_files(scan_select, &request, request.count, deadline);
+	int result = poll_wait_for(scan_select, &request, request.count, deadline);
 
 	if (result >= 0)
 		error = give_sets(&request);
@@ -286,24 +283,31 @@ static int begin_mask(uint32_t address)
 	return 0;
 }
 
-/* Waits with a time, in units of `unit` ns, and a mask, both at user addresses (0: none). A
- * signal that ended the wait is still to be delivered under the new mask: what delivers it puts the
- * old one back, as for sigsuspend. */
+int poll_masked(const struct trap_frame *frame, uint64_t deadline, uint32_t mask, poll_call *call)
+{
+	int error = begin_mask(mask);
+
+	if (error)
+		return error;
+	int result = call(frame, deadline);
+
+	if (result != -ERESTART_SLEEP)
+		signal_resume();
+	return result;
+}
+
+/* With a time, in units of `unit` ns, and a mask, both at user addresses (0: none). */
 static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit, uint32_t mask,
-		     int (*wait)(const struct trap_frame *frame, uint64_t deadline))
+		     poll_call *call)
 {
 	uint64_t deadline;
 	int error = get_deadline(time, unit, &deadline);
 
-	if (!error)
-		error = begin_mask(mask);
 	if (error)
 		return error;
-	int result = wait(frame, deadline);
+	int result = poll_masked(frame, deadline, mask, call);
 
 	give_rest(time, unit, deadline);
-	if (result != -ERESTART_SLEEP)
-		signal_resume();
 	return result;
 }
 

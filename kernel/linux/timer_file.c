@@ -11,6 +11,7 @@
 
 #include "fs/files.h"
 #include "fs/linux/poll.h"
+#include "fs/vfs/anonymous.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/clocks.h"
 #include "kernel/cpu/interrupts.h"
@@ -84,9 +85,10 @@ static int sys_timerfd_create(struct trap_frame *frame)
 
 	if (flags & ~(O_NONBLOCK | O_CLOEXEC) || !interval_timer_has_clock(clock))
 		return -EINVAL;
+	static struct anonymous kind = { .kind = "[timerfd]" };
 	struct timer_file *mine = pool_alloc(&pool);
 	struct file *file =
-	    mine ? file_create(&timer_ops, mine, O_RDWR | (flags & O_NONBLOCK)) : NULL;
+	    mine ? anonymous_file(&kind, &timer_ops, mine, O_RDWR | (flags & O_NONBLOCK)) : NULL;
 
 	if (file) {
 		*mine = (struct timer_file){ .timer.is_of_the_day = clock == CLOCK_REALTIME };

@@ -24,7 +24,7 @@
  * that is not, l a symbolic link's, p this program's; f a file, o another, d a directory, t a
  * timer; A AT_FDCWD; i the process itself, z a child that ends; u a signal; e waitid's option for
  * ends; L a length; r where such a length is; x that of struct statfs64; c what capget begins with;
- * S a socket from which can be read; digits themselves.
+ * S a socket from which can be read; E an epoll file that watches it; digits themselves.
  */
 static const struct {
 	short number;
@@ -80,14 +80,16 @@ static const struct {
 	{ 318, "!00" },	   { 318, "0!0" },    { 365, "S13!r" },	 { 365, "S13g!" },
 	{ 367, "S!r" },	   { 367, "Sg!" },    { 368, "S!r" },	 { 368, "Sg!" },
 	{ 369, "S!L000" }, { 370, "S!0" },    { 371, "S!L000" }, { 371, "SgL0g!" },
-	{ 372, "S!0" },
+	{ 372, "S!0" },	   { 255, "E1f!" },   { 255, "E3S!" },	 { 256, "E!10" },
+	{ 319, "E!100" },  { 319, "Eg10!8" },
 };
 
 #define COUNT (sizeof(calls) / sizeof(calls[0]))
 
 static struct random numbers;
-static int file, output, directory, timer, sockets[2];
+static int file, output, directory, timer, sockets[2], epoll;
 static uint64_t zeros[LENGTH];
+static const uint32_t events[3] = { 1 };		  /* of epoll: to be read */
 static uint32_t length, capabilities[2] = { 0x20080522 }; /* version 3, of this process */
 
 /* A child that has ended, or will. */
@@ -144,6 +146,8 @@ static uint32_t argument(char letter, uint32_t bad)
 		return (uint32_t)capabilities;
 	case 'S':
 		return sockets[0];
+	case 'E':
+		return epoll;
 	default:
 		return letter - '0';
 	}
@@ -169,6 +173,8 @@ static void prepare(void)
 	file = open(SCRATCH, O_RDWR | O_CREAT | O_TRUNC, 0700);
 	directory = open("/", O_RDONLY);
 	syscall(360, 1, 1, 0, sockets, 0, 0); /* socketpair of AF_UNIX and SOCK_STREAM */
+	epoll = syscall(329, 0, 0, 0, 0, 0, 0);
+	syscall(255, epoll, 1, sockets[0], events, 0, 0);
 	if (write(sockets[1], zeros, sizeof(zeros)) < 0 || output < 0 || file < 0 ||
 	    directory < 0 || write(file, zeros, LENGTH) != LENGTH ||
 	    symlink(SCRATCH, SCRATCH ".link") < 0) {

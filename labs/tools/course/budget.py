@@ -28,28 +28,29 @@ BY_LESSON = 2_800  # of the core, added
 # entry says what came.
 #
 # The breadth (limit 6,500), by folder:
-#   6,708  kernel/linux  over 300 calls: files, paths and locks 1,920; signals, time and timers
+#   7,245  kernel/linux  over 300 calls: files, paths and locks 1,920; signals, time and timers
 #                        1,330; tasks, limits, exec 1,210; memory 840; threads and futexes 830;
-#                        socket pairs 300; terminals 290
+#                        sockets, epoll and eventfd 830; terminals 290
 #   1,053  fs/proc       what ps, top, free, lsof and glibc read
 #   1,050  fs/ram        files in memory, and the archive that they come from
 #     694  mm            promotion of large pages, experiments
-#   1,650  others        abi, screen, commands of the measurements
+#   1,673  others        abi, screen, commands of the measurements
 # The limit was set when lessons 1 to 4 had 6,548. Debian's dynamic programs came after that:
-# glibc's threads, locks between processes, sockets in pairs, what python, ruby and sqlite want.
+# glibc's threads, locks between processes, sockets in pairs, what python, ruby, sqlite, node and
+# Go want.
 #
 # The storage (limit 7,000), by folder:
 #   6,694  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
 #                        groups 780; attributes 530; inodes, checksums, the mount the rest
 #   2,235  drivers/disk  queue, four modes, partitions, discards; snapshots 520
 #   1,891  fs/disk       what makes inodes and files of a mounted disk
-#   1,524  fs/vfs        names and mounts: lesson 3's programs need them already
+#   1,559  fs/vfs        names and mounts: lesson 3's programs need them already
 #   1,379  fs/jbd2       the journal
 #   1,122  fs/cache      pages and blocks
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 11_155, "storage": 15_721}
+STILL = {"breadth": 11_715, "storage": 15_756}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

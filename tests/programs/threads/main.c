@@ -103,6 +103,7 @@ static const struct {
 	{ "inherit", part_inherit },
 	{ "circle", part_circle },
 	{ "sockets", part_sockets },
+	{ "events", part_events },
 	{ "system", part_system },
 };
 

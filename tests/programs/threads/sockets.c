@@ -91,7 +91,7 @@ static void ask(void)
 
 static long ready(int end)
 {
-	struct pollfd one = { end, POLLIN | POLLOUT, 0 };
+	struct pollfd one = { end, POLLIN | POLLOUT | POLLRDHUP, 0 };
 
 	poll(&one, 1, 0);
 	return one.revents;
@@ -136,6 +136,50 @@ static void break_it(void)
 	close(ends[0]);
 }
 
+static void *receive(void *unused)
+{
+	char text[4];
+
+	return (void *)error_of(recv(ends[0], text, 4, 0));
+}
+
+/* More than there is room for. */
+static void *send_much(void *unused)
+{
+	static char much[1 << 20];
+	long sent = error_of(send(ends[0], much, sizeof(much), MSG_NOSIGNAL));
+
+	return (void *)(long)(sent > 0 && sent < (long)sizeof(much));
+}
+
+/* A shutdown ends a wait of another thread. */
+static void end_waits(void)
+{
+	char text[4];
+	void *result;
+
+	pair();
+	pthread_t thread = start(receive, NULL);
+
+	rest(30);
+	say("no more to receive", shutdown(ends[0], SHUT_RD));
+	pthread_join(thread, &result);
+	say("got", (long)result);
+	say("refused", error_of(send(ends[1], "x", 1, MSG_NOSIGNAL)));
+	leave();
+	pair();
+	send(ends[1], "ab", 2, 0);
+	shutdown(ends[0], SHUT_RD);
+	say("what was there", recv(ends[0], text, 4, 0));
+	say("and then", recv(ends[0], text, 4, 0));
+	thread = start(send_much, NULL);
+	rest(30);
+	say("no more to send", shutdown(ends[0], SHUT_WR));
+	pthread_join(thread, &result);
+	say("some", (long)result);
+	leave();
+}
+
 void part_sockets(void)
 {
 	pair();
@@ -145,4 +189,5 @@ void part_sockets(void)
 	part_ways();
 	leave();
 	break_it();
+	end_waits();
 }

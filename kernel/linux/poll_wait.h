@@ -1,0 +1,28 @@
+/* How a call waits for files until one of them is ready: what poll, select and epoll share. All are
+ * of the current task. */
+#pragma once
+
+#include "fs/linux/poll.h"
+#include "kernel/cpu/trap.h"
+
+#define POLL_QUEUES 2u /* that a file waits in: an end of a pipe may be for reading and writing */
+
+/* What is ready of what is wanted (of POLLIN and its like), errors always. */
+uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table);
+
+/* Looks at the files once. Returns how many are ready, or a negated errno. */
+typedef int poll_scanner(void *context, struct poll_table *table);
+
+/* Scans until something is ready, or until the deadline (0: once). count is how many files there
+ * are at most. A wait that was interrupted, and goes on without a handler, ends when it would have
+ * ended. Returns the scanner's result, -ERESTART_SLEEP or -ENOMEM. */
+int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t deadline);
+
+/* The deadline for a wait of this many milliseconds; negative: for ever. */
+uint64_t poll_deadline(int32_t milliseconds);
+
+/* A call that waits until a deadline, while signals are blocked as the set at a user address says
+ * (0: as they are). A signal that ended the wait is still to be delivered under that set: what
+ * delivers it puts the old one back, as for sigsuspend. */
+typedef int poll_call(const struct trap_frame *frame, uint64_t deadline);
+int poll_masked(const struct trap_frame *frame, uint64_t deadline, uint32_t mask, poll_call *call);
