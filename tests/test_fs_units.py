@@ -23,6 +23,7 @@ SOURCES = (
     "fs/ram/ramfs.c",
     "fs/ram/ramfs_data.c",
     "fs/ram/ramfs_mount.c",
+    "fs/vfs/anonymous.c",
     "fs/vfs/file_path.c",
     "fs/vfs/filesystem.c",
     "fs/vfs/inode.c",
