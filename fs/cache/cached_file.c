@@ -285,8 +285,11 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 			chunk = length - done;
 		cached_files_balance();
 		moved = may_write(file, (offset + done) >> PAGE_SHIFT);
-		if (!moved)
+		if (!moved) {
+			cached_file_promised(1);
 			moved = write_page(file, from, offset + done, chunk);
+			cached_file_promised(-1);
+		}
 		if (moved < 0)
 			return done ? (int32_t)done : moved;
 		done += moved;
@@ -294,79 +297,6 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 			break;
 	}
 	return done;
-}
-
-/* ---- past the cache ---- */
-
-/* Moves one run between the program and the disk. Returns how many bytes. */
-static int direct_run(struct cached_file *file, struct buffer *buffer, uint64_t offset, void *run,
-		      uint32_t length, bool write)
-{
-	uint64_t size = file->ops->size(file);
-	int moved = write ? buffer_take(buffer, run, length) : 0;
-
-	if (write) {
-		moved = moved > 0 ? (int32_t)((uint32_t)moved & -SECTOR_SIZE) : moved;
-		int error = moved > 0 ? file->ops->write(file, offset, run, moved) : 0;
-
-		if (!error && moved > 0 && offset + moved > size)
-			file->ops->grow(file, offset + moved);
-		return error ? error : moved;
-	}
-	if (offset >= size)
-		return 0;
-	if (length > size - offset)
-		length = (uint32_t)(size - offset + SECTOR_SIZE - 1) & -SECTOR_SIZE;
-	int error = file->ops->read(file, offset, run, length);
-
-	if (error)
-		return error;
-	return buffer_put(buffer, run, length < size - offset ? length : (uint32_t)(size - offset));
-}
-
-/* In runs, until one moves less than it could. */
-static int direct_runs(struct cached_file *file, struct buffer *buffer, uint64_t offset, bool write)
-{
-	uint32_t length = buffer->length, run_length = length < CACHED_RUN ? length : CACHED_RUN;
-	uint32_t done = 0;
-	void *run = run_alloc(&run_length);
-	int moved = run ? 0 : -ENOMEM;
-
-	run_length = run_length < length ? run_length : length;
-	while (run && done < length) {
-		uint32_t chunk = run_length < length - done ? run_length : length - done;
-
-		moved = direct_run(file, buffer, offset + done, run, chunk, write);
-		done += moved > 0 ? moved : 0;
-		if (moved < 0 || (uint32_t)moved < chunk)
-			break;
-	}
-	if (run)
-		run_free(run, run_length);
-	return done ? (int32_t)done : moved;
-}
-
-int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t offset, bool write)
-{
-	uint32_t first = offset >> PAGE_SHIFT, end = pages_of(offset + buffer->length);
-
-	if (buffer->length == 0 || (!write && offset >= file->ops->size(file)))
-		return 0;
-	if ((buffer->address | buffer->length | (uint32_t)offset) % SECTOR_SIZE)
-		return -EINVAL;
-	int error = file->dirty ? cached_file_write_back(file, first, end) : 0;
-
-	if (error)
-		return error;
-	if (write)
-		cached_file_drop(file, first, end, true);
-	int moved = direct_runs(file, buffer, offset, write);
-
-	if (write) {
-		file->changes++;
-		cached_file_drop(file, first, end, true);
-	}
-	return moved;
 }
 
 /* ---- of an open file ---- */
@@ -458,10 +388,13 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 		cached_files_balance();
 		error = file->ops->will_write ? file->ops->will_write(file, index) : 0;
 	}
-	if (!error)
+	if (!error) {
+		cached_file_promised(write);
 		error = get_page(file, index, FAULT_WINDOW, page);
-	if (!error && write)
-		cached_file_mark_dirty(file, index, 0, PAGE_SIZE);
+		if (!error && write)
+			cached_file_mark_dirty(file, index, 0, PAGE_SIZE);
+		cached_file_promised(-write);
+	}
 	return error == -ENOMEM || !error ? error : -EIO;
 }
 

@@ -39,7 +39,7 @@
 void (*cached_files_after)(void);
 
 static struct list dirty_files = LIST_EMPTY(dirty_files);
-static uint32_t dirty_pages, dirty_limit;
+static uint32_t dirty_pages, promised_pages, dirty_limit;
 
 static unsigned order_of(uint32_t length)
 {
@@ -67,7 +67,12 @@ void run_free(void *run, uint32_t length)
 
 uint32_t cached_files_dirty(void)
 {
-	return dirty_pages;
+	return dirty_pages + promised_pages;
+}
+
+void cached_file_promised(int change)
+{
+	promised_pages += change;
 }
 
 /* Shares data with system calls, so it cannot be pre-empted. */
@@ -198,11 +203,15 @@ int cached_pages_write(struct page_cache *cache, uint32_t index, const void *pag
 					       &parts[length >> PAGE_SHIFT]))
 			length += PAGE_SIZE;
 	}
+	int pages = (int)(length >> PAGE_SHIFT);
+
 	if (offset + length > size)
 		length = offset < size ? (uint32_t)(size - offset) : 0;
 	file->changes++;
+	cached_file_promised(pages); /* clean, but without blocks yet */
 	int error = write_parts(file, offset, run ? run : page, length, parts);
 
+	cached_file_promised(-pages);
 	if (run)
 		run_free(run, room);
 	if (error)

@@ -19,6 +19,10 @@ struct cached_file_ops {
 	/* Write to the disk, and allocate what is not there. Any offset and length, up to
 	 * CACHED_RUN. */
 	int (*write)(struct cached_file *file, uint64_t offset, const void *from, uint32_t length);
+	/* The same for O_DIRECT: no room was promised for it (will_write), and no error is noted.
+	 * Returns how many bytes, or an error for the first. NULL: write does it. */
+	int (*write_direct)(struct cached_file *file, uint64_t offset, const void *from,
+			    uint32_t length);
 	/* How many bytes the file has now. Does not sleep. */
 	uint64_t (*size)(const struct cached_file *file);
 	/* A write has made it longer. NULL: that cannot be. Does not sleep. */
@@ -74,7 +78,8 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
 /* Writes back all files (`is_due`: or only those that have been dirty for long). */
 void cached_files_write_back(bool is_due);
 
-/* Dirty pages of all files. */
+/* Dirty pages of all files, and those that were promised room and are not dirty yet (will_write;
+ * the contents are being copied) or any more (they are being written). */
 uint32_t cached_files_dirty(void);
 
 /* Begins with the thread that writes back, unless it is there. The first dirty page does so, too.
@@ -108,6 +113,9 @@ void cached_file_zero_tail(struct cached_file *file, uint64_t size);
 /* The page was written to, in `length` bytes from `skip` on. */
 void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
 			    uint32_t length);
+
+/* This many pages more were promised room but are not dirty; or (change < 0) fewer. */
+void cached_file_promised(int change);
 
 /* Before a page is made dirty: while too many are, its writer writes some back. May sleep. */
 void cached_files_balance(void);

@@ -10,10 +10,8 @@
  *	later	pages are written back in runs: blocks for a whole run are allocated at once
  *
  * So that a full disk is an error of write, and not of the write-back after it, write asks for room
- * (ext_room.c). When it becomes scarce, it writes back first.
- *
- * To make a file shorter: first its size, then its pages go, and then its blocks are freed. A fault
- * or a read that comes in between finds the end of the file.
+ * (ext_room.c). When it becomes scarce, it writes back first. Past the cache an error is the
+ * program's alone: only contents that a write has promised to keep can be lost.
  */
 #include "fs/disk/ext_inode.h"
 
@@ -27,9 +25,7 @@
 #include "kernel/task/time.h"
 #include "mm/page_table.h"
 
-#define DAY_NS	   86400000000000ll
-#define KEEP_SIZE  1u /* of fallocate */
-#define PUNCH_HOLE 2u
+#define DAY_NS 86400000000000ll
 
 static struct disk_inode *inode_of(const struct cached_file *pages)
 {
@@ -99,14 +95,12 @@ static int disk_read(struct cached_file *pages, uint64_t offset, void *to, uint3
 	return 0;
 }
 
-/* A write that was cut short is a full disk, or an error that is said for its first byte. */
-static int disk_write(struct cached_file *pages, uint64_t offset, const void *from, uint32_t length)
+/* With the mount's lock. Returns how many bytes were written, or an error for the first. */
+static int write_now(struct disk_inode *inode, uint64_t offset, const void *from, uint32_t length)
 {
-	struct disk_inode *inode = inode_of(pages);
 	uint32_t done = 0;
 	int written = 1;
 
-	mutex_lock(&inode->mount->lock);
 	while (done < length && written > 0) {
 		written = ext_write(&inode->ext, offset + done, (const uint8_t *)from + done,
 				    length - done);
@@ -116,12 +110,44 @@ static int disk_write(struct cached_file *pages, uint64_t offset, const void *fr
 	disk_inode_update(inode);
 	int error = disk_inode_store(inode);
 
+	return error ? error : done ? (int32_t)done : written;
+}
+
+/* A write that was cut short is a full disk, or an error that is said for its first byte. */
+static int disk_write(struct cached_file *pages, uint64_t offset, const void *from, uint32_t length)
+{
+	struct disk_inode *inode = inode_of(pages);
+
+	mutex_lock(&inode->mount->lock);
+	int moved = write_now(inode, offset, from, length);
+
 	mutex_unlock(&inode->mount->lock);
-	if (done == length)
-		return error;
+	if (moved == (int32_t)length)
+		return 0;
+	uint32_t done = moved > 0 ? moved : 0;
+
 	inode->mount->room = 0; /* less is free than was promised */
-	error = written < 0 ? written : -ENOSPC;
-	return disk_inode_lost(inode, offset + done, length - done, error);
+	return disk_inode_lost(inode, offset + done, length - done, moved < 0 ? moved : -ENOSPC);
+}
+
+/* On a full disk as much as there is room for. */
+static int disk_write_direct(struct cached_file *pages, uint64_t offset, const void *from,
+			     uint32_t length)
+{
+	struct disk_inode *inode = inode_of(pages);
+	struct disk_mount *mount = inode->mount;
+	uint64_t block = offset >> mount->block_shift;
+	uint64_t end = ((offset + length - 1) >> mount->block_shift) + 1;
+
+	mutex_lock(&mount->lock);
+	uint64_t room = disk_take_room(mount, end - block);
+
+	if (room < end - block && disk_missing(inode, block, end, false) > room)
+		length = room ? (uint32_t)(((block + room) << mount->block_shift) - offset) : 0;
+	int moved = length ? write_now(inode, offset, from, length) : -ENOSPC;
+
+	mutex_unlock(&mount->lock);
+	return moved;
 }
 
 static uint64_t disk_size(const struct cached_file *pages)
@@ -138,33 +164,34 @@ static void disk_grow(struct cached_file *pages, uint64_t size)
 static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_written)
 {
 	uint32_t shift = PAGE_SHIFT - inode->mount->block_shift;
-	uint64_t block = (uint64_t)index << shift, end = block + (1u << shift);
-	struct ext_mapping mapping;
-	int error = 0;
+	uint64_t block = (uint64_t)index << shift;
 
 	mutex_lock(&inode->mount->lock);
-	while (block < end && !error) {
-		error = ext_map(&inode->ext, block, &mapping);
-		if (!error && (!mapping.physical || (is_written && mapping.unwritten)))
-			error = -ENOSPC;
-		block += mapping.length;
-	}
+	uint64_t count = disk_missing(inode, block, block + (1u << shift), is_written);
+
 	mutex_unlock(&inode->mount->lock);
-	return !error;
+	return count == 0;
+}
+
+/* May the file be written to? Then that is its new time. */
+static int begin_write(struct disk_inode *inode)
+{
+	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
+		return -EROFS;
+	inode->inode.modified = inode->inode.changed = inode_now();
+	inode->is_changed = true;
+	inode->asked = 0;
+	return 0;
 }
 
 static int disk_will_write(struct cached_file *pages, uint32_t index)
 {
 	struct disk_inode *inode = inode_of(pages);
 	struct cached_page *cached = cached_file_find(pages, index);
-	int error;
+	int error = begin_write(inode);
 
-	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
-		return -EROFS;
-	inode->inode.modified = inode->inode.changed = inode_now();
-	inode->is_changed = true;
-	inode->asked = 0;
-	error = cached && cached->is_dirty ? 0 : disk_promise_page(inode->mount);
+	if (!error && !(cached && cached->is_dirty))
+		error = disk_promise_page(inode->mount);
 	if (error != -ENOSPC || is_allocated(inode, index, true))
 		return error == -ENOSPC ? 0 : error;
 	cached_files_write_back(false);
@@ -204,46 +231,13 @@ static void disk_release(struct cached_file *pages)
 
 const struct cached_file_ops disk_pages_ops = { .read = disk_read,
 						.write = disk_write,
+						.write_direct = disk_write_direct,
 						.size = disk_size,
 						.grow = disk_grow,
 						.will_write = disk_will_write,
 						.commit = disk_commit_pages,
 						.hold = disk_hold,
 						.release = disk_release };
-
-/* ---- sizes ---- */
-
-/* In the caller's turn. */
-static int set_size(struct disk_inode *inode, uint64_t size)
-{
-	if (size <= inode->inode.size) {
-		inode->inode.size = size;
-		cached_file_cut(&inode->pages, size);
-	} else {
-		cached_file_zero_tail(&inode->pages, inode->inode.size);
-	}
-	mutex_lock(&inode->mount->lock);
-	int error = ext_truncate(&inode->ext, size);
-
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
-	if (!error)
-		inode->inode.size = size;
-	return error;
-}
-
-int disk_truncate(struct inode *truncated, uint64_t size)
-{
-	struct disk_inode *inode = disk_inode(truncated);
-
-	mutex_lock(&inode->turn);
-	int error = inode->mount->read_only ? -EROFS : set_size(inode, size);
-
-	mutex_unlock(&inode->turn);
-	if (!error)
-		inode_touch(truncated, true);
-	return error;
-}
 
 /* ---- open files ---- */
 
@@ -299,21 +293,6 @@ static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
 	return cached_file_read(&inode->pages, to, offset);
 }
 
-/* Has a block no contents, neither on the disk nor in the cache? */
-static bool is_hole(struct disk_inode *inode, uint64_t offset)
-{
-	uint32_t shift = inode->mount->block_shift;
-	struct ext_mapping mapping = { .physical = 1 };
-
-	if (cached_file_write_back(&inode->pages, offset >> PAGE_SHIFT, (offset >> PAGE_SHIFT) + 1))
-		return false;
-	mutex_lock(&inode->mount->lock);
-	int error = ext_map(&inode->ext, offset >> shift, &mapping);
-
-	mutex_unlock(&inode->mount->lock);
-	return !error && mapping.physical == 0;
-}
-
 /* Pointers cannot say that a block has no contents yet, so as on Linux a hole within the file is
  * filled through the cache, by O_DIRECT, too, and then needs no alignment. */
 static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
@@ -321,7 +300,7 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 	uint32_t shift = inode->mount->block_shift;
 
 	return !(inode->ext.flags & EXT_FLAG_EXTENTS) &&
-	       offset >> shift << shift < inode->inode.size && is_hole(inode, offset);
+	       offset >> shift << shift < inode->inode.size && disk_is_hole(inode, offset);
 }
 
 /* Bits that let a program run as its owner go with a write by anybody. */
@@ -335,8 +314,7 @@ static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset
 	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset)) {
 		moved = cached_file_write(&inode->pages, from, offset);
 	} else {
-		disk_make_room(inode->mount, (from->length >> inode->mount->block_shift) + 1);
-		moved = disk_will_write(&inode->pages, offset >> PAGE_SHIFT);
+		moved = begin_write(inode);
 		if (!moved)
 			moved = cached_file_direct(&inode->pages, from, offset, true);
 	}
@@ -370,90 +348,6 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 static struct memory_object *disk_memory(struct file *file)
 {
 	return &disk_inode(file->inode)->pages.cache.object;
-}
-
-/* ---- fallocate ---- */
-
-/* Zeros for the part of a block, through the cache; a hole stays one. In the caller's turn. */
-static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
-{
-	static const uint8_t zeros[PAGE_SIZE];
-	int moved = 0;
-
-	if (end > inode->inode.size)
-		end = inode->inode.size;
-	if (from < end && is_hole(inode, from))
-		return 0;
-	while (from < end && moved >= 0) {
-		uint32_t length = end - from < PAGE_SIZE ? (uint32_t)(end - from) : PAGE_SIZE;
-		struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)zeros, length);
-
-		moved = cached_file_write(&inode->pages, &buffer, from);
-		from += moved > 0 ? moved : 0;
-	}
-	return moved < 0 ? moved : 0;
-}
-
-/* Whole blocks are freed; parts at both ends become zeros. What is cached of it goes, first what is
- * dirty to the disk: a page may have parts of both kinds. */
-static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
-{
-	uint32_t shift = inode->mount->block_shift, mask = (1u << shift) - 1;
-	uint64_t end = offset + length, first = (offset + mask) & ~(uint64_t)mask;
-	uint64_t last = end & ~(uint64_t)mask;
-	int error = zero_part(inode, offset, first < end ? first : end);
-
-	if (!error && first <= last)
-		error = zero_part(inode, last, end);
-	if (error || first >= last)
-		return error;
-	uint32_t page = first >> PAGE_SHIFT, page_end = ((last - 1) >> PAGE_SHIFT) + 1;
-
-	error = cached_file_write_back(&inode->pages, page, page_end);
-	if (error)
-		return error;
-	mutex_lock(&inode->mount->lock);
-	error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
-	inode->pages.changes++;
-	cached_file_drop(&inode->pages, page, page_end, true);
-	return error;
-}
-
-/* Dirty pages have their blocks first, so that those are no longer holes. */
-static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, bool keep_size)
-{
-	uint32_t shift = inode->mount->block_shift;
-	uint64_t end = offset + length, first = offset >> shift;
-	uint64_t count = ((end + (1u << shift) - 1) >> shift) - first;
-	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
-
-	disk_make_room(inode->mount, count);
-	mutex_lock(&inode->mount->lock);
-	if (!error)
-		error = ext_allocate(&inode->ext, first, count, true);
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
-	if (!error && !keep_size && end > inode->inode.size)
-		error = set_size(inode, end);
-	return error;
-}
-
-int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t length)
-{
-	struct disk_inode *inode = disk_inode(vfs);
-	int error = -EOPNOTSUPP;
-
-	mutex_lock(&inode->turn);
-	if (mode == (PUNCH_HOLE | KEEP_SIZE))
-		error = punch(inode, offset, length);
-	else if (!(mode & ~KEEP_SIZE) && inode->ext.flags & EXT_FLAG_EXTENTS)
-		error = allocate(inode, offset, length, mode);
-	mutex_unlock(&inode->turn);
-	if (!error)
-		inode_touch(&inode->inode, true);
-	return error;
 }
 
 const struct file_ops disk_file_ops = {

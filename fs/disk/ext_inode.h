@@ -117,16 +117,26 @@ bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_in
 /* Forgets all inodes of a mount, which nobody uses. */
 void disk_inode_forget_all(struct disk_mount *mount);
 
-/* ---- ext_room.c: without the lock ---- */
+/* ---- ext_room.c ---- */
 
-/* Promises room for one more dirty page: 0, -ENOSPC or another error. */
+/* Promises room for one more dirty page: 0, -ENOSPC or another error. Without the lock. */
 int disk_promise_page(struct disk_mount *mount);
 
-/* This many blocks are about to be allocated. If they are not there besides those that dirty pages
- * were promised, these are written back first. */
-void disk_make_room(struct disk_mount *mount, uint64_t blocks);
+/* How many of `blocks` the caller may allocate before it gives the lock back. If they are not there
+ * besides those that dirty pages were promised, these are written back first; the lock is given
+ * back for that. */
+uint64_t disk_take_room(struct disk_mount *mount, uint64_t blocks);
 
-/* ---- ext_names.c, ext_data.c ---- */
+/* ---- ext_size.c ---- */
+
+/* How many blocks of a range the file does not have, or (is_written) not with contents. With the
+ * lock. */
+uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bool is_written);
+
+/* Has a block no contents, neither on the disk nor in the cache? */
+bool disk_is_hole(struct disk_inode *inode, uint64_t offset);
+
+/* ---- ext_names.c, ext_data.c, ext_size.c ---- */
 
 extern const struct inode_ops disk_inode_ops;
 extern const struct file_ops disk_file_ops, disk_directory_ops;

@@ -65,24 +65,11 @@ static uint64_t super_free(const struct ext_fs *fs)
 	return halves(fs, fs->super.s_free_blocks_count_lo, fs->super.s_free_blocks_count_hi);
 }
 
-uint64_t ext_all_free_blocks(const struct ext_fs *fs)
+uint64_t ext_free_blocks(const struct ext_fs *fs)
 {
 	uint64_t blocks = super_free(fs);
 
 	return blocks > fs->unusable ? blocks - fs->unusable : 0;
-}
-
-uint64_t ext_free_blocks(const struct ext_fs *fs)
-{
-	uint64_t blocks = ext_all_free_blocks(fs);
-	uint64_t reserved = fs->no_reserve ? ext_reserved_blocks(fs) : 0;
-
-	return blocks > reserved ? blocks - reserved : 0;
-}
-
-void ext_use_reserve(struct ext_fs *fs, bool allowed)
-{
-	fs->no_reserve = !allowed;
 }
 
 static uint32_t free_in(const struct ext_group_desc *descriptor)
@@ -302,7 +289,7 @@ static int look_at_next(struct ext_fs *fs)
 
 int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room)
 {
-	uint64_t blocks = ext_all_free_blocks(fs);
+	uint64_t blocks = ext_free_blocks(fs);
 	int error = 0;
 
 	while (fs->sure < wanted && fs->looked_at < fs->summary.groups && !error) {

@@ -175,9 +175,6 @@ void ext_usage(struct ext_fs *fs, struct ext_usage *out);
  * that, or why no more can be looked for; *room is valid then, too. */
 int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room);
 
-/* May the next calls use the blocks that are reserved for root? A new mount lets them. */
-void ext_use_reserve(struct ext_fs *fs, bool allowed);
-
 /* Finds a name in a directory: the inode's number, or -ENOENT. name has no NUL. */
 int ext_find(const struct ext_inode *directory, const char *name, uint32_t length,
 	     uint32_t *number);

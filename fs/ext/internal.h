@@ -41,7 +41,6 @@ struct ext_fs {
 	bool failed;	     /* contradictions were found: read-only now */
 	bool super_changed;  /* newer than super_buffer */
 	bool pending_lost;   /* more was freed than pending has: commit before anything else */
-	bool no_reserve;     /* the blocks that are reserved for root may not be used now */
 	uint32_t seed;	     /* of checksums */
 	uint32_t generation; /* of the inode that was made last */
 	/* Without a journal: of the changes since the last commit, and of those that are safe. */
@@ -295,9 +294,8 @@ uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block);
 /* After a commit: what it has freed can be allocated. */
 void ext_pending_clear(struct ext_fs *fs);
 
-/* Free blocks that can be allocated (not where the bitmap is damaged), and those of them that the
- * caller may have: without the reserved ones unless it is root. */
-uint64_t ext_all_free_blocks(const struct ext_fs *fs);
+/* Free blocks that can be allocated (not where the bitmap is damaged), and how many of all are
+ * reserved for root. */
 uint64_t ext_free_blocks(const struct ext_fs *fs);
 uint64_t ext_reserved_blocks(const struct ext_fs *fs);
 

@@ -23,7 +23,7 @@ void ext_usage(struct ext_fs *fs, struct ext_usage *out)
 	uint64_t reserved = ext_reserved_blocks(fs), taken = overhead(fs);
 
 	out->blocks = fs->summary.blocks > taken ? fs->summary.blocks - taken : 0;
-	out->free = ext_all_free_blocks(fs);
+	out->free = ext_free_blocks(fs);
 	out->available = out->free > reserved ? out->free - reserved : 0;
 	out->inodes = fs->summary.inodes;
 	out->free_inodes = fs->super.s_free_inodes_count;

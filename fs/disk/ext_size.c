@@ -1,0 +1,165 @@
+/*
+ * Sizes and blocks of files of ext2, ext3 and ext4: truncate, fallocate, holes.
+ *
+ * To make a file shorter: first its size, then its pages go, and then its blocks are freed. A fault
+ * or a read that comes in between finds the end of the file.
+ */
+#include "fs/disk/ext_inode.h"
+#include "fs/ext/disk.h"
+#include "fs/vfs/vfs.h"
+#include "kernel/lib/errno.h"
+#include "mm/page_table.h"
+
+#define KEEP_SIZE  1u /* of fallocate */
+#define PUNCH_HOLE 2u
+
+uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bool is_written)
+{
+	struct ext_mapping mapping;
+	uint64_t count = 0;
+
+	for (; block < end; block += mapping.length) {
+		if (ext_map(&inode->ext, block, &mapping) != 0)
+			return count + end - block;
+		if (mapping.length > end - block)
+			mapping.length = end - block;
+		if (!mapping.physical || (is_written && mapping.unwritten))
+			count += mapping.length;
+	}
+	return count;
+}
+
+bool disk_is_hole(struct disk_inode *inode, uint64_t offset)
+{
+	uint32_t shift = inode->mount->block_shift;
+	struct ext_mapping mapping = { .physical = 1 };
+
+	if (cached_file_write_back(&inode->pages, offset >> PAGE_SHIFT, (offset >> PAGE_SHIFT) + 1))
+		return false;
+	mutex_lock(&inode->mount->lock);
+	int error = ext_map(&inode->ext, offset >> shift, &mapping);
+
+	mutex_unlock(&inode->mount->lock);
+	return !error && mapping.physical == 0;
+}
+
+/* ---- sizes ---- */
+
+/* In the caller's turn. */
+static int set_size(struct disk_inode *inode, uint64_t size)
+{
+	if (size <= inode->inode.size) {
+		inode->inode.size = size;
+		cached_file_cut(&inode->pages, size);
+	} else {
+		cached_file_zero_tail(&inode->pages, inode->inode.size);
+	}
+	mutex_lock(&inode->mount->lock);
+	int error = ext_truncate(&inode->ext, size);
+
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	if (!error)
+		inode->inode.size = size;
+	return error;
+}
+
+int disk_truncate(struct inode *truncated, uint64_t size)
+{
+	struct disk_inode *inode = disk_inode(truncated);
+
+	mutex_lock(&inode->turn);
+	int error = inode->mount->read_only ? -EROFS : set_size(inode, size);
+
+	mutex_unlock(&inode->turn);
+	if (!error)
+		inode_touch(truncated, true);
+	return error;
+}
+
+/* ---- fallocate ---- */
+
+/* Zeros for the part of a block, through the cache; a hole stays one. In the caller's turn. */
+static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
+{
+	static const uint8_t zeros[PAGE_SIZE];
+	int moved = 0;
+
+	if (end > inode->inode.size)
+		end = inode->inode.size;
+	if (from < end && disk_is_hole(inode, from))
+		return 0;
+	while (from < end && moved >= 0) {
+		uint32_t length = end - from < PAGE_SIZE ? (uint32_t)(end - from) : PAGE_SIZE;
+		struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)zeros, length);
+
+		moved = cached_file_write(&inode->pages, &buffer, from);
+		from += moved > 0 ? moved : 0;
+	}
+	return moved < 0 ? moved : 0;
+}
+
+/* Whole blocks are freed; parts at both ends become zeros. What is cached of it goes, first what is
+ * dirty to the disk: a page may have parts of both kinds. */
+static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
+{
+	uint32_t shift = inode->mount->block_shift, mask = (1u << shift) - 1;
+	uint64_t end = offset + length, first = (offset + mask) & ~(uint64_t)mask;
+	uint64_t last = end & ~(uint64_t)mask;
+	int error = zero_part(inode, offset, first < end ? first : end);
+
+	if (!error && first <= last)
+		error = zero_part(inode, last, end);
+	if (error || first >= last)
+		return error;
+	uint32_t page = first >> PAGE_SHIFT, page_end = ((last - 1) >> PAGE_SHIFT) + 1;
+
+	error = cached_file_write_back(&inode->pages, page, page_end);
+	if (error)
+		return error;
+	mutex_lock(&inode->mount->lock);
+	error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	inode->pages.changes++;
+	cached_file_drop(&inode->pages, page, page_end, true);
+	return error;
+}
+
+/* Dirty pages have their blocks first, so that those are no longer holes. */
+static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, bool keep_size)
+{
+	uint32_t shift = inode->mount->block_shift;
+	uint64_t end = offset + length, first = offset >> shift;
+	uint64_t count = ((end + (1u << shift) - 1) >> shift) - first;
+	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
+
+	mutex_lock(&inode->mount->lock);
+	uint64_t room = disk_take_room(inode->mount, count);
+
+	if (!error && room < count && disk_missing(inode, first, first + count, false) > room)
+		error = -ENOSPC;
+	if (!error)
+		error = ext_allocate(&inode->ext, first, count, true);
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	if (!error && !keep_size && end > inode->inode.size)
+		error = set_size(inode, end);
+	return error;
+}
+
+int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t length)
+{
+	struct disk_inode *inode = disk_inode(vfs);
+	int error = -EOPNOTSUPP;
+
+	mutex_lock(&inode->turn);
+	if (mode == (PUNCH_HOLE | KEEP_SIZE))
+		error = punch(inode, offset, length);
+	else if (!(mode & ~KEEP_SIZE) && inode->ext.flags & EXT_FLAG_EXTENTS)
+		error = allocate(inode, offset, length, mode);
+	mutex_unlock(&inode->turn);
+	if (!error)
+		inode_touch(&inode->inode, true);
+	return error;
+}

@@ -1,0 +1,46 @@
+"""A full disk: what a program was promised is kept, and what it was not promised is not lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.host.ext.images import MIB, make_image
+from tests.test_ext_write_guest import KINDS, check, guest, programs  # noqa: F401
+
+
+@pytest.fixture
+def image(tmp_path, request):
+    """An empty file system of the kind that the test is asked for."""
+    (tmp_path / "root").mkdir()
+    return make_image(tmp_path / "a.img", 8 * MIB, KINDS[request.param], tmp_path / "root")
+
+
+@pytest.mark.parametrize("image", ["ext3-1k", "ext4", "ext4-4k"], indirect=True)
+def test_a_write_past_the_cache_is_told_and_nothing_is_lost(guest, image):  # noqa: F811
+    """The program gets ENOSPC. The console says nothing, because no contents are lost."""
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt
+        dd if=/dev/zero of=large bs=64k oflag=direct 2>&1 | grep -o 'No space left on device'
+        dd if=/dev/zero of=large bs=64k count=9 oflag=direct conv=notrunc 2>&1 | grep 'out'
+        set -- $(stat -c '%s %b' large); cd /; umount /mnt; mount /dev/hdb /mnt
+        [ "$(stat -c '%s %b' /mnt/large)" = "$*" ] && echo same; umount /mnt""",
+        image,
+    )
+    assert said == "No space left on device\n9+0 records out\nsame\n"
+    check(image)
+
+
+@pytest.mark.parametrize("image", ["ext3-1k", "ext4-4k"], indirect=True)
+def test_no_block_is_promised_twice(guest, image):  # noqa: F811
+    """Processes that write through the cache, past it, and allocate, all on what is left of a disk.
+    They sleep in the middle of everything."""
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt; mkdir work
+        dd if=/dev/zero of=large bs=64k 2>/dev/null; sync
+        truncate -s $(($(stat -c %s large) - 400000)) large; sync
+        /promises work 12; cd /; umount /mnt && echo unmounted""",
+        image,
+        settings={"disk": "dma-interrupt"},
+    )
+    assert said == "lost: 0\n" * 2 + "unmounted\n"
+    check(image)
