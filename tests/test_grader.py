@@ -258,6 +258,16 @@ def test_every_cheat_fills_every_file(tmp_path, lesson):
         assert files <= laid
 
 
+@pytest.mark.parametrize("lesson", lessons())
+def test_payloads_of_cheats_are_in_every_c_file(tmp_path, lesson):
+    """Else a cheat is no more than a file that does not compile."""
+    (cheat,) = (each for each in cheats_of(lesson) if each.name == "does-nothing")
+    lay_cheat(cheat, lesson, tmp_path)
+    files = [path for each in of_lesson(lesson) for path in each.files if path.endswith(".c")]
+    without = [path for path in files if "CHEAT" not in (tmp_path / path).read_text()]
+    assert without == []
+
+
 # ---- all of it, on lesson 1 ---------------------------------------------------------------------
 
 

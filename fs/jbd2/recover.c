@@ -179,7 +179,8 @@ static int check_copy(struct walk *walk, const struct tag *tag)
      revoked, and counts it in walk->written. The cache must forget what it has read of the block
      (bcache_forget). A copy with TAG_ESCAPED has lost its first word, which was the magic.
    - visit_block takes the next block of the log (read_block) and does what its type asks for. It
-     answers LOG_ENDS at the first block that does not continue the log, and, after SCAN, at the end
+     answers LOG_ENDS at the first block that does not continue the log: without the magic, of
+     another transaction, or of a kind that is not one of the three; and, after SCAN, at the end
      that SCAN has found. visit_commit ends a transaction, if its commit block is intact
      (commit_is_intact): then the next one begins, with crc ~0.
    - finish: every copy was written to its place. Makes that safe, and then the log empty, with

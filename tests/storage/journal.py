@@ -2,7 +2,7 @@
 power cuts computed, and states judged here. A student's program only answers questions.
 
 docs.kernel.org, "ext4 Data Structures and Algorithms", 3.6 Journal (jbd2). Checksums are those of
-version 3.
+version 3, or of version 1: one of all descriptors and copies, in the commit block.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ HAS_REVOKE, HAS_64BIT, HAS_CHECKSUMS = 0x1, 0x2, 0x10
 UUID = b"\x5a" * 16
 SECTOR = 512
 CRC32C = 4
+HAS_VERSION_1 = 0x1  # a compatible feature
+CRC32, CRC32_BYTES = 1, 4
 ESCAPES = 7  # each seventh block of contents begins like a block of the log
 
 
@@ -33,6 +35,7 @@ class Layout(NamedTuple):
     checksums: bool = True
     log_at: int = 48
     wide: bool = False
+    version_1: bool = False
 
     @property
     def features(self) -> int:
@@ -67,6 +70,16 @@ def crc32c(crc: int, data: bytes) -> int:
     return crc
 
 
+@cache
+def crc32_big_endian(crc: int, data: bytes) -> int:
+    """CRC-32 from the highest bit on, bits not inverted."""
+    for byte in data:
+        crc ^= byte << 24
+        for _ in range(8):
+            crc = (crc << 1 ^ (0x04C11DB7 if crc >> 31 else 0)) & 0xFFFFFFFF
+    return crc
+
+
 SEED = crc32c(0xFFFFFFFF, UUID)
 
 
@@ -83,11 +96,13 @@ def contents(number: int, size: int = 1024) -> bytes:
 @dataclass(frozen=True)
 class Transaction:
     """Blocks with their new contents, and revoked blocks. `damage`: what is wrong with it in the
-    log: "copy", "descriptor", "commit" (a checksum), "no commit"."""
+    log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no commit". kind: of a block
+    that it has before its commit block, and that no transaction should have."""
 
     blocks: dict[int, bytes]
     revoked: tuple[int, ...] = ()
     damage: str = ""
+    kind: int | None = None
 
 
 def header(kind: int, sequence: int) -> bytes:
@@ -97,7 +112,8 @@ def header(kind: int, sequence: int) -> bytes:
 
 def super_block(layout: Layout, start: int, sequence: int) -> bytes:
     """The journal's block 0: the log begins at `start` (0: is empty) with a transaction."""
-    fields = (layout.size, layout.log, 1, sequence, start, 0, 0, layout.features, 0)
+    compatible = HAS_VERSION_1 if layout.version_1 else 0
+    fields = (layout.size, layout.log, 1, sequence, start, 0, compatible, layout.features, 0)
     block = bytearray(header(SUPER, 0) + struct.pack(">9I", *fields))
     block += UUID + struct.pack(">I", 1)
     block += bytes(layout.size - len(block))
@@ -137,12 +153,18 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
     place = len(blocks) - 1
     blocks += copies
     commit = sealed(layout, header(COMMIT, sequence), 16)
+    if layout.version_1 and each.damage != "no checksum":
+        sums = b"".join(blocks[place:] if tags else [])
+        crc = crc32_big_endian(0xFFFFFFFF, sums)
+        commit = commit[:12] + struct.pack(">BBHI", CRC32, CRC32_BYTES, 0, crc) + commit[20:]
     if each.damage == "copy":
         blocks[-1] = blocks[-1][:100] + b"torn" + blocks[-1][104:]
     elif each.damage == "descriptor":
         blocks[place] = blocks[place][:900] + b"torn" + blocks[place][904:]
     elif each.damage == "commit":
         commit = commit[:600] + b"torn" + commit[604:]
+    if each.kind is not None:
+        blocks.append(header(each.kind, sequence).ljust(layout.size, b"\0"))
     return blocks + ([] if each.damage == "no commit" else [commit])
 
 
@@ -204,8 +226,9 @@ def transactions_of(image: bytes, layout: Layout) -> list[Found]:
     """The complete transactions of a log, in order."""
     log = [block_of(image, layout, layout.log_at + index) for index in range(layout.log)]
     sequence, start = struct.unpack_from(">II", log[0], 0x18)
-    features = struct.unpack_from(">I", log[0], 0x28)[0]
-    layout = layout._replace(checksums=bool(features & HAS_CHECKSUMS))
+    compatible, features = struct.unpack_from(">II", log[0], 0x24)
+    checksums, version_1 = bool(features & HAS_CHECKSUMS), bool(compatible & HAS_VERSION_1)
+    layout = layout._replace(checksums=checksums, version_1=version_1 and not checksums)
     found: list[Found] = []
     if start == 0:
         return found
@@ -228,20 +251,30 @@ def next_transaction(
     walk: Iterator[bytes], layout: Layout, sequence: int, *, wide: bool
 ) -> Found | None:
     """The next one, or None if it is not complete."""
-    found = Found(sequence)
+    found, crc = Found(sequence), 0xFFFFFFFF
     for block in walk:
         magic, kind, number = struct.unpack_from(">III", block)
         if (magic, number) != (MAGIC, sequence):
             return None
         if kind == COMMIT:
-            return found if is_intact(layout, block, 16) else None
+            fits = has_crc(block, crc) if layout.version_1 else is_intact(layout, block, 16)
+            return found if fits else None
         if kind not in (DESCRIPTOR, REVOKE) or not is_intact(layout, block, layout.size - 4):
             return None
         if kind == REVOKE:
             found.revoked += revoked_in(block, wide=wide)
-        elif not take_copies(walk, layout, block, found, wide=wide):
+            continue
+        copies = take_copies(walk, layout, block, found, wide=wide)
+        if copies is None:
             return None
+        crc = crc32_big_endian(crc, block + b"".join(copies)) if layout.version_1 else crc
     return None
+
+
+def has_crc(block: bytes, crc: int) -> bool:
+    """Whether a commit block has this checksum of version 1, or none."""
+    kind, size, _, stored = struct.unpack_from(">BBHI", block, 12)
+    return (kind, size, stored) in ((0, 0, 0), (CRC32, CRC32_BYTES, crc))
 
 
 def is_intact(layout: Layout, block: bytes, at: int) -> bool:
@@ -261,9 +294,10 @@ def revoked_in(block: bytes, *, wide: bool) -> list[int]:
 
 def take_copies(
     walk: Iterator[bytes], layout: Layout, block: bytes, found: Found, *, wide: bool
-) -> bool:
-    """The copies after a descriptor. False when one is torn or missing."""
-    at, flags = 12, 0
+) -> list[bytes] | None:
+    """Takes the copies after a descriptor. Gives them as they are in the log; None when one is torn
+    or missing."""
+    at, flags, taken = 12, 0, []
     while not flags & LAST:
         if layout.checksums:
             low, flags, high, crc = struct.unpack_from(">IIII", block, at)
@@ -274,15 +308,16 @@ def take_copies(
         at += 0 if flags & SAME_UUID else 16
         copy = next(walk, None)
         if copy is None:
-            return False
+            return None
         if layout.checksums:
             whole = struct.pack(">I", found.sequence) + copy
             if crc != crc32c(SEED, whole):
-                return False
+                return None
+        taken.append(copy)
         if flags & ESCAPED:
             copy = struct.pack(">I", MAGIC) + copy[4:]
         found.copies.append((number, copy))
-    return True
+    return taken
 
 
 def replayed(image: bytes, layout: Layout) -> dict[int, bytes]:

@@ -1,11 +1,11 @@
-"""Exercise S6 from outside: user/seekrw.c, linked with a computer that counts what each call costs
-(tests/storage/host/seekrw.c). Its clock stands still unless something is called."""
+"""Exercise S6 from outside: user/seekrw.c, whose calls come here (tests/storage/host/seekrw.c): to a
+computer that counts what each of them costs. Its clock stands still unless something is called."""
 
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from errno import EFBIG, EINVAL, EIO, ENOENT, ENOTTY, ENXIO
 from functools import cached_property
 from pathlib import Path
 
@@ -28,23 +28,35 @@ CALLS = {
     "o": "open is called",
     "s": "stat is called",
     "t": "what is written gets its stamps",
+    "y": "isatty is called",
 }
+OPEN_NS, CALL_NS, ALLOCATE_NS = 3_000_000, 1_000_000, 200_000
+COSTS = {"a": ALLOCATE_NS, "c": LOOK_NS, "e": 0, "f": OPEN_NS, "o": OPEN_NS, "t": ALLOCATE_NS}
 
 programs: dict[Path, Path] = {}
 
 
 @dataclass(frozen=True)
 class World:
-    """The file (f), block device (b) or other thing that seekrw is given; see the C file."""
+    """The computer that seekrw runs on.
+
+    kind: f file, b block device, m one that does not tell its size, c character device, d
+    directory. align: of the memory and the offsets of direct I/O, in bytes. cost: of an operation,
+    in ns; each takes 10 more than the last one. every: each operation of so many makes a request to
+    the device; 0: nothing is known of requests. short, broken: the number of an operation that
+    moves half as much (number 0: nothing), or fails; moved: from this one on they read stamps of
+    another place; -1: none. terminal: the standard error is one.
+    """
 
     kind: str = "b"
     size: int = DISK
     align: int = SECTOR
-    cost: int = 10_000  # ns
+    cost: int = 10_000
     every: int = 1
     short: int = -1
     broken: int = -1
     moved: int = -1
+    terminal: bool = False
 
     def __str__(self) -> str:
         what = {"c": "a character device", "d": "a directory", "f": "a file"}.get(
@@ -61,6 +73,73 @@ class Call:
     offset: int
     length: int
     stamped: bool
+
+
+class Computer:
+    """What answers the calls of a program, and notes them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.calls: list[Call] = []
+        self.has_ended = self._is_direct = False
+        self._now = self._done = 0
+        self._requests = {"r": [0, 0], "w": [0, 0]}
+
+    def answer(self, question: bytes) -> bytes:
+        """The line for a line: the time, the call's result, and four more numbers."""
+        letter, *words = question.decode(errors="replace").split() or [""]
+        numbers = [int(word) if word.lstrip("-").isdigit() else 0 for word in words][:4]
+        operates = letter in ("r", "w") and len(numbers) == 4
+        place = (numbers[0], numbers[1], numbers[3] == 1) if operates else (0, 0, False)
+        self.calls.append(Call(letter, *place))
+        result = self._operate(letter, *numbers[:3]) if operates else self._call(letter, numbers)
+        line = [self._now, *result]
+        return (" ".join(map(str, line)) + "\n").encode()
+
+    def _call(self, letter: str, numbers: list[int]) -> list[int]:
+        """Anything but an operation: its result and the other numbers."""
+        world, first = self.world, (numbers or [0])[0]
+        self._now += COSTS.get(letter, CALL_NS)
+        self.has_ended |= letter == "e"
+        if letter == "o":
+            self._is_direct = first == 1
+        if letter == "y":
+            return [int(world.terminal)]
+        if letter == "s":
+            return [0, ord(world.kind), world.size if world.kind == "f" else 0]
+        if letter == "l":
+            return [first + (world.size if numbers[1:2] == [1] else 0)]
+        if letter == "f":
+            known = first == 1 and world.every > 0
+            return [0, *self._requests["r"], *self._requests["w"]] if known else [-ENOENT]
+        return self._tell_size(numbers) if letter == "i" else [0]
+
+    def _tell_size(self, numbers: list[int]) -> list[int]:
+        """BLKGETSIZE64 and BLKGETSIZE; of a sector by all other requests."""
+        in_sectors = self.world.size // SECTOR
+        if self.world.kind != "b" or numbers[:1] != [1]:
+            return [-ENOTTY]
+        if numbers[1:2] == [1]:
+            return [0, self.world.size]
+        return [-EFBIG] if numbers[2:3] == [1] and in_sectors >> 32 else [0, in_sectors]
+
+    def _operate(self, letter: str, offset: int, length: int, memory: int) -> list[int]:
+        """A read or a write: the bytes that it moves, and by how much they are another place's."""
+        world, number = self.world, self._done
+        self._done += 1
+        self._now += world.cost + number * LATER_NS
+        unaligned = memory % world.align or offset % world.align or length % SECTOR
+        if (self._is_direct and unaligned) or offset < 0:
+            return [-EINVAL]
+        if number == world.broken or offset > world.size:
+            return [-EIO if number == world.broken else -ENXIO]
+        if world.every and number % world.every == 0:
+            requests = self._requests[letter]
+            requests[:] = requests[0] + 1, requests[1] + length // SECTOR
+        moves = min(length, world.size - offset)
+        if number == world.short:
+            moves = length // 2 if number else 0
+        return [moves, SECTOR if 0 <= world.moved <= number else 0]
 
 
 @dataclass(frozen=True)
@@ -104,18 +183,14 @@ def seekrw(lab: Lab, world: World, *arguments: object) -> Run:
     if lab.root not in programs or not programs[lab.root].exists():
         programs[lab.root] = lab.host(SOURCES, [DRIVER], "seekrw")
     words = ["-f", "FILE", *map(str, arguments)]
-    line = " ".join(map(str, astuple(world))) + "\n"
-    done = lab.ask(programs[lab.root], line.encode(), *words)
-    said, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
+    computer = Computer(world)
+    done = lab.converse(programs[lab.root], computer.answer, *words)
+    text, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
     what = f"seekrw {' '.join(words)}, on {world}"
-    text, mark, listed = said.rpartition("== calls\n")
-    if done.returncode in PROGRAM_STOPPED or not mark or "not written" in errors:
+    stopped = done.returncode in PROGRAM_STOPPED or not computer.has_ended
+    if stopped or "not written" in errors:
         fail(f"{what}: {cause_in(errors, done.returncode)}\n{errors[-1500:]}")
-    calls = []
-    for letter, *numbers in re.findall(r"^(\w) (\d+) (\d+) ([01])$", listed, re.MULTILINE):
-        offset, length, stamped = map(int, numbers)
-        calls.append(Call(letter, offset, length, stamped == 1))
-    return Run(what, world, done.returncode, text, errors, tuple(calls))
+    return Run(what, world, done.returncode, text, errors, tuple(computer.calls))
 
 
 def measured(lab: Lab, world: World, *arguments: object) -> Run:

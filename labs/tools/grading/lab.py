@@ -15,12 +15,14 @@ needed, and it runs once. labs/tools/grading/lab_plan.py says in what order, and
 from __future__ import annotations
 
 import fcntl
+import os
 import pickle
+import re
 import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +53,7 @@ PROCESSOR_LIMIT = 8
 OUTPUT_LIMIT = 256 << 10
 PROGRAM_STOPPED = (124, 128 + signal.SIGKILL, 128 + signal.SIGXCPU)  # what limits leave as status
 ANSWER_SECONDS = 3 * sandbox.PROGRAM.wall  # a backstop: the program has limits of its own
+QUESTION = re.compile(rb"\x01([^\n]*)\n")  # of a program, in what it prints
 STUCK = (Outcome.HANG, Outcome.WALL_LIMIT, Outcome.OUTPUT_LIMIT)
 
 # A program of the student's ends in time, and does not fill the memory of who reads its output.
@@ -58,7 +61,7 @@ HOST_PROGRAM = """\
 #!/bin/bash
 set -o pipefail
 export ASAN_OPTIONS=detect_leaks=0
-{command} "$@" 2> >(head -c 65536 >&2) | head -c 4194304
+{command} "$@" 2> >(head -c 61440 >&2) | stdbuf -o0 head -c 4194304
 """
 
 
@@ -190,9 +193,27 @@ class Lab:
         process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
         with process, sandbox.watched(process.pid):
             output, errors = process.communicate(questions, timeout=ANSWER_SECONDS)
+        return self._ended(process, output, errors)
+
+    def converse(
+        self, program: Path, answer: Callable[[bytes], bytes], *arguments: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Runs a program of `host` that asks: each line from a byte 1 on is a question, and `answer`
+        gives the line that it reads then. So what it is to find out is not in its memory."""
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
+        with process, sandbox.watched(process.pid):
+            output = conversed(process, answer)
+            _, errors = process.communicate(timeout=ANSWER_SECONDS)  # as much as a pipe holds
+        return self._ended(process, output, errors)
+
+    def _ended(
+        self, process: subprocess.Popen[bytes], output: bytes, errors: bytes
+    ) -> subprocess.CompletedProcess[bytes]:
+        """What came of a program that has ended."""
         if process.returncode in PROGRAM_STOPPED:
             self.stuck.append(Outcome.HANG)
-        return subprocess.CompletedProcess([program], process.returncode, output, errors)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def _wrapped(self, program: Path) -> Path:
         """The script that starts a program within its limits."""
@@ -208,6 +229,20 @@ class Lab:
         script.write_text(HOST_PROGRAM.format(command=shlex.join(command)))
         script.chmod(0o755)
         return script
+
+
+def conversed(process: subprocess.Popen[bytes], answer: Callable[[bytes], bytes]) -> bytes:
+    """Answers a program's questions until it ends. Returns what else it printed."""
+    said, text = bytearray(), bytearray()
+    while chunk := os.read(process.stdout.fileno(), 1 << 16):
+        said += chunk
+        while question := QUESTION.search(said):
+            text += said[: question.start()]
+            line = answer(bytes(question[1]))
+            del said[: question.end()]
+            with suppress(BrokenPipeError):
+                os.write(process.stdin.fileno(), line)
+    return bytes(text + said)
 
 
 class LabMachine(Machine):

@@ -7,6 +7,7 @@ import pytest
 from labs.tools.grading.lab import Lab
 from tests.storage.journal import (
     DESCRIPTOR,
+    SUPER,
     Layout,
     Transaction,
     block_of,
@@ -258,6 +259,42 @@ def test_torn_transactions(journals: Journals) -> None:
             ("copies", Transaction(new(9, first=10))),
             ("revoke blocks", Transaction({}, revoked=(5, 6))),
         )
+    ]
+    judge_recoveries(journals, logs)
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_checksums_of_version_1(journals: Journals) -> None:
+    """A transaction is complete if the one checksum of its descriptors and copies is right, or if
+    its commit block has none; the next transaction's checksum begins anew."""
+    layout = Layout(checksums=False, version_1=True)
+    one, two = Transaction(new(2001, 7 * 300)), Transaction(new(2011, first=9), revoked=(5,))
+    last = Transaction(new(2021, 2022, first=12))
+    logs = [log_of("three transactions with checksums of version 1", layout, one, two, last)]
+    logs += [
+        log_of(words, layout, one, Transaction(two.blocks, two.revoked, damage), last)
+        for damage, words in (
+            ("copy", "a torn copy in the second of three transactions with checksums of version 1"),
+            ("no checksum", "a commit block without a checksum, where others have version 1"),
+        )
+    ]
+    judge_recoveries(journals, logs)
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_blocks_of_other_kinds(journals: Journals) -> None:
+    """A block of a kind that no transaction has ends the log; that is no error."""
+    one, last = Transaction(new(2001, 2002)), Transaction(new(2021))
+    logs = [
+        log_of(
+            f"a block of kind {kind} before a commit block",
+            layout,
+            one,
+            Transaction(new(2011), kind=kind),
+            last,
+        )
+        for kind in (0, 3, SUPER, 6, 0x101)
+        for layout in (LAYOUT, LAYOUTS["plain"])
     ]
     judge_recoveries(journals, logs)
 

@@ -1,20 +1,14 @@
 /*
- * A computer for user/seekrw.c, linked with it: one file or block device, and a clock that counts
- * what each call costs. The first line of the standard input describes it:
+ * The calls of user/seekrw.c, linked with it. The computer itself, with its one file or block device
+ * and its clock, is tests/storage/seekrw.py: each call is a line on the standard output, and waits for
+ * a line on the standard input. So a program knows nothing of that computer but what a call told it.
  *
- *	KIND SIZE ALIGN COST EVERY SHORT BROKEN MOVED
- *
- *	KIND			f file, b block device, m one that does not tell its size,
- *				c character device, d directory
- *	ALIGN			bytes, of the memory and the offsets of direct I/O
- *	COST			nanoseconds of an operation; each takes 10 more than the last one
- *	EVERY			each operation of so many makes a request to the device
- *	SHORT, BROKEN, MOVED	the number of an operation that moves too little, fails, or reads
- *				a stamp of another place; -1: none
- *
- * At the end a line "== calls" is printed, then a line for each call: its letter, and for r and w
- * the offset, the length, and whether the data were stamps of that place. tests/storage/seekrw.py
- * judges.
+ *	\1 LETTER NUMBER NUMBER NUMBER NUMBER		c clock, a memory, f fopen, i ioctl, l lseek,
+ *							o open, s stat, y isatty, r pread, w pwrite,
+ *							t the bytes of the next w were made since
+ *							the last c, e the end
+ *	NS RESULT NUMBER NUMBER NUMBER NUMBER		the time, and what the call returns: a
+ *							negative errno for an error
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -25,6 +19,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -35,53 +30,68 @@
 
 #include "labs/storage/stamp.h"
 
-#define CALLS_MAX     100000u
-#define TARGET	      77 /* its descriptor */
-#define CLOCK_NS      5u
-#define ALLOCATE_NS   200000u
-#define CALL_NS	      1000000u
-#define OPEN_NS	      3000000u
-#define LATER_NS      10u
-#define SECTOR	      512u
-#define SECTORS_OF_32 UINT64_C(0xffffffff)
+#define TARGET	 77 /* its descriptor */
+#define SECTOR	 512u
+#define NUMBERS	 6
+#define QUESTION "\1%c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n"
 
-struct call {
-	char letter;
-	bool stamped;
-	uint64_t offset, length;
-};
+enum { NOW, RESULT, MORE };
 
-static struct call calls[CALLS_MAX];
-static unsigned call_count;
-static char kind;
-static uint64_t size, align, cost, every, now, done, requests, sectors;
-static int64_t short_at, broken_at, moved_at;
-static bool is_ready, is_direct;
+static bool is_ready;
 
 /* What was written last, and what was in this memory when somebody looked at the clock. */
 static const void *written;
 static size_t written_length;
 static uint32_t sum_then;
 
+/* More than 128 MiB at once are too many: then there is no memory, and no end of the program. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "max_allocation_size_mb=128:allocator_may_return_null=1";
+}
+
 /* In libasan, if the program has it. */
 int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
 					      void (*freed)(const volatile void *))
     __attribute__((weak));
 
-static struct call *add(char letter, uint64_t ns)
+/* Makes a call, and returns the answer's numbers. */
+static const int64_t *call(char letter, int64_t a, int64_t b, int64_t c, int64_t d)
 {
-	struct call *call = &calls[call_count < CALLS_MAX - 1 ? call_count++ : call_count];
+	static int64_t numbers[NUMBERS];
+	char text[128];
+	int length = snprintf(text, sizeof(text), QUESTION, letter, a, b, c, d);
 
-	now += ns;
-	*call = (struct call){ .letter = letter };
-	return call;
+	if (write(STDOUT_FILENO, text, (size_t)length) != length)
+		_exit(3);
+	ssize_t count = read(STDIN_FILENO, text, sizeof(text) - 1);
+
+	if (count <= 0)
+		_exit(3);
+	text[count] = 0;
+	char *at = text;
+
+	for (unsigned i = 0; i < NUMBERS; i++)
+		numbers[i] = strtoll(at, &at, 10);
+	return numbers;
+}
+
+/* The call's result; errno and -1 for an error. */
+static int64_t result_of(const int64_t *numbers)
+{
+	if (numbers[RESULT] >= 0)
+		return numbers[RESULT];
+	errno = (int)-numbers[RESULT];
+	return -1;
 }
 
 static void on_allocate(const volatile void *memory, size_t length)
 {
 	(void)memory, (void)length;
 	if (is_ready)
-		add('a', ALLOCATE_NS);
+		call('a', 0, 0, 0, 0);
 }
 
 static void on_free(const volatile void *memory)
@@ -101,27 +111,15 @@ static uint32_t sum_of(const uint8_t *bytes, size_t length)
 
 static void __attribute__((constructor)) prepare(void)
 {
-	char line[256] = "";
-
-	if (read(STDIN_FILENO, line, sizeof(line) - 1) < 0)
-		_exit(3);
-	sscanf(line,
-	       "%c %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64
-	       " %" SCNd64,
-	       &kind, &size, &align, &cost, &every, &short_at, &broken_at, &moved_at);
 	if (__sanitizer_install_malloc_and_free_hooks)
 		__sanitizer_install_malloc_and_free_hooks(on_allocate, on_free);
 	is_ready = true;
 }
 
-static void __attribute__((destructor)) tell(void)
+static void __attribute__((destructor)) end(void)
 {
 	is_ready = false;
-	printf("== calls\n");
-	for (const struct call *call = calls; call < calls + call_count; call++)
-		printf("%c %" PRIu64 " %" PRIu64 " %d\n", call->letter, call->offset, call->length,
-		       call->stamped);
-	fflush(stdout);
+	call('e', 0, 0, 0, 0);
 }
 
 /* --- the calls --- */
@@ -129,7 +127,8 @@ static void __attribute__((destructor)) tell(void)
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	(void)clock;
-	add('c', CLOCK_NS);
+	int64_t now = call('c', 0, 0, 0, 0)[NOW];
+
 	if (written)
 		sum_then = sum_of(written, written_length);
 	*time = (struct timespec){ now / 1000000000, (long)(now % 1000000000) };
@@ -138,17 +137,18 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 
 int isatty(int descriptor)
 {
-	(void)descriptor;
 	errno = ENOTTY;
-	return 0;
+	return (int)call('y', descriptor, 0, 0, 0)[RESULT];
 }
 
 static int describe(struct stat *status)
 {
-	add('s', CALL_NS);
+	const int64_t *numbers = call('s', 0, 0, 0, 0);
+	char kind = (char)numbers[MORE];
+
 	*status = (struct stat){ .st_dev = makedev(kind == 'f' ? 3 : 0, kind == 'f' ? 64 : 5),
 				 .st_rdev = makedev(3, 64),
-				 .st_size = kind == 'f' ? (off_t)size : 0 };
+				 .st_size = (off_t)numbers[MORE + 1] };
 	status->st_mode = kind == 'f'	? S_IFREG
 			  : kind == 'c' ? S_IFCHR
 			  : kind == 'd' ? S_IFDIR
@@ -171,33 +171,33 @@ int fstat(int descriptor, struct stat *status)
 int open(const char *path, int flags, ...)
 {
 	(void)path;
-	add('o', OPEN_NS);
-	is_direct = flags & O_DIRECT;
+	call('o', (flags & O_DIRECT) != 0, 0, 0, 0);
 	return TARGET;
 }
 
 off_t lseek(int descriptor, off_t offset, int whence)
 {
 	(void)descriptor;
-	add('l', CALL_NS);
-	return whence == SEEK_END ? (off_t)size + offset : offset;
+	return (off_t)result_of(call('l', offset, whence == SEEK_END, 0, 0));
 }
 
+/* The computer is told which of the two requests for a size it is, if it is one. */
 int ioctl(int descriptor, unsigned long request, ...)
 {
 	va_list arguments;
+	bool is_size = request == BLKGETSIZE64, is_count = request == BLKGETSIZE;
 
 	va_start(arguments, request);
 	void *out = va_arg(arguments, void *);
 	va_end(arguments);
-	add('i', CALL_NS);
-	errno = kind != 'b' || descriptor != TARGET ? ENOTTY : EFBIG; /* m tells nothing */
-	if (errno == ENOTTY || (request == BLKGETSIZE && size / SECTOR > SECTORS_OF_32))
+	const int64_t *numbers = call('i', descriptor == TARGET, is_size, is_count, 0);
+
+	if (result_of(numbers) < 0)
 		return -1;
-	if (request == BLKGETSIZE64)
-		memcpy(out, &size, sizeof(size));
-	else if (request == BLKGETSIZE)
-		*(unsigned long *)out = (unsigned long)(size / SECTOR);
+	if (is_size)
+		memcpy(out, &numbers[MORE], sizeof(uint64_t));
+	else if (is_count)
+		*(unsigned long *)out = (unsigned long)numbers[MORE];
 	else
 		*(int *)out = SECTOR;
 	return 0;
@@ -206,57 +206,39 @@ int ioctl(int descriptor, unsigned long request, ...)
 FILE *fopen(const char *path, const char *mode)
 {
 	static char text[256];
+	const int64_t *numbers = call('f', strcmp(path, "/proc/diskstats") == 0, 0, 0, 0);
 
-	add('f', OPEN_NS);
-	if (strcmp(path, "/proc/diskstats") != 0)
+	if (result_of(numbers) < 0)
 		return NULL;
-	snprintf(text, sizeof(text), "   3      64 hdb %" PRIu64 " 0 %" PRIu64 " 0 0 0 0 0 0 0 0\n",
-		 requests, sectors);
+	numbers += MORE;
+	snprintf(text, sizeof(text),
+		 "   3      64 hdb %" PRId64 " 0 %" PRId64 " 0 %" PRId64 " 0 %" PRId64
+		 " 0 0 0 0\n",
+		 numbers[0], numbers[1], numbers[2], numbers[3]);
 	return fmemopen(text, strlen(text), mode);
 }
 
 /* --- operations --- */
 
-static ssize_t refuse(int error)
+static struct stamped_sector stamped(uint64_t place)
 {
-	errno = error;
-	return -1;
+	struct stamped_sector sector;
+
+	stamp_fill(&sector, 'b', place / SECTOR, place);
+	return sector;
 }
 
-/* Counts it; the bytes that it moves, or -1. */
-static ssize_t operate(char letter, uintptr_t buffer, size_t length, off_t offset)
-{
-	uint64_t number = done++, at = (uint64_t)offset;
-	struct call *call = add(letter, cost + number * LATER_NS);
-
-	call->offset = at;
-	call->length = length;
-	if (is_direct && (buffer % align || at % align || length % SECTOR))
-		return refuse(EINVAL);
-	if ((int64_t)number == broken_at)
-		return refuse(EIO);
-	if (offset < 0 || at > size)
-		return refuse(offset < 0 ? EINVAL : ENXIO);
-	if (number % every == 0) {
-		requests++;
-		sectors += length / SECTOR;
-	}
-	if (length > size - at)
-		length = size - at;
-	return (ssize_t)((int64_t)number == short_at ? length / 2 : length);
-}
-
+/* The answer says by how much the bytes are those of another place. */
 ssize_t pread(int descriptor, void *buffer, size_t length, off_t offset)
 {
-	uint64_t moved = (int64_t)done == moved_at ? SECTOR : 0;
-	ssize_t count = operate('r', (uintptr_t)buffer, length, offset);
+	const int64_t *numbers = call('r', offset, (int64_t)length, (uintptr_t)buffer, 0);
+	int64_t moved = numbers[MORE];
+	ssize_t count = (ssize_t)result_of(numbers);
 
 	(void)descriptor;
 	for (ssize_t i = 0; i + (ssize_t)SECTOR <= count; i += SECTOR) {
-		uint64_t place = (uint64_t)(offset + i) + moved;
-		struct stamped_sector sector;
+		struct stamped_sector sector = stamped((uint64_t)(offset + i + moved));
 
-		stamp_fill(&sector, 'b', place / SECTOR, place);
 		memcpy((char *)buffer + i, &sector, sizeof(sector));
 	}
 	return count;
@@ -265,21 +247,17 @@ ssize_t pread(int descriptor, void *buffer, size_t length, off_t offset)
 /* Stamps that were written after the last look at the clock are in the measured time. */
 ssize_t pwrite(int descriptor, const void *buffer, size_t length, off_t offset)
 {
-	if (written == buffer && sum_of(buffer, length) != sum_then)
-		add('t', ALLOCATE_NS);
-	written = buffer;
-	written_length = length;
-	ssize_t count = operate('w', (uintptr_t)buffer, length, offset);
-	struct call *call = &calls[call_count - 1];
+	bool all = true;
 
 	(void)descriptor;
-	call->stamped = true;
-	for (ssize_t i = 0; i + (ssize_t)SECTOR <= count; i += SECTOR) {
-		uint64_t place = (uint64_t)(offset + i);
-		struct stamped_sector sector;
+	for (size_t i = 0; i + SECTOR <= length; i += SECTOR) {
+		struct stamped_sector sector = stamped((uint64_t)offset + i);
 
-		stamp_fill(&sector, 'b', place / SECTOR, place);
-		call->stamped &= memcmp((const char *)buffer + i, &sector, sizeof(sector)) == 0;
+		all &= memcmp((const char *)buffer + i, &sector, sizeof(sector)) == 0;
 	}
-	return count;
+	if (written == buffer && sum_of(buffer, length) != sum_then)
+		call('t', 0, 0, 0, 0);
+	written = buffer;
+	written_length = length;
+	return (ssize_t)result_of(call('w', offset, (int64_t)length, (uintptr_t)buffer, all));
 }
