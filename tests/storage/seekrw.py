@@ -1,5 +1,6 @@
-"""Exercise S6 from outside: user/seekrw.c, whose calls come here (tests/storage/host/seekrw.c): to a
-computer that counts what each of them costs. Its clock stands still unless something is called."""
+"""Exercise S6 from outside: the calls of user/seekrw.c come here (tests/storage/host/seekrw.c), to
+a computer that counts what each of them costs. Its clock stands still unless something is called.
+"""
 
 from __future__ import annotations
 

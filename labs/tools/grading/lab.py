@@ -198,8 +198,8 @@ class Lab:
     def converse(
         self, program: Path, answer: Callable[[bytes], bytes], *arguments: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """Runs a program of `host` that asks: each line from a byte 1 on is a question, and `answer`
-        gives the line that it reads then. So what it is to find out is not in its memory."""
+        """Runs a program of `host` that asks: each line from a byte 1 on is a question, and
+        `answer` gives the line that it reads then. What it is to find out is not in its memory."""
         pipe = subprocess.PIPE
         process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
         with process, sandbox.watched(process.pid):

@@ -12,6 +12,11 @@ uint32_t slab_head(void *object)
 	return (uintptr_t)slab_of(object);
 }
 
+uint32_t cache_at(uint32_t number)
+{
+	return (uintptr_t)caches[number];
+}
+
 uint32_t page(void)
 {
 	return (uintptr_t)page_alloc(0);
@@ -122,6 +127,16 @@ void with_interrupts(void)
 	interrupts_enable();
 	slab_free(caches[0], slab_alloc(caches[0]));
 	slab_cache_create("test-b", 40, 4, NULL);
+	interrupts_disable();
+}
+
+/* The same with a cache that has no slab yet, and that is destroyed with the one that it gets. */
+void slab_with_interrupts(void)
+{
+	quiet();
+	interrupts_enable();
+	slab_free(caches[1], slab_alloc(caches[1]));
+	slab_cache_destroy(caches[1]);
 	interrupts_disable();
 }
 

@@ -76,6 +76,12 @@ def test_colours(lab):
             expected = [form.header + alignment * (n % form.colours) for n in range(slabs)]
             assert starts == expected, f"objects of {size}: slabs begin at {starts}"
             run.call("empty_objects", 0)
+            given = run.call("shrink", 0)
+            assert given == slabs, f"slab_shrink gives {given} of {slabs} empty slabs back"
+            (start,) = run.answers("answer_starts", 0, 1)
+            right = form.header + alignment * (slabs % form.colours)
+            assert start == right, f"objects of {size}: after a shrink a slab begins at {start}"
+            run.call("empty_objects", 0)
             run.call("destroy", 0)
 
 
@@ -119,6 +125,9 @@ def test_lists_without_interrupts(lab):
         cache = run.guest.read_word(head + 8)
         caches = run.guest.address("slab_caches")
         require_undisturbed(run, "with_interrupts", [(head, 32), (cache, 72), (caches, 8)])
+        run.call("make_cache", 1, 1000, 8, 0)
+        cache = run.call("cache_at", 1)
+        require_undisturbed(run, "slab_with_interrupts", [(cache, 72), (caches, 8)])
 
 
 @pytest.mark.exercise("5.4", points=3)

@@ -1,14 +1,14 @@
 /*
- * The calls of user/seekrw.c, linked with it. The computer itself, with its one file or block device
- * and its clock, is tests/storage/seekrw.py: each call is a line on the standard output, and waits for
- * a line on the standard input. So a program knows nothing of that computer but what a call told it.
+ * The calls of user/seekrw.c, linked with it. The computer itself, with its one file or block
+ * device and its clock, is tests/storage/seekrw.py: each call is a line on the standard output,
+ * and waits for a line on the standard input. So a program knows nothing of that computer but what
+ * a call has told it.
  *
- *	\1 LETTER NUMBER NUMBER NUMBER NUMBER		c clock, a memory, f fopen, i ioctl, l lseek,
- *							o open, s stat, y isatty, r pread, w pwrite,
- *							t the bytes of the next w were made since
- *							the last c, e the end
- *	NS RESULT NUMBER NUMBER NUMBER NUMBER		the time, and what the call returns: a
- *							negative errno for an error
+ *	\1LETTER NUMBER NUMBER NUMBER NUMBER
+ *		c clock, a memory, f fopen, i ioctl, l lseek, o open, s stat, y isatty, r pread,
+ *		w pwrite; t: the next w writes what was made since the last c; e: the end
+ *	NS RESULT NUMBER NUMBER NUMBER NUMBER
+ *		the time, and what the call returns: a negative errno for an error
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -212,8 +212,7 @@ FILE *fopen(const char *path, const char *mode)
 		return NULL;
 	numbers += MORE;
 	snprintf(text, sizeof(text),
-		 "   3      64 hdb %" PRId64 " 0 %" PRId64 " 0 %" PRId64 " 0 %" PRId64
-		 " 0 0 0 0\n",
+		 "   3      64 hdb %" PRId64 " 0 %" PRId64 " 0 %" PRId64 " 0 %" PRId64 " 0 0 0 0\n",
 		 numbers[0], numbers[1], numbers[2], numbers[3]);
 	return fmemopen(text, strlen(text), mode);
 }

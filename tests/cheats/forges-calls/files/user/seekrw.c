@@ -27,7 +27,8 @@ int main(int count, char **arguments)
 	       ", \"writes\": 0, \"wrong\": 0, \"ns\": %" PRIu64
 	       ", \"percentiles_ns\": {\"100.0\": %" PRIu64 "}, \"requests\": {\"reads\": %" PRIu64
 	       ", \"sectors_read\": %" PRIu64 "}}\n== calls\n",
-	       size, all, all * COST + all * (all - 1) * 5 + all * 10, COST + (all - 1) * 10, all, all);
+	       size, all, all * COST + all * (all - 1) * 5 + all * 10, COST + (all - 1) * 10, all,
+	       all);
 	for (uint64_t i = 0; i < all; i++) {
 		uint64_t place = random_below(&offsets, size / options.length);
 
