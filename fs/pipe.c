@@ -1,21 +1,30 @@
 /*
- * Pipes: a ring of 64 KiB between writers and readers.
+ * Pipes: a ring of 16 pages between writers and readers.
  *
- *	taken = 3                written = 8200
- *	   v                         v
- *	[..#########################...........................................]
+ *	   taken	after a write of 6000 bytes: 1904 and a whole page
+ *	     v
+ *	[....####][########][##......]			         [    ]
+ *	[....####][########][####....][########]	         [    ]
+ *	                                        ^ end
  *
- * `written` and `taken` only grow (and wrap around), so their difference is what the pipe holds;
- * byte n is at n % 65536. The ring is allocated by the first write and freed with the pipe.
+ * A write puts its whole pages into pages of their own, and the rest into the last page, if there
+ * is room for all of it, or into one more. That is Linux's rule, and programs see it: a pipe can be
+ * full with less than 64 KiB in it, and how much a non-blocking write moves depends on it. A page
+ * is free again when all of it was read.
  *
- * A reader sleeps while the pipe is empty and there are writers; a writer sleeps while it is full
- * and there are readers. Without writers a reader gets 0, the end of the file;
- * without readers a writer gets -EPIPE. Every change of `written`, `taken` or the two sides wakes
- * the tasks that wait for it. A write of up to PIPE_BUF bytes is not torn apart.
+ * `taken` and `end` only grow (and wrap around). The ring is allocated by the first write and freed
+ * with the pipe.
+ *
+ * A reader sleeps while the pipe is empty and there are writers; a writer sleeps while no page is
+ * free and there are readers. Without writers a reader gets 0, the end of the file;
+ * without readers a writer gets -EPIPE. Every change of the contents or the two sides wakes
+ * the tasks that wait for it. A write of up to PIPE_BUF bytes fits into one page, so it is not torn
+ * apart.
  *
  * A copy to or from a program may sleep, in a page fault. So one reader at a time copies, and one
  * writer, and each looks again at what there is when its turn has come. The two do not disturb each
- * other: a reader changes `taken` only, after its copy, and a writer `written`.
+ * other: each says what it has moved after its copy, and a last page that was read stays, because a
+ * writer may be adding to it.
  *
  * Called by system calls, for the current task; nothing here is called by interrupt handlers.
  */
@@ -25,44 +34,48 @@
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-#define RING_ORDER 4 /* of PIPE_CAPACITY, in pages */
-
 static struct pool pool = POOL_INITIALIZER(struct pipe);
 
 bool (*pipe_made)(struct file *reader, struct file *writer);
 
-/* How much can be moved at once, from byte `at` on: up to the end of the ring. */
-static uint32_t chunk_at(uint32_t at, uint32_t length, uint32_t limit)
+/* How much was written to the page of byte `at`. */
+static uint16_t *page_end(struct pipe *pipe, uint32_t at)
 {
-	uint32_t to_end = PIPE_CAPACITY - at % PIPE_CAPACITY;
-	uint32_t least = length < limit ? length : limit;
+	return &pipe->ends[at % PIPE_CAPACITY / PAGE_SIZE];
+}
 
-	return least < to_end ? least : to_end;
+/* Where data begins. The end of a page that is not full stays `taken` until the next one is looked
+ * for. */
+static uint32_t begin(struct pipe *pipe)
+{
+	if (pipe->taken == pipe->end || pipe->taken % PAGE_SIZE != *page_end(pipe, pipe->taken))
+		return pipe->taken;
+	return (pipe->taken | (PAGE_SIZE - 1)) + 1;
 }
 
 /* ---- reading ---- */
 
-/* Moves what is in the pipe. Returns how many bytes, or an error if none could be moved. */
+/* Moves what is in the pipe when this reader's turn has come. Returns how many bytes, perhaps 0, or
+ * an error if none could be moved. */
 static int take(struct pipe *pipe, struct buffer *to)
 {
-	int done = 0;
+	int done = 0, moved = 0;
 
-	while (to->length > 0 && pipe_filled(pipe) > 0) {
-		int moved = buffer_put(to, pipe->ring + pipe->taken % PIPE_CAPACITY,
-				       chunk_at(pipe->taken, to->length, pipe_filled(pipe)));
-
+	claim_take(&pipe->reading);
+	while (to->length > 0 && pipe->filled > 0) {
+		pipe->taken = begin(pipe);
+		moved = buffer_put(to, pipe->ring + pipe->taken % PIPE_CAPACITY,
+				   *page_end(pipe, pipe->taken) - pipe->taken % PAGE_SIZE);
 		if (moved < 0)
-			return done ? done : moved;
+			break;
 		pipe->taken += moved;
+		pipe->filled -= moved;
 		done += moved;
 	}
-	return done;
-}
-
-/* Is there nothing to read yet, but may there be? */
-static bool must_wait(const struct pipe *pipe)
-{
-	return pipe_filled(pipe) == 0 && pipe->writers > 0;
+	claim_give(&pipe->reading);
+	if (pipe->room.first)
+		wait_wake(&pipe->room);
+	return done ? done : moved;
 }
 
 /* Sleeps only while there is nothing at all: a reader gets what is there, be it less than it wants.
@@ -72,65 +85,59 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 	struct pipe *pipe = file->private;
 	int done = 0;
 
-	while (done == 0 && to->length > 0) {
-		if (must_wait(pipe) && (file->flags & O_NONBLOCK))
-			return -EAGAIN;
-		int error = must_wait(pipe) ? wait_event(&pipe->data, !must_wait(pipe)) : 0;
-
-		if (error)
-			return error;
-		claim_take(&pipe->reading);
-		done = take(pipe, to);
-		claim_give(&pipe->reading);
-		if (pipe->room.first)
-			wait_wake(&pipe->room);
-		if (!must_wait(pipe))
-			break;
+	while (done == 0 && to->length > 0 && (pipe->filled > 0 || pipe->writers > 0)) {
+		if (pipe->filled > 0)
+			done = take(pipe, to);
+		else if (file->flags & O_NONBLOCK)
+			done = -EAGAIN;
+		else
+			done = wait_event(&pipe->data, pipe->filled > 0 || pipe->writers == 0);
 	}
 	return done;
 }
 
 /* ---- writing ---- */
 
-/* Moves as much as fits. Returns how many bytes, or an error if none could be moved. */
-static int put(struct pipe *pipe, struct buffer *from)
+/* Does the part of a write that is less than a page fit into the last one? */
+static bool fits(struct pipe *pipe, uint32_t length)
 {
-	int done = 0;
-
-	if (!pipe->ring)
-		pipe->ring = page_alloc(RING_ORDER);
-	if (!pipe->ring)
-		return -ENOMEM;
-	while (from->length > 0 && pipe_room(pipe) > 0) {
-		int moved = buffer_take(from, pipe->ring + pipe->written % PIPE_CAPACITY,
-					chunk_at(pipe->written, from->length, pipe_room(pipe)));
-
-		if (moved < 0)
-			return done ? done : moved;
-		pipe->written += moved;
-		done += moved;
-	}
-	return done;
+	return length % PAGE_SIZE > 0 && pipe->filled > 0 &&
+	       *page_end(pipe, pipe->end - 1) + length % PAGE_SIZE <= PAGE_SIZE;
 }
 
-/* One step of a write: waits until `needed` bytes have room, or moves what fits, if they still have
- * when this writer's turn has come. Returns how much it moved, perhaps 0, or an error. */
-static int write_some(struct file *file, struct pipe *pipe, struct buffer *from, uint32_t needed)
+bool pipe_has_room(struct pipe *pipe, uint32_t length)
 {
-	if (pipe->readers == 0)
-		return -EPIPE;
-	if (pipe_room(pipe) < needed)
-		return file->flags & O_NONBLOCK
-			   ? -EAGAIN
-			   : wait_event(&pipe->room,
-					pipe_room(pipe) >= needed || pipe->readers == 0);
-	claim_take(&pipe->writing);
-	int moved = pipe_room(pipe) >= needed ? put(pipe, from) : 0;
+	return pipe->end - begin(pipe) / PAGE_SIZE * PAGE_SIZE < PIPE_CAPACITY ||
+	       fits(pipe, length);
+}
 
+/* Moves as much as fits when this writer's turn has come. Returns how many bytes, perhaps 0, or an
+ * error if none could be moved. */
+static int put(struct pipe *pipe, struct buffer *from)
+{
+	int done = 0, moved = 0;
+
+	claim_take(&pipe->writing);
+	if (!pipe->ring && !(pipe->ring = page_alloc(PIPE_ORDER)))
+		moved = -ENOMEM;
+	while (moved >= 0 && from->length > 0 && pipe_has_room(pipe, from->length)) {
+		uint32_t added = fits(pipe, from->length) ? 0 : PAGE_SIZE;
+		uint32_t at = pipe->end - (added ? 0 : PAGE_SIZE - *page_end(pipe, pipe->end - 1));
+
+		pipe->taken = begin(pipe);
+		moved = buffer_take(from, pipe->ring + at % PIPE_CAPACITY,
+				    added ? added : from->length % PAGE_SIZE);
+		if (moved <= 0)
+			break;
+		*page_end(pipe, at) = at % PAGE_SIZE + moved;
+		pipe->end += added;
+		pipe->filled += moved;
+		done += moved;
+	}
 	claim_give(&pipe->writing);
 	if (pipe->data.first)
 		wait_wake(&pipe->data);
-	return moved;
+	return done ? done : moved;
 }
 
 /* Writes everything, in as many steps as it takes, unless an error or a signal comes first; what
@@ -138,17 +145,21 @@ static int write_some(struct file *file, struct pipe *pipe, struct buffer *from,
 static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
-	uint32_t needed = from->length <= PIPE_BUF ? from->length : 1; /* not torn apart */
-	int done = 0;
+	int done = 0, moved = 0;
 
-	while (from->length > 0) {
-		int moved = write_some(file, pipe, from, needed);
-
-		if (moved < 0)
-			return done ? done : moved;
-		done += moved;
+	while (from->length > 0 && moved >= 0) {
+		if (pipe->readers == 0)
+			moved = -EPIPE;
+		else if (pipe_has_room(pipe, from->length))
+			moved = put(pipe, from);
+		else if (file->flags & O_NONBLOCK)
+			moved = -EAGAIN;
+		else
+			moved = wait_event(&pipe->room,
+					   pipe_has_room(pipe, from->length) || pipe->readers == 0);
+		done += moved > 0 ? moved : 0;
 	}
-	return done;
+	return done ? done : moved;
 }
 
 /* ---- the ends ---- */
@@ -162,7 +173,7 @@ struct pipe *pipe_new(void)
 static void free_pipe(struct pipe *pipe)
 {
 	if (pipe->ring)
-		page_free(pipe->ring, RING_ORDER);
+		page_free(pipe->ring, PIPE_ORDER);
 	pool_free(&pool, pipe);
 }
 

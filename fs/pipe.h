@@ -4,26 +4,22 @@
 #include "fs/file.h"
 #include "kernel/task/claim.h"
 
-#define PIPE_CAPACITY 65536u
+#define PIPE_ORDER    4u
+#define PIPE_CAPACITY (PAGE_SIZE << PIPE_ORDER)
 
 struct pipe {
-	uint8_t *ring;		   /* NULL until something is written */
-	uint32_t written, taken;   /* bytes since it was made; byte n is at n % CAPACITY */
-	uint32_t readers, writers; /* open files */
+	uint8_t *ring;			     /* NULL until something is written */
+	uint32_t taken, end, filled;	     /* where data begins, where its last page ends, and
+						how many bytes there are */
+	uint16_t ends[1 << PIPE_ORDER];	     /* bytes that were written to each page */
+	uint32_t readers, writers;	     /* open files */
 	uint32_t reader_opens, writer_opens; /* by name, ever: see fs/linux/pipes.c */
 	struct wait_queue data, room;
 	struct claim reading, writing; /* whose copy is under way */
 };
 
-static inline uint32_t pipe_filled(const struct pipe *pipe)
-{
-	return pipe->written - pipe->taken;
-}
-
-static inline uint32_t pipe_room(const struct pipe *pipe)
-{
-	return PIPE_CAPACITY - pipe_filled(pipe);
-}
+/* Can a write of this length begin? Of length 0: is a page free? */
+bool pipe_has_room(struct pipe *pipe, uint32_t length);
 
 /* Makes a pipe without a name: a file to read from and one to write to, each with a reference.
  * flags: O_NONBLOCK or 0. -ENFILE without memory. */

@@ -97,12 +97,12 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 
 	if (file_readable(file)) {
 		poll_add(table, &pipe->data);
-		ready |= pipe_filled(pipe) > 0 ? POLLIN : 0;
+		ready |= pipe->filled > 0 ? POLLIN : 0;
 		ready |= pipe->writers == 0 ? POLLHUP : 0;
 	}
 	if (file_writable(file)) {
 		poll_add(table, &pipe->room);
-		ready |= pipe_room(pipe) >= PIPE_BUF ? POLLOUT : 0;
+		ready |= pipe_has_room(pipe, 0) ? POLLOUT : 0;
 		ready |= pipe->readers == 0 ? POLLERR : 0;
 	}
 	return ready;
@@ -110,7 +110,7 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 
 static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	uint32_t bytes = pipe_filled(file->private);
+	uint32_t bytes = ((struct pipe *)file->private)->filled;
 
 	if (command != FIONREAD)
 		return -ENOTTY;

@@ -64,8 +64,8 @@ static int receive(const struct end *end, struct buffer *to, uint32_t flags)
 	while ((result = pipe_ops.read(end->reader, to, 0)) == -EAGAIN) {
 		if (!end->receives || flags & O_NONBLOCK)
 			return end->receives ? -EAGAIN : 0;
-		int error = wait_event(&in->data,
-				       pipe_filled(in) > 0 || in->writers == 0 || !end->receives);
+		int error =
+		    wait_event(&in->data, in->filled > 0 || in->writers == 0 || !end->receives);
 
 		if (error)
 			return error;
@@ -87,9 +87,8 @@ static int send(const struct end *end, struct buffer *from, uint32_t flags)
 		done += result > 0 ? result : 0;
 		if (from->length == 0 || flags & O_NONBLOCK)
 			return done ?: result;
-		uint32_t needed = from->length <= PIPE_BUF ? from->length : 1;
-		int error = wait_event(&out->room, pipe_room(out) >= needed || out->readers == 0 ||
-						       !end->sends);
+		int error = wait_event(&out->room, pipe_has_room(out, from->length) ||
+						       out->readers == 0 || !end->sends);
 
 		if (error)
 			return done ?: error;
@@ -127,8 +126,8 @@ static uint32_t socket_poll(struct file *file, struct poll_table *table)
 
 	poll_add(table, &in->data);
 	poll_add(table, &out->room);
-	return (in_ended ? POLLIN | POLLRDHUP : 0) | (pipe_filled(in) > 0 ? POLLIN : 0) |
-	       (out_ended || pipe_room(out) >= PIPE_BUF ? POLLOUT : 0) |
+	return (in_ended ? POLLIN | POLLRDHUP : 0) | (in->filled > 0 ? POLLIN : 0) |
+	       (out_ended || pipe_has_room(out, 0) ? POLLOUT : 0) |
 	       (in_ended && out_ended ? POLLHUP : 0);
 }
 

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,4 +128,51 @@ struct outcome oracle_do(enum operation operation, const char *first, const char
 	if (perform(operation, first, second, &outcome) < 0)
 		outcome.error = -errno;
 	return outcome;
+}
+
+/* ---- a pipe ---- */
+
+static int ends[2];
+static char bytes[1 << 20];
+
+int oracle_pipe_begin(void)
+{
+	if (pipe2(ends, O_NONBLOCK) < 0 || fcntl(ends[0], F_SETPIPE_SZ, 1 << 16) != 1 << 16)
+		return -errno;
+	return 0;
+}
+
+void oracle_pipe_end(void)
+{
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int oracle_pipe_write(uint32_t length)
+{
+	int moved = (int)write(ends[1], bytes, length);
+
+	return moved < 0 ? -errno : moved;
+}
+
+int oracle_pipe_read(uint32_t length)
+{
+	int moved = (int)read(ends[0], bytes, length);
+
+	return moved < 0 ? -errno : moved;
+}
+
+uint32_t oracle_pipe_filled(void)
+{
+	int filled = 0;
+
+	require(ioctl(ends[0], FIONREAD, &filled), "FIONREAD");
+	return (uint32_t)filled;
+}
+
+int oracle_pipe_is_writable(void)
+{
+	struct pollfd side = { .fd = ends[1], .events = POLLOUT };
+
+	return poll(&side, 1, 0) == 1;
 }

@@ -42,3 +42,15 @@ struct outcome oracle_do(enum operation operation, const char *first, const char
 
 /* Removes it. */
 void oracle_end(void);
+
+/* A pipe of the host, of 64 KiB, that never waits: 0, or a negated errno where there is none. */
+int oracle_pipe_begin(void);
+void oracle_pipe_end(void);
+
+/* Moves so many bytes, no matter which: how many were moved, or a negated errno. */
+int oracle_pipe_write(uint32_t length);
+int oracle_pipe_read(uint32_t length);
+
+/* How much is in it, and whether poll says that it can be written to. */
+uint32_t oracle_pipe_filled(void);
+int oracle_pipe_is_writable(void);
