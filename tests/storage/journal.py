@@ -17,7 +17,7 @@ from typing import NamedTuple
 MAGIC = 0xC03B3998
 DESCRIPTOR, COMMIT, SUPER, REVOKE = 1, 2, 4, 5
 ESCAPED, SAME_UUID, LAST = 1, 2, 8
-HAS_REVOKE, HAS_64BIT, HAS_CHECKSUMS = 0x1, 0x2, 0x10
+HAS_REVOKE, HAS_64BIT, HAS_CHECKSUMS, HAS_FAST = 0x1, 0x2, 0x10, 0x20
 UUID = b"\x5a" * 16
 SECTOR = 512
 CRC32C = 4
@@ -27,7 +27,8 @@ ESCAPES = 7  # each seventh block of contents begins like a block of the log
 
 
 class Layout(NamedTuple):
-    """A disk: blocks of a file system, and after them a journal of `log` blocks."""
+    """A disk: blocks of a file system, and after them a journal of `log` blocks. Its log begins at
+    block `first` of that, and ends before the last `fast` blocks."""
 
     size: int = 1024
     blocks: int = 48
@@ -36,12 +37,20 @@ class Layout(NamedTuple):
     log_at: int = 48
     wide: bool = False
     version_1: bool = False
+    first: int = 1
+    fast: int = 0
 
     @property
     def features(self) -> int:
         """Of the journal."""
         wide = HAS_64BIT if self.wide else 0
-        return HAS_REVOKE | wide | (HAS_CHECKSUMS if self.checksums else 0)
+        fast = HAS_FAST if self.fast else 0
+        return HAS_REVOKE | wide | fast | (HAS_CHECKSUMS if self.checksums else 0)
+
+    @property
+    def end(self) -> int:
+        """Of the log: the block of the journal after its last one."""
+        return self.log - self.fast
 
     @property
     def bytes(self) -> int:
@@ -96,13 +105,16 @@ def contents(number: int, size: int = 1024) -> bytes:
 @dataclass(frozen=True)
 class Transaction:
     """Blocks with their new contents, and revoked blocks. `damage`: what is wrong with it in the
-    log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no commit". kind: of a block
-    that it has before its commit block, and that no transaction should have."""
+    log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no magic", "no commit". kind:
+    of a block that it has before its commit block, and that no transaction should have; damage
+    "copies": a tag is in it, and a copy follows. skipped: how many numbers are missing before its
+    own."""
 
     blocks: dict[int, bytes]
     revoked: tuple[int, ...] = ()
     damage: str = ""
     kind: int | None = None
+    skipped: int = 0
 
 
 def header(kind: int, sequence: int) -> bytes:
@@ -113,11 +125,13 @@ def header(kind: int, sequence: int) -> bytes:
 def super_block(layout: Layout, start: int, sequence: int) -> bytes:
     """The journal's block 0: the log begins at `start` (0: is empty) with a transaction."""
     compatible = HAS_VERSION_1 if layout.version_1 else 0
-    fields = (layout.size, layout.log, 1, sequence, start, 0, compatible, layout.features, 0)
+    place = (layout.first, sequence, start)
+    fields = (layout.size, layout.log, *place, 0, compatible, layout.features, 0)
     block = bytearray(header(SUPER, 0) + struct.pack(">9I", *fields))
     block += UUID + struct.pack(">I", 1)
     block += bytes(layout.size - len(block))
     block[0x50] = CRC32C
+    block[0x54:0x58] = struct.pack(">I", layout.fast)
     if layout.checksums:
         block[0xFC:0x100] = struct.pack(">I", crc32c(0xFFFFFFFF, bytes(block[:1024])))
     return bytes(block)
@@ -161,10 +175,15 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
         blocks[-1] = blocks[-1][:100] + b"torn" + blocks[-1][104:]
     elif each.damage == "descriptor":
         blocks[place] = blocks[place][:900] + b"torn" + blocks[place][904:]
+    elif each.damage == "no magic":
+        commit = sealed(layout, (bytes(4) + header(COMMIT, sequence)[4:]), 16)
     elif each.damage == "commit":
         commit = commit[:600] + b"torn" + commit[604:]
     if each.kind is not None:
-        blocks.append(header(each.kind, sequence).ljust(layout.size, b"\0"))
+        copies = [contents(9, layout.size)] if each.damage == "copies" else []
+        tags = [tag(layout, 40, LAST, copy, sequence) + UUID for copy in copies]
+        text = header(each.kind, sequence) + b"".join(tags)
+        blocks += [sealed(layout, text, end), *copies]
     return blocks + ([] if each.damage == "no commit" else [commit])
 
 
@@ -179,24 +198,25 @@ def tag(layout: Layout, number: int, flags: int, copy: bytes, sequence: int) -> 
 def disk_with(
     layout: Layout,
     transactions: Sequence[Transaction],
-    start: int = 1,
+    start: int = 0,
     sequence: int = 100,
     older: bytes = b"",
 ) -> bytes:
-    """A disk on which these transactions are in the log from `start` on. `older`: what fills the
-    rest of the log."""
+    """A disk on which these transactions are in the log from `start` on (0: from its first block
+    on). `older`: what fills the rest of the log."""
+    start = start or layout.first
     image = bytearray(
         b"".join(contents(1000 + block, layout.size) for block in range(layout.blocks))
     )
     image = image.ljust(layout.bytes, b"\0")
-    for index in range(1, layout.log if older else 1):
+    for index in range(layout.first, layout.end if older else layout.first):
         put(image, layout, layout.log_at + index, older)
     put(image, layout, layout.log_at, super_block(layout, start, sequence))
     at = start
     for number, each in enumerate(transactions, sequence):
-        for block in transaction_blocks(layout, each, number & 0xFFFFFFFF):
+        for block in transaction_blocks(layout, each, number + each.skipped & 0xFFFFFFFF):
             put(image, layout, layout.log_at + at, block)
-            at = at + 1 if at + 1 < layout.log else 1
+            at = at + 1 if at + 1 < layout.end else layout.first
     return bytes(image)
 
 
@@ -232,7 +252,7 @@ def transactions_of(image: bytes, layout: Layout) -> list[Found]:
     found: list[Found] = []
     if start == 0:
         return found
-    walk = ring(log, start)
+    walk = ring(log[: layout.end], layout.first, start)
     while True:
         each = next_transaction(walk, layout, sequence, wide=bool(features & HAS_64BIT))
         if each is None:
@@ -241,10 +261,10 @@ def transactions_of(image: bytes, layout: Layout) -> list[Found]:
         sequence = (sequence + 1) & 0xFFFFFFFF
 
 
-def ring(log: list[bytes], start: int) -> Iterator[bytes]:
+def ring(log: list[bytes], first: int, start: int) -> Iterator[bytes]:
     """The blocks of a log, once round."""
     yield from log[start:]
-    yield from log[1:start]
+    yield from log[first:start]
 
 
 def next_transaction(

@@ -311,7 +311,7 @@ def start_in(write: Write, layout: Layout) -> int | None:
 def is_in_log(write: Write, layout: Layout) -> bool:
     """Whether it goes into the log, and is not the superblock."""
     first = write.lba * SECTOR // layout.size - layout.log_at
-    return bool(write.data) and 0 < first < layout.log
+    return bool(write.data) and layout.first <= first < layout.end
 
 
 def check_checkpoints(session: Session, layout: Layout) -> int:

@@ -24,6 +24,8 @@ from tests.storage.journals import (
     EUCLEAN,
     Journals,
     Log,
+    Session,
+    Step,
     check_checkpoints,
     check_cuts_in_recovery,
     check_recovered,
@@ -39,9 +41,11 @@ LAYOUTS = {
     "checksums": LAYOUT,
     "plain": Layout(checksums=False),
     "small": Layout(log=34),
+    "within": Layout(log=48, first=3, fast=9),  # of its file
 }
 CALLS = 24
 SEEDS = (1, 2)
+MOST_READS = 12  # of recovery: three passes, four pieces of a log
 
 
 @pytest.fixture(scope="module")
@@ -102,20 +106,72 @@ def test_a_drive_that_fails(journals: Journals) -> None:
     assert whole.error("commit") == whole.error("close") == 0
     written = next(each.writes for each in whole.answers if each.command == "commit")
     reads = 2  # of the blocks that are changed
+    assert not whole.writes[-1].data, "what the journal writes last when it is closed is not safe"
     cases = [
         ("commit", count, [f"fail {count}", *commands, "begin 1"])
         for count in range(reads + written)
+    ]
+    cases += [
+        ("commit", count, [f"fail {count} 1", *commands, "begin 1"])
+        for count in range(reads, reads + written)
     ]
     cases += [
         ("close", count, [*commands, f"fail {count}", "close"])
         for count in range(len(whole.writes) - written)
     ]
     sessions = journals.ask((disk, LAYOUT, case) for _, _, case in cases)
-    for (what, count, _), session in zip(cases, sessions, strict=True):
-        where = f"the drive fails from request {count} of {what} on"
+    for (what, count, case), session in zip(cases, sessions, strict=True):
+        only = "request" if f"fail {count} 1" in case else "the drive from request"
+        where = f"{only} {count} of {what} fails"
         assert session.error(what) < 0, f"{where}, and {what} says that all went well"
         if what == "commit":
             assert session.error("begin") == -EROFS, f"{where}, and the journal goes on"
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_one_request_fails(journals: Journals) -> None:
+    """The log goes round, and any one write or flush fails: nothing goes on after it, and what was
+    safe before is safe."""
+    layout = LAYOUTS["plain"]
+    disk, steps = empty_disk(layout), rounds(layout, 9)
+    commands = [str(step) for step in steps]
+    (whole,) = journals.ask([(disk, layout, commands)])
+    reads = len({step.block for step in steps if step.name == "change"})
+    cases = [
+        (disk, layout, [f"fail {count} 1", *commands]) for count in range(reads + len(whole.writes))
+    ]
+    for count, session in enumerate(journals.ask(cases)):
+        failed = [each for each in session.answers if each.command in ("begin", "commit")]
+        bad = next((at for at, each in enumerate(failed) if each.error), None)
+        where = f"request {count} fails"
+        if bad is None:  # it was a read
+            assert any(each.error for each in session.answers), f"{where}, and nobody says so"
+            continue
+        assert all(each.error == -EROFS for each in failed[bad:]), f"{where}, the journal goes on"
+        ends = failed[bad - 1].writes if bad else 0
+        assert len(session.writes) <= failed[bad].writes, f"{where}: it writes after that"
+        assert ends <= len(session.writes), where
+
+
+def rounds(layout: Layout, count: int, revoked: int = 0) -> list[Step]:
+    """So many transactions of four blocks and so many revoked ones."""
+    steps = []
+    for number in range(1, count + 1):
+        steps.append(Step("begin", 4))
+        steps += [Step("change", block, number << 16 | 1) for block in range(4)]
+        steps += [Step("revoke", layout.blocks + 50, revoked)] if revoked else []
+        steps += [Step("end"), Step("commit")]
+    return steps
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_the_log_is_full_to_its_last_block(journals: Journals) -> None:
+    """Four blocks and four revoke blocks in each of twelve transactions: no block of the log is
+    used twice."""
+    layout = LAYOUTS["plain"]
+    disk, steps = empty_disk(layout), rounds(layout, 12, revoked=1000)
+    (session,) = journals.ask([(disk, layout, [str(step) for step in steps])])
+    judge_cuts(disk, layout, steps, session, seed=5)
 
 
 def commits(count: int) -> list[str]:
@@ -149,7 +205,7 @@ def test_a_checkpoint_that_fails(journals: Journals) -> None:
 
 
 @pytest.mark.exercise("S5", points=2, gate=True, host=True)
-@pytest.mark.parametrize("kind", ["checksums", "plain"])
+@pytest.mark.parametrize("kind", ["checksums", "plain", "within"])
 def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
     """Order, escaped copies, the end of the log, and the way round from its last block."""
     layout = LAYOUTS[kind]
@@ -169,13 +225,13 @@ def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
             layout,
             Transaction(new(9), damage="no commit"),
         ),
-        log_of("a log that goes on at its beginning", layout, one, two, start=layout.log - 2),
+        log_of("a log that goes on at its beginning", layout, one, two, start=layout.end - 2),
         log_of(
             "a commit block that is the last block of the log",
             layout,
             one,
             two,
-            start=layout.log - 5,
+            start=layout.end - 5,
         ),
         log_of("a large transaction in the middle of the log", layout, many, start=20),
         log_of("transactions whose numbers wrap", layout, one, two, sequence=0xFFFFFFFF - 1),
@@ -199,6 +255,14 @@ def test_revoked_blocks(journals: Journals) -> None:
             second,
             again,
             second,
+        ),
+        log_of(
+            "a block that is changed again two transactions after its revoke block",
+            LAYOUT,
+            first,
+            second,
+            Transaction(new(2031, first=30)),
+            again,
         ),
         log_of(
             "a transaction that changes and revokes the same block",
@@ -253,6 +317,13 @@ def test_torn_transactions(journals: Journals) -> None:
         for what in ("commit", "copy", "descriptor")
     ]
     logs += [
+        log_of(words, LAYOUTS["plain"], one, other, Transaction(new(2021)))
+        for words, other in (
+            ("a commit block without the magic", Transaction(new(2011), damage="no magic")),
+            ("a transaction whose number is too high by 1", Transaction(new(2011), skipped=1)),
+        )
+    ]
+    logs += [
         earlier_round(layout, what, left)
         for layout in (LAYOUT, LAYOUTS["plain"])
         for what, left in (
@@ -290,10 +361,11 @@ def test_blocks_of_other_kinds(journals: Journals) -> None:
             f"a block of kind {kind} before a commit block",
             layout,
             one,
-            Transaction(new(2011), kind=kind),
+            Transaction(new(2011), kind=kind, damage=damage),
             last,
         )
         for kind in (0, 3, SUPER, 6, 0x101)
+        for damage in ("", "copies")
         for layout in (LAYOUT, LAYOUTS["plain"])
     ]
     judge_recoveries(journals, logs)
@@ -308,26 +380,52 @@ def test_power_cuts_of_recovery(journals: Journals) -> None:
     check_cuts_in_recovery(journals, log, seed=3)
     steps = workload(4, LAYOUT, CALLS // 2)
     (session,) = journals.ask([(log.image, LAYOUT, ["recover", *map(str, steps)])])
-    recovered = done_to(log.image, session.writes[: session.answers[1].writes])
+    writes = session.writes[: session.answers[1].writes]
+    assert not writes[-1].data, "what recovery writes last is not flushed"
+    recovered = done_to(log.image, writes)
+    _, number = fields_of(recovered, LAYOUT)
+    after = next(each.transaction for each in session.answers if each.command == "begin")
+    assert after == number, f"the superblock says {number}, and the next transaction is {after}"
     judge_cuts(recovered, LAYOUT, steps, session.after("recover"), seed=4)
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_drive_that_fails_in_recovery(journals: Journals) -> None:
     """One request fails: recovery says so, and what was committed is still in the log."""
-    log = log_of("two transactions", LAYOUT, *(Transaction(new(each, each)) for each in (9, 11)))
-    (whole,) = journals.ask([log.question()])
-    requests = range(len(whole.writes) + 3 * LAYOUT.log)
-    cases = [(log.image, LAYOUT, [f"fail {number} 1", "recover"]) for number in requests]
-    for number, session in zip(requests, journals.ask(cases), strict=True):
-        where = f"request {number} of a recovery fails"
-        disk = done_to(log.image, session.writes)
-        written = replayed(disk, LAYOUT)
-        for block, wanted in log.wanted.items():
-            after = written.get(block, block_of(disk, LAYOUT, block))
-            assert after == wanted, f"{where}: what was committed is lost"
-        is_whole = [each.lba for each in session.writes] == [each.lba for each in whole.writes]
-        assert is_whole or session.error("recover") < 0, f"{where}, and it says that all went well"
+    two = [Transaction(new(each, each)) for each in (9, 11)]
+    round_the_end = Transaction(new(*range(11, 19)))
+    logs = [
+        log_of("two transactions", LAYOUT, *two),
+        log_of("copies on both sides of the end", LAYOUT, round_the_end, start=LAYOUT.end - 4),
+    ]
+    for log in logs:
+        (whole,) = journals.ask([log.question()])
+        requests = range(len(whole.writes) + MOST_READS)
+        cases = [(log.image, log.layout, [f"fail {number} 1", "recover"]) for number in requests]
+        for number, session in zip(requests, journals.ask(cases), strict=True):
+            where = f"{log.words}, request {number} of recovery fails"
+            judge_failed_recovery(where, log, whole, session)
+
+
+def judge_failed_recovery(where: str, log: Log, whole: Session, session: Session) -> None:
+    """`whole`: when nothing fails."""
+    disk = done_to(log.image, session.writes)
+    written = replayed(disk, log.layout)
+    for block, wanted in log.wanted.items():
+        after = written.get(block, block_of(disk, log.layout, block))
+        assert after == wanted, f"{where}: what was committed is lost"
+    is_whole = [each.lba for each in session.writes] == [each.lba for each in whole.writes]
+    assert is_whole or session.error("recover") < 0, f"{where}, and it says that all went well"
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_what_was_read_before_recovery(journals: Journals) -> None:
+    """A block that the cache has read before recovery is read again after it."""
+    disk = disk_with(LAYOUT, [Transaction(new(2001, 2002))])
+    commands = ["look 5", "look 6", "recover", "tell 5", "tell 6"]
+    (session,) = journals.ask([(disk, LAYOUT, commands)])
+    told = [each.transaction for each in session.answers if each.command == "tell"]
+    assert told == [2001, 2002], f"after replay the cache has contents {told}, not [2001, 2002]"
 
 
 @pytest.mark.exercise("S5", points=1, host=True)

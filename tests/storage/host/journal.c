@@ -11,6 +11,7 @@
  *	change BLOCK NUMBER	a cached block gets the contents of this number
  *	data BLOCK NUMBER	they go to the disk, past the journal
  *	look BLOCK		the block is read through the cache
+ *	tell BLOCK		the same; instead of the open transaction its second word is told
  *	flush
  *	fail REQUESTS COUNT	of the requests after so many more these fail; 0: all of them
  *	bad LBA			the device is large, and has a bad sector there
@@ -84,14 +85,16 @@ static int change(uint64_t block, uint32_t number)
 	return error;
 }
 
-static int look(uint64_t block)
+static int look(uint64_t block, uint32_t *word)
 {
 	struct cached_block *buffer;
 	int error = bcache_get(&disk.device, block, block_size, BLOCK_OTHER, &buffer);
 
-	if (!error)
-		bcache_put(buffer);
-	return error;
+	if (error)
+		return error;
+	memcpy(word, buffer->data + sizeof(*word), sizeof(*word));
+	bcache_put(buffer);
+	return 0;
 }
 
 static int write_data(uint64_t block, uint32_t number)
@@ -135,8 +138,8 @@ static void obey(const char *command, uint64_t first, uint64_t second, uint32_t 
 		journal = NULL;
 	} else if (strcmp(command, "data") == 0) {
 		error = write_data(first, (uint32_t)second);
-	} else if (strcmp(command, "look") == 0) {
-		error = look(first);
+	} else if (strcmp(command, "look") == 0 || strcmp(command, "tell") == 0) {
+		error = look(first, written);
 	} else if (strcmp(command, "flush") == 0) {
 		error = block_flush(&disk.device);
 	} else if (strcmp(command, "fail") == 0) {
@@ -148,7 +151,7 @@ static void obey(const char *command, uint64_t first, uint64_t second, uint32_t 
 	} else {
 		error = obey_journal(command, first, second);
 	}
-	if (strcmp(command, "recover") == 0)
+	if (strcmp(command, "recover") == 0 || strcmp(command, "tell") == 0)
 		say(command, error, *written);
 	else
 		say(command, error, journal ? journal_open_number(journal) : 0);
