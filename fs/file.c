@@ -20,12 +20,12 @@
 
 #include "mm/pool.h"
 
-static struct pool pool = POOL_INITIALIZER(struct file);
+struct pool file_pool = POOL_INITIALIZER(struct file);
 
 /* Flags that only say how to open are dropped: fcntl shows the others. */
 struct file *file_create(const struct file_ops *ops, void *private, uint32_t flags)
 {
-	struct file *file = pool_alloc(&pool);
+	struct file *file = pool_alloc(&file_pool);
 
 	if (!file)
 		return NULL;
@@ -41,12 +41,7 @@ void file_end(struct file *file)
 		file->ops->release(file);
 	if (file->forget)
 		file->forget(file);
-	pool_free(&pool, file);
-}
-
-uint32_t file_count(void)
-{
-	return pool.used;
+	pool_free(&file_pool, file);
 }
 
 uint64_t file_size(const struct file *file)

@@ -93,5 +93,5 @@ int file_write(struct file *file, struct buffer *from);
 /* How many bytes it has: 0 for a stream, and for a file without an end. */
 uint64_t file_size(const struct file *file);
 
-/* How many files are open, so that a leak shows. */
-uint32_t file_count(void);
+/* All open files. */
+extern struct pool file_pool;

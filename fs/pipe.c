@@ -34,7 +34,7 @@
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-static struct pool pool = POOL_INITIALIZER(struct pipe);
+struct pool pipe_pool = POOL_INITIALIZER(struct pipe);
 
 bool (*pipe_made)(struct file *reader, struct file *writer);
 
@@ -164,17 +164,12 @@ static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 
 /* ---- the ends ---- */
 
-struct pipe *pipe_new(void)
-{
-	return pool_alloc(&pool);
-}
-
 /* No file has it open any more, so no task sleeps in its queues. */
 static void free_pipe(struct pipe *pipe)
 {
 	if (pipe->ring)
 		page_free(pipe->ring, PIPE_ORDER);
-	pool_free(&pool, pipe);
+	pool_free(&pipe_pool, pipe);
 }
 
 /* A file that is open for reading and writing counts on both sides. */
@@ -224,7 +219,7 @@ static struct file *open_end(struct pipe *pipe, uint32_t flags)
 /* From the first file on the pipe goes with the last. */
 int pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 {
-	struct pipe *pipe = pipe_new();
+	struct pipe *pipe = pool_alloc(&pipe_pool);
 
 	*reader = pipe ? open_end(pipe, O_RDONLY | flags) : NULL;
 	*writer = *reader ? open_end(pipe, O_WRONLY | flags) : NULL;
@@ -237,10 +232,4 @@ int pipe_create(uint32_t flags, struct file **reader, struct file **writer)
 	else if (pipe)
 		free_pipe(pipe);
 	return -ENFILE;
-}
-
-/* So that a leak shows. */
-uint32_t pipe_count(void)
-{
-	return pool.used;
 }

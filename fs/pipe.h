@@ -25,8 +25,8 @@ bool pipe_has_room(struct pipe *pipe, uint32_t length);
  * flags: O_NONBLOCK or 0. -ENFILE without memory. */
 int pipe_create(uint32_t flags, struct file **reader, struct file **writer);
 
-/* An empty pipe that no file has open; NULL without memory. */
-struct pipe *pipe_new(void);
+/* All pipes: a new one is empty, and no file has it open. */
+extern struct pool pipe_pool;
 
 /* A file that is open for one side of the pipe, or for both, begins and ends. The last one to leave
  * frees the pipe: then pipe_leave returns true. */
@@ -40,6 +40,3 @@ extern struct file_ops pipe_ops;
 /* Called for each pipe that is made, for a module that gives inodes to pipes. Returns false without
  * memory. NULL: there is no such module. */
 extern bool (*pipe_made)(struct file *reader, struct file *writer);
-
-/* How many pipes there are, so that a leak shows. */
-uint32_t pipe_count(void);

@@ -42,13 +42,11 @@ static void run_script(void)
 		panic("no memory for the script");
 	int length = setting_read("script", script, size);
 
-	if (length < 0) {
-		page_free(script, SCRIPT_ORDER);
-		return;
-	}
-	if ((uint32_t)length >= size)
+	if (length >= (int32_t)size)
 		panic("the script has %d bytes; %u is the limit", length, size - 1);
-	machine_exit(monitor_script(script));
+	if (length >= 0)
+		machine_exit(monitor_script(script));
+	page_free(script, SCRIPT_ORDER);
 }
 
 /* The end of kmain, or of the first task: does not return. */

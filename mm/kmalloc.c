@@ -64,8 +64,7 @@ static void magazine_put(struct magazine *magazine, void *object)
 	bool enabled = interrupts_disable();
 
 	if (magazine->count < ROUNDS) {
-		magazine->rounds[magazine->count] = object;
-		magazine->count++;
+		magazine->rounds[magazine->count++] = object;
 		interrupts_restore(enabled);
 	} else {
 		interrupts_restore(enabled);

@@ -60,10 +60,10 @@ static inline uint32_t frame_of(const struct page *page)
 	return page - page_array;
 }
 
-/* The kernel's address of a page. */
+/* The kernel's address of a page: a page has PAGE_SIZE bytes where the array has its entry's. */
 static inline void *page_address(const struct page *page)
 {
-	return direct_map(frame_of(page) << PAGE_SHIFT);
+	return direct_map(((uintptr_t)page - (uintptr_t)page_array) * (PAGE_SIZE / sizeof(*page)));
 }
 
 /* The page of an address in memory that the kernel has. */

@@ -26,26 +26,38 @@ bool (*page_reclaim)(void);
    they are switched off, and afterwards they are as they were. No block is ever handed out without
    an owner, not even for an instant. */
 /* SOLUTION 5.3 { */
-/* The caller has interrupts disabled; `can_wait`: had they been on? Nearly always the first zone
- * has a block. Unrolled, the loop asks there nothing that is only about the others. */
-static struct page *take(struct zone *first, unsigned order, bool can_wait)
+/* The caller has interrupts disabled; `can_wait`: had they been on? */
+static __attribute__((noinline)) struct page *search(struct zone *first, unsigned order,
+						     bool can_wait)
 {
-#pragma GCC unroll 2
-	for (struct zone *zone = first; zone >= zones; zone--) {
+	struct page *page = NULL;
+
+	for (struct zone *zone = first; !page && zone >= zones; zone--) {
 		uint32_t kept = zone == first ? zone->reserve : 2 * zone->reserve;
-		struct page *page = NULL;
 
 		if (zone->free >= (can_wait ? kept : 0) + (1u << order))
 			page = buddy_take(zone, order);
-		if (page)
-			return page;
 	}
-	return NULL;
+	return page;
+}
+
+/* Nearly always the first zone has pages to spare, and a single one is wanted and free: that is all
+ * inline. */
+static inline struct page *take(struct zone *first, unsigned order, bool can_wait)
+{
+	int32_t spare = first->free - first->reserve;
+	struct page *page = NULL;
+
+	if (order == 0 && spare > 0)
+		page = buddy_take_first(first, 0);
+	ASSERT(order < ORDERS);
+	if (!page && spare >= 1 << order)
+		page = buddy_take(first, order);
+	return page ? page : search(first, order, can_wait);
 }
 
 static inline struct page *allocate(struct zone *first, unsigned order, const void *owner)
 {
-	ASSERT(order < ORDERS);
 	bool enabled = interrupts_disable();
 	struct page *page = allocation_fails() ? NULL : take(first, order, enabled);
 
@@ -56,21 +68,15 @@ static inline struct page *allocate(struct zone *first, unsigned order, const vo
 }
 /* } SOLUTION 5.3 */
 
-/* There was no block: once more, if somebody gave pages back. */
-static __attribute__((noinline)) struct page *reclaim_and_allocate(unsigned order,
-								   const void *owner)
-{
-	if (!page_reclaim || !page_reclaim())
-		return NULL;
-	return allocate(&zones[ZONE_NORMAL], order, owner);
-}
-
+/* If there is no block: once more, if somebody gives pages back. */
 void *page_alloc(unsigned order)
 {
 	const void *owner = __builtin_return_address(0);
 	struct page *page = allocate(&zones[ZONE_NORMAL], order, owner);
 
-	if (!page && !(page = reclaim_and_allocate(order, owner)))
+	if (!page && page_reclaim && page_reclaim())
+		page = allocate(&zones[ZONE_NORMAL], order, owner);
+	if (!page)
 		return NULL;
 	page->references = 1;
 	return page_address(page);

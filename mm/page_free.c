@@ -59,7 +59,7 @@ void page_free(void *pages, unsigned order)
 	bool enabled = interrupts_disable();
 
 	page->owner = (uintptr_t)__builtin_return_address(0);
-	buddy_give(zone_of(page), page);
+	zone_give(page);
 	interrupts_restore(enabled);
 }
 /* } SOLUTION 5.2 */

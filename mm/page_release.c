@@ -8,17 +8,13 @@
 #include "mm/page_alloc.h"
 #include "mm/zones.h"
 
-static inline void give_back(struct page *page)
+/* Inline in page_free, too. */
+inline void page_free_last(struct page *page)
 {
 	bool enabled = interrupts_disable();
 
-	buddy_give(zone_of(page), page);
+	zone_give(page);
 	interrupts_restore(enabled);
-}
-
-void page_free_last(struct page *page)
-{
-	give_back(page);
 }
 
 /* Checks first that it is such a block: another one would corrupt the free lists. */
@@ -30,5 +26,5 @@ void page_free(void *pages, unsigned order)
 	    page->order != order)
 		panic("page_free: %p is not a block of order %u that is in use", pages, order);
 	page->owner = (uintptr_t)__builtin_return_address(0);
-	give_back(page);
+	page_free_last(page);
 }

@@ -23,6 +23,22 @@ static inline struct zone *zone_of(const struct page *page)
 	return &zones[frame_of(page) < zones[ZONE_DMA].end ? ZONE_DMA : ZONE_NORMAL];
 }
 
+/* buddy_give to the block's zone; inline where it is a page of Normal whose buddy is in use, as it
+ * nearly always is. */
+static inline void zone_give(struct page *page)
+{
+	struct zone *normal = &zones[ZONE_NORMAL];
+	uint32_t frame = frame_of(page);
+
+	if (page->order > 0 || frame < normal->first || page_array[frame ^ 1].state == PAGE_FREE) {
+		buddy_give(zone_of(page), page);
+	} else {
+		page->state = PAGE_FREE;
+		list_insert(&page->link, normal->lists[0].next);
+		normal->free++;
+	}
+}
+
 /* From lesson 6 on: what page_alloc calls when there is no block. Gives pages back that are kept
  * only for speed; false if there is none. Any context, so it may have to do nothing. */
 extern bool (*page_reclaim)(void);

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from labs.bench import bench
 from labs.lesson5 import measure as fragments
 from tests.test_measurements import measured, rows
 
+KERNEL = Path(__file__).resolve().parent.parent / "build/lesson6/kernel.elf"
 MEMORY = fragments.Memory(percent=50, free=14, pages=32, blocks=(2, 2, 0, 1), requests=())
 
 
@@ -27,6 +30,17 @@ def test_unusable_free_space() -> None:
     assert MEMORY.unusable(0) == 0
     assert MEMORY.unusable(3) == pytest.approx(6 / 14)
     assert MEMORY.unusable(4) == 1
+
+
+def test_price_of_a_single_page(build: Callable[[str], Path]) -> None:
+    """Of half of memory that is free, a page comes without a split, and goes without a merge: 43
+    instructions and 56, with the call in a loop 51 and 67. Another compiler may need some more."""
+    build("all-lessons")
+    output = bench.boot(bench.machine(KERNEL, script="fragment 50 1"))
+    found = [fragments.Request(*map(int, each)) for each in fragments.REQUESTS.findall(output)]
+    single = next(each for each in found if each.order == fragments.SMALL)
+    assert single.page_alloc <= 56 * fragments.TIMES
+    assert single.page_free <= 72 * fragments.TIMES
 
 
 @pytest.mark.slow

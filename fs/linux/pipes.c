@@ -75,9 +75,7 @@ static int pipe_open(struct file *file)
 {
 	struct pipe *pipe = file->inode->pipe;
 
-	if (!pipe)
-		pipe = file->inode->pipe = pipe_new();
-	if (!pipe)
+	if (!pipe && !(pipe = file->inode->pipe = pool_alloc(&pipe_pool)))
 		return -ENOMEM;
 	pipe_enter(pipe, file);
 	pipe->reader_opens += file_readable(file);

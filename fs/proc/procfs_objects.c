@@ -7,6 +7,7 @@
 #include "fs/ram/ramfs.h"
 #include "kernel/lib/startup.h"
 #include "kernel/task/task.h"
+#include "mm/pool.h"
 
 /* How many structures of each kind are allocated, so that a leak is visible. Linux has no such
  * file. */
@@ -18,7 +19,7 @@ static void objects_show(struct procfs_text *text, const struct task *task)
 	for (const struct task *each = task_next(NULL); each; each = task_next(each))
 		tasks += each->pid != 0;
 
-	procfs_print(text, "tasks %u\nfiles %u\npipes %u\n", tasks, file_count(), pipe_count());
+	procfs_print(text, "tasks %u\nfiles %u\npipes %u\n", tasks, file_pool.used, pipe_pool.used);
 	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
 }
 

@@ -15,9 +15,7 @@ static unsigned digit_value(char digit)
 		return digit - '0';
 	if (digit >= 'a' && digit <= 'f')
 		return digit - 'a' + 10;
-	if (digit >= 'A' && digit <= 'F')
-		return digit - 'A' + 10;
-	return 16;
+	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : 16;
 }
 
 /* Is there room for one more digit? value * base + digit <= UINT64_MAX is asked the other way

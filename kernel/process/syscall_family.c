@@ -109,11 +109,7 @@ static int sys_setsid(struct trap_frame *frame)
 
 /* ---- the processor ---- */
 
-static int sys_sched_yield(struct trap_frame *frame)
-{
-	yield();
-	return 0;
-}
+CALL(sys_sched_yield, (yield(), 0))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 2, "fork", "", sys_fork },

@@ -12,6 +12,7 @@
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/startup.h"
+#include "mm/pool.h"
 
 const struct unit_test *const shim_suites[] = {
 	names_tests, data_tests, pipe_tests, archive_tests, line_tests, NULL,
@@ -85,8 +86,8 @@ void shim_require_no_leak(const char *after, uint32_t pages)
 	REQUIRE(counts.entries == 0, "after %s: %u directory entries", after, counts.entries);
 	REQUIRE(counts.pages == 0, "after %s: %u pages of ramfs", after, counts.pages);
 	REQUIRE(shim_pages_out <= pages + 1, "after %s: %u pages", after, shim_pages_out);
-	REQUIRE(file_count() == 0, "after %s: %u open files", after, file_count());
-	REQUIRE(pipe_count() == 0, "after %s: %u pipes", after, pipe_count());
+	REQUIRE(file_pool.used == 0, "after %s: %u open files", after, file_pool.used);
+	REQUIRE(pipe_pool.used == 0, "after %s: %u pipes", after, pipe_pool.used);
 }
 
 extern startup_function *const __start_startups[], *const __stop_startups[];

@@ -38,7 +38,7 @@ def ask(run: Run, order: int, dma: int = 0, enabled: int = 1) -> str:
 def test_block(lab):
     """page_alloc: the address of a block of Normal, with its owner; NULL when there is none."""
     usually = (
-        Usual("returns", "allocate returns page_address(page), the kernel's address of the block"),
+        Usual("returns", "allocate returns the block's first page; page_alloc makes its address"),
         Usual("owner", "page->owner is `owner`, which is the address in the caller"),
         Usual("NULL", "buddy_take returns NULL when no block is large enough: pass that on"),
     )
