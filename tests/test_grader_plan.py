@@ -174,6 +174,20 @@ def test_what_does_not_build_is_said_once():
     assert "1.2 The first instructions\n" not in report
 
 
+@pytest.mark.parametrize(
+    ("file", "what", "command"),
+    [
+        ("drivers/disk/ata.c", "The kernel does not build", "image-disk shows"),
+        ("user/seekrw.c", "A program does not build", "user-programs shows"),
+        ("labs/storage/locks/master.c", "A program does not build", "fix that first"),
+    ],
+)
+def test_the_command_that_shows_an_error_builds_the_file(file, what, command):
+    report = report_of(failed("1.2", f"it does not build: {file}:1: error: expected ';'"))
+    assert what in report and command in report
+    assert report.count("make LESSON") == (command != "fix that first")
+
+
 def test_one_reason_is_said_once_and_the_first_exercise_is_named():
     words = "QEMU does not load the kernel: the file has no Multiboot header"
     report = report_of(failed("1.1", words), failed("1.2", words))

@@ -25,7 +25,8 @@ void latency_add(struct latency *latency, uint64_t ns);
 /* The mean in microseconds; 0 without requests. */
 uint32_t latency_mean_us(const struct latency *latency);
 
-/* The time in microseconds, a power of two, that this many of a thousand requests stay below. */
+/* The lowest power of two, in microseconds, that this many of a thousand requests stay below; 1
+ * without requests, UINT32_MAX if some of them are in the last of `powers`, which has no end. */
 uint32_t latency_below_us(const struct latency *latency, uint32_t permille);
 
 /*

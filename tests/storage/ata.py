@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
+from labs.tools.machine.result import GuestFailure, Outcome, Result
 from tests.told import expect, fail, require
 
 SOURCES = tuple(
@@ -53,6 +54,14 @@ def contents(number: int, lba: int, count: int) -> bytes:
         first = number * 0x9E3779B9 + (at & 0xFFFFFFFF) * 0x85EBCA6B + (at >> 32) * 77
         words += [(first + i * 0xC2B2AE35) & 0xFFFFFFFF for i in range(128)]
     return struct.pack(f"<{len(words)}I", *words)
+
+
+def at_end(result: Result) -> Result:
+    """This machine, which must have come to the end of its script, with any status: what it has not
+    printed says nothing of a kernel that stopped before."""
+    if result.outcome is not Outcome.ENDED or result.status is None:
+        raise GuestFailure(result.explain(), result)
+    return result
 
 
 @dataclass(frozen=True)

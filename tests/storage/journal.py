@@ -378,7 +378,7 @@ class Write(NamedTuple):
 def states(
     image: bytes, writes: Sequence[Write], seed: int, torn: int = 2
 ) -> Iterator[tuple[int, str, bytearray, set[int]]]:
-    """What the disk may hold after a power cut behind each write: all of them; and of those since
+    """What the disk may hold after a power cut after each write: all of them; and of those since
     the last flush some, others, and only sectors of others. Gives the number of writes, words, the
     disk, and which writes are surely in it, whole."""
     chance = random.Random(seed)
@@ -399,7 +399,7 @@ def states(
                 elif choice != "none":
                     apply(state, writes[index])
                     sure.add(index)
-            yield cut, "only some, and some sectors of some" if kind else "all", state, sure
+            yield cut, "only some, and some sectors of others" if kind else "all", state, sure
 
 
 def apply(image: bytearray, write: Write, sectors: Sequence[int] | None = None) -> None:
@@ -418,18 +418,18 @@ def apply(image: bytearray, write: Write, sectors: Sequence[int] | None = None) 
 KINDS = {DESCRIPTOR: "descriptor", COMMIT: "commit block", REVOKE: "revoke block"}
 
 
-def story(writes: Sequence[Write], layout: Layout) -> str:
-    """What reached the drive, a line each."""
-    lines = []
-    for index, each in enumerate(writes, 1):
+def story(writes: Sequence[Write], layout: Layout, most: int = 8) -> list[str]:
+    """What reached the drive last, a line each, for below a message."""
+    lines = ["  the drive got, in this order:"]
+    for index, each in list(enumerate(writes, 1))[-most:]:
         if not each.data:
-            lines.append(f"{index:4}  FLUSH")
+            lines.append(f"{index:6}  FLUSH")
             continue
         first = each.lba * SECTOR // layout.size
         blocks = [each.data[at : at + layout.size] for at in range(0, len(each.data), layout.size)]
         words = ", ".join(named(first + n, block, layout) for n, block in enumerate(blocks))
-        lines.append(f"{index:4}  {words}")
-    return "\n".join(lines)
+        lines.append(f"{index:6}  {words}")
+    return lines
 
 
 def named(number: int, block: bytes, layout: Layout) -> str:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
+
+import pytest
 
 from labs.tools.grading.lab import Lab
 from tests.storage.journal import (
@@ -25,6 +27,8 @@ from tests.storage.journal import (
     story,
     transactions_of,
 )
+from tests.storage.mapping import cause_in
+from tests.told import fail
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -47,7 +51,6 @@ OWN = (
 ANSWER = re.compile(r"[a-z]{2,8} -?\d{1,9} \d{1,10}")
 WRITE = re.compile(r"W \d{1,9} [0-9a-f]+")
 BUFFERS = 24  # of the cache, so that dirty blocks are written early
-SHOWN = 12  # writes in a message
 EROFS = 30
 EUCLEAN = 117  # contents that contradict themselves
 
@@ -104,11 +107,10 @@ class Journals:
         done = self._lab.ask(self._program, text)
         said = done.stdout.decode(errors="replace")
         sessions = list(sessions_in(said))
-        problem = [line for line in said.splitlines() if line.startswith("panic ")]
-        trouble = "\n".join([*problem, done.stderr.decode(errors="replace")[:3000]])
-        assert done.returncode == 0 and len(sessions) == wanted, (
-            f"the journal's program ended with {done.returncode}:\n{trouble}"
-        )
+        if done.returncode != 0 or len(sessions) != wanted:
+            panic = [line for line in said.splitlines() if line.startswith("panic ")]
+            errors = done.stderr.decode(errors="replace")
+            fail(f"the journal: {(panic or [cause_in(said + errors, done.returncode)])[0]}")
         return sessions
 
 
@@ -224,6 +226,11 @@ def data_of(steps: Sequence[Step], session: Session) -> dict[int, tuple[int, int
     return found
 
 
+def refuse(message: str, writes: Sequence[Write], layout: Layout) -> NoReturn:
+    """Fails with a message, and with what the drive had got until then."""
+    pytest.fail("\n".join([message, *story(writes, layout)]), pytrace=False)
+
+
 def judge_cuts(
     image: bytes, layout: Layout, steps: Sequence[Step], session: Session, seed: int
 ) -> int:
@@ -234,26 +241,24 @@ def judge_cuts(
     count = 0
     for cut, words, state, sure in states(image, session.writes, seed):
         count += 1
-        got = story(session.writes[max(0, cut - SHOWN) : cut], layout)
+        got = session.writes[:cut]
         where = (
-            f"{got}\nThis is what the drive got last. Then the power fails, after {cut} of "
-            f"{len(session.writes)}; of what it got after the last FLUSH it has kept {words}"
+            f"the power fails after write {cut} of {len(session.writes)}, and of the writes since "
+            f"the last FLUSH the drive has kept {words}"
         )
         written = replayed(bytes(state), layout)
         after = {
             block: written.get(block, block_of(state, layout, block)) for block in kept[0].blocks
         }
         survived = which(after, kept, layout)
-        assert survived is not None, (
-            f"{where}: after replay the blocks are not those of any commit (block 0 says "
-            f"{number_of(after[0])})"
-        )
+        if survived is None:
+            refuse(f"{where}: after replay the blocks are not those of any commit", got, layout)
         promised = max(index for index, each in enumerate(kept) if each.writes <= cut)
-        assert survived >= promised, (
-            f"{where}: commit {promised} had returned, and after replay only {survived} commits "
-            "are there"
-        )
-        check_data(where, after, kept[survived], data, sure, layout)
+        if survived < promised:
+            lost = f"commit {promised} had returned, and after replay only {survived} are there"
+            refuse(f"{where}: {lost}", got, layout)
+        if wrong := overwritten(after, kept[survived], data, sure, layout):
+            refuse(f"{where}: {wrong}", got, layout)
     return count
 
 
@@ -273,22 +278,23 @@ def which(after: dict[int, bytes], kept: Sequence[Promise], layout: Layout) -> i
     return None
 
 
-def check_data(
-    where: str,
+def overwritten(
     after: dict[int, bytes],
     kept: Promise,
     data: dict[int, tuple[int, int]],
     sure: set[int],
     layout: Layout,
-) -> None:
-    """Data in blocks that were freed and given to a file is not overwritten by a replay."""
+) -> str:
+    """Says which data, in a block that was freed and given to a file, a replay has overwritten."""
     for block, (index, number) in data.items():
         if block in kept.blocks or index not in sure:
             continue
-        assert after[block] == contents(number, layout.size), (
-            f"{where}: block {block} had been freed, and given to a file whose data was on the "
-            "disk: replay has written an older copy of the block over it"
-        )
+        if after[block] != contents(number, layout.size):
+            return (
+                f"block {block} had been freed, and given to a file whose data was on the disk: "
+                "replay has written an older copy of the block over it"
+            )
+    return ""
 
 
 def done_to(image: bytes, writes: Sequence[Write]) -> bytes:
@@ -320,14 +326,15 @@ def check_checkpoints(session: Session, layout: Layout) -> int:
     count, has_log, is_flushed = 0, False, True
     for index, write in enumerate(session.writes):
         start = start_in(write, layout)
-        got = story(session.writes[max(0, index + 1 - SHOWN) : index + 1], layout)
+        got = session.writes[: index + 1]
         if start is not None:
-            assert start > 0, f"{got}\nThe journal is in use, and its log is said to be empty"
+            if start == 0:
+                refuse("the journal is in use, and its log is said to be empty", got, layout)
             count, is_flushed, has_log = count + has_log, not has_log, True
         is_flushed |= not write.data
-        assert is_flushed or not is_in_log(write, layout), (
-            f"{got}\nThe log is overwritten before it is sure on the disk that it begins elsewhere"
-        )
+        if is_in_log(write, layout) and not is_flushed:
+            early = "before it is safe on the disk that it begins elsewhere"
+            refuse(f"the log is overwritten {early}", got, layout)
     return count
 
 

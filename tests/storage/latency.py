@@ -84,7 +84,7 @@ Place = tuple[int, int, str, int]  # ns, power, range, step
 
 
 def check_places(lab: Lab, places: Sequence[Place]) -> None:
-    """One request of so many ns is in these two buckets."""
+    """One request of this many ns is in these two buckets."""
     for start in range(0, len(places), DISKS):
         some = places[start : start + DISKS]
         for place, seen in zip(some, buckets(lab, [[(p[0], 1)] for p in some]), strict=True):

@@ -4,7 +4,7 @@ asked call by call, or by nodes whose messages take time (tests/storage/host/loc
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,15 +74,26 @@ def granted(*pairs: tuple[int, int]) -> tuple[tuple[int, int, bool], ...]:
     return tuple((node, level, True) for node, level in pairs)
 
 
+def asts_in(asts: Iterable[tuple[int, int, bool]]) -> str:
+    """Answers in words."""
+    words = (f"node {n} has {NAMES[level]}{'' if ok else ' (cancelled)'}" for n, level, ok in asts)
+    return ", ".join(words) or "none"
+
+
+def basts_in(basts: Iterable[tuple[int, int]]) -> str:
+    """Warnings in words."""
+    return ", ".join(f"node {node} ({NAMES[level]} is wanted)" for node, level in basts) or "none"
+
+
 def check(lab: Lab, *steps: tuple[str, Sequence[tuple], Sequence[tuple]]) -> None:
     """Each step is a call, the asts and the basts that it must cause."""
     calls = script(lab, [line for line, _, _ in steps])
-    before = []
-    for call, (line, asts, basts) in zip(calls, steps, strict=True):
-        before.append(line)
-        where = f"after {'; '.join(before)}"
-        expect(f"{call}: asts (node, level, granted)", call.asts, tuple(asts), where)
-        expect(f"{call}: basts (node, level)", call.basts, tuple(basts), where)
+    before: list[str] = []
+    for call, (_, asts, basts) in zip(calls, steps, strict=True):
+        where = f"after {'; '.join(before)}" if before else "at the beginning"
+        before.append(str(call))
+        expect(f"{call}: asts", asts_in(call.asts), asts_in(asts), where)
+        expect(f"{call}: basts", basts_in(call.basts), basts_in(basts), where)
 
 
 def check_run(lab: Lab, nodes: int, reads: int, count: int, seed: int) -> list[Call]:
@@ -102,7 +113,8 @@ def check_run(lab: Lab, nodes: int, reads: int, count: int, seed: int) -> list[C
     calls = calls_in(said)
     last = said.splitlines()[-1] if said else "nothing"
     if not last.startswith("done"):
-        fail(f"{what}: {last}: nothing is under way, and some still wait", *waiting_in(calls))
+        stuck = re.sub(r"^stuck (\d+)$", r"stuck after \1 operations", last)
+        fail(f"{what}: {stuck}: nothing is under way, and some still wait", *waiting_in(calls))
     open_requests: dict[int, int] = {}
     for call in calls:
         if call.words[0] == "request" and call.result == 0:

@@ -198,8 +198,14 @@ def measured(lab: Lab, world: World, *arguments: object) -> Run:
     """The same with -j; it must succeed."""
     run = seekrw(lab, world, *arguments, "-j")
     if run.status != 0:
-        fail(f"{run.what}: expected figures, seen: {run.errors[:500].strip()}")
+        fail(f"{run.what}: expected figures, seen: {run.errors[:500].strip()}", *odd_offset(run))
     return run
+
+
+def odd_offset(run: Run) -> list[str]:
+    """The first offset at which no operation of its length may begin."""
+    odd = (each for each in run.operations if each.length and each.offset % each.length)
+    return [f"offset {o.offset} is not a multiple of the length, {o.length}" for o in odd][:1]
 
 
 def refused(lab: Lab, world: World, *arguments: object) -> Run:
@@ -222,7 +228,7 @@ def check_offsets(run: Run, seed: int, length: int, count: int) -> None:
     expect(f"{run.what}: operations", len(run.operations), count)
     wanted = expected_offsets(seed, run.world.size, length, count)
     for number, (seen, right) in enumerate(zip(run.offsets, wanted, strict=True)):
-        where = [f"the offsets are {', '.join(map(str, run.offsets[:6]))}, ..."]
+        where = [f"the offsets are {', '.join(map(str, run.offsets[:6]))}, ...", *odd_offset(run)]
         expect(f"{run.what}: offset of operation {number}", seen, right, *where)
 
 
@@ -232,8 +238,10 @@ def check_time(run: Run, slack: float = 0) -> None:
     looks = LOOK_NS * (2 * len(run.operations) + 2)
     least, most = run.cost, run.cost + looks + int(slack * run.cost)
     if not least <= (seen := run.values["ns"]) <= most:
+        short = ["that is less than the operations take"] if seen < least else []
         fail(
             f"{run.what}: ns: expected {least} to {most}, seen {seen}",
+            *short,
             *(f"between two looks at the clock {CALLS[each]}" for each in between_looks(run)),
         )
 

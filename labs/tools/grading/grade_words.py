@@ -55,11 +55,18 @@ def build_errors(scores: Sequence[Score]) -> list[str]:
 
 
 def build_words(errors: Sequence[str], lesson: int) -> str:
-    """The same for a student. The kernel is one program: the tests of all exercises need it."""
-    lines = ["The kernel does not build, and nearly all tests need it:"]
-    lines += [f"  {each.removeprefix(DOES_NOT_BUILD).lstrip(': ')}" for each in errors]
-    how = f"make LESSON={word_of(lesson)} image-disk"
-    return "\n".join([*lines, f"  next:   fix that first; {how} shows all that the compiler says"])
+    """The same for a student. The kernel is one program, which the tests of nearly all exercises
+    need; a program of user/ or labs/ is built for its own exercise."""
+    said = [each.removeprefix(DOES_NOT_BUILD).lstrip(": ") for each in errors]
+    is_program = all(each.startswith(("user/", "labs/")) for each in said)
+    what = "A program does not build" if is_program else "The kernel does not build"
+    lines = [f"{what}, and {'its' if is_program else 'nearly all'} tests need it:"]
+    lines += [f"  {each}" for each in said]
+    target = "user-programs" if all(each.startswith("user/") for each in said) else "image-disk"
+    how = f"; make LESSON={word_of(lesson)} {target} shows all that the compiler says"
+    if any(each.startswith("labs/") for each in said):
+        how = ""
+    return "\n".join([*lines, f"  next:   fix that first{how}"])
 
 
 # ---- an exercise --------------------------------------------------------------------------------

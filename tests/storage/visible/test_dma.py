@@ -13,8 +13,8 @@ import zlib
 import pytest
 
 from labs.tools.machine.qemu_command import Drive
-from tests.storage.ata import OK, READ_BLOCKS, READ_DMA, WRITE_DMA, drives
-from tests.told import Usual, expect, told
+from tests.storage.ata import OK, READ_BLOCKS, READ_DMA, WRITE_DMA, at_end, drives
+from tests.told import Usual, expect, require, told
 
 HINT = "make hint EX=S2"
 USUAL = (
@@ -78,7 +78,10 @@ def test_dma_in_qemu(lab, tmp_path):
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(99 * 512) + data)
     with told(USUAL, HINT):
-        result = lab.run("read hda 99 8", drives=[Drive(image, 0)], trace=True)
+        disk = [Drive(image, 0)]  # 60 s: each interrupt that is lost costs five
+        result = at_end(lab.run("read hda 99 8", drives=disk, trace=True, guest_limit=60))
+        lost = [line for line in result.serial.splitlines() if "was lost" in line]
+        require(not lost, f"an interrupt was lost: {''.join(lost[:1]).strip()}")
         seen = [line for line in result.serial.splitlines() if "crc32" in line]
         wanted = f"8 sectors, crc32 {zlib.crc32(data):#010x}"
         expect("what `read hda 99 8` prints", seen[-1] if seen else "no checksum", wanted)

@@ -6,8 +6,32 @@ import pytest
 
 from labs.tools.grading.lab import Lab
 from tests.storage.journal import Layout, Transaction, contents, disk_with, put, story, super_block
-from tests.storage.journals import Journals, Step, check_recovered, judge_cuts, log_of
+from tests.storage.journals import (
+    Journals,
+    Step,
+    check_recovered,
+    judge_cuts,
+    log_of,
+    refuse,
+)
+from tests.told import Usual, told
 
+HINT = "make hint EX=S5"
+USUAL = (
+    Usual("not those of any commit", "the commit block reached the disk before the blocks that it "
+          "is about: what must be flushed before it is written?"),
+    Usual("had returned", "what write_transaction has promised is still in the log's buffer, or in "
+          "the drive's cache: journal_write_out, then journal_barrier, before it returns"),
+    Usual("no commit block", "add_commit_block only fills the buffer: journal_write_out"),
+    Usual("older copy of the block|was overwritten, and must not be",
+          "revoke_covers: a copy of the transaction that revokes, or of an older one, is not "
+          "replayed; and replay_copy must ask it"),
+    Usual("number|was not replayed", "a copy that is not replayed is in the log all the same: "
+          "skip_block passes over it"),
+    Usual("is not empty", "finish: all copies are flushed, then the superblock says that the log "
+          "is empty, and that is flushed, too"),
+    Usual("blocks are to be written", "walk->written counts each copy that was written"),
+)  # fmt: skip
 LAYOUT = Layout()
 
 
@@ -28,10 +52,12 @@ def test_one_commit(journals: Journals) -> None:
         Step("end"),
         Step("commit"),
     ]
-    (session,) = journals.ask([(bytes(disk), LAYOUT, list(map(str, steps)))])
-    told = story(session.writes, LAYOUT)
-    assert "commit block" in told, f"commit has returned, and this is what the drive got:\n{told}"
-    judge_cuts(bytes(disk), LAYOUT, steps, session, seed=1)
+    with told(USUAL, HINT):
+        (session,) = journals.ask([(bytes(disk), LAYOUT, list(map(str, steps)))])
+        if "commit block" not in "".join(story(session.writes, LAYOUT)):
+            what = "journal_commit has returned, and the drive got no commit block"
+            refuse(what, session.writes, LAYOUT)
+        judge_cuts(bytes(disk), LAYOUT, steps, session, seed=1)
 
 
 @pytest.mark.exercise("S5", points=1, gate=True, host=True)
@@ -40,7 +66,8 @@ def test_replay(journals: Journals) -> None:
     old, newer = Transaction({5: contents(51), 6: contents(61)}), Transaction({6: contents(62)})
     broken = Transaction({5: contents(53)}, damage="no commit")
     log = log_of("two transactions, and one without its commit block", LAYOUT, old, newer, broken)
-    check_recovered(log, journals.ask([log.question()])[0])
+    with told(USUAL, HINT):
+        check_recovered(log, journals.ask([log.question()])[0])
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
@@ -48,4 +75,5 @@ def test_a_revoked_block(journals: Journals) -> None:
     """Block 5 is changed; then it is freed, and revoked."""
     first = Transaction({5: contents(51), 6: contents(61)})
     log = log_of("block 5 is revoked", LAYOUT, first, Transaction({8: contents(81)}, revoked=(5,)))
-    check_recovered(log, journals.ask([log.question()])[0])
+    with told(USUAL, HINT):
+        check_recovered(log, journals.ask([log.question()])[0])

@@ -9,16 +9,33 @@ from __future__ import annotations
 import pytest
 
 from tests.storage.locks import EX, NL, PR, check, check_run, granted
-from tests.told import told
+from tests.told import Usual, told
 
 HINT = "make hint EX=S7"
+USUAL = (
+    Usual("(?:lower|cancel) of .*asts: expected .*has (?:PR|EX).*seen (?:none|.*cancelled.)\n",
+          "after a level was lowered, or a request was cancelled, look at the queue again"),
+    Usual("basts: expected node .*seen none", "the nodes in the way of the first one in the queue "
+          "get a bast: also after a grant, when the next one waits already"),
+    Usual("basts: expected none", "no bast for a level that the node was told of before, for a "
+          "node that is not in the way, or for a request that is not the first one"),
+    Usual(r"\basts: expected none", "a request is granted when it is the first one in the queue "
+          "and no other node excludes it: PR goes with PR and NL, EX with NL"),
+    Usual("expected .*cancelled.*seen (?!.*cancelled)", "a request that is cancelled gets an ast, "
+          "too: not granted, with the level that the node still has"),
+    Usual("uses EX, node|uses PR, node", "EX excludes all others; and a node that cancels has only "
+          "the level that it had"),
+    Usual("stuck", "a node that is in the way was not told, or not after its level had changed; or "
+          "a request got no ast"),
+    Usual("answer too many", "one ast for each request that was accepted"),
+    Usual("does not end|no whole answer", "a request that is granted leaves the queue"),
+)  # fmt: skip
 
 
 @pytest.mark.exercise("S7", points=2, gate=True, host=True)
 def test_readers_share_and_a_writer_waits(lab):
     """Two have PR; EX waits until both are at NL."""
-    usually = "PR goes with PR and NL, EX only with NL; who is in the way gets a bast"
-    with told(usually, HINT):
+    with told(USUAL, HINT):
         check(
             lab,
             (f"request 0 {PR}", granted((0, PR)), ()),
@@ -32,7 +49,7 @@ def test_readers_share_and_a_writer_waits(lab):
 @pytest.mark.exercise("S7", points=2, host=True)
 def test_nobody_overtakes(lab):
     """A reader that comes after a waiting writer waits, too; then both readers have it at once."""
-    with told("only the first one of the queue may be granted; then look at the next one", HINT):
+    with told(USUAL, HINT):
         check(
             lab,
             (f"request 0 {PR}", granted((0, PR)), ()),
@@ -47,7 +64,11 @@ def test_nobody_overtakes(lab):
 @pytest.mark.exercise("S7", points=2, host=True)
 def test_conversion(lab):
     """PR to EX comes before a new request, and its own PR is not in its way."""
-    with told("a conversion waits before all new requests", HINT):
+    conversion = Usual(
+        r"\basts: expected node 1 has EX, seen none",
+        "a conversion waits before all new requests, and a node's own level is not in its way",
+    )
+    with told((conversion, *USUAL[1:]), HINT):
         check(
             lab,
             (f"request 0 {PR}", granted((0, PR)), ()),
@@ -61,7 +82,7 @@ def test_conversion(lab):
 @pytest.mark.exercise("S7", points=2, host=True)
 def test_cancel(lab):
     """What is taken back gets an answer, and the next one its turn."""
-    with told("after a request has gone, the next one is the first", HINT):
+    with told(USUAL, HINT):
         check(
             lab,
             (f"request 0 {PR}", granted((0, PR)), ()),
@@ -74,6 +95,5 @@ def test_cancel(lab):
 @pytest.mark.exercise("S7", points=2, gate=True, host=True)
 def test_simulation(lab):
     """Four nodes, half of the operations read: nobody is together with a writer, none is stuck."""
-    usually = "stuck: a node that is in the way was not told, or not after its level had changed"
-    with told(usually, HINT):
+    with told(USUAL, HINT):
         check_run(lab, 4, 50, 2000, lab.seed)

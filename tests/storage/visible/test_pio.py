@@ -12,7 +12,7 @@ import zlib
 import pytest
 
 from labs.tools.machine.qemu_command import Drive
-from tests.storage.ata import OK, READ, WRITE, drives
+from tests.storage.ata import OK, READ, WRITE, at_end, drives
 from tests.told import Usual, expect, require, told
 
 HINT = "make hint EX=S1"
@@ -67,10 +67,11 @@ def test_reads_in_qemu(lab, tmp_path):
     data = bytes(range(256)) * 2
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(99 * 512) + data)
-    usual = (*USUAL, "compare with what QEMU saw: make run ... -trace 'ide_*'")
+    usual = (*USUAL, "the registers of a command, one after the other: replay, then break ata_send")
     with told(usual, HINT):
         drive = Drive(image, 0)
-        result = lab.run("drives; read hda 99", drives=[drive], settings=(("disk", "pio-polled"),))
+        settings = (("disk", "pio-polled"),)
+        result = at_end(lab.run("drives; read hda 99", drives=[drive], settings=settings))
         found = "hda: QEMU HARDDISK" in result.serial
         require(found, "the kernel does not find the drive hda")
         seen = [line for line in result.serial.splitlines() if "crc32" in line]
