@@ -80,8 +80,8 @@ static void drop(struct cached_page *read)
    Pitfalls: reading sleeps. Meanwhile another task may have read the same page, and there must
    never be two for one number; or the file may have been cut. A page that a program writes to while
    it is being written back must not be clean afterwards: which step comes first? A page beyond the
-   end does not exist. A write-back that fails leaves the page dirty, and the others are written
-   all the same. */
+   end does not exist, and is not read. A write-back that fails leaves the page dirty, and the
+   others are written all the same. */
 /* SOLUTION 6.5 { */
 /* Reads a page that is not there, and puts it into the cache, unless somebody was faster. */
 static int bring(struct page_cache *cache, uint32_t index)

@@ -13,7 +13,9 @@ from tests.lesson6.steps import (
     ASKED_AGAIN,
     BASE,
     BOTH,
+    BOTH_FAIL,
     CACHED,
+    CUT_AND_FAILS,
     FAILS,
     IS_CUT,
     PAGE,
@@ -114,9 +116,10 @@ def test_file_that_cannot_be_read(lab):
             world.unpin()
         assert world.page(FILE, 2)[0] == 0
         world.unpin()
+        reads = world.counts(FILE)[0]
         assert world.page(FILE, 3)[0] == -EIO, "a page beyond the end"
         assert world.page(FILE, 1 << 19)[0] == -EIO, "a page far beyond the end"
-        assert world.counts(FILE)[0] <= 5, "a page beyond the end was read"
+        assert world.counts(FILE)[0] == reads, "a page beyond the end was read"
         finish(world, before, A)
 
 
@@ -162,7 +165,44 @@ def test_file_that_cannot_be_written(lab):
         assert [world.in_file(FILE, index) for index in range(5)] == [20, 12, 13, 23, 24]
         assert world.sync(FILE, 0, 5) == 0 and world.in_file(FILE, 1) == 21
         assert world.counts(FILE)[1] == 5
+        for index in (3, 4):
+            assert world.write(A, BASE + index * PAGE, 30 + index)
+        world.event(FILE, BOTH_FAIL, 3)
+        error = world.sync(FILE, 0, 5)
+        assert error == -EIO, f"of -EIO and then -ENOSPC page_cache_sync returns {error}"
         finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_cut_while_it_cannot_be_written(lab):
+    """The page is gone when its write-back fails: the error is returned, and no other page gets
+    dirty."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH | SHARED)
+        world.cache(OTHER, [31, 32])
+        assert world.write(A, BASE + PAGE, 21)
+        world.event(FILE, CUT_AND_FAILS, 1, OTHER)
+        error = world.sync(FILE, 0, 3)
+        assert error == -ENOSPC, f"page_cache_sync returns {error}, not the error of the file"
+        assert world.cached(FILE, 1) == (False, False), "a page that was cut is in the tree"
+        assert world.cached(OTHER, 0) == (True, False), "a page that was only read is dirty"
+        world.release(OTHER)
+        finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_what_is_only_read_is_clean(lab):
+    """Reading makes no page dirty, in a shared area either, and nothing is written back."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH | SHARED, BOTH)
+        assert [world.read(A, BASE + index * PAGE) for index in range(3)] == [11, 12, 13]
+        assert world.write(B, BASE + PAGE, 22)
+        assert world.page(FILE, 2)[0] == 0
+        world.unpin()
+        dirty = [world.cached(FILE, index) for index in range(3)]
+        assert dirty == [(True, False)] * 3, f"in the tree, and dirty: {dirty}"
+        assert world.sync(FILE, 0, 3) == 0 and world.counts(FILE)[1] == 0
+        finish(world, before, A, B)
 
 
 @pytest.mark.exercise("6.5", points=1, once=True)

@@ -55,7 +55,16 @@ struct test_cache {
 	uint32_t event, event_page, event_word;
 };
 
-enum event { NOTHING, FAILS, ASKED_AGAIN, WRITTEN_TO, IS_CUT, RECLAIMED };
+enum event {
+	NOTHING,
+	FAILS,
+	ASKED_AGAIN,
+	WRITTEN_TO,
+	IS_CUT,
+	RECLAIMED,
+	BOTH_FAIL,    /* this page with -EIO, and then the next one */
+	CUT_AND_FAILS /* and a page of the file event_word is read meanwhile */
+};
 
 static struct test_cache caches[CACHES];
 static struct space *spaces[SPACES];
@@ -125,6 +134,19 @@ static int file_write(struct page_cache *cache, uint32_t index, const void *page
 	file->writes++;
 	if (takes(file, index, FAILS))
 		return -ENOSPC;
+	if (takes(file, index, BOTH_FAIL)) {
+		file->event = FAILS, file->event_page = index + 1;
+		return -EIO;
+	}
+	if (takes(file, index, CUT_AND_FAILS)) { /* the other page gets what was freed */
+		struct memory_object *other = &caches[file->event_word % CACHES].cache.object;
+		struct page *read;
+
+		page_cache_cut(cache, index);
+		if (other->ops->page(other, 0, false, &read) == 0)
+			page_release(read);
+		return -ENOSPC;
+	}
 	if (takes(file, index, WRITTEN_TO))
 		write_meanwhile(cache, index, file->event_word);
 	if (takes(file, index, IS_CUT)) {

@@ -62,6 +62,12 @@ def test_edges_of_pointers(lab, tmp_path, block):
         for (_, at), answer, (physical, _) in zip(last, answers, bmap(image, last), strict=True):
             wanted = answer.physical and answer.physical + answer.length - 1
             expect(f"{name}: the last block, {at}, of the run '{answer}'", wanted, physical)
+    beyond = [triple + slots**3 + step for step in (0, 1, slots * slots + 3)]
+    for logical, answer in zip(
+        beyond, ask(lab, disk, file_of(image, "/edges", block), beyond), strict=True
+    ):
+        what = f"block {logical}, to which no pointer leads: error, physical"
+        expect(what, (answer.error, answer.physical), (0, 0))
 
 
 @pytest.mark.exercise("S3", points=2, host=True)
@@ -196,10 +202,12 @@ def test_damaged_trees(lab):
     disk.put(55, node(0, [(20, 1, 900), (15, 1, 950), (30, 1, 900)]))
     disk.put(56, node(1, [(10, 0, 57)]))
     disk.put(57, node(1, [(10, 0, 56)]))
+    disk.put(58, node(0, [(10, 51, 1 << 16)]))  # read as an index it leads to block 51
     cases = {
         "a loop of one node": (root(2, [(10, 0, 50)]), 12),
         "a loop of two nodes": (root(3, [(10, 0, 56)]), 12),
         "a leaf one level too high": (root(2, [(10, 0, 51)]), 12),
+        "a leaf that would lead to a leaf": (root(2, [(10, 0, 58)]), 12),
         "a node one level too low": (root(1, [(10, 0, 50)]), 12),
         "a node two levels too high": (root(2, [(10, 0, 52)]), 12),
         "a child that begins before its entry": (root(1, [(11, 0, 51)]), 12),
@@ -216,6 +224,10 @@ def test_damaged_trees(lab):
         "an extent in the superblock": (root(0, [(0, 10, 0)]), 3),
         "an extent of length 0": (root(0, [(0, 0, 900)]), 0),
         "an extent that reaches into the next": (root(0, [(0, 10, 900), (9, 1, 950)]), 2),
+        "an extent around the end of 32 bits": (
+            root(0, [(0xFFFFFFF0, 32, 900), (0xFFFFFFF8, 1, 950)]),
+            0xFFFFFFF1,
+        ),
         "an unwritten extent into the next": (root(0, [(0, 32778, 900), (9, 1, 950)]), 2),
         "depth 6": (root(6, [(0, 0, 50)]), 2),
         "more entries than there is room": (root(0, [(i, 1, 900 + i) for i in range(5)]), 2),
