@@ -49,16 +49,6 @@ uint64_t file_size(const struct file *file)
 	return file->ops->size ? file->ops->size(file) : 0;
 }
 
-int file_read_at(struct file *file, struct buffer *to, uint64_t offset)
-{
-	return file->ops->read ? file->ops->read(file, to, offset) : -EINVAL;
-}
-
-int file_write_at(struct file *file, struct buffer *from, uint64_t offset)
-{
-	return file->ops->write ? file->ops->write(file, from, offset) : -EINVAL;
-}
-
 /* Only what was really moved counts: after a short count the next read continues there. */
 int file_read(struct file *file, struct buffer *to)
 {

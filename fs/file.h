@@ -83,8 +83,15 @@ static inline void file_release(struct file *file)
 }
 
 /* Read or write at an offset, without moving the file's own. */
-int file_read_at(struct file *file, struct buffer *to, uint64_t offset);
-int file_write_at(struct file *file, struct buffer *from, uint64_t offset);
+static inline int file_read_at(struct file *file, struct buffer *to, uint64_t offset)
+{
+	return file->ops->read ? file->ops->read(file, to, offset) : -EINVAL;
+}
+
+static inline int file_write_at(struct file *file, struct buffer *from, uint64_t offset)
+{
+	return file->ops->write ? file->ops->write(file, from, offset) : -EINVAL;
+}
 
 /* Read or write where the file's offset is, and move it. */
 int file_read(struct file *file, struct buffer *to);

@@ -105,9 +105,10 @@ static bool fits(struct pipe *pipe, uint32_t length)
 	       *page_end(pipe, pipe->end - 1) + length % PAGE_SIZE <= PAGE_SIZE;
 }
 
-bool pipe_has_room(struct pipe *pipe, uint32_t length)
+inline bool pipe_has_room(struct pipe *pipe, uint32_t length)
 {
-	return pipe->end - begin(pipe) / PAGE_SIZE * PAGE_SIZE < PIPE_CAPACITY ||
+	return pipe->end - pipe->taken <= PIPE_CAPACITY - PAGE_SIZE || /* then the next, too */
+	       pipe->end - begin(pipe) / PAGE_SIZE * PAGE_SIZE < PIPE_CAPACITY ||
 	       fits(pipe, length);
 }
 
@@ -117,10 +118,10 @@ static int put(struct pipe *pipe, struct buffer *from)
 {
 	int done = 0, moved = 0;
 
-	claim_take(&pipe->writing);
 	if (!pipe->ring && !(pipe->ring = page_alloc(PIPE_ORDER)))
-		moved = -ENOMEM;
-	while (moved >= 0 && from->length > 0 && pipe_has_room(pipe, from->length)) {
+		return -ENOMEM;
+	claim_take(&pipe->writing);
+	while (from->length > 0 && pipe_has_room(pipe, from->length)) {
 		uint32_t added = fits(pipe, from->length) ? 0 : PAGE_SIZE;
 		uint32_t at = pipe->end - (added ? 0 : PAGE_SIZE - *page_end(pipe, pipe->end - 1));
 
@@ -145,9 +146,9 @@ static int put(struct pipe *pipe, struct buffer *from)
 static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct pipe *pipe = file->private;
-	int done = 0, moved = 0;
+	int done = 0, moved;
 
-	while (from->length > 0 && moved >= 0) {
+	for (; from->length > 0; done += moved) {
 		if (pipe->readers == 0)
 			moved = -EPIPE;
 		else if (pipe_has_room(pipe, from->length))
@@ -157,9 +158,10 @@ static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 		else
 			moved = wait_event(&pipe->room,
 					   pipe_has_room(pipe, from->length) || pipe->readers == 0);
-		done += moved > 0 ? moved : 0;
+		if (moved < 0)
+			return done ? done : moved;
 	}
-	return done ? done : moved;
+	return done;
 }
 
 /* ---- the ends ---- */

@@ -13,12 +13,6 @@
 
 struct task *current;
 
-int file_read_at(struct file *file, struct buffer *to, uint64_t offset)
-{
-	(void)file, (void)to, (void)offset;
-	abort();
-}
-
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
 	(void)space, (void)address, (void)length, (void)protection;
