@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,34 @@ def test_size_beyond_the_map(ext, ext_copy, name):
         answers = ask(size)
         assert answers[0].endswith(f": size {size}"), answers
         assert answers[1] == "error EUCLEAN"
+
+
+@pytest.mark.parametrize("name", ("default", "ext4"))
+def test_the_last_block_of_the_largest_file(ext, ext_copy, name):
+    """Extents count blocks in 32 bits, and as in Linux no block has the last number: an extent that
+    ends before it is read, changed and freed, and one that reaches it is damage (not to e2fsck,
+    but to Linux)."""
+    image = ext_copy(name)
+    physical = bmap(image, [("/solid", 0)])[0][0]
+    size, last = ((1 << 32) - 1) * 1024, (1 << 32) - 2
+
+    def put_extent(logical: int) -> None:
+        words = struct.unpack("<6I", extent_node(0, 4, [(logical, 2, physical)])[:24])
+        fields = [f"block[{i}] {word}" for i, word in enumerate(words)]
+        fields += [f"size {size}", "blocks 4"]
+        debugfs(image, [f"sif /solid {field}" for field in fields], write=True)
+
+    put_extent(last - 1)
+    run_tool("e2fsck", "-fy", str(image), allowed=(1,))  # frees the other blocks
+    assert bmap(image, [("/solid", last)])[0][0] == physical + 1
+    work = f"read {size - 3} 9 /solid\npunch /solid {size - 1024} 1024\nsync\n"
+    lines = ext.start(image, "write", "errors=continue", text=work)
+    assert len(lines) == 3 and not re.search("console|error", " ".join(lines)), lines
+    run_tool("e2fsck", "-fn", str(image))
+    put_extent(last)
+    for work in (f"read {size - 3} 9 /solid", "truncate /solid 0"):
+        said = ext.start(image, "write", "errors=continue", text=work + "\n")
+        assert f"extent at {last}: length 2" in said[0] and said[1] == "error EUCLEAN", said
 
 
 # Nodes that end too late, or just in time: entries of the node whose part of the file ends before

@@ -41,12 +41,15 @@ static int check_node(const struct ext_inode *inode, uint64_t block,
 	return 0;
 }
 
-/* By binary search, which relies on the order. */
+/* By binary search, which relies on the order. A file has 2^32 - 1 blocks at most: as in Linux an
+ * extent does not reach the last number. */
 const union ext_extent_entry *ext_extent_find(const struct ext_extent_node *node, uint64_t logical,
 					      uint64_t *end)
 {
 	unsigned low = 0, high = node->header.eh_entries;
 
+	if (*end > UINT32_MAX)
+		*end = UINT32_MAX;
 	while (low < high) { /* those before low do, those from high on do not */
 		unsigned middle = (low + high) / 2;
 
