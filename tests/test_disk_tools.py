@@ -1,5 +1,5 @@
 """Debian's tools for drives in the kernel of the storage lab: sfdisk, mke2fs, lsblk, blockdev,
-wipefs and blkdiscard, dynamically linked as in their packages."""
+wipefs, blkdiscard and fstrim, dynamically linked as in their packages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SCRIPT = r"""printf 'label: gpt\n,10M\n,20M\n' | sfdisk -q /dev/hdb; echo made $
 lsblk -o NAME,MAJ:MIN,SIZE,TYPE,ROTA,SCHED,DISC-GRAN; /sbin/blockdev --report
 mount -t ext2 /dev/hdb1 /mnt; /sbin/blockdev --rereadpt /dev/hdb; umount /mnt
 /sbin/wipefs -q -a --force /dev/hdb; /sbin/blockdev --rereadpt /dev/hdb; ls /sys/class/block
-/sbin/blkdiscard /dev/hdb; echo discarded $?"""
+/sbin/blkdiscard /dev/hdb; echo discarded $?
+mke2fs -q /dev/hdb; mount /dev/hdb /mnt; /sbin/fstrim -v /mnt; umount /mnt
+e2fsck -fn /dev/hdb >/out; echo sound $?"""
 
 
 @pytest.mark.slow
@@ -25,8 +27,9 @@ def test_tools_of_debian(debian, tmp_path):  # noqa: F811
     image = blank(tmp_path / "b.img", 64 * MIB // 512)
     said = debian(SCRIPT, image, "util-linux fdisk e2fsprogs")
     assert re.findall(r"^(?:made|sound|discarded) \d+$", said, re.MULTILINE) == [
-        *("made 0", "sound 0", "discarded 0")
+        *("made 0", "sound 0", "discarded 0", "sound 0")
     ]
+    assert re.search(r"^/mnt: [\d.]+ MiB \(\d+ bytes\) trimmed", said, re.MULTILINE)
     rows = [line.split() for line in re.findall(r"^\W*(hdb.*)$", said, re.MULTILINE)]
     assert ["hdb", "3:64", "64M", "disk", "1", "c-look", "512B"] in rows
     assert ["hdb2", "3:66", "20M", "part", "1", "c-look", "512B"] in rows

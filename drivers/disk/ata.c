@@ -155,23 +155,25 @@ static int attempt(const struct ata_drive *drive, const struct block_transfer *t
 	return fail(drive, what, status);
 }
 
-/* The drive gets a sector of ranges, of which one is used: 48 bits of address, 16 bits of count.
- * Both drives of a channel get FEATURES, and only this command looks at it. By DMA in each mode. */
-static int discard(const struct ata_drive *drive, uint64_t lba, unsigned count)
+/* The drive gets a sector of ranges; those of length 0 are none. Both drives of a channel get
+ * FEATURES, and only this command looks at it. By DMA in each mode. */
+static int discard(const struct ata_drive *drive, const struct block_range *ranges, unsigned count)
 {
 	struct ata_channel *channel = drive->channel;
 	struct block_piece piece = { channel->ranges, 1 };
-	struct block_transfer ranges = {
+	struct block_transfer transfer = {
 		.count = 1, .is_write = true, .is_ranges = true, .pieces = &piece, .piece_count = 1
 	};
 	uint8_t status;
 	char what[64];
 
-	channel->ranges[0] = (uint64_t)count << 48 | lba;
+	memset(channel->ranges, 0, sizeof(channel->ranges));
+	memcpy(channel->ranges, ranges, count * sizeof(*ranges));
 	out8(channel->command_block + ATA_FEATURES, FEATURE_TRIM);
-	if (ata_dma(drive, &ranges, &status))
+	if (ata_dma(drive, &transfer, &status))
 		return 0;
-	snprintk(what, sizeof(what), "discard of %u sectors at LBA %llu", count, lba);
+	snprintk(what, sizeof(what), "discard of %u ranges from LBA %llu on", count,
+		 (uint64_t)ranges->lba);
 	return fail(drive, what, status);
 }
 
@@ -244,12 +246,13 @@ static int ata_flush(struct block_device *device)
 	return result == -ENODEV ? -EIO : result;
 }
 
-static int ata_discard(struct block_device *device, uint64_t lba, unsigned count)
+static int ata_discard(struct block_device *device, const struct block_range *ranges,
+		       unsigned count)
 {
 	struct ata_drive *drive = device->driver;
 
 	mutex_lock(&drive->channel->mutex);
-	int result = discard(drive, lba, count);
+	int result = discard(drive, ranges, count);
 
 	mutex_unlock(&drive->channel->mutex);
 	return result == -ENODEV ? -EIO : result;

@@ -56,7 +56,7 @@ struct ata_channel {
 	uint16_t bus_master;	    /* port of the first register; 0: there is no bus master */
 	struct ata_region *regions; /* a page */
 
-	uint64_t ranges[SECTOR_SIZE / 8]; /* of a discard: ata.c */
+	struct block_range ranges[BLOCK_RANGES]; /* of a discard: ata.c */
 };
 
 struct ata_drive {

@@ -144,26 +144,43 @@ bool block_can_discard(const struct block_device *device)
 	return block_drive(device)->can_discard;
 }
 
-int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
+int block_discard_ranges(struct block_device *device, struct block_range *ranges, unsigned count)
 {
-	int result = 0;
+	struct block_request request = { .device = device,
+					 .lba = ranges[0].lba,
+					 .buffer = ranges,
+					 .ranges = count,
+					 .operation = 'D',
+					 .purpose = BLOCK_OTHER };
 
-	if (!is_inside(device, "discard", lba, count))
-		return -EINVAL;
+	for (unsigned i = 0; i < count; i++) {
+		if (!is_inside(device, "discard", ranges[i].lba, ranges[i].sectors))
+			return -EINVAL;
+		request.count += ranges[i].sectors;
+		ranges[i].lba += device->start;
+	}
 	if (!block_can_discard(device))
 		return -EOPNOTSUPP;
-	while (count > 0 && result == 0) {
-		unsigned now = count < BLOCK_DISCARD_SECTORS ? count : BLOCK_DISCARD_SECTORS;
-		struct block_request request = { .device = device,
-						 .lba = lba,
-						 .count = now,
-						 .operation = 'D',
-						 .purpose = BLOCK_OTHER };
+	block_submit(&request);
+	return block_wait(&request);
+}
 
-		block_submit(&request);
-		result = block_wait(&request);
-		lba += now;
-		count -= now;
+int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
+{
+	struct block_range ranges[BLOCK_RANGES];
+	int result = is_inside(device, "discard", lba, count) ? 0 : -EINVAL;
+
+	while (count > 0 && result == 0) {
+		unsigned filled = 0;
+
+		for (; filled < BLOCK_RANGES && count > 0; filled++) {
+			ranges[filled].lba = lba;
+			ranges[filled].sectors =
+			    count < BLOCK_RANGE_SECTORS ? count : BLOCK_RANGE_SECTORS;
+			lba += ranges[filled].sectors;
+			count -= ranges[filled].sectors;
+		}
+		result = block_discard_ranges(device, ranges, filled);
 	}
 	return result;
 }

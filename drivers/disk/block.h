@@ -41,6 +41,10 @@ int block_flush(struct block_device *device);
  * device, -EOPNOTSUPP for a drive that cannot, or what the driver says; part of the range may be
  * gone. */
 int block_discard(struct block_device *device, uint64_t lba, uint64_t count);
+
+/* The same for 1 to BLOCK_RANGES ranges, with one request, which leaves them as the drive sees
+ * them. */
+int block_discard_ranges(struct block_device *device, struct block_range *ranges, unsigned count);
 bool block_can_discard(const struct block_device *device);
 
 /* The columns that /proc/diskstats has after a device's name (iostats.rst of Linux): times in ms.

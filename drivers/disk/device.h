@@ -28,8 +28,13 @@ struct block_transfer {
 	unsigned piece_count;
 };
 
-/* The most that one request discards: what one range of ATA's can say, in whole pages. */
-#define BLOCK_DISCARD_SECTORS 65528u
+/* A range to discard, in ATA's layout. One request has up to BLOCK_RANGES of them. */
+struct block_range {
+	uint64_t lba : 48, sectors : 16;
+};
+
+#define BLOCK_RANGE_SECTORS 65528u /* the most that one range says, in whole pages */
+#define BLOCK_RANGES	    (SECTOR_SIZE / sizeof(struct block_range))
 
 /* What a driver provides. Both wait for the drive, and return 0 or a negative errno; drives that
  * share something take turns. */
@@ -37,9 +42,10 @@ struct block_ops {
 	int (*transfer)(struct block_device *device, const struct block_transfer *transfer);
 	/* What was written before is safe from a power cut when it returns 0. */
 	int (*flush)(struct block_device *device);
-	/* Nobody needs the contents of up to BLOCK_DISCARD_SECTORS any more: until they are written
+	/* Nobody needs the contents of up to BLOCK_RANGES ranges any more: until they are written
 	 * again they may read as anything. Only of a device that can_discard. */
-	int (*discard)(struct block_device *device, uint64_t lba, unsigned count);
+	int (*discard)(struct block_device *device, const struct block_range *ranges,
+		       unsigned count);
 };
 
 /* Why a request was made: the lab splits a file read's cost by it. */

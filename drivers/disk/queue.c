@@ -174,7 +174,7 @@ static void gather(struct block_queue *queue, struct batch *batch)
 
 /* Errors count once and add no sectors: a transfer that failed has delivered nothing reliable. */
 static void account(struct block_stats *stats, const struct trace_record *record, unsigned merged,
-		    uint64_t waited_ns)
+		    uint64_t sectors, uint64_t waited_ns)
 {
 	bool is_write = record->operation == 'W';
 
@@ -185,17 +185,17 @@ static void account(struct block_stats *stats, const struct trace_record *record
 		stats->flush_ns += waited_ns;
 	} else if (record->operation == 'D') {
 		stats->discards++;
-		stats->discarded_sectors += record->sectors;
+		stats->discarded_sectors += sectors;
 		stats->discard_ns += waited_ns;
 	} else {
 		stats->merged[is_write] += merged;
 		stats->waited_ns[is_write] += waited_ns;
 		if (is_write) {
 			stats->written_requests++;
-			stats->written_sectors += record->sectors;
+			stats->written_sectors += sectors;
 		} else {
 			stats->requests[record->purpose]++;
-			stats->sectors[record->purpose] += record->sectors;
+			stats->sectors[record->purpose] += sectors;
 		}
 	}
 }
@@ -207,20 +207,21 @@ static void remember(const struct batch *batch, uint64_t start, int result)
 	const struct block_request *first = batch->requests[0];
 	struct block_device *device = first->device, *drive = block_drive(device);
 	uint64_t now = time_ns(), waited = now - first->submitted_ns;
+	uint64_t sectors = batch->end - batch->lba;
 	struct trace_record record = {
 		.start_ns = start,
 		.lba = first->operation == 'F' ? 0 : batch->lba,
 		.duration_ns = now - start,
-		.sectors = batch->end - batch->lba,
+		.sectors = sectors < UINT16_MAX ? sectors : UINT16_MAX,
 		.result = result,
 		.drive = drive->name[2],
 		.operation = first->operation,
 		.purpose = first->purpose,
 	};
 
-	account(&drive->stats, &record, batch->requests_count - 1, waited);
+	account(&drive->stats, &record, batch->requests_count - 1, sectors, waited);
 	if (device != drive)
-		account(&device->stats, &record, batch->requests_count - 1, waited);
+		account(&device->stats, &record, batch->requests_count - 1, sectors, waited);
 	if (drive->is_snapshot)
 		return;
 	if (!is_barrier(first))
@@ -259,7 +260,7 @@ static int transfer(struct block_device *drive, const struct batch *batch)
 	if (first->operation == 'F')
 		result = drive->ops->flush(drive);
 	else if (first->operation == 'D')
-		result = drive->ops->discard(drive, transfer.lba, transfer.count);
+		result = drive->ops->discard(drive, first->buffer, first->ranges);
 	else
 		result = drive->ops->transfer(drive, &transfer);
 	drive->queue->transfer = outer;
@@ -275,6 +276,18 @@ int block_serve_inside(struct block_request *request)
 	return transfer(request->device, &batch);
 }
 
+/* Tells a snapshot what is about to change. */
+static void tell_snapshot(struct block_device *drive, const struct batch *batch)
+{
+	const struct block_request *first = batch->requests[0];
+	const struct block_range *range = first->buffer;
+
+	if (first->operation == 'W')
+		drive->before_write(drive, batch->lba, batch->end - batch->lba);
+	for (unsigned i = 0; first->operation == 'D' && i < first->ranges; i++, range++)
+		drive->before_write(drive, range->lba, range->sectors);
+}
+
 /* The next transfer, from its choice to its end: of the drive, or of its snapshot. */
 static void serve(struct block_queue *queue)
 {
@@ -284,10 +297,8 @@ static void serve(struct block_queue *queue)
 	queue->position = batch.end;
 	struct block_device *drive = block_drive(batch.requests[0]->device);
 
-	char operation = batch.requests[0]->operation;
-
-	if (drive->before_write && (operation == 'W' || operation == 'D'))
-		drive->before_write(drive, batch.lba, batch.end - batch.lba);
+	if (drive->before_write)
+		tell_snapshot(drive, &batch);
 	int result = transfer(drive, &batch);
 
 	for (unsigned i = 0; i < batch.requests_count; i++) {

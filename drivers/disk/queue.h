@@ -15,10 +15,11 @@
 struct block_request {
 	struct block_device *device; /* a drive, or a partition */
 	uint64_t lba;		     /* on that device */
-	unsigned count; /* 1 to BLOCK_TRANSFER_SECTORS; of a flush 0; BLOCK_DISCARD_SECTORS */
-	void *buffer;	/* NULL without a transfer */
-	char operation; /* 'R', 'W', 'F': a flush, 'D': a discard */
-	bool is_forced; /* of a write: safe from a power cut when it ends */
+	unsigned count;	 /* 1 to BLOCK_TRANSFER_SECTORS; of a flush 0; of a discard all sectors */
+	void *buffer;	 /* NULL of a flush; of a discard its ranges, as the drive has them, and */
+	unsigned ranges; /* how many there are */
+	char operation;	 /* 'R', 'W', 'F': a flush, 'D': a discard */
+	bool is_forced;	 /* of a write: safe from a power cut when it ends */
 	enum block_purpose purpose;
 
 	/* the queue's own */

@@ -356,6 +356,7 @@ const struct file_ops disk_file_ops = {
 	.write = disk_file_write,
 	.size = vfs_file_size,
 	.memory = disk_memory,
+	.control = disk_control,
 	.sync = cached_file_sync,
 	.advise = cached_file_advise,
 };
@@ -367,5 +368,6 @@ static int disk_directory_sync(struct file *file, bool data_only)
 
 const struct file_ops disk_directory_ops = {
 	.read = vfs_read_directory,
+	.control = disk_control,
 	.sync = disk_directory_sync,
 };

@@ -142,5 +142,8 @@ extern const struct inode_ops disk_inode_ops;
 extern const struct file_ops disk_file_ops, disk_directory_ops;
 extern const struct cached_file_ops disk_pages_ops;
 
+/* ext_trim.c: struct file_ops's control, of files and directories. */
+int disk_control(struct file *file, uint32_t command, uint32_t argument);
+
 int disk_truncate(struct inode *inode, uint64_t size);
 int disk_allocate(struct inode *inode, uint32_t mode, uint64_t offset, uint64_t length);

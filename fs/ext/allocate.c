@@ -303,6 +303,37 @@ int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room)
 	return error;
 }
 
+int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first)
+{
+	uint32_t index, group = ext_group_of(fs, from, &index),
+			blocks = ext_group_blocks(fs, group);
+	struct ext_group_desc descriptor;
+	struct cached_block *bitmap = NULL;
+	int error = fs->pending_lost ? -ENOMEM : ext_begin(fs, EXT_CREDITS);
+
+	if (error)
+		return error;
+	*first = ext_group_first(fs, group) + blocks;
+	error = ext_group_read(fs, group, &descriptor);
+	if (!error && free_in(&descriptor) > 0)
+		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
+	if (bitmap != NULL) {
+		const struct ext_pending *pending = find_pending(fs, group);
+		const uint8_t *also = pending == NULL ? NULL : pending->bits;
+
+		if (blocks > end - ext_group_first(fs, group))
+			blocks = (uint32_t)(end - ext_group_first(fs, group));
+		index = ext_bits_find(bitmap->data, also, index, blocks, false);
+		*first = ext_group_first(fs, group) + index;
+		blocks = ext_bits_find(bitmap->data, also, index, blocks, true) - index;
+	}
+	bcache_put(bitmap);
+	ext_end(fs);
+	if (bitmap == NULL)
+		return error && !is_left_alone(fs, group) ? error : 0;
+	return (int)blocks;
+}
+
 /* A damaged group has no run. */
 static int try_if_sound(struct search *search, uint32_t group, uint32_t from)
 {

@@ -175,6 +175,12 @@ void ext_usage(struct ext_fs *fs, struct ext_usage *out);
  * that, or why no more can be looked for; *room is valid then, too. */
 int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room);
 
+/* The first run of free blocks of a group, from block `from` of that on and before `end`, for a
+ * discard: nobody has the blocks until the next call. Returns its length; 0 if there is none,
+ * *first is then where the search goes on; or an error. What was freed since the last commit is not
+ * free. */
+int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first);
+
 /* Finds a name in a directory: the inode's number, or -ENOENT. name has no NUL. */
 int ext_find(const struct ext_inode *directory, const char *name, uint32_t length,
 	     uint32_t *number);

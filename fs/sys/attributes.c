@@ -90,7 +90,7 @@ static uint64_t discard_unit(const struct block_device *device)
 
 static uint64_t discard_most(const struct block_device *device)
 {
-	return block_can_discard(device) ? BLOCK_DISCARD_SECTORS * SECTOR_SIZE : 0;
+	return discard_unit(device) * BLOCK_RANGES * BLOCK_RANGE_SECTORS;
 }
 
 static uint64_t read_ahead(const struct block_device *device)

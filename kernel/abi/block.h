@@ -20,6 +20,12 @@
 #define BLKBSZGET	 0x80041270
 #define BLKGETSIZE64	 0x80041272 /* bytes, in 64 bits */
 #define HDIO_GETGEO	 0x0301
+#define FITRIM		 0xc0185879 /* of a file system: discards its free blocks */
+
+/* In bytes; `len` becomes how many were discarded. */
+struct fstrim_range {
+	uint64_t start, len, minlen;
+};
 
 struct linux_geometry {
 	uint8_t heads, sectors;

@@ -59,6 +59,8 @@ class Drive:
     writable: bool = False
     options: tuple[str, ...] = ()
     log: Path | None = None
+    discards: bool = True
+    """The drive has TRIM."""
 
     @property
     def name(self) -> str:
@@ -235,6 +237,7 @@ def drive_arguments(config: Config, drive: Drive, directory: Path) -> list[str]:
     options += error_options(drive, directory) if drive.errors else file_options(drive)
     boot = ",bootindex=0" if config.boot == "disk" and drive.unit == 0 else ""
     device = f"ide-hd,drive={drive.name},{bus(drive.unit)},rerror=report,werror=report{boot}"
+    device += "" if drive.discards else ",discard_granularity=0"
     return ["-drive", ",".join(options), "-device", device]
 
 

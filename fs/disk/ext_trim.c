@@ -1,0 +1,101 @@
+/*
+ * FITRIM, fstrim's ioctl: tells the drive which blocks of a mounted file system nobody needs.
+ *
+ * Everything is committed first: what was freed before may still be needed after a power cut. Then
+ * free runs are collected and discarded with one request for BLOCK_RANGES of them. The mount's lock
+ * is held meanwhile, so that none of the blocks is allocated; it is given back after each request.
+ */
+#include "drivers/disk/block.h"
+#include "fs/disk/ext_inode.h"
+#include "kernel/abi/block.h"
+#include "kernel/lib/errno.h"
+#include "mm/user_copy.h"
+
+/* What is asked for, in blocks, and how much was discarded. */
+struct trim {
+	uint64_t next, end, least, done;
+};
+
+/* Adds a run, as far as there is room. Returns how much of it was added. */
+static uint32_t add_run(const struct disk_mount *mount, uint64_t first, uint32_t length,
+			struct block_range *ranges, unsigned *count)
+{
+	uint32_t shift = mount->block_shift - 9, most = BLOCK_RANGE_SECTORS >> shift, added = 0;
+
+	for (; added < length && *count < BLOCK_RANGES; ++*count) {
+		uint32_t part = length - added < most ? length - added : most;
+
+		ranges[*count].lba = (first + added) << shift;
+		ranges[*count].sectors = part << shift;
+		added += part;
+	}
+	return added;
+}
+
+/* One request, with the lock. */
+static int trim_some(struct disk_mount *mount, struct trim *trim)
+{
+	struct block_range ranges[BLOCK_RANGES];
+	uint64_t first, added = 0;
+	unsigned count = 0;
+
+	while (trim->next < trim->end && count < BLOCK_RANGES) {
+		int length = ext_free_run(mount->fs, trim->next, trim->end, &first);
+
+		if (length < 0)
+			return length;
+		trim->next = first + length;
+		if (length == 0 || (uint64_t)length < trim->least)
+			continue;
+		uint32_t part = add_run(mount, first, length, ranges, &count);
+
+		added += part;
+		trim->next = first + part;
+	}
+	int error = count > 0 ? block_discard_ranges(mount->device, ranges, count) : 0;
+
+	trim->done += error ? 0 : added;
+	return error;
+}
+
+static int trim(struct disk_mount *mount, struct fstrim_range *range)
+{
+	const struct ext_summary *summary = ext_summary(mount->fs);
+	uint32_t shift = mount->block_shift;
+	struct trim trim = { .next = range->start >> shift, .end = range->len >> shift };
+	int error = 0;
+
+	trim.least = range->minlen >> shift;
+	if (trim.next >= summary->blocks || trim.end == 0 || trim.least > summary->block_size * 8)
+		return -EINVAL;
+	trim.end = trim.end < summary->blocks - trim.next ? trim.next + trim.end : summary->blocks;
+	if (trim.next == 0)
+		trim.next = summary->block_size == 1024; /* there is no block 0 then */
+	for (error = disk_commit(mount); trim.next < trim.end && !error;) {
+		mutex_lock(&mount->lock);
+		error = trim_some(mount, &trim);
+		mutex_unlock(&mount->lock);
+	}
+	range->len = trim.done << shift;
+	return error;
+}
+
+int disk_control(struct file *file, uint32_t command, uint32_t argument)
+{
+	struct disk_mount *mount = disk_inode(file->inode)->mount;
+	struct fstrim_range range;
+
+	if (command != FITRIM)
+		return -ENOTTY;
+	if (!block_can_discard(mount->device))
+		return -EOPNOTSUPP;
+	if (mount->read_only || ext_is_read_only(mount->fs))
+		return -EROFS;
+	if (copy_from_user(&range, argument, sizeof(range)) != 0)
+		return -EFAULT;
+	mount->workers++;
+	int error = trim(mount, &range);
+
+	mount->workers--;
+	return error ? error : give(argument, &range, sizeof(range));
+}
