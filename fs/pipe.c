@@ -12,8 +12,8 @@
  * full with less than 64 KiB in it, and how much a non-blocking write moves depends on it. A page
  * is free again when all of it was read.
  *
- * `taken` and `end` only grow (and wrap around). The ring is allocated by the first write and freed
- * with the pipe.
+ * All positions and counts only grow (and wrap around). The ring is allocated by the first write
+ * and freed with the pipe.
  *
  * A reader sleeps while the pipe is empty and there are writers; a writer sleeps while no page is
  * free and there are readers. Without writers a reader gets 0, the end of the file;
@@ -23,8 +23,8 @@
  *
  * A copy to or from a program may sleep, in a page fault. So one reader at a time copies, and one
  * writer, and each looks again at what there is when its turn has come. The two do not disturb each
- * other: each says what it has moved after its copy, and a last page that was read stays, because a
- * writer may be adding to it.
+ * other: `read` is the reader's, all of `written`, `end` and `ends` the writer's, and `taken` is
+ * the reader's unless the pipe is empty. Each says what it has moved after its copy.
  *
  * Called by system calls, for the current task; nothing here is called by interrupt handlers.
  */
@@ -44,13 +44,11 @@ static uint16_t *page_end(struct pipe *pipe, uint32_t at)
 	return &pipe->ends[at % PIPE_CAPACITY / PAGE_SIZE];
 }
 
-/* Where data begins. The end of a page that is not full stays `taken` until the next one is looked
- * for. */
-static uint32_t begin(struct pipe *pipe)
+/* Goes on from a page of which everything was read, if there is more. */
+static void skip_read_page(struct pipe *pipe)
 {
-	if (pipe->taken == pipe->end || pipe->taken % PAGE_SIZE != *page_end(pipe, pipe->taken))
-		return pipe->taken;
-	return (pipe->taken | (PAGE_SIZE - 1)) + 1;
+	if (pipe_filled(pipe) > 0 && pipe->taken % PAGE_SIZE == *page_end(pipe, pipe->taken))
+		pipe->taken = (pipe->taken | (PAGE_SIZE - 1)) + 1;
 }
 
 /* ---- reading ---- */
@@ -62,16 +60,17 @@ static int take(struct pipe *pipe, struct buffer *to)
 	int done = 0, moved = 0;
 
 	claim_take(&pipe->reading);
-	while (to->length > 0 && pipe->filled > 0) {
-		pipe->taken = begin(pipe);
+	while (to->length > 0 && pipe_filled(pipe) > 0) {
+		skip_read_page(pipe);
 		moved = buffer_put(to, pipe->ring + pipe->taken % PIPE_CAPACITY,
 				   *page_end(pipe, pipe->taken) - pipe->taken % PAGE_SIZE);
 		if (moved < 0)
 			break;
 		pipe->taken += moved;
-		pipe->filled -= moved;
+		pipe->read += moved;
 		done += moved;
 	}
+	skip_read_page(pipe);
 	claim_give(&pipe->reading);
 	if (pipe->room.first)
 		wait_wake(&pipe->room);
@@ -85,13 +84,11 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 	struct pipe *pipe = file->private;
 	int done = 0;
 
-	while (done == 0 && to->length > 0 && (pipe->filled > 0 || pipe->writers > 0)) {
-		if (pipe->filled > 0)
-			done = take(pipe, to);
-		else if (file->flags & O_NONBLOCK)
-			done = -EAGAIN;
-		else
-			done = wait_event(&pipe->data, pipe->filled > 0 || pipe->writers == 0);
+	while (done == 0 && to->length > 0 && (pipe_filled(pipe) > 0 || pipe->writers > 0)) {
+		done = pipe_filled(pipe) > 0 ? take(pipe, to)
+		       : file->flags & O_NONBLOCK
+			   ? -EAGAIN
+			   : wait_event(&pipe->data, pipe_filled(pipe) > 0 || pipe->writers == 0);
 	}
 	return done;
 }
@@ -101,14 +98,13 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 /* Does the part of a write that is less than a page fit into the last one? */
 static bool fits(struct pipe *pipe, uint32_t length)
 {
-	return length % PAGE_SIZE > 0 && pipe->filled > 0 &&
+	return length % PAGE_SIZE > 0 && pipe_filled(pipe) > 0 &&
 	       *page_end(pipe, pipe->end - 1) + length % PAGE_SIZE <= PAGE_SIZE;
 }
 
 inline bool pipe_has_room(struct pipe *pipe, uint32_t length)
 {
-	return pipe->end - pipe->taken <= PIPE_CAPACITY - PAGE_SIZE || /* then the next, too */
-	       pipe->end - begin(pipe) / PAGE_SIZE * PAGE_SIZE < PIPE_CAPACITY ||
+	return pipe->end - pipe->taken / PAGE_SIZE * PAGE_SIZE < PIPE_CAPACITY ||
 	       fits(pipe, length);
 }
 
@@ -118,21 +114,22 @@ static int put(struct pipe *pipe, struct buffer *from)
 {
 	int done = 0, moved = 0;
 
-	if (!pipe->ring && !(pipe->ring = page_alloc(PIPE_ORDER)))
-		return -ENOMEM;
 	claim_take(&pipe->writing);
-	while (from->length > 0 && pipe_has_room(pipe, from->length)) {
+	if (!pipe->ring && !(pipe->ring = page_alloc(PIPE_ORDER)))
+		moved = -ENOMEM;
+	while (pipe->ring && from->length > 0 && pipe_has_room(pipe, from->length)) {
+		if (pipe_filled(pipe) == 0)
+			pipe->taken = pipe->end;
 		uint32_t added = fits(pipe, from->length) ? 0 : PAGE_SIZE;
 		uint32_t at = pipe->end - (added ? 0 : PAGE_SIZE - *page_end(pipe, pipe->end - 1));
 
-		pipe->taken = begin(pipe);
 		moved = buffer_take(from, pipe->ring + at % PIPE_CAPACITY,
 				    added ? added : from->length % PAGE_SIZE);
 		if (moved <= 0)
 			break;
 		*page_end(pipe, at) = at % PAGE_SIZE + moved;
 		pipe->end += added;
-		pipe->filled += moved;
+		pipe->written += moved;
 		done += moved;
 	}
 	claim_give(&pipe->writing);
@@ -149,15 +146,12 @@ static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 	int done = 0, moved;
 
 	for (; from->length > 0; done += moved) {
-		if (pipe->readers == 0)
-			moved = -EPIPE;
-		else if (pipe_has_room(pipe, from->length))
-			moved = put(pipe, from);
-		else if (file->flags & O_NONBLOCK)
-			moved = -EAGAIN;
-		else
-			moved = wait_event(&pipe->room,
-					   pipe_has_room(pipe, from->length) || pipe->readers == 0);
+		moved = pipe->readers == 0		    ? -EPIPE
+			: pipe_has_room(pipe, from->length) ? put(pipe, from)
+			: file->flags & O_NONBLOCK
+			    ? -EAGAIN
+			    : wait_event(&pipe->room,
+					 pipe_has_room(pipe, from->length) || pipe->readers == 0);
 		if (moved < 0)
 			return done ? done : moved;
 	}

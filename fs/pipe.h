@@ -9,14 +9,19 @@
 
 struct pipe {
 	uint8_t *ring;			     /* NULL until something is written */
-	uint32_t taken, end, filled;	     /* where data begins, where its last page ends, and
-						how many bytes there are */
+	uint32_t taken, end;		     /* where data begins, and where its last page ends */
+	uint32_t written, read;		     /* bytes since it was made */
 	uint16_t ends[1 << PIPE_ORDER];	     /* bytes that were written to each page */
 	uint32_t readers, writers;	     /* open files */
 	uint32_t reader_opens, writer_opens; /* by name, ever: see fs/linux/pipes.c */
 	struct wait_queue data, room;
 	struct claim reading, writing; /* whose copy is under way */
 };
+
+static inline uint32_t pipe_filled(const struct pipe *pipe)
+{
+	return pipe->written - pipe->read;
+}
 
 /* Can a write of this length begin? Of length 0: is a page free? */
 bool pipe_has_room(struct pipe *pipe, uint32_t length);

@@ -95,7 +95,7 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 
 	if (file_readable(file)) {
 		poll_add(table, &pipe->data);
-		ready |= pipe->filled > 0 ? POLLIN : 0;
+		ready |= pipe_filled(pipe) > 0 ? POLLIN : 0;
 		ready |= pipe->writers == 0 ? POLLHUP : 0;
 	}
 	if (file_writable(file)) {
@@ -108,7 +108,7 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 
 static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	uint32_t bytes = ((struct pipe *)file->private)->filled;
+	uint32_t bytes = pipe_filled(file->private);
 
 	if (command != FIONREAD)
 		return -ENOTTY;

@@ -64,8 +64,8 @@ static int receive(const struct end *end, struct buffer *to, uint32_t flags)
 	while ((result = pipe_ops.read(end->reader, to, 0)) == -EAGAIN) {
 		if (!end->receives || flags & O_NONBLOCK)
 			return end->receives ? -EAGAIN : 0;
-		int error =
-		    wait_event(&in->data, in->filled > 0 || in->writers == 0 || !end->receives);
+		int error = wait_event(&in->data,
+				       pipe_filled(in) > 0 || in->writers == 0 || !end->receives);
 
 		if (error)
 			return error;
@@ -126,7 +126,7 @@ static uint32_t socket_poll(struct file *file, struct poll_table *table)
 
 	poll_add(table, &in->data);
 	poll_add(table, &out->room);
-	return (in_ended ? POLLIN | POLLRDHUP : 0) | (in->filled > 0 ? POLLIN : 0) |
+	return (in_ended ? POLLIN | POLLRDHUP : 0) | (pipe_filled(in) > 0 ? POLLIN : 0) |
 	       (out_ended || pipe_has_room(out, 0) ? POLLOUT : 0) |
 	       (in_ended && out_ended ? POLLHUP : 0);
 }
