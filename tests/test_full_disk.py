@@ -1,6 +1,9 @@
-"""A full disk: what a program was promised is kept, and what it was not promised is not lost."""
+"""A full disk: what a program was promised is kept, and what it was not promised is not lost. And
+when what is in memory is written back."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -43,4 +46,22 @@ def test_no_block_is_promised_twice(guest, image):  # noqa: F811
         settings={"disk": "dma-interrupt"},
     )
     assert said == "lost: 0\n" * 2 + "unmounted\n"
+    check(image)
+
+
+@pytest.mark.parametrize("image", ["ext4-4k"], indirect=True)
+def test_write_back_waits_from_the_first_second_on(guest, image):  # noqa: F811
+    """The machine is younger than what counts as old: files that are written to each second stay in
+    memory nevertheless, and are written back together when they are old."""
+    said = guest(
+        """mkdir /mnt; mount -o noatime /dev/hdb /mnt; cd /mnt
+        writes() { awk '$3 == "hdb" {print "writes", $8}' /proc/diskstats; }
+        writes
+        for i in 1 2 3; do for f in a b c d e f; do echo $i >>$f; done; sleep 1; done; writes
+        echo up $(cat /proc/uptime); sleep 6; writes; cd /; umount /mnt""",
+        image,
+    )
+    mounted, young, old = map(int, re.findall(r"^writes (\d+)$", said, re.M))
+    assert 3 <= float(re.search(r"^up (\S+)", said, re.M)[1]) < 5
+    assert young == mounted and 6 <= old - young < 60, said
     check(image)
