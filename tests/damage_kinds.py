@@ -450,10 +450,12 @@ KINDS: dict[str, Callable[[Image], list[str]]] = {
 }
 
 
-def damage(folder: Path, seed: int) -> tuple[Path, str, list[str]]:
+def damage(
+    folder: Path, seed: int, kinds: dict[str, Callable[[Image], list[str]]]
+) -> tuple[Path, str, list[str]]:
     """A new damaged image; its kind, and the debugfs commands of it."""
     rng = random.Random(seed)
-    kind = list(KINDS)[seed % len(KINDS)]
+    kind = list(kinds)[seed % len(kinds)]
     variant = rng.choice(list(VARIANTS))
     image = folder / f"{variant}_{seed}.img"
     image.write_bytes(pristine(variant))
@@ -461,7 +463,7 @@ def damage(folder: Path, seed: int) -> tuple[Path, str, list[str]]:
     for _ in range(rng.choice((1, 1, 1, 2))):
         state = Image(image, rng)
         try:
-            more = KINDS[kind](state)
+            more = kinds[kind](state)
         except (struct.error, IndexError):  # the first damage is enough
             break
         state.save()

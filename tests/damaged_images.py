@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labs.tools.machine.bounded import run_within
-from tests.damage_kinds import DIRECTORIES, FILES, NEW, damage
+from tests.damage_kinds import DIRECTORIES, FILES, KINDS, NEW, damage
+from tests.damage_trees import MORE
 from tests.host.ext.images import ENVIRONMENT, SUPER
 
 SECONDS = 60
@@ -68,6 +69,8 @@ SPREADS = {
     "shared_tables": ("inodes", "blocks", "names"),
     "group_fields": ("inodes", "blocks"),
     "attribute_blocks": ("blocks",),
+    "unwritten": ("blocks", "names"),  # a block that a directory and a file have
+    "tables_of_others": ("inodes", "blocks", "names", "maps"),
 }
 # What e2fsck says, by what is wrong: the first that fits.
 FAMILIES = {
@@ -94,7 +97,7 @@ def is_said_anyway(image: Path) -> re.Pattern[str]:
     if "backup" in e2fsck("-fn", image):
         patterns += ["counted=", "superblock is missing", "without extents"]
     if struct.unpack_from("<I", image.read_bytes(), SUPER + 0xE8) != (0,):
-        patterns += ["zero dtime", "differences:  -", "i_size"]
+        patterns += ["zero dtime", "orphan", "differences:  -", "i_size"]
     return re.compile("|".join(patterns))
 
 
@@ -123,9 +126,9 @@ class Tried:
     new: dict[str, str]
 
 
-def try_image(program: Path, folder: Path, seed: int) -> Tried:
+def try_image(program: Path, folder: Path, seed: int, kinds=KINDS) -> Tried:
     """Makes an image, works on it, and asks e2fsck."""
-    image, name, commands = damage(folder, seed)
+    image, name, commands = damage(folder, seed, kinds)
     rng = random.Random(seed + 1)
     before = {*findings(image), *(["inodes"] if "orphan" in e2fsck("-fn", image) else [])}
     shutil.copyfile(image, folder / "before.img")
@@ -152,13 +155,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--more", action="store_true", help="the kinds of damage_trees.py")
     options = parser.parse_args()
     from tests.host.ext.fixtures import host_program  # a plugin of pytest
 
     program, wrong = host_program(), 0
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         for seed in range(options.seed, options.seed + options.count):
-            tried = try_image(program, Path(name), seed)
+            tried = try_image(program, Path(name), seed, MORE if options.more else KINDS)
             if tried.failure or tried.new:
                 wrong += 1
                 print(

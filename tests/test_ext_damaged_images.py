@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.damage_kinds import KINDS
+from tests.damage_trees import MORE
 from tests.damaged_images import try_image
 from tests.host.ext.images import MIB, debugfs, make_image, patch, run_tool
 from tests.test_ext_write import VARIANTS, make_files, stat_of
@@ -17,11 +18,13 @@ SEED = 2000  # more: python -m tests.damaged_images
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", range(len(KINDS)), ids=list(KINDS))
+@pytest.mark.parametrize("kind", [*KINDS, *MORE])
 def test_each_kind_of_damage(ext, tmp_path, kind):
     """No crash, no report, an end; and e2fsck finds what it found before."""
-    for seed in range(SEED + kind, SEED + 2 * len(KINDS), len(KINDS)):
-        tried = try_image(ext.program, tmp_path, seed)
+    kinds = KINDS if kind in KINDS else MORE
+    first = SEED - SEED % len(kinds) + list(kinds).index(kind)
+    for seed in (first, first + len(kinds)):
+        tried = try_image(ext.program, tmp_path, seed, kinds)
         assert not tried.failure, (tried.name, tried.commands, tried.failure)
         assert not tried.new, (tried.name, tried.commands, tried.new)
 
@@ -106,3 +109,25 @@ def test_what_could_not_be_made_is_no_file(ext, tmp_path, options):
     assert lines[1:] == ["console hdc: read-only from now on", "error EUCLEAN"], lines
     said = run_tool("e2fsck", "-fy", str(image), allowed=(1,))
     assert "Unattached" not in said and "zero-length" not in said, said
+
+
+@pytest.mark.parametrize(
+    "options", ("-t ext2 -O ^dir_index", "-t ext4 -O ^dir_index,^metadata_csum")
+)
+def test_a_directory_that_is_longer_than_its_size(ext, tmp_path, options):
+    """It would grow into a block that it has: the names in there would be lost."""
+    many = tmp_path / "root/d"
+    many.mkdir(parents=True)
+    for number in range(100):
+        (many / f"{number}").touch()
+    image = make_image(tmp_path / "a.img", 4 * MIB, f"{options} -b 1024 -N 256", tmp_path / "root")
+    debugfs(image, ["sif /d size 1024"], write=True)
+    work = "".join(f"create /d/{'n' * 100}{number}\n" for number in range(12))
+    lines = ext.start(image, "write", "errors=continue", text=work)
+    assert "error EUCLEAN" in lines, lines
+    assert re.search(
+        r"console hdc: inode \d+: block 1 is new, and has a place", lines[0] + lines[-2]
+    )
+    run_tool("e2fsck", "-fy", str(image), allowed=(1,))
+    names = run_tool("debugfs", "-R", "ls -p /d", str(image))
+    assert all(f"/{number}/" in names for number in range(100))

@@ -138,9 +138,14 @@ int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t *end)
 int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out)
 {
 	struct ext_run run = { logical, 0, 1, false };
+	struct ext_mapping there;
 	uint64_t goal;
-	int error = ext_map_goal(inode, logical, &goal);
+	int error = ext_map_all(inode, logical, &there);
 
+	if (!error && there.physical != 0)
+		error = ext_corrupt_inode(inode, "block %ju is new, and has a place", logical);
+	if (!error)
+		error = ext_map_goal(inode, logical, &goal);
 	if (!error && ext_map_reach(inode, logical) == 0)
 		error = -EFBIG;
 	if (!error)
