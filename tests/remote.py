@@ -154,7 +154,7 @@ class Guest:
         return self.read_words(address, 1)[0]
 
     def read_words(self, address: int, count: int) -> tuple[int, ...]:
-        """So many times 32 bits of memory."""
+        """This many times 32 bits of memory."""
         return struct.unpack(f"<{count}I", self.read(address, WORD * count))
 
     def read_physical_words(self, address: int, count: int) -> tuple[int, ...]:

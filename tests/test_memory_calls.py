@@ -2,7 +2,7 @@
 (mmap, munmap, mprotect, mremap, brk, madvise, msync, mincore, and accesses) on this machine's Linux
 and on our kernel. Results, errors, signals and the layout must be the same.
 
-CALL_SEEDS=20 in the environment tries so many seeds instead of three.
+CALL_SEEDS=20 in the environment tries this many seeds instead of three.
 """
 
 from __future__ import annotations

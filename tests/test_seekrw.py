@@ -244,7 +244,7 @@ def test_writes_where_the_sequence_says(seekrw, tmp_path, length):
 
 @pytest.mark.parametrize("percent", [0, 1, 30, 99])
 def test_the_mix(seekrw, tmp_path, percent):
-    """So many of a hundred write, whatever the mix at the same offsets."""
+    """This many of a hundred write, whatever the mix at the same offsets."""
     path = make_stamped(tmp_path / "file", 1 << 20, [])
     count = 200_000
     measured = values(seekrw, "-f", path, "-a", count, "-w", percent)

@@ -226,7 +226,7 @@ def test_lines_that_are_refused(guest, tmp_path):
 
 
 def header(sectors: int, valid: int = 1) -> bytes:
-    """A store without entries, for an origin of so many sectors, with chunks of 16."""
+    """A store without entries, for an origin of this many sectors, with chunks of 16."""
     return struct.pack("<4IQ", 0x70416E53, valid, 1, 16, sectors).ljust(2 * CHUNK, b"\0")
 
 

@@ -12,7 +12,7 @@ from tests.memory_machine import NS_AN_INSTRUCTION, compiled, said_by
 
 PAGES = (200 << 20) // 4096
 FOR_A_PAGE = 60  # instructions
-TABLES = 60  # pages that a fork of so many may need: 50 tables, and the task itself
+TABLES = 60  # pages that a fork of this many may need: 50 tables, and the task itself
 KEPT = 512  # KiB that the kernel may keep for later, for instance for the next areas
 NUMBER = re.compile(r"^([a-z-]+) (-?\d+)$", re.MULTILINE)
 

@@ -2,7 +2,7 @@
 on write and a page cache, with a TLB that forgets nothing by itself, and allocations that fail.
 After each operation the account of memory closes.
 
-SPACE_SEEDS=20 in the environment tries so many seeds instead of three.
+SPACE_SEEDS=20 in the environment tries this many seeds instead of three.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
  * dirtycost: what it costs to know which pages of a file a program has changed. The same source
  * runs here and on Linux.
  *
- * It changes some pages of a file, again and again, and writes the file back after every so many
+ * It changes some pages of a file, again and again, and writes the file back after every few
  * rounds. The first change of a mapped page after each write-back is a fault: that is how the
  * kernel learns of it. write() needs no fault, and a call a change.
  *
@@ -47,7 +47,7 @@ static const char usage[] =
     "  -t PERCENT  this many of them are changed in a round, evenly spread (100)\n"
     "  -w CHANGES  64 bytes each, to each of these pages (1)\n"
     "  -r ROUNDS   (4)\n"
-    "  -n EVERY    write back after every so many rounds; 0: only at the end (1)\n"
+    "  -n EVERY    write back after this many rounds; 0: only at the end (1)\n"
     "FILE is made, or written over: what it had before is lost.\n";
 
 struct options {

@@ -301,7 +301,7 @@ class Disk:
 
 
 class Flash:
-    """A drive without moving parts: the place does not matter, the borders of its blocks do."""
+    """A drive without moving parts: the place does not matter, the boundaries of its blocks do."""
 
     def __init__(self, of: FlashParameters, sectors: int | None = None) -> None:
         self.of = of

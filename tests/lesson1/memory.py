@@ -93,7 +93,7 @@ def words(each: Range) -> str:
 
 
 def require_usable(guest: Guest, expected: int) -> None:
-    """memory_map_usable says so many KiB of the ranges in boot_info."""
+    """memory_map_usable says this many KiB of the ranges in boot_info."""
     guest.call("memory_map_initialize")
     found = guest.call64("memory_map_usable")
     expect("memory_map_usable, in KiB,", found, expected)

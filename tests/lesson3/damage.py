@@ -127,6 +127,6 @@ def damaged_segment(seeded: random.Random, image: Image) -> Image:
 
 
 def damaged_files(seed: int, count: int) -> Iterator[Image]:
-    """So many damaged files."""
+    """This many damaged files."""
     seeded = random.Random(seed)
     return (damaged(seeded) for _ in range(count))

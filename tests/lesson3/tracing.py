@@ -58,7 +58,7 @@ class Ring:
         return self.guest.read_word(self.address)
 
     def set_total(self, total: int) -> None:
-        """As if so many had been."""
+        """As if this many had been."""
         self.guest.write(self.address, struct.pack("<I", total & MASK))
 
     def place(self, sequence: int) -> int:

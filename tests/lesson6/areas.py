@@ -274,7 +274,7 @@ def may_fail(each: Operation, before: Model) -> bool:
 
 
 def require_operations(run: Run, random: Random, count: int) -> None:
-    """So many operations, one after the other, each compared with the model."""
+    """This many operations, one after the other, each compared with the model."""
     space, model = begin(run), Model()
     done: list[Operation] = []
     # What is asked depends on the model, and the model on what failed: so operations that may fail

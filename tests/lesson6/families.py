@@ -60,7 +60,7 @@ class Families:
         world.cache(0, self._file)
 
     def live(self, count: int) -> None:
-        """So many random steps, played in one go, and judged."""
+        """This many random steps, played in one go, and judged."""
         for _ in range(count):
             self._step()
         results = self._world.play([step for step, _, _ in self._steps])

@@ -169,11 +169,11 @@ class World:
         return signed(self.do(SYNC, file, first, end, name="page_cache_sync"))
 
     def shorten(self, file: int, pages: int) -> None:
-        """The file has so many pages from now on, and its cache is cut."""
+        """The file has this many pages from now on, and its cache is cut."""
         self.do(SHORTEN, file, pages, pages, name="page_cache_cut")
 
     def lengthen(self, file: int, pages: int) -> None:
-        """The file has so many pages from now on; the new ones as it had them once."""
+        """The file has this many pages from now on; the new ones as it had them once."""
         self.do(LENGTH, file, pages)
 
     def word_in_cache(self, file: int, index: int) -> int:

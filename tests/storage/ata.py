@@ -48,7 +48,7 @@ programs: dict[Path, Path] = {}
 
 
 def contents(number: int, lba: int, count: int) -> bytes:
-    """What a drive of this number, or a write with this seed, has in so many sectors."""
+    """What a drive of this number, or a write with this seed, has in this many sectors."""
     words = []
     for at in range(lba, lba + count):
         first = number * 0x9E3779B9 + (at & 0xFFFFFFFF) * 0x85EBCA6B + (at >> 32) * 77

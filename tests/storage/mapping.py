@@ -120,7 +120,7 @@ def data_of(file: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def file_of(image: Path, path: str, block: int) -> Mapped:
-    """i_block of a file in an image with blocks of so many bytes."""
+    """i_block of a file in an image with blocks of this many bytes."""
     text = " ".join(debugfs(image, [f"imap {path}"]))
     place = re.search(r"located at block (\d+), offset 0x([0-9a-f]+)", text)
     with image.open("rb") as file:

@@ -43,7 +43,7 @@ class World:
 
     kind: f file, b block device, m one that does not tell its size, c character device, d
     directory. align: of the memory and the offsets of direct I/O, in bytes. cost: of an operation,
-    in ns; each takes 10 more than the last one. every: each operation of so many makes a request to
+    in ns; each takes 10 more than the last one. every: one operation in so many makes a request to
     the device; 0: nothing is known of requests. short, broken: the number of an operation that
     moves half as much (number 0: nothing), or fails; moved: from this one on they read stamps of
     another place; -1: none. terminal: the standard error is one.
@@ -218,7 +218,7 @@ def refused(lab: Lab, world: World, *arguments: object) -> Run:
 
 
 def expected_offsets(seed: int, size: int, length: int, count: int) -> list[int]:
-    """Where `count` operations of so many bytes are."""
+    """Where `count` operations of this many bytes are."""
     places = size // length
     return [each // SECTOR * length for each in random_offsets(seed, places * SECTOR, count)]
 

@@ -19,7 +19,7 @@ def parse_arguments() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(prog="crash", description=__doc__)
     parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--states", type=int, default=60_000, help="at least so many")
+    parser.add_argument("--states", type=int, default=60_000, help="at least this many")
     parser.add_argument("--scale", choices=["full"], help="what the bars ask for, in one run")
     parser.add_argument("--variants", default=",".join(VARIANTS), help="kinds of file systems")
     parser.add_argument("--fsck", type=int, default=10, help="percent of states for e2fsck")

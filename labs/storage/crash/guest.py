@@ -56,7 +56,7 @@ class Recording:
     marks: list[int]
 
     def passed(self, position: int) -> int:
-        """How many marks there were before a cut after so many requests."""
+        """How many marks there were before a cut after this many requests."""
         return sum(mark <= position for mark in self.marks)
 
     def epoch(self, position: int) -> int:

@@ -173,7 +173,7 @@ class Laboratory:
         self.seed = seed
         self.fsck = fsck
         self.limit = limit
-        self.share = share  # so many times fewer states than usual, but for prefixes
+        self.share = share  # this many times fewer states than usual, but for prefixes
         self._images: dict[tuple[str, str], Path] = {}
         self._lock = threading.Lock()
 

@@ -23,7 +23,7 @@ from labs.tools.guest.package import PackageError
 from labs.tools.machine.bounded import run_within
 
 Content = Callable[[Path, int], str]
-"""Says what is wrong with files after a cut with so many marks before it; "" if nothing is."""
+"""Says what is wrong with files after a cut with this many marks before it; "" if nothing is."""
 
 MODES = {"delete": "extra", "truncate": "full", "persist": "full", "wal": "full"}
 """Ways in which sqlite3 keeps its journal, and what of `synchronous` makes each commit safe."""
@@ -144,7 +144,7 @@ def recorded(what: str, place: Path, transactions: int) -> tuple[Recording, Cont
 def wrong_states(
     recording: Recording, content: Content, place: Path, cuts: int, seed: int
 ) -> Iterator[str]:
-    """Judges so many cuts: a line for each that is wrong."""
+    """Judges this many cuts: a line for each that is wrong."""
     for cut in recording.cuts(cuts, seed):
         wrong = judge(recording, cut, place, content)
         if wrong:

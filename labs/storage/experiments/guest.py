@@ -163,7 +163,7 @@ def sized_disks(build: Path, scale: int) -> list[Path]:
 
 
 def data_image(path: Path, size: int, files: Mapping[str, int], options: str = "-t ext4") -> Path:
-    """A file system with files of so many bytes, none of them a hole."""
+    """A file system with files of this many bytes, none of them a hole."""
     with work_folder("files") as folder:
         for each, length in files.items():
             place = folder / each

@@ -1,7 +1,7 @@
 """Files of 2 TB whose blocks are found by a tree of any shape, for X6 and X7.
 
 Each lowest block of the tree is in front of the data that it maps, as with ext3. The cache forgets
-nothing. All reads go through it; every so many is replayed on the model of the 5400 rpm disk.
+nothing. All reads go through it; each n-th is replayed on the model of the 5400 rpm disk.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def cost(tree: Tree, reads: int = READS, sample: int = 10) -> tuple[float, float
 
 
 def expected(reads: float, blocks: float) -> float:
-    """Pointer blocks to read for each of so many reads, if none is ever forgotten: of N blocks n
+    """Pointer blocks to read for each of this many reads, if none is ever forgotten: of N blocks n
     random touches find N(1 - e^(-n/N)) new."""
     return blocks / reads * (1 - exp(-reads / blocks))
 
 
 def mapped(requests: Sequence[Request], reads: int, blocks: float) -> dict[str, float]:
-    """Mapping blocks for each of so many reads of a sector in the guest, and by the formula. What
+    """Mapping blocks for each of this many reads of a sector in the guest, and by the formula. What
     is longer than a sector is a block of the mapping, or on the way to the file."""
     longer = sum(each.sectors > 1 for each in requests)
     return {"mapping": longer / reads, "formula": expected(reads, blocks)}

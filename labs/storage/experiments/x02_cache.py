@@ -105,8 +105,8 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f"A file of a tenth of the memory is read in {1000 * small['buffered']:.0f} us instead of "
         f"{small['direct']:.1f} ms; one of 100 times the memory in {large['buffered']:.2f} instead "
         f"of {large['direct']:.2f} ms.",
-        f"Of random reads memory / file hit, {large['hits']:.1f} % of them at the published size, "
-        "and from a cold start of 100,000 reads about one in 10,000.",
+        f"Of random reads memory / file hit: {large['hits']:.1f} % for a file of 100 times the "
+        "memory. From a cold start fewer do: of the published 100,000 reads one in 10,000.",
         "So buffered and direct are the same disk's time: the 7 sectors that a page moves on top of"
         " the one asked for cost some 0.03 ms.",
     )

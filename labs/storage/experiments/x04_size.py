@@ -112,7 +112,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
     return (
         f"Block pointers cost {100 * ratio(data, 512) - 100:.0f} % at 512 bytes and "
         f"{100 * result(data) - 100:.0f} % at 4 MiB: one pointer block maps 4 MiB, so a long read "
-        "pays once for it.",
+        "needs one or two of them, and no more.",
         "On the disk the time hardly changes up to some 64 KiB, because seek and rotation are 15 "
         "ms "
         "and 64 KiB pass in one; from there on it grows with the size.",

@@ -124,7 +124,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f"A thousand times as many extents are {result(data):.2f} requests for a read: the map is "
         "warm as long as there are many more reads than leaves.",
         f"With {last['extents']:,} extents, three blocks long on average, there are as many leaves "
-        f"as pointer blocks, and a read costs {last['ms']:.1f} ms instead of "
+        f"as pointer blocks, and a read costs {last['ms']:.1f} ms, with pointers "
         f"{data['pointers']['ms']:.1f}.",
     )
 

@@ -132,8 +132,8 @@ def sentences(data: Data) -> tuple[str, str, str]:
         "points to more.",
         f"A read costs {page['ms']:.1f} ms with 4 KiB and {large['ms']:.1f} ms with 64 KiB, where "
         "all pointer blocks are soon in memory.",
-        f"The price is that 512 bytes move {large['amplification']:.0f} times as many: 0.9 ms on a "
-        "disk that turns for 11 ms, but most of the time of an SSD's read.",
+        f"The price: a read of 512 bytes moves {large['amplification']:.0f} times as many, 0.9 ms "
+        "on a disk that turns for 11 ms, but most of the time of an SSD's read.",
     )
 
 
@@ -171,7 +171,8 @@ ABOUT = About(
                  " with blocks of 64 KiB?", "ms"),
     method="A tree of block pointers on paper: each pointer block in front of its data, and a"
     " cache that forgets nothing, 100,000 random reads. Every 20th is replayed on the model of the"
-    " 5400 rpm disk. A read fetches one whole block. The"
+    " 5400 rpm disk. A read fetches one whole block. The formula counts the lowest pointer blocks"
+    " alone; with 1 KiB there are so many that the 32,768 blocks above them cost requests, too. The"
     " guest reads a file of 64 MiB on ext3 with blocks of 1, 2 and 4 KiB, and QEMU counts.",
     changes="A memory that is smaller than the pointer blocks never gets to these figures. Direct"
     " I/O moves only the sector. Blocks larger than a page need a page cache that can hold them,"

@@ -172,10 +172,10 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f"{result(data):.0f} %: each write of 128 KiB pushes out 32 blocks that somebody wants, "
         "for blocks that nobody will ask for.",
         f"2Q keeps {hits(data, '2Q', 2):.0f} %, and inserting written blocks at the far end or "
-        f"not at all {hits(data, 'bypass', 2):.0f} %: who asks for a second use before "
-        "giving up a first is spared.",
-        "The slowest reads show nothing of it, because they were misses before: look at the "
-        "median.",
+        f"not at all {hits(data, 'bypass', 2):.0f} %: a cache that keeps a block only after a "
+        "second use is spared.",
+        "The slowest reads hardly tell the policies apart, because they are misses with each of "
+        "them: look at the median.",
     )
 
 

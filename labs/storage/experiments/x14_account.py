@@ -130,7 +130,7 @@ ABOUT = About(
     question="A new ext3 on 75 GiB offers 69.9 GiB. Which structures hold the rest, and which"
     " options of mkfs give it back?",
     expected="Published in 2010: 19,308,514 blocks free, 983,178 of them reserved. Its author won"
-    " 'more than 4 GB'; STORAGE's account says 1,335,313 blocks, 5.09 GiB.",
+    " 'more than 4 GB'; added up, the options give back 1,335,313 blocks, 5.09 GiB.",
     ask=Question("won", "How much space do -m 0, ^resize_inode, -N 16 and -J size=4 give back, of"
                  " 75 GiB?", "GiB"),
     method="Debian's mke2fs makes the file system on a sparse file of 78,654,240 KiB, with each"

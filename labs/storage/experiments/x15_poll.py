@@ -157,7 +157,7 @@ def several(price: Price, way: str, drives: int) -> Data:
 
 
 def queued(price: Price, way: str, depth: int) -> Data:
-    """Requests a second with so many at a time at a drive that works on all of them for FAST_US.
+    """Requests a second with this many at a time at a drive that works on all of them for FAST_US.
     A task that polls does so for all of them at once."""
     request, extra = price.request * INSTRUCTION_US, price.extra * INSTRUCTION_US
     each = request + (extra if way == INTERRUPT else 0)

@@ -258,6 +258,6 @@ ABOUT = About(
     " memory; QEMU counts what is written without a gap, and the model of the disk says how long it"
     " takes. One program writes at a time, so the figures do not depend on this computer.",
     changes="Files that are near each other have short seeks, and gain less. A drive that erases"
-    " 1 MB at a time and cannot write elsewhere wants chunks of that size, at its borders. One"
+    " 1 MB at a time and cannot write elsewhere wants chunks of that size, at its boundaries. One"
     " slow drive next to a fast one needs a limit for each.",
 )  # fmt: skip

@@ -221,7 +221,7 @@ ABOUT = About(
     " change.",
     ask=Question("fault", "A program stores into a clean page of a mapped file, and the page is in"
                  " memory. How many instructions does the fault cost?", "instructions"),
-    method="dirtycost changes 64 bytes of each so many pages of a file on ext4, and writes the file"
+    method="dirtycost changes 64 bytes of each n-th page of a file on ext4, and writes the file"
     " back (msync, fsync) after every round, every fourth, or not at all. A plugin of QEMU counts"
     " instructions, and calls of the kernel's space_fault; waiting for the drive counts nothing."
     " The kernel always tracks: one that does not is worked out from the price of a page's"

@@ -22,7 +22,7 @@ from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
 
 MEMORY = 16  # MiB
-TIMES = 4  # the file is so many times as large as the memory
+TIMES = 4  # the file is this many times as large as the memory
 PAGE = 4096
 FILE_PAGES = TIMES * (MEMORY << 20) // PAGE
 SKEWS = (0.0, 0.5, 0.8, 1.0, 1.2)

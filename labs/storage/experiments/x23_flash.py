@@ -127,7 +127,7 @@ ABOUT = About(
     title="Flash that hates small writes",
     chinese="不擅长小块写入的闪存",
     question="A netbook's flash takes 600 KB/s of direct writes, and 10.5 MB/s when the same data"
-    " goes through the page cache and is synced. Where is the border?",
+    " goes through the page cache and is synced. From which size on does it pay?",
     expected="Published: 600 KB/s direct, 10.5 MB/s cached. A step at the size of an erase block.",
     ask=Question("gain", "How many times as fast as direct writes of 4 KiB are the same writes"
                  " through the page cache, on this flash?", "times"),

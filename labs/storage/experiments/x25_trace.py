@@ -34,7 +34,7 @@ def rate(name: str) -> float:
 
 
 def throughput(call: float, ring: float, processors: int, is_shared: bool) -> float:
-    """Calls a second of so many processors, in millions. Only one of them at a time is in a ring
+    """Calls a second of this many processors, in millions. Only one of them at a time is in a ring
     that they share; on paper, without the cost of moving its cache lines."""
     most = processors / (call + ring)
     return 1000 * (min(most, 1 / ring) if is_shared else most) / NS_PER_INSTRUCTION

@@ -81,7 +81,7 @@ def run_script(build: Path, script: str, **settings: Any) -> str:
 
 
 def printed(pattern: re.Pattern[str], output: str, count: int) -> list[Any]:
-    """What a pattern finds in what a kernel printed, so many times. Raises MeasurementError."""
+    """What a pattern finds in what a kernel printed, this many times. Raises MeasurementError."""
     lines = pattern.findall(output)
     if len(lines) != count:
         end = output.strip().rpartition("\n")[2]

@@ -281,7 +281,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="mistakes", description=__doc__.partition("\n")[0])
     made.add_argument("--lesson", type=number_of)
     made.add_argument("--only", default="", metavar="PATTERN", help="those with such ids")
-    made.add_argument("--sample", type=int, help="so many of each lesson")
+    made.add_argument("--sample", type=int, help="this many of each lesson")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--renew", action="store_true", help="keep what is printed now")
     made.add_argument("--workers", type=int, default=WORKERS)

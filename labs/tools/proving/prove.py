@@ -137,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0])
     made.add_argument("--lesson", type=number_of)
-    made.add_argument("--sample", type=int, help="so many mutants a lesson, and cheats in all")
+    made.add_argument("--sample", type=int, help="this many mutants a lesson, and cheats in all")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--changed", action="store_true", help="mutants whose files are changed")
     made.add_argument("--only", metavar="PATTERN", help="mutants and cheats with such names")

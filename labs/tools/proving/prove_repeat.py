@@ -4,7 +4,7 @@
         [--load 4] [--seed WORD]
 
 Of a submission each exercise is finished, or blank, or has a mutant's bug: drawn by the seed. Its
-first grading has the machine to itself, as far as we know; beside the others so many processes
+first grading has the machine to itself, as far as we know; beside the others this many processes
 calculate. Exit status: 0 when no two reports of a submission differ.
 """
 
@@ -46,7 +46,7 @@ class Draft:
 
 
 def drafts(lesson: int, count: int, seed: str, most: int) -> list[Draft]:
-    """So many drafts of a lesson, of at most so many exercises each."""
+    """This many drafts of a lesson, of at most this many exercises each."""
     return [draft(lesson, number, seed, most) for number in range(count)]
 
 
@@ -97,7 +97,7 @@ def reports(made: Draft, times: int, load: int, seed: str) -> Iterator[str]:
 
 @contextmanager
 def busy(load: int) -> Iterator[None]:
-    """So many processes calculate meanwhile."""
+    """This many processes calculate meanwhile."""
     processes = [subprocess.Popen([sys.executable, "-c", CALCULATE]) for _ in range(load)]
     try:
         yield
@@ -136,8 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made = argparse.ArgumentParser(prog="prove_repeat", description=__doc__.partition("\n")[0])
     made.add_argument("--lesson", type=number_of)
     made.add_argument("--count", type=int, default=20, help="submissions of each lesson")
-    made.add_argument("--exercises", type=int, default=6, help="at most so many of each")
-    made.add_argument("--times", type=int, default=TIMES, help="each is graded so many times")
+    made.add_argument("--exercises", type=int, default=6, help="at most this many of each")
+    made.add_argument("--times", type=int, default=TIMES, help="each is graded this many times")
     made.add_argument("--load", type=int, default=LOAD, help="processes that calculate meanwhile")
     made.add_argument("--seed", default="2010", help="which submissions, and which questions")
     options = made.parse_args(arguments)

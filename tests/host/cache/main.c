@@ -21,7 +21,7 @@
 #define BLOCKS	24u
 #define BUFFERS 14u
 #define SIZE	1024u
-#define FAILS	60 /* one request of so many */
+#define FAILS	60 /* one request of this many */
 
 struct drive {
 	struct block_device device;

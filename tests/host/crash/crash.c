@@ -40,7 +40,7 @@ static const struct {
 	{ "cuts", &settings.cuts },	    /* power cuts in each of those */
 	{ "fsck", &settings.fsck },	    /* percent of the states that e2fsck sees */
 	{ "limit", &settings.limit },	    /* violations of a workload that are said */
-	{ "prefixes", &settings.prefixes }, /* every so many positions; 1: all */
+	{ "prefixes", &settings.prefixes }, /* every this many positions; 1: all */
 };
 
 static void set_data(const char *mode)

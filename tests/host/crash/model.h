@@ -34,7 +34,7 @@ struct model {
 	struct model_file *files;
 };
 
-/* An empty tree with room for so many. */
+/* An empty tree with room for this many. */
 struct model *model_make(struct arena *arena, uint32_t names, uint32_t files);
 void model_add_name(struct model *model, const char *path, uint32_t file);
 uint32_t model_add_file(struct model *model, struct model_file file);

@@ -24,7 +24,7 @@ struct script {
 	const char *name;
 	const char **lines;
 	uint32_t count;
-	uint32_t quiet; /* so many of them come before the first power cut */
+	uint32_t quiet; /* this many of them come before the first power cut */
 };
 
 struct session {

@@ -46,7 +46,7 @@ struct disk {
 	uint64_t budget;     /* requests left before the program ends */
 	uint64_t requests;   /* since the program began: reads, writes and flushes */
 	uint64_t fail_from;  /* requests from this one on fail with EIO, counted from 0 */
-	uint64_t fail_count; /* so many of them; 0: none */
+	uint64_t fail_count; /* this many of them; 0: none */
 	bool trace;	     /* print every request */
 	bool recording;	     /* add writes and flushes to the record */
 	struct disk_record record;

@@ -9,7 +9,7 @@
  *	requests		prints how many requests there were
  *	transactions		prints the open transaction's number, and that of the last safe one
  *	usage			prints blocks, free, available, inodes, free inodes
- *	room BLOCKS		prints what can be promised, if so many blocks are wanted
+ *	room BLOCKS		prints what can be promised, if this many blocks are wanted
  *	run FIRST COUNT		checks that a file may have these blocks
  */
 #include <stdio.h>

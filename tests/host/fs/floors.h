@@ -8,7 +8,7 @@
 /* Memory: how many pages may still be allocated, and how many are out. */
 extern uint32_t shim_pages_left, shim_pages_out;
 
-/* Buffers with is_user set fault behind so many more bytes. */
+/* Buffers with is_user set fault behind this many more bytes. */
 extern uint32_t shim_bytes_until_fault;
 
 /* Of the program: its tests, up to a NULL, and what is to be done before one. */

@@ -47,7 +47,7 @@ void oracle_end(void);
 int oracle_pipe_begin(void);
 void oracle_pipe_end(void);
 
-/* Moves so many bytes, no matter which: how many were moved, or a negated errno. */
+/* Moves this many bytes, no matter which: how many were moved, or a negated errno. */
 int oracle_pipe_write(uint32_t length);
 int oracle_pipe_read(uint32_t length);
 

@@ -18,7 +18,7 @@ void shim_new_root(void);
 /* Removes everything below a directory. */
 void shim_remove_all(struct inode *directory);
 
-/* Fails unless nothing but the roots, and so many pages, is allocated any more. */
+/* Fails unless nothing but the roots, and this many pages, is allocated any more. */
 void shim_require_no_leak(const char *after, uint32_t pages);
 
 /* Pages that the file layer has, its tables included. */

@@ -48,7 +48,7 @@ struct session {
 	uint8_t *base;					  /* the disk at the beginning */
 	size_t size;					  /* bytes of it */
 	uint32_t calls;					  /* that ended */
-	struct block_state states[CALLS_MAX + 1][BLOCKS]; /* after so many calls */
+	struct block_state states[CALLS_MAX + 1][BLOCKS]; /* after this many calls */
 	uint32_t promises[CALLS_MAX + 1];		  /* of promise_entries */
 	size_t promise_entries[CALLS_MAX + 1];
 	uint32_t promise_count;

@@ -12,7 +12,7 @@ struct space;
 /* Makes the memory, all of it free, and the page array. Once. */
 void mmu_initialize(void);
 
-/* Allocations (of pages and of objects) fail once in so many; 0: never. */
+/* Allocations (of pages and of objects) fail once in this many; 0: never. */
 extern uint32_t mmu_fails_one_in;
 
 /* Called before each page is handed out, as giving pages back would be; NULL: nothing. */

@@ -148,7 +148,7 @@ def test_port_that_is_never_ready(lab):
 
 
 def is_longer(guest: Guest, steps: int, function: str, *arguments: int) -> bool:
-    """Whether a call takes more than so many instructions. It is broken off there."""
+    """Whether a call takes more than this many instructions. It is broken off there."""
     before = guest.registers()
     stack = (before["esp"] - 0x200 & ~15) - 4
     guest.write(SCRATCH, JUMP_TO_ITSELF)
@@ -162,7 +162,7 @@ def is_longer(guest: Guest, steps: int, function: str, *arguments: int) -> bool:
 
 
 def taken(ours: int, length: int) -> bytes:
-    """What comes out of the pipe, after waiting for so many bytes, but not for ever."""
+    """What comes out of the pipe, after waiting for this many bytes, but not for ever."""
     data = b""
     while len(data) < length and select.select([ours], [], [], PIPE_SECONDS)[0]:
         data += os.read(ours, PIPE_SIZE)

@@ -1,7 +1,7 @@
 /*
  * exec_add_from_user on a memory of ring 3 that standard input describes, a command a line, with
  * hexadecimal numbers:
- *   at ADDRESS LENGTH HEX      puts so many bytes there
+ *   at ADDRESS LENGTH HEX      puts this many bytes there
  *   kernel TEXT                adds one argument of the kernel's own
  *   add ARGUMENTS ENVIRONMENT  adds what the two arrays point to; prints the result, both counts,
  *                              the length, and the text in hexadecimal

@@ -334,7 +334,7 @@ def random_calls(lab: Lab, seed: int, more: int) -> tuple[int, int]:
 
 
 def run_randoms(caller: support.Caller, seed: int, count: int, place: int) -> int:
-    """Lets the program make so many random calls, without a terminal; closes what it has opened.
+    """Lets the program make this many random calls, without a terminal; closes what it has opened.
     Returns a sum over the results."""
     if count == 0:
         return 0

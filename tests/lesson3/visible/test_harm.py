@@ -54,7 +54,7 @@ def test_honest_and_not(lab):
 def test_a_text_is_no_program(lab):
     """The kernel says so, and lives."""
     files = {"bin/text": b"This is no program.\n", "bin/empty": b""}
-    usually = "elf_check reads the header before it asks whether so many bytes are there"
+    usually = "elf_check reads the header before it asks whether this many bytes are there"
     with told(usually, "make LESSON=3 run SCRIPT='run /bin/text; help'"):
         result = lab.run("run /bin/text; run /bin/empty; help", **with_files(lab, files))
         if result.outcome is not Outcome.ENDED:

@@ -33,7 +33,7 @@ static struct semaphore semaphore;
 static struct wait_queue queue;
 static struct timer alarm_timer;
 
-/* Yields until so many threads have arrived. */
+/* Yields until this many threads have arrived. */
 static bool all_arrive(unsigned count)
 {
 	for (unsigned i = 0; i < TRIES && arrived < count; i++)

@@ -149,7 +149,7 @@ class Drawer:
 def draw_steps(
     seeded: random.Random, count: int, most: int = 40_000_000
 ) -> list[tuple[int, int, int]]:
-    """So many steps, about."""
+    """This many steps, about."""
     drawer = Drawer(seeded, most)
     while len(drawer.steps) < count - 5:
         kind = seeded.random()

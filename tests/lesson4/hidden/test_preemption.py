@@ -42,7 +42,7 @@ def turns(record: list[Change], pids: list[int]) -> list[tuple[int, int, int]]:
 
 
 def check_length(lab, stamps: int, ticks: int, what: str) -> None:
-    """A time must be so many ticks."""
+    """A time must be this many ticks."""
     found = stamps / tick_stamps(lab)
     assert abs(found - ticks) <= 0.02, f"{what} takes {found:.2f} ticks, not {ticks}"
 

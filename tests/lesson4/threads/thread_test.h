@@ -52,13 +52,13 @@ struct task *begin_thread(void (*function)(void *argument), uintptr_t argument);
 /* Yields until the number of tasks is back at what it was. */
 void await_threads(uint32_t count);
 
-/* Keeps the processor for so many time stamps. */
+/* Keeps the processor for this many time stamps. */
 void busy(uint32_t stamps);
 
-/* Keeps the processor until the timer has interrupted it so many times. */
+/* Keeps the processor until the timer has interrupted it this many times. */
 void busy_ticks(uint32_t ticks);
 
-/* Sleeps for so many ticks, even if it is woken earlier. */
+/* Sleeps for this many ticks, even if it is woken earlier. */
 void sleep_ticks(uint32_t ticks);
 
 /* A thread that uses the processor for ever, as nice as this. */

@@ -130,7 +130,7 @@ void answer_serials(void)
 	answer(kmalloc_allocations);
 }
 
-/* Whether any of so many objects is the one that was freed before: the number of the first. */
+/* Whether any of this many objects is the one that was freed before: the number of the first. */
 uint32_t is_used_again(const void *object, uint32_t size, uint32_t times)
 {
 	for (uint32_t i = 1; i <= times; i++) {

@@ -32,7 +32,7 @@ uint32_t shrink_caches(void)
 	return slab_shrink(list_entry(slab_caches.next, struct slab_cache, link));
 }
 
-/* Takes so many slabs full of objects: answers where in each slab its first object is. */
+/* Takes this many slabs full of objects: answers where in each slab its first object is. */
 void answer_starts(uint32_t number, uint32_t slabs)
 {
 	const struct slab *last = NULL;

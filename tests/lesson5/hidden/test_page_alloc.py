@@ -18,7 +18,7 @@ MOST_REQUESTS = 400
 
 
 def pages(run: Run, dma: int, normal: int, reserves: tuple[int, int] = (0, 0)) -> None:
-    """Two zones with so many free pages each, and these reserves (DMA's, Normal's)."""
+    """Two zones with this many free pages each, and these reserves (DMA's, Normal's)."""
     begin(run)
     for zone, first, count in ((DMA, AT_DMA, dma), (NORMAL, DMA_END, normal)):
         if count:

@@ -160,7 +160,7 @@ def test_random_maps(lab):
 @pytest.mark.exercise("5.1", points=3)
 @pytest.mark.parametrize("memory", [16, 17, 63])
 def test_real_machines(lab, memory):
-    """A machine of so many MiB: all frames have a state, and all together are all frames."""
+    """A machine of this many MiB: all frames have a state, and all together are all frames."""
     with memory_code(lab, SOURCE, "kmain", memory=memory) as run:
         information = run.guest.read_word(run.guest.registers()["esp"] + 8)
         ranges = loader_ranges(run.guest, information, base=0xC0000000)

@@ -32,7 +32,7 @@ void second_freer(void *object)
 	kfree(object);
 }
 
-/* Frees so many other objects. */
+/* Frees this many other objects. */
 void free_others(uint32_t count)
 {
 	while (count-- > 0)

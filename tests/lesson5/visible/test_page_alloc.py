@@ -17,7 +17,7 @@ AT_DMA = 2048
 
 
 def pages(run: Run, dma: int, normal: int) -> None:
-    """Two zones with so many free pages each, and no reserve."""
+    """Two zones with this many free pages each, and no reserve."""
     begin(run)
     if dma:
         fresh_range(run, DMA, AT_DMA, dma)

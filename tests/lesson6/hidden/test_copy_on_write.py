@@ -41,7 +41,7 @@ TABLE = 4 << 20  # bytes that a table maps
 
 
 def filled(world: World, pages: int, first: int = 100) -> None:
-    """A parent with so many pages that it has written to, and as many that it has not."""
+    """A parent with this many pages that it has written to, and as many that it has not."""
     world.make(PARENT)
     world.put(PARENT, BASE, 2 * pages)
     world.play([(WRITE_AT, PARENT, BASE + page * PAGE, first + page) for page in range(pages)])

@@ -310,7 +310,7 @@ static struct result of_memory(const struct step *step)
 		return one(word);
 	case 11:
 		return (struct result){ (*space)->pages, (*space)->size };
-	case 12: /* a page for each of so many pages, by faults */
+	case 12: /* a page for each of this many pages, by faults */
 		for (uint32_t page = 0; page < step->b; page++)
 			if (space_fault(*space, step->a + (page << PAGE_SHIFT), true, true) != 0)
 				return one(page);

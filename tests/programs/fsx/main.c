@@ -1,7 +1,7 @@
 /*
  * fsx: an exerciser of file systems, for comparing kernels.
  *
- *	fsx DIRECTORY SEED COUNT [FROM TO]	so many operations in DIRECTORY
+ *	fsx DIRECTORY SEED COUNT [FROM TO]	this many operations in DIRECTORY
  *	fsx walk DIRECTORY			what is there now
  *
  * Operations and their arguments come from the seed alone, not from what the kernel answered: so

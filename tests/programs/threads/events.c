@@ -95,7 +95,7 @@ static long control(int operation, int file, uint32_t events)
 	return error_of(epoll_ctl(epoll, operation, file, &event));
 }
 
-/* Waits for at most so many milliseconds. Of each file that is ready: its events. */
+/* Waits for at most this many milliseconds. Of each file that is ready: its events. */
 static void wait_for(const char *what, int milliseconds, const int *files, int count)
 {
 	struct epoll_event events[8];

@@ -154,7 +154,7 @@ def test_one_request_fails(journals: Journals) -> None:
 
 
 def rounds(layout: Layout, count: int, revoked: int = 0) -> list[Step]:
-    """So many transactions of four blocks and so many revoked ones."""
+    """This many transactions of four blocks and this many revoked ones."""
     steps = []
     for number in range(1, count + 1):
         steps.append(Step("begin", 4))
@@ -175,7 +175,7 @@ def test_the_log_is_full_to_its_last_block(journals: Journals) -> None:
 
 
 def commits(count: int) -> list[str]:
-    """So many transactions of four blocks."""
+    """This many transactions of four blocks."""
     one = ["begin 4", *(f"change {block} 5" for block in range(4)), "end", "commit"]
     return one * count
 

@@ -21,7 +21,7 @@ SOURCE = "tests/storage/hidden/journal_files.c"
 MIB = 1 << 20
 SECONDS = 60
 WORDS = 750  # of a file
-CUTS = (2, 13)  # so many files are safe when the power fails
+CUTS = (2, 13)  # this many files are safe when the power fails
 MOST = 40
 
 
@@ -63,7 +63,7 @@ def check_files(image: Path, count: int, where: str, first: int = 1) -> None:
 
 
 def cut_off(lab: Lab, disk: Path, count: int, first: int = 1) -> None:
-    """Programs write, and the machine ends when so many files are safe."""
+    """Programs write, and the machine ends when this many files are safe."""
     files = with_files(lab, {"bin/journal_files": program(SOURCE)})
     drives = (Drive(disk, 1, writable=True),)
     script = f"run /bin/journal_files write {MOST} {first}"

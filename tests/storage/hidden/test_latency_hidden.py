@@ -58,7 +58,7 @@ def test_what_does_not_fit(lab):
 
 
 def bound(disk: Disk, permille: int) -> int:
-    """The least power of two that so many requests stay below."""
+    """The least power of two that this many requests stay below."""
     counts = [0] * 33
     for ns, times in disk:
         counts[place(ns)[1]] += times

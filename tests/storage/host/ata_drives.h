@@ -51,7 +51,7 @@ struct channel {
 	uint8_t control;
 	bool is_interrupting, is_pending; /* the drive's wire; the interrupt controller's bit */
 	bool is_gone;
-	unsigned lose; /* so many interrupts get lost */
+	unsigned lose; /* this many interrupts get lost */
 	bool fault;    /* the next DMA fails */
 	bool stray;    /* an interrupt of nobody comes with the next command */
 	uint8_t master_command, master_status;

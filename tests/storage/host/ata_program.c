@@ -14,7 +14,7 @@
  *	bad N LBA KIND E TIMES	it fails; KIND: r or w; E: the ERROR register, 0: DF
  *	late N MICROSECONDS	the next command takes so long
  *	gone CHANNEL YES	its bus floats
- *	lose CHANNEL COUNT	so many interrupts get lost
+ *	lose CHANNEL COUNT	this many interrupts get lost
  *	fault CHANNEL		its next DMA fails
  *	stray CHANNEL		an interrupt of nobody comes with its next command
  *	switch NAME		another task changes the mode during the next command

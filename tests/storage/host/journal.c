@@ -13,7 +13,7 @@
  *	look BLOCK		the block is read through the cache
  *	tell BLOCK		the same; instead of the open transaction its second word is told
  *	flush
- *	fail REQUESTS COUNT	of the requests after so many more these fail; 0: all of them
+ *	fail REQUESTS COUNT	of the requests after this many more these fail; 0: all of them
  *	bad LBA			the device is large, and has a bad sector there
  *
  * A result is the command's name, its error, and the number of the open transaction; of recover,

@@ -1,7 +1,7 @@
 /*
  * Asks drivers/disk/latency.c on this computer. Lines of standard input, about disks 0 to 19:
  *
- *	add DISK NS TIMES	counts so many requests
+ *	add DISK NS TIMES	counts this many requests
  *	buckets DISK		what is not 0: "power PLACE COUNT",
  *				"step RANGE PLACE COUNT"; then "total COUNT NS"
  *	mean DISK		prints "mean US"

@@ -1,7 +1,7 @@
 """Exercise S2: interrupts and DMA. The drives are as strict as hardware (tests/storage/host), and
 in the last test QEMU's.
 
-Not looked at here, but by the graders: memory at the borders of 64 KiB and out of reach, interrupts
+Not looked at here, but by the graders: memory at boundaries of 64 KiB and out of reach, interrupts
 that come early, late, never, or from nobody, errors of the controller, and a change of the mode
 while a request is under way.
 """
