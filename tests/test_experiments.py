@@ -19,6 +19,7 @@ from labs.storage.experiments.base import Where, page_of
 from labs.storage.experiments.family import ALL, experiment
 from labs.storage.experiments.guest import ExperimentError, GuestRun, counted_rows, phases_of
 from labs.storage.pages import Page, label, legend, pictures, plotting
+from labs.tools.machine.result import Outcome
 from tests.building import ROOT, make
 from tests.host.ext.images import OLDEST, knows_revision
 from tests.pictures import flaws
@@ -90,11 +91,25 @@ def test_a_guest_that_stops_early_says_why(monkeypatch, tmp_path):
         ("busybox", lambda: None),
         ("guest_root", lambda *_, **__: []),
         ("write_archive", lambda *_: tmp_path),
-        ("run", lambda _: SimpleNamespace(serial=said, explain=lambda: said)),
+        (
+            "run",
+            lambda _: SimpleNamespace(serial=said, explain=lambda: said, outcome=Outcome.PANIC),
+        ),
     ):
         monkeypatch.setattr(guest, name, value)
     with pytest.raises(ExperimentError, match=f"^the guest did not come to its end: {said}"):
         guest.run_guest(tmp_path, "true", [])
+
+
+def test_a_long_report_keeps_its_reason():
+    """Its first line; and a time that was used up may be that of a busy computer."""
+    report = "the guest time was used up (limit 600 s)\n" + "a register\n" * 1000 + "the last line"
+    hang = SimpleNamespace(explain=lambda: report, outcome=Outcome.HANG)
+    said = guest.reason(hang)
+    assert said.startswith("the guest time was used up (limit 600 s)\nThis takes longer on a ")
+    assert said.endswith("the last line") and len(said) < 3000
+    panic = SimpleNamespace(explain=lambda: "a panic\nits last words", outcome=Outcome.PANIC)
+    assert guest.reason(panic) == "a panic\nits last words"
 
 
 def counts(*numbers, kind="mark"):

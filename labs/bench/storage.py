@@ -119,7 +119,7 @@ def measure(machine: Callable[..., Config], mode: str = "", word: str = "") -> S
         result = run(replace(config, extra=extra, settings=settings))
         said, _ = said_by(result.serial)
         if not said.rstrip().endswith("the end"):
-            raise fsx.ExerciseError(f"{mode}: {result.explain()[-2000:]}")
+            raise fsx.ExerciseError(f"{mode}: {result.explain()[:2000]}")
         checks = [fsx.check_of(Path(each.path)) for each in drives[1:]]
         if any(checks):
             raise fsx.ExerciseError("\n".join(checks))

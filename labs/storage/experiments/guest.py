@@ -22,10 +22,12 @@ from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.linux import said_by
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
+from labs.tools.machine.result import Outcome, Result
 from labs.tools.machine.run import write_archive
 from labs.tools.machine.work_folder import work_folder
 
 MARKS = 64
+REST = 1900  # characters of a report, after its first line
 MARK_BYTES = 65_536
 MARK_DRIVE = "hda"
 PATTERN = bytes(range(1, 256)) * 4112
@@ -79,7 +81,7 @@ def run_guest(
     programs: Sequence[Entry] = (),
     memory: int = 96,
     settings: tuple[tuple[str, str], ...] = (),
-    seconds: float = 300,
+    seconds: float = 600,
     extra: tuple[str, ...] = (),
     counter: Counter | None = None,
     icount: int | None = None,
@@ -112,12 +114,20 @@ def run_guest(
     said, status = said_by(result.serial)
     if status != 0:
         how = "did not come to its end" if status is None else f"ended with {status}"
-        raise ExperimentError(f"the guest {how}: {result.explain()[-2000:]}")
+        raise ExperimentError(f"the guest {how}: {reason(result)}")
     requests = [
         (each.drive, Request(each.operation, each.lba, each.sectors))
         for each in result.all_requests
     ]
     return GuestRun(said, phases_of(requests), counts)
+
+
+def reason(result: Result) -> str:
+    """Why it stopped: what comes first says it, and what the guest printed last comes last."""
+    headline, _, rest = result.explain().partition("\n")
+    if result.outcome in (Outcome.HANG, Outcome.WALL_LIMIT):
+        headline += "\nThis takes longer on a computer that is busy: try again when it is not."
+    return f"{headline}\n{rest[-REST:]}".rstrip()
 
 
 def said_rows(done: GuestRun) -> list[dict[str, Any]]:
