@@ -19,6 +19,18 @@
 #define ROOM(bytes)                                                                                \
 	((unsigned)(((bytes) - sizeof(struct ext_extent_header)) / sizeof(struct ext_extent)))
 
+/* A file has 2^32 - 1 blocks at most: as in Linux an extent does not reach the last number. */
+static int check_last(const struct ext_inode *inode, const struct ext_extent *last)
+{
+	uint32_t length = last->ee_len;
+
+	length -= length > EXT_EXTENT_WRITTEN_LIMIT ? EXT_EXTENT_WRITTEN_LIMIT : 0;
+	if (length <= UINT32_MAX - last->ee_block)
+		return 0;
+	return ext_corrupt_inode(inode, "extent at %u: length %u, more than files have",
+				 last->ee_block, length);
+}
+
 /* Refuses a node whose entries cannot be searched. `block` is 0 for the root, and `room` the
  * entries that fit. */
 static int check_node(const struct ext_inode *inode, uint64_t block,
@@ -38,18 +50,17 @@ static int check_node(const struct ext_inode *inode, uint64_t block,
 		if (node->entries[i].block <= node->entries[i - 1].block)
 			return ext_corrupt_inode(
 			    inode, "extent node in block %ju: entry %u is out of order", block, i);
-	return 0;
+	return header.eh_depth == 0 && header.eh_entries > 0
+		   ? check_last(inode, &node->entries[header.eh_entries - 1].extent)
+		   : 0;
 }
 
-/* By binary search, which relies on the order. A file has 2^32 - 1 blocks at most: as in Linux an
- * extent does not reach the last number. */
+/* By binary search, which relies on the order. */
 const union ext_extent_entry *ext_extent_find(const struct ext_extent_node *node, uint64_t logical,
 					      uint64_t *end)
 {
 	unsigned low = 0, high = node->header.eh_entries;
 
-	if (*end > UINT32_MAX)
-		*end = UINT32_MAX;
 	while (low < high) { /* those before low do, those from high on do not */
 		unsigned middle = (low + high) / 2;
 

@@ -89,7 +89,7 @@ static int walk(struct ext_inode *inode, uint64_t logical, struct path *path, ui
 	int error = ext_extent_root(inode);
 
 	*path = (struct path){ .depth = 0 };
-	*bound = UINT32_MAX; /* as ext_extent_find */
+	*bound = UINT64_MAX;
 	level->node = (struct ext_extent_node *)inode->map;
 	if (!error)
 		error = enter(inode, level, logical, bound);
