@@ -32,7 +32,7 @@ DRIVERS = [
     ROOT / "tests/host/ext/record.c",
 ]
 PIECE = 1024
-WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT = range(6)
+WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, FAIL, REMOVE = range(8)
 NO_SPACE = -28
 MOST_TOLD = 3  # lines of e2fsck
 NAMES = ("a", "b", "c", "d")
@@ -151,6 +151,19 @@ class Files:
         """Ends the transaction."""
         self._add(COMMIT, "a", 0, 0, 0, "commit")
 
+    def fail(self, after: int) -> None:
+        """After so many requests of the next changes one fails."""
+        self._add(FAIL, "a", after, 1, 0, f"the drive fails once, {after} requests later")
+
+    def remove(self, name: str, size: int) -> None:
+        """Removes a file, which is cut to a size after that, because it is in use."""
+        self._add(REMOVE, name, size, 0, 0, f"remove {name}, and truncate it to {size} bytes")
+        del self.model[name]
+
+    def again(self) -> None:
+        """The same image, mounted again: the changes so far are done."""
+        self.changes, self.words, self.results = [], [], []
+
     @property
     def block(self) -> int:
         """Bytes of a block."""
@@ -158,8 +171,9 @@ class Files:
 
     # What came of it
 
-    def run(self) -> list[Result]:
-        """Does it all, and changes the image. Returns the results."""
+    def run(self, fails: bool = False) -> list[Result]:
+        """Does it all, and changes the image. Returns the results. fails: the console may tell of
+        errors."""
         done = self.lab.ask(write_program(self.lab), self._image() + b"".join(self.changes))
         text, mark, rest = done.stdout.partition(b"\npieces ")
         lines = text.decode(errors="replace").splitlines()
@@ -175,7 +189,7 @@ class Files:
             for at in range(0, len(data), PIECE + 4):
                 file.seek(int.from_bytes(data[at : at + 4], "little") * PIECE)
                 file.write(data[at + 4 : at + 4 + PIECE])
-        if said:
+        if said and not fails:
             fail(f"the file system contradicts itself: {said[0]}")
         lost = next((line for line in lines if re.fullmatch(r"lost \d+", line)), "lost 0")
         if lost != "lost 0":
@@ -208,12 +222,16 @@ class Files:
     def require_contents(self) -> None:
         """Every file is what it should be."""
         for name, expected in self.model.items():
-            target = self.place / "dump"
-            target.unlink(missing_ok=True)
-            debugfs(self.image, [f"dump /{name} {target}"])
-            seen = target.read_bytes() if target.exists() else b""
+            seen = self.read(name)
             if seen != expected:
                 fail(f"/{name} {difference(seen, expected)}")
+
+    def read(self, name: str) -> bytes:
+        """What is in a file."""
+        target = self.place / "dump"
+        target.unlink(missing_ok=True)
+        debugfs(self.image, [f"dump /{name} {target}"])
+        return target.read_bytes() if target.exists() else b""
 
     def require_tails(self) -> None:
         """Beyond a file's end its last block has zeros: Linux relies on them when a file grows."""
@@ -275,6 +293,20 @@ def write_program(lab: Lab) -> Path:
     if lab.root not in programs or not programs[lab.root].exists():
         programs[lab.root] = lab.host(LIBRARY, DRIVERS, "write")
     return programs[lab.root]
+
+
+def require_orphans_only(image: Path, where: str) -> list[str]:
+    """After the journal e2fsck mends nothing but the list of orphans; then nothing is left to do.
+    Returns what it says of them."""
+    command = ["timeout", "60", "e2fsck", "-fy", str(image)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    lines = [line for line in done.stdout.splitlines() if is_finding(line)]
+    told = [line for line in lines if re.match(r"(Truncating|Clearing) orphaned inode", line)]
+    others = [line for line in lines if line not in told and not line.startswith(str(image))]
+    if others:
+        fail(f"{where}: e2fsck: expected nothing but orphans, seen: {' | '.join(others[:3])}")
+    require_clean(image)
+    return told
 
 
 def pieces_of(files: Sequence[Extent]) -> list[tuple[int, int, bool]]:

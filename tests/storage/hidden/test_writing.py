@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from labs.tools.machine.qemu_command import Drive
-from tests.host.ext.images import MIB, make_image
+from tests.host.ext.images import MIB, debugfs, make_image
 from tests.lesson3.support import with_files
 from tests.lesson4.support import SAID, program
 from tests.storage.writing import (
@@ -15,9 +15,11 @@ from tests.storage.writing import (
     NO_SPACE,
     Files,
     contents,
+    difference,
     program_files,
     require_clean,
     require_files,
+    require_orphans_only,
 )
 from tests.told import expect, fail
 
@@ -236,6 +238,68 @@ def test_cuts(lab, tmp_path, kind):
             extra = files.results[index].sectors - least
             if not 0 <= extra <= 2 * block // 512:
                 fail(f"sectors of /a, {size} bytes: expected {least}, seen {least + extra}")
+
+
+@pytest.mark.exercise("S4", points=1, host=True)
+def test_times_of_a_cut(lab, tmp_path):
+    """A file that is cut was changed and modified: the inode on the disk says when."""
+    with Files(lab, tmp_path, ONE, 16 * MIB) as files:
+        files.write("a", 0, 9000)
+        files.run()
+        before = times(files.image)
+        files.again()
+        for number in range(20):  # the clock of each session begins with the same time
+            files.write("b", number, 1)
+        files.truncate("a", 700)
+        files.run()
+        files.require_results()
+        for name, old, new in zip(("ctime", "mtime"), before, times(files.image), strict=True):
+            if old == new:
+                fail(f"{name} of a file that was cut: expected another one than before, seen {new}")
+
+
+def times(image) -> list[str]:
+    """ctime and mtime of /a."""
+    lines = debugfs(image, ["stat /a"])
+    return [line.split()[1] for name in ("ctime:", "mtime:") for line in lines if name in line]
+
+
+@pytest.mark.exercise("S4", points=2, host=True)
+@pytest.mark.parametrize("kind", ["ext4-1k", "ext3-1k"])
+def test_cuts_that_fail(lab, tmp_path, kind):
+    """One request fails while a file is cut: an error, and its size is the old one, or the file is
+    in the list of orphans and is cut by e2fsck. A file without a name stays in that list."""
+    size = 100 * 1024 + 300
+    with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
+        for number in range(300):
+            files.write("a", 2 * 1024 * number, 1024, seed=number)
+        files.run()
+        image, whole = files.image.read_bytes(), bytes(files.model["a"])
+        for number in range(14):
+            files.again()
+            files.image.write_bytes(image)
+            files.fail(number)
+            files.truncate("a", size)
+            *_, cut = files.run(fails=True)
+            where = f"{files.words[-1]}, and request {number} fails"
+            orphans = require_orphans_only(files.image, where)
+            seen, rest = files.read("a"), slice(size, 101 * 1024)  # perhaps already zeros
+            is_cut = cut.size == size
+            if cut.result == 0:  # the failure came later: what was not committed may be lost
+                is_cut = len(seen) == size
+            expect(f"{where}: orphans", len(orphans), int(cut.result < 0 and is_cut))
+            wanted = whole[:size] if is_cut else whole[:size] + seen[rest] + whole[rest.stop :]
+            if seen != wanted:
+                fail(f"{where}: /a {difference(seen, wanted)}")
+            files.model["a"] = bytearray(seen)
+            files.require_tails()
+        files.again()
+        files.image.write_bytes(image)
+        files.remove("a", size)
+        *_, cut = files.run()
+        expect(f"{files.words[-1]}: result, size", (cut.result, cut.size), (0, size))
+        orphans = require_orphans_only(files.image, files.words[-1])
+        expect(f"{files.words[-1]}: orphans", len(orphans), 1)
 
 
 @pytest.mark.exercise("S4", points=3)

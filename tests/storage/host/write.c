@@ -23,7 +23,9 @@
 #define MOST	 (4u << 20) /* bytes of one write */
 #define REQUESTS 2000000u   /* of all changes together: more is a loop */
 
-enum what { WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT };
+/* FAIL: of the requests after so many more (first) so many (second) fail. REMOVE: the only name of
+ * the inode, which is still used: then it is cut. */
+enum what { WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, FAIL, REMOVE };
 
 struct change {
 	uint32_t what, inode;
@@ -91,6 +93,18 @@ static int write_contents(struct ext_inode *inode, const struct change *change)
 	return result;
 }
 
+/* The files a, b, ... of the root are inode 12 and those after it. */
+static int remove_and_cut(struct ext_inode *inode, uint64_t size)
+{
+	const char name = (char)('a' + inode->number - 12);
+	struct ext_inode root;
+	int error = ext_inode_read(fs, 2, &root);
+
+	if (!error)
+		error = ext_remove(&root, &name, 1, inode);
+	return error ? error : ext_truncate(inode, size);
+}
+
 static int make(struct ext_inode *inode, const struct change *change)
 {
 	switch ((enum what)change->what) {
@@ -106,6 +120,12 @@ static int make(struct ext_inode *inode, const struct change *change)
 		return ext_punch(inode, change->first, change->second);
 	case COMMIT:
 		return ext_commit(fs);
+	case FAIL:
+		disk.fail_from = disk.requests + change->first;
+		disk.fail_count = change->second;
+		return 0;
+	case REMOVE:
+		return remove_and_cut(inode, change->first);
 	default:
 		return -1;
 	}
