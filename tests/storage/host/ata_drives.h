@@ -14,7 +14,7 @@
 #define RDY 0x40
 #define BSY 0x80
 
-#define SETTLE	  380 /* ns after a register was written in which STATUS is what it was before */
+#define SETTLE	  450 /* ns in which STATUS is what it was before: four reads, not three */
 #define PORT_TIME 100
 #define WORKING	  20000 /* ns from a command, or a block, to the next block */
 #define NO_LBA	  UINT64_MAX
@@ -59,6 +59,7 @@ struct channel {
 	unsigned resets;
 };
 
+extern bool is_in_handler; /* the processor is in the driver's handler of an interrupt */
 extern struct channel channels_of_model[CHANNELS];
 extern uint64_t now;
 

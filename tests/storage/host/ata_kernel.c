@@ -40,7 +40,8 @@ uint64_t limit;
 unsigned sleeps;
 struct block_device *devices[4];
 const char *mode_at_start;
-static bool is_enabled = true, is_in_handler;
+bool is_in_handler;
+static bool is_enabled = true;
 static void (*handlers[16])(void);
 
 /* ---- the processor ---- */

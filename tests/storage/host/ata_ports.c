@@ -176,6 +176,10 @@ uint32_t port_in(uint16_t port, unsigned size)
 	if (channel) {
 		uint8_t value = status(channel);
 
+		if (number == 7 && !is_in_handler && selected(channel)->is_there &&
+		    now < selected(channel)->valid_at)
+			blame(
+			    "STATUS is read before 400 ns are over: it may take an interrupt away");
 		if (number == 7)
 			channel->is_interrupting = false;
 		if (!(value & BSY) || value == 0xff)
