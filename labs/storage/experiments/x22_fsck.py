@@ -150,7 +150,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
     """What it says."""
     return (
         f"To check 2 TB takes {total(data, 'ext3'):.0f} minutes with ext3 and "
-        f"{total(data, 'ext4'):.0f} with ext4: nearly all of it is seeks for pointer blocks.",
+        f"{total(data, 'ext4'):.0f} with ext4: the difference is seeks for pointer blocks.",
         f"If the pointers follow the table of inodes it takes {total(data, 'together'):.0f} "
         f"minutes on the same disk, and on a fast device {total(data, 'ext3, fast device'):.1f}: "
         "then the rate counts, and not the arm.",
