@@ -228,11 +228,15 @@ def test_copies_stay(lab):
 # ---- out of memory ----
 
 
-def eaters(lab, script: str | None, name: str = "bin/eaters") -> tuple[str, dict[str, int], int]:
+def eaters(
+    lab, script: str | None, name: str = "bin/eaters", succeeds: bool = True
+) -> tuple[str, dict[str, int], int]:
     """Runs a script in a machine with the programs. Returns what was said, the numbers in it by
     their words, and how many pages are free in the end."""
     files = with_files(lab, {name: program(EATERS)})
-    result = lab.run(script, memory=MEMORY, variables=("zones",), **files).check()
+    result = lab.run(script, memory=MEMORY, variables=("zones",), **files)
+    if succeeds:
+        result.check()
     said = result.serial.replace("\r", "")
     zones = result.variables["zones"]
     free = sum(struct.unpack_from("<I", zones, at + 12)[0] for at in (0, ZONE.size))
@@ -252,11 +256,23 @@ def test_largest(lab):
 
 
 @pytest.mark.exercise("6.6", points=1, once=True)
-def test_leader_of_a_session(lab):
-    """With it all of its session would end: a smaller process goes first."""
-    said, numbers, _ = eaters(lab, f"run /bin/eaters leader {LARGE} {SMALL}; run /bin/eaters eat 9")
+@pytest.mark.parametrize("large, small", [(LARGE, SMALL), (6400, 1600)])
+def test_leader_of_a_session(lab, large, small):
+    """With it all of its session would end: a process with more than an eighth of its pages goes
+    first."""
+    said, numbers, _ = eaters(lab, f"run /bin/eaters leader {large} {small}; run /bin/eaters eat 9")
     assert numbers["child"] == 1009 and numbers["leader"] == 1, f"they ended so: {numbers}"
     assert len(KILLED.findall(said)) == 1 and numbers["has"] == 9
+
+
+@pytest.mark.exercise("6.6", points=1, once=True)
+def test_large_leader_of_a_session(lab):
+    """Its pages count an eighth, and not nothing: it goes before a child with less than that."""
+    script = "run /bin/eaters leader 7250 2000; run /bin/eaters eat 9"
+    said, numbers, _ = eaters(lab, script, succeeds=False)
+    killed = [int(kib) for _, _, kib in KILLED.findall(said)]
+    assert len(killed) == 1 and killed[0] >= 4 * 7250, f"KiB of what was killed: {killed}"
+    assert numbers["has"] == 9, f"{numbers}"
 
 
 @pytest.mark.exercise("6.6", points=2)

@@ -103,11 +103,23 @@ static void two(void)
 	say_end("large", large);
 }
 
-/* numbers: pages of the session's leader, and of its child, which takes more than is left. */
+/* numbers: pages of the session's leader, and of its child, which takes more than is left, and has
+ * begun without those of the leader. */
 static void leader(void)
 {
+	uint8_t byte = 0;
+
+	call(CALL_PIPE, (uintptr_t)ends, 0, 0);
+	int32_t child = fork();
+
+	if (child == 0) {
+		call(CALL_READ, ends[0], (uintptr_t)&byte, 1);
+		touch(0, numbers[1]);
+		leave(5);
+	}
 	touch(0, numbers[0]);
-	say_end("child", eater(numbers[1], 5));
+	call(CALL_WRITE, ends[1], (uintptr_t)&byte, 1);
+	say_end("child", child);
 	say("leader", room[numbers[0] - 1][0]);
 }
 
