@@ -461,10 +461,11 @@ def damage(
     image.write_bytes(pristine(variant))
     commands = []
     for _ in range(rng.choice((1, 1, 1, 2))):
-        state = Image(image, rng)
         try:
+            state = Image(image, rng)
             more = kinds[kind](state)
-        except (struct.error, IndexError):  # the first damage is enough
+        except (struct.error, IndexError, ValueError, ZeroDivisionError):
+            # the first damage is enough
             break
         state.save()
         script = image.with_suffix(".debugfs")
