@@ -9,6 +9,7 @@
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/sched.h"
 #include "mm/page_alloc.h"
 #include "mm/user_copy.h"
 
@@ -37,6 +38,14 @@ static int vectors_error(uint32_t vectors, uint32_t count)
 			return -EFAULT;
 	}
 	return 0;
+}
+
+/* Kernel code of a program keeps the processor until it sleeps. A call that may move much gives it
+ * away where a switch is due. */
+static void share_processor(void)
+{
+	if (trap_return_work & WORK_SCHEDULE)
+		yield();
 }
 
 /* Runs a transfer for each piece of memory in a program's list, until one moves less than it could,
@@ -68,6 +77,7 @@ static int each_piece(struct file *file, uint32_t vectors, uint32_t count, uint6
 		done += moved;
 		if ((uint32_t)moved < vector.length)
 			break;
+		share_processor();
 	}
 	return done;
 }
@@ -229,6 +239,7 @@ static int copy(struct file *to, struct file *from, uint64_t *offset, uint32_t l
 
 		moved = copy_page(to, from, offset, page, wanted);
 		done += moved > 0 ? moved : 0;
+		share_processor();
 		if (current->has_signal)
 			break;
 	}

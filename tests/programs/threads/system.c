@@ -6,6 +6,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 
 static long error_of(long result)
 {
@@ -65,6 +66,26 @@ static void move_pages(void)
 	munmap(memory, 8 * 4096);
 }
 
+/* A call that moves much lets others run, and can be ended. */
+static void move_much(void)
+{
+	struct timespec before, after;
+	pid_t child = fork();
+
+	if (child == 0) {
+		int to = open("/dev/null", O_WRONLY), from = open("/dev/zero", O_RDONLY);
+
+		for (;;)
+			sendfile(to, from, NULL, 0x7ffff000);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	rest(50);
+	kill(child, SIGKILL);
+	say("killed", end_of(child));
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	say("soon", after.tv_sec - before.tv_sec < 2);
+}
+
 void part_system(void)
 {
 	const struct rlimit files = { 64, 128 }, stack = { 1 << 20, 1 << 20 };
@@ -74,6 +95,7 @@ void part_system(void)
 
 	ask_capabilities();
 	move_pages();
+	move_much();
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_STACK, &stack);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
