@@ -63,7 +63,6 @@ static int trim(struct disk_mount *mount, struct fstrim_range *range)
 	const struct ext_summary *summary = ext_summary(mount->fs);
 	uint32_t shift = mount->block_shift;
 	struct trim trim = { .next = range->start >> shift, .end = range->len >> shift };
-	int error = 0;
 
 	trim.least = range->minlen >> shift;
 	if (trim.next >= summary->blocks || trim.end == 0 || trim.least > summary->block_size * 8)
@@ -71,7 +70,9 @@ static int trim(struct disk_mount *mount, struct fstrim_range *range)
 	trim.end = trim.end < summary->blocks - trim.next ? trim.next + trim.end : summary->blocks;
 	if (trim.next == 0)
 		trim.next = summary->block_size == 1024; /* there is no block 0 then */
-	for (error = disk_commit(mount); trim.next < trim.end && !error;) {
+	int error = disk_commit(mount);
+
+	while (trim.next < trim.end && !error) {
 		mutex_lock(&mount->lock);
 		error = trim_some(mount, &trim);
 		mutex_unlock(&mount->lock);

@@ -30,8 +30,8 @@
 #include "mm/pool.h"
 #include "mm/user_copy.h"
 
-#define DEPTH  5u /* of epolls that watch epolls */
-#define EVENTS 32 /* that one call gives at most */
+#define EVENTS	  32 /* that one call gives at most */
+#define ITEMS_MAX 32768u
 
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
@@ -86,7 +86,7 @@ static bool pass_on(struct epoll *epoll)
 	return woken;
 }
 
-/* An epoll's wake-up may be that of another one, which watches it: so until nothing is woken. */
+/* An epoll's wake-up may be that of another one, which watches it: so until none is woken. */
 static void watch(void *unused)
 {
 	interrupts_disable();
@@ -128,21 +128,22 @@ static void attach(struct epoll *epoll, struct item *item)
 	list_append(&epoll->items, &item->link);
 }
 
-/* An item of a file that items hold, and this many others; or NULL. */
-static struct item *find_left(const struct file *file, uint32_t others)
+/* Counts the items that hold a file, and returns one of them, or NULL. */
+static struct item *find_items(const struct file *file, uint32_t *count)
 {
 	struct item *found = NULL;
 
+	*count = 0;
 	for (struct list *each = every.next; each != &every; each = each->next) {
 		struct list *head = &list_entry(each, struct epoll, link)->items;
 
 		for (struct list *link = head->next; link != head; link = link->next)
 			if (item_at(link)->file == file) {
 				found = item_at(link);
-				others++;
+				++*count;
 			}
 	}
-	return others == file->references ? found : NULL;
+	return found;
 }
 
 static void (*others_closing)(const struct files *files, const struct file *file);
@@ -151,13 +152,15 @@ static void (*others_closing)(const struct files *files, const struct file *file
 static void closing(const struct files *files, const struct file *file)
 {
 	struct item *item;
+	uint32_t count;
 
 	if (others_closing)
 		others_closing(files, file);
 	do {
 		bool enabled = interrupts_disable();
 
-		item = find_left(file, 1);
+		item = find_items(file, &count);
+		item = file->references == count + 1 ? item : NULL;
 		if (item)
 			detach(item);
 		interrupts_restore(enabled);
@@ -312,25 +315,30 @@ CALL(sys_epoll_create1, epoll_create(frame->ebx))
 
 /* ---- what it watches ---- */
 
-/* Is `sought` among what a file watches, or too deep below it? */
-static bool reaches(const struct file *file, const struct file *sought, unsigned depth)
+static bool watches_epolls(const struct epoll *epoll)
 {
-	const struct epoll *epoll = file->private;
-
-	if (file == sought || depth == DEPTH)
-		return true;
 	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
-		if (item_at(link)->file->ops == &epoll_ops &&
-		    reaches(item_at(link)->file, sought, depth + 1))
+		if (item_at(link)->file->ops == &epoll_ops)
 			return true;
 	return false;
+}
+
+/* Of two epolls one may watch the other, if that is all: a look at an epoll looks at all below it,
+ * which must not take long, or go round in a circle. Linux allows five. */
+static bool is_too_deep(const struct file *file, const struct file *watched)
+{
+	uint32_t watchers;
+
+	return find_items(file, &watchers) || watches_epolls(watched->private);
 }
 
 static int add(struct file *file, struct file *watched, uint32_t descriptor,
 	       const struct linux_epoll_event *event)
 {
-	if (watched->ops == &epoll_ops && reaches(watched, file, 0))
+	if (watched->ops == &epoll_ops && is_too_deep(file, watched))
 		return -ELOOP;
+	if (items.used >= ITEMS_MAX)
+		return -ENOSPC;
 	struct item *item = pool_alloc(&items);
 
 	if (!item)

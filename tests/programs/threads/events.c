@@ -261,6 +261,24 @@ static void nested(void)
 	close(inner);
 }
 
+/* Each watches the next: not all of this is allowed, and nothing comes of it. */
+static void chain(void)
+{
+	static int chained[MANY];
+	int first = epoll;
+	struct epoll_event event;
+
+	for (int i = 0; i < MANY; i++) {
+		chained[i] = epoll_create1(0);
+		control(EPOLL_CTL_ADD, chained[i], EPOLLIN);
+		epoll = chained[i];
+	}
+	epoll = first;
+	say("chain", epoll_wait(epoll, &event, 1, 0));
+	for (int i = 0; i < MANY; i++)
+		close(chained[i]);
+}
+
 static void handle(int signal)
 {
 }
@@ -339,6 +357,7 @@ void part_events(void)
 	turns();
 	copies();
 	nested();
+	chain();
 	interrupted();
 	kinds();
 	close(epoll);
