@@ -44,13 +44,6 @@ static uint16_t *page_end(struct pipe *pipe, uint32_t at)
 	return &pipe->ends[at % PIPE_CAPACITY / PAGE_SIZE];
 }
 
-/* Goes on from a page of which everything was read, if there is more. */
-static void skip_read_page(struct pipe *pipe)
-{
-	if (pipe_filled(pipe) > 0 && pipe->taken % PAGE_SIZE == *page_end(pipe, pipe->taken))
-		pipe->taken = (pipe->taken | (PAGE_SIZE - 1)) + 1;
-}
-
 /* ---- reading ---- */
 
 /* Moves what is in the pipe when this reader's turn has come. Returns how many bytes, perhaps 0, or
@@ -60,17 +53,22 @@ static int take(struct pipe *pipe, struct buffer *to)
 	int done = 0, moved = 0;
 
 	claim_take(&pipe->reading);
-	while (to->length > 0 && pipe_filled(pipe) > 0) {
-		skip_read_page(pipe);
-		moved = buffer_put(to, pipe->ring + pipe->taken % PIPE_CAPACITY,
-				   *page_end(pipe, pipe->taken) - pipe->taken % PAGE_SIZE);
+	while (pipe_filled(pipe) > 0) {
+		uint32_t left = *page_end(pipe, pipe->taken) - pipe->taken % PAGE_SIZE;
+
+		if (left == 0) { /* go on in the next page */
+			pipe->taken += -pipe->taken % PAGE_SIZE;
+			continue;
+		}
+		if (to->length == 0)
+			break;
+		moved = buffer_put(to, pipe->ring + pipe->taken % PIPE_CAPACITY, left);
 		if (moved < 0)
 			break;
 		pipe->taken += moved;
 		pipe->read += moved;
 		done += moved;
 	}
-	skip_read_page(pipe);
 	claim_give(&pipe->reading);
 	if (pipe->room.first)
 		wait_wake(&pipe->room);

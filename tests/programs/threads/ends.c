@@ -102,8 +102,10 @@ void part_cancel(void)
 		pthread_t thread = start(sleep_for_ever, i ? &never : NULL);
 
 		sem_wait(&done);
-		say("cancel", pthread_cancel(thread));
+		int error = pthread_cancel(thread);
+
 		pthread_join(thread, &result);
+		say("cancel", error);
 		say("cancelled", result == PTHREAD_CANCELED);
 	}
 }

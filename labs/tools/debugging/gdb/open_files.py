@@ -155,7 +155,7 @@ def pipe_words(address: int) -> str:
     """What a pipe holds, and who has it open."""
     try:
         pipe = structure("pipe", address)
-        filled = int(pipe["written"]) - int(pipe["taken"])
+        filled = int(pipe["written"]) - int(pipe["read"])
         ends = [f"{int(pipe[side])} {side}" for side in ("readers", "writers")]
         return f"pipe {address:#010x}: {filled} bytes in it, {', '.join(ends)}"
     except (gdb.error, Refusal):
