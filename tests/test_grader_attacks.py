@@ -101,6 +101,14 @@ def said_by(lab: Lab) -> str:
     return lab.ask(program, b"").stdout.decode()
 
 
+@pytest.mark.parametrize("boxed", [True, False])
+def test_warnings_cost_nothing_where_ci_is_set(tmp_path, monkeypatch, boxed):
+    """The Makefile makes errors of them for us."""
+    monkeypatch.setenv("CI", "true")
+    done = sandbox.run(["sh", "-c", "echo CI=$CI"], tmp_path, sandbox.BUILD, boxed)
+    assert done.output == "CI=\n"
+
+
 def test_host_programs_wrap_as_the_kernel_does(tmp_path):
     lab = small_tree(tmp_path, "int student(void) { return sizeof(void *) * 8; }\n")
     assert said_by(lab) == "32"
