@@ -249,6 +249,8 @@ class Guest:
             return self._stub.receive(min(seconds, left))[: len(TRAP)]
         except TimeoutError:
             self._lab.stuck.append(Outcome.HANG)
+        except StubGone as gone:
+            raise StubGone(f"the machine ended before it reached {goal}; {self._last()}") from gone
         self._stub.interrupt()
         floods = len(self.said_bytes()) >= FLOOD
         found = standstill(self)
@@ -331,9 +333,12 @@ class Guest:
             return self._failure(f"the kernel panicked: {message}", [*details, on_the_way])
         if not self._has_status() and (chain := self._triple_fault()):
             return self._failure(TRIPLE_FAULT, [*chain, on_the_way])
-        lines = said.strip().splitlines()
-        last = f"it said: {lines[-1]}" if lines else "it printed nothing"
-        return self._failure(f"the machine ended before it reached {goal}; {last}")
+        return self._failure(f"the machine ended before it reached {goal}; {self._last()}")
+
+    def _last(self) -> str:
+        """What it said last, in words."""
+        lines = self.said().strip().splitlines()
+        return f"it said: {lines[-1]}" if lines else "it printed nothing"
 
     def _triple_fault(self) -> list[str]:
         """Drives a second machine in the same way, which logs its exceptions: those that led to a
@@ -391,8 +396,9 @@ def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[G
             yield Guest(lab, config, stub, directory)
             stub.close()
         except StubGone as gone:
-            words = (directory / "stderr").read_text(errors="replace")
-            pytest.fail(not_started(config) or f"{gone}: {words}", pytrace=False)
+            errors = (directory / "stderr").read_text(errors="replace").splitlines()
+            words = "\n".join([str(gone), *(line for line in errors if "warning:" not in line)])
+            pytest.fail(not_started(config) or words, pytrace=False)
         finally:
             process.kill()
             process.wait()
