@@ -17,7 +17,6 @@
 #include <stddef.h>
 
 #include "fs/files.h"
-#include "fs/vfs/anonymous.h"
 #include "kernel/abi/epoll.h"
 #include "kernel/abi/poll.h"
 #include "kernel/cpu/interrupts.h"
@@ -27,7 +26,6 @@
 #include "kernel/linux/syscall_file.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
-#include "mm/pool.h"
 #include "mm/user_copy.h"
 
 #define EVENTS	  32 /* that one call gives at most */
@@ -290,20 +288,17 @@ static int epoll_create(uint32_t flags)
 
 	if (flags & ~O_CLOEXEC)
 		return -EINVAL;
-	struct epoll *epoll = begin_watch() ? pool_alloc(&epolls) : NULL;
-	struct file *file = epoll ? anonymous_file(&kind, &epoll_ops, epoll, O_RDWR) : NULL;
+	struct file *file = begin_watch() ? file_of_pool(&kind, &epoll_ops, &epolls, O_RDWR) : NULL;
 
-	if (file) {
-		epoll->items = (struct list)LIST_EMPTY(epoll->items);
-		bool enabled = interrupts_disable();
+	if (!file)
+		return -ENOMEM;
+	struct epoll *epoll = file->private;
+	bool enabled = interrupts_disable();
 
-		list_append(&every, &epoll->link);
-		interrupts_restore(enabled);
-		return descriptor_add(file, flags);
-	}
-	if (epoll)
-		pool_free(&epolls, epoll);
-	return -ENOMEM;
+	epoll->items = (struct list)LIST_EMPTY(epoll->items);
+	list_append(&every, &epoll->link);
+	interrupts_restore(enabled);
+	return descriptor_add(file, flags);
 }
 
 static int sys_epoll_create(struct trap_frame *frame)

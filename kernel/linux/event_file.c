@@ -6,14 +6,12 @@
 
 #include "fs/files.h"
 #include "fs/linux/poll.h"
-#include "fs/vfs/anonymous.h"
 #include "kernel/abi/epoll.h"
 #include "kernel/abi/poll.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/process/file_calls.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/syscall/syscall.h"
-#include "mm/pool.h"
 
 #define COUNT_MAX (UINT64_MAX - 1)
 
@@ -110,18 +108,15 @@ static int event_create(uint32_t count, uint32_t flags)
 
 	if (flags & ~(EFD_SEMAPHORE | O_NONBLOCK | O_CLOEXEC))
 		return -EINVAL;
-	struct event_file *mine = pool_alloc(&pool);
-	struct file *file =
-	    mine ? anonymous_file(&kind, &event_ops, mine, O_RDWR | (flags & O_NONBLOCK)) : NULL;
+	struct file *file = file_of_pool(&kind, &event_ops, &pool, O_RDWR | (flags & O_NONBLOCK));
 
-	if (file) {
-		*mine =
-		    (struct event_file){ .count = count, .is_semaphore = flags & EFD_SEMAPHORE };
-		return descriptor_add(file, flags);
-	}
-	if (mine)
-		pool_free(&pool, mine);
-	return -ENOMEM;
+	if (!file)
+		return -ENOMEM;
+	struct event_file *mine = file->private;
+
+	mine->count = count;
+	mine->is_semaphore = flags & EFD_SEMAPHORE;
+	return descriptor_add(file, flags);
 }
 
 CALL(sys_eventfd, event_create(frame->ebx, 0))

@@ -40,6 +40,17 @@ static int vectors_error(uint32_t vectors, uint32_t count)
 	return 0;
 }
 
+struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
+			  uint32_t flags)
+{
+	void *private = pool_alloc(pool);
+	struct file *file = private ? anonymous_file(kind, ops, private, flags) : NULL;
+
+	if (private && !file)
+		pool_free(pool, private);
+	return file;
+}
+
 /* Kernel code of a program keeps the processor until it sleeps. A call that may move much gives it
  * away where a switch is due. */
 static void share_processor(void)

@@ -3,9 +3,10 @@
 
 #include <stdint.h>
 
-#include "fs/vfs/inode.h"
+#include "fs/vfs/anonymous.h"
 #include "kernel/abi/file.h"
 #include "kernel/process/file_calls.h"
+#include "mm/pool.h"
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
 
@@ -21,6 +22,11 @@ int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode 
 int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
 	    uint32_t second);
 int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second);
+
+/* A file without a name, with zeroed private data from a pool, to which the file's release gives it
+ * back. NULL without memory. */
+struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
+			  uint32_t flags);
 
 /* The open file of a descriptor; NULL when there is none, or only a place (O_PATH), which most
  * calls refuse with -EBADF. */

@@ -11,15 +11,13 @@
 
 #include "fs/files.h"
 #include "fs/linux/poll.h"
-#include "fs/vfs/anonymous.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/clocks.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/linux/interval_timer.h"
-#include "kernel/process/file_calls.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/syscall/syscall.h"
-#include "mm/pool.h"
 
 struct timer_file {
 	struct interval_timer timer; /* first: the two have one address */
@@ -81,22 +79,17 @@ static const struct file_ops timer_ops = {
 
 static int sys_timerfd_create(struct trap_frame *frame)
 {
+	static struct anonymous kind = { .kind = "[timerfd]" };
 	uint32_t clock = frame->ebx, flags = frame->ecx;
 
 	if (flags & ~(O_NONBLOCK | O_CLOEXEC) || !interval_timer_has_clock(clock))
 		return -EINVAL;
-	static struct anonymous kind = { .kind = "[timerfd]" };
-	struct timer_file *mine = pool_alloc(&pool);
-	struct file *file =
-	    mine ? anonymous_file(&kind, &timer_ops, mine, O_RDWR | (flags & O_NONBLOCK)) : NULL;
+	struct file *file = file_of_pool(&kind, &timer_ops, &pool, O_RDWR | (flags & O_NONBLOCK));
 
-	if (file) {
-		*mine = (struct timer_file){ .timer.is_of_the_day = clock == CLOCK_REALTIME };
-		return descriptor_add(file, flags);
-	}
-	if (mine)
-		pool_free(&pool, mine);
-	return -ENOMEM;
+	if (!file)
+		return -ENOMEM;
+	((struct timer_file *)file->private)->timer.is_of_the_day = clock == CLOCK_REALTIME;
+	return descriptor_add(file, flags);
 }
 
 static int set(struct trap_frame *frame, bool wide)
