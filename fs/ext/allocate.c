@@ -433,6 +433,13 @@ static int free_in_group(struct ext_fs *fs, uint32_t group, uint32_t index, uint
 	return 0;
 }
 
+void ext_count_freed(struct ext_inode *inode, uint32_t count)
+{
+	uint64_t sectors = (uint64_t)count << (inode->fs->block_shift - 9);
+
+	inode->blocks -= sectors < inode->blocks ? sectors : inode->blocks;
+}
+
 int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata)
 {
 	struct ext_fs *fs = inode->fs;
@@ -444,7 +451,7 @@ int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, boo
 	error = free_in_group(fs, group, index, count);
 	if (error && !is_left_alone(fs, group))
 		return error;
-	inode->blocks -= (uint64_t)count << (fs->block_shift - 9);
+	ext_count_freed(inode, count);
 	return metadata ? ext_forget(fs, first, count) : 0;
 }
 

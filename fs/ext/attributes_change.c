@@ -161,7 +161,7 @@ static int leave_block(struct ext_inode *inode, struct cached_block *buffer)
 	if (!error && shared) {
 		header_of(buffer)->h_refcount--;
 		ext_attributes_seal(fs, block, buffer->data);
-		inode->blocks -= fs->summary.block_size / SECTOR_SIZE;
+		ext_count_freed(inode, 1);
 	}
 	bcache_put(buffer);
 	if (!error && !shared)

@@ -288,6 +288,10 @@ int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_
  * stop being the inode's: e2fsck finds them. */
 int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, bool metadata);
 
+/* An inode has `count` blocks less. One that is damaged may have counted fewer: then none is left,
+ * as 2^48 blocks would make a short symbolic link a long one. */
+void ext_count_freed(struct ext_inode *inode, uint32_t count);
+
 /* How many blocks there are from here to the end of the group. */
 uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block);
 
