@@ -107,6 +107,23 @@ def test_a_file_that_counts_fewer_blocks_than_it_has(ext, tmp_path):
     assert "Blockcount: 0" in stat_of(image, "/f")
 
 
+@pytest.mark.parametrize(("at", "value"), ((28, 9), (29, 7), (30, 2), (32, 9)))
+def test_names_of_a_tree_with_a_damaged_root(ext, tmp_path, at, value):
+    """All are found and listed, from the blocks; but none is added. As on Linux."""
+    many = tmp_path / "root/d"
+    many.mkdir(parents=True)
+    for number in range(300):
+        (many / f"{number}").touch()
+    image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext2 -b 1024 -N 512", tmp_path / "root")
+    run_tool("e2fsck", "-fDy", str(image), allowed=(0, 1))
+    block = int(run_tool("debugfs", "-R", "bmap /d 0", str(image)))
+    patch(image, block * 1024 + at, "B", value)
+    lines = ext.start(image, "write", "errors=continue", text="open /d/299\niterate /d 200\niterate /d 200\ncreate /d/n\n")
+    names = {line.split()[3] for line in lines if line.startswith("name")}
+    assert names == {".", "..", *map(str, range(300))} and lines[-1] == "error EUCLEAN", lines[-5:]
+    assert any("hash tree" in line for line in lines)
+
+
 @pytest.mark.parametrize("options", ("-t ext2", "-t ext4 -O ^metadata_csum"))
 def test_what_could_not_be_made_is_no_file(ext, tmp_path, options):
     """A directory gets its inode, and then no block, and the file system is read-only from there:

@@ -16,7 +16,7 @@
  * with 510 entries each: 258,570 blocks. A third level takes the feature large_dir.
  *
  * The tree is as deep as the root says, at most two levels, so a walk ends, whatever the numbers
- * are. -EUCLEAN for a node that contradicts itself: to read, the caller may search all blocks then.
+ * are. -EUCLEAN for a node that contradicts itself: who reads may search all blocks then.
  * May wait for the drive. docs.kernel.org, "ext4 Data Structures and Algorithms", 4.4.2 Hash Tree
  * Directories.
  */

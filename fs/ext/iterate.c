@@ -266,11 +266,18 @@ static int list_hashes(struct batch *batch, uint64_t *position, visitor *visit, 
 	return 0;
 }
 
-/* Is the directory a tree, or may it become one? */
+/* Is the directory a tree, or may it become one? A tree with a damaged root is none: its names are
+ * in its blocks all the same. */
 static bool is_hashed(const struct ext_inode *directory)
 {
-	if (directory->flags & EXT_FLAG_INDEX)
-		return true;
+	struct ext_tree tree;
+
+	if (directory->flags & EXT_FLAG_INDEX) {
+		int error = ext_tree_open(directory, &tree);
+
+		ext_tree_close(&tree);
+		return error != -EUCLEAN;
+	}
 	return directory->fs->super.s_feature_compat & EXT_COMPAT_DIR_INDEX &&
 	       ext_directory_blocks(directory) == 1;
 }

@@ -40,7 +40,7 @@ BY_LESSON = 2_800  # of the core, added
 # Go want.
 #
 # The storage (limit 7,000), by folder:
-#   6,694  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
+#   6,704  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
 #                        groups 780; attributes 530; inodes, checksums, the mount the rest
 #   2,235  drivers/disk  queue, four modes, partitions, discards; snapshots 520
 #   1,950  fs/disk       what makes inodes and files of a mounted disk; room for them
@@ -50,7 +50,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 11_725, "storage": 15_986}
+STILL = {"breadth": 11_725, "storage": 15_996}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
