@@ -118,7 +118,8 @@ def test_names_of_a_tree_with_a_damaged_root(ext, tmp_path, at, value):
     run_tool("e2fsck", "-fDy", str(image), allowed=(0, 1))
     block = int(run_tool("debugfs", "-R", "bmap /d 0", str(image)))
     patch(image, block * 1024 + at, "B", value)
-    lines = ext.start(image, "write", "errors=continue", text="open /d/299\niterate /d 200\niterate /d 200\ncreate /d/n\n")
+    work = "open /d/299\niterate /d 200\niterate /d 200\ncreate /d/n\n"
+    lines = ext.start(image, "write", "errors=continue", text=work)
     names = {line.split()[3] for line in lines if line.startswith("name")}
     assert names == {".", "..", *map(str, range(300))} and lines[-1] == "error EUCLEAN", lines[-5:]
     assert any("hash tree" in line for line in lines)
