@@ -40,7 +40,7 @@ help::
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1, or EX=1.3"
-	@echo "  make replay     a test's machine again, under gdb: TEST=test_name"
+	@echo "  make replay     a test's machine or program again, under gdb: TEST=test_name"
 	@echo "  make diff       what a lesson adds to the one before: LESSON=1"
 	@echo "  make map        a walk through the kernel, function by function: LESSON=3"
 	@echo "  make measure    a lesson's measurement: your prediction, tables, plots: LESSON=1"

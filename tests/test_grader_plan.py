@@ -216,6 +216,15 @@ def test_advice_offers_a_replay_of_a_machine_only():
         assert ("replay: make replay TEST=test_a" in told) is offered
 
 
+def test_advice_offers_a_replay_of_a_program_on_this_computer():
+    item = {"job": "", "exercise": "1.3", "test": "t::test_a", "title": "", "gate": False}
+    item |= {"mode": "host", "points": 1, "passed": False, "words": "expected 1, seen 2"}
+    for has_program in (False, True):
+        scores = scores_of(LESSON_1, results_of([item], [item | {"program": has_program}]))
+        words = own_report(scores)
+        assert ("replay: make replay TEST=test_a\n" in words + "\n") is has_program
+
+
 @pytest.mark.slow
 def test_broken_tests_are_an_error(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST)

@@ -6,13 +6,16 @@ import re
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from labs.tools.debugging.replay import find_test, recorded
+from labs.tools.debugging.host_replay import functions_of, replay_on_host
+from labs.tools.debugging.replay import find_test, recorded, told
 from labs.tools.debugging.replay import main as replay
 from labs.tools.debugging.steps import Narrator, Step, last_run, shortened, steps_of
+from labs.tools.grading.lab_plan import MODES
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.symbols import Symbols
@@ -61,10 +64,57 @@ def test_driven_machine_in_real_mode(capfd, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_nothing_to_replay(capfd) -> None:
-    assert replay(["--test", "test_pack_examples"]) == 1
+    assert replay(["--test", "test_header_is_in_the_file"]) == 1
     said = capfd.readouterr()
-    assert "test_pack_examples passes" in said.out
-    assert "this test starts no machine" in said.err
+    assert "test_header_is_in_the_file passes" in said.out
+    assert "this test starts no machine and no program" in said.err
+
+
+@pytest.mark.slow
+def test_program_on_this_computer(capfd, tmp_path) -> None:
+    """Without a wrong answer gdb stops at the first call of the exercise's functions."""
+    said = run(capfd, tmp_path, "test_pointers", "print logical\nbacktrace 1\n")
+    assert "the test calls ext_pointer_tree, map_run, ext_map_pointers" in said
+    assert "It stops at the first of these calls" in said
+    assert "$1 = 12\n#0  ext_map_pointers (" in said  # what the test asks for last
+    assert "in answer (" not in said  # the test's own frames are further out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "exercise", "question", "name", "value"),
+    [
+        ("test_extents", "S3", 2, "logical", 308),
+        ("test_places", "S8", 2, "ns", 9_400_000),
+        ("test_pack_examples", "2.1", 1, "descriptor->limit", 0xFFFF),
+    ],
+)
+def test_program_stops_in_the_question(
+    capfd, tmp_path, test: str, exercise: str, question: int, name: str, value: int
+) -> None:
+    """That which the test has found wrong."""
+    program, story = told(find_test(test), tmp_path, MODES[0])
+    assert story.exercise == exercise
+    batch = tmp_path / "commands"
+    batch.write_text(f"print (long long){name}\n")
+    wrong = replace(program, question=question)
+    assert replay_on_host(wrong, exercise, tmp_path, batch) == 0
+    said = capfd.readouterr().out
+    assert f"call of question {question + 1}, the one that is wrong" in said
+    assert f"$1 = {value}\n" in said
+
+
+def test_functions_of_an_exercise(tmp_path) -> None:
+    """Those that a blank is in, or that are in a blank; without marks all of its files."""
+    assert functions_of("S3")[:3] == ["ext_pointer_tree", "map_run", "ext_map_pointers"]
+    assert functions_of("S6")[:2] == ["size_of", "make_buffer"]
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs/exercises.toml").write_text((ROOT / "labs/exercises.toml").read_text())
+    (tmp_path / "drivers/disk").mkdir(parents=True)
+    (tmp_path / "drivers/disk/latency.c").write_text(
+        "int one(void)\n{\n\treturn 1;\n}\n\nstatic struct x *two(int a,\n\t\tint b)\n{\n}\n"
+    )
+    assert functions_of("S8", tmp_path) == ["one", "two"]
 
 
 @pytest.mark.slow

@@ -62,6 +62,7 @@ def load(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[
     for _ in files:
         answer, rest = parsed(rest, window_size(end))
         if answer is None:
+            lab.judging(len(answers))
             report(done, len(answers), files)
         answers.append(answer)
     return answers
@@ -109,7 +110,7 @@ def require_loaded(
 ) -> None:
     """Each is loaded as its segments say, and no other byte is changed."""
     answers = load(lab, [executable.file() for executable in executables], end)
-    for executable, answer in zip(executables, answers, strict=True):
+    for executable, answer in zip(executables, lab.judged(answers), strict=True):
         require_placed(executable, answer, end)
 
 

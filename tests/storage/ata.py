@@ -90,11 +90,13 @@ class Step:
         self.blamed: list[str] = []
         self.result, self.crc, self.sleeps = 0, "", 0
 
+    def _check(self, check: Callable[[], None]) -> None:
+        """What is looked at when the script has run."""
+        self._ata.checks.append((self, check))
+
     def require(self, message: str, holds: Callable[[Step], bool]) -> None:
         """Fails unless this holds of the step."""
-        self._ata.checks.append(
-            lambda: require(holds(self), f"{self.script}: {message}", *self.seen())
-        )
+        self._check(lambda: require(holds(self), f"{self.script}: {message}", *self.seen()))
 
     def require_result(self, *results: int) -> None:
         """Fails unless it returned one of these."""
@@ -104,7 +106,7 @@ class Step:
             seen = wanted if self.result in results else ERRORS.get(self.result, str(self.result))
             expect(f"{self.script} returns", seen, wanted, *self.said)
 
-        self._ata.checks.append(check)
+        self._check(check)
 
     def require_contents(self, number: int, lba: int, count: int, what: str) -> None:
         """Fails unless its checksum is that of these contents."""
@@ -113,7 +115,7 @@ class Step:
             if self.crc != f"{zlib.crc32(contents(number, lba, count)):08x}":
                 fail(f"{self.script}: {what}", *self.seen())
 
-        self._ata.checks.append(check)
+        self._check(check)
 
     def require_read(self, name: str, lba: int, count: int) -> None:
         """Fails unless it read what the drive had at first."""
@@ -129,7 +131,7 @@ class Step:
             seen = " ".join(f"{each.code:#04x}" for each in self.commands)
             expect(f"the commands of {self.script}", seen, wanted)
 
-        self._ata.checks.append(check)
+        self._check(check)
 
     def require_sleep(self, sleeps: bool) -> None:
         """Fails unless the task slept at least once, or never."""
@@ -147,7 +149,7 @@ class Ata:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._steps: list[Step] = []
-        self.checks: list[Callable[[], None]] = []
+        self.checks: list[tuple[Step, Callable[[], None]]] = []
 
     def do(self, line: str) -> Step:
         """Adds a line to the script."""
@@ -161,15 +163,18 @@ class Ata:
         done = self._lab.ask(program_of(self._lab), script.encode())
         output = done.stdout.decode(errors="replace")
         parts = re.split(r"^# .*\n", output, flags=re.MULTILINE)[1:]
-        for step, part in zip(self._steps, parts, strict=False):
+        for step, part in zip(self._lab.judged(self._steps), parts, strict=False):
             for line in part.splitlines():
                 take(step, line)
             if step.blamed and not done.returncode:
                 fail(f"{step.script}: {step.blamed[0]}", *step.seen())
         if len(parts) < len(self._steps) or done.returncode != 0:
             words = output + done.stderr.decode(errors="replace")
+            self._lab.judging(max(0, len(parts) - 1))
             report(self._steps[max(0, len(parts) - 1)], done.returncode, words)
-        for check in self.checks:
+        numbers = {id(step): number for number, step in enumerate(self._steps)}
+        for step, check in self.checks:
+            self._lab.judging(numbers[id(step)])
             check()
 
     def add(self, name: str, sectors: int, options: str = "lm") -> None:

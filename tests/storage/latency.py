@@ -70,6 +70,7 @@ def numbers_of(lab: Lab, disk: Disk, *questions: str) -> list[int]:
     """Answers: "mean", "below 990"."""
     words = [question.split() for question in questions]
     said = ask(lab, [*adds(0, disk), *(f"{name} 0 {' '.join(rest)}" for name, *rest in words)])
+    lab.judging(len(disk))  # what has counted them is judged elsewhere
     expect("answers", [line.split()[0] for line in said], [name for name, *_ in words])
     return [int(line.split()[1]) for line in said]
 
@@ -77,7 +78,9 @@ def numbers_of(lab: Lab, disk: Disk, *questions: str) -> list[int]:
 def is_slow(lab: Lab, disk: Disk, peers: Sequence[Disk]) -> bool:
     """Whether it is slow, compared with these."""
     lines = [line for n, each in enumerate([disk, *peers]) for line in adds(n, each)]
-    return ask(lab, [*lines, f"slow 0 {len(peers)}"]) == ["slow 1"]
+    said = ask(lab, [*lines, f"slow 0 {len(peers)}"])
+    lab.judging(len(lines))
+    return said == ["slow 1"]
 
 
 Place = tuple[int, int, str, int]  # ns, power, range, step
@@ -87,7 +90,9 @@ def check_places(lab: Lab, places: Sequence[Place]) -> None:
     """One request of this many ns is in these two buckets."""
     for start in range(0, len(places), DISKS):
         some = places[start : start + DISKS]
-        for place, seen in zip(some, buckets(lab, [[(p[0], 1)] for p in some]), strict=True):
+        found = buckets(lab, [[(p[0], 1)] for p in some])
+        for number, (place, seen) in enumerate(zip(some, found, strict=True)):
+            lab.judging(2 * number)  # the line that counts it, before the one that shows it
             ns, power, kind, step = place
             expect(f"a request of {ns:,} ns: powers (place: count)", seen.powers, {power: 1})
             expect(f"a request of {ns:,} ns: steps (place: count)", seen.steps, {(kind, step): 1})

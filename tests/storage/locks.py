@@ -89,7 +89,7 @@ def check(lab: Lab, *steps: tuple[str, Sequence[tuple], Sequence[tuple]]) -> Non
     """Each step is a call, the asts and the basts that it must cause."""
     calls = script(lab, [line for line, _, _ in steps])
     before: list[str] = []
-    for call, (_, asts, basts) in zip(calls, steps, strict=True):
+    for call, (_, asts, basts) in zip(lab.judged(calls), steps, strict=True):
         where = f"after {'; '.join(before)}" if before else "at the beginning"
         before.append(str(call))
         expect(f"{call}: asts", asts_in(call.asts), asts_in(asts), where)

@@ -145,8 +145,9 @@ def ask(lab: Lab, disk: Disk, file: Mapped, blocks: Sequence[int]) -> list[Answe
     name = "ext_map_extents" if file.extents else "ext_map_pointers"
     if len(answers) < len(blocks) or None in answers:
         index = answers.index(None) if None in answers else len(answers)
+        lab.judging(index)
         report(done, f"{name}, asked for block {blocks[index]}")
-    for block, answer in zip(blocks, answers, strict=True):
+    for block, answer in zip(blocks, lab.judged(answers), strict=True):
         expect(f"{name}({block}): blocks of the map that were not put back", answer.held, 0)
     return answers
 
@@ -188,7 +189,9 @@ def require_mapped(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted])
     """Each block is mapped so. A length of ENDLESS is one of at least that."""
     answers = ask(lab, disk, file, [logical for logical, *_ in wanted])
     name = "ext_map_extents" if file.extents else "ext_map_pointers"
-    for answer, (logical, physical, length, unwritten) in zip(answers, wanted, strict=True):
+    for answer, (logical, physical, length, unwritten) in zip(
+        lab.judged(answers), wanted, strict=True
+    ):
         where = [f"the console said: {answer.said}"] if answer.said else []
         least = min(answer.length, ENDLESS) if length == ENDLESS else answer.length
         seen = Answer(answer.error, answer.physical, least, answer.unwritten, 0, 0, (), "")

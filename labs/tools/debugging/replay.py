@@ -6,6 +6,8 @@ Runs the test, and opens gdb on the last machine that it started. A machine that
 once more while QEMU records it, and gdb gets the record: it is the same run each time, to the
 instruction. A machine that the test drove through QEMU's gdb server is driven again (by
 labs/tools/debugging/steps.py), up to the last time that the test let it run; there gdb takes over.
+A program that calls the exercise's functions on this computer runs once more under gdb, up to the
+call that the test has found wrong (labs/tools/debugging/host_replay.py).
 
 --batch runs a file of gdb commands instead, and ends. The exit status is gdb's.
 """
@@ -23,8 +25,10 @@ from pathlib import Path
 
 from labs.tools.course.exercises import every_lesson, name_of
 from labs.tools.debugging.debug import DebugError, debug
+from labs.tools.debugging.host_replay import replay_on_host
 from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
+from labs.tools.grading.lab import HostRun
 from labs.tools.grading.lab_plan import MODES
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, ConfigError
@@ -34,8 +38,8 @@ from labs.tools.machine.symbols import symbols_of
 from labs.tools.machine.work_folder import end_with_caller, environment_in, work_folder
 
 NO_MACHINE = """\
-this test starts no machine, so there is nothing to replay. It does not build, or it
-replay: looks into a file, or it calls your functions on this computer. What it says is above."""
+this test starts no machine and no program, so there is nothing to replay. It does not
+replay: build, or it looks into a file. What it says is above."""
 ROOT = Path(__file__).resolve().parents[3]
 TEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 WORDS_SHOWN = 12
@@ -75,6 +79,8 @@ def replay(test: str, batch: Path | None = None, mode: str = MODES[0]) -> int:
     node = find_test(test)
     with work_folder("replay") as directory:
         config, story = told(node, directory, mode)
+        if isinstance(config, HostRun):
+            return replay_on_host(config, story.exercise, directory, batch)
         if config.boot == "direct":
             check_header(config.kernel)
         if story.packets:
@@ -116,9 +122,9 @@ def find_test(words: str) -> str:
     return found[0] + bracket + parameters
 
 
-def told(node: str, directory: Path, mode: str) -> tuple[Config, Story]:
-    """Runs a test in a mode; returns its last machine, and what was done to it. What the test
-    makes stays in `directory`. Raises ReplayError."""
+def told(node: str, directory: Path, mode: str) -> tuple[Config | HostRun, Story]:
+    """Runs a test in a mode; returns its last machine or program, and what was done to it. What the
+    test makes stays in `directory`. Raises ReplayError."""
     note, story_file = directory / "machine", directory / "story"
     file, _, name = node.partition("::")
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
@@ -141,8 +147,10 @@ def told(node: str, directory: Path, mode: str) -> tuple[Config, Story]:
     print(f"replay: {node} {verdict}", flush=True)
     if not note.exists():
         raise ReplayError(NO_MACHINE)
-    config: Config = pickle.loads(note.read_bytes())
-    return replace(config, extra=devices(config.extra)), story
+    last: Config | HostRun = pickle.loads(note.read_bytes())
+    if isinstance(last, HostRun):
+        return last, story
+    return replace(last, extra=devices(last.extra)), story
 
 
 def devices(extra: Sequence[str]) -> tuple[str, ...]:

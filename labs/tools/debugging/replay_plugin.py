@@ -21,10 +21,11 @@ import pytest
 
 @dataclass
 class Story:
-    """words: why the test failed, as the grader says it. packets: of gdb's remote protocol, to the
-    machine that was started last; none when that ran by itself."""
+    """words: why the test failed, as the grader says it. exercise: the test's. packets: of gdb's
+    remote protocol, to the machine that was started last; none when that ran by itself."""
 
     words: str = ""
+    exercise: str = ""
     packets: list[str] = field(default_factory=list)
 
 
@@ -78,7 +79,7 @@ class Teller:
         """Notes the first failure, in the grader's words."""
         for name, record in report.user_properties:
             if name == "lab" and not self._story.words:
-                self._story.words = record["words"]
+                self._story.words, self._story.exercise = record["words"], record["exercise"]
 
     def pytest_sessionfinish(self) -> None:
         """Writes it down."""

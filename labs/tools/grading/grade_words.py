@@ -140,11 +140,11 @@ def listed(numbers: Sequence[str]) -> str:
 
 
 def replay_words(failed: Sequence[TestResult]) -> list[str]:
-    """The command that shows a failed test in gdb; not for one without a machine to show, because
-    its code is not written, or because the kernel does not build or is not loaded."""
+    """The command that shows a failed test in gdb; not for one without a machine or a program to
+    show, because its code is not written, or because the kernel does not build or is not loaded."""
     for test in failed:
-        words = first_line(test)
-        if test.mode in MODES and not words.startswith(NO_MACHINE) and not MISSING.search(words):
-            mode = "" if test.mode == MODES[0] else f" MODE={test.mode}"
+        words, is_shown = first_line(test), test.mode in MODES or test.program
+        if is_shown and not words.startswith(NO_MACHINE) and not MISSING.search(words):
+            mode = f" MODE={test.mode}" if test.mode in MODES[1:] else ""
             return [f"replay: make replay TEST={test.name}{mode}"]
     return []

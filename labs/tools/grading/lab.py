@@ -22,10 +22,11 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -68,9 +69,22 @@ export ASAN_OPTIONS=detect_leaks=0
 # A later lesson's kernel without its own checks: they take memory and time, which tests count.
 PLAIN = (("kmalloc_debug", "0"),)
 
+Answer = TypeVar("Answer")
+
 # What this process has tried to build, by tree and target, and why it failed. Nobody changes a tree
 # while it is tested.
 BUILT: dict[tuple[Path, str], str] = {}
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """A run of a program of Lab.host: what it read. question: the number, from 0, of the question
+    whose answer is judged; -1: the test does not say."""
+
+    program: Path
+    arguments: tuple[str, ...]
+    read: bytes
+    question: int = -1
 
 
 @dataclass(frozen=True)
@@ -79,9 +93,10 @@ class Lab:
 
     lesson: 1 or 2. root: the tree; where it is boxed, the sources that are not the student's are
     empty files in it. seed: what random questions are made from. mode: "icount" or "slower".
-    scratch: a directory for this test's files. note: a file that keeps the last machine's Config.
-    core: the kernel is built without the breadth. handed_in: the tree with the measurement and the
-    answers, if that is another one. kernel: the lesson of the kernel, if that is a later one.
+    scratch: a directory for this test's files. note: a file that keeps the last machine's Config,
+    or the last HostRun. core: the kernel is built without the breadth. handed_in: the tree with the
+    measurement and the answers, if that is another one. kernel: the lesson of the kernel, if that
+    is a later one. host_runs: the last one, once there was one.
     """
 
     lesson: int
@@ -95,6 +110,7 @@ class Lab:
     handed_in: Path | None = None
     kernel: int = 0
     stuck: list[Outcome] = field(default_factory=list)
+    host_runs: list[HostRun] = field(default_factory=list)
 
     def build(self, target: str) -> Path:
         """Builds a file of the Makefile ("build/lesson1/kernel.elf") and returns its path. Raises
@@ -191,9 +207,28 @@ class Lab:
         """Runs a program of `host` with this as its standard input."""
         pipe = subprocess.PIPE
         process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
+        self._note_run(HostRun(program_in(program), arguments, questions))
         with process, sandbox.watched(process.pid):
             output, errors = process.communicate(questions, timeout=ANSWER_SECONDS)
         return self._ended(process, output, errors)
+
+    def judged(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        """The answers of a program that calls question_begins (tests/host/question.h) before each.
+        What fails while one of them is looked at is about its question: make replay stops there."""
+        for question, answer in enumerate(answers):
+            self.judging(question)
+            yield answer
+        self.judging(-1)
+
+    def judging(self, question: int) -> None:
+        """The same for one of them, by its number, from 0."""
+        if self.host_runs:
+            self._note_run(replace(self.host_runs[0], question=question))
+
+    def _note_run(self, run: HostRun) -> None:
+        if self.note and not (self.host_runs and self.host_runs[0] == run):
+            self.note.write_bytes(pickle.dumps(run))
+        self.host_runs[:] = [run]
 
     def converse(
         self, program: Path, answer: Callable[[bytes], bytes], *arguments: str
@@ -202,9 +237,11 @@ class Lab:
         `answer` gives the line that it reads then. What it is to find out is not in its memory."""
         pipe = subprocess.PIPE
         process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
+        lines: list[bytes] = []
         with process, sandbox.watched(process.pid):
-            output = conversed(process, answer)
+            output = conversed(process, lambda said: (lines.append(answer(said)), lines[-1])[1])
             _, errors = process.communicate(timeout=ANSWER_SECONDS)  # as much as a pipe holds
+        self._note_run(HostRun(program_in(program), arguments, b"".join(lines)))
         return self._ended(process, output, errors)
 
     def _ended(
@@ -229,6 +266,12 @@ class Lab:
         script.write_text(HOST_PROGRAM.format(command=shlex.join(command)))
         script.chmod(0o755)
         return script
+
+
+def program_in(script: Path) -> Path:
+    """The program that a script of Lab.host starts."""
+    directory = script.with_suffix("")
+    return directory / directory.name.rpartition("-")[0]
 
 
 def conversed(process: subprocess.Popen[bytes], answer: Callable[[bytes], bytes]) -> bytes:

@@ -261,8 +261,8 @@ class Plan:
         return report
 
     def _record(self, item: pytest.Item, passed: bool, call: pytest.CallInfo) -> dict:
-        """What is to be known of a run. stuck: the machine did not come to an end. processor, real:
-        seconds, the former of all that the test has started."""
+        """What is to be known of a run. stuck: the machine did not come to an end. program: one ran
+        on this computer. processor, real: seconds, the former of all that the test has started."""
         known = item_of(item)
         lab = getattr(item, "user_lab", None)
         is_own = lab is not None and not lab.boxed  # an instructor's report is the same in each run
@@ -272,7 +272,8 @@ class Plan:
         stuck = not passed and bool(lab and lab.stuck)
         processor, real = (b - a for a, b in zip(item.user_clocks, clocks(), strict=True))
         times = {"processor": processor, "real": real}
-        came = {"passed": passed, "ran": True, "stuck": stuck, "words": words}
+        program = bool(lab and lab.host_runs)
+        came = {"passed": passed, "ran": True, "stuck": stuck, "words": words, "program": program}
         return asdict(known) | came | times
 
     def pytest_runtest_logreport(self, report):

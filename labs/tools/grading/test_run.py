@@ -41,7 +41,8 @@ class TestRunError(RuntimeError):
 @dataclass(frozen=True)
 class TestResult:
     """A test of a job, in all its modes. weight: its part of the points of its exercise, in any
-    unit. words: why it did not pass. mode: the one in which it did not."""
+    unit. words: why it did not pass. mode: the one in which it did not. program: it ran one on this
+    computer."""
 
     __test__ = False
 
@@ -54,6 +55,7 @@ class TestResult:
     passed: bool
     words: str
     mode: str
+    program: bool = False
 
     @property
     def name(self) -> str:
@@ -199,10 +201,11 @@ def result_of(items: list[dict], ran: dict, variants: int) -> TestResult:
     item = items[0]
     runs = [ran.get((each["job"], each["test"], each["mode"])) for each in items]
     failed = next((i for i, each in enumerate(runs) if not each or not each["passed"]), None)
-    words, mode = "", ""
+    words, mode, program = "", "", False
     if failed is not None:
         mode = items[failed]["mode"]
         words = runs[failed]["words"] if runs[failed] else NOT_RUN
+        program = bool(runs[failed] and runs[failed].get("program"))
     return TestResult(
         job=item["job"],
         exercise=item["exercise"],
@@ -213,4 +216,5 @@ def result_of(items: list[dict], ran: dict, variants: int) -> TestResult:
         passed=failed is None,
         words=words,
         mode=mode,
+        program=program,
     )

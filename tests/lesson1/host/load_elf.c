@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "boot/load_elf.h"
+#include "tests/host/question.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -127,6 +128,7 @@ int main(void)
 
 		if (fread(room.file, 1, bytes, stdin) != bytes)
 			return 2;
+		question_begins();
 		answer(&area, room.file, bytes);
 		leave_room(&room);
 	}

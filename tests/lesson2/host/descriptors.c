@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernel/cpu/descriptor.h"
+#include "tests/host/question.h"
 
 static void answer_pack(void)
 {
@@ -35,10 +36,12 @@ int main(void)
 {
 	char word[8];
 
-	while (scanf("%7s", word) == 1)
+	while (scanf("%7s", word) == 1) {
+		question_begins();
 		if (strcmp(word, "pack") == 0)
 			answer_pack();
 		else
 			answer_unpack();
+	}
 	return 0;
 }

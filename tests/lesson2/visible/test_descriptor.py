@@ -46,7 +46,7 @@ def test_pack_examples(lab):
     )
     with told(usually, THEN):
         answers = ask(lab, (f"pack {fields}" for fields in PACKED))
-        for (fields, expected), answer in zip(PACKED.items(), answers, strict=True):
+        for (fields, expected), answer in zip(PACKED.items(), lab.judged(answers), strict=True):
             require_packed(fields, int(answer, 16), expected)
 
 
@@ -74,7 +74,7 @@ def test_unpack_examples(lab):
     usually = "base and limit are put together from only one of their parts"
     with told(usually, THEN):
         answers = ask(lab, (f"unpack {packed:x}" for packed in UNPACKED))
-        for (packed, expected), answer in zip(UNPACKED.items(), answers, strict=True):
+        for (packed, expected), answer in zip(UNPACKED.items(), lab.judged(answers), strict=True):
             what = f"descriptor_unpack of {packed:#018x}: base, limit, access, flags (hexadecimal)"
             expect(what, answer, expected)
 

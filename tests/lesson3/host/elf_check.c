@@ -10,6 +10,7 @@
 #include "kernel/process/exec_elf.h"
 #include "kernel/task/task.h"
 #include "mm/space.h"
+#include "tests/host/question.h"
 
 struct task *current;
 
@@ -41,6 +42,7 @@ int main(void)
 		image->bytes = bytes;
 		for (unsigned i = 0; i < ELF_BEGINNING && scanf("%2x", &value) == 1; i++)
 			image->beginning[i] = value;
+		question_begins();
 		int result = elf_check(image);
 
 		printf("%d %x\n", result, result ? 0 : image->bias);

@@ -44,7 +44,7 @@ def test_honest_and_not(lab):
     with told(usually, "make hint EX=3.6"):
         program = lab.host([SOURCE], [DRIVER], "elf_check")
         found = answers(lab, program, [question(each) for each in images.values()], SOURCE)
-        for name, answer in zip(images, found, strict=True):
+        for name, answer in zip(images, lab.judged(found), strict=True):
             expected = 0 if name == "an honest program" else -ENOEXEC
             what = f"elf_check of {name} (ENOEXEC is {ENOEXEC})"
             expect(what, answer.rpartition(" ")[0], str(expected))

@@ -32,6 +32,7 @@
 #include "drivers/disk/ata.h"
 #include "drivers/disk/ata_mode.h"
 #include "drivers/disk/ata_drive.h"
+#include "tests/host/question.h"
 #include "tests/storage/host/ata_drives.h"
 #include "tests/storage/host/ata_kernel.h"
 
@@ -229,6 +230,7 @@ int main(void)
 		for (; count < 6; count++)
 			words[count] = empty;
 		sleeps = 0;
+		question_begins();
 		run(words);
 		printf("~ %u\n", sleeps);
 	}

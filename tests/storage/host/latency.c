@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "drivers/disk/latency.h"
+#include "tests/host/question.h"
 
 #define DISKS 20u
 
@@ -46,6 +47,7 @@ int main(void)
 	unsigned long long ns;
 
 	while (scanf("%15s %u", word, &disk) == 2 && disk < DISKS) {
+		question_begins();
 		if (strcmp(word, "add") == 0 && scanf("%llu %u", &ns, &number) == 2) {
 			while (number-- > 0)
 				latency_add(&disks[disk], ns);

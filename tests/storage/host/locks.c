@@ -20,6 +20,7 @@
 
 #include "kernel/lib/random.h"
 #include "labs/storage/locks/locks.h"
+#include "tests/host/question.h"
 
 #define EVENTS	 256
 #define HOP	 10u
@@ -223,6 +224,7 @@ static void script(void)
 	unsigned node, level;
 
 	while (scanf("%15s %u", word, &node) == 2) {
+		question_begins();
 		if (strcmp(word, "cancel") == 0) {
 			printf("> cancel %u\n", node);
 			lock_cancel(&lock, node);

@@ -18,6 +18,7 @@
 
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
+#include "tests/host/question.h"
 
 #define MOST_READ 32 /* blocks of the map for one answer */
 
@@ -139,7 +140,9 @@ int main(void)
 	uint32_t extents;
 
 	get_disk();
-	while (fread(&extents, sizeof(extents), 1, stdin) == 1)
+	while (fread(&extents, sizeof(extents), 1, stdin) == 1) {
+		question_begins();
 		answer(extents);
+	}
 	return 0;
 }

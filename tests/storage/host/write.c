@@ -17,6 +17,7 @@
 #include "fs/cache/bcache.h"
 #include "fs/ext/ext.h"
 #include "tests/host/ext/shim.h"
+#include "tests/host/question.h"
 
 #define PIECE	 1024u
 #define BUFFERS	 1024u
@@ -186,8 +187,10 @@ int main(void)
 	error = ext_mount_with(&disk.device, &options, &fs);
 	if (error)
 		fail("mount: error %d", error);
-	while (fread(&change, sizeof(change), 1, stdin) == 1)
+	while (fread(&change, sizeof(change), 1, stdin) == 1) {
+		question_begins();
 		obey(&change);
+	}
 	error = ext_unmount_checked(fs);
 	printf("unmount %d\n", error);
 	printf("lost %u\n", lost_buffers());
