@@ -9,16 +9,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.cells import cell_len
 
 from labs.bench.counting import Count
 from labs.storage import fsx
 from labs.storage.disk_model import Request
 from labs.storage.experiments import guest, x15_poll, x17_dirty, x18_lru
 from labs.storage.experiments.account import account_of
-from labs.storage.experiments.base import Where, page_of
+from labs.storage.experiments.base import Where, counted, page_of
 from labs.storage.experiments.family import ALL, experiment
 from labs.storage.experiments.guest import ExperimentError, GuestRun, counted_rows, phases_of
-from labs.storage.pages import Page, label, legend, pictures, plotting
+from labs.storage.pages import TERMINAL_WIDTH, Page, label, legend, pictures, plotting, shown
 from labs.tools.machine.result import Outcome
 from tests.building import ROOT, make
 from tests.host.ext.images import OLDEST, knows_revision
@@ -48,6 +49,7 @@ def test_the_shape_holds(number, request, tmp_path, monkeypatch):
     assert not failed, json.dumps(data)[:4000]
     figures, plot = [], Page.plot
     monkeypatch.setattr(Page, "plot", lambda self, *what: (figures.append(what), plot(self, *what)))
+    assert [wide for each in chosen.tables(data) if (wide := width(*each)) > TERMINAL_WIDTH] == []
     page = page_of(chosen, data, predicted=1).write(tmp_path, data)
     assert [flaw for figure, _ in figures for flaw in flaws(figure)] == []
     text = page.read_text()
@@ -56,6 +58,21 @@ def test_the_shape_holds(number, request, tmp_path, monkeypatch):
     assert len(chosen.sentences(data)) == 3
     assert json.loads((tmp_path / f"x{number}.json").read_text())
     assert (tmp_path / f"x{number}-1.csv").read_text().count("\n") > 1
+
+
+def width(caption, columns, rows):
+    """Columns of the terminal without which cells of a table are broken into several lines; 0 for
+    text."""
+    cells = [[shown(value) for value in row] for row in [columns, *rows]]
+    return sum(max(map(cell_len, each)) + 3 for each in zip(*cells, strict=True)) - 1
+
+
+def test_a_figure_has_its_unit_in_the_right_number():
+    assert counted(1, "requests") == "1 request"
+    assert counted(1.0, "messages") == "1 message"
+    assert counted(1.20255, "messages") == "1.203 messages"
+    assert counted(1, "ms") == "1 ms" and counted(1, "percent") == "1 percent"
+    assert counted(12_345.6, "instructions") == "12,346 instructions"
 
 
 def test_flaws_of_a_picture_are_seen():

@@ -245,10 +245,28 @@ def test_a_guest_that_stops_early_says_why(monkeypatch, tmp_path):
                               serial="exercise S1 is not written yet\n",
                               explain=lambda **_: "after 0.1 s")  # fmt: skip
     monkeypatch.setattr(random_reads, "_run", lambda *_: (stopped, SimpleNamespace(records=[])))
+    kernel = tmp_path / "kernel.elf"
+    kernel.touch()
     with pytest.raises(LabError, match=r"S1 is not written yet"):
-        random_reads.measure(lambda _: Config(boot="direct"), tmp_path, EXPERIMENT)
+        random_reads.measure(lambda _: Config("direct", kernel=kernel), tmp_path, EXPERIMENT)
     with pytest.raises(LabError, match="0 drives were read; there are hdb, hdc, hdd"):
         random_reads.seen_by_qemu("")
+
+
+def test_the_lab_has_a_kernel_of_its_own(monkeypatch, tmp_path):
+    """make may build another one meanwhile, whose symbols are elsewhere."""
+    kernel, seen = tmp_path / "kernel.elf", []
+    kernel.write_bytes(b"as it was")
+
+    def run(config, _):
+        kernel.unlink()
+        seen.append(config.kernel.read_bytes())
+        raise LabError("enough")
+
+    monkeypatch.setattr(random_reads, "_run", run)
+    with pytest.raises(LabError, match="enough"):
+        random_reads.measure(lambda _: Config("direct", kernel=kernel), tmp_path, EXPERIMENT)
+    assert seen == [b"as it was"]
 
 
 def test_a_failed_program_is_an_error(monkeypatch, tmp_path):

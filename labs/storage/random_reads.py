@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from shutil import copyfile
 
 from labs.storage import disks
 from labs.storage.guest_trace import Purpose, Record, RingReader
@@ -160,6 +161,9 @@ def _measure_group(
             result, ring = _run(
                 replace(
                     config,
+                    kernel=Path(
+                        copyfile(config.kernel, folder / "kernel.elf")
+                    ),  # make may renew it
                     drives=drives_of(directory, options),
                     extra=("-D", str(log), *(word for e in QEMU_EVENTS for word in ("-trace", e))),
                 ),

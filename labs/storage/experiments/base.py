@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from matplotlib.figure import Figure
 
-from labs.storage.pages import Page, plotting
+from labs.storage.pages import Page, plotting, shown
 from labs.tools.course.measurement import Question
 
 Data = dict[str, Any]
@@ -74,17 +74,23 @@ class Experiment(Protocol):
         """What must hold, by what it says."""
 
 
+def counted(value: float, unit: str) -> str:
+    """A figure with its unit, in as many digits as say something: "2 requests", "1 request"."""
+    text = shown(value)
+    return f"{text} {unit.removesuffix('s') if text == '1' and unit != 'ms' else unit}"
+
+
 def page_of(experiment: Experiment, data: Data, predicted: float | None) -> Page:
     """The page of a run."""
     about = experiment.ABOUT
     page = Page(about.name, f"X{about.number}: {about.title}", about.chinese)
     result, unit = experiment.result(data), about.ask.unit
-    guess = "none" if predicted is None else f"{predicted:,.6g} {unit}"
+    guess = "none" if predicted is None else counted(predicted, unit)
     page.text("Question", "问题", about.question)
     page.text("Expected", "预期", about.expected)
     page.text(
         "Prediction", "预测",
-        f"{about.ask.text} Predicted: {guess}. Measured: {result:,.6g} {unit}.",
+        f"{about.ask.text} Predicted: {guess}. Measured: {counted(result, unit)}.",
     )  # fmt: skip
     page.text("Method", "方法", about.method)
     with plotting():
