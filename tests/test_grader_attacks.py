@@ -167,6 +167,34 @@ def test_addresses_of_32_bits_are_right(reference, tmp_path):
 
 HEADER = "user/libc/syscall.h"
 PLAIN = "static inline long f(long a)\n{\n\treturn a;\n}\n"
+PROGRAM = """\
+#include "own.h"
+#define LIVE 1
+long receive(long number);
+long receive(long number)
+{
+	long buffer[2] = { number, 0 };
+	for (volatile int i = 0; i < 3; i++)
+		f(buffer[0]);
+	return buffer[0];
+}
+static inline void nothing(void)
+{
+}
+"""
+TWICE = """\
+#ifndef SECOND
+#define SECOND
+#define long volatile long
+#include __BASE_FILE__
+#undef long
+#ifdef LIVE
+#define receive other
+#define nothing none
+#undef LIVE
+#endif
+#endif
+"""
 
 
 def test_headers_that_students_write():
@@ -195,27 +223,28 @@ def test_headers_that_students_write():
         ('static __attribute__((unused, __target__("sse"))) long g(void) { return 1; }', "target"),
         ("static __attribute__((noipa)) long g(void) { return 1; }", "attribute noipa"),
         ("#define A __attribute\nstatic A((noinline)) long g(void) { return 1; }", "noinline"),
-        ("#define volatile", "a macro of volatile"),
-        ("#define inline __attribute__((unused))", "a macro of inline"),
-        ("#define buffer *(volatile long(*)[2])buffer", "a macro of buffer"),
-        ("#undef __i386__\n#define long volatile long", "a macro of long"),
+        ("#define volatile", "in place of (volatile"),
+        ("#define inline __attribute__((unused))", "in place of inline"),
+        ("#define buffer *(volatile long(*)[2])buffer", "in place of buffer"),
+        ("#undef __i386__\n#define long volatile long", "has volatile in place of long"),
         ('__asm__(".macro ret\\n.endm");', "directive .macro"),
         ('static void g(void) { asm("." "set x, 1"); }', "directive .set"),
         ('static void g(void) { asm("\\x2emacro ret"); }', "the escape"),
         ('register long taken asm("esi");', "takes a register"),
+        ('long receive(long) __asm__("hidden");\n__asm__("receive: ret");', "the name receive"),
+        ('extern int g asm("rec" "eive");', "the name receive"),
+        (TWICE, "in place of"),
         ("[[gnu::noipa]] static long g(void) { return 1; }", "attribute in"),
     ],
 )
 def test_header_that_changes_the_program(tmp_path, text, words):
     """What would change how a test's own code is compiled is refused, wherever it is hidden."""
     texts = []
-    for name, content in (("usual.h", PLAIN), ("own.h", PLAIN + text + "\n")):
-        (tmp_path / name).write_text(content)
-        for options in (["-E"], ["-E", "-dM"]):
-            command = ["gcc", "-std=gnu11", *options, str(tmp_path / name)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            texts.append(done.stdout)
-    program = "long receive(void)\n{\n\tlong buffer[2];\n\treturn f(buffer[0]);\n}\n"
-    problem = header_problem(texts[2], texts[3], texts[1], program)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    for content in (PLAIN, PLAIN + text + "\n"):
+        (tmp_path / "own.h").write_text("#pragma once\n" + content)
+        command = ["gcc", "-std=gnu11", "-E", str(tmp_path / "program.c")]
+        texts.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    problem = header_problem(texts[1], texts[0], "/program.c")
     assert words in problem
     assert bool(words) is bool(problem)

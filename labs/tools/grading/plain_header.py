@@ -1,34 +1,26 @@
 """A header that a student writes, and that a test's own program includes.
 
 It may define what the exercise asks for, and nothing that changes how the rest of that program is
-compiled: no pragma, no attribute that sets options, no macro with a name that the program uses, no
-assembler directive, no global register variable. Looked at is what the preprocessor makes of it, so
-that nothing is hidden in a macro.
+compiled: no pragma, no attribute that sets options, no assembler directive, no global register
+variable, no macro that changes the program's own lines, none of the program's names in a text for
+the assembler. Looked at is what the preprocessor makes of the whole program, and just that is
+compiled: so nothing is hidden in a macro, and a header cannot tell the look from the compilation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import zip_longest
 
 # What may be in __attribute__((...)): hints about one function, none of which sets options.
 ATTRIBUTES = {"always_inline", "artificial", "gnu_inline", "unused", "warn_unused_result"}
 
-KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """auto break case char const continue default do double else enum extern float for goto if
-        inline int long register restrict return short signed sizeof static struct switch typedef
-        union unsigned void volatile while asm typeof _Alignas _Alignof _Atomic _Bool _Generic
-        _Noreturn _Static_assert _Thread_local __asm__ __asm __volatile__ __volatile __inline__
-        __inline __const__ __const __attribute__ __attribute __extension__ __typeof__""",
-    )
-)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+DEFINED = re.compile(r"\b(\w+)(?:\(|\[\w+\];|;)")  # in a C file: functions and variables, and more
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 ADJACENT = re.compile(r'"\s*"')
-MACRO = re.compile(r"^#define (\w+)(.*)$", re.MULTILINE)
-MARKER = re.compile(r"^# \d+ .*$", re.MULTILINE)
+MARKER = re.compile(r'^# \d+ "([^"]*)"')
 PRAGMA = re.compile(r"^\s*#\s*pragma\b.*$", re.MULTILINE)
 ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
 DIRECTIVE = re.compile(r"(?<![\w$%.])\.[A-Za-z_]\w*")
@@ -36,13 +28,35 @@ ESCAPE = re.compile(r"\\[^nt\"'\\]")
 GLOBAL_REGISTER = re.compile(r"\bregister\b[^;{}]*\b(?:asm|__asm|__asm__)\b")
 
 
-def header_problem(text: str, macros: str, usual_macros: str, program: str) -> str:
-    """Why a header is not taken; empty when it is. text: what `cc -E` makes of it. macros: `cc -E
-    -dM` of it, and usual_macros of the reference's. program: the source that includes it."""
-    text = MARKER.sub("", text)
-    found = [*pragmas(text), *attributes(text), *assembly(text)]
-    found += changed_macros(defined(macros), defined(usual_macros), program)
+def header_problem(text: str, usual: str, program: str) -> str:
+    """Why a header is not taken; empty when it is. text: what `cc -E` makes of a program that
+    includes it, usual: of the same program with the reference's header. program: its file."""
+    own, header = parts(text, program)
+    known, _ = parts(usual, program)
+    found = [*pragmas(header), *attributes(header), *assembly(header, names_in(known))]
+    if own != known:
+        seen, wanted = next(
+            (a, b) for a, b in zip_longest(own, known, fillvalue="the end") if a != b
+        )
+        found.append(f"the program that includes it has {seen} in place of {wanted}")
     return f"{found[0]}; it must not change how other code is compiled" if found else ""
+
+
+def parts(text: str, program: str) -> tuple[list[str], str]:
+    """Of what the preprocessor has made: the words of the program's own lines, and the lines of all
+    that it includes."""
+    file, own, others = "", [], []
+    for line in text.splitlines():
+        if marker := MARKER.match(line):
+            file = marker[1]
+        else:
+            (own if file.endswith(program) else others).append(line)
+    return " ".join(own).split(), "\n".join(others)
+
+
+def names_in(words: list[str]) -> set[str]:
+    """What a program defines, with some names more."""
+    return set(DEFINED.findall(" ".join(words)))
 
 
 def pragmas(text: str) -> Iterator[str]:
@@ -70,14 +84,17 @@ def closing(text: str, place: int) -> int:
     return place
 
 
-def assembly(text: str) -> Iterator[str]:
-    """Texts for the assembler that are more than instructions, and registers taken from all."""
+def assembly(text: str, names: set[str]) -> Iterator[str]:
+    """Texts for the assembler that are more than instructions, or say a name of the program's; and
+    registers taken from all."""
     for literal in LITERAL.finditer(ADJACENT.sub("", text)):
         if ESCAPE.search(literal[1]):
             yield f"it has a text with the escape {ESCAPE.search(literal[1])[0]}"
         words = literal[1].replace("\\n", "\n").replace("\\t", " ")
         if directive := DIRECTIVE.search(words):
             yield f"it has the assembler directive {directive[0]}"
+        if taken := names & set(IDENTIFIER.findall(words)):
+            yield f"it has the name {min(taken)} in a text for the assembler"
     if GLOBAL_REGISTER.search(outside_functions(text)):
         yield "it takes a register from the whole program"
 
@@ -91,18 +108,3 @@ def outside_functions(text: str) -> str:
             kept.append(letter)
         depth -= letter == "}"
     return "".join(kept)
-
-
-def defined(macros: str) -> dict[str, str]:
-    """The macros that `cc -E -dM` lists, with what they are."""
-    return dict(MACRO.findall(macros))
-
-
-def changed_macros(
-    found: Mapping[str, str], usual: Mapping[str, str], program: str
-) -> Iterator[str]:
-    """Each macro that is not as usual, and whose name the program uses or the language has."""
-    names = KEYWORDS | set(IDENTIFIER.findall(program))
-    for name in sorted((found.keys() | usual.keys()) & names):
-        if found.get(name) != usual.get(name):
-            yield f"it makes a macro of {name}"

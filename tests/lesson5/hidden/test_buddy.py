@@ -10,15 +10,18 @@ import pytest
 from tests.lesson4.support import fail
 from tests.lesson5.support import (
     DMA_END,
+    INTERRUPTS,
     LARGEST,
+    MOST_STEPS,
     ORDERS,
     PAGE,
     RESERVED,
     SLAB,
     USED,
-    Run,
     address_of,
+    frame_at,
     memory_code,
+    panic_of,
     picture,
     require_sound,
 )
@@ -207,19 +210,21 @@ def test_any_range(lab):
         require_blocks(run, NORMAL, expected, "without the first and the last page")
 
 
-def frees_wrongly(run: Run, address: int, order: int) -> bool:
-    """Whether page_free ends in a panic. The kernel goes on as if it had not been called."""
-    before = run.guest.registers()
-    place, panic = run.address("free_wrongly"), run.guest.address("panic")
-    back = run.guest.call(place, address, order, stop_at=(panic,))
-    if back is None:
-        run.guest.set(**before)
-    return back is None
+NO_MEMORY = "is not memory"
+OTHER_BLOCK = "has another order or start"
+
+
+def refusal(address: int, order: int, words: str) -> str:
+    """What page_free's panic begins with."""
+    if words == NO_MEMORY:
+        return f"page_free: the address {words}"
+    return f"page_free: frame {frame_at(address)} of order {order} {words} "
 
 
 @pytest.mark.exercise("5.2", points=3)
 def test_refusals(lab):
-    """page_free of what is no block of this order: a panic, before anything has changed."""
+    """page_free of what is no block of this order: a panic that says what is there, before anything
+    has changed."""
     at = DMA_END + 32
     with memory_code(lab, SOURCE) as run:
         begin(run)
@@ -232,30 +237,35 @@ def test_refusals(lab):
         seen = picture(run.guest)
         free = seen.zones[NORMAL].blocks()[-1]
         cases = {
-            "a smaller order": (address_of(block), 1),
-            "order 0": (address_of(block), 0),
-            "a larger order": (address_of(block), 3),
-            "another block's order": (address_of(second), 2),
-            "an address in the first page": (address_of(block) + 4, 2),
-            "the last byte": (address_of(block) + PAGE - 1, 2),
-            "the second page": (address_of(block + 1), 0),
-            "the second page as a block": (address_of(block + 2), 1),
-            "a block that is free": (address_of(free[0]), free[1]),
-            "a page that was never handed out": (address_of(at - 1), 0),
-            "a page that is cut into objects": (address_of(slab), 0),
-            "the end of memory": (address_of(FRAMES), 0),
-            "beyond memory": (address_of(FRAMES + 5000), 0),
-            "NULL": (0, 0),
-            "an address of user space": (0x08048000, 0),
+            "a smaller order": (address_of(block), 1, OTHER_BLOCK),
+            "order 0": (address_of(block), 0, OTHER_BLOCK),
+            "a larger order": (address_of(block), 3, OTHER_BLOCK),
+            "another block's order": (address_of(second), 2, OTHER_BLOCK),
+            "an address in the first page": (address_of(block) + 4, 2, OTHER_BLOCK),
+            "the last byte": (address_of(block) + PAGE - 1, 2, OTHER_BLOCK),
+            "the second page": (address_of(block + 1), 0, "is not the first page"),
+            "the second page as a block": (address_of(block + 2), 1, "is not the first page"),
+            "a block that is free": (address_of(free[0]), free[1], "is free already"),
+            "a page that was never handed out": (address_of(at - 1), 0, "was never handed out"),
+            "a page that is cut into objects": (address_of(slab), 0, "is cut into objects"),
+            "the first page of memory": (address_of(0), 0, "was never handed out"),
+            "the end of memory": (address_of(FRAMES), 0, NO_MEMORY),
+            "beyond memory": (address_of(FRAMES + 5000), 0, NO_MEMORY),
+            "NULL": (0, 0, NO_MEMORY),
+            "an address of user space": (0x08048000, 0, NO_MEMORY),
         }
         before = run.guest.read(address_of(block), 64)
-        for name, (address, order) in cases.items():
-            if not frees_wrongly(run, address, order):
+        for name, (address, order, words) in cases.items():
+            said = panic_of(run, "free_wrongly", address, order)
+            if not said:
                 fail(f"page_free of {name} was not refused")
+            wanted = refusal(address, order, words)
+            if not said.startswith(wanted):
+                fail(f"page_free of {name}: expected a panic with {wanted!r}, seen {said!r}")
             if picture(run.guest) != seen or run.guest.read(address_of(block), 64) != before:
                 fail(f"page_free of {name} changed something before it refused")
         run.call("free_page", address_of(block), 2, 0)
-        if not frees_wrongly(run, address_of(block), 2):
+        if not panic_of(run, "free_wrongly", address_of(block), 2):
             fail("page_free of a block that has been freed was not refused")
         assert seen.frames[at - 1].state == RESERVED
 
@@ -263,8 +273,8 @@ def test_refusals(lab):
 @pytest.mark.exercise("5.2", points=2)
 @pytest.mark.parametrize("enabled", [0, 1])
 def test_interrupts(lab, enabled):
-    """The lists change with interrupts disabled, after the junk is written; afterwards the flag is
-    as it was. The owner is who called."""
+    """The lists and the owner change with interrupts disabled, after the junk is written;
+    afterwards the flag is as it was. The owner is who called."""
     with memory_code(lab, SOURCE) as run:
         begin(run)
         fresh_range(run, NORMAL, DMA_END + 64, 8)
@@ -276,15 +286,26 @@ def test_interrupts(lab, enabled):
         found = guest.call(code.address, *arguments, stop_at=("buddy_give",))
         if found is not None:
             fail("page_free does not call buddy_give")
-        if guest.registers()["eflags"] & 0x200:
+        if guest.registers()["eflags"] & INTERRUPTS:
             fail("page_free calls buddy_give with interrupts enabled")
         if guest.read(address_of(block), 2 * PAGE) != b"\xcc" * (2 * PAGE):
             fail("the pages are not filled with junk while they are still the caller's")
+        for _ in range(MOST_STEPS):
+            here = guest.registers()
+            if (
+                here["eflags"] & INTERRUPTS
+                or code.address <= here["eip"] < code.address + code.size
+            ):
+                break
+            guest.step()
+        at_first = picture(guest).frames[block].owner
         guest.run_to(back["eip"], goal="the end of page_free")
         if guest.read_word(run.address("answers")) != 1:
             fail(f"page_free, called with IF {enabled}, leaves it as {1 - enabled}")
         guest.set(**back)
         owner = picture(guest).frames[block].owner
+    if owner != at_first:
+        fail("the owner is noted with interrupts enabled: the block may be somebody else's by then")
     if not code.address <= owner < code.address + code.size:
         fail(
             f"the owner of a freed block is {owner:#x}, which is not in the function that freed it"

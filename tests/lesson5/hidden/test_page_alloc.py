@@ -8,21 +8,34 @@ import pytest
 
 from tests.lesson3.support import with_files
 from tests.lesson4.support import fail, program
-from tests.lesson5.support import DMA_END, Run, address_of, frame_at, memory_code, picture
+from tests.lesson5.support import (
+    DMA_END,
+    ORDERS,
+    ZONE,
+    Run,
+    address_of,
+    frame_at,
+    memory_code,
+    picture,
+    require_undisturbed,
+)
 from tests.lesson5.zones import DMA, NORMAL, SOURCE, begin, fresh_range
 from tests.remote import stopped
 
+PLACES = (2048, DMA_END)  # where free pages are, of DMA and of Normal
 WHOLE = "tests/lesson4/hidden/whole.c"
-AT_DMA = 2048
 MOST_REQUESTS = 400
 
 
-def pages(run: Run, dma: int, normal: int, reserves: tuple[int, int] = (0, 0)) -> None:
-    """Two zones with this many free pages each, and these reserves (DMA's, Normal's)."""
+def pages(
+    run: Run, free: tuple[int, int], reserves: tuple[int, int] = (0, 0), shift: int = 0
+) -> None:
+    """Two zones with this many free pages each, and these reserves (DMA's, Normal's). shift: 1 for
+    pages of which the first is free by itself, whatever their number."""
     begin(run)
-    for zone, first, count in ((DMA, AT_DMA, dma), (NORMAL, DMA_END, normal)):
-        if count:
-            fresh_range(run, zone, first, count)
+    for zone in (DMA, NORMAL):
+        if free[zone]:
+            fresh_range(run, zone, PLACES[zone] + shift, free[zone])
     run.call("set_reserves", *reserves)
 
 
@@ -50,23 +63,24 @@ def largest_order(first: int, count: int) -> int:
 
 
 def zone_for(
-    free: tuple[int, int], reserves: tuple[int, int], order: int, dma: int, enabled: int
+    free: tuple[int, int], reserves: tuple[int, int], shift: int, order: int, dma: int, enabled: int
 ) -> int | None:
     """Where a request is served from."""
-    starts = (AT_DMA, DMA_END)
     first = DMA if dma else NORMAL
     for zone in range(first, -1, -1):
         kept = reserves[zone] * (1 if zone == first else 2) if enabled else 0
-        has_block = largest_order(starts[zone], free[zone]) >= order
+        has_block = largest_order(PLACES[zone] + shift, free[zone]) >= order
         if free[zone] >= kept + (1 << order) and has_block:
             return zone
     return None
 
 
-def require_answer(run: Run, free, reserves, order: int, dma: int, enabled: int) -> None:
+def require_answer(
+    run: Run, free, reserves, shift: int, order: int, dma: int, enabled: int
+) -> None:
     """One request in two zones made to order, which is judged."""
-    pages(run, *free, reserves)
-    expected = zone_for(free, reserves, order, dma, enabled)
+    pages(run, free, reserves, shift)
+    expected = zone_for(free, reserves, shift, order, dma, enabled)
     found = ask(run, order, dma, enabled)
     if found != expected:
         names = {None: "NULL", DMA: "DMA", NORMAL: "Normal"}
@@ -77,10 +91,12 @@ def require_answer(run: Run, free, reserves, order: int, dma: int, enabled: int)
 
 @pytest.mark.exercise("5.3", points=4)
 def test_borders(lab):
-    """A page more and a page less than each border, for each kind of request."""
+    """A page more and a page less than each border, for each kind of request, with and without a
+    page that is free by itself."""
     cases = [
-        ((dma, normal), (8, 20), order, device, enabled)
-        for order in (0, 2)
+        ((dma, normal), (8, 20), shift, order, device, enabled)
+        for shift in (0, 1)
+        for order in (0, 2, ORDERS - 1)
         for dma, normal in (
             *((8 + (1 << order) + d, 0) for d in (-1, 0)),
             *((16 + (1 << order) + d, 3) for d in (-1, 0)),
@@ -104,8 +120,8 @@ def test_random_requests(lab):
             reserves = random.choice([0, 3, 15, 40]), random.choice([0, 3, 15, 40])
             near = [reserves[0], 2 * reserves[0], reserves[1], 0]
             free = [max(0, random.choice(near) + random.randrange(-2, 34)) for _ in range(2)]
-            switches = random.randrange(2), random.randrange(2)
-            require_answer(run, (free[0], free[1]), reserves, order, *switches)
+            shift, device, enabled = (random.randrange(2) for _ in range(3))
+            require_answer(run, (free[0], free[1]), reserves, shift, order, device, enabled)
 
 
 @pytest.mark.exercise("5.3", points=2)
@@ -116,7 +132,7 @@ def test_pages_without_a_block(lab):
             begin(run)
             for frame in range(DMA_END, DMA_END + 64, 2):
                 fresh_range(run, NORMAL, frame, 1)
-            fresh_range(run, DMA, AT_DMA, 8)
+            fresh_range(run, DMA, PLACES[DMA], 8)
             run.call("set_reserves", 1, 1)
             if ask(run, 1, enabled=enabled) != DMA:
                 fail("32 single pages in Normal, 8 in DMA: order 1 does not come from DMA")
@@ -131,7 +147,7 @@ def test_emptied_by_many(lab):
     """Requests until none is served: those who may wait leave the reserves, the others nothing, and
     a device's memory is not emptied by those who could have other."""
     with memory_code(lab, SOURCE) as run:
-        pages(run, 60, 40, (10, 8))
+        pages(run, (60, 40), (10, 8))
         zones = []
         while len(zones) < MOST_REQUESTS and (zone := ask(run, 0)) is not None:
             zones.append(zone)
@@ -156,7 +172,7 @@ def test_every_request_fails_once(lab):
     kinds = [(0, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (2, 0, 1), (4, 0, 1), (9, 0, 1), (0, 0, 0)]
     with memory_code(lab, SOURCE) as run:
         for n in range(1, len(kinds) + 1):
-            pages(run, 40, 6)
+            pages(run, (40, 6))
             run.guest.write(run.guest.address("allocation_fails_in"), n.to_bytes(4, "little"))
             for number, kind in enumerate(kinds, 1):
                 before = picture(run.guest) if number == n else None
@@ -175,7 +191,7 @@ def test_never_without_owner(lab, dma, enabled):
     """From the moment in which a block is taken to the one in which it has an owner, interrupts are
     disabled."""
     with memory_code(lab, SOURCE) as run:
-        pages(run, 8, 0)
+        pages(run, (8, 0))
         guest, code = run.guest, run.symbols.find("ask_for_page")
         back = guest.registers()
         if guest.call(code.address, 0, dma, enabled, stop_at=("buddy_take",)) is not None:
@@ -197,7 +213,19 @@ def test_never_without_owner(lab, dma, enabled):
 
 def picture_of(guest, array: int) -> int:
     """The owner of the block that is handed out first."""
-    return guest.read_word(array + 16 * AT_DMA + 12)
+    return guest.read_word(array + 16 * PLACES[DMA] + 12)
+
+
+@pytest.mark.exercise("5.3", points=1, once=True)
+def test_without_interrupts(lab):
+    """The lists, and the count of the requests until one fails, never change with interrupts
+    enabled."""
+    with memory_code(lab, SOURCE) as run:
+        pages(run, (8, 6), (2, 2))
+        run.guest.write(run.guest.address("allocation_fails_in"), (9).to_bytes(4, "little"))
+        places = ("allocation_fails_in", 4), ("zones", 2 * ZONE.size)
+        watched = [(run.guest.address(name), length) for name, length in places]
+        require_undisturbed(run, "ask_with_interrupts", watched)
 
 
 @pytest.mark.exercise("5.3", points=3)

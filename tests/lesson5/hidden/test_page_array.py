@@ -33,6 +33,7 @@ from tests.lesson5.support import (
 )
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+MOST_RANGES = 64  # that the kernel is told: BOOT_MEMORY_RANGES
 JUNK_END = 24 * MIB  # beyond any array here but that of 896 MiB
 
 
@@ -92,6 +93,15 @@ def test_memory_that_is_none(lab):
     with memory_code(lab, SOURCE) as run:
         record(run)
         require_all(run, ranges)
+
+
+@pytest.mark.exercise("5.1", points=1, once=True)
+def test_many_ranges(lab):
+    """As many ranges as the kernel remembers."""
+    small = [Range(8 * MIB + 64 * KIB * i, 3 * PAGE) for i in range(MOST_RANGES - 2)]
+    with memory_code(lab, SOURCE) as run:
+        record(run)
+        require_all(run, [Range(0, 640 * KIB), Range(MIB, 6 * MIB), *small])
 
 
 @pytest.mark.exercise("5.1", points=2)

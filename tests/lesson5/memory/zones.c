@@ -21,6 +21,7 @@ uint32_t take(uint32_t zone, uint32_t order);
 void give(uint32_t zone, uint32_t frame);
 void set_reserves(uint32_t dma, uint32_t normal);
 uint32_t ask_for_page(uint32_t order, uint32_t dma, uint32_t enabled);
+void ask_with_interrupts(void);
 uint32_t free_page(uint32_t address, uint32_t order, uint32_t enabled);
 void free_wrongly(uint32_t address, uint32_t order);
 void price(uint32_t zone, uint32_t order);
@@ -34,6 +35,8 @@ void two_zones(void)
 		bytes[i] = 0;
 	page_array = ARRAY;
 	page_frames = FRAMES;
+	for (uint32_t frame = 0; frame < FRAMES; frame++)
+		page_array[frame].order = 3; /* of an earlier life: it says nothing */
 	allocation_fails_in = 0;
 	buddy_initialize(&zones[ZONE_DMA], "DMA", 0, BORDER);
 	buddy_initialize(&zones[ZONE_NORMAL], "Normal", BORDER, FRAMES);
@@ -83,6 +86,17 @@ uint32_t ask_for_page(uint32_t order, uint32_t dma, uint32_t enabled)
 
 	end(enabled);
 	return (uintptr_t)pages;
+}
+
+/* Requests of both kinds, one that falls back, and one in vain. */
+void ask_with_interrupts(void)
+{
+	interrupts_enable();
+	page_alloc(0);
+	page_alloc_dma(0);
+	page_alloc(2);
+	page_alloc(ORDERS - 1);
+	interrupts_disable();
 }
 
 /* Returns the first word of the pages afterwards. Answers as ask_for_page. */
