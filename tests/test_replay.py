@@ -86,6 +86,7 @@ def test_program_on_this_computer(capfd, tmp_path) -> None:
     [
         ("test_extents", "S3", 2, "logical", 308),
         ("test_places", "S8", 2, "ns", 9_400_000),
+        ("test_reads_a_sector", "S1", 3, "transfer->lba", 77),
         ("test_pack_examples", "2.1", 1, "descriptor->limit", 0xFFFF),
     ],
 )

@@ -1,5 +1,7 @@
 """The ATA driver of the tree under test as a program for the host, with drives that are as strict
-as hardware (tests/storage/host/ata_drives.c).
+as hardware (tests/storage/host/ata_drives.c). They are another process, outside the driver's box:
+what the driver did is what its port accesses did there, and what it read it can know from nowhere
+else.
 
 with drives(lab) as ata:
     ata.add("hdb", 5000, "lm")              # LBA48, and blocks of 16 sectors
@@ -14,12 +16,11 @@ there, and what is required of the steps is looked at in their order.
 from __future__ import annotations
 
 import re
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import NoReturn
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
@@ -32,7 +33,8 @@ SOURCES = tuple(
 )
 OTHERS = ("kernel/lib/string.c",)
 HOST = ROOT / "tests/storage/host"
-PARTS = [HOST / name for name in ("ata_drives.c", "ata_ports.c", "ata_kernel.c", "ata_program.c")]
+DRIVER = [HOST / "ata_inside.c"]
+MACHINE = [HOST / f"ata_{name}.c" for name in ("drives", "ports", "kernel", "program")]
 NAMES = ("hda", "hdb", "hdc", "hdd")
 EIO, ETIMEDOUT, OK = -5, -110, 0
 ERRORS = {0: "0", -5: "-EIO", -110: "-ETIMEDOUT", -19: "-ENODEV"}
@@ -44,16 +46,7 @@ WRITE, WRITE_WIDE, WRITE_BLOCKS, WRITE_BLOCKS_WIDE = 0x30, 0x34, 0xC5, 0x39
 READ_DMA, READ_DMA_WIDE, WRITE_DMA, WRITE_DMA_WIDE = 0xC8, 0x25, 0xCA, 0x35
 WRITE_BLOCKS_FORCED, WRITE_DMA_FORCED, FLUSH, FLUSH_WIDE = 0xCE, 0x3D, 0xE7, 0xEA
 
-programs: dict[Path, Path] = {}
-
-
-def contents(number: int, lba: int, count: int) -> bytes:
-    """What a drive of this number, or a write with this seed, has in this many sectors."""
-    words = []
-    for at in range(lba, lba + count):
-        first = number * 0x9E3779B9 + (at & 0xFFFFFFFF) * 0x85EBCA6B + (at >> 32) * 77
-        words += [(first + i * 0xC2B2AE35) & 0xFFFFFFFF for i in range(128)]
-    return struct.pack(f"<{len(words)}I", *words)
+programs: dict[Path, tuple[Path, Path]] = {}
 
 
 def at_end(result: Result) -> Result:
@@ -109,10 +102,12 @@ class Step:
         self._check(check)
 
     def require_contents(self, number: int, lba: int, count: int, what: str) -> None:
-        """Fails unless its checksum is that of these contents."""
+        """Fails unless its checksum is that of these contents: of a drive at first, or of what a
+        write with this seed wrote."""
+        made = self._ata.do(f"made {number} {lba} {count}")
 
         def check() -> None:
-            if self.crc != f"{zlib.crc32(contents(number, lba, count)):08x}":
+            if self.crc != made.crc:
                 fail(f"{self.script}: {what}", *self.seen())
 
         self._check(check)
@@ -150,6 +145,8 @@ class Ata:
         self._lab = lab
         self._steps: list[Step] = []
         self.checks: list[tuple[Step, Callable[[], None]]] = []
+        chance = Random(f"{lab.seed} contents")
+        self.do(f"secret {chance.getrandbits(64)} {chance.getrandbits(64)}")
 
     def do(self, line: str) -> Step:
         """Adds a line to the script."""
@@ -160,18 +157,19 @@ class Ata:
         """Runs the script. Fails where the driver is blamed or comes to no end, and where a check
         fails."""
         script = "".join(f"{each.script}\n" for each in self._steps)
-        done = self._lab.ask(program_of(self._lab), script.encode())
-        output = done.stdout.decode(errors="replace")
-        parts = re.split(r"^# .*\n", output, flags=re.MULTILINE)[1:]
+        driver, machine = self._lab.connect(*programs_of(self._lab), script)
+        log = machine.stderr.decode(errors="replace")
+        parts = re.split(r"^#\n", log, flags=re.MULTILINE)[1:]
         for step, part in zip(self._lab.judged(self._steps), parts, strict=False):
             for line in part.splitlines():
                 take(step, line)
-            if step.blamed and not done.returncode:
+            if step.blamed and not machine.returncode:
                 fail(f"{step.script}: {step.blamed[0]}", *step.seen())
-        if len(parts) < len(self._steps) or done.returncode != 0:
-            words = output + done.stderr.decode(errors="replace")
-            self._lab.judging(max(0, len(parts) - 1))
-            report(self._steps[max(0, len(parts) - 1)], done.returncode, words)
+        if len(parts) < len(self._steps) or machine.returncode != 0:
+            words = driver.stderr.decode(errors="replace")
+            number = max(0, len(parts) - 1)
+            self._lab.judging(number)
+            report(self._steps[number], driver.returncode or machine.returncode, words)
         numbers = {id(step): number for number, step in enumerate(self._steps)}
         for step, check in self.checks:
             self._lab.judging(numbers[id(step)])
@@ -217,11 +215,12 @@ def drives(lab: Lab) -> Iterator[Ata]:
     ata.run()
 
 
-def program_of(lab: Lab) -> Path:
-    """The driver under test with the drives; compiled once for each tree."""
-    if lab.root not in programs or not programs[lab.root].exists():
+def programs_of(lab: Lab) -> tuple[Path, Path]:
+    """The driver under test, and the machine around it; compiled once for each tree."""
+    if lab.root not in programs or not all(each.exists() for each in programs[lab.root]):
         sources = [path for path in SOURCES if (lab.root / path).exists()]
-        programs[lab.root] = lab.host([*sources, *OTHERS], PARTS, "ata")
+        driver = lab.host([*sources, *OTHERS], DRIVER, "ata")
+        programs[lab.root] = driver, lab.host([], MACHINE, "machine")
     return programs[lab.root]
 
 

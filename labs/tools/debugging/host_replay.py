@@ -55,6 +55,7 @@ def commands(run: HostRun, functions: Sequence[str], questions: Path, root: Path
         "set confirm off",
         "set breakpoint pending off",
         "set debuginfod enabled off",
+        "handle SIGSEGV nostop noprint pass",  # of a driver's port accesses
         f"set environment ASAN_OPTIONS detect_leaks=0:{STOP}",
         f"set environment UBSAN_OPTIONS {STOP}",
         f"directory {root}",

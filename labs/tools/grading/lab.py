@@ -62,8 +62,9 @@ HOST_PROGRAM = """\
 #!/bin/bash
 set -o pipefail
 export ASAN_OPTIONS=detect_leaks=0
-{command} "$@" 2> >(head -c 61440 >&2) | stdbuf -o0 head -c 4194304
+{command} "$@" 2> >(head -c 61440 >&2){limit}
 """
+OUTPUT_CUT = " | stdbuf -o0 head -c 4194304"
 
 
 # A later lesson's kernel without its own checks: they take memory and time, which tests count.
@@ -244,6 +245,30 @@ class Lab:
         self._note_run(HostRun(program_in(program), arguments, b"".join(lines)))
         return self._ended(process, output, errors)
 
+    def connect(
+        self, program: Path, partner: Path, *arguments: str
+    ) -> tuple[subprocess.CompletedProcess[bytes], subprocess.CompletedProcess[bytes]]:
+        """Runs two programs of `host`, each with what the other one prints as its input; only their
+        errors are kept. The partner has nothing of the student's, and gets the arguments: where
+        there are too many questions for `converse`, it answers them."""
+        pipe = subprocess.PIPE
+        (for_program, from_partner), (for_partner, from_program) = os.pipe(), os.pipe()
+        between, read = os.pipe() if self.note else (from_partner, from_partner), bytearray()
+        started = (
+            ([direct(program)], {"stdin": for_program, "stdout": from_program}),
+            ([direct(partner), *arguments], {"stdin": for_partner, "stdout": between[1]}),
+        )
+        first, second = (subprocess.Popen(line, stderr=pipe, **ends) for line, ends in started)
+        for each in {for_program, for_partner, from_program, between[1]}:
+            os.close(each)
+        with first, second, sandbox.watched(first.pid):
+            if self.note:
+                read += passed_on(between[0], from_partner)
+            _, said = second.communicate(timeout=ANSWER_SECONDS)  # as much as a pipe holds
+            _, errors = first.communicate(timeout=ANSWER_SECONDS)
+        self._note_run(HostRun(program_in(program), (), bytes(read)))
+        return self._ended(first, b"", errors), self._ended(second, b"", said)
+
     def _ended(
         self, process: subprocess.Popen[bytes], output: bytes, errors: bytes
     ) -> subprocess.CompletedProcess[bytes]:
@@ -263,8 +288,9 @@ class Lab:
         else:
             command += [str(program)]
         script = program.parent.with_suffix(".sh")
-        script.write_text(HOST_PROGRAM.format(command=shlex.join(command)))
-        script.chmod(0o755)
+        for place, limit in ((script, OUTPUT_CUT), (direct(script), "")):
+            place.write_text(HOST_PROGRAM.format(command=shlex.join(command), limit=limit))
+            place.chmod(0o755)
         return script
 
 
@@ -272,6 +298,26 @@ def program_in(script: Path) -> Path:
     """The program that a script of Lab.host starts."""
     directory = script.with_suffix("")
     return directory / directory.name.rpartition("-")[0]
+
+
+def direct(script: Path) -> Path:
+    """The script that starts a program of `host` with no process between it and its reader."""
+    return script.with_suffix(".direct")
+
+
+def passed_on(source: int, target: int) -> bytes:
+    """Passes on what comes from one pipe to another, to its end. Returns that."""
+    passed = bytearray()
+    while chunk := os.read(source, 1 << 16):
+        passed += chunk
+        try:
+            for at in range(0, len(chunk), 4096):  # what a pipe takes as a whole
+                os.write(target, chunk[at : at + 4096])
+        except BrokenPipeError:
+            break
+    os.close(source)
+    os.close(target)
+    return bytes(passed)
 
 
 def conversed(process: subprocess.Popen[bytes], answer: Callable[[bytes], bytes]) -> bytes:

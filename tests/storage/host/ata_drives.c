@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/storage/host/ata_kernel.h"
+
 #define SPARE 4096 /* sectors that have been written */
 
 struct channel channels_of_model[CHANNELS];
@@ -29,10 +31,21 @@ void blame(const char *format, ...)
 
 /* ---- contents ---- */
 
+uint64_t secrets[2];
+
+/* Each bit of the result depends on all of the number (splitmix64). */
+static uint64_t mixed(uint64_t number)
+{
+	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
+	number = (number ^ number >> 27) * 0x94d049bb133111ebu;
+	return number ^ number >> 31;
+}
+
 uint32_t word_of(uint32_t drive, uint64_t lba, unsigned i)
 {
-	return drive * 0x9e3779b9u + (uint32_t)lba * 0x85ebca6bu + (uint32_t)(lba >> 32) * 77 +
-	       i * 0xc2b2ae35u;
+	uint64_t sector = mixed(mixed((uint64_t)drive << 48 ^ lba ^ secrets[0]) + secrets[1]);
+
+	return (uint32_t)mixed(sector + i * 0x9e3779b97f4a7c15u);
 }
 
 uint32_t *sector_of(struct drive *drive, uint64_t lba)
@@ -125,12 +138,13 @@ static bool move_all(struct channel *channel, struct drive *drive)
 	for (unsigned i = 0; i < drive->left; i++)
 		memcpy(data + i * 512, sector_of(drive, drive->lba + i), 512);
 	while (done < bytes) {
-		uint32_t *entry = memory_at(table, 8);
+		uint32_t entry[2];
 
-		if (!entry) {
+		if (!memory_has(table, sizeof(entry))) {
 			blame("the table goes on where there is no memory");
 			return false;
 		}
+		memory_get(ARENA, table - ARENA_AT, entry, sizeof(entry));
 		uint32_t address = entry[0], size = entry[1] & 0xffff;
 
 		size = size ? size : 65536;
@@ -140,18 +154,16 @@ static bool move_all(struct channel *channel, struct drive *drive)
 			blame("an entry of the table crosses a multiple of 64 KiB");
 			size = 65536 - (address & 0xffff);
 		}
-		uint8_t *there = memory_at(address, size);
-
-		if (!there) {
+		if (!memory_has(address, size)) {
 			blame("an entry of the table is not in memory");
 			return false;
 		}
 		if (size > bytes - done)
 			size = bytes - done;
 		if (drive->is_write)
-			memcpy(data + done, there, size);
+			memory_get(ARENA, address - ARENA_AT, data + done, size);
 		else
-			memcpy(there, data + done, size);
+			memory_put(ARENA, address - ARENA_AT, data + done, size);
 		done += size;
 		table += 8;
 		if ((entry[1] & 0x80000000u) && done < bytes)

@@ -66,6 +66,9 @@ extern uint64_t now;
 /* Prints a line about what the driver did that a drive does not forgive. */
 void blame(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What contents are made of: nobody who has not read them knows them. */
+extern uint64_t secrets[2];
+
 /* The word number i of a sector, as it is at first. */
 uint32_t word_of(uint32_t drive, uint64_t lba, unsigned i);
 
@@ -99,5 +102,5 @@ void drives_step(void);
 /* When the next drive has something to say; UINT64_MAX: none works. */
 uint64_t drives_next(void);
 
-/* Where a physical address is here; NULL: there is no memory. */
-void *memory_at(uint32_t physical, uint32_t bytes);
+/* Is this memory? */
+bool memory_has(uint32_t physical, uint32_t bytes);

@@ -1,50 +1,140 @@
 /*
- * What the ATA driver needs of a kernel, on the host. Its port accesses and cli are privileged: the
- * processor refuses them, and the signal's handler does what they say. There is one task; while it
- * sleeps, time goes to what comes next: a drive that has finished, or the alarm.
+ * What the ATA driver needs of a kernel and of a machine: ports, time, interrupts, one alarm,
+ * sleep, mutexes. The driver is another process (ata_inside.c), and each of these is a question of
+ * it, so that what it does is seen here, and what it says of itself counts for nothing. There is
+ * one task; while it sleeps, time goes to what comes next: a drive that has finished, or the alarm.
  */
-#define _GNU_SOURCE
 #include "tests/storage/host/ata_kernel.h"
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <ucontext.h>
-#include <unistd.h>
 
-#include "drivers/clock/pic.h"
-#include "drivers/disk/ata.h"
-#include "drivers/disk/ata_mode.h"
-#include "drivers/disk/pci.h"
-#include "drivers/disk/partition.h"
-#include "drivers/qemu/settings.h"
-#include "kernel/cpu/memory_layout.h"
-#include "kernel/report/printk.h"
-#include "kernel/task/lock.h"
-#include "kernel/task/time.h"
-#include "kernel/task/timer.h"
-#include "kernel/task/wait.h"
-#include "mm/page_alloc.h"
 #include "tests/storage/host/ata_drives.h"
 
-#define ARENA_AT    0x04000000u /* physical */
-#define ARENA_BYTES (1u << 20)
+#define FIRST_IRQ 14
+#define MUTEXES	  16
+#define LOOK_NS	  20 /* a look at the clock */
+#define SOON	  16 /* who looks again and again sees it go on by a part of what has passed */
 
-uint8_t *arena;
 uint64_t limit;
 unsigned sleeps;
-struct block_device *devices[4];
-const char *mode_at_start;
+bool is_there[4];
 bool is_in_handler;
 static bool is_enabled = true;
-static void (*handlers[16])(void);
+static bool has_handler[16];
 
-/* ---- the processor ---- */
+static void answer(const struct message *question);
+
+/* ---- the other process ---- */
+
+static int calls; /* the pipe; questions come on the standard input */
+
+bool kernel_start(void)
+{
+	calls = dup(STDOUT_FILENO);
+	return calls >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+}
+
+static void stop(const char *why)
+{
+	printf("! %s\n", why);
+	exit(4);
+}
+
+static void send(const struct message *message, const void *bytes)
+{
+	if (!talk_send(calls, message, bytes))
+		exit(7);
+}
+
+static void receive(void *bytes, size_t count)
+{
+	if (!talk_receive(STDIN_FILENO, bytes, count))
+		exit(7);
+}
+
+static void reply(uint64_t value, const void *bytes, uint32_t count)
+{
+	send(&(struct message){ .what = RESULT, .value = value, .bytes = count }, bytes);
+}
+
+/* Answers questions until the call has ended; `given` gets `most` bytes. */
+static int64_t attend(void *given, uint32_t most)
+{
+	for (;;) {
+		struct message message;
+
+		receive(&message, sizeof(message));
+		if (message.what != END) {
+			answer(&message);
+			continue;
+		}
+		if (message.bytes != most)
+			stop("it ends a call that is another one");
+		receive(given, most);
+		return (int64_t)message.value;
+	}
+}
+
+int64_t call(uint32_t what, uint32_t first, uint32_t second, uint64_t value, const void *bytes,
+	     uint32_t count)
+{
+	struct message message = {
+		.what = what, .first = first, .second = second, .value = value, .bytes = count
+	};
+
+	send(&message, bytes);
+	return attend(NULL, 0);
+}
+
+int64_t call_text(uint32_t what, const char *text)
+{
+	return call(what, 0, 0, 0, text, strlen(text) + 1);
+}
+
+void memory_get(enum memory memory, uint32_t offset, void *bytes, uint32_t count)
+{
+	send(&(struct message){ GIVE, memory, offset, .value = count }, NULL);
+	attend(bytes, count);
+}
+
+void memory_put(enum memory memory, uint32_t offset, const void *bytes, uint32_t count)
+{
+	call(TAKE, memory, offset, 0, bytes, count);
+}
+
+bool memory_has(uint32_t physical, uint32_t bytes)
+{
+	uint32_t offset = physical - ARENA_AT;
+
+	return offset < ARENA_BYTES && bytes <= ARENA_BYTES - offset;
+}
+
+/* ---- time ---- */
+
+static void pass(uint64_t ns)
+{
+	now += ns;
+	if (now > limit)
+		stop("it waits without end");
+}
+
+/* Who waits by looking at the clock need not look a million times. */
+static uint64_t look(bool is_again)
+{
+	static uint64_t since;
+	uint64_t ns = LOOK_NS;
+
+	if (!is_again)
+		since = now;
+	else if ((now - since) / SOON > ns)
+		ns = (now - since) / SOON;
+	pass(ns);
+	return now;
+}
+
+/* ---- interrupts ---- */
 
 static void deliver(void)
 {
@@ -52,200 +142,136 @@ static void deliver(void)
 	for (unsigned i = 0; i < CHANNELS && is_enabled && !is_in_handler; i++) {
 		struct channel *channel = &channels_of_model[i];
 
-		if (!channel->is_pending || !handlers[14 + i])
+		if (!channel->is_pending || !has_handler[FIRST_IRQ + i])
 			continue;
 		channel->is_pending = false;
 		is_in_handler = true;
-		handlers[14 + i]();
+		call(CALL_INTERRUPT, FIRST_IRQ + i, 0, 0, NULL, 0);
 		is_in_handler = false;
 	}
 }
 
-static void begin_second(void);
+static uint32_t alarm_set; /* the timer; 0: none */
+static uint64_t alarm_at;
+static uint32_t woken; /* the queue */
 
-static void pass(uint64_t ns)
-{
-	now += ns;
-	if (now > limit) {
-		printf("! it waits without end\n");
-		exit(4);
-	}
-}
-
-static void strings(unsigned size, bool is_in, uint16_t port, greg_t *registers, bool is_repeated)
-{
-	uintptr_t *place = (uintptr_t *)&registers[is_in ? REG_EDI : REG_ESI];
-	uint32_t count = is_repeated ? registers[REG_ECX] : 1;
-
-	for (; count > 0; count--, *place += size) {
-		uint32_t value = 0;
-
-		if (is_in)
-			value = port_in(port, size);
-		else
-			memcpy(&value, (void *)*place, size);
-		if (is_in)
-			memcpy((void *)*place, &value, size);
-		else
-			port_out(port, size, value);
-	}
-	if (is_repeated)
-		registers[REG_ECX] = 0;
-}
-
-/* Does what a refused instruction says. Returns its length; 0: it is another one. */
-static unsigned execute(const uint8_t *code, greg_t *registers)
-{
-	unsigned at = 0, size = 4, bytes;
-	bool is_repeated = false;
-	uint16_t port = registers[REG_EDX];
-
-	for (;; at++) {
-		if (code[at] == 0x66)
-			size = 2;
-		else if (code[at] == 0xf3)
-			is_repeated = true;
-		else
-			break;
-	}
-	bytes = code[at] & 1 ? size : 1;
-	uint32_t mask = bytes == 4 ? 0xffffffffu : (1u << 8 * bytes) - 1;
-
-	switch (code[at]) {
-	case 0xec:
-	case 0xed:
-		registers[REG_EAX] = (registers[REG_EAX] & ~mask) | (port_in(port, bytes) & mask);
-		return at + 1;
-	case 0xee:
-	case 0xef:
-		port_out(port, bytes, registers[REG_EAX] & mask);
-		return at + 1;
-	case 0x6c:
-	case 0x6d:
-		strings(bytes, true, port, registers, is_repeated);
-		return at + 1;
-	case 0x6e:
-	case 0x6f:
-		strings(bytes, false, port, registers, is_repeated);
-		return at + 1;
-	case 0xfa:
-		is_enabled = false;
-		return at + 1;
-	case 0xfb:
-		is_enabled = true;
-		deliver();
-		return at + 1;
-	}
-	return 0;
-}
-
-static void on_fault(int signal, siginfo_t *info, void *context)
-{
-	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-	unsigned length = execute((const uint8_t *)registers[REG_EIP], registers);
-
-	(void)info;
-	if (length == 0) {
-		printf("! it crashes\n");
-		fflush(stdout);
-		_exit(5);
-	}
-	registers[REG_EIP] += length;
-	if (now > limit)
-		pass(0);
-	deliver();
-}
-
-/* ---- the rest ---- */
-
-uint64_t time_ns(void)
-{
-	pass(20);
-	deliver();
-	return now;
-}
-
-void printk(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	printf("> ");
-	vprintf(format, arguments);
-	va_end(arguments);
-}
-
-int snprintk(char *buffer, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	int length = vsnprintf(buffer, size, format, arguments);
-
-	va_end(arguments);
-	return length;
-}
-
-void irq_register(unsigned line, void (*handler)(void))
-{
-	handlers[line] = handler;
-}
-
-static struct timer *alarm_set;
-static const struct wait_queue *woken;
-
-void timer_start(struct timer *timer, uint64_t deadline_ns, void (*expire)(struct timer *timer))
+static void set_alarm(uint32_t timer, uint64_t deadline)
 {
 	if (alarm_set == timer)
 		blame("the alarm is set while it runs");
-	timer->deadline = deadline_ns;
-	timer->expire = expire;
 	alarm_set = timer;
-}
-
-void timer_cancel(struct timer *timer)
-{
-	if (alarm_set == timer)
-		alarm_set = NULL;
+	alarm_at = deadline;
 }
 
 static void ring(void)
 {
-	struct timer *timer = alarm_set;
+	uint32_t timer = alarm_set;
 
-	if (timer && timer->deadline <= now) {
-		alarm_set = NULL;
-		timer->expire(timer);
+	if (timer && alarm_at <= now) {
+		alarm_set = 0;
+		call(CALL_ALARM, 0, 0, timer, NULL, 0);
 	}
 }
 
-void wait_wake(struct wait_queue *queue)
+/* ---- another task: one of the two runs ---- */
+
+static const char *mode_to_set;
+static bool has_second, second_waits, is_second;
+static unsigned locked;
+
+static struct {
+	uint32_t place;
+	unsigned owner; /* 0: free; 1 or 2 */
+} mutexes[MUTEXES];
+
+/* Until it ends, or waits for a mutex. */
+static void run_second(uint32_t what, const char *mode)
 {
-	woken = queue;
+	is_second = true;
+	second_waits = false;
+	call_text(what, mode);
+	is_second = false;
+	has_second = second_waits;
 }
+
+void kernel_switch(const char *mode)
+{
+	mode_to_set = mode;
+}
+
+static void begin_second(void)
+{
+	const char *mode = mode_to_set;
+
+	if (!mode || has_second || drives_next() == UINT64_MAX)
+		return;
+	mode_to_set = NULL;
+	has_second = true;
+	run_second(CALL_OTHER, mode);
+}
+
+static unsigned *owner_of(uint32_t place)
+{
+	unsigned i = 0;
+
+	while (i < MUTEXES && mutexes[i].place && mutexes[i].place != place)
+		i++;
+	if (i == MUTEXES)
+		stop("it has too many mutexes");
+	mutexes[i].place = place;
+	return &mutexes[i].owner;
+}
+
+/* The second task waits; the first one would do so for ever. */
+static bool lock(uint32_t place)
+{
+	unsigned *owner = owner_of(place), me = is_second ? 2 : 1;
+
+	if (*owner == me)
+		blame("the channel is locked twice");
+	else if (*owner && is_second) {
+		second_waits = true;
+		return false;
+	}
+	*owner = me;
+	locked++;
+	return true;
+}
+
+static void unlock(uint32_t place)
+{
+	unsigned *owner = owner_of(place);
+
+	if (!*owner)
+		blame("the channel is unlocked by nobody");
+	*owner = 0;
+	locked--;
+	if (!is_second && second_waits)
+		run_second(CALL_GO_ON, "");
+}
+
+/* ---- sleep ---- */
 
 /* The time goes to what comes next. */
 static void go_on(void)
 {
 	uint64_t next = drives_next();
 
-	if (alarm_set && alarm_set->deadline < next)
-		next = alarm_set->deadline;
-	if (next == UINT64_MAX) {
-		printf("! it sleeps, and nothing will wake it\n");
-		exit(4);
-	}
+	if (alarm_set && alarm_at < next)
+		next = alarm_at;
+	if (next == UINT64_MAX)
+		stop("it sleeps, and nothing will wake it");
 	pass(next > now ? next - now : 1);
 }
 
-void wait_sleep_blocked(struct wait_queue *queue)
+static void sleep_at(uint32_t queue)
 {
 	sleeps++;
 	if (is_enabled) {
 		blame("it sleeps with interrupts enabled");
 		deliver();
 	}
-	woken = NULL;
+	woken = 0;
 	is_enabled = true;
 	for (;;) {
 		begin_second();
@@ -258,140 +284,128 @@ void wait_sleep_blocked(struct wait_queue *queue)
 	is_enabled = false;
 }
 
-void msleep(uint32_t milliseconds)
+/* ---- questions ---- */
+
+static void use_port(const struct message *question)
 {
-	pass(milliseconds * 1000000ull);
+	uint32_t size = question->second >> 16, count = question->second & 0xffff, value;
+	uint16_t port = question->first;
+	bool is_in = question->what == ASK_IN;
+	uint8_t *bytes = calloc(count + 1, 4);
+
+	if (size == 0 || size > 4 || question->bytes != (is_in ? 0 : size * count))
+		stop("it uses a port as no processor does");
+	receive(bytes, question->bytes);
+	for (uint32_t i = 0; i < count; i++) {
+		value = 0;
+		if (is_in)
+			value = port_in(port, size);
+		else
+			memcpy(&value, bytes + i * size, size);
+		if (is_in)
+			memcpy(bytes + i * size, &value, size);
+		else
+			port_out(port, size, value);
+	}
+	pass(0);
+	deliver();
+	reply(0, bytes, is_in ? size * count : 0);
+	free(bytes);
+}
+
+/* A line of its own, whatever is in it. */
+static void say(uint32_t count)
+{
+	char text[513] = "";
+
+	if (count > 512)
+		stop("it says too much at once");
+	receive(text, count);
+	for (char *at = text; *at; at++)
+		if (*at == '\n' && at[1])
+			*at = ' ';
+	printf("> %s%s", text, strchr(text, '\n') ? "" : "\n");
+}
+
+static void enable(bool enabled)
+{
+	is_enabled = enabled;
 	deliver();
 }
 
-/* ---- another task: a thread, and one of the two runs ---- */
-
-static sem_t for_first, for_second;
-static const char *mode_to_set;
-static pthread_t second;
-static bool has_second, second_waits, is_second;
-
-static void *second_task(void *nothing)
+static void cancel(uint32_t timer)
 {
-	sem_wait(&for_second);
-	ata_set_mode(mode_to_set);
-	has_second = second_waits = false;
-	sem_post(&for_first);
-	return nothing;
+	if (alarm_set == timer)
+		alarm_set = 0;
 }
 
-/* Until it ends, or waits for a mutex. */
-static void run_second(void)
+/* Does what most questions ask for. Returns the answer. */
+static uint64_t result_of(const struct message *question)
 {
-	is_second = true;
-	sem_post(&for_second);
-	sem_wait(&for_first);
-	is_second = false;
-}
+	uint32_t first = question->first;
 
-void kernel_switch(const char *mode)
-{
-	mode_to_set = mode;
-}
-
-static void begin_second(void)
-{
-	if (!mode_to_set || has_second || drives_next() == UINT64_MAX)
-		return;
-	has_second = true;
-	pthread_create(&second, NULL, second_task, NULL);
-	pthread_detach(second);
-	run_second();
-	mode_to_set = NULL;
-}
-
-static unsigned locked;
-
-/* The owner is a number: 1 or 2. */
-void mutex_lock(struct mutex *mutex)
-{
-	struct task *me = (struct task *)(uintptr_t)(is_second ? 2 : 1);
-
-	if (mutex->owner == me)
-		blame("the channel is locked twice");
-	while (is_second && mutex->owner) {
-		second_waits = true;
-		sem_post(&for_first);
-		sem_wait(&for_second);
+	switch (question->what) {
+	case ASK_CLI:
+	case ASK_STI:
+		enable(question->what == ASK_STI);
+		return 0;
+	case ASK_MSLEEP:
+		pass(question->value * 1000000ull);
+		deliver();
+		return 0;
+	case ASK_HANDLER:
+		has_handler[first % 16] = true;
+		return 0;
+	case ASK_ALARM:
+		set_alarm(first, question->value);
+		return 0;
+	case ASK_CANCEL:
+		cancel(first);
+		return 0;
+	case ASK_WAKE:
+		woken = first;
+		return 0;
+	case ASK_SLEEP:
+		sleep_at(first);
+		return 0;
+	case ASK_LOCK:
+		return lock(first);
+	case ASK_UNLOCK:
+		unlock(first);
+		return 0;
+	case ASK_DRIVE:
+		is_there[first % 4] = true;
+		return 0;
 	}
-	mutex->owner = me;
-	locked++;
+	stop(question->what == ASK_CRASH ? "it crashes" : "it asks what no driver asks");
+	return 0;
 }
 
-void mutex_unlock(struct mutex *mutex)
+static void answer(const struct message *question)
 {
-	if (!mutex->owner)
-		blame("the channel is unlocked by nobody");
-	mutex->owner = NULL;
-	locked--;
-	if (!is_second && second_waits)
-		run_second();
-}
+	static uint32_t last;
+	bool is_again = last == question->what;
 
-void *page_alloc(unsigned order)
-{
-	static unsigned used;
-
-	(void)order;
-	return arena + ARENA_FOR_SECTORS + 4096 * used++;
-}
-
-int setting_read(const char *name, char *buffer, uint32_t size)
-{
-	return snprintf(buffer, size, "%s", mode_at_start);
-}
-
-bool pci_find(uint16_t class_and_subclass, uint32_t *function)
-{
-	*function = 0;
-	return true;
-}
-
-uint32_t pci_read(uint32_t function, unsigned offset)
-{
-	return offset == PCI_BAR(4) ? 0xc001 : 0;
-}
-
-void pci_write(uint32_t function, unsigned offset, uint32_t value)
-{
-}
-
-void block_register(struct block_device *device)
-{
-	devices[device->name[2] - 'a'] = device;
-}
-
-void partitions_register(struct block_device *drive)
-{
-}
-
-void *memory_at(uint32_t physical, uint32_t bytes)
-{
-	uint32_t offset = physical - ARENA_AT;
-
-	return offset < ARENA_BYTES && bytes <= ARENA_BYTES - offset ? arena + offset : NULL;
-}
-
-bool kernel_start(void)
-{
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
-
-	arena =
-	    mmap((void *)(uintptr_t)(KERNEL_BASE + ARENA_AT), ARENA_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	return arena != MAP_FAILED && sigaction(SIGSEGV, &action, NULL) == 0;
+	last = question->what;
+	if (question->what == ASK_IN || question->what == ASK_OUT) {
+		use_port(question);
+	} else if (question->what == ASK_TIME) {
+		look(is_again);
+		deliver();
+		reply(now, NULL, 0);
+	} else if (question->what == ASK_SAY) {
+		say(question->bytes);
+		reply(0, NULL, 0);
+	} else {
+		reply(result_of(question), NULL, 0);
+	}
 }
 
 void kernel_check(void)
 {
 	if (alarm_set)
 		blame("the alarm stays set");
-	alarm_set = NULL;
+	alarm_set = 0;
 	if (locked || has_second)
 		blame("the channel stays locked");
 	locked = 0;

@@ -1,24 +1,31 @@
-/* The kernel around the ATA driver, on the host: tests/storage/host/ata_kernel.c. */
+/* The machine around the ATA driver, whose process is asked and asks: ata_kernel.c. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "drivers/disk/block.h"
+#include "tests/storage/host/ata_talk.h"
 
-#define ARENA_FOR_SECTORS (768u << 10) /* bytes; what is above is for page_alloc */
+extern uint64_t limit;	 /* of the time, for this command of the script */
+extern unsigned sleeps;	 /* of tasks, until an interrupt or the alarm */
+extern bool is_there[4]; /* the driver knows these drives */
 
-extern uint8_t *arena;		  /* memory that DMA reaches */
-extern uint64_t limit;		  /* of the time, for this command of the script */
-extern const char *mode_at_start; /* the setting "disk" */
-extern unsigned sleeps;		  /* of tasks, until an interrupt or the alarm */
-extern struct block_device *devices[4];
+/* What is printed from here on is no call of the driver. Returns false without pipes. */
+bool kernel_start(void);
+
+/* Makes the driver's process do this, and returns what it says in the end. */
+int64_t call(uint32_t what, uint32_t first, uint32_t second, uint64_t value, const void *bytes,
+	     uint32_t count);
+
+/* The same with a text of at most 63 bytes. */
+int64_t call_text(uint32_t what, const char *text);
+
+/* Bytes of that process's memory. */
+void memory_get(enum memory memory, uint32_t offset, void *bytes, uint32_t count);
+void memory_put(enum memory memory, uint32_t offset, const void *bytes, uint32_t count);
 
 /* Another task changes the mode, while this one sleeps or polls. */
 void kernel_switch(const char *mode);
-
-/* The processor refuses port accesses from here on. Returns false if there is no arena. */
-bool kernel_start(void);
 
 /* Blames the driver for what it must not leave behind. */
 void kernel_check(void);

@@ -6,9 +6,10 @@
 
 #include <stddef.h>
 
-#define MASTER	   0xc000
-#define JUNK	   0xa5c3
-#define MANY_POLLS 1000
+#define MASTER	     0xc000
+#define JUNK	     0xa5c3
+#define FEW_POLLS    8
+#define MOST_AT_ONCE 10000000 /* ns */
 
 /* ---- data ---- */
 
@@ -157,9 +158,22 @@ static struct channel *master_at(uint16_t port, unsigned *number)
 	return &channels_of_model[port / 8 % 2];
 }
 
-uint32_t port_in(uint16_t port, unsigned size)
+/* Who polls a busy drive need not do so a million times: each time takes longer. */
+static void let_time_pass(bool is_busy)
 {
 	static unsigned polls;
+	static uint64_t since;
+	uint64_t more = (now - since) / 2;
+
+	if (!is_busy || polls == 0)
+		since = now;
+	polls = is_busy ? polls + 1 : 0;
+	if (polls > FEW_POLLS)
+		now += more < MOST_AT_ONCE ? more : MOST_AT_ONCE;
+}
+
+uint32_t port_in(uint16_t port, unsigned size)
+{
 	unsigned number;
 	struct channel *channel = channel_at(port, &number);
 
@@ -182,10 +196,7 @@ uint32_t port_in(uint16_t port, unsigned size)
 			    "STATUS is read before 400 ns are over: it may take an interrupt away");
 		if (number == 7)
 			channel->is_interrupting = false;
-		if (!(value & BSY) || value == 0xff)
-			polls = 0;
-		else if (++polls > MANY_POLLS) /* who polls for seconds need not do so here */
-			now += 100000;
+		let_time_pass((value & BSY) && value != 0xff);
 		return value;
 	}
 	if ((channel = master_at(port, &number)))

@@ -1,8 +1,9 @@
 /*
- * The ATA driver as a program for the host, with the drives of ata_drives.c, and ata_kernel.c for
- * the rest of the kernel. Standard input is a script, a command a line; what is printed after
- * "# COMMAND" is the answer:
+ * The machine around the ATA driver: the drives of ata_drives.c, and ata_kernel.c for the rest. The
+ * driver is another process (ata_inside.c), at the standard input and output. The argument is a
+ * script, a command a line; what is printed on the standard error after "#" is the answer:
  *
+ *	secret A B		what all contents are made of
  *	drive N SECTORS OPTIONS	a drive 0 to 3; l(BA48) d(MA) f(orced), m: blocks
  *	start MODE		ata_initialize
  *	read N LBA PIECES	pieces: sectors, or sectors@offset,sectors@offset; 3s: 3
@@ -11,6 +12,7 @@
  *	forced N LBA PIECES SEED
  *	flush N
  *	peek N LBA COUNT	the drive's own contents
+ *	made N LBA COUNT	what it had there at first, or what the seed N writes there
  *	bad N LBA KIND E TIMES	it fails; KIND: r or w; E: the ERROR register, 0: DF
  *	late N MICROSECONDS	the next command takes so long
  *	gone CHANNEL YES	its bus floats
@@ -29,14 +31,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/disk/ata.h"
-#include "drivers/disk/ata_mode.h"
-#include "drivers/disk/ata_drive.h"
-#include "tests/host/question.h"
 #include "tests/storage/host/ata_drives.h"
 #include "tests/storage/host/ata_kernel.h"
 
 #define FIRST	 4096 /* bytes of the arena before the pieces */
+#define SECTOR	 512u
+#define MOST	 256 /* sectors of a transfer, and pieces */
 #define POISON	 0xcc
 #define PATIENCE 200000000000ull /* ns that a command of the script may take */
 
@@ -59,80 +59,93 @@ static uint32_t crc(uint32_t sum, const uint8_t *bytes, unsigned count)
 
 /* Sectors in memory, as the script says: "8", or "3@2,5@100": offsets in bytes from the last
  * piece's end, at first from the arena's beginning. */
-static unsigned parse(char *text, struct block_piece *pieces, unsigned *sectors)
+static unsigned parse(char *text, struct talk_piece *pieces)
 {
 	unsigned count = 0;
-	static uint8_t elsewhere[16 * 512];
-	uint8_t *place = arena + FIRST;
+	uint32_t place = FIRST;
 
-	*sectors = 0;
 	for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
 		char *offset = strchr(word, '@'), *end;
 
 		place += offset ? strtoul(offset + 1, NULL, 0) : 0;
-		unsigned here = strtoul(word, &end, 0);
+		uint32_t here = strtoul(word, &end, 0);
+		bool is_near = *end != 's';
 
-		pieces[count] = (struct block_piece){ *end == 's' ? elsewhere : place, here };
-		place += *end == 's' ? 0 : here * 512;
-		*sectors += pieces[count++].sectors;
+		pieces[count++] =
+		    (struct talk_piece){ is_near ? ARENA : ELSEWHERE, is_near ? place : 0, here };
+		place += is_near ? here * SECTOR : 0;
 	}
 	return count;
 }
 
-static bool is_poisoned(const struct block_piece *pieces, unsigned count)
+static bool is_poisoned(const uint8_t *arena, const struct talk_piece *pieces, unsigned count)
 {
-	const uint8_t *at = arena;
+	uint32_t at = 0;
 
 	for (unsigned i = 0; i <= count; i++) {
-		const uint8_t *end = i < count ? pieces[i].buffer : arena + ARENA_FOR_SECTORS;
+		uint32_t end = i < count ? pieces[i].offset : ARENA_FOR_SECTORS;
 
-		if (end < arena)
+		if (i < count && pieces[i].memory != ARENA)
 			continue;
-
 		for (; at < end; at++)
-			if (*at != POISON)
+			if (arena[at] != POISON)
 				return false;
 		if (i < count)
-			at = (uint8_t *)pieces[i].buffer + pieces[i].sectors * 512;
+			at += pieces[i].sectors * SECTOR;
 	}
 	return true;
 }
 
-static void fill(const struct block_piece *pieces, unsigned count, uint64_t lba, uint32_t seed)
+/* The sectors of a range, as the seed makes them. Returns how many bytes. */
+static uint32_t make(uint8_t *bytes, uint32_t seed, uint64_t lba, unsigned sectors)
 {
-	for (unsigned i = 0; i < count; i++)
-		for (unsigned sector = 0; sector < pieces[i].sectors; sector++, lba++)
-			for (unsigned word = 0; word < 128; word++) {
-				uint32_t value = word_of(seed, lba, word);
+	for (unsigned word = 0; word < sectors * 128; word++) {
+		uint32_t value = word_of(seed, lba + word / 128, word % 128);
 
-				memcpy((uint8_t *)pieces[i].buffer + sector * 512 + word * 4,
-				       &value, 4);
-			}
+		memcpy(bytes + word * 4, &value, 4);
+	}
+	return sectors * SECTOR;
 }
 
-static void transfer(struct block_device *device, bool is_write, bool is_forced, uint64_t lba,
-		     char *text, uint32_t seed)
+static void fill(const struct talk_piece *pieces, unsigned count, uint64_t lba, uint32_t seed)
 {
-	static struct block_piece pieces[256];
-	unsigned sectors, count = parse(text, pieces, &sectors);
-	struct block_transfer wanted = { .lba = lba,
-					 .count = sectors,
-					 .is_write = is_write,
-					 .is_forced = is_forced,
-					 .pieces = pieces,
-					 .piece_count = count };
+	static uint8_t bytes[MOST * SECTOR];
+
+	for (unsigned i = 0; i < count; lba += pieces[i++].sectors)
+		memory_put(pieces[i].memory, pieces[i].offset, bytes,
+			   make(bytes, seed, lba, pieces[i].sectors));
+}
+
+static void transfer(unsigned number, bool is_write, bool is_forced, uint64_t lba, char *text,
+		     uint32_t seed)
+{
+	static struct talk_piece pieces[MOST];
+	static uint8_t arena[ARENA_FOR_SECTORS], elsewhere[ELSEWHERE_SECTORS * SECTOR];
+	unsigned count = parse(text, pieces);
 	uint32_t sum = 0;
 
-	memset(arena, POISON, ARENA_FOR_SECTORS);
+	memset(arena, POISON, sizeof(arena));
+	memory_put(ARENA, 0, arena, sizeof(arena));
 	if (is_write)
 		fill(pieces, count, lba, seed);
-	int result = device->ops->transfer(device, &wanted);
+	int64_t result = call(CALL_TRANSFER, number, is_write | is_forced << 1, lba, pieces,
+			      count * sizeof(pieces[0]));
 
-	if (!is_poisoned(pieces, count))
+	memory_get(ARENA, 0, arena, sizeof(arena));
+	memory_get(ELSEWHERE, 0, elsewhere, sizeof(elsewhere));
+	if (!is_poisoned(arena, pieces, count))
 		blame("memory beside the buffer has changed");
 	for (unsigned i = 0; i < count; i++)
-		sum = crc(sum, pieces[i].buffer, pieces[i].sectors * 512);
-	printf("= %d %08x\n", result, sum);
+		sum = crc(sum, (pieces[i].memory == ARENA ? arena : elsewhere) + pieces[i].offset,
+			  pieces[i].sectors * SECTOR);
+	printf("= %d %08x\n", (int)result, sum);
+}
+
+static void show_made(uint32_t seed, uint64_t lba, unsigned count)
+{
+	static uint8_t bytes[MOST * SECTOR];
+
+	printf("= 0 %08x\n", crc(0, bytes, make(bytes, seed, lba, count)));
 }
 
 static void peek(struct drive *drive, uint64_t lba, unsigned count)
@@ -157,9 +170,9 @@ static void add_drive(struct drive *drive, unsigned number, uint64_t sectors, co
 				 .status = RDY };
 }
 
-static void say(int result)
+static void say(int64_t result)
 {
-	printf("= %d 00000000\n", result);
+	printf("= %d 00000000\n", (int)result);
 }
 
 /* A command, and up to five words after it. */
@@ -172,11 +185,13 @@ static void run(char **words)
 	const char *what = words[0];
 
 	limit = now + PATIENCE;
-	if (!strcmp(what, "drive")) {
+	if (!strcmp(what, "secret")) {
+		secrets[0] = strtoull(words[1], NULL, 0);
+		secrets[1] = lba;
+	} else if (!strcmp(what, "drive")) {
 		add_drive(drive, number, lba, words[3]);
 	} else if (!strcmp(what, "start")) {
-		mode_at_start = words[1];
-		ata_initialize();
+		call_text(CALL_START, words[1]);
 	} else if (!strcmp(what, "bad")) {
 		drive->bad = lba;
 		drive->bad_write = *words[3] == 'w';
@@ -198,39 +213,37 @@ static void run(char **words)
 		channel->fault = true;
 	} else if (!strcmp(what, "peek")) {
 		peek(drive, lba, strtoul(words[3], NULL, 0));
+	} else if (!strcmp(what, "made")) {
+		show_made(number, lba, strtoul(words[3], NULL, 0));
 	} else if (!strcmp(what, "mode")) {
-		say(ata_set_mode(words[1]));
-	} else if (!devices[number]) {
+		say(call_text(CALL_MODE, words[1]));
+	} else if (!is_there[number]) {
 		printf("! the driver does not know hd%c\n", 'a' + number);
 	} else if (!strcmp(what, "flush")) {
-		say(devices[number]->ops->flush(devices[number]));
+		say(call(CALL_FLUSH, number, 0, 0, NULL, 0));
 	} else {
-		transfer(devices[number], *what != 'r', *what == 'f', lba, words[3],
+		transfer(number, *what != 'r', *what == 'f', lba, words[3],
 			 strtoul(words[4], NULL, 0));
 	}
 	kernel_check();
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
-	static char line[8192];
 	static char empty[] = "";
+	char *script = count > 1 ? arguments[1] : empty;
 
 	if (!kernel_start())
 		return 2;
 	limit = PATIENCE;
-	while (fgets(line, sizeof(line), stdin)) {
+	for (char *line; (line = strsep(&script, "\n")) && *line;) {
 		char *words[6] = { empty, empty, empty, empty, empty, empty };
-		unsigned count = 0;
 
-		line[strcspn(line, "\n")] = '\0';
-		printf("# %s\n", line);
-		for (char *at = line; count < 6 && (words[count] = strsep(&at, " ")); count++)
-			;
-		for (; count < 6; count++)
-			words[count] = empty;
+		printf("#\n");
+		for (unsigned i = 0; i < 6 && line; i++)
+			words[i] = strsep(&line, " ");
 		sleeps = 0;
-		question_begins();
+		call(CALL_QUESTION, 0, 0, 0, NULL, 0);
 		run(words);
 		printf("~ %u\n", sleeps);
 	}
