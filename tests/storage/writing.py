@@ -37,6 +37,7 @@ NO_SPACE = -28
 MOST_TOLD = 3  # lines of e2fsck
 NAMES = ("a", "b", "c", "d")
 LEAF = re.compile(r"\s*(\d+)/\s*\d+\s+\d+/\s*\d+\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*\d+\s+\d+(.*)")
+NODE = re.compile(r"\s*\d+/\s*\d+\s+\d+/\s*\d+\s+\d+\s*-\s*\d+\s+(\d+)\s+\d+\s*$")
 TABLE = bytes(i % 256 for i in range(512))
 
 programs: dict[Path, Path] = {}
@@ -257,6 +258,11 @@ class Files:
                 length = int(last) - int(first) + 1
                 found.append(Extent(int(first), length, int(physical), "Uninit" in rest))
         return found
+
+    def nodes(self, name: str) -> list[int]:
+        """The blocks of a file's tree."""
+        lines = debugfs(self.image, [f"ex -n /{name}"])
+        return [int(found[1]) for line in lines if (found := NODE.match(line))]
 
 
 def difference(seen: bytes, expected: bytes) -> str:

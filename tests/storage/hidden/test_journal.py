@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from labs.tools.grading.lab import Lab
@@ -178,6 +180,29 @@ def commits(count: int) -> list[str]:
     """This many transactions of four blocks."""
     one = ["begin 4", *(f"change {block} 5" for block in range(4)), "end", "commit"]
     return one * count
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_all_of_the_log_is_free_again(journals: Journals) -> None:
+    """As many transactions fit into the log after a checkpoint as after the mount, whatever its
+    length: the checkpoints come after the same number of transactions each time."""
+    for log in range(34, 40):  # a transaction has six blocks
+        layout = Layout(log=log, checksums=False)
+        (session,) = journals.ask([(empty_disk(layout), layout, commits(20))])
+        writes = [0, *(each.writes for each in session.answers)]
+        begins = [
+            writes[at + 1] > writes[at]
+            for at, each in enumerate(session.answers)
+            if each.command == "begin"
+        ]
+        first, *later = (at for at, writes_any in enumerate(begins) if writes_any)
+        where = f"a log of {layout.end - layout.first} blocks"
+        assert len(later) > 1, f"{where} and 20 transactions: {len(later) + 1} checkpoints"
+        between = [after - before for before, after in pairwise([first, *later])]
+        assert set(between) == {first}, (
+            f"{where}: {first} transactions fit into it after the mount, and after a checkpoint "
+            f"{between[0]}"
+        )
 
 
 @pytest.mark.exercise("S5", points=1, host=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -21,7 +22,7 @@ from tests.storage.writing import (
     require_files,
     require_orphans_only,
 )
-from tests.told import expect, fail
+from tests.told import expect, fail, require
 
 ONE = "-t ext4 -b 1024 -N 64"
 KINDS = {
@@ -89,6 +90,24 @@ def test_splits(lab, tmp_path, order):
         most = -(-700 // LEAF) + 2 if order == "up" else 2 * (700 // LEAF) + 4
         if nodes > most:
             fail(f"nodes of /a, written {order}: expected at most {most}, seen {nodes}")
+
+
+@pytest.mark.exercise("S4", points=1, host=True)
+def test_nodes_are_near_their_file(lab, tmp_path):
+    """400 extents of a file whose inode is not in the first group: while that group has room, the
+    nodes are there, too, so that reading the file does not go elsewhere for its map."""
+    with Files(lab, tmp_path, KINDS["ext4-small-groups"], 16 * MIB) as files:
+        alternate(files, list(range(400)))
+        files.run()
+        files.require_results()
+        (place,) = (line for line in debugfs(files.image, ["imap /a"]) if "block group" in line)
+        group = int(re.search(r"block group (\d+)", place)[1])
+        require(group > 0, f"the test wants a file outside the first group: {place}")
+        nodes = files.nodes("a")
+        require(len(nodes) > 4, f"nodes of /a: expected at least 5, seen {nodes}")
+        far = [node for node in nodes if (node - 1) // 1024 != group]
+        if far:
+            fail(f"/a is in group {group}, which has room: nodes elsewhere: {far}")
 
 
 @pytest.mark.exercise("S4", points=2, host=True)
