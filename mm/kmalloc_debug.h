@@ -2,10 +2,10 @@
  * kmalloc that tells on those who misuse it.
  *
  * It panics, with the functions that allocated and freed the object by name, on: a write before or
- * beyond an object (found when it is freed, or by kmalloc_debug_check), a write to a freed object
- * (found when it leaves the quarantine of the last KMALLOC_QUARANTINE that were freed, or by
- * kmalloc_debug_check), an object freed twice, an address inside an object, an address that kmalloc
- * never returned.
+ * beyond an object (found when it is freed, and again when it leaves the quarantine of the last
+ * KMALLOC_QUARANTINE that were freed, or by kmalloc_debug_check), a write to a freed object (found
+ * when it leaves the quarantine, or by kmalloc_debug_check), an object freed twice, an address
+ * inside an object, an address that kmalloc never returned.
  */
 #pragma once
 

@@ -349,6 +349,23 @@ void spoil_slab_page_is_free(void)
 	poke(&zone->free, zone->free + 1);
 }
 
+/* Two halves of a block of the largest order, in the list below. */
+void spoil_two_large_free_buddies(void)
+{
+	struct page *page = large_free();
+
+	poke_remove(&page->link);
+	poke_page(page, PAGE_FREE, 9);
+	poke_page(page + 512, PAGE_FREE, 9);
+	poke_append(list_of(9), &page->link);
+	poke_append(list_of(9), &page[512].link);
+}
+
+void spoil_largest_in_no_list(void)
+{
+	poke_remove(&large_free()->link);
+}
+
 /* ---- sound allocators ---- */
 
 static uint32_t sum_of(const void *start, uint32_t bytes, uint32_t sum)
@@ -371,6 +388,55 @@ uint32_t sum_of_all(void)
 		if (page_array[frame].state == PAGE_SLAB)
 			sum = sum_of(page_address(&page_array[frame]), PAGE_SIZE, sum);
 	return sum;
+}
+
+/* All that are in the chain: each object's first word is the address of the next. */
+static void free_chain(void **chain, bool of_pages)
+{
+	while (chain) {
+		void **next = *chain;
+
+		if (of_pages)
+			page_free(chain, 0);
+		else
+			kfree(chain);
+		chain = next;
+	}
+}
+
+/* Lists longer than anybody would guess: `pages` single pages in use, with as many free ones
+ * between them, and some hundred slabs that are full, partial and empty, of large objects and of
+ * small ones. What is found is answered. */
+void audit_long_lists(uint32_t pages)
+{
+	static const uint16_t sizes[] = { 2000, 16 };
+	void **kept = NULL, **given = NULL, **objects = NULL, **object;
+
+	for (uint32_t i = 0; i < 2 * pages; i++) {
+		void **page = page_alloc(0), ***chain = i % 2 ? &kept : &given;
+
+		if (!page)
+			break;
+		*page = *chain;
+		*chain = page;
+	}
+	free_chain(given, true);
+	for (unsigned size = 0; size < 2; size++)
+		for (uint32_t i = 0; i < 500 && (object = kmalloc(sizes[size])); i++) {
+			*object = objects;
+			objects = object;
+		}
+	answer(memory_audit());
+	for (object = objects; object && *object; object = *object) {
+		void **second = *object;
+
+		*object = *second;
+		kfree(second);
+	}
+	answer(memory_audit());
+	free_chain(objects, false);
+	answer(memory_audit());
+	free_chain(kept, true);
 }
 
 static void *taken[TAKEN];

@@ -122,6 +122,20 @@ void fail_to_resize(uint32_t size, uint32_t larger)
 	kfree(object);
 }
 
+/* krealloc from nothing to no byte, and from `size` bytes to none: 1 or 0 for each object, between
+ * how many objects were handed out before and are afterwards. */
+void resize_to_nothing(uint32_t size)
+{
+	answer(live());
+	void *first = krealloc(NULL, 0), *second = krealloc(kmalloc(size), 0);
+
+	answer(first != NULL);
+	answer(second != NULL);
+	kfree(first);
+	kfree(second);
+	answer(live());
+}
+
 /* The serial numbers of the objects that are handed out, from the front; then the next number. */
 void answer_serials(void)
 {
@@ -176,8 +190,18 @@ void plain_pair(void)
 void with_interrupts(void)
 {
 	quiet();
+	allocation_fails_in = 100;
 	interrupts_enable();
 	kfree(kmalloc(8));
+	interrupts_disable();
+	allocation_fails_in = 0;
+}
+
+void check_with_interrupts(void)
+{
+	quiet();
+	interrupts_enable();
+	kmalloc_debug_check();
 	interrupts_disable();
 }
 

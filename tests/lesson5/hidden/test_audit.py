@@ -16,7 +16,7 @@ AUDIT = "tests/lesson5/hidden/audit.c"
 CHILDREN = "tests/lesson4/programs/children.c"
 BROKEN = {
     "a block in two lists": ("in_two_lists", "twice_in_one_list"),
-    "two free buddies": ("two_free_buddies",),
+    "two free buddies": ("two_free_buddies", "two_large_free_buddies"),
     "order and address disagree": (
         *("not_aligned", "used_not_aligned", "order_too_large", "order_of_255"),
         *("overlap", "lonely_tail", "no_state"),
@@ -25,7 +25,10 @@ BROKEN = {
     "a page in use within a free block": (
         *("used_within_a_free_block", "free_within_a_free_block", "reserved_within_a_block"),
     ),
-    "a free page in no list": ("in_no_list", "in_no_list_nor_counted", "no_list_at_all"),
+    "a free page in no list": (
+        *("in_no_list", "in_no_list_nor_counted", "no_list_at_all"),
+        "largest_in_no_list",
+    ),
     "count and bits of a slab disagree": (
         *("slab_count", "bit_is_lost", "bit_too_many", "bit_beyond_the_objects"),
         *("slab_count_alone", "cache_counts_slabs", "cache_counts_objects"),
@@ -54,6 +57,7 @@ BROKEN = {
 }
 ALLOCATORS = ("page_alloc", "page_free", "slab_alloc", "slab_free", "schedule")
 AT_LOAD = 3000  # operations
+LONG_LIST = {16: 1200, 64: 6000}  # pages, by MiB of the machine
 LEAST = 6  # broken allocators of a kind that are shown
 
 
@@ -98,6 +102,16 @@ def test_no_false_alarm(lab):
     commands = "audit; run /bin/children many 30; audit; run /bin/children family 1 2; audit"
     said = lab.run(commands, **files).check().serial
     assert said.count("audit: 0 contradictions") == 3, said
+
+
+@pytest.mark.exercise("5.6", points=2, once=True)
+@pytest.mark.parametrize("memory", [16, 64])
+def test_no_false_alarm_in_long_lists(lab, memory):
+    """Nothing is found among thousands of free pages and hundreds of slabs; and in a machine whose
+    zone Normal is empty, where slabs are in DMA."""
+    with memory_code(lab, AUDIT, PLAIN, memory=memory) as run:
+        found = run.answers("audit_long_lists", LONG_LIST[memory])
+        assert found == [0, 0, 0], f"contradictions in sound structures: {found}"
 
 
 @pytest.mark.exercise("5.6", points=2)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lesson3.support import steps_to
 from tests.lesson5.objects import GUARD, PLAIN, QUARANTINE, RED, checked, function_at, guard_of
-from tests.lesson5.support import PAGE, Run, memory_code, panic_of, require_undisturbed
+from tests.lesson5.support import INTERRUPTS, PAGE, Run, memory_code, panic_of, require_undisturbed
 
 KMALLOC = "tests/lesson5/hidden/kmalloc.c"
 CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 336, 496, 672, 1008, 1344, 2016)
@@ -77,7 +77,8 @@ def refuses_the_impossible(run: Run) -> None:
 @pytest.mark.exercise("5.5", points=2)
 @pytest.mark.parametrize("checks", [False, True])
 def test_resizing(lab, checks):
-    """krealloc keeps what fits, also across classes, and is kmalloc for NULL."""
+    """krealloc keeps what fits, also across classes and down to no byte, and is kmalloc for
+    NULL."""
     seeded = random.Random(lab.seed)
     with memory_code(lab, KMALLOC, PLAIN) as run:
         if checks:
@@ -85,6 +86,10 @@ def test_resizing(lab, checks):
         size = seeded.randrange(1, 3000)
         address = run.call("resizer", 0, size)
         assert address, "krealloc of NULL does not allocate"
+        before, of_nothing, gone, after = run.answers("resize_to_nothing", 50)
+        assert of_nothing, "krealloc of NULL to 0 bytes: kmalloc(0) returns an object"
+        assert gone, "krealloc to 0 bytes: an object of 0 bytes is one like any other"
+        assert before == after, "krealloc to 0 bytes has freed or kept something"
         for _ in range(12):
             run.call("fill", address, size, size)
             larger = seeded.randrange(1, 12_000)
@@ -142,11 +147,12 @@ def test_red_zones(lab, place):
 
 @pytest.mark.exercise("5.5", points=3)
 def test_what_was_freed_long_ago(lab):
-    """Poison is looked at when an object leaves the quarantine, which is 64 objects later."""
+    """Poison and red zones are looked at when an object leaves the quarantine, which is 64 objects
+    later."""
     seeded = random.Random(lab.seed)
     with checked(lab, KMALLOC) as run:
-        for size in (1, 24, 500, PAGE):
-            for offset in {0, size - 1, seeded.randrange(size)}:
+        for size in (1, 24, 500, PAGE, 5 * PAGE):
+            for offset in {0, size - 1, seeded.randrange(size), -1, size}:
                 address = run.call("first_owner", size)
                 run.call("first_freer", address)
                 assert run.guest.read(address, size) == b"\x6b" * size, "it is not poisoned"
@@ -249,6 +255,9 @@ def test_check_at_any_time(lab):
         ):
             with spoilt(run, what + offset):
                 assert words in panic_of(run, "check_all"), f"not said: {words}"
+        for place in (used + 40, freed):
+            with spoilt(run, place):
+                require_disabled_while_checked(run)
         run.call("free_others", QUARANTINE - 1)
         for offset, words in ((0, "at byte 0 of an object of 60"), (60, "at byte 60 of an object")):
             with spoilt(run, freed + offset):
@@ -256,13 +265,25 @@ def test_check_at_any_time(lab):
         assert run.call("keeps_interrupts") == 0, "interrupts are not as they were"
 
 
+def require_disabled_while_checked(run: Run) -> None:
+    """Calls kmalloc_debug_check with interrupts enabled: they are not when it finds something."""
+    before = run.guest.registers()
+    back = run.guest.call(run.address("check_with_interrupts"), stop_at=("panic",))
+    assert back is None, "kmalloc_debug_check finds nothing"
+    enabled = run.guest.registers()["eflags"] & INTERRUPTS
+    assert not enabled, "kmalloc_debug_check looks at objects with interrupts enabled"
+    run.guest.set(**before)
+
+
 @pytest.mark.exercise("5.5", points=2, once=True)
 def test_lists_without_interrupts(lab):
-    """The list of objects and the quarantine never change with interrupts enabled."""
+    """The list of objects, the quarantine, and what is counted never change with interrupts
+    enabled."""
     with checked(lab, KMALLOC) as run:
         run.call("free_others", QUARANTINE)
         places = ("kmalloc_live", 8), ("quarantine", 4 * QUARANTINE), ("oldest", 4)
-        watched = [(run.guest.address(name), length) for name, length in places]
+        counts = ("kmalloc_allocations", 4), ("allocation_fails_in", 4)
+        watched = [(run.guest.address(name), length) for name, length in (*places, *counts)]
         require_undisturbed(run, "with_interrupts", watched)
 
 
