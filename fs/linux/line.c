@@ -25,8 +25,9 @@ static uint16_t *cell(struct line *line, uint32_t number)
 	return &line->cells[number % LINE_CELLS];
 }
 
-void line_initialize(struct line *line, void (*put)(const char *text, uint32_t length),
-		     void (*signal)(int signal))
+void line_initialize(struct line *line,
+		     void (*put)(struct line *line, const char *text, uint32_t length),
+		     void (*signal)(struct line *line, int signal))
 {
 	static const struct linux_termios settings = {
 		.input = ICRNL | IUTF8,
@@ -67,7 +68,7 @@ void line_set(struct line *line, const struct linux_termios *settings, bool flus
 
 /* ---- the screen ---- */
 
-void line_output(const struct line *line, const char *text, uint32_t length)
+void line_output(struct line *line, const char *text, uint32_t length)
 {
 	bool maps = (line->settings.output & (OPOST | ONLCR)) == (OPOST | ONLCR);
 	uint32_t start = 0;
@@ -75,12 +76,12 @@ void line_output(const struct line *line, const char *text, uint32_t length)
 	for (uint32_t i = 0; i < length && maps; i++) {
 		if (text[i] != '\n')
 			continue;
-		line->put(text + start, i - start);
-		line->put("\r\n", 2);
+		line->put(line, text + start, i - start);
+		line->put(line, "\r\n", 2);
 		start = i + 1;
 	}
 	if (start < length)
-		line->put(text + start, length - start);
+		line->put(line, text + start, length - start);
 }
 
 static bool shows_as_two(const struct line *line, uint8_t byte)
@@ -88,7 +89,7 @@ static bool shows_as_two(const struct line *line, uint8_t byte)
 	return has(line, ECHOCTL) && (byte < ' ' || byte == DELETE) && byte != '\t' && byte != '\n';
 }
 
-static void echo(const struct line *line, uint8_t byte)
+static void echo(struct line *line, uint8_t byte)
 {
 	char two[] = { '^', byte ^ 0x40 };
 
@@ -190,7 +191,7 @@ static bool type_signal(struct line *line, uint8_t byte)
 	if (!has(line, NOFLSH))
 		line_flush(line);
 	echo(line, byte);
-	line->signal(signal);
+	line->signal(line, signal);
 	return true;
 }
 

@@ -16,8 +16,9 @@
 
 struct line {
 	struct linux_termios settings;
-	void (*put)(const char *text, uint32_t length); /* to the screen, as it is */
-	void (*signal)(int signal);			/* to the foreground group */
+	/* To the screen, as it is; to the foreground group. */
+	void (*put)(struct line *line, const char *text, uint32_t length);
+	void (*signal)(struct line *line, int signal);
 
 	/* What was typed, in a ring: cell n is at n % LINE_CELLS. */
 	uint16_t cells[LINE_CELLS]; /* a byte, and whether it ends a line */
@@ -28,8 +29,9 @@ struct line {
 };
 
 /* Settings as Linux's at the beginning, an empty line. */
-void line_initialize(struct line *line, void (*put)(const char *text, uint32_t length),
-		     void (*signal)(int signal));
+void line_initialize(struct line *line,
+		     void (*put)(struct line *line, const char *text, uint32_t length),
+		     void (*signal)(struct line *line, int signal));
 
 /* One byte from the keyboard or the serial line. */
 void line_type(struct line *line, uint8_t byte);
@@ -46,7 +48,7 @@ uint32_t line_available(const struct line *line);
 uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end);
 
 /* Shows a program's output: with OPOST and ONLCR, a newline gets its carriage return. */
-void line_output(const struct line *line, const char *text, uint32_t length);
+void line_output(struct line *line, const char *text, uint32_t length);
 
 /* Other settings; what was typed can be read, or (with `flush`) is forgotten. */
 void line_set(struct line *line, const struct linux_termios *settings, bool flush);

@@ -36,6 +36,7 @@ void root_initialize(void)
 		panic("no memory for the root directory");
 	path_set_root(root);
 	vfs_make(root, "/dev", S_IFDIR | 0755, 0);
+	vfs_make(root, "/dev/pts", S_IFDIR | 0755, 0);
 	vfs_make(root, "/dev/shm", S_IFDIR | 01777, 0);
 	vfs_make(root, "/tmp", S_IFDIR | 01777, 0);
 	devices_initialize();

@@ -97,13 +97,13 @@ int vfs_directory_path(struct inode *directory, char *path, uint32_t size)
 /* What Linux shows where a file has no name, or none any more. */
 static uint32_t nameless_path(const struct file *file, char *path, uint32_t size)
 {
-	const char *kind = anonymous_kind(file->inode);
+	if (anonymous_kind(file->inode))
+		return snprintk(path, size, "anon_inode:%s", anonymous_kind(file->inode)) + 1;
+	const char *form = inode_is(file->inode, S_IFIFO)    ? "pipe:[%u]"
+			   : inode_is(file->inode, S_IFSOCK) ? "socket:[%u]"
+							     : "/#%u (deleted)";
 
-	if (kind)
-		return snprintk(path, size, "anon_inode:%s", kind) + 1;
-	if (!file->directory)
-		return snprintk(path, size, "pipe:[%u]", file->inode->number) + 1;
-	return snprintk(path, size, "/#%u (deleted)", file->inode->number) + 1;
+	return snprintk(path, size, form, file->inode->number) + 1;
 }
 
 int vfs_file_path(const struct file *file, char *path, uint32_t size)

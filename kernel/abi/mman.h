@@ -19,3 +19,8 @@
 #define MS_ASYNC      1
 #define MS_INVALIDATE 2
 #define MS_SYNC	      4
+
+/* Flags of memfd_create, and how long a name may be. */
+#define MFD_CLOEXEC	  1u
+#define MFD_ALLOW_SEALING 2u
+#define MFD_NAME_MAX	  249u

@@ -6,7 +6,16 @@
 #define AF_UNIX	    1u
 #define SOCK_STREAM 1u
 
+/* struct sockaddr_un, and room for a NUL. */
+struct linux_socket_name {
+	uint16_t family;
+	char path[109];
+};
+
+#define SOCKET_NAME_MAX 110u
+
 /* Flags of send and recv. */
+#define MSG_CTRUNC	 0x00000008u
 #define MSG_DONTWAIT	 0x00000040u
 #define MSG_NOSIGNAL	 0x00004000u
 #define MSG_MORE	 0x00008000u
@@ -19,10 +28,12 @@
 
 /* getsockopt's level, and options. */
 #define SOL_SOCKET    1u
+#define SO_REUSEADDR  2u
 #define SO_TYPE	      3u
 #define SO_ERROR      4u
 #define SO_SNDBUF     7u
 #define SO_RCVBUF     8u
+#define SO_PEERCRED   17u
 #define SO_ACCEPTCONN 30u
 #define SO_PROTOCOL   38u
 #define SO_DOMAIN     39u
@@ -32,7 +43,22 @@ struct linux_message {
 	uint32_t name, name_length, vectors, count, control, control_length, flags;
 };
 
+/* struct cmsghdr, and the type of control data that is descriptors. */
+struct linux_control {
+	uint32_t length, level, type;
+};
+
+#define SCM_RIGHTS 1u
+#define SCM_MAX	   253u /* descriptors in one message */
+
 /* Errors that only sockets give. */
-#define ENOTSOCK    88
-#define EMSGSIZE    90
-#define ENOPROTOOPT 92
+#define ENOTSOCK	88
+#define EMSGSIZE	90
+#define ENOPROTOOPT	92
+#define ESOCKTNOSUPPORT 94
+#define EAFNOSUPPORT	97
+#define EADDRINUSE	98
+#define EISCONN		106
+#define ENOTCONN	107
+#define ETOOMANYREFS	109
+#define ECONNREFUSED	111

@@ -18,13 +18,17 @@
 #define TIOCSWINSZ 0x5414
 #define TIOCNOTTY  0x5422
 #define TIOCGSID   0x5429
+#define TIOCGPTN   0x80045430 /* of a pseudo-terminal: its number, */
+#define TIOCSPTLCK 0x40045431 /* and whether its slave cannot be opened */
 
 /* Input flags. */
 #define INLCR 0000100
 #define IGNCR 0000200
+#define IXON  0002000
 #define IUTF8 0040000
 
-/* Control flags: 115200 baud, eight bits, receiver on. */
+/* Control flags: a speed, eight bits, receiver on. */
+#define B38400	0000017
 #define B115200 0010002
 #define CS8	0000060
 #define CREAD	0000200

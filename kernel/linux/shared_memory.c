@@ -11,13 +11,19 @@
  */
 #include <stddef.h>
 
+#include "fs/files.h"
 #include "fs/memory/ramfs_memory.h"
+#include "fs/path_page.h"
+#include "fs/ram/ramfs_data.h"
+#include "fs/vfs/vfs.h"
 #include "fs/vfs/wall_time.h"
+#include "kernel/abi/mman.h"
 #include "kernel/abi/shm.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/futex.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "kernel/report/printk.h"
 #include "kernel/syscall/syscall.h"
@@ -300,8 +306,35 @@ static int sys_ipc(struct trap_frame *frame)
 	return -ENOSYS;
 }
 
+/* ---- files without a name ---- */
+
+static int create_file(uint32_t name, uint32_t flags)
+{
+	char *text;
+	struct file *file;
+	int error =
+	    flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING) ? -EINVAL : path_from_user(name, &text);
+
+	if (error)
+		return error;
+	bool is_long = strlen(text) > MFD_NAME_MAX;
+
+	path_page_free(text);
+	struct ramfs_inode *made = is_long ? NULL : ramfs_make_inode(S_IFREG | 0777, 0);
+
+	if (!made)
+		return is_long ? -EINVAL : -ENOMEM;
+	made->inode.links = 0;
+	error = vfs_open_inode(&made->inode, O_RDWR, &file);
+	inode_put(&made->inode);
+	return error ? error : descriptor_add(file, flags & MFD_CLOEXEC ? O_CLOEXEC : 0);
+}
+
+CALL(sys_memfd_create, create_file(frame->ebx, frame->ecx))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 117, "ipc", "ddxxxx", sys_ipc },
+	{ 356, "memfd_create", "sx", sys_memfd_create },
 };
 
 /* ---- futexes ---- */

@@ -7,6 +7,7 @@
 #define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
 
 void (*signal_adopt)(uint64_t set);
+struct wait_queue signal_sent;
 
 void signal_block(uint64_t blocked)
 {

@@ -382,6 +382,7 @@ static struct process *receiver(struct process *process, int signal,
 {
 	struct process *leader = process->leader, *chosen = process;
 
+	wait_wake(&signal_sent);
 	if (thread_of(leader)->followers == 0 || (cause && cause->code == SI_TKILL) ||
 	    (cause && cause->code == SI_TIMER && process != leader))
 		return process;

@@ -13,7 +13,7 @@ static char screen[TEXT];
 static uint32_t screen_length;
 static int last_signal;
 
-static void put(const char *text, uint32_t length)
+static void put(struct line *unused, const char *text, uint32_t length)
 {
 	REQUIRE(screen_length + length < TEXT, "too much for the screen");
 	memcpy(screen + screen_length, text, length);
@@ -21,7 +21,7 @@ static void put(const char *text, uint32_t length)
 	screen[screen_length] = '\0';
 }
 
-static void take_signal(int signal)
+static void take_signal(struct line *unused, int signal)
 {
 	last_signal = signal;
 }

@@ -103,6 +103,8 @@ static const struct {
 	{ "inherit", part_inherit },
 	{ "circle", part_circle },
 	{ "sockets", part_sockets },
+	{ "terminals", part_terminals },
+	{ "random", part_random },
 	{ "events", part_events },
 	{ "system", part_system },
 };

@@ -1,9 +1,13 @@
-/* Socket pairs: their own calls, by which two processes or threads talk. */
+/* Sockets: their own calls, by which two processes or threads talk, names, files that are sent. */
 #include "threads.h"
 
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 static int ends[2];
 
@@ -180,8 +184,183 @@ static void end_waits(void)
 	leave();
 }
 
+static const struct sockaddr_un place = { AF_UNIX, "/tmp/threads-socket" };
+
+static long join(int socket)
+{
+	return error_of(connect(socket, (struct sockaddr *)&place, sizeof(place)));
+}
+
+static void *connect_later(void *socket)
+{
+	rest(30);
+	return (void *)join((int)(intptr_t)socket);
+}
+
+/* A server by a path; who comes when the queue is full waits. */
+static void names(void)
+{
+	int server = socket(AF_UNIX, SOCK_STREAM, 0), clients[3], end;
+	struct sockaddr_un name;
+	socklen_t length = sizeof(name);
+	struct stat state;
+	void *result;
+
+	for (int i = 0; i < 3; i++)
+		clients[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+	unlink(place.sun_path);
+	say("nobody", join(clients[0]));
+	say("family", error_of(socket(77, SOCK_STREAM, 0)));
+	say("bind", bind(server, (struct sockaddr *)&place, sizeof(place)));
+	say("bind again", error_of(bind(server, (struct sockaddr *)&place, sizeof(place))));
+	say("taken", error_of(bind(clients[0], (struct sockaddr *)&place, sizeof(place))));
+	say("nowhere", error_of(bind(clients[0], (void *)16, 10)));
+	say("type", stat(place.sun_path, &state) || !S_ISSOCK(state.st_mode));
+	say("open", error_of(open(place.sun_path, O_RDWR)));
+	say("does not listen", join(clients[0]) - error_of(accept(server, NULL, NULL)));
+	say("listen", listen(server, 0));
+	say("nobody came", ready(server));
+	say("connect", join(clients[0]));
+	say("somebody came", ready(server));
+	pthread_t thread = start(connect_later, (void *)(intptr_t)clients[1]);
+
+	rest(60);
+	end = accept(server, (struct sockaddr *)&name, &length);
+	say("no name", length);
+	length = sizeof(name);
+	pthread_join(thread, &result);
+	say("waited", (long)result);
+	say("server's name", getsockname(end, (struct sockaddr *)&name, &length));
+	say("length", length - strlen(place.sun_path));
+	say("nowhere", error_of(accept(server, (void *)16, &length)));
+	say("send", send(clients[0], "word", 4, 0));
+	say("receive", recv(end, &name, 9, 0));
+	say("not connected", error_of(send(clients[2], "x", 1, MSG_NOSIGNAL)));
+	fcntl(server, F_SETFL, O_NONBLOCK);
+	say("nobody", error_of(accept(server, NULL, NULL)));
+	join(clients[2]);
+	close(server);
+	say("sent away", recv(clients[2], &name, 1, 0) > 0);
+	say("gone", join(socket(AF_UNIX, SOCK_STREAM, 0)));
+	unlink(place.sun_path);
+	close(end);
+	for (int i = 0; i < 3; i++)
+		close(clients[i]);
+}
+
+/* A message of one byte, with a descriptor. */
+static long send_file(int end, int file)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec byte = { "b", 1 };
+	struct msghdr message = { .msg_iov = &byte,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	*header = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	memcpy(CMSG_DATA(header), &file, sizeof(file));
+	return error_of(sendmsg(end, &message, 0));
+}
+
+/* Its descriptor, or -1. */
+static int take_file(int end, size_t room)
+{
+	char control[64], byte;
+	struct iovec vector = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = room
+	};
+	int file = -1;
+
+	recvmsg(end, &message, 0);
+	if (message.msg_controllen >= CMSG_LEN(sizeof(int)))
+		memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(file));
+	say("flags", message.msg_flags);
+	return file;
+}
+
+/* What is sent stays open until it is received, or until nobody can receive it. */
+static void files(void)
+{
+	int ways[2], got;
+	char text[8] = "";
+
+	pair();
+	say("pipe", pipe(ways));
+	say("send", send_file(ends[0], ways[1]));
+	close(ways[1]);
+	got = take_file(ends[1], 64);
+	say("write", write(got, "text", 4));
+	close(got);
+	say("read", read(ways[0], text, 8));
+	say("end", read(ways[0], text, 8));
+	say("none", send_file(ends[0], 99));
+	close(ways[0]);
+	say("pipe", pipe(ways));
+	send_file(ends[0], ways[1]);
+	close(ways[1]);
+	say("no room", take_file(ends[1], 0));
+	say("end", read(ways[0], text, 8));
+	close(ways[0]);
+	say("pipe", pipe(ways));
+	send_file(ends[0], ways[1]);
+	close(ways[1]);
+	leave();
+	say("end", read(ways[0], text, 8));
+	close(ways[0]);
+}
+
+static void signals(void)
+{
+	struct signalfd_siginfo info = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	int file = signalfd(-1, &set, SFD_NONBLOCK);
+
+	say("none", error_of(read(file, &info, sizeof(info))));
+	say("ready", ready(file));
+	kill(getpid(), SIGUSR1);
+	say("ready", ready(file));
+	say("short", error_of(read(file, &info, 100)));
+	say("read", read(file, &info, sizeof(info)));
+	say("signal", info.ssi_signo == SIGUSR1 && info.ssi_pid == (uint32_t)getpid());
+	say("nowhere", error_of(syscall(SYS_signalfd4, -1, (void *)16, 8, 0)));
+	say("nowhere", error_of(syscall(SYS_signalfd, -1, (void *)16, 8)));
+	say("no signalfd", error_of(signalfd(0, &set, 0)));
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	close(file);
+}
+
+static void nameless(void)
+{
+	int file = memfd_create("name", MFD_CLOEXEC);
+	struct stat state;
+
+	say("truncate", ftruncate(file, 5000));
+	char *shared = mmap(NULL, 5000, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	shared[4999] = 'x';
+	say("write", pwrite(file, "y", 1, 4998));
+	say("one memory", shared[4998] * 1000 + shared[4999]);
+	say("state", fstat(file, &state) + (long)state.st_size + (long)state.st_nlink);
+	say("flags", error_of(memfd_create("name", 0x100)));
+	say("nowhere", error_of(memfd_create((void *)16, 0)));
+	close(file);
+	shared[0] = 'z';
+	munmap(shared, 5000);
+}
+
 void part_sockets(void)
 {
+	names();
+	files();
+	signals();
+	nameless();
 	pair();
 	talk();
 	with_vectors();

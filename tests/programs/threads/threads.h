@@ -77,5 +77,7 @@ void part_timers(void);
 void part_inherit(void);
 void part_circle(void);
 void part_sockets(void);
+void part_terminals(void);
+void part_random(void);
 void part_events(void);
 void part_system(void);

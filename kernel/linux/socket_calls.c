@@ -1,0 +1,328 @@
+/* System calls of sockets; words are the arguments, the descriptor first. */
+#include "kernel/linux/sockets.h"
+
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/abi/file.h"
+#include "kernel/lib/errno.h"
+#include "kernel/linux/syscall_file.h"
+#include "kernel/process/process.h"
+#include "kernel/syscall/syscall.h"
+
+#define MSG_KNOWN (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC)
+
+static int transfer(struct file *file, uint32_t address, uint32_t length, uint32_t flags,
+		    bool sends)
+{
+	struct buffer buffer;
+
+	if (flags & ~MSG_KNOWN)
+		return -EOPNOTSUPP;
+	if (!buffer_from_call(&buffer, address, length))
+		return -EFAULT;
+	return end_move(end_of(file), &buffer, sends,
+			file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0));
+}
+
+static int sent(int result, uint32_t flags)
+{
+	return flags & MSG_NOSIGNAL ? result : end_write(result);
+}
+
+static int end_send(struct file *file, const uint32_t *words)
+{
+	return sent(transfer(file, words[1], words[2], words[3], true), words[3]);
+}
+
+static int end_receive(struct file *file, const uint32_t *words)
+{
+	int result = transfer(file, words[1], words[2], words[3], false);
+
+	if (result > 0)
+		end_receive_files(end_of(file), NULL, 0);
+	return result;
+}
+
+/* The other end has no address. */
+static int end_receive_from(struct file *file, const uint32_t *words)
+{
+	const uint32_t none = 0;
+	int result = end_receive(file, words);
+
+	if (result >= 0 && words[4] && give(words[5], &none, sizeof(none)) != 0)
+		return -EFAULT;
+	return result;
+}
+
+/* Vectors after the first do not wait, and do not go on where other files come. */
+static int move_vectors(struct file *file, const struct linux_message *message, uint32_t flags,
+			bool sends)
+{
+	uint32_t vector[2], moved = 0; /* address, length */
+
+	for (uint32_t i = 0; i < message->count; i++) {
+		if (moved && !sends && end_has_files(end_of(file)))
+			break;
+		if (copy_from_user(vector, message->vectors + i * sizeof(vector), sizeof(vector)))
+			return moved ? (int)moved : -EFAULT;
+		int result = transfer(file, vector[0], vector[1],
+				      flags | (moved && !sends ? MSG_DONTWAIT : 0), sends);
+
+		if (result < 0)
+			return moved ? (int)moved : result;
+		moved += result;
+		if ((uint32_t)result < vector[1])
+			break;
+	}
+	return moved;
+}
+
+static int end_send_message(struct file *file, const uint32_t *words)
+{
+	struct linux_message message;
+	uint32_t at;
+
+	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
+		return -EFAULT;
+	int error =
+	    message.count > VECTORS_MAX ? -EMSGSIZE : end_send_files(end_of(file), &message, &at);
+
+	if (error)
+		return error;
+	int result = move_vectors(file, &message, words[2], true);
+
+	if (result <= 0)
+		end_unsend_files(end_of(file), at);
+	return sent(result, words[2]);
+}
+
+static int end_receive_message(struct file *file, const uint32_t *words)
+{
+	struct linux_message message;
+
+	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
+		return -EFAULT;
+	if (message.count > VECTORS_MAX)
+		return -EMSGSIZE;
+	int result = move_vectors(file, &message, words[2], false);
+
+	if (result < 0)
+		return result;
+	end_receive_files(end_of(file), &message, words[2]);
+	message.name_length = 0;
+	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
+}
+
+static int end_shut_down(struct file *file, const uint32_t *words)
+{
+	if (words[1] > SHUT_RDWR)
+		return -EINVAL;
+	end_shut(end_of(file), words[1] == SHUT_WR, words[1] == SHUT_RD);
+	return 0;
+}
+
+/* Of a socket that was accepted it is the listener's, of the other end there is none. */
+static int give_name(const struct file *file, bool is_peer, const uint32_t *words)
+{
+	const struct socket *socket = file->private;
+	const struct pair *pair = socket->end ? socket->end->pair : NULL;
+	bool is_second = pair && socket->end == &pair->ends[1];
+	struct socket_name name = { { .family = AF_UNIX }, sizeof(uint16_t) };
+
+	if (pair && pair->name.length && is_second != is_peer)
+		name = pair->name;
+	else if (!is_peer && socket->name.length)
+		name = socket->name;
+	return socket_give_name(&name, words[1], words[2]);
+}
+
+static int socket_name(struct file *file, const uint32_t *words)
+{
+	return give_name(file, false, words);
+}
+
+static int end_peer_name(struct file *file, const uint32_t *words)
+{
+	return give_name(file, true, words);
+}
+
+/* Options of a socket that have an answer: the others are refused. */
+static int socket_option(struct file *file, const uint32_t *words)
+{
+	const struct socket *socket = file->private;
+	const struct end *end = socket->end;
+	const uint32_t known[][2] = {
+		{ SO_TYPE, SOCK_STREAM },     { SO_ERROR, 0 },
+		{ SO_SNDBUF, PIPE_CAPACITY }, { SO_RCVBUF, PIPE_CAPACITY },
+		{ SO_PROTOCOL, 0 },	      { SO_ACCEPTCONN, socket->backlog > 0 },
+		{ SO_DOMAIN, AF_UNIX },
+	};
+	int32_t peer[3] = { end ? end->pair->ends[end == end->pair->ends].pid : 0, 0, 0 };
+
+	if (words[1] == SOL_SOCKET && words[2] == SO_PEERCRED) /* process, user, group */
+		return give_sized(words[3], words[4], peer, sizeof(peer));
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (words[1] == SOL_SOCKET && words[2] == known[i][0])
+			return give_sized(words[3], words[4], &known[i][1], sizeof(uint32_t));
+	return -ENOPROTOOPT;
+}
+
+/* What can be set changes nothing here. */
+static int socket_set_option(struct file *file, const uint32_t *words)
+{
+	bool is_known = words[2] == SO_SNDBUF || words[2] == SO_RCVBUF || words[2] == SO_REUSEADDR;
+	uint32_t value;
+
+	if (words[4] < sizeof(value))
+		return -EINVAL;
+	if (copy_from_user(&value, words[3], sizeof(value)) != 0)
+		return -EFAULT;
+	return words[1] == SOL_SOCKET && is_known ? 0 : -ENOPROTOOPT;
+}
+
+/* accept, without flags. */
+static int socket_accept_plain(struct file *file, const uint32_t *words)
+{
+	const uint32_t four[] = { words[0], words[1], words[2], 0 };
+
+	return socket_accept(file, four);
+}
+
+/* ---- calls that make sockets ---- */
+
+/* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. */
+static int socket_create(const uint32_t *words)
+{
+	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
+
+	if (words[0] != AF_UNIX)
+		return -EAFNOSUPPORT;
+	if ((words[1] & ~flags) != SOCK_STREAM || words[2] > AF_UNIX)
+		return -ESOCKTNOSUPPORT;
+	struct file *file = socket_file(flags & O_NONBLOCK);
+
+	return file ? descriptor_add(file, flags) : -ENFILE;
+}
+
+/* Either the program has both descriptors, or nothing stays open. */
+static int socket_pair(const uint32_t *words)
+{
+	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
+	int32_t numbers[2];
+	int error = 0;
+
+	if (words[0] != AF_UNIX || (words[1] & ~flags) != SOCK_STREAM || words[2] > AF_UNIX)
+		return -EOPNOTSUPP;
+	struct pair *pair = pair_create();
+
+	if (!pair)
+		return -ENFILE;
+	for (unsigned i = 0; i < 2; i++) {
+		struct file *file = socket_file(flags & O_NONBLOCK);
+
+		if (file)
+			((struct socket *)file->private)->end = &pair->ends[i];
+		else
+			end_close(&pair->ends[i]);
+		numbers[i] = file ? descriptor_add(file, flags) : -ENFILE;
+		error = numbers[i] < 0 ? numbers[i] : error;
+	}
+	if (!error)
+		error = give(words[3], numbers, sizeof(numbers));
+	for (unsigned i = 0; error && i < 2; i++)
+		files_close(current->process->files, numbers[i]); /* refuses what is not a number */
+	return error;
+}
+
+/* ---- system calls ---- */
+
+#define SOCKET	   1u
+#define SOCKETPAIR 8u
+#define DIRECT	   359u
+
+/* By the older way's numbers. */
+static const struct {
+	socket_call *call;
+	uint8_t words;
+	bool needs_end;
+} socket_calls[] = {
+	[1] = { NULL, 3 },
+	[2] = { socket_bind, 3 },
+	[3] = { socket_connect, 3 },
+	[4] = { socket_listen, 2 },
+	[5] = { socket_accept_plain, 3 },
+	[6] = { socket_name, 3 },
+	[7] = { end_peer_name, 3, true },
+	[8] = { NULL, 4 },
+	[9] = { end_send, 4, true },
+	[10] = { end_receive, 4, true },
+	[11] = { end_send, 6, true },
+	[12] = { end_receive_from, 6, true },
+	[13] = { end_shut_down, 2, true },
+	[14] = { socket_set_option, 5 },
+	[15] = { socket_option, 5 },
+	[16] = { end_send_message, 3, true },
+	[17] = { end_receive_message, 3, true },
+	[18] = { socket_accept, 4 },
+};
+
+/* The file stays until the call ends, even if another thread closes it meanwhile. */
+static int call_socket(unsigned number, const uint32_t *words)
+{
+	if (number == SOCKET || number == SOCKETPAIR)
+		return number == SOCKET ? socket_create(words) : socket_pair(words);
+	struct file *file = descriptor_opened(words[0]);
+
+	if (!file || file->ops != &socket_ops)
+		return file ? -ENOTSOCK : -EBADF;
+	if (socket_calls[number].needs_end && !end_of(file))
+		return -ENOTCONN;
+	file->references++;
+	int result = socket_calls[number].call(file, words);
+
+	file_release(file);
+	return result;
+}
+
+/* The older way: one call for all of sockets, with its arguments in memory. */
+static int sys_socketcall(struct trap_frame *frame)
+{
+	uint32_t words[6], number = frame->ebx;
+
+	if (number == 0 || number >= sizeof(socket_calls) / sizeof(socket_calls[0]))
+		return -ENOSYS;
+	if (copy_from_user(words, frame->ecx, socket_calls[number].words * sizeof(words[0])) != 0)
+		return -EFAULT;
+	return call_socket(number, words);
+}
+
+/* One call each, from 359 on. */
+static int sys_socket_direct(struct trap_frame *frame)
+{
+	static const uint8_t older[] = { SOCKET, SOCKETPAIR, 2,	 3,  4,	 18, 15, 14,
+					 6,	 7,	     11, 16, 12, 17, 13 };
+	const uint32_t words[] = { frame->ebx, frame->ecx, frame->edx,
+				   frame->esi, frame->edi, frame->ebp };
+
+	return call_socket(older[frame->eax - DIRECT], words);
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 102, "socketcall", "dp", sys_socketcall },
+	{ 359, "socket", "ddd", sys_socket_direct },
+	{ 360, "socketpair", "dddp", sys_socket_direct },
+	{ 361, "bind", "dpd", sys_socket_direct },
+	{ 362, "connect", "dpd", sys_socket_direct },
+	{ 363, "listen", "dd", sys_socket_direct },
+	{ 364, "accept4", "dppx", sys_socket_direct },
+	{ 365, "getsockopt", "dddpp", sys_socket_direct },
+	{ 366, "setsockopt", "dddpd", sys_socket_direct },
+	{ 367, "getsockname", "dpp", sys_socket_direct },
+	{ 368, "getpeername", "dpp", sys_socket_direct },
+	{ 369, "sendto", "dpdxpd", sys_socket_direct },
+	{ 370, "sendmsg", "dpx", sys_socket_direct },
+	{ 371, "recvfrom", "dpdxpp", sys_socket_direct },
+	{ 372, "recvmsg", "dpx", sys_socket_direct },
+	{ 373, "shutdown", "dd", sys_socket_direct },
+};
