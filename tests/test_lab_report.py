@@ -239,6 +239,14 @@ def test_a_sample_must_agree_with_the_ring():
         in_row(row, [(7, 100), (8, 109)], 7, records)
 
 
+def test_a_long_run_is_looked_at_to_its_end():
+    """Each row, for longer than one of 100,000 reads takes on a busy computer."""
+    said = random_reads.script(random_reads.ROWS, EXPERIMENT)
+    loops = re.findall(r"for s in ([\d. ]+); do for i in \$\(seq (\d+)\); do sleep \$s; grep", said)
+    assert len(loops) == len(random_reads.ROWS)
+    assert all(sum(map(float, waits.split())) * int(times) > 900 for waits, times in loops)
+
+
 def test_a_guest_that_stops_early_says_why(monkeypatch, tmp_path):
     """Before QEMU's list of requests is read, in which drives are missing then."""
     stopped = SimpleNamespace(outcome=Outcome.ENDED, status=1, block_statistics={},

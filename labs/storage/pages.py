@@ -54,7 +54,7 @@ body {{ font: 16px/1.5 "DejaVu Sans", "Noto Sans CJK SC", "Microsoft YaHei", "Pi
 svg {{ width: 100%; height: auto; max-width: 40em; }}
 table {{ border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }}
 td, th {{ padding: .2em .7em; border-bottom: 1px solid #ccc; text-align: right; }}
-td:first-child, th:first-child {{ text-align: left; }}
+td:first-child, th:first-child {{ text-align: left; min-width: 9em; }}
 figure {{ margin: 1em 0; }} figcaption {{ color: #555; font-size: 14px; }}
 @media print {{ body {{ max-width: none; }} figure {{ break-inside: avoid; }} }}
 </style>
@@ -191,12 +191,12 @@ class Page:
             for row in cells
         )
         self._html.append(f"<h3>{html.escape(caption)}</h3><table><tr>{head}</tr>{body}</table>")
-        table = Table(title=caption, title_justify="left", box=box.ASCII, pad_edge=False)
+        table = Table(box=box.ASCII, pad_edge=False)
         for number, column in enumerate(columns):
             table.add_column(column, justify="right" if number else "left")
         for row in cells:
             table.add_row(*row)
-        self._plain.append(table)
+        self._plain += [fill(caption, TERMINAL_WIDTH), table, ""]
 
     def checked(self, statements: Mapping[str, bool]) -> None:
         """A table of what must hold, by what it says."""

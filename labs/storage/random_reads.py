@@ -43,8 +43,9 @@ FAST = ("aio=io_uring",)
 """A drive's request is done at once, if the host can: else it waits for a thread of QEMU's."""
 
 
-SAMPLES, SAMPLE_SECONDS = 200, 0.05
-"""How often a run is looked at, from its beginning on, and how long after one another."""
+SAMPLES, SAMPLE_SECONDS = 200, (0.05, 0.2, 1, 4)
+"""How often a run is looked at, and how long after one another, from its beginning on: a run takes
+seconds or, at full size on a busy computer, many minutes, and its middle must be seen."""
 
 
 class LabError(Exception):
@@ -110,7 +111,8 @@ def script(rows: Sequence[Row], experiment: disks.Experiment) -> str:
             "echo 3 >/proc/sys/vm/drop_caches",
             f"true 2>/dev/null <{FILES[row.drive]} || true",  # reads its inode
             f"{look} >/samples",
-            f"for i in $(seq {SAMPLES}); do sleep {SAMPLE_SECONDS}; {look}; done >>/samples &",
+            f"for s in {' '.join(map(str, SAMPLE_SECONDS))}; do for i in $(seq {SAMPLES}); do "
+            f"sleep $s; {look}; done; done >>/samples &",
             f"{row.command(experiment)} 2>/errors || {{ cat /errors; exit 1; }}",
             "kill $! 2>/dev/null || :",
             "cat /proc/diskstats",

@@ -383,7 +383,7 @@ def explain(figures: Sequence[Figures]) -> str:
         return text + "."
     cost = add_up(second, len(second))
     return (
-        f"{text}: these read the pointer block first. The data is close to it and cost "
+        f"{text}: these read the pointer block first, and the data, close to it, cost "
         f"{cost.seek_ms:.2f} ms of seek and {cost.rotation_ms:.2f} ms of rotation more, "
         "not a second random read."
     )

@@ -355,8 +355,8 @@ def after_the_table(figures: Sequence[Figures]) -> str:
     """The answer to the question."""
     extents = ratio(figures, "ext4 direct", "raw direct") or 0.0
     return (
-        f"A file with extents takes {extents:.3f} times as long as the raw drive: nobody could "
-        "tell the two apart. So it is not the file system that costs, but how it finds a block."
+        f"A file with extents takes {extents:.3f} times as long as the raw drive, so it is not the "
+        "file system that costs, but how it finds a block."
     )
 
 

@@ -127,7 +127,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
     blocks = round(whole["mapping"] * whole["reads"])
     return (
         f"After {last['reads']:,} reads a read of the block-pointer file still cost "
-        f"{last['mapping']:.3f} mapping requests on average, as coupons collected at random say.",
+        f"{last['mapping']:.3f} mapping requests on average, as the formula says.",
         f"With little memory it cost {scarce['mapping']:.3f} then: pointer blocks that do not fit "
         "are thrown out, and read again.",
         f"The map of the file in extents took {blocks} request{'s' if blocks > 1 else ''} for all "

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from labs.storage.disk_model import FULL_SECTORS, Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest, sized_disks
-from labs.storage.pages import curves, label, legend, mark_prediction, pictures
+from labs.storage.pages import curves, label, legend, mark_prediction, pictures, size_ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 
@@ -79,7 +79,7 @@ def result(data: Data) -> float:
 
 def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     """Time, rate, and the price of the pointers."""
-    figures = []
+    figures, sizes = [], sorted({row["size"] for row in data["rows"]})
     for key, names in (
         ("ms", ("ms per read", "每次读, 毫秒")),
         ("rate", ("rate, MB/s", "速率")),
@@ -87,14 +87,15 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         figure, axes = pictures()
         curves(axes, data["rows"], "size", key, "case")
         axes.set(xscale="log", yscale="log")
+        size_ticks(axes, sizes)
         label(axes, ("bytes per read", "每次读的字节数"), names)
         legend(axes)
         figures.append((figure, "Direct random reads, on two models"))
     figure, axes = pictures(height=2.6)
-    sizes = sorted({row["size"] for row in data["rows"]})
     for name in MODELS:
         axes.plot(sizes, [ratio(data, size, name) for size in sizes], "o-", label=name)
     axes.set(xscale="log")
+    size_ticks(axes, sizes)
     label(axes, ("bytes per read", "每次读的字节数"), ("pointers / extents", "指针 / 区段"))
     mark_prediction(axes, predicted)
     legend(axes)

@@ -206,7 +206,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         ticks(axes, (0.3, 1, 3, 10, 30, 100))
         axes.axvline(crossing(data), color="grey", linewidth=1, linestyle=":")
         if predicted is not None and predicted > 0:
-            mark_prediction(axes, predicted * INSTRUCTION_US, is_vertical=True)
+            mark_prediction(axes, min(max(predicted * INSTRUCTION_US, 0.2), 150), is_vertical=True)
     device = ("time of the drive for a read, us", "磁盘读时间, 微秒")
     label(rate, device, ("thousand reads a second", "千次读/秒"))
     label(work, device, ("processor, us a read", "处理器, 微秒/读"))
@@ -246,6 +246,8 @@ def tables(data: Data) -> Sequence[Table]:
         ("One read at a time", ["way, drive", "us/read", "reads/s", "busy %"], rows),
         (f"Full queues, {FAST_US} us", ["way, drives", "of their rate, %", "busy %"],
          [(f"{r['way']}, {r['drives']}", r["share"], r["busy"]) for r in data["several"]]),
+        (f"Several reads at a time at one drive of {FAST_US} us", ["way, reads", "reads/s",
+         "busy %"], [(f"{r['way']}, {r['depth']}", r["iops"], r["busy"]) for r in data["depths"]]),
     ]  # fmt: skip
 
 
@@ -303,8 +305,8 @@ ABOUT = About(
     number=15,
     title="Polling against interrupts",
     chinese="轮询还是中断",
-    question="An interrupt costs the processor a switch to another task and back. From which speed"
-    " of a drive on is it better to wait for it?",
+    question="An interrupt costs the processor a switch to another task and back. How fast must a"
+    " drive be before it is better to poll it?",
     expected="Published: with four SSDs one processor is 100 % busy with interrupts, at 60 to 80 %"
     " of their throughput; polling wins when the drive is faster than interrupt and switch"
     " together (FAST 2012), and wastes the processor at low load.",

@@ -136,6 +136,11 @@ def share(rows: Sequence[Data], *outcomes: str) -> float:
     return 100 * sum(row["outcome"] in outcomes for row in rows) / max(1, len(rows))
 
 
+def cases(rows: Sequence[Data]) -> str:
+    """How many of a few cases were noticed, in words."""
+    return f"{sum(row['outcome'] in NOTICED for row in rows)} of {len(rows)} cases"
+
+
 def result(data: Data) -> float:
     """Of flipped bits without checksums: noticed."""
     return share(chosen(data, "none", "bit flip"), *NOTICED)
@@ -188,7 +193,8 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     axes.set_xlabel(both("instructions for a checksum", "一次校验和的指令数"))
     return [(figure, "Damage that the kernel notices, %; (wrong: it gave wrong answers instead)"),
             (outcomes, "One bit of a block of metadata flips"),
-            (cost, "Counted in the guest: descriptor 64 bytes, inode 256, block 4096")]  # fmt: skip
+            (cost, "Counted in the guest: descriptor 64 bytes, inode 256, superblock 1024,"
+                   " block 4096")]  # fmt: skip
 
 
 def tables(data: Data) -> Sequence[Table]:
@@ -222,13 +228,13 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f"gives wrong answers for {share(none, 'wrong answer'):.0f} %; CRC-16 covers the "
         f"descriptors only ({share(old, *NOTICED):.0f} %), CRC-32C everything "
         f"({share(full, *NOTICED):.0f} %).",
-        f"Another block of the same kind in the place is noticed in {share(other, *NOTICED):.0f} % "
-        "with CRC-32C, because the number of the inode or of the block is in the sum; a lost write"
-        f" in {share(chosen(data, 'crc32c', 'lost'), *NOTICED):.0f} %: the old block has its old,"
-        " right checksum.",
+        f"Another block of the same kind in the place is noticed in {cases(other)} with CRC-32C,"
+        " because the number of the inode or of the block is in the sum; a lost write in"
+        f" {cases(chosen(data, 'crc32c', 'lost'))}: the old block has its old, right checksum.",
         f"An inode's checksum costs {cost['inode-crc32c']:,} instructions and that of a block of 4 "
-        f"KiB {cost['block-crc32c']:,}: a few microseconds before a write that takes a disk "
-        f"milliseconds; CRC-16, a bit at a time, costs {cost['descriptor-crc16']:,} for one"
+        f"KiB {cost['block-crc32c']:,}, {cost['block-crc32c'] / 1000:.0f} microseconds of a"
+        " processor of one instruction a nanosecond, before a write that takes a disk"
+        f" milliseconds; CRC-16, a bit at a time, costs {cost['descriptor-crc16']:,} for one"
         " descriptor.",
     )
 

@@ -185,8 +185,8 @@ ABOUT = About(
     method="The reads of passes 1, 2 and 5, worked out for neighbouring groups and replayed, one"
     " at a time, on the models of the 5400 rpm disk and of the PCIe SSD; then times the number of"
     " groups. 100 files of 1 MiB in a group, pointers in the order of inodes.",
-    changes="A checker that sorts its reads, or has several under way, comes nearer to together."
-    " Tables of inodes that are not in use need not be read (uninit_bg). Passes 3 and 4 are done"
-    " in memory. Larger files have fewer pointer blocks for each inode.",
+    changes="A checker that sorts its reads, or has several under way, comes nearer to the times"
+    " of the other layouts. Tables of inodes that are not in use need not be read (uninit_bg)."
+    " Passes 3 and 4 are done in memory. Larger files have fewer pointer blocks for each inode.",
     guest=False,
 )  # fmt: skip

@@ -162,8 +162,8 @@ def sentences(data: Data) -> tuple[str, str, str]:
         "of read-ahead on the disk: the drive reads on by itself, but each request has its own "
         "overhead.",
         f"A page of the SSD takes {result(data):.1f} times as long with 128 KiB, and "
-        f"{of(data, 'sata-ssd', 4, 128)['waste']:.0f} % of what it reads is for nothing; the disk "
-        "hides that in its turn.",
+        f"{of(data, 'sata-ssd', 4, 128)['waste']:.0f} % of what it reads is for nothing; on "
+        "the disk the time for half a turn hides that.",
         "A window as large as the object is best. This kernel's, which doubles as long as reads go "
         f"on, spares single pages, and reads 64 KiB with {own['requests']:.1f} requests and "
         f"{own['waste']:.0f} % for nothing; a store that knows the length asks once.",
