@@ -107,15 +107,18 @@ def test_program_stops_in_the_question(
 
 def test_functions_of_an_exercise(tmp_path) -> None:
     """Those that a blank is in, or that are in a blank; without marks all of its files."""
-    assert functions_of("S3")[:3] == ["ext_pointer_tree", "map_run", "ext_map_pointers"]
-    assert functions_of("S6")[:2] == ["size_of", "make_buffer"]
+    names = ("ext_pointer_tree", "map_run", "ext_map_pointers")
+    assert functions_of("S3")[:3] == [f"fs/ext/map_pointers.c:{name}" for name in names]
+    assert functions_of("S6")[:2] == ["user/seekrw.c:size_of", "user/seekrw.c:make_buffer"]
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs/exercises.toml").write_text((ROOT / "labs/exercises.toml").read_text())
     (tmp_path / "drivers/disk").mkdir(parents=True)
     (tmp_path / "drivers/disk/latency.c").write_text(
         "int one(void)\n{\n\treturn 1;\n}\n\nstatic struct x *two(int a,\n\t\tint b)\n{\n}\n"
+        "\nint main(void)\n{\n}\n"
     )
-    assert functions_of("S8", tmp_path) == ["one", "two"]
+    file = "drivers/disk/latency.c"
+    assert functions_of("S8", tmp_path) == [f"{file}:one", f"{file}:two"]
 
 
 @pytest.mark.slow

@@ -36,7 +36,8 @@ def replay_on_host(
     """Opens gdb on the program; returns gdb's status. `batch`: commands that it runs instead of a
     person's. Raises DebugError."""
     functions = functions_of(exercise, root)
-    named = ", ".join([*functions[:MOST_NAMED], *["..."][: len(functions) // (MOST_NAMED + 1)]])
+    names = [each.rpartition(":")[2] for each in functions]
+    named = ", ".join([*names[:MOST_NAMED], *["..."][: len(functions) // (MOST_NAMED + 1)]])
     where = "It stops at the first of these calls: the test does not say which one is wrong."
     if run.question >= 0:
         where = f"It stops at the first call of question {run.question + 1}, the one that is wrong."
@@ -63,22 +64,27 @@ def commands(run: HostRun, functions: Sequence[str], questions: Path, root: Path
         f"set args {words} <{shlex.quote(str(questions))}",
         "set $asked = 0",
         *(["break question_begins if $asked++ < 0"] if run.question >= 0 else []),
-        *(f"break {name} if $asked > {run.question}" for name in functions),
+        *(f"break {each} if $asked > {run.question}" for each in functions),
         "run",
     ]
     return [word for line in lines for word in ("-ex", line)]
 
 
 def functions_of(exercise: str, root: Path = ROOT) -> list[str]:
-    """The functions that the exercise's blanks are in. Where its marks are gone: all of its
-    files."""
+    """The functions that the exercise's blanks are in, with their files, as gdb wants them. Where
+    its marks are gone: all of its files but main."""
     try:
         known = by_id(exercise, root)
     except ExerciseError:
         return []
-    texts = [(root / path).read_text() for path in known.files if path.endswith(".c")]
-    marked = [name for text in texts for name in marked_in(text, known)]
-    return marked or [found["name"] for text in texts for found in DEFINITION.finditer(text)]
+    texts = {path: (root / path).read_text() for path in known.files if path.endswith(".c")}
+    marked = [f"{path}:{name}" for path, text in texts.items() for name in marked_in(text, known)]
+    return marked or [
+        f"{path}:{found['name']}"
+        for path, text in texts.items()
+        for found in DEFINITION.finditer(text)
+        if found["name"] != "main"
+    ]
 
 
 def marked_in(text: str, exercise: Exercise) -> list[str]:
