@@ -111,10 +111,10 @@ int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 
 	if (!opened)
 		return -ENFILE;
-	opened->flags |= flags & O_EXCL; /* for a device; no program sees it */
+	opened->flags |= flags & (O_EXCL | O_NOCTTY); /* for a device; no program sees them */
 	int error = opened->ops->open ? opened->ops->open(opened) : 0;
 
-	opened->flags &= ~O_EXCL;
+	opened->flags &= ~(O_EXCL | O_NOCTTY);
 	if (error) {
 		opened->ops = &nothing;
 		file_release(opened);

@@ -39,8 +39,8 @@ spawn bash --norc
 expect "\\$ "; send "PS1='> '; stty -echo\r"
 expect -re "\n> "; send "sleep 50\r"; sleep 0.3; send "\032"; expect "Stopped"
 expect "> "; send "jobs\r"; expect -re {\[1\]\+ +Stopped +sleep 50}
-expect "> "; send "kill %1; wait; echo done\r"; expect -re "\ndone"
+expect "> "; send "kill %1; sleep 0.5; echo done\r"; expect -re "\ndone"
 send "exit 5\r"; expect eof
 puts "\nshell [lindex [wait] 3]"
 END
-expect play | tr -d '\r'
+expect play | tr -d '\r' | sed 's/\[1\][-+]/[1]/'

@@ -108,6 +108,8 @@ static int begin(int master)
 
 	if (child == 0) {
 		setsid();
+		say("not its own", close(open(ptsname(master), O_RDWR | O_NOCTTY)));
+		say("/dev/tty", error_of(open("/dev/tty", O_RDWR)));
 		int slave = open(ptsname(master), O_RDWR);
 
 		say("own", tcgetpgrp(slave) == getpid() && tcgetsid(slave) == getpid());
