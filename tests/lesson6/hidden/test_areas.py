@@ -4,6 +4,7 @@ heap at its borders."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -25,9 +26,11 @@ from tests.lesson6.areas import (
     require_operations,
 )
 from tests.lesson6.support import (
+    COPIED,
     ENOMEM,
     PAGE,
     PRESENT,
+    SHARED,
     STACK_END,
     STACK_LIMIT,
     WRITE,
@@ -48,7 +51,8 @@ SOURCE = "tests/lesson6/memory/areas.c"
 HEAP = 0x08050000
 STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
 MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among 600 areas
-SIZE = 20  # of space->size in struct space
+HEAP_END, SIZE = 16, 20  # of heap_end and size in struct space
+LOCKED = 64  # AREA_LOCKED
 
 
 @pytest.mark.exercise("6.2", points=6, once=True)
@@ -72,6 +76,7 @@ def test_both_neighbours(lab):
             ((11, 1, 4), (3, 1, 10), (3, 1, 8)),
             ((1, 0, 0), (3, 0, 0), (3, 0, 0)),
             ((3, 0, 0), (3, 1, 10), (3, 1, 8)),
+            ((3, 1, 4), (3, 1, 10), (3, 0, 8)),
             ((3, 1, 0xFFFFFFFA), (3, 1, 0), (3, 1, 0xFFFFFFFE)),
         ):
             space, model = begin(run), Model()
@@ -86,6 +91,68 @@ def test_both_neighbours(lab):
             for first in (10, 14, 19):
                 if not run.call("area_find", space, BASE + first * PAGE):
                     fail(f"area_find does not find what was put at page {first}")
+
+
+@pytest.mark.exercise("6.2", points=1, once=True)
+def test_copied_areas(lab):
+    """AREA_COPIED keeps no two areas apart, and stays: for what is put between, what is protected,
+    and what is cut. So does AREA_LOCKED."""
+    with area_code(lab) as run:
+        for below, above in ((COPIED, 0), (0, COPIED), (COPIED, COPIED)):
+            for middle in (0, COPIED):
+                space = begin(run)
+                for first, end, copied in ((10, 14, below), (16, 20, above), (14, 16, middle)):
+                    put(run, space, first, end, 3 | copied, 1, first)
+                what = "areas that differ in nothing but AREA_COPIED"
+                require_form(run, space, what, [(10, 20, 3 | COPIED)])
+                for protection in (1, 3):
+                    middle_of = BASE + 12 * PAGE, BASE + 15 * PAGE
+                    run.call("area_protect", space, *middle_of, protection)
+                    own = (12, 15, protection | COPIED)
+                    parts = [(10, 12, 3 | COPIED), own, (15, 20, 3 | COPIED)]
+                    whole = [(10, 20, 3 | COPIED)]
+                    what = f"areas, the middle with the protection {protection}"
+                    require_form(run, space, what, parts if protection == 1 else whole)
+        space = begin(run)
+        put(run, space, 10, 14, 1 | SHARED | LOCKED, 1, 10)
+        run.call("area_protect", space, BASE + 10 * PAGE, BASE + 12 * PAGE, 0)
+        parts = [(10, 12, SHARED | LOCKED), (12, 14, 1 | SHARED | LOCKED)]
+        require_form(run, space, "areas that can never be written to", parts)
+
+
+def require_form(run: Run, space: int, what: str, expected: Sequence[tuple[int, int, int]]) -> None:
+    """The areas of a space are these: pages, counted from BASE, and flags."""
+    seen = areas_of(run, space)
+    pages = [((e.start - BASE) // PAGE, (e.end - BASE) // PAGE, e.flags) for e in seen]
+    expect(what, pages, list(expected))
+
+
+@pytest.mark.exercise("6.2", points=1, once=True)
+def test_gaps_that_just_fit(lab):
+    """area_gap finds room that is as large as asked for: all of it, at its bottom, between two
+    areas, at its top; and never below `low`."""
+    with area_code(lab) as run:
+        space = begin(run)
+        low, high = BASE + 10 * PAGE, BASE + 20 * PAGE
+        for parts, length, expected in (
+            ((), 10, 10),
+            ((), 11, 0),
+            (((13, 20),), 3, 10),
+            (((13, 20),), 4, 0),
+            (((8, 10), (13, 20)), 3, 10),
+            (((8, 11), (13, 20)), 3, 0),
+            (((10, 12), (15, 20)), 3, 12),
+            (((10, 17),), 3, 17),
+            (((10, 17), (20, 22)), 3, 17),
+            (((10, 20),), 1, 0),
+        ):
+            cut(run, space, 0, 40)
+            for first, end in parts:
+                put(run, space, first, end, 1)
+            found = run.call("area_gap", space, low, high, length * PAGE)
+            page = (found - BASE) // PAGE if found else 0
+            what = f"area_gap for {length} pages from page 10 to 20, with areas {parts}"
+            expect(what, page, expected)
 
 
 @pytest.mark.exercise("6.2", points=2, once=True)
@@ -329,8 +396,27 @@ def test_heap_is_zero(lab):
 
 
 @pytest.mark.exercise("6.2", points=1, once=True)
+def test_heap_that_others_read(lab):
+    """When pages are unmapped or cleared heap_end is the new end already: that may sleep."""
+    with space_code(lab, SOURCE) as run:
+        run.call("space_share", run.call("new_page", 0))
+        space = run.call("space_create")
+        run.call("space_set_heap", space, HEAP)
+        run.call("run_space", space)
+        run.call("space_set_break", space, HEAP + 3 * PAGE)
+        before = run.guest.registers()
+        for stop in ("area_cut", "clear_user"):
+            run.guest.call("space_set_break", space, HEAP + 5, stop_at=(stop,))
+            end = run.guest.read_word(space + HEAP_END)
+            expect(f"heap_end at {stop}", hex(end), hex(HEAP + 5))
+            run.guest.set(**before)
+            run.guest.write(space + HEAP_END, struct.pack("<I", HEAP + 3 * PAGE))
+
+
+@pytest.mark.exercise("6.2", points=1, once=True)
 def test_heap_without_memory(lab):
-    """No memory for an area: the heap is what it was."""
+    """No memory for an area: the heap is what it was, also where it cannot become smaller, because
+    it is one area with what is above it."""
     with space_code(lab, SOURCE) as run:
         for name in ("pool_alloc", "pool_free"):
             instead(run, name, f"own_{name}")
@@ -345,3 +431,14 @@ def test_heap_without_memory(lab):
             expect(
                 "space_set_break without memory returns" if number else "and later", found, wanted
             )
+        run.call("space_set_break", space, HEAP + 3 * PAGE)
+        run.call("put_area", space, HEAP + 3 * PAGE, HEAP + 5 * PAGE, 3, 0, 0)
+        small = HEAP + PAGE + 7
+        for number, wanted in ((1, HEAP + 3 * PAGE), (0, small)):
+            write_word(run, "fails_in", number)
+            found = run.call("space_set_break", space, small)
+            write_word(run, "fails_in", 0)
+            words = "without memory for what is above" if number else "with it"
+            expect(f"space_set_break to less, {words}, returns", hex(found), hex(wanted))
+            end = run.guest.read_word(space + HEAP_END)
+            expect(f"heap_end, {words}", hex(end), hex(wanted))

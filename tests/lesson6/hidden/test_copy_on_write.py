@@ -29,7 +29,7 @@ from tests.lesson6.steps import (
     World,
     spaces,
 )
-from tests.lesson6.support import WRITE, entries, page_at, space_code
+from tests.lesson6.support import WRITE, entries, frame_of, page_at, space_code
 from tests.told import expect
 
 COPIES = "tests/lesson6/user/copies.c"
@@ -311,6 +311,41 @@ def test_page_is_held_while_it_is_copied(lab):
 
 
 @pytest.mark.exercise("6.4", points=1, once=True)
+def test_the_only_page_is_held(lab):
+    """No page of a file can be given back but the one that is copied: there is no memory."""
+    with spaces(lab) as world:
+        world.cache(0, [11])
+        world.make(PARENT)
+        world.put(PARENT, BASE, 1, BOTH, file=0)
+        assert world.read(PARENT, BASE) == 11
+        world.used()  # what is kept for speed is given back: nothing else can be
+        world.fail(1)
+        error = world.fault(PARENT, BASE)
+        assert error == -ENOMEM, f"a copy for which only its own page was left: {error}"
+        world.fail(0)
+        assert world.read(PARENT, BASE) == 11
+        assert world.write(PARENT, BASE, 22) and world.read(PARENT, BASE) == 22
+
+
+@pytest.mark.exercise("6.4", points=1, once=True)
+def test_another_task_shows_another_page(lab):
+    """While the object is asked another task puts zeros there, and writes to them: its page stays,
+    and the shared page is not shown."""
+    at = BASE + 12 * PAGE
+    with space_code(lab, SOURCE) as run:
+        space = begin(run, with_peek=False)
+        put(run, space, 10, 20, WRITABLE | SHARED, of=1, index=5)
+        require_fault(run, space, at, write=False)
+        run.call("be_changed", space, BASE + 10 * PAGE, BASE + 20 * PAGE, 3, 0, 0)
+        run.call("be_faster", space, at)
+        require_fault(run, space, at, write=True)
+        frame = frame_of(entries(run, space)[at])
+        expect("the shared page is shown in another area", frame == page_of_object(run, 7), False)
+        references = page_at(run, page_of_object(run, 7)).references
+        expect("references of the shared page, which nobody shows", references, 1)
+
+
+@pytest.mark.exercise("6.4", points=1, once=True)
 def test_heap_and_sizes(lab):
     """The heap is the child's, too; sizes are those of the parent; the copy was not accessed."""
     with spaces(lab) as world:
@@ -325,6 +360,8 @@ def test_heap_and_sizes(lab):
         assert end == BASE + 3 * PAGE, "the heap of the child does not grow"
         assert world.write(CHILD, BASE + 2 * PAGE, 4) and world.read(CHILD, BASE) == 3
         assert world.read(PARENT, BASE + 2 * PAGE) is None
+        below = world.do(BREAK, CHILD, 0, BASE - PAGE)
+        assert below == end, "the heap of the child begins where its parent's does"
 
 
 @pytest.mark.exercise("6.4", points=2)

@@ -40,6 +40,7 @@ from tests.told import expect, require
 
 SOURCE = "tests/lesson6/memory/tables.c"
 SHOWN = PRESENT | USER | HIDDEN
+PAGES = 24  # of space->pages in struct space
 STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
 MOST_EMPTY = 150_000  # instructions for 3 GiB with two tables
 
@@ -273,6 +274,64 @@ def test_protection_is_at_once(lab):
         expect("which of four pages can be read, after two lost it,", seen, [1, 0, 0, 1])
         kept = [page_at(run, frame_of(entry)).is_used for entry in entries(run, space).values()]
         expect("pages that are kept, without any protection too,", sum(kept), 4)
+
+
+@pytest.mark.exercise("6.1", points=1, once=True)
+def test_all_are_forgotten(lab):
+    """Of several pages that are unmapped at once the processor has forgotten each."""
+    start = 0x4A3FD000
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        run.call("load_space", space)
+        for i in range(6):
+            run.call("map_page", space, start + i * PAGE, 1)
+        run.answers("read_pages", start, 6)
+        run.call("page_unmap_range", space, start + PAGE, start + 5 * PAGE)
+        seen = run.answers("read_pages", start, 6)[::2]
+        wanted = [1, 0, 0, 0, 0, 1]
+        expect("which of six pages can be read, after four were unmapped,", seen, wanted)
+
+
+@pytest.mark.exercise("6.1", points=1, once=True)
+@pytest.mark.parametrize("protection", range(8))
+def test_bits_of_an_entry(lab, protection):
+    """What page_protect_range and page_copy_range leave of an entry, for each protection, of a page
+    that was read, was written to, or neither."""
+    start = 0x51230000
+    with space_code(lab, SOURCE) as run:
+        space, copy = run.call("empty_space"), run.call("empty_space")
+        wanted = {}
+        for i, bits in enumerate((0, ACCESSED, ACCESSED | DIRTY, DIRTY)):
+            at = start + i * PAGE
+            wanted[at] = run.call("map_page", space, at, 1) | bits
+            run.call("change_entry", space, at, wanted[at])
+        run.call("page_protect_range", space, start, start + 4 * PAGE, protection)
+        lost = (0 if protection & WRITABLE else WRITE) | (0 if protection else PRESENT)
+        wanted = {at: entry & ~lost for at, entry in wanted.items()}
+        require_same(run, space, wanted, f"after page_protect_range with {protection}")
+        run.call("page_copy_range", copy, space, start, start + 4 * PAGE)
+        wanted = {at: entry & ~WRITE for at, entry in wanted.items()}
+        require_same(run, space, wanted, "which was copied,")
+        wanted = {at: entry & ~(ACCESSED | DIRTY) for at, entry in wanted.items()}
+        require_same(run, copy, wanted, "of the copy")
+        run.call("page_protect_range", space, start, start + 4 * PAGE, READABLE)
+        present = {at: bool(entry & PRESENT) for at, entry in entries(run, space).items()}
+        expect("entries that are present again", sum(present.values()), 4)
+
+
+@pytest.mark.exercise("6.1", points=1, once=True)
+def test_tables_without_entries(lab):
+    """pte_set to 0 counts, too; and a table that never had an entry goes like any other."""
+    start = 0x6C000000
+    with space_code(lab, SOURCE) as run:
+        space = run.call("empty_space")
+        shown = [run.call("map_page", space, start + i * PAGE, 1) for i in range(2)]
+        run.call("change_entry", space, start, 0)
+        run.guest.write(space + PAGES, struct.pack("<I", 1))  # the caller of pte_set counts those
+        require_same(run, space, {start + PAGE: shown[1]}, "after one of two became 0")
+        run.call("entry_of", space, start + LARGE_PAGE, 1)
+        run.call("page_unmap_range", space, start, start + 2 * LARGE_PAGE)
+        expect("tables after all was unmapped", tables_of(run, space), {})
 
 
 @pytest.mark.exercise("6.1", points=1, once=True)

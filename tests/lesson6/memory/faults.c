@@ -28,11 +28,11 @@ static int object_page(struct memory_object *memory, uint32_t index, bool write,
 
 	answer(index);
 	answer(write);
+	if (change.space)
+		change_areas();
 	if (others_space)
 		map_page(others_space, others_address, 1);
 	others_space = NULL;
-	if (change.space)
-		change_areas();
 	if (!address)
 		return index == no_memory_at ? -ENOMEM : -EIO;
 	*page = page_of(address);
