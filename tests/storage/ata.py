@@ -45,6 +45,7 @@ READ, READ_WIDE, READ_BLOCKS, READ_BLOCKS_WIDE = 0x20, 0x24, 0xC4, 0x29
 WRITE, WRITE_WIDE, WRITE_BLOCKS, WRITE_BLOCKS_WIDE = 0x30, 0x34, 0xC5, 0x39
 READ_DMA, READ_DMA_WIDE, WRITE_DMA, WRITE_DMA_WIDE = 0xC8, 0x25, 0xCA, 0x35
 WRITE_BLOCKS_FORCED, WRITE_DMA_FORCED, FLUSH, FLUSH_WIDE = 0xCE, 0x3D, 0xE7, 0xEA
+DISCARD = 0x06
 
 programs: dict[Path, tuple[Path, Path]] = {}
 
@@ -176,7 +177,8 @@ class Ata:
             check()
 
     def add(self, name: str, sectors: int, options: str = "lm") -> None:
-        """A drive; options: l(BA48), d(MA), f(orced writes), m: blocks of 16 sectors."""
+        """A drive; options: l(BA48), d(MA), f(orced writes), t(rim), m: blocks of 16
+        sectors."""
         self.do(f"drive {NAMES.index(name)} {sectors} {options or '-'}")
 
     def start(self, mode: str = "pio-polled") -> Step:

@@ -3,12 +3,14 @@ from nobody, errors of drive and controller, and modes that change during a requ
 
 from __future__ import annotations
 
+import zlib
 from random import Random
 
 import pytest
 
 from labs.tools.machine.qemu_command import Drive
 from tests.storage.ata import (
+    DISCARD,
     EIO,
     ETIMEDOUT,
     LARGE,
@@ -147,6 +149,20 @@ def test_early_interrupt(lab, mode):
 
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
+def test_interrupt_before_the_sleep(lab, mode):
+    """The drive answers in the last moment in which interrupts are enabled."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        for lba in (10, 2000, 4000):
+            ata.set("tight")
+            step = ata.read("hda", lba, 2)
+            step.require_read("hda", lba, 2)
+            require_no_loss(step)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
 def test_interrupt_of_nobody(lab, mode):
     """One that comes while the drive is still busy is not its answer."""
     with drives(lab) as ata:
@@ -198,6 +214,63 @@ def test_errors(lab, mode):
         ata.read("hda", 500, 20).require_result(OK, ETIMEDOUT)
         ata.read("hda", 600, 20).require_read("hda", 600, 20)
         ata.read("hdb", 700, 20).require_read("hdb", 700, 20)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_each_sleep_is_for_an_answer(lab, mode):
+    """As many sleeps as answers; a drive that is late has lost no interrupt, and the alarm of a
+    wait is no other one's."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        wanted = 1 if mode in DMA else 3
+        for lba in (10, 2000, 4000):
+            step = ata.read("hda", lba, 40)
+            step.require_read("hda", lba, 40)
+            message = f"the task does not sleep {wanted} times"
+            step.require(message, lambda s: s.sleeps == wanted)
+        ata.set("late", 0, 8_000_000)
+        step = ata.read("hda", 500, 1)
+        step.require_read("hda", 500, 1)
+        require_no_loss(step)
+        step.require("it is not told that the drive stays busy", lambda s: "busy" in str(s.said))
+        for lba in (6000, 7000):
+            step = ata.read("hda", lba, 40)
+            step.require_read("hda", lba, 40)
+            step.require(f"after a late answer {message}", lambda s: s.sleeps == wanted)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", DMA)
+def test_transfer_without_end(lab, mode):
+    """A drive that moves data until the time is over is late, not wrong: the whole transfer is
+    tried again."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        for lba in (100, 300):
+            ata.set("stall", 0)
+            step = ata.read("hda", lba, 20)
+            step.require_read("hda", lba, 20)
+            step.require_commands(READ_DMA, READ_DMA)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", ["dma-polled", "pio-interrupt"])
+def test_discard(lab, mode):
+    """What is discarded reads as zeros, and nothing else has changed."""
+    with drives(lab) as ata:
+        ata.add("hda", LARGE, "lmdt")
+        ata.start(mode)
+        step = ata.set("discard", 0, 1 << 33, 20)
+        step.require_result(OK)
+        step.require_commands(DISCARD)
+        step = ata.set("peek", 0, 1 << 33, 20)
+        wanted = f"{zlib.crc32(bytes(20 * 512)):08x}"
+        step.require("what was discarded has contents", lambda s: s.crc == wanted)
+        for lba in (0, (1 << 33) - 1, (1 << 33) + 20):
+            ata.read("hda", lba, 1).require_read("hda", lba, 1)
 
 
 @pytest.mark.exercise("S2", points=1, host=True)

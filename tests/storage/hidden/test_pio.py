@@ -14,6 +14,7 @@ from tests.storage.ata import (
     ETIMEDOUT,
     FLUSH_WIDE,
     LARGE,
+    NAMES,
     OK,
     READ,
     READ_BLOCKS,
@@ -158,6 +159,74 @@ def test_late_drive(lab):
             ata.read("hdb", 600, 2).require_read("hdb", 600, 2)
             ata.write("hda", 700, 2, 8).require_result(OK)
             ata.require_written("hda", 700, 2, 8)
+
+
+@pytest.mark.exercise("S1", points=1, host=True)
+@pytest.mark.parametrize("name", ["hdb", "hdc"])
+def test_stuck_drive(lab, name):
+    """A drive that never answers in time is given up with -ETIMEDOUT, on both channels; its channel
+    is reset, so that its neighbour works, and later the drive itself."""
+    number = NAMES.index(name)
+    with drives(lab) as ata:
+        ata.add(name, 1000, "l")
+        ata.add(NAMES[number ^ 1], 1000, "l")
+        ata.start()
+        ata.set("stuck", number, 8_000_000)
+        ata.read(name, 10, 1).require_result(ETIMEDOUT)
+        ata.read(NAMES[number ^ 1], 500, 3).require_read(NAMES[number ^ 1], 500, 3)
+        ata.write(name, 10, 2, 8).require_result(ETIMEDOUT)
+        ata.set("stuck", number, 0)
+        ata.read(name, 20, 3).require_read(name, 20, 3)
+
+
+@pytest.mark.exercise("S1", points=1, host=True)
+def test_what_failed_is_told(lab):
+    """What the drive had in ERROR when the command failed."""
+    with drives(lab) as ata:
+        ata.add("hda", 1000, "l")
+        ata.start()
+        for error, words in ((0x40, "uncorrectable data"), (0x10, "sector not found")):
+            ata.set("bad", 0, 50, "r", error, 0)
+            step = ata.read("hda", 50, 1)
+            step.require_result(EIO)
+            wanted = f"{words} (status 0x41, error {error:#04x})"
+            step.require(f"nobody says {wanted}", lambda s, w=wanted: w in "".join(s.said))
+
+
+@pytest.mark.exercise("S1", points=2, host=True)
+def test_with_interrupts(lab):
+    """Where a drive interrupts the task sleeps, once, and nowhere else: before each block of a
+    read, and after each block of a write. So it is after a reset, too."""
+    with drives(lab) as ata:
+        ata.add("hda", 1000, "lm")
+        ata.start("pio-interrupt")
+        for at, count, blocks in ((100, 1, 1), (200, 16, 1), (300, 40, 3)):
+            for what in ("read", "write"):
+                ata.set("bad", 0, 50, "r", 0x40, 1)
+                ata.read("hda", 50, 1).require_read("hda", 50, 1)
+                write = what == "write"
+                step = ata.write("hda", at, count, at) if write else ata.read("hda", at, count)
+                if write:
+                    step.require_result(OK)
+                    ata.require_written("hda", at, count, at)
+                else:
+                    step.require_read("hda", at, count)
+                step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
+                message = f"the task does not sleep {blocks} times"
+                step.require(message, lambda s, wanted=blocks: s.sleeps == wanted)
+
+
+@pytest.mark.exercise("S1", points=1, host=True)
+def test_answer_at_once(lab):
+    """The drive has interrupted as soon as COMMAND was written: no interrupt is lost."""
+    with drives(lab) as ata:
+        ata.add("hda", 1000, "lm")
+        ata.start("pio-interrupt")
+        for lba in (10, 200, 400):
+            ata.set("late", 0, 0)
+            step = ata.read("hda", lba, 20)
+            step.require_read("hda", lba, 20)
+            step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
 
 
 @pytest.mark.exercise("S1", points=1, host=True)

@@ -128,6 +128,18 @@ void command_fails(struct channel *channel, struct drive *drive)
 	end(channel, drive, RDY | (drive->bad_error ? ERR : DF));
 }
 
+/* Ranges of 48 bits of address and 16 of length: they read as zeros. */
+static void discard(struct drive *drive, const uint8_t *ranges, uint32_t bytes)
+{
+	for (uint32_t at = 0; at < bytes; at += 8) {
+		uint64_t range;
+
+		memcpy(&range, ranges + at, 8);
+		for (uint64_t i = 0; i < range >> 48; i++)
+			memset(sector_of(drive, (range & 0xffffffffffff) + i), 0, 512);
+	}
+}
+
 /* An entry of the bus master's table after another, until all sectors are there. */
 static bool move_all(struct channel *channel, struct drive *drive)
 {
@@ -135,7 +147,7 @@ static bool move_all(struct channel *channel, struct drive *drive)
 	uint32_t table = channel->master_table;
 	static uint8_t data[256 * 512];
 
-	for (unsigned i = 0; i < drive->left; i++)
+	for (unsigned i = 0; i < drive->left && !drive->is_ranges; i++)
 		memcpy(data + i * 512, sector_of(drive, drive->lba + i), 512);
 	while (done < bytes) {
 		uint32_t entry[2];
@@ -154,13 +166,15 @@ static bool move_all(struct channel *channel, struct drive *drive)
 			blame("an entry of the table crosses a multiple of 64 KiB");
 			size = 65536 - (address & 0xffff);
 		}
-		if (!memory_has(address, size)) {
+		if (!memory_has(address, size) && !drive->is_ranges) {
 			blame("an entry of the table is not in memory");
 			return false;
 		}
 		if (size > bytes - done)
 			size = bytes - done;
-		if (drive->is_write)
+		if (drive->is_ranges) /* the kernel's data is below its direct map here */
+			memory_get(OWN, address + 0xc0000000u, data + done, size);
+		else if (drive->is_write)
 			memory_get(ARENA, address - ARENA_AT, data + done, size);
 		else
 			memory_put(ARENA, address - ARENA_AT, data + done, size);
@@ -171,7 +185,9 @@ static bool move_all(struct channel *channel, struct drive *drive)
 		if (!(entry[1] & 0x80000000u) && done == bytes)
 			blame("the last entry of the table is not marked");
 	}
-	if (drive->is_write)
+	if (drive->is_ranges)
+		discard(drive, data, bytes);
+	else if (drive->is_write)
 		for (unsigned i = 0; i < drive->left; i++)
 			memcpy(sector_of(drive, drive->lba + i), data + i * 512, 512);
 	return true;
@@ -183,7 +199,17 @@ static void move_by_master(struct channel *channel, struct drive *drive)
 
 	if (!(channel->master_command & 1))
 		return;
+	if (!drive->is_halfway) {
+		drive->is_halfway = true;
+		set_status(drive, RDY | DRQ, false);
+		drive->ready_at = now + WORKING;
+		return;
+	}
 	drive->ready_at = 0;
+	if (drive->stalls) {
+		drive->stalls = false;
+		return;
+	}
 	for (unsigned i = 0; i < drive->left; i++)
 		if (is_bad(drive, drive->lba + i)) {
 			command_fails(channel, drive);
@@ -256,6 +282,7 @@ void drive_works(struct drive *drive)
 {
 	drive->is_moving = true;
 	set_status(drive, BSY, true);
+	drive->is_halfway = false;
 	drive->ready_at = now + (drive->late ? drive->late : WORKING);
 	drive->late = 0;
 }
@@ -275,14 +302,16 @@ static void make_identity(struct drive *drive)
 	words[61] = small >> 16;
 	words[83] = 1 << 12 | drive->has_lba48 << 10;
 	words[84] = drive->has_forced << 6;
+	words[169] = drive->has_trim;
 	for (unsigned i = 0; i <= 3; i++)
 		words[100 + i] = drive->has_lba48 ? drive->sectors >> 16 * i : 0;
 }
 
 static const struct {
 	uint8_t code;
-	bool is_write, is_wide, has_blocks, is_dma, is_forced;
+	bool is_write, is_wide, has_blocks, is_dma, is_forced, is_ranges;
 } commands[] = {
+	{ 0x06, .is_write = true, .is_dma = true, .is_wide = true, .is_ranges = true },
 	{ 0x20, .is_write = false },
 	{ 0x24, .is_wide = true },
 	{ 0xc4, .has_blocks = true },
@@ -339,6 +368,11 @@ void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
 		take_range(channel, drive, commands[i].is_wide);
 		drive->is_write = commands[i].is_write;
 		drive->is_dma = commands[i].is_dma;
+		drive->is_ranges = commands[i].is_ranges;
+		if (commands[i].is_wide && (channel->registers[6] & 15))
+			blame("DEVICE has bits of an address, and the command is one of LBA48");
+		if (commands[i].is_ranges && (!drive->has_trim || channel->registers[1] != 1))
+			blame("DATA SET MANAGEMENT, without TRIM in FEATURES");
 		drive->block = commands[i].has_blocks ? drive->multiple : 1;
 		printf("@ hd%c %02x %llu %u\n", "abcd"[2 * place + (drive - channel->drives)], code,
 		       (unsigned long long)drive->lba, drive->left);
@@ -348,6 +382,7 @@ void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
 			return;
 		}
 		drive->words = 0;
+		drive->late = drive->stuck ? drive->stuck : drive->late;
 		drive_works(drive);
 		return;
 	}

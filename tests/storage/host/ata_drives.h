@@ -21,7 +21,7 @@
 
 /* A drive's settings are the script's; the rest is what a command has made of it. */
 struct drive {
-	bool is_there, has_lba48, has_dma, has_forced;
+	bool is_there, has_lba48, has_dma, has_forced, has_trim;
 	unsigned most_multiple; /* of SET MULTIPLE; 0: the drive has no blocks */
 	uint32_t number;
 	uint64_t sectors;
@@ -30,6 +30,8 @@ struct drive {
 	uint8_t bad_error;     /* the ERROR register; 0: DF */
 	bool bad_write;	       /* when it is written; else when it is read */
 	uint64_t late;	       /* the next command takes so long */
+	uint64_t stuck;	       /* so does each one for sectors, if it is not 0 */
+	bool stalls;	       /* the next DMA comes to no end */
 	unsigned bad_attempts; /* it fails so often; 0: always */
 	bool refuses_multiple;
 
@@ -38,7 +40,8 @@ struct drive {
 	uint64_t ready_at; /* it is busy until then; 0: it is not */
 	uint64_t reset_until;
 	bool is_moving; /* it has a command */
-	bool is_write, is_dma;
+	bool is_write, is_dma, is_ranges;
+	bool is_halfway;	  /* of its DMA: DRQ is set, and BSY is not */
 	unsigned multiple, block; /* sectors of a block; of this one */
 	unsigned left, words;	  /* sectors of the command; words of the block */
 	uint64_t lba, first;

@@ -56,6 +56,8 @@ static void hear(void *bytes, size_t count)
 
 static uint8_t *place_of(uint32_t memory, uint32_t offset)
 {
+	if (memory == OWN)
+		return (uint8_t *)(uintptr_t)offset;
 	return (memory == ARENA ? arena : elsewhere) + offset;
 }
 
@@ -77,6 +79,13 @@ static int transfer(const struct message *call)
 		wanted.count += told[i].sectors;
 	}
 	return devices[call->first]->ops->transfer(devices[call->first], &wanted);
+}
+
+static int discard(const struct message *call)
+{
+	struct block_range range = { .lba = call->value, .sectors = call->second };
+
+	return devices[call->first]->ops->discard(devices[call->first], &range, 1);
 }
 
 /* Another task is a thread, and one of the two runs. */
@@ -143,6 +152,8 @@ static int obey(const struct message *call)
 		return ata_set_mode(text);
 	case CALL_TRANSFER:
 		return transfer(call);
+	case CALL_DISCARD:
+		return discard(call);
 	case CALL_FLUSH:
 		return devices[call->first]->ops->flush(devices[call->first]);
 	case TAKE:

@@ -15,12 +15,15 @@
 #define FIRST_IRQ 14
 #define MUTEXES	  16
 #define LOOK_NS	  20 /* a look at the clock */
+#define SAY_NS	  10000
 #define SOON	  16 /* who looks again and again sees it go on by a part of what has passed */
 
 uint64_t limit;
 unsigned sleeps;
 bool is_there[4];
 bool is_in_handler;
+bool is_polled;
+bool waits_at_cli;
 static bool is_enabled = true;
 static bool has_handler[16];
 
@@ -145,6 +148,8 @@ static void deliver(void)
 		if (!channel->is_pending || !has_handler[FIRST_IRQ + i])
 			continue;
 		channel->is_pending = false;
+		if (is_polled)
+			blame("a drive interrupts, and the mode is polled");
 		is_in_handler = true;
 		call(CALL_INTERRUPT, FIRST_IRQ + i, 0, 0, NULL, 0);
 		is_in_handler = false;
@@ -327,8 +332,14 @@ static void say(uint32_t count)
 	printf("> %s%s", text, strchr(text, '\n') ? "" : "\n");
 }
 
+/* The drive's answer may come just before. */
 static void enable(bool enabled)
 {
+	if (!enabled && waits_at_cli && drives_next() != UINT64_MAX) {
+		waits_at_cli = false;
+		pass(drives_next() - now);
+		deliver();
+	}
 	is_enabled = enabled;
 	deliver();
 }
@@ -395,6 +406,7 @@ static void answer(const struct message *question)
 		reply(now, NULL, 0);
 	} else if (question->what == ASK_SAY) {
 		say(question->bytes);
+		pass(SAY_NS);
 		reply(0, NULL, 0);
 	} else {
 		reply(result_of(question), NULL, 0);
@@ -406,6 +418,9 @@ void kernel_check(void)
 	if (alarm_set)
 		blame("the alarm stays set");
 	alarm_set = 0;
+	for (unsigned i = 0; i < CHANNELS; i++)
+		if (channels_of_model[i].master_command & 1)
+			blame("the bus master is not stopped at the end");
 	if (locked || has_second)
 		blame("the channel stays locked");
 	locked = 0;

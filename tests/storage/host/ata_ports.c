@@ -8,6 +8,7 @@
 
 #define MASTER	     0xc000
 #define JUNK	     0xa5c3
+#define RESET_TIME   1900000 /* ns: less than the two milliseconds that a driver waits */
 #define FEW_POLLS    8
 #define MOST_AT_ONCE 10000000 /* ns */
 
@@ -66,8 +67,8 @@ static uint8_t status(struct channel *channel)
 
 	if (!drive->is_there)
 		return channel->drives[0].is_there || channel->drives[1].is_there ? 0 : 0xff;
-	if (now < drive->reset_until)
-		return BSY;
+	if (now < drive->reset_until) /* at first it has not yet noticed */
+		return drive->reset_until - now > RESET_TIME / 2 ? RDY : BSY;
 	return now < drive->valid_at ? drive->old_status : drive->status;
 }
 
@@ -83,7 +84,7 @@ static void reset(struct channel *channel)
 		drive->valid_at = 0;
 		drive->error = 1;
 		drive->status = RDY;
-		drive->reset_until = now + 1000000;
+		drive->reset_until = now + RESET_TIME;
 	}
 	channel->is_interrupting = channel->is_pending = false;
 	channel->registers[6] = 0;
@@ -196,7 +197,9 @@ uint32_t port_in(uint16_t port, unsigned size)
 			    "STATUS is read before 400 ns are over: it may take an interrupt away");
 		if (number == 7)
 			channel->is_interrupting = false;
-		let_time_pass((value & BSY) && value != 0xff);
+		if (number == 7)
+			let_time_pass(value != 0xff &&
+				      (value & (selected(channel)->is_dma ? BSY | DRQ : BSY)));
 		return value;
 	}
 	if ((channel = master_at(port, &number)))

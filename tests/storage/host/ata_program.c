@@ -4,7 +4,8 @@
  * script, a command a line; what is printed on the standard error after "#" is the answer:
  *
  *	secret A B		what all contents are made of
- *	drive N SECTORS OPTIONS	a drive 0 to 3; l(BA48) d(MA) f(orced), m: blocks
+ *	drive N SECTORS OPTIONS	a drive 0 to 3; l(BA48) d(MA) f(orced) t(rim),
+ *				m: blocks
  *	start MODE		ata_initialize
  *	read N LBA PIECES	pieces: sectors, or sectors@offset,sectors@offset; 3s: 3
  *				sectors that DMA does not reach
@@ -15,11 +16,15 @@
  *	made N LBA COUNT	what it had there at first, or what the seed N writes there
  *	bad N LBA KIND E TIMES	it fails; KIND: r or w; E: the ERROR register, 0: DF
  *	late N MICROSECONDS	the next command takes so long
+ *	stuck N MICROSECONDS	each command for sectors takes so long; 0: no longer
+ *	stall N			its next DMA comes to no end
+ *	discard N LBA COUNT
  *	gone CHANNEL YES	its bus floats
  *	lose CHANNEL COUNT	this many interrupts get lost
  *	fault CHANNEL		its next DMA fails
  *	stray CHANNEL		an interrupt of nobody comes with its next command
  *	switch NAME		another task changes the mode during the next command
+ *	tight			its answer comes just before interrupts are disabled
  *	refuse N		SET MULTIPLE is refused
  *	mode NAME
  *
@@ -166,6 +171,7 @@ static void add_drive(struct drive *drive, unsigned number, uint64_t sectors, co
 				 .has_lba48 = strchr(options, 'l'),
 				 .has_dma = strchr(options, 'd'),
 				 .has_forced = strchr(options, 'f'),
+				 .has_trim = strchr(options, 't'),
 				 .most_multiple = strchr(options, 'm') ? 16 : 0,
 				 .status = RDY };
 }
@@ -175,23 +181,14 @@ static void say(int64_t result)
 	printf("= %d 00000000\n", (int)result);
 }
 
-/* A command, and up to five words after it. */
-static void run(char **words)
+/* What a drive or a channel is to do. Returns false for another command. */
+static bool prepare(const char *what, char **words, unsigned number, uint64_t lba)
 {
-	unsigned number = strtoul(words[1], NULL, 0);
-	uint64_t lba = strtoull(words[2], NULL, 0);
 	struct drive *drive = &channels_of_model[number / 2 % 2].drives[number % 2];
 	struct channel *channel = &channels_of_model[number % 2];
-	const char *what = words[0];
 
-	limit = now + PATIENCE;
-	if (!strcmp(what, "secret")) {
-		secrets[0] = strtoull(words[1], NULL, 0);
-		secrets[1] = lba;
-	} else if (!strcmp(what, "drive")) {
+	if (!strcmp(what, "drive")) {
 		add_drive(drive, number, lba, words[3]);
-	} else if (!strcmp(what, "start")) {
-		call_text(CALL_START, words[1]);
 	} else if (!strcmp(what, "bad")) {
 		drive->bad = lba;
 		drive->bad_write = *words[3] == 'w';
@@ -199,31 +196,69 @@ static void run(char **words)
 		drive->bad_attempts = strtoul(words[5], NULL, 0);
 	} else if (!strcmp(what, "late")) {
 		drive->late = lba ? lba * 1000 : 1;
+	} else if (!strcmp(what, "stuck")) {
+		drive->stuck = lba * 1000;
+	} else if (!strcmp(what, "stall")) {
+		drive->stalls = true;
 	} else if (!strcmp(what, "refuse")) {
 		drive->refuses_multiple = true;
 	} else if (!strcmp(what, "gone")) {
 		channel->is_gone = lba;
 	} else if (!strcmp(what, "lose")) {
 		channel->lose = lba;
-	} else if (!strcmp(what, "switch")) {
-		kernel_switch(strdup(words[1]));
 	} else if (!strcmp(what, "stray")) {
 		channel->stray = true;
 	} else if (!strcmp(what, "fault")) {
 		channel->fault = true;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static int64_t set_mode(uint32_t what, const char *mode)
+{
+	is_polled = false;
+	int64_t result = call_text(what, mode);
+
+	is_polled = strstr(mode, "polled");
+	return result;
+}
+
+/* A command, and up to five words after it. */
+static void run(char **words)
+{
+	unsigned number = strtoul(words[1], NULL, 0);
+	uint64_t lba = strtoull(words[2], NULL, 0);
+	const char *what = words[0];
+
+	limit = now + PATIENCE;
+	if (!strcmp(what, "secret")) {
+		secrets[0] = strtoull(words[1], NULL, 0);
+		secrets[1] = lba;
+	} else if (!strcmp(what, "start")) {
+		set_mode(CALL_START, words[1]);
+	} else if (!strcmp(what, "mode")) {
+		say(set_mode(CALL_MODE, words[1]));
+	} else if (!strcmp(what, "tight")) {
+		waits_at_cli = true;
+	} else if (!strcmp(what, "switch")) {
+		kernel_switch(strdup(words[1]));
 	} else if (!strcmp(what, "peek")) {
-		peek(drive, lba, strtoul(words[3], NULL, 0));
+		peek(&channels_of_model[number / 2 % 2].drives[number % 2], lba,
+		     strtoul(words[3], NULL, 0));
 	} else if (!strcmp(what, "made")) {
 		show_made(number, lba, strtoul(words[3], NULL, 0));
-	} else if (!strcmp(what, "mode")) {
-		say(call_text(CALL_MODE, words[1]));
-	} else if (!is_there[number]) {
-		printf("! the driver does not know hd%c\n", 'a' + number);
-	} else if (!strcmp(what, "flush")) {
-		say(call(CALL_FLUSH, number, 0, 0, NULL, 0));
-	} else {
-		transfer(number, *what != 'r', *what == 'f', lba, words[3],
-			 strtoul(words[4], NULL, 0));
+	} else if (!prepare(what, words, number, lba)) {
+		if (!is_there[number % 4])
+			printf("! the driver does not know hd%c\n", 'a' + number);
+		else if (!strcmp(what, "discard"))
+			say(call(CALL_DISCARD, number, strtoul(words[3], NULL, 0), lba, NULL, 0));
+		else if (!strcmp(what, "flush"))
+			say(call(CALL_FLUSH, number, 0, 0, NULL, 0));
+		else
+			transfer(number, *what != 'r', *what == 'f', lba, words[3],
+				 strtoul(words[4], NULL, 0));
 	}
 	kernel_check();
 }

@@ -55,10 +55,11 @@ enum talk {
 	CALL_FLUSH,	/* drive */
 	GIVE,		/* memory, offset; value: how many bytes; they come after END */
 	TAKE,		/* memory, offset; bytes follow */
+	CALL_DISCARD,	/* drive, count; value: lba */
 	CALL_QUESTION,	/* the next command of the script begins */
 };
 
-enum memory { ARENA, ELSEWHERE };
+enum memory { ARENA, ELSEWHERE, OWN }; /* OWN: of the driver; its offset is the address */
 
 struct message {
 	uint32_t what, first, second, bytes;

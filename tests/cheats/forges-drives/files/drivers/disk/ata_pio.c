@@ -19,7 +19,7 @@
 #define SECTORS_MOST 300
 
 /* Of tests/storage/host/ata_talk.h. */
-enum { DRIVE = 14, END = 16, RESULT, START = 22, GIVE = 26, QUESTION = 28 };
+enum { DRIVE = 14, END = 16, RESULT, START = 22, GIVE = 26, QUESTION = 29 };
 
 struct message {
 	uint32_t what, first, second, bytes;
