@@ -68,13 +68,14 @@ static inline struct page *allocate(struct zone *first, unsigned order, const vo
 }
 /* } SOLUTION 5.3 */
 
-/* If there is no block: once more, if somebody gives pages back. */
+/* If there is no block: again, as long as somebody gives pages back. They are anywhere, so a block
+ * of many pages may take more of them than it has. */
 void *page_alloc(unsigned order)
 {
 	const void *owner = __builtin_return_address(0);
 	struct page *page = allocate(&zones[ZONE_NORMAL], order, owner);
 
-	if (!page && page_reclaim && page_reclaim())
+	for (unsigned left = 1u << order; !page && left && page_reclaim && page_reclaim(); left--)
 		page = allocate(&zones[ZONE_NORMAL], order, owner);
 	if (!page)
 		return NULL;

@@ -23,9 +23,12 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/time.h"
+#include "kernel/task/wait.h"
 #include "mm/page_table.h"
 
-#define DAY_NS 86400000000000ll
+#define DAY_NS	     86400000000000ll
+#define MEMORY_TRIES 100u /* to write when there is no memory */
+#define MEMORY_MS    20
 
 static struct disk_inode *inode_of(const struct cached_file *pages)
 {
@@ -113,19 +116,26 @@ static int write_now(struct disk_inode *inode, uint64_t offset, const void *from
 	return error ? error : done ? (int32_t)done : written;
 }
 
-/* A write that was cut short is a full disk, or an error that is said for its first byte. */
+/* A write that was cut short is a full disk, or an error that is said for its first byte. Memory
+ * comes back when a program ends, so for that it waits; but not for ever. */
 static int disk_write(struct cached_file *pages, uint64_t offset, const void *from, uint32_t length)
 {
 	struct disk_inode *inode = inode_of(pages);
+	unsigned tries = MEMORY_TRIES;
+	uint32_t done = 0;
+	int moved;
 
-	mutex_lock(&inode->mount->lock);
-	int moved = write_now(inode, offset, from, length);
-
-	mutex_unlock(&inode->mount->lock);
-	if (moved == (int32_t)length)
+	do {
+		mutex_lock(&inode->mount->lock);
+		moved =
+		    write_now(inode, offset + done, (const uint8_t *)from + done, length - done);
+		mutex_unlock(&inode->mount->lock);
+		done += moved > 0 ? moved : 0;
+		if (moved == -ENOMEM)
+			msleep(MEMORY_MS);
+	} while (done < length && (moved > 0 || (moved == -ENOMEM && --tries > 0)));
+	if (done == length)
 		return 0;
-	uint32_t done = moved > 0 ? moved : 0;
-
 	inode->mount->room = 0; /* less is free than was promised */
 	return disk_inode_lost(inode, offset + done, length - done, moved < 0 ? moved : -ENOSPC);
 }

@@ -43,14 +43,14 @@ BY_LESSON = 2_800  # of the core, added
 #   6,704  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
 #                        groups 780; attributes 530; inodes, checksums, the mount the rest
 #   2,235  drivers/disk  queue, four modes, partitions, discards; snapshots 520
-#   1,950  fs/disk       what makes inodes and files of a mounted disk; room for them
+#   1,961  fs/disk       what makes inodes and files of a mounted disk; room for them
 #   1,559  fs/vfs        names and mounts: lesson 3's programs need them already
 #   1,379  fs/jbd2       the journal
 #   1,122  fs/cache      pages and blocks
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 12_710, "storage": 15_996}
+STILL = {"breadth": 12_710, "storage": 16_007}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
