@@ -176,7 +176,7 @@ def run_command(config: Config, script: str = COMMAND) -> int:
         )
     )
     _, _, output = result.serial.partition(f"{word}\n")
-    output, end, status = output.partition(f"{word} ")
+    output, end, status = output.rpartition(f"{word} ")  # ps shows it, too
     print(output, end="")
     if end and result.outcome is Outcome.ENDED and status.split()[:1]:
         return int(status.split()[0])
