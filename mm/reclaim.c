@@ -5,7 +5,7 @@
  *	slabs without an object			mm/slab.c
  *	clean pages of files			mm/second_chance.c
  *
- * page_alloc calls this, and tries once more. Not with interrupts disabled: then it may be an
+ * page_alloc calls this, and tries again. Not with interrupts disabled: then it may be an
  * interrupt handler that asks, in the middle of what is to be given back; those have a reserve
  * (mm/zones.h).
  */

@@ -100,7 +100,7 @@ def test_what_has_a_name_and_is_no_file_is_no_orphan(ext, tmp_path, path):
 
 def test_a_file_that_counts_fewer_blocks_than_it_has(ext, tmp_path):
     """None is left when one is gone, not 2^48 - 1."""
-    image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext4 -b 1024", tmp_path)
+    image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext4 -b 1024")
     ext.start(image, "write", text="create /f\nappend /f 5000 7\n")
     debugfs(image, ["sif /f blocks 2"], write=True)
     assert ext.start(image, "write", text="truncate /f 9\n") == ["done 0"]

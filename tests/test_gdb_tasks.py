@@ -98,7 +98,7 @@ def test_tasks(shell):
     assert "process_wait (kernel/process/children.c) < program_run" in by_name(table, "first")[-1]
     assert "process_wait (kernel/process/children.c) < wait_for_child" in by_name(table, "sh")[-1]
     assert by_name(table, "cat")[:3] == [str(shell["cat"]), str(shell["pids"]["sh"]), "sleeping"]
-    assert "tty_read (kernel/linux/tty.c) < file_read" in by_name(table, "cat")[-1]
+    assert "terminal_read (kernel/linux/terminal.c) < file_read" in by_name(table, "cat")[-1]
     spins = [row for row in rows(table) if "spin" in row]
     assert sorted(row[-5] for row in spins) == ["ready", "running"]
     assert all(re.match(r"ring 3, 0x0804\w+", row[-1]) for row in spins)
@@ -110,7 +110,7 @@ def test_calls_of_a_task_that_waits(shell):
     text = shell["cat task"]
     assert re.match(r"task \d+ \(cat\), sleeping, parent \d+, runs /bin/cat\n", text)
     names = names_of(text)
-    kernel = ["schedule", "sched_sleep", "tty_read", "file_read", "sys_read", "syscall_dispatch"]
+    kernel = ["schedule", "sched_sleep", "terminal_read", "file_read", "sys_read", "syscall_dispatch"]
     assert in_order([*kernel, "<trap or system call>", "read", "copy", "main"], names)
     assert re.search(r"main \(count=0x1, arguments=0x\w+\) at user/cat.c", text)
 
@@ -176,7 +176,7 @@ def test_wait_queues(shell):
     assert queues == {
         "first": "children of task 1 (first)",
         "sh": f"children of task {shell['pids']['sh']} (sh)",
-        "cat": "tty_readers",
+        "cat": "console.readers",
     }
 
 

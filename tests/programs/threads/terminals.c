@@ -121,7 +121,8 @@ static int begin(int master)
 	}
 	char ready;
 
-	read(master, &ready, 1);
+	while (read(master, &ready, 1) != 1) /* when the child has closed its first slave: EIO */
+		rest(1);
 	return child;
 }
 

@@ -148,7 +148,7 @@ def first_word(address: int) -> int:
 def queue_name(queue: int, tasks: list[Task]) -> str:
     """A wait queue in words: its symbol, or what it is a part of."""
     if name := symbol_at(queue):
-        return name
+        return member_name(queue, name.partition("+")[0]) or name
     for task in tasks:
         process = task.process
         if process is not None and int(process["children"].address) == queue:
@@ -158,6 +158,18 @@ def queue_name(queue: int, tasks: list[Task]) -> str:
     if name := pipe_queue(queue, tasks):
         return name
     return f"{queue:#010x}"
+
+
+def member_name(queue: int, variable: str) -> str:
+    """The member of a variable of the kernel's that the queue is; "" if it is none."""
+    symbol = gdb.lookup_static_symbol(variable) or gdb.lookup_global_symbol(variable)
+    if symbol is None or symbol.type.strip_typedefs().code != gdb.TYPE_CODE_STRUCT:
+        return ""
+    value = symbol.value()
+    for field in symbol.type.fields():
+        if int(value[field].address) == queue and str(field.type) == "struct wait_queue":
+            return f"{variable}.{field.name}"
+    return ""
 
 
 def pipe_queue(queue: int, tasks: list[Task]) -> str:
