@@ -111,7 +111,9 @@ def test_calls_of_a_task_that_waits(shell):
     assert re.match(r"task \d+ \(cat\), sleeping, parent \d+, runs /bin/cat\n", text)
     names = names_of(text)
     kernel = ["schedule", "sched_sleep", "terminal_read", "file_read", "sys_read"]
-    assert in_order([*kernel, "syscall_dispatch", "<trap or system call>", "read", "copy", "main"], names)
+    assert in_order(
+        [*kernel, "syscall_dispatch", "<trap or system call>", "read", "copy", "main"], names
+    )
     assert re.search(r"main \(count=0x1, arguments=0x\w+\) at user/cat.c", text)
 
 
