@@ -13,7 +13,8 @@ project_copyright = author
 language = "en"
 
 extensions = ["myst_parser", "sphinx_revealjs"]
-myst_enable_extensions = ["colon_fence"]
+# attrs_block: "{.fragment}" above a paragraph or a table, which then appears with the next key
+myst_enable_extensions = ["colon_fence", "attrs_block"]
 exclude_patterns = ["README.md"]
 smartquotes = False  # in a slide full of code a quote is a quote
 

@@ -22,7 +22,7 @@ DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README
 CHINESE = SLIDES / "locale/zh_CN/LC_MESSAGES"
 HANZI = re.compile(r"[\u4e00-\u9fff]")
 EXCERPT = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
-SOLUTION = re.compile(r"SOLUTION \d+\.\d+ \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
+SOLUTION = re.compile(r"SOLUTION S?\d+(?:\.\d+)? \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
 SLIDES_AT_LEAST = 12
 
 
