@@ -1,7 +1,8 @@
 """Exercise S3 from outside: maps of files in images of mke2fs, and maps that the test makes itself.
 
-map.c (tests/storage/host) is linked with the two files of the exercise, and answers questions; what
-is true debugfs says, or the test, which has made the tree.
+map.c (tests/storage/host) is linked with the two files of the exercise. It asks here for each
+question and for each block of the disk, and knows nothing else of them: what was read and put back
+is noted on this side. What is true debugfs says, or the test, which has made the tree.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import os
 import re
 import struct
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.host.ext.images import debugfs, extent_node
@@ -27,6 +30,9 @@ ENDLESS = 1 << 40  # blocks; a hole without a next extent goes on at least so fa
 SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*|FAILED: .*")
 PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>fs/\w+/\w+\.c:\d+)")
 INODE_WORDS = struct.Struct("<15I")
+MOST_READ = 32  # blocks of the map for one answer
+NUMBER = re.compile(r"-?\d{1,20}")
+DONE_NUMBERS = 5
 
 programs: dict[Path, Path] = {}
 
@@ -64,12 +70,6 @@ class Disk:
         """Sets the beginning of a block."""
         self.pieces[number] = data.ljust(self.block, b"\0")
 
-    def packed(self) -> bytes:
-        """As the program reads it."""
-        head = struct.pack("<IQI", self.block, self.blocks, len(self.pieces))
-        each = (struct.pack("<Q", number) + data for number, data in self.pieces.items())
-        return head + b"".join(each)
-
 
 @dataclass(frozen=True)
 class Mapped:
@@ -77,6 +77,18 @@ class Mapped:
 
     words: bytes
     extents: bool
+
+    def numbers(self) -> str:
+        """The words of i_block."""
+        return " ".join(map(str, INODE_WORDS.unpack(self.words[: INODE_WORDS.size])))
+
+    @property
+    def asked(self) -> str:
+        """The function that maps its blocks."""
+        return "ext_map_extents" if self.extents else "ext_map_pointers"
+
+
+Question = tuple[Mapped, int]  # a file, and the block that is to be mapped
 
 
 def node(depth: int, entries: Iterable[tuple[int, int, int]], room: int = 84) -> bytes:
@@ -137,29 +149,73 @@ def map_program(lab: Lab) -> Path:
     return programs[lab.root]
 
 
+class Inquiry:
+    """Questions, one after another: gives the program what it asks for, and notes it."""
+
+    def __init__(self, disk: Disk, questions: Iterable[Question]) -> None:
+        self.answers: list[Answer] = []
+        self._questions = [
+            f"{disk.block} {disk.blocks} {int(file.extents)} {logical} {file.numbers()}"
+            for file, logical in questions
+        ]
+        self._disk, self._read, self._said = disk, [], ""
+        self._held: Counter[int] = Counter()
+
+    def answer(self, question: bytes) -> bytes:
+        """The line for a line."""
+        word, _, rest = question.decode(errors="replace").partition(" ")
+        numbers = [int(each) if NUMBER.fullmatch(each) else 0 for each in rest.split()]
+        line = ""
+        if word == "read" and numbers:
+            line = self._contents(numbers[0])
+        elif word == "put" and numbers:
+            self._held[numbers[0]] -= 1
+        elif word == "said":
+            self._said = rest
+        elif word == "done" and len(numbers) == DONE_NUMBERS and self._questions:
+            self._take(numbers)
+        if word in ("next", "done"):
+            line = next(iter(self._questions), "")
+        return f"{line}\n".encode()
+
+    def _contents(self, number: int) -> str:
+        """Of a block of the disk, in hexadecimal."""
+        self._read.append(number)
+        self._held[number] += 1
+        if len(self._read) > MOST_READ:
+            return ""
+        return "+" + self._disk.pieces.get(number, b"").rstrip(b"\0").hex()
+
+    def _take(self, numbers: Sequence[int]) -> None:
+        """Notes the answer to a question, which is done."""
+        error, physical, length, unwritten, depth = numbers
+        held = sum(map(abs, self._held.values()))
+        self.answers.append(
+            Answer(
+                error, physical, length, bool(unwritten), depth, held, tuple(self._read), self._said
+            )
+        )
+        del self._questions[0], self._read[:]
+        self._said, self._held = "", Counter()
+
+
 def ask(lab: Lab, disk: Disk, file: Mapped, blocks: Sequence[int]) -> list[Answer]:
     """Maps each of the blocks. Fails unless there is an answer to each."""
-    each = (struct.pack("<I", file.extents) + file.words + struct.pack("<Q", b) for b in blocks)
-    done = lab.ask(map_program(lab), disk.packed() + b"".join(each))
-    answers = [answer_of(line) for line in done.stdout.decode(errors="replace").splitlines()]
-    name = "ext_map_extents" if file.extents else "ext_map_pointers"
-    if len(answers) < len(blocks) or None in answers:
-        index = answers.index(None) if None in answers else len(answers)
-        lab.judging(index)
-        report(done, f"{name}, asked for block {blocks[index]}")
-    for block, answer in zip(blocks, lab.judged(answers), strict=True):
-        expect(f"{name}({block}): blocks of the map that were not put back", answer.held, 0)
+    return ask_all(lab, disk, [(file, block) for block in blocks])
+
+
+def ask_all(lab: Lab, disk: Disk, questions: Sequence[Question]) -> list[Answer]:
+    """The same for several files of a disk."""
+    inquiry = Inquiry(disk, questions)
+    done = lab.converse(map_program(lab), inquiry.answer)
+    answers = inquiry.answers
+    if len(answers) < len(questions):
+        file, block = questions[len(answers)]
+        lab.judging(len(answers))
+        report(done, f"{file.asked}, asked for block {block}")
+    for (file, block), answer in zip(questions, lab.judged(answers), strict=True):
+        expect(f"{file.asked}({block}): blocks of the map that were not put back", answer.held, 0)
     return answers
-
-
-def answer_of(line: str) -> Answer | None:
-    """A line of the program. None: it says something else."""
-    head, _, said = line.partition(":")
-    try:
-        error, physical, length, unwritten, depth, held, *read = map(int, head.split())
-    except ValueError:
-        return None
-    return Answer(error, physical, length, unwritten != 0, depth, held, tuple(read), said)
 
 
 def report(done: subprocess.CompletedProcess[bytes], what: str) -> None:
@@ -188,24 +244,49 @@ Wanted = tuple[int, int, int, bool]  # logical block, physical (0: hole), length
 def require_mapped(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted]) -> list[Answer]:
     """Each block is mapped so. A length of ENDLESS is one of at least that."""
     answers = ask(lab, disk, file, [logical for logical, *_ in wanted])
-    name = "ext_map_extents" if file.extents else "ext_map_pointers"
-    for answer, (logical, physical, length, unwritten) in zip(
-        lab.judged(answers), wanted, strict=True
-    ):
-        where = [f"the console said: {answer.said}"] if answer.said else []
-        least = min(answer.length, ENDLESS) if length == ENDLESS else answer.length
-        seen = Answer(answer.error, answer.physical, least, answer.unwritten, 0, 0, (), "")
-        right = Answer(0, physical, length, unwritten, 0, 0, (), "")
-        expect(f"{name}({logical})", str(seen), str(right), *where)
-        expect(f"{name}({logical}): depth", answer.depth, len(answer.read))
+    for answer, each in zip(lab.judged(answers), wanted, strict=True):
+        check_mapped(file, answer, each)
     return answers
+
+
+def check_mapped(file: Mapped, answer: Answer, wanted: Wanted) -> None:
+    """The answer is this one."""
+    logical, physical, length, unwritten = wanted
+    where = [f"the console said: {answer.said}"] if answer.said else []
+    least = min(answer.length, ENDLESS) if length == ENDLESS else answer.length
+    seen = Answer(answer.error, answer.physical, least, answer.unwritten, 0, 0, (), "")
+    right = Answer(0, physical, length, unwritten, 0, 0, (), "")
+    expect(f"{file.asked}({logical})", str(seen), str(right), *where)
+    expect(f"{file.asked}({logical}): depth", answer.depth, len(answer.read))
 
 
 def require_refused(lab: Lab, disk: Disk, file: Mapped, logical: int, what: str) -> None:
     """It is -EUCLEAN, and the console has a line."""
     (answer,) = ask(lab, disk, file, [logical])
-    name = "ext_map_extents" if file.extents else "ext_map_pointers"
+    check_refused(file, logical, answer, what)
+
+
+def check_refused(file: Mapped, logical: int, answer: Answer, what: str) -> None:
+    """The same of an answer."""
     if answer.error != EUCLEAN:
-        fail(f"{what}, {name}({logical}): expected -EUCLEAN, seen {answer}")
+        fail(f"{what}, {file.asked}({logical}): expected -EUCLEAN, seen {answer}")
     if not answer.said:
-        fail(f"{what}, {name}({logical}): expected a line of ext_corrupt_inode, seen none")
+        fail(f"{what}, {file.asked}({logical}): expected a line of ext_corrupt_inode, seen none")
+
+
+def require_told_apart(
+    lab: Lab,
+    disk: Disk,
+    damaged: dict[str, Question],
+    sound: Iterable[tuple[Mapped, Sequence[Wanted]]],
+) -> None:
+    """What is damaged is refused; what is sound, asked in between, is mapped so."""
+    asked = [(file, logical, what, None) for what, (file, logical) in damaged.items()]
+    asked += [(file, each[0], "", each) for file, wanted in sound for each in wanted]
+    Random(lab.seed).shuffle(asked)
+    answers = ask_all(lab, disk, [(file, logical) for file, logical, *_ in asked])
+    for (file, logical, what, wanted), answer in zip(asked, lab.judged(answers), strict=True):
+        if wanted:
+            check_mapped(file, answer, wanted)
+        else:
+            check_refused(file, logical, answer, what)

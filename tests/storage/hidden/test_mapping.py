@@ -20,7 +20,7 @@ from tests.storage.mapping import (
     pointers,
     read_disk,
     require_mapped,
-    require_refused,
+    require_told_apart,
     root,
 )
 from tests.told import expect, fail
@@ -43,9 +43,11 @@ def test_edges_of_pointers(lab, tmp_path, block):
     double = 12 + slots
     triple = double + slots * slots
     edges = {0, 11, 12, double - 1, double, triple - 1, triple, triple + slots * slots + 3}
+    chance = Random(lab.seed)
+    edges |= {12 + chance.randrange(slots), *chance.sample(range(double, triple), 5)}
     (tmp_path / "root").mkdir()
     write_blocks(tmp_path / "root/edges", block, sorted(edges))
-    write_blocks(tmp_path / "root/solid", block, range(double + 40))
+    write_blocks(tmp_path / "root/solid", block, range(double + chance.randrange(40, 80)))
     image = make_image(tmp_path / "a.img", 16 * MIB, f"-t ext2 -b {block} -N 64", tmp_path / "root")
     disk = read_disk(image, block)
     near = {edge + step for edge in edges for step in (-1, 0, 1) if edge + step >= 0}
@@ -78,21 +80,23 @@ def test_holes_between_pointers(lab, block):
     double, square = 12 + slots, slots * slots
     triple = double + square
     disk = Disk(block, 500_000)
-    disk.put(50, pointers([0] * 5 + [900, 901, 902, 0, 904]))
-    disk.put(60, pointers([0, 50]))
-    disk.put(70, pointers([0, 60]))
-    disk.put(80, pointers([1000 + i for i in range(slots)]))
-    full = pointer_file(w3=20, w4=21, w5=23, w12=80, w13=60, w14=70)
-    at = triple + square + slots
+    part, one, two, three = Random(lab.seed).sample(range(100, 1000), 4)
+    at, run, data = Random(lab.seed + 1).sample(range(2000, 400_000), 3)
+    disk.put(part, pointers([0] * 5 + [data, data + 1, data + 2, 0, data + 4]))
+    disk.put(one, pointers([run + i for i in range(slots)]))
+    disk.put(two, pointers([0, part]))
+    disk.put(three, pointers([0, two]))
+    full = pointer_file(w3=at, w4=at + 1, w5=at + 3, w12=one, w13=two, w14=three)
+    far = triple + square + slots
     wanted = [
-        (0, 0, 3, False), (3, 20, 2, False), (5, 23, 1, False), (6, 0, 6, False),
-        (12, 1000, slots, False), (double - 1, 1000 + slots - 1, 1, False),
+        (0, 0, 3, False), (3, at, 2, False), (5, at + 3, 1, False), (6, 0, 6, False),
+        (12, run, slots, False), (double - 1, run + slots - 1, 1, False),
         (double, 0, slots, False), (double + 3, 0, slots - 3, False),
-        (double + slots, 0, 5, False), (double + slots + 5, 900, 3, False),
+        (double + slots, 0, 5, False), (double + slots + 5, data, 3, False),
         (double + slots + 8, 0, 1, False), (double + slots + 10, 0, slots - 10, False),
         (double + 2 * slots + 1, 0, slots - 1, False), (triple - 1, 0, 1, False),
         (triple, 0, square, False), (triple + square - 2, 0, 2, False),
-        (at + 6, 901, 2, False), (at + slots, 0, slots, False),
+        (far + 6, data + 1, 2, False), (far + slots, 0, slots, False),
         (triple + 2 * square + 7, 0, square - 7, False),
     ]  # fmt: skip
     require_mapped(lab, disk, full, wanted)
@@ -108,20 +112,26 @@ def test_holes_between_pointers(lab, block):
 @pytest.mark.exercise("S3", points=2, host=True)
 def test_damaged_pointers(lab):
     """Numbers outside the disk, at every level."""
-    disk = Disk(1024, 3000)
-    disk.put(50, pointers([5, 2998, 2999, 3000]))
-    disk.put(60, pointers([3000, 50]))
+    chance = Random(lab.seed)
+    end = chance.randrange(2000, 9000)  # of the disk
+    first, bad, data = chance.sample(range(1, 1000), 3)
+    disk = Disk(1024, end)
+    disk.put(first, pointers([data, end - 2, end - 1, end]))
+    disk.put(bad, pointers([end, first]))
     cases = {
-        "a pointer in the inode": (pointer_file(w3=3000), 3),
-        "the pointer to a block of pointers": (pointer_file(w12=3000), 12),
+        "a pointer in the inode": (pointer_file(w3=end), 3),
+        "the pointer to a block of pointers": (pointer_file(w12=end), 12),
         "the pointer to a tree": (pointer_file(w14=0xFFFFFFFF), 80_000),
-        "a pointer in the middle": (pointer_file(w13=60), 12 + 256),
-        "a run that ends outside": (pointer_file(w12=50), 13),
-        "two neighbours, the second outside": (pointer_file(w0=2999, w1=3000), 0),
+        "a pointer in the middle": (pointer_file(w13=bad), 12 + 256),
+        "a run that ends outside": (pointer_file(w12=first), 13),
+        "two neighbours, the second outside": (pointer_file(w0=end - 1, w1=end), 0),
     }
-    for what, (file, logical) in cases.items():
-        require_refused(lab, disk, file, logical, what)
-    require_mapped(lab, disk, pointer_file(w12=50), [(12, 5, 1, False)])
+    sound = (
+        (pointer_file(w12=first), [(12, data, 1, False)]),
+        (pointer_file(w0=end - 1, w1=data), [(0, end - 1, 1, False), (1, data, 1, False)]),
+        (pointer_file(w13=bad), [(12 + 256 + 256, data, 1, False)]),
+    )
+    require_told_apart(lab, disk, cases, sound)
 
 
 def random_tree(random: Random, disk: Disk, depth: int) -> tuple[Mapped, list[tuple]]:
@@ -182,60 +192,73 @@ def test_trees_of_extents(lab, depth):
 @pytest.mark.exercise("S3", points=2, host=True)
 def test_unwritten_and_longest(lab):
     """32768 is the longest written extent; 32769 is one unwritten block."""
-    disk = Disk(1024, 200_000)
-    file = root(0, [(0, 32768, 1000), (32768, 32769, 50_000), (40_000, 65535, 60_000)])
-    wanted = [(0, 1000, 32768, False), (32767, 33767, 1, False), (32768, 50_000, 1, True)]
-    wanted += [(32769, 0, 7231, False), (40_000, 60_000, 32767, True)]
-    wanted += [(72_766, 92_766, 1, True), (72_767, 0, ENDLESS, False)]
+    disk = Disk(1024, 400_000)
+    long, one, last = Random(lab.seed).sample(range(1000, 300_000), 3)
+    file = root(0, [(0, 32768, long), (32768, 32769, one), (40_000, 65535, last)])
+    wanted = [(0, long, 32768, False), (32767, long + 32767, 1, False), (32768, one, 1, True)]
+    wanted += [(32769, 0, 7231, False), (40_000, last, 32767, True)]
+    wanted += [(72_766, last + 32766, 1, True), (72_767, 0, ENDLESS, False)]
     require_mapped(lab, disk, file, wanted)
 
 
 @pytest.mark.exercise("S3", points=3, host=True)
 def test_damaged_trees(lab):
     """Loops, wrong depths, children outside their part, blocks outside the disk, lengths."""
+    chance = Random(lab.seed)
     disk = Disk(1024, 60_000)
-    disk.put(50, node(1, [(10, 0, 50)]))
-    disk.put(51, node(0, [(10, 5, 900)]))
-    disk.put(52, node(2, [(10, 0, 51)]))
-    disk.put(53, node(0, [(10, 5, 900), (200, 5, 950)]))
-    disk.put(54, b"\0" * 16)
-    disk.put(55, node(0, [(20, 1, 900), (15, 1, 950), (30, 1, 900)]))
-    disk.put(56, node(1, [(10, 0, 57)]))
-    disk.put(57, node(1, [(10, 0, 56)]))
-    disk.put(58, node(0, [(10, 51, 1 << 16)]))  # read as an index it leads to block 51
+    loop, leaf, high, wide, no_node, mixed, ring, ring_2, index = chance.sample(
+        range(100, 30_000), 9
+    )
+    data, other = chance.sample(range(31_000, 59_000, 10), 2)
+    disk.put(loop, node(1, [(10, 0, loop)]))
+    disk.put(leaf, node(0, [(10, 5, data)]))
+    disk.put(high, node(2, [(10, 0, leaf)]))
+    disk.put(wide, node(0, [(10, 5, data), (200, 5, other)]))
+    disk.put(no_node, b"\0" * 16)
+    disk.put(mixed, node(0, [(20, 1, data), (15, 1, other), (30, 1, data)]))
+    disk.put(ring, node(1, [(10, 0, ring_2)]))
+    disk.put(ring_2, node(1, [(10, 0, ring)]))
+    disk.put(index, node(0, [(10, leaf, 1 << 16)]))  # read as an index it leads to the leaf
     cases = {
-        "a loop of one node": (root(2, [(10, 0, 50)]), 12),
-        "a loop of two nodes": (root(3, [(10, 0, 56)]), 12),
-        "a leaf one level too high": (root(2, [(10, 0, 51)]), 12),
-        "a leaf that would lead to a leaf": (root(2, [(10, 0, 58)]), 12),
-        "a node one level too low": (root(1, [(10, 0, 50)]), 12),
-        "a node two levels too high": (root(2, [(10, 0, 52)]), 12),
-        "a child that begins before its entry": (root(1, [(11, 0, 51)]), 12),
-        "a child with an entry of the next node's": (root(1, [(10, 0, 53), (200, 0, 51)]), 12),
-        "a child whose last entry is the next node's": (root(1, [(10, 0, 53), (150, 0, 51)]), 160),
-        "a child that is no node": (root(1, [(10, 0, 54)]), 12),
-        "entries that do not ascend": (root(1, [(10, 0, 55)]), 16),
+        "a loop of one node": (root(2, [(10, 0, loop)]), 12),
+        "a loop of two nodes": (root(3, [(10, 0, ring)]), 12),
+        "a leaf one level too high": (root(2, [(10, 0, leaf)]), 12),
+        "a leaf that would lead to a leaf": (root(2, [(10, 0, index)]), 12),
+        "a node one level too low": (root(1, [(10, 0, loop)]), 12),
+        "a node two levels too high": (root(2, [(10, 0, high)]), 12),
+        "a child that begins before its entry": (root(1, [(11, 0, leaf)]), 12),
+        "a child with an entry of the next node's": (root(1, [(10, 0, wide), (200, 0, leaf)]), 12),
+        "a child whose last entry is the next node's": (
+            root(1, [(10, 0, wide), (150, 0, leaf)]),
+            160,
+        ),
+        "a child that is no node": (root(1, [(10, 0, no_node)]), 12),
+        "entries that do not ascend": (root(1, [(10, 0, mixed)]), 16),
         "a child outside the disk": (root(1, [(10, 0, 60_000)]), 12),
-        "a child beyond 32 bits": (root(1, [(10, 0, (1 << 32) + 51)]), 12),
-        "a child beyond 40 bits": (root(1, [(10, 0, (1 << 40) + 51)]), 12),
+        "a child beyond 32 bits": (root(1, [(10, 0, (1 << 32) + leaf)]), 12),
+        "a child beyond 40 bits": (root(1, [(10, 0, (1 << 40) + leaf)]), 12),
         "an extent beyond 40 bits": (root(0, [(0, 10, (1 << 40) + 100)]), 3),
         "an extent that ends outside the disk": (root(0, [(0, 10, 59_991)]), 0),
         "an extent beyond 32 bits": (root(0, [(0, 10, (1 << 32) + 100)]), 3),
         "an extent in the superblock": (root(0, [(0, 10, 0)]), 3),
-        "an extent of length 0": (root(0, [(0, 0, 900)]), 0),
-        "an extent that reaches into the next": (root(0, [(0, 10, 900), (9, 1, 950)]), 2),
+        "an extent of length 0": (root(0, [(0, 0, data)]), 0),
+        "an extent that reaches into the next": (root(0, [(0, 10, data), (9, 1, other)]), 2),
         "an extent around the end of 32 bits": (
-            root(0, [(0xFFFFFFF0, 32, 900), (0xFFFFFFF8, 1, 950)]),
+            root(0, [(0xFFFFFFF0, 32, data), (0xFFFFFFF8, 1, other)]),
             0xFFFFFFF1,
         ),
-        "an unwritten extent into the next": (root(0, [(0, 32778, 900), (9, 1, 950)]), 2),
-        "depth 6": (root(6, [(0, 0, 50)]), 2),
-        "more entries than there is room": (root(0, [(i, 1, 900 + i) for i in range(5)]), 2),
+        "an unwritten extent into the next": (root(0, [(0, 32778, data), (9, 1, other)]), 2),
+        "depth 6": (root(6, [(0, 0, loop)]), 2),
+        "more entries than there is room": (root(0, [(i, 1, data + i) for i in range(5)]), 2),
     }
-    for what, (file, logical) in cases.items():
-        require_refused(lab, disk, file, logical, what)
-    after = root(1, [(10, 0, 53)])
-    require_mapped(lab, disk, after, [(12, 902, 3, False), (200, 950, 5, False)])
+    sound = (
+        (root(1, [(10, 0, wide)]), [(12, data + 2, 3, False), (200, other, 5, False)]),
+        (root(1, [(10, 0, leaf), (200, 0, loop)]), [(13, data + 3, 2, False)]),
+        (root(2, [(10, 0, 99)]), [(14, data + 4, 1, False), (15, 0, ENDLESS, False)]),
+        (root(0, [(0, 10, other), (12, 1, data)]), [(3, other + 3, 7, False), (10, 0, 2, False)]),
+    )
+    disk.put(99, node(1, [(10, 0, leaf)]))
+    require_told_apart(lab, disk, cases, sound)
 
 
 @pytest.mark.exercise("S3", points=3, once=True)

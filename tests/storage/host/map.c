@@ -1,60 +1,65 @@
 /*
- * Answers questions about fs/ext/map_pointers.c and map_extents.c on standard input, until it ends.
- * All numbers are little-endian.
- *   disk: bytes of a block, how many blocks there are, how many follow here (32, 64 and 32 bits);
- *     each has its number (64 bits) and its contents. All other blocks are zeros.
- *   question: 1 for extents or 0 for pointers (32 bits), the 15 words of i_block, the logical block
- * (64 bits) answer, a line: error, physical, length, unwritten, depth, the blocks read, and, after
- * a colon, what the file system's console says.
+ * fs/ext/map_pointers.c and map_extents.c, asked from outside: tests/storage/mapping.py has the
+ * disk and the questions. Each line on the standard output from a byte 1 on waits for a line on the
+ * standard input. So the maps know no more of a disk than what they have read, and what they have
+ * read and put back is noted there.
+ *
+ *	next		bytes of a block, blocks of the disk, 1 for extents or 0 for pointers, the
+ *			logical block, the 15 words of i_block; an empty line: that was all
+ *	done ERROR PHYSICAL LENGTH UNWRITTEN DEPTH
+ *			the answer to that; gets the next question, as above
+ *	read BLOCK	its contents in hexadecimal, up to the last byte that is not 0, after a "+";
+ *			an empty line: too many have been read
+ *	put BLOCK	it was put back; gets an empty line
+ *	said TEXT	on the file system's console; the same
  *
  * Block 0 is the superblock's. A block of the map is in memory of its own from ext_mapping_block to
  * bcache_put, so the sanitizers see what reads beyond its end, or after that.
  */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/question.h"
 
-#define MOST_READ 32 /* blocks of the map for one answer */
+#define WORDS 15 /* of i_block */
 
-struct piece {
-	uint64_t number;
-	uint8_t *data;
-};
-
-static struct piece *pieces;
-static uint32_t piece_count;
 static struct ext_fs fs;
-static uint64_t chain[MOST_READ];
-static unsigned chain_length, held;
-static char said[200];
 
-static void get(void *data, size_t size)
+/* Asks, and returns the line that answers. */
+static char *ask(const char *format, ...)
 {
-	if (fread(data, size, 1, stdin) != 1)
-		exit(2);
+	static char *line;
+	static size_t room;
+	char text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	int length = vsnprintf(text, sizeof(text) - 1, format, arguments);
+
+	va_end(arguments);
+	text[length++] = '\n';
+	if (write(STDOUT_FILENO, text, (size_t)length) != length ||
+	    getline(&line, &room, stdin) <= 0)
+		_exit(3);
+	return line;
 }
 
-static void get_disk(void)
+static uint8_t digit(char letter)
 {
-	uint32_t size;
+	return (uint8_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
+}
 
-	get(&size, sizeof(size));
-	fs.summary.block_size = size;
-	get(&fs.summary.blocks, sizeof(fs.summary.blocks));
-	get(&piece_count, sizeof(piece_count));
-	fs.block_shift = (unsigned)__builtin_ctz(size);
-	pieces = calloc(piece_count + 1, sizeof(*pieces));
-	for (uint32_t i = 0; i < piece_count; i++) {
-		get(&pieces[i].number, sizeof(pieces[i].number));
-		pieces[i].data = malloc(size);
-		get(pieces[i].data, size);
-	}
+static void take_hex(uint8_t *bytes, const char *hex)
+{
+	for (uint32_t i = 0; i < fs.summary.block_size && hex[2 * i] != '\n'; i++)
+		bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
 }
 
 bool ext_range_valid(const struct ext_fs *of, uint64_t first, uint64_t count)
@@ -67,11 +72,13 @@ bool ext_range_valid(const struct ext_fs *of, uint64_t first, uint64_t count)
 int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
 {
 	va_list arguments;
+	char said[200];
 
 	(void)inode;
 	va_start(arguments, format);
 	vsnprintf(said, sizeof(said), format, arguments);
 	va_end(arguments);
+	ask("\1said %s", said);
 	return -EUCLEAN;
 }
 
@@ -81,19 +88,17 @@ int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cach
 
 	if (!ext_range_valid(inode->fs, block, 1))
 		return ext_corrupt_inode(inode, "mapping block %" PRIu64 " is outside", block);
-	if (chain_length == MOST_READ) {
-		printf("endless\n");
-		exit(0);
+	const char *hex = ask("\1read %" PRIu64, block);
+
+	if (*hex != '+') {
+		fprintf(stderr, "endless\n");
+		_exit(4);
 	}
-	chain[chain_length++] = block;
 	buffer = calloc(1, sizeof(*buffer));
 	buffer->block = block;
 	buffer->references = 1;
 	buffer->data = calloc(1, fs.summary.block_size);
-	for (uint32_t i = 0; i < piece_count; i++)
-		if (pieces[i].number == block)
-			memcpy(buffer->data, pieces[i].data, fs.summary.block_size);
-	held++;
+	take_hex(buffer->data, hex + 1);
 	*out = buffer;
 	return 0;
 }
@@ -109,40 +114,40 @@ void bcache_put(struct cached_block *buffer)
 {
 	if (buffer == NULL)
 		return;
-	held--;
+	ask("\1put %" PRIu64, (uint64_t)buffer->block);
 	free(buffer->data);
 	free(buffer);
 }
 
-static void answer(uint32_t extents)
+/* Answers a question. Returns the next one. */
+static const char *answer(const char *question)
 {
 	struct ext_inode inode = { .fs = &fs, .number = 12 };
 	struct ext_mapping mapping = { .length = 1 };
+	unsigned extents;
 	uint64_t logical;
-	int error;
+	int error, at;
 
-	get(inode.map, sizeof(inode.map));
-	get(&logical, sizeof(logical));
-	chain_length = held = 0;
-	said[0] = '\0';
+	if (sscanf(question, "%u %" SCNu64 " %u %" SCNu64 "%n", &fs.summary.block_size,
+		   &fs.summary.blocks, &extents, &logical, &at) != 4)
+		exit(2);
+	for (int i = 0, length; i < WORDS; i++, at += length)
+		if (sscanf(question + at, "%u%n", &inode.map[i], &length) != 1)
+			exit(2);
+	fs.block_shift = (unsigned)__builtin_ctz(fs.summary.block_size);
 	error = extents ? ext_map_extents(&inode, logical, &mapping)
 			: ext_map_pointers(&inode, logical, &mapping);
-	printf("%d %" PRIu64 " %" PRIu64 " %d %u %u", error, mapping.physical, mapping.length,
-	       mapping.unwritten, mapping.depth, held);
-	for (unsigned i = 0; i < chain_length; i++)
-		printf(" %" PRIu64, chain[i]);
-	printf(":%s\n", said);
-	fflush(stdout);
+	return ask("\1done %d %" PRIu64 " %" PRIu64 " %d %u", error, mapping.physical,
+		   mapping.length, mapping.unwritten, mapping.depth);
 }
 
 int main(void)
 {
-	uint32_t extents;
+	const char *question = ask("\1next");
 
-	get_disk();
-	while (fread(&extents, sizeof(extents), 1, stdin) == 1) {
+	while (*question != '\n') {
 		question_begins();
-		answer(extents);
+		question = answer(question);
 	}
 	return 0;
 }

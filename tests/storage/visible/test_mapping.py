@@ -69,6 +69,7 @@ def test_pointers(lab, tmp_path):
     """A file with holes on ext2, in blocks of 1 KiB: no, one and two levels of pointer blocks."""
     (tmp_path / "root").mkdir()
     write_blocks(tmp_path / "root/file", 1024, PLACES)
+    write_blocks(tmp_path / "root/another", 1024, range(1 + lab.seed % 300))
     image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext2 -b 1024 -N 64", tmp_path / "root")
     disk, file = read_disk(image, 1024), file_of(image, "/file", 1024)
     with told(POINTER_MISTAKES, HINT):
@@ -90,16 +91,17 @@ def test_pointers(lab, tmp_path):
 def test_extents(lab):
     """A tree of the test's own: extents in the root, and in two leaves below it."""
     disk = Disk(1024, 60_000)
-    flat = root(0, [(5, 10, 7000), (15, 5, 9000), (100, 8, 2000)])
+    one, two, three = Random(lab.seed).sample(range(1000, 30_000, 100), 3)
+    flat = root(0, [(5, 10, one), (15, 5, two), (100, 8, three)])
     with told(EXTENT_MISTAKES, HINT):
-        wanted = [(0, 0, 5, False), (5, 7000, 10, False), (14, 7009, 1, False)]
-        wanted += [(15, 9000, 5, False), (20, 0, 80, False), (107, 2007, 1, False)]
+        wanted = [(0, 0, 5, False), (5, one, 10, False), (14, one + 9, 1, False)]
+        wanted += [(15, two, 5, False), (20, 0, 80, False), (107, three + 7, 1, False)]
         require_mapped(lab, disk, flat, [*wanted, (108, 0, ENDLESS, False)])
-        disk.put(50, node(0, [(0, 100, 7000), (300, 8, 9000)]))
-        disk.put(51, node(0, [(4000, 1000, 20000)]))
+        disk.put(50, node(0, [(0, 100, one), (300, 8, two)]))
+        disk.put(51, node(0, [(4000, 1000, three)]))
         deep = root(1, [(0, 0, 50), (4000, 0, 51)])
-        wanted = [(99, 7099, 1, False), (100, 0, 200, False), (308, 0, 3692, False)]
-        wanted += [(3999, 0, 1, False), (4000, 20000, 1000, False), (4999, 20999, 1, False)]
+        wanted = [(99, one + 99, 1, False), (100, 0, 200, False), (308, 0, 3692, False)]
+        wanted += [(3999, 0, 1, False), (4000, three, 1000, False), (4999, three + 999, 1, False)]
         answers = require_mapped(lab, disk, deep, wanted)
         expect("the nodes read for blocks 99 to 3999", {a.read for a in answers[:4]}, {(50,)})
         expect("the nodes read for blocks 4000 and 4999", {a.read for a in answers[4:]}, {(51,)})
@@ -117,8 +119,11 @@ def test_damage(lab):
     disk.put(50, node(1, [(0, 0, 50)]))
     with told(usually, HINT):
         require_refused(lab, disk, root(1, [(0, 0, 50)]), 7, "a loop: a node that is its own child")
-        outside = root(0, [(0, 10, 59_995)])
+        end = disk.blocks - lab.seed % 9  # the extent's last blocks are not on the disk
+        outside = root(0, [(0, 10, end)])
         require_refused(lab, disk, outside, 3, "an extent whose end is outside the file system")
+        inside = root(0, [(0, 10, disk.blocks - 10)])
+        require_mapped(lab, disk, inside, [(3, disk.blocks - 7, 7, False)])
 
 
 @pytest.mark.exercise("S3", points=2, once=True)
