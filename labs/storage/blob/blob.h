@@ -66,7 +66,9 @@ int blob_delete(struct blob_store *store, uint64_t key);
 /* Everything before is safe when it returns 0. */
 int blob_sync(struct blob_store *store);
 
-/* Copies the live objects to the other half, which is the log from then on. Syncs. */
+/* Copies the live objects to the other half, which is the log from then on. Syncs. After an error
+ * of the device the old half is the log still; or, if it came with the last step, nothing can be
+ * changed until the store is opened again. */
 int blob_compact(struct blob_store *store);
 
 /* Writes the index to a device of its own, and syncs both. */

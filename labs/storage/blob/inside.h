@@ -39,6 +39,7 @@ struct blob_store {
 	uint32_t slot_count, taken; /* a power of 2; slots that are not free */
 	uint64_t tail;		    /* where the next record goes */
 	uint64_t last_session;	    /* of the last record */
+	int error;		    /* why nothing can be changed any more; 0 */
 	struct blob_figures figures;
 	uint8_t *ahead; /* what the walk has read */
 	uint64_t ahead_at;

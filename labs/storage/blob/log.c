@@ -32,6 +32,12 @@
 
 #include "labs/storage/blob/inside.h"
 
+/* EXERCISE S9 (a store for blobs): what is written, in which order, and how much of it is believed
+ * after a power cut. The opening has the format and three dangers; inside.h has the structures. The
+ * drive keeps what it is given in a cache and writes it in any order, by sectors, until
+ * device->sync. Any call of the device may fail; then the function returns that error, and what was
+ * synced before is safe all the same. */
+
 #define SUPER_MAGIC  0x626f6c62u
 #define RECORD_MAGIC 0x6a626f62u
 #define DELETED	     1u
@@ -45,7 +51,9 @@ static uint32_t super_crc(struct super super)
 	return blob_crc32c(0, &super, sizeof(super));
 }
 
-/* Writes the next superblock over the older one. Before and after it all is on the disk. */
+/* Writes a superblock over the older one of the two, with the next number. What was written before
+ * is on the disk before it, and it is on the disk when this returns 0. */
+/* SOLUTION S9 { */
 static int write_super(struct blob_device *device, struct super *super)
 {
 	ALIGNED uint8_t sector[BLOB_SECTOR] = { 0 };
@@ -58,6 +66,20 @@ static int write_super(struct blob_device *device, struct super *super)
 	if (!error)
 		error = device->write(device, super->number % 2 * SUPER_STEP, sector, BLOB_SECTOR);
 	return error ? error : device->sync(device);
+}
+/* } SOLUTION S9 */
+
+/* Takes the next session; an error leaves the store in the one it had. */
+static int new_session(struct blob_store *store)
+{
+	struct super next = store->super;
+
+	next.session++;
+	int error = write_super(store->device, &next);
+
+	if (!error)
+		store->super = next;
+	return error;
 }
 
 static int read_super(struct blob_device *device, struct super *best)
@@ -131,7 +153,9 @@ static const uint8_t *look_at(struct blob_store *store, uint64_t offset, uint64_
 		   : NULL;
 }
 
-/* Is there a record of this log at the tail, as a whole? */
+/* Is there a record of this log at the tail, as a whole? Nothing in it is believed before: what is
+ * there may be torn, older, or anything else. look_at has its bytes. */
+/* SOLUTION S9 { */
 static bool next_record(struct blob_store *store, struct record *record)
 {
 	const uint8_t *bytes = look_at(store, store->tail, BLOB_SECTOR);
@@ -147,8 +171,14 @@ static bool next_record(struct blob_store *store, struct record *record)
 	return bytes && record->crc == record_crc(*record, bytes + sizeof(*record));
 }
 
+/* } SOLUTION S9 */
+
+/* From the tail, which is the log's beginning or what a saved index says, to the log's end: an
+ * entry for each record's object. Then the tail is where the next record goes, and last_session
+ * that of the last record. */
 static int walk(struct blob_store *store)
 {
+	/* SOLUTION S9 { */
 	struct record record;
 	int error = 0;
 
@@ -162,12 +192,15 @@ static int walk(struct blob_store *store)
 	free(store->ahead);
 	store->ahead = NULL;
 	return error;
+	/* } SOLUTION S9 */
 }
 
-/* Appends a record; returns where, or -errno. */
+/* Appends a record, in one write, with zeros up to a sector; returns where, or -errno. -EFBIG: more
+ * than BLOB_MAX; -ENOSPC: not in this area. After an error the log is as it was. */
 static int64_t append(struct blob_store *store, uint64_t key, const void *data, uint32_t length,
 		      uint32_t flags)
 {
+	/* SOLUTION S9 { */
 	uint64_t size = record_bytes(length), at = store->tail;
 	struct record record = {
 		RECORD_MAGIC, 0,    store->super.generation, store->super.session, at, key,
@@ -175,6 +208,8 @@ static int64_t append(struct blob_store *store, uint64_t key, const void *data, 
 	};
 	uint8_t *bytes;
 
+	if (store->error)
+		return store->error;
 	if (length > BLOB_MAX)
 		return -EFBIG;
 	if (at + size > area_end(store))
@@ -192,6 +227,7 @@ static int64_t append(struct blob_store *store, uint64_t key, const void *data, 
 		return error;
 	store->tail += size;
 	return at;
+	/* } SOLUTION S9 */
 }
 
 /* Reads the record of an entry; the caller frees *bytes. */
@@ -233,9 +269,8 @@ int blob_open_indexed(struct blob_device *device, struct blob_device *index,
 			blob_load_index(store, index);
 		error = walk(store);
 	}
-	store->super.session++;
 	if (!error)
-		error = write_super(device, &store->super);
+		error = new_session(store);
 	if (error)
 		blob_close(store);
 	else
@@ -289,16 +324,18 @@ int blob_put(struct blob_store *store, uint64_t key, const void *from, uint32_t 
 
 int blob_delete(struct blob_store *store, uint64_t key)
 {
+	/* SOLUTION S9 { */
 	if (!blob_find(store, key))
 		return -ENOENT;
 	int64_t at = append(store, key, "", 0, DELETED);
 
 	return at < 0 ? (int)at : blob_set_entry(store, key, at, GONE);
+	/* } SOLUTION S9 */
 }
 
 int blob_sync(struct blob_store *store)
 {
-	return store->device->sync(store->device);
+	return store->error ? store->error : store->device->sync(store->device);
 }
 
 /* Appends a copy of a live record to the log that `store` is. */
@@ -321,22 +358,22 @@ static int by_place(const void *one, const void *other)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* In the order of the old log, so that both are read and written in one pass. The old index is
- * sorted for that, and is of no further use. */
+/* In the order of the old log, so that both are read and written in one pass. An error leaves the
+ * store in the old log. Only if the last superblock fails nobody knows which log is valid: then the
+ * store takes no more changes (`error`), and the next one to open it sees. */
 int blob_compact(struct blob_store *store)
 {
+	/* SOLUTION S9 { */
 	struct entry *entries = malloc(store->slot_count * sizeof(*entries));
-
-	store->super.session++; /* what an attempt that failed has left is older */
-	int error = write_super(store->device, &store->super);
+	int error = store->error ? store->error : entries ? new_session(store) : -ENOMEM;
 	struct blob_store new = { .device = store->device, .super = store->super };
 
 	new.super.area ^= 1;
 	new.super.generation = new.super.session; /* of this attempt, and of no other */
 	new.tail = area_start(new.device, new.super.area);
 	if (!error)
-		error = entries ? blob_grow(&new) : -ENOMEM;
-	if (entries) {
+		error = blob_grow(&new);
+	if (!error) {
 		memcpy(entries, store->slots, store->slot_count * sizeof(*entries));
 		qsort(entries, store->slot_count, sizeof(*entries), by_place);
 	}
@@ -345,7 +382,7 @@ int blob_compact(struct blob_store *store)
 			error = copy_record(&new, store, &entries[i]);
 	free(entries);
 	if (!error)
-		error = write_super(new.device, &new.super);
+		error = store->error = write_super(new.device, &new.super);
 	if (error) {
 		free(new.slots);
 		return error;
@@ -353,6 +390,7 @@ int blob_compact(struct blob_store *store)
 	free(store->slots);
 	*store = new;
 	return 0;
+	/* } SOLUTION S9 */
 }
 
 void blob_count(const struct blob_store *store, struct blob_figures *figures)

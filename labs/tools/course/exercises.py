@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 LIST = "labs/exercises.toml"
 STORAGE = 7
-ID = r"(?:\d\.|S)\d"
+ID = r"(?:\d\.\d|S\d+)"
 
 # How a comment begins in each kind of file, and how it ends.
 OPENING, CLOSING = r"[ \t]*(?:/\*|;)[ \t]*", r"[ \t]*(?:\*/)?[ \t]*"

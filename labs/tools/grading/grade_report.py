@@ -28,14 +28,19 @@ class Score:
 
     @property
     def points(self) -> float:
-        """The points earned: by weight, and none while nothing of the exercise works."""
+        """The points earned."""
+        return round(self.exercise.points * self.share, 2)
+
+    @property
+    def share(self) -> float:
+        """How much of it works, from 0 to 1: by weight, and nothing while a gate fails."""
         gates = {test.test: test.passed for test in self.tests if test.gate}
         if not self.tests or not is_open(gates):
             return 0.0
         weights = [test.weight for test in self.tests]
         weights = weights if any(weights) else [1] * len(weights)  # a student sees the form only
         earned = sum(w for w, test in zip(weights, self.tests, strict=True) if test.passed)
-        return round(self.exercise.points * earned / sum(weights), 2)
+        return earned / sum(weights)
 
     @property
     def is_full(self) -> bool:

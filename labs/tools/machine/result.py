@@ -18,7 +18,7 @@ from labs.tools.machine.symbols import symbols_of
 
 KTAP_START = "KTAP version 1"
 # What the kernel says where a blank is: kernel/report/exercise.h.
-MISSING = re.compile(r"exercise (?:\d\.|S)\d is not written yet \([^)]*\)")
+MISSING = re.compile(r"exercise (?:\d\.\d|S\d+) is not written yet \([^)]*\)")
 
 
 class Outcome(Enum):

@@ -253,11 +253,12 @@ def report(proof: Proof) -> bool:
 
 def check_scores(proof: Proof) -> None:
     """The handout and the cheats have nothing, the reference has all. A blank may pass tests of
-    what must not happen: as long as no gate of the exercise passes they give no points."""
+    what must not happen: as long as no gate of the exercise passes they give no points. An extra
+    gives none in any case, so what works of it counts."""
     for name in [HANDOUT, *(f"cheat-{cheat.name}" for cheat in proof.cheats)]:
         for score in proof.scores(name):
             gain = [test.test for test in score.tests if test.passed]
-            if score.points:
+            if score.share:
                 listed = ", ".join(gain)
                 proof.errors.append(f"{name} passes in {score.exercise.id}: {listed}")
     for score in proof.scores(REFERENCE) if proof.is_whole else ():
