@@ -1,4 +1,5 @@
-"""The slides: one deck a lesson, made by Sphinx with reveal.js; code comes out of the source.
+"""The slides: a deck for each lesson and for the storage lab, made by Sphinx with reveal.js; code
+comes out of the source.
 
     .venv/bin/python -m sphinx -W -b revealjs slides build/slides
 
