@@ -53,6 +53,7 @@ VARYING = (
     (re.compile(r"\b0x[0-9a-f]{8}\b(?= \w+\+0x)"), "ADDRESS"),
     (re.compile(r"\b0x[0c]01[0-9a-f]{5}\b"), "ADDRESS"),  # the kernel's
     (re.compile(r"\bframe \d{4,}(?= \()|\bframe \d+(?= was handed over)"), "frame N"),
+    (re.compile(r"(?<=; DMA got )\d+"), "N"),
     (re.compile(r"(?<=array is in frames )\d+ to \d+"), "N to N"),
     (re.compile(r"(?<=expected PAGE_RESERVED \(0\), seen )\d+"), "N"),
     (re.compile(r"0x[0-9a-f]{8}(?=, where there is no memory)"), "ADDRESS"),

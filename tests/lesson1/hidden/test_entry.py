@@ -83,6 +83,16 @@ def test_bss_of_any_length(lab, tail):
         require_clear(guest, guards)
 
 
+@pytest.mark.exercise("1.2", points=1, host=True)
+def test_bss_of_no_bytes(lab):
+    """It begins where it ends: a count of 0 is none at all, not 2^32."""
+    moved = [(r"bss_start = \.;", ""), (r"bss_end = \.;", "bss_end = .; bss_start = .;")]
+    with entered(lab, kernel=relink(lab, edits=moved)) as (guest, _):
+        guards = fill_bss(guest)
+        guest.run_to("kmain")
+        require_clear(guest, guards)
+
+
 @pytest.mark.exercise("1.2", points=2)
 def test_direction_flag(lab):
     """A loader may leave the direction flag set. C expects it clear, and so does clearing."""

@@ -96,14 +96,28 @@ def test_stack_is_the_same(lab):
 
 
 @pytest.mark.exercise("2.2", points=1)
-def test_other_bits_of_cr0_stay(lab):
+@pytest.mark.parametrize("are_set", [True, False])
+def test_other_bits_of_cr0_stay(lab, are_set):
     """Only bit 0 is set; and what stands in the other ones leads nowhere else."""
     with at_entrance(lab) as (machine, symbols):
-        before = machine.dump()["CR0"] | HARMLESS
+        now = machine.dump()["CR0"]
+        before = now | HARMLESS if are_set else now & ~HARMLESS
         machine.set_control("cr0", before)
         enter(machine, symbols)
         after = machine.dump()["CR0"]
     assert after == before | 1, f"CR0 was {before:#x} and is {after:#x}"
+
+
+@pytest.mark.exercise("2.2", points=1)
+def test_other_registers_stay(lab):
+    """EBX, ECX, EDX, EBP, ESI and EDI are the caller's, all 32 bits of them."""
+    chooser = random.Random(lab.seed)
+    before = {name: chooser.getrandbits(32) for name in ("ebx", "ecx", "edx", "ebp", "esi", "edi")}
+    with at_entrance(lab, **before) as (machine, symbols):
+        enter(machine, symbols)
+        after = machine.registers()
+    for name, value in before.items():
+        assert after[name] == value, f"{name.upper()} was {value:#x} and is {after[name]:#x}"
 
 
 @pytest.mark.exercise("2.2", points=1)

@@ -189,6 +189,20 @@ def test_spurious_line_15(lab):
         )
 
 
+@pytest.mark.exercise("2.4", points=1)
+def test_line_of_the_first_controller(lab):
+    """While line 10 is in service: the EOI of line 5 is for the first controller alone."""
+    with controllers(lab, 10) as pics:
+        handlers = {line: pics.handler(line) for line in (5, 10)}
+        pics.set_line(10, True)
+        pics.machine.run_to(handlers[10])
+        assert pics.forge(5, handlers[5]) == handlers[5], "the handler of line 5 was not called"
+        pics.machine.run_to(LOOP)
+        assert pics.in_service() == (0, 1 << 2), (
+            f"in service afterwards (first, second): {pics.in_service()}, not (0, 4)"
+        )
+
+
 def rates(seed: int) -> list[int]:
     """Frequencies whose divisor is rounded up, down, and the slowest and the usual one."""
     candidates = random.Random(seed).sample(range(60, 400), 340)

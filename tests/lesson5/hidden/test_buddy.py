@@ -154,7 +154,8 @@ def test_order_of_an_earlier_life(lab):
     with memory_code(lab, SOURCE) as run:
         begin(run)
         fresh_range(run, NORMAL, at, 16)
-        for orders in ([0, 0, 1, 2, 3], [3, 3], [1] * 8, [2, 1, 1, 3], [4], [0] * 16):
+        kinds = ([0, 0, 1, 2, 3], [3, 3], [1] * 8, [2, 1, 1, 3], [4], [0] * 16)
+        for number, orders in enumerate([*kinds, *kinds]):
             frames = []
             for order in orders:
                 frames.append(run.call("take", NORMAL, order))
@@ -163,7 +164,8 @@ def test_order_of_an_earlier_life(lab):
             for frame, order in zip(frames, orders, strict=True):
                 if (seen[frame].state, seen[frame].order) != (USED, order):
                     fail(f"a block of order {order} is not PAGE_USED, with that order")
-            for frame in reversed(frames):
+            # Given back from below, every page but the first keeps the order it was taken with.
+            for frame in frames if number >= len(kinds) else reversed(frames):
                 run.call("give", NORMAL, frame)
                 require_sound(run.guest, f"while blocks of the orders {orders} are given back")
             require_blocks(run, NORMAL, [(at, 4)], f"after the orders {orders}")
