@@ -176,6 +176,12 @@ def test_a_call_may_change_the_frame(lab):
     assert after["esp"] == STACK - 64
 
 
+def spoil_argument(guest) -> None:
+    """At a function's beginning: lets it run, and changes its argument's word as it may itself."""
+    guest.run_to(guest.read_word(guest.registers()["esp"]))
+    guest.write(guest.registers()["esp"], b"\xff" * 4)
+
+
 @pytest.mark.exercise("3.1", points=2)
 def test_work_before_the_way_back(lab):
     """While there is work, trap_return is called with the frame: each time anew, until there is
@@ -183,6 +189,7 @@ def test_work_before_the_way_back(lab):
     with ring3(lab) as caller:
         guest = caller.guest
         frame = caller.stop_in_call(GETPID)
+        spoil_argument(guest)
         work = guest.address("trap_return_work")
         guest.write(work, struct.pack("<I", 1 << 8))
         for _ in range(3):
@@ -190,6 +197,7 @@ def test_work_before_the_way_back(lab):
             assert reached == "trap_return", "back in ring 3, and the work was not done"
             assert caller.frame()["address"] == frame["address"]
             assert caller.frame()["eax"] == 1, "the result is not in the frame yet"
+            spoil_argument(guest)
         guest.write(work, bytes(4))
         assert guest.run_to("trap_return", AFTER_GATE) == AFTER_GATE
         assert guest.registers()["eax"] == 1
@@ -229,7 +237,8 @@ def test_price(lab):
 @pytest.mark.exercise("3.1", points=2)
 def test_tracing(lab):
     """While it is on, each call is begun with its frame and ended with its result; while it is
-    off, not a byte of the ring is written, and none by a call in which it is switched on."""
+    off, not a byte of the ring is written, and none by a call in which it is switched on. A call in
+    which it is switched off is ended."""
     with ring3(lab) as caller:
         guest = caller.guest
         ring = guest.symbols.find("syscall_trace")
@@ -257,3 +266,9 @@ def test_tracing(lab):
             assert (sequence, result) == (guest.read_word(ring.address) - 1, expected)
             caller.back()
             assert guest.registers()["eax"] == expected
+        caller.stop_in_call(UNAME, DATA)
+        guest.run_to("copy_to_user")
+        guest.write(guest.address("syscall_trace_on"), b"\0")
+        reached = guest.run_to("syscall_trace_end", AFTER_GATE)
+        assert reached != AFTER_GATE, "a record that was begun is not ended"
+        caller.back()

@@ -158,7 +158,7 @@ def test_call_in_between(lab):
 
 @pytest.mark.exercise("3.5", points=2)
 def test_record_that_is_gone(lab):
-    """A call that ends late: another one has its place, and stays as it is."""
+    """A call that ends late: another one has its place, and stays as it is; or none has it yet."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel() as guest:
@@ -170,6 +170,11 @@ def test_record_that_is_gone(lab):
             assert ring.contents() == before, "the record of another call was ended"
             guest.call("syscall_trace_end", other, 78)
             assert (ring.record(other).result, ring.record(other).finished) == (78, 1)
+            oldest = guest.call("syscall_trace_begin", fake_frame(ring, 403), 0)
+            ring.set_total(oldest + RECORDS)
+            guest.call("syscall_trace_end", oldest, 79)
+            found = ring.record(oldest)
+            assert (found.result, found.finished) == (79, 1), "the oldest record is still there"
 
 
 @pytest.mark.exercise("3.5", points=1)

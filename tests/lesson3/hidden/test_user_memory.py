@@ -130,6 +130,16 @@ def test_exact_counts(lab, function):
         for good in (0, 1, 2, 3, 4, 5, 7, 8, 11, 64):
             for bad in (1, 2, 3, 4, 6, 61):
                 copies.check(function, SPACE_END - good, good + bad, good)
+        for user, length in ((SPACE_END - 5, 0x80000001), (SPACE_END - 7, KERNEL_BASE - SPACE_END)):
+            guest.write(user, b"\x5a" * (SPACE_END - user))
+            arguments = {
+                "copy_from_user": (BUFFER, user, length),
+                "copy_to_user": (user, BUFFER, length),
+                "clear_user": (user, length),
+            }[function]
+            left = guest.call(function, *arguments)
+            expected = length - (SPACE_END - user)
+            assert left == expected, f"{function}, {length:#x} bytes: {left:#x}, not {expected:#x}"
 
 
 @pytest.mark.exercise("3.3", points=2, gate=True)
@@ -207,6 +217,12 @@ def test_string_at_the_end(lab):
         guest.write(SPACE_END - 8, b"d" * 8)
         for length in range(9):
             assert call_string(guest, SPACE_END - length, 64)[0] == -EFAULT
+        before = guest.read(KERNEL_BASE - 8, 8)
+        guest.write(KERNEL_BASE - 8, b"f" * 8)
+        for size, expected in ((64, -EFAULT), (9, -EFAULT), (8, -ENAMETOOLONG)):
+            result, _ = call_string(guest, KERNEL_BASE - 8, size)
+            assert result == expected, f"8 letters up to the kernel, room for {size}: {result}"
+        guest.write(KERNEL_BASE - 8, before)
         guest.write(SCRATCH, b"e\0")
         for address in (0, 4095, SPACE_START - 1, KERNEL_BASE, SCRATCH, 0xFFFFFFFF):
             result, found = call_string(guest, address, 64)
@@ -322,6 +338,8 @@ def test_only_these_faults_are_mended(lab):
             assert found == resume, f"a page fault at {fault:#x}: {found}"
             assert trap(GENERAL_PROTECTION, fault) is None, "not a page fault, and mended"
             assert trap(PAGE_FAULT, fault + 1) is None, "an instruction that is not in the table"
+        for resume in {resume for _, resume in table} - {fault for fault, _ in table}:
+            assert trap(PAGE_FAULT, resume) is None, "the place to go on at may not fault itself"
 
 
 @pytest.mark.exercise("3.3", points=1)
