@@ -27,19 +27,23 @@ SLIDES_AT_LEAST = 12
 
 
 class Deck(HTMLParser):
-    """What a built deck holds: the titles of its slides, its excerpts, and what it refers to."""
+    """What a built deck holds: the titles of its slides, its excerpts, what it refers to, its text,
+    and how many parts of it appear with a key."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.titles: list[str] = []
         self.excerpts: list[str] = []
         self.references: list[str] = []
+        self.text = ""
+        self.hidden = 0
         self._texts: list[str] | None = None  # where text goes now
         self._in_pre = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.references += [value for name, value in attrs if name in ("src", "href") and value]
+        self.hidden += "fragment" in (dict(attrs).get("class") or "").split()
         self._in_pre |= tag == "pre"
         if tag in ("h1", "h2"):
             self._texts = self.titles
@@ -55,6 +59,7 @@ class Deck(HTMLParser):
             self._texts = None
 
     def handle_data(self, data: str) -> None:
+        self.text += data
         if self._texts is not None:
             self._texts[-1] += data
 
@@ -74,6 +79,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the built decks."""
     target = tmp_path_factory.mktemp("slides") / "html"
     done = sphinx(SLIDES, target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same in Chinese."""
+    target = tmp_path_factory.mktemp("slides-zh") / "html"
+    done = sphinx(SLIDES, target, options=("-D", "language=zh_CN"))
     assert done.returncode == 0, done.stderr
     return target
 
@@ -105,11 +119,13 @@ def test_excerpts_show_code(built, name):
 
 
 @pytest.mark.skipif(not slide_sizes.browser(), reason="needs chromium (apt-get install chromium)")
+@pytest.mark.parametrize("language", ["built", "chinese"])
 @pytest.mark.parametrize("name", DECKS)
-def test_slides_fit_on_the_wall(built, name):
+def test_slides_fit_on_the_wall(name, language, request):
     """Each as chromium lays it out, with all of its code."""
-    found = slide_sizes.sizes(built / f"{name}.html")
-    assert len(found) == len(deck_of(built, name).titles)
+    decks = request.getfixturevalue(language)
+    found = slide_sizes.sizes(decks / f"{name}.html")
+    assert len(found) == len(deck_of(decks, name).titles)
     for title, height, width in found:
         assert height <= slide_sizes.HEIGHT, f"{name}: {title}: {height} of {slide_sizes.HEIGHT} px"
         assert width <= slide_sizes.WIDTH, f"{name}: {title}: {width} of {slide_sizes.WIDTH} px"
@@ -194,10 +210,19 @@ def test_the_translation_is_whole(templates, path):
         assert HANZI.search(message.string) or message.string == text, text
 
 
-def test_the_chinese_slides_are_built(tmp_path):
-    done = sphinx(SLIDES, tmp_path / "html", options=("-D", "language=zh_CN"))
-    assert done.returncode == 0, done.stderr
-    assert "逐位看描述符" in deck_of(tmp_path / "html", "lesson2").titles
+def test_the_chinese_slides_are_built(chinese):
+    assert "逐位看描述符" in deck_of(chinese, "lesson2").titles
+    assert "指针块在哪里" in deck_of(chinese, "storage").titles
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_answers_wait_for_a_key(built, chinese, name):
+    """What is marked in the source is hidden at first, in both languages."""
+    marked = source_of(name).count("{.fragment}\n")
+    for decks in (built, chinese):
+        deck = deck_of(decks, name)
+        assert deck.hidden == marked
+        assert "{.fragment}" not in deck.text
 
 
 def copy_of_sources(directory: Path) -> Path:
