@@ -135,6 +135,7 @@ def test_kernel_survives_bad_programs(lab):
 
 TEXTS = 131072
 ARRAY, STRINGS, MEMORY_END = 0x08001000, 0x08010000, 0x08040000
+SOUND = 0x08008000  # where strings are that can be had
 
 
 def at(address: int, data: bytes) -> str:
@@ -159,18 +160,19 @@ def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
 @pytest.mark.exercise("3.6", points=2, host=True, gate=True)
 def test_arguments(lab):
     """Strings in their order, behind what was there; a null array, and one in an array's end."""
-    texts = [b"program", b"", b"two words", b"x" * 300]
+    chance = random.Random(lab.seed)
+    texts = [b"program", b"", b"two words", b"x" * chance.randrange(200, 400), word(chance)]
     places, strings = [], b""
     for text in texts:
         places.append(STRINGS + len(strings))
         strings += text + b"\0"
     lines = [at(STRINGS, strings), at(ARRAY, words(*places, 0, places[2], 0)), "kernel first"]
-    lines += [f"add {ARRAY:x} {ARRAY + 20:x}", "new", "add 0 0", "new", f"add {ARRAY:x} 0"]
+    lines += [f"add {ARRAY:x} {ARRAY + 24:x}", "new", "add 0 0", "new", f"add {ARRAY:x} 0"]
     whole = b"first\0" + strings + texts[2] + b"\0"
     found = ask(lab, lines)
-    assert found[0] == ["0", "5", "1", str(len(whole)), whole.hex() + "."]
+    assert found[0] == ["0", "6", "1", str(len(whole)), whole.hex() + "."]
     assert found[1] == ["0", "0", "0", "0", "."]
-    assert found[2] == ["0", "4", "0", str(len(strings)), strings.hex() + "."]
+    assert found[2] == ["0", "5", "0", str(len(strings)), strings.hex() + "."]
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)
@@ -187,8 +189,35 @@ def test_bad_arguments(lab):
         lines += [at(MEMORY_END - part, bytes(part)), "new", f"add {MEMORY_END - part:x} 0"]
         lines += [at(MEMORY_END - part - 4, words(STRINGS)), "new"]
         lines += [f"add 0 {MEMORY_END - part - 4:x}"]
-    for answer in ask(lab, lines):
-        assert answer[0] == str(-EFAULT), f"exec_add_from_user returns {answer[0]}"
+    mixed, texts = with_sound_ones(lines, random.Random(lab.seed))
+    found = ask(lab, mixed)
+    assert len(found) == len(texts)
+    for answer, text in zip(found, texts, strict=True):
+        if text:
+            assert (answer[0], answer[4:]) == ("0", [f"{text.hex()}00."]), f"for {text}: {answer}"
+        else:
+            assert answer[0] == str(-EFAULT), f"exec_add_from_user returns {answer[0]}"
+
+
+def word(chance: random.Random) -> bytes:
+    """A string that nobody can have written down before."""
+    return bytes(chance.choices(range(ord("a"), ord("z") + 1), k=chance.randrange(1, 30)))
+
+
+def with_sound_ones(lines: list[str], chance: random.Random) -> tuple[list[str], list[bytes]]:
+    """Now and then an array of one string comes between these. Returns the lines, and for each
+    answer that string; an empty one for those that were there."""
+    found, texts = [], []
+    for line in lines:
+        found.append(line)
+        if not line.startswith("add"):
+            continue
+        texts.append(b"")
+        if chance.random() < 0.5:
+            texts.append(word(chance))
+            found += [at(SOUND, texts[-1] + b"\0"), at(SOUND + 64, words(SOUND, 0))]
+            found += ["new", f"add {SOUND + 64:x} 0"]
+    return found, texts
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)
@@ -253,7 +282,7 @@ def test_heap_takes_and_gives_pages(lab):
 @pytest.mark.exercise("3.6", points=2)
 def test_new_memory_is_zero(lab):
     """Whatever the program has left there: in whole pages, and in the page of the old end."""
-    seeded = random.Random(lab.seed)
+    seeded = random.random.Random(lab.seed)
     with ring3(lab) as caller:
         start = end = caller.result(BRK, 0)
         for _ in range(25):
@@ -282,7 +311,7 @@ def test_heap_has_borders(lab):
         assert caller.guest.read(support.GATE, 2) == b"\xcd\x80"
         assert caller.result(BRK, STACK_START) == STACK_START
         assert caller.result(BRK, end) == end
-        mapping = STACK_START - PAGE * random.Random(lab.seed).randint(1, 100)
+        mapping = STACK_START - PAGE * random.random.Random(lab.seed).randint(1, 100)
         with caller.in_kernel() as guest:
             assert guest.call("space_map", space, mapping, PAGE, 3) == 0
         caller.write(mapping, b"\x5a" * PAGE)
@@ -357,7 +386,7 @@ def test_random_calls(lab):
     """A hundred thousand with random pointers (then four thousand at the other clock rate): the
     machine lives, no page is lost, and the results are those of the reference."""
     more = 100_000 - 2 * FIRST if lab.mode == "icount" else 0
-    seed = random.Random(lab.seed).getrandbits(32) | 2
+    seed = random.random.Random(lab.seed).getrandbits(32) | 2
     total, lost = random_calls(lab, seed, more)
     assert lost <= 0, f"{lost} pages are lost"
     reference = replace(lab, root=ROOT, boxed=False, note=None, stuck=[])
