@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 from statistics import median
 
 import pytest
 
+from labs.tools.grading.lab import Lab
 from tests.storage.latency import (
     FEW,
     MS,
@@ -35,26 +37,39 @@ def place(ns: int) -> Place:
     return ns, power, "s", min(us // 10_000_000, LAST_STEP)
 
 
+def random_places(lab: Lab, count: int = 10) -> list[Place]:
+    """Requests that no table of answers has."""
+    chance = Random(lab.seed)
+    return [place(chance.randrange(US << chance.randrange(32))) for _ in range(count)]
+
+
+def mixed(lab: Lab, times: Iterable[int]) -> list[Place]:
+    """Requests of these times and others, in any order."""
+    places = [*map(place, times), *random_places(lab)]
+    return Random(lab.seed).sample(places, len(places))
+
+
 @pytest.mark.exercise("S8", points=3, gate=True, host=True)
 def test_borders_of_powers(lab):
     """One nanosecond below each, and on it."""
     borders = [2**power * US for power in (0, 1, 2, 3, 7, 10, 20, 29, 30)]
-    check_places(lab, [place(ns) for border in borders for ns in (border - 1, border)])
+    check_places(lab, mixed(lab, (ns for border in borders for ns in (border - 1, border))))
 
 
 @pytest.mark.exercise("S8", points=3, host=True)
 def test_borders_of_steps(lab):
     """10 us, 1 ms, 10 ms, 1 s, 10 s: below and on."""
     borders = (10 * US, 990 * US, MS, 10 * MS, 990 * MS, S, 10 * S, 990 * S)
-    check_places(lab, [place(ns) for border in borders for ns in (0, border - 1, border)])
+    check_places(lab, mixed(lab, (ns for border in borders for ns in (0, border - 1, border))))
 
 
 @pytest.mark.exercise("S8", points=2, host=True)
 def test_what_does_not_fit(lab):
     """Times of hours are in the last buckets; their sum is not cut."""
-    check_places(lab, [place(ns) for ns in (1000 * S, 4295 * S, 2**32 * US, 2**33 * US + 5, 2**43)])
-    (three,) = buckets(lab, [[(4295 * S, 3)]])
-    expect("count and total of three", three.total, [3, 3 * 4295 * S])
+    check_places(lab, mixed(lab, (1000 * S, 4295 * S, 2**32 * US, 2**33 * US + 5, 2**43)))
+    time, count = Random(lab.seed).randrange(4295 * S, 9000 * S), Random(lab.seed).randrange(2, 9)
+    (several,) = buckets(lab, [[(time, count)]])
+    expect(f"count and total of {count}", several.total, [count, count * time])
 
 
 def bound(disk: Disk, permille: int) -> int:
@@ -88,7 +103,9 @@ def test_percentiles(lab):
 @pytest.mark.exercise("S8", points=2, host=True)
 def test_means(lab):
     """Cut to whole microseconds, of none, and of sums above 32 bits."""
+    chance = Random(lab.seed)
     disks: list[Disk] = [[], [(1999, 1)], [(US, 2), (2 * US, 1)], [(3 * S, 2000)]]
+    disks += [[(chance.randrange(3 * S), chance.randrange(1, 99)) for _ in "abc"] for _ in "ab"]
     for disk in disks:
         total, count = sum(ns * n for ns, n in disk), sum(n for _, n in disk)
         wanted = total // US // count if count else 0
@@ -98,7 +115,8 @@ def test_means(lab):
 @pytest.mark.exercise("S8", points=3, host=True)
 def test_few_requests_say_nothing(lab):
     """Of the drive, and of each peer."""
-    slow, fast = 100 * MS, MS
+    chance = Random(lab.seed)
+    slow, fast = chance.randrange(50, 200) * MS, chance.randrange(1, 9) * MS
     for mine in (1, FEW - 1, FEW):
         for others in (0, FEW - 1, FEW):
             seen = is_slow(lab, [(slow, mine)], [[(fast, others)], [(fast, others)]])
@@ -106,6 +124,8 @@ def test_few_requests_say_nothing(lab):
             expect(what, seen, mine >= FEW and others >= FEW)
     peers = [[(slow, FEW - 1)], [(slow, FEW - 1)], [(fast, FEW)]]
     expect("only one peer says something: slow", is_slow(lab, [(slow, FEW)], peers), True)
+    both = [[(slow, FEW)]] * 2
+    expect("the fast one among slow ones: slow", is_slow(lab, [(fast, FEW)], both), False)
     expect("no peers: slow", is_slow(lab, [(slow, FEW)], []), False)
 
 
@@ -127,5 +147,7 @@ def test_median_of_peers(lab):
 @pytest.mark.exercise("S8", points=1, host=True)
 def test_large_means(lab):
     """Twice the median needs more than 32 bits."""
-    peers = [[(3000 * S, FEW)]] * 3
-    expect("4000 s, peers 3000 s: slow", is_slow(lab, [(4000 * S, FEW)], peers), False)
+    chance = Random(lab.seed)
+    time = chance.randrange(2500, 3500)
+    peers = [[(time * S, FEW)]] * 3
+    expect(f"4000 s, peers {time} s: slow", is_slow(lab, [(4000 * S, FEW)], peers), False)
