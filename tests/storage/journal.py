@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
+from tests.storage.drive import SECTOR, Write
+
 MAGIC = 0xC03B3998
 DESCRIPTOR, COMMIT, SUPER, REVOKE = 1, 2, 4, 5
 ESCAPED, SAME_UUID, LAST = 1, 2, 8
 HAS_REVOKE, HAS_64BIT, HAS_CHECKSUMS, HAS_FAST = 0x1, 0x2, 0x10, 0x20
 UUID = b"\x5a" * 16
-SECTOR = 512
 CRC32C = 4
 HAS_VERSION_1 = 0x1  # a compatible feature
 CRC32, CRC32_BYTES = 1, 4
@@ -28,7 +29,8 @@ ESCAPES = 7  # each seventh block of contents begins like a block of the log
 
 class Layout(NamedTuple):
     """A disk: blocks of a file system, and after them a journal of `log` blocks. Its log begins at
-    block `first` of that, and ends before the last `fast` blocks."""
+    block `first` of that, and ends before the last `fast` blocks. sectors: of the device, if it is
+    larger than that."""
 
     size: int = 1024
     blocks: int = 48
@@ -39,6 +41,7 @@ class Layout(NamedTuple):
     version_1: bool = False
     first: int = 1
     fast: int = 0
+    sectors: int = 0
 
     @property
     def features(self) -> int:
@@ -366,13 +369,6 @@ def copies_to_replay(image: bytes, layout: Layout) -> int:
 
 
 # ---- power cuts ---------------------------------------------------------------------------------
-
-
-class Write(NamedTuple):
-    """A write; without data a flush."""
-
-    lba: int
-    data: bytes
 
 
 def states(

@@ -1,22 +1,24 @@
-"""Asks the program of tests/storage/host/journal.c, and judges what it answers (S5)."""
+"""Gives commands to the program of tests/storage/host/journal.c, whose disk is on this side, and
+judges what it answers and what it writes (S5)."""
 
 from __future__ import annotations
 
 import random
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import pytest
 
 from labs.tools.grading.lab import Lab
+from tests.storage.drive import SECTOR, Drive, Write
 from tests.storage.journal import (
-    SECTOR,
+    ESCAPES,
     Layout,
     Transaction,
-    Write,
     apply,
     block_of,
     contents,
@@ -45,14 +47,17 @@ SOURCES = (
 )
 OWN = (
     HERE / "host/journal.c",
+    HERE / "host/asked.c",
+    HERE / "host/asked_disk.c",
     ROOT / "tests/host/ext/shim.c",
     ROOT / "tests/host/ext/record.c",
 )
-ANSWER = re.compile(r"[a-z]{2,8} -?\d{1,9} \d{1,10}")
-WRITE = re.compile(r"W \d{1,9} [0-9a-f]+")
+ANSWER = re.compile(r"done [a-z]{2,8} -?\d{1,9} \d{1,10}")
 BUFFERS = 24  # of the cache, so that dirty blocks are written early
 EROFS = 30
 EUCLEAN = 117  # contents that contradict themselves
+
+programs: dict[Path, Path] = {}
 
 
 class Answer(NamedTuple):
@@ -87,53 +92,99 @@ class Session:
 
 
 class Journals:
-    """The program, made of the tree's journal."""
+    """The program, made of the tree's journal. chance: what is not the same each time."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._program = lab.host(SOURCES, OWN, "journal")
+        self.chance = random.Random(lab.seed)
+        if lab.root not in programs or not programs[lab.root].exists():
+            programs[lab.root] = lab.host(SOURCES, OWN, "journal")
+        self._program = programs[lab.root]
 
     def ask(
         self, questions: Iterable[tuple[bytes, Layout, Sequence[str]]], buffers: int = BUFFERS
     ) -> list[Session]:
         """Gives each disk its commands, one after another."""
-        text = b""
-        wanted = 0
-        for image, layout, commands in questions:
-            words = (len(image), layout.size, layout.log_at, layout.log, int(layout.checksums))
-            line = " ".join(map(str, ("disk", *words, buffers)))
-            text += f"{line}\n".encode() + image + "\n".join(commands).encode() + b"\n"
-            wanted += 1
-        done = self._lab.ask(self._program, text)
-        said = done.stdout.decode(errors="replace")
-        sessions = list(sessions_in(said))
-        if done.returncode != 0 or len(sessions) != wanted:
+        desk = Desk(questions, buffers)
+        done = self._lab.converse(self._program, desk.answer)
+        if done.returncode != 0 or desk.commands:
+            said = done.stdout.decode(errors="replace")
             panic = [line for line in said.splitlines() if line.startswith("panic ")]
             errors = done.stderr.decode(errors="replace")
             fail(f"the journal: {(panic or [cause_in(said + errors, done.returncode)])[0]}")
-        return sessions
+        return desk.sessions
+
+    def log(self, words: str, layout: Layout, *transactions: Transaction, **place: object) -> Log:
+        """A disk with such a log, of other blocks and other contents: nobody knows before what is
+        to be written where. `place` is for disk_with."""
+        used = {block for each in transactions for block in (*each.blocks, *each.revoked)}
+        inside = sorted(block for block in used if block < layout.blocks)
+        places = sorted(self.chance.sample(range(layout.blocks), len(inside)))
+        blocks = dict(zip(inside, places, strict=True))
+        shift = ESCAPES * self.chance.randrange(1 << 20)
+        other = [
+            replace(
+                each,
+                blocks={
+                    blocks.get(block, block): contents(number_of(data) + shift, layout.size)
+                    for block, data in each.blocks.items()
+                },
+                revoked=tuple(blocks.get(block, block) for block in each.revoked),
+            )
+            for each in transactions
+        ]
+        return log_of(words, layout, *other, **place)
+
+    def recover(self, logs: Sequence[Log]) -> None:
+        """Recovers each of these disks, in any order, and judges that."""
+        some = self.chance.sample(logs, len(logs))
+        for log, session in zip(some, self.ask(log.question() for log in some), strict=True):
+            check_recovered(log, session)
 
 
-def sessions_in(text: str) -> Iterable[Session]:
-    """The program's output; a line that is none of ours is passed over."""
-    session: Session | None = None
-    for line in text.splitlines():
-        words = line.split(" ")
-        if words[0] == "open":
-            if session:
-                yield session
-            session = Session()
-        if session is None:
-            continue
-        if words == ["F"]:
-            session.writes.append(Write(0, b""))
-        elif WRITE.fullmatch(line) and len(words[2]) % (2 * SECTOR) == 0:
-            session.writes.append(Write(int(words[1]), bytes.fromhex(words[2])))
-        elif ANSWER.fullmatch(line):
-            numbers = (int(words[1]), int(words[2]), len(session.writes))
-            session.answers.append(Answer(words[0], *numbers))
-    if session:
-        yield session
+class Desk:
+    """What answers the program: its next command, and its disk's requests. Two commands are of the
+    disk alone, and the program does not know of them: "fail AFTER COUNT" (Drive.fail), and "bad
+    LBA", a bad sector."""
+
+    def __init__(
+        self, questions: Iterable[tuple[bytes, Layout, Sequence[str]]], buffers: int
+    ) -> None:
+        self.sessions: list[Session] = []
+        self.commands: deque[tuple[str, bytes]] = deque()
+        self._drive = Drive(bytearray())
+        for image, layout, commands in questions:
+            size = layout.sectors or len(image) // SECTOR
+            words = (size, layout.size, layout.log_at, layout.log, int(layout.checksums))
+            self.commands.append((" ".join(map(str, ("disk", *words, buffers))), image))
+            self.commands.extend((command, b"") for command in commands)
+
+    def answer(self, question: bytes) -> bytes:
+        """The line for a line."""
+        text = question.decode(errors="replace")
+        if not text.startswith(("next", "done ")):
+            return f"{self._drive.answer(question)}\n".encode()
+        if ANSWER.fullmatch(text) and self.sessions:
+            _, command, error, number = text.split()
+            session = self.sessions[-1]
+            session.answers.append(Answer(command, int(error), int(number), len(session.writes)))
+        return f"{self._next()}\n".encode()
+
+    def _next(self) -> str:
+        """The program's next command."""
+        while self.commands:
+            command, image = self.commands.popleft()
+            word, *words = command.split()
+            if word == "fail":
+                self._drive.fail(int(words[0]), int(words[1]) if words[1:] else 0)
+            elif word == "bad":
+                self._drive.bad = int(words[0])
+            else:
+                if image:
+                    self._drive = Drive(bytearray(image))
+                    self.sessions.append(Session([], self._drive.writes))
+                return command
+        return ""
 
 
 # ---- what a workload promises -------------------------------------------------------------------
@@ -200,12 +251,13 @@ def promises(
     found = [Promise(dict(now), 0)]
     answers = [each for each in session.answers if each.command not in ("open", "recover")]
     assert len(answers) == len(steps), f"{len(answers)} answers to {len(steps)} commands"
-    transaction = answers[0].transaction
+    transaction, is_open = answers[0].transaction, False
     for step, answer in zip(steps, answers, strict=True):
         assert answer.error == 0, f"{step} gives error {-answer.error}"
-        if answer.transaction != transaction:
+        if answer.transaction != transaction or (step.name == "commit" and is_open):
             found.append(Promise(dict(now), answer.writes))
-            transaction = answer.transaction
+            transaction, is_open = answer.transaction, False
+        is_open |= step.name in ("change", "revoke")
         if step.name == "change":
             now[step.block] = step.number
         elif step.name == "revoke":
@@ -295,6 +347,18 @@ def overwritten(
                 "replay has written an older copy of the block over it"
             )
     return ""
+
+
+def check_kept(
+    where: str, image: bytes, layout: Layout, writes: Sequence[Write], blocks: dict[int, int]
+) -> None:
+    """After these writes and replay these blocks have the contents of these numbers."""
+    disk = done_to(image, writes)
+    written = replayed(disk, layout)
+    for block, number in blocks.items():
+        seen = written.get(block, block_of(disk, layout, block))
+        if seen != contents(number, layout.size):
+            refuse(f"{where}: block {block} is not what was committed", writes, layout)
 
 
 def done_to(image: bytes, writes: Sequence[Write]) -> bytes:

@@ -22,7 +22,8 @@ from tests.host.ext.images import debugfs, extent_node
 from tests.told import expect, fail
 
 SOURCES = ("fs/ext/map_pointers.c", "fs/ext/map_extents.c", "kernel/lib/string.c")
-DRIVER = ROOT / "tests/storage/host/map.c"
+HOST = ROOT / "tests/storage/host"
+DRIVERS = [HOST / "map.c", HOST / "asked.c"]
 DIRECT = 12
 EUCLEAN = -117
 EXTENTS_FLAG = 0x80000
@@ -145,7 +146,7 @@ def file_of(image: Path, path: str, block: int) -> Mapped:
 def map_program(lab: Lab) -> Path:
     """The submission's maps with the driver; compiled once for each tree."""
     if lab.root not in programs or not programs[lab.root].exists():
-        programs[lab.root] = lab.host(SOURCES, [DRIVER], "map")
+        programs[lab.root] = lab.host(SOURCES, DRIVERS, "map")
     return programs[lab.root]
 
 

@@ -1,5 +1,6 @@
 """Exercise S4 from outside: files of an image are changed by the library on this computer, and
-e2fsck and debugfs judge what it has left.
+e2fsck and debugfs judge what it has left. The image is on this side: what is in it was written by a
+request, and which requests fail the library learns when they do.
 
 with Files(lab, tmp_path, "-t ext4 -b 1024", 8 << 20) as files:
     files.write("a", 0, 5000)
@@ -8,17 +9,20 @@ with Files(lab, tmp_path, "-t ext4 -b 1024", 8 << 20) as files:
 
 from __future__ import annotations
 
+import mmap
 import re
-import struct
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from types import TracebackType
+from typing import NamedTuple
 
 from labs.tools.grading.lab import ROOT, Lab
 from tests.host.ext.images import ENVIRONMENT, bmap, debugfs, make_image, run_tool
-from tests.storage.mapping import data_of, report
+from tests.storage.drive import SECTOR, Drive
+from tests.storage.mapping import report
 from tests.told import expect, fail
 
 LIBRARY = (
@@ -28,13 +32,17 @@ LIBRARY = (
 )
 DRIVERS = [
     ROOT / "tests/storage/host/write.c",
+    ROOT / "tests/storage/host/asked.c",
+    ROOT / "tests/storage/host/asked_disk.c",
     ROOT / "tests/host/ext/shim.c",
     ROOT / "tests/host/ext/record.c",
 ]
-PIECE = 1024
-WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, FAIL, REMOVE = range(8)
+WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, REMOVE, FAIL = range(8)
+DONE = re.compile(r"done (-?\d{1,10}) (\d{1,20}) (\d{1,20})")
+END = re.compile(r"end (-?\d{1,10}) (\d{1,10})")
 NO_SPACE = -28
 MOST_TOLD = 3  # lines of e2fsck
+MOST_OTHER = 16 << 10  # bytes of another file, so that no image is like the last one
 NAMES = ("a", "b", "c", "d")
 LEAF = re.compile(r"\s*(\d+)/\s*\d+\s+\d+/\s*\d+\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*\d+\s+\d+(.*)")
 NODE = re.compile(r"\s*\d+/\s*\d+\s+\d+/\s*\d+\s+\d+\s*-\s*\d+\s+(\d+)\s+\d+\s*$")
@@ -52,6 +60,16 @@ def contents(first: int, length: int, seed: int) -> bytes:
         parts.append(TABLE[start : start + step])
         place += step
     return b"".join(parts)
+
+
+class Change(NamedTuple):
+    """What is to be done (WRITE, ...) to an inode. FAIL is for the drive alone."""
+
+    what: int
+    inode: int
+    first: int
+    second: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -82,7 +100,7 @@ class Files:
     options: str
     size: int
     fill: dict[str, bytes] = field(default_factory=dict)
-    changes: list[bytes] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     model: dict[str, bytearray] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
@@ -94,6 +112,8 @@ class Files:
             data = self.fill.get(name, b"")
             (source / name).write_bytes(data)
             self.model[name] = bytearray(data)
+        chance = Random(self.lab.seed)
+        (source / "other").write_bytes(chance.randbytes(chance.randrange(1, MOST_OTHER)))
         self.image = make_image(self.place / "a.img", self.size, self.options, source)
         return self
 
@@ -112,7 +132,7 @@ class Files:
 
     def _add(self, what: int, name: str, first: int, second: int, seed: int, words: str) -> None:
         inode = 12 + NAMES.index(name)
-        self.changes.append(struct.pack("<IIQQI", what, inode, first, second, seed))
+        self.changes.append(Change(what, inode, first, second, seed))
         self.words.append(words)
 
     def write(self, name: str, first: int, length: int, seed: int = 1, known: bool = True) -> None:
@@ -175,45 +195,27 @@ class Files:
     def run(self, fails: bool = False) -> list[Result]:
         """Does it all, and changes the image. Returns the results. fails: the console may tell of
         errors."""
-        done = self.lab.ask(write_program(self.lab), self._image() + b"".join(self.changes))
-        text, mark, rest = done.stdout.partition(b"\npieces ")
-        lines = text.decode(errors="replace").splitlines()
-        numbers = [line.split() for line in lines if re.fullmatch(r"-?\d+ \d+ \d+", line)]
-        self.results = [Result(*map(int, each)) for each in numbers]
+        with self.image.open("r+b") as file, mmap.mmap(file.fileno(), 0) as contents:
+            desk = Desk(self.changes, Drive(contents), self.size)
+            done = self.lab.converse(write_program(self.lab), desk.answer)
+        self.results = desk.results
+        lines = done.stdout.decode(errors="replace").splitlines()
         said = [line for line in lines if line.startswith(("console", "panic"))]
-        if not mark or len(self.results) < len(self.changes):
-            self.lab.judging(len(self.results))
-            report(done, [*self.words, "unmount"][min(len(self.results), len(self.words))])
-        count, _, data = rest.partition(b"\n")
-        if len(data) != int(count) * (PIECE + 4):
-            report(done, "unmount")
-        with self.image.open("r+b") as file:
-            for at in range(0, len(data), PIECE + 4):
-                file.seek(int.from_bytes(data[at : at + 4], "little") * PIECE)
-                file.write(data[at + 4 : at + 4 + PIECE])
+        if desk.lost is None:
+            self.lab.judging(desk.asked - 1)
+            report(done, [*self.words, "unmount"][len(self.results)])
         if said and not fails:
             fail(f"the file system contradicts itself: {said[0]}")
-        lost = next((line for line in lines if re.fullmatch(r"lost \d+", line)), "lost 0")
-        if lost != "lost 0":
-            fail(f"blocks of the cache that were not given back (bcache_put): {lost[5:]}")
+        if desk.lost:
+            fail(f"blocks of the cache that were not given back (bcache_put): {desk.lost}")
         return self.results
-
-    def _image(self) -> bytes:
-        pieces = []
-        with self.image.open("rb") as file:
-            for start, end in data_of(file.fileno(), self.size):
-                file.seek(start // PIECE * PIECE)
-                for number in range(start // PIECE, (end + PIECE - 1) // PIECE):
-                    if any(data := file.read(PIECE)):
-                        pieces.append(struct.pack("<I", number) + data)
-        return struct.pack("<QI", self.size, len(pieces)) + b"".join(pieces)
 
     def require_results(self) -> None:
         """Every change did all that it was asked for."""
         results = self.lab.judged(self.results)
         for words, change, result in zip(self.words, self.changes, results, strict=True):
-            what, _, _, second, _ = struct.unpack("<IIQQI", change)
-            expect(f"{words}: result", result.result, second if what == WRITE else 0)
+            wanted = change.second if change.what == WRITE else 0
+            expect(f"{words}: result", result.result, wanted)
 
     def judge(self) -> None:
         """e2fsck finds nothing, and debugfs reads what was written."""
@@ -263,6 +265,44 @@ class Files:
         """The blocks of a file's tree."""
         lines = debugfs(self.image, [f"ex -n /{name}"])
         return [int(found[1]) for line in lines if (found := NODE.match(line))]
+
+
+class Desk:
+    """What answers the program: its next change, and the requests of its disk. lost: how many
+    buffers nobody gave back; None before its end. asked: how many changes it was given."""
+
+    def __init__(self, changes: Sequence[Change], drive: Drive, size: int) -> None:
+        self.results: list[Result] = []
+        self.lost: int | None = None
+        self.asked = 0
+        self._changes, self._drive, self._size = changes, drive, size
+
+    def answer(self, question: bytes) -> bytes:
+        """The line for a line."""
+        text = question.decode(errors="replace")
+        line = ""
+        if text == "disk":
+            line = str(self._size // SECTOR)
+        elif text == "mounted":
+            line = self._next()
+        elif (done := DONE.fullmatch(text)) and len(self.results) < len(self._changes):
+            self.results.append(Result(*map(int, done.groups())))
+            line = self._next()
+        elif (end := END.fullmatch(text)) and len(self.results) == len(self._changes):
+            self.lost = int(end[2])
+        else:
+            line = self._drive.answer(question)
+        return f"{line}\n".encode()
+
+    def _next(self) -> str:
+        """The program's next change."""
+        for change in self._changes[len(self.results) :]:
+            if change.what != FAIL:
+                self.asked += 1
+                return " ".join(map(str, change))
+            self._drive.fail(change.first, change.second)
+            self.results.append(Result(0, 0, 0))
+        return ""
 
 
 def difference(seen: bytes, expected: bytes) -> str:

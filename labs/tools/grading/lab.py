@@ -64,6 +64,8 @@ set -o pipefail
 export ASAN_OPTIONS=detect_leaks=0
 {command} "$@" 2> >(head -c 61440 >&2){limit}
 """
+PATIENCE = 6  # times the limit to a program's time, while it waits for answers
+CONVERSED_MOST = 4 << 20  # bytes that are no questions
 OUTPUT_CUT = " | stdbuf -o0 head -c 4194304"
 
 
@@ -237,7 +239,8 @@ class Lab:
         """Runs a program of `host` that asks: each line from a byte 1 on is a question, and
         `answer` gives the line that it reads then. What it is to find out is not in its memory."""
         pipe = subprocess.PIPE
-        process = subprocess.Popen([program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe)
+        line = [asking(program), *arguments]
+        process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe)
         lines: list[bytes] = []
         with process, sandbox.watched(process.pid):
             output = conversed(process, lambda said: (lines.append(answer(said)), lines[-1])[1])
@@ -280,7 +283,7 @@ class Lab:
     def _wrapped(self, program: Path) -> Path:
         """The script that starts a program within its limits."""
         limits = sandbox.PROGRAM
-        command = ["timeout", "--foreground", "-k", "1", f"{limits.wall:g}", *limits.prefix()]
+        command = [*limits.prefix()]
         if self.boxed:
             settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
             boxed = sandbox.box(program.parent, writable=False)
@@ -288,8 +291,11 @@ class Lab:
         else:
             command += [str(program)]
         script = program.parent.with_suffix(".sh")
-        for place, limit in ((script, OUTPUT_CUT), (direct(script), "")):
-            place.write_text(HOST_PROGRAM.format(command=shlex.join(command), limit=limit))
+        starts = ((script, OUTPUT_CUT, 1), (direct(script), "", 1), (asking(script), "", PATIENCE))
+        for place, limit, patience in starts:
+            bound = ["timeout", "--foreground", "-k", "1", f"{patience * limits.wall:g}"]
+            line = shlex.join([*bound, *command])
+            place.write_text(HOST_PROGRAM.format(command=line, limit=limit))
             place.chmod(0o755)
         return script
 
@@ -303,6 +309,12 @@ def program_in(script: Path) -> Path:
 def direct(script: Path) -> Path:
     """The script that starts a program of `host` with no process between it and its reader."""
     return script.with_suffix(".direct")
+
+
+def asking(script: Path) -> Path:
+    """The same for one whose questions are answered here: on a busy host it waits for us, and not
+    we for it."""
+    return script.with_suffix(".asking")
 
 
 def passed_on(source: int, target: int) -> bytes:
@@ -321,9 +333,12 @@ def passed_on(source: int, target: int) -> bytes:
 
 
 def conversed(process: subprocess.Popen[bytes], answer: Callable[[bytes], bytes]) -> bytes:
-    """Answers a program's questions until it ends. Returns what else it printed."""
+    """Answers a program's questions until it ends. Returns what else it printed; where that, or a
+    question, is too long, nobody reads on."""
     said, text = bytearray(), bytearray()
-    while chunk := os.read(process.stdout.fileno(), 1 << 16):
+    while len(text) + len(said) < CONVERSED_MOST and (
+        chunk := os.read(process.stdout.fileno(), 1 << 16)
+    ):
         said += chunk
         while question := QUESTION.search(said):
             text += said[: question.start()]
@@ -331,6 +346,7 @@ def conversed(process: subprocess.Popen[bytes], answer: Callable[[bytes], bytes]
             del said[: question.end()]
             with suppress(BrokenPipeError):
                 os.write(process.stdin.fileno(), line)
+    process.stdout.close()
     return bytes(text + said)
 
 

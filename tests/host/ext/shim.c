@@ -100,6 +100,8 @@ int block_read(struct block_device *device, uint64_t lba, unsigned count, void *
 	device->stats.sectors[purpose] += count;
 	if (fails || touches_bad_sector(lba, count))
 		return -EIO;
+	if (disk.elsewhere != NULL)
+		return disk.elsewhere->read(lba, count, buffer);
 	memcpy(buffer, disk.bytes + lba * SECTOR_SIZE, (size_t)count * SECTOR_SIZE);
 	return 0;
 }
@@ -118,6 +120,8 @@ int block_write(struct block_device *device, uint64_t lba, unsigned count, const
 	device->stats.sectors[purpose] += count;
 	if (fails || touches_bad_sector(lba, count))
 		return -EIO;
+	if (disk.elsewhere != NULL)
+		return disk.elsewhere->write(lba, count, buffer);
 	memcpy(disk.bytes + lba * SECTOR_SIZE, buffer, (size_t)count * SECTOR_SIZE);
 	if (disk.recording)
 		record_add(&disk.record, lba, count, buffer);
@@ -129,6 +133,8 @@ int block_flush(struct block_device *device)
 	(void)device;
 	if (request_fails("flush", 0, 0))
 		return -EIO;
+	if (disk.elsewhere != NULL)
+		return disk.elsewhere->flush();
 	if (disk.recording)
 		record_add(&disk.record, 0, 0, NULL);
 	return 0;

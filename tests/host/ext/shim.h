@@ -36,10 +36,18 @@ struct disk_record {
 	size_t used, size;
 };
 
+/* A disk that is not in the program: its requests, which return 0 or an error. */
+struct disk_elsewhere {
+	int (*read)(uint64_t lba, unsigned count, void *buffer);
+	int (*write)(uint64_t lba, unsigned count, const void *buffer);
+	int (*flush)(void);
+};
+
 /* The one disk. */
 struct disk {
 	struct block_device device;
 	uint8_t *bytes;
+	const struct disk_elsewhere *elsewhere; /* NULL: it is in bytes */
 	enum disk_mode mode;
 	uint64_t bad_sector; /* a request that touches it fails with EIO; NO_SECTOR: none */
 	uint64_t limit;	     /* requests at or behind this sector end the program */

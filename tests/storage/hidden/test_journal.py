@@ -30,11 +30,13 @@ from tests.storage.journals import (
     Step,
     check_checkpoints,
     check_cuts_in_recovery,
+    check_kept,
     check_recovered,
     done_to,
     fields_of,
     judge_cuts,
-    log_of,
+    number_of,
+    start_in,
     workload,
 )
 
@@ -50,18 +52,10 @@ SEEDS = (1, 2)
 MOST_READS = 12  # of recovery: three passes, four pieces of a log
 
 
-@pytest.fixture(scope="module")
-def programs() -> dict[object, Journals]:
-    """One for each tree."""
-    return {}
-
-
 @pytest.fixture
-def journals(lab: Lab, programs: dict[object, Journals]) -> Journals:
+def journals(lab: Lab) -> Journals:
     """The tree's journal."""
-    if lab.root not in programs:
-        programs[lab.root] = Journals(lab)
-    return programs[lab.root]
+    return Journals(lab)
 
 
 def new(*numbers: int, first: int = 5) -> dict[int, bytes]:
@@ -74,12 +68,6 @@ def empty_disk(layout: Layout) -> bytes:
     disk = bytearray(disk_with(layout, []))
     put(disk, layout, layout.log_at, super_block(layout, 0, 1))
     return bytes(disk)
-
-
-def judge_recoveries(journals: Journals, logs: list[Log]) -> None:
-    """Each of these disks."""
-    for log, session in zip(logs, journals.ask(log.question() for log in logs), strict=True):
-        check_recovered(log, session)
 
 
 # ---- commit -------------------------------------------------------------------------------------
@@ -107,6 +95,7 @@ def test_a_drive_that_fails(journals: Journals) -> None:
     (whole,) = journals.ask([(disk, LAYOUT, [*commands, "close"])])
     assert whole.error("commit") == whole.error("close") == 0
     written = next(each.writes for each in whole.answers if each.command == "commit")
+    check_kept("after a commit", disk, LAYOUT, whole.writes[:written], {1: 5, 2: 7})
     reads = 2  # of the blocks that are changed
     assert not whole.writes[-1].data, "what the journal writes last when it is closed is not safe"
     cases = [
@@ -138,6 +127,8 @@ def test_one_request_fails(journals: Journals) -> None:
     disk, steps = empty_disk(layout), rounds(layout, 9)
     commands = [str(step) for step in steps]
     (whole,) = journals.ask([(disk, layout, commands)])
+    last = dict.fromkeys(range(4), 9 << 16 | 1)
+    check_kept("after nine commits", disk, layout, whole.writes, last)
     reads = len({step.block for step in steps if step.name == "change"})
     cases = [
         (disk, layout, [f"fail {count} 1", *commands]) for count in range(reads + len(whole.writes))
@@ -176,9 +167,9 @@ def test_the_log_is_full_to_its_last_block(journals: Journals) -> None:
     judge_cuts(disk, layout, steps, session, seed=5)
 
 
-def commits(count: int) -> list[str]:
-    """This many transactions of four blocks."""
-    one = ["begin 4", *(f"change {block} 5" for block in range(4)), "end", "commit"]
+def commits(count: int, number: int) -> list[str]:
+    """This many transactions of four blocks, which get the contents of this number."""
+    one = ["begin 4", *(f"change {block} {number}" for block in range(4)), "end", "commit"]
     return one * count
 
 
@@ -188,7 +179,11 @@ def test_all_of_the_log_is_free_again(journals: Journals) -> None:
     length: the checkpoints come after the same number of transactions each time."""
     for log in range(34, 40):  # a transaction has six blocks
         layout = Layout(log=log, checksums=False)
-        (session,) = journals.ask([(empty_disk(layout), layout, commits(20))])
+        disk, number = empty_disk(layout), journals.chance.randrange(1, 1 << 20)
+        (session,) = journals.ask([(disk, layout, commits(20, number))])
+        check_kept(
+            "after 20 commits", disk, layout, session.writes, dict.fromkeys(range(4), number)
+        )
         writes = [0, *(each.writes for each in session.answers)]
         begins = [
             writes[at + 1] > writes[at]
@@ -208,8 +203,10 @@ def test_all_of_the_log_is_free_again(journals: Journals) -> None:
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_checkpoint_that_fails(journals: Journals) -> None:
     """It ends the journal, whichever request fails; and a journal that is closed is empty."""
-    disk, filling = empty_disk(LAYOUT), commits(LAYOUT.log // 6 + 1)
+    number = journals.chance.randrange(1, 1 << 20)
+    disk, filling = empty_disk(LAYOUT), commits(LAYOUT.log // 6 + 1, number)
     (whole,) = journals.ask([(disk, LAYOUT, [*filling, "close"])])
+    check_kept("after close", disk, LAYOUT, whole.writes, dict.fromkeys(range(4), number))
     start, _ = fields_of(done_to(disk, whole.writes), LAYOUT)
     assert start == 0, "after the journal was closed the superblock says that the log is not empty"
     before = [each.writes for each in (whole.answers[0], *whole.answers)]
@@ -237,31 +234,31 @@ def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
     one, two = Transaction(new(2001, 2002, 7 * 300)), Transaction(new(2011, 7 * 301))
     many = Transaction({block: contents(3000 + block) for block in range(30)})
     logs = [
-        log_of("one transaction", layout, one),
-        log_of("two transactions that change the same blocks", layout, one, two),
-        log_of(
+        journals.log("one transaction", layout, one),
+        journals.log("two transactions that change the same blocks", layout, one, two),
+        journals.log(
             "a transaction without its commit block",
             layout,
             one,
             Transaction(new(9), damage="no commit"),
         ),
-        log_of(
+        journals.log(
             "nothing but a transaction without its commit block",
             layout,
             Transaction(new(9), damage="no commit"),
         ),
-        log_of("a log that goes on at its beginning", layout, one, two, start=layout.end - 2),
-        log_of(
+        journals.log("a log that goes on at its beginning", layout, one, two, start=layout.end - 2),
+        journals.log(
             "a commit block that is the last block of the log",
             layout,
             one,
             two,
             start=layout.end - 5,
         ),
-        log_of("a large transaction in the middle of the log", layout, many, start=20),
-        log_of("transactions whose numbers wrap", layout, one, two, sequence=0xFFFFFFFF - 1),
+        journals.log("a large transaction in the middle of the log", layout, many, start=20),
+        journals.log("transactions whose numbers wrap", layout, one, two, sequence=0xFFFFFFFF - 1),
     ]
-    judge_recoveries(journals, logs)
+    journals.recover(logs)
 
 
 @pytest.mark.exercise("S5", points=2, host=True)
@@ -271,9 +268,11 @@ def test_revoked_blocks(journals: Journals) -> None:
     first, second = Transaction(new(2001, 2002)), Transaction(new(2011, first=20), revoked=(5,))
     again = Transaction(new(2021))
     logs = [
-        log_of("a block that a later transaction revokes", LAYOUT, first, second),
-        log_of("a block that is revoked and then changed again", LAYOUT, first, second, again),
-        log_of(
+        journals.log("a block that a later transaction revokes", LAYOUT, first, second),
+        journals.log(
+            "a block that is revoked and then changed again", LAYOUT, first, second, again
+        ),
+        journals.log(
             "a block that is changed, revoked, changed and revoked",
             LAYOUT,
             first,
@@ -281,7 +280,7 @@ def test_revoked_blocks(journals: Journals) -> None:
             again,
             second,
         ),
-        log_of(
+        journals.log(
             "a block that is changed again two transactions after its revoke block",
             LAYOUT,
             first,
@@ -289,20 +288,22 @@ def test_revoked_blocks(journals: Journals) -> None:
             Transaction(new(2031, first=30)),
             again,
         ),
-        log_of(
+        journals.log(
             "a transaction that changes and revokes the same block",
             LAYOUT,
             first,
             Transaction(new(2011), revoked=(5,)),
         ),
-        log_of("a transaction that only revokes", LAYOUT, first, Transaction({}, revoked=(6, 40))),
-        log_of(
+        journals.log(
+            "a transaction that only revokes", LAYOUT, first, Transaction({}, revoked=(6, 40))
+        ),
+        journals.log(
             "a revoke block of a transaction that is not complete",
             LAYOUT,
             first,
             Transaction(new(9, first=30), revoked=(5, 6), damage="no commit"),
         ),
-        log_of(
+        journals.log(
             "revoked blocks, and numbers that wrap",
             LAYOUT,
             first,
@@ -311,7 +312,7 @@ def test_revoked_blocks(journals: Journals) -> None:
             sequence=0xFFFFFFFF,
         ),
     ]
-    judge_recoveries(journals, logs)
+    journals.recover(logs)
 
 
 def earlier_round(layout: Layout, what: str, left: Transaction) -> Log:
@@ -332,7 +333,7 @@ def test_torn_transactions(journals: Journals) -> None:
     """A block of the log whose checksum is wrong ends it; so does what an earlier round left."""
     one = Transaction(new(2001, 2002))
     logs = [
-        log_of(
+        journals.log(
             f"a transaction whose {what} is torn",
             LAYOUT,
             one,
@@ -342,7 +343,7 @@ def test_torn_transactions(journals: Journals) -> None:
         for what in ("commit", "copy", "descriptor")
     ]
     logs += [
-        log_of(words, LAYOUTS["plain"], one, other, Transaction(new(2021)))
+        journals.log(words, LAYOUTS["plain"], one, other, Transaction(new(2021)))
         for words, other in (
             ("a commit block without the magic", Transaction(new(2011), damage="no magic")),
             ("a transaction whose number is too high by 1", Transaction(new(2011), skipped=1)),
@@ -356,7 +357,7 @@ def test_torn_transactions(journals: Journals) -> None:
             ("revoke blocks", Transaction({}, revoked=(5, 6))),
         )
     ]
-    judge_recoveries(journals, logs)
+    journals.recover(logs)
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
@@ -366,15 +367,15 @@ def test_checksums_of_version_1(journals: Journals) -> None:
     layout = Layout(checksums=False, version_1=True)
     one, two = Transaction(new(2001, 7 * 300)), Transaction(new(2011, first=9), revoked=(5,))
     last = Transaction(new(2021, 2022, first=12))
-    logs = [log_of("three transactions with checksums of version 1", layout, one, two, last)]
+    logs = [journals.log("three transactions with checksums of version 1", layout, one, two, last)]
     logs += [
-        log_of(words, layout, one, Transaction(two.blocks, two.revoked, damage), last)
+        journals.log(words, layout, one, Transaction(two.blocks, two.revoked, damage), last)
         for damage, words in (
             ("copy", "a torn copy in the second of three transactions with checksums of version 1"),
             ("no checksum", "a commit block without a checksum, where others have version 1"),
         )
     ]
-    judge_recoveries(journals, logs)
+    journals.recover(logs)
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
@@ -382,7 +383,7 @@ def test_blocks_of_other_kinds(journals: Journals) -> None:
     """A block of a kind that no transaction has ends the log; that is no error."""
     one, last = Transaction(new(2001, 2002)), Transaction(new(2021))
     logs = [
-        log_of(
+        journals.log(
             f"a block of kind {kind} before a commit block",
             layout,
             one,
@@ -393,7 +394,7 @@ def test_blocks_of_other_kinds(journals: Journals) -> None:
         for damage in ("", "copies")
         for layout in (LAYOUT, LAYOUTS["plain"])
     ]
-    judge_recoveries(journals, logs)
+    journals.recover(logs)
 
 
 @pytest.mark.exercise("S5", points=2, host=True)
@@ -401,7 +402,7 @@ def test_power_cuts_of_recovery(journals: Journals) -> None:
     """Recovery can be cut off at any write, and a second one finds nothing to do."""
     one = Transaction(new(2001, 2002, 7 * 300))
     two = Transaction(new(2011, 7 * 301, first=20), revoked=(6,))
-    log = log_of("two transactions", LAYOUT, one, two, one)
+    log = journals.log("two transactions", LAYOUT, one, two, one)
     check_cuts_in_recovery(journals, log, seed=3)
     steps = workload(4, LAYOUT, CALLS // 2)
     (session,) = journals.ask([(log.image, LAYOUT, ["recover", *map(str, steps)])])
@@ -420,11 +421,14 @@ def test_a_drive_that_fails_in_recovery(journals: Journals) -> None:
     two = [Transaction(new(each, each)) for each in (9, 11)]
     round_the_end = Transaction(new(*range(11, 19)))
     logs = [
-        log_of("two transactions", LAYOUT, *two),
-        log_of("copies on both sides of the end", LAYOUT, round_the_end, start=LAYOUT.end - 4),
+        journals.log("two transactions", LAYOUT, *two),
+        journals.log(
+            "copies on both sides of the end", LAYOUT, round_the_end, start=LAYOUT.end - 4
+        ),
     ]
     for log in logs:
         (whole,) = journals.ask([log.question()])
+        check_recovered(log, whole)
         requests = range(len(whole.writes) + MOST_READS)
         cases = [(log.image, log.layout, [f"fail {number} 1", "recover"]) for number in requests]
         for number, session in zip(requests, journals.ask(cases), strict=True):
@@ -446,21 +450,31 @@ def judge_failed_recovery(where: str, log: Log, whole: Session, session: Session
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_what_was_read_before_recovery(journals: Journals) -> None:
     """A block that the cache has read before recovery is read again after it."""
-    disk = disk_with(LAYOUT, [Transaction(new(2001, 2002))])
-    commands = ["look 5", "look 6", "recover", "tell 5", "tell 6"]
-    (session,) = journals.ask([(disk, LAYOUT, commands)])
+    log = journals.log("a transaction", LAYOUT, Transaction(new(2001, 2002)))
+    looks, tells = ([f"{word} {block}" for block in log.wanted] for word in ("look", "tell"))
+    (session,) = journals.ask([(log.image, LAYOUT, [*looks, "recover", *tells])])
     told = [each.transaction for each in session.answers if each.command == "tell"]
-    assert told == [2001, 2002], f"after replay the cache has contents {told}, not [2001, 2002]"
+    wanted = [number_of(block) for block in log.wanted.values()]
+    assert told == wanted, f"after replay the cache has contents {told}, not {wanted}"
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_blocks_of_large_disks(journals: Journals) -> None:
     """A block beyond 2^32 is written there, where the drive has a bad sector, and nowhere else."""
-    layout, block = Layout(wide=True), (1 << 32) + 5
-    disk = disk_with(layout, [Transaction({block: contents(9)})])
-    (session,) = journals.ask([(disk, layout, [f"bad {2 * block}", "recover"])])
-    assert session.error("recover") < 0, "a block beyond 2^32 was not written to its place"
-    assert not [each for each in session.writes if each.data], "another block was written"
+    block = (1 << 32) + journals.chance.randrange(1000)
+    layout = Layout(wide=True, sectors=2 * block + 64)
+    log = journals.log("a block beyond 2^32", layout, Transaction({block: contents(9)}))
+    (wanted,) = log.wanted.values()
+    for is_bad in journals.chance.sample((False, True), 2):
+        commands = [f"bad {2 * block}"] * is_bad + ["recover"]
+        (session,) = journals.ask([(log.image, layout, commands)])
+        found = [each for each in session.writes if each.data and start_in(each, layout) is None]
+        if is_bad:
+            assert session.error("recover") < 0, "a block beyond 2^32 was not written to its place"
+            assert not found, "another block was written"
+        else:
+            assert session.error("recover") == 0, "a block beyond 2^32 was not written"
+            assert found == [(2 * block, wanted)], "a block beyond 2^32 was written elsewhere"
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
@@ -473,7 +487,10 @@ def test_damaged_logs(journals: Journals) -> None:
         put(ring, LAYOUT, LAYOUT.log_at + index, header(DESCRIPTOR, 100).ljust(1024, b"\0"))
     plain = Layout(checksums=False)
     put(ring, plain, plain.log_at, super_block(plain, 1, 100))
+    sound = [journals.log("a sound log", each, Transaction(new(2001))) for each in (LAYOUT, plain)]
+    journals.recover(sound)
     bad, endless = journals.ask([(outside, LAYOUT, ["recover"]), (bytes(ring), plain, ["recover"])])
+    journals.recover(sound)
     assert bad.error("recover") == -EUCLEAN, "a transaction has a block outside the disk"
     assert not [each for each in bad.writes if each.data], "something was written all the same"
     assert endless.error("recover") in (0, -EUCLEAN), "a log that is full of descriptors"

@@ -1,23 +1,23 @@
 /*
- * The journal answers questions on stdin (tests/storage/journals.py). One question is a line
+ * The journal, asked from outside (tests/storage/journals.py): it asks for each command, and its
+ * disk is outside, too (asked_disk.h).
  *
- *	disk SIZE BLOCK_SIZE LOG_AT LOG_BLOCKS CHECKSUMS BUFFERS
+ *	next			the first command; an empty line: that was all
+ *	done NAME ERROR NUMBER	what became of a command; gets the next one. The number is that of
+ *				the open transaction; of recover, how many blocks it says that it
+ *				has written
  *
- * then the SIZE bytes of the disk, and then commands, a line each. Every write and flush that
- * reaches the disk is printed ("W LBA BYTES-IN-HEX", "F"), and after them the command's result:
+ * Commands:
  *
- *	open, recover
+ *	disk SECTORS BLOCK_SIZE LOG_AT LOG_BLOCKS CHECKSUMS BUFFERS
+ *				another disk, and its journal is opened (its name is "open" then)
+ *	recover
  *	begin COUNT, end, commit, close, revoke FIRST COUNT
  *	change BLOCK NUMBER	a cached block gets the contents of this number
  *	data BLOCK NUMBER	they go to the disk, past the journal
  *	look BLOCK		the block is read through the cache
  *	tell BLOCK		the same; instead of the open transaction its second word is told
  *	flush
- *	fail REQUESTS COUNT	of the requests after this many more these fail; 0: all of them
- *	bad LBA			the device is large, and has a bad sector there
- *
- * A result is the command's name, its error, and the number of the open transaction; of recover,
- * how many blocks it says that it has written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +25,13 @@
 
 #include "fs/jbd2/journal.h"
 #include "tests/host/ext/shim.h"
+#include "tests/storage/host/asked.h"
+#include "tests/storage/host/asked_disk.h"
 
-#define ESCAPES	       7u
-#define SECTORS_BEYOND 64 /* of a large device, after its bad sector */
+#define ESCAPES 7u
 
 static struct journal *journal;
 static uint32_t block_size, log_at;
-static size_t printed; /* entries of the record */
 
 static int map(void *context, uint32_t logical, uint64_t *physical)
 {
@@ -48,27 +48,6 @@ static void contents(uint8_t *data, uint32_t number)
 		memcpy(data + at, &number, sizeof(number));
 	if (number % ESCAPES == 0)
 		memcpy(data, magic, sizeof(magic));
-}
-
-static void print_record(void)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (; printed < disk.record.count; printed++) {
-		const struct disk_entry *entry = &disk.record.entries[printed];
-		const uint8_t *bytes = disk.record.bytes + entry->data;
-
-		if (entry->sectors == 0) {
-			puts("F");
-			continue;
-		}
-		printf("W %u ", (unsigned)entry->lba);
-		for (uint32_t i = 0; i < entry->sectors * SECTOR_SIZE; i++) {
-			putchar(digits[bytes[i] >> 4]);
-			putchar(digits[bytes[i] & 15]);
-		}
-		putchar('\n');
-	}
 }
 
 static int change(uint64_t block, uint32_t number)
@@ -121,46 +100,39 @@ static int obey_journal(const char *command, uint64_t first, uint64_t second)
 	return 0;
 }
 
-static void say(const char *command, int error, uint32_t number)
+/* Returns the next command. */
+static const char *done(const char *command, int error, uint32_t number)
 {
-	print_record();
-	printf("%s %d %u\n", command, error, number);
+	return ask("done %s %d %u", command, error, number);
 }
 
-static void obey(const char *command, uint64_t first, uint64_t second, uint32_t *written)
+static const char *obey(const char *command, uint64_t first, uint64_t second)
 {
+	uint32_t written = 0;
 	int error = 0;
 
 	if (strcmp(command, "recover") == 0) {
-		error = journal_recover(journal, written);
+		error = journal_recover(journal, &written);
 	} else if (strcmp(command, "close") == 0) {
 		error = journal_close(journal);
 		journal = NULL;
 	} else if (strcmp(command, "data") == 0) {
 		error = write_data(first, (uint32_t)second);
 	} else if (strcmp(command, "look") == 0 || strcmp(command, "tell") == 0) {
-		error = look(first, written);
+		error = look(first, &written);
 	} else if (strcmp(command, "flush") == 0) {
 		error = block_flush(&disk.device);
-	} else if (strcmp(command, "fail") == 0) {
-		disk.fail_from = disk.requests + first;
-		disk.fail_count = second ? second : 1ull << 32;
-	} else if (strcmp(command, "bad") == 0) {
-		disk.bad_sector = first;
-		disk.device.sectors = disk.limit = first + SECTORS_BEYOND;
 	} else {
 		error = obey_journal(command, first, second);
 	}
 	if (strcmp(command, "recover") == 0 || strcmp(command, "tell") == 0)
-		say(command, error, *written);
-	else
-		say(command, error, journal ? journal_open_number(journal) : 0);
+		return done(command, error, written);
+	return done(command, error, journal ? journal_open_number(journal) : 0);
 }
 
 /* Memory is lost, as in a power cut. */
 static void forget(uint64_t blocks)
 {
-	disk.recording = false;
 	disk.fail_from = disk.requests;
 	disk.fail_count = UINT64_MAX;
 	if (journal)
@@ -168,24 +140,19 @@ static void forget(uint64_t blocks)
 	journal = NULL;
 	bcache_forget(&disk.device, 0, blocks, block_size);
 	disk.fail_count = 0;
-	disk.record.count = disk.record.used = printed = 0;
-	free(disk.bytes);
 }
 
-static void open_disk(const char *line)
+static const char *open_disk(const char *line)
 {
 	static uint32_t buffers;
-	unsigned size, log_blocks, checksums, most;
+	unsigned log_blocks, checksums, most;
+	uint64_t sectors;
 
-	if (sscanf(line, "disk %u %u %u %u %u %u", &size, &block_size, &log_at, &log_blocks,
+	if (sscanf(line, "disk %ju %u %u %u %u %u", &sectors, &block_size, &log_at, &log_blocks,
 		   &checksums, &most) != 6)
 		fail("not a disk: %s", line);
-	disk.bytes = malloc(size);
-	if (fread(disk.bytes, 1, size, stdin) != size)
-		fail("the disk is cut");
-	disk.device.sectors = disk.limit = size / SECTOR_SIZE;
+	disk.device.sectors = disk.limit = sectors;
 	disk.bad_sector = NO_SECTOR;
-	disk.recording = true;
 	if (buffers != most)
 		bcache_init(buffers = most);
 
@@ -197,29 +164,30 @@ static void open_disk(const char *line)
 		.checksums = checksums,
 	};
 
-	say("open", journal_open(&place, &journal), 0);
+	return done("open", journal_open(&place, &journal), 0);
 }
 
 int main(void)
 {
-	char line[128], command[16];
+	const char *line = ask("next");
+	char command[16];
 	bool is_open = false;
 
 	disk.device.name = "hdb";
 	disk.mode = DISK_PRIVATE;
-	disk.budget = 2000000; /* a walk that does not end is an answer, too */
+	disk.budget = UINT64_MAX; /* the disk has its own */
 	console_on = false;
-	while (fgets(line, sizeof(line), stdin) != NULL) {
+	disk_is_outside();
+	while (*line != '\n') {
 		uint64_t first = 0, second = 0;
-		uint32_t written = 0;
 
 		if (strncmp(line, "disk ", 5) == 0) {
 			if (is_open)
 				forget(disk.device.sectors);
-			open_disk(line);
+			line = open_disk(line);
 			is_open = true;
 		} else if (sscanf(line, "%15s %ju %ju", command, &first, &second) > 0) {
-			obey(command, first, second, &written);
+			line = obey(command, first, second);
 		}
 	}
 	return 0;

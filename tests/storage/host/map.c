@@ -1,8 +1,7 @@
 /*
  * fs/ext/map_pointers.c and map_extents.c, asked from outside: tests/storage/mapping.py has the
- * disk and the questions. Each line on the standard output from a byte 1 on waits for a line on the
- * standard input. So the maps know no more of a disk than what they have read, and what they have
- * read and put back is noted there.
+ * disk and the questions. The maps know no more of a disk than what they have read, and what they
+ * have read and put back is noted there.
  *
  *	next		bytes of a block, blocks of the disk, 1 for extents or 0 for pointers, the
  *			logical block, the 15 words of i_block; an empty line: that was all
@@ -16,51 +15,20 @@
  * Block 0 is the superblock's. A block of the map is in memory of its own from ext_mapping_block to
  * bcache_put, so the sanitizers see what reads beyond its end, or after that.
  */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/question.h"
+#include "tests/storage/host/asked.h"
 
 #define WORDS 15 /* of i_block */
 
 static struct ext_fs fs;
-
-/* Asks, and returns the line that answers. */
-static char *ask(const char *format, ...)
-{
-	static char *line;
-	static size_t room;
-	char text[256];
-	va_list arguments;
-
-	va_start(arguments, format);
-	int length = vsnprintf(text, sizeof(text) - 1, format, arguments);
-
-	va_end(arguments);
-	text[length++] = '\n';
-	if (write(STDOUT_FILENO, text, (size_t)length) != length ||
-	    getline(&line, &room, stdin) <= 0)
-		_exit(3);
-	return line;
-}
-
-static uint8_t digit(char letter)
-{
-	return (uint8_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
-}
-
-static void take_hex(uint8_t *bytes, const char *hex)
-{
-	for (uint32_t i = 0; i < fs.summary.block_size && hex[2 * i] != '\n'; i++)
-		bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
-}
 
 bool ext_range_valid(const struct ext_fs *of, uint64_t first, uint64_t count)
 {
@@ -78,7 +46,7 @@ int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(said, sizeof(said), format, arguments);
 	va_end(arguments);
-	ask("\1said %s", said);
+	ask("said %s", said);
 	return -EUCLEAN;
 }
 
@@ -88,17 +56,17 @@ int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cach
 
 	if (!ext_range_valid(inode->fs, block, 1))
 		return ext_corrupt_inode(inode, "mapping block %" PRIu64 " is outside", block);
-	const char *hex = ask("\1read %" PRIu64, block);
+	const char *hex = ask("read %" PRIu64, block);
 
 	if (*hex != '+') {
 		fprintf(stderr, "endless\n");
-		_exit(4);
+		exit(4);
 	}
 	buffer = calloc(1, sizeof(*buffer));
 	buffer->block = block;
 	buffer->references = 1;
 	buffer->data = calloc(1, fs.summary.block_size);
-	take_hex(buffer->data, hex + 1);
+	take_hex(buffer->data, fs.summary.block_size, hex + 1);
 	*out = buffer;
 	return 0;
 }
@@ -114,7 +82,7 @@ void bcache_put(struct cached_block *buffer)
 {
 	if (buffer == NULL)
 		return;
-	ask("\1put %" PRIu64, (uint64_t)buffer->block);
+	ask("put %" PRIu64, (uint64_t)buffer->block);
 	free(buffer->data);
 	free(buffer);
 }
@@ -137,13 +105,13 @@ static const char *answer(const char *question)
 	fs.block_shift = (unsigned)__builtin_ctz(fs.summary.block_size);
 	error = extents ? ext_map_extents(&inode, logical, &mapping)
 			: ext_map_pointers(&inode, logical, &mapping);
-	return ask("\1done %d %" PRIu64 " %" PRIu64 " %d %u", error, mapping.physical,
-		   mapping.length, mapping.unwritten, mapping.depth);
+	return ask("done %d %" PRIu64 " %" PRIu64 " %d %u", error, mapping.physical, mapping.length,
+		   mapping.unwritten, mapping.depth);
 }
 
 int main(void)
 {
-	const char *question = ask("\1next");
+	const char *question = ask("next");
 
 	while (*question != '\n') {
 		question_begins();

@@ -1,77 +1,51 @@
 /*
- * The file system that writes, on the host: changes files of an image, and says what it did. The
- * image and the changes come on standard input, until it ends. All numbers are little-endian.
- *   image: bytes of it, how many pieces follow (64 and 32 bits); each has its number (32 bits) and
- *     1024 bytes. All other pieces are zeros.
- *   change: what (32 bits, below), inode, two numbers of 64 bits, a seed of the contents (32 bits)
- * On standard output: a line for each change, a result or an error; then "lost N", buffers of the
- * cache that nobody gave back, "pieces N", and the pieces that are not what they were. What the
- * console says has "console " in front.
+ * The file system that writes, asked from outside (tests/storage/writing.py): changes files of an
+ * image, which is outside, too (asked_disk.h).
+ *
+ *	disk			gets the sectors of the device
+ *	mounted			gets the first change: what (below), inode, two numbers, a seed of
+ *				the contents; an empty line: that was all
+ *	done RESULT SIZE SECTORS
+ *				what a change returned, and the inode's size and sectors; gets the
+ *				next change
+ *	end ERROR LOST		of the unmount, and how many buffers of the cache nobody gave back;
+ *				gets an empty line
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "fs/cache/bcache.h"
 #include "fs/ext/ext.h"
 #include "tests/host/ext/shim.h"
 #include "tests/host/question.h"
+#include "tests/storage/host/asked.h"
+#include "tests/storage/host/asked_disk.h"
 
-#define PIECE	 1024u
-#define BUFFERS	 1024u
-#define MOST	 (4u << 20) /* bytes of one write */
-#define REQUESTS 2000000u   /* of all changes together: more is a loop */
+#define PIECE	1024u /* bytes of a buffer */
+#define BUFFERS 1024u
+#define MOST	(4u << 20) /* bytes of one write */
 
-/* FAIL: of the requests after so many more (first) so many (second) fail. REMOVE: the only name of
- * the inode, which is still used: then it is cut. */
-enum what { WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, FAIL, REMOVE };
+/* REMOVE: the only name of the inode, which is still used: then it is cut. */
+enum what { WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, REMOVE };
 
 struct change {
 	uint32_t what, inode;
 	uint64_t first, second;
 	uint32_t seed;
-} __attribute__((packed));
+};
 
-static uint8_t *before;
 static struct ext_fs *fs;
 
-static void get(void *data, size_t size)
+static void open_disk(void)
 {
-	if (fread(data, size, 1, stdin) != 1)
-		fail("the image is not whole");
-}
-
-static uint8_t *memory(uint64_t size)
-{
-	void *place = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (place == MAP_FAILED)
-		fail("no memory for the image");
-	return place;
-}
-
-static void get_image(void)
-{
-	uint64_t size;
-	uint32_t count, number;
-
-	get(&size, sizeof(size));
-	get(&count, sizeof(count));
-	disk.bytes = memory(size);
-	before = memory(size);
-	for (; count > 0; count--) {
-		get(&number, sizeof(number));
-		get(disk.bytes + (size_t)number * PIECE, PIECE);
-		memcpy(before + (size_t)number * PIECE, disk.bytes + (size_t)number * PIECE, PIECE);
-	}
 	disk.mode = DISK_PRIVATE;
 	disk.device.name = "hdb";
-	disk.device.sectors = disk.limit = size / SECTOR_SIZE;
+	disk.device.sectors = disk.limit = strtoull(ask("disk"), NULL, 10);
 	disk.bad_sector = NO_SECTOR;
-	disk.budget = REQUESTS;
+	disk.budget = UINT64_MAX; /* the disk has its own */
+	disk_is_outside();
 }
 
 /* The byte at each place of what a seed writes. tests/storage/writing.py knows it, too. */
@@ -121,10 +95,6 @@ static int make(struct ext_inode *inode, const struct change *change)
 		return ext_punch(inode, change->first, change->second);
 	case COMMIT:
 		return ext_commit(fs);
-	case FAIL:
-		disk.fail_from = disk.requests + change->first;
-		disk.fail_count = change->second;
-		return 0;
 	case REMOVE:
 		return remove_and_cut(inode, change->first);
 	default:
@@ -132,44 +102,32 @@ static int make(struct ext_inode *inode, const struct change *change)
 	}
 }
 
-static void obey(const struct change *change)
+/* Returns the next change. */
+static const char *obey(const char *line)
 {
 	struct ext_inode inode;
-	int result = ext_inode_read(fs, change->inode, &inode);
+	struct change change;
+
+	if (sscanf(line, "%u %u %" SCNu64 " %" SCNu64 " %u", &change.what, &change.inode,
+		   &change.first, &change.second, &change.seed) != 5)
+		fail("not a change: %s", line);
+	int result = ext_inode_read(fs, change.inode, &inode);
 
 	if (result == 0)
-		result = make(&inode, change);
-	printf("%d %" PRIu64 " %" PRIu64 "\n", result, inode.size, inode.blocks);
-	fflush(stdout);
+		result = make(&inode, &change);
+	return ask("done %d %" PRIu64 " %" PRIu64, result, inode.size, inode.blocks);
 }
 
-static void put_pieces(void)
-{
-	uint32_t count = (uint32_t)(disk.device.sectors * SECTOR_SIZE / PIECE), changed = 0;
-
-	for (uint32_t turn = 0; turn < 2; turn++) {
-		for (uint32_t i = 0; i < count; i++) {
-			const uint8_t *data = disk.bytes + (size_t)i * PIECE;
-
-			if (memcmp(data, before + (size_t)i * PIECE, PIECE) == 0)
-				continue;
-			changed += turn == 0;
-			if (turn == 1 && (fwrite(&i, sizeof(i), 1, stdout) != 1 ||
-					  fwrite(data, PIECE, 1, stdout) != 1))
-				exit(2);
-		}
-		if (turn == 0)
-			printf("pieces %u\n", changed);
-	}
-}
-
-/* All buffers can be had at once only if nobody forgot to give one back. */
+/* All buffers can be had at once only if nobody forgot to give one back. What is in them does not
+ * matter: the disk is an empty one here. */
 static uint32_t lost_buffers(void)
 {
 	struct cached_block *buffer;
 	uint32_t block = 0;
 
 	bcache_drop();
+	disk.elsewhere = NULL;
+	disk.bytes = calloc(BUFFERS, PIECE);
 	while (block < BUFFERS && bcache_get(&disk.device, block, PIECE, BLOCK_OTHER, &buffer) == 0)
 		block++;
 	return BUFFERS - block;
@@ -178,22 +136,21 @@ static uint32_t lost_buffers(void)
 int main(void)
 {
 	const struct ext_options options = { .now = clock_count };
-	struct change change;
 	int error;
 
-	get_image();
+	open_disk();
 	if (bcache_init(BUFFERS) != BUFFERS)
 		fail("no memory for the cache");
 	error = ext_mount_with(&disk.device, &options, &fs);
 	if (error)
 		fail("mount: error %d", error);
-	while (fread(&change, sizeof(change), 1, stdin) == 1) {
+	const char *line = ask("mounted");
+
+	while (*line != '\n') {
 		question_begins();
-		obey(&change);
+		line = obey(line);
 	}
 	error = ext_unmount_checked(fs);
-	printf("unmount %d\n", error);
-	printf("lost %u\n", lost_buffers());
-	put_pieces();
+	ask("end %d %u", error, lost_buffers());
 	return 0;
 }

@@ -11,7 +11,6 @@ from tests.storage.journals import (
     Step,
     check_recovered,
     judge_cuts,
-    log_of,
     refuse,
 )
 from tests.told import Usual, told
@@ -65,15 +64,16 @@ def test_replay(journals: Journals) -> None:
     """Two transactions are complete, a third is not."""
     old, newer = Transaction({5: contents(51), 6: contents(61)}), Transaction({6: contents(62)})
     broken = Transaction({5: contents(53)}, damage="no commit")
-    log = log_of("two transactions, and one without its commit block", LAYOUT, old, newer, broken)
+    words = "two transactions, and one without its commit block"
+    log = journals.log(words, LAYOUT, old, newer, broken)
     with told(USUAL, HINT):
         check_recovered(log, journals.ask([log.question()])[0])
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_revoked_block(journals: Journals) -> None:
-    """Block 5 is changed; then it is freed, and revoked."""
-    first = Transaction({5: contents(51), 6: contents(61)})
-    log = log_of("block 5 is revoked", LAYOUT, first, Transaction({8: contents(81)}, revoked=(5,)))
+    """A block is changed; then it is freed, and revoked."""
+    first, second = Transaction({5: contents(51), 6: contents(61)}), {8: contents(81)}
+    log = journals.log("a block is revoked", LAYOUT, first, Transaction(second, revoked=(5,)))
     with told(USUAL, HINT):
         check_recovered(log, journals.ask([log.question()])[0])
