@@ -81,6 +81,16 @@ def test_program_on_this_computer(capfd, tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("test", ["test_offsets", "test_appends"])
+def test_program_that_asks(capfd, tmp_path, test: str) -> None:
+    """It hears the same answers again, each when it asks, up to its end; its questions are not what
+    a student wants to read."""
+    said = run(capfd, tmp_path, test, "delete\ncontinue\n")
+    assert "exited normally" in said
+    assert "\1" not in said
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "exercise", "question", "name", "value"),
     [

@@ -61,7 +61,7 @@ def commands(run: HostRun, functions: Sequence[str], questions: Path, root: Path
         f"set environment UBSAN_OPTIONS {STOP}",
         f"directory {root}",
         f"file {run.program}",
-        f"set args {words} <{shlex.quote(str(questions))}",
+        f"set args {words} <{shlex.quote(str(questions))}{' >/dev/null' if run.asks else ''}",
         "set $asked = 0",
         *(["break question_begins if $asked++ < 0"] if run.question >= 0 else []),
         *(f"break {each} if $asked > {run.question}" for each in functions),

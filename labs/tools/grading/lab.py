@@ -82,12 +82,14 @@ BUILT: dict[tuple[Path, str], str] = {}
 @dataclass(frozen=True)
 class HostRun:
     """A run of a program of Lab.host: what it read. question: the number, from 0, of the question
-    whose answer is judged; -1: the test does not say."""
+    whose answer is judged; -1: the test does not say. asks: what it prints is for another process.
+    """
 
     program: Path
     arguments: tuple[str, ...]
     read: bytes
     question: int = -1
+    asks: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,7 @@ class Lab:
         with process, sandbox.watched(process.pid):
             output = conversed(process, lambda said: (lines.append(answer(said)), lines[-1])[1])
             _, errors = process.communicate(timeout=ANSWER_SECONDS)  # as much as a pipe holds
-        self._note_run(HostRun(program_in(program), arguments, b"".join(lines)))
+        self._note_run(HostRun(program_in(program), arguments, b"".join(lines), asks=True))
         return self._ended(process, output, errors)
 
     def connect(
@@ -269,7 +271,7 @@ class Lab:
                 read += passed_on(between[0], from_partner)
             _, said = second.communicate(timeout=ANSWER_SECONDS)  # as much as a pipe holds
             _, errors = first.communicate(timeout=ANSWER_SECONDS)
-        self._note_run(HostRun(program_in(program), (), bytes(read)))
+        self._note_run(HostRun(program_in(program), (), bytes(read), asks=True))
         return self._ended(first, b"", errors), self._ended(second, b"", said)
 
     def _ended(

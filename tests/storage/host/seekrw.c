@@ -66,11 +66,8 @@ static const int64_t *call(char letter, int64_t a, int64_t b, int64_t c, int64_t
 
 	if (write(STDOUT_FILENO, text, (size_t)length) != length)
 		_exit(3);
-	ssize_t count = read(STDIN_FILENO, text, sizeof(text) - 1);
-
-	if (count <= 0)
+	if (fgets(text, sizeof(text), stdin) == NULL)
 		_exit(3);
-	text[count] = 0;
 	char *at = text;
 
 	for (unsigned i = 0; i < NUMBERS; i++)
@@ -109,8 +106,12 @@ static uint32_t sum_of(const uint8_t *bytes, size_t length)
 	return sum;
 }
 
+/* Nothing is allocated for the answers: that would be a call. */
 static void __attribute__((constructor)) prepare(void)
 {
+	static char answers[BUFSIZ];
+
+	setvbuf(stdin, answers, _IOFBF, sizeof(answers));
 	if (__sanitizer_install_malloc_and_free_hooks)
 		__sanitizer_install_malloc_and_free_hooks(on_allocate, on_free);
 	is_ready = true;
