@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from babel.messages.pofile import read_po
 
+from labs.storage.experiments import x14_account
+from labs.storage.experiments.trees import expected
+from labs.storage.report import PUBLISHED
 from tests import slide_sizes
 
 pytestmark = pytest.mark.slow
@@ -250,3 +253,20 @@ def test_a_source_that_is_gone_stops_the_build(tmp_path):
     done = sphinx(slides, tmp_path / "html")
     assert done.returncode != 0
     assert "multiboot.h" in done.stderr
+
+
+def test_figures_of_the_storage_deck():
+    """What was published, and what follows from a formula, is what the lab compares with."""
+    text = source_of("storage")
+    for name, row in PUBLISHED.items():
+        shown = "raw, listed under direct" if name == "raw buffered" else name
+        sectors = f"{row.sectors_per_request:.2f}"
+        assert f"| {shown} | {row.seconds} | {row.tps:.2f} | {sectors} |" in text
+        again = rf"\| {name} \| [\d.]+ \| [\d.]+ \| {row.ms_per_read:.2f} \|"
+        assert re.search(again, text), name
+    for reads in (100_000, 1_000_000, 10_000_000):
+        assert f"| {reads:,} | {expected(reads, 524_288):.3f} | " in text
+    account = re.findall(r"^\| [a-z ,]+ \| ([\d,]+) \| (?:`-.*`)? ?\|$", text, re.MULTILINE)
+    missing = x14_account.KIB // 4 - x14_account.PUBLISHED["available"]
+    assert sum(int(blocks.replace(",", "")) for blocks in account) == missing
+    assert f"The options win {x14_account.WON:,} blocks" in text
