@@ -9,6 +9,7 @@ import pytest
 
 from labs.tools.course.exercises import ROOT, by_id, lessons, of_lesson
 from labs.tools.grading import host_program, sandbox
+from labs.tools.grading import lab as lab_module
 from labs.tools.grading.build_tool import BuildFailure
 from labs.tools.grading.elf_limits import KERNEL_BYTES, OBJECT_BYTES, kernel_problem, object_problem
 from labs.tools.grading.graded_tree import graded_tree
@@ -99,6 +100,25 @@ def small_tree(tmp_path: Path, text: str) -> Lab:
 def said_by(lab: Lab) -> str:
     program = lab.host(["student.c"], [lab.scratch / "driver.c"], "small")
     return lab.ask(program, b"").stdout.decode()
+
+
+ENDLESS = {
+    "questions": 'for (;;) { printf("\\1x\\n"); fflush(stdout); getchar(); }',
+    "a question": 'printf("\\1"); for (;;) printf("x");',
+    "text": 'for (;;) puts("x");',
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_programs_that_ask_come_to_an_end(tmp_path, monkeypatch, what):
+    """Nobody reads on, and what was read is not large."""
+    monkeypatch.setattr(lab_module, "QUESTIONS_MOST", 1000)
+    lab = small_tree(tmp_path, f"#include <stdio.h>\nint student(void) {{ {ENDLESS[what]} }}\n")
+    program, asked = lab.host(["student.c"], [tmp_path / "driver.c"], "small"), []
+    done = lab.converse(program, lambda question: (asked.append(question), b"\n")[1])
+    assert done.returncode != 0
+    assert len(asked) == (1000 if what == "questions" else 0)
+    assert len(done.stdout) < 5 << 20
 
 
 @pytest.mark.parametrize("boxed", [True, False])

@@ -66,6 +66,7 @@ export ASAN_OPTIONS=detect_leaks=0
 """
 PATIENCE = 6  # times the limit to a program's time, while it waits for answers
 CONVERSED_MOST = 4 << 20  # bytes that are no questions
+QUESTIONS_MOST = 200_000
 OUTPUT_CUT = " | stdbuf -o0 head -c 4194304"
 
 
@@ -335,17 +336,19 @@ def passed_on(source: int, target: int) -> bytes:
 
 
 def conversed(process: subprocess.Popen[bytes], answer: Callable[[bytes], bytes]) -> bytes:
-    """Answers a program's questions until it ends. Returns what else it printed; where that, or a
-    question, is too long, nobody reads on."""
-    said, text = bytearray(), bytearray()
-    while len(text) + len(said) < CONVERSED_MOST and (
-        chunk := os.read(process.stdout.fileno(), 1 << 16)
-    ):
+    """Answers a program's questions until it ends. Returns what else it printed; where that is too
+    long, or a question, or there are too many of them, nobody reads on."""
+    said, text, asked = bytearray(), bytearray(), 0
+    while len(text) + len(said) < CONVERSED_MOST and asked < QUESTIONS_MOST:
+        chunk = os.read(process.stdout.fileno(), 1 << 16)
+        if not chunk:
+            break
         said += chunk
-        while question := QUESTION.search(said):
+        while b"\n" in chunk and (question := QUESTION.search(said)):
             text += said[: question.start()]
             line = answer(bytes(question[1]))
             del said[: question.end()]
+            asked += 1
             with suppress(BrokenPipeError):
                 os.write(process.stdin.fileno(), line)
     process.stdout.close()
