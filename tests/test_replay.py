@@ -95,7 +95,7 @@ def test_program_that_asks(capfd, tmp_path, test: str) -> None:
     ("test", "exercise", "question", "name", "value"),
     [
         ("test_extents", "S3", 2, "logical", 308),
-        ("test_places", "S8", 2, "ns", 9_400_000),
+        ("test_places", "S8", 2, "ns", 9_402_010),
         ("test_reads_a_sector", "S1", 3, "transfer->lba", 77),
         ("test_pack_examples", "2.1", 1, "descriptor->limit", 0xFFFF),
     ],

@@ -151,3 +151,5 @@ def test_large_means(lab):
     time = chance.randrange(2500, 3500)
     peers = [[(time * S, FEW)]] * 3
     expect(f"4000 s, peers {time} s: slow", is_slow(lab, [(4000 * S, FEW)], peers), False)
+    peers = [[(time // 2 * S, FEW)]] * 3
+    expect(f"4000 s, peers {time // 2} s: slow", is_slow(lab, [(4000 * S, FEW)], peers), True)
