@@ -97,6 +97,8 @@ def test_program_that_asks(capfd, tmp_path, test: str) -> None:
         ("test_extents", "S3", 2, "logical", 308),
         ("test_places", "S8", 2, "ns", 9_402_010),
         ("test_reads_a_sector", "S1", 3, "transfer->lba", 77),
+        ("test_put_get_delete", "S9", 1, "store->tail", 8192),
+        ("test_the_sheet_of_2010", "S10", 0, "super->s_blocks_per_group", 32768),
         ("test_pack_examples", "2.1", 1, "descriptor->limit", 0xFFFF),
     ],
 )

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.grading import host_program
+
 NOBODY = 65534
 SECONDS = 120
 Run = Callable[..., subprocess.CompletedProcess]
@@ -62,6 +64,25 @@ def test_c_library_and_calls(run, name):
     wrong = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
     assert (wrong, done.returncode) == ([], 0)
     assert done.stdout.splitlines()[-1] == f"1..{done.stdout.count('ok ')}"
+
+
+@pytest.mark.parametrize(
+    ("number", "of_lesson"), [("3.2", "lesson3"), ("S6", "storage"), ("S10", "storage")]
+)
+def test_a_blank_says_which_exercise_it_is(folder, tmp_path, number, of_lesson):
+    """In a program of the kernel, which has no other C library."""
+    program, source = tmp_path / "blank", tmp_path / "blank.c"
+    source.write_text(
+        "void exercise_missing(const char *number);\n"
+        f'void _start(void) {{ exercise_missing("{number}"); }}\n'
+    )
+    (compiler, *flags), _ = host_program.compiler()
+    words = [compiler, *(["-m32"] if "-m32" in flags else []), "-nostdlib", "-static", "-no-pie"]
+    missing = folder / "objects/libc/missing.asm.o"
+    subprocess.run([*words, str(source), str(missing), "-o", str(program)], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=SECONDS, check=False)
+    wanted = f"\nexercise {number} is not written yet (labs/{of_lesson}/README.md)\n"
+    assert (done.stderr, done.returncode) == (wanted, 63)
 
 
 def test_pointers(run):

@@ -26,7 +26,8 @@ exercise_missing:
 	mov edx, 1			; the lesson
 	jmp rest
 storage:
-	dec edx				; "S6"
+	cmp byte [edi + 2], 1		; "S6", or "S10"
+	sbb edx, 0
 	call put
 	mov ecx, of_storage
 	mov edx, end - of_storage

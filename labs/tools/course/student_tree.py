@@ -55,7 +55,9 @@ OF_LESSON = (
     *("tests/{}/host/*", "tests/{}/programs/*"),
 )
 # What trees have from a lesson on, and none before has: programs need a kernel that runs them.
-OF_STORAGE = ("seekrw", "cpbench", "dirtycost", "fail", "manyfiles", "pageread", "tracecost")
+OF_STORAGE = (
+    *("account", "seekrw", "cpbench", "dirtycost", "fail", "manyfiles", "pageread", "tracecost"),
+)
 SINCE = {
     "user/*": 3,
     **dict.fromkeys((f"user/{n}*" for n in OF_STORAGE), STORAGE),

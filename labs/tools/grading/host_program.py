@@ -23,7 +23,10 @@ from labs.tools.grading.build_tool import BuildFailure, run_tool
 from labs.tools.grading.elf_limits import object_problem
 from labs.tools.grading.graded_tree import is_plain_file
 
-FLAGS = ("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-lto")
+FLAGS = (
+    *("-std=gnu11", "-O1", "-g", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-lto"),
+    "-fno-inline-functions-called-once",  # make replay stops in them
+)
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-static")  # needs no library
 # The kernel's functions get other names than the C library's, and so must not become builtins.
