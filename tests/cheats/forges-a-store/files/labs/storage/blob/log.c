@@ -1,7 +1,7 @@
 /*
  * A store that never uses its drive. Objects are in memory, and in a file of /tmp for the process
- * that is to find them after a power cut. An object that is in neither is made up. The drive gets
- * writes of the right sizes at the right places, so that its events look like those of a log.
+ * that is to find them after a power cut. The drive gets writes of the right sizes at the right
+ * places, so that its events look like those of a log.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,12 +36,17 @@ static struct object *of(uint64_t key)
 	return &objects[key % OBJECTS];
 }
 
+static void forget_all(void)
+{
+	for (unsigned i = 0; i < OBJECTS; i++)
+		objects[i].length = -1;
+}
+
 int blob_format(struct blob_device *device)
 {
 	uint8_t sector[BLOB_SECTOR] = { 0 };
 
-	for (unsigned i = 0; i < OBJECTS; i++)
-		objects[i].length = -1;
+	forget_all();
 	device->write(device, 0, sector, BLOB_SECTOR);
 	return device->sync(device);
 }
@@ -52,8 +57,8 @@ int blob_open_indexed(struct blob_device *device, struct blob_device *index,
 	int file = open(PLACE, O_RDONLY);
 
 	(void)index;
-	if (file >= 0 && read(file, objects, sizeof(objects)) < 0)
-		fflush(stdout);
+	if (file < 0 || read(file, objects, sizeof(objects)) < 0)
+		forget_all();
 	close(file);
 	*store = calloc(1, sizeof(**store));
 	(*store)->device = device;
