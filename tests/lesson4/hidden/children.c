@@ -147,6 +147,12 @@ static void flags_of_clone(void)
 	wait_for(child, &status, 0);
 	say("child", status >> 8);
 	say("parent", parent_word == child && child_word == 0);
+	parent_word = 7;
+	child = call5(CALL_CLONE, SIGCHLD, 0, (uintptr_t)&parent_word, 0, 0);
+	if (child == 0)
+		leave(0);
+	wait_for(child, &status, 0);
+	say("unasked", parent_word);
 }
 
 volatile uint32_t shared;

@@ -17,6 +17,7 @@ void unlock_twice(void);
 void unlock_of_another(void);
 void unlock_in_a_hurry(void);
 void woken_in_vain(void);
+void equals_keep_their_places(void);
 
 static struct semaphore gates[TASKS], done;
 static struct mutex mutexes[MUTEXES];
@@ -303,6 +304,34 @@ void woken_in_vain(void)
 	sched_wake(task);
 	yield();
 	answer(7);
+	mutex_unlock(&mutexes[0]);
+	await_threads(before);
+}
+
+static void hold_and_say(void *argument)
+{
+	mutex_lock(&mutexes[0]);
+	yield();
+	answer((uintptr_t)argument);
+	mutex_unlock(&mutexes[0]);
+}
+
+static void say(void *argument)
+{
+	answer((uintptr_t)argument);
+}
+
+/* Who holds the mutex is before an equal in the queue, when a third equal wants the mutex. */
+void equals_keep_their_places(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	sched_use("mlfq");
+	begin_thread(hold_and_say, 1);
+	yield();
+	begin_thread(say, 2);
+	mutex_lock(&mutexes[0]);
 	mutex_unlock(&mutexes[0]);
 	await_threads(before);
 }

@@ -277,6 +277,14 @@ static void down_and_say(void *argument)
 	semaphore_up(&done);
 }
 
+static void wait_silently(void *argument)
+{
+	(void)argument;
+	interrupts_disable();
+	wait_sleep_until(&queue, WAIT_FOREVER);
+	interrupts_enable();
+}
+
 static void be_interrupted(void *argument)
 {
 	uint64_t start = time_ns();
@@ -294,6 +302,7 @@ void from_an_interrupt(void)
 
 	sched_use("mlfq");
 	begin_thread(down_and_say, 7);
+	begin_thread(wait_silently, 0);
 	msleep(20);
 	sched_set_nice(begin_thread(be_interrupted, 0), 10);
 	timer_start(&timer, time_ns() + 2 * TICK_NS, up_in_interrupt);

@@ -422,6 +422,14 @@ def test_wrong_use(lab, wrong):
 
 
 @pytest.mark.exercise("4.4", points=1)
+def test_loan_without_a_change(lab):
+    """Who waits for an equal lends it nothing, and does not move it in its queue."""
+    with threads(lab, LOCKS, "equals_keep_their_places") as run:
+        found = run.answers()
+    assert found == [1, 2], "a loan that changes nothing has moved its task behind an equal one"
+
+
+@pytest.mark.exercise("4.4", points=1)
 def test_woken_in_vain(lab):
     """Who waits for a mutex and is woken by anybody but its owner sleeps again."""
     with threads(lab, LOCKS, "woken_in_vain") as run:

@@ -134,6 +134,15 @@ def test_two_queues(lab):
     assert early == 0, "the second queue has woken it before the sleep, and that is forgotten"
 
 
+@pytest.mark.exercise("4.3", points=1)
+def test_every_waiter(lab):
+    """wait_wake marks each waiter of its queue, and wait_any looks at each one that it is given."""
+    with threads(lab, WAKE, "every_waiter") as run:
+        *marked, result = run.answers()
+    assert marked == [1, 1, 1], f"wait_wake of three waiters has marked {marked}"
+    assert result == 0, "the second of three queues has woken it before the sleep"
+
+
 @pytest.mark.exercise("4.3", points=2, gate=True)
 def test_wake_one_and_all(lab):
     """wait_wake_one wakes the one that has waited longest; two in a row wake two; wait_wake wakes

@@ -26,6 +26,7 @@ SWITCH = "tests/lesson4/hidden/turns.c"
 YIELD_BUDGET, SWITCH_BUDGET = 300, 120  # instructions
 KERNEL_STACK = 8192
 FRAME_BYTES = 4 * 19
+SWITCH_FRAME_BYTES = 4 * 5
 TASK_LIMIT = 256
 STAMPS_PER_MS = 1_000_000
 CLASS = ("name", "join", "enqueue", "pick", "charge")  # of struct sched_class
@@ -79,13 +80,17 @@ def test_first_steps(lab):
     caller, interrupts enabled although its maker had them off."""
     argument = random_words(lab, 1)[0]
     with threads(lab, SWITCH, "first_steps", argument) as run:
-        makers, esp, ebp, eflags, found, low, high = run.answers()
+        makers, esp, ebp, eflags, found, low, high, frame = run.answers()
     assert not makers, "its maker had interrupts disabled, and has them on behind kthread_create"
     assert found == argument
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
     assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
     assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must lie at a multiple of 16"
     assert ebp == 0, f"EBP is {ebp:#x}: the chain of callers has no end"
+    assert frame == high - FRAME_BYTES - SWITCH_FRAME_BYTES, (
+        f"its first switch frame is {high - frame} bytes below the stack's end: not directly below "
+        "the trap frame"
+    )
     assert eflags & INTERRUPTS, "interrupts are disabled"
 
 

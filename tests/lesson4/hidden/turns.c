@@ -119,6 +119,8 @@ void first_steps(void)
 	struct task *task = begin_thread(newborn, questions[0]);
 	uint32_t stack = (uintptr_t)task->kernel_stack;
 
+	uint32_t frame = task->esp;
+
 	answer(interrupts_disable());
 	await_threads(before);
 	interrupts_enable();
@@ -126,6 +128,7 @@ void first_steps(void)
 		answer(born[i]);
 	answer(stack);
 	answer(stack + KERNEL_STACK_SIZE);
+	answer(frame);
 }
 
 /* ---- many lives ---- */

@@ -5,8 +5,9 @@
 
 void out_of_the_queue(void);
 void hurry_at_once(void);
+void every_waiter(void);
 
-static struct wait_queue queue;
+static struct wait_queue queue, other;
 static struct semaphore semaphore;
 static volatile bool going_on;
 
@@ -84,4 +85,26 @@ void hurry_at_once(void)
 	begin_mlfq();
 	begin_nice(wake_each, 0, 10);
 	await_threads(before);
+}
+
+/* Three waiters of one queue; then the one in the middle is woken. */
+void every_waiter(void)
+{
+	struct waiter waiters[3];
+
+	quiet();
+	for (unsigned i = 0; i < 3; i++)
+		wait_join(&queue, &waiters[i]);
+	wait_wake(&queue);
+	for (unsigned i = 0; i < 3; i++) {
+		answer(waiters[i].is_woken);
+		wait_leave(&waiters[i]);
+	}
+	wait_join(&queue, &waiters[0]);
+	wait_join(&other, &waiters[1]);
+	wait_join(&queue, &waiters[2]);
+	wait_wake(&other);
+	answer(wait_any(waiters, 3, time_ns() - 1));
+	for (unsigned i = 0; i < 3; i++)
+		wait_leave(&waiters[i]);
 }
