@@ -282,7 +282,7 @@ def test_heap_takes_and_gives_pages(lab):
 @pytest.mark.exercise("3.6", points=2)
 def test_new_memory_is_zero(lab):
     """Whatever the program has left there: in whole pages, and in the page of the old end."""
-    seeded = random.random.Random(lab.seed)
+    seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         start = end = caller.result(BRK, 0)
         for _ in range(25):
@@ -311,7 +311,7 @@ def test_heap_has_borders(lab):
         assert caller.guest.read(support.GATE, 2) == b"\xcd\x80"
         assert caller.result(BRK, STACK_START) == STACK_START
         assert caller.result(BRK, end) == end
-        mapping = STACK_START - PAGE * random.random.Random(lab.seed).randint(1, 100)
+        mapping = STACK_START - PAGE * random.Random(lab.seed).randint(1, 100)
         with caller.in_kernel() as guest:
             assert guest.call("space_map", space, mapping, PAGE, 3) == 0
         caller.write(mapping, b"\x5a" * PAGE)
@@ -386,7 +386,7 @@ def test_random_calls(lab):
     """A hundred thousand with random pointers (then four thousand at the other clock rate): the
     machine lives, no page is lost, and the results are those of the reference."""
     more = 100_000 - 2 * FIRST if lab.mode == "icount" else 0
-    seed = random.random.Random(lab.seed).getrandbits(32) | 2
+    seed = random.Random(lab.seed).getrandbits(32) | 2
     total, lost = random_calls(lab, seed, more)
     assert lost <= 0, f"{lost} pages are lost"
     reference = replace(lab, root=ROOT, boxed=False, note=None, stuck=[])
