@@ -45,6 +45,15 @@ def range_is_ok(address: int, length: int) -> bool:
     return address + length <= KERNEL_BASE
 
 
+def arguments_of(function: str, user: int, length: int, kernel: int = BUFFER) -> tuple[int, ...]:
+    """What one of the three functions that move bytes is called with."""
+    return {
+        "copy_from_user": (kernel, user, length),
+        "copy_to_user": (user, kernel, length),
+        "clear_user": (user, length),
+    }[function]
+
+
 class Copies:
     """The three functions that move bytes, called in the middle of a call, on a model of memory."""
 
@@ -56,11 +65,7 @@ class Copies:
         data = random.Random(user ^ length).randbytes(length)
         goal = user if function != "copy_from_user" else kernel
         source = {"copy_from_user": user, "copy_to_user": kernel}.get(function)
-        arguments = {
-            "copy_from_user": (kernel, user, length),
-            "copy_to_user": (user, kernel, length),
-            "clear_user": (user, length),
-        }[function]
+        arguments = arguments_of(function, user, length, kernel)
         whole = good if goal == user else length
         around = 0 if goal == user and not self._is_there(user, whole) else len(GUARD)
         if around:
@@ -132,12 +137,7 @@ def test_exact_counts(lab, function):
                 copies.check(function, SPACE_END - good, good + bad, good)
         for user, length in ((SPACE_END - 5, 0x80000001), (SPACE_END - 7, KERNEL_BASE - SPACE_END)):
             guest.write(user, b"\x5a" * (SPACE_END - user))
-            arguments = {
-                "copy_from_user": (BUFFER, user, length),
-                "copy_to_user": (user, BUFFER, length),
-                "clear_user": (user, length),
-            }[function]
-            left = guest.call(function, *arguments)
+            left = guest.call(function, *arguments_of(function, user, length))
             expected = length - (SPACE_END - user)
             assert left == expected, f"{function}, {length:#x} bytes: {left:#x}, not {expected:#x}"
 
@@ -154,12 +154,7 @@ def test_kernel_memory_is_out_of_reach(lab):
         text = guest.read(KERNEL_BASE + 0x100000, 4096)
         for function in FUNCTIONS:
             for address, length in places:
-                arguments = {
-                    "copy_from_user": (BUFFER, address, length),
-                    "copy_to_user": (address, BUFFER, length),
-                    "clear_user": (address, length),
-                }[function]
-                left = guest.call(function, *arguments)
+                left = guest.call(function, *arguments_of(function, address, length))
                 assert left == length, f"{function} at {address:#x}, {length:#x} bytes: {left:#x}"
         assert guest.read(SCRATCH, 64) == b"\x5a" * 64, "the kernel's memory was changed"
         assert guest.read(KERNEL_BASE + 0x100000, 4096) == text, "the kernel's code was changed"
