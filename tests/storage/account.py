@@ -16,7 +16,8 @@ from tests.storage.mapping import SANITIZER, cause_in
 from tests.told import expect, fail, require
 
 SOURCES = ("user/account.c", "kernel/lib/string.c")
-DRIVER = ROOT / "tests/storage/host/account.c"
+HOST = ROOT / "tests/storage/host"
+DRIVERS = [HOST / "account.c", HOST / "asked.c"]
 SUPER_AT = 1024
 MOST = 1 << 20  # bytes of a read
 READS = 1000
@@ -236,7 +237,7 @@ class Said:
 def account(lab: Lab, image: Image) -> Said:
     """Runs the tree's program on a drive. It must end by itself."""
     if lab.root not in programs or not programs[lab.root].exists():
-        programs[lab.root] = lab.host(SOURCES, [DRIVER], "account")
+        programs[lab.root] = lab.host(SOURCES, DRIVERS, "account")
     reads = 0
 
     def answer(question: bytes) -> bytes:

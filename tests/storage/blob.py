@@ -24,7 +24,8 @@ SOURCES = (
     "fs/jbd2/checksum.c",
     "kernel/lib/string.c",
 )
-DRIVER = ROOT / "tests/storage/host/blob.c"
+HOST = ROOT / "tests/storage/host"
+DRIVERS = [HOST / "blob.c", HOST / "asked.c"]
 SECTOR = 512
 HEAD = 48  # bytes of a record before its data
 SUPERS = 8192  # bytes before the two areas
@@ -194,7 +195,7 @@ def told_of(command: str) -> str:
 def work(lab: Lab, drives: list[Drive], steps: Steps) -> None:
     """A process with a store, which does these steps on these drives. It must end by itself."""
     if lab.root not in programs or not programs[lab.root].exists():
-        programs[lab.root] = lab.host(SOURCES, [DRIVER], "blob")
+        programs[lab.root] = lab.host(SOURCES, DRIVERS, "blob")
     judge = Judge(drives, steps)
     done = lab.converse(programs[lab.root], judge.answer)
     said, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))

@@ -41,6 +41,8 @@ char *ask_with(const char *words, const void *bytes, size_t count)
 	static const char digits[] = "0123456789abcdef";
 	size_t at = (size_t)snprintf(text, MOST, "\1%s ", words);
 
+	if (count > (MOST - at - 1) / 2)
+		_exit(3);
 	for (size_t i = 0; i < count; i++) {
 		uint8_t byte = ((const uint8_t *)bytes)[i];
 

@@ -11,7 +11,8 @@
 /* Asks, and returns the line that answers; it is valid until the next question. */
 char *ask(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with bytes, in hexadecimal, after some words. */
+/* The same with up to 65,000 bytes, in hexadecimal, after some words. More of them end the program
+ * with status 3, and so does an answer that does not come. */
 char *ask_with(const char *words, const void *bytes, size_t count);
 
 /* Takes up to so many bytes from the hexadecimal digits of an answer; the others become 0. */
