@@ -30,8 +30,8 @@
      the expected size, at least one, all of them inside the file, at a multiple of four bytes.
    - Each PT_LOAD segment: its bytes are inside the file, filesz is at most memsz. Unless memsz is
      0, its memory is inside the area and does not overlap another one's. (ld makes such a segment
-     at address 0 when its sections are empty: only its address does not matter.) Segments of other
-     types are not looked at.
+     at address 0 when its sections are empty; the other checks still apply to it.) Segments of
+     other types are not looked at.
    - The entry point is a physical address in the part of a segment that comes from the file.
    Then copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest
    up to memsz.

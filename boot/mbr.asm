@@ -13,7 +13,7 @@ bits 16
 org 0x7c00
 
 CODE_LIMIT	equ 440			; then come a disk's signature and partition table
-SLACK		equ 40			; bytes that stay free for the next person's idea
+SLACK		equ 40			; bytes that stay free for changes
 TRIES		equ 3			; a real disk may fail once and then work
 
 %if STAGE2_SECTORS < 1 || STAGE2_ADDRESS + STAGE2_SECTORS * 512 > 0x10000
@@ -31,7 +31,7 @@ start:
 	mov sp, start			; the stack grows down from the boot sector
 	sti
 	cld
-	mov [boot_drive], dl		; the one register that the BIOS gives a meaning
+	mov [boot_drive], dl		; the one register to which the BIOS gives a meaning
 
 	; EXERCISE 1.4 (the boot loader, part 1): read the second stage with INT 13h, function 42h
 	; (Enhanced Disk Drive specification 3.0). `packet` says how many sectors, to where, from

@@ -8,7 +8,7 @@
 MAPPED		equ DIRECT_MAP_SIZE	; how much physical memory the kernel sees at KERNEL_BASE
 PAGE_FLAGS	equ 0x083		; present, writable, 4 MiB; for the kernel only
 CR4_PSE		equ 0x00000010		; there are 4 MiB pages
-CR0_PG_WP	equ 0x80010000		; paging, and read-only pages are so for the kernel too
+CR0_PG_WP	equ 0x80010000		; paging, and read-only pages also for the kernel
 
 %define physical(address) ((address) - KERNEL_BASE)
 
@@ -16,7 +16,7 @@ extern kernel_page_directory		; kernel/cpu/boot_memory.asm
 
 section .boot
 bits 32
-; Comes from _start with physical addresses, goes on at the address in EBP with the linker's. Keeps
+; Called by _start with physical addresses, continues at the address in EBP with the linker's. Keeps
 ; EBX, EDX and EBP.
 global enable_paging
 enable_paging:

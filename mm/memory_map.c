@@ -11,7 +11,7 @@
  *	result		usable 0-40, reserved 40-60, usable 60-120
  *
  * Where ranges overlap the higher type wins: "usable" is 1, everything else is greater, and it is
- * safer to believe that memory is taken. n ranges have at most 2n edges and 2n - 1 pieces.
+ * safer to assume that memory is taken. n ranges have at most 2n edges and 2n - 1 pieces.
  * Looking for each edge takes n steps, n^2 in all. There are about ten ranges: no sort is needed.
  *
  * 64-bit addresses: a PC has memory above 4 GiB that this kernel does not use. Called once, at

@@ -12,7 +12,7 @@
  *
  * So a space has a page directory with one entry of its own, the slot's; and a bit for each 4 KiB
  * of the slot that says whether the program has asked for it. The processor does not look at the
- * bits: they are for brk and mmap, so that nothing is given away twice.
+ * bits: they are for brk and mmap, so that nothing is handed out twice.
  *
  * The price: a space takes 4 MiB whatever it holds, its protection is not enforced, and a copy of a
  * space is a copy of 4 MiB. Lesson 6 does better, with the same header.
@@ -55,7 +55,7 @@ static void fill_directory(struct space *space)
 	space->directory[SPACE_START >> LARGE_SHIFT] = physical_address(space->slot) | ENTRY_SLOT;
 }
 
-/* A space whose slot holds anything. */
+/* A space whose slot is not cleared yet. */
 static struct space *allocate(void)
 {
 	struct space *space = pool_alloc(&spaces);
@@ -106,7 +106,7 @@ void space_clear(struct space *space)
 	space->heap_start = space->heap_end = 0;
 }
 
-/* In the order in which allocate() takes them, backwards. */
+/* In the reverse order of allocate(). */
 void space_destroy(struct space *space)
 {
 	page_free(space->slot, SLOT_ORDER);
@@ -124,7 +124,7 @@ void space_use(const struct space *space)
 
 /* ---- its parts ---- */
 
-/* The slot is mapped anyway: mapping is to note it, and to zero it. */
+/* The slot is mapped anyway: to map a part of it is to note that, and to zero it. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
 	uint32_t first, end;

@@ -1,5 +1,5 @@
 /*
- * User memory, seen from the kernel: copies that may fault and say how far they came.
+ * User memory, seen from the kernel: copies that may fault and say how far they got.
  *
  * Two questions decide about a user pointer. Is it below the kernel? A comparison answers, before
  * the copy. Is anything mapped there? Only the processor knows, at the moment of the access. So the

@@ -116,7 +116,7 @@ def test_reads_are_size_by_chunk(boot):
 
 @pytest.mark.slow
 def test_instructions_are_calls_and_a_rest(boot):
-    """More sectors a call cost less, along a line in the number of calls. A single sector has its
+    """More sectors per call cost less, along a line in the number of calls. A single sector has its
     own way through the BIOS."""
     table = [
         {name: int(cell) for name, cell in row.items()} for row in rows(boot["boot_reads.csv"])
@@ -175,7 +175,7 @@ def test_place_that_is_never_reached_is_named():
 
 def test_wrong_count_is_refused():
     row = measure_boot.ReadRow(sectors_per_read=127, reads=16, sectors=SECTORS, instructions=1)
-    with pytest.raises(MeasurementError, match="127 sectors a call: 17 calls for 2048 sectors"):
+    with pytest.raises(MeasurementError, match="127 sectors per call: 17 calls for 2048 sectors"):
         measure_boot.check_counts([row])
 
 

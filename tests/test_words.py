@@ -53,6 +53,12 @@ def test_no_private_words() -> None:
             ["So many", "border"],
         ),
         ("labs/tools/a.py", '"""It is no page."""', []),
+        (
+            "mm/a.c",
+            "/* It gives the processor\n * away each 10 ms. */",
+            ["gives the processor away", "each 10 ms"],
+        ),
+        ("mm/a.c", "/* Only in an own space, each of the ten. */", ["an own"]),
     ],
 )
 def test_finds_private_words(name: str, text: str, refused: list[str] | int) -> None:

@@ -117,6 +117,12 @@ REFUSED = (
     ),
     Word(r"\b[Tt]he contrary\b(?! of)", "the reverse"),
     Word(r"\b[Ff]ree of hardware\b", "it uses no hardware"),
+    Word(r"\b(?:giv(?:es?|en|ing)|gave) (?:\w+ ){0,3}away\b", "give up, hand out"),
+    Word(
+        r"\beach (?:[\d.]+ )?(?:[mun]s|(?:nano|micro|milli)?seconds?|minutes?)\b",
+        "every 10 ms",
+    ),
+    Word(r"\ban? own\b", "its own, one of its own"),
     Word(r"\bbelongs? into\b", "belongs in", outside=OF_DEVELOPERS),
 )
 

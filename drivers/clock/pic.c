@@ -7,13 +7,13 @@
  *	...		--+				IRQ 15		--+
  *	IRQ 7		--+--> INTR of the processor
  *
- * IRQ n arrives at vector 32 + n: the BIOS's choice, vectors 8 to 15, is that of exceptions. A
+ * IRQ n arrives at vector 32 + n: the BIOS's choice, vectors 8 to 15, belongs to exceptions. A
  * controller delivers no further interrupt of equal or lower priority until it receives an
  * end-of-interrupt command (EOI). The second controller is a device of the first, so its interrupts
  * need an EOI at both.
  *
  * Initialization is four command words in a row (8259A data sheet, ICW1 to ICW4): the first at the
- * command port, the others at the mask register's port, which is told apart by position only. So
+ * command port, the others at the mask register's port, where only their order tells them apart. So
  * nothing may interrupt pic_initialize. Handlers run with interrupts disabled; the EOI comes after
  * the handler.
  */
@@ -32,7 +32,7 @@
 #define INITIALIZE   0x11 /* ICW1, with ICW4 to come */
 #define MODE_8086    0x01
 #define READ_SERVICE 0x0b /* OCW3: the next read gives the in-service bits */
-#define EOI	     0x20 /* OCW2: end of interrupt, not specific */
+#define EOI	     0x20 /* OCW2: non-specific end of interrupt */
 
 static void (*handlers[LINES])(void); /* by IRQ; NULL: no handler */
 
@@ -66,7 +66,7 @@ static bool in_service(uint16_t port, unsigned line)
 	return in8(port) >> line & 1;
 }
 
-/* Not specific: the controller clears its in-service bit of the highest priority, which is this
+/* Non-specific: the controller clears its in-service bit of the highest priority, which is this
  * one's. */
 static void end_of_interrupt(unsigned line)
 {
@@ -119,7 +119,7 @@ static void unmask(unsigned line)
 	out8(port, in8(port) & ~(1 << line % 8));
 }
 
-/* The handler is known before the IRQ is unmasked: it may come at the very next instruction. Called
+/* The handler is set before the IRQ is unmasked: it may come at the very next instruction. Called
  * at boot, or with the device quiet. */
 void irq_register(unsigned line, void (*handler)(void))
 {

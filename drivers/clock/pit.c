@@ -4,11 +4,11 @@
  * Channel 0 is wired to IRQ 0. As a rate generator (mode 2) it counts a divisor down to 1,
  * interrupts, and begins again:
  *
- *	hz 100 -> divisor 11932 (1193182 / 100, rounded) -> an interrupt each 10.0002 ms
+ *	hz 100 -> divisor 11932 (1193182 / 100, rounded) -> an interrupt every 10.0002 ms
  *
  * Channel 2 is wired to the speaker, and its output can be read at port 0x61. As a one-shot (mode
- * 0) it measures: this many time stamps of the processor pass while it counts 23864 down, which
- * takes 20.0 ms. That needs no interrupt, so the clock is known before interrupts are enabled.
+ * 0) it measures how many TSC cycles pass while it counts down from 23864, which takes 20.0 ms.
+ * That needs no interrupt, so the clock is known before interrupts are enabled.
  *
  * A counter takes its 16 bits as two writes, low byte first, because the command said so; the
  * second one starts it (82C54 data sheet, "programming the 82C54"). Nothing may come between them.
@@ -38,9 +38,9 @@
 static uint32_t ticks;
 void (*pit_on_tick)(void);
 
-/* Channel 2 counts INTERVAL down. Returns the time stamps that passed meanwhile, or 0 when it never
- * ended. The loop looks at the output in each sixteenth turn: reading a port takes long, and under
- * an emulator very long. volatile keeps the turns between. */
+/* Channel 2 counts down from INTERVAL. Returns the TSC cycles that passed meanwhile, or 0 if it
+ * never ended. The loop reads the output in every sixteenth turn: reading a port is slow, and under
+ * an emulator very slow. volatile keeps the turns in between. */
 static uint32_t measure_once(void)
 {
 	out8(GATE, (in8(GATE) & ~SPEAKER) | GATE_OPEN);
@@ -55,7 +55,7 @@ static uint32_t measure_once(void)
 	return 0;
 }
 
-/* kHz = stamps / milliseconds, and the milliseconds are INTERVAL * 1000 / FREQUENCY: the product
+/* kHz = cycles / milliseconds, and the milliseconds are INTERVAL * 1000 / FREQUENCY: the product
  * comes first and needs 64 bits. At boot, with interrupts disabled: a handler in the middle would
  * lengthen what is measured. */
 uint32_t pit_measure_tsc_khz(void)
@@ -67,8 +67,8 @@ uint32_t pit_measure_tsc_khz(void)
 	return divide64((uint64_t)passed * FREQUENCY, INTERVAL * 1000u, 0);
 }
 
-/* Of IRQ 0, so with interrupts disabled. Ticks that the processor is too late for are lost: the
- * controller keeps one. */
+/* The handler of IRQ 0, so interrupts are disabled. Ticks that the processor is too late for are
+ * lost: the controller keeps one. */
 static void pit_tick(void)
 {
 	ticks++;

@@ -9,8 +9,9 @@
  * Writing is always polled: panic must work with interrupts disabled, and in the middle of
  * anything. Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
  *
- * A port that is not there reads as all ones: it takes every character at once, and has none for
- * us, because no port has all kinds of errors at a time. Any context after serial_initialize.
+ * A port that is not there reads as all ones: it seems ready for every character, and a line status
+ * with every kind of error at once means that there is no port. Any context after
+ * serial_initialize.
  */
 #include "drivers/console/serial.h"
 
@@ -36,8 +37,8 @@
 
 /* EXERCISE 1.3 (formatted printing, part 2): one byte to the serial port. labs/lesson1/README.md
    explains I/O ports and the UART.
-   put_raw: sends the byte as it is, as soon as the line status says CAN_SEND. After SEND_TRIES
-   looks it gives up on the byte.
+   put_raw: sends the byte as it is, as soon as the line status says CAN_SEND. When it has read the
+   line status SEND_TRIES times, it gives up on the byte.
    put: the same for text: a terminal needs one carriage return before each newline.
    Pitfalls: a port that is broken, or not there, must not stop the kernel. A byte that is
    written too early replaces the one before. */
@@ -84,7 +85,7 @@ int serial_get(void)
 	return status != NOBODY && (status & RECEIVED) ? in8(DATA) : -1;
 }
 
-/* A PC leads the port's request through a gate, output 2 of the modem control: both must be open.
+/* A PC routes the port's request through a gate, output 2 of the modem control: both must be open.
  */
 void serial_interrupts(bool wanted)
 {

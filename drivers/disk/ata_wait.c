@@ -16,7 +16,7 @@
  * finds the answer when its time is over, and says so.
  *
  * The sleep is not ended by signals: the controller may be writing to memory that the caller would
- * give away. The caller has the channel; with interrupts it is a task that may sleep.
+ * free. The caller has the channel; with interrupts it is a task that may sleep.
  */
 #include "drivers/clock/pic.h"
 #include "drivers/disk/ata_drive.h"

@@ -7,7 +7,7 @@
  * Only what is surely free counts (ext_room). A write past the cache and fallocate take blocks at
  * once: if they want more than is anybody's, dirty pages get theirs first. They count and allocate
  * without giving the mount's lock back in between, and promises are made with it: so no block is
- * given away twice. What names and directories take is small, and comes out of what the maps keep.
+ * promised twice. What names and directories take is small, and comes out of what the maps keep.
  */
 #include "drivers/disk/block.h"
 #include "fs/disk/ext_inode.h"

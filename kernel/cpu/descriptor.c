@@ -21,7 +21,7 @@
    55) is set. The three lower bits of `flags` are stored in bits 52 to 54: available, 64-bit code,
    32-bit. Its bit 3 is ignored, because granularity follows from the limit. `access` is stored as
    it is.
-   descriptor_unpack: the way back; limit is the last valid offset in bytes, `flags` is without
+   descriptor_unpack: the inverse; limit is the last valid offset in bytes, `flags` is without
    granularity.
    Pitfalls: base and limit are split. A shift beyond bit 31 needs a 64-bit operand. A limit in
    pages includes the last page's last byte. */

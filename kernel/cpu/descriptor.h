@@ -17,8 +17,8 @@ struct descriptor {
 };
 
 /*
- * Packs a descriptor. A limit above 0xfffff cannot be said in bytes: it is said in pages of 4 KiB,
- * and so rounded up to the end of its page.
+ * Packs a descriptor. A limit above 0xfffff cannot be counted in bytes: it is counted in pages of
+ * 4 KiB, and so rounded up to the end of its page.
  */
 uint64_t descriptor_pack(const struct descriptor *descriptor);
 

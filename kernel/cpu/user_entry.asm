@@ -56,7 +56,7 @@ user_enter:
 	; } SOLUTION 2.6
 
 ; void user_leave(void)
-; Called in a trap from user mode; comes out of user_enter.
+; Called in a trap from user mode; returns from user_enter.
 global user_leave
 user_leave:
 	mov esp, [kernel_stack]

@@ -52,7 +52,7 @@ struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, st
 }
 
 /* Kernel code of a program keeps the processor until it sleeps. A call that may move much gives it
- * away where a switch is due. */
+ * up where a switch is due. */
 static void share_processor(void)
 {
 	if (trap_return_work & WORK_SCHEDULE)

@@ -288,7 +288,7 @@ static void ring_if_due(uint32_t timer, int signal)
 	signal_send(current->process, signal);
 }
 
-/* SIGXCPU at the soft limit and each second after it, SIGKILL at the hard limit. */
+/* SIGXCPU at the soft limit and every second after it, SIGKILL at the hard limit. */
 static void check_limit(const struct limit *limit)
 {
 	uint32_t ticks = ticks_used(1), seconds = ticks / TICKS_PER_SECOND;

@@ -39,14 +39,14 @@ static bool is_for_this_machine(const struct elf_header *header)
    - fits: is the segment, at vaddr + bias, wholly inside [SPACE_START, SPACE_SHARED), and filesz
      at most memsz?
    - elf_check: see the header. A file of TYPE_SHARED is position-independent and goes to
-     LINK_ADDRESS; one with an interpreter is not static, so it is refused (from lesson 6 on,
-     elf_interpreters says, it is not). Segments that are not loaded need not fit; at least one
+     LINK_ADDRESS; one with an interpreter is not static, so it is refused (not from lesson 6
+     on: elf_interpreters says so). Segments that are not loaded need not fit; at least one
      must be loaded.
 
    Pitfalls: the file may be shorter than an ELF header. Each sum of two numbers from the file
    may wrap around. */
 /* SOLUTION 3.6 { */
-/* Are the program headers in the beginning that was read? */
+/* Are the program headers in the part of the file that was read? */
 static bool has_segments(const struct elf_image *image)
 {
 	const struct elf_header *header = &image->header;
@@ -56,8 +56,8 @@ static bool has_segments(const struct elf_image *image)
 	       header->phnum * sizeof(struct elf_program_header) <= image->bytes - header->phoff;
 }
 
-/* A segment's place must not wrap, nor reach out of user space; and what the file has of it
- * must not be more than it is. */
+/* A segment's place must not wrap, nor reach out of user space; and filesz must not exceed
+ * memsz. */
 static bool fits(const struct elf_image *image, const struct elf_program_header *segment)
 {
 	uint32_t start = segment->vaddr + image->bias;

@@ -25,8 +25,8 @@
 
 #define LAST_STATUS 61 /* the highest that the machine can end with */
 
-/* Could this one's parent continue it: is it in another group of the same session? One that is
- * leaving its children could not, not even those that have no new parent yet. */
+/* Could this one's parent continue it: is it in another group of the same session? A parent that is
+ * ending could not, not even those children that have no new parent yet. */
 static bool has_keeper(const struct process *process)
 {
 	const struct process *parent = process->parent;
@@ -104,7 +104,7 @@ static struct process *find_init(void)
 	return process ? process : process_find(INIT);
 }
 
-/* The emulator's own statuses are above LAST_STATUS: such a program's end is said in words. */
+/* The emulator's own statuses are above LAST_STATUS: such a program's end is reported in words. */
 void exec_end_machine(const char *name, int32_t status)
 {
 	int code = exec_shell_status(status);

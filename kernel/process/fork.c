@@ -81,7 +81,7 @@ static void copy_identity(struct process *child, const struct fork_request *requ
    - CLONE_PARENT_SETTID: the child's pid is also stored at parent_word, in the parent's memory,
      before the child runs. A bad address is ignored.
    - CLONE_VM with CLONE_VFORK: the child borrows the parent's memory. The parent sleeps in its
-     own queue `children`, deaf to signals, until the child no longer borrows or is gone.
+     own queue `children`, undisturbed by signals, until the child no longer borrows or is gone.
 
    Pitfalls: after sched_begin the child may run, end and be freed: do not touch it any more, and
    find it by its pid. The FPU may hold a newer state than the parent's task structure. */

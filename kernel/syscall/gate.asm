@@ -1,7 +1,7 @@
 ; Into a system call and back, by INT 0x80.
 ;
 ; The error code of the frame is the number of the call: eax is overwritten with the result, and a
-; call that a signal interrupted may have to be begun again.
+; call that a signal interrupted may have to be restarted.
 
 %include "kernel/abi/entry.inc"		; SYSCALL_VECTOR
 %include "kernel/cpu/trap_frame.inc"
@@ -23,7 +23,7 @@ extern trap_return_work
 ;		still one word, the argument of the last call. While trap_return_work (32 bits) is
 ;		not 0, trap_return(frame) must be called: it does that work, and may leave more.
 ;
-; Pitfalls: work that an interrupt adds after the last look would wait for the next trap. The word
+; Pitfalls: work that an interrupt adds after the last check would wait for the next trap. The word
 ; that holds an argument belongs to the function that is called: after the call it may be changed.
 ; SOLUTION 3.1 {
 global syscall_entry

@@ -26,8 +26,8 @@ shared_page:
 ; comes back to return_here, with ECX and EDX changed, and ESP as EBP was at SYSENTER. The word at
 ; the top of the stack is then the sixth argument.
 ;
-; Pitfall: a call that a signal interrupts is made again two bytes before return_here. There must
-; be an INT 0x80, and it must find the registers of the call.
+; Pitfall: a call that a signal interrupts is restarted two bytes before return_here. An INT 0x80
+; must be there, and it must find the registers of the call.
 ; SOLUTION 3.4 {
 	align 16, db 0x90
 vsyscall:
@@ -36,7 +36,7 @@ vsyscall:
 	push ebp			; the sixth argument
 	mov ebp, esp
 	sysenter
-	int 0x80			; never reached but by a call that begins again
+	int 0x80			; reached only when a call is restarted
 return_here:
 	pop ebp
 	pop edx

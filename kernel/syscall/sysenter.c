@@ -29,7 +29,7 @@ static uint32_t first_stack[STACK_WORDS] __attribute__((aligned(16)));
      segment, a stack, and sysenter_entry; and registers sysenter_fix_up with trap_register_fixup
      (kernel/cpu/trap.h). Otherwise does nothing.
    - sysenter_fix_up (your own function): SYSENTER keeps the trap flag, so a program can make the
-     kernel single-step. Of the debug exception at sysenter_entry, and of no other trap, it
+     kernel single-step. For the debug exception at sysenter_entry, and for no other trap, it
      clears the flag in the frame and returns true.
 
    Pitfalls: the stack is first_stack, and it grows down from the address in MSR 0x175. The debug

@@ -34,12 +34,12 @@ extern shared_sysenter_return
 ;	harmless flags and interrupts enabled.
 ; Out:	the program gets the frame's flags and registers, but for ECX and EDX; by SYSEXIT, which
 ;	loads EIP from EDX and ESP from ECX and leaves EFLAGS alone. Only if there is no work, and
-;	the frame's EIP is still the place of return: otherwise syscall_leave, by IRET.
+;	the frame's EIP is still the return address: otherwise syscall_leave, by IRET.
 ;
 ; Pitfalls: DS may be null at the entry, so read through CS. User mode may have set any flag: NT in
-; the kernel would break the next IRET, TF would step the kernel. EBP is a user pointer: if the
-; word at it is not wholly below KERNEL_BASE, or is not mapped, the result of the call is -EFAULT
-; and the program lives (an entry in the section .fixups: the instruction, and where to resume). An
+; the kernel would break the next IRET, TF would step the kernel. EBP is a user pointer: if the word
+; there is not wholly below KERNEL_BASE, or is not mapped, the result of the call is -EFAULT and the
+; program goes on (an entry in the section .fixups: the instruction, and where to resume). An
 ; interrupt between the restored flags and SYSEXIT would find no frame: STI takes effect only after
 ; the instruction that follows it.
 ; SOLUTION 3.4 {

@@ -27,7 +27,7 @@ struct sched_trace sched_trace;
 static struct task idle = { .name = "idle", .schedule.donated = URGENCY_NONE };
 static uint32_t queued; /* tasks that wait for the processor */
 
-/* The class sorts it in; `queued` counts for all classes. */
+/* The class puts it in its place; `queued` counts for all classes. */
 static void enqueue(struct task *task, enum sched_reason reason)
 {
 	task->schedule.is_queued = true;

@@ -74,7 +74,7 @@ static inline void preempt_disable(void)
 
 void preempt_enable(void);
 
-/* Gives the processor away, if this is a kernel thread that can be pre-empted. */
+/* Gives up the processor, if this is a kernel thread that can be pre-empted. */
 void sched_preempt(void);
 
 /* Does so if a task of higher priority was woken. Call it where interrupts are enabled. */
@@ -102,7 +102,7 @@ void kthread_exit(void) __attribute__((noreturn));
 struct sched_record {
 	uint64_t stamp;	  /* of the time-stamp counter */
 	int16_t from, to; /* pids, their low halves */
-	uint8_t reason;	  /* enum sched_reason: why `from` gave the processor away */
+	uint8_t reason;	  /* enum sched_reason: why `from` gave up the processor */
 };
 
 struct sched_trace {

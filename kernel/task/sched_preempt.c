@@ -8,9 +8,9 @@
  *	the kernel	IRQ 0 -> handler: WORK_TICK -> EOI -> sched_work: tick; schedule only in a
  *			kernel thread that has not disabled it, and if interrupts were enabled
  *
- * Interrupted is not pre-empted: interrupts are taken everywhere, a switch is not. User mode can be
- * pre-empted at any instruction. Kernel code that runs for a program cannot: the switch waits until
- * the code sleeps, yields or returns to user mode.
+ * Interrupted is not pre-empted: interrupts are taken everywhere, but tasks are not switched
+ * everywhere. User mode can be pre-empted at any instruction. Kernel code that runs for a program
+ * cannot: the switch waits until the code sleeps, yields or returns to user mode.
  */
 #include "kernel/task/sched.h"
 

@@ -32,7 +32,7 @@ static struct task *round_robin_pick(void)
    - tick: a tick has passed in this turn. Returns true at the end of the quantum.
 
    Pitfalls: a task that is alone is never queued again: its next turn begins in tick. The
-   counter has no sign. */
+   counter is unsigned. */
 /* SOLUTION 4.2 { */
 static void round_robin_join(struct task *task)
 {

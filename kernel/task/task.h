@@ -6,7 +6,7 @@
  * What is here is what scheduling, waiting and locks need to know. Until lesson 4 there is one task
  * at a time (kernel/process/single.c); from then on kernel/task/task.c makes many.
  *
- * There is one processor, and in the kernel a task that runs a program gives it away only when it
+ * There is one processor, and in the kernel a task that runs a program gives it up only when it
  * sleeps, yields, or returns to user mode: kernel data that no interrupt handler uses needs no
  * lock.
  */

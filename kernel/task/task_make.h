@@ -20,7 +20,7 @@ struct task *task_create(const char *name);
 /* Frees a task that has no space any more, and never runs again. */
 void task_free(struct task *task);
 
-/* The current task is about to give the processor away for good: task_switched will free its stack,
+/* The current task is about to give up the processor for good: task_switched will free its stack,
  * and with is_orphan the task itself. Interrupts must be disabled. */
 void task_retire(bool is_orphan);
 

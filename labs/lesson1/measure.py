@@ -53,19 +53,19 @@ SECTORS_PER_READ = (1, 2, 4, 8, 16, 32, 64, 127)
 QUESTIONS = (
     Question(
         "BIOS",
-        "What percentage of the instructions from power-on to the first line is the BIOS's?",
+        "What percentage of the instructions from power-on to the first line belong to the BIOS?",
         "per cent",
     ),
     Question(
         "calls",
-        f"A kernel of {KERNEL_BYTES // 1024} KiB is read with 1 sector a call. How many times"
+        f"A kernel of {KERNEL_BYTES // 1024} KiB is read with 1 sector per call. How many times"
         " is the BIOS called?",
         "calls",
     ),
-    Question("fewest_calls", "And with 127 sectors a call?", "calls"),
+    Question("fewest_calls", "And with 127 sectors per call?", "calls"),
     Question(
         "ratio",
-        "How many times as many instructions does it take with 1 sector a call as with 127?",
+        "How many times as many instructions does it take with 1 sector per call as with 127?",
         "times",
     ),
 )
@@ -176,7 +176,7 @@ def sweep(kernel: Path, lesson: str, start: int) -> list[ReadRow]:
         for row in pool.map(partial(read_row, kernel, lesson, start), SECTORS_PER_READ):
             rows.append(row)
             print(
-                f"{row.sectors_per_read:4} sectors a call: {row.reads:5} calls,"
+                f"{row.sectors_per_read:4} sectors per call: {row.reads:5} calls,"
                 f" {row.instructions:10,} instructions",
                 flush=True,
             )
@@ -190,7 +190,7 @@ def check_counts(rows: Sequence[ReadRow]) -> None:
         expected = -(-sectors // row.sectors_per_read)
         if (row.reads, row.sectors) != (expected, sectors):
             raise MeasurementError(
-                f"{row.sectors_per_read} sectors a call: {expected} calls for {sectors} sectors"
+                f"{row.sectors_per_read} sectors per call: {expected} calls for {sectors} sectors"
                 f" were expected, but the drive saw {row.reads} for {row.sectors}"
             )
 
@@ -227,7 +227,7 @@ def plot_phases(axes: Axes, phases: Mapping[str, int]) -> None:
 def plot_calls(axes: Axes, rows: Sequence[ReadRow]) -> None:
     """The calls, and the line of slope -1 through the first point."""
     steps = [row.sectors_per_read for row in rows]
-    axes.loglog(steps, [row.reads for row in rows], "o", label="calls of the BIOS")
+    axes.loglog(steps, [row.reads for row in rows], "o", label="BIOS calls")
     line = [rows[0].reads * rows[0].sectors_per_read / step for step in steps]
     axes.loglog(steps, line, "-", color="grey", linewidth=1, label="slope -1", zorder=0)
     finish(axes, steps, "calls")
@@ -277,7 +277,7 @@ def results_of(phases: Mapping[str, int], rows: Sequence[ReadRow]) -> dict[str, 
 
 def figures_of(disk: Callable[[int], Path], kernel: Path, sources: str) -> dict[str, int]:
     """What the grader measures again: how this kernel is read, placed and entered. `disk` builds a
-    boot disk of it that is read this many sectors a call, and returns its directory."""
+    boot disk of it that is read this many sectors per call, and returns its directory."""
     figures = {}
     for number, (low, high) in enumerate(((2, 6), (7, 14), (15, 30)), 1):
         sectors = chosen(sources, f"sectors {number}", low, high)

@@ -3,7 +3,7 @@
     python -m labs.lesson2.measure --build build/lesson2 [--out build/measure]
 
 Writes ticks.csv, roundtrips.csv and ticks.svg. QEMU runs the kernel as two processors: one executes
-an instruction each nanosecond, the other each 1.024 microseconds (icount). Its time-stamp counter
+an instruction every nanosecond, the other every 1.024 microseconds (icount). Its time-stamp counter
 counts nanoseconds, so that time stamps are instructions, and the figures are the same each time.
 """
 

@@ -2,7 +2,7 @@
 
     python -m labs.lesson3.measure --build build/lesson3 [--out build/measure] [--trap 250,60]
 
-Writes null_calls.csv, copies.csv and calls.svg. QEMU runs the kernel with an instruction each
+Writes null_calls.csv, copies.csv and calls.svg. QEMU runs the kernel with an instruction every
 nanosecond (icount), so that time stamps are instructions, and the figures are the same each time.
 user/callcost.c makes the calls. --trap says how many cycles a processor takes for INT 0x80 with its
 IRET, and for SYSENTER with its SYSEXIT, beyond one for each instruction.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 QUESTIONS = (
     Question("INT_0x80", "How long does getpid take by INT 0x80?", "instructions"),
-    Question("SYSENTER", "And by SYSENTER?", "instructions"),
+    Question("SYSENTER", "And with SYSENTER?", "instructions"),
     Question(
         "recorded",
         "Each call is recorded in a ring in memory. How many times as long does INT 0x80 take?",

@@ -1,5 +1,5 @@
 /*
- * The command `spin`: threads that never give the processor away, and next to them this one, which
+ * The command `spin`: threads that never give up the processor, and next to them this one, which
  * naps. It shows what a scheduling class does with tasks that compute, and with one that sleeps.
  */
 #include <stdbool.h>

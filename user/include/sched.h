@@ -1,4 +1,4 @@
-/* Giving the processor away. */
+/* Giving up the processor. */
 #pragma once
 
 int sched_yield(void);

@@ -1,6 +1,6 @@
 /*
  * The gate to the kernel, as Linux's i386 has it: the number in eax; arguments in ebx, ecx, edx,
- * esi, edi, ebp; the result in eax. The kernel keeps every other register.
+ * esi, edi, ebp; the result in eax. The kernel preserves every other register.
  *
  * They are inline, so the compiler must be told what it cannot see: that a call reads and writes
  * memory which only an argument points to ("memory").
@@ -15,7 +15,7 @@
    and finds the result in eax: that is what constraints are for.
    2. It cannot see that a call reads and writes memory: tell it.
    3. _syscall6: the sixth argument goes into ebp, and the compiler may use that as its frame
-   pointer. No constraint names it: keep it yourself. Afterwards all registers but eax are as
+   pointer. No constraint names it: preserve it yourself. Afterwards all registers but eax are as
    before.
    4. result_of: what a C function gives its caller. -4095 to -1 are errors: errno gets the
    positive number, and the result is -1. Every other result stays as it is. */

@@ -115,7 +115,7 @@ def compare(handed: Measurement, sources: str, figures: Mapping[str, int], lesso
     if handed.sources != sources:
         raise HandedInError(
             f"{path} was measured with other exercise files than those that are here. After the "
-            f"last change of an exercise: {again}"
+            f"last change to an exercise: {again}"
         )
     if set(handed.figures) != set(figures):
         raise HandedInError(f"{path}: its figures are not those of this lesson: {again}")

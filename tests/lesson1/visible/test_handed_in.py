@@ -16,7 +16,7 @@ LOADER = ("stage2.o", "load_elf.o")  # what a graded tree may have as objects on
 
 
 def boot_disk(lab, sectors):
-    """Builds a boot disk that is read this many sectors a call; returns its directory."""
+    """Builds a boot disk that is read this many sectors per call; returns its directory."""
     lab.build("build/lesson1/boot.img")
     directory = f"build/reads-{sectors}"
     (lab.root / directory).mkdir(exist_ok=True)

@@ -70,7 +70,7 @@ def queue_heads(name: str) -> Iterator[gdb.Value]:
 
 @command("sched-trace", "[COUNT]")
 def sched_trace(wanted: str = "20") -> str:
-    """The last changes of tasks, oldest first: who gave the processor away, to whom, and why."""
+    """The last changes of tasks, oldest first: who gave up the processor, to whom, and why."""
     trace = variable("sched_trace")
     total, ring = int(trace["total"]), trace["ring"]
     size = ring.type.range()[1] + 1
