@@ -1,9 +1,9 @@
 /*
- * What areas show of a file: the file system's own pages, if it has them in memory; else a page
+ * What areas map of a file: the file system's own pages, if it has them in memory; else a page
  * cache, which reads them by the file's own operations.
  *
  * There is one cache for each file, however often it is open: they are found by what their open
- * files have in common, `private`. A cache holds its file open as long as an area shows it. Nobody
+ * files have in common, `private`. A cache holds its file open as long as an area maps it. Nobody
  * may write to such a file (fs/root.c), so no page of the cache becomes dirty.
  */
 #include "fs/file_memory.h"

@@ -1,4 +1,4 @@
-/* What areas of memory show of a file. */
+/* What areas of memory map of a file. */
 #pragma once
 
 #include "fs/file.h"

@@ -10,7 +10,7 @@
  * the fault. This is a bet: that most pages are never written to after fork, because the child
  * calls exec.
  *
- * Pages that an object has are not even shown to the child: it gets them as its parent did, by a
+ * Pages that an object has are not even mapped for the child: it gets them as its parent did, by a
  * fault.
  */
 #include "mm/copy_on_write.h"
@@ -33,9 +33,9 @@ struct page *page_copy(const struct page *page)
 
 /* EXERCISE 6.4 (copy on write):
 
-   - copy_on_write: see mm/copy_on_write.h. The entry goes on showing its page if nobody else uses
-     it; otherwise it shows a copy. A page of a shared area is never copied: its object is told that
-     it is about to be written to. An area with copies of its object's pages is AREA_COPIED.
+   - copy_on_write: see mm/copy_on_write.h. The entry keeps its page if nobody else uses it;
+     otherwise it gets a copy. A page of a shared area is never copied: its object is told that it
+     is about to be written to. An area with copies of its object's pages is AREA_COPIED.
    - space_copy: a space with the same areas and the same contents; NULL without memory, and then
      nothing is left of it.
    - given: page_copy; space_allocate, a space without areas (mm/space_layout.h).
@@ -47,7 +47,7 @@ struct page *page_copy(const struct page *page)
    the copy the old space may not write without a fault either; and the TLB may remember that it
    could. The heap's limits belong to a space, too. */
 /* SOLUTION 6.4 { */
-/* A page to show in place of this one, with a reference for its entry. */
+/* A page to map in place of this one, with a reference for its entry. */
 static int writable_page(struct area *area, uint32_t address, struct page *page, struct page **own)
 {
 	struct memory_object *object = area->object;

@@ -7,14 +7,14 @@
  *			write	a page of its own, of zeros or a copy of the object's
  *	read-only	write	copy on write: its own page if it is alone, else a copy
  *
- * A page counts the entries that show it. A private page with a count above 1 is shared by fork, or
+ * A page counts the entries that map it. A private page with a count above 1 is shared by fork, or
  * is a file's, whose cache counts as well; it must be read-only in all entries. The zero page is
  * not counted: its state is PAGE_RESERVED.
  *
  * The entry may be right already when the kernel looks at a fault: another task of the space was
  * faster, or the TLB remembered an older entry. Then there is nothing to do.
  *
- *	0xbffff000  STACK_END	[ stack, an area with AREA_STACK ]
+ *	0xbfffe000  STACK_END	[ stack, an area with AREA_STACK ]
  *				   ^ grows to a page that is touched, at most STACK_LIMIT bytes ...
  *				STACK_GAP, in which there must be no area
  *				[ the next area below ]
@@ -39,17 +39,17 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
    - the area of an address. A stack grows to the page that was touched (area_move_start), if its
      size and the gap below it stay within the limits of the drawing.
-   - the page, if there is none yet. A page that is not the program's own is shown read-only, even
-     if the area may be written to; only a write to a shared area shows the object's page writable.
+   - the page, if there is none yet. A page that is not the program's own is mapped read-only, even
+     if the area may be written to; only a write to a shared area maps the object's page writable.
      An area that gets a copy of an object's page is AREA_COPIED from then on.
-   - fault-around: when an object's page is read, the pages around it that are in memory are shown,
+   - fault-around: when an object's page is read, the pages around it that are in memory are mapped,
      too (space_show): those within fault_around_bytes, aligned to that, and within the area. One
      call of the object's `peek` may give fewer pages than that, or more.
    - space->pages counts the entries that are made.
 
    Pitfalls: getting a page from an object may sleep. Meanwhile another task may make the entry:
    then release the page that came too late. It may also unmap the area, which is freed then, or put
-   another in its place: then show nothing and return 0, because the access faults again. Hold the
+   another in its place: then map nothing and return 0, because the access faults again. Hold the
    object meanwhile (ops->hold). Find the entry again after a sleep. A program may read where it may
    only write or execute, because an entry has no bit for that. A page that mprotect has hidden
    comes back as it was. */
@@ -123,7 +123,7 @@ void space_show(struct space *space, const struct area *area, uint32_t start, ui
 	space->pages += shown;
 }
 
-/* Shows the pages around one that was read, as far as the object has them at hand: a program that
+/* Maps the pages around one that was read, as far as the object has them at hand: a program that
  * reads one page of a file often reads its neighbours, and a fault takes longer than ten entries.
  */
 static void fault_around(struct space *space, const struct area *area, uint32_t address)
@@ -137,7 +137,7 @@ static void fault_around(struct space *space, const struct area *area, uint32_t 
 	space_show(space, area, start, end);
 }
 
-/* Shows a page of the area's object, or a copy of it. The caller's reference goes to the entry, or
+/* Maps a page of the area's object, or a copy of it. The caller's reference goes to the entry, or
  * is given back. */
 static int show_object(struct space *space, struct area *area, uint32_t address, struct page *page,
 		       bool write)
@@ -157,7 +157,7 @@ static int show_object(struct space *space, struct area *area, uint32_t address,
 }
 
 /* May sleep in the object, which is held meanwhile. If the area is another one then, nothing is
- * shown: the access faults again. */
+ * mapped: the access faults again. */
 static int fault_in_object(struct space *space, struct area *area, uint32_t address, bool write)
 {
 	struct memory_object *object = area->object;

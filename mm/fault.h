@@ -6,13 +6,13 @@
 
 struct space;
 
-/* How many bytes of an object are shown at once if they are in memory: by a fault (a power of two,
+/* How many bytes of an object are mapped at once if they are in memory: by a fault (a power of two,
  * from a page to 4 MiB), and by exec for each segment. Experiments change both. */
 extern uint32_t fault_around_bytes, exec_shown_bytes;
 
 struct area;
 
-/* Shows, read-only, those pages of an area's object in [start, end) that are in memory. The range
+/* Maps, read-only, those pages of an area's object in [start, end) that are in memory. The range
  * is a part of the area within 4 MiB that one page table maps. Only for an object with the
  * operation peek. */
 void space_show(struct space *space, const struct area *area, uint32_t start, uint32_t end);

@@ -6,12 +6,12 @@
  *
  * What happens to all of a large page happens to its entry: it is unmapped, protected, shared by
  * fork, copied on write. What happens to a part of it splits it first (demotion): a table takes the
- * entry's place, which shows the same pages, and the block becomes 1024 pages. That must not fail,
+ * entry's place, which maps the same pages, and the block becomes 1024 pages. That must not fail,
  * because a cut must not. So each large entry has a page put aside for its table from the start.
  *
- * A block is counted by its first page, once for each large entry that shows it. If one of two
+ * A block is counted by its first page, once for each large entry that maps it. If one of two
  * spaces splits it, each of the 1024 pages gets that count, and the other space's entry goes on
- * showing all of them: a large entry shows a whole block, or 1024 pages in a row.
+ * mapping all of them: a large entry maps a whole block, or 1024 pages in a row.
  *
  * Called by tasks that cannot be pre-empted; nothing here sleeps. Only areas of private zeros have
  * large pages, so no object has to know.
@@ -121,7 +121,7 @@ static void block_release(uint32_t entry)
 	page_release(block);
 }
 
-/* Does no other entry show any of it? */
+/* Does no other entry map any of it? */
 static bool is_alone(const struct page *block)
 {
 	bool alone = block->references == 1;
@@ -183,7 +183,7 @@ static void drop(struct space *space, uint32_t address)
 	page_free(take_table(), 0);
 }
 
-/* Demotion. The table shows what the entry has shown, the accessed and the dirty bit included. */
+/* Demotion. The table maps what the entry has mapped, the accessed and the dirty bit included. */
 static __attribute__((noinline)) void split(const struct space *space, uint32_t address)
 {
 	fill(space, address);
@@ -322,7 +322,7 @@ static uint32_t own(const struct page *block, uint32_t kind)
 	return frame_of(block) << PAGE_SHIFT | PTE_PAGE | PTE_LARGE | (kind & PTE_POOL);
 }
 
-/* A block that others show, too, is copied. False: no block is free for that. */
+/* A block that others map, too, is copied. False: no block is free for that. */
 static bool make_own(struct space *space, uint32_t address)
 {
 	uint32_t entry = large_entry(space, address);
@@ -386,7 +386,7 @@ int __wrap_space_fault(struct space *space, uint32_t address, bool write, bool m
 
 /* ---- making them ---- */
 
-/* A table that shows nothing any more goes first. */
+/* A table that maps nothing any more goes first. */
 static bool map_one(struct space *space, uint32_t address)
 {
 	__real_page_unmap_range(space, address, address + LARGE_PAGE);
@@ -417,7 +417,7 @@ int large_map(struct space *space, uint32_t start, uint32_t end)
 	return 0;
 }
 
-/* Do 1024 entries show a block that is the program's alone, in order? */
+/* Do 1024 entries map a block that is the program's alone, in order? */
 static bool is_block(const uint32_t *table)
 {
 	const struct page *first = pte_page(table[0]);
@@ -429,7 +429,7 @@ static bool is_block(const uint32_t *table)
 	return is_one;
 }
 
-/* A block with what 1024 entries show, or NULL. */
+/* A block with what 1024 entries map, or NULL. */
 static struct page *gather(const uint32_t *table, uint32_t kind)
 {
 	struct page *block;

@@ -18,19 +18,19 @@ struct space;
 
 #define AREA_LARGE 128u /* a bit of an area's flags (mm/area.h): made by MAP_HUGETLB */
 
-/* Bits of a directory's entry that shows 4 MiB, besides those of mm/page_table.h. The last two the
+/* Bits of a directory's entry that maps 4 MiB, besides those of mm/page_table.h. The last two the
  * processor ignores. */
 #define PTE_LARGE    0x080u
 #define PTE_GLOBAL   0x100u /* of the kernel's entries: mm/global_pages.c */
 #define PTE_RESERVED 0x400u /* not touched yet: the block is there, and not cleared */
 #define PTE_POOL     0x800u /* from MAP_HUGETLB, not from MADV_HUGEPAGE */
 
-/* Shows large pages, zero when they are touched, in [start, end), whole 4 MiB of one area where
+/* Maps large pages, zero when they are touched, in [start, end), whole 4 MiB of one area where
  * nothing is mapped. Returns 0; or -ENOMEM without as many
  * blocks of 4 MiB, and nothing has changed. */
 int large_map(struct space *space, uint32_t start, uint32_t end);
 
-/* Shows each 4 MiB of [start, end) by one large page, if that is possible: all of it is in one area
+/* Maps each 4 MiB of [start, end) by one large page, if that is possible: all of it is in one area
  * of private zeros, each page has been touched, and there is memory. Returns how many it has made.
  */
 uint32_t large_promote(struct space *space, uint32_t start, uint32_t end);

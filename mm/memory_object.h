@@ -1,10 +1,10 @@
 /*
- * What areas show: a file, or memory that several spaces share. The object is a member of the
+ * What areas map: a file, or memory that several spaces share. The object is a member of the
  * structure that has the pages.
  *
  *	object->areas --> area of space A, pages 0 - 3 --> area of space B, pages 2 - 9
  *
- * From a page of an object one finds every entry that shows it (mm/reverse_map.h).
+ * From a page of an object one finds every entry that maps it (mm/reverse_map.h).
  */
 #pragma once
 

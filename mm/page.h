@@ -25,7 +25,7 @@ enum page_state {
 struct page {
 	union {
 		struct list link;    /* PAGE_FREE: in the list of its order */
-		uint32_t references; /* PAGE_USED: 1 at first; lesson 6 counts who shows the page */
+		uint32_t references; /* PAGE_USED: 1 at first; lesson 6 counts its entries */
 	};
 	uint8_t state;	/* enum page_state */
 	uint8_t order;	/* of PAGE_FREE, PAGE_USED, PAGE_SLAB: the block has 2^order pages */

@@ -7,7 +7,7 @@
  * A page becomes dirty by a fault: an area may write to a page only after it has asked for it with
  * `write`. Writing back takes that right away again, so the next write is seen, too.
  *
- * A page has a reference of its cache, one of each entry that shows it, and one of each task that
+ * A page has a reference of its cache, one of each entry that maps it, and one of each task that
  * works on it at the moment: that pins it.
  */
 #include "mm/page_cache.h"

@@ -1,5 +1,5 @@
 /*
- * Page caches: the pages of a file that are in memory, for areas that show them. (A file system
+ * Page caches: the pages of a file that are in memory, for areas that map them. (A file system
  * that has its files in memory anyway gives areas those pages, and needs none.)
  */
 #pragma once
@@ -57,5 +57,5 @@ struct cached_page {
 /* All pages of all caches, by in_ring. */
 extern struct list page_cache_ring;
 
-/* Takes a page that no entry shows any more out of its cache, and frees it. */
+/* Takes a page that no entry maps any more out of its cache, and frees it. */
 void page_cache_forget(struct cached_page *cached);

@@ -6,7 +6,7 @@
 struct space;
 
 /* An entry of a page table: Intel SDM volume 3, 4.3. The upper 20 bits are the page's address. An
- * entry that is 0 shows no page. One that is not 0 but lacks PTE_PRESENT has a page that the
+ * entry that is 0 maps no page. One that is not 0 but lacks PTE_PRESENT has a page that the
  * program may not use at the moment (mprotect with PROT_NONE). */
 #define PTE_PRESENT  0x001u
 #define PTE_WRITE    0x002u
@@ -42,7 +42,7 @@ void page_unmap_range(struct space *space, uint32_t start, uint32_t end);
  * page is shared. */
 void page_protect_range(struct space *space, uint32_t start, uint32_t end, uint32_t protection);
 
-/* Makes `to` show the pages of [start, end) that `from` shows, where `to` maps nothing yet. Both
+/* Makes `to` map the pages of [start, end) that `from` maps, where `to` maps nothing yet. Both
  * lose the right to write; the caller flushes the TLB. Returns 0; or -ENOMEM, after some entries
  * have been copied. */
 int page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
@@ -66,7 +66,7 @@ static inline void pte_fill(uint32_t *pte, uint32_t value)
 	*pte = value;
 }
 
-/* The page that an entry shows. */
+/* The page that an entry maps. */
 static inline struct page *pte_page(uint32_t pte)
 {
 	return &page_array[pte >> PAGE_SHIFT];

@@ -1,9 +1,9 @@
 /*
- * The reverse map: from a page of an object to the entries that show it.
+ * The reverse map: from a page of an object to the entries that map it.
  *
- * Nothing is stored for each page. An area knows which pages of its object it shows and where; so
- * the place of a page in an area is a sum, and whether it is shown there the entry says. A private
- * area may show a copy in its place: that is another page, and left alone.
+ * Nothing is stored for each page. An area knows which pages of its object it maps and where; so
+ * the place of a page in an area is a sum, and the entry there says whether it is mapped. A private
+ * area may map a copy in its place: that is another page, and left alone.
  */
 #include "mm/reverse_map.h"
 
@@ -36,7 +36,7 @@ void object_unmap(struct memory_object *object, uint32_t first, uint32_t end)
 	}
 }
 
-/* The entry with which an area shows this page of its object, and its address; NULL: it does not.
+/* The entry with which an area maps this page of its object, and its address; NULL: it does not.
  */
 static uint32_t *entry_of(const struct area *area, uint32_t index, const struct page *page,
 			  uint32_t *address)
@@ -50,7 +50,7 @@ static uint32_t *entry_of(const struct area *area, uint32_t index, const struct 
 	return pte && *pte && pte_page(*pte) == page ? pte : NULL;
 }
 
-/* Takes `lost` away from each entry that shows the page, and says how many those are, and which
+/* Takes `lost` away from each entry that maps the page, and says how many those are, and which
  * bits any of them had. */
 static uint32_t change(struct memory_object *object, uint32_t index, const struct page *page,
 		       uint32_t lost, uint32_t *had)

@@ -23,7 +23,7 @@ static uint32_t pages_in_ring(void)
 }
 
 /* EXERCISE 6.6 (give me one back, part 1): page_cache_reclaim, as the opening comment says. It
-   looks at each page of the ring at most twice. object_shown says how many entries show a page, and
+   looks at each page of the ring at most twice. object_shown says how many entries map a page, and
    clears their accessed bits; object_forget takes the page out of every space, and leaves the
    programs' own copies of it alone.
 

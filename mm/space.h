@@ -24,7 +24,7 @@ struct space;
 #define SPACE_EXECUTE	 4u
 #define SPACE_PROTECTION 7u /* all three */
 
-/* Shows this page at SPACE_SHARED in every space. Called once, before there is a space. */
+/* Maps this page at SPACE_SHARED in every space. Called once, before there is a space. */
 void space_share(const void *page);
 
 /* A new space with nothing in it but the stack, or NULL without memory. */

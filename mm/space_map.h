@@ -14,7 +14,7 @@ int space_map_anywhere(struct space *space, uint32_t length, unsigned protection
 int space_unmap(struct space *space, uint32_t address, uint32_t length);
 
 /* Changes the protection of mapped pages. Returns 0, -EINVAL, -ENOMEM if part of it is not mapped,
- * or -EACCES if that part shows a file that may not be written. What is before that part is done.
+ * or -EACCES if that part maps a file that may not be written. What is before that part is done.
  */
 int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
@@ -30,7 +30,7 @@ struct space_range {
 	unsigned protection;		    /* bits of SPACE_* */
 	bool is_shared;			    /* what is written there others see */
 	uint32_t index;			    /* of the file's page at the start; 0 without a file */
-	const struct memory_object *object; /* whose pages it shows, or NULL */
+	const struct memory_object *object; /* whose pages it maps, or NULL */
 	bool is_heap;
 };
 
@@ -38,9 +38,9 @@ struct space_range {
  * false if there is none. */
 bool space_next_range(const struct space *space, struct space_range *range);
 
-/* What a range has in memory, in bytes. What only this space shows is private. */
+/* What a range has in memory, in bytes. What only this space maps is private. */
 struct space_use {
-	uint32_t resident, share; /* share: of each page the part of one of those who show it */
+	uint32_t resident, share; /* share: of each page the part of one of those that map it */
 	uint32_t shared[2], private[2]; /* clean, dirty */
 	uint32_t referenced, anonymous; /* anonymous: not its object's */
 	uint32_t large, large_pool[2];	/* by large pages: promoted; of MAP_HUGETLB, private or

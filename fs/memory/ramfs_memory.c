@@ -1,5 +1,5 @@
 /*
- * Files in memory that are shown in areas: the pages of the file are the pages of the area, so what
+ * Files in memory that areas map: the pages of the file are the pages of the area, so what
  * one writes the other sees. Memory that is shared without a file is a file without a name.
  */
 #include "fs/ram/ramfs_data.h"

@@ -5,10 +5,10 @@
  *	space	  text, read and execute    | data, private    | .bss: zeros
  *						    filesz ^   ^ the rest of the page is made zero
  *
- * A segment is an area that shows the file's pages (fs/file_memory.h). The first of them are shown
+ * A segment is an area that maps the file's pages (fs/file_memory.h). The first of them are mapped
  * at once if they are in memory and the program may not write to them; the others when they are
  * touched. Pages that no process writes to exist once, however many run the program. Files that
- * cannot be shown are read (kernel/process/exec_segment.c).
+ * cannot be mapped are read (kernel/process/exec_segment.c).
  *
  * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
  * interpreter begins (kernel/linux/exec_interpreter.c).
@@ -32,7 +32,7 @@ static uint32_t protection_of(const struct elf_program_header *segment)
 	       (segment->flags & ELF_EXECUTE ? SPACE_EXECUTE : 0);
 }
 
-/* What a program may only read is shown at once, as far as it is in memory: else it would take a
+/* What a program may only read is mapped at once, as far as it is in memory: else it would take a
  * fault for each few pages. */
 static void show_beginning(const struct area *form, uint32_t start, uint32_t end)
 {
@@ -69,7 +69,7 @@ static int show_segment(struct memory_object *object, const struct elf_program_h
 	return error;
 }
 
-/* Only pages of the file that are at the same offset in their page can be shown; and .bss in the
+/* Only pages of the file that are at the same offset in their page can be mapped; and .bss in the
  * file's last page must be writable. */
 static bool can_be_shown(const struct elf_program_header *segment, uint32_t start,
 			 uint32_t mapped_end)

@@ -35,7 +35,7 @@ static bool is_dying(const struct process *process)
 
 /* EXERCISE 6.6 (give me one back, part 2): out_of_memory is called when there is no page for the
    current task, and nothing can be given back (mm/reclaim.c). It chooses the process whose space
-   shows the most pages (space_resident), but never init; a page of a session's leader, a shell for
+   maps the most pages (space_resident), but never init; a page of a session's leader, a shell for
    instance, counts one LEADER-th, because its session ends with it. It prints
    "out of memory: killed PID (NAME), N KiB"; and sends SIGKILL. While one process is dying, it
    kills no second one. Given: process_next, which goes through all processes; is_dying;

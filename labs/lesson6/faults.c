@@ -1,13 +1,13 @@
 /*
  * The command `faults`: how much of its memory a program touches, and what that costs in faults.
  *
- *	faults 16 /bin/sh -c true	runs the program; a fault shows up to 16 pages of a file
+ *	faults 16 /bin/sh -c true	runs the program; a fault maps up to 16 pages of a file
  *
  *	faults slow /bin/sh -c true	runs the program; after each fault others run first
  *
- * With 1 in place of 16 no page is shown that was not touched: then the most pages that the program
- * had are those that it touched. Only raw figures are printed; labs/lesson6/measure.py makes tables
- * of them.
+ * With 1 in place of 16 no page is mapped that was not touched: then the most pages that the
+ * program had are those that it touched. Only raw figures are printed; labs/lesson6/measure.py
+ * makes tables of them.
  */
 #include <stddef.h>
 
@@ -23,11 +23,11 @@
 #include "mm/fault.h"
 #include "mm/space_map.h"
 
-#define MOST 1024u /* pages: what one table shows */
+#define MOST 1024u /* pages: what one table maps */
 
 static struct {
 	uint32_t faults, writes; /* of all spaces */
-	uint32_t pages, bytes;	 /* the most that one space showed, and had in its areas */
+	uint32_t pages, bytes;	 /* the most that one space had in memory, and in its areas */
 } seen;
 
 static void watch(const struct space *space, bool write)
@@ -81,7 +81,7 @@ static int run_faults(int count, char **words)
 	page_fault_watch = NULL;
 	fault_around_bytes = usual;
 	exec_shown_bytes = at_exec;
-	printk("faults: %u faults, %u to write; %u pages shown of %u\n", seen.faults, seen.writes,
+	printk("faults: %u faults, %u to write; %u pages present of %u\n", seen.faults, seen.writes,
 	       seen.pages, seen.bytes >> PAGE_SHIFT);
 	return status != 0;
 }

@@ -75,10 +75,10 @@ QUESTIONS = (
     Question(
         "around",
         "A program reads one byte of each page of a mapped file that is in memory. How many"
-        " instructions does that take for each page, if a fault shows one page?",
+        " instructions does that take for each page, if a fault maps one page?",
         "instructions",
     ),
-    Question("around_16", "And if a fault shows 16 pages?", "instructions"),
+    Question("around_16", "And if a fault maps 16 pages?", "instructions"),
     Question(
         "misses",
         "A loop reads one word of each of 80 pages, always in the same order. The TLB has 64"
@@ -108,7 +108,7 @@ GUEST_SECONDS = 600
 HOST_READS = 1 << 18
 COST = re.compile(r"^memcost: (\w+) (\d+) (\d+), (\d+) steps$", re.MULTILINE)
 FAULTS = re.compile(
-    r"^faults: (\d+) faults, (\d+) to write; (\d+) pages shown of (\d+)$", re.MULTILINE
+    r"^faults: (\d+) faults, (\d+) to write; (\d+) pages present of (\d+)$", re.MULTILINE
 )
 
 Run = Callable[..., str]
@@ -148,7 +148,7 @@ def price(rows: Rows) -> tuple[float, float]:
 
 
 def touched_rows(run: Run, programs: Sequence[str]) -> list[dict[str, float | str]]:
-    """By program: the pages that it has mapped, touches and writes to, and its faults if each shows
+    """By program: the pages that it has mapped, touches and writes to, and its faults if each maps
     16 pages."""
     rows = []
     for program in programs:
@@ -170,7 +170,7 @@ def touched_rows(run: Run, programs: Sequence[str]) -> list[dict[str, float | st
 
 
 def around_rows(run: Run) -> list[dict[str, float]]:
-    """By the pages that a fault shows: instructions for each page that is read."""
+    """By the pages that a fault maps: instructions for each page that is read."""
     words = [
         f"faults {around} /bin/memcost read {PAGES} {step}" for around in AROUNDS for step in STEPS
     ]
@@ -256,7 +256,7 @@ def plot_around(axes: Axes, rows: Rows) -> None:
     for step, label in zip(STEPS, ("each page is read", "each sixteenth"), strict=True):
         axes.loglog([row["around"] for row in rows], [row[f"step_{step}"] for row in rows], "o-",
                     base=2, markersize=3, label=label)  # fmt: skip
-    axes.set(xlabel="pages that a fault shows", ylabel="instructions for a page that is read")
+    axes.set(xlabel="pages that a fault maps", ylabel="instructions for a page that is read")
     axes.set_title("Fault-around", loc="left")
     axes.legend(loc="lower left")
 
@@ -341,7 +341,7 @@ def figures_of(run: Run, sources: str) -> dict[str, int]:
         "instructions of fork 2": steps[1],
         "instructions of the reads": steps[2],
         "faults of the reads": int(faults),
-        "pages shown": int(shown),
+        "pages present": int(shown),
         "pages mapped": int(mapped),
     }
 

@@ -12,7 +12,7 @@ from tests.building import make
 from tests.handed_in import is_right
 from tests.lesson3.support import with_files
 
-FAULTS = re.compile(r"^faults: (\d+) faults, \d+ to write; (\d+) pages shown", re.MULTILINE)
+FAULTS = re.compile(r"^faults: (\d+) faults, \d+ to write; (\d+) pages present", re.MULTILINE)
 
 
 def counted(lab, command):
