@@ -50,10 +50,10 @@ class GdbStub:
         data = request.encode()
         self._stream.sendall(b"$%s#%02x" % (data, sum(data) & 0xFF))
 
-    def interrupt(self) -> None:
-        """Makes the guest stand still."""
+    def interrupt(self) -> str:
+        """Makes the guest stand still, and returns why it does: it may have stopped before."""
         self._stream.sendall(b"\x03")
-        self.receive(START_SECONDS)
+        return self.receive(START_SECONDS)
 
     def receive(self, seconds: float) -> str:
         """The next packet. Raises TimeoutError when QEMU has used up this much processor time, or

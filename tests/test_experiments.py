@@ -120,10 +120,14 @@ def test_a_guest_that_stops_early_says_why(monkeypatch, tmp_path):
 
 def test_a_long_report_keeps_its_reason():
     """Its first line; and a time that was used up may be that of a busy computer."""
-    report = "the guest time was used up (limit 600 s)\n" + "a register\n" * 1000 + "the last line"
+    report = (
+        "the guest did not come to an end (limit 600 s)\n" + "a register\n" * 1000 + "the last line"
+    )
     hang = SimpleNamespace(explain=lambda: report, outcome=Outcome.HANG)
     said = guest.reason(hang)
-    assert said.startswith("the guest time was used up (limit 600 s)\nThis takes longer on a ")
+    assert said.startswith(
+        "the guest did not come to an end (limit 600 s)\nThis takes longer on a "
+    )
     assert said.endswith("the last line") and len(said) < 3000
     panic = SimpleNamespace(explain=lambda: "a panic\nits last words", outcome=Outcome.PANIC)
     assert guest.reason(panic) == "a panic\nits last words"

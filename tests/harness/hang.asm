@@ -1,4 +1,5 @@
-; hang.asm: stands still two calls deep, in a loop (WAY = 0) or halted for ever (WAY = 1).
+; hang.asm: stands still two calls deep, where it jumps to itself (WAY = 0), is halted
+; for ever (WAY = 1), or reads in a loop (WAY = 2).
 %include "guest.inc"
 
 main:
@@ -20,9 +21,11 @@ inner:
 	push ebp
 	mov ebp, esp
 .again:
-%if WAY
+%if WAY = 1
 	cli
 	hlt
+%elif WAY = 2
+	mov eax, [esp]
 %endif
 	jmp .again
 

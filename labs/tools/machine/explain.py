@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from labs.tools.machine.symbols import Symbols
@@ -15,6 +16,9 @@ PANIC_LINES = 60
 MAX_FRAMES = 24
 PUSH_EBP = b"\x55"  # the first instruction of a function with a frame
 PROTECTED_MODE = 1
+INTERRUPT_FLAG = 0x200
+HALTED = "HLT=1"
+JUMP_TO_ITSELF = b"\xeb\xfe"
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # moves the cursor, or clears the screen: GRUB's
 
 # Intel SDM volume 3, table 6-1; the names are those that the kernel uses (kernel/cpu/trap.c).
@@ -161,16 +165,33 @@ def frameless_caller(
 def standstill_report(dump: str, read: Callable[[int, int], bytes], symbols: Symbols) -> str:
     """Where a machine is: `dump` is QEMU's "info registers" of the stopped guest."""
     registers = parse_registers(dump)
-    base = CODE_BASE.search(dump)
-    linear = registers["EIP"] + (int(base[1], 16) if base else 0)
-    halted = ", halted" if "HLT=1" in dump else ""
-    masked = "" if registers["EFL"] & 0x200 else ", interrupts disabled"
+    linear = linear_address(dump, registers)
+    halted = ", halted" if HALTED in dump else ""
+    masked = "" if registers["EFL"] & INTERRUPT_FLAG else ", interrupts disabled"
     ring = registers["CS"] & 3
     lines = [f"It stopped at {where_in(symbols, linear)} (ring {ring}{halted}{masked})."]
     if registers["CR0"] & PROTECTED_MODE:
         callers = backtrace(registers, read, symbols)
         lines += ["Called from:", *("  " + caller for caller in callers)] if callers else []
     return "\n".join([*lines, "Registers:", register_lines(dump)])
+
+
+def is_stuck(dump: str, read: Callable[[int, int], bytes]) -> bool:
+    """Whether only a reset can end what the processor does, with interrupts disabled: it is halted,
+    or jumps to the same instruction for ever. `read` raises LookupError where no memory is."""
+    registers = parse_registers(dump)
+    if registers["EFL"] & INTERRUPT_FLAG:
+        return False
+    with suppress(LookupError):
+        code = read(linear_address(dump, registers), len(JUMP_TO_ITSELF))
+        return HALTED in dump or code == JUMP_TO_ITSELF
+    return False
+
+
+def linear_address(dump: str, registers: dict[str, int]) -> int:
+    """Where the processor is: EIP in its code segment."""
+    base = CODE_BASE.search(dump)
+    return registers["EIP"] + (int(base[1], 16) if base else 0)
 
 
 def where_in(symbols: Symbols, linear: int) -> str:

@@ -30,6 +30,7 @@ from labs.tools.machine.explain import (
     PANIC,
     PANIC_STATUS,
     header_problem,
+    is_stuck,
     parse_registers,
     standstill_report,
 )
@@ -47,6 +48,7 @@ POLL_SECONDS = 0.05
 LOG_TAIL = 1 << 20
 SAID_TAIL = 1 << 16
 PIPE_SIZE = 1 << 20
+STUCK = "only a reset can end what it does"
 
 # The contract with the kernel: the exit port takes FIRST_STATUS + status, and without that port the
 # status is here when the power goes off.
@@ -169,10 +171,13 @@ class Machine:
             self._drain()
             if look and not outcome:
                 look()
+            limit = ""
+            if not (look or outcome or self._interactive) and self._is_stuck():
+                outcome, limit = self._watch(0) or Outcome.HANG, STUCK
             if outcome is Outcome.ENDED:
                 last_look()
             if outcome:
-                self._finish(outcome)
+                self._finish(outcome, limit)
         return self.result
 
     def _watch(self, seconds: float) -> Outcome | None:
@@ -200,6 +205,18 @@ class Machine:
             if self._guest_time.seconds() >= self.config.guest_limit:
                 return Outcome.HANG
         return None
+
+    def _is_stuck(self) -> bool:
+        """Whether the guest's limit is certain to be reached, or it has just asked for its end.
+        While it runs, QEMU may show registers of a moment ago: what looks stuck is stopped, and
+        looked at again. Before QEMU answers then, it says that the machine has ended, if it has."""
+        with suppress(MonitorLost):
+            if is_stuck(self._monitor.human("info registers"), self.read_memory):
+                self._monitor.execute("stop")
+                if is_stuck(self._monitor.human("info registers"), self.read_memory):
+                    return True
+                self._monitor.execute("cont")
+        return False
 
     def guest_seconds(self) -> float:
         """Guest time since power-on, in seconds."""
@@ -322,7 +339,7 @@ class Machine:
                 raise GuestFailure(f"no match for {pattern!r}; {result.explain()}", result)
             outcome = self._watch(0)
             if not outcome and deadline is not None and self._guest_time.seconds() >= deadline:
-                outcome, limit = Outcome.HANG, f"{guest_limit:g} s for this answer"
+                outcome, limit = Outcome.HANG, f"limit {guest_limit:g} s for this answer"
 
     def _drain(self) -> None:
         """Moves what has arrived on the serial line to the transcript."""

@@ -27,7 +27,7 @@ class Outcome(Enum):
     ENDED = "the machine was switched off"
     PANIC = "the kernel panicked"
     TRIPLE_FAULT = "the processor was reset (triple fault)"
-    HANG = "the guest time was used up"
+    HANG = "the guest did not come to an end"
     WALL_LIMIT = "the real time was used up"
     OUTPUT_LIMIT = "the serial line was flooded"
     QEMU_FAILED = "QEMU failed"
@@ -110,7 +110,7 @@ class Result:
     def _headline(self) -> str:
         text = self.outcome.value
         if self.outcome is Outcome.HANG:
-            text += f" (limit {self.limit or f'{self.config.guest_limit:g} s'})"
+            text += f" ({self.limit or f'limit {self.config.guest_limit:g} s'})"
         if self.outcome is Outcome.WALL_LIMIT:
             text += f" (limit {self.config.wall_limit:g} s)"
         if self.outcome is Outcome.ENDED:
