@@ -6,7 +6,7 @@
  *
  * - The same seed, size and length give the same offsets, on every machine and for every mix of
  *   reads and writes (kernel/lib/random.h).
- * - Between the two looks at the clock it makes the operations' system calls and looks at the
+ * - Between the two readings of the clock it makes the operations' system calls and reads the
  *   clock, and nothing else that can be done before or after; -c and progress cost a little.
  * - What the device was asked for, and latencies, are counted as labs/storage/measuring.h says.
  */
@@ -243,7 +243,7 @@ static void show_progress(const struct options *options, uint64_t done, bool is_
  * random numbers, of the seed ^ WRITES_XOR, draws one below 100 for each operation (random_below):
  * less than PERCENT means that it writes. So the offsets are the same for every mix. result->ns is
  * the time of all operations, with next to nothing else in it: what opens, allocates or asks for
- * counters is done before the first look at the clock, or after the last.
+ * counters is done before the first reading of the clock, or after the last.
  * result->requests is what the device was asked for meanwhile. */
 /* SOLUTION S6 { */
 static uint64_t next_offset(const struct options *options, const struct target *target,

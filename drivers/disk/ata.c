@@ -20,7 +20,7 @@
  *	the drive does not answer	once more after a reset, then -ETIMEDOUT
  *	the drive is gone		-EIO, at once
  *
- * A discard is not tried again: it is advice, and who gave it goes on.
+ * A discard is not tried again: it is advice, and the caller goes on.
  *
  * Each failure is a line on the console. Tasks only: they may sleep for as long as another one has
  * the channel.
@@ -109,9 +109,9 @@ static void tell(const struct ata_drive *drive, const char *what, uint8_t status
 }
 
 /* EXERCISE S1 (PIO, part 4): fail is called when a command has failed; `status` is the last one.
-   It tells what failed, with the drive's ERROR register; leaves the channel as a next command needs
-   it, whatever this one has left there; and returns the errno: -ENODEV for a drive that is absent,
-   -ETIMEDOUT for one that is still busy, else -EIO.
+   It reports what failed, with the drive's ERROR register; leaves the channel as the next command
+   needs it, whatever this one has left there; and returns the errno: -ENODEV for a drive that is
+   absent, -ETIMEDOUT for one that is still busy, else -EIO.
 
    Pitfalls: an absent drive reads as busy, too. A reset may change what ERROR says. */
 /* SOLUTION S1 { */
@@ -155,7 +155,7 @@ static int attempt(const struct ata_drive *drive, const struct block_transfer *t
 	return fail(drive, what, status);
 }
 
-/* The drive gets a sector of ranges; those of length 0 are none. Both drives of a channel get
+/* The drive gets a sector of ranges; those of length 0 are ignored. Both drives of a channel get
  * FEATURES, and only this command looks at it. By DMA in each mode. */
 static int discard(const struct ata_drive *drive, const struct block_range *ranges, unsigned count)
 {

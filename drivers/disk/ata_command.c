@@ -13,7 +13,7 @@
  * remembering two writes of each: the high half is written first.
  *
  *	LBA 0x0123456789ab, 600 sectors		COUNT	LBA_LOW	LBA_MID	LBA_HIGH
- *	first write				0x02	0x67	0x45	0x23 ... bits 24 to 47
+ *	first write				0x02	0x45	0x23	0x01	 bits 24 to 47
  *	second write				0x58	0xab	0x89	...	 bits 0 to 23
  *
  * Every wait has a limit, because the drive may be broken. One that was only late still has the
@@ -44,8 +44,8 @@
 /* EXERCISE S1 (PIO, part 1): ata_settle, ata_select and ata_send, as ata_drive.h has them and the
    opening comment draws them. ata_poll waits, with a limit, and returns a status.
 
-   ata_send sends nothing unless the drive that is selected now and then its own one are idle, each
-   within ATA_READY_NS; an absent drive may be selected, and nobody waits for that one. The
+   ata_send sends nothing unless the drive that is selected now, and then its own drive, are idle,
+   each within ATA_READY_NS; an absent drive may be selected, and nobody waits for that one. The
    channel's is_answered is false when COMMAND is written.
 
    Pitfalls: what a drive shows in the first 400 ns after DEVICE or COMMAND was written is what it

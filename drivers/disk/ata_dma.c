@@ -15,8 +15,8 @@
  *	start; wait for the drive; stop
  *
  * The drive says whether it went well: after an error of the drive the controller's error bit may
- * stay clear, and with the drive's interrupt disabled its interrupt bit never sets. So who polls,
- * polls the drive.
+ * stay clear, and with the drive's interrupt disabled its interrupt bit never sets. So a task
+ * that polls must poll the drive.
  *
  * DMA reaches memory that the kernel has in its direct map, at even addresses. What is elsewhere (a
  * buffer on a task's stack) goes word by word. The caller has the channel.

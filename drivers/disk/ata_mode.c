@@ -7,7 +7,7 @@
  *
  *	a task, with the channel		another task
  *	has_interrupts? sends, sleeps
- *						polled, please: the drives raise no interrupt
+ *						sets polled mode: the drives raise no interrupt
  *	...sleeps until its time is over
  */
 #include "drivers/disk/ata_mode.h"

@@ -50,8 +50,8 @@ static struct ata_channel *channel_of[2]; /* of IRQ 14 and 15 */
    each interrupt of a channel, as the opening comment draws it. An interrupt that nobody waits for
    is forgotten when the next command is sent.
 
-   Pitfall: a drive goes on raising its interrupt until its STATUS is read, and the controller of
-   the interrupts takes a new one only after that. */
+   Pitfall: a drive goes on raising its interrupt until its STATUS is read, and the interrupt
+   controller accepts a new one only after that. */
 /* SOLUTION S2 { */
 static void on_interrupt(struct ata_channel *channel)
 {
@@ -94,7 +94,7 @@ static void on_late(struct timer *timer)
    caller. If the time was over, and yet the drive has an answer, it says that an interrupt was
    lost.
 
-   Pitfalls: the interrupt may have come before the task sleeps, or come between its look and its
+   Pitfalls: the interrupt may have come before the task sleeps, or come between its check and its
    sleep. An interrupt need not be this command's end: only STATUS tells. The alarm must not go off
    later, in somebody else's wait. */
 /* SOLUTION S2 { */

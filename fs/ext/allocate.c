@@ -25,7 +25,7 @@
  *
  *	group		0	1	2	3	room for 1500 is asked:
  *	free		900	800	1000	1000	1 is damaged, so 2 is
- *	looked at	yes	bad	yes	no	looked at; 1900 it is
+ *	looked at	yes	bad	yes	no	looked at; 1900 in all
  *
  * What was allocated is on the disk before its count: bitmap, descriptor and superblock change in
  * one transaction. A full disk is -ENOSPC, and nothing has changed.

@@ -262,8 +262,8 @@ static int make_room(struct ext_inode *inode, struct path *path)
 
    - continues: whether `next` goes on where `run` ends, as one extent could say: in the file and on
      the disk, of the same kind, and no longer than an extent can be: 32768 blocks, 32767 unwritten.
-   - add_piece: the next piece to the right. Holes (physical 0) and empty ones are none; what
-     continues the last piece makes that longer.
+   - add_piece: the next piece to the right. Holes (physical 0) and empty runs add nothing;
+     what continues the last piece extends it.
    - add_part: adds the part of an old piece from block `from` on, before `end`; it may be nothing.
      What begins later in the file begins as much later on the disk. */
 /* SOLUTION S4 { */

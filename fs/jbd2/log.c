@@ -10,8 +10,8 @@
  *
  * These are two runs: block 0 is 8193 on the disk, and block 512 is 9001.
  *
- * Written is a run at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
- * one request. Read is the same way, ahead.
+ * A run is written at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
+ * one request. Reading works the same way, ahead.
  */
 #include <stdarg.h>
 
@@ -244,7 +244,7 @@ void journal_use_features(struct journal *journal)
 	journal->seed = crc32c(~0u, journal->super->s_uuid, JOURNAL_UUID_SIZE);
 }
 
-/* Nobody who knows no revoke blocks, for instance, may replay what this driver writes. */
+/* A driver that does not know revoke blocks, for instance, must not replay what this one writes. */
 void journal_prepare(struct journal *journal)
 {
 	struct journal_super *super = journal->super;

@@ -97,7 +97,7 @@ static void add_to_crc(struct walk *walk, const uint8_t *block)
 		walk->crc = crc32_big_endian(walk->crc, block, walk->journal->place.block_size);
 }
 
-/* Version 1 has one checksum of all descriptors and copies; zeros are none. */
+/* Version 1 has one checksum of all descriptors and copies; zeros mean that there is none. */
 static bool commit_is_intact(const struct walk *walk, const uint8_t *block)
 {
 	const struct journal_commit_header *header = (const void *)block;

@@ -66,7 +66,7 @@ static struct revoked **find(const struct revoke_table *table, uint64_t block)
 	return link;
 }
 
-/* Transactions are numbered modulo 2^32, so that differences count. */
+/* Transactions are numbered modulo 2^32, so only their differences count. */
 static bool is_before(uint32_t left, uint32_t right)
 {
 	return (int32_t)(left - right) < 0;
