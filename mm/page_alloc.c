@@ -23,10 +23,10 @@ bool (*page_reclaim)(void);
 
    Pitfalls: a zone's reserve is compared with what is free in this zone, after the request. A zone
    may have enough pages and no block of this order. Whether interrupts were enabled is known before
-   they are switched off, and afterwards they are as they were. No block is ever handed out without
+   they are disabled, and afterwards they are as they were. No block is ever handed out without
    an owner, not even for an instant. */
 /* SOLUTION 5.3 { */
-/* The caller has interrupts disabled; `can_wait`: had they been on? */
+/* The caller has interrupts disabled; `can_wait`: had they been enabled? */
 static __attribute__((noinline)) struct page *search(struct zone *first, unsigned order,
 						     bool can_wait)
 {

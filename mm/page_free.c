@@ -1,9 +1,8 @@
 /*
- * page_free, which looks first whether a block is what the caller says, and names who had it.
+ * page_free, which checks first whether a block is what the caller says, and names who had it.
  *
  * Freeing something that is not such a block would corrupt the free lists, and the damage would
- * show much later, in some other function's memory. So page_free looks first, and names the
- * function that had the block.
+ * show much later, in some other function's memory.
  *
  * Any context: interrupts are disabled while the lists change.
  */

@@ -14,8 +14,8 @@
  *
  * Invariants: slab->used is the number of bits in its map; a slab is in the list `full` if all its
  * objects are handed out, in `empty` if none is, else in `partial`; its page is PAGE_SLAB, and no
- * other page is. Interrupts are disabled while these change, but neither for page_alloc, which must
- * know whether the caller can wait, nor for constructors, which may take long.
+ * other page is. Interrupts are disabled while these change, but not for page_alloc, which must
+ * know whether the caller can wait, and not for constructors, which may take long.
  */
 #include "mm/slab.h"
 

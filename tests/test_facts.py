@@ -196,3 +196,53 @@ def test_python_repeats_no_place() -> None:
             name = path.relative_to(ROOT).as_posix()
             again = {value for value in assigned(name).values() if value in PLACES and value > 0xFF}
             assert not again or name in PYTHON, f"{name}: {again} is said elsewhere"
+
+
+# ---- figures of texts ----------------------------------------------------------------------------
+
+DEFINED = re.compile(r"^#define[ \t]+([A-Z][A-Z0-9_]+)[ \t]+([^/\n]+)", re.MULTILINE)
+PLACE_IN_TEXT = re.compile(r"\b(0x[0-9a-f]{8})[ \t]+([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b")
+PLACE_OF_CODE = re.compile(r"\b0x([0-9a-f]{8}) ([a-z_][\w.]*)\+?(?:0x([0-9a-f]+)|:)")
+
+
+def value_of(name: str, defined: dict[str, str]) -> int:
+    """A constant's value, by the definitions that it is made of."""
+    text = re.sub(r"(?<=[0-9a-f])u\b", "", defined[name])
+    text = re.sub(r"\b[A-Z][A-Z0-9_]+\b", lambda found: str(value_of(found[0], defined)), text)
+    assert re.fullmatch(r"[0-9a-fx+\-*<>() \t]+", text), f"{name} is {text}"
+    return eval(text)
+
+
+def test_drawings_of_memory_have_the_headers_addresses() -> None:
+    headers: dict[str, str] = {}
+    for path in [*sorted((ROOT / "mm").glob("*.h")), ROOT / "kernel/cpu/memory_layout.h"]:
+        headers |= dict(DEFINED.findall(path.read_text()))
+    drawn = 0
+    for path in sorted((ROOT / "mm").glob("*.c")):
+        text = path.read_text()
+        defined = headers | dict(DEFINED.findall(text))
+        for address, name in PLACE_IN_TEXT.findall(text):
+            drawn += 1
+            value = value_of(name, defined)
+            assert int(address, 16) == value, f"{path.name}: {name} is {value:#x}, not {address}"
+    assert drawn > 8
+
+
+@pytest.mark.parametrize("lesson", range(1, 7))
+def test_a_handouts_addresses_agree(lesson: int) -> None:
+    """A function is at one address in all that a handout prints: name+offset leads back to it."""
+    starts: dict[str, int] = {}
+    text = (ROOT / f"labs/lesson{lesson}/README.md").read_text(encoding="utf-8")
+    for address, name, offset in PLACE_OF_CODE.findall(text):
+        start = int(address, 16) - int(offset or "0", 16)
+        assert starts.setdefault(name, start) == start, f"{name} is at {start:#x}, or not"
+
+
+@pytest.mark.parametrize("path", ["labs/exercises.toml", "drivers/disk/ata_command.c"])
+def test_the_example_of_lba48_is_right(path: str) -> None:
+    """First the high halves of the count and of the address, then the low ones."""
+    example = (ROOT / path).read_text().split("LBA 0x0123456789ab, ", 1)[1]
+    written = [int(each, 16) for each in re.findall(r"\b0x[0-9a-f]{2}\b", example)][:6]
+    lba, count = 0x0123456789AB, 600
+    high = [count >> 8, *(lba >> shift & 0xFF for shift in (24, 32, 40))]
+    assert written == [*high, count & 0xFF, lba & 0xFF]
