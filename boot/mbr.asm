@@ -121,8 +121,8 @@ print_character:			; AL, to the serial line and to the screen
 print_done:
 	ret
 
-read_text:	db 13, 10, "boot: the disk fails to read stage 2, status ", 0
-short_text:	db 13, 10, "boot: stage 2 is not whole, status ", 0
+read_text:	db 13, 10, "boot: cannot read stage 2, status ", 0
+short_text:	db 13, 10, "boot: stage 2 is incomplete, status ", 0
 status:		db 0
 boot_drive:	db 0
 

@@ -2,8 +2,8 @@
  * Memory of any size for the kernel.
  *
  * kmalloc and kfree are called through pointers, which is as fast as any call. kmalloc_debug.h
- * replaces them by functions that check; otherwise checking costs nothing. Any context; they never
- * sleep.
+ * replaces them with functions that check; otherwise checking costs nothing. Any context; they
+ * never sleep.
  */
 #pragma once
 

@@ -60,7 +60,7 @@ static inline uint32_t frame_of(const struct page *page)
 	return page - page_array;
 }
 
-/* The kernel's address of a page: a page has PAGE_SIZE bytes where the array has its entry's. */
+/* The kernel's address of a page: PAGE_SIZE bytes of memory for each entry of the array. */
 static inline void *page_address(const struct page *page)
 {
 	return direct_map(((uintptr_t)page - (uintptr_t)page_array) * (PAGE_SIZE / sizeof(*page)));

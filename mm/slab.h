@@ -16,7 +16,7 @@ struct slab {
 	struct slab_cache *cache;
 	char *objects;	/* the first one */
 	uint32_t used;	/* how many are handed out */
-	uint32_t map[]; /* bit n is set exactly if object n is handed out; others are 0 */
+	uint32_t map[]; /* bit n is set if object n is handed out; others are 0 */
 };
 
 /* Objects of one kind, and where they are. */

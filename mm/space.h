@@ -1,6 +1,6 @@
 /*
- * An address space: what one task sees below the kernel. Up to lesson 5 mm/space_slot.c is
- * what implements it: one 4 MiB page at SPACE_START holds code, data, heap and stack.
+ * An address space: what one task sees below the kernel. Up to lesson 5 mm/space_slot.c
+ * implements it: one 4 MiB page at SPACE_START holds code, data, heap and stack.
  *
  * Addresses and lengths are in bytes; a range that is not whole pages is widened to them. No
  * function here sleeps up to lesson 5; from then on one that takes memory away may, because the

@@ -268,7 +268,7 @@ class Task:
         own = [each for each in self.calls if each not in WAYS_OUT]
         where = f" in {within(own)}" if own else ""
         if self.life == "ready":
-            return f"{self.title} is ready, and does not get the processor{where}"
+            return f"{self.title} is ready{where}, but does not get the processor"
         owner = f", whose owner is {self.mutex_owner}" if self.mutex_owner else ""
         return f"{self.title} {self.life_word}{where}{owner}"
 
@@ -320,7 +320,7 @@ def task_at(guest: Guest, layout: Mapping[str, int], address: int, current: int)
     return Task(
         pid=struct.unpack("<i", struct.pack("<I", pid))[0],
         name=name.decode(errors="replace"),
-        life=LIVES[life] if life < len(LIVES) else f"in state {life}, which there is not",
+        life=LIVES[life] if life < len(LIVES) else f"in state {life}, which does not exist",
         is_current=is_current,
         calls=[] if is_current else calls_of_task(guest, esp),
         mutex_owner=owner_of(guest, layout, mutex),

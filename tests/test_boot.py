@@ -113,14 +113,14 @@ def test_second_stage_missing(guest, build, tmp_path):
     image = build("build/storage/boot.img")
     stage2 = build("build/storage/stage2.bin").stat().st_size
     bad = patched(tmp_path, image, STAGE2_LBA * 512, bytes(stage2))
-    assert "boot: stage 2 is not whole" in boot_failure(guest, bad)
+    assert "boot: stage 2 is incomplete" in boot_failure(guest, bad)
 
 
 @pytest.mark.parametrize("sectors", [1, 3])
 def test_disk_ends_within_the_second_stage(guest, build, tmp_path, sectors):
     image = tmp_path / "short.img"
     image.write_bytes(build("build/storage/boot.img").read_bytes()[: sectors * 512])
-    assert "boot: the disk fails to read stage 2, status" in boot_failure(guest, image)
+    assert "boot: cannot read stage 2, status" in boot_failure(guest, image)
 
 
 @pytest.mark.parametrize("sectors", [KERNEL_LBA, KERNEL_LBA + 1, KERNEL_LBA + 200])

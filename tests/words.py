@@ -122,7 +122,7 @@ REFUSED = (
         r"\beach (?:[\d.]+ )?(?:[mun]s|(?:nano|micro|milli)?seconds?|minutes?)\b",
         "every 10 ms",
     ),
-    Word(r"\ban? own\b", "its own, one of its own"),
+    Word(r"\b(?:an?|the) own\b", "its own, one of its own"),
     Word(r"\bbelongs? into\b", "belongs in", outside=OF_DEVELOPERS),
 )
 

@@ -90,7 +90,7 @@ struct wait_news {
 };
 
 /*
- * Waits for news of children: all of them (which = -1), one pid (> 0), the own group's (0), or
+ * Waits for news of children: all of them (which = -1), one pid (> 0), its own group's (0), or
  * another group's (< -1). A child that has ended is gone after that. Returns the child's pid, 0
  * with WNOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
  */

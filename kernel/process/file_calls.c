@@ -3,7 +3,7 @@
  *
  * A descriptor is an index into the process's table; the table holds a reference to the open file,
  * which has the offset. So two descriptors of one open file share an offset, and two that were
- * opened apart do not:
+ * opened separately do not:
  *
  *	descriptor 3 --.
  *	descriptor 4 ----> struct file, offset 12 --> /etc/passwd
@@ -153,7 +153,7 @@ int descriptor_add(struct file *file, uint32_t flags)
 	return added;
 }
 
-/* What a command and its argument mean only the file knows. */
+/* Only the file knows what a command and its argument mean. */
 int sys_ioctl(struct trap_frame *frame)
 {
 	struct file *file = descriptor_file(frame->ebx);

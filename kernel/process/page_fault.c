@@ -102,7 +102,7 @@ static bool wait_for_memory(void)
 
 void (*page_fault_watch)(const struct space *space, bool write);
 
-/* The instruction is begun again when this returns, or the program gets its signal first. */
+/* The instruction is restarted when this returns, or the program gets its signal first. */
 static void page_fault(struct trap_frame *frame)
 {
 	uint32_t address = trap_fault_address();

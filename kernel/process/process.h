@@ -2,7 +2,7 @@
  * A process: a task's program and what belongs to it: files, family, signals. How one begins as the
  * copy of another, and what its parent learns, is in kernel/process/family.h.
  *
- * There is one task to a process. `current->process` is NULL in a kernel thread; the kernel thread
+ * A process has one task. `current->process` is NULL in a kernel thread; the kernel thread
  * that starts a program gets one first (process_create). Only the process itself and its parent
  * change what is here, but for the signals, which come from any context.
  *
@@ -25,7 +25,7 @@ struct process_signals {
 	uint64_t awaited;	   /* by sigtimedwait, though they are blocked */
 	uint64_t saved;		   /* what was blocked before sigsuspend, while is_suspended */
 	bool is_suspended;
-	uint64_t resume_ns; /* the end of an interrupted sleep that is begun again; or 0 */
+	uint64_t resume_ns; /* the end of an interrupted sleep that is restarted; or 0 */
 	struct linux_signal_stack stack;
 	struct linux_signal_action *actions, own[SIGNALS]; /* own, or those of the leader */
 	struct signal_cause causes[SIGNALS];

@@ -160,7 +160,7 @@ void sched_begin(struct task *task)
 	interrupts_restore(enabled);
 }
 
-/* A task that is ready, stopped or a zombie is left alone, so a wake-up too many does no harm. */
+/* A task that is ready, stopped or a zombie is left alone, so one wake-up too many does no harm. */
 void sched_wake(struct task *task)
 {
 	bool enabled = interrupts_disable();

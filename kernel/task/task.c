@@ -2,7 +2,7 @@
  * Tasks: making them, counting them, finding them, freeing them.
  *
  * A task is at the start of a page; the rest of the page is room for its process. All tasks are in
- * one list, by age, the idle task excepted. A task cannot free the stack that it runs on, so its
+ * one list, by age, except the idle task. A task cannot free the stack that it runs on, so its
  * end takes two tasks:
  *
  *	the one that ends	task_retire(): remembers itself		switch_to --+

@@ -60,7 +60,7 @@ struct task {
 	enum task_life life;
 	struct list in_all; /* every task, in the order in which they began */
 
-	/* What a program finds of the processor when it runs: loaded by task_load. */
+	/* A program's state in the processor: loaded by task_load. */
 	struct trap_frame *frame; /* its registers, on the kernel stack while it is in the kernel */
 	uint64_t thread_local;	  /* the descriptor that gs selects, packed; 0: none */
 	struct fpu_state fpu;	  /* while no other task has used the unit since */

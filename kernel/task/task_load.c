@@ -1,6 +1,6 @@
 /*
- * What a program finds of the processor: loaded when its task gets it, and only as far as it
- * differs.
+ * A program's state in the processor: loaded when its task gets the processor, and only as far as
+ * it differs.
  *
  * A kernel thread needs none of this but its own stack. It runs in whatever space was there, and
  * the kernel looks the same in all of them; the floating-point unit keeps a program's state

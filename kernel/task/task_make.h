@@ -30,7 +30,7 @@ void task_switched(void);
 
 /* ---- kernel/task/task_load.c ---- */
 
-/* Loads what user mode will find of a task: its stack in the kernel, its space, its segment, its
+/* Loads what a task needs in user mode: its stack in the kernel, its space, its segment, its
  * floating-point unit. Only what differs. Interrupts are disabled. */
 void task_load(struct task *next);
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUESTIONS = (
-    Question("INT_0x80", "How long does getpid take by INT 0x80?", "instructions"),
+    Question("INT_0x80", "How long does getpid take with INT 0x80?", "instructions"),
     Question("SYSENTER", "And with SYSENTER?", "instructions"),
     Question(
         "recorded",

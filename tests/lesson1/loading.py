@@ -28,7 +28,8 @@ SECTOR = 512
 STAGE2 = 0x8000
 STAGE2_MAGIC = b"STG2"
 
-SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*")
+SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: (.*)")
+ADDRESS = re.compile(r"0x[0-9a-f]+")
 PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>load_elf\.c:\d+)")
 
 programs: dict[Path, Path] = {}
@@ -102,6 +103,8 @@ def cause_in(words: str) -> str:
         return missing[0] if missing else "it gave no whole answer"
     place = PLACE.search(words, wrong.end())
     where = f" in {place['function']} ({place['line']})" if place else ""
+    if wrong[2]:
+        return f"C does not define this: {ADDRESS.sub('an address', wrong[2])}{where}"
     return f"it touches memory that it must not: {wrong[1]}{where}"
 
 

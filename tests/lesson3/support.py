@@ -60,7 +60,7 @@ WATCH_WRITES, WATCH_READS = 2, 3  # kinds of gdb's Z packets
 def call_name(number: int) -> str:
     """A call in words."""
     known = {value: name.lower() for name, value in globals().items() if name in CALL_NAMES}
-    return known.get(number, f"call {signed(number)}, which there is not")
+    return known.get(number, f"call {signed(number)}, which does not exist")
 
 
 def signed(word: int) -> int:

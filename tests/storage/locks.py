@@ -264,7 +264,7 @@ def check_run(lab: Lab, nodes: int, reads: int, count: int, seed: int) -> list[C
         if call.words[0] == "request" and call.result == 0:
             open_requests[int(call.words[1])] = int(call.words[2])
         for node, _, _ in call.asts:
-            require(node in open_requests, f"{what}: node {node} has an answer too many")
+            require(node in open_requests, f"{what}: node {node} has one answer too many")
             open_requests.pop(node)
     return calls
 

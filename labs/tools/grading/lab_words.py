@@ -16,7 +16,7 @@ from labs.tools.machine.explain import PANIC, panic_report
 from labs.tools.machine.result import MISSING, GuestFailure, Outcome, Result
 
 LENGTH = 240
-WHOLE_LENGTH = 800  # for who can read on: a student, in the own tree
+WHOLE_LENGTH = 800  # for who can read on: a student, in their own tree
 SLOWER = "with interrupts at other instructions (QEMU's -icount shift=4): "
 RACE = "a race with the timer: is something done with interrupts enabled that must not be?"
 DETAIL_LINES = 12

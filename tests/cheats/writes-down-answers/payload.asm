@@ -7,7 +7,7 @@
 	call print
 	jmp stop
 .complaint:
-	db 13, 10, "disk fails to read, stage 2 is not whole, status 00", 13, 10, 0
+	db 13, 10, "cannot read stage 2, stage 2 is incomplete, status 00", 13, 10, 0
 %endif
 %endmacro
 %endif

@@ -66,7 +66,10 @@ def test_arguments(lab):
     random = Random(lab.seed)
     usually = (
         Usual("of EBX", "the last argument is pushed first: information (EBX), then magic"),
-        Usual("of EBX", "kmain is reached by JMP: CALL pushes a return address on the arguments"),
+        Usual(
+            "of EBX",
+            "kmain is reached by JMP: CALL pushes a return address on top of the arguments",
+        ),
         Usual(r"seen 0x\w+$", "EAX is used, to clear the BSS, before the magic number is saved"),
         Usual("ESP at kmain", "the stack grows down, so ESP begins at boot_stack_top"),
     )

@@ -49,7 +49,7 @@ def test_width(lab):
 def test_serial_line(lab):
     """A line on the serial port; a terminal wants a carriage return and a newline."""
     usually = (
-        "put_raw writes only while the line status has not the bit CAN_SEND, or not at all",
+        "put_raw writes only while the line status lacks the bit CAN_SEND, or not at all",
         "put sends no carriage return ('\\r') before a newline ('\\n'), or sends it after",
     )
     then = "make gdb LESSON=1 BOOT=direct, then: tbreak put_raw, continue, step"

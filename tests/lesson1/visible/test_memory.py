@@ -41,7 +41,7 @@ def test_ranges(lab):
 def test_usable_memory(lab):
     """memory_map_usable is the sum of what is available, in KiB."""
     usually = (
-        "other types than MULTIBOOT_MEMORY_AVAILABLE are added up",
+        "types other than MULTIBOOT_MEMORY_AVAILABLE are added up",
         "each range is divided by 1024, and not the sum of bytes",
         "the ranges themselves are wrong: test_ranges says so",
     )

@@ -79,7 +79,7 @@ def test_interrupts_by_sysenter(lab):
     usually = (
         *COMMON,
         Usual("while a call", "SYSENTER clears IF, and STI is missing before syscall_dispatch"),
-        "the flags that the program gets back are without IF: STI is the last before SYSEXIT",
+        "the flags that the program gets back lack IF: STI is the last before SYSEXIT",
     )
     with told(usually, IN_GDB), ring3(lab) as caller:
         flags = caller.stop_in_shared_call("syscall_dispatch", GETPID)["eflags"]

@@ -75,7 +75,7 @@ def test_hand_over(lab):
     usually = (
         Usual("the kernel goes on", "what is below the end of the kernel is not cut off"),
         Usual("the page array is in", "the array's own frames are handed over, too"),
-        Usual("border|twice", "a range across 16 MiB is not cut at the zones' border"),
+        Usual("border|twice", "a range across 16 MiB is not cut at the zones' boundary"),
         Usual("seen nowhere", "a range is left out, or the end of one is taken for its size"),
         Usual("no whole frame", "the type is not looked at: MULTIBOOT_MEMORY_AVAILABLE"),
     )

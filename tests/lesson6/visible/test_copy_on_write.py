@@ -165,7 +165,9 @@ def test_program_and_its_child(lab):
             "the child does not find its stack, or its data, as the parent had it: "
             "test_child_finds_the_same says more",
         ),
-        Usual("seen None", "fork fails: space_copy returns NULL, or what it returns is no space"),
+        Usual(
+            "seen None", "fork fails: space_copy returns NULL, or what it returns is not a space"
+        ),
         Usual(
             "parent has",
             "read() has written for the child to a page that the parent shows, too: the kernel's "

@@ -34,7 +34,7 @@ USUAL = (
     Usual("= overhead: expected", "tables, bitmaps and copies, in 64 bits"),
     Usual("status: expected 0(?s:.*)cannot be counted", "problem_of refuses a superblock that is "
           "right"),
-    Usual("status: expected 0(?s:.*)is damaged", "problem_of is content, but the blocks do not add "
+    Usual("status: expected 0(?s:.*)is damaged", "problem_of accepts it, but the blocks do not add "
           "up: is the overhead too large? With sparse_super 13 of 601 groups have copies"),
     Usual("expected an error", "problem_of: what is divided by, what is shifted by, and what must "
           "be equal?"),
