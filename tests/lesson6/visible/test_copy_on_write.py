@@ -166,7 +166,7 @@ def test_program_and_its_child(lab):
             "test_child_finds_the_same says more",
         ),
         Usual(
-            "seen None", "fork fails: space_copy returns NULL, or what it returns is not a space"
+            "seen nothing", "fork fails: space_copy returns NULL, or what it returns is not a space"
         ),
         Usual(
             "parent has",
@@ -181,7 +181,7 @@ def test_program_and_its_child(lab):
     first, second, third = (seeded.randrange(100, 999) for _ in range(3))
     with told(usually, HINT):
         said = said_by_programs(lab, COPIES, f"kernel {first} {second} 7 {third}")
-        expect("what the child has read into its page", said.get("child-has"), second)
+        expect("what the child has read into its page", said.get("child-has", "nothing"), second)
         expect("what the parent has in that page", said.get("parent-has"), first)
         expect("the child's exit code", said.get("code"), 7)
         expect("what the parent reads into it then", said.get("parent-reads"), third)
