@@ -1,5 +1,5 @@
 /*
- * What areas map of a file: the file system's own pages, if it has them in memory; else a page
+ * Files as areas map them: the file system's own pages, if it has them in memory; else a page
  * cache, which reads them by the file's own operations.
  *
  * There is one cache for each file, however often it is open: they are found by what their open

@@ -1,4 +1,4 @@
-/* What areas of memory map of a file. */
+/* Files as areas map them. */
 #pragma once
 
 #include "fs/file.h"
