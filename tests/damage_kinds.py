@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from labs.tools.machine.bounded import run_within
+from tests.damage_sums import repair
 from tests.host.ext.images import (
     ENVIRONMENT,
     MIB,
@@ -28,8 +29,10 @@ VARIANTS = {
     "ext3": "-t ext3 -b 1024 -g 2048 -N 512 -J size=1",
     "ext2": "-t ext2 -b 1024 -g 2048 -N 512",
     "ext4-4k": "-t ext4 -b 4096 -N 512 -J size=4 -O ^metadata_csum",
+    "checksums-2k": "-t ext4 -b 2048 -g 2048 -N 512 -J size=2 -O ^flex_bg,^resize_inode",
+    "ext3-2k": "-t ext3 -b 2048 -g 2048 -N 512 -J size=2 -I 128",
 }
-SIZES = {"ext4-4k": 24 * MIB}
+SIZES = {"ext4-4k": 24 * MIB, "checksums-2k": 16 * MIB, "ext3-2k": 16 * MIB}
 FILES = ["/A/foo", "/A/bar", "/B/x", "/holes", "/long", "/short", "/solid"]
 DIRECTORIES = ["/A", "/B", "/many", "/A/sub"]
 NEW = ["/new", "/A/new", "/many/new", "/A/sub/new", "/B/other"]
@@ -48,10 +51,22 @@ def source(root: Path) -> Path:
     write_blocks(root / "holes", 1024, range(0, 700, 2))
     (root / "solid").write_bytes(b"solid!!!" * 25600)
     (root / "short").symlink_to("A/foo")
+    (root / "tiny").symlink_to("w\1")
     (root / "long").symlink_to("A/" + "./" * 60 + "foo")
     for number in range(300):
         (root / "many" / f"name-{number}").touch()
+    keep(root / "keep")
     return root
+
+
+def keep(root: Path) -> None:
+    """What no damage is meant for, and nobody works on."""
+    (root / "sub").mkdir(parents=True)
+    for number in range(24):
+        (root / f"file-{number}").write_bytes(b"%7d\n" % number * (number * 60))
+    (root / "sub/deep").write_bytes(b"keep" * 8000)
+    (root / "link").symlink_to("sub/" + "./" * 50 + "deep")
+    write_blocks(root / "holes", 1024, range(0, 60, 3))
 
 
 @cache
@@ -467,6 +482,8 @@ def damage(
         except (struct.error, IndexError, ValueError, ZeroDivisionError):
             # the first damage is enough
             break
+        if rng.randrange(4):
+            repair(pristine(variant), state.data)
         state.save()
         script = image.with_suffix(".debugfs")
         script.write_text("\n".join(more) + "\n")

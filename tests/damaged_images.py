@@ -6,7 +6,10 @@ Random bytes (`make fuzz`) rarely make what a bug of another system leaves: a bl
 have, an inode in use that its bitmap calls free, a directory that is its own child, a list of
 orphans with files that are in use. Here every image has such a damage, by a seed; then the library
 on the host, with its sanitizers, mounts it and works on it. Wrong is: a crash, a report of a
-sanitizer, more than SECONDS, and findings of e2fsck of a kind that it did not have before.
+sanitizer, more than SECONDS, findings of e2fsck of a kind that it did not have before, and a file
+that nobody worked on and that e2fsck, which repairs the image, would have kept before.
+
+Three lists of kinds: damage_kinds.py, --more damage_trees.py, --outside damage_outside.py.
 
 What the damage itself spreads is no finding: a block that is in use and free at once is given to a
 second file by every system (SPREADS).
@@ -22,15 +25,19 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from labs.tools.machine.bounded import run_within
-from tests.damage_kinds import DIRECTORIES, FILES, KINDS, NEW, damage
+from tests.damage_kinds import DIRECTORIES, FILES, KINDS, NEW, damage, pristine
+from tests.damage_outside import LINKS, OUTSIDE
 from tests.damage_trees import MORE
-from tests.host.ext.images import ENVIRONMENT, SUPER
+from tests.host.ext.images import ENVIRONMENT, SUPER, debugfs
 
 SECONDS = 60
+SLOW = 5  # seconds, for work that takes a tenth of one
 
 # ---- one image ----------------------------------------------------------------------------------
 
@@ -41,7 +48,7 @@ def operations(rng: random.Random) -> list[str]:
     lines += [f"list {path}" for path in ["/", *DIRECTORIES]]
     lines += [f"read {rng.choice((0, 3000, 70000))} 90000 {path}" for path in FILES]
     for number in range(rng.randrange(15, 40)):
-        one = rng.choice([*FILES, *FILES, *NEW, *DIRECTORIES])
+        one = rng.choice([*FILES, *FILES, *NEW, *DIRECTORIES, *LINKS])
         other = rng.choice([path for path in FILES if not path.startswith(one)])
         place = rng.choice([path for path in DIRECTORIES if not path.startswith(one)])
         new, size = f"{place}/n{number}", rng.choice((0, 9, 1024, 5000, 70000))
@@ -117,6 +124,41 @@ def findings(image: Path) -> dict[str, str]:
     return found
 
 
+@cache
+def blocks_kept(variant: str) -> frozenset[int]:
+    """The blocks of the files that nobody works on."""
+    with tempfile.NamedTemporaryFile(suffix=".img", prefix="kept-") as file:
+        file.write(pristine(variant))
+        file.flush()
+        image = Path(file.name)
+        names = [line.split("/")[5] for line in debugfs(image, ["ls -p /keep", "ls -p /keep/sub"])
+                 if line.startswith("/")]  # fmt: skip
+        paths = [f"/keep/{way}{name}" for name in names for way in ("", "sub/")]
+        found = debugfs(image, ["blocks /keep", *(f"blocks {path}" for path in paths)])
+        image.with_suffix(".debugfs").unlink()
+    return frozenset(int(each) for line in found for each in line.split() if each.isdigit())
+
+
+def is_shared(variant: str, said: str) -> bool:
+    """Whether the damage says that the files that nobody works on have no blocks of their own."""
+    used = re.findall(r" \+\(?(\d+)(?:--(\d+))?", "".join(re.findall("Block bitmap diff.*", said)))
+    claimed = re.findall(r"(?m)^Multiply-claimed block\(s\) in inode \d+:(.*)", said)
+    used += [(each, "") for line in claimed for each in re.findall(r"\d+", line)]
+    blocks = {block for first, last in used for block in range(int(first), int(last or first) + 1)}
+    return not blocks.isdisjoint(blocks_kept(variant))
+
+
+def kept(program: Path, image: Path) -> set[str]:
+    """The files that nobody works on, with their contents, once e2fsck has repaired the image."""
+    copy = Path(shutil.copy(image, image.with_suffix(".repaired")))
+    for _ in range(3):
+        if "MODIFIED" not in e2fsck("-fy", copy):
+            break
+    done = run_within([str(program), str(copy)], input=b"tree /keep\n", capture_output=True,
+                      seconds=60, check=False)  # fmt: skip
+    return {line for line in done.stdout.decode(errors="replace").splitlines() if "/keep" in line}
+
+
 @dataclass
 class Tried:
     """What became of an image."""
@@ -126,17 +168,21 @@ class Tried:
     lines: list[str]
     failure: str
     new: dict[str, str]
+    lost: list[str]
+    """What e2fsck would have kept if nobody had written."""
+    seconds: float
 
 
 def try_image(program: Path, folder: Path, seed: int, kinds=KINDS) -> Tried:
     """Makes an image, works on it, and asks e2fsck."""
     image, name, commands = damage(folder, seed, kinds)
     rng = random.Random(seed + 1)
-    before = {*findings(image), *(["inodes"] if "orphan" in e2fsck("-fn", image) else [])}
-    shutil.copyfile(image, folder / "before.img")
+    said = e2fsck("-fn", image)
+    before = {*findings(image), *(["inodes"] if "orphan" in said else [])}
+    sound = Path(shutil.copyfile(image, folder / "before.img"))
     errors = rng.choice(("continue", "continue", "remount-ro"))
     text = "\n".join(operations(rng)) + "\n"
-    failure = ""
+    failure, began = "", time.monotonic()
     try:
         done = run_within([str(program), str(image), "write", f"errors={errors}"],
                           input=text.encode(), capture_output=True, seconds=SECONDS,
@@ -146,11 +192,14 @@ def try_image(program: Path, folder: Path, seed: int, kinds=KINDS) -> Tried:
             failure = f"status {done.returncode}: {done.stderr.decode(errors='replace')}"
     except subprocess.TimeoutExpired:
         lines, failure = [], f"not ended after {SECONDS} s"
+    seconds = time.monotonic() - began
     after = findings(image)
+    shared = is_shared(image.stem.split("_")[0], said)
+    lost = set() if shared else kept(program, sound) - kept(program, image)
     spread = {*before, *SPREADS.get(name.split()[2], ())}
     spread |= {"leaked"} if "blocks" in spread else set()
     new = {family: line for family, line in after.items() if family not in spread}
-    return Tried(name, commands, lines, failure, new)
+    return Tried(name, commands, lines, failure, new, sorted(lost), seconds)
 
 
 def main() -> int:
@@ -159,20 +208,27 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--more", action="store_true", help="the kinds of damage_trees.py")
+    parser.add_argument("--outside", action="store_true", help="the kinds of damage_outside.py")
+    parser.add_argument("--kind", help="only this one")
     options = parser.parse_args()
     from tests.host.ext.fixtures import host_program  # a plugin of pytest
 
     program, wrong = host_program(), 0
+    kinds = MORE if options.more else OUTSIDE if options.outside else KINDS
+    if options.kind:
+        kinds = {options.kind: kinds[options.kind]}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         for seed in range(options.seed, options.seed + options.count):
-            tried = try_image(program, Path(name), seed, MORE if options.more else KINDS)
-            if tried.failure or tried.new:
+            tried = try_image(program, Path(name), seed, kinds)
+            if tried.failure or tried.new or tried.lost or tried.seconds > SLOW:
                 wrong += 1
                 print(
                     tried.name,
                     tried.commands,
                     tried.failure[:3000],
                     list(tried.new.values())[:6],
+                    tried.lost[:4],
+                    f"{tried.seconds:.1f} s",
                     flush=True,
                 )
             for file in Path(name).iterdir():

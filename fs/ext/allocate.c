@@ -87,15 +87,19 @@ static void count_free(struct ext_group_desc *descriptor, int change)
 	descriptor->bg_free_blocks_count_hi = (uint16_t)(in_group >> 16);
 }
 
-static void count_super(struct ext_fs *fs, int change)
+void ext_count_free(struct ext_fs *fs, uint64_t blocks)
 {
 	struct ext_super_block *super = &fs->super;
-	uint64_t blocks = super_free(fs) + (uint64_t)(int64_t)change;
 
 	super->s_free_blocks_count_lo = (uint32_t)blocks;
 	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
 		super->s_free_blocks_count_hi = (uint32_t)(blocks >> 32);
 	fs->super_changed = true;
+}
+
+static void count_super(struct ext_fs *fs, int change)
+{
+	ext_count_free(fs, super_free(fs) + (uint64_t)(int64_t)change);
 }
 
 /* ---- blocks that wait for the commit ---- */
@@ -455,6 +459,18 @@ int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, boo
 	return metadata ? ext_forget(fs, first, count) : 0;
 }
 
+/* A block of which the cache has contents that somebody uses, or that are on their way to the disk,
+ * is not free, whatever the bitmap said: perhaps it is a node of the very map that grows. */
+static int check_unused(const struct ext_inode *inode, uint64_t block)
+{
+	const struct ext_fs *fs = inode->fs;
+	struct cached_block *cached = bcache_find(fs->device, block, fs->summary.block_size);
+	bool used = cached != NULL && (cached->references > 1 || cached->transaction != NULL);
+
+	bcache_put(cached);
+	return used ? ext_corrupt_inode(inode, "block %ju was free, and is in use", block) : 0;
+}
+
 int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_block **out)
 {
 	struct ext_fs *fs = inode->fs;
@@ -465,6 +481,11 @@ int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_
 	if (got < 0)
 		return got;
 	block = search.first;
+	error = check_unused(inode, block);
+	if (error) { /* its bitmap is right now */
+		ext_count_freed(inode, 1);
+		return error;
+	}
 	error = bcache_get_zeroed(fs->device, block, fs->summary.block_size, out);
 	if (!error) {
 		error = ext_change(fs, *out);

@@ -10,12 +10,14 @@
  * (BLOCK_UNINIT, INODE_UNINIT), and the first who needs one makes it.
  *
  * A bitmap read from the disk is compared with its checksum, and its zeros with the count of the
- * descriptor, because a wrong bit would give a block of one file to another. A wrong bitmap is
+ * descriptor, because a wrong bit would give a block of one file to another. And what the file
+ * system has for itself, the journal included, must be in use in it. A wrong bitmap is
  * -EUCLEAN, and is not used until the next mount, as on Linux: the console says it once, what is
  * allocated is in other groups, and blocks that are freed in it stay in use until e2fsck. (More
  * than EXT_BAD of them are said each time, and are errors of those who ask.)
  */
 #include "fs/ext/internal.h"
+#include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
@@ -134,9 +136,48 @@ static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descrip
 		EXT_PUT32(descriptor, bg_inode_bitmap_csum, checksum);
 }
 
+/* Whether those blocks of a run that are in this group are in use. */
+static bool are_used(const struct ext_fs *fs, uint32_t group, const uint8_t *bits, uint64_t first,
+		     uint32_t count)
+{
+	uint64_t base = ext_group_first(fs, group), end = base + ext_group_blocks(fs, group);
+	uint64_t from = first > base ? first : base, to = first + count < end ? first + count : end;
+
+	return from >= to || ext_bits_find(bits, NULL, (uint32_t)(from - base),
+					   (uint32_t)(to - base), false) == to - base;
+}
+
+/* Refuses a bitmap of blocks in which something of the file system itself is free: that would be
+ * given to a file. */
+static int check_own(const struct ext_fs *fs, uint32_t group, const uint8_t *bits)
+{
+	bool used =
+	    are_used(fs, group, bits, ext_group_first(fs, group), ext_group_overhead(fs, group));
+	uint32_t other, end, length;
+	uint64_t first;
+
+	for (uint32_t i = 0; fs->journal && journal_piece(fs->journal, i, &first, &length); i++)
+		used &= are_used(fs, group, bits, first, length);
+	ext_group_neighbours(fs, group, &other, &end);
+	for (; other < end && used; other++) {
+		struct ext_table tables[EXT_TABLES];
+		struct ext_group_desc of;
+		int error = ext_group_read(fs, other, &of);
+
+		if (error)
+			return error;
+		ext_group_tables(fs, &of, tables);
+		for (unsigned i = 0; i < EXT_TABLES; i++)
+			used &= are_used(fs, group, bits, tables[i].first, tables[i].count);
+	}
+	return used ? 0
+		    : ext_corrupt(fs, "block bitmap",
+				  "group %u: blocks of the file system itself are free", group);
+}
+
 /* Refuses a bitmap of the disk that is not what its descriptor says. */
-static int check(const struct ext_fs *fs, uint32_t group, const struct about *of,
-		 const uint8_t *bits)
+static int check(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
+		 const struct about *of, const uint8_t *bits)
 {
 	uint32_t zeros = count_zeros(bits, of->bits);
 	uint32_t checksum = ext_crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
@@ -149,7 +190,7 @@ static int check(const struct ext_fs *fs, uint32_t group, const struct about *of
 	if (zeros != of->free)
 		return ext_corrupt(fs, of->name, "group %u: %u free, but the descriptor says %u",
 				   group, zeros, of->free);
-	return 0;
+	return kind == EXT_BITMAP_BLOCKS ? check_own(fs, group, bits) : 0;
 }
 
 /* Sets the bit of a metadata block, or those of several, that are in this group. */
@@ -195,6 +236,10 @@ static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 		error =
 		    ext_corrupt(fs, of->name, "group %u: new, but the descriptor has %u of %u free",
 				group, of->free, of->bits);
+	else if (kind == EXT_BITMAP_BLOCKS)
+		error = check_own(fs, group, (*out)->data);
+	else if (group == 0 || EXT_GET32(descriptor, bg_used_dirs_count) > 0)
+		error = ext_corrupt(fs, of->name, "group %u: new, but it has inodes", group);
 	if (!error)
 		error = ext_change(fs, *out);
 	changed.bg_flags &= (uint16_t)~of->uninit;
@@ -215,8 +260,8 @@ static bool has_flags(const struct ext_fs *fs)
 }
 
 /* Reads a bitmap, and checks it unless that was done. */
-static int get_old(const struct ext_fs *fs, uint32_t group, const struct about *of,
-		   struct cached_block **out)
+static int get_old(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
+		   const struct about *of, struct cached_block **out)
 {
 	int error;
 
@@ -227,7 +272,7 @@ static int get_old(const struct ext_fs *fs, uint32_t group, const struct about *
 	if (error)
 		return error;
 	if (!(*out)->verified)
-		error = check(fs, group, of, (*out)->data);
+		error = check(fs, group, kind, of, (*out)->data);
 	if (error)
 		bcache_put(*out);
 	return error;
@@ -241,17 +286,18 @@ bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap 
 	return false;
 }
 
-static void note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
-		     const struct about *of)
+void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, uint32_t free)
 {
+	uint32_t blocks = ext_group_blocks(fs, group);
+
 	if (fs->bad_count == EXT_BAD)
 		return;
 	fs->bad[fs->bad_count++] = group * 2 + kind;
 	if (kind != EXT_BITMAP_BLOCKS)
 		return;
-	fs->unusable += of->free < of->bits ? of->free : of->bits;
+	fs->unusable += free < blocks ? free : blocks;
 	if (group < fs->looked_at)
-		fs->sure -= of->free;
+		fs->sure -= free;
 }
 
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
@@ -265,11 +311,30 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 	if (has_flags(fs) && descriptor->bg_flags & of.uninit && ext_range_valid(fs, of.block, 1))
 		error = get_new(fs, group, descriptor, kind, &of, out);
 	else
-		error = get_old(fs, group, &of, out);
+		error = get_old(fs, group, kind, &of, out);
 	if (!error)
 		(*out)->verified = true;
 	else if (error == -EUCLEAN || error == -EBADMSG)
-		note_bad(fs, group, kind, &of);
+		ext_bitmap_note_bad(fs, group, kind, of.free);
+	return error;
+}
+
+int ext_inode_check_used(struct ext_fs *fs, uint32_t number)
+{
+	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;
+	uint32_t index = (number - 1) % fs->super.s_inodes_per_group;
+	struct ext_group_desc descriptor;
+	struct cached_block *bitmap;
+	int error = ext_group_read(fs, group, &descriptor);
+
+	if (!error)
+		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
+	if (error)
+		return error;
+	if (ext_bits_find(bitmap->data, NULL, index, index + 1, true) != index)
+		error =
+		    ext_corrupt(fs, "inode bitmap", "group %u: inode %u is free", group, number);
+	bcache_put(bitmap);
 	return error;
 }
 

@@ -15,6 +15,7 @@
  * what comes after the descriptors.
  */
 #include "fs/ext/internal.h"
+#include "fs/jbd2/journal.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
 
@@ -156,7 +157,7 @@ static bool has_copy(const struct ext_fs *fs, uint32_t group)
 
 /* With the superblock go all descriptors, and room for more; with meta_bg the first, second and
  * last group of those that a block describes have this block instead. */
-uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group)
+static uint32_t overhead(const struct ext_fs *fs, uint32_t group)
 {
 	const struct ext_super_block *super = &fs->super;
 	uint32_t in_block = fs->summary.block_size / fs->summary.descriptor_size;
@@ -170,6 +171,14 @@ uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group)
 			   ? 1 + super->s_first_meta_bg + super->s_reserved_gdt_blocks
 			   : 0;
 	return has_copy(fs, group) + (place == 0 || place == 1 || place == in_block - 1);
+}
+
+/* A damaged superblock may reserve more than the group has. */
+uint32_t ext_group_overhead(const struct ext_fs *fs, uint32_t group)
+{
+	uint32_t taken = overhead(fs, group), most = ext_group_blocks(fs, group);
+
+	return taken < most ? taken : most;
 }
 
 uint32_t ext_table_blocks(const struct ext_fs *fs)
@@ -200,40 +209,127 @@ static bool overlap(uint64_t one, uint64_t one_count, uint64_t other, uint64_t o
 	return one < other + other_count && other < one + one_count;
 }
 
+void ext_group_tables(const struct ext_fs *fs, const struct ext_group_desc *of,
+		      struct ext_table tables[EXT_TABLES])
+{
+	tables[0] = (struct ext_table){ EXT_GET64(of, bg_block_bitmap), 1 };
+	tables[1] = (struct ext_table){ EXT_GET64(of, bg_inode_bitmap), 1 };
+	tables[2] = (struct ext_table){ EXT_GET64(of, bg_inode_table), ext_table_blocks(fs) };
+}
+
 /* Whether a run touches the bitmaps or the inode table of a group. */
 static int touches_tables(const struct ext_fs *fs, uint32_t group, uint64_t first, uint32_t count)
 {
+	struct ext_table tables[EXT_TABLES];
 	struct ext_group_desc of;
-	int error = ext_group_read(fs, group, &of);
+	int error = ext_group_read(fs, group, &of), found = 0;
 
 	if (error)
 		return error;
-	return overlap(first, count, EXT_GET64(&of, bg_block_bitmap), 1) ||
-	       overlap(first, count, EXT_GET64(&of, bg_inode_bitmap), 1) ||
-	       overlap(first, count, EXT_GET64(&of, bg_inode_table), ext_table_blocks(fs));
+	ext_group_tables(fs, &of, tables);
+	for (unsigned i = 0; i < EXT_TABLES; i++)
+		found |= overlap(first, count, tables[i].first, tables[i].count);
+	return found;
 }
 
-/* With flex_bg the tables of a few neighbouring groups are together in the first of them. */
-int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
+static bool touches_journal(const struct ext_fs *fs, uint64_t first, uint32_t count)
 {
-	const struct ext_fs *fs = inode->fs;
+	uint64_t at;
+	uint32_t length;
+
+	for (uint32_t i = 0; fs->journal && journal_piece(fs->journal, i, &at, &length); i++)
+		if (overlap(first, count, at, length))
+			return true;
+	return false;
+}
+
+void ext_group_neighbours(const struct ext_fs *fs, uint32_t group, uint32_t *first, uint32_t *end)
+{
 	bool flex = ext_has_incompat(fs, EXT_INCOMPAT_FLEX_BG);
 	unsigned log = flex && fs->super.s_log_groups_per_flex <= FLEX_LOG_MAX
 			   ? fs->super.s_log_groups_per_flex
 			   : 0;
-	uint32_t index, own, group;
+
+	*first = group >> log << log;
+	*end = *first + (1u << log);
+	if (*end > fs->summary.groups)
+		*end = fs->summary.groups;
+}
+
+int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
+{
+	const struct ext_fs *fs = inode->fs;
+	uint32_t index, own, group, end;
 	int found;
 
 	if (!ext_range_valid(fs, first, count))
 		return ext_corrupt_inode(inode, "%u blocks from %ju on are outside the file system",
 					 count, first);
 	own = ext_group_of(fs, first, &index);
-	group = own >> log << log;
-	found = index < ext_group_overhead(fs, own);
-	for (uint32_t i = 0; i < 1u << log && group < fs->summary.groups && !found; i++, group++)
+	ext_group_neighbours(fs, own, &group, &end);
+	found = index < ext_group_overhead(fs, own) || touches_journal(fs, first, count);
+	for (; group < end && !found; group++)
 		found = touches_tables(fs, group, first, count);
 	if (found > 0)
 		return ext_corrupt_inode(inode, "%u blocks from %ju on are the file system's own",
 					 count, first);
 	return found;
+}
+
+/* Whether a table is where it may be: after the copies of descriptors, and, without flex_bg, in its
+ * own group. */
+static bool place_possible(const struct ext_fs *fs, uint32_t group, const struct ext_table *table)
+{
+	bool flex = ext_has_incompat(fs, EXT_INCOMPAT_FLEX_BG);
+	uint32_t begin, end, index;
+
+	if (!ext_range_valid(fs, table->first, table->count))
+		return false;
+	begin = ext_group_of(fs, table->first, &index);
+	if (index < ext_group_overhead(fs, begin))
+		return false;
+	end = ext_group_of(fs, table->first + table->count - 1, &index);
+	return index >= ext_group_overhead(fs, end) && (flex || (begin == group && end == group));
+}
+
+/* Each table of a group is compared with those after it, and with those of the neighbours before
+ * the group. */
+static int check_tables(const struct ext_fs *fs, uint32_t group, const struct ext_group_desc *of)
+{
+	struct ext_table tables[EXT_TABLES];
+	uint32_t other, end;
+	int wrong = 0;
+
+	ext_group_tables(fs, of, tables);
+	for (unsigned i = 0; i < EXT_TABLES; i++) {
+		wrong |= !place_possible(fs, group, &tables[i]);
+		for (unsigned j = i + 1; j < EXT_TABLES; j++)
+			wrong |= overlap(tables[i].first, tables[i].count, tables[j].first,
+					 tables[j].count);
+		ext_group_neighbours(fs, group, &other, &end);
+		for (; other < group && !wrong; other++)
+			wrong = touches_tables(fs, other, tables[i].first, tables[i].count);
+	}
+	if (wrong > 0)
+		return ext_corrupt(fs, "descriptors",
+				   "group %u: a bitmap or its inode table is something else's",
+				   group);
+	return wrong;
+}
+
+int ext_groups_check(const struct ext_fs *fs, uint64_t *blocks, uint32_t *inodes)
+{
+	*blocks = *inodes = 0;
+	for (uint32_t group = 0; group < fs->summary.groups; group++) {
+		struct ext_group_desc of;
+		int error = ext_group_read(fs, group, &of);
+
+		if (!error)
+			error = check_tables(fs, group, &of);
+		if (error)
+			return error;
+		*blocks += EXT_GET32(&of, bg_free_blocks_count);
+		*inodes += EXT_GET32(&of, bg_free_inodes_count);
+	}
+	return 0;
 }

@@ -145,8 +145,16 @@ uint64_t ext_size_limit(const struct ext_inode *inode)
 	return reach << shift;
 }
 
-/* Directories are whole blocks, and no more than there are; a symbolic link is one block at most.
- */
+/* Whether an inode counts any block but that of its attributes. */
+static bool has_blocks(const struct ext_inode *inode)
+{
+	uint32_t sectors = inode->fs->summary.block_size / SECTOR_SIZE;
+
+	return inode->blocks > (inode->attributes != 0 ? sectors : 0);
+}
+
+/* Directories are whole blocks, and no more than there are; a symbolic link is one block at most,
+ * and a long one has it: else its text would be followed as a map, and freed. */
 static bool size_possible(const struct ext_inode *inode)
 {
 	const struct ext_summary *summary = &inode->fs->summary;
@@ -156,7 +164,8 @@ static bool size_possible(const struct ext_inode *inode)
 		return size > 0 && (size & (summary->block_size - 1)) == 0 &&
 		       size >> inode->fs->block_shift <= summary->blocks;
 	if (ext_is_symlink(inode))
-		return size > 0 && size <= summary->block_size;
+		return size > 0 && size <= summary->block_size &&
+		       (ext_is_short_symlink(inode) || has_blocks(inode));
 	return size <= ext_blocks_in_reach(inode) << inode->fs->block_shift;
 }
 

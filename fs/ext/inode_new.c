@@ -94,19 +94,34 @@ static void count(struct ext_group_desc *descriptor, int change, bool is_directo
 		EXT_PUT32(descriptor, bg_used_dirs_count, directories);
 }
 
+/* An inode that has names is not overwritten, whatever its bitmap says: e2fsck can put that right.
+ */
+static int check_free(struct ext_fs *fs, uint32_t group, uint32_t index,
+		      const struct ext_disk_inode_large *disk, struct cached_block *table)
+{
+	if (disk->first.i_links_count == 0 || disk->first.i_dtime != 0)
+		return 0;
+	bcache_put(table);
+	ext_bitmap_note_bad(fs, group, EXT_BITMAP_INODES, 0);
+	return ext_corrupt(fs, "inode bitmap", "group %u: inode %u is free, but it has names",
+			   group, group * fs->super.s_inodes_per_group + index + 1);
+}
+
 /* Gets the table's block of a new inode: one in which no inode was ever used has junk. */
 static int get_table_block(struct ext_fs *fs, uint32_t group, uint32_t index, uint32_t unused,
-			   struct cached_block **out)
+			   const uint8_t *used, struct cached_block **out)
 {
 	uint32_t in_block = fs->summary.block_size / fs->inode_size;
-	uint32_t first = index - index % in_block;
+	uint32_t first = index - index % in_block, all = fs->super.s_inodes_per_group;
+	uint32_t end = first + in_block < all ? first + in_block : all;
 	struct ext_disk_inode_large *disk;
 	uint64_t table;
 	int error;
 
-	if (first < fs->super.s_inodes_per_group - unused)
-		return ext_inode_block(fs, group * fs->super.s_inodes_per_group + index + 1, out,
-				       &disk);
+	if (first < all - unused || ext_bits_find(used, NULL, first, end, true) < end) {
+		error = ext_inode_block(fs, group * all + index + 1, out, &disk);
+		return error ? error : check_free(fs, group, index, disk, *out);
+	}
 	error = ext_inode_table(fs, group, &table);
 	return error ? error
 		     : bcache_get_zeroed(fs->device, table + index / in_block,
@@ -120,7 +135,7 @@ static int take(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descri
 {
 	uint32_t unused = unused_inodes(fs, descriptor);
 	uint32_t rest = fs->super.s_inodes_per_group - index - 1;
-	int error = get_table_block(fs, group, index, unused, table);
+	int error = get_table_block(fs, group, index, unused, bitmap->data, table);
 
 	if (error)
 		return error;

@@ -124,9 +124,26 @@ uint64_t ext_inode_goal(const struct ext_inode *inode);
 /* The group of a block, and the block's index in it. */
 uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
 
+/* A group's two bitmaps and its inode table: their blocks, as the descriptor has them. */
+enum { EXT_TABLES = 3 };
+struct ext_table {
+	uint64_t first;
+	uint32_t count;
+};
+void ext_group_tables(const struct ext_fs *fs, const struct ext_group_desc *of,
+		      struct ext_table tables[EXT_TABLES]);
+
+/* The groups whose tables are together: with flex_bg those of a few neighbours are in the first of
+ * them. Without it a group is alone. */
+void ext_group_neighbours(const struct ext_fs *fs, uint32_t group, uint32_t *first, uint32_t *end);
+
+/* Before the first change: no two groups have the same tables (-EUCLEAN). And what is free in all
+ * of them together. */
+int ext_groups_check(const struct ext_fs *fs, uint64_t *blocks, uint32_t *inodes);
+
 /* Refuses a run that is not inside the file system, or has a group's bitmaps, inode table or
- * descriptors in it (looked for in the group in which the run begins): what names it is damaged,
- * and it must be neither written nor freed. -EUCLEAN. */
+ * descriptors in it (looked for in the group in which the run begins), or blocks of the journal:
+ * what names it is damaged, and it must be neither written nor freed. -EUCLEAN. */
 int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count);
 
 /* How many blocks of a file the map has numbers for, holes included. */
@@ -260,8 +277,13 @@ enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out);
 
-/* Was a bitmap found to be damaged? Then the others are used, unless fs->failed. */
+/* Was a bitmap found to be damaged? Then the others are used, unless fs->failed. The second notes
+ * one of inodes. */
 bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind);
+void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, uint32_t free);
+
+/* Refuses an inode that its bitmap calls free. */
+int ext_inode_check_used(struct ext_fs *fs, uint32_t number);
 
 /* Sets or clears bits, which all have the other value, and writes the descriptor with the bitmap's
  * new checksum. The caller has changed the counts in it. When it fails, nothing has changed. */
@@ -302,6 +324,7 @@ void ext_pending_clear(struct ext_fs *fs);
  * reserved for root. */
 uint64_t ext_free_blocks(const struct ext_fs *fs);
 uint64_t ext_reserved_blocks(const struct ext_fs *fs);
+void ext_count_free(struct ext_fs *fs, uint64_t blocks);
 
 /* ---- maps (fs/ext/map_change.c and others) ---- */
 

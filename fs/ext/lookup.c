@@ -31,20 +31,14 @@ struct walk {
 	unsigned links; /* followed so far */
 };
 
-/* Looks one name up in one directory. Only the root is reserved and has a name. */
+/* Looks one name up in one directory. */
 static int find(const struct ext_inode *directory, const char *name, size_t length,
 		struct ext_inode *out)
 {
-	struct ext_fs *fs = directory->fs;
 	uint32_t number;
 	int error = ext_find(directory, name, (uint32_t)length, &number);
 
-	if (error)
-		return error;
-	if (number < fs->first_inode && number != EXT_ROOT_INODE)
-		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
-					 number);
-	return ext_inode_read(fs, number, out);
+	return error ? error : ext_inode_read(directory->fs, number, out);
 }
 
 /* Checks a target that was written in front of the path: a NUL in it would end the path there, and

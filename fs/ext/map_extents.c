@@ -31,10 +31,9 @@ static int check_last(const struct ext_inode *inode, const struct ext_extent *la
 				 last->ee_block, length);
 }
 
-/* Refuses a node whose entries cannot be searched. `block` is 0 for the root, and `room` the
- * entries that fit. */
-static int check_node(const struct ext_inode *inode, uint64_t block,
-		      const struct ext_extent_node *node, unsigned room)
+/* Refuses a header that no node has. `block` is 0 for the root, and `room` the entries that fit. */
+static int check_header(const struct ext_inode *inode, uint64_t block,
+			const struct ext_extent_node *node, unsigned room)
 {
 	struct ext_extent_header header = node->header;
 	bool empty = header.eh_entries == 0 && header.eh_depth > 0;
@@ -46,6 +45,15 @@ static int check_node(const struct ext_inode *inode, uint64_t block,
 		    "extent node in block %ju: magic 0x%04x, %u of %u entries, "
 		    "depth %u",
 		    block, header.eh_magic, header.eh_entries, header.eh_max, header.eh_depth);
+	return 0;
+}
+
+/* Refuses a node whose entries cannot be searched. */
+static int check_order(const struct ext_inode *inode, uint64_t block,
+		       const struct ext_extent_node *node)
+{
+	struct ext_extent_header header = node->header;
+
 	for (unsigned i = 1; i < header.eh_entries; i++)
 		if (node->entries[i].block <= node->entries[i - 1].block)
 			return ext_corrupt_inode(
@@ -80,7 +88,8 @@ static const struct ext_extent_node *node_in(const struct cached_block *buffer)
 	return (const struct ext_extent_node *)buffer->data;
 }
 
-/* Gets the node in a block. Its contents are checked once in the life of the buffer. */
+/* Gets the node in a block. Its entries are checked once in the life of the buffer; its header each
+ * time, because on a damaged disk somebody else may have checked the block, as something else. */
 static int get_node(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
 {
 	struct cached_block *buffer;
@@ -88,9 +97,9 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct cached
 
 	if (error)
 		return error;
-	if (!buffer->verified)
-		error =
-		    check_node(inode, block, node_in(buffer), ROOM(inode->fs->summary.block_size));
+	error = check_header(inode, block, node_in(buffer), ROOM(inode->fs->summary.block_size));
+	if (!error && !buffer->verified)
+		error = check_order(inode, block, node_in(buffer));
 	if (!error && !buffer->verified)
 		error = ext_extent_verify(inode, buffer);
 	if (error) {
@@ -106,7 +115,9 @@ int ext_extent_root(const struct ext_inode *inode)
 {
 	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
 
-	return check_node(inode, 0, root, ROOM(sizeof(inode->map)));
+	int error = check_header(inode, 0, root, ROOM(sizeof(inode->map)));
+
+	return error ? error : check_order(inode, 0, root);
 }
 
 /* EXERCISE S3, its second half: extents. Contracts: fs/ext/internal.h; the drawing is above.
@@ -119,8 +130,8 @@ int ext_extent_root(const struct ext_inode *inode)
    - ext_extent_before: the walk from the root to the last extent that begins at `logical` or before
      it. *end is lowered at every level. *depth_read grows by the nodes read.
    - ext_map_extents: the answer. What is in no extent is a hole, up to *end.
-   - given: check_node; ext_extent_root, the root checked; ext_extent_find, the entry to follow in a
-     node; ext_extent_child, which gets a child and calls check_child.
+   - given: ext_extent_root, the root checked; ext_extent_find, the entry to follow in a
+     node; ext_extent_child, which gets a child, its entries in order, and calls check_child.
 
    Pitfalls: the disk's contents may be anything. A node may lead to itself or to one above it, and
    the walk must end: the depth falls by one at each step. A leaf has up to 340 extents in 4 KiB,

@@ -35,25 +35,41 @@ static int get_super(struct ext_fs *fs)
 
 /* ---- the journal ---- */
 
-static int map_journal(void *inode, uint32_t logical, uint64_t *physical)
+struct journal_map {
+	struct ext_inode inode;
+	uint64_t checked; /* blocks of it, from the first on */
+};
+
+/* Each piece of it is checked once: what is written there must not be something else. */
+static int map_journal(void *context, uint32_t logical, uint64_t *physical)
 {
+	struct journal_map *map = context;
 	struct ext_mapping mapping;
-	int error = ext_map(inode, logical, &mapping);
+	int error = ext_map(&map->inode, logical, &mapping);
 
 	if (!error && (mapping.physical == 0 || mapping.unwritten))
-		error = ext_corrupt_inode(inode, "journal with a hole at block %u", logical);
+		error = ext_corrupt_inode(&map->inode, "journal with a hole at block %u", logical);
+	if (!error && logical >= map->checked) {
+		uint32_t length = ext_blocks_to_group_end(map->inode.fs, mapping.physical);
+
+		if (length > mapping.length)
+			length = (uint32_t)mapping.length;
+		map->checked = logical + (uint64_t)length;
+		error = ext_check_run(&map->inode, mapping.physical, length);
+	}
 	*physical = mapping.physical;
 	return error;
 }
 
 static int open_journal(struct ext_fs *fs)
 {
-	struct ext_inode inode;
+	struct journal_map map = { .checked = 0 };
+	struct ext_inode *inode = &map.inode;
 	struct journal_place place = {
 		.device = fs->device,
 		.block_size = fs->summary.block_size,
 		.map = map_journal,
-		.context = &inode,
+		.context = &map,
 		.now = fs->options.now,
 		.no_barriers = fs->options.no_barriers,
 		.wide = ext_has_incompat(fs, EXT_INCOMPAT_64BIT),
@@ -65,15 +81,15 @@ static int open_journal(struct ext_fs *fs)
 		printk("%s: the journal is on another device\n", fs->device->name);
 		return -EOPNOTSUPP;
 	}
-	error = ext_inode_read(fs, fs->super.s_journal_inum, &inode);
+	error = ext_inode_read(fs, fs->super.s_journal_inum, inode);
 	if (error)
 		return error == -EINVAL ? ext_corrupt(fs, "superblock", "journal in inode %u",
 						      fs->super.s_journal_inum)
 					: error;
-	if (!ext_is_regular(&inode) || inode.size >> fs->block_shift > UINT32_MAX)
-		return ext_corrupt_inode(&inode, "the journal has mode 0%o, size %ju", inode.mode,
-					 inode.size);
-	place.blocks = (uint32_t)(inode.size >> fs->block_shift);
+	if (!ext_is_regular(inode) || inode->size >> fs->block_shift > UINT32_MAX)
+		return ext_corrupt_inode(inode, "the journal has mode 0%o, size %ju", inode->mode,
+					 inode->size);
+	place.blocks = (uint32_t)(inode->size >> fs->block_shift);
 	return journal_open(&place, &fs->journal);
 }
 
@@ -119,12 +135,30 @@ static int check_features(const struct ext_fs *fs)
 	return 0;
 }
 
+/* The superblock's counts are those of the last unmount: after a power cut they may be anything. As
+ * on Linux those of the descriptors count. */
+static int check_groups(struct ext_fs *fs)
+{
+	uint64_t blocks;
+	int error = ext_groups_check(fs, &blocks, &fs->super.s_free_inodes_count);
+
+	if (!error)
+		ext_count_free(fs, blocks);
+	return error;
+}
+
 /* The next orphan: freed, or cut to its size. */
 static int finish_orphan(struct ext_fs *fs, uint32_t number)
 {
 	struct ext_inode inode;
 	int error = ext_orphan_check(fs, number);
 
+	if (!error)
+		error = ext_begin(fs, EXT_CREDITS); /* a bitmap that was never written is made */
+	if (!error) {
+		error = ext_inode_check_used(fs, number);
+		ext_end(fs);
+	}
 	if (!error)
 		error = ext_inode_load(fs, number, &inode);
 	if (error)
@@ -199,6 +233,8 @@ int ext_write_begin(struct ext_fs *fs)
 {
 	int error = check_features(fs);
 
+	if (!error)
+		error = check_groups(fs);
 	if (!error)
 		error = get_super(fs);
 	if (error)

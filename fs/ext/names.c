@@ -20,6 +20,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
+#define DAMAGED_MAX 32 /* blocks of a directory */
+
 static bool is_dots(const struct ext_name *name)
 {
 	return name->length <= 2 && memcmp(name->text, "..", name->length) == 0;
@@ -36,11 +38,12 @@ int ext_name_check(const struct ext_inode *directory, const struct ext_name *nam
 	return is_dots(name) ? -EINVAL : 0; /* the empty name, too */
 }
 
-/* Searches the first `blocks` blocks. A damaged one does not hide what is in the others. */
+/* Searches the first `blocks` blocks. A damaged one does not hide what is in the others, but there
+ * is an end: a damaged size may be that of a million holes. */
 static int find_in_blocks(const struct ext_inode *directory, const struct ext_name *name,
 			  uint32_t blocks, struct ext_slot *slot)
 {
-	int result = -ENOENT;
+	int result = -ENOENT, damaged = 0;
 
 	for (uint32_t logical = 0; logical < blocks; logical++) {
 		int error = ext_directory_block(directory, logical, &slot->buffer);
@@ -54,6 +57,8 @@ static int find_in_blocks(const struct ext_inode *directory, const struct ext_na
 		}
 		if (error != -ENOENT)
 			result = error;
+		if (error != -ENOENT && ++damaged == DAMAGED_MAX)
+			break;
 	}
 	return result;
 }
@@ -77,6 +82,8 @@ static uint32_t inode_in(const struct ext_slot *slot)
 	return ((const struct ext_dir_entry_2 *)(slot->buffer->data + slot->at))->inode;
 }
 
+/* Only the root is reserved and has a name: who opened or removed the journal by one would ruin
+ * it. */
 int ext_find(const struct ext_inode *directory, const char *name, uint32_t length, uint32_t *number)
 {
 	struct ext_name wanted = { name, length };
@@ -92,6 +99,9 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 		return error;
 	*number = inode_in(&slot);
 	bcache_put(slot.buffer);
+	if (*number < directory->fs->first_inode && *number != EXT_ROOT_INODE)
+		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
+					 *number);
 	return 0;
 }
 

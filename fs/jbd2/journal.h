@@ -51,6 +51,9 @@ struct journal_place {
  * error. Nothing is written. */
 int journal_open(const struct journal_place *place, struct journal **out);
 
+/* Where the blocks of its file are: piece `index`, as long as there is one. */
+bool journal_piece(const struct journal *journal, uint32_t index, uint64_t *first, uint32_t *count);
+
 /* Is there something to replay? */
 bool journal_needs_recovery(const struct journal *journal);
 

@@ -77,6 +77,18 @@ int journal_find_runs(struct journal *journal)
 	return 0;
 }
 
+bool journal_piece(const struct journal *journal, uint32_t index, uint64_t *first, uint32_t *count)
+{
+	const struct journal_run *run = &journal->runs[index];
+	bool last = index + 1 == journal->run_count;
+
+	if (index >= journal->run_count)
+		return false;
+	*first = run->physical;
+	*count = (last ? journal->place.blocks : run[1].logical) - run->logical;
+	return true;
+}
+
 static uint64_t physical_of(const struct journal *journal, uint32_t logical)
 {
 	const struct journal_run *run = &journal->runs[journal->run_count - 1];

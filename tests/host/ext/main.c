@@ -109,13 +109,12 @@ static int print_tree(void *context, const char *name, uint32_t number, uint8_t 
 	return 0;
 }
 
-static void tree(char *arguments)
+static void tree(char *path)
 {
-	struct place root = { "", 0 };
+	struct place root = { path != NULL ? path : "", 0 };
 	struct ext_inode inode;
-	int error = ext_lookup(fs, "/", &inode);
+	int error = ext_lookup(fs, path != NULL ? path : "/", &inode);
 
-	(void)arguments;
 	if (!error)
 		error = ext_list(&inode, print_tree, &root);
 	if (error)
