@@ -75,7 +75,7 @@ static int take(struct pipe *pipe, struct buffer *to)
 	return done ? done : moved;
 }
 
-/* Sleeps only while there is nothing at all: a reader gets what is there, be it less than it wants.
+/* Sleeps only while there is nothing at all: a reader gets what is there, even if it wants more.
  * Without writers that may be nothing; and it may be gone when this reader's turn has come. */
 static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 {

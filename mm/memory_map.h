@@ -7,7 +7,7 @@
 #define MEMORY_RANGES (2 * BOOT_MEMORY_RANGES)
 
 /*
- * Puts n ranges into order: where two overlap the higher type wins (it is safer to believe that
+ * Puts n ranges into order: where two overlap the higher type wins (it is safer to assume that
  * something is not memory); empty ones are dropped; one that runs past the end of the 64-bit space
  * is cut there. out must have room for 2 * n ranges. Returns how many it wrote.
  */

@@ -19,7 +19,7 @@ void object_forget(struct memory_object *object, uint32_t index, struct page *pa
  */
 void object_clean(struct memory_object *object, uint32_t index, const struct page *page);
 
-/* How many entries map this page of the object. *was_used: had any the accessed bit? They have it
- * no more. */
+/* How many entries map this page of the object. *was_used: did any of them have the
+ * accessed bit? It is cleared. */
 uint32_t object_shown(struct memory_object *object, uint32_t index, const struct page *page,
 		      bool *was_used);

@@ -42,6 +42,7 @@ def test_no_private_words() -> None:
         ("kernel/a.c", "/* With interrupts\n * off; one interrupts on the way. */", 1),
         ("kernel/a.c", "/* Interrupts are on again: it switches interrupts off. */", 2),
         ("labs/a/README.md", "Who sleeps a lot stays. Who sleeps?", 1),
+        ("labs/a/README.md", "- Who gets a file gives it back.\n- Who has it?\n", 1),
         (
             "mm/a.c",
             "/* It is no page; there is no page; it is no longer a page. */",

@@ -76,7 +76,7 @@ REFUSED = (
     ),
     Word(r"\bof ring 3\b|\bring 3's\b", "the user's, or the program's"),
     # Subjects are things that act.
-    Word(r"(?:^|[.;:] )Who(?:ever)? [^.?!]*\.", "a task that ...: who only in questions"),
+    Word(r"(?:^|[.;:] |- )Who(?:ever)? [^.?!]*\.", "a task that ...: who only in questions"),
     Word(r"\b[Ww]hoever\b", "any caller, any task that ..."),
     Word(r"\b[Ww]hose (?:is|are)\b", "who uses, who owns"),
     # No space for time or logic.

@@ -12,7 +12,7 @@
  *	reads STATUS: no longer busy
  *
  * The handler may run before the task sleeps, so the task looks with interrupts disabled. Whatever
- * sent the interrupt, the task believes the drive's status only. If an interrupt is lost, the task
+ * sent the interrupt, the task trusts only the drive's status. If an interrupt is lost, the task
  * finds the answer when its time is over, and says so.
  *
  * The sleep is not ended by signals: the controller may be writing to memory that the caller would

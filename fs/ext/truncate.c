@@ -9,7 +9,7 @@
  *	3. the inode leaves the list; without links, it is freed
  *
  * After a power cut the next mount goes on with step 2. A hole needs no list: each piece of it is
- * an honest state of the file.
+ * a valid state of the file.
  *
  * The rest of the last block is zeroed when a file becomes shorter, because it would show when the
  * file grows again.

@@ -12,7 +12,7 @@ bits 32
 extern trap_dispatch
 
 	; EXERCISE 2.3 (interrupts, part 2): the 256 stubs trap_stub_0 to trap_stub_255, made by
-	; %rep. Each leaves the same picture on the stack: an error code (0 where the processor
+	; %rep. Each leaves the same layout on the stack: an error code (0 where the processor
 	; pushes none, see has_error_code) and then its vector. All continue at trap_common.
 	; Pitfall: a vector above 127 does not fit into a signed byte.
 	; SOLUTION 2.3 {

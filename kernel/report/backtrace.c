@@ -12,7 +12,7 @@
  *	0xc0118fcc	0xc0100123
  *
  * The kernel is compiled with -fno-omit-frame-pointer for this. A backtrace runs when something is
- * broken, so it believes nothing: each pointer must be in the stack in use, be aligned, and be
+ * broken, so it trusts nothing: each pointer must be in the stack in use, be aligned, and be
  * above the last one. Reads only; any context.
  */
 #include "kernel/report/backtrace.h"
