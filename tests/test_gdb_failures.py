@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Callable
 from functools import cache
@@ -153,11 +152,7 @@ def test_nothing_runs_on_when_the_launcher_is_killed(tmp_path):
 
 def list_processes(parent: int) -> dict[int, str]:
     """The children of a process: number and command."""
-    done = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(parent)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = (line.split(maxsplit=1) for line in done.stdout.splitlines())
-    return {int(pid): command for pid, command in lines}
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return {
+        int(pid): Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in children
+    }

@@ -18,13 +18,15 @@
 
 #define DIRECT_UNIT 512u /* O_DIRECT: addresses and lengths are multiples of it */
 #define ADVICE_LAST 5u	 /* of posix_fadvise: to be used once */
+#define AT_ONCE	    4u	 /* a stream gets up to 2^4 pages of vectors in one piece: a pipe's */
 
 /* ---- vectors and offsets ---- */
 
 /* Is something wrong with any piece of a program's list? Then nothing is moved. A length is
- * signed. */
-static int vectors_error(uint32_t vectors, uint32_t count)
+ * signed. *total becomes that of all pieces, or TRANSFER_MAX if they have more. */
+static int vectors_error(uint32_t vectors, uint32_t count, uint32_t *total)
 {
+	*total = 0;
 	struct linux_vector vector;
 
 	if (count > VECTORS_MAX)
@@ -36,6 +38,8 @@ static int vectors_error(uint32_t vectors, uint32_t count)
 			return -EINVAL;
 		if (!user_range_ok(vector.base, vector.length))
 			return -EFAULT;
+		*total =
+		    vector.length < TRANSFER_MAX - *total ? *total + vector.length : TRANSFER_MAX;
 	}
 	return 0;
 }
@@ -109,6 +113,34 @@ static bool is_unaligned(uint32_t vectors, uint32_t count, struct linux_vector *
 	return bits % DIRECT_UNIT;
 }
 
+static int write_here(struct file *file, struct buffer *from, uint64_t unused)
+{
+	return file_write(file, from);
+}
+
+/* Collects a piece in the kernel's memory: `to` is an address. */
+static int collect(struct file *unused, struct buffer *from, uint64_t to)
+{
+	return buffer_take(from, (void *)(uintptr_t)to, from->length);
+}
+
+/* A write to a stream is one write, in however many pieces it comes: what a pipe takes without
+ * tearing it apart (PIPE_BUF), and how it fills pages, follows from the sum. */
+static int write_together(struct file *file, uint32_t vectors, uint32_t count, uint32_t total)
+{
+	unsigned order = total <= PAGE_SIZE ? 0 : AT_ONCE;
+	void *bytes = page_alloc(order);
+	struct buffer buffer = buffer_of_kernel(bytes, total);
+
+	if (!bytes)
+		return each_piece(file, vectors, count, 0, 0, write_here);
+	int moved = each_piece(file, vectors, count, (uintptr_t)bytes, 0, collect);
+
+	moved = moved == (int)total ? write_here(file, &buffer, 0) : -EFAULT;
+	page_free(bytes, order);
+	return moved;
+}
+
 /*
  * A transfer for a whole list: at an offset; or where the file's own is, and that moves.
  *
@@ -120,10 +152,14 @@ static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint
 		       int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
 	struct linux_vector first = { 0, 0 };
-	int moved = file ? vectors_error(vectors, count) : -EBADF;
+	uint32_t total;
+	int moved = file ? vectors_error(vectors, count, &total) : -EBADF;
 
 	if (moved)
 		return moved;
+	if (transfer == write_here && file->ops->is_stream && total > 0 &&
+	    total <= PAGE_SIZE << AT_ONCE)
+		return write_together(file, vectors, count, total);
 	if (!(file->flags & O_DIRECT) || file->ops->is_stream ||
 	    !is_unaligned(vectors, count, &first))
 		return each_piece(file, vectors, count, offset, 0, transfer);
@@ -144,11 +180,6 @@ static int read_here(struct file *file, struct buffer *to, uint64_t done)
 	if (done > 0 && file->ops->poll && !(file->ops->poll(file, NULL) & POLLIN))
 		return 0;
 	return file_read(file, to);
-}
-
-static int write_here(struct file *file, struct buffer *from, uint64_t unused)
-{
-	return file_write(file, from);
 }
 
 CALL(sys_readv, each_vector(descriptor_readable(frame->ebx), frame->ecx, frame->edx, 0, read_here))

@@ -294,17 +294,20 @@ def compare(exercise: Exercise, directory: Path) -> list[str]:
 def differing_operations(
     exercise: Exercise, sides: Sequence[Answers], image: Path, directory: Path
 ) -> list[str]:
-    """The first operations with different answers, found by a second run with their lines."""
+    """The first operations with different answers, found by further runs with their lines."""
     blocks = differing_blocks(*sides)
-    if not blocks:
-        return []
-    if exercise.last > 0:
+    if exercise.last > 0 or not blocks:
         return differing_lines(*(side.lines for side in sides))
-    first, last = min(blocks) * BLOCK, (max(blocks) + 1) * BLOCK
-    last = min(last, first + 20 * BLOCK)
-    again = Exercise(exercise.kind, exercise.seed, min(exercise.count, last), first, last)
-    sides = [answers_kept(name, again, image, directory).lines for name in KERNELS]
-    return differing_lines(*sides)
+    found: list[str] = []
+    while blocks and not found:
+        first = blocks[0] * BLOCK
+        last = min((blocks[-1] + 1) * BLOCK, first + LINES, exercise.count)
+        again = Exercise(exercise.kind, exercise.seed, last, first, last)
+        found = differing_lines(
+            *(answers_kept(name, again, image, directory).lines for name in KERNELS)
+        )
+        blocks = [number for number in blocks if number * BLOCK >= last]
+    return found
 
 
 def summary(answers: Answers) -> dict[str, object]:

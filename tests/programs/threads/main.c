@@ -102,6 +102,7 @@ static const struct {
 	{ "timers", part_timers },
 	{ "inherit", part_inherit },
 	{ "circle", part_circle },
+	{ "pipes", part_pipes },
 	{ "sockets", part_sockets },
 	{ "terminals", part_terminals },
 	{ "random", part_random },

@@ -76,6 +76,7 @@ void part_proc(void);
 void part_timers(void);
 void part_inherit(void);
 void part_circle(void);
+void part_pipes(void);
 void part_sockets(void);
 void part_terminals(void);
 void part_random(void);
