@@ -16,8 +16,8 @@
  *
  *	written 7, taken 5: two characters wait, at buffer[5] and buffer[6]
  *
- * Each side moves its own counter only, and moves it last, so no lock is needed. Reading needs no
- * interrupts disabled.
+ * Each side moves its own counter only, and moves it last, so no lock is needed. Reading does not
+ * need interrupts disabled.
  */
 #include "drivers/console/keyboard.h"
 

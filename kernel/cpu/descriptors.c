@@ -66,7 +66,7 @@ static void load_tables(void)
 	struct table_pointer pointer = { sizeof(gdt) - 1, (uintptr_t)gdt };
 
 	__asm__ volatile("lgdt %0\n\t"
-			 "ljmp %1, $1f\n" /* the only way to load CS */
+			 "ljmp %1, $1f\n" /* loads CS, as no MOV can */
 			 "1:\n\t"
 			 "movw %w2, %%ds\n\t"
 			 "movw %w2, %%es\n\t"

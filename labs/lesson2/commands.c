@@ -68,7 +68,7 @@ static const struct {
 	{ "stack", bad_stack }, { "triple", empty_table }, { "hang", stop },
 };
 
-/* Comes back for an unknown kind only. */
+/* Returns only for an unknown kind. */
 static int run_crash(int count, char **arguments)
 {
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)

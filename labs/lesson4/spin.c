@@ -39,7 +39,7 @@ static void await_end(uint32_t before)
 		msleep(SPIN_MS);
 }
 
-/* Naps for a second. Returns by how many microseconds it was late to get the processor, on the
+/* Naps for a second. Returns by how many microseconds it was late to get the processor, on
  * average. */
 static uint32_t take_naps(void)
 {
