@@ -47,40 +47,45 @@ void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint3
  * empty list. */
 struct page *buddy_take(struct zone *zone, unsigned order)
 {
-	unsigned found = order;
-	struct page *page;
+	struct list *list = &zone->lists[order];
 
-	while (!(page = buddy_take_first(zone, found)))
-		if (++found == ORDERS)
+	while (list_is_empty(list))
+		if (++list == &zone->lists[ORDERS])
 			return NULL;
-	zone->free += (1u << found) - (1u << order);
-	page->order = order;
-	while (found > order) {
-		struct list *list = &zone->lists[--found];
-		struct page *upper = page + (1u << found);
+	struct page *page = list_entry(list->next, struct page, link);
 
+	list_remove(&page->link);
+	zone->free -= 1u << order;
+	for (unsigned found = page->order; found > order;) {
+		struct page *upper = page + (1u << --found);
+
+		list--;
 		upper->state = PAGE_FREE;
 		upper->order = found;
 		upper->link = (struct list){ list, list };
 		*list = (struct list){ &upper->link, &upper->link };
 	}
+	page->state = PAGE_USED;
+	page->order = order;
 	return page;
 }
 
-/* The block goes to the front of its list: it is used next, while it still is in the cache. */
+/* All that merge become tails; the lowest is the first page of the whole in the end. The block goes
+ * to the front of its list: it is used next, while it still is in the cache. */
 void buddy_give(struct zone *zone, struct page *page)
 {
 	unsigned order = page->order;
 	uint32_t frame = frame_of(page), size = 1u << order;
 
 	zone->free += size;
+	page->state = PAGE_TAIL;
 	for (; order < ORDERS - 1; order++, size *= 2) {
 		struct page *buddy = &page_array[frame ^ size];
 
 		if (buddy->state != PAGE_FREE || buddy->order != order)
 			break;
 		list_remove(&buddy->link);
-		page_array[frame | size].state = PAGE_TAIL;
+		buddy->state = PAGE_TAIL;
 		frame &= ~size;
 	}
 	page = &page_array[frame];

@@ -39,18 +39,17 @@ void buddy_give(struct zone *zone, struct page *page);
  * as possible. They were PAGE_RESERVED. */
 void buddy_give_range(struct zone *zone, uint32_t first, uint32_t count);
 
-/* buddy_take where nothing has to be split; NULL if there is no free block of just this order.
- * Inline, because most requests are for one page, and most of these end here. */
-static inline struct page *buddy_take_first(struct zone *zone, unsigned order)
+/* buddy_take of one page; inline where nothing has to be split, as it nearly always is. */
+static inline struct page *buddy_take_page(struct zone *zone)
 {
-	struct list *list = &zone->lists[order];
+	struct list *list = &zone->lists[0];
 	struct page *page = list_entry(list->next, struct page, link);
 
 	if (list_is_empty(list))
-		return NULL;
+		return buddy_take(zone, 0);
 	list->next = page->link.next;
 	list->next->previous = list;
 	page->state = PAGE_USED;
-	zone->free -= 1u << order;
+	zone->free--;
 	return page;
 }

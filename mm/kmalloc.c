@@ -61,15 +61,13 @@ static void *magazine_take(struct magazine *magazine)
 /* If the magazine is full the object goes back to its cache. */
 static void magazine_put(struct magazine *magazine, void *object)
 {
-	bool enabled = interrupts_disable();
+	bool enabled = interrupts_disable(), fits = magazine->count < ROUNDS;
 
-	if (magazine->count < ROUNDS) {
+	if (fits)
 		magazine->rounds[magazine->count++] = object;
-		interrupts_restore(enabled);
-	} else {
-		interrupts_restore(enabled);
+	interrupts_restore(enabled);
+	if (!fits)
 		slab_free(magazine->cache, object);
-	}
 }
 
 /* EXERCISE 5.5 (kmalloc that tells on you, part 1): sizes.

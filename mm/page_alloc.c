@@ -26,43 +26,36 @@ bool (*page_reclaim)(void);
    they are disabled, and afterwards they are as they were. No block is ever handed out without
    an owner, not even for an instant. */
 /* SOLUTION 5.3 { */
-/* The caller has interrupts disabled; `can_wait`: had they been enabled? */
+/* From the first zone on down. Interrupts are disabled; `enabled`: were they enabled before? */
 static __attribute__((noinline)) struct page *search(struct zone *first, unsigned order,
-						     bool can_wait)
+						     const void *owner, bool enabled)
 {
 	struct page *page = NULL;
 
-	for (struct zone *zone = first; !page && zone >= zones; zone--) {
-		uint32_t kept = zone == first ? zone->reserve : 2 * zone->reserve;
+	ASSERT(order < ORDERS);
+	if (!allocation_fails())
+		for (struct zone *zone = first; !page && zone >= zones; zone--) {
+			uint32_t kept = zone == first ? zone->reserve : 2 * zone->reserve;
 
-		if (zone->free >= (can_wait ? kept : 0) + (1u << order))
-			page = buddy_take(zone, order);
-	}
+			if (zone->free >= (enabled ? kept : 0) + (1u << order))
+				page = buddy_take(zone, order);
+		}
+	if (page)
+		page->owner = (uintptr_t)owner;
+	interrupts_restore(enabled);
 	return page;
 }
 
-/* Nearly always the first zone has pages to spare, and a single one is wanted and free: that is all
- * inline. */
-static inline struct page *take(struct zone *first, unsigned order, bool can_wait)
-{
-	int32_t spare = first->free - first->reserve;
-	struct page *page = NULL;
-
-	if (order == 0 && spare > 0)
-		page = buddy_take_first(first, 0);
-	ASSERT(order < ORDERS);
-	if (!page && spare >= 1 << order)
-		page = buddy_take(first, order);
-	return page ? page : search(first, order, can_wait);
-}
-
+/* Nearly always a single page is wanted, and the zone has one to spare: that is all inline. */
 static inline struct page *allocate(struct zone *first, unsigned order, const void *owner)
 {
 	bool enabled = interrupts_disable();
-	struct page *page = allocation_fails() ? NULL : take(first, order, enabled);
 
-	if (page)
-		page->owner = (uintptr_t)owner;
+	if (first->free <= first->reserve || order > 0 || allocation_fails_in)
+		return search(first, order, owner, enabled);
+	struct page *page = buddy_take_page(first);
+
+	page->owner = (uintptr_t)owner;
 	interrupts_restore(enabled);
 	return page;
 }
@@ -70,14 +63,20 @@ static inline struct page *allocate(struct zone *first, unsigned order, const vo
 
 /* If there is no block: again, as long as somebody gives pages back. They are anywhere, so a block
  * of many pages may take more of them than it has. */
-void *page_alloc(unsigned order)
+static __attribute__((noinline)) struct page *retry(unsigned order, const void *owner)
 {
-	const void *owner = __builtin_return_address(0);
-	struct page *page = allocate(&zones[ZONE_NORMAL], order, owner);
+	struct page *page = NULL;
 
 	for (unsigned left = 1u << order; !page && left && page_reclaim && page_reclaim(); left--)
 		page = allocate(&zones[ZONE_NORMAL], order, owner);
-	if (!page)
+	return page;
+}
+
+void *page_alloc(unsigned order)
+{
+	struct page *page = allocate(&zones[ZONE_NORMAL], order, __builtin_return_address(0));
+
+	if (!page && !(page = retry(order, __builtin_return_address(0))))
 		return NULL;
 	page->references = 1;
 	return page_address(page);

@@ -24,13 +24,14 @@ static inline struct zone *zone_of(const struct page *page)
 }
 
 /* buddy_give to the block's zone; inline where it is a page of Normal whose buddy is in use, as it
- * nearly always is. */
+ * nearly always is. (The array begins at a page, so the addresses of the entries of two such
+ * buddies differ in one bit.) */
 static inline void zone_give(struct page *page)
 {
+	struct page *buddy = (struct page *)((uintptr_t)page ^ sizeof(*page));
 	struct zone *normal = &zones[ZONE_NORMAL];
-	uint32_t frame = frame_of(page);
 
-	if (page->order > 0 || frame < normal->first || page_array[frame ^ 1].state == PAGE_FREE) {
+	if (page->order > 0 || page < &page_array[normal->first] || buddy->state == PAGE_FREE) {
 		buddy_give(zone_of(page), page);
 	} else {
 		page->state = PAGE_FREE;

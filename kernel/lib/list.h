@@ -34,6 +34,8 @@ static inline void list_append(struct list *list, struct list *link)
 
 static inline void list_remove(struct list *link)
 {
-	link->previous->next = link->next;
-	link->next->previous = link->previous;
+	struct list at = *link;
+
+	at.previous->next = at.next;
+	at.next->previous = at.previous;
 }
