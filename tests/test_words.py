@@ -60,6 +60,7 @@ def test_no_private_words() -> None:
             ["gives the processor away", "each 10 ms"],
         ),
         ("mm/a.c", "/* Only in an own space, each of the ten. */", ["an own"]),
+        ("kernel/a.c", "/* Between the look and the sleep. */", ["the look"]),
     ],
 )
 def test_finds_private_words(name: str, text: str, refused: list[str] | int) -> None:

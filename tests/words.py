@@ -123,6 +123,7 @@ REFUSED = (
         "every 10 ms",
     ),
     Word(r"\b(?:an?|the) own\b", "its own, one of its own"),
+    Word(r"\b(?:[Tt]he|its|last|first|single) look\b", "check", outside=OF_DEVELOPERS),
     Word(r"\bbelongs? into\b", "belongs in", outside=OF_DEVELOPERS),
 )
 

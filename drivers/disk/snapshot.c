@@ -10,7 +10,7 @@
  *	the chunk has its exception	one request more or less: none is copied twice
  *
  * A request of the snapshot waits in its origin's queue (drivers/disk/queue.c), so nothing can come
- * between the look at the table and the transfer, and of two that want to copy one chunk the
+ * between the check of the table and the transfer, and of two that want to copy one chunk the
  * second one finds it copied. That needs no lock. The task that serves the queue may wait for the
  * store's queue, and never the other way round: a store is not an origin or a snapshot, nor a part
  * of one.

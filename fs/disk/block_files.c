@@ -325,7 +325,7 @@ static void show_partitions(const struct block_device *drive)
 			block_file_show(each);
 }
 
-/* Nothing sleeps between the last look and the end of the old partitions. One task at a time. */
+/* Nothing sleeps between the last check and the end of the old partitions. One task at a time. */
 static int reread_partitions(struct block_file *drive)
 {
 	static struct mutex rereading;

@@ -3,8 +3,8 @@
  *
  * A lock in a program's memory needs the kernel only when somebody has to wait: the program changes
  * the word by itself, and calls with the value that it has seen. If the word still has it, the task
- * sleeps; the one that changes the word wakes it. Between the look and the sleep nothing can change
- * the word, because no other program runs while the kernel works for this one.
+ * sleeps; the one that changes the word wakes it. Between the check and the sleep nothing can
+ * change the word, because no other program runs while the kernel works for this one.
  *
  *	first --> [ task, key, bits ] --> [ ... ] --> ...	on the stacks of those that wait
  *

@@ -50,7 +50,7 @@ void process_fetch(struct process *child, struct wait_news *news)
      with WNOHANG. -EINVAL for options that are not in WAIT_OPTIONS.
 
    Pitfalls: "there is no such child" is another answer than "no news yet". No child may end
-   between the look and the sleep. A zombie's status is its end, even if it was continued before
+   between the check and the sleep. A zombie's status is its end, even if it was continued before
    and that news was never fetched. */
 /* SOLUTION 4.5 { */
 static bool has_news(const struct process *child, uint32_t options)

@@ -14,7 +14,7 @@ struct claim {
 };
 
 /* Sleeps, whatever signals come, while another task has it. Only tasks take it, and none runs
- * between the last look and the claim. */
+ * between the last check and the claim. */
 static inline void claim_take(struct claim *claim)
 {
 	while (claim->is_taken) {

@@ -5,7 +5,7 @@
  *	down	count 0			sleeps in `waiters`
  *	up	count 0 -> 1		wakes one, which looks again, and takes it: 1 -> 0
  *
- * Between the wake-up and the look another task may have taken the one: so the woken task looks
+ * Between the wake-up and the check another task may have taken the one: so the woken task checks
  * again, in a loop. No up is lost, because looking and going to sleep are one step with interrupts
  * disabled. semaphore_up may be called from any context, semaphore_down by tasks only.
  */

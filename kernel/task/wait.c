@@ -172,7 +172,7 @@ void wait_wake_one(struct wait_queue *queue)
 
 /* ---- one queue ---- */
 
-/* Joined before the look: a wake-up in between is remembered in the waiter. */
+/* Joined before the check: a wake-up in between is remembered in the waiter. */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	struct waiter waiter;
