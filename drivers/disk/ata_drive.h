@@ -142,9 +142,9 @@ void ata_reset(struct ata_channel *channel);
 
 /* ---- ata_wait.c ---- */
 
-/* Polls while one of the bits `busy` is set, up to so long; after a while, and if the channel has
- * interrupts, it sleeps in between. Returns the status, with one of them after the time-out. A
- * channel that floats is not waited for. */
+/* Polls while one of the bits `busy` is set, at most for timeout_ns; after a while, and if the
+ * channel has interrupts, it sleeps in between. Returns the status, with one of them after the
+ * time-out. A channel that floats is not waited for. */
 uint8_t ata_poll(const struct ata_drive *drive, uint8_t busy, uint64_t timeout_ns);
 
 /* The same, where the drive interrupts when it is no longer busy: sleeps, or polls. */

@@ -16,6 +16,7 @@ void block_file_show(struct block_device *device);
  * written to its file is on the disk; while it lasts, reads of the file ask the disk and the block
  * cache each time, and writes go to both at once; and after it nothing that was read before is in
  * memory. -EBUSY: it, its drive or one of its partitions has a file system already, or is open with
- * O_EXCL, which in turn fails so while this lasts. Returns 0 or a negated errno. May sleep.
+ * O_EXCL, which in turn fails in this way while this lasts. Returns 0 or a negated errno. May
+ * sleep.
  */
 int block_file_claim(struct block_device *device, bool is_claimed);

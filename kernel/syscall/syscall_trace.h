@@ -17,7 +17,7 @@ struct syscall_record {
 	uint32_t arguments[6];
 	int result;
 	uint32_t sequence;	       /* counts the calls since boot */
-	uint32_t finished;	       /* 0: no result yet; exit has none ever */
+	uint32_t finished;	       /* 0: no result yet; exit never has one */
 	char text[SYSCALL_TRACE_TEXT]; /* the first string among the arguments; may be cut */
 	const struct syscall *call;    /* its name, and how to show its arguments; may be NULL */
 };
