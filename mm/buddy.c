@@ -39,8 +39,6 @@ void buddy_initialize(struct zone *zone, const char *name, uint32_t first, uint3
    makes no difference to what is free in the end. A range may begin and end anywhere, and be longer
    than the largest block.
 
-   Given: buddy_take_first (mm/buddy.h).
-
    Speed: at most 40 instructions without a split or merge. */
 /* SOLUTION 5.2 { */
 /* The lists between are empty, or a smaller block would have been found: each half goes into an
@@ -74,8 +72,7 @@ struct page *buddy_take(struct zone *zone, unsigned order)
  * to the front of its list: it is used next, while it still is in the cache. */
 void buddy_give(struct zone *zone, struct page *page)
 {
-	unsigned order = page->order;
-	uint32_t frame = frame_of(page), size = 1u << order;
+	uint32_t order = page->order, frame = frame_of(page), size = 1u << order;
 
 	zone->free += size;
 	page->state = PAGE_TAIL;
