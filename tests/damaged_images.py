@@ -79,6 +79,11 @@ SPREADS = {
     "references": ("leaked",),  # a block of attributes that is none stays when its file is gone
     "unwritten": ("blocks", "names"),  # a block that a directory and a file have
     "tables_of_others": ("inodes", "blocks", "names", "maps"),
+    "attribute_numbers": ("leaked",),
+    "never_used": ("inodes", "blocks", "names"),  # e2fsck stops where the root is free
+    "foreign_maps": ("maps", "names"),  # a bitmap that is a block of pointers, too, changes
+    "shared_nodes": ("maps", "names"),
+    "log_blocks": ("inodes", "blocks", "names", "maps"),  # what is replayed may be anything
 }
 # What e2fsck says, by what is wrong: the first that fits.
 FAMILIES = {

@@ -16,6 +16,7 @@ from tests.damage_outside import EXTENT, flip, tables
 from tests.damage_sums import repair
 from tests.damaged_images import kept
 from tests.host.ext.images import MIB, debugfs, make_image, patch, run_tool
+from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
 
 pytest_plugins = ["tests.host.ext.fixtures"]
 
@@ -178,6 +179,33 @@ def test_a_name_of_a_reserved_inode(ext, tmp_path, number):
     lines = work(ext, image, "write /A/x1 0 100 1\nunlink /A/x1\ncreate /A/n\n")
     assert [said in line for line in lines] == [True, False, True, False, False], lines
     assert lines[1::2] == ["error EUCLEAN"] * 2 and lines[4] == "done 0"
+
+
+@pytest.mark.parametrize("target", ("/", "/A"))
+def test_a_name_of_the_root_or_of_the_directory_itself(ext, tmp_path, target):
+    """A walk through the tree would have no end."""
+    image = image_of(tmp_path, "ext4")
+    debugfs(image.path, [f"ln {target} /A/x1"], write=True)
+    lines = work(ext, image, "create /A/x1/n\nrmdir /A/x1\ncreate /A/n\n")
+    assert ["and has another name" in line for line in lines] == [1, 0, 1, 0, 0], lines
+    assert lines[1::2] == ["error EUCLEAN"] * 2 and lines[4] == "done 0"
+
+
+def test_programs_that_walk_through_a_tree_with_circles_end(guest, tmp_path):  # noqa: F811
+    """find and rm -r would go through 2^1000 paths before the first was too long."""
+    (tmp_path / "root/A/sub/deep").mkdir(parents=True)
+    (tmp_path / "root/B").mkdir()
+    (tmp_path / "root/A/f").touch()
+    image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext4", tmp_path / "root")
+    names = ["/A/self", "/A/sub/up", "/A/sub/again", "/A/sub/deep/up", "/B/other"]
+    debugfs(image, [f"ln /A {name}" for name in names] + ["ln / /A/sub/root"], write=True)
+    said = guest(
+        """mkdir /mnt; mount -o errors=continue /dev/hdb /mnt; cd /mnt; find A -type f
+        rm -rf A; ls A A/sub; touch B/n && ls B; cd /; umount /mnt; echo the end""",
+        image,
+    )
+    assert said.count("and has another name") > 3 and "the end" in said, said
+    assert "A/f\n" in said and "\nn\n" in said, said
 
 
 @pytest.mark.parametrize("options", ("-t ext2", "-t ext4 -O ^metadata_csum"))

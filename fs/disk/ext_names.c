@@ -68,6 +68,19 @@ static int check_present(struct inode *directory, const struct name *name, struc
 
 /* ---- looking up and making ---- */
 
+/* A directory has one name. On a damaged disk it may have more, and be in itself: a program
+ * that walks through the tree would find no end. The first name that was found is the one, as on
+ * Linux. */
+static int check_only_name(struct inode *directory, const struct name *name, struct inode *found)
+{
+	const struct kept_name *kept = &disk_inode(found)->name;
+
+	if (!inode_is(found, S_IFDIR) || name_is(name, "..") || kept->parent == 0 ||
+	    kept_name_find(directory, name) == kept)
+		return 0;
+	return ext_two_names(ext_of(directory), found->number);
+}
+
 static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct kept_name *kept = kept_name_find(directory, name);
@@ -82,9 +95,15 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 
 	if (!error)
 		error = disk_inode_get(mount, number, found);
+	if (error)
+		return finish(mount, error);
+	error = check_only_name(directory, name, *found);
 	if (!error)
 		kept_name_set(&disk_inode(*found)->name, directory, name);
-	return finish(mount, error);
+	finish(mount, error);
+	if (error)
+		inode_put(*found);
+	return error;
 }
 
 /* Whose a new inode is: everybody is root; a directory may hand its group down. */

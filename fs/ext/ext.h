@@ -185,6 +185,9 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 int ext_find(const struct ext_inode *directory, const char *name, uint32_t length,
 	     uint32_t *number);
 
+/* Says that a name leads to a directory that has another one already, which is damage: -EUCLEAN. */
+int ext_two_names(const struct ext_inode *directory, uint32_t number);
+
 /* The entries from a position on, as ext_list; *position (0: the first) moves after each entry that
  * was taken, and remains valid while names are added and removed. */
 int ext_iterate(const struct ext_inode *directory, uint64_t *position,

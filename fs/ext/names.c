@@ -82,8 +82,13 @@ static uint32_t inode_in(const struct ext_slot *slot)
 	return ((const struct ext_dir_entry_2 *)(slot->buffer->data + slot->at))->inode;
 }
 
-/* Only the root is reserved and has a name: who opened or removed the journal by one would ruin
- * it. */
+int ext_two_names(const struct ext_inode *directory, uint32_t number)
+{
+	return ext_corrupt_inode(directory, "directory %u is here, and has another name", number);
+}
+
+/* Only the root is reserved and has a name: who opened or removed the journal by one would ruin it.
+ * And a directory that is in itself has no end. */
 int ext_find(const struct ext_inode *directory, const char *name, uint32_t length, uint32_t *number)
 {
 	struct ext_name wanted = { name, length };
@@ -102,6 +107,8 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 	if (*number < directory->fs->first_inode && *number != EXT_ROOT_INODE)
 		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
 					 *number);
+	if ((*number == EXT_ROOT_INODE || *number == directory->number) && !is_dots(&wanted))
+		return ext_two_names(directory, *number);
 	return 0;
 }
 

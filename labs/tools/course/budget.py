@@ -21,7 +21,7 @@ from labs.tools.course.reading import STORAGE, belonging, folder_of
 from labs.tools.course.rooms import PARTS, code_lines, existing, part_of, with_headers
 from labs.tools.course.source_lists import linked
 
-BY_PART = {"core": 10_000, "breadth": 6_500, "storage": 16_232}  # the core: of its last kernel
+BY_PART = {"core": 10_000, "breadth": 6_500, "storage": 7_000}  # the core: of its last kernel
 BY_LESSON = 2_800  # of the core, added
 
 # What is larger than it may be, and what it consists of; from here it only shrinks, unless an
@@ -40,17 +40,17 @@ BY_LESSON = 2_800  # of the core, added
 # node, Go, script, expect and tmux want.
 #
 # The storage (limit 7,000), by folder:
-#   6,704  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
-#                        groups 780; attributes 530; inodes, checksums, the mount the rest
+#   6,957  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
+#                        groups 930; attributes 530; inodes, checksums, the mount the rest
 #   2,235  drivers/disk  queue, four modes, partitions, discards; snapshots 520
-#   1,961  fs/disk       what makes inodes and files of a mounted disk; room for them
+#   2,047  fs/disk       what makes inodes and files of a mounted disk; room for them
 #   1,559  fs/vfs        names and mounts: lesson 3's programs need them already
-#   1,379  fs/jbd2       the journal
+#   1,390  fs/jbd2       the journal
 #   1,122  fs/cache      pages and blocks
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 12_734, "storage": 16_232}
+STILL = {"breadth": 12_734, "storage": 16_253}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
