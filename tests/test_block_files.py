@@ -233,7 +233,8 @@ def test_iostat_of_debian(tmp_path, programs):
     expected |= {"w_await": write_ms / writes, "wareq-sz": written / 2 / writes}
     assert {name: ratios[name] for name in expected} == pytest.approx(expected, abs=0.006)
     assert ratios["f/s"] / ratios["w/s"] == pytest.approx(fields[15] / writes, rel=0.1)
-    assert 0 < ratios["%util"] <= 100
+    seconds = sectors / 2 / ratios["rkB/s"]
+    assert ratios["%util"] == pytest.approx(fields[9] / 10 / seconds, rel=0.1, abs=0.01)
 
 
 # ---- what is changed without a write -----------------------------------------------------------

@@ -15,7 +15,7 @@ from tests.test_ext_write import VARIANTS, make_files, stat_of
 from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
 
 pytest_plugins = ["tests.host.ext.fixtures"]
-SEED = 2000  # more: python -m tests.damaged_images
+SEED = 3000  # more: python -m tests.damaged_images
 
 
 @pytest.mark.slow

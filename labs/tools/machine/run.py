@@ -14,6 +14,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,8 +105,9 @@ def write_archive(build: Path, entries: Iterable[Entry]) -> Path:
     data = archive(entries)
     path = build / f"initramfs-{hashlib.sha256(data).hexdigest()[:12]}.cpio"
     for old in build.glob("initramfs-*.cpio"):
-        if time.time() - old.stat().st_mtime > ARCHIVE_SECONDS:
-            old.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # somebody else has removed it
+            if time.time() - old.stat().st_mtime > ARCHIVE_SECONDS:
+                old.unlink()
     unfinished = path.with_suffix(f".{os.getpid()}")
     unfinished.write_bytes(data)
     return unfinished.replace(path)
