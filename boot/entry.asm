@@ -1,4 +1,4 @@
-; Where every boot loader enters the kernel: clear the BSS, enable paging, take a stack, call C.
+; Where every boot loader enters the kernel: clear the BSS, enable paging, set up a stack, call C.
 ;
 ; On entry (Multiboot 0.6.96, section 3.2): EAX = magic, EBX = physical address of the information
 ; structure, flat segments, paging off, interrupts disabled, no stack. The section .boot is linked

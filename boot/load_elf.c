@@ -29,9 +29,9 @@
    - The header: whole, magic number, 32-bit little-endian x86, an executable; program headers of
      the expected size, at least one, all of them inside the file, at a multiple of four bytes.
    - Each PT_LOAD segment: its bytes are inside the file, filesz is at most memsz. Unless memsz is
-     0, its memory is inside the area and does not overlap another one's. (ld makes such a segment
-     at address 0 when its sections are empty; the other checks still apply to it.) Segments of
-     other types are not looked at.
+     0, its memory is inside the area and does not overlap that of another segment. (ld makes such a
+     segment at address 0 when its sections are empty; the other checks still apply to it.) Segments
+     of other types are ignored.
    - The entry point is a physical address in the part of a segment that comes from the file.
    Then copy filesz bytes to paddr (area->memory is where physical address 0 is), and zero the rest
    up to memsz.
@@ -71,7 +71,7 @@ static const struct elf_program_header *segment(const uint8_t *file, unsigned in
 	return (const void *)(file + header->phoff + index * sizeof(struct elf_program_header));
 }
 
-/* A segment by itself: inside the file, and inside the area. */
+/* One segment by itself: is it inside the file, and inside the area? */
 static const char *check_segment(const struct elf_program_header *segment, uint32_t bytes,
 				 const struct load_area *area)
 {

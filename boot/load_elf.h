@@ -15,9 +15,9 @@ struct load_area {
 
 /*
  * Checks the ELF executable of `bytes` bytes at file and copies each PT_LOAD segment to its
- * physical address; what p_memsz has beyond p_filesz is zeroed. Nothing is written before
- * everything was checked. Returns NULL and the entry point in *entry, or a sentence that says what
- * is wrong.
+ * physical address; the bytes from p_filesz up to p_memsz are zeroed. Nothing is written before
+ * everything has been checked. Returns NULL and the entry point in *entry, or a sentence that says
+ * what is wrong.
  */
 const char *load_elf(const uint8_t *file, uint32_t bytes, const struct load_area *area,
 		     uint32_t *entry);

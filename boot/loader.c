@@ -115,8 +115,8 @@ static void __attribute__((noreturn)) give_up(const char *reason)
 /* --- the A20 gate ---
  *
  * The 8086 wrapped addresses above 1 MiB to 0, and programs relied on it. The AT got a gate on
- * address line 20, shut after power-on, which makes it wrap again. Most firmware has opened it; the
- * rest is asked to.
+ * address line 20, shut after power-on, which makes it wrap again. Most firmware has opened it by
+ * now; otherwise the BIOS is asked to.
  */
 
 /* A word of memory. The compiler must not know the address: it takes the first page for a null
@@ -142,7 +142,7 @@ static bool a20_is_open(void)
 	return open;
 }
 
-/* INT 15h, function 2401h. Firmware older than that says so only by a gate that stays shut. */
+/* INT 15h, function 2401h. Firmware that does not know the function leaves the gate shut. */
 static void open_a20(void)
 {
 	registers = (struct bios_registers){ .eax = 0x2401 };
@@ -177,7 +177,7 @@ static void find_memory(void)
 		give_up("the BIOS does not tell where memory is (INT 15h, E820)");
 }
 
-/* The end of the memory that holds 1 MiB: the kernel and its file must fit there. */
+/* The end of the usable range that contains 1 MiB: the kernel and its file must fit into it. */
 static uint32_t end_of_memory(void)
 {
 	for (unsigned i = 0; i < memory_map_entries; i++) {
@@ -194,8 +194,8 @@ static uint32_t end_of_memory(void)
 /* --- the disk --- */
 
 /* Reads count sectors to BOUNCE, or gives up: INT 13h, function 42h. A BIOS that reads less than it
- * was asked for may still clear the carry flag. There is no second try: the boot sector has made as
- * many as it took until the drive was ready. */
+ * was asked for may still clear the carry flag. There is no second try: the boot sector has read
+ * from this drive, so it is ready. */
 static void read_sectors(uint8_t drive, uint32_t lba, uint16_t count)
 {
 	packet = (struct disk_packet){

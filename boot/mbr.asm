@@ -1,8 +1,8 @@
 ; The boot sector: the BIOS loads these 512 bytes to 0x7c00; they read the second stage and jump to
 ; it.
 ;
-; The build passes STAGE2_SECTORS. A sector count is never written by hand: a loader that stops too
-; early fails far away from its cause.
+; The build passes STAGE2_SECTORS. A sector count is never written by hand: if a loader reads too
+; little, the failure shows far from its cause.
 
 ; From the C headers of the same names: addresses, and ports.
 %include "boot/second_stage.inc"
@@ -31,11 +31,11 @@ start:
 	mov sp, start			; the stack grows down from the boot sector
 	sti
 	cld
-	mov [boot_drive], dl		; the one register to which the BIOS gives a meaning
+	mov [boot_drive], dl		; the one register that the BIOS promises to set
 
 	; EXERCISE 1.4 (the boot loader, part 1): read the second stage with INT 13h, function 42h
-	; (Enhanced Disk Drive specification 3.0). `packet` says how many sectors, to where, from
-	; which LBA.
+	; (Enhanced Disk Drive specification 3.0). `packet` says how many sectors to read, to which
+	; address, and from which LBA.
 	; A read that fails is tried again after a reset of the drive (function 0), TRIES times in
 	; all. Then: SI = read_text, [status] = the BIOS's status, and jump to fail. The last four
 	; bytes of the second stage must be STAGE2_MAGIC. If they are not: SI = short_text, and jump

@@ -7,8 +7,8 @@
 
 MAPPED		equ DIRECT_MAP_SIZE	; how much physical memory the kernel sees at KERNEL_BASE
 PAGE_FLAGS	equ 0x083		; present, writable, 4 MiB; for the kernel only
-CR4_PSE		equ 0x00000010		; there are 4 MiB pages
-CR0_PG_WP	equ 0x80010000		; paging, and read-only pages also for the kernel
+CR4_PSE		equ 0x00000010		; allow 4 MiB pages
+CR0_PG_WP	equ 0x80010000		; paging; read-only pages bind the kernel, too
 
 %define physical(address) ((address) - KERNEL_BASE)
 
@@ -22,10 +22,10 @@ global enable_paging
 enable_paging:
 	; EXERCISE 2.5 (early paging, part 1 of 2): this code runs where it is loaded, at 1 MiB,
 	; without a stack. Intel SDM volume 3, 4.3 has the format of an entry.
-	; Makes the page directory kernel_page_directory with 4 MiB pages: entry 0 maps the first 4
-	; MiB where they are, and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED
-	; bytes of memory; all have PAGE_FLAGS. Enables 4 MiB pages (CR4), paging and write
-	; protection (CR0), and continues at paging_is_on, at its linked address.
+	; Fills kernel_page_directory with 4 MiB pages: entry 0 maps the first 4 MiB to themselves,
+	; and the entries from KERNEL_BASE / LARGE_PAGE on map the first MAPPED bytes of memory; all
+	; have PAGE_FLAGS. Enables 4 MiB pages (CR4), paging and write protection (CR0), and
+	; continues at paging_is_on, at its linked address.
 	; Pitfalls: before paging, an address is physical, and CR3 always takes a physical one. The
 	; other bits of CR0 and CR4 stay as they are. EBX, EDX and EBP belong to the caller. The
 	; instruction after the one that enables paging is fetched through the new tables.

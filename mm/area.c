@@ -1,5 +1,5 @@
 /*
- * Areas: what a program has asked for, in a tree sorted by their starts.
+ * Areas: the memory that a program has asked for, in a tree sorted by start address.
  *
  * munmap, mmap over something, and the end of a program are all the same: a cut. Everything in the
  * range is removed, and one of four things happens to each area that the range touches:
@@ -13,9 +13,9 @@
  * Only the first needs memory, and then the range touches no other area. So a cut that fails has
  * changed nothing.
  *
- * Two neighbours become one area if one form describes both: the same flags, the same object, and
- * the upper one's pages of the object follow those of the lower one. So a program that asks for
- * memory page by page has one area, and asking costs no memory.
+ * Two neighbours become one area if they have the same flags and the same object, and the upper
+ * one's pages of the object follow those of the lower one. So a program that asks for memory page
+ * by page has one area, and asking costs no memory.
  *
  * Called by the task whose space it is, or for a space that no task uses. The last reference to an
  * object may sleep, while other threads change the same space. So nothing is released in the middle
@@ -36,7 +36,7 @@ static struct area *area_of(struct tree_node *node)
 	return (struct area *)node; /* the node is the first member */
 }
 
-/* Makes an area that is complete, with a reference to its object, a part of its space. */
+/* Inserts an area that is complete, with a reference to its object, into its space. */
 static void insert(struct space *space, struct area *area)
 {
 	area->space = space;
@@ -66,7 +66,7 @@ static void discard(struct area *area)
 	discarded = &area->node;
 }
 
-/* May sleep: for the end of a change. Meanwhile others discard areas of their own. */
+/* May sleep: call it at the end of a change. Meanwhile other tasks may discard areas, too. */
 static void release_discarded(void)
 {
 	struct tree_node *node = discarded;
@@ -130,7 +130,7 @@ struct area *area_find(const struct space *space, uint32_t address)
 	area = area_of(tree_at_most(space->areas, address));
 	if (!area || address >= area->end)
 		return NULL;
-	((struct space *)space)->recent = area; /* says nothing new about the space */
+	((struct space *)space)->recent = area; /* only a cache: the space does not change */
 	return area;
 }
 
@@ -201,7 +201,7 @@ static void join(struct area *lower)
 
 /* ---- changing ---- */
 
-/* The part of an area that is in the range goes; it is not in the area's middle. */
+/* Removes the part of an area that is in the range, and not in the middle of the area. */
 static void cut_area(struct area *area, uint32_t start, uint32_t end)
 {
 	struct space *space = area->space;

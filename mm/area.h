@@ -1,7 +1,7 @@
 /*
- * Areas: what a program has asked for. An area is a range of whole pages with one protection and
- * one origin. The areas of a space do not overlap, and two neighbours that could be one area are
- * one.
+ * Areas: the memory that a program has asked for. An area is a range of whole pages with one
+ * protection and one origin. The areas of a space do not overlap, and two neighbours that could be
+ * one area are one.
  */
 #pragma once
 
@@ -57,7 +57,7 @@ int area_put(struct space *space, uint32_t start, uint32_t end, const struct are
  * would continue it. Returns 0 or -ENOMEM. */
 int area_copy(struct space *to, const struct area *area);
 
-/* Removes whatever areas have in [start, end), and the pages there. Returns 0; or -ENOMEM, and
+/* Removes the parts of areas in [start, end), and the pages there. Returns 0; or -ENOMEM, and
  * nothing has changed: that can only happen when the range is in the middle of one area. */
 int area_cut(struct space *space, uint32_t start, uint32_t end);
 
@@ -65,5 +65,6 @@ int area_cut(struct space *space, uint32_t start, uint32_t end);
  * Returns 0; or -ENOMEM, and nothing has changed. */
 int area_protect(struct space *space, uint32_t start, uint32_t end, uint32_t protection);
 
-/* Moves the start of an area, down over room that is free, or up over pages that are unmapped. */
+/* Moves the start of an area: down over free addresses, or up over pages that have been unmapped.
+ */
 void area_move_start(struct area *area, uint32_t start);

@@ -52,7 +52,7 @@ static bool is_free(const struct page *page, unsigned order)
 	return page->state == PAGE_FREE && page->order == order;
 }
 
-/* Of all blocks that begin in the zone: the frame after this one. */
+/* Checks the block that begins at this frame. Returns the frame after it. */
 static uint32_t audit_block(const struct zone *zone, uint32_t frame)
 {
 	const struct page *page = &page_array[frame];
@@ -118,7 +118,7 @@ static uint32_t audit_zone(const struct zone *zone)
 
 /* ---- slabs ---- */
 
-/* Does the slab say of itself what is true? */
+/* Do the slab's own fields agree with each other? */
 static bool is_whole(const struct slab *slab, const struct slab_cache *cache)
 {
 	const char *start = (const char *)slab, *map_end;

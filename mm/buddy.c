@@ -68,8 +68,9 @@ struct page *buddy_take(struct zone *zone, unsigned order)
 	return page;
 }
 
-/* All that merge become tails; the lowest is the first page of the whole in the end. The block goes
- * to the front of its list: it is used next, while it still is in the cache. */
+/* All that merge become tails; in the end the lowest is the first page of the whole block. The
+ * block goes to the front of its list: it is used next, while it is still in the processor's cache.
+ */
 void buddy_give(struct zone *zone, struct page *page)
 {
 	uint32_t order = page->order, frame = frame_of(page), size = 1u << order;

@@ -1,5 +1,5 @@
 /*
- * Copy on write: fork copies areas and entries, and no page.
+ * Copy on write: fork copies areas and page table entries, but no page.
  *
  *	before fork	parent: writable --> page, 1 reference
  *	fork		parent: read-only --> page, 2 references <-- read-only: child
@@ -10,8 +10,7 @@
  * the fault. This is a bet: that most pages are never written to after fork, because the child
  * calls exec.
  *
- * Pages that an object has are not even mapped for the child: it gets them as its parent did, by a
- * fault.
+ * Pages of an object are not even mapped for the child: it gets them by a fault, as its parent did.
  */
 #include "mm/copy_on_write.h"
 
@@ -71,8 +70,8 @@ static bool may_write(const struct space *space, uint32_t address)
 	return area && (area->flags & SPACE_WRITE);
 }
 
-/* The page is held until it is done, so that it is not given back meanwhile; but its file may be
- * cut, or its area forbidden, and then the access faults again. */
+/* The page is held until the end, so that it is not reclaimed meanwhile. But its file may be cut,
+ * or its area may lose the right to write: then the access faults again. */
 int copy_on_write(struct space *space, struct area *area, uint32_t address, uint32_t *pte)
 {
 	struct page *page = pte_page(*pte), *own;

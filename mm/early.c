@@ -11,11 +11,11 @@
  * pages aligned to its size is a run of bits inside one word, or some whole words: never parts of
  * two. Searching takes time in proportion to memory, which is why lesson 5 replaces this file.
  *
- * Invariants: all free pages are in [lowest_free, free_end); free_pages counts the set bits; memory
- * that is not usable, the first MiB and the kernel itself are never free.
+ * Invariants: all free pages are in [lowest_free, free_end); free_pages counts the set bits;
+ * unusable memory, the first MiB and the kernel itself are never free.
  *
- * Any context: what is found free must still be free when it is taken, so interrupts are disabled
- * from the search to the change of the map.
+ * Any context: a page that was found free must still be free when it is taken, so interrupts are
+ * disabled from the search to the change of the map.
  */
 #include "mm/early.h"
 
@@ -30,8 +30,9 @@
 #define ORDER_LIMIT 10
 #define JUNK	    0xcc /* INT3: executing freed memory shows as well */
 
-/* Small blocks come from the top of memory, large ones from below, so that the small ones do not
- * break up what the large ones need. Only small ones are filled with junk whole: it takes long. */
+/* Small blocks come from the top of memory, large ones from the bottom, so that the small ones do
+ * not break up what the large ones need. Only small ones are filled with junk completely: it takes
+ * long. */
 #define SMALL_ORDER 4
 
 extern const char kernel_end[];

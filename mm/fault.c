@@ -1,5 +1,5 @@
 /*
- * Page faults: a program's memory comes into being when it is touched.
+ * Page faults: a program gets a page of memory when it first touches it.
  *
  *	no area			not the program's, unless its stack may grow to there
  *	the area forbids it	not allowed
@@ -81,8 +81,8 @@ static int fault_in_zeros(struct space *space, uint32_t *pte, bool write)
 	return 0;
 }
 
-/* Makes the entry, unless another task of the space was faster. The page's reference goes to the
- * entry, or is given back. */
+/* Sets the entry, unless another task of the space was faster. The page's reference passes to the
+ * entry, or is dropped. */
 static int show(struct space *space, uint32_t address, struct page *page, bool writable)
 {
 	uint32_t *pte = page ? pte_of(space, address, true) : NULL;
@@ -123,8 +123,8 @@ void space_show(struct space *space, const struct area *area, uint32_t start, ui
 	space->pages += shown;
 }
 
-/* Maps the pages around one that was read, as far as the object has them at hand: a program that
- * reads one page of a file often reads its neighbours, and a fault takes longer than ten entries.
+/* Maps the pages around one that was read, as far as they are in memory: a program that reads one
+ * page of a file often reads its neighbours, and a fault takes longer than ten entries.
  */
 static void fault_around(struct space *space, const struct area *area, uint32_t address)
 {
@@ -137,8 +137,8 @@ static void fault_around(struct space *space, const struct area *area, uint32_t 
 	space_show(space, area, start, end);
 }
 
-/* Maps a page of the area's object, or a copy of it. The caller's reference goes to the entry, or
- * is given back. */
+/* Maps a page of the area's object, or a copy of it. The caller's reference passes to the entry, or
+ * is dropped. */
 static int show_object(struct space *space, struct area *area, uint32_t address, struct page *page,
 		       bool write)
 {

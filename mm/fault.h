@@ -1,4 +1,4 @@
-/* Page faults: where the memory of programs comes from. */
+/* Page faults: how programs get their memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct area;
 void space_show(struct space *space, const struct area *area, uint32_t start, uint32_t end);
 
 /*
- * Makes a page be there at a user address, and writable if `write`, as the area there allows.
+ * Maps a page at a user address, writable if `write`, as far as the area there allows.
  *
  * Returns 0; -EFAULT where no area is; -EACCES where its protection forbids it; -EIO where the
  * area's object has no such page; -ENOMEM; or -EAGAIN if it would have to sleep and `may_sleep` is
@@ -28,5 +28,5 @@ void space_show(struct space *space, const struct area *area, uint32_t start, ui
  */
 int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
 
-/* How many pages of memory the program uses at the moment, including those that it shares. */
+/* How many pages of memory the program uses now, including those that it shares. */
 uint32_t space_resident(const struct space *space);

@@ -1,5 +1,5 @@
 /*
- * The stacks of tasks in the kernel, with nothing mapped below them.
+ * The kernel stacks of tasks, each with unmapped guard pages below it.
  *
  * In the direct map the page below a stack has another owner: a stack that is too small would
  * quietly overwrite it. So stacks have a region of their own: the 4 MiB after the direct map,

@@ -1,5 +1,5 @@
 /*
- * Memory of any size: a cache of objects for each of some sizes, whole pages above them.
+ * Memory of any size: a cache of objects for each of fourteen sizes, and whole pages above them.
  *
  *	16 32 48 64 96 128 192 256 336 496 672 1008 1344 2016	then 4 KiB, 8 KiB, ... 4 MiB
  *
@@ -9,7 +9,7 @@
  * the order of its block.
  *
  * In front of each cache is a magazine: up to ROUNDS objects that were freed last. Most calls only
- * take from it or put into it, in a few instructions, and what they take still is in the
+ * take from it or put into it, in a few instructions, and what they take is still in the
  * processor's cache (Bonwick and Adams, "Magazines and Vmem", USENIX 2001). For the slab cache the
  * objects in a magazine are in use.
  */

@@ -1,8 +1,8 @@
 /*
  * Memory of any size for the kernel.
  *
- * kmalloc and kfree are called through pointers, which is as fast as any call. kmalloc_debug.h
- * replaces them with functions that check; otherwise checking costs nothing. Any context; they
+ * kmalloc and kfree are called through pointers, which is as fast as any call. kmalloc_debug_enable
+ * replaces them with functions that check; until then checking costs nothing. Any context; they
  * never sleep.
  */
 #pragma once
@@ -13,11 +13,12 @@
 #define KMALLOC_LARGEST ((4u << 20) - 64)
 
 /* At least `size` bytes (0 to KMALLOC_LARGEST), aligned to 16, with undefined contents; NULL
- * without memory, and for more than 4 MiB. Of size 0 it is an object like any other. */
+ * without memory, and for more than 4 MiB. An object of size 0 is an object like any other. */
 extern void *(*kmalloc)(uint32_t size);
 
-/* Gives an object back; nothing for NULL. What kmalloc did not return, or what is free, is an error
- * of the caller's: while kmalloc_debug.h is on it panics and names the functions. */
+/* Gives an object back; nothing for NULL. The caller must not pass an address that kmalloc did not
+ * return, or an object that is free: with kmalloc_debug_enable that is a panic, which names the
+ * functions. */
 extern void (*kfree)(void *object);
 
 /* How many bytes the object can hold: at least those that were asked for. */

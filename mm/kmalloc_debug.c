@@ -38,7 +38,7 @@ static struct guard *quarantine[KMALLOC_QUARANTINE];
 static uint32_t oldest; /* the place in the quarantine to be used next */
 
 /* The code that called kmalloc or kfree, given the frame of the function in their place: an
- * address in it. Functions that only pass on what they are asked for are passed over. */
+ * address in it. Functions that only forward a request are skipped. */
 static uint32_t caller(const uint32_t *frame)
 {
 	static const void *const passing_on[] = { pool_alloc, pool_free, krealloc };
@@ -50,7 +50,7 @@ static uint32_t caller(const uint32_t *frame)
 	return frame[1];
 }
 
-/* Ends the run: what was done to byte `offset` of the object. */
+/* Ends the run, and says what was done to byte `offset` of the object. */
 static void __attribute__((noreturn)) accuse(const struct guard *guard, const char *what,
 					     int32_t offset)
 {

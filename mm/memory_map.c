@@ -1,5 +1,5 @@
 /*
- * The physical memory map, in order.
+ * The physical memory map: sorted, and without overlaps.
  *
  * A BIOS lists ranges in any order, and they may overlap. Every base and every end is an edge;
  * between two neighbouring edges the type is the same everywhere, so the map is rebuilt piece by
@@ -25,7 +25,7 @@
 static struct boot_memory_range ranges[MEMORY_RANGES];
 static uint32_t range_count;
 
-/* A range that would wrap ends with the address space. */
+/* A range that would wrap is cut at the end of the address space. */
 static uint64_t end_of(const struct boot_memory_range *range)
 {
 	uint64_t end = range->base + range->length;
@@ -48,8 +48,8 @@ static uint64_t next_border(const struct boot_memory_range *in, uint32_t n, uint
 	return border;
 }
 
-/* The type of a piece, in which no range begins or ends: the highest of those that cover it; 0:
- * none does. */
+/* The type of a piece, in which no range begins or ends: the highest type of the ranges that cover
+ * it; 0: none does. */
 static uint32_t type_of(const struct boot_memory_range *in, uint32_t n, uint64_t start,
 			uint64_t end)
 {

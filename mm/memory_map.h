@@ -1,4 +1,4 @@
-/* The physical memory map, in order: sorted, without overlaps, neighbours of the same type joined.
+/* The physical memory map: sorted, without overlaps, neighbours of the same type joined.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * What areas map: a file, or memory that several spaces share. The object is a member of the
- * structure that has the pages.
+ * Memory objects, which areas map: a file, or memory that several spaces share. The object is a
+ * member of the structure that has the pages.
  *
  *	object->areas --> area of space A, pages 0 - 3 --> area of space B, pages 2 - 9
  *
@@ -20,10 +20,10 @@ struct memory_object_ops {
 	 * about to be written to. Returns 0; -EIO beyond the end, or if it cannot be read; or
 	 * -ENOMEM. May sleep. */
 	int (*page)(struct memory_object *object, uint32_t index, bool write, struct page **page);
-	/* What is in memory of page `index` and those after it: an array of the kernel's addresses,
-	 * with NULL for a page that is not there. Sets *count to the array's length, which may be
-	 * less or more than the caller wants. Returns NULL if none of them is in memory. Does not
-	 * sleep. An operation that is NULL means the same. */
+	/* Which of page `index` and the pages after it are in memory: an array of their kernel
+	 * addresses, with NULL for a page that is not. Sets *count to the array's length, which may
+	 * be less or more than the caller wants. Returns NULL if none of them is in memory. Does
+	 * not sleep. If the operation is NULL, none is. */
 	void *const *(*peek)(struct memory_object *object, uint32_t index, uint32_t *count);
 	/* Take and drop a reference to the structure that has the pages. */
 	void (*hold)(struct memory_object *object);
@@ -33,7 +33,7 @@ struct memory_object_ops {
 	int (*sync)(struct memory_object *object, uint32_t first, uint32_t end);
 	/* The file was cut: it no longer has page `first` and those after it. */
 	void (*cut)(struct memory_object *object, uint32_t first);
-	/* Writes the name that people know it by, a path, with its NUL. NULL: it has no name. */
+	/* Writes its name for people, a path, with its NUL. NULL: it has no name. */
 	void (*describe)(const struct memory_object *object, char *text, uint32_t size);
 };
 

@@ -26,7 +26,8 @@ bool (*page_reclaim)(void);
    they are disabled, and afterwards they are as they were. No block is ever handed out without
    an owner, not even for an instant. */
 /* SOLUTION 5.3 { */
-/* From the first zone on down. Interrupts are disabled; `enabled`: were they enabled before? */
+/* From `first` down to the lowest zone. Interrupts are disabled; `enabled`: were they enabled
+ * before? */
 static __attribute__((noinline)) struct page *search(struct zone *first, unsigned order,
 						     const void *owner, bool enabled)
 {
@@ -61,8 +62,8 @@ static inline struct page *allocate(struct zone *first, unsigned order, const vo
 }
 /* } SOLUTION 5.3 */
 
-/* If there is no block: again, as long as somebody gives pages back. They are anywhere, so a block
- * of many pages may take more of them than it has. */
+/* If there is no block: tries again as long as pages can be reclaimed. They are scattered, so for a
+ * block of many pages more of them may have to be reclaimed than it has. */
 static __attribute__((noinline)) struct page *retry(unsigned order, const void *owner)
 {
 	struct page *page = NULL;

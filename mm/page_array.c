@@ -1,5 +1,5 @@
 /*
- * The page array, and how each frame of memory gets into it.
+ * Makes the page array, and hands the free frames over to the zones.
  *
  * 16 bytes a frame: 64 MiB have 16,384 frames, whose array takes 256 KiB, 0.4 % of memory. The
  * array must exist before there is an allocator, so it takes its own room: the first frames after
@@ -23,7 +23,7 @@
 
 #define LIMIT	     (DIRECT_MAP_SIZE >> PAGE_SHIFT)
 #define DMA_END	     ((16u << 20) >> PAGE_SHIFT)
-#define RESERVE_PART 64 /* one of this many free pages of a zone is kept for interrupts */
+#define RESERVE_PART 64 /* one in 64 free pages of a zone is kept for interrupts */
 
 extern const char kernel_end[];
 
@@ -48,7 +48,7 @@ struct frames {
 /* SOLUTION 5.1 { */
 #define LARGEST (1u << (ORDERS - 1))
 
-/* Those whole frames of a range that the kernel sees and is not in. */
+/* The whole frames of a range that are in the direct map and above the kernel. */
 static struct frames usable(const struct boot_memory_range *range)
 {
 	uint64_t first = (range->base >> PAGE_SHIFT) + (range->base % PAGE_SIZE > 0);

@@ -1,5 +1,5 @@
 /*
- * Page caches: pages of files, in a tree.
+ * Page caches: each has the pages of one file, in a tree.
  *
  *	clean	read-only in every space		may be given back (mm/second_chance.c)
  *	dirty	a shared area may write to it		is written back first (page_cache_sync)
@@ -137,7 +137,7 @@ static int sync_page(struct cached_page *cached)
 	return error;
 }
 
-/* By numbers: while one page is written, others may come and go. */
+/* By page numbers: while one page is written, others may come and go. */
 int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end)
 {
 	struct tree_node *node;
@@ -177,7 +177,7 @@ static void cache_release(struct memory_object *object)
 
 	if (cache->references == 1)
 		page_cache_sync(cache, 0, UINT32_MAX);
-	if (--cache->references > 0) /* while it was written back, somebody has come */
+	if (--cache->references > 0) /* while it was written back, a new reference was taken */
 		return;
 	page_cache_cut(cache, 0);
 	cache->ops->release(cache);

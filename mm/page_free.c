@@ -1,5 +1,5 @@
 /*
- * page_free, which checks first whether a block is what the caller says, and names who had it.
+ * page_free, which first checks that the block is what the caller says; a report names its owner.
  *
  * Freeing something that is not such a block would corrupt the free lists, and the damage would
  * show much later, in some other function's memory.

@@ -15,11 +15,11 @@
  * of a program is like a new one. So a few of both are kept: clearing a page takes as long as the
  * rest of a fault.
  *
- * The TLB remembers translations. It never remembers that an entry was *not* present; and if it
- * remembers fewer rights than the entry has, one page fault too many makes it forget the address.
- * So an entry that gains a right needs no flush. One that loses something (present, writable, or
- * its page) is flushed before its page can belong to another program (Intel SDM volume 3, 4.10.4).
- * Only the entries of the loaded space can be remembered: CR3 says which space that is.
+ * The TLB caches translations. It never caches an entry that is *not* present; and if a cached
+ * entry has fewer rights than the one in memory, one page fault too many flushes the address. So an
+ * entry that gains a right needs no flush. One that loses something (present, writable, or its
+ * page) is flushed before its page can belong to another program (Intel SDM volume 3, 4.10.4). Only
+ * entries of the loaded space can be in the TLB: CR3 says which space that is.
  *
  * Called by tasks that cannot be pre-empted.
  */
@@ -47,7 +47,7 @@ struct stock {
 
 static struct stock tables, directories;
 
-/* A page, of which the first `entries` words are zero. */
+/* Takes a page whose first `entries` words are zero. */
 static uint32_t *take(struct stock *stock, uint32_t entries)
 {
 	if (stock->count > 0)
@@ -140,7 +140,7 @@ uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 	return &table[address >> PAGE_SHIFT & (ENTRIES - 1)];
 }
 
-/* An entry that is replaced by that of another page loses, too: what is remembered is its page. */
+/* An entry that now maps another page needs a flush, too: the TLB may have the old page. */
 void pte_set(const struct space *space, uint32_t address, uint32_t *pte, uint32_t value)
 {
 	uint32_t old = *pte;
@@ -201,8 +201,8 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
 	table->references = left + 1;
 }
 
-/* INVLPG makes the processor forget the directory's entry, too (4.10.4.1), so a table that has
- * become empty is forgotten already. */
+/* INVLPG also flushes what the processor has cached of the directory's entry (4.10.4.1), so a table
+ * that has become empty needs no flush of its own. */
 void page_unmap_range(struct space *space, uint32_t start, uint32_t end)
 {
 	for (uint32_t next; start < end; start = next) {

@@ -1,4 +1,4 @@
-/* Page tables: which page of memory is seen at which address of a space. */
+/* Page tables: which page of memory is mapped at which address of a space. */
 #pragma once
 
 #include "mm/page.h"
@@ -28,8 +28,8 @@ void page_directory_destroy(uint32_t *directory);
  * memory for one. Valid until the next unmap in the same 4 MiB. */
 uint32_t *pte_of(const struct space *space, uint32_t address, bool make);
 
-/* Writes an entry, and makes the processor forget the old one if it could matter. The page's
- * references are the caller's business; those of the table are counted here. */
+/* Writes an entry, and flushes the old one from the TLB if necessary. The caller counts the page's
+ * references; those of the table are counted here. */
 void pte_set(const struct space *space, uint32_t address, uint32_t *pte, uint32_t value);
 
 /* Unmaps the pages of [start, end) that are there, and releases them. A table that becomes empty is
@@ -47,7 +47,7 @@ void page_protect_range(struct space *space, uint32_t start, uint32_t end, uint3
  * have been copied. */
 int page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
 
-/* Makes the processor forget all of a space's entries. */
+/* Flushes all of a space's entries from the TLB. */
 void tlb_flush_space(const struct space *space);
 
 /* Gives back the memory that is kept for the next tables. Returns how many pages. */
@@ -59,7 +59,7 @@ static inline uint32_t pte_for(const struct page *page, bool writable)
 	return frame_of(page) << PAGE_SHIFT | PTE_PAGE | (writable ? PTE_WRITE : 0);
 }
 
-/* pte_set for an entry that is 0: there is nothing to forget. */
+/* pte_set for an entry that is 0: there is nothing to flush. */
 static inline void pte_fill(uint32_t *pte, uint32_t value)
 {
 	page_of(pte)->references++;
@@ -72,8 +72,8 @@ static inline struct page *pte_page(uint32_t pte)
 	return &page_array[pte >> PAGE_SHIFT];
 }
 
-/* One user more, or one less, of a page; the last one frees it. Pages of the kernel itself, such as
- * the zero page, are not counted. */
+/* Takes a reference to a page, or drops one; dropping the last one frees the page. Pages of the
+ * kernel itself, such as the zero page, are not counted. */
 static inline void page_hold(struct page *page)
 {
 	page->references += page->state != PAGE_RESERVED;

@@ -6,8 +6,8 @@
  *	pool->free --> page + 192 --> page + 128 --> page + 64 --> page --> NULL	(size 64)
  *
  * Allocation takes the first, freeing puts it back in front: both are a few instructions, with
- * interrupts disabled, and the object freed last is the next one used, while it still is in the
- * cache. Pages are never given back.
+ * interrupts disabled, and the object freed last is the next one used, while it is still in the
+ * processor's cache. Pages are never given back.
  *
  * Freed objects are filled with junk: a use after free reads 0xcccccccc, which is easy to recognize
  * in a report. Any context.

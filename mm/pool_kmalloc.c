@@ -1,4 +1,5 @@
-/* Pools whose objects are kmalloc's: from lesson 5 on each has an owner, red zones, a quarantine.
+/* Pools whose objects come from kmalloc: from lesson 5 on each has an owner and red zones, and goes
+ * through the quarantine when it is freed.
  */
 #include "mm/pool.h"
 

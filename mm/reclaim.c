@@ -1,13 +1,13 @@
 /*
- * When no page is free: give back what is kept only because it may be of use.
+ * Reclaim: when no page is free, pages that are kept only for speed are given back.
  *
  *	empty page tables and directories	mm/page_table.c
  *	slabs without an object			mm/slab.c
  *	clean pages of files			mm/second_chance.c
  *
  * page_alloc calls this, and tries again. Not with interrupts disabled: then it may be an
- * interrupt handler that asks, in the middle of what is to be given back; those have a reserve
- * (mm/zones.h).
+ * interrupt handler that asks, in the middle of what is to be given back; interrupt handlers have a
+ * reserve (mm/zones.h).
  */
 #include "mm/reclaim.h"
 

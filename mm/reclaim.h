@@ -1,4 +1,4 @@
-/* Giving pages back when none is free. */
+/* Reclaim: giving pages back when none is free. */
 #pragma once
 
 /* From now on page_alloc asks for pages back before it says that there is none. */

@@ -31,7 +31,7 @@ static uint32_t pages_in_ring(void)
    than those of its cache and its entries. The hand goes on where it stopped; otherwise the same
    pages are given back each time. */
 /* SOLUTION 6.6 { */
-/* The hand is at this page: may it be given back? */
+/* May the page at the hand be given back? */
 static bool can_go(struct cached_page *cached)
 {
 	bool was_used = false;

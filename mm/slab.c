@@ -106,7 +106,7 @@ static struct slab *grow(struct slab_cache *cache, uint32_t colour)
 	return slab;
 }
 
-/* Puts a slab, which is in one of its cache's lists, into the one where it belongs. */
+/* Moves a slab from one of its cache's lists to the list that matches its count. */
 static void file(struct slab *slab)
 {
 	struct slab_cache *cache = slab->cache;

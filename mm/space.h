@@ -2,9 +2,9 @@
  * An address space: what one task sees below the kernel. Up to lesson 5 mm/space_slot.c
  * implements it: one 4 MiB page at SPACE_START holds code, data, heap and stack.
  *
- * Addresses and lengths are in bytes; a range that is not whole pages is widened to them. No
- * function here sleeps up to lesson 5; from then on one that takes memory away may, because the
- * last area of a file writes it back.
+ * Addresses and lengths are in bytes; a range is rounded out to whole pages. Up to lesson 5 no
+ * function here sleeps; from lesson 6 on one that unmaps memory may, because the last area of a
+ * file writes it back.
  */
 #pragma once
 
@@ -33,20 +33,20 @@ struct space *space_create(void);
 /* A space with the same contents, or NULL without memory. */
 struct space *space_copy(struct space *space);
 
-/* Makes the space what it was when it was new. */
+/* Makes the space as it was when it was new. */
 void space_clear(struct space *space);
 
 /* Frees the space and its memory. It must not be the one in use. */
 void space_destroy(struct space *space);
 
-/* Makes the processor see this space; NULL: none but the kernel. */
+/* Loads this space (CR3); NULL: only the kernel's part. */
 void space_use(const struct space *space);
 
 /* Maps zeroed memory in place of what was mapped there. Returns 0, or -ENOMEM if the range is not
  * within the space's room for programs, or there is no memory for it. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection);
 
-/* Could an empty space hold a segment at this range? */
+/* Could an empty space have a segment in this range? */
 bool space_can_hold(uint32_t address, uint32_t length);
 
 /* Is the range within the room for programs, and is nothing mapped there? */

@@ -1,6 +1,6 @@
 /*
- * Address spaces from lesson 6 on: areas say what a program has asked for, page tables what it has
- * touched.
+ * Address spaces from lesson 6 on: areas are what a program has asked for, page tables map what it
+ * has touched.
  *
  *	0x00010000	SPACE_LOWEST	nothing below: a null pointer faults, with an offset, too
  *	0x08048000			the program, as its file says; the heap after it
@@ -32,11 +32,12 @@ void space_share(const void *page)
 	shared_entry = physical_address(page) | PTE_PAGE;
 }
 
-/* A space with nothing but the page that all have: which is in no area, and part of the kernel.
+/* A space with nothing but the shared page, which is in no area and belongs to the kernel.
  *
- * None if too little would be left for those that are there. A fork is cheap, and the pages come
- * later: programs that fork without an end (a fork bomb) would have all memory before one of them
- * is refused, and then for each page that one writes to another one is killed. */
+ * It returns NULL if too little memory would be left for the spaces that exist. A fork is cheap,
+ * and the pages come later: programs that fork without an end (a fork bomb) would have all memory
+ * before one of them is refused, and then each page that one of them writes to would cost another
+ * one its life. */
 struct space *space_allocate(void)
 {
 	while (page_free_count() < spaces.used * ROOM)
@@ -76,7 +77,8 @@ struct space *space_create(void)
 	return NULL;
 }
 
-/* A range that begins and ends outside all areas is in the middle of none: so a cut cannot fail. */
+/* A range that begins and ends outside all areas is in the middle of no area, so the cut cannot
+ * fail. */
 void space_destroy(struct space *space)
 {
 	area_cut(space, 0, SPACE_SHARED);
@@ -85,8 +87,8 @@ void space_destroy(struct space *space)
 	pool_free(&spaces, space);
 }
 
-/* For exec. The TLB forgets all of it at once. An area has just been freed, so there is memory for
- * one. */
+/* For exec. The TLB is flushed once for all of it. An area has just been freed, so there is memory
+ * for one. */
 void space_clear(struct space *space)
 {
 	space_use(NULL);

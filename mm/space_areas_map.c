@@ -113,7 +113,7 @@ static void count_large(struct space_use *use, uint32_t entry)
 	*(entries > 1 ? &use->shared[1] : &use->private[1]) += LARGE_PAGE;
 }
 
-/* The zero page is nobody's. An object has one reference itself. */
+/* The zero page belongs to no program. An object has one reference itself. */
 static void count_page(struct space_use *use, uint32_t pte, bool is_of_object)
 {
 	const struct page *page = pte_page(pte);

@@ -1,4 +1,4 @@
-/* More of an address space: what mmap, munmap and mprotect do to it, and what /proc shows of it. */
+/* More operations of an address space: for mmap, munmap and mprotect, and for what /proc shows. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +9,8 @@
 /* Maps memory, all zero, where there is room. Returns the address, or -ENOMEM. */
 int space_map_anywhere(struct space *space, uint32_t length, unsigned protection);
 
-/* Unmaps whole pages; what is not mapped is left out. Returns 0, or -EINVAL for an address inside a
- * page and for no length. */
+/* Unmaps whole pages; pages that are not mapped are skipped. Returns 0, or -EINVAL for an address
+ * inside a page and for no length. */
 int space_unmap(struct space *space, uint32_t address, uint32_t length);
 
 /* Changes the protection of mapped pages. Returns 0, -EINVAL, -ENOMEM if part of it is not mapped,

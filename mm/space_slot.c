@@ -1,6 +1,6 @@
 /*
- * Address spaces of lessons 3 to 5: one 4 MiB page holds all that a program has. No page tables
- * need be understood for that, and Linux's programs are linked for an address in it.
+ * Address spaces of lessons 3 to 5: one 4 MiB page holds all of a program. That needs no page
+ * tables, and Linux's programs are linked for an address in it.
  *
  *	0x08000000	SPACE_START	the slot begins; programs are linked 288 KiB further
  *	0x08048000			code and data, where the file says
@@ -14,8 +14,8 @@
  * of the slot that says whether the program has asked for it. The processor does not look at the
  * bits: they are for brk and mmap, so that nothing is handed out twice.
  *
- * The price: a space takes 4 MiB whatever it holds, its protection is not enforced, and a copy of a
- * space is a copy of 4 MiB. Lesson 6 does better, with the same header.
+ * The price: every space takes 4 MiB, protection is not enforced, and a copy of a space is a copy
+ * of 4 MiB. Lesson 6 does better, with the same header.
  *
  * Called by the task whose space it is, or for a space that no task has yet.
  */
@@ -114,7 +114,7 @@ void space_destroy(struct space *space)
 	pool_free(&spaces, space);
 }
 
-/* Loading CR3 also makes the processor forget the entries of the space before. */
+/* Loading CR3 also flushes the entries of the previous space from the TLB. */
 void space_use(const struct space *space)
 {
 	const uint32_t *directory = space ? space->directory : kernel_page_directory;
@@ -124,7 +124,7 @@ void space_use(const struct space *space)
 
 /* ---- its parts ---- */
 
-/* The slot is mapped anyway: to map a part of it is to note that, and to zero it. */
+/* The slot is always mapped: to map a part of it means to note that, and to zero it. */
 int space_map(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
 	uint32_t first, end;

@@ -12,7 +12,7 @@
 
 struct space {
 	uint32_t *directory;
-	uint8_t *slot;			  /* the kernel's address of it */
+	uint8_t *slot;			  /* its address in the kernel */
 	uint32_t heap_start, heap_end;	  /* the heap's mapped part, to the byte */
 	uint32_t mapped[SLOT_PAGES / 32]; /* a set bit is a page that the program has asked for */
 };

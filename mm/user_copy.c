@@ -1,10 +1,10 @@
 /*
  * User memory, seen from the kernel: copies that may fault and say how far they got.
  *
- * Two questions decide about a user pointer. Is it below the kernel? A comparison answers, before
- * the copy. Is anything mapped there? Only the processor knows, at the moment of the access. So the
- * copy just tries: an instruction that may fault is listed in a table, with the place to continue
- * at:
+ * There are two questions about a user pointer. Is it below the kernel? A comparison before the
+ * copy answers that. Is anything mapped there? Only the processor knows, at the moment of the
+ * access. So the copy just tries: an instruction that may fault is listed in a table, with the
+ * place to continue at:
  *
  *	.fixups		fault at	resume at
  *			0xc0103a10	0xc0103a12
@@ -15,8 +15,8 @@
  * use (time of check to time of use).
  *
  * The linker collects the table: each FIXUP adds an entry next to its instruction. Call these
- * functions for a task, with its address space in use; with interrupts enabled or not. They do not
- * sleep until lesson 5.
+ * functions for a task, with its address space in use; with interrupts enabled or not. Up to lesson
+ * 5 they do not sleep.
  */
 #include "mm/user_copy.h"
 
@@ -61,13 +61,13 @@ bool user_range_ok(uint32_t address, uint32_t length)
 	return address <= KERNEL_BASE && length <= KERNEL_BASE - address;
 }
 
-/* Returns how many bytes were left when it came to one that could not be copied. */
+/* Returns how many bytes were left at the first one that could not be copied; 0 is success. */
 static uint32_t copy_bytes(void *to, const void *from, uint32_t length)
 {
 	uint32_t tail = length % 4, count = length / 4;
 
 	__asm__ volatile("1: rep movsl\n\t"
-			 "2: leal (%3, %2, 4), %2\n\t" /* after a fault: what the words left, too */
+			 "2: leal (%3, %2, 4), %2\n\t" /* after a fault: plus the words left */
 			 "3: rep movsb\n\t"
 			 "4:\n\t" FIXUP(1b, 2b) FIXUP(3b, 4b)
 			 : "+D"(to), "+S"(from), "+c"(count)

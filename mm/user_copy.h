@@ -32,7 +32,7 @@ uint32_t clear_user(uint32_t to, uint32_t length);
  * the NUL. */
 int string_from_user(char *to, uint32_t from, uint32_t size);
 
-/* Where file operations put bytes, or take them from: in the kernel's memory or the current
+/* The source or the destination of a file operation: in the kernel's memory or in the current
  * task's. */
 struct buffer {
 	uintptr_t address; /* of the next byte */
@@ -50,8 +50,8 @@ static inline struct buffer buffer_of_user(uint32_t address, uint32_t length)
 	return (struct buffer){ address, length, true };
 }
 
-/* Move the buffer on by up to length bytes: never by more than it has left. Return how many bytes
- * were moved, or -EFAULT when not even the first one could be. */
+/* Copy up to `length` bytes, never more than the buffer has left, and advance it. Return how many
+ * bytes were copied, or -EFAULT if not even the first one could be. */
 int buffer_put(struct buffer *to, const void *from, uint32_t length);
 int buffer_take(struct buffer *from, void *to, uint32_t length);
 

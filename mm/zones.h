@@ -1,5 +1,5 @@
 /*
- * The zones, in which page_alloc looks for pages, and what it leaves for others.
+ * The zones, in which page_alloc looks for pages, and their reserves.
  *
  *	zone	frames			for
  *	DMA	below 16 MiB		devices with addresses of 24 bits, and if Normal has none

@@ -23,7 +23,7 @@
 #include "kernel/report/panic.h"
 #include "kernel/cpu/trap.h"
 
-#define LINES	     16
+#define IRQS	     16
 #define FIRST_VECTOR EXCEPTIONS /* the first that is not the processor's */
 #define CASCADE	     2 /* the second controller's output is wired to this IRQ of the first */
 #define FIRST	     0x20
@@ -34,7 +34,7 @@
 #define READ_SERVICE 0x0b /* OCW3: the next read gives the in-service bits */
 #define EOI	     0x20 /* OCW2: non-specific end of interrupt */
 
-static void (*handlers[LINES])(void); /* by IRQ; NULL: no handler */
+static void (*handlers[IRQS])(void); /* by IRQ; NULL: no handler */
 
 /* EXERCISE 2.4 (timer and interrupt controllers, part 1): commands are in the Intel 8259A data
    sheet.
@@ -60,30 +60,30 @@ static void initialize(uint16_t port, uint8_t vector, uint8_t cascade)
 }
 
 /* OCW3 selects what the next read of the command port gives; the in-service register here. */
-static bool in_service(uint16_t port, unsigned line)
+static bool in_service(uint16_t port, unsigned input)
 {
 	out8(port, READ_SERVICE);
-	return in8(port) >> line & 1;
+	return in8(port) >> input & 1;
 }
 
-/* Non-specific: the controller clears its in-service bit of the highest priority, which is this
- * one's. */
-static void end_of_interrupt(unsigned line)
+/* Non-specific: the controller clears its in-service bit of the highest priority, which is
+ * that of this interrupt. */
+static void end_of_interrupt(unsigned irq)
 {
-	if (line >= 8)
+	if (irq >= 8)
 		out8(SECOND, EOI);
 	out8(FIRST, EOI);
 }
 
 /* If a device withdraws its request before the processor acknowledges it, the controller must still
  * answer with some vector, and answers with that of its IRQ 7, without setting the in-service bit.
- * Such an interrupt belongs to no device. An EOI would end somebody else's. Only the first
- * controller has one in service, IRQ 2, if it came by way of the second. */
-static bool is_spurious(unsigned line)
+ * Such an interrupt belongs to no device. An EOI would end another interrupt. Only the first
+ * controller has one in service, IRQ 2, if the request came through the second. */
+static bool is_spurious(unsigned irq)
 {
-	if (line == 7)
+	if (irq == 7)
 		return !in_service(FIRST, 7);
-	if (line != 15 || in_service(SECOND, 7))
+	if (irq != 15 || in_service(SECOND, 7))
 		return false;
 	out8(FIRST, EOI);
 	return true;
@@ -94,38 +94,38 @@ static bool is_spurious(unsigned line)
  * ignored. */
 static void pic_dispatch(struct trap_frame *frame)
 {
-	unsigned line = frame->vector - FIRST_VECTOR;
+	unsigned irq = frame->vector - FIRST_VECTOR;
 
-	if (is_spurious(line))
+	if (is_spurious(irq))
 		return;
-	if (handlers[line])
-		handlers[line]();
-	end_of_interrupt(line);
+	if (handlers[irq])
+		handlers[irq]();
+	end_of_interrupt(irq);
 }
 
 void pic_initialize(void)
 {
 	initialize(FIRST, FIRST_VECTOR, 1 << CASCADE);
 	initialize(SECOND, FIRST_VECTOR + 8, CASCADE);
-	for (unsigned line = 0; line < LINES; line++)
-		trap_register(FIRST_VECTOR + line, pic_dispatch);
+	for (unsigned irq = 0; irq < IRQS; irq++)
+		trap_register(FIRST_VECTOR + irq, pic_dispatch);
 }
 
 /* A clear bit of the mask lets an IRQ through. */
-static void unmask(unsigned line)
+static void unmask(unsigned irq)
 {
-	uint16_t port = (line < 8 ? FIRST : SECOND) + MASK;
+	uint16_t port = (irq < 8 ? FIRST : SECOND) + MASK;
 
-	out8(port, in8(port) & ~(1 << line % 8));
+	out8(port, in8(port) & ~(1 << irq % 8));
 }
 
 /* The handler is set before the IRQ is unmasked: it may come at the very next instruction. Called
  * at boot, or with the device quiet. */
-void irq_register(unsigned line, void (*handler)(void))
+void irq_register(unsigned irq, void (*handler)(void))
 {
-	ASSERT(line < LINES);
-	handlers[line] = handler;
-	if (line >= 8)
+	ASSERT(irq < IRQS);
+	handlers[irq] = handler;
+	if (irq >= 8)
 		unmask(CASCADE);
-	unmask(line);
+	unmask(irq);
 }

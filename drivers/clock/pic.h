@@ -6,4 +6,4 @@ void pic_initialize(void);
 
 /* Calls handler, with interrupts disabled, for each interrupt of this IRQ (0 to 15), and unmasks
  * it. */
-void irq_register(unsigned line, void (*handler)(void));
+void irq_register(unsigned irq, void (*handler)(void));

@@ -1,4 +1,4 @@
-/* What C libraries want to find in the auxiliary vector besides. */
+/* More entries of the auxiliary vector, which C libraries look for. */
 #pragma once
 
 #include "kernel/abi/auxv.h"

@@ -1,4 +1,4 @@
-/* The clocks that only Linux's own programs ask for, their times, and what a process has used. */
+/* Clocks that only Linux's own programs ask for, their times, and a process's resource usage. */
 #pragma once
 
 #include <stdint.h>

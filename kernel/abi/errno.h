@@ -1,7 +1,7 @@
 /* Error numbers: Linux's for i386. */
 #pragma once
 
-/* Results from -ERROR_LAST to -1 are errors; others, addresses say, are none. */
+/* Results from -ERROR_LAST to -1 are errors; others, such as addresses, are not. */
 #define ERROR_LAST 4095
 
 #define EPERM	     1

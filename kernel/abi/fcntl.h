@@ -1,4 +1,4 @@
-/* Opening files, and fcntl: Linux's numbers for i386. */
+/* open and fcntl: Linux's numbers for i386. */
 #pragma once
 
 /* Flags of open. */

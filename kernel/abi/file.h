@@ -1,4 +1,4 @@
-/* Files in those of Linux's system calls for i386 that no lesson has. */
+/* Files in Linux's system calls for i386: what no lesson uses. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
-#define O_PATH	    010000000 /* only to name what is there */
+#define O_PATH	    010000000 /* only a reference to the file, not for reading or writing */
 
 /* Of fcntl. */
 #define F_SETFD	     2

@@ -1,4 +1,4 @@
-/* Ending the machine: the numbers of Linux's reboot. */
+/* The numbers of Linux's reboot call. */
 #pragma once
 
 /* Its first two arguments. */

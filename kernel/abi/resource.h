@@ -1,4 +1,4 @@
-/* Whose niceness setpriority and getpriority mean: Linux's numbers. */
+/* Linux's numbers for setpriority and getpriority: a process, a group or a user. */
 #pragma once
 
 #define PRIO_PROCESS 0

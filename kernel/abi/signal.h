@@ -1,5 +1,5 @@
-/* Signals as programs see them: Linux's numbers and structures for i386. What handlers have besides
- * is in kernel/abi/signal_handler.h. */
+/* Signals as programs see them: Linux's numbers and structures for i386. What only handlers need is
+ * in kernel/abi/signal_handler.h. */
 #pragma once
 
 #include <stdint.h>

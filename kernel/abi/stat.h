@@ -1,4 +1,4 @@
-/* What is known of a file: Linux's numbers and structures for i386. */
+/* What stat says about a file: Linux's numbers and structures for i386. */
 #pragma once
 
 #include <stdint.h>

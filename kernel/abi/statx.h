@@ -1,4 +1,4 @@
-/* What else is known of a file, and of its file system: statx, statfs64, and the older stat. */
+/* More about a file, and about its file system: statx, statfs64, and the older stat. */
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What only raw terminals and job control need to know of terminals. */
+/* Terminals: what only raw mode and job control need. */
 #pragma once
 
 #include <stdint.h>

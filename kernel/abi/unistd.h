@@ -1,4 +1,4 @@
-/* Where lseek counts from: Linux's numbers. */
+/* lseek's three origins: Linux's numbers. */
 #pragma once
 
 #define SEEK_SET 0

@@ -1,4 +1,4 @@
-/* Waiting for children: options of Linux's wait4, and what there may be to tell. */
+/* Waiting for children: the options of Linux's wait4, and the kinds of news about a child. */
 #pragma once
 
 #define WNOHANG	   0x00000001

@@ -4,4 +4,4 @@
 #include "kernel/abi/wait.h"
 
 #define WEXITED 0x00000004
-#define WNOWAIT 0x01000000 /* the news stays news */
+#define WNOWAIT 0x01000000 /* the news can be fetched again */

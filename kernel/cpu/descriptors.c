@@ -2,7 +2,7 @@
  * The kernel's global descriptor table (Intel SDM volume 3, 3.4.5 and 3.5.1).
  *
  * Paging protects; segments only have to be there. Every code and data segment is flat, base 0 and
- * limit 4 GiB, so an offset is a linear address. Two of each kind differ in privilege:
+ * limit 4 GiB, so an offset is a linear address. There are two pairs, which differ in privilege:
  *
  *	selector	segment			used by
  *	0x08, 0x10	kernel code, data	CS, DS, ES and SS in the kernel
@@ -40,9 +40,9 @@ static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access
 	gdt[selector / 8] = descriptor_pack(&descriptor);
 }
 
-/* The state that the processor loads for a double fault: everything is known, and the stack is its
- * own, because a bad stack is the usual reason. The page tables are those of now, which map the
- * whole kernel. Four bytes less than the stack's end: where a caller's return address would be. */
+/* The state that the processor loads for a double fault. It has a stack of its own, because a bad
+ * stack is the usual reason. CR3 is the one in use now, which maps the whole kernel. ESP is four
+ * bytes below the stack's end, as if a caller had pushed a return address. */
 static void double_fault_state_fill(void (*double_fault)(void))
 {
 	double_fault_state = (struct task_state){

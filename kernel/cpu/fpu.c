@@ -1,5 +1,5 @@
 /*
- * The floating-point and SSE registers are switched on here.
+ * Enables the floating-point and SSE registers.
  *
  * After a reset the processor refuses SSE, because an operating system that does not save its
  * registers would mix those of two programs. Setting CR4.OSFXSR is the promise to use FXSAVE and

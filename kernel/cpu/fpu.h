@@ -8,7 +8,7 @@ struct fpu_state {
 	uint8_t bytes[512];
 } __attribute__((aligned(16)));
 
-/* Switches the unit and SSE on. Panics on a processor without them. */
+/* Enables the floating-point unit and SSE. Panics on a processor without them. */
 void fpu_initialize(void);
 
 /* The state that a new program finds: as FNINIT leaves it, and MXCSR 0x1f80. */

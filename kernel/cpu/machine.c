@@ -1,8 +1,8 @@
 /*
  * The end of a run: tell QEMU, or power off, or stop.
  *
- * Three ways in this order, because nothing says which machine this is: each one that does not
- * exist is a write to a port that nobody decodes. The status is stored in memory first, where the
+ * Three ways in this order, because nothing says which machine this is: where a device is missing,
+ * the write goes to a port that nothing decodes. The status is stored in memory first, where the
  * host can read it whichever way works. Any context; never returns.
  */
 #include "kernel/cpu/machine.h"

@@ -1,4 +1,5 @@
-/* Where things are: the kernel sees the first 896 MiB of physical memory at 3 GiB (boot/entry.asm).
+/* The layout of memory: the kernel sees the first 896 MiB of physical memory at 3 GiB
+ * (boot/paging.asm).
  */
 #pragma once
 
@@ -6,7 +7,7 @@
 
 #define KERNEL_BASE	0xc0000000u
 #define DIRECT_MAP_SIZE (896u << 20)
-#define LOAD_ADDRESS	0x100000u /* physical: below it is the memory of BIOS and loader */
+#define LOAD_ADDRESS	0x100000u /* physical: the BIOS and the loader use what is below */
 
 #define PAGE_SHIFT  12
 #define PAGE_SIZE   (1u << PAGE_SHIFT)

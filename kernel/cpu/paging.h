@@ -1,4 +1,4 @@
-/* The processor's side of paging: which directory is loaded, and what the TLB is to forget. */
+/* The processor's side of paging: loading a page directory, and flushing the TLB. */
 #pragma once
 
 #include <stdint.h>
@@ -12,13 +12,13 @@ static inline uint32_t paging_directory(void)
 	return address;
 }
 
-/* Uses another one, or the same again: the TLB forgets everything. */
+/* Loads a page directory, or the same one again: that flushes the TLB. */
 static inline void paging_use(uint32_t directory)
 {
 	__asm__ volatile("movl %0, %%cr3" : : "r"(directory) : "memory");
 }
 
-/* The TLB forgets the page of this address. */
+/* Flushes this address from the TLB. */
 static inline void tlb_flush_page(uint32_t address)
 {
 	__asm__ volatile("invlpg (%0)" : : "r"(address) : "memory");

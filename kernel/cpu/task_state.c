@@ -1,8 +1,8 @@
 /*
  * The task state segment: the stack for traps from user mode, and the ports that user mode may use.
  *
- * The 386 wanted a segment for each task, and would switch between them by itself. This kernel has
- * one, for the two things that the processor reads whatever the software does (Intel SDM volume 3,
+ * The 386 was designed for one such segment per task, and to switch between tasks in hardware. This
+ * kernel has one, for the two things that the processor reads in any case (Intel SDM volume 3,
  * 7.2.1; volume 1, "I/O permission bit map"):
  *
  *	offset	4	esp0	8	ss0	102	io_map_base	104	io_map: 65536 bits
@@ -26,8 +26,8 @@ struct kernel_task kernel_task;
    task_state_set_stack sets esp0; it is called before user mode is entered.
    task_state_allow_port allows one port to user mode; a second call for the same port changes
    nothing.
-   Pitfalls: a set bit forbids. A limit is the offset of the last byte. A map that begins in the
-   registers allows the ports that happen to be 0 there. */
+   Pitfalls: a set bit forbids. A limit is the offset of the last byte. If io_map_base points to the
+   saved registers, each bit that happens to be 0 there allows a port. */
 /* SOLUTION 2.6 { */
 uint32_t task_state_initialize(void)
 {

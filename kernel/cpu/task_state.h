@@ -34,7 +34,7 @@ extern struct kernel_task kernel_task;
  * may use, which is the limit of its descriptor. */
 uint32_t task_state_initialize(void);
 
-/* The stack that the next trap from user mode begins with. */
+/* Sets the kernel stack for the next trap from user mode. */
 void task_state_set_stack(uint32_t esp0);
 
 /* Allows one port to user mode. */

@@ -146,8 +146,8 @@ static void __attribute__((noreturn)) report(const struct trap_frame *frame)
 		   trap_name(frame->vector), frame->error_code, detail);
 }
 
-/* Of the fixups, whose table is filled from the front, the first one that has repaired the frame
- * ends the search. */
+/* The fixups are asked in order, until one of them has repaired the frame. The table is filled from
+ * the front. */
 void trap_decline(struct trap_frame *frame)
 {
 	if ((frame->cs & 3) == 3 && trap_user_handler) {

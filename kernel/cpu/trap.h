@@ -1,4 +1,4 @@
-/* Exceptions and interrupts: who is called when the processor stops what it was doing. */
+/* Exceptions and interrupts: which function handles each vector. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,22 +57,24 @@ void trap_register(unsigned vector, void (*handler)(struct trap_frame *frame));
 /* Called for each exception in user mode that nobody registered for; NULL: it is reported. */
 extern void (*trap_user_handler)(struct trap_frame *frame);
 
-/* For a handler: what would be done if it were not registered. */
+/* For a handler that cannot handle a trap: does what would happen if it were not registered. */
 void trap_decline(struct trap_frame *frame);
 
-/* Asks the function about each exception of the kernel itself that nobody registered for: true when
- * it has repaired the frame. At most four functions. */
+/* From now on the function is called for each exception in the kernel itself that has no handler;
+ * it returns true if it has repaired the frame. At most four functions. */
 void trap_register_fixup(bool (*fixup)(struct trap_frame *frame));
 
 /*
- * Not 0: there is something to do before a trap or a system call goes back to where it came from.
- * The function gets the frame then, with interrupts disabled; it looks at frame->cs to see where
- * that is, and it may run other tasks meanwhile. It is set before any bit of the work can be.
+ * If trap_return_work is not 0, there is work to do before a trap or a system call returns:
+ * trap_do_work is called with the frame, with interrupts disabled. frame->cs says whether the trap
+ * came from user mode. The function may run other tasks meanwhile. It must be set before any bit of
+ * trap_return_work is.
  */
 extern volatile uint32_t trap_return_work;
 extern void (*trap_do_work)(struct trap_frame *frame);
 
-/* Does that work; for the entries of system calls, which are not in kernel/cpu/trap_entry.asm. */
+/* Does that work. It is for the entries of system calls, which are not in
+ * kernel/cpu/trap_entry.asm. */
 void trap_return(struct trap_frame *frame);
 
 /* A double fault is reported with what this makes of the last page fault's address: a sentence that

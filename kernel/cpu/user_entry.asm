@@ -1,8 +1,8 @@
 ; To user mode and back.
 ;
-; IRET loads a lower privilege level from its frame, with that level's stack: SS, ESP, EFLAGS, CS,
-; EIP, from the top down. The way up is a trap. The stack pointer at the time of user_enter is
-; remembered, so that user_leave can return from it.
+; IRET to a lower privilege level also loads that level's stack. Its frame is, from the top down:
+; SS, ESP, EFLAGS, CS, EIP. The way back is a trap. user_enter keeps its stack pointer, so that
+; user_leave can return from it.
 
 %include "kernel/cpu/selectors.inc"	; USER_CODE, USER_DATA, KERNEL_DATA
 %include "kernel/cpu/interrupts.inc"

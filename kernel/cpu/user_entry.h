@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* Goes to user mode, with this stack and interrupts enabled; the code and its stack must be in user
- * pages. Returns when somebody, in a trap from there, calls user_leave. Not to be called in
- * between. */
+ * pages. Returns when user_leave is called in a trap from there. Must not be called again before
+ * that. */
 void user_enter(uint32_t eip, uint32_t esp);
 void user_leave(void) __attribute__((noreturn));

@@ -9,7 +9,7 @@
  * A program never sees it. */
 #define ERESTART 512
 
-/* The same, but after a handler it is always EINTR: for calls that sleep for a time, or for a
+/* The same, but after a handler it is always EINTR: for calls that sleep until a time, or until a
  * signal.
  */
 #define ERESTART_SLEEP 514

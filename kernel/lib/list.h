@@ -18,7 +18,7 @@ static inline bool list_is_empty(const struct list *list)
 	return list->next == list;
 }
 
-/* Inserts a link before another one; before the head is at the end of the list. */
+/* Inserts a link before another one; to insert before the head is to append to the list. */
 static inline void list_insert(struct list *link, struct list *before)
 {
 	link->next = before;

@@ -1,4 +1,4 @@
-/* Calls what the linker has collected: see kernel/lib/startup.h. */
+/* Calls the start-up functions that the linker has collected: see kernel/lib/startup.h. */
 #include "kernel/lib/startup.h"
 
 /* Where boot/kernel.ld puts the pointers; the same address when there are none. */

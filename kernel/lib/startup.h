@@ -1,7 +1,7 @@
 /*
- * Code that runs once, when the kernel is otherwise ready, and that nobody calls by its name: a
- * file that is linked begins by itself, and one that is not is not missed. A kernel without the
- * breadth has none.
+ * Start-up functions, which run once, when the rest of the kernel is ready. No code calls them by
+ * name: a file that is linked starts by itself, and one that is left out is not missed. A kernel
+ * without the breadth has none.
  *
  *	static void greet(void)
  *	{
@@ -19,6 +19,6 @@ typedef void startup_function(void);
 	    __attribute__((section(".startups"), used)) = function;
 
 /* Calls all of them, in the order in which their files were linked, with interrupts enabled. They
- * must not depend on each other's order. Called once, by main.c, when all of the core is there, the
- * root directory too, and before its files are unpacked. */
+ * must not depend on each other's order. Called once, by main.c, when all of the core is ready,
+ * including the root directory, and before its files are unpacked. */
 void startup_run_all(void);

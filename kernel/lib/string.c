@@ -4,9 +4,9 @@
  * GCC emits calls of memcpy, memmove, memset and memcmp by itself, to copy a structure or to zero
  * an array, in freestanding code too: these four must exist.
  *
- * The two fast ones are one string instruction for four bytes at a time and one for the up to three
- * bytes that are left. REP MOVS and REP STOS go up as long as the direction flag is clear. C code
- * may rely on that: every entry into the kernel clears the flag.
+ * memcpy and memset are fast: one string instruction moves four bytes at a time, and another one
+ * the last bytes, three at most. REP MOVS and REP STOS go up as long as the direction flag is
+ * clear. C code may rely on that: every entry into the kernel clears the flag.
  */
 #include "kernel/lib/string.h"
 
@@ -79,7 +79,8 @@ size_t strlen(const char *text)
 	return length;
 }
 
-/* Negative, 0 or positive: which differs first decides, a shorter text that is a beginning is less.
+/* Negative, 0 or positive: the first difference decides; a text that is the beginning of the other
+ * one is less.
  */
 int strcmp(const char *left, const char *right)
 {

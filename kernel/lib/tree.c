@@ -1,5 +1,6 @@
 /*
- * Trees by cutting and joining. The recursion is as deep as the tree, about 2 log n.
+ * Binary trees (treaps), by cutting and joining. The recursion is as deep as the tree, about 2 log
+ * n.
  *
  *	insert 5	    4:90			    4:90	key:priority
  *			  2:31	 9:77			  2:31	 5:80	the new node is above 9

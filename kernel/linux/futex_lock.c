@@ -36,20 +36,20 @@ struct lock_waiter {
 
 static struct list waiters = LIST_EMPTY(waiters);
 
-static int urgency(const struct task *task)
+static int priority(const struct task *task)
 {
-	return sched_class->urgency(task);
+	return sched_class->priority(task);
 }
 
 /* The current task waits: its priority is the owner's, and so on. */
 static void lend(struct task *owner)
 {
-	int lent = urgency(current);
+	int lent = priority(current);
 
 	for (unsigned depth = 0; owner && depth < DONATION_DEPTH; depth++) {
 		struct list *each = waiters.next;
 
-		if (urgency(owner) > lent)
+		if (priority(owner) > lent)
 			sched_donate(owner, lent);
 		while (each != &waiters &&
 		       list_entry(each, struct lock_waiter, link)->task != owner)
@@ -63,18 +63,18 @@ static void lend(struct task *owner)
 /* Makes what is lent to a task what those that wait for it have. */
 static void return_loans(struct task *task)
 {
-	int lent = URGENCY_NONE;
+	int lent = PRIORITY_NONE;
 
 	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
 		const struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
 
-		if (waiter->owner == task->pid && urgency(waiter->task) < lent)
-			lent = urgency(waiter->task);
+		if (waiter->owner == task->pid && priority(waiter->task) < lent)
+			lent = priority(waiter->task);
 	}
 	sched_donate(task, lent);
 }
 
-static struct lock_waiter *most_urgent(struct futex_key key)
+static struct lock_waiter *highest_waiter(struct futex_key key)
 {
 	struct lock_waiter *best = NULL;
 
@@ -82,7 +82,7 @@ static struct lock_waiter *most_urgent(struct futex_key key)
 		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
 
 		if (futex_is_same(waiter->key, key) && !waiter->is_woken &&
-		    (!best || urgency(waiter->task) < urgency(best->task)))
+		    (!best || priority(waiter->task) < priority(best->task)))
 			best = waiter;
 	}
 	return best;
@@ -176,7 +176,7 @@ static int unlock(const struct trap_frame *frame)
 {
 	uint32_t old;
 	int error = futex_change(frame->ebx, same, 0, &old);
-	struct lock_waiter *next = most_urgent(futex_key(frame->ebx, frame->ecx));
+	struct lock_waiter *next = highest_waiter(futex_key(frame->ebx, frame->ecx));
 
 	if (error)
 		return error;

@@ -50,7 +50,7 @@ static int clock_read(uint32_t clock, uint64_t *ns)
 		return 0;
 	case CLOCK_PROCESS_CPUTIME_ID:
 	case CLOCK_THREAD_CPUTIME_ID:
-		*ns = time_of_stamps(current->schedule.total);
+		*ns = time_of_cycles(current->schedule.total);
 		return 0;
 	default:
 		return -EINVAL;

@@ -14,7 +14,7 @@
 #include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
 
-/* waitpid's first argument: a pid, -1 any child, 0 my group, -n group n. */
+/* waitpid's first argument: a pid, -1 for any child, 0 for the caller's group, -n for group n. */
 bool process_is_meant(const struct process *child, int32_t which)
 {
 	if (child->parent != current->process->leader)
@@ -44,7 +44,7 @@ void process_fetch(struct process *child, struct wait_news *news)
      has it until its parent fetches it, for callers that ask for that (WUNTRACED, WCONTINUED).
    - reap (your own helper): the current process adds the child's times to its children's, and the
      task is freed.
-   - look (your own helper): fetches the news of the first child that is meant, and reaps a
+   - look (your own helper): fetches the news of the first child that matches `which`, and reaps a
      zombie. Results as in the opening comment.
    - process_wait: sleeps in the queue `children` until look has a result, or returns at once
      with WNOHANG. -EINVAL for options that are not in WAIT_OPTIONS.

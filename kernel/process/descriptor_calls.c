@@ -31,7 +31,7 @@ static int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close
 	return added;
 }
 
-/* What had the number is closed, and that may be the same file: so it is held first. */
+/* The file that had the number is closed. It may be the same file, so that one is held first. */
 int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
 {
 	struct file *file = descriptor_file(descriptor);
@@ -49,7 +49,7 @@ int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 /* The lowest free number: after close(0) that is 0, which old shells rely on. */
 CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
 
-/* To itself changes nothing, but the descriptor must be open. */
+/* A duplicate to itself changes nothing, but the descriptor must be open. */
 static int sys_dup2(struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx)
@@ -80,7 +80,8 @@ int descriptors_of_pipe(uint32_t address, uint32_t flags)
 /* Two descriptors, to read from and to write to, in an array of the program. */
 CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
 
-/* F_DUPFD is dup with a lowest number: a shell puts its own descriptors out of the way with it. */
+/* F_DUPFD is dup with a lowest number: a shell uses it to move its own descriptors out of the way.
+ */
 int sys_fcntl(struct trap_frame *frame)
 {
 	const struct files *files = current->process->files;

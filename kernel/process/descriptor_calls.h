@@ -1,9 +1,9 @@
-/* What the calls that pass descriptors on have in common. All are of the current task. */
+/* Functions for the calls that duplicate and pass on descriptors, all for the current task. */
 #pragma once
 
 #include "kernel/cpu/trap.h"
 
-/* Gives a descriptor's file another one, `to`. */
+/* Makes `to` a second descriptor of a descriptor's file. */
 int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec);
 
 /* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */

@@ -1,5 +1,5 @@
 /*
- * Which signal an exception of user mode is, as Linux has it.
+ * Which signal an exception in user mode becomes, as in Linux.
  *
  *	#DE, #MF, #XM	SIGFPE		#UD	SIGILL		#DB, #BP	SIGTRAP
  *	#NP, #SS, #AC	SIGBUS		all others	SIGSEGV

@@ -1,5 +1,5 @@
 /*
- * exec: from a path to a task that is about to run what is there.
+ * exec: makes the current task run the program at a path.
  *
  *	open_image		the file, and its first ELF_BEGINNING bytes
  *	elf_check		all that can be wrong with it; nothing has changed so far
@@ -40,7 +40,7 @@ int exec_open_image(const char *path, struct elf_image *image)
 	return bytes < 0 ? bytes : 0;
 }
 
-/* The task gets the last part of the path as its name. */
+/* The task is named after the last part of the path. */
 static void set_name(const char *path)
 {
 	const char *name = path;
@@ -50,7 +50,7 @@ static void set_name(const char *path)
 			name = path + 1;
 	size_t length = path - name < TASK_NAME ? path - name : TASK_NAME - 1;
 
-	memset(current->name, 0, TASK_NAME); /* all of it can be read back */
+	memset(current->name, 0, TASK_NAME); /* programs can read all of it */
 	memcpy(current->name, name, length);
 }
 

@@ -1,4 +1,4 @@
-/* Programs: from an ELF file to a task that is about to run it. */
+/* exec: makes a task run the program in an ELF file. */
 #pragma once
 
 #include "kernel/cpu/trap.h"
@@ -10,13 +10,14 @@
  * caller keeps them.
  *
  * Returns 0; or the negated errno of opening and reading the file, -EACCES, -ENOEXEC for any other
- * file, -ENOMEM, -E2BIG, and the task is as it was. When memory fails after the point
- * of no return, the task ends as by SIGKILL.
+ * file, -ENOMEM, -E2BIG, and the task is as it was. If memory runs out after the point of no
+ * return, the task ends as if by SIGKILL.
  */
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
 
-/* For files of other kinds: called with an image that elf_check has refused with -ENOEXEC; ends as
- * exec does, which it may call with another path. NULL: there are only static ELF programs. */
+/* For files of other kinds: called with an image that elf_check has refused with -ENOEXEC. It
+ * returns what exec returns, and may call exec with another path. NULL: there are only static ELF
+ * programs. */
 struct elf_image;
 typedef int exec_other(struct elf_image *image, const char *path, struct exec_strings *strings,
 		       struct trap_frame *frame);

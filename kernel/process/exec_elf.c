@@ -1,5 +1,5 @@
 /*
- * ELF executables for the i386: checked. Tool Interface Standard, ELF 1.2.
+ * Checks ELF executables for the i386. Tool Interface Standard, ELF 1.2.
  *
  * An executable is a header, program headers, and the bytes that these describe. A segment of type
  * LOAD says: `filesz` bytes at `offset` of the file go to the address `vaddr`; the rest, up to
@@ -56,8 +56,7 @@ static bool has_segments(const struct elf_image *image)
 	       header->phnum * sizeof(struct elf_program_header) <= image->bytes - header->phoff;
 }
 
-/* A segment's place must not wrap, nor reach out of user space; and filesz must not exceed
- * memsz. */
+/* A segment must not wrap, nor reach beyond user space; and filesz must not exceed memsz. */
 static bool fits(const struct elf_image *image, const struct elf_program_header *segment)
 {
 	uint32_t start = segment->vaddr + image->bias;

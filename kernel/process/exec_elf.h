@@ -1,4 +1,5 @@
-/* ELF executables for the i386: what exec needs to know of one, and how it gets into a space. */
+/* ELF executables for the i386: what exec needs to know about one, and how it is loaded into a
+ * space. */
 #pragma once
 
 #include "kernel/lib/elf.h"
@@ -9,8 +10,8 @@
 /* An ELF file that is to be run. */
 struct elf_image {
 	struct file *file;
-	uint32_t bytes; /* of its beginning that are there */
-	uint32_t bias;	/* what is added to every address in it: 0 for a fixed program */
+	uint32_t bytes; /* bytes of its beginning that were read */
+	uint32_t bias;	/* added to every address in it: 0 for a fixed program */
 	/* The first instruction of what is loaded: its interpreter's, if it has one. */
 	uint32_t start;
 	uint32_t library; /* the interpreter's bias; 0: there is none */
@@ -37,15 +38,15 @@ static inline const struct elf_program_header *elf_segment(const struct elf_imag
 	return (const struct elf_program_header *)&image->beginning[image->header.phoff] + index;
 }
 
-/* A segment without memory has no address that means anything. */
+/* The address of a segment without memory means nothing. */
 static inline bool elf_is_loaded(const struct elf_program_header *segment)
 {
 	return segment->type == ELF_SEGMENT_LOAD && segment->memsz > 0;
 }
 
-/* Is there room in a space for each segment of a program that elf_check has found to be one? And
- * for those of its interpreter? Both return 0 or -ENOMEM; the second may sleep, and return any
- * error of the interpreter's file. */
+/* Is there room in a space for each segment of a program that elf_check has accepted? And for those
+ * of its interpreter? Both return 0 or -ENOMEM; the second may sleep, and return any error of the
+ * interpreter's file. */
 int elf_has_room(const struct elf_image *image);
 int elf_check_room(struct elf_image *image);
 

@@ -1,5 +1,5 @@
 /*
- * ELF executables, put into a space that is one slot: memory is mapped, and the file is read into
+ * Loads ELF executables into a space that is one slot: memory is mapped, and the file is read into
  * it.
  *
  * The current task loads into its own space, and sleeps while the file is read. From lesson 6 on

@@ -1,5 +1,5 @@
 /*
- * ELF executables, put into a space of areas: nothing is read, and nothing is copied.
+ * Loads ELF executables into a space of areas: nothing is read, and nothing is copied.
  *
  *	file	| page 0 | page 1 | page 2 | page 3   | page 4 ..
  *	space	  text, read and execute    | data, private    | .bss: zeros

@@ -1,6 +1,6 @@
 /*
- * Segments of ELF executables, read into a space: what kernel/process/exec_load.c (a space that is
- * one slot) and kernel/process/exec_load_areas.c have in common.
+ * Reads segments of ELF executables into a space, for kernel/process/exec_load.c (a space that is
+ * one slot) and kernel/process/exec_load_areas.c.
  *
  * A segment that is read gets pages of zeros first. The current task reads into its own space, by
  * copies that may fault, and sleeps meanwhile.

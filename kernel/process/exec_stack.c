@@ -8,8 +8,8 @@
  *						a type and what the kernel says of it
  *	0x083fffc0	"ls\0/bin\0HOME=/\0"	what all those point to
  *
- * It is built from above, so that every address is known when it is written down. The memory is the
- * new program's already, and written to as any other of a program is: by copying that can fail.
+ * It is built from the top down, so that every address is known before it is written. The memory
+ * already belongs to the new program, so it is written by copies that can fail.
  */
 #include "kernel/process/exec_stack.h"
 
@@ -24,7 +24,7 @@
 
 void (*exec_tell_more)(struct exec_stack *stack, const struct elf_image *image);
 
-/* The stack grows down. A failure is remembered, and asked for once, at the end. */
+/* The stack grows down. A failure is remembered, and checked once, at the end. */
 void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length)
 {
 	stack->pointer -= length;

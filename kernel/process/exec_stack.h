@@ -1,4 +1,4 @@
-/* The stack that a new program finds. */
+/* The initial stack of a new program. */
 #pragma once
 
 #include "kernel/process/exec_strings.h"
@@ -16,14 +16,14 @@ struct exec_stack {
 	uint32_t entries;
 };
 
-/* Puts bytes onto the stack; its pointer is their address then. */
+/* Pushes bytes; afterwards the stack pointer is their address. */
 void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length);
 
 /* Adds an entry to the auxiliary vector: kernel/abi/auxv.h. */
 void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value);
 
-/* Adds entries for every program that only C libraries want to know: random bytes, the processor's
- * features. It may push as well. NULL: none. */
+/* Adds the entries that only C libraries need: random bytes, the processor's features. It may push
+ * as well. NULL: none. */
 extern void (*exec_tell_more)(struct exec_stack *stack, const struct elf_image *image);
 
 /*

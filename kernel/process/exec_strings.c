@@ -1,10 +1,10 @@
 /*
- * The arguments and the environment of a program to be started, as one text:
+ * The arguments and the environment of a new program, as one text:
  *
  *	l s \0 / b i n \0 H O M E = / \0	2 arguments, 1 of the environment, length 15
  *
- * They are copied out of the old program, which may have put anything there, and may change it
- * meanwhile: each string is fetched once, and what was fetched is what counts. May sleep.
+ * They are copied out of the old program, whose memory may contain anything, and may change
+ * meanwhile. Each string is fetched once, and only that copy is used. May sleep.
  */
 #include "kernel/process/exec_strings.h"
 #include "kernel/lib/string.h"

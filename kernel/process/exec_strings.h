@@ -1,10 +1,10 @@
-/* The arguments and the environment of a program to be started. */
+/* The arguments and the environment of a new program. */
 #pragma once
 
 #include <stdint.h>
 
-/* What a program is started with: the strings of its arguments and of its environment, one after
- * the other, each with its NUL. */
+/* The strings of a program's arguments and of its environment, one after the other, each with its
+ * NUL. */
 struct exec_strings {
 	char *text; /* EXEC_STRINGS bytes, from page_alloc */
 	uint32_t length;
@@ -14,12 +14,12 @@ struct exec_strings {
 
 #define EXEC_STRINGS 131072u /* what Linux grants at least */
 
-/* Take memory and give it back. Returns 0 or -ENOMEM. */
+/* Allocate and free the memory. Returns 0 or -ENOMEM. */
 int exec_strings_create(struct exec_strings *strings);
 void exec_strings_destroy(struct exec_strings *strings);
 
-/* Adds one as the last one, and counts it in &strings->arguments, or in &strings->environment: all
- * arguments come before the environment. Returns 0 or -E2BIG. */
+/* Appends a string, and counts it: pass &strings->arguments or &strings->environment. All arguments
+ * come before the environment. Returns 0 or -E2BIG. */
 int exec_add(struct exec_strings *strings, const char *text, uint32_t *count);
 
 /* Adds what two user arrays point to, each up to a null pointer; a null array is empty.

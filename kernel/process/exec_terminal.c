@@ -26,7 +26,7 @@ static int add_strings(struct exec_strings *strings, int count, char *const word
 	return error;
 }
 
-/* Descriptors 0, 1 and 2 are the terminal, which this process is in front of now. */
+/* Descriptors 0, 1 and 2 are the terminal, whose foreground process this one becomes. */
 static int open_terminal(void)
 {
 	struct file *file;

@@ -23,10 +23,10 @@
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
 
-#define LAST_STATUS 61 /* the highest that the machine can end with */
+#define LAST_STATUS 61 /* the highest status that the machine can end with */
 
-/* Could this one's parent continue it: is it in another group of the same session? A parent that is
- * ending could not, not even those children that have no new parent yet. */
+/* Could its parent continue it? That is so if the parent is in another group of the same session. A
+ * parent that is ending cannot continue any child, not even those that have no new parent yet. */
 static bool has_keeper(const struct process *process)
 {
 	const struct process *parent = process->parent;

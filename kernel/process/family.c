@@ -1,12 +1,13 @@
 /*
- * Which processes there are.
+ * Finds processes.
  *
  * They are found by their tasks: the list of all tasks, without the kernel threads, is the list of
  * all processes.
  */
 #include "kernel/process/family.h"
 
-/* In the order of age; NULL begins. Of several that are one program only their leader. */
+/* The oldest first; NULL begins. Of several processes that are one program, only the leader is
+ * returned. */
 struct process *process_next(const struct process *process)
 {
 	struct task *next = task_next(process ? process->task : NULL);

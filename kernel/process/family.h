@@ -1,6 +1,6 @@
 /*
- * Many processes, from lesson 4 on: how one begins, by itself or as the copy of another, and how
- * its parent learns of its end.
+ * Many processes, from lesson 4 on: how a process begins, by itself or as the copy of another, and
+ * how its parent learns of its end.
  *
  *	parent	process_fork ----- process_wait: sleeps ------------ the child's status
  *	child	     process_forked ... exec ... process_exit: zombie	gone
@@ -33,7 +33,7 @@ static inline bool process_is_program(const struct process *process)
  * the task. */
 struct process *process_create(struct task *task);
 
-/* Takes the current task's space away: a borrowed one goes back to the parent, another one is
+/* Takes the current task's space away: a borrowed one goes back to the parent, its own is
  * destroyed. Interrupts must be disabled. */
 void process_leave_space(void);
 
@@ -50,7 +50,7 @@ void program_enter(struct trap_frame *frame) __attribute__((noreturn));
  * kernel/process/program_entry.asm. */
 void program_begin(void);
 
-/* The first thing that a child does. */
+/* What a child does first. */
 void process_forked(void);
 
 /* Flags of clone that are understood; the lowest byte is the signal at the child's end. */
@@ -61,7 +61,7 @@ void process_forked(void);
 #define CLONE_CHILD_CLEARTID 0x00200000u
 #define CLONE_CHILD_SETTID   0x01000000u
 
-/* What clone is asked for. Addresses are user addresses. */
+/* The arguments of clone. Addresses are user addresses. */
 struct fork_request {
 	uint32_t flags;
 	uint32_t stack; /* 0: as the parent's */
@@ -96,7 +96,7 @@ struct wait_news {
  */
 int process_wait(int32_t which, uint32_t options, struct wait_news *news);
 
-/* Is this one of the current task's children that `which` means? */
+/* Does `which` (waitpid's first argument) select this child of the current task? */
 bool process_is_meant(const struct process *child, int32_t which);
 
 /* Fetches a child's news without freeing it. */

@@ -1,5 +1,5 @@
 /*
- * System calls of files: opening, reading and writing, and what a program can do with descriptors.
+ * System calls for files: opening, reading, writing, and working with descriptors.
  *
  * A descriptor is an index into the process's table; the table holds a reference to the open file,
  * which has the offset. So two descriptors of one open file share an offset, and two that were
@@ -51,8 +51,8 @@ bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 	return user_range_ok(address, length);
 }
 
-/* What read and write share: the memory's range is checked before the file is asked. Another task
- * of the program may close the file meanwhile, so it is held. */
+/* Common to read and write: the memory's range is checked before the file's operation is called.
+ * Another task of the program may close the file meanwhile, so it is held. */
 static inline int transfer(struct file *file, const struct trap_frame *frame,
 			   int (*move)(struct file *file, struct buffer *buffer))
 {
@@ -153,7 +153,7 @@ int descriptor_add(struct file *file, uint32_t flags)
 	return added;
 }
 
-/* Only the file knows what a command and its argument mean. */
+/* The meaning of a command and its argument depends on the file. */
 int sys_ioctl(struct trap_frame *frame)
 {
 	struct file *file = descriptor_file(frame->ebx);

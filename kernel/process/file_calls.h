@@ -1,5 +1,4 @@
-/* What the calls of files have in common: kernel/process/file_calls.c, and others like it. All are
- * of the current task. */
+/* Functions that the system calls for files share. All are for the current task. */
 #pragma once
 
 #include "fs/file.h"
@@ -27,7 +26,7 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
  * after an error. flags are open's. */
 int descriptor_add(struct file *file, uint32_t flags);
 
-/* ioctl of the file's own operations. */
+/* ioctl: calls the file's own operation. */
 int sys_ioctl(struct trap_frame *frame);
 
 /* Two registers as one number. */

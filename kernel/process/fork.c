@@ -1,5 +1,5 @@
 /*
- * fork: a process begins as the copy of another one.
+ * fork: creates a process as a copy of another one.
  *
  * The child's task has never run, so its stack is written as if it had been switched away from on
  * its way to user mode. The first switch_to "returns" to program_begin, which pops the trap frame,
@@ -42,8 +42,8 @@ static int copy_resources(struct process *child, const struct fork_request *requ
 	return -ENOMEM;
 }
 
-/* What a child inherits, the actions and the mask of signals with it; its pid, times, alarm and
- * pending signals are its own, from zero. */
+/* A child inherits the rest, including the actions and the mask of signals. Its pid, times, alarm
+ * and pending signals are its own, and begin at zero. */
 static void copy_identity(struct process *child, const struct fork_request *request)
 {
 	struct process *parent = current->process;

@@ -1,4 +1,4 @@
-/* What uname(2) says. */
+/* The texts that uname(2) returns. */
 #pragma once
 
 #define SYSTEM_NAME 65 /* bytes of each text, with its NUL */

@@ -1,6 +1,6 @@
 /*
- * What a new program finds: a process, an empty space, and everything else as if it were the first
- * one.
+ * The initial state of a new program: a process, an empty space, and everything else as if it were
+ * the first program.
  *
  * exec replaces the program of a task, and the task stays: its pid, its family, its open files. A
  * child made by vfork has only borrowed its parent's space; it gives that back here, by exec or at
@@ -83,7 +83,7 @@ int process_empty_space(void)
 /* ---- as if it were the first one ---- */
 
 /* Handlers were functions of the old program, and so were thread-local storage and the registers of
- * the unit. What is ignored stays ignored. */
+ * the unit. Signals that are ignored stay ignored. */
 void process_reset_for_exec(void)
 {
 	struct process_signals *signals = &current->process->signals;

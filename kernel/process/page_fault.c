@@ -10,9 +10,9 @@
  * and the call returns EFAULT (mm/user_copy.c). For want of memory it waits as the program would,
  * unless interrupts are disabled.
  *
- * Out of memory, the largest process has to go, because its end gives most back, and small ones
- * lose nothing by its fault. Not init: without it the machine ends. The task whose fault it was
- * tries again as soon as the victim is gone; until then it lets others run.
+ * Out of memory, the largest process has to go, because its end frees the most memory, and small
+ * processes do not lose their work through its fault. Not init: without it the machine ends. The
+ * task whose fault it was tries again as soon as the victim is gone; until then it lets others run.
  */
 #include "kernel/process/page_fault.h"
 
@@ -44,8 +44,8 @@ static bool is_dying(const struct process *process)
    Pitfalls: a child of vfork (process->is_borrowing) has its parent's space, and the parent cannot
    end before the child. A zombie has no space, and may have been killed. */
 /* SOLUTION 6.6 { */
-/* The process with most pages; or one that is dying. NULL: there is only init. Of a parent and its
- * child of vfork the child: its parent waits for it, and could not end. */
+/* The process with the most pages; or one that is dying. NULL: there is only init. Of a parent and
+ * its vfork child it is the child: the parent waits for it, and could not end. */
 static struct process *victim(void)
 {
 	struct process *largest = NULL;
@@ -89,7 +89,7 @@ static void tell(int error, uint32_t address)
 }
 
 /* Memory is short: the victim gets time to end. False if that is the current task itself; and after
- * many times, because a victim that waits for what the current task has cannot end. */
+ * many tries, because a victim that waits for something that the current task holds cannot end. */
 static bool wait_for_memory(void)
 {
 	static uint32_t times;

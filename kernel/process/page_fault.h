@@ -1,13 +1,14 @@
-/* Page faults of programs: resolved, or a signal. */
+/* Page faults of programs: they are resolved, or become a signal. */
 #pragma once
 
 #include <stdbool.h>
 
 struct space;
 
-/* From now on a page fault is looked at here first. After the tasks are there. */
+/* From now on page faults are handled here first. Call it after the scheduler has been initialized.
+ */
 void page_fault_initialize(void);
 
-/* Called after each fault at an address of a space that could be resolved; `write`: of the access.
- * NULL: nobody wants to know. For experiments. */
+/* Called after each fault in a space that was resolved; `write`: the access was a write. NULL:
+ * nothing is called. For experiments. */
 extern void (*page_fault_watch)(const struct space *space, bool write);

@@ -4,7 +4,7 @@
  *
  * A process has one task. `current->process` is NULL in a kernel thread; the kernel thread
  * that starts a program gets one first (process_create). Only the process itself and its parent
- * change what is here, but for the signals, which come from any context.
+ * change this structure, except for the signals, which come from any context.
  *
  * Several processes may be one program to all others (threads, if a module makes them). The first
  * one is their leader: it has the pid, the parent and the children of all, it owns their space and
@@ -25,31 +25,31 @@ struct process_signals {
 	uint64_t awaited;	   /* by sigtimedwait, though they are blocked */
 	uint64_t saved;		   /* what was blocked before sigsuspend, while is_suspended */
 	bool is_suspended;
-	uint64_t resume_ns; /* the end of an interrupted sleep that is restarted; or 0 */
+	uint64_t resume_ns; /* when an interrupted sleep that is restarted ends; or 0 */
 	struct linux_signal_stack stack;
 	struct linux_signal_action *actions, own[SIGNALS]; /* own, or those of the leader */
 	struct signal_cause causes[SIGNALS];
-	struct queued_signal *queue; /* of those that are pending a second time (kernel/linux) */
+	struct queued_signal *queue; /* signals that are pending more than once (kernel/linux) */
 };
 
 struct process {
 	struct task *task;
-	struct process *leader; /* of several that are one program; or itself */
+	struct process *leader; /* of several processes that are one program; or itself */
 	struct files *files;	/* owned by the leader */
-	/* Where the program found its arguments, its environment, and the end of both. */
+	/* Where the program's arguments and environment begin, and where both end. */
 	uint32_t arguments, environment, strings_end;
 
 	/* The family. */
 	struct process *parent; /* NULL: the first program, or one that the kernel started */
 	int32_t pgrp, session;	/* pids of their leaders */
 	uint32_t tty;		/* device number of the controlling terminal; 0: none */
-	int32_t exit_signal;	/* for the parent when this one ends; 0: none */
+	int32_t exit_signal;	/* sent to the parent when this process ends; 0: none */
 	int32_t status;		/* as wait4 tells it */
 	bool has_stopped, has_continued; /* news that the parent has not fetched */
 	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */
 	bool adopts;			 /* orphans below it, in place of init (prctl) */
 	struct wait_queue children;	 /* wakes when a child has news, or gives the space back */
-	/* User addresses: of a word that gets the pid, of one to zero at the end; 0: none. */
+	/* User addresses of two words: one gets the pid, one becomes 0 at the end. 0: none. */
 	uint32_t set_at_begin, clear_on_exit;
 
 	uint32_t children_user_ticks, children_system_ticks; /* of those that were waited for */
@@ -65,9 +65,9 @@ void process_exit(int32_t status) __attribute__((noreturn));
 
 /* ---- for exec ---- */
 
-/* Gives the current task an empty space of its own, which the processor sees then. That is the old
- * one, cleared; or a new one, if it had none, or only a borrowed one (vfork). Returns 0, or
- * -ENOMEM, and nothing has changed: so this is the point of no return. */
+/* Gives the current task an empty space of its own, and loads it. That is the old one, cleared; or
+ * a new one, if it had none, or only a borrowed one (vfork). Returns 0; or -ENOMEM, and nothing has
+ * changed. So this is the point of no return. */
 int process_empty_space(void);
 
 /* Signals, the thread-local segment and the floating-point unit become as a new program finds them.

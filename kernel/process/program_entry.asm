@@ -1,8 +1,8 @@
-; Into user mode: the first time that a program's task gets the processor, and for a task that has
-; become a program.
+; The way to user mode for a program's task that gets the processor for the first time, and for a
+; task that has become a program.
 ;
 ; Both leave the kernel the way every trap does: the frame at the top of the task's kernel stack is
-; popped, and IRET goes to the program. Before that, work that waits is done: task_before_user.
+; popped, and IRET goes to the program. Before that, pending work is done: task_before_user.
 
 %include "kernel/cpu/trap_frame.inc"
 

@@ -1,12 +1,12 @@
 /*
- * Signals: on the way to a process (kernel/process/signal_send.c), and at their end, on the way to
- * user mode (kernel/process/signal_deliver.c).
+ * Signals: how they are sent (kernel/process/signal_send.c) and delivered on the way to user mode
+ * (kernel/process/signal_deliver.c).
  *
  *	any context	signal_send: pending, task->has_signal; a task in TASK_SLEEPING wakes
  *	the task	returns to user mode: takes one after another, and does what its action says
  *
- * Here is what lesson 3 needs, where a signal can only end its one program (single.c). What becomes
- * of signals from lesson 4 on is in kernel/process/signal_actions.h.
+ * This is what lesson 3 needs, where a signal can only end the one program (single.c). For what
+ * lesson 4 adds see kernel/process/signal_actions.h.
  */
 #pragma once
 

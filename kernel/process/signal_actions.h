@@ -1,8 +1,8 @@
 /*
  * Pending and blocked signals, and their actions, from lesson 4 on.
  *
- * Here are the default actions: to end, to stop, to continue, or nothing. Handlers in programs, and
- * signals that are pending more than once, are added from outside (struct signal_extras).
+ * The default actions are here: end, stop, continue, or nothing. Handlers in programs, and signals
+ * that are pending more than once, are added by another module (struct signal_extras).
  */
 #pragma once
 
@@ -37,10 +37,11 @@ bool signal_is_ignored(const struct process *process, int signal);
 /* Sends a signal (or 0: none) to one process; code is one of SI_... Returns 0 or -ESRCH. */
 int kill_process(int32_t pid, int signal, int32_t code);
 
-/* Is this a signal whose action can be looked at, and changed if `changes`? */
+/* Is this a signal whose action can be read; or changed, if `changes`? */
 bool signal_has_action(uint32_t signal, bool changes);
 
-/* Changes the current process's action; what is pending and ignored from now on is dropped. */
+/* Changes the current process's action; if the signal is ignored from now on, it is dropped where
+ * it is pending. */
 void signal_set_action(uint32_t signal, const struct linux_signal_action *action);
 
 /* ---- taking: of the current task ---- */
@@ -55,7 +56,8 @@ void signal_drop_all(struct process *process);
 
 /* ---- delivering ---- */
 
-/* Makes signals of user mode's exceptions, and delivers signals on the way there. */
+/* From now on exceptions in user mode become signals, and signals are delivered on the way to user
+ * mode. */
 void signal_initialize(void);
 
 /* If the frame is that of a system call that a signal has interrupted, the call is made again. */
@@ -67,7 +69,7 @@ struct signal_extras {
 	/* Makes the program go on in its handler. */
 	void (*call_handler)(struct trap_frame *frame, int signal,
 			     const struct signal_cause *cause);
-	/* A signal is sent that is pending already: false if once is enough. */
+	/* A signal is sent that is already pending: returns false if once is enough. */
 	bool (*queue)(struct process_signals *signals, int signal,
 		      const struct signal_cause *cause);
 	/* The signal was taken: is it still pending? Then fetches its next cause. */

@@ -118,7 +118,7 @@ void signal_drop_all(struct process *process)
 }
 
 /* A signal that is pending already stays pending once, with the latest cause; unless signal_extras
- * keeps it besides. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
+ * queues it as well. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
  */
 static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
 {

@@ -26,7 +26,7 @@ static void single_exception(struct trap_frame *frame)
 	process_exit(signal_of_exception(frame->vector));
 }
 
-/* Before every return from a trap while trap_return_work is not 0. */
+/* Called before every return from a trap while trap_return_work is not 0. */
 static void single_before_return(struct trap_frame *frame)
 {
 	uint64_t ready = process.signals.pending & ~process.signals.blocked;
@@ -38,7 +38,7 @@ static void single_before_return(struct trap_frame *frame)
 			process_exit(signal);
 }
 
-/* The context that calls it becomes the one task. */
+/* Its caller becomes the one task. */
 void task_single_initialize(void)
 {
 	process.task = current;
@@ -70,7 +70,7 @@ void process_exit(int32_t status)
 	user_leave();
 }
 
-/* From any context. Wakes no task: the only one halts in wait_idle.c, and looks again. */
+/* From any context. Wakes no task: the only one halts in wait_idle.c, and checks again. */
 void signal_send(struct process *target, int signal)
 {
 	if (SIGNAL_BIT(signal) & SIGNALS_NOTHING)

@@ -5,8 +5,7 @@
  * signal interrupts returns -ERESTART: if the signal does not end the program, the call is made
  * again (kernel/process/signal_deliver.c).
  *
- * An alarm is a timer in the process. It rings in the tick's interrupt, and all it does is to send
- * SIGALRM.
+ * An alarm is a timer in the process. It expires in the tick's interrupt, and only sends SIGALRM.
  */
 
 #include "kernel/process/signal.h"
@@ -17,7 +16,7 @@
 #define NS	    NANOSECONDS_PER_SECOND
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)
 
-/* There is one clock, which only runs. */
+/* There is one clock, and it cannot be set. */
 static int sys_clock_gettime(struct trap_frame *frame)
 {
 	const struct linux_timespec now = timespec_of(time_ns());

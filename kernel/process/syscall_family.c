@@ -65,7 +65,8 @@ static bool is_group_in_session(int32_t pgrp, int32_t session)
 	return false;
 }
 
-/* May it join the group: one of its session, or a new one of its own? A session's leader stays. */
+/* May it join the group: one of its session, or a new one of its own? A session's leader may not
+ * move. */
 static bool may_join(const struct process *process, int32_t pgrp)
 {
 	int32_t pid = process->task->pid, session = process->session;

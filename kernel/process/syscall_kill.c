@@ -53,7 +53,7 @@ bool signal_has_action(uint32_t signal, bool changes)
 	return signal >= 1 && signal <= SIGNALS && !(changes && is_fixed);
 }
 
-/* What would be ignored from now on is not delivered later. */
+/* A pending signal that is ignored from now on is dropped. */
 void signal_set_action(uint32_t signal, const struct linux_signal_action *action)
 {
 	current->process->signals.actions[signal - 1] = *action;

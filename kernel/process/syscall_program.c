@@ -1,5 +1,5 @@
 /*
- * The system calls that nearly every program makes: who am I, where am I, more memory, and the end.
+ * The system calls that nearly every program makes: uname, getpid, brk and exit.
  *
  * They run on the program's own kernel stack, with the registers of its call in the frame
  * (kernel/syscall/syscall.h); what they return goes back in EAX. exit does not return.

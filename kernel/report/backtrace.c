@@ -1,5 +1,5 @@
 /*
- * Who called whom: the chain of stack frames, with names.
+ * The backtrace: follows the chain of stack frames, and prints the callers with their names.
  *
  * Every function with a frame begins with "push %ebp; mov %esp, %ebp". So EBP points to the
  * caller's EBP, and the word above it is the return address:

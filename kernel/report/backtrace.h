@@ -1,10 +1,10 @@
-/* Who called whom: the chain of stack frames, with names. */
+/* The backtrace: follows the chain of stack frames, and prints the callers with their names. */
 #pragma once
 
 #include <stdint.h>
 
-/* The stack that the two functions below may follow: this one, of size bytes; NULL: the boot stack,
- * as at first. */
+/* Sets the stack that the two functions below may follow: `size` bytes from `stack` on. NULL means
+ * the boot stack, which is in use at first. */
 void backtrace_use_stack(const void *stack, uint32_t size);
 
 /* Prints the callers: the return addresses of the frames from the one at ebp on. Stops at a frame

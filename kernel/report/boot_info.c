@@ -21,7 +21,7 @@
 
 struct boot_info boot_info;
 
-/* What exceeds the table is lost: a PC's BIOS describes about ten ranges. */
+/* Ranges that do not fit into the table are dropped: a PC's BIOS describes about ten. */
 static void add_range(uint64_t base, uint64_t length, uint32_t type)
 {
 	if (boot_info.range_count < BOOT_MEMORY_RANGES)
@@ -33,7 +33,7 @@ static void add_range(uint64_t base, uint64_t length, uint32_t type)
    the structures.
    With the bit MULTIBOOT_MEMORY_MAP in flags there is a map: mmap_length bytes at mmap_addr, a
    physical address (direct_map). Call add_range for each entry with its type, in the map's order:
-   what is not memory matters as well.
+   reserved ranges matter as well.
    Without it there may be MULTIBOOT_MEMORY: then mem_upper KiB of available memory begin at 1 MiB.
    An entry counts if the whole structure, size included, is inside the map, whatever its size says.
    The next one begins size + 4 bytes further, even if size is below 20. When that is past the end

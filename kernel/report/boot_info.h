@@ -25,6 +25,6 @@ extern struct boot_info boot_info;
  */
 void boot_info_read(uint32_t magic, uint32_t information);
 
-/* The kernel's beginning in C, with what the boot loader gave; called once, by boot/entry.asm. Each
- * lesson has its own, in its main.c. */
+/* The kernel's first C function; boot/entry.asm calls it once, with what the boot loader passed.
+ * Each lesson has its own, in its main.c. */
 void kmain(uint32_t magic, uint32_t information);

@@ -1,5 +1,5 @@
 /*
- * What fills the blanks of a handout: says which exercise is not written yet, and ends the run.
+ * What an unfinished exercise contains: prints which exercise is not written yet, and ends the run.
  * It relies on nothing that may be an exercise itself: not on printk, and not on paging.
  */
 #pragma once
@@ -24,8 +24,8 @@ static inline void __attribute__((noreturn)) exercise_missing(const char *number
 #define EXERCISE_COLOURS    0x4f00 /* white on red */
 #define EXERCISE_PAUSE_PORT 0x80   /* the BIOS's progress codes: nothing else uses it */
 
-/* Gives the port the time that a byte takes, 87 us: a read of EXERCISE_PAUSE_PORT takes about one.
- * (A driver asks the port instead, and that is exercise 1.3.) */
+/* Gives the serial port the time that a byte takes, 87 us: a read of EXERCISE_PAUSE_PORT takes
+ * about 1 us. (A driver asks the port instead, and that is exercise 1.3.) */
 static inline void exercise_put_serial(char character)
 {
 	out8(SERIAL_PORT, character);

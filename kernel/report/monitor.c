@@ -32,7 +32,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Cuts a line into words in place. Returns how many, at most MONITOR_ARGUMENTS. */
+/* Splits a line into words in place. Returns how many, at most MONITOR_ARGUMENTS. */
 static int split(char *line, char **words)
 {
 	int count = 0;
@@ -120,7 +120,7 @@ static void read_line(char *line, size_t size, char (*get)(void))
 	printk("\n");
 }
 
-/* For ever: the exit command is the way out. */
+/* Does not return: the exit command is the way out. */
 void monitor_converse(char (*get)(void))
 {
 	char line[LINE_LIMIT];

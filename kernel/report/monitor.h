@@ -1,27 +1,27 @@
-/* The kernel's own command line: for scripts, and for people until there is a user program to talk
- * to. */
+/* The kernel's own command line: for scripts, and for people until there is a shell. */
 #pragma once
 
 #define MONITOR_ARGUMENTS 32
 
 struct command {
 	const char *name;
-	const char *arguments; /* as shown by help: "DRIVE PATH" */
+	const char *arguments; /* as help shows them: "DRIVE PATH" */
 	const char *help;
 	unsigned minimum; /* how many arguments it needs at least, its name not counted */
-	/* Returns 0, or an exit status; it has then said what went wrong. */
+	/* Returns 0, or an exit status after it has printed what went wrong. */
 	int (*run)(int count, char **arguments);
 };
 
-/* On a table of commands: the linker puts all of them together (boot/kernel.ld). */
+/* Marks a table of commands: the linker puts all of them together (boot/kernel.ld). */
 #define COMMAND_TABLE __attribute__((section(".commands"), used, aligned(4)))
 
-/* Runs one line. It is changed. Returns the command's status; 0 for an empty line or a comment (#).
+/* Runs one line, and changes its text. Returns the command's status; 0 for an empty line or a
+ * comment (#).
  */
 int monitor_execute(char *line);
 
-/* Runs the lines of a script, separated by semicolons, and shows each. It is changed. Goes on after
- * a failure. Returns the first status that was not 0. */
+/* Runs the lines of a script, separated by semicolons, and prints each of them. Changes the
+ * script's text. Goes on after a failure. Returns the first status that was not 0. */
 int monitor_script(char *script);
 
 /* Reads lines from a person and runs them, for ever. get waits for a character. */

@@ -1,5 +1,5 @@
 /*
- * The end of a kernel that cannot go on: what happened, where, and who called it.
+ * Panic: what happened, where, and through which callers; then the run ends.
  *
  *	PANIC: mm/pool.c:31: not true: pool->size <= PAGE_SIZE
  *	backtrace: 0xc0104a51 pool_alloc+0x41
@@ -27,7 +27,7 @@ void panic_announce(const char *format, va_list arguments)
 }
 
 /* The backtrace begins at this function's own frame, so its first line is the caller. For a trap
- * the interesting frame is another one: kernel/cpu/trap.c announces and traces by itself. */
+ * the interesting frame is another one: kernel/cpu/trap.c prints its own message and backtrace. */
 void panic(const char *format, ...)
 {
 	va_list arguments;

@@ -1,4 +1,4 @@
-/* The last words of the kernel. */
+/* Panic: the kernel reports a broken invariant, and ends the run. */
 #pragma once
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * The kernel's own output: every console, and a ring that keeps the latest of it.
+ * The kernel's own output: to every console, and to a ring that keeps the last 16 KiB.
  *
  *	printk --> line[512] --> log_ring	the last 16 KiB: for a debugger
  *			    \--> console --> console --> ...	serial line, screen

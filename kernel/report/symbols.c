@@ -11,7 +11,7 @@
  *	2	0xc01010d0	prompt
  *
  * A size is not stored: a function ends where the next one begins. An address in the padding
- * between two functions is therefore described by the first of them.
+ * between two functions is therefore shown as part of the first of them.
  *
  * Read-only data: may be called from any context, in a panic too.
  */

@@ -9,8 +9,8 @@ void syscall_initialize(void);
 /* Registers the SYSCALL_TABLEs of all files that this kernel is linked from, core first. */
 void syscall_register_tables(void);
 
-/* Adds calls; the table must live as long as the kernel. A number registered twice: the later
- * one. */
+/* Adds calls; the table must live as long as the kernel. If a number is registered twice, the later
+ * call is used. */
 void syscall_register(const struct syscall *table, size_t count);
 
 /* The call of this number, or NULL. */

@@ -12,14 +12,14 @@
 struct syscall {
 	uint16_t number;
 	const char *name;
-	/* How its arguments are shown, a letter each: d decimal, x hexadecimal, o octal, p pointer,
-	 * s string. */
+	/* How strace shows its arguments, one letter for each: d decimal, x hexadecimal, o octal, p
+	 * pointer, s string. */
 	const char *arguments;
-	/* The frame has the arguments; what it returns goes into frame->eax. */
+	/* The frame has the arguments; the result goes into frame->eax. */
 	int (*run)(struct trap_frame *frame);
 };
 
-/* What a call is made of: a function of the frame's registers. */
+/* Defines a call: a function of the frame's registers. */
 #define CALL(name, result)                                                                         \
 	static int name(struct trap_frame *frame)                                                  \
 	{                                                                                          \
@@ -30,5 +30,5 @@ struct syscall {
  * that a kernel has the calls of the files that it is linked from. */
 #define SYSCALL_TABLE __attribute__((section(".syscalls"), used, aligned(4)))
 
-/* The same, where a call of this number may be there already: this one replaces it. */
+/* The same for calls whose numbers other tables may have, too: these replace those. */
 #define SYSCALL_TABLE_REPLACING __attribute__((section(".syscalls.replacing"), used, aligned(4)))

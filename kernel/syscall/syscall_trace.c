@@ -3,7 +3,7 @@
  *
  * Record n is at ring[n % 1024], and total says how many there have been. A call writes its record
  * twice: when it begins, and when it has a result. In between, calls of other tasks may have taken
- * every place of the ring, so the end looks whether the place is still its own:
+ * every place of the ring, so syscall_trace_end checks whether the place still holds its record:
  *
  *	total = 5	ring[4] = { sequence 4, read, ? }	a task waits in read
  *	total = 1029	ring[4] = { sequence 1028, write, 5 }	its result is lost: no place
@@ -24,7 +24,7 @@
 struct syscall_trace syscall_trace;
 volatile bool syscall_trace_on;
 
-/* The first string among the arguments of record->call; nothing when it is not there. */
+/* Copies the first string among the arguments of record->call; nothing if it cannot be read. */
 static void copy_text(struct syscall_record *record)
 {
 	const char *letters = record->call ? record->call->arguments : "";
@@ -126,7 +126,7 @@ uint32_t syscall_trace_read(uint32_t *next, struct syscall_record *records, uint
 }
 /* } SOLUTION 3.5 */
 
-/* A text that is being written; what does not fit is cut off. */
+/* A line that is being written; what does not fit is cut off. */
 struct call_line {
 	char *text;
 	size_t size, length;
@@ -145,7 +145,7 @@ static void __attribute__((format(printf, 2, 3))) append(struct call_line *line,
 	va_end(arguments);
 }
 
-/* As the letter says; struct syscall has what they mean. */
+/* The letter is one of those that struct syscall explains. */
 static void append_argument(struct call_line *line, const struct syscall_record *record,
 			    char letter, uint32_t value)
 {

@@ -7,11 +7,11 @@
 #include "kernel/syscall/syscall.h"
 
 #define SYSCALL_TRACE_RECORDS 1024u /* a power of two */
-#define SYSCALL_TRACE_TEXT    24    /* so much of a string is kept */
+#define SYSCALL_TRACE_TEXT    24    /* bytes of a string that are kept */
 
 struct syscall_record {
-	uint64_t start; /* time stamp at the entry */
-	uint32_t ticks; /* time stamps until the result, at most 2^32 - 1 */
+	uint64_t start; /* the TSC at the entry */
+	uint32_t ticks; /* TSC cycles until the result, at most 2^32 - 1 */
 	int32_t pid;
 	uint32_t number;
 	uint32_t arguments[6];
@@ -32,7 +32,7 @@ extern struct syscall_trace syscall_trace;
 /* Set: calls are recorded. Clear: nothing is written. */
 extern volatile bool syscall_trace_on;
 
-/* Begins a record of the call in the frame, which is NULL if its number has none. Returns the
+/* Begins a record of the call in the frame; `call` is NULL if there is no such call. Returns the
  * record's sequence number. */
 uint32_t syscall_trace_begin(const struct trap_frame *frame, const struct syscall *call);
 

@@ -1,4 +1,4 @@
-/* SYSENTER: the processor's registers for it, and a trap that only it can cause. */
+/* SYSENTER: its MSRs, and a trap that only it can cause. */
 #include "kernel/syscall/sysenter.h"
 
 #include <cpuid.h>

@@ -1,5 +1,5 @@
-/* Times that programs give, made nanoseconds, and the way back. A valid time
- * has less than a second of nanoseconds, and its seconds are not negative. */
+/* Conversion of the times that programs pass to nanoseconds, and back. In a valid time the
+ * nanoseconds are less than a second, and the seconds are not negative. */
 #pragma once
 
 #include "kernel/abi/time.h"
@@ -23,7 +23,7 @@ static inline int timespec_from_user(uint32_t address, uint64_t *ns)
 	return 0;
 }
 
-/* The way back. */
+/* Back to a structure. */
 static inline struct linux_timespec timespec_of(uint64_t ns)
 {
 	uint32_t rest;

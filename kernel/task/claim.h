@@ -1,7 +1,7 @@
 /*
- * Claims: something that one task at a time may use, and sleep meanwhile. A zeroed one is free.
+ * Claims: locks for what one task at a time uses, and may sleep meanwhile. A zeroed claim is free.
  *
- * Unlike a mutex (kernel/task/lock.h) a claim lends no priority: it is for what lasts as long as a
+ * Unlike a mutex (kernel/task/lock.h) a claim lends no priority: it is for short work, such as a
  * copy. For tasks that run programs, which cannot be pre-empted in the kernel.
  */
 #pragma once

@@ -25,9 +25,9 @@
 #include "kernel/report/panic.h"
 #include "kernel/task/sched.h"
 
-static int urgency(const struct task *task)
+static int priority(const struct task *task)
 {
-	return sched_class->urgency(task);
+	return sched_class->priority(task);
 }
 
 /* EXERCISE 4.4 (priorities, part 2: inheritance). The invariants are in the opening comment; all
@@ -37,7 +37,8 @@ static int urgency(const struct task *task)
    - donate (your own helper): the current task waits for the mutex. Its owner gets its priority,
      unless it has a higher one; so does the owner of the mutex that this one waits for, and so on,
      for DONATION_DEPTH owners at most.
-   - most_urgent (your own helper): the waiter of highest priority, the first among equals; or NULL.
+   - highest_waiter (your own helper): the waiter of highest priority, the first among equals; or
+   NULL.
    - return_loans (your own helper): makes what is lent to a task what the invariant says.
    - mutex_lock: panics (ASSERT) if the caller holds the mutex. Takes it if it is free; otherwise
      joins its queue, donates, and sleeps as TASK_BLOCKED until it is the owner.
@@ -60,37 +61,37 @@ static void take(struct mutex *mutex, struct task *task)
 /* A chain that is deeper than DONATION_DEPTH, or a circle (a deadlock), ends all the same. */
 static void donate(const struct mutex *mutex)
 {
-	int lent = urgency(current);
+	int lent = priority(current);
 
 	for (unsigned depth = 0; mutex && depth < DONATION_DEPTH; depth++) {
 		struct task *owner = mutex->owner;
 
-		if (urgency(owner) > lent)
+		if (priority(owner) > lent)
 			sched_donate(owner, lent);
 		mutex = owner->waiting;
 	}
 }
 
-/* Of equals the first in the queue, which has waited longest. */
-static struct waiter *most_urgent(const struct mutex *mutex)
+/* Among equals the first in the queue, which has waited longest. */
+static struct waiter *highest_waiter(const struct mutex *mutex)
 {
 	struct waiter *best = mutex->waiters.first;
 
 	for (struct waiter *waiter = best; waiter; waiter = waiter->next)
-		if (urgency(waiter->task) < urgency(best->task))
+		if (priority(waiter->task) < priority(best->task))
 			best = waiter;
 	return best;
 }
 
 static void return_loans(struct task *task)
 {
-	int lent = URGENCY_NONE;
+	int lent = PRIORITY_NONE;
 
 	for (const struct mutex *mutex = task->held; mutex; mutex = mutex->next_held) {
-		const struct waiter *best = most_urgent(mutex);
+		const struct waiter *best = highest_waiter(mutex);
 
-		if (best && urgency(best->task) < lent)
-			lent = urgency(best->task);
+		if (best && priority(best->task) < lent)
+			lent = priority(best->task);
 	}
 	sched_donate(task, lent);
 }
@@ -107,7 +108,7 @@ static void hand_over(struct mutex *mutex, struct waiter *waiter)
 	sched_wake(task);
 }
 
-/* The pre-emption is last, with interrupts as they were: until then the lists are in motion. */
+/* The pre-emption comes last, with interrupts as they were: until then the lists are changing. */
 void mutex_unlock(struct mutex *mutex)
 {
 	bool enabled = interrupts_disable();
@@ -118,7 +119,7 @@ void mutex_unlock(struct mutex *mutex)
 		link = &(*link)->next_held;
 	*link = mutex->next_held;
 	mutex->owner = NULL;
-	struct waiter *next = most_urgent(mutex);
+	struct waiter *next = highest_waiter(mutex);
 
 	return_loans(current);
 	if (next)

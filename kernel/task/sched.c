@@ -2,9 +2,9 @@
  * The scheduler: what all its classes have in common.
  *
  * A task that is TASK_READY either runs or is in the queue of the class in use; every other one is
- * in no queue. A class decides the order only: counting, charging and switching are here. A
- * function that changes what decides a task's place in its queue (class, niceness, a loan) takes
- * the task out first, and puts it back afterwards.
+ * in no queue. A class decides the order only: counting, charging and switching are here. A task's
+ * place in its queue depends on its class, its niceness and its loans: a function that changes one
+ * of these takes the task out first, and puts it back afterwards.
  *
  *	schedule(reason):	charge -> (if ready: enqueue) -> pick -> switch_to -> the next task
  *
@@ -24,7 +24,7 @@
 const struct sched_class *sched_class = &sched_round_robin;
 struct sched_trace sched_trace;
 
-static struct task idle = { .name = "idle", .schedule.donated = URGENCY_NONE };
+static struct task idle = { .name = "idle", .schedule.donated = PRIORITY_NONE };
 static uint32_t queued; /* tasks that wait for the processor */
 
 /* The class puts it in its place; `queued` counts for all classes. */
@@ -58,12 +58,12 @@ static struct task *pick(void)
 /* The task that runs pays for the time since it was last charged. */
 static void charge(struct task *task)
 {
-	uint64_t now = time_stamp(), stamps = now - task->schedule.started;
+	uint64_t now = time_stamp(), cycles = now - task->schedule.started;
 
 	task->schedule.started = now;
-	task->schedule.total += stamps;
+	task->schedule.total += cycles;
 	if (task != &idle)
-		sched_class->charge(task, stamps);
+		sched_class->charge(task, cycles);
 }
 
 /* Into a ring that the host can read: gdb's sched-trace, and the tests. */
@@ -138,7 +138,7 @@ void sched_sleep(enum task_life life)
 	schedule(life == TASK_STOPPED ? SCHED_STOPS : SCHED_SLEEPS);
 }
 
-/* Lets a task compete that did not. The current one may still be running, on its way to sleep: it
+/* Makes a task runnable that was not. The current one may still be running, on its way to sleep: it
  * keeps the processor. */
 static void make_ready(struct task *task, enum sched_reason reason)
 {
@@ -180,7 +180,7 @@ void sched_continue(struct task *task)
 }
 
 /* While the task is in no queue, because this may move its place there. */
-static void set_urgency(struct task *task, int nice, int donated)
+static void set_priority(struct task *task, int nice, int donated)
 {
 	bool enabled = interrupts_disable(), was_queued = task->schedule.is_queued;
 
@@ -195,13 +195,13 @@ static void set_urgency(struct task *task, int nice, int donated)
 
 void sched_set_nice(struct task *task, int nice)
 {
-	set_urgency(task, nice, task->schedule.donated);
+	set_priority(task, nice, task->schedule.donated);
 }
 
-void sched_donate(struct task *task, int urgency)
+void sched_donate(struct task *task, int priority)
 {
-	if (task->schedule.donated != urgency)
-		set_urgency(task, task->schedule.nice, urgency);
+	if (task->schedule.donated != priority)
+		set_priority(task, task->schedule.nice, priority);
 }
 
 static const struct sched_class *find_class(const char *name)
@@ -215,7 +215,7 @@ static const struct sched_class *find_class(const char *name)
 	return NULL;
 }
 
-/* Every task that waits moves to the new class's queue. What was lent means nothing there. */
+/* Every task that waits moves to the new class's queue. Loans mean nothing there. */
 int sched_use(const char *name)
 {
 	const struct sched_class *class = find_class(name);
@@ -228,7 +228,7 @@ int sched_use(const char *name)
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
 		if (task->schedule.is_queued)
 			list_remove(&task->schedule.in_queue);
-		task->schedule.donated = URGENCY_NONE; /* it was the other class's measure */
+		task->schedule.donated = PRIORITY_NONE; /* it was the other class's measure */
 		class->join(task);
 		if (task->schedule.is_queued)
 			class->enqueue(task, SCHED_NEW);
@@ -237,7 +237,7 @@ int sched_use(const char *name)
 	return 0;
 }
 
-/* The context that boots becomes the idle task; it cannot be pre-empted until sched_idle. */
+/* The boot code becomes the idle task; it cannot be pre-empted until sched_idle. */
 void sched_initialize(void)
 {
 	idle.schedule.preempt_count = 1;

@@ -15,11 +15,11 @@ extern const struct sched_class *sched_class;
 /* Puts all tasks under the class of this name: "rr", "mlfq" or "fair". Returns 0 or -EINVAL. */
 int sched_use(const char *name);
 
-/* Makes the context that calls it the idle task, pid 0. */
+/* Makes its caller the idle task, pid 0. */
 void sched_initialize(void);
 
 /* Gives the processor to the next task. Interrupts must be disabled, and still are when it returns.
- * If current->life is TASK_READY, the task stays in the competition. */
+ * If current->life is TASK_READY, the task remains runnable. */
 void schedule(enum sched_reason reason);
 
 /* Sleeps in this state of life until sched_wake. Interrupts must be disabled. */
@@ -40,23 +40,24 @@ void yield(void);
 /* Changes how nice a task is: -20 to 19. */
 void sched_set_nice(struct task *task, int nice);
 
-/* Sets the priority that others lend to a task (less is higher), or URGENCY_NONE. Interrupts must
+/* Sets the priority that others lend to a task (less is higher), or PRIORITY_NONE. Interrupts must
  * be disabled. */
-void sched_donate(struct task *task, int urgency);
+void sched_donate(struct task *task, int priority);
 
 /* At a tick: charges the current task. Is its turn over, and does another one wait? */
 bool sched_turn_is_over(void);
 
 /* ---- pre-emption: kernel/task/sched_preempt.c ---- */
 
-/* What the idle task does. */
+/* The idle task's loop. */
 void sched_idle(void) __attribute__((noreturn));
 
 /* Notes a tick; the rest is done at the end of this interrupt. For the timer's handler. */
 void sched_tick(void);
 
-/* Does what waits (the bits of trap_return_work) before a trap returns; it is given the trap's
- * frame, with interrupts disabled, and may run other tasks meanwhile. For trap_do_work. */
+/* Does the pending work (the bits of trap_return_work) before a trap returns. It is called with the
+ * trap's frame and with interrupts disabled, and may run other tasks meanwhile. For trap_do_work.
+ */
 void sched_work(struct trap_frame *frame);
 
 /* The part of it that comes before user mode, for tasks that get there without a trap. */
@@ -77,7 +78,7 @@ void preempt_enable(void);
 /* Gives up the processor, if this is a kernel thread that can be pre-empted. */
 void sched_preempt(void);
 
-/* Does so if a task of higher priority was woken. Call it where interrupts are enabled. */
+/* Calls it if a task of higher priority was woken. Interrupts must be enabled. */
 static inline void preempt_check(void)
 {
 	if (trap_return_work & WORK_SCHEDULE)
@@ -95,7 +96,7 @@ struct task *kthread_create(const char *name, void (*function)(void *argument), 
 /* Ends the current kernel thread. */
 void kthread_exit(void) __attribute__((noreturn));
 
-/* ---- a record of every change of tasks, for the host to read ---- */
+/* ---- a record of every task switch, for the host to read ---- */
 
 #define SCHED_RECORDS 4096u /* a power of two */
 

@@ -1,12 +1,13 @@
-/* A policy of the scheduler: what kernel/task/sched.c asks of each of them, and what they share. */
+/* A scheduling policy: the functions that kernel/task/sched.c calls, and what policies share.
+ */
 #pragma once
 
 #include "kernel/task/task.h"
 
 /* Why a task enters the queue of its class, or loses the processor. */
 enum sched_reason {
-	SCHED_NEW,	 /* it begins, or comes from another class */
-	SCHED_WOKEN,	 /* what it slept for has happened */
+	SCHED_NEW,	 /* it is new, or comes from another class */
+	SCHED_WOKEN,	 /* the event that it waited for has happened */
 	SCHED_YIELDED,	 /* it lets others go first */
 	SCHED_PREEMPTED, /* the class wants another one */
 	SCHED_SLEEPS,
@@ -18,19 +19,19 @@ enum sched_reason {
  * made of lists, through schedule.in_queue: kernel/task/sched.c takes tasks out by itself. */
 struct sched_class {
 	const char *name;
-	/* The task is new to this class. It is not queued. */
+	/* Initializes the state of a task that is new to this class. It is not queued. */
 	void (*join)(struct task *task);
 	void (*enqueue)(struct task *task, enum sched_reason reason);
 	/* Takes the next task out of the queue; NULL: the queue is empty. */
 	struct task *(*pick)(void);
-	/* The task has had the processor for this many TSC cycles. */
-	void (*charge)(struct task *task, uint64_t stamps);
+	/* Charges the task for this many TSC cycles of processor time. */
+	void (*charge)(struct task *task, uint64_t cycles);
 	/* A tick while the task runs: is its turn over? */
 	bool (*tick)(struct task *task);
 	/* Does the task, which was just woken, pre-empt the one that runs? */
 	bool (*preempts)(const struct task *woken, const struct task *running);
 	/* The task's priority, loans included, as a number: less is higher. */
-	int (*urgency)(const struct task *task);
+	int (*priority)(const struct task *task);
 };
 
 extern const struct sched_class sched_round_robin, sched_mlfq, sched_fair;

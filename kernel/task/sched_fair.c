@@ -1,5 +1,5 @@
 /*
- * A fair share for every task: the one that has had the least runs next.
+ * Fair shares: the task that has had the least runs next.
  *
  * What a task has had is its virtual time: the processor's time divided by its weight, which
  * follows from its niceness. Two tasks that only compute, A of niceness 0 (weight 1024) and B of
@@ -25,7 +25,7 @@
 #define WEIGHT_0 1024u /* of niceness 0; each step up or down is a factor of 5/4 */
 
 static struct list queue = LIST_EMPTY(queue); /* by virtual time */
-static uint64_t minimum; /* what the one with the least has had; it never goes back */
+static uint64_t minimum; /* follows the least virtual time; it never goes back */
 
 static struct task *task_of(struct list *link)
 {
@@ -33,7 +33,7 @@ static struct task *task_of(struct list *link)
 }
 
 /* The task's niceness, or a lower one that a waiting task has lent. */
-static int fair_urgency(const struct task *task)
+static int fair_priority(const struct task *task)
 {
 	const struct task_schedule *schedule = &task->schedule;
 
@@ -53,7 +53,7 @@ static uint32_t weight(const struct task *task)
 		for (unsigned i = 20; i < 39; i++)
 			weights[i + 1] = weights[i] * 4 / 5;
 	}
-	return weights[fair_urgency(task) + 20];
+	return weights[fair_priority(task) + 20];
 }
 
 /* EXERCISE 4.6 (fair shares): the functions of struct sched_class; the rules are in the opening
@@ -87,11 +87,11 @@ static struct task *first(void)
 }
 
 /* The task runs, so it is in no queue: its virtual time may change without moving it. */
-static void fair_charge(struct task *task, uint64_t stamps)
+static void fair_charge(struct task *task, uint64_t cycles)
 {
 	const struct task *waiting = first();
 
-	task->schedule.virtual_time += divide64(stamps * WEIGHT_0, weight(task), NULL);
+	task->schedule.virtual_time += divide64(cycles * WEIGHT_0, weight(task), NULL);
 	uint64_t least = task->schedule.virtual_time;
 
 	if (waiting && is_before(waiting->schedule.virtual_time, least))
@@ -109,7 +109,7 @@ static void fair_join(struct task *task)
 static void fair_enqueue(struct task *task, enum sched_reason reason)
 {
 	uint64_t *time = &task->schedule.virtual_time;
-	uint64_t lowest = minimum - (uint64_t)time_stamps_per_tick() * sched_quantum;
+	uint64_t lowest = minimum - (uint64_t)time_cycles_per_tick() * sched_quantum;
 	struct list *previous = queue.previous;
 
 	if (reason == SCHED_WOKEN && is_before(*time, lowest))
@@ -137,7 +137,7 @@ static bool fair_tick(struct task *task)
 
 static bool fair_preempts(const struct task *woken, const struct task *running)
 {
-	return is_before(woken->schedule.virtual_time + time_stamps_per_tick() / 2,
+	return is_before(woken->schedule.virtual_time + time_cycles_per_tick() / 2,
 			 running->schedule.virtual_time);
 }
 /* } SOLUTION 4.6 */
@@ -150,5 +150,5 @@ const struct sched_class sched_fair = {
 	.charge = fair_charge,
 	.tick = fair_tick,
 	.preempts = fair_preempts,
-	.urgency = fair_urgency,
+	.priority = fair_priority,
 };

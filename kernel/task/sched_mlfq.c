@@ -31,7 +31,7 @@ static struct list queues[LEVELS] = {
 static uint64_t next_boost; /* time_ns() */
 
 /* The level, or a better one that a waiting task has lent: kernel/task/lock.c. */
-static int mlfq_urgency(const struct task *task)
+static int mlfq_priority(const struct task *task)
 {
 	const struct task_schedule *schedule = &task->schedule;
 
@@ -40,10 +40,10 @@ static int mlfq_urgency(const struct task *task)
 
 /* TSC cycles of processor time at one level: sched_quantum ticks at levels 0 to 4, twice as many at
  * 5 and 6, four times at 7. Half a tick less, because time is checked at ticks: a task that has run
- * for two ticks less a moment has had its two. */
+ * for nearly two ticks has had its two. */
 static int64_t allotment(unsigned level)
 {
-	uint32_t tick = time_stamps_per_tick();
+	uint32_t tick = time_cycles_per_tick();
 	unsigned doublings = level > LEVEL_0 ? (level - LEVEL_0 + 1) / 2 : 0;
 
 	return ((int64_t)tick * sched_quantum << doublings) - tick / 2;
@@ -55,7 +55,7 @@ static int64_t allotment(unsigned level)
    - mlfq_join: the task begins at its niceness's level, five steps of niceness to a level: -20
      to -16 at 0, 0 to 4 at 4, 15 to 19 at 7. It has a whole allotment (`left`, in TSC cycles)
      and a turn: quantum 1. Here `quantum` is a flag: 0 means that the turn is over.
-   - mlfq_enqueue: the queue is that of mlfq_urgency(). A task that was pre-empted before its
+   - mlfq_enqueue: the queue is that of mlfq_priority(). A task that was pre-empted before its
      turn was over continues first in that queue; every other task is last. A new turn begins.
    - mlfq_pick: takes the first task of the lowest-numbered level that is not empty; NULL without
      one.
@@ -79,7 +79,7 @@ static void mlfq_join(struct task *task)
 
 static void mlfq_enqueue(struct task *task, enum sched_reason reason)
 {
-	struct list *queue = &queues[mlfq_urgency(task)];
+	struct list *queue = &queues[mlfq_priority(task)];
 	bool has_turn = reason == SCHED_PREEMPTED && task->schedule.quantum > 0;
 
 	task->schedule.quantum = 1;
@@ -100,11 +100,11 @@ static struct task *mlfq_pick(void)
 }
 
 /* More than the allotment may have been used: the rest is not counted against the next level. */
-static void mlfq_charge(struct task *task, uint64_t stamps)
+static void mlfq_charge(struct task *task, uint64_t cycles)
 {
 	struct task_schedule *schedule = &task->schedule;
 
-	schedule->left -= stamps;
+	schedule->left -= cycles;
 	if (schedule->left > 0)
 		return;
 	schedule->quantum = 0;
@@ -146,7 +146,7 @@ static bool mlfq_tick(struct task *task)
 
 static bool mlfq_preempts(const struct task *woken, const struct task *running)
 {
-	return mlfq_urgency(woken) < mlfq_urgency(running);
+	return mlfq_priority(woken) < mlfq_priority(running);
 }
 /* } SOLUTION 4.4 */
 
@@ -158,5 +158,5 @@ const struct sched_class sched_mlfq = {
 	.charge = mlfq_charge,
 	.tick = mlfq_tick,
 	.preempts = mlfq_preempts,
-	.urgency = mlfq_urgency,
+	.priority = mlfq_priority,
 };

@@ -1,5 +1,5 @@
 /*
- * Round robin: one queue, every task in turn, and none for longer than a quantum.
+ * Round robin: one queue; every task in turn, for one quantum at most.
  *
  *	tick	 0	 2	 4	 6	 8		quantum 2, three tasks
  *	runs	 A	 B	 C	 A	 B
@@ -55,7 +55,7 @@ static bool round_robin_tick(struct task *task)
 /* } SOLUTION 4.2 */
 
 /* How long a task has had the processor does not matter here. */
-static void round_robin_charge(struct task *task, uint64_t stamps)
+static void round_robin_charge(struct task *task, uint64_t cycles)
 {
 }
 
@@ -65,7 +65,7 @@ static bool round_robin_preempts(const struct task *woken, const struct task *ru
 	return false;
 }
 
-static int round_robin_urgency(const struct task *task)
+static int round_robin_priority(const struct task *task)
 {
 	return 0;
 }
@@ -78,5 +78,5 @@ const struct sched_class sched_round_robin = {
 	.charge = round_robin_charge,
 	.tick = round_robin_tick,
 	.preempts = round_robin_preempts,
-	.urgency = round_robin_urgency,
+	.priority = round_robin_priority,
 };

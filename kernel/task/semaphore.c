@@ -3,11 +3,11 @@
  *
  *	down	count 1 -> 0		returns at once
  *	down	count 0			sleeps in `waiters`
- *	up	count 0 -> 1		wakes one, which looks again, and takes it: 1 -> 0
+ *	up	count 0 -> 1		wakes one task, which checks again and takes it: 1 -> 0
  *
  * Between the wake-up and the check another task may have taken the one: so the woken task checks
- * again, in a loop. No up is lost, because looking and going to sleep are one step with interrupts
- * disabled. semaphore_up may be called from any context, semaphore_down by tasks only.
+ * again, in a loop. No wake-up is lost, because the check and the sleep are one step with
+ * interrupts disabled. semaphore_up may be called from any context, semaphore_down by tasks only.
  */
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"

@@ -1,5 +1,5 @@
-; From one task to another: the processor's state in the kernel is its stack, and what a C function
-; must keep for its caller.
+; The task switch: what is saved is the stack pointer, and the registers that a C function must
+; preserve for its caller.
 
 section .text
 bits 32

@@ -1,4 +1,4 @@
-/* From one task to another: kernel/task/switch.asm. */
+/* The task switch: kernel/task/switch.asm. */
 #pragma once
 
 #include <stdint.h>

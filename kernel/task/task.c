@@ -1,5 +1,5 @@
 /*
- * Tasks: making them, counting them, finding them, freeing them.
+ * Tasks: creating, counting, finding and freeing them.
  *
  * A task is at the start of a page; the rest of the page is room for its process. All tasks are in
  * one list, by age, except the idle task. A task cannot free the stack that it runs on, so its
@@ -23,11 +23,11 @@ uint32_t task_count;
 
 static struct pool pool = { .size = TASK_SIZE }; /* the rest of an object is for a process */
 static struct list all = LIST_EMPTY(all);
-static int32_t last_pid; /* no number is used twice: a group keeps that of a leader that is gone */
-static struct task *buried; /* has ended; its stack was in use until now */
+static int32_t last_pid;    /* never reused: a group keeps the pid of a leader that has ended */
+static struct task *buried; /* has ended; its stack was in use until the last switch */
 static bool is_buried_orphan;
 
-/* In the order of age; NULL begins, and ends. */
+/* The oldest first. NULL as the argument begins, NULL as the result ends. */
 struct task *task_next(const struct task *task)
 {
 	struct list *next = task ? task->in_all.next : all.next;
@@ -35,7 +35,7 @@ struct task *task_next(const struct task *task)
 	return next == &all ? NULL : list_entry(next, struct task, in_all);
 }
 
-/* There are at most TASK_LIMIT: looking at each is fast enough. */
+/* There are at most TASK_LIMIT: a linear search is fast enough. */
 struct task *task_find(int32_t pid)
 {
 	struct task *task = task_next(NULL);
@@ -64,7 +64,7 @@ struct task *task_create(const char *name)
 	task->kernel_stack = stack;
 	task->frame = (struct trap_frame *)((uintptr_t)stack + KERNEL_STACK_SIZE) - 1;
 	task->begun_ns = time_ns();
-	task->schedule.donated = URGENCY_NONE;
+	task->schedule.donated = PRIORITY_NONE;
 	list_append(&all, &task->in_all);
 	task_count++;
 	return task;

@@ -28,22 +28,22 @@ enum task_life {
 	TASK_SLEEPING, /* until it is woken, or a signal comes */
 	TASK_BLOCKED,  /* until it is woken; signals wait */
 	TASK_STOPPED,  /* by a signal, until SIGCONT */
-	TASK_ZOMBIE,   /* has ended; its parent has not asked yet */
+	TASK_ZOMBIE,   /* has ended; its parent has not fetched its status yet */
 };
 
-/* Things to do before a trap returns: bits of trap_return_work. */
+/* Work to do before a trap returns: bits of trap_return_work. */
 #define WORK_TICK     1u
 #define WORK_SCHEDULE 2u
 #define WORK_SIGNAL   4u
 
-#define URGENCY_NONE INT8_MAX /* of a donation: there is none */
+#define PRIORITY_NONE INT8_MAX /* no priority is lent */
 
 /* What the scheduler knows of a task: kernel/task/sched.c and its classes. */
 struct task_schedule {
 	struct list in_queue;	/* linked while it waits for the processor */
-	bool is_queued;		/* in that of its class: kernel/task/sched.c keeps it up to date */
+	bool is_queued;		/* in its class's queue: kernel/task/sched.c keeps it up to date */
 	int8_t nice;		/* -20 (much) to 19 (little) */
-	int8_t donated;		/* a priority that a waiting task lends, or URGENCY_NONE */
+	int8_t donated;		/* a priority that a waiting task lends, or PRIORITY_NONE */
 	uint8_t level;		/* multi-level feedback: 0 is served first */
 	uint32_t quantum;	/* round robin: ticks that are left of its turn */
 	int64_t left;		/* multi-level feedback: TSC cycles that are left at this level */
@@ -56,14 +56,14 @@ struct task_schedule {
 struct task {
 	uint32_t esp; /* in the kernel, while others run. The first field: kernel/task/switch.asm */
 	int32_t pid;
-	char name[TASK_NAME]; /* of the program, cut */
+	char name[TASK_NAME]; /* the program's name, truncated */
 	enum task_life life;
 	struct list in_all; /* every task, in the order in which they began */
 
 	/* A program's state in the processor: loaded by task_load. */
 	struct trap_frame *frame; /* its registers, on the kernel stack while it is in the kernel */
 	uint64_t thread_local;	  /* the descriptor that gs selects, packed; 0: none */
-	struct fpu_state fpu;	  /* while no other task has used the unit since */
+	struct fpu_state fpu;	  /* current unless the task's state is in the unit */
 	struct space *space;	  /* NULL: a kernel thread, or a program that has ended */
 	void *kernel_stack;	  /* owned: its lowest address */
 
@@ -84,7 +84,7 @@ struct task {
 	struct mutex *waiting; /* the one that it waits for */
 };
 
-/* The task that the processor is working for. Never NULL once tasks are there. */
+/* The task that has the processor. Never NULL after the first task was made. */
 extern struct task *current;
 
 /* How many tasks there are, zombies included, without the idle task. */

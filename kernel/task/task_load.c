@@ -1,6 +1,6 @@
 /*
- * A program's state in the processor: loaded when its task gets the processor, and only as far as
- * it differs.
+ * The processor state that a program needs in user mode: loaded when its task gets the processor,
+ * and only if it differs.
  *
  * A kernel thread needs none of this but its own stack. It runs in whatever space was there, and
  * the kernel looks the same in all of them; the floating-point unit keeps a program's state
@@ -22,7 +22,7 @@
 #include "mm/kernel_stack.h"
 #include "mm/space.h"
 
-static struct task *fpu_owner;		 /* whose state is in the unit; NULL: of no task */
+static struct task *fpu_owner;		 /* whose state is in the unit; NULL: no task's */
 static const struct space *loaded_space; /* what the processor sees below the kernel */
 
 /* Before the state is read from memory: the unit may have a newer one. */
@@ -66,7 +66,7 @@ void task_load(struct task *next)
 		trap_return_work |= WORK_SIGNAL;
 }
 
-/* The current task has no space any more: the caller frees what is returned. */
+/* From now on the current task has no space; the caller frees the one that is returned. */
 struct space *task_unload(void)
 {
 	struct space *space = current->space;

@@ -34,11 +34,11 @@ void task_switched(void);
  * floating-point unit. Only what differs. Interrupts are disabled. */
 void task_load(struct task *next);
 
-/* Makes sure that task->fpu is what the task has in the unit. */
+/* Saves the task's floating-point state to task->fpu, if the unit holds a newer one. */
 void task_save_fpu(struct task *task);
 
-/* Takes its space and its floating-point state away from the current task. Returns the space: it is
- * the caller's. Interrupts must be disabled. */
+/* Takes the current task's space and floating-point state away from it. Returns the space, which
+ * then belongs to the caller. Interrupts must be disabled. */
 struct space *task_unload(void);
 
 /* ---- kernel/task/thread.c ---- */

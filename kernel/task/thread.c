@@ -1,5 +1,5 @@
 /*
- * Kernel threads: tasks without a program, and how every task ends.
+ * Kernel threads (tasks without a program), and the end of every task.
  *
  * A task that does not run has what switch_to pushed on top of its stack. A new one has run
  * nothing, so kthread_create writes those words by hand; the first switch_to "returns" to
@@ -18,7 +18,7 @@
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
 
-/* Does not return: no queue has the task any more. */
+/* Does not return: the task is in no queue any more. */
 void task_bury(bool is_orphan)
 {
 	interrupts_disable();

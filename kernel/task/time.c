@@ -37,10 +37,10 @@ uint32_t time_tsc_khz(void)
 }
 
 /* The low half's product has at most 64 bits; the high half's is shifted the other way. */
-uint64_t time_of_stamps(uint64_t stamps)
+uint64_t time_of_cycles(uint64_t cycles)
 {
-	uint64_t low = (stamps & 0xffffffff) * multiplier >> SHIFT;
-	uint64_t high = (stamps >> 32) * multiplier << (32 - SHIFT);
+	uint64_t low = (cycles & 0xffffffff) * multiplier >> SHIFT;
+	uint64_t high = (cycles >> 32) * multiplier << (32 - SHIFT);
 
 	return high + low;
 }
@@ -48,5 +48,5 @@ uint64_t time_of_stamps(uint64_t stamps)
 /* Before time_initialize the clock shows 0, so that early code may ask. */
 uint64_t time_ns(void)
 {
-	return khz ? time_of_stamps(time_stamp() - origin) : 0;
+	return khz ? time_of_cycles(time_stamp() - origin) : 0;
 }

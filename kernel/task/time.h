@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#define TICKS_PER_SECOND 100 /* of the timer: the clock that scheduling goes by */
+#define TICKS_PER_SECOND 100 /* of the timer: the clock of the scheduler */
 
 /* Nanoseconds since time_initialize; never goes back. Before it: 0. */
 uint64_t time_ns(void);
@@ -14,14 +14,14 @@ void time_initialize(uint32_t tsc_khz);
 /* The frequency that time_initialize was given, in kHz; 0 before it. */
 uint32_t time_tsc_khz(void);
 
-/* The time-stamp counter's counts in a tick. */
-static inline uint32_t time_stamps_per_tick(void)
+/* TSC cycles in a tick. */
+static inline uint32_t time_cycles_per_tick(void)
 {
 	return time_tsc_khz() * (1000 / TICKS_PER_SECOND);
 }
 
-/* Nanoseconds in this many counts. */
-uint64_t time_of_stamps(uint64_t stamps);
+/* TSC cycles in nanoseconds. */
+uint64_t time_of_cycles(uint64_t cycles);
 
 /* The raw time-stamp counter. */
 static inline uint64_t time_stamp(void)

@@ -1,5 +1,5 @@
-/* Timers: functions that are called when their time has come. The tick checks them, so they are
- * late by up to one tick. */
+/* Timers: functions that are called at a given time. The tick checks them, so they are late by up
+ * to one tick. */
 #pragma once
 
 #include <stdint.h>
@@ -27,6 +27,7 @@ static inline bool timer_is_running(const struct timer *timer)
 	return timer->in_order.next != NULL;
 }
 
-/* Calls the functions of all timers that are due at now_ns. By the tick, with interrupts disabled.
+/* Calls the functions of all timers that are due at now_ns. The tick calls it, with interrupts
+ * disabled.
  */
 void timers_expire(uint64_t now_ns);

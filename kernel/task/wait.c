@@ -1,7 +1,7 @@
 /*
- * Waiting, while other tasks run.
+ * Waiting for an event while other tasks run.
  *
- * A task that waits for an event does not poll: it joins the event's queue, looks once more, and
+ * A task that waits for an event does not poll: it joins the event's queue, checks once more, and
  * sleeps. The code that makes the event happen wakes the queue. The order matters: a wake-up
  * between the check and the sleep must not be lost:
  *
@@ -57,7 +57,7 @@ static void wake_sleeper(struct timer *timer)
    as they were, and only if they were enabled. WAIT_FOREVER never passes, although the sign of
    its difference to any time says that it has. */
 /* SOLUTION 4.3 { */
-/* At the end, so that of equals the one that has waited longest is first. */
+/* At the end, so that among equals the task that has waited longest comes first. */
 void wait_join(struct wait_queue *queue, struct waiter *waiter)
 {
 	bool enabled = interrupts_disable();
@@ -124,7 +124,7 @@ int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
 	return result;
 }
 
-/* A wake-up before the time sleeps again. */
+/* If the task is woken early, it sleeps again. */
 void msleep(uint32_t milliseconds)
 {
 	uint64_t deadline = time_ns() + milliseconds * 1000000ull;
@@ -135,7 +135,7 @@ void msleep(uint32_t milliseconds)
 	interrupts_restore(enabled);
 }
 
-/* From any context. Marking and waking are one step, so poll sees which queue it was. */
+/* From any context. Marking and waking are one step, so that poll sees which queue was woken. */
 void wait_wake(struct wait_queue *queue)
 {
 	if (!queue->first)
@@ -157,8 +157,8 @@ void wait_wake_one(struct wait_queue *queue)
 	struct waiter *best = NULL;
 
 	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next)
-		if (!waiter->is_woken && (!best || sched_class->urgency(waiter->task) <
-						       sched_class->urgency(best->task)))
+		if (!waiter->is_woken && (!best || sched_class->priority(waiter->task) <
+						       sched_class->priority(best->task)))
 			best = waiter;
 	if (best) {
 		best->is_woken = true;

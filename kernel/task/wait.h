@@ -13,8 +13,8 @@ struct wait_queue {
 	struct waiter *first; /* in the order in which they came */
 };
 
-/* A task's place in a queue; it is on the task's stack. One that waits for several queues has a
- * place in each. */
+/* A task's entry in a queue; it is on the task's stack. A task that waits for several queues has an
+ * entry in each. */
 struct waiter {
 	struct task *task;
 	struct wait_queue *queue;
@@ -29,7 +29,8 @@ struct waiter {
  */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns);
 
-/* The same without a deadline, and signals do not end it. Only for an event that is certain. */
+/* The same without a deadline, and signals do not end it. Only for an event that is certain to
+ * come. */
 void wait_sleep_blocked(struct wait_queue *queue);
 
 /*
@@ -53,8 +54,8 @@ void wait_wake_one(struct wait_queue *queue);
 
 /*
  * Sleeps until the condition holds. It is checked with interrupts disabled, so that no wake-up can
- * come between the check and the sleep. Gives 0, or -ERESTART (for the system call to return as it
- * is: kernel/process/signal_deliver.c makes EINTR or a second call of it).
+ * come between the check and the sleep. The result is 0 or -ERESTART, which the system call returns
+ * as it is: kernel/process/signal_deliver.c turns it into EINTR, or makes the call again.
  */
 #define wait_event(queue, condition) wait_event_until(queue, condition, WAIT_FOREVER)
 

@@ -1,7 +1,7 @@
 /*
- * Waiting, while there is one task only: the processor halts until an interrupt changes something,
- * and the caller looks again (wait_event's loop). What a task waits for can only come from an
- * interrupt handler then: a key, or the time.
+ * Waiting as long as there is only one task: the processor halts until an interrupt, and the caller
+ * checks again (wait_event's loop). What a task waits for can only come from an interrupt handler
+ * then: a key, or the time.
  *
  * No task has to be woken, because none sleeps: a queue stays empty. From lesson 4 on
  * kernel/task/wait.c takes the place of this file, with the same header.
@@ -18,7 +18,7 @@ static void halt(void)
 	__asm__ volatile("sti; hlt; cli" : : : "memory");
 }
 
-/* Returns after any interrupt: the caller looks at its condition again. */
+/* Returns after any interrupt: the caller checks its condition again. */
 int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 {
 	if (current->has_signal)
@@ -29,7 +29,7 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return 0;
 }
 
-/* The task that waits looks again anyway. */
+/* Nothing to do: the task that waits checks again after each interrupt. */
 void wait_wake(struct wait_queue *queue)
 {
 }

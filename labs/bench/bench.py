@@ -82,7 +82,7 @@ def boot(config: Config) -> str:
 
 
 def machine(kernel: Path, shift: int = 0, **fields: object) -> Config:
-    """The machine for both kernels: an instruction takes 2^shift nanoseconds, and time stamps count
+    """The machine for both kernels: an instruction takes 2^shift nanoseconds, and TSC cycles count
     nanoseconds. debug_exit lets QEMU end by itself when the guest switches it off."""
     return Config(
         boot="direct", kernel=kernel, memory=MEMORY_MIB, icount=shift, debug_exit=True, **fields

@@ -4,7 +4,7 @@
 
 Writes ticks.csv, roundtrips.csv and ticks.svg. QEMU runs the kernel as two processors: one executes
 an instruction every nanosecond, the other every 1.024 microseconds (icount). Its time-stamp counter
-counts nanoseconds, so that time stamps are instructions, and the figures are the same each time.
+counts nanoseconds, so that TSC cycles are instructions, and the figures are the same each time.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ HERTZ = (0, 20, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 GUEST_SECONDS = 600
 KINDS_OF_TRIPS = 6  # nothing, INT3 and a page fault, each in ring 0 and in ring 3
 TICK = re.compile(
-    r"^ticktax: (\d+) Hz, (\d+) of (\d+) rounds, (\d+) time stamps, (\d+) ticks$", re.MULTILINE
+    r"^ticktax: (\d+) Hz, (\d+) of (\d+) rounds, (\d+) TSC cycles, (\d+) ticks$", re.MULTILINE
 )
-TRIP = re.compile(r"^roundtrip: (.+) from ring (\d): (\d+) time stamps$", re.MULTILINE)
+TRIP = re.compile(r"^roundtrip: (.+) from ring (\d): (\d+) TSC cycles$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
  *				the difference, divided by the ticks, is the price of one
  *	roundtrip		one trap, timed by RDTSC before and after the instruction
  *
- * Only raw figures are printed, in time stamps: labs/tools makes tables of them, with their spread.
+ * Only raw figures are printed, in TSC cycles: measure.py makes tables of them, with their spread.
  * Both commands reprogram hardware or gates, and put everything back before they return.
  */
 #include <stdbool.h>
@@ -83,7 +83,7 @@ static void measure_ticks(uint32_t hz, uint32_t rounds)
 	uint32_t done = work_rounds(rounds);
 	uint64_t passed = time_stamp() - start;
 
-	printk("ticktax: %u Hz, %u of %u rounds, %llu time stamps, %u ticks\n", hz, done, rounds,
+	printk("ticktax: %u Hz, %u of %u rounds, %llu TSC cycles, %u ticks\n", hz, done, rounds,
 	       passed, ticks);
 	pit_initialize(TICKS_PER_SECOND);
 	interrupts_enable();
@@ -126,7 +126,7 @@ static void skip_the_access(struct trap_frame *frame)
 	frame->eip += FAULT_LENGTH;
 }
 
-/* Both return the difference of the stamps in EAX. */
+/* Both return the difference of the two counts in EAX. */
 static uint32_t trip_from(const struct trip *trip, unsigned ring)
 {
 	if (ring == 0)
@@ -163,7 +163,7 @@ static int run_roundtrip(int count, char **arguments)
 	set_handlers(true);
 	for (const struct trip *trip = trips; trip->name; trip++)
 		for (unsigned ring = 0; ring <= 3; ring += 3)
-			printk("roundtrip: %s from ring %u: %u time stamps\n", trip->name, ring,
+			printk("roundtrip: %s from ring %u: %u TSC cycles\n", trip->name, ring,
 			       shortest_trip(trip, ring));
 	set_handlers(false);
 	return EXIT_SUCCESS;

@@ -3,7 +3,7 @@
     python -m labs.lesson3.measure --build build/lesson3 [--out build/measure] [--trap 250,60]
 
 Writes null_calls.csv, copies.csv and calls.svg. QEMU runs the kernel with an instruction every
-nanosecond (icount), so that time stamps are instructions, and the figures are the same each time.
+nanosecond (icount), so that TSC cycles are instructions, and the figures are the same each time.
 user/callcost.c makes the calls. --trap says how many cycles a processor takes for INT 0x80 with its
 IRET, and for SYSENTER with its SYSEXIT, beyond one for each instruction.
 """

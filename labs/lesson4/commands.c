@@ -37,7 +37,7 @@ static int32_t parent_of(const struct task *task)
 	return parent ? parent->task->pid : 0;
 }
 
-/* Processor time is counted in time stamps, and shown in milliseconds. The letters are those of ps:
+/* Processor time is counted in TSC cycles, and shown in milliseconds. The letters are those of ps:
  * runs, sleeps, blocked, stopped, zombie. */
 static int run_threads(int count, char **words)
 {

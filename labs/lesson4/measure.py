@@ -78,14 +78,14 @@ SPINNERS, SPIN_SHIFT = 4, 4  # threads that compute; each instruction takes 16 n
 WARM_UP, COUNTED = 4, 8  # turns in the model
 GUEST_SECONDS = 600
 GAME = re.compile(
-    r"^pingpong: (\d+) pages, (\d) spaces, (\d+) rounds, (\d+) time stamps, (\d+) loads$",
+    r"^pingpong: (\d+) pages, (\d) spaces, (\d+) rounds, (\d+) TSC cycles, (\d+) loads$",
     re.MULTILINE,
 )
 NAP = re.compile(
     r"^spin: a task that naps for \d+ ms gets the processor (\d+) us late$", re.MULTILINE
 )
 SHARE = re.compile(
-    r"^quantum: (\d+) Hz, (\d+) rounds, (\d+) time stamps, (\d+) changes$", re.MULTILINE
+    r"^quantum: (\d+) Hz, (\d+) rounds, (\d+) TSC cycles, (\d+) switches$", re.MULTILINE
 )
 
 

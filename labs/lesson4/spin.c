@@ -18,9 +18,9 @@
 #define SPIN_MS	      1000
 #define NAP_MS	      20
 
-static uint32_t milliseconds(uint64_t stamps)
+static uint32_t milliseconds(uint64_t cycles)
 {
-	return divide64(stamps, time_tsc_khz(), NULL);
+	return divide64(cycles, time_tsc_khz(), NULL);
 }
 
 static volatile bool spinning;

@@ -5,7 +5,7 @@
  *				other 1000 times: what a switch costs, caches and TLB included
  *	quantum 1000 50000	two threads share work, in turns of a millisecond: pre-emption
  *
- * Only raw figures are printed, in time stamps; labs/tools makes tables of them.
+ * Only raw figures are printed, in TSC cycles; measure.py makes tables of them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void play(void *argument)
 	preempt_enable();
 }
 
-/* Plays, alone with one other thread. Returns the time stamps that it took. */
+/* Plays, alone with one other thread. Returns the TSC cycles that it took. */
 static uint64_t play_game(uint8_t *first, uint8_t *second)
 {
 	uint32_t before = task_count;
@@ -114,7 +114,7 @@ static int run_pingpong(int count, char **words)
 	if (first && second && page_count != UINT32_MAX && round_count != UINT32_MAX) {
 		uint64_t passed = play_game(first, second);
 
-		printk("pingpong: %u pages, %u spaces, %u rounds, %llu time stamps, %u loads\n",
+		printk("pingpong: %u pages, %u spaces, %u rounds, %llu TSC cycles, %u loads\n",
 		       page_count, has_spaces ? 2 : 1, round_count, passed, loads);
 	}
 	if (first)
@@ -166,7 +166,7 @@ static int run_quantum(int count, char **words)
 	uint64_t start = time_stamp();
 
 	share_work();
-	printk("quantum: %u Hz, %u rounds, %llu time stamps, %u changes\n", hz, rounds,
+	printk("quantum: %u Hz, %u rounds, %llu TSC cycles, %u switches\n", hz, rounds,
 	       time_stamp() - start, sched_trace.total - changes);
 	pit_initialize(TICKS_PER_SECOND);
 	sched_quantum = quantum;

@@ -44,7 +44,7 @@ static inline uint32_t run_step(const struct sched_class *class, const uint32_t 
 	switch (step[0]) {
 	case JOIN:
 		task->schedule.nice = (int32_t)value;
-		task->schedule.donated = URGENCY_NONE;
+		task->schedule.donated = PRIORITY_NONE;
 		return class->join(task), 0;
 	case ENQUEUE:
 		return queue_up(class, task, value), 0;
@@ -76,5 +76,5 @@ static inline void begin_steps(void)
 	interrupts_disable();
 	sched_quantum = questions[1];
 	time_initialize(1000000);
-	answer(time_stamps_per_tick());
+	answer(time_cycles_per_tick());
 }

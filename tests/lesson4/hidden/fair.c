@@ -17,7 +17,7 @@ static void pass_on_to(uint64_t time)
 	struct task *task = &fakes[0];
 	uint64_t left;
 
-	task->schedule.donated = URGENCY_NONE;
+	task->schedule.donated = PRIORITY_NONE;
 	sched_fair.join(task);
 	for (unsigned i = 0; i < 3000; i++) {
 		left = time - task->schedule.virtual_time;

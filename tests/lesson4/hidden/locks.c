@@ -49,7 +49,7 @@ static void wait_until(uint64_t nanoseconds)
 /* A quantum, less half a tick. */
 static int64_t allotment_of_level_4(void)
 {
-	return (int64_t)time_stamps_per_tick() * sched_quantum - time_stamps_per_tick() / 2;
+	return (int64_t)time_cycles_per_tick() * sched_quantum - time_cycles_per_tick() / 2;
 }
 
 /* questions: the niceness of four threads. They sink, and a fifth one that sleeps; a second
@@ -150,7 +150,7 @@ void commands(void)
 		semaphore_up(&gates[number]);
 		yield();
 		for (uint32_t j = 0; j < count; j++)
-			answer(sched_class->urgency(tasks[j]));
+			answer(sched_class->priority(tasks[j]));
 		for (uint32_t j = 0; j < locks; j++)
 			answer(number_of(mutexes[j].owner));
 	}

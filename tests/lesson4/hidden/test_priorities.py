@@ -41,7 +41,7 @@ class Fake:
     donated: int = NONE
 
     @property
-    def urgency(self) -> int:
+    def priority(self) -> int:
         """Its level, or what it was lent."""
         return min(self.level, self.donated)
 
@@ -82,7 +82,7 @@ class Model:
     def enqueue(self, number: int, value: int) -> None:
         """At the end, or at the front in the middle of a turn."""
         task = self.tasks[number]
-        queue = self.queues[task.urgency]
+        queue = self.queues[task.priority]
         queue.insert(0 if value == PREEMPTED and task.turn else len(queue), number)
         task.turn = 1
 
@@ -113,7 +113,7 @@ class Model:
 
     def preempts(self, number: int, value: int) -> bool:
         """Only who is more urgent does."""
-        return self.tasks[number].urgency < self.tasks[value].urgency
+        return self.tasks[number].priority < self.tasks[value].priority
 
     def level(self, number: int, _value: int) -> int:
         """Where it is."""
@@ -237,7 +237,7 @@ class Locker:
     waiting: int | None = None
 
     @property
-    def urgency(self) -> int:
+    def priority(self) -> int:
         """Its own, or what it was lent."""
         return min(self.base, self.donated)
 
@@ -257,13 +257,13 @@ class Loans:
             return
         self.waiters[lock].append(number)
         self.threads[number].waiting = lock
-        lent = self.threads[number].urgency
+        lent = self.threads[number].priority
         at: int | None = lock
         for _ in range(DEPTH):
             if at is None:
                 break
             owner = self.threads[self.owners[at]]
-            if owner.urgency > lent:
+            if owner.priority > lent:
                 owner.donated = lent
             at = owner.waiting
 
@@ -277,7 +277,7 @@ class Loans:
         self.threads[number].held.remove(lock)
         self.owners[lock] = None
         if self.waiters[lock]:
-            best = min(self.waiters[lock], key=lambda each: self.threads[each].urgency)
+            best = min(self.waiters[lock], key=lambda each: self.threads[each].priority)
             self.waiters[lock].remove(best)
             self.threads[best].waiting = None
             self.take(best, lock)
@@ -288,12 +288,12 @@ class Loans:
         """What is lent to a thread comes from those who wait for what it holds."""
         thread = self.threads[number]
         lenders = [each for lock in thread.held for each in self.waiters[lock]]
-        thread.donated = min([NONE, *(self.threads[each].urgency for each in lenders)])
+        thread.donated = min([NONE, *(self.threads[each].priority for each in lenders)])
 
     def state(self) -> list[int]:
         """Urgencies and owners."""
         owners = [NO_TASK if owner is None else owner for owner in self.owners]
-        return [thread.urgency for thread in self.threads] + owners
+        return [thread.priority for thread in self.threads] + owners
 
 
 def draw_commands(seeded: random.Random, nice: list[int], locks: int, count: int):

@@ -54,12 +54,12 @@ void exclusion(void)
 static void hold_first(void *argument)
 {
 	mutex_lock(&mutex);
-	answer(sched_class->urgency(current));
+	answer(sched_class->priority(current));
 	semaphore_up(&done);
 	semaphore_down(&gate);
-	answer(sched_class->urgency(current));
+	answer(sched_class->priority(current));
 	mutex_unlock(&mutex);
-	answer(sched_class->urgency(current));
+	answer(sched_class->priority(current));
 	answer((uintptr_t)argument);
 }
 

@@ -52,7 +52,7 @@ struct task *begin_thread(void (*function)(void *argument), uintptr_t argument);
 /* Yields until the number of tasks is back at what it was. */
 void await_threads(uint32_t count);
 
-/* Keeps the processor for this many time stamps. */
+/* Keeps the processor for this many TSC cycles. */
 void busy(uint32_t stamps);
 
 /* Keeps the processor until the timer has interrupted it this many times. */
@@ -64,7 +64,7 @@ void sleep_ticks(uint32_t ticks);
 /* A thread that uses the processor for ever, as nice as this. */
 struct task *begin_spinner(int nice);
 
-/* Answers for how many time stamps the task has had the processor: the lower half, the upper. */
+/* Answers for how many TSC cycles the task has had the processor: the lower half, the upper. */
 void answer_total(const struct task *task);
 
 /* From here on under feedback queues. The caller is the least urgent one: whenever it runs, all

@@ -40,7 +40,7 @@ def test_nice_threads_get_less(lab):
         Usual(
             r"seen 0 percent", "is_before compares plain numbers, not the sign of the difference"
         ),
-        "charge adds stamps * weight / WEIGHT_0 in place of stamps * WEIGHT_0 / weight",
+        "charge adds cycles * weight / WEIGHT_0 in place of cycles * WEIGHT_0 / weight",
     )
     with told(usually, HINT), threads(lab, FAIR, "shares", 2, 40, 0, 5) as run:
         plain, nice = pairs(run.answers())

@@ -131,7 +131,7 @@ static uintptr_t timed(timed_call *volatile call, struct zone *zone, uintptr_t o
 	return result;
 }
 
-/* Answers the time stamps of: a call that does nothing, a take, a give of the same block. */
+/* Answers the TSC cycles of: a call that does nothing, a take, a give of the same block. */
 void price(uint32_t zone, uint32_t order)
 {
 	timed(does_nothing, &zones[zone], order);

@@ -231,7 +231,7 @@ void perform_all(struct space *space, uint32_t count)
 	}
 }
 
-/* Answers the time stamps of this many searches in `count` areas that do not touch, and of an area
+/* Answers the TSC cycles of this many searches in `count` areas that do not touch, and of an area
  * that is put and cut among them. */
 void price(struct space *space, uint32_t count, uint32_t step)
 {

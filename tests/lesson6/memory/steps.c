@@ -257,7 +257,7 @@ static struct result of_spaces(const struct step *step)
 	case 0: /* make */
 		*space = space_create();
 		return one(*space != NULL);
-	case 1: /* fork; how many time stamps it took */
+	case 1: /* fork; how many TSC cycles it took */
 		spaces[step->a % SPACES] = space_copy(*space);
 		return (struct result){ spaces[step->a % SPACES] != NULL, time_stamp() - start };
 	case 2: /* end */

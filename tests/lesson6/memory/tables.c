@@ -41,7 +41,7 @@ void set_only(struct space *space, uint32_t address, uint32_t value)
 	pte_set(space, address, pte_of(space, address, true), value);
 }
 
-/* Answers the time stamps of a call that does nothing, and of an unmap, a protection and a copy. */
+/* Answers the TSC cycles of a call that does nothing, and of an unmap, a protection and a copy. */
 void price(struct space *space, struct space *to, uint32_t start, uint32_t end)
 {
 	uint64_t begin = time_stamp();

@@ -1,5 +1,5 @@
 /*
- * largefork: forks a process of 200 MiB, and says how many time stamps that took, how many pages of
+ * largefork: forks a process of 200 MiB, and says how many TSC cycles that took, how many pages of
  * memory, and whether the child finds the same.
  */
 #define _GNU_SOURCE

@@ -9,7 +9,7 @@ import gdb
 from labs.tools.debugging.gdb.kernel_data import optional, pointer, text_at
 from labs.tools.debugging.gdb.tasks import Task
 
-NOBODY = 127  # URGENCY_NONE
+NOBODY = 127  # PRIORITY_NONE
 
 
 class Class(NamedTuple):

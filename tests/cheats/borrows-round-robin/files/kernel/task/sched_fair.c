@@ -16,9 +16,9 @@ static struct task *pick(void)
 	return sched_round_robin.pick();
 }
 
-static void charge(struct task *task, uint64_t stamps)
+static void charge(struct task *task, uint64_t cycles)
 {
-	sched_round_robin.charge(task, stamps);
+	sched_round_robin.charge(task, cycles);
 }
 
 static bool tick(struct task *task)
@@ -31,9 +31,9 @@ static bool preempts(const struct task *woken, const struct task *running)
 	return sched_round_robin.preempts(woken, running);
 }
 
-static int urgency(const struct task *task)
+static int priority(const struct task *task)
 {
-	return sched_round_robin.urgency(task);
+	return sched_round_robin.priority(task);
 }
 
 const struct sched_class sched_fair = {
@@ -44,5 +44,5 @@ const struct sched_class sched_fair = {
 	.charge = charge,
 	.tick = tick,
 	.preempts = preempts,
-	.urgency = urgency,
+	.priority = priority,
 };
