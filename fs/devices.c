@@ -1,5 +1,5 @@
 /*
- * Devices: each one that is registered is found under /dev.
+ * Devices: each one that is registered has a file under /dev.
  *
  * Devices are registered at start-up and never removed, so the list needs no lock.
  */
@@ -20,7 +20,7 @@ const struct device *device_next(const struct device *device)
 	return device ? device->next : devices;
 }
 
-/* ---- the two that are made of nothing but code ---- */
+/* ---- the two devices without hardware ---- */
 
 /* 0 bytes: the end of the file. */
 static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
@@ -28,7 +28,7 @@ static int read_nothing(struct file *file, struct buffer *to, uint64_t offset)
 	return 0;
 }
 
-/* All of it is accepted, and nothing is looked at: not even a bad pointer is noticed. */
+/* Accepts all of it without reading it: not even a bad pointer is noticed. */
 int device_read_zeros(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return buffer_put_zeros(to, to->length);

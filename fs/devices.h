@@ -1,4 +1,4 @@
-/* Devices: what is found under /dev. */
+/* Devices: the files under /dev. */
 #pragma once
 
 #include "fs/file.h"

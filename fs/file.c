@@ -1,13 +1,13 @@
 /*
- * Open files: what a descriptor leads to.
+ * Open files, to which descriptors refer.
  *
  *	descriptor 3 --.
  *	descriptor 5 ----> struct file	offset, flags of open, 2 references
  *			     ops ------> read, write, ...	one for each kind of file
  *			     private --> a pipe, a file in memory, ...
  *
- * The code that opens a file gives it its operations. Nothing here knows kinds of files: a new kind
- * is a new table of operations.
+ * The code that opens a file gives it its operations. Nothing here depends on the kind of file: a
+ * new kind is a new table of operations.
  *
  * A file lives as long as there is a reference to it: each descriptor has one, and so has code that
  * uses a file for longer than one call. The offset belongs to the file, and only file_read and
@@ -34,7 +34,7 @@ struct file *file_create(const struct file_ops *ops, void *private, uint32_t fla
 	return file;
 }
 
-/* The operations go first: they may still use the inode, if there is one. */
+/* The operations are released first: they may still use the inode, if there is one. */
 void file_end(struct file *file)
 {
 	if (file->ops->release)

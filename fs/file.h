@@ -14,7 +14,8 @@ struct inode;
 struct memory_object;
 struct poll_table;
 
-/* What an open file can do; an operation that is NULL is refused with EINVAL, control with ENOTTY.
+/* The operations of an open file; a call whose operation is NULL fails with EINVAL, control with
+ * ENOTTY.
  */
 struct file_ops {
 	/* The file has been opened by a name in a file system, and may be given other ops (a

@@ -144,7 +144,7 @@ int files_close(struct files *files, uint32_t descriptor)
 	return files_get(files, descriptor) ? exchange(files, descriptor, NULL) : -EBADF;
 }
 
-/* What a shell has open for itself does not reach the programs that it starts. */
+/* The files that a shell has open for itself are not passed to the programs that it starts. */
 void files_close_on_exec(struct files *files)
 {
 	for (uint32_t i = 0; i < files->count; i++)

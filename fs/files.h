@@ -7,7 +7,7 @@
 #define FILES_INLINE 32u /* descriptors that need no page of their own */
 #define FILES_MAX    (uint32_t)(PAGE_SIZE / sizeof(struct file *))
 
-/* What setrlimit sets: soft is what counts. */
+/* Set by setrlimit: `soft` is the limit that applies. */
 struct limit {
 	uint32_t soft, hard;
 };
@@ -34,7 +34,7 @@ struct files *files_copy(const struct files *files);
 /* Closes everything. */
 void files_destroy(struct files *files);
 
-/* Called when a descriptor is closed, before the file is released; NULL: nobody wants to know. */
+/* Called when a descriptor is closed, before the file is released; NULL: nothing is called. */
 extern void (*files_closing)(const struct files *files, const struct file *file);
 
 /* The open file of a descriptor, or NULL. */

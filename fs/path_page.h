@@ -1,4 +1,4 @@
-/* Pages for paths: each call that gets one from a program needs a page for a moment. */
+/* Pages for paths: a call that gets a path from a program needs a page for a short time. */
 #pragma once
 
 /* Allocate a page for a path, and free it. NULL without memory; freeing NULL is allowed. */

@@ -18,8 +18,7 @@
  * A reader sleeps while the pipe is empty and there are writers; a writer sleeps while no page is
  * free and there are readers. Without writers a reader gets 0, the end of the file;
  * without readers a writer gets -EPIPE. Every change of the contents or the two sides wakes
- * the tasks that wait for it. A write of up to PIPE_BUF bytes fits into one page, so it is not torn
- * apart.
+ * the tasks that wait for it. A write of up to PIPE_BUF bytes fits into one page, so it is atomic.
  *
  * A copy to or from a program may sleep, in a page fault. So one reader at a time copies, and one
  * writer, and each looks again at what there is when its turn has come. The two do not disturb each

@@ -1,4 +1,4 @@
-/* Pipes: up to 64 KiB on their way from one program to another. */
+/* Pipes: buffers of up to 64 KiB from one program to another. */
 #pragma once
 
 #include "fs/file.h"
@@ -38,7 +38,7 @@ extern struct pool pipe_pool;
 void pipe_enter(struct pipe *pipe, struct file *file);
 bool pipe_leave(struct pipe *pipe, struct file *file);
 
-/* What an open end can do. Not const: modules that add pipes with names, or poll, put their
+/* The operations of an open end. Not const: modules that add pipes with names, or poll, put their
  * operations in here at start-up. */
 extern struct file_ops pipe_ops;
 

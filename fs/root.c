@@ -20,7 +20,7 @@
  *	... until an entry with the name TRAILER!!!
  *
  * Only regular files are taken. Nothing in the archive is trusted: digits, lengths and the NUL are
- * checked before they are used. Files before the one that is wrong are there.
+ * checked before they are used. The files before the first error are kept.
  */
 #include "fs/root.h"
 

@@ -1,5 +1,5 @@
 /*
- * From a name to an open file: the root directory, and opening what is in it.
+ * From a name to an open file: the root directory, and opening the files in it.
  *
  * In the lessons' core that is fs/root.c, a list of files in memory; where a file system is linked
  * in its place, the same functions know directories and links (fs/vfs/vfs.c). They return 0
@@ -12,8 +12,8 @@
 /* The root, with the devices null and zero. Before anything is opened. */
 void root_initialize(void);
 
-/* Puts what the host gives into it (the setting "initramfs"), when all devices are registered. What
- * is wrong with the archive is printed, and the files before it are kept. */
+/* Adds the files that the host provides (the setting "initramfs"), when all devices are registered.
+ * An error in the archive is printed, and the files before it are kept. */
 void root_unpack(void);
 
 /* Opens what has this name: the path begins at the working directory of `files`. flags and mode are

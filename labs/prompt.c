@@ -1,5 +1,5 @@
 /*
- * How a kernel of the course is used: the host's script, or a person at the prompt.
+ * The prompt of the course's kernels: commands from the host's script, or from a person.
  *
  *	setting "script" given:	run its lines; the first status that is not 0 ends the machine
  *	otherwise:		read lines for ever
@@ -22,7 +22,7 @@
 static int (*get)(void);
 static void (*idle)(void);
 
-/* Waits for a character, as politely as the lesson can. */
+/* Waits for a character: polls, halts or sleeps, as the lesson can. */
 static char get_character(void)
 {
 	int character;

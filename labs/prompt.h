@@ -1,4 +1,4 @@
-/* How a kernel of the course is used: the host's script, or a person at the prompt. */
+/* The prompt of the course's kernels: commands from the host's script, or from a person. */
 #pragma once
 
 /*

@@ -16,7 +16,7 @@ struct zone zones[ZONES];
 uint32_t allocation_fails_in;
 bool (*page_reclaim)(void);
 
-/* EXERCISE 5.3 (when there is none): allocate.
+/* EXERCISE 5.3 (when no page is free): allocate.
 
    A block of 2^order pages from `first`, or from a zone below it, for `owner`: its first page, or
    NULL. mm/zones.h says who may take how much. allocation_fails() is asked once for each call.

@@ -39,8 +39,8 @@ static uint32_t ticks;
 void (*pit_on_tick)(void);
 
 /* Channel 2 counts down from INTERVAL. Returns the TSC cycles that passed meanwhile, or 0 if it
- * never ended. The loop reads the output in every sixteenth turn: reading a port is slow, and under
- * an emulator very slow. volatile keeps the turns in between. */
+ * never ended. The loop reads the output once in sixteen iterations: reading a port is slow, and
+ * under an emulator very slow. volatile keeps the iterations in between. */
 static uint32_t measure_once(void)
 {
 	out8(GATE, (in8(GATE) & ~SPEAKER) | GATE_OPEN);
@@ -57,7 +57,7 @@ static uint32_t measure_once(void)
 
 /* kHz = cycles / milliseconds, and the milliseconds are INTERVAL * 1000 / FREQUENCY: the product
  * comes first and needs 64 bits. At boot, with interrupts disabled: a handler in the middle would
- * lengthen what is measured. */
+ * lengthen the measured time. */
 uint32_t pit_measure_tsc_khz(void)
 {
 	uint32_t passed = measure_once();
@@ -67,8 +67,8 @@ uint32_t pit_measure_tsc_khz(void)
 	return divide64((uint64_t)passed * FREQUENCY, INTERVAL * 1000u, 0);
 }
 
-/* The handler of IRQ 0, so interrupts are disabled. Ticks that the processor is too late for are
- * lost: the controller keeps one. */
+/* The handler of IRQ 0, so interrupts are disabled. If the processor is too late, ticks are lost:
+ * the controller keeps only one. */
 static void pit_tick(void)
 {
 	ticks++;

@@ -49,7 +49,7 @@ static bool shift, control;
 void (*keyboard_listener)(uint8_t byte);
 void (*keyboard_on_other_key)(uint8_t code, void (*receive)(uint8_t byte));
 
-/* A full ring drops the character, as a PC that beeps does. */
+/* If the ring is full the character is dropped, as a PC does when it beeps. */
 static void add(char character)
 {
 	if (keyboard_listener)
@@ -58,7 +58,7 @@ static void add(char character)
 		buffer[written++ % BUFFER] = character;
 }
 
-/* With Control the upper bits of a letter go: 'c' is 0x63, and Control-C is 0x03. */
+/* Control clears the upper bits of a letter: 'c' is 0x63, and Control-C is 0x03. */
 static void press(uint8_t code)
 {
 	char character = code < sizeof(plain) - 1 ? (shift ? shifted : plain)[code] : '\0';
@@ -69,7 +69,7 @@ static void press(uint8_t code)
 		keyboard_on_other_key(code, keyboard_listener);
 }
 
-/* The shift keys and Control are state, all others are events. */
+/* The shift keys and Control change the state, all others are events. */
 static void key(uint8_t code)
 {
 	bool down = !(code & RELEASED);
@@ -83,7 +83,7 @@ static void key(uint8_t code)
 		press(code);
 }
 
-/* The byte must be read, wanted or not: the controller sends no other before that. */
+/* The byte must be read in any case: the controller sends no other byte before that. */
 static void keyboard_interrupt(void)
 {
 	if (in8(STATUS) & OUTPUT_FULL)
@@ -93,7 +93,7 @@ static void keyboard_interrupt(void)
 void keyboard_initialize(void)
 {
 	irq_register(LINE, keyboard_interrupt);
-	/* A byte that came before this would block the IRQ: only a new byte raises it. */
+	/* A byte that is already there would block the IRQ: only a new byte raises it. */
 	for (unsigned i = 0; i < BUFFER && (in8(STATUS) & OUTPUT_FULL); i++)
 		in8(DATA);
 }

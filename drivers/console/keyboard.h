@@ -10,13 +10,13 @@ void keyboard_initialize(void);
  * wait. */
 int keyboard_get(void);
 
-/* The same of what was typed here or at the other end of the serial line. */
+/* The same for characters typed here or at the other end of the serial line. */
 int keyboard_or_serial_get(void);
 
-/* Gets what is typed, from the interrupt handler, and keyboard_get finds nothing. NULL: nobody
- * listens. */
+/* If it is not NULL, the interrupt handler passes what is typed to this function, and keyboard_get
+ * finds nothing. */
 extern void (*keyboard_listener)(uint8_t byte);
 
-/* Called with the scan codes of keys that give no character, and with who listens, for what a
- * terminal sends instead; only while somebody listens. NULL: nobody is. Set at boot. */
+/* Called, while there is a listener, with the scan code of a key that gives no character, and with
+ * the listener, which gets what a terminal sends instead. NULL: nothing is called. Set at boot. */
 extern void (*keyboard_on_other_key)(uint8_t code, void (*receive)(uint8_t byte));

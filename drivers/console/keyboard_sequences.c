@@ -1,11 +1,11 @@
 /*
- * Arrows and the keys around them, as a terminal sends them: an escape sequence each.
+ * Arrows and the keys around them: each becomes the escape sequence that a terminal sends.
  *
  *	Up arrow		scan code 0x48		ESC [ A
  *	Page Up			scan code 0x49		ESC [ 5 ~
  *
- * The keyboard shows these keys here, because they are not characters, from its interrupt handler.
- * Its listener gets the bytes one after the other.
+ * The keyboard's interrupt handler passes these keys on, because they are not characters. Its
+ * listener gets the bytes one after the other.
  */
 #include "drivers/console/keyboard.h"
 #include "kernel/lib/startup.h"

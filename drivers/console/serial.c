@@ -7,7 +7,7 @@
  * microseconds.
  *
  * Writing is always polled: panic must work with interrupts disabled, and in the middle of
- * anything. Reading is polled until somebody calls serial_listen (drivers/console/serial_input.c).
+ * anything. Reading is polled until serial_listen is called (drivers/console/serial_input.c).
  *
  * A port that is not there reads as all ones: it seems ready for every character, and a line status
  * with every kind of error at once means that there is no port. Any context after
@@ -62,7 +62,7 @@ static void put(char character)
 /* } SOLUTION 1.3 */
 
 /* Interrupts of the port are off while its divisor is set. The FIFO of 16 bytes is emptied and
- * switched on: with it a burst survives 1.4 ms without anybody reading. */
+ * enabled: with it no byte of a burst is lost for 1.4 ms. */
 void serial_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_raw };

@@ -10,14 +10,14 @@ void serial_initialize(void);
 /* The next character that has arrived, 0 to 255, or -1 when there is none. Does not wait. */
 int serial_get(void);
 
-/* Makes the port interrupt, on IRQ 4, when a character has arrived, or not. */
+/* Enables or disables the port's interrupt, IRQ 4, for characters that arrive. */
 void serial_interrupts(bool wanted);
 
 /* ---- drivers/console/serial_input.c: needs interrupts ---- */
 
-/* From now on gives each character that arrives to receive, from the interrupt handler, while
- * has_room says so. After that the others wait in the port, and with the sender, for
- * serial_resume. receive NULL: as before, for serial_get. */
+/* From now on the interrupt handler passes each character to `receive`, as long as has_room returns
+ * true. The others wait in the port, and at the sender, for serial_resume. If receive is NULL,
+ * characters are for serial_get again. */
 void serial_listen(void (*receive)(uint8_t byte), bool (*has_room)(void));
 
 /* There may be room again. */

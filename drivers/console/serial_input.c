@@ -36,7 +36,8 @@ static void serial_interrupt(void)
 		serial_interrupts(false);
 }
 
-/* The port stays quiet while the two functions change, so that no interrupt sees one of each. */
+/* The port's interrupt is disabled while the two functions change, so that no interrupt sees an old
+ * one and a new one. */
 void serial_listen(void (*receive_byte)(uint8_t byte), bool (*has_room_for_more)(void))
 {
 	serial_interrupts(false);
@@ -49,5 +50,5 @@ void serial_listen(void (*receive_byte)(uint8_t byte), bool (*has_room_for_more)
 void serial_resume(void)
 {
 	if (is_waiting && has_room())
-		serial_interrupts(true); /* what is there already interrupts at once */
+		serial_interrupts(true); /* bytes that are already there interrupt at once */
 }

@@ -2,8 +2,8 @@
  * The VGA text screen as a console (IBM VGA manual, chapter 2; text mode 3, which the BIOS has
  * set).
  *
- * 80 by 25 cells of two bytes at physical address 0xb8000, the character and its colours. Writing
- * to the memory is all there is to it; the hardware redraws it 70 times a second:
+ * 80 by 25 cells of two bytes at physical address 0xb8000, the character and its colours. To write
+ * to the memory is all that is needed; the hardware redraws it 70 times a second:
  *
  *	'A', white on blue, at row 2, column 5:		cell 165, bytes 0x41 0x1f at 0xb814a
  *
@@ -41,7 +41,7 @@ static void put_unchanged(char character)
 	crtc_write(CURSOR_LOW, screen.position);
 }
 
-/* A newline only goes down a line; the carriage return has to be said. */
+/* A newline only moves down a line, so a carriage return is sent, too. */
 static void put(char character)
 {
 	if (character == '\n')
@@ -49,8 +49,8 @@ static void put(char character)
 	put_unchanged(character);
 }
 
-/* Begins in the last line, so that what the BIOS and the boot loader have written moves up, and
- * stays readable. */
+/* Begins in the last line, so that the text of the BIOS and the boot loader moves up, and stays
+ * readable. */
 void vga_initialize(void)
 {
 	static struct console console = { .put = put, .put_unchanged = put_unchanged };

@@ -1,8 +1,8 @@
 /*
  * Escape sequences on the text screen: ECMA-48, 5.4 (their form) and 8.3 (what they do).
  *
- * It sees every character before the screen does (vga_screen_filter), and keeps those of a sequence
- * to itself:
+ * It sees every character before the screen does (vga_screen_filter), and does not pass on those of
+ * a sequence:
  *
  *	ESC [ 3 1 ; 4 6 m	"ESC [" begins it, numbers with semicolons follow, a letter ends it
  *
@@ -16,10 +16,10 @@
 #include "drivers/console/vga_screen.h"
 #include "kernel/lib/startup.h"
 
-#define ESCAPE	       '\033' /* begins a sequence, and breaks off an unfinished one */
+#define ESCAPE	       '\033' /* begins a sequence, and aborts an unfinished one */
 #define BRIGHT	       0x08   /* of the text's colour; of the background's it means blinking */
-#define NUMBER_MAX     9999u  /* more digits are left out */
-#define PARAMETERS_MAX 8u     /* of a sequence; more are left out */
+#define NUMBER_MAX     9999u  /* further digits are ignored */
+#define PARAMETERS_MAX 8u     /* of a sequence; more are ignored */
 #define TAB_STOPS      8
 
 static enum {

@@ -51,7 +51,7 @@ static void show(struct vga_screen *screen, char character)
 	screen->position += !screen->is_full;
 }
 
-/* Control characters. All but these three have no effect, and are not shown either. */
+/* Control characters. All except these three have no effect, and are not shown. */
 static void obey(struct vga_screen *screen, char character)
 {
 	if (character == '\n')

@@ -1,5 +1,5 @@
 /*
- * A screen of text: where characters go, and when it moves up. It knows no device, so the host can
+ * A screen of text: the place of each character, and scrolling. It knows no device, so the host can
  * test it; drivers/console/vga.c gives it the VGA's memory.
  */
 #pragma once
@@ -16,7 +16,7 @@ struct vga_screen {
 	volatile uint16_t *cells; /* a character each, and its colours in the upper half */
 	uint32_t position;	  /* the cursor's cell */
 	bool is_full;		  /* the cursor's cell is a line's last, and has been written */
-	uint8_t colours;	  /* of what comes: the background's in the upper half */
+	uint8_t colours;	  /* of the next characters: the background's in the upper half */
 };
 
 /* Begins with the cursor in the last line, and grey on black. What is on the screen stays. */
@@ -34,6 +34,6 @@ static inline uint32_t vga_column(const struct vga_screen *screen)
 	return screen->position % TEXT_COLUMNS;
 }
 
-/* Sees every character first. Returns true for what it has dealt with, and which is then left out.
- * NULL: every character is shown. */
+/* Sees every character first. Returns true for a character that it has handled: that one is not
+ * shown. NULL: every character is shown. */
 extern bool (*vga_screen_filter)(struct vga_screen *screen, char character);

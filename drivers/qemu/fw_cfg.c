@@ -41,8 +41,8 @@ static uint32_t big_endian(const uint8_t *bytes, unsigned count)
 	return value;
 }
 
-/* Finds the directory entry of this name. On a real PC nobody decodes the ports, and reads give all
- * ones: as many files as this looks at, none of which has the name. */
+/* Finds the directory entry of this name. On a real PC nothing decodes the ports, and reads give
+ * all ones: that looks like the largest number of files, none of which has the name. */
 static bool find(const char *name, struct file *file)
 {
 	uint8_t bytes[4];
@@ -70,7 +70,7 @@ int fw_cfg_open(const char *name)
 	return big_endian(file.size, 4);
 }
 
-/* For files larger than memory is free: the initramfs is unpacked as it is read. */
+/* For files that are larger than free memory: the initramfs is unpacked as it is read. */
 void fw_cfg_next(void *buffer, uint32_t length)
 {
 	in8_repeat(DATA, buffer, length);

@@ -1,5 +1,5 @@
 /*
- * Settings that the host gives for a run: the seed, a script, how a test wants the machine.
+ * Settings that the host gives for a run: the seed, a script, and options of tests.
  *
  * QEMU's device takes any length and any character. Another machine has no such device, so each
  * setting has a default value. No memory is allocated.
@@ -27,7 +27,7 @@ int setting_read(const char *name, char *buffer, uint32_t size)
 	return length;
 }
 
-/* A value that is not a number is said aloud: a run with a silently wrong seed is worse than none.
+/* A value that is not a number is reported: a run with a silently wrong seed is worse than none.
  */
 uint64_t setting_number(const char *name, uint64_t otherwise)
 {

@@ -10,5 +10,6 @@
  */
 int setting_read(const char *name, char *buffer, uint32_t size);
 
-/* The setting as a decimal number, or otherwise when it is absent or no number (which is said). */
+/* The setting as a decimal number; `otherwise` if it is absent, or not a number, which is reported.
+ */
 uint64_t setting_number(const char *name, uint64_t otherwise);

@@ -11,7 +11,7 @@
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
-/* What is usable and not free is the kernel, the first MiB, and what was allocated. */
+/* Memory that is usable but not free is the kernel, the first MiB, and allocated pages. */
 static int run_memory(int count, char **arguments)
 {
 	memory_map_print();
@@ -20,7 +20,7 @@ static int run_memory(int count, char **arguments)
 	return EXIT_SUCCESS;
 }
 
-/* The backtrace shows this function and how the monitor came to it. */
+/* The backtrace shows this function, and the monitor's functions that called it. */
 static int run_panic(int count, char **arguments)
 {
 	panic("asked for by the command line");

@@ -20,7 +20,7 @@
 #include "mm/early.h"
 #include "mm/memory_map.h"
 
-/* Nothing can wake a sleeping processor yet: look again at once. */
+/* Nothing can wake a sleeping processor yet: poll again at once. */
 static void idle(void)
 {
 }

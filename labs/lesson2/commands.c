@@ -52,7 +52,7 @@ static void empty_table(void)
 	__asm__ volatile("lidt %0; ud2" : : "m"(pointer));
 }
 
-/* For the host's time limit, and for a debugger: what does a machine look like that hangs? */
+/* For the host's time limit, and for a debugger: what does a hanging machine look like? */
 static void stop(void)
 {
 	interrupts_disable();

@@ -1,12 +1,13 @@
-; What user mode tries, for the command `probe`: each snippet is copied to a user page and run
+; The code that the command `probe` runs in user mode: each snippet is copied to a user page and run
 ; there.
 ;
 ;	mov eax, [esp]		the argument, on top of the stack
 ;	...			the snippet
 ;	ud2			ends a snippet that nothing has stopped
 ;
-; So the vector tells: 13 is a privileged instruction, 14 a page, 6 at the end that it was allowed.
-; The code is position independent: no snippet may jump to a label outside itself, or refer to data.
+; The vector tells what happened: 13 means a privileged instruction, 14 a page fault, 6 at the end
+; that it was allowed. The code is position independent: no snippet may jump to a label outside
+; itself, or refer to data.
 
 %macro begin_probe 1			; name; then instructions, and end_probe
 %push probe

@@ -15,8 +15,8 @@ struct user_visit {
 };
 
 /*
- * Copies length bytes of code to a user page and runs them there, until an exception that
- * nobody registered for brings them back; this also is how they end on purpose. The argument is
- * on top of their stack. Returns the visit, which the next one overwrites.
+ * Copies `length` bytes of code to a user page and runs them there, until an exception without a
+ * handler ends the visit; the code also ends in this way on purpose. The argument is on top of its
+ * stack. Returns the visit, which the next one overwrites.
  */
 const struct user_visit *ring3_run(const uint8_t *code, uint32_t length, uint32_t argument);

@@ -1,9 +1,9 @@
-; What the command `roundtrip` times: an instruction that traps, between two readings of the
-; time-stamp counter.
+; The code that the command `roundtrip` times: an instruction that traps, between two readings of
+; the time-stamp counter.
 ;
 ; Each trip exists twice. The kernel's is a function of C, with the argument on the stack. That of
 ; user mode is copied to a user page and run there: the argument is on top of the stack, and UD2
-; ends it. EAX becomes the difference of the stamps.
+; ends it. EAX becomes the difference of the two readings.
 ;
 ; RDTSC is not serializing, but the IRET in between is; "nothing" gives what the measurement costs
 ; itself.

@@ -1,5 +1,5 @@
 /*
- * The commands `ticktax` and `roundtrip`: raw figures of what it costs to enter the kernel.
+ * The commands `ticktax` and `roundtrip`: raw figures of the cost of entering the kernel.
  *
  *	ticktax 1000 5000	some work under 1000 ticks a second; compared with 0 Hz,
  *				the difference, divided by the ticks, is the price of one
@@ -47,7 +47,8 @@ static void count_tick(void)
 		pit_initialize(TICKS_PER_SECOND);
 }
 
-/* Two instructions a loop, so that the compiler has no say in what is measured. */
+/* Two instructions in each iteration, in assembly, so that the compiler cannot change what is
+ * measured. */
 static void work(void)
 {
 	uint32_t loops = ROUND_LOOPS;

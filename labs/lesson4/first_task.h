@@ -1,8 +1,8 @@
 /* The first task, and how the scheduler starts. */
 #pragma once
 
-/* Makes the current flow of control a task, the idle one, chooses the scheduling class that the
- * host's settings name, and connects the timer. Interrupts are disabled. Panics on a wrong setting.
+/* Makes the current flow of control the idle task, chooses the scheduling class that the host's
+ * settings name, and connects the timer. Interrupts are disabled. Panics on a wrong setting.
  */
 void tasks_initialize(void);
 

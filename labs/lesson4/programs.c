@@ -1,5 +1,5 @@
 /*
- * Programs that the kernel starts itself: threads of the kernel that turn into programs.
+ * Programs that the kernel starts itself: kernel threads that become programs.
  *
  *	program_run(/bin/sh)		the new thread, "become_program"
  *	creates it		-->	loads the program into a space of its own

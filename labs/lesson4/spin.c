@@ -1,6 +1,7 @@
 /*
- * The command `spin`: threads that never give up the processor, and next to them this one, which
- * naps. It shows what a scheduling class does with tasks that compute, and with one that sleeps.
+ * The command `spin`: threads that never give up the processor, and the current one, which sleeps
+ * for short times. It shows what a scheduling class does with tasks that compute, and with one that
+ * sleeps.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,8 +40,8 @@ static void await_end(uint32_t before)
 		msleep(SPIN_MS);
 }
 
-/* Naps for a second. Returns by how many microseconds it was late to get the processor, on
- * average. */
+/* Sleeps for short times, for a second. Returns by how many microseconds it was late to get the
+ * processor, on average. */
 static uint32_t take_naps(void)
 {
 	uint64_t start = time_ns(), late = 0;

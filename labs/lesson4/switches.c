@@ -1,5 +1,5 @@
 /*
- * The commands `pingpong` and `quantum`: raw figures of what a task switch costs.
+ * The commands `pingpong` and `quantum`: raw figures of the cost of a task switch.
  *
  *	pingpong 64 1 1000	two threads, with 64 pages and an address space each, yield to each
  *				other 1000 times: what a switch costs, caches and TLB included

@@ -1,5 +1,4 @@
-/* The command that lesson 5 adds: `audit`, whose status is 1 if the allocators contradict
- * themselves. */
+/* The command that lesson 5 adds: `audit`, whose status is 1 if it finds contradictions. */
 #include "kernel/cpu/interrupts.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"

@@ -1,5 +1,6 @@
 /*
- * The command `faults`: how much of its memory a program touches, and what that costs in faults.
+ * The command `faults`: how much of its memory a program touches, and how many page faults that
+ * takes.
  *
  *	faults 16 /bin/sh -c true	runs the program; a fault maps up to 16 pages of a file
  *

@@ -1,5 +1,5 @@
 /*
- * The kernel after lesson 6: memory comes into being when it is touched.
+ * The kernel after lesson 6: a program gets a page of memory when it first touches it.
  *
  *	kmain		brings everything up, creates the first task, and becomes the idle task
  *	first task	runs programs: labs/lesson4/first_task.c
