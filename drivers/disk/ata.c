@@ -1,5 +1,5 @@
 /*
- * ATA drives as block devices: which there are, requests, errors.
+ * ATA drives as block devices: detection, requests, errors.
  *
  *	ata.c		requests, retries, messages
  *	ata_mode.c	the four modes
@@ -141,7 +141,7 @@ static int flush(const struct ata_drive *drive)
 	return ata_is_done(status) ? 0 : fail(drive, "flush", status);
 }
 
-/* One command. After an error the sectors that were moved before it count for nothing. */
+/* One command. After an error the sectors that were moved before it do not count. */
 static int attempt(const struct ata_drive *drive, const struct block_transfer *transfer)
 {
 	bool is_dma = drive->channel->has_dma && ata_dma_can(drive, transfer);
@@ -185,7 +185,7 @@ static int attempt_twice(const struct ata_drive *drive, const struct block_trans
 	return result == -EIO || result == -ETIMEDOUT ? attempt(drive, transfer) : result;
 }
 
-/* Up to the first sector that fails twice, which is the one to name. */
+/* Up to the first sector that fails twice, which the message names. */
 static int each_sector(const struct ata_drive *drive, const struct block_transfer *transfer)
 {
 	struct block_piece sector = { .sectors = 1 };
@@ -277,8 +277,8 @@ static void add(struct ata_drive *drive)
 	partitions_register(&drive->block);
 }
 
-/* Polls, because kmain must not sleep; the mode comes last. Looking for a drive may reset the one
- * next to it, so that one is used later. */
+/* Polls, because kmain must not sleep; the mode comes last. Detection of a drive may reset the
+ * other drive of the channel, so the drives are used later. */
 void ata_initialize(void)
 {
 	bool is_there[DRIVES];

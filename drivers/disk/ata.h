@@ -1,8 +1,9 @@
 /*
  * ATA drives on the two standard channels: hda and hdb on the first, hdc and hdd on the second.
  *
- * There are four modes, by who moves the words and how the end is noticed: "dma-interrupt",
- * "dma-polled", "pio-interrupt", "pio-polled". What DMA cannot do goes by PIO in its mode, too.
+ * There are four modes, depending on what moves the words and how the end is noticed:
+ * "dma-interrupt", "dma-polled", "pio-interrupt", "pio-polled". In a mode with DMA, requests that
+ * DMA cannot do use PIO.
  */
 #pragma once
 

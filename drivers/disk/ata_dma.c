@@ -18,8 +18,8 @@
  * stay clear, and with the drive's interrupt disabled its interrupt bit never sets. So a task
  * that polls must poll the drive.
  *
- * DMA reaches memory that the kernel has in its direct map, at even addresses. What is elsewhere (a
- * buffer on a task's stack) goes word by word. The caller has the channel.
+ * DMA reaches memory that the kernel has in its direct map, at even addresses. Other memory (a
+ * buffer on a task's stack) is moved word by word. The caller has the channel.
  */
 #include <stddef.h>
 
@@ -92,7 +92,7 @@ void ata_dma_initialize(struct ata_channel *channels)
    the length 0. STATUS_FAULT may be set although the drive has nothing to say. The controller is
    stopped however the command ended. */
 /* SOLUTION S2 { */
-/* Is all of the piece where the controller can reach it? */
+/* Can the controller reach all of the piece? */
 static bool is_reachable(const struct block_piece *piece)
 {
 	uint32_t offset = physical_address(piece->buffer); /* huge below the direct map */

@@ -1,5 +1,5 @@
-/* Inside the ATA driver: channels and drives, their registers, and what the parts offer each
- * other. */
+/* Inside the ATA driver: channels and drives, their registers, and the functions that its files
+ * share. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 /* Registers, as offsets from the channel's command block. */
 #define ATA_DATA     0 /* 16 bits; the others have 8 */
 #define ATA_ERROR    1 /* why a command failed: valid while ATA_ERR is set */
-#define ATA_FEATURES 1 /* when it is written: what some commands do exactly */
+#define ATA_FEATURES 1 /* when it is written: details of some commands */
 #define ATA_COUNT    2 /* sectors; 0 means 256 */
 #define ATA_LBA_LOW  3 /* bits 0 to 7 of the address */
 #define ATA_LBA_MID  4 /* bits 8 to 15 */
@@ -29,7 +29,7 @@
 #define ATA_BSY	     0x80 /* busy: no other bit is valid */
 #define ATA_FLOATING 0xff /* what an empty bus reads as */
 
-/* A drive that sleeps may take seconds to spin up; one that takes longer than this is given up. */
+/* A drive that sleeps may take seconds to spin up; after this time it is given up. */
 #define ATA_READY_NS  5000000000ull
 #define ATA_FLUSH_NS  30000000000ull /* a whole cache, sector by sector */
 #define ATA_DETECT_NS 500000000ull
@@ -86,13 +86,13 @@ static inline bool ata_needs_lba48(const struct block_transfer *transfer)
 	return transfer->lba + transfer->count > 0x0fffffff;
 }
 
-/* Has the drive commands for a write that is safe at its end, by PIO and by DMA? */
+/* Has the drive commands for forced writes (safe when they end), by PIO and by DMA? */
 static inline bool ata_can_force(const struct ata_drive *drive)
 {
 	return drive->has_forced && drive->multiple > 1;
 }
 
-/* ---- what a status says ---- */
+/* ---- tests of a status ---- */
 
 /* Neither busy nor with data to move: the drive accepts a command. */
 static inline bool ata_is_idle(uint8_t status)
@@ -129,15 +129,15 @@ void ata_settle(const struct ata_drive *drive);
  */
 void ata_select(const struct ata_drive *drive, uint8_t lba_bits);
 
-/* Sends the command as soon as the channel is idle. Returns the status of before: nothing was sent
- * unless that is idle. */
+/* Sends the command as soon as the channel is idle. Returns the status before that: nothing was
+ * sent unless it is idle. */
 uint8_t ata_send(const struct ata_drive *drive, const struct ata_command *command);
 
-/* The drives raise interrupts from now on, or do not: as the channel says. */
+/* From now on the drives raise interrupts, or not, as the channel says. */
 void ata_tell_interrupts(const struct ata_channel *channel);
 
-/* Both drives drop their commands, and data that nobody fetched; they may forget SET MULTIPLE, too.
- * Takes some milliseconds. */
+/* Both drives drop their commands, and data that was not fetched; they may forget SET MULTIPLE,
+ * too. Takes some milliseconds. */
 void ata_reset(struct ata_channel *channel);
 
 /* ---- ata_wait.c ---- */

@@ -1,5 +1,5 @@
 /*
- * Which drives there are, and what they can do (ATA/ATAPI-6, 8.15: IDENTIFY DEVICE).
+ * Finds the drives and their capabilities (ATA/ATAPI-6, 8.15: IDENTIFY DEVICE).
  *
  * A drive answers IDENTIFY with 256 words. A text has two characters a word, the first one in the
  * high byte:
@@ -12,7 +12,7 @@
  *
  * A channel without drives floats: all registers read 0xff. A channel with one drive shows a status
  * of 0 for the absent one. A CD drive is never ready for the commands of disks, or aborts IDENTIFY.
- * Polls, because there may be nobody who would interrupt. Only at boot and after a reset.
+ * Polls, because an absent drive raises no interrupt. Only at boot and after a reset.
  */
 #include "drivers/disk/ata_drive.h"
 #include "kernel/cpu/io.h"
@@ -92,7 +92,7 @@ bool ata_identify(struct ata_drive *drive)
 	return true;
 }
 
-/* A drive that refuses goes on with one sector at a time. */
+/* If a drive refuses, it continues with one sector at a time. */
 void ata_use_multiple(struct ata_drive *drive)
 {
 	struct ata_command set = { .code = COMMAND_SET_MULTIPLE, .count = drive->multiple };

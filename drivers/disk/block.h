@@ -10,7 +10,7 @@ void block_register(struct block_device *device);
 /* The device of this name ("hdb"), or NULL. */
 struct block_device *block_find(const char *name);
 
-/* Nobody finds the device any more, and it has no sectors. The structure stays. Of partitions. */
+/* For partitions: the device is no longer found, and has no sectors. The structure stays. */
 void block_unregister(struct block_device *device);
 
 /* The device of this number, or NULL. */
@@ -21,7 +21,7 @@ struct block_device *block_first(void);
 
 /*
  * Reads count sectors (at least 1; more than 256 become several requests) from lba into buffer.
- * Returns 0, -EINVAL for a range that is not wholly on the device (said on the console), or the
+ * Returns 0, -EINVAL for a range that is not wholly on the device (reported on the console), or the
  * driver's -EIO or -ETIMEDOUT. Waits, in a bounded way, for the drive.
  */
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
@@ -32,7 +32,8 @@ int block_read(struct block_device *device, uint64_t lba, unsigned count, void *
 int block_write(struct block_device *device, uint64_t lba, unsigned count, const void *buffer,
 		enum block_purpose purpose);
 
-/* What was written before is safe from a power cut when it returns 0; otherwise a negative errno.
+/* After it has returned 0, what was written before is safe from a power cut; otherwise a negative
+ * errno.
  */
 int block_flush(struct block_device *device);
 

@@ -1,4 +1,4 @@
-/* What a block device is, to its driver, to its queue, and to those who read and write it. */
+/* A block device, as its driver, its queue and its users see it. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +16,8 @@ struct block_piece {
 	unsigned sectors;
 };
 
-/* What a driver is asked to do: the sectors from lba on, and where they are in memory, which need
- * not be one buffer. */
+/* A request to a driver: the sectors from lba on, and the memory for them, which need not be one
+ * buffer. */
 struct block_transfer {
 	uint64_t lba;
 	unsigned count; /* 1 to BLOCK_TRANSFER_SECTORS: the sum of the pieces' sectors */
@@ -36,13 +36,13 @@ struct block_range {
 #define BLOCK_RANGE_SECTORS 65528u /* the most that one range says, in whole pages */
 #define BLOCK_RANGES	    (SECTOR_SIZE / sizeof(struct block_range))
 
-/* What a driver provides. Both wait for the drive, and return 0 or a negative errno; drives that
- * share something take turns. */
+/* The operations of a driver. They wait for the drive, and return 0 or a negative errno; drives
+ * that share something take turns. */
 struct block_ops {
 	int (*transfer)(struct block_device *device, const struct block_transfer *transfer);
 	/* What was written before is safe from a power cut when it returns 0. */
 	int (*flush)(struct block_device *device);
-	/* Nobody needs the contents of up to BLOCK_RANGES ranges any more: until they are written
+	/* The contents of up to BLOCK_RANGES ranges are no longer needed: until they are written
 	 * again they may read as anything. Only of a device that can_discard. */
 	int (*discard)(struct block_device *device, const struct block_range *ranges,
 		       unsigned count);

@@ -1,5 +1,5 @@
-/* Partitions: ranges of a drive, as block devices of their own: hda1 and so on. What is wrong with
- * a table, or with a partition, is said on the console. */
+/* Partitions: ranges of a drive, as block devices of their own: hda1 and so on. Errors in a table,
+ * or in a partition, are reported on the console. */
 #pragma once
 
 #include <stdint.h>
@@ -12,13 +12,14 @@
  * registered. */
 void partitions_register(struct block_device *drive);
 
-/* The table has changed: the partitions of a drive go, which nobody may be using, and those that it
- * has now come. One of the same number is the same structure, with counts that begin again. */
+/* The table has changed: removes the partitions of a drive, which must not be in use, and registers
+ * those of the new table. One of the same number is the same structure, with counts that begin
+ * again. */
 void partitions_reread(struct block_device *drive);
 
 /* ---- for drivers/disk's own files ---- */
 
-/* The partitions of a drive go. */
+/* Removes the partitions of a drive. */
 void partitions_remove(struct block_device *drive);
 
 /* Registers the partitions that the drive's GPT names. */

@@ -1,5 +1,5 @@
 /*
- * The queue of a drive: which request comes next, which ones go together, and who does it.
+ * The queue of a drive: which request is next, which ones are merged, and which task serves them.
  *
  *	waiting		W 40-47	 R 8-15	 W 48-55  F  W 0-7
  *	C-LOOK, at 30	W 40-55 (two requests, one transfer), R 8-15, F, W 0-7
@@ -15,8 +15,8 @@
  *	task A	submit 5, submit 6, wait for 5: transfer 5-6 ......... wait for 6: has ended
  *	task B			submit 9, wait: A serves, sleep ...... transfer 9
  *
- * A transfer of several requests that fails is done again, one by one: a bad sector is the error of
- * those who asked for it, and of nobody else.
+ * A transfer of several requests that fails is done again, one by one: a bad sector is an error
+ * only of the requests that contain it.
  *
  * Nothing is locked, because no task is pre-empted here. Only the driver, and wait_sleep_blocked,
  * sleep.

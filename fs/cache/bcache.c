@@ -9,7 +9,7 @@
  *
  * bcache_get moves a block to the newest end. When a block is not there and the cache has all the
  * buffers that it may have, the oldest one without references is read over: least recently used,
- * first out. A dirty one is written to its place before. `ends` closes the list to a ring, so no
+ * first out. A dirty one is written to its place first. `ends` closes the list to a ring, so no
  * insertion has a special case.
  *
  * Invariants: every buffer is in the list. A buffer is in the hash table if and only if its device
@@ -25,7 +25,7 @@
  *
  * If the read fails, A takes the buffer out of the table: B finds device NULL and begins again.
  * A task that makes room for its own block writes another mount's dirty block. It has no references
- * then, so nobody changes it; the next one who gets it waits until it is written.
+ * then, so no task changes it; the next task that gets it waits until it is written.
  */
 #include "fs/cache/bcache.h"
 #include "kernel/lib/errno.h"
@@ -155,7 +155,7 @@ static struct cached_block *make_buffer(void)
 	return buffer;
 }
 
-/* Passes over what is in use now, and so it counts as used: the next search is short. */
+/* Skips buffers that are in use now, and counts them as used: so the next search is short. */
 static struct cached_block *oldest_free(void)
 {
 	for (uint32_t left = buffers_now; left > 0; left--) {

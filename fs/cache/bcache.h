@@ -31,8 +31,8 @@ struct cached_block {
 	enum block_purpose purpose; /* of its requests */
 	uint32_t verified;	    /* a note of the user; 0 after each read from disk */
 	bool is_dirty;		    /* newer than on the disk; set by bcache_mark_dirty only */
-	/* What the user put off until the data goes to the disk or into a journal: to write a
-	 * checksum of it. NULL: nothing. The rest is the user's. */
+	/* Called before the data goes to the disk or into a journal, to write its checksum. NULL:
+	 * nothing. The other members are the user's. */
 	void (*seal)(struct cached_block *buffer);
 	uint32_t seal_seed, seal_at;
 	const void *seal_for;
@@ -75,7 +75,7 @@ struct cached_block *bcache_find(struct block_device *device, uint64_t block, ui
 /* Gives a buffer back; it stays cached. NULL is allowed. */
 void bcache_put(struct cached_block *buffer);
 
-/* Before the data is written or copied: what was put off is done. */
+/* Before the data is written or copied: calls `seal`, if it is set. */
 static inline void bcache_seal(struct cached_block *buffer)
 {
 	void (*seal)(struct cached_block *block) = buffer->seal;
@@ -97,9 +97,9 @@ int bcache_write(struct cached_block *buffer);
  * drive's own cache. Returns 0, or the first error; the others are written all the same. */
 int bcache_write_all(struct block_device *device);
 
-/* The blocks were freed: what is cached of them is not written any more, and they are not in the
- * cache afterwards. A buffer that somebody has a reference to belongs to no block from then on. No
- * transaction holds them. */
+/* The blocks were freed: their cached contents are not written any more, and are dropped from the
+ * cache. A buffer that somebody has a reference to belongs to no block from then on. No transaction
+ * holds them. */
 void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, uint32_t size);
 
 /* Somebody reads or writes sectors past this cache (the file of a block device): what is cached of

@@ -258,7 +258,7 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 	return moved;
 }
 
-/* May a page be written to? First of all an error of write-back is told, once. */
+/* May a page be written to? First an error of write-back is reported, once. */
 static int may_write(struct cached_file *file, uint32_t index)
 {
 	if (file->is_failing) {

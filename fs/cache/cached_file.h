@@ -1,6 +1,6 @@
 /*
- * Cached files: what read, write and mmap do with a file whose contents are on a disk. All three
- * use the same pages, those of a page cache (mm/page_cache.h).
+ * Cached files: read, write and mmap for a file whose contents are on a disk. All three use the
+ * same pages, those of a page cache (mm/page_cache.h).
  *
  *	read, write	copy from and to pages		cached_file_read, cached_file_write
  *	mmap		shows pages			cache.object, for struct file_ops's memory

@@ -1,5 +1,5 @@
 /*
- * Cached files, their lower half: what they are, and how dirty pages get to the disk. Reading and
+ * Cached files, the lower half: their structures, and how dirty pages get to the disk. Reading and
  * writing is in fs/cache/cached_file.h.
  */
 #pragma once

@@ -170,7 +170,7 @@ static int read_block(struct file *file, struct buffer *to, uint64_t offset)
 	return cached_file_read(&block->cached, to, offset);
 }
 
-/* What was written is on the disk, and (`safely`) safe from a power cut. */
+/* Writes the range to the disk, and (`safely`) makes it safe from a power cut. */
 static int settle(struct block_file *block, uint64_t offset, uint32_t length, bool safely)
 {
 	int error = cached_file_write_back(&block->cached, offset >> PAGE_SHIFT,
@@ -266,7 +266,7 @@ static int change_range(const struct file *file, uint32_t argument,
 
 /* ---- ioctl ---- */
 
-/* Everything is written, and nothing is kept: the next read asks the drive. */
+/* Writes everything, and keeps nothing: the next read asks the drive. */
 static int forget_pages(struct block_file *block)
 {
 	int error = cached_file_write_back(&block->cached, 0, UINT32_MAX);
@@ -275,7 +275,7 @@ static int forget_pages(struct block_file *block)
 	return error;
 }
 
-/* Invented, as for all drives without tracks: what fdisk wants to see. */
+/* Invented, as for all drives without tracks, because fdisk asks for it. */
 static int give_geometry(const struct block_device *block, uint32_t address)
 {
 	uint64_t cylinders = block->sectors >> 14; /* of 255 heads with 63 sectors: nearly 2^14 */

@@ -1,5 +1,5 @@
 /*
- * Contents of files of ext2, ext3 and ext4: struct file_ops, and what the page cache asks for.
+ * Contents of files of ext2, ext3 and ext4: struct file_ops, and the operations for the page cache.
  *
  * A read asks for the map with the mount's lock, and for the data without it: blocks that are freed
  * meanwhile do no harm, because the cache notes the change and reads again
@@ -183,7 +183,7 @@ static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_writt
 	return count == 0;
 }
 
-/* May the file be written to? Then that is its new time. */
+/* May the file be written to? Then its times change. */
 static int begin_write(struct disk_inode *inode)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
@@ -313,7 +313,7 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 	       offset >> shift << shift < inode->inode.size && disk_is_hole(inode, offset);
 }
 
-/* Bits that let a program run as its owner go with a write by anybody. */
+/* A write clears the bits that let a program run as its owner. */
 static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);

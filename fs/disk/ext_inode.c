@@ -186,7 +186,8 @@ int disk_inode_store(struct disk_inode *inode)
 	return ext_inode_write(ext);
 }
 
-/* Says so once for each mount: a broken drive loses much. The unmount says it, too. */
+/* Reports it once for each mount, because a broken drive may lose much. The unmount reports it,
+ * too. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error)
 {
 	struct disk_mount *mount = inode->mount;

@@ -85,7 +85,7 @@ struct inode *disk_inode_use(struct disk_inode *inode);
 /* The library has changed `ext`: the VFS is to see it. */
 void disk_inode_update(struct disk_inode *inode);
 
-/* Contents could not be written back: says so. Returns `error`, which the unmount gives, too. */
+/* Reports that contents could not be written back. Returns `error`; the unmount returns it, too. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
 
 /* Writes mode, owner and times to the (cached) disk. */

@@ -52,7 +52,7 @@ static const struct {
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-/* What the text does not name stays as it is in *to. */
+/* Options that the text does not name stay as they are in *to. */
 static int parse(const char *type, const struct mount_options *from, struct ext_options *to)
 {
 	uint8_t members[4] = { to->data, to->errors, to->no_barriers, to->no_replay };
@@ -121,7 +121,8 @@ static void set_flags(struct disk_mount *mount, const struct mount_options *opti
 	mount->synchronous = options->synchronous;
 }
 
-/* The device is the mount's alone: what programs have written to its file is on the disk first. */
+/* Claims the device for the mount: what programs have written to its file is written to the disk
+ * first. */
 static int fill_mount(struct disk_mount *mount, const char *type,
 		      const struct mount_options *options)
 {
@@ -146,7 +147,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	return error;
 }
 
-/* The device is everybody's again. */
+/* Releases the device. */
 static void end(struct disk_mount *mount)
 {
 	struct disk_mount **at = &disk_mounts;
@@ -200,7 +201,7 @@ static bool is_written(struct disk_inode *inode)
 	return inode->inode.writers > 0 || inode->inode.links == 0;
 }
 
-/* All that is in memory only goes to the disk, or at least as far as the library. */
+/* Writes everything that is only in memory to the disk, or at least passes it to the library. */
 static int write_all(struct disk_mount *mount)
 {
 	cached_files_write_back(false);

@@ -106,7 +106,7 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	return error;
 }
 
-/* Whose a new inode is: everybody is root; a directory may hand its group down. */
+/* The owner of a new inode: every user is root; a directory may pass its group on. */
 static struct ext_inode owner_in(const struct inode *directory)
 {
 	struct ext_inode like = { 0 };

@@ -1,12 +1,12 @@
 /*
- * Names of inodes that are in memory: so that a path that was walked lately needs no directory.
+ * Names of inodes that are in memory: a path that was walked lately needs no directory.
  *
  * Each inode keeps the name by which it was found last, and the number of its directory, and is in
  * a hash table by these:
  *
  *	inode 12 "mail" in 2	inode 40 "ann" in 12	inode 41 "bob" in 12
  *
- * So a name goes with its inode, and there is nothing else to be freed. A name that is about to
+ * So a name is freed with its inode, and nothing else has to be freed. A name that is about to
  * change is forgotten before the directory is changed, with the mount's lock, and comes back when
  * it is found again; so to find one needs no lock. Long names are not kept, nor that a name is not
  * there.

@@ -17,7 +17,7 @@ struct kept_name {
 	char text[KEPT_NAME];
 };
 
-/* Who has the name; NULL: that is not known. */
+/* The inode that has the name; NULL: that is not known. */
 struct kept_name *kept_name_find(const struct inode *directory, const struct name *name);
 
 /* The inode has been found, or made, by this name; and its name is about to change. */

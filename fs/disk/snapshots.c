@@ -1,6 +1,6 @@
 /*
- * Snapshots of drives, as people ask for them: the device of each is a file in /dev like any
- * other, and its store is claimed, so that nobody mounts it meanwhile.
+ * Snapshots of drives, made by command: the device of each is a file in /dev like any other, and
+ * its store is claimed, so that nobody mounts it meanwhile.
  */
 #include "fs/disk/snapshots.h"
 

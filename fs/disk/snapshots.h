@@ -1,4 +1,4 @@
-/* Snapshots of drives, as a text asks for them: "hdb hdc" (drivers/disk/snapshot.h). */
+/* Snapshots of drives, made by a line of text: "hdb hdc" (drivers/disk/snapshot.h). */
 #pragma once
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Which numbers of blocks are possible, and the way to a block of pointers.
+ * Checks numbers of blocks, and gets blocks of the map.
  *
  * Block numbers come from the disk, so every one is checked before it is used. A superblock's first
  * data block is the lowest number that exists, and is the superblock's own: a valid range begins

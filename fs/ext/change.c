@@ -1,12 +1,13 @@
 /*
- * Changes: what happens between ext_begin and ext_end is one, on the disk as a whole or not at all.
+ * Changes: everything between ext_begin and ext_end is one change, on the disk as a whole or not at
+ * all.
  *
  *	ext_begin(fs, 8)		the journal has room for eight blocks
  *	ext_change(fs, bitmap)		this block becomes part of the transaction
  *	...bits, counts, checksums
  *	ext_end(fs)			the superblock joins them if its counts have changed
  *
- * Without a journal (ext2) the blocks only become dirty, and their order on the disk is nobody's.
+ * Without a journal (ext2) the blocks only become dirty, and their order on the disk is undefined.
  * The superblock that counts is fs->super; its cached block gets a copy at the end of the change.
  *
  * A mount that found contradictions (ext_corrupt) refuses to begin; what has begun goes on, so that

@@ -1,4 +1,4 @@
-/* What the parts that work on names share: entries of one block, blocks of a directory, its hash
+/* Shared by the files that work on names: entries of one block, blocks of a directory, its hash
  * tree, and changes of a name. */
 #pragma once
 
@@ -57,7 +57,7 @@ void ext_entry_put(struct ext_slot *slot, const struct ext_name *name,
 		   const struct ext_inode *inode);
 void ext_entry_drop(struct ext_slot *slot);
 
-/* What the slot's entry names becomes another inode. */
+/* Makes the slot's entry name another inode. */
 void ext_entry_set(const struct ext_slot *slot, const struct ext_inode *inode);
 
 /* Fills a block with entries, one directly after the other. */

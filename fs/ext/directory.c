@@ -10,8 +10,9 @@
  *	24	11	4060	10	  2	lost+found
  *	4084	0	12	0	  0xDE	checksum
  *
- * The nodes of a tree are dressed up as well: as blocks with one entry that is not in use. So who
- * does not know the tree reads the names of all blocks, one after the other, as ext_list does.
+ * The nodes of a tree are dressed up as well: as blocks with one entry that is not in use. So a
+ * driver that does not know the tree can read the names of all blocks, one after the other, as
+ * ext_list does.
  *
  * A block is checked as a whole when it was read from the disk: every entry, and the checksum. A
  * block that is changed gets a new one before its transaction ends. Directories have no

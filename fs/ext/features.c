@@ -1,4 +1,4 @@
-/* Which ext features this driver can live with: the rule that allowed thirty years of them. */
+/* Which ext features this driver supports: the rule that has allowed new ones for thirty years. */
 #include <stddef.h>
 
 #include "fs/ext/internal.h"

@@ -10,13 +10,14 @@
  *	block 2		  names from a0000000 on
  *
  * Hashes are even. An odd one in a node, such as a0000001 for block 2, says that the block before
- * has names with hash a0000000, too: who looks for one goes on in block 2 if it is not in block 4.
+ * has names with hash a0000000, too: a search for one of these continues in block 2 if it is not in
+ * block 4.
  *
  * A root in 4 KiB has room for 507 entries. Once it is full, it points to nodes of the same form,
  * with 510 entries each: 258,570 blocks. A third level takes the feature large_dir.
  *
  * The tree is as deep as the root says, at most two levels, so a walk ends, whatever the numbers
- * are. -EUCLEAN for a node that contradicts itself: who reads may search all blocks then.
+ * are. -EUCLEAN for a node that contradicts itself: then a reader may search all blocks.
  * May wait for the drive. docs.kernel.org, "ext4 Data Structures and Algorithms", 4.4.2 Hash Tree
  * Directories.
  */

@@ -7,8 +7,8 @@
  *	inode 12	group 0, index 11	byte 2816: block 0 of group 0's table, at 2816
  *	inode 8220	group 1, index 27	byte 6912: block 1 of group 1's table, at 2816
  *
- * What is checked here is relied on everywhere else: somebody has a name for it, the type exists,
- * the size is possible, no flag contradicts the features. The map in i_block is checked where it is
+ * The rest of the code relies on what is checked here: the inode has a link, the type exists, the
+ * size is possible, no flag contradicts the features. The map in i_block is checked where it is
  * followed.
  */
 #include "fs/ext/internal.h"
@@ -185,8 +185,8 @@ static int check(const struct ext_inode *inode)
 	return 0;
 }
 
-/* The group's descriptor was checked at mount time; ext_inode_table checks it again for nothing, in
- * the cache. */
+/* The group's descriptor was checked at mount time; ext_inode_table checks it again, which costs
+ * nothing, because it is in the cache. */
 int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
 		    struct ext_disk_inode_large **disk)
 {

@@ -1,4 +1,4 @@
-/* What the parts of the ext file system share. */
+/* Shared by the files of the ext file system. */
 #pragma once
 
 #include "fs/cache/bcache.h"
@@ -53,8 +53,8 @@ struct ext_fs {
 	unsigned pending_count;
 	struct ext_window windows[EXT_WINDOWS];
 	unsigned next_window;
-	/* Bitmaps that contradict themselves (ext_bitmap_is_bad): group * 2 + enum ext_bitmap. What
-	 * their descriptors say is free is nobody's. */
+	/* Bitmaps that contradict themselves (ext_bitmap_is_bad): group * 2 + enum ext_bitmap. The
+	 * blocks and inodes that their descriptors call free are not used. */
 	uint32_t bad[EXT_BAD];
 	unsigned bad_count;
 	uint64_t unusable; /* blocks */

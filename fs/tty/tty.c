@@ -38,7 +38,7 @@
 #define END_OF_FILE 0x200u /* a line ends here, and this is not a byte of it */
 #define CHUNK	    256u
 
-/* The keys that mean something. */
+/* The keys with a meaning. */
 #define KEY_INTERRUPT 3 /* ^C */
 #define KEY_END	      4 /* ^D */
 #define KEY_BACKSPACE '\b'
@@ -91,7 +91,7 @@ static void add(uint16_t content)
 		ready = typed;
 }
 
-/* Other control characters mean nothing here: they are dropped. */
+/* Other control characters have no meaning here, and are dropped. */
 static void type_character(char character)
 {
 	if ((uint8_t)character < ' ' && character != '\t' && character != '\n')
@@ -212,7 +212,7 @@ static const struct file_ops tty_ops = {
 	.is_stream = true,
 };
 
-/* The signaller comes from above: this folder knows no processes. */
+/* The caller passes the signaller, because this folder knows nothing of processes. */
 void tty_initialize(tty_signaller *send_to_group)
 {
 	static struct device console = { "console", TTY_DEVICE, 0600, &tty_ops, NULL };

@@ -17,5 +17,5 @@ extern void (*tty_leave)(void);
 /* Registers /dev/console. */
 void tty_initialize(tty_signaller *signal_group);
 
-/* Whether what is typed goes to programs, as it does at first; if not, the prompt gets it. */
+/* Sends what is typed to programs, as at first; or, if not `wanted`, to the prompt. */
 void tty_listen(bool wanted);

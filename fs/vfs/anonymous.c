@@ -1,5 +1,5 @@
 /*
- * Files that no directory has a name for. Everything that asks an open file for its inode finds
+ * Files without a name in any directory. Everything that asks an open file for its inode finds
  * one here, too; it has no type and cannot be opened again, as on Linux.
  */
 #include "fs/vfs/anonymous.h"

@@ -1,4 +1,4 @@
-/* Files that no directory has a name for, such as timers: what fstat and /proc/PID/fd show of them.
+/* Files without a name in any directory, such as timers: what fstat and /proc/PID/fd show of them.
  */
 #pragma once
 

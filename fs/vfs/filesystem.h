@@ -1,5 +1,5 @@
 /*
- * File systems: what can be mounted, and how. A type registers itself at start-up; each mount of
+ * Types of file systems, and mounting them. A type registers itself at start-up; each mount of
  * it is known by its root inode.
  *
  * Functions return 0 or a negated errno, and may sleep.
@@ -11,7 +11,7 @@
 
 struct inode;
 
-/* How a mount is to be: what mount(2) says in flags, and the rest of its options as text. */
+/* The options of a mount: those that mount(2) passes as flags, and the others as text. */
 struct mount_options {
 	bool read_only;
 	bool no_access_time; /* reading does not change a file's time of access */
@@ -19,7 +19,7 @@ struct mount_options {
 	const char *text;    /* "data=ordered,barrier=0": what only the file system knows */
 };
 
-/* What statfs tells. */
+/* The results of statfs. */
 struct filesystem_usage {
 	uint32_t type;	     /* Linux's magic number */
 	uint32_t block_size; /* bytes */

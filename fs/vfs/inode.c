@@ -1,5 +1,5 @@
 /*
- * What all file systems' inodes have in common: names, times, and numbers.
+ * Common to the inodes of all file systems: names, times, and numbers.
  *
  * A name in a path is a piece of a longer text, so it has a length instead of a NUL. Its hash is
  * made once, when the name is cut off the path; a directory compares hashes first and letters only

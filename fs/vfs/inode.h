@@ -1,6 +1,6 @@
 /*
- * Inodes: what a name in a directory stands for. Every file system has its own kind with the same
- * operations.
+ * Inodes, to which the names in directories refer. Every file system has its own kind, with the
+ * same operations.
  *
  * Functions return 0 (or a count) or a negated errno.
  */
@@ -36,8 +36,8 @@ struct directory_entry {
 typedef bool directory_visitor(void *context, const struct directory_entry *entry);
 
 /*
- * What a file system does. An operation that is NULL is refused (mostly with EPERM). All names are
- * those of directory entries: never "", "." or "..", except that lookup must know "..".
+ * The operations of a file system. A call whose operation is NULL fails (mostly with EPERM). All
+ * names are those of directory entries: never "", "." or "..", except that lookup must know "..".
  *
  * The caller has checked the types, that what is to be made is not there, and that what is to be
  * removed is; it holds references to all the inodes it gives. Nothing is locked: where operations

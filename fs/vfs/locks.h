@@ -1,6 +1,6 @@
 /*
- * Locks of files: a range of bytes that an owner keeps from other owners. They are advice: who asks
- * for none reads and writes as always.
+ * Locks of files: a range of bytes that an owner keeps from other owners. They are advisory: a
+ * program that does not ask for them reads and writes as always.
  *
  * An owner is a table of descriptors (fcntl), whose locks on a file go as soon as it closes any of
  * its descriptors of that file; or an open file (flock), whose lock goes with it.

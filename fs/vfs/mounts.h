@@ -1,5 +1,5 @@
 /*
- * Mounts: which file system is shown at which directory.
+ * Mounts: which file system is mounted at which directory.
  * fs/vfs/mounting.h changes that.
  */
 #pragma once

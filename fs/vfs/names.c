@@ -1,4 +1,5 @@
-/* Links and names: what Linux's programs do with names beyond opening and making files. */
+/* Links and names: operations of Linux's programs on names, other than opening and creating files.
+ */
 #include "fs/vfs/names.h"
 
 #include "fs/vfs/mounts.h"

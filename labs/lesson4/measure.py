@@ -82,7 +82,7 @@ GAME = re.compile(
     re.MULTILINE,
 )
 NAP = re.compile(
-    r"^spin: a task that naps for \d+ ms gets the processor (\d+) us late$", re.MULTILINE
+    r"^spin: a task that sleeps for \d+ ms gets the processor (\d+) us late$", re.MULTILINE
 )
 SHARE = re.compile(
     r"^quantum: (\d+) Hz, (\d+) rounds, (\d+) TSC cycles, (\d+) switches$", re.MULTILINE
@@ -137,11 +137,11 @@ class SwitchRow:
 
 @dataclass(frozen=True)
 class QuantumRow:
-    """One point: turns of this many milliseconds, changes of tasks, and the work that is left."""
+    """One point: turns of this many milliseconds, task switches, and the work that is left."""
 
     processor: str
     quantum_ms: float
-    changes: int
+    switches: int
     useful_percent: float
 
 
@@ -239,8 +239,8 @@ def share(build: Path, processor: Processor) -> list[QuantumRow]:
     (_, _, first, few), (_, _, second, more) = found[0], found[2]
     alone = first - (second - first) / (more - few) * few
     return [
-        QuantumRow(processor.name, 1000 / hz, changes, round(100 * alone / stamps, 3))
-        for hz, _, stamps, changes in found
+        QuantumRow(processor.name, 1000 / hz, switches, round(100 * alone / cycles, 3))
+        for hz, _, cycles, switches in found
     ]
 
 
@@ -314,10 +314,10 @@ def report(
             f"{row.case:<32} {row.pages:5} {row.instructions:13.1f} {row.loads:6.2f}"
             f" {row.misses:8.1f} {row.cycles:9.1f}"
         )
-    print("\nprocessor  turn, ms  changes   work left")
+    print("\nprocessor  turn, ms switches   work left")
     for row in quanta:
         print(
-            f"{row.processor:<9} {row.quantum_ms:9.1f} {row.changes:8} {row.useful_percent:9.2f} %"
+            f"{row.processor:<9} {row.quantum_ms:9.1f} {row.switches:8} {row.useful_percent:9.2f} %"
         )
     print("\nclass  threads  delay, ms")
     for row in delays:

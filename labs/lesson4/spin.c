@@ -77,7 +77,7 @@ static int run_spin(int count, char **words)
 		if (tasks[i])
 			printk("spin: thread %d had the processor for %u ms\n", tasks[i]->pid,
 			       milliseconds(tasks[i]->schedule.total));
-	printk("spin: a task that naps for %u ms gets the processor %u us late\n", NAP_MS, late);
+	printk("spin: a task that sleeps for %u ms gets the processor %u us late\n", NAP_MS, late);
 	spinning = false;
 	await_end(before);
 	return 0;
