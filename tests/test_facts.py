@@ -246,3 +246,16 @@ def test_the_example_of_lba48_is_right(path: str) -> None:
     lba, count = 0x0123456789AB, 600
     high = [count >> 8, *(lba >> shift & 0xFF for shift in (24, 32, 40))]
     assert written == [*high, count & 0xFF, lba & 0xFF]
+
+
+def test_structures_are_where_the_readmes_say() -> None:
+    """`struct x` (`folder/y.h`), or of `folder/y.h`: that file defines it."""
+    named = re.compile(r"`struct (\w+)`(?: \(| of )`([a-z0-9_/]+\.h)`")
+    found = 0
+    for readme in sorted(ROOT.glob("*/README.md")):
+        for name, header in named.findall(readme.read_text(encoding="utf-8")):
+            found += 1
+            assert f"\nstruct {name} {{" in (ROOT / header).read_text(), (
+                f"{readme}: {name}, {header}"
+            )
+    assert found > 8

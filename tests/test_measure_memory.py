@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from labs.lesson6 import measure as memory
-from tests.test_measurements import measured, rows
+from labs.tools.course.exercises import ROOT
+from tests.test_measurements import built, measured, rows
 
 
 def test_share_from_which_copying_is_cheaper() -> None:
@@ -26,6 +27,17 @@ def test_share_from_which_copying_is_cheaper() -> None:
 def test_misses_of_a_chase(pages: int, entries: int, in_page: int, share: float) -> None:
     """A ring that is larger than the TLB misses each time: what comes next was just forgotten."""
     assert memory.misses(pages, entries, in_page) == share
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("lesson", "figure"), [(5, memory.SLOT), (6, 14_000)])
+def test_fork_takes_what_the_texts_say(lesson: int, figure: int) -> None:
+    """The handout and the slides name a fork's instructions, in thousands, in lessons 5 and 6."""
+    output = memory.run_programs(built(lesson), "run /bin/memcost fork", icount=0, guest_limit=60)
+    (steps,) = (int(found[3]) for found in memory.COST.findall(output))
+    assert round(steps, -3) == figure
+    for text in ("labs/lesson6/README.md", "slides/lesson6.md"):
+        assert f"{figure:,}" in (ROOT / text).read_text(encoding="utf-8"), text
 
 
 @pytest.mark.slow
