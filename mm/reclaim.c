@@ -6,8 +6,8 @@
  *	clean pages of files			mm/second_chance.c
  *
  * page_alloc calls this, and tries again. Not with interrupts disabled: then it may be an
- * interrupt handler that asks, in the middle of what is to be given back; interrupt handlers have a
- * reserve (mm/zones.h).
+ * interrupt handler that asks, in the middle of a change to what is to be given back; interrupt
+ * handlers have a reserve (mm/zones.h).
  */
 #include "mm/reclaim.h"
 

@@ -1,4 +1,4 @@
-/* What mmap and /proc need of a space of areas. */
+/* The operations of a space of areas for mmap and /proc. */
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"

@@ -1,5 +1,5 @@
 /*
- * What mmap and /proc need of a space that is one slot.
+ * The operations of a space that is one slot for mmap and /proc.
  *
  *	0x08000000 [program][heap ->            <- mmap][stack] 0x08400000
  *

@@ -1,6 +1,6 @@
 /*
- * dirtycost: what it costs to know which pages of a file a program has changed. The same source
- * runs here and on Linux.
+ * dirtycost: the cost of knowing which pages of a file a program has changed. The same source runs
+ * here and on Linux.
  *
  * It changes some pages of a file, again and again, and writes the file back after every few
  * rounds. The first change of a mapped page after each write-back is a fault: that is how the

@@ -1,5 +1,5 @@
 /*
- * How a program of the storage lab says what is wrong, and ends: a line on stderr, after its name.
+ * How a program of the storage lab reports an error and ends: a line on stderr, after its name.
  * #define PROGRAM "name" before this is included.
  */
 #pragma once

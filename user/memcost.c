@@ -2,7 +2,7 @@
  * memcost cow PAGES WRITTEN: fork, with PAGES pages of the program's own, of which the child writes
  * to WRITTEN; its exit; and the parent's wait.
  * memcost read PAGES STEP: maps a file of PAGES pages, and reads one byte of each STEP-th page.
- * memcost fork: the price of the least program's fork, exit and wait.
+ * memcost fork: the price of the smallest program's fork, exit and wait.
  *
  * One line each, with the counter's steps for all of it.
  */

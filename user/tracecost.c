@@ -1,5 +1,5 @@
 /*
- * tracecost FILE [COUNT]: what it costs to keep a record of each system call. For getpid, and for
+ * tracecost FILE [COUNT]: the cost of keeping a record of each system call. For getpid, and for
  * reads of 512 bytes of FILE that the page cache has, in the counter's steps for one call:
  *
  *	off	no record

@@ -1,5 +1,5 @@
 /*
- * Files of ext2, ext3 and ext4 as inodes: what the files of fs/disk share.
+ * Files of ext2, ext3 and ext4 as inodes: shared by the files of fs/disk.
  *
  *	struct disk_inode
  *	    inode	what the VFS sees; of a regular file its size, and the times, are the truth

@@ -1,5 +1,5 @@
 /*
- * FITRIM, fstrim's ioctl: tells the drive which blocks of a mounted file system nobody needs.
+ * FITRIM, fstrim's ioctl: tells the drive which blocks of a mounted file system are not in use.
  *
  * Everything is committed first: what was freed before may still be needed after a power cut. Then
  * free runs are collected and discarded with one request for BLOCK_RANGES of them. The mount's lock

@@ -1,4 +1,5 @@
-/* What the two files of extended attributes share: places that have some, and their entries. */
+/* Extended attributes: the places that have some, and their entries, for the two files that read
+ * and change them. */
 #pragma once
 
 #include "fs/ext/internal.h"

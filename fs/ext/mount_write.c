@@ -1,5 +1,5 @@
 /*
- * Mounting to write, and unmounting: what tells the next one that all is well.
+ * Mounting to write, and unmounting: the marks that tell the next mount whether all is well.
  *
  *		mounted				unmounted
  *	ext2	s_state without VALID		VALID, if it was there before

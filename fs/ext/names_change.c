@@ -1,5 +1,5 @@
 /*
- * Changes of names, what they share: the transaction, the inodes in it, times, and link counts.
+ * Common to all changes of names: the transaction, the inodes in it, times, and link counts.
  *
  * An inode's link count says how many names it has. A directory has 2 for itself, its name and its
  * own ".", and one for the ".." of each directory in it:

@@ -1,5 +1,5 @@
 /*
- * What a journal looks like on the disk. All numbers are big-endian.
+ * The format of a journal on the disk. All numbers are big-endian.
  *
  * Every block of the log but the copies begins with a header: magic, type, and the number of its
  * transaction. A transaction is

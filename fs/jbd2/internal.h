@@ -1,4 +1,4 @@
-/* What the parts of the journal share. */
+/* Shared by the files of the journal. */
 #pragma once
 
 #include "fs/jbd2/checksum.h"

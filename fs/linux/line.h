@@ -1,6 +1,6 @@
 /*
- * The terminal's line discipline: what happens between the keys and a program that reads. It edits
- * lines, echoes, turns ^C into a signal, and gives lines or single bytes to the reader.
+ * The terminal's line discipline, between the keys and a program that reads. It edits lines,
+ * echoes, turns ^C into a signal, and gives lines or single bytes to the reader.
  *
  * It does not depend on tasks or devices. line_type may be called from interrupt handlers; the
  * others disable interrupts where that matters.

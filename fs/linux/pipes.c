@@ -1,6 +1,7 @@
 /*
- * What Linux's programs do with pipes beyond reading and writing: open one by a name, poll one, ask
- * how much is in it, and what it is. The operations go into fs/pipe.h's table at start-up.
+ * Operations on pipes for Linux's programs, other than reading and writing: open one by a name,
+ * poll one, ask how much is in it, and what it is. The operations go into fs/pipe.h's table at
+ * start-up.
  *
  * Each pipe has an inode here: that of its name, or one of its own, which is freed with its last
  * file. inode->pipe is NULL while the pipe is not open.

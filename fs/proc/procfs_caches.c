@@ -1,5 +1,5 @@
 /*
- * /proc/sys/vm/drop_caches: 1 forgets clean pages of files, 2 inodes that nobody uses and cached
+ * /proc/sys/vm/drop_caches: 1 forgets clean pages of files, 2 unused inodes and cached
  * blocks of disks, 3 both. What is dirty stays: sync first (Linux: Documentation/admin-guide).
  */
 #include "fs/cache/bcache.h"

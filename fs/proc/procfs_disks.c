@@ -1,5 +1,5 @@
 /*
- * What /proc says of block devices: /proc/diskstats and /proc/partitions as Linux has them, and
+ * /proc files about block devices: /proc/diskstats and /proc/partitions as Linux has them, and
  * /proc/disks, which Linux does not have:
  *
  *	name order	busy ms	idle ms	requests	mean us	99 % below us

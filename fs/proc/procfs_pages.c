@@ -1,5 +1,5 @@
 /*
- * Who has the memory: /proc/meminfo, /proc/buddyinfo and /proc/slabinfo, in Linux's formats
+ * How memory is used: /proc/meminfo, /proc/buddyinfo and /proc/slabinfo, in Linux's formats
  * (proc(5), slabinfo(5)). Linux's free, vmstat -m and slabtop read them.
  */
 #include "fs/proc/procfs.h"

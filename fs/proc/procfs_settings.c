@@ -1,4 +1,4 @@
-/* /proc/sys: what is as it is, one value to a file, as sysctl(8) and C libraries read it. */
+/* /proc/sys: fixed settings, one value in each file, as sysctl(8) and C libraries read it. */
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
 #include "kernel/abi/capability.h"

@@ -1,4 +1,4 @@
-/* What /proc says of the whole machine: proc(5) of Linux's manual has the formats. */
+/* /proc files about the whole machine: proc(5) of Linux's manual has the formats. */
 #include <cpuid.h>
 #include <stddef.h>
 

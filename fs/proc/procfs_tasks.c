@@ -1,4 +1,4 @@
-/* What /proc says of each task: proc(5) of Linux's manual has the formats. */
+/* /proc files about each task: proc(5) of Linux's manual has the formats. */
 #include <stddef.h>
 
 #include "fs/files.h"

@@ -1,4 +1,4 @@
-/* Files in memory: what an inode is, and contents. */
+/* Files in memory: their inodes and their contents. */
 #pragma once
 
 #include <stdint.h>

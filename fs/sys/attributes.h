@@ -1,4 +1,4 @@
-/* What a file of /sys is: fs/sys/attributes.c has them all. */
+/* The files of /sys: fs/sys/attributes.c has them all. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * What programs do with paths: open what is there, and make what is not. A path that is relative
- * begins at the directory `start`.
+ * Operations on paths: opening existing files, and making new ones. A path that is relative begins
+ * at the directory `start`.
  *
  * Functions return 0 or a negated errno: those of path_resolve, and what Linux gives.
  */

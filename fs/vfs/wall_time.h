@@ -1,4 +1,4 @@
-/* The time of day: what files show, and programs ask for. */
+/* The time of day, for files and for programs that ask. */
 #pragma once
 
 #include <stdint.h>

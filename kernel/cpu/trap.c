@@ -1,5 +1,5 @@
 /*
- * Exceptions and interrupts: who handles which vector, and a report in words when nobody does.
+ * Exceptions and interrupts: the handler of each vector, and a report in words if there is none.
  *
  *	processor --gate--> trap_entry.asm's stub --> trap_dispatch(frame)
  *							|

@@ -1,5 +1,5 @@
-/* How a call waits for files until one of them is ready: what poll, select and epoll share. All are
- * of the current task. */
+/* Waiting for files until one of them is ready, for poll, select and epoll. All functions are for
+ * the current task. */
 #pragma once
 
 #include "fs/linux/poll.h"

@@ -1,4 +1,4 @@
-/* /proc/sched: what the scheduler does; writing a class's name to it chooses that class. */
+/* /proc/sched shows the scheduler's state; writing a class's name to it chooses that class. */
 #include "fs/proc/procfs.h"
 #include "kernel/lib/startup.h"
 #include "kernel/task/sched.h"

@@ -1,5 +1,5 @@
 /*
- * System V shared memory (shmget(2), shmat(2)), and what a futex in shared memory is known by.
+ * System V shared memory (shmget(2), shmat(2)), and the keys of futexes in shared memory.
  *
  * A segment is a file in memory without a name, and areas show it. They show it by an object of the
  * segment's own, so that the segment learns when the last of them goes:

@@ -1,6 +1,6 @@
-; What Linux's C libraries expect at the beginning of the shared page. They look at it as at a
-; shared library in memory (they are told its address by AT_SYSINFO_EHDR), so it begins with an ELF
-; header, and has symbols: of the call, and of what handlers of signals return to.
+; The beginning of the shared page, as Linux's C libraries expect it. They treat it as a shared
+; library in memory (they are told its address by AT_SYSINFO_EHDR), so it begins with an ELF header,
+; and has symbols: of the call, and of what handlers of signals return to.
 ;
 ; Tool Interface Standard, ELF 1.2, book I (headers, symbols, hash table) and book III (dynamic
 ; section); Linux Standard Base, core, chapter 10.7 (versions).

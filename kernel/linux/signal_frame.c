@@ -1,5 +1,5 @@
 /*
- * What is on a program's stack while a handler of a signal runs: Linux's structures for i386.
+ * The frame on a program's stack while a signal handler runs: Linux's structures for i386.
  *
  * The program can change all of it before it returns: nothing in it is trusted.
  */

@@ -1,4 +1,4 @@
-/* What is on a program's stack while a handler of a signal runs. */
+/* The frame on a program's stack while a signal handler runs. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 int signal_frame_build(struct trap_frame *frame, int signal, const struct signal_cause *cause,
 		       const struct linux_signal_action *action, uint64_t blocked);
 
-/* What a program is told of a signal that it takes. */
+/* The siginfo of a signal that a program takes. */
 struct linux_signal_info signal_info(int signal, const struct signal_cause *cause);
 
 /* How often the current program's timer of this number came while its signal waited; NULL: there

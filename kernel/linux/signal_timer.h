@@ -1,4 +1,4 @@
-/* What the end of a program asks of its timers: kernel/linux/signal_timer.c. */
+/* The end of a program's timers: kernel/linux/signal_timer.c. */
 #pragma once
 
 /* Deletes the timers of the current task's program. */

@@ -1,4 +1,4 @@
-/* Calls of descriptors that only Linux's programs make, and what fcntl can do with the file. */
+/* Calls for descriptors that only Linux's programs make, and the commands of fcntl. */
 #include "kernel/abi/file.h"
 #include "fs/files.h"
 #include "fs/pipe.h"

@@ -1,5 +1,5 @@
-/* Calls of open files that only Linux's programs make: vectors, offsets of the caller's, copies
- * between files, sizes, and what ioctl can do with any file. */
+/* Calls for open files that only Linux's programs make: vectors, the caller's offsets, copies
+ * between files, sizes, and the ioctl commands that all files have. */
 #include "fs/files.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/vfs.h"

@@ -1,4 +1,4 @@
-/* What calls of files share: those whose names end in "at", and those of open files. */
+/* Shared by the calls for files: those whose names end in "at", and those for open files. */
 #pragma once
 
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
 
-/* What a call does with an inode; the two numbers are the call's own arguments. */
+/* The operation of a call on an inode; the two numbers are the call's own arguments. */
 typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
 
 /* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, and those

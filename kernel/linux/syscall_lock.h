@@ -1,4 +1,4 @@
-/* What fcntl does with locks. */
+/* fcntl's commands for locks. */
 #pragma once
 
 struct file;

@@ -1,4 +1,4 @@
-/* What mmap is asked for, and who does it. */
+/* The arguments of mmap, and the function that maps. */
 #pragma once
 
 #include <stdint.h>
@@ -15,5 +15,5 @@ int memory_map(const struct mapping *mapping);
 
 #define LIMIT_STACK 3 /* setrlimit's number of it */
 
-/* What getrlimit says of the stack, in bytes, before a program has set it. */
+/* The stack's limit that getrlimit returns, in bytes, until a program has set it. */
 extern uint32_t usual_stack;

@@ -1,5 +1,5 @@
 /*
- * mount, umount, and what makes files safe: sync and its like.
+ * mount, umount, and the calls that make files safe: sync and its like.
  *
  * mount's flags are options that every file system has; the rest is text for the file system
  * itself. Flags that only restrict programs (nosuid, nodev, noexec) change nothing here, where

@@ -1,4 +1,5 @@
-/* Calls with paths that only Linux's programs make: those that end in "at", and what changes names.
+/* Calls with paths that only Linux's programs make: those that end in "at", and those that change
+ * names.
  */
 #include "fs/file.h"
 #include "fs/files.h"

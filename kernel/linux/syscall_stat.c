@@ -1,4 +1,4 @@
-/* System calls of what is known about a file: the stat family, modes, owners and times. */
+/* System calls about a file's attributes: the stat family, modes, owners and times. */
 #include "fs/file.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/vfs.h"

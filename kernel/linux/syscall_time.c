@@ -1,5 +1,5 @@
 /*
- * System calls about time: what it is, how much was used, and sleeping until it is another.
+ * System calls about time: reading the clocks, the processor time used, and sleeping.
  *
  * A sleep that a signal interrupts returns -ERESTART_SLEEP; if the call is made again, it must not
  * begin again from the start, so its deadline is kept in the process (resume_ns):

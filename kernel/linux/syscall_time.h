@@ -1,4 +1,4 @@
-/* What the system calls about time and those about tasks share. */
+/* Shared by the system calls about time and those about tasks. */
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Thread-local segments: what programs say of them, and what the processor wants. */
+/* Thread-local segments: from a program's description to the processor's descriptor. */
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What others ask of threads: kernel/linux/threads.c. */
+/* Functions of threads for other files: kernel/linux/threads.c. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * A process: a task's program and what belongs to it: files, family, signals. How one begins as the
+ * A process: a task's program, with its files, its family and its signals. How one begins as the
  * copy of another, and what its parent learns, is in kernel/process/family.h.
  *
  * A process has one task. `current->process` is NULL in a kernel thread; the kernel thread

@@ -1,5 +1,5 @@
 /*
- * The calls about time: what it is, how much of it was used, and waiting for it to pass.
+ * The calls about time: reading the clock, the processor time used, sleeping, and alarms.
  *
  * All of them count in nanoseconds of time_ns(), which begins when the kernel does. A sleep that a
  * signal interrupts returns -ERESTART: if the signal does not end the program, the call is made

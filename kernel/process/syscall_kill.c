@@ -1,5 +1,5 @@
 /*
- * The calls that send signals and that say what they do: kill and sigaction.
+ * The calls that send signals and that set their actions: kill and sigaction.
  *
  * kill's first argument names one process, or many:
  *

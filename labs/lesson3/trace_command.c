@@ -1,6 +1,6 @@
 /*
- * The command `trace`, for the measurement: what does it cost to keep a record of each system call,
- * and what would it cost to print one?
+ * The command `trace`, for the measurement: what does it cost to record each system call, and what
+ * would it cost to print each one?
  *
  *	trace off	run /bin/callcost null		the call alone
  *	trace ring	run /bin/callcost null		with a record in the ring

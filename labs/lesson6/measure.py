@@ -301,7 +301,7 @@ def report(forks: Rows, touched: Sequence[dict], around: Rows, reach: Rows) -> N
         print(f"{row['pages']:6} {row['small']:7} {row['large']:7}")
     print(
         f"\nfork + exit + wait, no page written: {SLOT:,} in lesson 5,"
-        f" {forks[0]['instructions']:,} now; the least program's on Linux {LINUX_FORK:,}"
+        f" {forks[0]['instructions']:,} now; the smallest program's on Linux {LINUX_FORK:,}"
     )
 
 

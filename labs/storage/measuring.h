@@ -1,5 +1,5 @@
 /*
- * What programs that measure share: the clock, a device's counters and a histogram of latencies.
+ * Shared by programs that measure: the clock, a device's counters and a histogram of latencies.
  *
  * The counters are those of /proc/diskstats (Documentation/admin-guide/iostats.rst of Linux), and
  * include what other programs do to the device. The histogram has 32 classes for each power of two,

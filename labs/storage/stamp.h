@@ -1,6 +1,6 @@
 /*
- * What is in a sector of the lab's disks: where it is. The host writes stamps, the guest checks
- * them, so a read that came from a wrong place cannot give a good figure.
+ * The stamp in each sector of the lab's disks, which says where the sector is. The host writes
+ * stamps, the guest checks them, so a read that came from a wrong place cannot give a good figure.
  */
 #pragma once
 

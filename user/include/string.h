@@ -1,4 +1,4 @@
-/* Memory and strings, as in C11 7.24, and what POSIX adds to them. */
+/* Memory and strings, as in C11 7.24, with POSIX's additions. */
 #pragma once
 
 #include <stddef.h>

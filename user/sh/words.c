@@ -1,4 +1,4 @@
-/* Words: where they end, and what they stand for. */
+/* Words: where they end, and their expansion. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * mapcost: what mmap and munmap of a page cost, in steps of the time stamp counter: with nothing
+ * mapcost: the cost of mmap and munmap of a page, in steps of the time stamp counter: with nothing
  * else mapped, and with 256 other pages.
  */
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What the files of the blob store share: log.c has the log, index.c the index in memory. */
+/* Shared by the files of the blob store: log.c has the log, index.c the index in memory. */
 #ifndef LABS_STORAGE_BLOB_INSIDE_H
 #define LABS_STORAGE_BLOB_INSIDE_H
 

@@ -1,5 +1,5 @@
 /*
- * The master of a lock: who gets it, and in which order.
+ * The master of a lock: it decides which node gets the lock, and in which order.
  *
  *	granted: 0 has PR, 1 has PR	queue: 1 wants EX (it converts), 2 wants EX, 3 wants PR
  *

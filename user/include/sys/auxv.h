@@ -1,4 +1,4 @@
-/* What the kernel tells a program at its start. */
+/* The auxiliary vector, which the kernel passes to a new program. */
 #pragma once
 
 #include "kernel/abi/auxv_library.h"

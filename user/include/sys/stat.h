@@ -1,4 +1,4 @@
-/* What is known of a file. */
+/* The attributes of a file. */
 #pragma once
 
 #include <sys/types.h>
