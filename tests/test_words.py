@@ -93,3 +93,13 @@ def test_glossary_terms_are_used() -> None:
         t for t, _, _ in rows() if not re.search(rf"\b{re.escape(plain.sub(' ', t.lower()))}", used)
     ]
     assert not unused, f"no text of the course uses {unused}"
+
+
+def test_opening_sentences_name_their_file() -> None:
+    """Tables of the handouts show them by themselves: a thing, not a clause of what it does."""
+    wrong = re.compile(r"^(?:/\*\n \* |/\* |; )(?:What|Who|Whose)\b")
+    folders = ("boot/", "drivers/", "fs/", "kernel/", "mm/", "user/", "labs/")
+    names = [name for name in words.seen() if name.startswith(folders)]
+    texts = {n: (ROOT / n).read_text(errors="replace") for n in names if n[-2:] in (".c", ".h")}
+    assert len(texts) > 300
+    assert not [name for name, text in texts.items() if wrong.match(text)]

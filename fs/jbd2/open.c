@@ -1,12 +1,11 @@
 /*
- * A journal is opened, with its superblock checked, and closed.
+ * Opens a journal, after its superblock was checked, and closes it.
  *
  * The superblock comes from outside: it is a list of checks, and the rest of the journal may rely
  * on each of them. The most important: the log is a range of the file's blocks, so no block of the
  * log is ever outside it; and every feature that changes the format is known.
  *
- * Nothing is written here but by journal_close, which commits, brings everything to its place, and
- * leaves an empty log.
+ * Only journal_close writes: it commits, writes everything to its place, and leaves an empty log.
  */
 #include "fs/jbd2/internal.h"
 #include "kernel/lib/errno.h"

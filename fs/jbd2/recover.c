@@ -1,5 +1,5 @@
 /*
- * Recovery: what was committed is replayed. In three passes over the log, from where the superblock
+ * Recovery: replays what was committed, in three passes over the log, from where the superblock
  * says that it begins, to the first transaction that is not complete.
  *
  *	log	17: blocks 500, 912, commit | 18: revoke 500, commit | 19: blocks ...

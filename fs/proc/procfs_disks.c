@@ -50,7 +50,7 @@ static void show_partitions(struct procfs_text *text, const struct task *task)
 			     each->sectors / 2, each->name);
 }
 
-/* Is a drive slow beside the others? */
+/* Is a drive slow compared with the others? */
 static bool is_slow(const struct block_device *drive)
 {
 	const struct latency *peers[PEERS];

@@ -1,4 +1,4 @@
-/* What stat says about a file: Linux's numbers and structures for i386. */
+/* File attributes, as stat returns them: Linux's numbers and structures for i386. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * epoll: a file that watches others, and says which of them are ready (epoll(7)).
+ * epoll: a file that watches other files, and returns those that are ready (epoll(7)).
  *
  *	struct epoll --- item --- item --- item		in the order in which they are asked
  *	  ready queue	   |	    |
@@ -9,8 +9,8 @@
  * one kernel thread for all of them: it notes which items were woken, and wakes those who wait for
  * their epoll. So an epoll has a queue as other files have, and can be polled, or watched, itself.
  *
- * An item holds its file. When only items hold it any more, because the last descriptor was
- * closed, they go (epoll(7), question 6).
+ * An item holds its file. When only items still hold it, because the last descriptor was closed,
+ * they are freed (epoll(7), question 6).
  *
  * Items are changed and walked with interrupts disabled. Called by system calls, and by the thread.
  */

@@ -11,8 +11,8 @@ struct trap_frame;
  * Returns how many. */
 uint32_t futex_wake(uint32_t address, uint32_t count);
 
-/* Which word of memory a user address is, in whatever space: its object, or its space, and where in
- * it. NULL: no memory is shared, and the address says it. */
+/* Identifies the word of memory at a user address, in any space: its object, or its space, and the
+ * place in it. NULL: no memory is shared, and the address says it. */
 struct futex_key {
 	const void *memory;
 	uint64_t offset;
@@ -38,8 +38,8 @@ static inline bool futex_is_same(struct futex_key one, struct futex_key other)
 	return one.memory == other.memory && one.offset == other.offset;
 }
 
-/* Who waits for a word has a reference to what has it: another object at the same address would be
- * taken for it. The space of the task that waits is there anyway. */
+/* A task that waits for a word holds a reference to its object: otherwise another object at the
+ * same address would be taken for it. The space of the task that waits is there anyway. */
 void futex_hold(const struct futex_key *key);
 void futex_release(const struct futex_key *key);
 

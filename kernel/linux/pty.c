@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct pty) <= PAGE_SIZE << ORDER, "a pty is larger than i
 
 /* ---- the terminal's hardware ---- */
 
-/* What does not fit is lost: that is an echo. */
+/* An echo that does not fit is lost. */
 static void pty_put(struct line *line, const char *text, uint32_t length)
 {
 	struct pty *pty = (struct pty *)line;

@@ -1,4 +1,4 @@
-/* Which signals the current process blocks: for ever, or for one system call. */
+/* Changes which signals the current process blocks: permanently, or for one system call. */
 #include "kernel/linux/signal_mask.h"
 
 #include "kernel/cpu/interrupts.h"

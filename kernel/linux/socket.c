@@ -65,7 +65,7 @@ static struct socket *find(const struct socket_name *name, const struct inode *i
 	return each;
 }
 
-/* An abstract name that nobody has. */
+/* An abstract name that is not in use. */
 static void choose(struct socket_name *name)
 {
 	static uint32_t last;
@@ -202,7 +202,7 @@ static void forget_name(struct socket *socket)
 
 /* ---- open files ---- */
 
-/* Files that came with the bytes are lost to who does not ask for them. */
+/* Files that came with the bytes are dropped if the caller does not ask for them. */
 static int socket_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct end *end = end_of(file);

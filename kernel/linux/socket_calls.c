@@ -168,7 +168,7 @@ static int socket_option(struct file *file, const uint32_t *words)
 	return -ENOPROTOOPT;
 }
 
-/* What can be set changes nothing here. */
+/* Options can be set, and change nothing here. */
 static int socket_set_option(struct file *file, const uint32_t *words)
 {
 	bool is_known = words[2] == SO_SNDBUF || words[2] == SO_RCVBUF || words[2] == SO_REUSEADDR;

@@ -32,7 +32,7 @@ struct pair {
 	struct pair *next; /* in the queue of a socket that listens */
 };
 
-/* What an open socket's private data is. */
+/* The private data of an open socket. */
 struct socket {
 	struct end *end; /* NULL: not connected */
 	struct socket_name name;

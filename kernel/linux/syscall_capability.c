@@ -6,7 +6,8 @@
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
 
-/* Who is asked for, and how many words each set has in the version that the program has. */
+/* Fetches the pid that is asked for, and the number of words in each set, which depends on the
+ * program's version. */
 static int fetch_capability_header(uint32_t address, int32_t *pid, uint32_t *words)
 {
 	uint32_t header[2];
@@ -39,7 +40,7 @@ static int sys_capget(struct trap_frame *frame)
 	return error ? error : give(frame->ecx, capabilities, words * sizeof(capabilities[0]));
 }
 
-/* What changes nothing is allowed. */
+/* A call that changes nothing is allowed. */
 static int sys_capset(struct trap_frame *frame)
 {
 	int32_t pid;

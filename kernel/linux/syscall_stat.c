@@ -308,7 +308,7 @@ CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
 
 /* ---- file systems ---- */
 
-/* What is in no mount (a pipe) has nothing to tell but its limits. */
+/* For an inode in no mount (a pipe) only the limits are known. */
 static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	const struct mount *mount = mount_of(inode);

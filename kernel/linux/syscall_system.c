@@ -90,7 +90,7 @@ static int sys_get_users(struct trap_frame *frame)
 	return error;
 }
 
-/* Nobody is in other groups than root's: a list of others is refused. `size` is
+/* Every process is in root's group only: a list of other groups is refused. `size` is
  * one element's width in bytes. */
 static int set_groups(const struct trap_frame *frame, uint32_t size)
 {
@@ -381,7 +381,8 @@ static void limits_start(void)
 }
 STARTUP(limits_start)
 
-/* What setarch asks for is so anyway: programs have 32 bits, and addresses are not random. */
+/* What setarch asks for is true in any case: programs have 32 bits, and addresses are not random.
+ */
 static int sys_personality(struct trap_frame *frame)
 {
 	uint32_t *personality = &current->process->files->personality, before = *personality;

@@ -1,5 +1,5 @@
 /*
- * What a page fault means for a program, when mm/fault.c cannot resolve it.
+ * Page faults of programs that mm/fault.c cannot resolve: a signal, or waiting for memory.
  *
  *	-EFAULT		no memory there			SIGSEGV, SEGV_MAPERR
  *	-EACCES		not to be used so		SIGSEGV, SEGV_ACCERR

@@ -1,5 +1,5 @@
 /*
- * What the boot loader reported, copied to the kernel's own memory.
+ * The boot loader's report, copied to the kernel's own memory.
  *
  * Multiboot 0.6.96, section 3.3: EBX points to a structure whose `flags` say which of its fields
  * are valid. Every pointer in it is a physical address, in memory that the map itself calls

@@ -1,4 +1,4 @@
-/* What the boot loader reported, copied before its memory is used for anything else. */
+/* The boot loader's report, copied before its memory is used for anything else. */
 #pragma once
 
 #include <stdint.h>

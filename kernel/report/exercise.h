@@ -1,6 +1,6 @@
 /*
- * What an unfinished exercise contains: prints which exercise is not written yet, and ends the run.
- * It relies on nothing that may be an exercise itself: not on printk, and not on paging.
+ * An unfinished exercise: prints its number, and ends the run. It relies on nothing that may be an
+ * exercise itself: not on printk, and not on paging.
  */
 #pragma once
 
