@@ -99,13 +99,14 @@ static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
 	return moved < 0 ? moved : 0;
 }
 
-/* Whole blocks are freed; parts at both ends become zeros. What is cached of it goes, first what is
- * dirty to the disk: a page may have parts of both kinds. */
+/* Whole blocks are freed, and so is the file's last one if its rest goes; parts at both ends become
+ * zeros. What is cached of it goes, first what is dirty to the disk: a page may have parts of both
+ * kinds. */
 static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 {
 	uint32_t shift = inode->mount->block_shift, mask = (1u << shift) - 1;
 	uint64_t end = offset + length, first = (offset + mask) & ~(uint64_t)mask;
-	uint64_t last = end & ~(uint64_t)mask;
+	uint64_t last = (end + (end < inode->inode.size ? 0 : mask)) & ~(uint64_t)mask;
 	int error = zero_part(inode, offset, first < end ? first : end);
 
 	if (!error && first <= last)

@@ -123,6 +123,9 @@ static int check_replace(const struct inode *inode, const struct path *to, uint3
 
 static int check_rename(const struct path *from, const struct path *to, uint32_t flags)
 {
+	/* Must be a directory if the new name ends with a slash: what gets it, or has had it. */
+	const struct inode *named = flags & RENAME_EXCHANGE ? to->inode : from->inode;
+
 	if (from->directory->filesystem != to->directory->filesystem)
 		return -EXDEV;
 	if (!path_is_entry(from))
@@ -137,8 +140,7 @@ static int check_rename(const struct path *from, const struct path *to, uint32_t
 		return -EEXIST;
 	if (to->directory->links == 0)
 		return -ENOENT;
-	if (path_is_wrong_kind(from) || path_is_wrong_kind(to) ||
-	    (to->slashes && !(flags & RENAME_EXCHANGE) && !inode_is(from->inode, S_IFDIR)))
+	if (path_is_wrong_kind(from) || (to->slashes && !inode_is(named, S_IFDIR)))
 		return -ENOTDIR;
 	if (inode_is(from->inode, S_IFDIR) && is_below(to->directory, from->inode))
 		return -EINVAL;

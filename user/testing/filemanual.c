@@ -144,6 +144,25 @@ static bool names_are_exchanged(void)
 			   ENOENT);
 }
 
+/* That a directory cannot move below itself is said before what else is wrong with the new name. */
+static bool directories_do_not_move_below_themselves(void)
+{
+	mkdir(FILE_A, 0700);
+	close(make(FILE_A "/f"));
+	mkdir(FILE_A "/d", 0700);
+	bool ok = fails(rename(FILE_A, FILE_A "/f/"), EINVAL) &&
+		  fails(rename(FILE_A, FILE_A "/f"), EINVAL) &&
+		  fails(rename(FILE_A "/d", FILE_A "/f/"), ENOTDIR) &&
+		  fails(rename(FILE_A "/f", FILE_A "/d/"), ENOTDIR) &&
+		  fails(syscall(CALL_renameat2, AT_FDCWD, FILE_A "/d", AT_FDCWD, FILE_A "/f/",
+				RENAME_EXCHANGE, 0),
+			ENOTDIR);
+
+	unlink(FILE_A "/f");
+	rmdir(FILE_A "/d");
+	return rmdir(FILE_A) == 0 && ok;
+}
+
 /* What is made in a directory with the bit gets its group; directories get the bit as well. */
 static bool directories_pass_their_group_on(void)
 {
@@ -205,6 +224,7 @@ static const struct check checks[] = {
 	{ "places are no files", places_are_no_files },
 	{ "pipes have a size", pipes_have_a_size },
 	{ "names are exchanged", names_are_exchanged },
+	{ "directories do not move below themselves", directories_do_not_move_below_themselves },
 	{ "directories pass their group on", directories_pass_their_group_on },
 	{ "locks exclude, or fail", locks_exclude_or_fail },
 	{ "the size of files is limited", files_are_limited },
