@@ -175,12 +175,12 @@ static int check_open(const struct inode *inode, uint32_t flags)
 
 	if ((flags & O_CREAT) && (flags & O_EXCL))
 		return -EEXIST;
-	if (inode_is(inode, S_IFLNK)) /* O_NOFOLLOW, or it would have been followed */
-		return -ELOOP;
 	if (inode_is(inode, S_IFDIR))
 		return writes || flags & O_CREAT ? -EISDIR : 0;
 	if (flags & O_DIRECTORY)
 		return -ENOTDIR;
+	if (inode_is(inode, S_IFLNK)) /* O_NOFOLLOW, or it would have been followed */
+		return -ELOOP;
 	return writes && inode_is(inode, S_IFREG) ? mount_check_write(inode) : 0;
 }
 

@@ -163,6 +163,16 @@ static bool directories_do_not_move_below_themselves(void)
 	return rmdir(FILE_A) == 0 && ok;
 }
 
+static bool links_are_no_directories(void)
+{
+	bool ok = symlink(FOLDER, FILE_A) == 0 &&
+		  fails(open(FILE_A, O_RDONLY | O_NOFOLLOW), ELOOP) &&
+		  fails(open(FILE_A, O_RDONLY | O_NOFOLLOW | O_DIRECTORY), ENOTDIR) &&
+		  close(open(FILE_A, O_RDONLY | O_DIRECTORY)) == 0;
+
+	return unlink(FILE_A) == 0 && ok;
+}
+
 /* What is made in a directory with the bit gets its group; directories get the bit as well. */
 static bool directories_pass_their_group_on(void)
 {
@@ -225,6 +235,7 @@ static const struct check checks[] = {
 	{ "pipes have a size", pipes_have_a_size },
 	{ "names are exchanged", names_are_exchanged },
 	{ "directories do not move below themselves", directories_do_not_move_below_themselves },
+	{ "links are no directories", links_are_no_directories },
 	{ "directories pass their group on", directories_pass_their_group_on },
 	{ "locks exclude, or fail", locks_exclude_or_fail },
 	{ "the size of files is limited", files_are_limited },
