@@ -428,6 +428,17 @@ def test_difference_tells_the_lesson() -> None:
         difference.report("8")
 
 
+@pytest.mark.parametrize("command", ["difference", "walk"])
+def test_a_pager_may_be_left_before_the_end(command) -> None:
+    """Nobody reads what is printed: the command ends, without a word of Python's."""
+    words = [sys.executable, "-m", f"labs.tools.course.{command}", "3"]
+    with subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
 def test_difference_tells_what_is_no_longer_linked() -> None:
     report = difference.report("4")
     assert re.search(r"^  kernel/task/wait_idle.c +no longer linked$", report, re.MULTILINE)

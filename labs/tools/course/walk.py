@@ -5,6 +5,7 @@ The steps are labs/lessonN/map.toml. tests/test_maps.py follows them with gdb in
 
 from __future__ import annotations
 
+import signal
 import sys
 import textwrap
 import tomllib
@@ -82,6 +83,7 @@ def report(lesson: str, root: Path = ROOT) -> str:
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a pager may be left before the end
     try:
         print(report(sys.argv[1] if len(sys.argv) > 1 else ""))
     except ExerciseError as error:
