@@ -36,10 +36,10 @@ start:
 	; EXERCISE 1.4 (the boot loader, part 1): read the second stage with INT 13h, function 42h
 	; (Enhanced Disk Drive specification 3.0). `packet` says how many sectors to read, to which
 	; address, and from which LBA.
-	; A read that fails is tried again after a reset of the drive (function 0), TRIES times in
-	; all. Then: SI = read_text, [status] = the BIOS's status, and jump to fail. The last four
-	; bytes of the second stage must be STAGE2_MAGIC. If they are not: SI = short_text, and jump
-	; to fail.
+	; The carry flag says that a read failed. It is tried again after a reset of the drive
+	; (function 0), whether that works or not; TRIES times in all. Then: SI = read_text,
+	; [status] = the BIOS's status of the last read, and jump to fail. The last four bytes of
+	; the second stage must be STAGE2_MAGIC. If they are not: SI = short_text, and jump to fail.
 	; Pitfalls: the BIOS may change EAX to EDX, and writes into packet.count how many sectors
 	; it has read. The boot drive is not always 0x80: it is in [boot_drive].
 	; SOLUTION 1.4 {

@@ -23,8 +23,8 @@ extern const char text_start[], text_end[];
 
 /* EXERCISE 1.6 (the backtrace, part 2): from an address to a name: the last symbol at or below the
    address, or NULL if there is none, or if the address is not in the code (text_start up to
-   text_end). The table is sorted by address and has several hundred entries: looking at all of them
-   takes too long.
+   text_end). The table is sorted by address and grows with each lesson: looking at all of its
+   entries takes too long.
    Pitfalls: an empty table; an address below the first symbol; an address that is a symbol's
    own. */
 /* SOLUTION 1.6 { */

@@ -83,8 +83,9 @@ def require_lines(code: Code, text: str, returns: Sequence[int]) -> None:
     """The text is a backtrace of these return addresses: each line names the call before it."""
     lines = printed(text)
     for line, address in zip(lines, returns, strict=False):
-        if not code.is_described(address - 1, line):
-            fail(f"a line of the backtrace: expected {code.described(address - 1)}, seen {line}")
+        call = address - 1 & 0xFFFFFFFF
+        if not code.is_described(call, line):
+            fail(f"a line of the backtrace: expected {code.described(call)}, seen {line}")
     expect("lines of the backtrace", len(lines), len(returns))
 
 

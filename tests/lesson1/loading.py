@@ -55,13 +55,15 @@ def loader_program(lab: Lab) -> Path:
     return programs[lab.root]
 
 
-def load(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[Answer]:
-    """Has load_elf load each file into the area from 1 MiB up to `end`."""
-    questions = [struct.pack("<III", AREA, end, len(file)) + file for file in files]
+def load(
+    lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE, start: int = AREA
+) -> list[Answer]:
+    """Has load_elf load each file into the area from `start` up to `end`."""
+    questions = [struct.pack("<III", start, end, len(file)) + file for file in files]
     done = lab.ask(loader_program(lab), b"".join(questions))
     answers, rest = [], done.stdout
     for _ in files:
-        answer, rest = parsed(rest, window_size(end))
+        answer, rest = parsed(rest, window_size(end, start))
         if answer is None:
             lab.judging(len(answers))
             report(done, len(answers), files)
@@ -69,9 +71,14 @@ def load(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[
     return answers
 
 
-def window_size(end: int) -> int:
-    """How much memory the driver shows, in bytes."""
-    return (end + PAGE - 1) // PAGE * PAGE - AREA + 2 * MARGIN
+def window_start(start: int) -> int:
+    """Where the memory begins that the driver shows."""
+    return start // PAGE * PAGE - MARGIN
+
+
+def window_size(end: int, start: int) -> int:
+    """How much it is, in bytes."""
+    return (end + PAGE - 1) // PAGE * PAGE + MARGIN - window_start(start)
 
 
 def parsed(data: bytes, size: int) -> tuple[Answer | None, bytes]:
@@ -109,39 +116,40 @@ def cause_in(words: str) -> str:
 
 
 def require_loaded(
-    lab: Lab, executables: Sequence[Executable], end: int = AREA + AREA_SIZE
+    lab: Lab, executables: Sequence[Executable], end: int = AREA + AREA_SIZE, start: int = AREA
 ) -> None:
     """Each is loaded as its segments say, and no other byte is changed."""
-    answers = load(lab, [executable.file() for executable in executables], end)
+    answers = load(lab, [executable.file() for executable in executables], end, start)
     for executable, answer in zip(executables, lab.judged(answers), strict=True):
-        require_placed(executable, answer, end)
+        require_placed(executable, answer, end, start)
 
 
-def require_placed(executable: Executable, answer: Answer, end: int) -> None:
+def require_placed(executable: Executable, answer: Answer, end: int, start: int) -> None:
     """It was loaded as its segments say, and no other byte was changed."""
     assert answer.loaded, f"load_elf refuses a good file: {answer.sentence!r}"
     seen = "nothing: *entry is not set" if answer.entry == NO_ENTRY else f"{answer.entry:#x}"
     expect("the entry point that load_elf gives", seen, f"{executable.entry:#x}")
-    require_same(answer.memory, expected_memory(executable, end))
+    first = window_start(start)
+    require_same(answer.memory, expected_memory(executable, first, window_size(end, start)), first)
 
 
-def expected_memory(executable: Executable, end: int) -> bytes:
-    """The window, as it should be."""
-    memory = bytearray(POISON * window_size(end))
+def expected_memory(executable: Executable, first: int, size: int) -> bytes:
+    """The window of this size at `first`, as it should be."""
+    memory = bytearray(POISON * size)
     for segment in executable.segments:
         if segment.kind == PT_LOAD:
             size = len(segment.data) if segment.memory is None else segment.memory
-            at = segment.address - AREA + MARGIN
+            at = segment.address - first
             memory[at : at + size] = segment.data.ljust(size, b"\0")
     return bytes(memory)
 
 
-def require_same(memory: bytes, expected: bytes) -> None:
-    """Says where the first wrong byte is."""
+def require_same(memory: bytes, expected: bytes, start: int) -> None:
+    """Says where the first wrong byte is, of memory from `start` on."""
     wrong = [i for i, pair in enumerate(zip(memory, expected, strict=True)) if pair[0] != pair[1]]
     if wrong:
         at = wrong[0]
-        first = f"the first at physical address {AREA - MARGIN + at:#x}"
+        first = f"the first at physical address {start + at:#x}"
         what = f"{len(wrong)} bytes of memory are not what they should be after load_elf, {first}"
         is_new, was_new = memory[at] != POISON[0], expected[at] != POISON[0]
         state = "not written" if not is_new else "written, although no segment is there"
@@ -149,29 +157,31 @@ def require_same(memory: bytes, expected: bytes) -> None:
         fail(f"{what}: expected {expected[at]:#04x}, seen {seen}")
 
 
-def require_refused(lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE) -> list[str]:
-    """Each is refused with a sentence, before anything was written; but a good one is loaded, for
-    who refuses all has looked at nothing. Returns the sentences."""
-    good = sample(Random(lab.seed))
-    *answers, last = load(lab, [*files, good.file()], end)
-    require_placed(good, last, end)
+def require_refused(
+    lab: Lab, files: Sequence[bytes], end: int = AREA + AREA_SIZE, start: int = AREA
+) -> list[str]:
+    """Each is refused with a sentence, before anything was written; but a good one is loaded,
+    because a loader that refuses all has looked at nothing. Returns the sentences."""
+    good = sample(Random(lab.seed), start)
+    *answers, last = load(lab, [*files, good.file()], end, start)
+    require_placed(good, last, end, start)
     for index, answer in enumerate(answers):
         assert not answer.loaded, f"bad file {index} of {len(files)} was loaded"
         assert len(answer.sentence) > 5, f"what is wrong: {answer.sentence!r}"
         assert answer.entry == NO_ENTRY, f"there is an entry point, although {answer.sentence!r}"
-        require_same(answer.memory, POISON * len(answer.memory))
+        require_same(answer.memory, POISON * len(answer.memory), window_start(start))
     return [answer.sentence for answer in answers]
 
 
-def sample(random: Random) -> Executable:
+def sample(random: Random, start: int = AREA) -> Executable:
     """Two segments that share a sector of the file, the second with a tail of zeros. Nothing is
     after them."""
     text, data = random.randbytes(0x259), random.randbytes(0x21)
     return Executable(
-        entry=AREA + 0x17,
+        entry=start + 0x17,
         segments=(
-            Segment(AREA + 0x10, text, 0x123),
-            Segment(AREA + 0x1003, data, 0x123 + len(text), memory=0x432),
+            Segment(start + 0x10, text, 0x123),
+            Segment(start + 0x1003, data, 0x123 + len(text), memory=0x432),
         ),
     )
 
@@ -254,8 +264,10 @@ class Bios:
             self.guest.write(packet + 2, struct.pack("<H", sectors))
         self._return(carry=True, eax=registers["eax"] & 0xFFFF00FF | status << 8)
 
-    def succeed(self) -> None:
-        """Returns from the call, as if it had been done."""
+    def succeed(self, data: bytes = b"") -> None:
+        """Returns from the call, as if it had been done: `data` is what it has read."""
+        if data:
+            self.guest.write(self.calls[-1].buffer, data)
         self._return(carry=False, eax=self.guest.registers()["eax"] & 0xFFFF00FF)
 
     def _return(self, carry: bool, **values: int) -> None:

@@ -19,6 +19,7 @@ INFORMATION, ENTRIES = SCRATCH + 0x1000, SCRATCH + 0x2000  # as the kernel sees 
 COUNT_OFFSET, RANGES_OFFSET = 32, 32 + 4
 RANGE_SIZE, MOST_RANGES = 20, 64
 AVAILABLE = 1
+ENTRY = struct.Struct("<IQQI")  # size, base, length, type
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Entry:
     def encode(self) -> bytes:
         """Its bytes. The extra ones look like a range of memory, to who takes them for one."""
         size = 20 + self.extra if self.size is None else self.size
-        known = struct.pack("<IQQI", size, self.range.base, self.range.length, self.range.type)
+        known = ENTRY.pack(size, self.range.base, self.range.length, self.range.type)
         return known + (b"\x01\0\0\0" * self.extra)[: self.extra]
 
 
@@ -105,10 +106,14 @@ def loader_ranges(guest: Guest, information: int, base: int) -> list[Range]:
     flags = guest.read_word(base + information)
     assert flags & MAP, "this loader gives no map"
     length = guest.read_word(base + information + MMAP_LENGTH)
-    data = guest.read(base + guest.read_word(base + information + MMAP_ADDRESS), length)
+    return walked(guest.read(base + guest.read_word(base + information + MMAP_ADDRESS), length))
+
+
+def walked(data: bytes) -> list[Range]:
+    """The ranges of a map, by what each entry says of its own size; Python's sums do not wrap."""
     at, ranges = 0, []
-    while at < length:
-        size, *fields = struct.unpack_from("<IQQI", data, at)
+    while at + ENTRY.size <= len(data):
+        size, *fields = ENTRY.unpack_from(data, at)
         ranges.append(Range(*fields))
         at += size + 4
     return ranges

@@ -18,6 +18,7 @@ from labs.tools.grading.elf_limits import kernel_problem
 from labs.tools.grading.lab import ROOT, Lab, run_tool
 from labs.tools.grading.lab_words import NOT_LOADED
 from labs.tools.machine.explain import header_problem
+from tests.remote import GENERAL, INTERRUPTS, SCRATCH, Guest
 
 KERNEL = "build/lesson1/kernel.elf"
 MULTIBOOT_HEADER = 0x1BADB002
@@ -25,6 +26,7 @@ MULTIBOOT_LOADER = 0x2BADB002  # in EAX at the entry
 HEADER_AREA = 8192
 KERNEL_BASE = 0xC0000000
 PT_LOAD = 1
+JUMP_TO_ITSELF = b"\xeb\xfe"
 
 
 # The Multiboot header
@@ -91,6 +93,23 @@ def kernel_objects(lab: Lab) -> list[Path]:
     return [Path(part) for part in [*parts, f"{lab.directory}/symbols.o"]]
 
 
+# Steps
+
+
+def is_longer(guest: Guest, steps: int, function: str, *arguments: int) -> bool:
+    """Whether a call takes more than this many instructions. It is broken off there."""
+    before = guest.registers()
+    stack = (before["esp"] - 0x200 & ~15) - 4
+    guest.write(SCRATCH, JUMP_TO_ITSELF)
+    guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", SCRATCH, *arguments))
+    guest.set(esp=stack, eip=guest.address(function), eflags=before["eflags"] & ~INTERRUPTS)
+    for _ in range(steps):
+        guest.step()
+    has_returned = guest.registers()["eip"] == SCRATCH
+    guest.set(**{name: before[name] for name in GENERAL})
+    return not has_returned
+
+
 # ELF files
 
 
@@ -104,19 +123,22 @@ class Segment:
     memory: int | None = None  # bytes in memory; as many as in the file unless given
     kind: int = PT_LOAD
     file_size: int | None = None  # a wrong number of bytes in the file
+    virtual: int | None = None  # 3 GiB higher than the physical address unless given
 
     def header(self) -> bytes:
         """The 32 bytes of the program header. The virtual address is not the physical one."""
         in_file = len(self.data) if self.file_size is None else self.file_size
         in_memory = in_file if self.memory is None else self.memory
-        virtual = (self.address + KERNEL_BASE) & 0xFFFFFFFF
+        virtual = self.address + KERNEL_BASE if self.virtual is None else self.virtual
         sizes = (in_file, in_memory, 7, 1)
-        return struct.pack("<8I", self.kind, self.offset, virtual, self.address, *sizes)
+        places = (self.offset, virtual & 0xFFFFFFFF, self.address)
+        return struct.pack("<8I", self.kind, *places, *sizes)
 
 
 @dataclass(frozen=True)
 class Executable:
-    """An ELF file for a loader. The fields are those of the header that a test may spoil."""
+    """An ELF file for a loader. The fields are those of the header that a test may spoil.
+    headers_at: where the program headers are, whatever header_offset says."""
 
     entry: int
     segments: Sequence[Segment]
@@ -128,6 +150,7 @@ class Executable:
     header_offset: int = 52
     header_size: int = 32
     header_count: int | None = None
+    headers_at: int = 52
     length: int = field(default=0)  # of the whole file, in bytes; longer when the segments are
 
     def file(self) -> bytes:
@@ -139,8 +162,10 @@ class Executable:
         header = identification + struct.pack("<2H5I6H", *numbers, *counts)
         headers = b"".join(segment.header() for segment in self.segments)
         ends = [segment.offset + len(segment.data) for segment in self.segments if segment.data]
-        content = bytearray(b"\xaa" * max([self.length, 52 + len(headers), *ends]))
-        content[: 52 + len(headers)] = header + headers
+        end = self.headers_at + len(headers)
+        content = bytearray(b"\xaa" * max([self.length, 52, end, *ends]))
+        content[self.headers_at : end] = headers
+        content[:52] = header
         for segment in self.segments:
             if segment.data:
                 content[segment.offset : segment.offset + len(segment.data)] = segment.data

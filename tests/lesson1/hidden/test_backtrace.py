@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from random import Random
 
 import pytest
@@ -19,10 +20,12 @@ from tests.lesson1.frames import (
     require_lines,
     walk,
 )
-from tests.lesson1.support import KERNEL
+from tests.lesson1.support import KERNEL, is_longer
 from tests.remote import SCRATCH, Guest, stopped
 
 JUNK = 0xCCCCCCCC
+STEPS = 220  # instructions: a search by halves takes fewer than 100, a walk 4 for each symbol
+OTHER_STACK, OTHER_SIZE = SCRATCH + 0x8000, 0x800
 
 
 @contextmanager
@@ -96,19 +99,36 @@ def test_tables_of_any_length(lab):
         require_start(guest, code.start + 8, code.start + 8)
 
 
+@pytest.mark.exercise("1.6", points=1)
+def test_looking_at_all_takes_too_long(lab):
+    """The first function, the last one, and one in the middle."""
+    with prepared(lab) as (guest, code, _):
+        for index in (0, len(code.starts) // 2, len(code.starts) - 1):
+            is_slow = is_longer(guest, STEPS, "symbol_start", code.starts[index])
+            assert not is_slow, (
+                f"function {index} of {len(code.starts)} is not found with {STEPS} instructions"
+            )
+            require_start(guest, code.starts[index], code.starts[index])
+
+
 # Frames
 
 
 @pytest.mark.exercise("1.6", points=2)
 def test_chains(lab):
-    """Some frames with gaps between them. A return address may be where the next function begins:
-    the call before it is the last instruction of one that does not come back."""
+    """Some frames with gaps between them, or none. A return address may be where the next function
+    begins: the call before it is the last instruction of one that does not come back. It may be
+    garbage, too."""
     with prepared(lab) as (guest, code, random):
-        for length in (1, 2, random.randint(3, 12)):
-            at = sorted(random.sample(range(0, 4096, 8), length))
-            frames = [guest.address("boot_stack") + FIRST_FRAME + offset for offset in at]
-            returns = [random.randrange(code.start + 1, code.end) for _ in frames]
+        for length in (1, 2, random.randint(4, 12)):
+            gaps = [4, *(random.randrange(8, 256, 4) for _ in range(length - 1))]
+            returns = [random.randrange(code.start + 1, code.end) for _ in gaps]
             returns[-1] = random.choice(code.starts[1:])
+            if length > 2:
+                gaps[2] = FRAME_SIZE
+                returns[1:3] = 0, random.getrandbits(20)
+            first = guest.address("boot_stack") + FIRST_FRAME
+            frames = [first + offset for offset in accumulate(gaps)]
             for frame, caller, address in zip(frames, [*frames[1:], 0], returns, strict=True):
                 put_frame(guest, frame, caller, address)
             require_lines(code, backtrace_from(guest, frames[0]), returns)
@@ -143,6 +163,24 @@ def test_ends_of_the_stack(lab):
         said = backtrace_from(guest, lowest)
         guest.write(highest, kept)
     require_lines(code, said, returns)
+
+
+@pytest.mark.exercise("1.6", points=1)
+def test_another_stack(lab):
+    """While another stack is in use, frames are in that one, to its ends, and nowhere else."""
+    with prepared(lab) as (guest, code, _):
+        boot, address = guest.address("boot_stack") + FIRST_FRAME, code.starts[3] + 1
+        highest = OTHER_STACK + OTHER_SIZE - FRAME_SIZE
+        put_frame(guest, boot, 0, address)
+        guest.call("backtrace_use_stack", OTHER_STACK, OTHER_SIZE)
+        put_frame(guest, OTHER_STACK, highest, address)
+        put_frame(guest, highest, highest + 4, address)
+        require_lines(code, backtrace_from(guest, OTHER_STACK), [address] * 2)
+        for outside in (boot, OTHER_STACK - 4, highest + 4):
+            require_lines(code, backtrace_from(guest, outside), [])
+        guest.call("backtrace_use_stack", 0, 0)
+        require_lines(code, backtrace_from(guest, boot), [address])
+        require_lines(code, backtrace_from(guest, OTHER_STACK), [])
 
 
 @pytest.mark.exercise("1.6", points=2)

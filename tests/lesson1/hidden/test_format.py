@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import struct
 from random import Random
 
 import pytest
@@ -20,11 +19,11 @@ from tests.lesson1.formats import (
     require,
     require_conversions,
 )
-from tests.remote import GENERAL, INTERRUPTS, SCRATCH, Guest, stopped
+from tests.lesson1.support import is_longer
+from tests.remote import stopped
 
 PIPE_SIZE = 4096
 PIPE_SECONDS = 5
-JUMP_TO_ITSELF = b"\xeb\xfe"
 PATIENCE = 800  # instructions: enough for a letter that is sent, or given up at once
 
 
@@ -145,20 +144,6 @@ def test_port_that_is_never_ready(lab):
     assert arrived == b"ABready\r\n", (
         f"the port was ready for A and B, and then again after F; {arrived!r} came out"
     )
-
-
-def is_longer(guest: Guest, steps: int, function: str, *arguments: int) -> bool:
-    """Whether a call takes more than this many instructions. It is broken off there."""
-    before = guest.registers()
-    stack = (before["esp"] - 0x200 & ~15) - 4
-    guest.write(SCRATCH, JUMP_TO_ITSELF)
-    guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", SCRATCH, *arguments))
-    guest.set(esp=stack, eip=guest.address(function), eflags=before["eflags"] & ~INTERRUPTS)
-    for _ in range(steps):
-        guest.step()
-    has_returned = guest.registers()["eip"] == SCRATCH
-    guest.set(**{name: before[name] for name in GENERAL})
-    return not has_returned
 
 
 def taken(ours: int, length: int) -> bytes:

@@ -69,8 +69,9 @@ def test_read_is_tried_again(lab, failures):
         guest.run_to(BOOT_SECTOR)
         bios = Bios(guest)
         while call := bios.next_call(STAGE2):
-            if call.function == 0x42 and len(bios.reads()) <= failures:
-                bios.refuse(random.randint(1, 255), random.randint(0, 3))
+            if call.function == 0x42 and len(bios.reads()) <= failures:  # the carry flag counts
+                status = 0 if len(bios.reads()) == 1 else random.randint(1, 255)
+                bios.refuse(status, random.randint(0, 3))
         assert len(bios.reads()) == failures + 1, f"{len(bios.reads())} reads"
         wanted = DiskCall(0x42, 0x80, 16, stage2_sectors(lab), STAGE2, 1)
         assert set(bios.reads()) == {wanted}, f"{bios.reads()}, and not {wanted} each time"
@@ -79,10 +80,11 @@ def test_read_is_tried_again(lab, failures):
 
 @pytest.mark.exercise("1.4", points=2)
 def test_disk_that_always_fails(lab):
-    """Three tries, with a reset of the drive after each failure that is followed by a try; then a
-    message with the BIOS's last status, and the end. It is the second drive all the time."""
+    """Three tries, with a reset of the drive after each failure that is followed by a try, though
+    the reset fails as well; then a message with the last read's status, and the end. It is the
+    second drive all the time."""
     random = Random(lab.seed)
-    status = random.randint(0x10, 0xFF)
+    *others, status = random.sample(range(0x10, 0x100), 3 * TRIES)
     stage2 = random_stage2(lab, random)
     drives = (Drive(boot_disk(lab, "other.img", stage2), 1),)
     with booted(lab, stage2, drives=drives) as guest:
@@ -91,10 +93,12 @@ def test_disk_that_always_fails(lab):
         bios = Bios(guest)
         while call := bios.next_call(STAGE2, handler(guest, SCREEN)):
             if call.function == 0x42:
-                assert len(bios.reads()) <= TRIES, "it tries and tries"
-                bios.refuse(status, random.randint(0, 3))
+                count = len(bios.reads())
+                assert count <= TRIES, "it tries and tries"
+                bios.refuse(status if count == TRIES else others.pop(), random.randint(0, 3))
             elif call.function == 0:
-                bios.succeed()
+                assert len(bios.calls) <= 2 * TRIES + 1, "it resets the drive again and again"
+                bios.refuse(others.pop())
         functions = [call.function for call in bios.calls]
         assert functions.count(0x42) == TRIES, f"the calls were {functions}"
         between = functions[functions.index(0x42) :]
@@ -103,7 +107,7 @@ def test_disk_that_always_fails(lab):
         assert not wrong, f"DL was 0x81; a call is for another drive: {wrong[0]}"
         said = guest.finish()
     assert "cannot read stage 2" in said, f"it said {said!r}"
-    assert f"status {status:02x}" in said, f"the status was {status:#x}; it said {said!r}"
+    assert f"status {status:02x}" in said, f"the last status was {status:#x}; it said {said!r}"
 
 
 @pytest.mark.exercise("1.4", points=1)
@@ -138,6 +142,42 @@ def test_second_stage_without_its_mark(lab):
         assert reached != STAGE2, "it jumps to what is not the second stage"
         said = guest.finish()
     assert "stage 2 is incomplete" in said, f"it said {said!r}"
+
+
+@pytest.mark.exercise("1.4", points=1)
+def test_every_byte_of_the_mark(lab):
+    """One of its four bytes is another one, be it read at once or after failures."""
+    random = Random(lab.seed)
+    good = random_stage2(lab, random)
+    with booted(lab, good) as guest:
+        guest.run_to(BOOT_SECTOR)
+        sector, registers = guest.read(BOOT_SECTOR, SECTOR), guest.registers()
+        bios = Bios(guest)
+        for failures in range(TRIES):
+            for byte in (None, 1, 2, 3, 4):
+                stage2 = bytearray(good)
+                if byte:
+                    stage2[-byte] ^= random.randint(1, 255)
+                guest.write(BOOT_SECTOR, sector)
+                guest.set(**registers)
+                reached = read_after(bios, failures, bytes(stage2))
+                assert (reached == STAGE2) is (byte is None), (
+                    f"after {failures} failed reads the mark is {stage2[-4:].hex()} (hexadecimal); "
+                    f"the second stage is {'' if reached == STAGE2 else 'not '}entered"
+                )
+
+
+def read_after(bios: Bios, failures: int, stage2: bytes) -> int:
+    """Lets reads fail, and then one that reads this. Where the boot sector goes: to the second
+    stage, or to the BIOS with a letter of a message."""
+    screen, before = handler(bios.guest, SCREEN), len(bios.reads())
+    while call := bios.next_call(STAGE2, screen):
+        assert len(bios.reads()) <= before + TRIES, "it tries and tries"
+        if call.function == 0x42 and len(bios.reads()) <= before + failures:
+            bios.refuse(0x40)
+        else:
+            bios.succeed(stage2 if call.function == 0x42 else b"")
+    return bios.guest.linear()
 
 
 # load_elf: good files
@@ -199,6 +239,30 @@ def test_only_pt_load_counts(lab):
     require_loaded(lab, [Executable(AREA, order) for order in orders])
 
 
+@pytest.mark.exercise("1.4", points=2, host=True)
+def test_headers_anywhere(lab):
+    """Program headers at any multiple of four, hundreds of them, virtual addresses that mean
+    nothing."""
+    random = Random(lab.seed)
+    good = sample(random)
+    places = [56, len(good.file()) + 3 & ~3, 0x1000 + 4 * random.randrange(0x1000)]
+    first, second = good.segments
+    wild = [replace(each, virtual=random.getrandbits(32)) for each in (second, first)]
+    executables = [
+        *(replace(good, header_offset=at, headers_at=at) for at in places),
+        replace(good, segments=wild),
+        *(crowd(random, count) for count in (40, 256, random.randint(257, 400))),
+    ]
+    require_loaded(lab, executables)
+
+
+def crowd(random: Random, count: int) -> Executable:
+    """So many segments, one next to another; the last one is entered."""
+    data, at = random.randbytes(40 + count), 52 + 32 * count
+    segments = [Segment(AREA + 40 * i, data[i : i + 40], at + i) for i in range(count)]
+    return Executable(segments[-1].address, segments)
+
+
 @pytest.mark.exercise("1.4", points=1)
 def test_kernel_in_memory(lab):
     """Each segment of the kernel at its place before its first instruction, in memory that was
@@ -236,19 +300,20 @@ def batches(items: list) -> list[list]:
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_header(lab):
     """Not ELF, not for this processor, not an executable, no program headers."""
-    good = sample(Random(lab.seed))
-    length = len(good.file())
+    random = Random(lab.seed)
+    good = sample(random)
+    length, high = len(good.file()), random.randint(1, 255) << 8
+    magics = [bytearray(good.magic) for _ in good.magic]
+    for index, magic in enumerate(magics):
+        magic[index] ^= random.randint(1, 255)
     bad = [
-        replace(good, magic=b"\x7eELF"),
-        replace(good, magic=b"\x7fELG"),
-        replace(good, bits=2),
-        replace(good, order=2),
-        replace(good, machine=62),
-        replace(good, kind=1),
-        replace(good, kind=3),
+        *(replace(good, magic=bytes(magic)) for magic in magics),
+        *(replace(good, bits=bits) for bits in (0, 2, random.randint(3, 255))),
+        *(replace(good, order=order) for order in (0, 2, random.randint(3, 255))),
+        *(replace(good, machine=machine) for machine in (0, 62, 3 | high, high)),
+        *(replace(good, kind=kind) for kind in (0, 1, 3, 4, 2 | high, high)),
         replace(good, header_count=0),
-        replace(good, header_size=31),
-        replace(good, header_size=56),
+        *(replace(good, header_size=size) for size in (0, 31, 33, 56, 32 | high)),
         replace(good, header_count=0xFFFF),
         replace(good, header_count=0x801),
         replace(good, header_offset=length & ~3),
@@ -257,6 +322,35 @@ def test_header(lab):
     ]
     sentences = require_refused(lab, [executable.file() for executable in bad])
     assert len(set(sentences)) >= 4, f"say what is wrong, each time: {sorted(set(sentences))}"
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
+def test_headers_that_are_not_aligned(lab):
+    """Good program headers, but at one to three bytes more than a multiple of four."""
+    good = sample(Random(lab.seed))
+    bad = [replace(good, header_offset=at, headers_at=at) for at in (53, 54, 55, 0x7E, 0x81)]
+    require_refused(lab, [executable.file() for executable in bad])
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
+def test_sentences(lab):
+    """One mistake in each file, and another sentence for each kind of mistake."""
+    random = Random(lab.seed)
+    good = sample(random)
+    first, second = good.segments
+    size = len(second.data)
+    files = [
+        replace(good, kind=1).file(),
+        with_data(random, file_size=size + 1),
+        with_data(random, memory=size - 1),
+        with_data(random, address=AREA + AREA_SIZE),
+        with_data(random, address=first.address),
+        replace(good, entry=second.address + size).file(),
+    ]
+    sentences = require_refused(lab, files)
+    assert len(set(sentences)) == len(files), (
+        f"mistakes of {len(files)} kinds, and {len(set(sentences))} sentences: {sorted(sentences)}"
+    )
 
 
 def with_data(random: Random, **fields: object) -> bytes:
@@ -298,6 +392,29 @@ def test_segment_outside_the_area(lab):
 
 
 @pytest.mark.exercise("1.4", points=1, host=True)
+def test_other_areas(lab):
+    """The area says where segments may go: it begins below 1 MiB, or above."""
+    random = Random(lab.seed)
+    for start in (0x2000 + random.randrange(0x8000), AREA + random.randrange(1, 0x8000)):
+        end = start + 0x1003 + 0x432
+        good = sample(random, start)
+        first, second = good.segments
+        lowest = replace(good, segments=(replace(first, address=start), second), entry=start)
+        require_loaded(lab, [good, lowest], end, start)
+        bad = [replace(first, address=start - 1), replace(second, address=second.address + 1)]
+        require_refused(
+            lab,
+            [
+                replace(good, segments=(bad[0], second)).file(),
+                replace(good, segments=(first, bad[1])).file(),
+                sample(random, AREA + 0x10000).file(),
+            ],
+            end,
+            start,
+        )
+
+
+@pytest.mark.exercise("1.4", points=1, host=True)
 def test_overlap(lab):
     """Two segments of some want the same byte, in any order; neighbours do not."""
     random = Random(lab.seed)
@@ -328,6 +445,11 @@ def test_entry_point(lab):
     first, second = good.segments
     outside = [0, first.address - 1, first.address + len(first.data), 0xC0000000 + first.address]
     outside.append(second.address + len(second.data))
-    require_refused(lab, [replace(good, entry=entry).file() for entry in outside])
+    files = [replace(good, entry=entry).file() for entry in outside]
+    notes = Segment(AREA + 0x2000, first.data, first.offset, kind=4), replace(first, kind=4)
+    files += [
+        replace(good, segments=(note, second), entry=note.address + 1).file() for note in notes
+    ]
+    require_refused(lab, files)
     inside = [first.address, second.address + len(second.data) - 1]
     require_loaded(lab, [replace(good, entry=entry) for entry in inside])

@@ -18,6 +18,7 @@ from tests.lesson1.memory import (
     require_usable,
     tell,
     told,
+    walked,
 )
 from tests.remote import stopped
 
@@ -45,7 +46,7 @@ def test_entries_of_any_size(lab):
     """20 bytes and those of `size`, 24, or more; each entry says its own."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
-        for extras in ([0], [4], [4, 0, 20, 0], [8, 8, 8], [3, 0, 1]):
+        for extras in ([0], [4], [4, 0, 20, 0], [8, 8, 8], [3, 0, 1], [1, 0], [2, 0], [3, 0]):
             ranges = random_ranges(random, len(extras))
             entries = [Entry(r, extra) for r, extra in zip(ranges, extras, strict=True)]
             assert tell(guest, entries) != "panic"
@@ -60,7 +61,8 @@ def test_entries_of_any_size(lab):
 @pytest.mark.exercise("1.5", points=2)
 def test_only_type_1_is_memory(lab):
     """ACPI's tables, its storage, defective and unknown memory are not RAM; nor are they lost."""
-    ranges = [Range(page(100 * n), page(50), n) for n in (1, 2, 3, 4, 5, 6, 20, 0x80000001)]
+    types = (1, 2, 3, 0, 4, 5, 6, 20, 0x101, 0x80000001)
+    ranges = [Range(page(100 * i), page(50), kind) for i, kind in enumerate(types)]
     with stopped(lab, "kmain") as guest:
         assert tell(guest, [Entry(each) for each in ranges]) != "panic"
         require_told(guest, ranges)
@@ -88,6 +90,8 @@ def test_strange_ranges(lab):
     """Empty ranges, ranges in disorder, overlapping ones, and an end beyond all addresses."""
     random = Random(lab.seed)
     apart = random_ranges(random, 9)
+    holes = [Range(MIB + page(2 * i + 1), page(1), RESERVED) for i in range(MOST_RANGES - 1)]
+    pieces = [Range(MIB, 128 * MIB), *holes]
     cases = [
         (apart, kibibytes(apart)),
         ([Range(MIB, 0), Range(2 * MIB, MIB), Range(5 * MIB, 0, 3)], 1024),
@@ -95,10 +99,12 @@ def test_strange_ranges(lab):
         ([Range(MIB, 8 * MIB), Range(2 * MIB, MIB, RESERVED)], 7 * 1024),
         ([Range(MIB, MIB), Range((1 << 64) - MIB, 3 * MIB, RESERVED)], 1024),
         ([Range(MIB, MIB + 700), Range(4 * MIB, MIB + 700)], 2 * 1024 + 1),
+        (pieces, 128 * 1024 - 63 * 4),
     ]
     with stopped(lab, "kmain") as guest:
         for ranges, expected in cases:
             assert tell(guest, [Entry(each) for each in ranges]) != "panic"
+            require_told(guest, ranges)
             require_usable(guest, expected)
 
 
@@ -116,15 +122,17 @@ def test_entry_that_is_cut_off(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_wrong_size(lab):
-    """An entry's size leads nowhere, or back: the walk ends, with what came before."""
-    first, wrong = Range(MIB, MIB), Range(4 * MIB, MIB)
+    """An entry's size leads into the next one, to the map's end, beyond it, or back in 32 bits. The
+    entry itself is whole, and counts; the walk goes on where the size says, or ends."""
+    random = Random(lab.seed)
+    sizes = [*random.sample(range(20), 4), 0, 43, 44, 45, random.randrange(46, 1 << 20)]
+    sizes += [0x80000000, *random.sample(range(0xFFFFFFB0, 1 << 32), 4), 0xFFFFFFFC, 0xFFFFFFE4]
     with stopped(lab, "kmain") as guest:
-        for size in (0, 1, 0xFFFFFFFC, 0xFFFFFFE8, 0xFFFFFFFF, 0x80000000):
-            entries = [Entry(first), Entry(wrong, size=size), Entry(Range(8 * MIB, MIB))]
-            assert tell(guest, entries) != "panic"
-            found = told(guest)
-            assert found[0] == first, f"the second entry has size {size:#x}"
-            assert len(found) <= 20, f"{len(found)} ranges in 72 bytes, with size {size:#x}"
+        for size in sizes:
+            first, wrong, last = random_ranges(random, 3)
+            entries = [Entry(first), Entry(wrong, size=size), Entry(last)]
+            assert tell(guest, entries) != "panic", f"the second entry has size {size:#x}"
+            require_told(guest, walked(b"".join(each.encode() for each in entries)))
 
 
 @pytest.mark.exercise("1.5", points=1)
