@@ -178,6 +178,9 @@ def test_no_link_above_a_file_is_followed(tmp_path):
         ("ld: a.o: undefined reference to `__popcountsi2'", "the kernel is not linked with that"),
         ("cc1: out of memory allocating 65536 bytes", "too much time or memory"),
         ('a.c:1:2: error: #error "\x1b[2J100 of 100"', 'a.c:1:2: error: #error "?[2J100 of 100'),
+        ("\tNASM  boot/entry.asm\nboot/entry.asm:1: fatal: no", "boot/entry.asm:1: fatal: no"),
+        ("\tNASM  a.asm\npanic: a.asm:4: assertion failed", "panic: a.asm:4: assertion failed"),
+        ("././" * 99 + "a.c:1:10: error: nested too deeply", "a.c:1:10: error: nested too deeply"),
         ("", "no reason was given"),
     ],
 )

@@ -49,9 +49,10 @@ OUT_OF_BOUNDS = re.compile(
     re.IGNORECASE,
 )
 TELLING = re.compile(
-    r"error|undefined reference|multiple definition|overlap|not fit", re.IGNORECASE
+    r"error|fatal:|panic:|undefined reference|multiple definition|overlap|not fit", re.IGNORECASE
 )
 TEMPORARY_NAME = re.compile(r"/tmp/cc\w+\.s")
+SAME_FOLDER = re.compile(r"^(?:\./)+", re.MULTILINE)  # 200 of them, of a file that includes itself
 # What gcc calls for 64-bit division, __builtin_popcount and their like.
 OF_LIBGCC = re.compile(r"undefined reference to .(__[a-z]+[sdt]i[1-4])\b")
 NO_LIBGCC = " (gcc's own library has it, and the kernel is not linked with that: write it out)"
@@ -356,7 +357,8 @@ def first_error(output: str) -> str:
     """What a compiler said first; the rest mostly follows from it."""
     if OUT_OF_BOUNDS.search(output):
         return "the compiler needs too much time or memory for it, or writes too much"
-    lines = TEMPORARY_NAME.sub("assembly", output).strip().splitlines()
+    output = SAME_FOLDER.sub("", TEMPORARY_NAME.sub("assembly", output))
+    lines = output.strip().splitlines()
     lines = [line for line in lines if not line.startswith("make")]
     errors = [line for line in lines if TELLING.search(line)]
     line = (errors or lines or ["no reason was given"])[0].strip()
