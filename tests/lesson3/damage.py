@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.lesson3.executables import (
+    BEGINNING,
     DYNAMIC,
     EXECUTABLE,
     HEADER,
@@ -130,3 +131,78 @@ def damaged_files(seed: int, count: int) -> Iterator[Image]:
     """This many damaged files."""
     seeded = random.Random(seed)
     return (damaged(seeded) for _ in range(count))
+
+
+# ---- edges -------------------------------------------------------------------------------------
+
+
+def headers_at_their_edges(seeded: random.Random) -> list[Image]:
+    """Program headers that end with the bytes that were read, or a few further; that wrap; of
+    another size; at odd places. Each of some is good."""
+    images = []
+    for count in (1, 2, seeded.randint(3, 29), 30):
+        segments, size = tuple(good(seeded) for _ in range(count)), SEGMENT.size * count
+        last = BEGINNING - size
+        for phoff in (52, seeded.randrange(52, last + 1, 4), last):
+            ends = (phoff + size, phoff + size - 1, phoff + size - seeded.randrange(2, size))
+            images += [Image(segments, phoff=phoff, bytes_there=there) for there in ends]
+        images += [Image(segments, phoff=last + step) for step in range(-4, 5)]
+    image = Image((good(seeded),))
+    wrapping = [0xFFFFFFE0, 0xFFFFFFFC, 0xFFFFFC34, 1 << 31, *seeded.sample(range(1025, MASK), 20)]
+    images += [replace(image, phoff=phoff & ~3) for phoff in wrapping]
+    sizes = [
+        0,
+        31,
+        33,
+        64,
+        0xFFFF,
+        seeded.randrange(34, 0x10000),
+        32 | 1 << seeded.randrange(8, 16),
+    ]
+    images += [replace(image, phentsize=size) for size in sizes]
+    counts = [0, 31, 0xFFFF, seeded.randrange(32, 0x10000), 1 << seeded.randrange(8, 16)]
+    images += [replace(image, phnum=count) for count in counts]
+    images += [replace(image, bytes_there=there) for there in (0, 4, 20, 51, seeded.randrange(52))]
+    return shuffled(seeded, images)
+
+
+def segments_at_their_edges(seeded: random.Random) -> list[Image]:
+    """The first and the last byte of user space, sums that wrap, a file larger than memory; with
+    and without a bias. The segment in question is one of some good ones, at any place of them."""
+    edge_cases = []
+    for bias in (0, LINK_ADDRESS):
+        inside = seeded.randrange(SPACE_START, SHARED_PAGE)
+        for place in (*edges(SPACE_START, SHARED_PAGE, 0, bias), inside, 0xC0000000, 0xFFFFF000):
+            rest = SHARED_PAGE - place & MASK
+            lengths = {1, seeded.randrange(2, 4096), *edges(rest), -place & MASK, MASK}
+            vaddr = place - bias & MASK
+            edge_cases += [(bias, Segment(vaddr=vaddr, filesz=0, memsz=each)) for each in lengths]
+    length = seeded.randrange(2, 4096)
+    nowhere = Segment(vaddr=seeded.choice((MASK, 0, 0xC0000000)), filesz=0, memsz=0)
+    others = [
+        *(good(seeded, memsz=length, filesz=size) for size in (length, length + 1, MASK)),
+        *(nowhere, replace(nowhere, filesz=length), replace(nowhere, type=NOTE, memsz=MASK)),
+        *(good(seeded, type=INTERPRET), Segment(type=INTERPRET, vaddr=0)),
+    ]
+    edge_cases += [(bias, each) for bias in (0, LINK_ADDRESS) for each in others]
+    images = [Image((nowhere,)), Image((nowhere, replace(nowhere, type=NOTE)))]
+    return shuffled(seeded, [*images, *(among(seeded, *each) for each in edge_cases)])
+
+
+def good(seeded: random.Random, **fields: int) -> Segment:
+    """A segment that fits without a bias, and with one."""
+    vaddr = seeded.randrange(SPACE_START, SHARED_PAGE - LINK_ADDRESS - 0x10000)
+    memsz = seeded.randrange(1, 0x10000)
+    return replace(Segment(vaddr=vaddr, filesz=seeded.randint(0, memsz), memsz=memsz), **fields)
+
+
+def among(seeded: random.Random, bias: int, segment: Segment) -> Image:
+    """A file with this segment at any place among some good ones."""
+    segments = [good(seeded) for _ in range(seeded.randrange(4))]
+    segments.insert(seeded.randint(0, len(segments)), segment)
+    return Image(tuple(segments), type=SHARED_OBJECT if bias else EXECUTABLE)
+
+
+def shuffled(seeded: random.Random, images: list[Image]) -> list[Image]:
+    """In any order."""
+    return seeded.sample(images, len(images))

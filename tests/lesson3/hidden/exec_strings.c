@@ -6,6 +6,7 @@
  *   add ARGUMENTS ENVIRONMENT  adds what the two arrays point to; prints the result, both counts,
  *                              the length, and the text in hexadecimal
  *   new                        forgets all that was added
+ *   change ADDRESS LENGTH      another task changes each of these bytes as soon as it was read
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +21,10 @@
 #define START 0x08000000u
 #define SIZE  0x40000u
 
+#define CHANGED 0x04 /* of such bytes no pointer is made that is good */
+
 static uint8_t memory[SIZE];
+static uint32_t changing_from, changing_end;
 static unsigned fetches;
 
 void *page_alloc(unsigned order)
@@ -39,6 +43,15 @@ static bool is_there(uint32_t address, uint32_t length)
 	return address >= START && address < START + SIZE && length <= START + SIZE - address;
 }
 
+static uint8_t fetch(uint32_t address)
+{
+	uint8_t value = memory[address - START];
+
+	if (address >= changing_from && address < changing_end)
+		memory[address - START] = CHANGED;
+	return value;
+}
+
 /* An endless array is somebody's bug when it is read without an end. */
 static void count_fetch(void)
 {
@@ -54,19 +67,22 @@ uint32_t copy_from_user(void *to, uint32_t from, uint32_t length)
 
 	count_fetch();
 	while (done < length && is_there(from + done, 1)) {
-		((char *)to)[done] = memory[from + done - START];
+		((uint8_t *)to)[done] = fetch(from + done);
 		done++;
 	}
 	return length - done;
 }
 
+/* Its size is at least 1: who asks for less does not know what comes of it. */
 int string_from_user(char *to, uint32_t from, uint32_t size)
 {
 	count_fetch();
+	if (size == 0)
+		return -EFAULT;
 	for (uint32_t i = 0; i < size; i++) {
 		if (!is_there(from + i, 1))
 			return -EFAULT;
-		to[i] = memory[from + i - START];
+		to[i] = fetch(from + i);
 		if (!to[i])
 			return i;
 	}
@@ -103,7 +119,7 @@ int main(void)
 {
 	struct exec_strings strings;
 	char word[16], text[64];
-	unsigned address;
+	unsigned address, length;
 
 	exec_strings_create(&strings);
 	while (scanf("%15s", word) == 1) {
@@ -113,6 +129,9 @@ int main(void)
 			exec_add(&strings, text, &strings.arguments);
 		} else if (strcmp(word, "add") == 0) {
 			add(&strings);
+		} else if (strcmp(word, "change") == 0 && scanf("%x %x", &address, &length) == 2) {
+			changing_from = address;
+			changing_end = address + length;
 		} else {
 			exec_strings_destroy(&strings);
 			exec_strings_create(&strings);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 
@@ -13,11 +14,15 @@ from labs.tools.course.exercises import ROOT
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.result import Outcome
 from tests.lesson3 import support
-from tests.lesson3.damage import damaged_files, verdict
+from tests.lesson3.damage import (
+    damaged_files,
+    headers_at_their_edges,
+    segments_at_their_edges,
+    verdict,
+)
 from tests.lesson3.executables import (
     INTERPRET,
     LINK_ADDRESS,
-    SHARED_OBJECT,
     Image,
     Segment,
     question,
@@ -72,39 +77,14 @@ def test_damaged_files(lab):
 def test_headers_at_their_edges(lab):
     """Program headers that end with the bytes that were read, or one byte further; that wrap; of
     another size; at odd places."""
-    images = []
-    for count in (1, 2, 5):
-        segments = tuple(Segment(vaddr=LINK_ADDRESS + i * PAGE) for i in range(count))
-        for there in (52 + 32 * count, 52 + 32 * count - 1, 1024):
-            images.append(Image(segments, bytes_there=there))
-        last = 1024 - 32 * count
-        images += [Image(segments, phoff=last + step) for step in (-4, -3, -2, -1, 0, 4)]
-    images += [Image(phoff=phoff) for phoff in (0xFFFFFFE0, 0xFFFFFFFC, 0xFFFFFC34, 1 << 31)]
-    images += [Image(phentsize=size) for size in (0, 31, 33, 64, 0xFFFF)]
-    images += [Image(phnum=count) for count in (0, 30, 31, 0xFFFF)]
-    images += [Image(bytes_there=there) for there in (0, 4, 20, 51, 52)]
-    check(lab, images)
+    check(lab, headers_at_their_edges(random.Random(lab.seed)))
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)
 def test_segments_at_their_edges(lab):
     """The first and the last byte of ring 3, sums that wrap, a file larger than memory; with and
     without a bias."""
-    images = []
-    for kind, bias in ((2, 0), (SHARED_OBJECT, LINK_ADDRESS)):
-        places = (SPACE_START, SPACE_START - 1, LINK_ADDRESS, SHARED_PAGE - 64, SHARED_PAGE - 63)
-        places += (SHARED_PAGE, KERNEL_BASE, 0xFFFFF000, 0xFFFFFFC0, 0, 0x1000)
-        for place in places:
-            for length in (1, 64, SHARED_PAGE - place & 0xFFFFFFFF, 0xFFFFFFFF):
-                vaddr = place - bias & 0xFFFFFFFF
-                segments = (Segment(vaddr=vaddr, filesz=0, memsz=length),)
-                images.append(Image(segments, type=kind))
-    images += [Image((Segment(filesz=65),)), Image((Segment(filesz=0xFFFFFFFF),))]
-    empty = Segment(vaddr=0xFFFFFFFF, filesz=0, memsz=0)
-    images += [Image((Segment(), empty)), Image((empty,)), Image((replace(empty, filesz=5),))]
-    images += [Image((Segment(), Segment(type=INTERPRET, vaddr=0)))]
-    images += [Image((Segment(), Segment(vaddr=0xC0000000)))]
-    check(lab, images)
+    check(lab, segments_at_their_edges(random.Random(lab.seed)))
 
 
 @pytest.mark.exercise("3.6", points=1)
@@ -175,9 +155,25 @@ def test_arguments(lab):
     assert found[2] == ["0", "5", "0", str(len(strings)), strings.hex() + "."]
 
 
+@pytest.mark.exercise("3.6", points=1, host=True)
+def test_arguments_that_change(lab):
+    """Another task changes pointers and strings as soon as they were read: what was read counts."""
+    chance = random.Random(lab.seed)
+    texts = [word(chance) + b"\0" for _ in range(chance.randrange(3, 9))]
+    places = accumulate(map(len, texts[:-1]), initial=STRINGS)
+    lines = [at(STRINGS, b"".join(texts)), at(ARRAY, words(*places, 0))]
+    lines += [f"change {ARRAY:x} {MEMORY_END - ARRAY:x}", "new", f"add {ARRAY:x} 0"]
+    (found,) = ask(lab, lines)
+    whole = b"".join(texts)
+    assert found == ["0", str(len(texts)), "0", str(len(whole)), whole.hex() + "."], (
+        f"{len(texts)} strings: exec_add_from_user returns {found[0]}, and has {found[1]} strings"
+    )
+
+
 @pytest.mark.exercise("3.6", points=2, host=True)
 def test_bad_arguments(lab):
-    """Arrays, pointers and strings that are not there, or that go over the edge: EFAULT."""
+    """Arrays, pointers and strings that are not there, or that go over the edge: EFAULT. Nothing is
+    added but the good strings before them."""
     lines = [at(STRINGS, b"good\0"), at(MEMORY_END - 4, b"good")]
     arrays = [words(STRINGS, 0xC0000000, 0), words(4, 0), words(STRINGS, MEMORY_END - 4, 0)]
     for i, array in enumerate(arrays):
@@ -197,6 +193,10 @@ def test_bad_arguments(lab):
             assert (answer[0], answer[4:]) == ("0", [f"{text.hex()}00."]), f"for {text}: {answer}"
         else:
             assert answer[0] == str(-EFAULT), f"exec_add_from_user returns {answer[0]}"
+            before = b"good\0" * (int(answer[3]) // len(b"good\0"))
+            assert answer[3:] == [str(len(before)), f"{before.hex()}."], (
+                f"a bad string or array adds {answer[3]} bytes: {answer[4]}"
+            )
 
 
 def word(chance: random.Random) -> bytes:
