@@ -9,17 +9,33 @@ import pytest
 from labs.tools.grading.lab_words import guest_words
 from labs.tools.machine.result import Outcome, Result
 
+TOGETHER = "with all your exercises together"
+
 
 def expect(result: Result, *lines: str, outcome: Outcome = Outcome.ENDED) -> None:
     """The run has these lines (regular expressions), in this order, and this end."""
-    place = 0
-    for line in lines:
-        found = re.compile(f"^{line}", re.MULTILINE).search(result.serial.replace("\r", ""), place)
-        if not found:
-            fail(f'with all your exercises together there is no line "{line}"', result)
-        place = found.end()
+    if line := missing(result.serial, lines):
+        fail(f'{TOGETHER} there is no line "{line}"', result)
     if result.outcome is not outcome:
-        fail(f"with all your exercises together the run does not end ({outcome.value})", result)
+        fail(f"{TOGETHER} the run does not end ({outcome.value})", result)
+
+
+def expect_said(said: str, *lines: str) -> None:
+    """The same of what a machine on a leash has said."""
+    if line := missing(said, lines):
+        last = (said.strip() or "nothing").splitlines()[-1]
+        pytest.fail(f'{TOGETHER} there is no line "{line}"; the last is: {last}', pytrace=False)
+
+
+def missing(said: str, lines: tuple[str, ...]) -> str:
+    """The first of the lines that does not come after those before it; empty without one."""
+    text, place = said.replace("\r", ""), 0
+    for line in lines:
+        found = re.compile(f"^{line}", re.MULTILINE).search(text, place)
+        if not found:
+            return line
+        place = found.end()
+    return ""
 
 
 def fail(words: str, result: Result) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 
 import pytest
 
@@ -11,26 +12,35 @@ from tests.lesson3.support import with_files
 from tests.lesson4.support import program
 
 WHOLE = "tests/lesson3/hidden/whole.c"
+SECRET = struct.pack("<I", 0x5EC4E75A)
+
+
+def whole(secret: int) -> bytes:
+    """The program with another word in its file, which is part of the sum that it prints."""
+    file = program(WHOLE)
+    assert file.count(SECRET) == 1
+    return file.replace(SECRET, struct.pack("<I", secret))
 
 
 @pytest.mark.exercise("3.0", points=1)
 def test_programs_run(lab):
     """A program with arguments, twice: it prints, asks for memory, and hands over a bad pointer."""
     seeded = random.Random(lab.seed)
-    first, second = (seeded.randrange(1, 1 << 20) for _ in range(2))
-    files = with_files(lab, {"bin/whole": program(WHOLE)})
+    first, second, secret = (seeded.randrange(1, 1 << 20) for _ in range(3))
+    files = with_files(lab, {"bin/whole": whole(secret)})
     expect(
         lab.run(f"run /bin/whole {first} {second}; run /bin/whole {second} {second}", **files),
-        f"sum {first + second}",
+        f"sum {first + second + secret}",
         "heap 1",
         "fault -14",
-        f"sum {2 * second}",
+        f"sum {2 * second + secret}",
     )
 
 
 @pytest.mark.exercise("3.0", points=1)
 def test_bad_program_is_refused(lab):
     """A text is no program; the next one runs."""
-    files = with_files(lab, {"bin/whole": program(WHOLE), "bin/text": b"no program\n" * 9})
+    secret = random.Random(lab.seed).randrange(1, 1 << 20)
+    files = with_files(lab, {"bin/whole": whole(secret), "bin/text": b"no program\n" * 9})
     said = lab.run("run /bin/text; run /bin/whole 1 2", **files)
-    expect(said, "/bin/text: ENOEXEC|.*/bin/text: ENOEXEC", "sum 3")
+    expect(said, "/bin/text: ENOEXEC|.*/bin/text: ENOEXEC", f"sum {3 + secret}")
