@@ -33,8 +33,8 @@ trap_common:
 	; EXERCISE 2.3 (interrupts, part 3): completes the struct trap_frame (save_registers, part
 	; 4, in kernel/cpu/trap_frame.inc), calls trap_dispatch(frame), and returns to the
 	; interrupted code with all its registers. Interrupts stay disabled until then.
-	; Pitfalls: the argument is a pointer, not the frame itself. IRET expects EIP on top of the
-	; stack.
+	; Pitfalls: the argument is a pointer, not the frame itself; the word that holds it belongs
+	; to trap_dispatch, which may change it. IRET expects EIP on top of the stack.
 	; SOLUTION 2.3 {
 	save_registers
 	push esp

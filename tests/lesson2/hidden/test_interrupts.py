@@ -114,9 +114,11 @@ class Traps:
         return address
 
     def leave(self) -> None:
-        """Returns from trap_dispatch as C does: with other values in EAX, ECX and EDX."""
+        """Returns from trap_dispatch as C does: with other values in EAX, ECX and EDX, and in the
+        word of the argument."""
         machine = self.machine
         now = machine.registers()
+        machine.write(now["esp"] + 4, struct.pack("<I", self.random.getrandbits(32)))
         (home,) = machine.read_words(now["esp"], 1)
         junk = {name: self.random.getrandbits(32) for name in ("eax", "ecx", "edx")}
         machine.set(**junk, esp=now["esp"] + 4, eip=home)

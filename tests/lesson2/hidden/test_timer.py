@@ -177,16 +177,19 @@ def test_spurious_line_7(lab):
 
 @pytest.mark.exercise("2.4", points=2)
 def test_spurious_line_15(lab):
-    """While line 10 is in service: the first controller gets its EOI, the second gets none."""
+    """While line 10 is in service: the first controller gets its EOI, the second gets none. Here as
+    well, a request that waits is not yet in service."""
     with controllers(lab, 10, 15) as pics:
         handlers = {line: pics.handler(line) for line in (10, 15)}
         pics.set_line(10, True)
         pics.machine.run_to(handlers[10])
         assert pics.in_service() == (1 << 2, 1 << 2)
-        assert pics.forge(15, handlers[15]) == LOOP, "the handler of line 15 was called"
-        assert pics.in_service() == (0, 1 << 2), (
-            f"in service afterwards (first, second): {pics.in_service()}, not (0, 4)"
-        )
+        for is_requested in (False, True):
+            pics.set_line(15, is_requested)
+            assert pics.forge(15, handlers[15]) == LOOP, "the handler of line 15 was called"
+            assert pics.in_service() == (0, 1 << 2), (
+                f"in service afterwards (first, second): {pics.in_service()}, not (0, 4)"
+            )
 
 
 @pytest.mark.exercise("2.4", points=1)
@@ -204,11 +207,14 @@ def test_line_of_the_first_controller(lab):
 
 
 def rates(seed: int) -> list[int]:
-    """Frequencies whose divisor is rounded up, down, and the slowest and the usual one."""
-    candidates = random.Random(seed).sample(range(60, 400), 340)
+    """Frequencies whose divisor is rounded up, down, and the slowest and the usual one; and one
+    whose divisor fits into a byte, rounded up."""
+    chooser = random.Random(seed)
+    candidates = chooser.sample(range(60, 400), 340)
     up = next(hz for hz in candidates if 0.6 < FREQUENCY / hz % 1 < 0.95)
     down = next(hz for hz in candidates if 0.05 < FREQUENCY / hz % 1 < 0.4)
-    return [100, up, down, 18]
+    high = chooser.sample(range(4700, 10_000), 100)
+    return [100, up, down, 18, next(hz for hz in high if 0.6 < FREQUENCY / hz % 1 < 0.95)]
 
 
 @pytest.mark.exercise("2.4", points=3, gate=True)
