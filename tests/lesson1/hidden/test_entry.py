@@ -36,10 +36,11 @@ def entered(lab, flags: int = 0x2, **fields: object) -> Iterator[tuple[Guest, Ra
 
 
 def fill_bss(guest: Guest) -> tuple[bytes, bytes]:
-    """Fills the BSS, and what follows, with junk. Returns the guards before and behind it."""
+    """Fills the BSS with junk, and what is on both sides of it: the end of the symbol table, and
+    what follows. Returns the guards before and behind it."""
     start, end = physical(guest, "bss_start"), physical(guest, "bss_end")
-    guest.write(start, JUNK * (end - start + GUARD))
-    return guest.read(start - GUARD, GUARD), JUNK * GUARD
+    guest.write(start - GUARD, JUNK * (GUARD + end - start + GUARD))
+    return JUNK * GUARD, JUNK * GUARD
 
 
 def require_clear(guest: Guest, guards: tuple[bytes, bytes]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.lesson1.support import (
     HEADER_AREA,
     KERNEL,
+    KERNEL_BASE,
     MULTIBOOT_LOADER,
     multiboot_header,
     relink,
@@ -65,10 +66,13 @@ def test_it_is_aligned_wherever_the_kernel_is_linked(lab):
 
 @pytest.mark.exercise("1.1", points=2)
 def test_grub_starts_it(lab):
-    """GRUB reads the header from a CD, and enters with its magic number."""
+    """GRUB reads the header from a CD, and enters with its magic number; all else is where it was
+    linked, so that C begins."""
     with stopped(lab, "_start", boot="grub") as guest:
         for _ in range(ENTRY_TRIES):
             if guest.registers()["eax"] == MULTIBOOT_LOADER:
+                guest.run_to("kmain")
+                assert guest.registers()["eip"] >= KERNEL_BASE, "kmain is not in the higher half"
                 return
             guest.run_to("_start")
     pytest.fail("GRUB does not enter the kernel")
