@@ -47,7 +47,7 @@ static void copy_text(struct syscall_record *record)
    Pitfalls: `total` wraps around, so compare differences of sequence numbers, not the numbers.
    copy_text reads user memory and may sleep in later lessons: not with interrupts disabled, and
    not on a record in the ring. Callers may have interrupts disabled already: they stay so.
-   Interrupts must not be disabled while a thousand records are copied. */
+   Interrupts must not be disabled while a thousand records are copied: eight at most. */
 /* SOLUTION 3.5 { */
 /* SYSCALL_TRACE_RECORDS is a power of two, so the numbers may wrap. */
 static struct syscall_record *place(uint32_t sequence)
