@@ -1,6 +1,7 @@
 """Cheats: submissions that try to get points without doing the exercises, in tests/cheats/NAME/.
 
-A cheat begins with the handout and may have, besides cheat.toml with its title:
+A cheat begins with the handout and may have, besides cheat.toml with its title (and with figures,
+if it hands in what its kernel prints as a measurement):
 
 payload.c, payload.asm   what is in each blank in place of the stub's include; they define
                          cheat("1.3"), or the macro cheat "1.2", which then comes in place of
@@ -14,6 +15,7 @@ In all of them @ROOT@ is the reference's directory, @FILE@ the file and @LESSON@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from labs.tools.course.exercises import ROOT, Exercise, blank, every_lesson, of_lesson
+from labs.tools.course.handed_in import sources_of, write_measurement
 
 DIRECTORY = ROOT / "tests/cheats"
 BOOT_SECTOR = "boot/mbr.asm"
@@ -33,13 +36,14 @@ INCLUDES = (  # of stubs: what defines exercise_missing
 
 @dataclass(frozen=True)
 class Cheat:
-    """A cheat. parts: the texts of its payloads by file name."""
+    """A cheat. parts: the texts of its payloads by file name. figures: of its measurement."""
 
     name: str
     title: str
     lessons: tuple[int, ...]
     links: bool
     parts: dict[str, str]
+    figures: dict[str, int]
 
     @property
     def directory(self) -> Path:
@@ -58,7 +62,8 @@ def read_cheat(directory: Path) -> Cheat:
     table = tomllib.loads((directory / "cheat.toml").read_text())
     parts = {path.name: path.read_text() for path in directory.glob("[pw]*.*")}
     tried = tuple(table.get("lessons", every_lesson()))
-    return Cheat(directory.name, table["title"], tried, table.get("links", False), parts)
+    links, figures = table.get("links", False), table.get("figures", {})
+    return Cheat(directory.name, table["title"], tried, links, parts, figures)
 
 
 def lay_cheat(cheat: Cheat, lesson: int, submission: Path) -> None:
@@ -73,6 +78,11 @@ def lay_cheat(cheat: Cheat, lesson: int, submission: Path) -> None:
                 place.write_text(cheating_text(cheat, exercise, path))
     if (cheat.directory / "files").is_dir():
         shutil.copytree(cheat.directory / "files", submission, dirs_exist_ok=True)
+    if cheat.figures:
+        questions = importlib.import_module(f"labs.lesson{lesson}.measure").QUESTIONS
+        guesses = {each.key: 1.0 for each in questions}
+        sources = sources_of(submission, lesson)
+        write_measurement(submission, lesson, sources, guesses, guesses, cheat.figures)
 
 
 def cheating_text(cheat: Cheat, exercise: Exercise, path: str) -> str:
