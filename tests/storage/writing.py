@@ -40,11 +40,23 @@ DRIVERS = [
 WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, REMOVE, FAIL = range(8)
 DONE = re.compile(r"done (-?\d{1,10}) (\d{1,20}) (\d{1,20})")
 END = re.compile(r"end (-?\d{1,10}) (\d{1,10})")
-NO_SPACE = -28
+ONE = "-t ext4 -b 1024 -N 64"
+KINDS = {
+    "ext4-1k": ONE,
+    "ext4-small-groups": "-t ext4 -b 1024 -N 64 -g 1024 -O ^flex_bg,^resize_inode",
+    "ext4-4k": "-t ext4 -b 4096 -N 64",
+    "ext3-1k": "-t ext3 -b 1024 -N 64",
+    "ext2-2k": "-t ext2 -b 2048 -N 64",
+}
+BUFFERS = 1024  # of the cache
+NO_SPACE, BUSY, NOT_READ = -28, -16, -5
 MOST_TOLD = 3  # lines of e2fsck
 MOST_OTHER = 16 << 10  # bytes of another file, so that no image is like the last one
+MOST_FILLED = 8 << 20  # bytes of a run of free blocks
 NAMES = ("a", "b", "c", "d")
-LEAF = re.compile(r"\s*(\d+)/\s*\d+\s+\d+/\s*\d+\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*\d+\s+\d+(.*)")
+LEAF = re.compile(
+    r"\s*(\d+)/\s*\d+\s+(\d+)/\s*(\d+)\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*\d+\s+\d+(.*)"
+)
 NODE = re.compile(r"\s*\d+/\s*\d+\s+\d+/\s*\d+\s+\d+\s*-\s*\d+\s+(\d+)\s+\d+\s*$")
 TABLE = bytes(i % 256 for i in range(512))
 
@@ -104,6 +116,7 @@ class Files:
     words: list[str] = field(default_factory=list)
     model: dict[str, bytearray] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
+    buffers: int = BUFFERS
 
     def __enter__(self) -> Files:
         source = self.place / "root"
@@ -115,7 +128,18 @@ class Files:
         chance = Random(self.lab.seed)
         (source / "other").write_bytes(chance.randbytes(chance.randrange(1, MOST_OTHER)))
         self.image = make_image(self.place / "a.img", self.size, self.options, source)
+        self._fill_free_blocks(chance.randbytes(self.block))
         return self
+
+    def _fill_free_blocks(self, old: bytes) -> None:
+        """What nobody uses is not zeros, as on a disk that has been in use: unwritten blocks must
+        not show it."""
+        text = run_tool("dumpe2fs", str(self.image))
+        runs = re.findall(r"(\d+)-(\d+)", " ".join(re.findall(r"(?m)^  Free blocks: (.*)", text)))
+        with self.image.open("r+b") as file:
+            for first, last in runs:
+                file.seek(int(first) * self.block)
+                file.write(old * min(int(last) - int(first) + 1, MOST_FILLED // self.block))
 
     def __exit__(
         self,
@@ -192,11 +216,12 @@ class Files:
 
     # What came of it
 
-    def run(self, fails: bool = False) -> list[Result]:
+    def run(self, fails: bool = False, bad: int = -1) -> list[Result]:
         """Does it all, and changes the image. Returns the results. fails: the console may tell of
-        errors."""
+        errors. bad: a block that cannot be read."""
         with self.image.open("r+b") as file, mmap.mmap(file.fileno(), 0) as contents:
-            desk = Desk(self.changes, Drive(contents), self.size)
+            drive = Drive(contents, bad * self.block // SECTOR)
+            desk = Desk(self.changes, drive, self.size, self.buffers)
             done = self.lab.converse(write_program(self.lab), desk.answer)
         self.results = desk.results
         lines = done.stdout.decode(errors="replace").splitlines()
@@ -256,10 +281,15 @@ class Files:
         for line in debugfs(self.image, [f"ex -l /{name}"]):
             numbers = LEAF.match(line)
             if numbers:
-                _, first, last, physical, rest = numbers.groups()
+                first, last, physical, rest = numbers.groups()[3:]
                 length = int(last) - int(first) + 1
                 found.append(Extent(int(first), length, int(physical), "Uninit" in rest))
         return found
+
+    def leaves(self, name: str) -> list[int]:
+        """How many extents each leaf of a file's tree has."""
+        found = [LEAF.match(line) for line in debugfs(self.image, [f"ex -l /{name}"])]
+        return [int(line[3]) for line in found if line and line[2] == "1"]
 
     def nodes(self, name: str) -> list[int]:
         """The blocks of a file's tree."""
@@ -271,18 +301,18 @@ class Desk:
     """What answers the program: its next change, and the requests of its disk. lost: how many
     buffers nobody gave back; None before its end. asked: how many changes it was given."""
 
-    def __init__(self, changes: Sequence[Change], drive: Drive, size: int) -> None:
+    def __init__(self, changes: Sequence[Change], drive: Drive, size: int, buffers: int) -> None:
         self.results: list[Result] = []
         self.lost: int | None = None
         self.asked = 0
-        self._changes, self._drive, self._size = changes, drive, size
+        self._changes, self._drive, self._disk = changes, drive, f"{size // SECTOR} {buffers}"
 
     def answer(self, question: bytes) -> bytes:
         """The line for a line."""
         text = question.decode(errors="replace")
         line = ""
         if text == "disk":
-            line = str(self._size // SECTOR)
+            line = self._disk
         elif text == "mounted":
             line = self._next()
         elif (done := DONE.fullmatch(text)) and len(self.results) < len(self._changes):

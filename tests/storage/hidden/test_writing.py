@@ -12,8 +12,10 @@ from tests.host.ext.images import MIB, debugfs, make_image
 from tests.lesson3.support import with_files
 from tests.lesson4.support import SAID, program
 from tests.storage.writing import (
+    KINDS,
     NAMES,
     NO_SPACE,
+    ONE,
     Files,
     contents,
     difference,
@@ -24,14 +26,6 @@ from tests.storage.writing import (
 )
 from tests.told import expect, fail, require
 
-ONE = "-t ext4 -b 1024 -N 64"
-KINDS = {
-    "ext4-1k": ONE,
-    "ext4-small-groups": "-t ext4 -b 1024 -N 64 -g 1024 -O ^flex_bg,^resize_inode",
-    "ext4-4k": "-t ext4 -b 4096 -N 64",
-    "ext3-1k": "-t ext3 -b 1024 -N 64",
-    "ext2-2k": "-t ext2 -b 2048 -N 64",
-}
 LEAF = 84  # extents in a node of 1 KiB
 DRIVE = "tests/storage/user/drive.c"
 
@@ -110,6 +104,23 @@ def test_nodes_are_near_their_file(lab, tmp_path):
             fail(f"/a is in group {group}, which has room: nodes elsewhere: {far}")
 
 
+@pytest.mark.exercise("S4", points=1, host=True)
+def test_halves(lab, tmp_path):
+    """A full leaf gets one more entry, left of its middle: half of what it had moves to the new
+    one, or about that."""
+    place = Random(lab.seed).randrange(LEAF // 8, LEAF // 4)
+    with Files(lab, tmp_path, ONE, 8 * MIB) as files:
+        for number in range(LEAF):
+            files.allocate("a", number * 3, 1)
+        files.allocate("a", place * 3 + 1, 1)
+        files.run()
+        files.require_results()
+        seen = files.leaves("a")
+        expect("extents in the leaves of /a, together", sum(seen), LEAF + 1)
+        if len(seen) != 2 or min(seen) < LEAF // 3:
+            fail(f"extents in the leaves of /a: expected about {LEAF // 2} in each, seen {seen}")
+
+
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_deep_splits(lab, tmp_path):
     """4,000 extents, made downwards: inner nodes are split, too; then all of them go."""
@@ -156,20 +167,34 @@ def test_nothing_is_left(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_longest_extents(lab, tmp_path):
-    """A run of 36,864 unwritten blocks, 4,096 at a time: an extent has at most 32,767 of them."""
+    """36,864 unwritten blocks, a seventh of 32,767 at a time: an extent has at most so many."""
     features = "-O ^has_journal,^resize_inode,sparse_super2 -E num_backup_sb=0"
     with Files(lab, tmp_path, f"{ONE} {features}", 96 * MIB) as files:
-        for step in range(9):
-            files.allocate("a", step * 4096, 4096)
+        for step in range(7):
+            files.allocate("a", step * 4681, 4681)
+        files.allocate("a", 32_767, 36_864 - 32_767)
         files.write("a", 36_863 * 1024, 1024)
         files.run()
         files.require_results()
         seen = files.extents("a")
         expect("blocks of /a", sum(each.length for each in seen), 36_864)
-        if max(each.length for each in seen) > 32_767:
-            fail(f"extents of /a: expected at most 32767 unwritten blocks, seen {seen}")
-        if max(each.length for each in seen) < 20_000:
-            fail(f"extents of /a: expected one of more than 20000 blocks, seen {seen}")
+        if seen[0].length != 32_767:
+            fail(f"extents of /a: expected 32767 unwritten blocks in the first one, seen {seen}")
+
+
+@pytest.mark.exercise("S4", points=1, host=True)
+def test_longest_written_extent(lab, tmp_path):
+    """The last of 32,768 blocks goes and comes again: all of them are one extent."""
+    features = "-O ^has_journal,^resize_inode,sparse_super2 -E num_backup_sb=0"
+    data = contents(0, 32 * MIB, 1)
+    with Files(lab, tmp_path, f"{ONE} {features}", 48 * MIB, {"a": data}) as files:
+        files.punch("a", 32_767, 1)
+        files.commit()
+        files.write("a", 32_767 * 1024, 1024, seed=2)
+        files.run()
+        files.require_results()
+        seen = [(each.logical, each.length) for each in files.extents("a")]
+        expect("extents of /a", seen, [(0, 32_768)])
 
 
 @pytest.mark.exercise("S4", points=3, host=True)
@@ -230,6 +255,41 @@ def test_two_files_grow(lab, tmp_path):
         for name in "ab":
             if len(files.extents(name)) > 12:
                 fail(f"extents of /{name}: expected at most 12, seen {len(files.extents(name))}")
+
+
+@pytest.mark.exercise("S4", points=1, host=True)
+def test_from_the_goal_on(lab, tmp_path):
+    """A file that cannot go on where it ends goes on after that place, not before the file."""
+    with Files(lab, tmp_path, ONE, 8 * MIB) as files:
+        for name, blocks in (("a", 60), ("b", 20), ("c", 1)):
+            files.write(name, 0, blocks * 1024)
+        files.truncate("a", 0)
+        files.commit()
+        files.write("b", 20 * 1024, 30 * 1024)
+        files.run()
+        files.require_results()
+        first, *rest = files.extents("b")
+        if not rest or any(each.physical < first.physical for each in rest):
+            fail(f"blocks of /b: expected the later ones after {first}, seen {rest}")
+
+
+@pytest.mark.exercise("S4", points=1, host=True)
+def test_window_of_data(lab, tmp_path):
+    """A node for a file's map is no reason to give the file's window away: the next block that
+    another file gets is not the one after this file's last."""
+    with Files(lab, tmp_path, ONE, 8 * MIB) as files:
+        files.write("c", 0, 1024)
+        for number in range(4):
+            files.write("a", number * 2 * 1024, 1024)
+        files.truncate("c", 0)
+        files.commit()  # there is room for the node, not in the window
+        files.write("a", 8 * 1024, 1024)
+        files.write("b", 0, 1024)
+        files.write("a", 9 * 1024, 1024)
+        files.run()
+        files.require_results()
+        last = files.extents("a")[-1]
+        expect("the last extent of /a: block, length", (last.logical, last.length), (8, 2))
 
 
 @pytest.mark.exercise("S4", points=2, host=True)

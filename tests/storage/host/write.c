@@ -2,7 +2,7 @@
  * The file system that writes, asked from outside (tests/storage/writing.py): changes files of an
  * image, which is outside, too (asked_disk.h).
  *
- *	disk			gets the sectors of the device
+ *	disk			gets the sectors of the device, and how many buffers the cache has
  *	mounted			gets the first change: what (below), inode, two numbers, a seed of
  *				the contents; an empty line: that was all
  *	done RESULT SIZE SECTORS
@@ -23,9 +23,8 @@
 #include "tests/storage/host/asked.h"
 #include "tests/storage/host/asked_disk.h"
 
-#define PIECE	1024u /* bytes of a buffer */
-#define BUFFERS 1024u
-#define MOST	(4u << 20) /* bytes of one write */
+#define PIECE 1024u	 /* bytes of a buffer */
+#define MOST  (4u << 20) /* bytes of one write */
 
 /* REMOVE: the only name of the inode, which is still used: then it is cut. */
 enum what { WRITE, TRUNCATE, ALLOCATE, ALLOCATE_KEEP, PUNCH, COMMIT, REMOVE };
@@ -37,12 +36,16 @@ struct change {
 };
 
 static struct ext_fs *fs;
+static uint32_t buffers;
 
 static void open_disk(void)
 {
+	char *rest;
+
 	disk.mode = DISK_PRIVATE;
 	disk.device.name = "hdb";
-	disk.device.sectors = disk.limit = strtoull(ask("disk"), NULL, 10);
+	disk.device.sectors = disk.limit = strtoull(ask("disk"), &rest, 10);
+	buffers = (uint32_t)strtoul(rest, NULL, 10);
 	disk.bad_sector = NO_SECTOR;
 	disk.budget = UINT64_MAX; /* the disk has its own */
 	disk_is_outside();
@@ -127,10 +130,10 @@ static uint32_t lost_buffers(void)
 
 	bcache_drop();
 	disk.elsewhere = NULL;
-	disk.bytes = calloc(BUFFERS, PIECE);
-	while (block < BUFFERS && bcache_get(&disk.device, block, PIECE, BLOCK_OTHER, &buffer) == 0)
+	disk.bytes = calloc(buffers, PIECE);
+	while (block < buffers && bcache_get(&disk.device, block, PIECE, BLOCK_OTHER, &buffer) == 0)
 		block++;
-	return BUFFERS - block;
+	return buffers - block;
 }
 
 int main(void)
@@ -139,7 +142,7 @@ int main(void)
 	int error;
 
 	open_disk();
-	if (bcache_init(BUFFERS) != BUFFERS)
+	if (bcache_init(buffers) != buffers)
 		fail("no memory for the cache");
 	error = ext_mount_with(&disk.device, &options, &fs);
 	if (error)
