@@ -16,6 +16,7 @@ void works_for_a_program(void);
 void interrupts_off(void);
 void ticks(void);
 void before_user(void);
+void many_signals(void);
 void woken_by_the_tick(void);
 void woken_last(void);
 void mixers(void);
@@ -160,8 +161,11 @@ static uint32_t expired;
 
 static void expire(struct timer *timer)
 {
+	uint32_t flags;
+
 	(void)timer;
-	expired++;
+	__asm__ volatile("pushfl; popl %0" : "=r"(flags));
+	expired += flags & EFLAGS_INTERRUPTS ? 100 : 1;
 }
 
 static void deliver_nothing(struct trap_frame *frame)
@@ -244,6 +248,14 @@ void woken_last(void)
 }
 
 static unsigned delivered;
+static volatile bool is_over;
+
+static void keep_yielding(void *argument)
+{
+	(void)argument;
+	while (!is_over)
+		yield();
+}
 
 static void deliver(struct trap_frame *frame)
 {
@@ -270,6 +282,41 @@ void before_user(void)
 	trap_return_work = WORK_SCHEDULE | WORK_SIGNAL;
 	task_before_user(&frame);
 	answer(trap_return_work & (WORK_SIGNAL | WORK_SCHEDULE));
+	interrupts_enable();
+	await_threads(before);
+}
+
+static void deliver_again(struct trap_frame *frame)
+{
+	trap_return_work &= ~WORK_SIGNAL;
+	trap_return_work |= ++delivered < frame->eip ? WORK_SIGNAL : WORK_SCHEDULE;
+}
+
+/* questions: signals, each of which comes with the one before it, and with the last one a request
+ * for a change. answers: how many are delivered on the way to the kernel, and to user mode; how
+ * often this thread was pre-empted. */
+void many_signals(void)
+{
+	struct trap_frame frame = { .cs = KERNEL_CODE, .eip = questions[0] };
+	uint32_t before = task_count, preemptions = current->preemptions;
+	uint32_t count = current->schedule.preempt_count;
+
+	quiet();
+	deliver_signals = deliver_again;
+	begin_thread(keep_yielding, 0);
+	interrupts_disable();
+	frame.eflags = EFLAGS_INTERRUPTS;
+	trap_return_work = WORK_SIGNAL;
+	current->schedule.preempt_count = 0;
+	sched_work(&frame);
+	current->schedule.preempt_count = count + 1; /* quiet */
+	answer(delivered);
+	frame.cs = USER_CODE;
+	trap_return_work = WORK_SIGNAL;
+	sched_work(&frame);
+	answer(delivered);
+	answer(current->preemptions - preemptions);
+	is_over = true;
 	interrupts_enable();
 	await_threads(before);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import struct
 from collections import defaultdict
 from itertools import pairwise
 
@@ -12,8 +13,11 @@ import pytest
 from tests.lesson4.search import search
 from tests.lesson4.support import (
     INTERRUPTS,
+    MASK,
+    NEW,
     PREEMPTED,
     SLEEPS,
+    WOKEN,
     WORK_SCHEDULE,
     WORK_SIGNAL,
     WORK_TICK,
@@ -29,6 +33,9 @@ from tests.lesson4.support import (
 
 CLOCK = "tests/lesson4/hidden/clock.c"
 HOLDS = "tests/lesson4/threads/clock.c"
+ROBIN = "tests/lesson4/hidden/robin.c"
+JOIN, ENQUEUE, PICK, _, TICK, DEQUEUE = range(6)  # steps of class_steps.h
+NAMES = ("join", "enqueue", "pick", "", "tick", "(leaves)")
 SERVICE = re.compile(r"^pic[01]: .*isr=(\w+)", re.MULTILINE)
 LONGEST = 1000  # instructions of a thread that mixes
 GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi", "eip")
@@ -100,6 +107,99 @@ def test_preempt_count(lab):
     assert found == [1, 2, 3], "another thread was due, and did not run at the last preempt_enable"
 
 
+class Robin:
+    """Round robin as it should be, in steps that fit each other, and what comes of each."""
+
+    def __init__(self, seeded: random.Random, quantum: int) -> None:
+        self.seeded, self.quantum = seeded, quantum
+        self.left: dict[int, int] = {}
+        self.queue: list[int] = []
+        self.asleep = list(range(1, 5))
+        self.steps: list[tuple[int, int, int]] = []
+        self.wanted: list[int] = []
+
+    def add(self, step: int, number: int, value: int = 0) -> int:
+        """One more step."""
+        result = 0
+        if step in (JOIN, ENQUEUE):
+            self.left[number] = self.quantum
+        if step == ENQUEUE:
+            self.queue.append(number)
+        elif step == PICK:
+            result = self.queue.pop(0)
+        elif step == DEQUEUE:
+            self.queue.remove(number)
+        elif step == TICK:
+            self.left[number] -= 1
+            result = int(self.left[number] == 0)
+            self.left[number] = self.left[number] or self.quantum
+        self.steps.append((step, number, value))
+        self.wanted.append(result)
+        return result
+
+    def wake(self) -> None:
+        """One that has slept competes, or a new one."""
+        number = self.asleep.pop(0)
+        is_new = number not in self.left or self.seeded.random() < 0.2
+        if is_new:
+            self.add(JOIN, number)
+        self.add(ENQUEUE, number, NEW if is_new else WOKEN)
+
+    def turn(self) -> None:
+        """The first in the queue runs for some ticks, as others wake; sometimes all come from
+        another class meanwhile, or one leaves the queue. It may lose the processor late."""
+        number = self.add(PICK, 0)
+        for _ in range(self.seeded.randrange(2 * self.quantum)):
+            self.add(TICK, number)
+            kind = self.seeded.random()
+            if self.asleep and kind < 0.2:
+                self.wake()
+            elif kind < 0.25:
+                self.add(JOIN, number)
+            elif self.queue and kind < 0.3:
+                self.asleep.append(self.seeded.choice(self.queue))
+                self.add(DEQUEUE, self.asleep[-1])
+        if self.seeded.random() < 0.3:
+            self.asleep.append(number)
+        else:
+            self.add(ENQUEUE, number, self.seeded.choice((YIELDED, PREEMPTED)))
+
+    def check(self, lab) -> None:
+        """Makes the steps, and compares what comes of each."""
+        with threads(lab, ROBIN, "class_steps", len(self.steps), self.quantum) as run:
+            words = [word & MASK for step in self.steps for word in step]
+            run.guest.write(run.address("steps"), struct.pack(f"<{len(words)}I", *words))
+            found = run.answers()[1:]
+        for index, (step, seen) in enumerate(zip(self.steps, found, strict=True)):
+            what, number, value = step
+            words = f"step {index}, {NAMES[what]} of task {number} with {value}"
+            assert seen == self.wanted[index], f"{words}: {seen}, not {self.wanted[index]}"
+
+
+@pytest.mark.exercise("4.2", points=2)
+def test_class_by_itself(lab):
+    """Hundreds of steps of the class: whoever comes, and for whatever reason, is the last, and
+    begins a whole turn of its own."""
+    seeded = random.Random(lab.seed)
+    robin = Robin(seeded, seeded.randrange(3, 7))
+    while len(robin.steps) < 600:
+        while not robin.queue or (robin.asleep and seeded.random() < 0.3):
+            robin.wake()
+        robin.turn()
+    robin.check(lab)
+
+
+@pytest.mark.exercise("4.2", points=1)
+def test_long_turn(lab):
+    """A turn of hundreds of ticks, twice, of a task that is alone."""
+    quantum = random.Random(lab.seed).randrange(260, 330)
+    robin = Robin(random.Random(), quantum)
+    robin.add(JOIN, 1)
+    for _ in range(2 * quantum):
+        robin.add(TICK, 1)
+    robin.check(lab)
+
+
 @pytest.mark.exercise("4.2", points=2)
 def test_kernel_of_a_program(lab):
     """A task with a space is not interrupted in the kernel, for as long as it works there."""
@@ -126,6 +226,7 @@ def test_ticks(lab):
     with threads(lab, CLOCK, "ticks") as run:
         in_handler, expired, system, user, kept, work, system_after, user_after = run.answers()
     assert in_handler == 0, "the timers expire before the interrupt is done"
+    assert expired < 100, "interrupts are enabled when a timer's function is called"
     assert expired == 1, f"a timer that is due was called {expired} times"
     assert (system, user) == (1, 0), f"one tick counts {system} in the kernel, {user} in ring 3"
     assert kept, "with the tick the signal is forgotten that waits for ring 3"
@@ -159,6 +260,18 @@ def test_before_ring_3(lab):
     assert found[0] == mark, "the signal is not delivered with the trap's frame"
     assert found[:3] == [mark, 5, 0], "the change that the delivery asked for is not made"
     assert found[3:] == [6, 0], f"6 was to run before signals are looked at: {found[3:]}"
+
+
+@pytest.mark.exercise("4.2", points=1)
+def test_many_signals(lab):
+    """Signals that come one with the other, before user mode: all are delivered, and none on the
+    way back to the kernel; who gives the processor away there is pre-empted, and does not yield."""
+    signals = random.Random(lab.seed).randrange(5, 15)
+    with threads(lab, CLOCK, "many_signals", signals) as run:
+        kernel, user, preemptions = run.answers()
+    assert kernel == 0, "a signal is delivered to code in the kernel"
+    assert user == signals, f"of {signals} signals {user} are delivered before user mode"
+    assert preemptions == 1, f"one pre-emption counts as {preemptions}"
 
 
 @pytest.mark.exercise("4.2", points=2)

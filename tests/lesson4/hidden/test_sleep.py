@@ -13,7 +13,7 @@ SLEEP = "tests/lesson4/hidden/sleep.c"
 WAKE = "tests/lesson4/hidden/wake.c"
 ERESTART, ETIMEDOUT = 512, 110
 END = 999
-TICK_US = 10_000
+TICK_US, SECOND = 10_000, 1_000_000_000
 
 
 def groups(words: list[int]) -> list[list[int]]:
@@ -69,11 +69,13 @@ def test_alarms(lab):
 @pytest.mark.exercise("4.3", points=2, gate=True)
 def test_order_of_timers(lab):
     """Many timers, several due at a time, equal deadlines in the order of their start; cancelled
-    ones are not called."""
+    ones are not called. Some deadlines are seconds apart."""
     seeded = random.Random(lab.seed)
     offsets = [seeded.randrange(0, 8) * 100 for _ in range(14)]
     cancelled = seeded.sample(range(14), 3)
     check_timers(lab, 1 << 40, offsets, cancelled, [0, 99, 350, 350, 2000])
+    offsets = [2 * SECOND, -2 * SECOND]  # the difference has more than 31 bits
+    check_timers(lab, 1 << 40, seeded.sample(2 * offsets, 4), [], [-2 * SECOND, 0, 2 * SECOND])
 
 
 @pytest.mark.exercise("4.3", points=2)
@@ -195,7 +197,7 @@ def test_stubborn_sleeper(lab):
     """msleep lasts to its end, whoever wakes the task, and whatever signal waits."""
     with threads(lab, SLEEP, "stubborn") as run:
         (microseconds,) = run.answers()
-    assert microseconds >= 80_000, f"msleep(80) ended after {microseconds} us"
+    assert 80_000 <= microseconds <= 80_000 + 1.2 * TICK_US, f"msleep(80) took {microseconds} us"
 
 
 @pytest.mark.exercise("4.3", points=2)
@@ -242,13 +244,17 @@ def test_interrupt_flag(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_sleepers_do_not_compete(lab):
-    """Who sleeps is not ready, and does not get the processor only to look again."""
+    """Who sleeps is not ready, and does not get the processor only to look again. A signal wakes
+    who waits for an event, and nobody else."""
     with threads(lab, WAKE, "out_of_the_queue") as run:
         found = run.answers()
     ways = ("semaphore_down", "wait_event", "msleep")
-    for way, is_ready, turns in zip(ways, found[0::2], found[1::2], strict=True):
+    parts = zip(ways, found[0::3], found[1::3], found[2::3], strict=True)
+    for way, is_ready, turns, hears_signals in parts:
         assert not is_ready, f"a task in {way} still competes for the processor"
         assert turns == 0, f"a task in {way} has got the processor {turns} times meanwhile"
+        life = ("TASK_BLOCKED", "TASK_SLEEPING")[way == "wait_event"]
+        assert hears_signals == (way == "wait_event"), f"a task in {way} sleeps not as {life}"
 
 
 @pytest.mark.exercise("4.3", points=2)

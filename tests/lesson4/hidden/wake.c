@@ -25,8 +25,8 @@ static void sleep_once(void *argument)
 	}
 }
 
-/* Three sleepers, each in its way. answers: for each, whether it competes for the processor, and
- * how often it has got it while this thread offered it. */
+/* Three sleepers, each in its way. answers: for each, whether it competes for the processor, how
+ * often it has got it while this thread offered it, and whether a signal may end its sleep. */
 void out_of_the_queue(void)
 {
 	struct task *tasks[3];
@@ -42,6 +42,7 @@ void out_of_the_queue(void)
 			yield();
 		answer(tasks[i]->life == TASK_READY || tasks[i]->schedule.is_queued);
 		answer(tasks[i]->switches - switches);
+		answer(tasks[i]->life == TASK_SLEEPING);
 	}
 }
 
