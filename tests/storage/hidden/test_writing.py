@@ -366,7 +366,8 @@ def test_cuts_that_fail(lab, tmp_path, kind):
             is_cut = cut.size == size
             if cut.result == 0:  # the failure came later: what was not committed may be lost
                 is_cut = len(seen) == size
-            expect(f"{where}: orphans", len(orphans), int(cut.result < 0 and is_cut))
+            if is_cut or cut.result == 0:  # one that is listed may still have its old size
+                expect(f"{where}: orphans", len(orphans), int(cut.result < 0))
             wanted = whole[:size] if is_cut else whole[:size] + seen[rest] + whole[rest.stop :]
             if seen != wanted:
                 fail(f"{where}: /a {difference(seen, wanted)}")
