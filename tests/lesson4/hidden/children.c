@@ -153,6 +153,10 @@ static void flags_of_clone(void)
 		leave(0);
 	wait_for(child, &status, 0);
 	say("unasked", parent_word);
+	child = call5(CALL_CLONE, SIGCHLD | CLONE_PARENT_SETTID, 0, 4, 0, 0);
+	if (child == 0)
+		leave(0);
+	say("nowhere", child > 0 && wait_for(child, &status, 0) == child);
 }
 
 volatile uint32_t shared;
@@ -187,16 +191,21 @@ __asm__("vfork_and_add:\n"
 	"	jmp *cold_home\n");
 uint32_t cold_home;
 
-/* The child works in its parent's memory, while the parent sleeps. */
+/* The child works in its parent's memory, while the parent sleeps; another child ends meanwhile. */
 static void borrowed(void)
 {
 	uint32_t wanted = CLONE_VM | CLONE_VFORK | SIGCHLD | CLONE_CHILD_CLEARTID;
+	int32_t other = fork();
+
+	if (other == 0)
+		leave(0);
 	int32_t child = vfork_and_add(wanted, numbers[0]);
 	uint32_t seen = shared;
 
 	say("seen", seen - numbers[0]);
 	say("word", word_of_child);
 	say("child", wait_for(child, 0, 0) == child);
+	wait_for(other, 0, 0);
 }
 
 /* Many children at the same time, each with a result of its own. */

@@ -301,6 +301,7 @@ void woken_in_vain(void)
 	struct task *task = begin_thread(lock_and_say, 5);
 
 	yield();
+	answer(task->life == TASK_BLOCKED);
 	sched_wake(task);
 	yield();
 	answer(7);

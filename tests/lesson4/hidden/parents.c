@@ -2,6 +2,8 @@
 #include "tests/lesson4/hidden/vfork.h"
 #include "tests/lesson4/programs/family.h"
 
+#define SIGNAL_QUEUED 40
+
 #define NOHANG	      1
 #define UNTRACED      2
 #define GOES_ON	      8
@@ -233,6 +235,32 @@ static void no_memory(void)
 	say("fewer", counts[0] - counts[1]);
 }
 
+/* Children that end while hundreds of queued signals wait for them: more, in all, than the system
+ * keeps. Without the breadth there are no such calls, and nothing to lose. */
+static void queued_signals(void)
+{
+	static uint32_t information[32] = { SIGNAL_QUEUED, 0, -1u };
+	static const uint32_t blocked[2] = { 0, 1u << (SIGNAL_QUEUED - 33) };
+	int32_t refused = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		int32_t status = 0, child = fork();
+
+		if (child == 0) {
+			int32_t error = call5(175, 0, (uintptr_t)blocked, 0, sizeof(blocked), 0);
+			int32_t self = call(CALL_GETPID, 0, 0, 0);
+
+			for (unsigned n = 0; n < 200 && !error; n++)
+				if (call(178, self, SIGNAL_QUEUED, (uintptr_t)information) != 0)
+					leave(1);
+			leave(0);
+		}
+		wait_for(child, &status, 0);
+		refused += status != 0;
+	}
+	say("refused", refused);
+}
+
 /* A child that ends before its alarm rings; its place in memory is another one's by then. */
 static void early_end(void)
 {
@@ -257,17 +285,10 @@ static void early_end(void)
 int run(int count, char **words)
 {
 	static const struct trial trials[] = {
-		{ "rules", rules },
-		{ "groups", groups },
-		{ "statuses", statuses },
-		{ "unwanted", unwanted },
-		{ "times", times_of_children },
-		{ "orphans", orphans },
-		{ "heirs", heirs },
-		{ "zombies", zombies },
-		{ "full", no_memory },
-		{ "alarm", early_end },
-		{ 0 },
+		{ "rules", rules },	  { "groups", groups },		  { "statuses", statuses },
+		{ "unwanted", unwanted }, { "times", times_of_children }, { "orphans", orphans },
+		{ "heirs", heirs },	  { "zombies", zombies },	  { "full", no_memory },
+		{ "alarm", early_end },	  { "queued", queued_signals },	  { 0 },
 	};
 
 	return run_trial(trials, count, words);

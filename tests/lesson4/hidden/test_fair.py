@@ -27,6 +27,8 @@ NAMES = ("join", "enqueue", "pick", "charge", "tick", "(leaves)", "(niceness)", 
 FAKES, NO_TASK, NONE = 8, 999, 127
 WRAP = 1 << 64
 QUANTUM = 2
+QUANTUM_OF_STEPS = 3
+HALF_A_TICK = 5_000_000  # time stamps, with the clock of the steps
 
 
 def weights() -> list[int]:
@@ -68,7 +70,7 @@ class Model:
 
     def enqueue(self, number: int, reason: int) -> None:
         """In its place."""
-        lowest = (self.minimum - self.stamps_per_tick * QUANTUM) % WRAP
+        lowest = (self.minimum - self.stamps_per_tick * QUANTUM_OF_STEPS) % WRAP
         if reason == WOKEN and is_before(self.times[number], lowest):
             self.times[number] = lowest
         if reason == YIELDED and self.queue:
@@ -165,7 +167,7 @@ def draw_steps(
 
 def check_steps(lab, steps: list[tuple[int, int, int]], minimum: int) -> None:
     """Makes the steps; compares result and virtual time of each."""
-    questions = (len(steps), QUANTUM, minimum & MASK, minimum >> 32 & MASK)
+    questions = (len(steps), QUANTUM_OF_STEPS, minimum & MASK, minimum >> 32 & MASK)
     with threads(lab, FAIR, "class_steps", *questions) as run:
         words = [word & MASK for step in steps for word in step]
         run.guest.write(run.address("steps"), struct.pack(f"<{len(words)}I", *words))
@@ -193,6 +195,19 @@ def test_small_differences(lab):
     first, and no turn ends for an equal."""
     seeded = random.Random(lab.seed)
     check_steps(lab, draw_steps(seeded, 300, most=6), seeded.getrandbits(40))
+
+
+@pytest.mark.exercise("4.6", points=1)
+def test_half_a_tick(lab):
+    """Who wakes pre-empts if it has had less by more than half a tick: not at a few time stamps
+    less, nor at exactly half a tick."""
+    little = random.Random(lab.seed).randrange(HALF_A_TICK // 8)
+    had = (little, HALF_A_TICK // 2 + little, HALF_A_TICK - 1, HALF_A_TICK, HALF_A_TICK + 1)
+    steps = [(JOIN, 0, 0)]
+    for number, stamps in enumerate(had, 1):
+        steps += [(JOIN, number, 0), (CHARGE, number, stamps), (PREEMPTS, 0, number)]
+        steps += [(PREEMPTS, number, 0)]
+    check_steps(lab, steps, 1 << 33)
 
 
 @pytest.mark.exercise("4.6", points=3)

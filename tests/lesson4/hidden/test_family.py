@@ -37,6 +37,7 @@ SOURCES = {
         "zombies",
         "full",
         "alarm",
+        "queued",
     ),
     ENDS: ("silent", "stopped", "members", "interrupted", "news", "grandchildren", "vfork"),
 }
@@ -93,9 +94,12 @@ def test_floating_point_unit(lab):
 
 @pytest.mark.exercise("4.5", points=1)
 def test_flags_of_clone(lab):
-    """Words that are to get the pid; and what only threads need is refused."""
-    lines = said(lab, "clone")
-    assert lines == [f"threads {-EINVAL}", f"memory {-EINVAL}", "child 1", "parent 1", "unasked 7"]
+    """Words that are to get the pid, one of them at a bad address; and what only threads need is
+    refused."""
+    *refused, child, parent, unasked, nowhere = said(lab, "clone")
+    assert refused == [f"threads {-EINVAL}", f"memory {-EINVAL}"]
+    assert [child, parent, unasked] == ["child 1", "parent 1", "unasked 7"]
+    assert nowhere == "nowhere 1", "a bad address for the parent's word is an error"
 
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
@@ -181,6 +185,12 @@ def test_alarm_ends_with_its_task(lab):
     assert said(lab, "alarm") == ["next 0"]
 
 
+@pytest.mark.exercise("4.5", points=1)
+def test_queued_signals_end_with_their_process(lab):
+    """The system keeps a thousand queued signals: those of processes that have ended make room."""
+    assert said(lab, "queued") == ["refused 0"]
+
+
 @pytest.mark.exercise("4.5", points=2)
 def test_no_memory(lab):
     """fork fails when there is no memory, and leaves nothing behind: the second time there is room
@@ -191,8 +201,8 @@ def test_no_memory(lab):
 
 @pytest.mark.exercise("4.5", points=2)
 def test_borrowed_memory(lab):
-    """vfork: the parent sleeps until the child has ended, and sees what it has written; the word to
-    clear at the end is left alone."""
+    """vfork: the parent sleeps until this child has ended, whichever other one ends before, and
+    sees what it has written; the word to clear at the end is left alone."""
     number = numbers(lab, 1)[0]
     assert said(lab, "borrowed", number) == ["seen 0", "word 7", "child 1"]
 
@@ -243,12 +253,16 @@ def test_times_of_grandchildren(lab):
 
 @pytest.mark.exercise("4.5", points=1)
 def test_last_steps(lab):
-    """At its end a task zeroes its word while it has its memory, and from then on keeps the
-    processor: half of what it was is gone."""
+    """At its end a task closes its files with interrupts enabled, even if a signal has ended it,
+    which is delivered with interrupts disabled. It zeroes its word while it has its memory, and
+    from then on keeps the processor: half of what it was is gone."""
     files = with_files(lab, {"bin/ends": program(ENDS)})
     word = program_symbols(ENDS).find("own_word").address
     with stopped(lab, "process_exit", "run /bin/ends word", **files) as guest:
         before = guest.read_word(word)
+        guest.set(eflags=guest.registers()["eflags"] & ~INTERRUPTS)
+        guest.run_to("files_destroy")
+        assert guest.registers()["eflags"] & INTERRUPTS, "files are closed with interrupts disabled"
         guest.run_to("process_leave_space")
         after = guest.read_word(word)
         guest.run_to("space_destroy")

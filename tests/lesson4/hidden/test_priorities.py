@@ -431,9 +431,11 @@ def test_loan_without_a_change(lab):
 
 @pytest.mark.exercise("4.4", points=1)
 def test_woken_in_vain(lab):
-    """Who waits for a mutex and is woken by anybody but its owner sleeps again."""
+    """Who waits for a mutex is deaf to signals, and who is woken by anybody but its owner sleeps
+    again."""
     with threads(lab, LOCKS, "woken_in_vain") as run:
-        found = run.answers()
+        is_blocked, *found = run.answers()
+    assert is_blocked, "a thread in mutex_lock sleeps not as TASK_BLOCKED"
     assert found == [7, 5], "a thread goes on behind mutex_lock while another one has the mutex"
 
 

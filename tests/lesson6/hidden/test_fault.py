@@ -365,7 +365,8 @@ def test_around(lab):
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_around_is_chosen(lab):
-    """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page."""
+    """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page; a
+    write: a page."""
     with space_code(lab, SOURCE) as run:
         place = run.guest.address("fault_around_bytes")
         for pages, most in ((1, 1), (4, 4), (64, 38)):
@@ -378,6 +379,10 @@ def test_around_is_chosen(lab):
         put(run, space, 0, 30, 1, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=False)
         expect("entries for an object without peek", pages_of(run, space), 1)
+        space = begin(run)
+        put(run, space, 0, 30, 3 | SHARED, of=1)
+        require_fault(run, space, BASE + 9 * PAGE, write=True)
+        expect("entries for a page that is written to", pages_of(run, space), 1)
         run.guest.write(run.address("peeks_at_most"), struct.pack("<I", 3))
         space = begin(run)
         put(run, space, 0, 40, 1, of=1)
