@@ -378,9 +378,11 @@ def test_heap_is_zero(lab):
         space = run.call("space_create")
         run.call("space_set_heap", space, HEAP)
         run.call("run_space", space)
-        for small, large in ((0x808, 2 * PAGE), (PAGE, 2 * PAGE), (PAGE + 4, 3 * PAGE - 8), (0, 4)):
-            run.call("space_set_break", space, HEAP + 3 * PAGE)
-            for at in range(0, 3 * PAGE, 4 * 128):
+        sizes = (0x808, 2 * PAGE), (PAGE, 2 * PAGE), (PAGE + 4, 3 * PAGE - 8), (0, 4), (0x408, PAGE)
+        for small, large in sizes:
+            first = PAGE if large == PAGE else 3 * PAGE  # or less goes than a page
+            run.call("space_set_break", space, HEAP + first)
+            for at in range(0, first, 4 * 128):
                 run.answers("write_pages", HEAP + at, 1, 0x5A5A5A5A)
                 run.answers("write_pages", HEAP + at + 4, 1, 0x5A5A5A5A)
             for end in (small, large):
