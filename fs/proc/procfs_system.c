@@ -5,6 +5,7 @@
 #include "fs/file.h"
 #include "fs/proc/procfs.h"
 #include "fs/vfs/mounts.h"
+#include "fs/vfs/wall_time.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
@@ -44,11 +45,12 @@ static struct usage measure(void)
 static void show_stat(struct procfs_text *text, const struct task *task)
 {
 	struct usage usage = measure();
+	uint64_t booted = divide64(time_wall_ns() - time_ns(), 1000000000, NULL);
 
 	for (unsigned i = 0; i < 2; i++) /* all processors, then each */
 		procfs_print(text, "cpu%s %u 0 %u %u 0 0 0 0 0 0\n", i ? "0" : " ", usage.user,
 			     usage.system, usage.idle);
-	procfs_print(text, "intr 0\nctxt %llu\nbtime 0\nprocesses %u\n", usage.switches,
+	procfs_print(text, "intr 0\nctxt %llu\nbtime %llu\nprocesses %u\n", usage.switches, booted,
 		     usage.tasks);
 	procfs_print(text, "procs_running %u\nprocs_blocked 0\n", usage.running);
 }

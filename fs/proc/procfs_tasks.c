@@ -24,10 +24,10 @@ static const struct {
 	[TASK_ZOMBIE] = { 'Z', "zombie" },
 };
 
-/* A kernel thread has no process; it shows up as one that has nothing. */
+/* A kernel thread has no process; it shows up as one that has nothing, and ignores no signal. */
 static const struct process *process_of(const struct task *task)
 {
-	static const struct process nothing;
+	static struct process nothing = { .signals.actions = nothing.signals.own };
 
 	return task->process ? task->process : &nothing;
 }

@@ -14,6 +14,7 @@
 #include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
+#include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
 /* "755": a mode in octal digits, or 0. */
@@ -54,7 +55,7 @@ static void ramfs_statfs(struct inode *root, struct filesystem_usage *usage)
 
 	*usage = (struct filesystem_usage){ .type = 0x858458f6,
 					    .block_size = PAGE_SIZE,
-					    .blocks = free,
+					    .blocks = memory_map_usable() / (PAGE_SIZE / 1024),
 					    .free = free,
 					    .available = free };
 }

@@ -42,3 +42,4 @@ struct linux_usage {
 
 #define USAGE_SELF     0
 #define USAGE_CHILDREN (-1)
+#define USAGE_THREAD   1

@@ -31,9 +31,70 @@
 #define US_PER_TICK (1000000 / TICKS_PER_SECOND)
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)
 
+/* A clock of processor time: the pid, inverted, above these bits. */
+#define CLOCK_PID_SHIFT 3
+#define CLOCK_OF_THREAD 4u
+#define CLOCK_KINDS	3u
+#define CLOCK_OF_USE	2u
+
 /* ---- clocks ---- */
 
-/* One clock for the time of day, one that only runs, one for the processor time of this task. */
+struct use (*use_of_ended)(const struct process *leader);
+
+/* The task that runs was charged at the last tick or switch. */
+void use_add(struct use *sum, const struct task *task)
+{
+	sum->cycles += task->schedule.total;
+	if (task == current)
+		sum->cycles += time_stamp() - task->schedule.started;
+	sum->user_ticks += task->user_ticks;
+	sum->system_ticks += task->system_ticks;
+}
+
+/* What a program's tasks have used, also those that have ended: their ticks are the leader's. */
+static struct use use_of_program(const struct process *leader)
+{
+	struct use use = { use_of_ended ? use_of_ended(leader).cycles : 0, 0, 0 };
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->process && task->process->leader == leader)
+			use_add(&use, task);
+	return use;
+}
+
+/* Of a task alone. */
+static struct use use_of_task(const struct task *task)
+{
+	struct use use = { 0 };
+
+	use_add(&use, task);
+	if (use_of_ended && task->process->leader == task->process) {
+		use.user_ticks -= use_of_ended(task->process).user_ticks;
+		use.system_ticks -= use_of_ended(task->process).system_ticks;
+	}
+	return use;
+}
+
+/* Linux's clock of another task or program: its number inverted, and what is meant by it. */
+static int read_clock_of(uint32_t clock, uint64_t *ns)
+{
+	int32_t pid = ~((int32_t)clock >> CLOCK_PID_SHIFT);
+	const struct task *task = task_find(pid ? pid : current->pid);
+
+	if ((clock & CLOCK_KINDS) != CLOCK_OF_USE || !task || !task->process)
+		return -EINVAL;
+	const struct process *leader = task->process->leader;
+
+	if (!(clock & CLOCK_OF_THREAD))
+		*ns = time_of_cycles(use_of_program(leader).cycles);
+	else if (leader == current->process->leader)
+		*ns = time_of_cycles(use_of_task(task).cycles);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* One clock for the time of day, one that only runs, and those of processor time. */
 static int clock_read(uint32_t clock, uint64_t *ns)
 {
 	switch (clock) {
@@ -49,11 +110,13 @@ static int clock_read(uint32_t clock, uint64_t *ns)
 		*ns = time_ns();
 		return 0;
 	case CLOCK_PROCESS_CPUTIME_ID:
+		*ns = time_of_cycles(use_of_program(current->process->leader).cycles);
+		return 0;
 	case CLOCK_THREAD_CPUTIME_ID:
 		*ns = time_of_cycles(current->schedule.total);
 		return 0;
 	default:
-		return -EINVAL;
+		return (int32_t)clock < 0 ? read_clock_of(clock, ns) : -EINVAL;
 	}
 }
 
@@ -138,18 +201,35 @@ struct linux_usage usage_of_ticks(uint32_t user, uint32_t system)
 	};
 }
 
+/* Ticks of the program, and of its children; returns the ticks since boot. */
+static int sys_times(struct trap_frame *frame)
+{
+	const struct process *leader = current->process->leader;
+	const struct use use = use_of_program(leader);
+	const struct linux_times times = { use.user_ticks, use.system_ticks,
+					   leader->children_user_ticks,
+					   leader->children_system_ticks };
+
+	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
+		return -EFAULT;
+	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & INT32_MAX;
+}
+
 static int sys_getrusage(struct trap_frame *frame)
 {
+	struct process *leader = current->process->leader;
+	struct use use = use_of_program(leader);
 	struct linux_usage usage;
 
-	if ((int32_t)frame->ebx == USAGE_SELF) {
-		usage = usage_of_ticks(current->user_ticks, current->system_ticks);
+	if (frame->ebx == USAGE_SELF || frame->ebx == USAGE_THREAD) {
+		if (frame->ebx == USAGE_THREAD)
+			use = use_of_task(current);
+		usage = usage_of_ticks(use.user_ticks, use.system_ticks);
 		usage.involuntary_switches = current->preemptions;
 		usage.voluntary_switches = current->switches - current->preemptions;
 		usage.largest_size = space_size(current->space) / 1024;
 	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
-		usage = usage_of_ticks(current->process->children_user_ticks,
-				       current->process->children_system_ticks);
+		usage = usage_of_ticks(leader->children_user_ticks, leader->children_system_ticks);
 	} else {
 		return -EINVAL;
 	}
@@ -248,14 +328,6 @@ static uint64_t alarm_left(void)
 	return alarm->deadline > now ? alarm->deadline - now : 1;
 }
 
-/* One that alarm(2) has set rings once. */
-static uint64_t alarm_interval(void)
-{
-	const struct process *process = current->process->leader;
-
-	return process->alarm.expire == ring ? process->alarm_interval : 0;
-}
-
 static void set_alarm(uint64_t value, uint64_t interval)
 {
 	struct process *process = current->process->leader;
@@ -266,21 +338,33 @@ static void set_alarm(uint64_t value, uint64_t interval)
 		timer_start(&process->alarm, time_ns() + value, ring);
 }
 
+/* It is the program's, so it rings although the thread that has set it ends. Returns the seconds
+ * that were left, rounded; never 0 for an alarm that was set. */
+static int sys_alarm(struct trap_frame *frame)
+{
+	uint64_t left = alarm_left();
+
+	set_alarm((uint64_t)frame->ebx * NS, 0);
+	return left && left < NS ? 1 : (int)divide64(left + NS / 2, NS, NULL);
+}
+
 /* ---- processor time: timers and limits that count ticks ---- */
 
 /* Of a process's tick_timers: the tick of use at which it rings (0: it does not), and its interval.
  */
 enum { NEXT, INTERVAL };
 
-/* Of the two timers the first counts what is used in user mode, the second all. */
+/* Of the two timers the first counts what the program uses in user mode, the second all. */
 static uint32_t ticks_used(uint32_t timer)
 {
-	return current->user_ticks + (timer ? current->system_ticks : 0);
+	const struct use use = use_of_program(current->process->leader);
+
+	return use.user_ticks + (timer ? use.system_ticks : 0);
 }
 
 static void ring_if_due(uint32_t timer, int signal)
 {
-	uint32_t *state = current->process->tick_timers[timer], used = ticks_used(timer);
+	uint32_t *state = current->process->leader->tick_timers[timer], used = ticks_used(timer);
 
 	if (state[NEXT] == 0 || used < state[NEXT])
 		return;
@@ -330,7 +414,7 @@ static uint32_t ticks_of(uint64_t ns)
 
 static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
 {
-	uint32_t *state = current->process->tick_timers[timer];
+	uint32_t *state = current->process->leader->tick_timers[timer];
 
 	state[NEXT] = value ? ticks_used(timer) + ticks_of(value) : 0;
 	state[INTERVAL] = ticks_of(interval);
@@ -341,13 +425,13 @@ static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
 
 static int give_timer(uint32_t which, uint32_t address)
 {
-	struct linux_interval_timer timer = { timeval_of(alarm_interval()),
+	struct linux_interval_timer timer = { timeval_of(current->process->leader->alarm_interval),
 					      timeval_of(alarm_left()) };
 
 	if (which > ITIMER_PROF)
 		return -EINVAL;
 	if (which != ITIMER_REAL) {
-		const uint32_t *state = current->process->tick_timers[which - 1];
+		const uint32_t *state = current->process->leader->tick_timers[which - 1];
 		uint32_t used = ticks_used(which - 1);
 
 		timer.interval = timeval_of_ticks(state[INTERVAL]);
@@ -388,6 +472,8 @@ static int sys_setitimer(struct trap_frame *frame)
 
 static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
 	{ 13, "time", "p", sys_time },
+	{ 27, "alarm", "d", sys_alarm },
+	{ 43, "times", "p", sys_times },
 	{ 77, "getrusage", "dp", sys_getrusage },
 	{ 78, "gettimeofday", "pp", sys_gettimeofday },
 	{ 104, "setitimer", "dpp", sys_setitimer },

@@ -21,6 +21,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/linux/futex.h"
 #include "kernel/linux/signal_mask.h"
+#include "kernel/linux/syscall_time.h"
 #include "kernel/linux/thread_local.h"
 #include "kernel/linux/signal_timer.h"
 #include "kernel/linux/threads.h"
@@ -45,6 +46,7 @@ struct thread {
 	uint32_t robust_list; /* a user address, or 0 */
 	uint32_t followers;   /* of a leader: how many */
 	uint32_t ending;      /* of a leader: bits */
+	struct use ended; /* what followers had used that are gone; its ticks are a leader's, too */
 };
 
 _Static_assert(sizeof(struct task) + sizeof(struct thread) <= TASK_SIZE, "there is room for both");
@@ -224,6 +226,11 @@ static void kill_others(const struct process *leader)
 	interrupts_restore(enabled);
 }
 
+static struct use used_by_ended(const struct process *leader)
+{
+	return thread_of(leader)->ended;
+}
+
 /* From the leader's wake-up to task_bury no other task may run: the leader may be gone then. */
 static void __attribute__((noreturn)) end_follower(void)
 {
@@ -234,6 +241,7 @@ static void __attribute__((noreturn)) end_follower(void)
 	task_unload();
 	current->life = TASK_ZOMBIE;
 	signal_drop_all(process);
+	use_add(&thread_of(leader)->ended, current);
 	leader->task->user_ticks += current->user_ticks;
 	leader->task->system_ticks += current->system_ticks;
 	thread_of(leader)->followers--;
@@ -303,6 +311,7 @@ static void take_place(struct process *process, struct process *leader)
 	process->signals.actions = process->signals.own;
 	process->leader = leader->leader = process;
 	thread_of(process)->followers = 1;
+	thread_of(process)->ended.cycles = thread_of(leader)->ended.cycles;
 	wait_wake(&leader->children);
 }
 
@@ -475,6 +484,7 @@ static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
 static void threads_initialize(void)
 {
 	program_finish = finish;
+	use_of_ended = used_by_ended;
 	signal_receiver = receiver;
 	signal_adopt = adopt;
 }

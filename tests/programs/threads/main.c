@@ -108,6 +108,7 @@ static const struct {
 	{ "random", part_random },
 	{ "events", part_events },
 	{ "system", part_system },
+	{ "use", part_use },
 };
 
 int main(int argc, char **argv)

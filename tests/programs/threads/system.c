@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/statvfs.h>
 
 static long error_of(long result)
 {
@@ -86,6 +87,25 @@ static void move_much(void)
 	say("soon", after.tv_sec - before.tv_sec < 2);
 }
 
+/* How full it is, and since when it runs. */
+static void ask_for_sizes(void)
+{
+	struct statvfs usage = { 0 };
+	char line[256];
+	long booted = -1;
+	FILE *file = fopen("/proc/stat", "r");
+
+	say("statvfs", statvfs("/tmp", &usage));
+	say("some is used", usage.f_blocks > usage.f_bfree && usage.f_bfree > 0);
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "btime %ld", &booted);
+	fclose(file);
+	struct timespec uptime;
+
+	clock_gettime(CLOCK_BOOTTIME, &uptime);
+	say("booted", labs(time(NULL) - uptime.tv_sec - booted) <= 2);
+}
+
 void part_system(void)
 {
 	const struct rlimit files = { 64, 128 }, stack = { 1 << 20, 1 << 20 };
@@ -96,6 +116,7 @@ void part_system(void)
 	ask_capabilities();
 	move_pages();
 	move_much();
+	ask_for_sizes();
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_STACK, &stack);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });

@@ -82,3 +82,4 @@ void part_terminals(void);
 void part_random(void);
 void part_events(void);
 void part_system(void);
+void part_use(void);
