@@ -55,6 +55,9 @@ struct procfs_memory {
 
 extern const struct procfs_memory *procfs_memory;
 
+/* Adds how many sectors were read from disks and written to them. NULL: there are no disks. */
+extern void (*procfs_traffic)(uint64_t *read, uint64_t *written);
+
 /* Writes one line for each range of a task's memory, and `more` after it, unless that is NULL. */
 void procfs_show_ranges(struct procfs_text *text, const struct task *task,
 			void (*more)(struct procfs_text *text, const struct space *space,

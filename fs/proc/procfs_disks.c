@@ -91,6 +91,20 @@ static int store_order(const char *line)
 	return -EINVAL;
 }
 
+/* A partition's sectors are its drive's. */
+static void count_traffic(uint64_t *read, uint64_t *written)
+{
+	for (const struct block_device *each = block_first(); each; each = each->next) {
+		uint64_t columns[BLOCK_COLUMNS];
+
+		if (!each->queue || each->is_snapshot)
+			continue;
+		block_columns(each, columns);
+		*read += columns[2];
+		*written += columns[6];
+	}
+}
+
 static void disks_register(void)
 {
 	static struct procfs_entry entries[] = {
@@ -101,5 +115,6 @@ static void disks_register(void)
 
 	for (unsigned i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		procfs_register(&entries[i]);
+	procfs_traffic = count_traffic;
 }
 STARTUP(disks_register)

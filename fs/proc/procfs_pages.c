@@ -85,12 +85,28 @@ static void show_slabs(struct procfs_text *text, const struct task *task)
 	}
 }
 
+void (*procfs_traffic)(uint64_t *read, uint64_t *written);
+
+/* Linux counts some hundred things there; what is missing is 0 for vmstat(8). */
+static void show_vmstat(struct procfs_text *text, const struct task *task)
+{
+	uint64_t read = 0, written = 0;
+
+	if (procfs_traffic)
+		procfs_traffic(&read, &written);
+	procfs_print(text, "nr_free_pages %u\nnr_file_pages %u\n", page_free_count(),
+		     ramfs_statistics().pages);
+	procfs_print(text, "pgpgin %llu\npgpgout %llu\n", read / 2, written / 2);
+	procfs_print(text, "pswpin 0\npswpout 0\n");
+}
+
 static void pages_register(void)
 {
 	static struct procfs_entry table[] = {
 		{ .name = "buddyinfo", .show = show_zones },
 		{ .name = "meminfo", .show = show_memory },
 		{ .name = "slabinfo", .show = show_slabs },
+		{ .name = "vmstat", .show = show_vmstat },
 	};
 
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)

@@ -16,9 +16,10 @@
 #define FIONCLEX 0x5450
 #define FIOCLEX	 0x5451
 
-#define DIRECT_UNIT 512u /* O_DIRECT: addresses and lengths are multiples of it */
-#define ADVICE_LAST 5u	 /* of posix_fadvise: to be used once */
-#define AT_ONCE	    4u	 /* a stream gets up to 2^4 pages of vectors in one piece: a pipe's */
+#define DIRECT_UNIT	  512u /* O_DIRECT: addresses and lengths are multiples of it */
+#define ADVICE_READ_AHEAD 3u
+#define ADVICE_LAST	  5u /* of posix_fadvise: to be used once */
+#define AT_ONCE		  4u /* a stream gets up to 2^4 pages of vectors in one piece: a pipe's */
 
 /* ---- vectors and offsets ---- */
 
@@ -321,6 +322,12 @@ CALL(sys_sendfile64, send_file(frame, sizeof(int64_t)))
 /* All of a file is data, as a file system may say: the first hole is at its end. */
 static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
 {
+	bool is_device = file && !file->ops->is_stream && inode_is(file->inode, S_IFCHR);
+
+	if (is_device && whence <= SEEK_END) { /* there is no place in it */
+		*result = 0;
+		return 0;
+	}
 	if (file && !file->ops->is_stream && (whence == SEEK_DATA || whence == SEEK_HOLE)) {
 		if ((uint64_t)distance >= file_size(file))
 			return -ENXIO;
@@ -401,6 +408,8 @@ CALL(sys_fadvise64,
      advise(frame->ebx, wide(frame->ecx, frame->edx), (int32_t)frame->esi, frame->edi))
 CALL(sys_fadvise64_64,
      advise(frame->ebx, wide(frame->ecx, frame->edx), wide(frame->esi, frame->edi), frame->ebp))
+CALL(sys_readahead,
+     advise(frame->ebx, wide(frame->ecx, frame->edx), (int32_t)frame->esi, ADVICE_READ_AHEAD))
 
 /* ---- ioctl ---- */
 
@@ -444,6 +453,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 187, "sendfile", "ddpd", sys_sendfile },
 	{ 194, "ftruncate64", "dxx", sys_ftruncate64 },
 	{ 239, "sendfile64", "ddpd", sys_sendfile64 },
+	{ 225, "readahead", "dxxd", sys_readahead },
 	{ 250, "fadvise64", "dxxdd", sys_fadvise64 },
 	{ 272, "fadvise64_64", "dxxxxd", sys_fadvise64_64 },
 	{ 333, "preadv", "dpdxx", sys_preadv },

@@ -9,6 +9,9 @@
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/linux/syscall_time.h"
+#include "kernel/linux/user_time64.h"
+#include "kernel/task/sched_class.h"
+#include "kernel/task/time.h"
 #include "kernel/process/family.h"
 #include "mm/user_copy.h"
 
@@ -21,6 +24,13 @@
 #define POLICY_UNUSED	4u
 #define POLICY_LAST	6u
 #define CPU_MASK_SIZE	4
+
+/* ioprio_set(2): whose it is (a process's, a group's, a user's), and a priority's two parts. */
+#define IO_KINDS       3u
+#define IO_CLASS_SHIFT 13
+#define IO_CLASS_IDLE  3u
+#define IO_LEVELS      0x1fffu
+#define IO_LEVEL_LAST  7u
 
 /* ---- families ---- */
 
@@ -297,6 +307,41 @@ static int sys_sched_setparam(struct trap_frame *frame)
 	return priority <= PRIORITY_MOST ? 0 : -EINVAL;
 }
 
+/* A turn under the class in use. */
+static int give_turn(const struct trap_frame *frame, bool wide)
+{
+	const uint64_t ns = (uint64_t)sched_quantum * (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND);
+	const struct linux_timespec64 turn64 = timespec64_of(ns);
+	const struct linux_timespec turn = timespec_of(ns);
+
+	if ((int32_t)frame->ebx < 0)
+		return -EINVAL;
+	if (!process_of_call(frame->ebx))
+		return -ESRCH;
+	return wide ? give(frame->ecx, &turn64, sizeof(turn64))
+		    : give(frame->ecx, &turn, sizeof(turn));
+}
+
+CALL(sys_sched_rr_get_interval, give_turn(frame, false))
+CALL(sys_sched_rr_get_interval64, give_turn(frame, true))
+
+/* Priorities of disk requests are accepted, too, and change nothing. */
+static int sys_ioprio_set(struct trap_frame *frame)
+{
+	uint32_t class = frame->edx >> IO_CLASS_SHIFT, level = frame->edx & IO_LEVELS;
+
+	if (frame->ebx - 1 >= IO_KINDS || class > IO_CLASS_IDLE || level > IO_LEVEL_LAST)
+		return -EINVAL;
+	return frame->ebx > 1 || process_of_call(frame->ecx) ? 0 : -ESRCH;
+}
+
+static int sys_ioprio_get(struct trap_frame *frame)
+{
+	if (frame->ebx - 1 >= IO_KINDS)
+		return -EINVAL;
+	return frame->ebx > 1 || process_of_call(frame->ecx) ? 0 : -ESRCH;
+}
+
 static int sys_sched_getaffinity(struct trap_frame *frame)
 {
 	const uint32_t first_processor = 1;
@@ -336,7 +381,11 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 157, "sched_getscheduler", "d", sys_sched_getscheduler },
 	{ 159, "sched_get_priority_max", "d", sys_sched_get_priority_max },
 	{ 160, "sched_get_priority_min", "d", sys_sched_get_priority_min },
+	{ 161, "sched_rr_get_interval", "dp", sys_sched_rr_get_interval },
 	{ 241, "sched_setaffinity", "ddp", sys_sched_setaffinity },
 	{ 242, "sched_getaffinity", "ddp", sys_sched_getaffinity },
 	{ 284, "waitid", "ddpxp", sys_waitid },
+	{ 289, "ioprio_set", "ddx", sys_ioprio_set },
+	{ 290, "ioprio_get", "dd", sys_ioprio_get },
+	{ 423, "sched_rr_get_interval_time64", "dp", sys_sched_rr_get_interval64 },
 };

@@ -87,18 +87,49 @@ static void move_much(void)
 	say("soon", after.tv_sec - before.tv_sec < 2);
 }
 
+/* Priorities and advice that are taken, and refused where they are none. */
+static void ask_for_turns(void)
+{
+	const int idle = 3 << 13, none_such = 4 << 13;
+	int file = open("/tmp/threads.system", O_RDWR | O_CREAT, 0600), ends[2];
+	int full = open("/dev/full", O_RDWR);
+	struct timespec turn = { -1, -1 };
+
+	say("turn", sched_rr_get_interval(0, &turn));
+	say("is told", turn.tv_sec == 0 && turn.tv_nsec >= 0);
+	say("of nobody", error_of(sched_rr_get_interval(0x3ffffff0, &turn)));
+	say("negative", error_of(sched_rr_get_interval(-1, &turn)));
+	say("ioprio",
+	    syscall(SYS_ioprio_set, 1, 0, idle) == 0 && syscall(SYS_ioprio_get, 1, 0) >= 0);
+	say("no such class", error_of(syscall(SYS_ioprio_set, 1, 0, none_such)));
+	say("of no such kind", error_of(syscall(SYS_ioprio_get, 9, 0)));
+	say("of nobody", error_of(syscall(SYS_ioprio_get, 1, 0x3ffffff0)));
+	say("readahead", readahead(file, 0, 4096));
+	say("no file", error_of(readahead(-1, 0, 4096)));
+	say("a place in /dev/full", lseek(full, 100, SEEK_SET) + lseek(full, -5, SEEK_CUR));
+	say("in a pipe", pipe(ends) ? 1 : error_of(lseek(ends[0], 0, SEEK_SET)));
+	for (int i = 0; i < 2; i++)
+		close(ends[i]);
+	close(full);
+	close(file);
+	unlink("/tmp/threads.system");
+}
+
 /* How full it is, and since when it runs. */
 static void ask_for_sizes(void)
 {
 	struct statvfs usage = { 0 };
 	char line[256];
-	long booted = -1;
+	long booted = -1, pages = 0;
 	FILE *file = fopen("/proc/stat", "r");
 
 	say("statvfs", statvfs("/tmp", &usage));
 	say("some is used", usage.f_blocks > usage.f_bfree && usage.f_bfree > 0);
 	while (file && fgets(line, sizeof(line), file))
 		sscanf(line, "btime %ld", &booted);
+	fclose(file);
+	file = fopen("/proc/vmstat", "r");
+	say("vmstat", file && fscanf(file, "nr_free_pages %ld", &pages) == 1 && pages > 0);
 	fclose(file);
 	struct timespec uptime;
 
@@ -116,6 +147,7 @@ void part_system(void)
 	ask_capabilities();
 	move_pages();
 	move_much();
+	ask_for_turns();
 	ask_for_sizes();
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_STACK, &stack);
