@@ -5,6 +5,7 @@
 
 #define AF_UNIX	    1u
 #define SOCK_STREAM 1u
+#define SOCK_DGRAM  2u
 
 /* struct sockaddr_un, and room for a NUL. */
 struct linux_socket_name {
@@ -15,6 +16,8 @@ struct linux_socket_name {
 #define SOCKET_NAME_MAX 110u
 
 /* Flags of send and recv. */
+#define MSG_PEEK	 0x00000002u
+#define MSG_TRUNC	 0x00000020u
 #define MSG_CTRUNC	 0x00000008u
 #define MSG_DONTWAIT	 0x00000040u
 #define MSG_NOSIGNAL	 0x00004000u
@@ -54,6 +57,7 @@ struct linux_control {
 /* Errors that only sockets give. */
 #define ENOTSOCK	88
 #define EMSGSIZE	90
+#define EPROTOTYPE	91
 #define ENOPROTOOPT	92
 #define ESOCKTNOSUPPORT 94
 #define EAFNOSUPPORT	97

@@ -1,5 +1,5 @@
 /*
- * Open sockets (AF_UNIX and SOCK_STREAM): they are connected by socketpair(2), or find each other
+ * Open sockets (AF_UNIX): streams are connected by socketpair(2), or find each other
  * by name: a path, whose inode is of the type socket, or any bytes
  * after a NUL (abstract; they are in no directory).
  *
@@ -35,7 +35,7 @@ static bool is_path(const struct socket_name *name)
 	return name->text.path[0] != '\0';
 }
 
-static int name_from_user(uint32_t address, uint32_t length, struct socket_name *name)
+int socket_name_from_user(uint32_t address, uint32_t length, struct socket_name *name)
 {
 	if (length < sizeof(name->text.family) || length > SOCKET_NAME_MAX)
 		return -EINVAL;
@@ -89,7 +89,7 @@ int socket_bind(struct file *file, const uint32_t *words)
 	struct socket *socket = file->private;
 	struct inode *inode = NULL;
 	struct socket_name name;
-	int error = name_from_user(words[1], words[2], &name);
+	int error = socket_name_from_user(words[1], words[2], &name);
 
 	if (!error && name.length == sizeof(name.text.family))
 		choose(&name);
@@ -121,7 +121,7 @@ int socket_listen(struct file *file, const uint32_t *words)
 	return 0;
 }
 
-static int find_listener(const struct socket_name *name, struct socket **found)
+int socket_find(const struct socket_name *name, struct socket **found)
 {
 	struct inode *inode = NULL;
 	int error = is_path(name) ? path_find(here(), name->text.path, PATH_FOLLOW, &inode) : 0;
@@ -130,6 +130,17 @@ static int find_listener(const struct socket_name *name, struct socket **found)
 		return error;
 	*found = find(name, inode);
 	inode_put(inode);
+	return 0;
+}
+
+static int find_listener(const struct socket_name *name, struct socket **found)
+{
+	int error = socket_find(name, found);
+
+	if (error)
+		return error;
+	if (*found && (*found)->is_datagram)
+		return -EPROTOTYPE;
 	return *found && (*found)->backlog ? 0 : -ECONNREFUSED;
 }
 
@@ -156,7 +167,7 @@ int socket_connect(struct file *file, const uint32_t *words)
 {
 	struct socket *socket = file->private, *listener;
 	struct socket_name name;
-	int error = name_from_user(words[1], words[2], &name);
+	int error = socket_name_from_user(words[1], words[2], &name);
 
 	if (!error && name.length == sizeof(name.text.family))
 		error = -EINVAL;
@@ -235,14 +246,17 @@ static uint32_t socket_poll(struct file *file, struct poll_table *table)
 	return socket->backlog == 0 ? POLLOUT | POLLHUP : socket->first ? POLLIN : 0;
 }
 
-static void socket_release(struct file *file)
+void socket_free(struct socket *socket)
 {
-	struct socket *socket = file->private;
-
 	forget_name(socket);
 	if (socket->end)
 		end_close(socket->end);
 	pool_free(&pool, socket);
+}
+
+static void socket_release(struct file *file)
+{
+	socket_free(file->private);
 }
 
 const struct file_ops socket_ops = {
@@ -254,12 +268,15 @@ const struct file_ops socket_ops = {
 	.is_stream = true,
 };
 
-struct file *socket_file(uint32_t flags)
+struct file *socket_file(uint32_t flags, bool is_datagram)
 {
 	static struct anonymous all;
-	struct file *file = file_of_pool(&all, &socket_ops, &pool, O_RDWR | flags);
+	const struct file_ops *ops = is_datagram ? &datagram_ops : &socket_ops;
+	struct file *file = file_of_pool(&all, ops, &pool, O_RDWR | flags);
 
 	all.inode.mode = S_IFSOCK | 0777;
+	if (file)
+		((struct socket *)file->private)->is_datagram = is_datagram;
 	return file;
 }
 
@@ -304,7 +321,7 @@ int socket_accept(struct file *file, const uint32_t *words)
 	if (error)
 		return error;
 	struct end *end = &next_of(socket)->ends[1];
-	struct file *made = socket_file(words[3] & O_NONBLOCK);
+	struct file *made = socket_file(words[3] & O_NONBLOCK, false);
 
 	if (!made) {
 		end_close(end);

@@ -153,9 +153,12 @@ static int socket_option(struct file *file, const uint32_t *words)
 	const struct socket *socket = file->private;
 	const struct end *end = socket->end;
 	const uint32_t known[][2] = {
-		{ SO_TYPE, SOCK_STREAM },     { SO_ERROR, 0 },
-		{ SO_SNDBUF, PIPE_CAPACITY }, { SO_RCVBUF, PIPE_CAPACITY },
-		{ SO_PROTOCOL, 0 },	      { SO_ACCEPTCONN, socket->backlog > 0 },
+		{ SO_TYPE, socket->is_datagram ? SOCK_DGRAM : SOCK_STREAM },
+		{ SO_ERROR, 0 },
+		{ SO_SNDBUF, PIPE_CAPACITY },
+		{ SO_RCVBUF, PIPE_CAPACITY },
+		{ SO_PROTOCOL, 0 },
+		{ SO_ACCEPTCONN, socket->backlog > 0 },
 		{ SO_DOMAIN, AF_UNIX },
 	};
 	int32_t peer[3] = { end ? end->pair->ends[end == end->pair->ends].pid : 0, 0, 0 };
@@ -192,40 +195,65 @@ static int socket_accept_plain(struct file *file, const uint32_t *words)
 /* ---- calls that make sockets ---- */
 
 /* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. */
+static int check_type(const uint32_t *words, bool *is_datagram)
+{
+	uint32_t type = words[1] & ~(O_NONBLOCK | O_CLOEXEC);
+
+	*is_datagram = type == SOCK_DGRAM;
+	if (words[0] != AF_UNIX)
+		return -EAFNOSUPPORT;
+	return (type == SOCK_STREAM || type == SOCK_DGRAM) && words[2] <= AF_UNIX
+		   ? 0
+		   : -ESOCKTNOSUPPORT;
+}
+
 static int socket_create(const uint32_t *words)
 {
 	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
+	bool is_datagram;
+	int error = check_type(words, &is_datagram);
 
-	if (words[0] != AF_UNIX)
-		return -EAFNOSUPPORT;
-	if ((words[1] & ~flags) != SOCK_STREAM || words[2] > AF_UNIX)
-		return -ESOCKTNOSUPPORT;
-	struct file *file = socket_file(flags & O_NONBLOCK);
+	if (error)
+		return error;
+	struct file *file = socket_file(flags & O_NONBLOCK, is_datagram);
 
 	return file ? descriptor_add(file, flags) : -ENFILE;
+}
+
+/* Two files for the ends of a pair, or two that send datagrams to each other. */
+static int create_pair(struct file *files[2], uint32_t flags, bool is_datagram)
+{
+	struct pair *pair = is_datagram ? NULL : pair_create();
+
+	if (!pair && !is_datagram)
+		return -ENFILE;
+	for (unsigned i = 0; i < 2; i++) {
+		files[i] = socket_file(flags & O_NONBLOCK, is_datagram);
+		if (files[i] && pair)
+			((struct socket *)files[i]->private)->end = &pair->ends[i];
+		else if (pair)
+			end_close(&pair->ends[i]);
+	}
+	if (files[0] && files[1] && is_datagram)
+		datagram_pair(files[0], files[1]);
+	return 0;
 }
 
 /* Either the program has both descriptors, or nothing stays open. */
 static int socket_pair(const uint32_t *words)
 {
 	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
+	struct file *files[2];
 	int32_t numbers[2];
-	int error = 0;
+	bool is_datagram;
+	int error = check_type(words, &is_datagram) ? -EOPNOTSUPP : 0;
 
-	if (words[0] != AF_UNIX || (words[1] & ~flags) != SOCK_STREAM || words[2] > AF_UNIX)
-		return -EOPNOTSUPP;
-	struct pair *pair = pair_create();
-
-	if (!pair)
-		return -ENFILE;
+	if (!error)
+		error = create_pair(files, flags, is_datagram);
+	if (error)
+		return error;
 	for (unsigned i = 0; i < 2; i++) {
-		struct file *file = socket_file(flags & O_NONBLOCK);
-
-		if (file)
-			((struct socket *)file->private)->end = &pair->ends[i];
-		else
-			end_close(&pair->ends[i]);
-		numbers[i] = file ? descriptor_add(file, flags) : -ENFILE;
+		numbers[i] = files[i] ? descriptor_add(files[i], flags) : -ENFILE;
 		error = numbers[i] < 0 ? numbers[i] : error;
 	}
 	if (!error)
@@ -241,30 +269,36 @@ static int socket_pair(const uint32_t *words)
 #define SOCKETPAIR 8u
 #define DIRECT	   359u
 
+static int refuse(struct file *file, const uint32_t *words)
+{
+	return -EOPNOTSUPP;
+}
+
 /* By the older way's numbers. */
 static const struct {
 	socket_call *call;
 	uint8_t words;
 	bool needs_end;
+	socket_call *of_datagrams; /* NULL: the same */
 } socket_calls[] = {
 	[1] = { NULL, 3 },
 	[2] = { socket_bind, 3 },
-	[3] = { socket_connect, 3 },
-	[4] = { socket_listen, 2 },
-	[5] = { socket_accept_plain, 3 },
+	[3] = { socket_connect, 3, false, datagram_connect },
+	[4] = { socket_listen, 2, false, refuse },
+	[5] = { socket_accept_plain, 3, false, refuse },
 	[6] = { socket_name, 3 },
-	[7] = { end_peer_name, 3, true },
+	[7] = { end_peer_name, 3, true, datagram_peer_name },
 	[8] = { NULL, 4 },
-	[9] = { end_send, 4, true },
-	[10] = { end_receive, 4, true },
-	[11] = { end_send, 6, true },
-	[12] = { end_receive_from, 6, true },
-	[13] = { end_shut_down, 2, true },
+	[9] = { end_send, 4, true, datagram_send_to },
+	[10] = { end_receive, 4, true, datagram_receive_from },
+	[11] = { end_send, 6, true, datagram_send_to },
+	[12] = { end_receive_from, 6, true, datagram_receive_from },
+	[13] = { end_shut_down, 2, true, refuse },
 	[14] = { socket_set_option, 5 },
 	[15] = { socket_option, 5 },
-	[16] = { end_send_message, 3, true },
-	[17] = { end_receive_message, 3, true },
-	[18] = { socket_accept, 4 },
+	[16] = { end_send_message, 3, true, datagram_send_message },
+	[17] = { end_receive_message, 3, true, datagram_receive_message },
+	[18] = { socket_accept, 4, false, refuse },
 };
 
 /* The file stays until the call ends, even if another thread closes it meanwhile. */
@@ -273,13 +307,15 @@ static int call_socket(unsigned number, const uint32_t *words)
 	if (number == SOCKET || number == SOCKETPAIR)
 		return number == SOCKET ? socket_create(words) : socket_pair(words);
 	struct file *file = descriptor_opened(words[0]);
+	bool is_datagram = file && file->ops == &datagram_ops;
+	socket_call *call = socket_calls[number].call, *other = socket_calls[number].of_datagrams;
 
-	if (!file || file->ops != &socket_ops)
+	if (!file || (file->ops != &socket_ops && !is_datagram))
 		return file ? -ENOTSOCK : -EBADF;
-	if (socket_calls[number].needs_end && !end_of(file))
+	if (socket_calls[number].needs_end && !is_datagram && !end_of(file))
 		return -ENOTCONN;
 	file->references++;
-	int result = socket_calls[number].call(file, words);
+	int result = is_datagram && other ? other(file, words) : call(file, words);
 
 	file_release(file);
 	return result;
@@ -288,7 +324,7 @@ static int call_socket(unsigned number, const uint32_t *words)
 /* The older way: one call for all of sockets, with its arguments in memory. */
 static int sys_socketcall(struct trap_frame *frame)
 {
-	uint32_t words[6], number = frame->ebx;
+	uint32_t words[6] = { 0 }, number = frame->ebx;
 
 	if (number == 0 || number >= sizeof(socket_calls) / sizeof(socket_calls[0]))
 		return -ENOSYS;

@@ -1,10 +1,11 @@
-/* Sockets of this machine (AF_UNIX, SOCK_STREAM): their two ends, their names, and the files that
- * are sent through them. */
+/* Sockets of this machine (AF_UNIX). Streams: their two ends, their names, and the files that are
+ * sent through them; and datagrams. */
 #pragma once
 
 #include "fs/pipe.h"
 #include "kernel/abi/socket.h"
 
+struct datagram;
 struct pair;
 struct sent_file;
 
@@ -42,9 +43,15 @@ struct socket {
 	int32_t pid;		   /* of the process that listens */
 	struct wait_queue arrivals;
 	struct socket *next; /* with a name */
+
+	/* Of datagrams; `waiting` counts the messages. */
+	bool is_datagram;
+	struct datagram *messages;
+	struct socket *peer; /* or NULL */
+	struct socket *next_connected;
 };
 
-extern const struct file_ops socket_ops;
+extern const struct file_ops socket_ops, datagram_ops;
 
 static inline struct end *end_of(const struct file *file)
 {
@@ -52,7 +59,10 @@ static inline struct end *end_of(const struct file *file)
 }
 
 /* A file for a socket that is not connected, with no name. NULL without memory. */
-struct file *socket_file(uint32_t flags);
+struct file *socket_file(uint32_t flags, bool is_datagram);
+
+/* Gives back what the file had, when it is released. */
+void socket_free(struct socket *socket);
 
 /* Two ends, which no socket has yet; NULL without memory. An end is closed once. */
 struct pair *pair_create(void);
@@ -70,6 +80,10 @@ uint32_t end_poll(const struct end *end, struct poll_table *table);
 /* Calls of a socket; words are the arguments, the descriptor first. */
 typedef int socket_call(struct file *file, const uint32_t *words);
 socket_call socket_bind, socket_connect, socket_listen, socket_accept;
+
+/* Reads a name; and finds the socket that has it: NULL if it is in no list any more. */
+int socket_name_from_user(uint32_t address, uint32_t length, struct socket_name *name);
+int socket_find(const struct socket_name *name, struct socket **found);
 
 /* Gives a name to the program, as getsockname does. */
 int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t length);
@@ -97,3 +111,11 @@ void end_receive_files(struct end *to, struct linux_message *message, uint32_t f
 
 /* Nobody will receive what is on the way here. */
 void end_drop_files(struct end *end);
+
+/* ---- datagrams: kernel/linux/datagram.c ---- */
+
+socket_call datagram_connect, datagram_peer_name, datagram_send_to, datagram_send_message,
+    datagram_receive_from, datagram_receive_message;
+
+/* Makes two sockets each other's peers. */
+void datagram_pair(struct file *one, struct file *other);

@@ -109,6 +109,7 @@ static const struct {
 	{ "events", part_events },
 	{ "system", part_system },
 	{ "use", part_use },
+	{ "datagrams", part_datagrams },
 };
 
 int main(int argc, char **argv)

@@ -83,3 +83,4 @@ void part_random(void);
 void part_events(void);
 void part_system(void);
 void part_use(void);
+void part_datagrams(void);
