@@ -13,7 +13,9 @@ struct mapping {
  * lesson 6 have a function each: syscall_memory.c, syscall_memory_areas.c. */
 int memory_map(const struct mapping *mapping);
 
-#define LIMIT_STACK 3 /* setrlimit's number of it */
+/* Numbers of setrlimit: of the stack, and of all memory. */
+#define LIMIT_STACK 3
+#define LIMIT_SPACE 9
 
 /* The stack's limit that getrlimit returns, in bytes, until a program has set it. */
 extern uint32_t usual_stack;

@@ -45,6 +45,24 @@ static void stack_start(void)
 }
 STARTUP(stack_start)
 
+/* With so many bytes more, is the program's memory larger than its limit? */
+static bool is_too_much(uint32_t more)
+{
+	uint32_t limit = current->process->files->limits[LIMIT_SPACE].soft;
+
+	return limit != UINT32_MAX && (more > limit || space_size(current->space) > limit - more);
+}
+
+/* A break that cannot be set stays where it is. */
+static int sys_brk(struct trap_frame *frame)
+{
+	uint32_t now = space_set_break(current->space, 0);
+
+	if (frame->ebx > now && is_too_much(frame->ebx - now))
+		return now;
+	return space_set_break(current->space, frame->ebx);
+}
+
 /* The address where the mapping goes, or a negated errno. */
 static int place(const struct mapping *mapping, uint32_t length)
 {
@@ -131,7 +149,7 @@ int memory_map(const struct mapping *mapping)
 		return -EINVAL;
 	if (mapping->flags & MAP_HUGETLB)
 		return map_large(*mapping);
-	if (length == 0)
+	if (length == 0 || is_too_much(length))
 		return -ENOMEM;
 	if (form.index + (length >> PAGE_SHIFT) < form.index)
 		return -EOVERFLOW;
@@ -240,6 +258,8 @@ static int sys_mremap(struct trap_frame *frame)
 	uint32_t more = new_length - old_length;
 	struct area form = *area;
 
+	if (is_too_much(more))
+		return -ENOMEM;
 	form.index += (address + old_length - area_start(area)) >> PAGE_SHIFT;
 	if (space_is_free(current->space, address + old_length, more) &&
 	    area_put(current->space, address + old_length, address + new_length, &form) == 0)
@@ -350,4 +370,8 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 144, "msync", "xdd", sys_msync },	{ 150, "mlock", "xd", sys_mlock },
 	{ 151, "munlock", "xd", sys_mlock },	{ 163, "mremap", "xddx", sys_mremap },
 	{ 218, "mincore", "xdx", sys_mincore }, { 219, "madvise", "xdd", sys_madvise },
+};
+
+static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
+	{ 45, "brk", "x", sys_brk },
 };

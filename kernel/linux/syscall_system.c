@@ -235,7 +235,7 @@ static int sys_getrandom(struct trap_frame *frame)
 }
 
 /* Enforced are the limits of descriptors, processor time, file size, queued signals and, from
- * lesson 6 on, the stack, which is fixed before. The others are not counted. */
+ * lesson 6 on, memory and the stack, which is fixed before. The others are not counted. */
 static uint64_t wide(uint32_t limit)
 {
 	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;

@@ -29,7 +29,7 @@ BY_LESSON = 2_800  # of the core, added
 #
 # The breadth (limit 6,500), by folder:
 #   8,730  kernel/linux  over 300 calls: files, paths and locks 1,920; signals, time and timers
-#                        1,530; tasks, limits, exec 1,250; memory 870; threads and futexes 830;
+#                        1,530; tasks, limits, exec 1,250; memory 890; threads and futexes 830;
 #                        sockets 1,270, epoll and eventfd 470; terminals 640
 #   1,053  fs/proc       what ps, top, free, lsof and glibc read
 #   1,050  fs/ram        files in memory, and the archive that they come from
@@ -50,7 +50,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 13_295, "storage": 16_253}
+STILL = {"breadth": 13_313, "storage": 16_253}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

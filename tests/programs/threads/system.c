@@ -115,6 +115,27 @@ static void ask_for_turns(void)
 	unlink("/tmp/threads.system");
 }
 
+/* In a child: what is larger than its limit fails, and nothing else. */
+static void use_memory(void)
+{
+	const struct rlimit limit = { 100 << 20, 100 << 20 };
+	const int way = MAP_PRIVATE | MAP_ANONYMOUS, access = PROT_READ | PROT_WRITE;
+
+	setrlimit(RLIMIT_AS, &limit);
+	say("much", mmap(NULL, 200 << 20, access, way, -1, 0) == MAP_FAILED ? errno : 0);
+	char *memory = mmap(NULL, 1 << 20, access, way, -1, 0);
+
+	say("little", memory != MAP_FAILED);
+	say("grown", mremap(memory, 1 << 20, 200 << 20, MREMAP_MAYMOVE) == MAP_FAILED ? errno : 0);
+	say("a little", mremap(memory, 1 << 20, 2 << 20, MREMAP_MAYMOVE) != MAP_FAILED);
+	say("break", sbrk(200 << 20) == (void *)-1 ? errno : 0);
+	say("a page", sbrk(4096) != (void *)-1);
+	for (int i = 0; i < 200 && memory != MAP_FAILED; i++)
+		memory = mmap(NULL, 1 << 20, access, way, -1, 0);
+	say("at last", memory == MAP_FAILED);
+	_exit(0);
+}
+
 /* How full it is, and since when it runs. */
 static void ask_for_sizes(void)
 {
@@ -148,6 +169,12 @@ void part_system(void)
 	move_pages();
 	move_much();
 	ask_for_turns();
+	fflush(stdout);
+	pid_t child = fork();
+
+	if (child == 0)
+		use_memory();
+	say("limited", end_of(child));
 	ask_for_sizes();
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_STACK, &stack);
