@@ -87,7 +87,7 @@ static void show_slabs(struct procfs_text *text, const struct task *task)
 
 void (*procfs_traffic)(uint64_t *read, uint64_t *written);
 
-/* Linux counts some hundred things there; what is missing is 0 for vmstat(8). */
+/* Linux counts more than a hundred things there; what is missing is 0 for vmstat(8). */
 static void show_vmstat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t read = 0, written = 0;

@@ -5,7 +5,7 @@
  *	sender		copies its message into pages, finds the receiver, puts it into the queue
  *	receiver	first --- message --- message	at most QUEUE_MAX: then senders wait
  *
- * The receiver is looked up anew after each wait, since its socket may be gone. Copies from and to
+ * The receiver is looked up again after each wait, since its socket may be gone. Copies from and to
  * programs sleep: then the message is in no queue. Called by system calls only.
  */
 #include "kernel/linux/sockets.h"

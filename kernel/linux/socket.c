@@ -268,15 +268,14 @@ const struct file_ops socket_ops = {
 	.is_stream = true,
 };
 
-struct file *socket_file(uint32_t flags, bool is_datagram)
+struct file *socket_file(const struct file_ops *ops, uint32_t flags)
 {
 	static struct anonymous all;
-	const struct file_ops *ops = is_datagram ? &datagram_ops : &socket_ops;
 	struct file *file = file_of_pool(&all, ops, &pool, O_RDWR | flags);
 
 	all.inode.mode = S_IFSOCK | 0777;
 	if (file)
-		((struct socket *)file->private)->is_datagram = is_datagram;
+		((struct socket *)file->private)->is_datagram = ops != &socket_ops;
 	return file;
 }
 
@@ -321,7 +320,7 @@ int socket_accept(struct file *file, const uint32_t *words)
 	if (error)
 		return error;
 	struct end *end = &next_of(socket)->ends[1];
-	struct file *made = socket_file(words[3] & O_NONBLOCK, false);
+	struct file *made = socket_file(&socket_ops, words[3] & O_NONBLOCK);
 
 	if (!made) {
 		end_close(end);

@@ -195,11 +195,11 @@ static int socket_accept_plain(struct file *file, const uint32_t *words)
 /* ---- calls that make sockets ---- */
 
 /* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. */
-static int check_type(const uint32_t *words, bool *is_datagram)
+static int check_type(const uint32_t *words, const struct file_ops **ops)
 {
 	uint32_t type = words[1] & ~(O_NONBLOCK | O_CLOEXEC);
 
-	*is_datagram = type == SOCK_DGRAM;
+	*ops = type == SOCK_DGRAM ? &datagram_ops : &socket_ops;
 	if (words[0] != AF_UNIX)
 		return -EAFNOSUPPORT;
 	return (type == SOCK_STREAM || type == SOCK_DGRAM) && words[2] <= AF_UNIX
@@ -210,25 +210,26 @@ static int check_type(const uint32_t *words, bool *is_datagram)
 static int socket_create(const uint32_t *words)
 {
 	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
-	bool is_datagram;
-	int error = check_type(words, &is_datagram);
+	const struct file_ops *ops;
+	int error = check_type(words, &ops);
 
 	if (error)
 		return error;
-	struct file *file = socket_file(flags & O_NONBLOCK, is_datagram);
+	struct file *file = socket_file(ops, flags & O_NONBLOCK);
 
 	return file ? descriptor_add(file, flags) : -ENFILE;
 }
 
 /* Two files for the ends of a pair, or two that send datagrams to each other. */
-static int create_pair(struct file *files[2], uint32_t flags, bool is_datagram)
+static int create_pair(struct file *files[2], uint32_t flags, const struct file_ops *ops)
 {
+	bool is_datagram = ops == &datagram_ops;
 	struct pair *pair = is_datagram ? NULL : pair_create();
 
 	if (!pair && !is_datagram)
 		return -ENFILE;
 	for (unsigned i = 0; i < 2; i++) {
-		files[i] = socket_file(flags & O_NONBLOCK, is_datagram);
+		files[i] = socket_file(ops, flags & O_NONBLOCK);
 		if (files[i] && pair)
 			((struct socket *)files[i]->private)->end = &pair->ends[i];
 		else if (pair)
@@ -244,12 +245,12 @@ static int socket_pair(const uint32_t *words)
 {
 	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
 	struct file *files[2];
+	const struct file_ops *ops;
 	int32_t numbers[2];
-	bool is_datagram;
-	int error = check_type(words, &is_datagram) ? -EOPNOTSUPP : 0;
+	int error = check_type(words, &ops) ? -EOPNOTSUPP : 0;
 
 	if (!error)
-		error = create_pair(files, flags, is_datagram);
+		error = create_pair(files, flags, ops);
 	if (error)
 		return error;
 	for (unsigned i = 0; i < 2; i++) {

@@ -58,8 +58,9 @@ static inline struct end *end_of(const struct file *file)
 	return ((const struct socket *)file->private)->end;
 }
 
-/* A file for a socket that is not connected, with no name. NULL without memory. */
-struct file *socket_file(uint32_t flags, bool is_datagram);
+/* A file for a socket that is not connected, with no name. `ops` are its kind's. NULL without
+ * memory. */
+struct file *socket_file(const struct file_ops *ops, uint32_t flags);
 
 /* Gives back what the file had, when it is released. */
 void socket_free(struct socket *socket);

@@ -45,7 +45,7 @@ static void stack_start(void)
 }
 STARTUP(stack_start)
 
-/* With so many bytes more, is the program's memory larger than its limit? */
+/* Would the program's memory be larger than its limit, with this many bytes more? */
 static bool is_too_much(uint32_t more)
 {
 	uint32_t limit = current->process->files->limits[LIMIT_SPACE].soft;
