@@ -1,0 +1,2 @@
+# What erlang's processes do: the same on Linux and on the kernel.
+timeout 40 erl -noshell -eval 'io:format("~p~n", [lists:sum(lists:seq(1,100))]), P = self(), [spawn(fun() -> P ! {I, I*I} end) || I <- lists:seq(1,1000)], io:format("~p~n", [lists:sum([receive {_, X} -> X end || _ <- lists:seq(1,1000)])]), io:format("~s", [os:cmd("echo from os")]), file:write_file("f", "abc"), io:format("~p~n", [file:read_file("f")]), receive after 100 -> ok end, io:format("~p~n", [catch 1/0]), halt(3).' 2>&1 | head -20; echo ${PIPESTATUS[0]}

@@ -1,0 +1,4 @@
+# What redis does behind a socket with a name: the same on Linux and on the kernel.
+redis-server --port 0 --unixsocket /work/r.sock --daemonize no --save "" --dir /work > log 2>&1 & P=$!
+for i in 1 2 3 4 5 6 7 8 9; do [ -S r.sock ] && break; sleep 0.5; done; sed -E 's/^[0-9]+:[A-Z] .* [*#]/X/' log | grep -vE 'overcommit|pid|version' | tail -3
+C="redis-cli -s /work/r.sock"; $C ping; $C set a 1; $C incr a; $C lpush l 1 2 3; $C lrange l 0 -1; $C eval 'return redis.call("get","a")..KEYS[1]' 1 x; $C setex e 1 v; $C ttl e; sleep 1.2; $C get e; $C info server | grep -E 'redis_mode|os:' | cut -c 1-10; $C bgsave; sleep 1; ls -la dump.rdb | wc -l; $C config set appendonly yes; $C set b 2; sleep 0.5; $C bgrewriteaof; sleep 1; $C debug sleep 0; $C shutdown nosave; wait $P; echo $?; tail -3 log | sed -E 's/^[0-9]+:[A-Z] .* [*#]/X/'
