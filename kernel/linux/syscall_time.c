@@ -113,7 +113,7 @@ static int clock_read(uint32_t clock, uint64_t *ns)
 		*ns = time_of_cycles(use_of_program(current->process->leader).cycles);
 		return 0;
 	case CLOCK_THREAD_CPUTIME_ID:
-		*ns = time_of_cycles(current->schedule.total);
+		*ns = time_of_cycles(use_of_task(current).cycles);
 		return 0;
 	default:
 		return (int32_t)clock < 0 ? read_clock_of(clock, ns) : -EINVAL;
