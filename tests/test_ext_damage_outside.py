@@ -191,21 +191,25 @@ def test_a_name_of_the_root_or_of_the_directory_itself(ext, tmp_path, target):
     assert lines[1::2] == ["error EUCLEAN"] * 2 and lines[4] == "done 0"
 
 
-def test_programs_that_walk_through_a_tree_with_circles_end(guest, tmp_path):  # noqa: F811
-    """find and rm -r would go through 2^1000 paths before the first was too long."""
-    (tmp_path / "root/A/sub/deep").mkdir(parents=True)
+@pytest.mark.parametrize("long", ("", "-long" * 9))
+def test_programs_that_walk_through_a_tree_with_circles_end(guest, tmp_path, long):  # noqa: F811
+    """find and rm -r would go through 2^1000 paths before the first was too long. Long names are
+    told apart, too, though their text is not kept."""
+    name = f"A{long}"
+    (tmp_path / f"root/{name}/sub/deep").mkdir(parents=True)
     (tmp_path / "root/B").mkdir()
-    (tmp_path / "root/A/f").touch()
+    (tmp_path / f"root/{name}/f").touch()
     image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext4", tmp_path / "root")
-    names = ["/A/self", "/A/sub/up", "/A/sub/again", "/A/sub/deep/up", "/B/other"]
-    debugfs(image, [f"ln /A {name}" for name in names] + ["ln / /A/sub/root"], write=True)
+    places = ("self", "sub/up", "sub/again", "sub/deep/up", "../B/other")
+    links = [f"ln /{name} /{name}/{place}{long}" for place in places]
+    debugfs(image, [*links, f"ln / /{name}/sub/root"], write=True)
     said = guest(
-        """mkdir /mnt; mount -o errors=continue /dev/hdb /mnt; cd /mnt; find A -type f
-        rm -rf A; ls A A/sub; touch B/n && ls B; cd /; umount /mnt; echo the end""",
+        f"""mkdir /mnt; mount -o errors=continue /dev/hdb /mnt; cd /mnt; find {name} -type f
+        rm -rf {name}; ls {name} {name}/sub; touch B/n && ls B; cd /; umount /mnt; echo the end""",
         image,
     )
     assert said.count("and has another name") > 3 and "the end" in said, said
-    assert "A/f\n" in said and "\nn\n" in said, said
+    assert f"{name}/f\n" in said and "\nn\n" in said, said
 
 
 @pytest.mark.parametrize("options", ("-t ext2", "-t ext4 -O ^metadata_csum"))

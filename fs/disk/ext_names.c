@@ -76,7 +76,7 @@ static int check_only_name(struct inode *directory, const struct name *name, str
 	const struct kept_name *kept = &disk_inode(found)->name;
 
 	if (!inode_is(found, S_IFDIR) || name_is(name, "..") || kept->parent == 0 ||
-	    kept_name_find(directory, name) == kept)
+	    kept_name_is(kept, directory, name))
 		return 0;
 	return ext_two_names(ext_of(directory), found->number);
 }

@@ -8,8 +8,9 @@
  *
  * So a name is freed with its inode, and nothing else has to be freed. A name that is about to
  * change is forgotten before the directory is changed, with the mount's lock, and comes back when
- * it is found again; so to find one needs no lock. Long names are not kept, nor that a name is not
- * there.
+ * it is found again; so to find one needs no lock. Of a long name only the hash and the length are
+ * kept, which tell another name of the same inode from it, and it is not found in the table. That a
+ * name is not there is not kept.
  *
  * The directory's number is enough: a directory that is removed has no entries.
  */
@@ -28,19 +29,19 @@ static struct kept_name **bucket_of(uint32_t parent, uint32_t hash)
 	return &buckets[(hash + parent * 31) % BUCKETS];
 }
 
-static bool is_it(const struct kept_name *kept, const struct inode *directory,
+bool kept_name_is(const struct kept_name *kept, const struct inode *directory,
 		  const struct name *name)
 {
 	return kept->parent == directory->number && kept->hash == name->hash &&
 	       kept->filesystem == directory->filesystem && kept->length == name->length &&
-	       memcmp(kept->text, name->text, name->length) == 0;
+	       (name->length > KEPT_NAME || memcmp(kept->text, name->text, name->length) == 0);
 }
 
 struct kept_name *kept_name_find(const struct inode *directory, const struct name *name)
 {
 	struct kept_name *kept = *bucket_of(directory->number, name->hash);
 
-	while (kept && !is_it(kept, directory, name))
+	while (kept && !kept_name_is(kept, directory, name))
 		kept = kept->chain;
 	return kept;
 }
@@ -50,13 +51,15 @@ void kept_name_set(struct kept_name *kept, const struct inode *directory, const 
 	struct kept_name **bucket = bucket_of(directory->number, name->hash);
 
 	kept_name_forget(kept);
-	if (name->length > KEPT_NAME || name_is(name, ".."))
+	if (name_is(name, ".."))
 		return;
 	*kept = (struct kept_name){ .chain = *bucket,
 				    .filesystem = directory->filesystem,
 				    .parent = directory->number,
 				    .hash = name->hash,
 				    .length = name->length };
+	if (name->length > KEPT_NAME)
+		return;
 	memcpy(kept->text, name->text, name->length);
 	*bucket = kept;
 }
@@ -67,8 +70,10 @@ void kept_name_forget(struct kept_name *kept)
 
 	if (kept->parent == 0)
 		return;
+	kept->parent = 0;
+	if (kept->length > KEPT_NAME)
+		return;
 	while (*at != kept)
 		at = &(*at)->chain;
 	*at = kept->chain;
-	kept->parent = 0;
 }

@@ -5,7 +5,7 @@
 
 #include "fs/vfs/inode.h"
 
-#define KEPT_NAME 31u /* bytes: longer names are not kept */
+#define KEPT_NAME 31u /* bytes: of longer names there is no text */
 
 /* A part of an inode. Zeroed, it is ready for use. */
 struct kept_name {
@@ -19,6 +19,10 @@ struct kept_name {
 
 /* The inode that has the name; NULL: that is not known. */
 struct kept_name *kept_name_find(const struct inode *directory, const struct name *name);
+
+/* Whether that is the name, and the directory, by which an inode was found. */
+bool kept_name_is(const struct kept_name *kept, const struct inode *directory,
+		  const struct name *name);
 
 /* The inode has been found, or made, by this name; and its name is about to change. */
 void kept_name_set(struct kept_name *kept, const struct inode *directory, const struct name *name);
