@@ -65,3 +65,24 @@ def test_write_back_waits_from_the_first_second_on(guest, image):  # noqa: F811
     assert 3 <= float(re.search(r"^up (\S+)", said, re.M)[1]) < 5
     assert young == mounted and 6 <= old - young < 60, said
     check(image)
+
+
+@pytest.mark.parametrize("image", ["ext3-1k", "ext4-4k"], indirect=True)
+def test_stat_says_the_same_before_and_after_a_write_back(guest, image):  # noqa: F811
+    """That blocks are allocated is no change of the file: tar said "file changed as we read it".
+    And a file whose pages have no blocks yet is no hole: tar -S kept nothing of its contents."""
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt; seq 20000 > a; truncate -s 3M b; echo end >> b
+        mkdir d; touch d/c; seq 2000 > d/c; truncate -s 3 d/c; usleep 20000
+        show() { stat -c "$1 %n %s %z %y" a b d/c; stat -c 'blocks %n %b' a b d/c; }
+        show before; usleep 50000; sync; show after; cd /; umount /mnt""",
+        image,
+        settings={"disk": "dma-interrupt"},
+    )
+    before, after = ([line.split()[1:] for line in said.splitlines() if line.startswith(word)]
+                     for word in ("before", "after"))  # fmt: skip
+    assert len(before) == 3 and before == after, said
+    blocks = re.findall(r"^blocks (\S+) (\d+)$", said, re.M)
+    assert len(blocks) == 6 and all(int(number) > 0 for _, number in blocks), said
+    assert int(blocks[0][1]) >= 108894 // 512, said
+    check(image)

@@ -109,7 +109,8 @@ static int write_now(struct disk_inode *inode, uint64_t offset, const void *from
 				    length - done);
 		done += written > 0 ? written : 0;
 	}
-	inode->is_changed = true; /* the library's time is that of the write-back */
+	inode->is_changed = true; /* the library's times are those of the write-back */
+	inode->ext.changed = inode->inode.changed;
 	disk_inode_update(inode);
 	int error = disk_inode_store(inode);
 
@@ -165,9 +166,12 @@ static uint64_t disk_size(const struct cached_file *pages)
 	return inode_of(pages)->inode.size;
 }
 
+/* A page is about to become dirty, unless the write went past the cache: that has its blocks. */
 static void disk_grow(struct cached_file *pages, uint64_t size)
 {
 	inode_of(pages)->inode.size = size;
+	if (inode_of(pages)->pages.dirty > 0 || inode_of(pages)->inode.blocks == 0)
+		disk_inode_count(inode_of(pages), 1);
 }
 
 /* Does the page have all its blocks, with contents (is_written), or at least without? */
@@ -200,6 +204,8 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 	struct cached_page *cached = cached_file_find(pages, index);
 	int error = begin_write(inode);
 
+	if (!error)
+		disk_inode_count(inode, 1);
 	if (!error && !(cached && cached->is_dirty))
 		error = disk_promise_page(inode->mount);
 	if (error != -ENOSPC || is_allocated(inode, index, true))

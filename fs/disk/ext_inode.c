@@ -84,11 +84,27 @@ static const struct file_ops *file_ops_of(const struct disk_operations *operatio
 	return NULL;
 }
 
+/* Dirty pages count as blocks, as on Linux, though they have none yet: tar and others take a file
+ * without blocks for one hole. It is the least that they will need: perhaps they overwrite some. */
+void disk_inode_count(struct disk_inode *inode, uint32_t more)
+{
+	uint64_t block = 1ull << inode->mount->block_shift;
+	uint64_t bytes = (uint64_t)(inode->pages.dirty + more) << PAGE_SHIFT;
+	uint64_t most = (inode->inode.size + block - 1) & -block;
+
+	if (bytes > most)
+		bytes = most;
+	if (inode->inode.blocks < bytes >> 9)
+		inode->inode.blocks = bytes >> 9;
+}
+
 /* What the VFS knows better: a regular file's size, and times that are not stored yet. */
 void disk_inode_update(struct disk_inode *inode)
 {
 	inode->inode.links = inode->ext.links;
 	inode->inode.blocks = inode->ext.blocks;
+	if (inode->pages.dirty > 0)
+		disk_inode_count(inode, 0);
 	if (!inode_is(&inode->inode, S_IFREG))
 		inode->inode.size = inode->ext.size;
 	inode->is_unsafe = true;

@@ -85,6 +85,9 @@ struct inode *disk_inode_use(struct disk_inode *inode);
 /* The library has changed `ext`: the VFS is to see it. */
 void disk_inode_update(struct disk_inode *inode);
 
+/* Counts dirty pages, and `more` pages, as blocks that stat shows. Needs no lock. */
+void disk_inode_count(struct disk_inode *inode, uint32_t more);
+
 /* Reports that contents could not be written back. Returns `error`; the unmount returns it, too. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
 
