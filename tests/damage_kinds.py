@@ -6,13 +6,14 @@ import random
 import re
 import struct
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from labs.tools.machine.bounded import run_within
-from tests.damage_sums import repair
+from tests.damage_sums import descriptor_at, repair
+from tests.damage_variants import EVERY, SIZES, VARIANTS
 from tests.host.ext.images import (
     ENVIRONMENT,
     MIB,
@@ -23,16 +24,6 @@ from tests.host.ext.images import (
     write_blocks,
 )
 
-VARIANTS = {
-    "ext4": "-t ext4 -b 1024 -g 2048 -N 512 -J size=1 -O ^metadata_csum",
-    "checksums": "-t ext4 -b 1024 -g 2048 -N 512 -J size=1",
-    "ext3": "-t ext3 -b 1024 -g 2048 -N 512 -J size=1",
-    "ext2": "-t ext2 -b 1024 -g 2048 -N 512",
-    "ext4-4k": "-t ext4 -b 4096 -N 512 -J size=4 -O ^metadata_csum",
-    "checksums-2k": "-t ext4 -b 2048 -g 2048 -N 512 -J size=2 -O ^flex_bg,^resize_inode",
-    "ext3-2k": "-t ext3 -b 2048 -g 2048 -N 512 -J size=2 -I 128",
-}
-SIZES = {"ext4-4k": 24 * MIB, "checksums-2k": 16 * MIB, "ext3-2k": 16 * MIB}
 FILES = ["/A/foo", "/A/bar", "/B/x", "/holes", "/long", "/short", "/solid"]
 DIRECTORIES = ["/A", "/B", "/many", "/A/sub"]
 NEW = ["/new", "/A/new", "/many/new", "/A/sub/new", "/B/other"]
@@ -79,7 +70,7 @@ def pristine(variant: str) -> bytes:
 def made(variant: str, folder: Path) -> Path:
     """Makes an image of a variant."""
     image = folder / f"{variant}.img"
-    make_image(image, SIZES.get(variant, 8 * MIB), VARIANTS[variant], source(folder / "root"))
+    make_image(image, SIZES.get(variant, 8 * MIB), EVERY[variant], source(folder / "root"))
     run_within(["e2fsck", "-fyD", str(image)], env=ENVIRONMENT, capture_output=True, seconds=60)
     values = [f"ea_set {path} user.a {'v' * 40}" for path in ("/A", "/A/foo", "/solid")]
     values += [f"ea_set {path} user.b {'w' * 400}" for path in ("/A/bar", "/B", "/holes")]
@@ -130,7 +121,7 @@ class Image:
 
     def group(self, index: int) -> int:
         """Where a group's descriptor is."""
-        return (self.first + 1) * self.size + index * self.descriptor
+        return descriptor_at(self.data, index)
 
     def inode(self, number: int) -> int:
         """Where an inode is."""
@@ -466,12 +457,15 @@ KINDS: dict[str, Callable[[Image], list[str]]] = {
 
 
 def damage(
-    folder: Path, seed: int, kinds: dict[str, Callable[[Image], list[str]]]
+    folder: Path,
+    seed: int,
+    kinds: dict[str, Callable[[Image], list[str]]],
+    variants: Collection[str] = VARIANTS,
 ) -> tuple[Path, str, list[str]]:
     """A new damaged image; its kind, and the debugfs commands of it."""
     rng = random.Random(seed)
     kind = list(kinds)[seed % len(kinds)]
-    variant = rng.choice(list(VARIANTS))
+    variant = rng.choice(list(variants))
     image = folder / f"{variant}_{seed}.img"
     image.write_bytes(pristine(variant))
     commands = []

@@ -26,6 +26,25 @@ def half(data: bytes, at: int) -> int:
     return struct.unpack_from("<H", data, at)[0]
 
 
+def descriptor_at(data: bytes, group: int) -> int:
+    """Where a group's descriptor is; with meta_bg at the beginning of those that it describes."""
+    size, first = 1024 << word(data, SUPER + 24), word(data, SUPER + 20)
+    length = half(data, SUPER + 254) if word(data, SUPER + 96) & 0x80 else 32
+    block, place = divmod(group, size // length)
+    if not word(data, SUPER + 96) & 0x10 or block < max(1, word(data, SUPER + 0x104)):
+        return (first + 1 + block) * size + place * length
+    start = first + block * (size // length) * word(data, SUPER + 32)
+    return (start + (not word(data, SUPER + 100) & 1)) * size + place * length
+
+
+def crc16(crc: int, data: bytes) -> int:
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
+    return crc
+
+
 class Layout:
     """Where an image has what."""
 
@@ -35,6 +54,7 @@ class Layout:
         self.blocks_per_group = word(data, SUPER + 32)
         self.inode_size = half(data, SUPER + 88)
         self.descriptor = half(data, SUPER + 254) if word(data, SUPER + 96) & 0x80 else 32
+        self.places = data
         self.groups = -(-(word(data, SUPER + 4) - self.first) // self.blocks_per_group)
         self.tables = [word(data, self.group(each) + 8) for each in range(self.groups)]
         self.owned: dict[int, tuple[int, int]] = {}
@@ -50,7 +70,7 @@ class Layout:
                 self.follow(data, at + 0x28, number, mode >> 12 == 4)
 
     def group(self, index: int) -> int:
-        return (self.first + 1) * self.size + index * self.descriptor
+        return descriptor_at(self.places, index)
 
     def inode(self, number: int) -> int:
         group, index = divmod(number - 1, self.per_group)
@@ -79,6 +99,8 @@ class Sums:
     def __init__(self, before: bytes, data: bytearray) -> None:
         self.layout, self.before, self.data = layout_of(before), before, data
         self.seed = crc32c(ALL, bytes(data[SUPER + 0x68 : SUPER + 0x78]))
+        if word(before, SUPER + 96) & 0x2000:
+            self.seed = word(data, SUPER + 0x270)
 
     def put(self, at: int, layout: str, value: int) -> None:
         struct.pack_into(
@@ -173,5 +195,12 @@ class Sums:
 
 def repair(before: bytes, data: bytearray) -> None:
     """Puts the checksums right that belong to what is different now, if the image has any."""
+    if word(before, SUPER + 100) & 0x410 == 0x10:
+        layout = layout_of(before)
+        for group in range(layout.groups):
+            at = layout.group(group)
+            sums = bytes(data[SUPER + 0x68 : SUPER + 0x78]) + struct.pack("<I", group)
+            sums += bytes(data[at : at + 0x1E]) + bytes(data[at + 32 : at + layout.descriptor])
+            struct.pack_into("<H", data, at + 0x1E, crc16(0xFFFF, sums))
     if word(before, SUPER + 100) & 0x400:
         Sums(before, data).repair()

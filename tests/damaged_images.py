@@ -9,7 +9,9 @@ on the host, with its sanitizers, mounts it and works on it. Wrong is: a crash, 
 sanitizer, more than SECONDS, findings of e2fsck of a kind that it did not have before, and a file
 that nobody worked on and that e2fsck, which repairs the image, would have kept before.
 
-Three lists of kinds: damage_kinds.py, --more damage_trees.py, --outside damage_outside.py.
+Four lists of kinds: damage_kinds.py, --more damage_trees.py, --outside damage_outside.py, --newer
+damage_features.py and damage_contents.py; two of file systems: VARIANTS, and with --features those
+of newer features (damage_variants.py).
 
 What the damage itself spreads is no finding: a block that is in use and free at once is given to a
 second file by every system (SPREADS).
@@ -26,14 +28,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from labs.tools.machine.bounded import run_within
+from tests.damage_contents import NEWER
 from tests.damage_kinds import DIRECTORIES, FILES, KINDS, NEW, damage, pristine
 from tests.damage_outside import LINKS, OUTSIDE
 from tests.damage_trees import MORE
+from tests.damage_variants import FEATURES, VARIANTS
 from tests.host.ext.images import ENVIRONMENT, SUPER, debugfs
 
 SECONDS = 60
@@ -178,9 +183,11 @@ class Tried:
     seconds: float
 
 
-def try_image(program: Path, folder: Path, seed: int, kinds=KINDS) -> Tried:
+def try_image(
+    program: Path, folder: Path, seed: int, kinds=KINDS, variants: Collection[str] = VARIANTS
+) -> Tried:
     """Makes an image, works on it, and asks e2fsck."""
-    image, name, commands = damage(folder, seed, kinds)
+    image, name, commands = damage(folder, seed, kinds, variants)
     rng = random.Random(seed + 1)
     said = e2fsck("-fn", image)
     before = {*findings(image), *(["inodes"] if "orphan" in said else [])}
@@ -215,16 +222,20 @@ def main() -> int:
     parser.add_argument("--more", action="store_true", help="the kinds of damage_trees.py")
     parser.add_argument("--outside", action="store_true", help="the kinds of damage_outside.py")
     parser.add_argument("--kind", help="only this one")
+    parser.add_argument("--newer", action="store_true", help="the kinds of damage_contents.py")
+    parser.add_argument("--features", action="store_true", help="on FEATURES of damage_variants.py")
     options = parser.parse_args()
     from tests.host.ext.fixtures import host_program  # a plugin of pytest
 
     program, wrong = host_program(), 0
     kinds = MORE if options.more else OUTSIDE if options.outside else KINDS
+    kinds = NEWER if options.newer else kinds
+    variants = FEATURES if options.features else VARIANTS
     if options.kind:
         kinds = {options.kind: kinds[options.kind]}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         for seed in range(options.seed, options.seed + options.count):
-            tried = try_image(program, Path(name), seed, kinds)
+            tried = try_image(program, Path(name), seed, kinds, variants)
             if tried.failure or tried.new or tried.lost or tried.seconds > SLOW:
                 wrong += 1
                 print(

@@ -17,7 +17,6 @@
  * than EXT_BAD of them are said each time, and are errors of those who ask.)
  */
 #include "fs/ext/internal.h"
-#include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
@@ -124,6 +123,11 @@ static uint32_t checksum_mask(const struct ext_fs *fs)
 	return fs->summary.descriptor_size < EXT_DESCRIPTOR_LARGE ? 0xFFFF : 0xFFFFFFFF;
 }
 
+static uint32_t checksum_of(const struct ext_fs *fs, const struct about *of, const uint8_t *bits)
+{
+	return ext_crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
+}
+
 static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descriptor,
 			 enum ext_bitmap kind, uint32_t checksum)
 {
@@ -136,43 +140,30 @@ static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descrip
 		EXT_PUT32(descriptor, bg_inode_bitmap_csum, checksum);
 }
 
-/* Whether those blocks of a run that are in this group are in use. */
-static bool are_used(const struct ext_fs *fs, uint32_t group, const uint8_t *bits, uint64_t first,
-		     uint32_t count)
+/* The next of the file system's own blocks in a group, from bit *from on: bits *from to *to
+ * (exclusive). */
+static bool own_bits(const struct ext_fs *fs, uint32_t group, uint32_t *from, uint32_t *to)
 {
-	uint64_t base = ext_group_first(fs, group), end = base + ext_group_blocks(fs, group);
-	uint64_t from = first > base ? first : base, to = first + count < end ? first + count : end;
+	uint64_t first = ext_group_first(fs, group);
+	struct ext_own run;
 
-	return from >= to || ext_bits_find(bits, NULL, (uint32_t)(from - base),
-					   (uint32_t)(to - base), false) == to - base;
+	if (!ext_own_run(fs, first + *from, first + ext_group_blocks(fs, group), &run))
+		return false;
+	*from = (uint32_t)(run.first - first);
+	*to = (uint32_t)(run.end - first);
+	return true;
 }
 
 /* Refuses a bitmap of blocks in which something of the file system itself is free: that would be
  * given to a file. */
 static int check_own(const struct ext_fs *fs, uint32_t group, const uint8_t *bits)
 {
-	bool used =
-	    are_used(fs, group, bits, ext_group_first(fs, group), ext_group_overhead(fs, group));
-	uint32_t other, end, length;
-	uint64_t first;
-
-	for (uint32_t i = 0; fs->journal && journal_piece(fs->journal, i, &first, &length); i++)
-		used &= are_used(fs, group, bits, first, length);
-	ext_group_neighbours(fs, group, &other, &end);
-	for (; other < end && used; other++) {
-		struct ext_table tables[EXT_TABLES];
-		struct ext_group_desc of;
-		int error = ext_group_read(fs, other, &of);
-
-		if (error)
-			return error;
-		ext_group_tables(fs, &of, tables);
-		for (unsigned i = 0; i < EXT_TABLES; i++)
-			used &= are_used(fs, group, bits, tables[i].first, tables[i].count);
-	}
-	return used ? 0
-		    : ext_corrupt(fs, "block bitmap",
-				  "group %u: blocks of the file system itself are free", group);
+	for (uint32_t from = 0, to; own_bits(fs, group, &from, &to); from = to)
+		if (ext_bits_find(bits, NULL, from, to, false) < to)
+			return ext_corrupt(fs, "block bitmap",
+					   "group %u: blocks of the file system itself are free",
+					   group);
+	return 0;
 }
 
 /* Refuses a bitmap of the disk that is not what its descriptor says. */
@@ -180,7 +171,7 @@ static int check(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
 		 const struct about *of, const uint8_t *bits)
 {
 	uint32_t zeros = count_zeros(bits, of->bits);
-	uint32_t checksum = ext_crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
+	uint32_t checksum = checksum_of(fs, of, bits);
 
 	if (ext_has_checksums(fs) && checksum != of->checksum) {
 		ext_corrupt(fs, of->name, "group %u: " EXT_CHECKSUM_WRONG, group, of->checksum,
@@ -193,33 +184,33 @@ static int check(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
 	return kind == EXT_BITMAP_BLOCKS ? check_own(fs, group, bits) : 0;
 }
 
-/* Sets the bit of a metadata block, or those of several, that are in this group. */
-static void fill_metadata(const struct ext_fs *fs, uint32_t group, uint8_t *bits, uint64_t block,
-			  uint32_t count)
+/* A bitmap that was never written: of inodes all are free, of blocks all but the file system's own.
+ */
+static void make(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
+		 const struct about *of, uint8_t *bits)
 {
-	for (; count > 0; block++, count--) {
-		uint64_t index = block - ext_group_first(fs, group);
-
-		if (block >= ext_group_first(fs, group) && index < ext_group_blocks(fs, group))
-			fill(bits, (uint32_t)index, 1, true);
-	}
+	if (kind == EXT_BITMAP_BLOCKS)
+		for (uint32_t from = 0, to; own_bits(fs, group, &from, &to); from = to)
+			fill(bits, from, to - from, true);
+	fill(bits, of->bits, fs->summary.block_size * 8 - of->bits, true);
 }
 
-/* A bitmap that was never written: of inodes all are free, of blocks all but the group's own
- * metadata. */
-static void make(const struct ext_fs *fs, uint32_t group, const struct ext_group_desc *descriptor,
-		 enum ext_bitmap kind, const struct about *of, uint8_t *bits)
+/* Refuses the flag if the disk has the bitmap, with its checksum: the group is in use. */
+static int check_never_written(const struct ext_fs *fs, uint32_t group, const struct about *of)
 {
-	uint32_t all = fs->summary.block_size * 8;
+	struct cached_block *old;
+	bool is_there;
+	int error = ext_has_checksums(fs) ? bcache_get(fs->device, of->block,
+						       fs->summary.block_size, BLOCK_OTHER, &old)
+					  : 0;
 
-	if (kind == EXT_BITMAP_BLOCKS) {
-		fill(bits, 0, ext_group_overhead(fs, group), true);
-		fill_metadata(fs, group, bits, of->block, 1);
-		fill_metadata(fs, group, bits, EXT_GET64(descriptor, bg_inode_bitmap), 1);
-		fill_metadata(fs, group, bits, EXT_GET64(descriptor, bg_inode_table),
-			      ext_table_blocks(fs));
-	}
-	fill(bits, of->bits, all - of->bits, true);
+	if (error || !ext_has_checksums(fs))
+		return error;
+	is_there = checksum_of(fs, of, old->data) == of->checksum &&
+		   count_zeros(old->data, of->bits) != of->free;
+	bcache_put(old);
+	return is_there ? ext_corrupt(fs, of->name, "group %u: new, but it is on the disk", group)
+			: 0;
 }
 
 /* Makes a bitmap, and says so in the descriptor. */
@@ -227,18 +218,19 @@ static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 		   enum ext_bitmap kind, const struct about *of, struct cached_block **out)
 {
 	struct ext_group_desc changed = *descriptor;
-	int error = bcache_get_zeroed(fs->device, of->block, fs->summary.block_size, out);
+	int error = check_never_written(fs, group, of);
 
+	if (!error)
+		error = bcache_get_zeroed(fs->device, of->block, fs->summary.block_size, out);
 	if (error)
 		return error;
-	make(fs, group, descriptor, kind, of, (*out)->data);
+	make(fs, group, kind, of, (*out)->data);
 	if (count_zeros((*out)->data, of->bits) != of->free)
 		error =
 		    ext_corrupt(fs, of->name, "group %u: new, but the descriptor has %u of %u free",
 				group, of->free, of->bits);
-	else if (kind == EXT_BITMAP_BLOCKS)
-		error = check_own(fs, group, (*out)->data);
-	else if (group == 0 || EXT_GET32(descriptor, bg_used_dirs_count) > 0)
+	else if (kind == EXT_BITMAP_INODES &&
+		 (group == 0 || EXT_GET32(descriptor, bg_used_dirs_count) > 0))
 		error = ext_corrupt(fs, of->name, "group %u: new, but it has inodes", group);
 	if (!error)
 		error = ext_change(fs, *out);
@@ -349,7 +341,7 @@ static uint32_t new_checksum(const struct ext_fs *fs, const struct about *of, co
 	if (!ext_has_checksums(fs))
 		return 0;
 	if (length > sizeof(turned))
-		return ext_crc32c(fs->seed, bits, of->covered);
+		return checksum_of(fs, of, bits);
 	fill(turned, first % 8, count, true);
 	return of->checksum ^
 	       crc32c_zeros(ext_crc32c(0, turned, length), of->covered - byte - length);

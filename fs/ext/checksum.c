@@ -113,22 +113,29 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 
 /* ---- what was read is compared ---- */
 
+bool ext_inode_sums(const struct ext_fs *fs, uint32_t number,
+		    const struct ext_disk_inode_large *disk, uint32_t *found, uint32_t *checksum)
+{
+	const size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
+
+	*found = disk->first.l_i_checksum_lo;
+	*checksum = ext_inode_checksum(fs, number, disk);
+	if (ext_inode_has(fs, disk, end))
+		*found |= (uint32_t)disk->i_checksum_hi << 16;
+	else
+		*checksum &= 0xFFFF;
+	return *found == *checksum;
+}
+
 /* Once in the life of the buffer; what was changed since has no checksum yet. */
 int ext_inode_verify(const struct ext_inode *inode, struct cached_block *buffer,
 		     const struct ext_disk_inode_large *disk)
 {
-	const size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
-	uint32_t found = disk->first.l_i_checksum_lo, checksum;
-	uint32_t bit = 1u << ext_inode_place(inode->fs, inode->number);
+	uint32_t bit = 1u << ext_inode_place(inode->fs, inode->number), found, checksum;
 
 	if (!ext_has_checksums(inode->fs) || buffer->verified & bit)
 		return 0;
-	checksum = ext_inode_checksum(inode->fs, inode->number, disk);
-	if (ext_inode_has(inode->fs, disk, end))
-		found |= (uint32_t)disk->i_checksum_hi << 16;
-	else
-		checksum &= 0xFFFF;
-	if (found == checksum) {
+	if (ext_inode_sums(inode->fs, inode->number, disk, &found, &checksum)) {
 		buffer->verified |= bit;
 		return 0;
 	}

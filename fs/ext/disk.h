@@ -100,7 +100,8 @@ struct ext_super_block {
 	uint16_t s_desc_size; /* with 64bit only */
 	uint32_t unused_100;
 	uint32_t s_first_meta_bg; /* in blocks of descriptors */
-	uint8_t unused_108[0x150 - 0x108];
+	uint32_t s_mkfs_time;	  /* when it was made */
+	uint8_t unused_10c[0x150 - 0x10C];
 	uint32_t s_blocks_count_hi; /* with 64bit only */
 	uint32_t s_r_blocks_count_hi;
 	uint32_t s_free_blocks_count_hi;

@@ -19,8 +19,6 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
 
-#define FLEX_LOG_MAX 6 /* more groups than 64 are not looked at */
-
 /* Whether a group that begins a block of descriptors also begins with a copy of the superblock.
  * With sparse_super none does: copies are in groups 3^n, 5^n and 7^n, and such a group is even. */
 static bool has_superblock(const struct ext_fs *fs, uint32_t group)
@@ -204,128 +202,17 @@ int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
 	return 0;
 }
 
-static bool overlap(uint64_t one, uint64_t one_count, uint64_t other, uint64_t other_count)
-{
-	return one < other + other_count && other < one + one_count;
-}
-
-void ext_group_tables(const struct ext_fs *fs, const struct ext_group_desc *of,
-		      struct ext_table tables[EXT_TABLES])
-{
-	tables[0] = (struct ext_table){ EXT_GET64(of, bg_block_bitmap), 1 };
-	tables[1] = (struct ext_table){ EXT_GET64(of, bg_inode_bitmap), 1 };
-	tables[2] = (struct ext_table){ EXT_GET64(of, bg_inode_table), ext_table_blocks(fs) };
-}
-
-/* Whether a run touches the bitmaps or the inode table of a group. */
-static int touches_tables(const struct ext_fs *fs, uint32_t group, uint64_t first, uint32_t count)
-{
-	struct ext_table tables[EXT_TABLES];
-	struct ext_group_desc of;
-	int error = ext_group_read(fs, group, &of), found = 0;
-
-	if (error)
-		return error;
-	ext_group_tables(fs, &of, tables);
-	for (unsigned i = 0; i < EXT_TABLES; i++)
-		found |= overlap(first, count, tables[i].first, tables[i].count);
-	return found;
-}
-
-static bool touches_journal(const struct ext_fs *fs, uint64_t first, uint32_t count)
-{
-	uint64_t at;
-	uint32_t length;
-
-	for (uint32_t i = 0; fs->journal && journal_piece(fs->journal, i, &at, &length); i++)
-		if (overlap(first, count, at, length))
-			return true;
-	return false;
-}
-
-void ext_group_neighbours(const struct ext_fs *fs, uint32_t group, uint32_t *first, uint32_t *end)
-{
-	bool flex = ext_has_incompat(fs, EXT_INCOMPAT_FLEX_BG);
-	unsigned log = flex && fs->super.s_log_groups_per_flex <= FLEX_LOG_MAX
-			   ? fs->super.s_log_groups_per_flex
-			   : 0;
-
-	*first = group >> log << log;
-	*end = *first + (1u << log);
-	if (*end > fs->summary.groups)
-		*end = fs->summary.groups;
-}
-
-int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
-{
-	const struct ext_fs *fs = inode->fs;
-	uint32_t index, own, group, end;
-	int found;
-
-	if (!ext_range_valid(fs, first, count))
-		return ext_corrupt_inode(inode, "%u blocks from %ju on are outside the file system",
-					 count, first);
-	own = ext_group_of(fs, first, &index);
-	ext_group_neighbours(fs, own, &group, &end);
-	found = index < ext_group_overhead(fs, own) || touches_journal(fs, first, count);
-	for (; group < end && !found; group++)
-		found = touches_tables(fs, group, first, count);
-	if (found > 0)
-		return ext_corrupt_inode(inode, "%u blocks from %ju on are the file system's own",
-					 count, first);
-	return found;
-}
-
-/* Whether a table is where it may be: after the copies of descriptors, and, without flex_bg, in its
- * own group. */
-static bool place_possible(const struct ext_fs *fs, uint32_t group, const struct ext_table *table)
-{
-	bool flex = ext_has_incompat(fs, EXT_INCOMPAT_FLEX_BG);
-	uint32_t begin, end, index;
-
-	if (!ext_range_valid(fs, table->first, table->count))
-		return false;
-	begin = ext_group_of(fs, table->first, &index);
-	if (index < ext_group_overhead(fs, begin))
-		return false;
-	end = ext_group_of(fs, table->first + table->count - 1, &index);
-	return index >= ext_group_overhead(fs, end) && (flex || (begin == group && end == group));
-}
-
-/* Each table of a group is compared with those after it, and with those of the neighbours before
- * the group. */
-static int check_tables(const struct ext_fs *fs, uint32_t group, const struct ext_group_desc *of)
-{
-	struct ext_table tables[EXT_TABLES];
-	uint32_t other, end;
-	int wrong = 0;
-
-	ext_group_tables(fs, of, tables);
-	for (unsigned i = 0; i < EXT_TABLES; i++) {
-		wrong |= !place_possible(fs, group, &tables[i]);
-		for (unsigned j = i + 1; j < EXT_TABLES; j++)
-			wrong |= overlap(tables[i].first, tables[i].count, tables[j].first,
-					 tables[j].count);
-		ext_group_neighbours(fs, group, &other, &end);
-		for (; other < group && !wrong; other++)
-			wrong = touches_tables(fs, other, tables[i].first, tables[i].count);
-	}
-	if (wrong > 0)
-		return ext_corrupt(fs, "descriptors",
-				   "group %u: a bitmap or its inode table is something else's",
-				   group);
-	return wrong;
-}
-
 int ext_groups_check(const struct ext_fs *fs, uint64_t *blocks, uint32_t *inodes)
 {
 	*blocks = *inodes = 0;
+	if (fs->wrong_group != 0)
+		return ext_corrupt(fs, "descriptors",
+				   "group %u: a bitmap or its inode table is something else's",
+				   fs->wrong_group - 1);
 	for (uint32_t group = 0; group < fs->summary.groups; group++) {
 		struct ext_group_desc of;
 		int error = ext_group_read(fs, group, &of);
 
-		if (!error)
-			error = check_tables(fs, group, &of);
 		if (error)
 			return error;
 		*blocks += EXT_GET32(&of, bg_free_blocks_count);

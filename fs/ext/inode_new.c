@@ -94,21 +94,50 @@ static void count(struct ext_group_desc *descriptor, int change, bool is_directo
 		EXT_PUT32(descriptor, bg_used_dirs_count, directories);
 }
 
-/* An inode that has names is not overwritten, whatever its bitmap says: e2fsck can put that right.
- */
-static int check_free(struct ext_fs *fs, uint32_t group, uint32_t index,
-		      const struct ext_disk_inode_large *disk, struct cached_block *table)
+/* Whether an inode has names, whatever its bitmap says. What is in a part of the table that counts
+ * as never used may be of an older file system, but for its checksum, where it is in zeros of mkfs,
+ * or by its time. */
+static bool is_live(const struct ext_fs *fs, const struct ext_group_desc *descriptor,
+		    uint32_t number, const struct ext_disk_inode_large *disk, bool never_used)
 {
+	uint32_t found, checksum;
+
 	if (disk->first.i_links_count == 0 || disk->first.i_dtime != 0)
-		return 0;
-	bcache_put(table);
-	ext_bitmap_note_bad(fs, group, EXT_BITMAP_INODES, 0);
-	return ext_corrupt(fs, "inode bitmap", "group %u: inode %u is free, but it has names",
-			   group, group * fs->super.s_inodes_per_group + index + 1);
+		return false;
+	if (!never_used)
+		return true;
+	if (ext_has_checksums(fs))
+		return ext_inode_sums(fs, number, disk, &found, &checksum);
+	return descriptor->bg_flags & EXT_GROUP_INODE_ZEROED ||
+	       disk->first.i_ctime >= fs->super.s_mkfs_time;
+}
+
+/* Inodes that have names are not overwritten: e2fsck can put that right. */
+static int check_free(struct ext_fs *fs, uint32_t group, const struct ext_group_desc *descriptor,
+		      uint32_t first, uint32_t count, bool never_used)
+{
+	for (uint32_t index = first; index < first + count; index++) {
+		uint32_t number = group * fs->super.s_inodes_per_group + index + 1;
+		struct ext_disk_inode_large *disk;
+		struct cached_block *table;
+		int error = ext_inode_block(fs, number, &table, &disk);
+		bool live = !error && is_live(fs, descriptor, number, disk, never_used);
+
+		if (error)
+			return error;
+		bcache_put(table);
+		if (!live)
+			continue;
+		ext_bitmap_note_bad(fs, group, EXT_BITMAP_INODES, 0);
+		return ext_corrupt(fs, "inode bitmap",
+				   "group %u: inode %u is free, but it has names", group, number);
+	}
+	return 0;
 }
 
 /* Gets the table's block of a new inode: one in which no inode was ever used has junk. */
-static int get_table_block(struct ext_fs *fs, uint32_t group, uint32_t index, uint32_t unused,
+static int get_table_block(struct ext_fs *fs, uint32_t group,
+			   const struct ext_group_desc *descriptor, uint32_t index,
 			   const uint8_t *used, struct cached_block **out)
 {
 	uint32_t in_block = fs->summary.block_size / fs->inode_size;
@@ -118,11 +147,14 @@ static int get_table_block(struct ext_fs *fs, uint32_t group, uint32_t index, ui
 	uint64_t table;
 	int error;
 
-	if (first < all - unused || ext_bits_find(used, NULL, first, end, true) < end) {
-		error = ext_inode_block(fs, group * all + index + 1, out, &disk);
-		return error ? error : check_free(fs, group, index, disk, *out);
+	if (first < all - unused_inodes(fs, descriptor) ||
+	    ext_bits_find(used, NULL, first, end, true) < end) {
+		error = check_free(fs, group, descriptor, index, 1, false);
+		return error ? error : ext_inode_block(fs, group * all + index + 1, out, &disk);
 	}
-	error = ext_inode_table(fs, group, &table);
+	error = check_free(fs, group, descriptor, first, end - first, true);
+	if (!error)
+		error = ext_inode_table(fs, group, &table);
 	return error ? error
 		     : bcache_get_zeroed(fs->device, table + index / in_block,
 					 fs->summary.block_size, out);
@@ -135,7 +167,7 @@ static int take(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descri
 {
 	uint32_t unused = unused_inodes(fs, descriptor);
 	uint32_t rest = fs->super.s_inodes_per_group - index - 1;
-	int error = get_table_block(fs, group, index, unused, bitmap->data, table);
+	int error = get_table_block(fs, group, descriptor, index, bitmap->data, table);
 
 	if (error)
 		return error;

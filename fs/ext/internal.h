@@ -18,6 +18,11 @@ struct ext_window {
 	uint64_t first, end;
 };
 
+/* Blocks that no file may have, `end` excluded. */
+struct ext_own {
+	uint64_t first, end;
+};
+
 #define EXT_PENDING 64
 #define EXT_WINDOWS 16
 #define EXT_BAD	    128
@@ -33,6 +38,10 @@ struct ext_fs {
 	uint32_t inode_size;  /* bytes */
 	uint32_t first_inode; /* the first that is not reserved */
 	struct ext_super_block super;
+	struct ext_own *own; /* 2^own_order pages of runs: what the file system has for itself */
+	uint32_t own_count;
+	unsigned own_order;
+	uint32_t wrong_group; /* the first whose tables are something else's, plus 1; 0: none */
 
 	struct ext_options options;
 	bool must_be_clean;  /* refuse what has a journal to be replayed */
@@ -124,27 +133,27 @@ uint64_t ext_inode_goal(const struct ext_inode *inode);
 /* The group of a block, and the block's index in it. */
 uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index);
 
-/* A group's two bitmaps and its inode table: their blocks, as the descriptor has them. */
-enum { EXT_TABLES = 3 };
-struct ext_table {
-	uint64_t first;
-	uint32_t count;
-};
-void ext_group_tables(const struct ext_fs *fs, const struct ext_group_desc *of,
-		      struct ext_table tables[EXT_TABLES]);
-
-/* The groups whose tables are together: with flex_bg those of a few neighbours are in the first of
- * them. Without it a group is alone. */
-void ext_group_neighbours(const struct ext_fs *fs, uint32_t group, uint32_t *first, uint32_t *end);
-
 /* Before the first change: no two groups have the same tables (-EUCLEAN). And what is free in all
  * of them together. */
 int ext_groups_check(const struct ext_fs *fs, uint64_t *blocks, uint32_t *inodes);
 
-/* Refuses a run that is not inside the file system, or has a group's bitmaps, inode table or
- * descriptors in it (looked for in the group in which the run begins), or blocks of the journal:
- * what names it is damaged, and it must be neither written nor freed. -EUCLEAN. */
+/* Refuses a run that is not inside the file system, or has something in it that the file system has
+ * for itself: what names it is damaged, and it must be neither written nor freed. -EUCLEAN. */
 int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count);
+
+/* ---- what the file system has for itself (fs/ext/own.c) ---- */
+
+/* Finds it all. -EUCLEAN for tables outside the file system, -ENOMEM, or the device's error. Tables
+ * that overlap are noted for ext_groups_check. ext_own_forget frees what was found. */
+int ext_own_find(struct ext_fs *fs);
+void ext_own_forget(struct ext_fs *fs);
+
+/* The journal, which was opened after that. -EUCLEAN if it is where something else is. */
+int ext_own_add_journal(struct ext_fs *fs);
+
+/* What of it is among the blocks from `first` to `end` (exclusive), as far as it is in there: the
+ * first run. False: there is none. */
+bool ext_own_run(const struct ext_fs *fs, uint64_t first, uint64_t end, struct ext_own *out);
 
 /* How many blocks of a file the map has numbers for, holes included. */
 uint64_t ext_blocks_in_reach(const struct ext_inode *inode);
@@ -242,6 +251,11 @@ uint16_t ext_group_checksum(const struct ext_fs *fs, uint32_t group,
 			    const struct ext_group_desc *descriptor);
 uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 			    const struct ext_disk_inode_large *disk);
+
+/* The checksum that an inode on the disk has, and that of its contents. Whether they are the same.
+ */
+bool ext_inode_sums(const struct ext_fs *fs, uint32_t number,
+		    const struct ext_disk_inode_large *disk, uint32_t *found, uint32_t *checksum);
 
 /* Which one of its block's an inode is. */
 static inline uint32_t ext_inode_place(const struct ext_fs *fs, uint32_t number)

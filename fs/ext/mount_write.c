@@ -35,41 +35,26 @@ static int get_super(struct ext_fs *fs)
 
 /* ---- the journal ---- */
 
-struct journal_map {
-	struct ext_inode inode;
-	uint64_t checked; /* blocks of it, from the first on */
-};
-
-/* Each piece of it is checked once: what is written there must not be something else. */
 static int map_journal(void *context, uint32_t logical, uint64_t *physical)
 {
-	struct journal_map *map = context;
+	const struct ext_inode *inode = context;
 	struct ext_mapping mapping;
-	int error = ext_map(&map->inode, logical, &mapping);
+	int error = ext_map(inode, logical, &mapping);
 
 	if (!error && (mapping.physical == 0 || mapping.unwritten))
-		error = ext_corrupt_inode(&map->inode, "journal with a hole at block %u", logical);
-	if (!error && logical >= map->checked) {
-		uint32_t length = ext_blocks_to_group_end(map->inode.fs, mapping.physical);
-
-		if (length > mapping.length)
-			length = (uint32_t)mapping.length;
-		map->checked = logical + (uint64_t)length;
-		error = ext_check_run(&map->inode, mapping.physical, length);
-	}
+		error = ext_corrupt_inode(inode, "journal with a hole at block %u", logical);
 	*physical = mapping.physical;
 	return error;
 }
 
 static int open_journal(struct ext_fs *fs)
 {
-	struct journal_map map = { .checked = 0 };
-	struct ext_inode *inode = &map.inode;
+	struct ext_inode inode;
 	struct journal_place place = {
 		.device = fs->device,
 		.block_size = fs->summary.block_size,
 		.map = map_journal,
-		.context = &map,
+		.context = &inode,
 		.now = fs->options.now,
 		.no_barriers = fs->options.no_barriers,
 		.wide = ext_has_incompat(fs, EXT_INCOMPAT_64BIT),
@@ -81,15 +66,15 @@ static int open_journal(struct ext_fs *fs)
 		printk("%s: the journal is on another device\n", fs->device->name);
 		return -EOPNOTSUPP;
 	}
-	error = ext_inode_read(fs, fs->super.s_journal_inum, inode);
+	error = ext_inode_read(fs, fs->super.s_journal_inum, &inode);
 	if (error)
 		return error == -EINVAL ? ext_corrupt(fs, "superblock", "journal in inode %u",
 						      fs->super.s_journal_inum)
 					: error;
-	if (!ext_is_regular(inode) || inode->size >> fs->block_shift > UINT32_MAX)
-		return ext_corrupt_inode(inode, "the journal has mode 0%o, size %ju", inode->mode,
-					 inode->size);
-	place.blocks = (uint32_t)(inode->size >> fs->block_shift);
+	if (!ext_is_regular(&inode) || inode.size >> fs->block_shift > UINT32_MAX)
+		return ext_corrupt_inode(&inode, "the journal has mode 0%o, size %ju", inode.mode,
+					 inode.size);
+	place.blocks = (uint32_t)(inode.size >> fs->block_shift);
 	return journal_open(&place, &fs->journal);
 }
 
@@ -116,6 +101,8 @@ int ext_journal_begin(struct ext_fs *fs, bool *replayed)
 	if (fs->options.read_only && (!recover || fs->options.no_replay))
 		return 0;
 	error = open_journal(fs);
+	if (!error)
+		error = ext_own_add_journal(fs);
 	if (!error && journal_needs_recovery(fs->journal)) {
 		error = replay(fs);
 		*replayed = !error;

@@ -5,7 +5,7 @@
  * wrong access. So mounting is a list of checks (`checks` below), and the rest of the driver may
  * rely on each of them: sizes that are powers of two, counts that fit each other, tables that are
  * inside the device. A mount is read-only and never changes after that; it needs one page of
- * memory. Waits for the drive.
+ * memory, and some for what own.c notes. Waits for the drive.
  *
  * The layout is documented in the kernel tree of Linux: Documentation/filesystems/ext4.
  */
@@ -170,17 +170,6 @@ static int check_checksum(struct ext_fs *fs)
 	return 0;
 }
 
-/* What ext_inode_read relies on: every descriptor is where it should be, and makes sense. */
-static int check_groups(struct ext_fs *fs)
-{
-	uint64_t table;
-	int error = 0;
-
-	for (uint32_t group = 0; group < fs->summary.groups && !error; group++)
-		error = ext_inode_table(fs, group, &table);
-	return error;
-}
-
 /* The whole path is tried once: descriptor, inode table, inode. Its failure at mount time is easier
  * to understand than that of the first lookup. */
 static int check_root(struct ext_fs *fs)
@@ -197,7 +186,7 @@ static int check_root(struct ext_fs *fs)
  * checksum, which can only say that there is damage, comes last. */
 static int (*const checks[])(struct ext_fs *fs) = {
 	read_super,	   ext_features_check, check_sizes,  check_block_count, check_group_sizes,
-	check_group_count, check_checksum,     check_groups, check_root,
+	check_group_count, check_checksum,     ext_own_find, check_root,
 };
 
 static int run_checks(struct ext_fs *fs)
@@ -249,6 +238,7 @@ static int mount(struct block_device *device, const struct ext_options *options,
 		return -ENOMEM;
 	error = start(fs, device, options, must_be_clean);
 	if (error) {
+		ext_own_forget(fs);
 		page_free(fs, 0);
 		return error;
 	}
@@ -285,8 +275,10 @@ int ext_remount(struct ext_fs *fs, const struct ext_options *options)
 	fs->writable = false;
 	fs->failed |= error != 0;
 	memcpy(before, fs, sizeof(*fs));
-	if (!error)
+	if (!error) {
 		error = start(fs, before->device, options, false);
+		ext_own_forget(error ? fs : before);
+	}
 	if (error)
 		memcpy(fs, before, sizeof(*fs));
 	fs->failed = before->failed;
@@ -309,6 +301,7 @@ int ext_unmount_checked(struct ext_fs *fs)
 {
 	int error = fs->writable ? ext_write_end(fs) : 0;
 
+	ext_own_forget(fs);
 	page_free(fs, 0);
 	return error;
 }

@@ -40,17 +40,18 @@ BY_LESSON = 2_800  # of the core, added
 # node, Go, script, expect, tmux and socat want.
 #
 # The storage (limit 7,000), by folder:
-#   6,957  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps and
-#                        groups 930; attributes 530; inodes, checksums, the mount the rest
+#   7,046  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps, groups
+#                        and what no file may have 1,010; attributes 530; inodes, checksums, the
+#                        mount the rest
 #   2,235  drivers/disk  queue, four modes, partitions, discards; snapshots 520
-#   2,047  fs/disk       what makes inodes and files of a mounted disk; room for them
+#   2,065  fs/disk       what makes inodes and files of a mounted disk; room for them
 #   1,559  fs/vfs        names and mounts: lesson 3's programs need them already
 #   1,390  fs/jbd2       the journal
 #   1,122  fs/cache      pages and blocks
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 13_313, "storage": 16_253}
+STILL = {"breadth": 13_313, "storage": 16_359}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
