@@ -93,7 +93,7 @@ def journal_twice(image: Image) -> list[str]:
     rng = image.rng
     blocks = image.map_of(8)
     if not blocks or not image.extents:
-        return new_groups(image)
+        return super_others(image)
     first, half = min(blocks), len(blocks) // 2
     runs = rng.choice(
         (
@@ -114,7 +114,7 @@ def journal_sums(image: Image) -> list[str]:
     rng = image.rng
     journal = image.map_of(8)
     if len(journal) < 40:
-        return new_groups(image)
+        return super_others(image)
     at = journal[0] * image.size
     old = struct.unpack_from(">I", image.data, at + 0x28)[0]
     struct.pack_into(">I", image.data, at + 0x28, old & ~0x8 | 0x12 | rng.choice((0, 0, 0, 4, 32)))
@@ -161,7 +161,7 @@ def orphans_in_file(image: Image) -> list[str]:
     rng = image.rng
     number = image.get(SUPER + 0x280, "I")
     if not image.get(SUPER + 0x5C, "I") & 0x1000:
-        return new_groups(image)
+        return super_others(image)
     blocks = image.map_of(number)
     inode = image.inode(number)
     at = blocks[0] * image.size

@@ -89,6 +89,10 @@ SPREADS = {
     "foreign_maps": ("maps", "names"),  # a bitmap that is a block of pointers, too, changes
     "shared_nodes": ("maps", "names"),
     "log_blocks": ("inodes", "blocks", "names", "maps"),  # what is replayed may be anything
+    "journal_sums": ("inodes", "blocks", "names", "maps"),
+    "new_groups": ("inodes", "blocks", "names"),
+    "unused_ends": ("inodes", "blocks", "names"),
+    "shared_values": ("blocks",),
 }
 # What e2fsck says, by what is wrong: the first that fits.
 FAMILIES = {

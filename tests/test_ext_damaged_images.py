@@ -6,10 +6,12 @@ import re
 
 import pytest
 
+from tests.damage_contents import NEWER
 from tests.damage_kinds import KINDS
 from tests.damage_outside import OUTSIDE
 from tests.damage_trees import MORE
-from tests.damaged_images import try_image
+from tests.damage_variants import FEATURES
+from tests.damaged_images import Tried, try_image
 from tests.host.ext.images import MIB, debugfs, make_image, patch, run_tool
 from tests.test_ext_write import VARIANTS, make_files, stat_of
 from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
@@ -24,7 +26,18 @@ def test_each_kind_of_damage(ext, tmp_path, kind):
     """No crash, no report, an end; e2fsck finds what it found before, and keeps what it kept."""
     kinds = next(kinds for kinds in (KINDS, MORE, OUTSIDE) if kind in kinds)
     seed = SEED - SEED % len(kinds) + list(kinds).index(kind)
-    tried = try_image(ext.program, tmp_path, seed, kinds)
+    judge(try_image(ext.program, tmp_path, seed, kinds))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", NEWER)
+def test_each_kind_of_damage_of_newer_features(ext, tmp_path, kind):
+    """The same, of file systems with other features and layouts."""
+    seed = SEED - SEED % len(NEWER) + list(NEWER).index(kind)
+    judge(try_image(ext.program, tmp_path, seed, NEWER, FEATURES))
+
+
+def judge(tried: Tried) -> None:
     assert not tried.failure, (tried.name, tried.commands, tried.failure)
     assert not tried.new, (tried.name, tried.commands, tried.new)
     assert not tried.lost, (tried.name, tried.commands, tried.lost)

@@ -367,10 +367,12 @@ def test_read_errors_are_reported_and_forgotten(ext, ext_images, name):
             "bad none",
             *question,
         ]
-        answers = ext.run(image, *script)[1:]
-        assert answers == ["error EIO", "error EIO", "read 4 61616161", right], bad
+        said = f"console hdc: metadata: block {bad // 2} cannot be read"
+        answers = ext.run(image, *script)
+        assert answers[-6:] == [*[said, "error EIO"] * 2, "read 4 61616161", right], bad
     script = ["stat /solid", "drop", f"bad {directory}", "list /dir", "stat /dir/a", "stat /solid"]
     answers = ext.run(image, *script, "bad none", "read 0 4 /dir/a")
+    answers = [line for line in answers if "cannot be read" not in line]
     assert answers[2:4] == ["error EIO"] * 2 and answers[4] == answers[0]
     assert answers[5] == "read 4 61616161"
     data = bmap(image, [("/solid", 3)])[0][0] * 2

@@ -216,7 +216,7 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 }
 
 /* Before a commit, what write has changed only in memory: unless it is of no use to find the data
- * again (fdatasync). */
+ * again (fdatasync). What is read-only now cannot keep what was written: that is EIO. */
 static int disk_commit_pages(struct cached_file *pages, bool data_only)
 {
 	struct disk_inode *inode = inode_of(pages);
@@ -227,12 +227,12 @@ static int disk_commit_pages(struct cached_file *pages, bool data_only)
 		error = disk_inode_store(inode);
 		mutex_unlock(&inode->mount->lock);
 	}
-	if (!inode->is_unsafe || error)
-		return error;
-	inode->is_unsafe = false;
-	error = disk_commit(inode->mount);
-	inode->is_unsafe |= error != 0;
-	return error;
+	if (inode->is_unsafe && !error) {
+		inode->is_unsafe = false;
+		error = disk_commit(inode->mount);
+		inode->is_unsafe |= error != 0;
+	}
+	return error == -EROFS ? -EIO : error;
 }
 
 static void disk_hold(struct cached_file *pages)

@@ -74,8 +74,7 @@ uint64_t ext_free_blocks(const struct ext_fs *fs)
 
 static uint32_t free_in(const struct ext_group_desc *descriptor)
 {
-	return descriptor->bg_free_blocks_count_lo | (uint32_t)descriptor->bg_free_blocks_count_hi
-							 << 16;
+	return EXT_GET32(descriptor, bg_free_blocks_count);
 }
 
 /* Changes a group's count of free blocks, in a copy of its descriptor. */
@@ -83,8 +82,7 @@ static void count_free(struct ext_group_desc *descriptor, int change)
 {
 	uint32_t in_group = free_in(descriptor) + (uint32_t)change;
 
-	descriptor->bg_free_blocks_count_lo = (uint16_t)in_group;
-	descriptor->bg_free_blocks_count_hi = (uint16_t)(in_group >> 16);
+	EXT_PUT32(descriptor, bg_free_blocks_count, in_group);
 }
 
 void ext_count_free(struct ext_fs *fs, uint64_t blocks)
@@ -283,6 +281,7 @@ static int look_at_next(struct ext_fs *fs)
 	if (!error && free_in(&descriptor) > 0)
 		error = ext_bitmap_get(fs, fs->looked_at, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	bcache_put(bitmap);
+	ext_bitmap_note_unreadable(fs, fs->looked_at, EXT_BITMAP_BLOCKS, error);
 	if (!error)
 		fs->sure += free_in(&descriptor);
 	else if (!is_left_alone(fs, fs->looked_at))
@@ -343,6 +342,7 @@ static int try_if_sound(struct search *search, uint32_t group, uint32_t from)
 {
 	int got = try_group(search, group, from);
 
+	ext_bitmap_note_unreadable(search->inode->fs, group, EXT_BITMAP_BLOCKS, got);
 	return got < 0 && is_left_alone(search->inode->fs, group) ? 0 : got;
 }
 

@@ -192,8 +192,7 @@ int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes
 		return 0;
 	error = ext_check_run(inode, inode->attributes, 1);
 	if (!error)
-		error = bcache_get(fs->device, inode->attributes, fs->summary.block_size,
-				   BLOCK_OTHER, &out->buffer);
+		error = ext_block_read(fs, inode->attributes, BLOCK_OTHER, &out->buffer);
 	if (error)
 		return error;
 	error = check_header(inode, out->buffer);

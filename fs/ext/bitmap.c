@@ -200,9 +200,7 @@ static int check_never_written(const struct ext_fs *fs, uint32_t group, const st
 {
 	struct cached_block *old;
 	bool is_there;
-	int error = ext_has_checksums(fs) ? bcache_get(fs->device, of->block,
-						       fs->summary.block_size, BLOCK_OTHER, &old)
-					  : 0;
+	int error = ext_has_checksums(fs) ? ext_block_read(fs, of->block, BLOCK_OTHER, &old) : 0;
 
 	if (error || !ext_has_checksums(fs))
 		return error;
@@ -260,7 +258,7 @@ static int get_old(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind
 	if (!ext_range_valid(fs, of->block, 1))
 		return ext_corrupt(fs, of->name, "group %u: block %ju is outside the file system",
 				   group, of->block);
-	error = bcache_get(fs->device, of->block, fs->summary.block_size, BLOCK_OTHER, out);
+	error = ext_block_read(fs, of->block, BLOCK_OTHER, out);
 	if (error)
 		return error;
 	if (!(*out)->verified)
@@ -290,6 +288,14 @@ void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind
 	fs->unusable += free < blocks ? free : blocks;
 	if (group < fs->looked_at)
 		fs->sure -= free;
+}
+
+void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, int error)
+{
+	struct ext_group_desc descriptor;
+
+	if (error == -EIO && fs->summary.groups > 1 && ext_group_read(fs, group, &descriptor) == 0)
+		ext_bitmap_note_bad(fs, group, kind, EXT_GET32(&descriptor, bg_free_blocks_count));
 }
 
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,

@@ -6,6 +6,7 @@
  * after it.
  */
 #include "fs/ext/internal.h"
+#include "kernel/lib/errno.h"
 
 /* Subtracts, because first + count may wrap. Block 0 and the superblock's belong to no file. */
 bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count)
@@ -15,13 +16,22 @@ bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count)
 	return first > fs->super.s_first_data_block && first < blocks && count <= blocks - first;
 }
 
+/* As on Linux the mount behaves as its `errors` says. */
+int ext_block_read(const struct ext_fs *fs, uint64_t block, enum block_purpose purpose,
+		   struct cached_block **out)
+{
+	int error = bcache_get(fs->device, block, fs->summary.block_size, purpose, out);
+
+	return error == -EIO ? ext_unreadable(fs, block) : error;
+}
+
 /* Through the cache: a file's pointer blocks are needed again and again, its data once. */
 int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cached_block **out)
 {
-	struct ext_fs *fs = inode->fs;
+	const struct ext_fs *fs = inode->fs;
 
 	if (!ext_range_valid(fs, block, 1))
 		return ext_corrupt_inode(inode, "mapping block %ju is outside the file system",
 					 block);
-	return bcache_get(fs->device, block, fs->summary.block_size, BLOCK_MAPPING, out);
+	return ext_block_read(fs, block, BLOCK_MAPPING, out);
 }

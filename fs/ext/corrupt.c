@@ -38,6 +38,16 @@ static enum ext_errors behaviour(const struct ext_fs *fs)
 								: EXT_ERRORS_CONTINUE;
 }
 
+static void behave(struct ext_fs *fs, const char *what)
+{
+	if (behaviour(fs) == EXT_ERRORS_PANIC)
+		panic("%s: %s", fs->device->name, what);
+	if (behaviour(fs) == EXT_ERRORS_READ_ONLY && !fs->failed) {
+		printk("%s: read-only from now on\n", fs->device->name);
+		fs->failed = true;
+	}
+}
+
 /* A mount is not constant, though most who find an error only read. */
 static int give_up(const struct ext_fs *constant)
 {
@@ -52,13 +62,17 @@ static int give_up(const struct ext_fs *constant)
 	fs->super.s_last_error_time = now;
 	fs->super.s_state |= EXT_STATE_ERROR;
 	fs->super_changed = true;
-	if (behaviour(fs) == EXT_ERRORS_PANIC)
-		panic("%s: the file system contradicts itself", fs->device->name);
-	if (behaviour(fs) == EXT_ERRORS_READ_ONLY && !fs->failed) {
-		printk("%s: read-only from now on\n", fs->device->name);
-		fs->failed = true;
-	}
+	behave(fs, "the file system contradicts itself");
 	return -EUCLEAN;
+}
+
+/* The disk may be sound, so the superblock does not ask for e2fsck. */
+int ext_unreadable(const struct ext_fs *fs, uint64_t block)
+{
+	printk("%s: metadata: block %ju cannot be read\n", fs->device->name, block);
+	if (fs->writable)
+		behave((struct ext_fs *)fs, "metadata cannot be read");
+	return -EIO;
 }
 
 int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)

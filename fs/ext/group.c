@@ -57,7 +57,7 @@ static int get_descriptor(const struct ext_fs *fs, uint32_t group, struct cached
 	if (!ext_range_valid(fs, block, 1))
 		return ext_corrupt(fs, "descriptors", "block %ju is outside the file system",
 				   block);
-	error = bcache_get(fs->device, block, fs->summary.block_size, BLOCK_OTHER, buffer);
+	error = ext_block_read(fs, block, BLOCK_OTHER, buffer);
 	if (error)
 		return error;
 	if (!(*buffer)->verified)

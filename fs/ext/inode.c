@@ -197,8 +197,7 @@ int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **bu
 
 	if (error)
 		return error;
-	error = bcache_get(fs->device, table + (offset >> fs->block_shift), fs->summary.block_size,
-			   BLOCK_OTHER, buffer);
+	error = ext_block_read(fs, table + (offset >> fs->block_shift), BLOCK_OTHER, buffer);
 	if (error)
 		return error;
 	offset &= fs->summary.block_size - 1;

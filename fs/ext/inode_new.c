@@ -208,7 +208,8 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 	return error;
 }
 
-/* In the best group, or in the next one if its bitmap turns out to be damaged. */
+/* In the best group, or in the next one if its bitmap turns out to be damaged, or cannot be read.
+ */
 static int take_inode(const struct ext_inode *directory, bool is_directory, uint32_t *number,
 		      struct cached_block **table)
 {
@@ -221,6 +222,7 @@ static int take_inode(const struct ext_inode *directory, bool is_directory, uint
 		if (error)
 			return error;
 		error = take_in_group(fs, group, is_directory, number, table);
+		ext_bitmap_note_unreadable(fs, group, EXT_BITMAP_INODES, error);
 		if (!error || fs->failed || !ext_bitmap_is_bad(fs, group, EXT_BITMAP_INODES))
 			return error;
 	}

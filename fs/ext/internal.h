@@ -97,6 +97,9 @@ int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, 
 int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Says that a block of metadata cannot be read, and does what `errors` says. Returns -EIO. */
+int ext_unreadable(const struct ext_fs *fs, uint64_t block);
+
 /* Whether count blocks from first on are inside the file system and after the superblock. */
 bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count);
 
@@ -174,6 +177,11 @@ bool ext_has_map(const struct ext_inode *inode);
 
 /* ext_map that also answers for blocks past the end of the file. */
 int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
+
+/* Gets a block of metadata, from the cache or the disk. For one that cannot be read:
+ * ext_unreadable. */
+int ext_block_read(const struct ext_fs *fs, uint64_t block, enum block_purpose purpose,
+		   struct cached_block **out);
 
 /* Gets a pointer block or extent block of an inode, from the cache. -EUCLEAN for a block outside
  * the file system. */
@@ -286,8 +294,8 @@ void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)
 enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
 
 /* Gets a bitmap of a group, checked; one that was never written is made, and the descriptor on disk
- * and *descriptor then say so. -EUCLEAN or -EBADMSG for one that is damaged; the console says it
- * the first time. */
+ * and *descriptor then say so. -EUCLEAN or -EBADMSG for one that is damaged; the console says
+ * it the first time. */
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out);
 
@@ -295,6 +303,10 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
  * one of inodes. */
 bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind);
 void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, uint32_t free);
+
+/* After -EIO for somebody who allocates: as a damaged one, if there are other groups. For somebody
+ * who frees it is an error, and nothing has changed. */
+void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, int error);
 
 /* Refuses an inode that its bitmap calls free. */
 int ext_inode_check_used(struct ext_fs *fs, uint32_t number);

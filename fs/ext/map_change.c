@@ -172,5 +172,5 @@ int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached
 	if (mapping.physical == 0 || mapping.unwritten)
 		return ext_corrupt_inode(inode, "a hole at block %ju, where there must be none",
 					 logical);
-	return bcache_get(fs->device, mapping.physical, fs->summary.block_size, BLOCK_OTHER, out);
+	return ext_block_read(fs, mapping.physical, BLOCK_OTHER, out);
 }
