@@ -93,6 +93,8 @@ SPREADS = {
     "new_groups": ("inodes", "blocks", "names"),
     "unused_ends": ("inodes", "blocks", "names"),
     "shared_values": ("blocks",),
+    "copied_inodes": ("inodes", "blocks", "names", "maps"),  # two directories are one
+    "roots": ("inodes", "blocks", "names", "maps"),
 }
 # What e2fsck says, by what is wrong: the first that fits.
 FAMILIES = {
