@@ -12,23 +12,20 @@
  *	A 103 to 110, B 112 to 119
  *	A 120, window 121-130	...: twenty blocks in three pieces, not in twenty
  *
- * The groups are searched from the goal's on. When no group has such a run, a shorter one will do,
- * and at the end any free block.
+ * The groups are searched from the goal's on: for such a run, for shorter ones, for any free block.
  *
  * A block that the open transaction has freed is not given out before its commit: after a power cut
- * the old file would have it back, with somebody else's contents. Such blocks are ones in a second
- * bitmap (struct ext_pending).
+ * the old file would have it back, with another's contents. struct ext_pending has such blocks.
  *
- * A group whose bitmap is damaged counts as full; with none left it is -ENOSPC, too. The
- * page cache promises blocks to a program now, and asks for them later. ext_room says how many: it
- * only counts groups whose bitmaps were looked at, from the first one on, as far as is necessary.
+ * A group whose bitmap is damaged, or cannot be read, counts as full; with no other left the error
+ * is -ENOSPC, or -EIO. The page cache promises blocks to a program now, and asks for them later.
+ * ext_room says how many: it counts groups whose bitmaps were looked at, from the first one on.
  *
  *	group		0	1	2	3	room for 1500 is asked:
  *	free		900	800	1000	1000	1 is damaged, so 2 is
  *	looked at	yes	bad	yes	no	looked at; 1900 in all
  *
- * What was allocated is on the disk before its count: bitmap, descriptor and superblock change in
- * one transaction. A full disk is -ENOSPC, and nothing has changed.
+ * Bitmap, descriptor and superblock change in one transaction; what fails has changed nothing.
  */
 #include "fs/ext/internal.h"
 #include "kernel/lib/errno.h"
@@ -46,6 +43,7 @@ struct search {
 	uint32_t least;	 /* blocks of a run */
 	bool any;	 /* in windows of others, too */
 	bool exact;	 /* only where the search begins */
+	int nothing;	 /* the error if none is found: -ENOSPC, or that of a group not read */
 	uint64_t first;	 /* block taken */
 };
 
@@ -337,12 +335,14 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 	return (int)blocks;
 }
 
-/* A damaged group has no run. */
+/* A damaged group has no run, nor has one that cannot be read. */
 static int try_if_sound(struct search *search, uint32_t group, uint32_t from)
 {
 	int got = try_group(search, group, from);
 
 	ext_bitmap_note_unreadable(search->inode->fs, group, EXT_BITMAP_BLOCKS, got);
+	if (got == -EIO)
+		search->nothing = got;
 	return got < 0 && is_left_alone(search->inode->fs, group) ? 0 : got;
 }
 
@@ -387,6 +387,7 @@ static int allocate(struct search *search, uint64_t goal)
 	uint64_t room = ext_free_blocks(fs);
 	int got;
 
+	search->nothing = -ENOSPC;
 	if (room == 0 || fs->pending_lost)
 		return room == 0 ? -ENOSPC : -ENOMEM;
 	if (!ext_range_valid(fs, goal, 1))
@@ -396,7 +397,7 @@ static int allocate(struct search *search, uint64_t goal)
 	if (search->count > fs->super.s_blocks_per_group)
 		search->count = fs->super.s_blocks_per_group;
 	got = search_all(search, goal);
-	return got == 0 ? -ENOSPC : got;
+	return got == 0 ? search->nothing : got;
 }
 
 int ext_blocks_allocate(struct ext_inode *inode, uint64_t goal, uint32_t count, uint64_t *first)

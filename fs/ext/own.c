@@ -1,5 +1,5 @@
 /*
- * What the file system has for itself: blocks that no file may have.
+ * The file system's own blocks, which no file may have.
  *
  * These are the copies of the superblock and of the descriptors, each group's two bitmaps and inode
  * table, and the journal. Where they are is read once, at the mount, into an array of runs, sorted,

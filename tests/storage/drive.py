@@ -32,6 +32,7 @@ class Drive:
     def __init__(self, contents: bytearray | mmap.mmap, bad: int = -1) -> None:
         self._contents = contents
         self.bad = bad
+        self.met_bad = False
         self.writes: list[Write] = []
         self._requests = 0
         self._failing = range(0)
@@ -62,6 +63,7 @@ class Drive:
             self.writes.append(Write(0, b""))
             return "0"
         if lba <= self.bad < lba + count or count == 0:
+            self.met_bad = count > 0
             return str(-EIO)
         place = slice(lba * SECTOR, (lba + count) * SECTOR)
         if what == "read":

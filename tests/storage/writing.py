@@ -223,7 +223,7 @@ class Files:
             drive = Drive(contents, bad * self.block // SECTOR)
             desk = Desk(self.changes, drive, self.size, self.buffers)
             done = self.lab.converse(write_program(self.lab), desk.answer)
-        self.results = desk.results
+        self.results, self.met_bad = desk.results, drive.met_bad
         lines = done.stdout.decode(errors="replace").splitlines()
         said = [line for line in lines if line.startswith(("console", "panic"))]
         if desk.lost is None:

@@ -40,7 +40,7 @@ BY_LESSON = 2_800  # of the core, added
 # node, Go, script, expect, tmux and socat want.
 #
 # The storage (limit 7,000), by folder:
-#   7,046  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps, groups
+#   7,050  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps, groups
 #                        and what no file may have 1,010; attributes 530; inodes, checksums, the
 #                        mount the rest
 #   2,235  drivers/disk  queue, four modes, partitions, discards; snapshots 520
@@ -51,7 +51,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 13_313, "storage": 16_384}
+STILL = {"breadth": 13_313, "storage": 16_388}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

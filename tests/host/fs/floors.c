@@ -84,6 +84,11 @@ size_t page_free_count(void)
 	return shim_pages_left;
 }
 
+uint64_t memory_map_usable(void)
+{
+	return ((uint64_t)shim_pages_left + shim_pages_out) * (PAGE_SIZE / 1024);
+}
+
 /* Each object has memory of its own, for the sanitizer to watch. */
 void *pool_alloc(struct pool *pool)
 {
