@@ -172,8 +172,9 @@ class Machine:
             if look and not outcome:
                 look()
             limit = ""
-            if not (look or outcome or self._interactive) and self._is_stuck():
-                outcome, limit = self._watch(0) or Outcome.HANG, STUCK
+            may_be_stuck = outcome in (None, Outcome.HANG) and not (look or self._interactive)
+            if may_be_stuck and self._is_stuck():
+                outcome, limit = outcome or self._watch(0) or Outcome.HANG, STUCK
             if outcome is Outcome.ENDED:
                 last_look()
             if outcome:
