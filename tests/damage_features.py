@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from tests.damage_kinds import DIRECTORIES, FILES, SUPER, Image
-from tests.damage_outside import EXTENT, count, own_blocks, tables
+from tests.damage_outside import EXTENT, count, journal_writer, own_blocks, tables
 from tests.storage.journal import crc32c
 
 ALL = 0xFFFFFFFF
@@ -127,14 +127,7 @@ def journal_sums(image: Image) -> list[str]:
     struct.pack_into(">I", image.data, at + 0xFC, crc32c(ALL, head))
     seed = crc32c(ALL, head[0x30:0x40])
     image.put(SUPER + 96, "I", image.get(SUPER + 96, "I") | 4)
-    place = start
-
-    def write(block: bytes) -> None:
-        nonlocal place
-        where = journal[place] * image.size
-        image.data[where : where + image.size] = block.ljust(image.size, b"\0")
-        place = place + 1 if place + 1 < len(journal) else 1
-
+    write = journal_writer(image, journal, start)
     targets = [rng.choice((image.any_block(), *own_blocks(image))) for _ in range(3)]
     text = struct.pack(">III", 0xC03B3998, 1, sequence)
     copies = []

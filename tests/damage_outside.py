@@ -334,6 +334,19 @@ def counts_of_inodes(image: Image) -> list[str]:
     return []
 
 
+def journal_writer(image: Image, journal: list[int], place: int) -> Callable[[bytes], None]:
+    """What writes one block after the other into the journal, which has these blocks: from `place`
+    on, and after the last one from its second."""
+
+    def write(block: bytes) -> None:
+        nonlocal place
+        where = journal[place] * image.size
+        image.data[where : where + image.size] = block.ljust(image.size, b"\0")
+        place = place + 1 if place + 1 < len(journal) else 1
+
+    return write
+
+
 def log_blocks(image: Image) -> list[str]:
     """Something to replay whose tags, revokes and numbers are wild."""
     rng = image.rng
@@ -350,14 +363,7 @@ def log_blocks(image: Image) -> list[str]:
     wide = struct.unpack_from(">I", image.data, at + 0x28)[0] & 2
     struct.pack_into(">II", image.data, at + 24, sequence, start)
     image.put(SUPER + 96, "I", image.get(SUPER + 96, "I") | 4)
-    place = start
-
-    def write(block: bytes) -> None:
-        nonlocal place
-        where = journal[place] * image.size
-        image.data[where : where + image.size] = block.ljust(image.size, b"\0")
-        place = place + 1 if place + 1 < len(journal) else 1
-
+    write = journal_writer(image, journal, start)
     for _ in range(rng.choice((1, 2, 3))):
         targets = [rng.choice((image.any_block(), rng.choice(journal), image.first + 1))
                    for _ in range(rng.choice((1, 3)))]  # fmt: skip

@@ -1,7 +1,7 @@
 /*
- * Open sockets (AF_UNIX): streams are connected by socketpair(2), or find each other
- * by name: a path, whose inode is of the type socket, or any bytes
- * after a NUL (abstract; they are in no directory).
+ * Open sockets (AF_UNIX): streams are connected by socketpair(2), or find each other by name: a
+ * path, whose inode is of the type socket, or any bytes after a NUL (abstract; they are in no
+ * directory).
  *
  *	one task	bind "/tmp/s", listen, accept  <-- queue <-- pair
  *	another		connect "/tmp/s"  ---- makes a pair, and has its first end
