@@ -128,14 +128,13 @@ static void break_it(void)
 	pid_t child;
 
 	pair();
+	close(ends[1]);
 	child = fork();
 	if (child == 0) {
-		close(ends[1]);
 		send(ends[0], "x", 1, MSG_NOSIGNAL);
 		send(ends[0], "x", 1, 0);
 		_exit(0);
 	}
-	close(ends[1]);
 	say("SIGPIPE", end_of(child));
 	close(ends[0]);
 }
