@@ -1,7 +1,7 @@
 """Cheats: submissions that try to get points without doing the exercises, in tests/cheats/NAME/.
 
-A cheat begins with the handout and may have, besides cheat.toml with its title (and with figures,
-if it hands in what its kernel prints as a measurement):
+A cheat begins with the handout and may have, besides cheat.toml with its title (and with a table
+figures.LESSON, if it hands in what its kernel prints as a measurement):
 
 payload.c, payload.asm   what is in each blank in place of the stub's include; they define
                          cheat("1.3"), or the macro cheat "1.2", which then comes in place of
@@ -36,14 +36,15 @@ INCLUDES = (  # of stubs: what defines exercise_missing
 
 @dataclass(frozen=True)
 class Cheat:
-    """A cheat. parts: the texts of its payloads by file name. figures: of its measurement."""
+    """A cheat. parts: the texts of its payloads by file name. figures: of its measurement, by
+    lesson."""
 
     name: str
     title: str
     lessons: tuple[int, ...]
     links: bool
     parts: dict[str, str]
-    figures: dict[str, int]
+    figures: dict[int, dict[str, int]]
 
     @property
     def directory(self) -> Path:
@@ -63,6 +64,7 @@ def read_cheat(directory: Path) -> Cheat:
     parts = {path.name: path.read_text() for path in directory.glob("[pw]*.*")}
     tried = tuple(table.get("lessons", every_lesson()))
     links, figures = table.get("links", False), table.get("figures", {})
+    figures = {int(lesson): each for lesson, each in figures.items()}
     return Cheat(directory.name, table["title"], tried, links, parts, figures)
 
 
@@ -78,11 +80,11 @@ def lay_cheat(cheat: Cheat, lesson: int, submission: Path) -> None:
                 place.write_text(cheating_text(cheat, exercise, path))
     if (cheat.directory / "files").is_dir():
         shutil.copytree(cheat.directory / "files", submission, dirs_exist_ok=True)
-    if cheat.figures:
+    if figures := cheat.figures.get(lesson):
         questions = importlib.import_module(f"labs.lesson{lesson}.measure").QUESTIONS
         guesses = {each.key: 1.0 for each in questions}
         sources = sources_of(submission, lesson)
-        write_measurement(submission, lesson, sources, guesses, guesses, cheat.figures)
+        write_measurement(submission, lesson, sources, guesses, guesses, figures)
 
 
 def cheating_text(cheat: Cheat, exercise: Exercise, path: str) -> str:
