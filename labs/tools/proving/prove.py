@@ -1,14 +1,15 @@
 """`make prove`: the proof of the grader. It gives the handout nothing and the reference all points,
-its hidden tests catch every mutant, and no cheat gets a point. After that, the usual mistakes: does
-a student read what is kept in tests/mistakes?
+right solutions that are written in other ways too, its hidden tests catch every mutant, and no
+cheat gets a point. After that, the usual mistakes: does a student read what is kept in
+tests/mistakes?
 
     python -m labs.tools.proving.prove [--lesson 1] [--workers N]
         [--sample K [--seed S] | --changed | --only PATTERN]
 
---sample tries K mutants a lesson and K cheats in all; --changed those mutants whose files git sees
-changed; --only those mutants, mistakes and cheats whose names fit, such as "4.6-*". All three leave
-out the reference, and --sample and --changed the mistakes: `make test` has tests of these. Exit
-status: 0 when all holds.
+--sample tries K mutants a lesson, and K cheats and other ways in all; --changed those mutants and
+ways whose files git sees changed; --only those mutants, ways, mistakes and cheats whose names fit,
+such as "4.6-*". All three leave out the reference, and --sample and --changed the mistakes: `make
+test` has tests of these. Exit status: 0 when all holds.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import TypeVar
 
 from labs.tools.course.exercises import (
     ROOT,
@@ -47,6 +49,7 @@ from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.mistakes import main as mistakes_kept
 from labs.tools.proving.prove_cheats import Cheat, cheats_of, lay_cheat
 from labs.tools.proving.prove_mutants import (
+    Change,
     Mutant,
     MutantError,
     Verdict,
@@ -54,9 +57,11 @@ from labs.tools.proving.prove_mutants import (
     mutants_of,
     verdict,
 )
+from labs.tools.proving.prove_ways import Way, way_error, way_job, ways_of
 
-MUTANTS_AN_EXERCISE = 6
+MUTANTS_AN_EXERCISE, WAYS_A_LESSON = 6, 2
 HANDOUT, REFERENCE = "handout", "reference"
+Tried = TypeVar("Tried")
 
 
 @dataclass
@@ -66,6 +71,7 @@ class Proof:
     lesson: int
     mutants: list[Mutant]
     cheats: list[Cheat]
+    ways: list[Way] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     results: list[TestResult] = field(default_factory=list)
@@ -166,7 +172,8 @@ def prepared(proof: Proof, work: Path) -> Proof:
         if lesson != STORAGE:
             hand_in_reference(lesson, work / "handed-in")
         proof.add_submission(REFERENCE, ROOT, work, work / "handed-in", thorough=True)
-    add_mutants(proof, work)
+    add_changes(proof, work, proof.mutants, mutant_job)
+    add_changes(proof, work, proof.ways, way_job)
     for cheat in proof.cheats:
         lay_cheat(cheat, lesson, work / cheat.name)
         proof.add_submission(f"cheat-{cheat.name}", work / cheat.name, work)
@@ -185,27 +192,33 @@ def hand_in_reference(lesson: int, tree: Path) -> None:
 
 
 def chosen(lesson: int, options: argparse.Namespace) -> Proof:
-    """The mutants and cheats that the options ask for."""
-    mutants, cheats = mutants_of(lesson), cheats_of(lesson)
+    """The mutants, cheats and ways that the options ask for."""
+    mutants, cheats, ways = mutants_of(lesson), cheats_of(lesson), ways_of(lesson)
     if options.only:
-        mutants = [mutant for mutant in mutants if fnmatch(mutant.name, options.only)]
-        cheats = [cheat for cheat in cheats if fnmatch(cheat.name, options.only)]
+        mutants, cheats, ways = (
+            [each for each in several if fnmatch(each.name, options.only)]
+            for several in (mutants, cheats, ways)
+        )
     elif options.changed:
         files = changed_paths()
         mutants = [mutant for mutant in mutants if mutant.places & files]
         cheats = [cheat for cheat in cheats if any(cheat.name in path for path in files)]
+        ways = [way for way in ways if way.places & files]
     elif options.sample is not None:
         chooser = random.Random(f"{options.seed}:{lesson}")
         mutants = chooser.sample(mutants, min(options.sample, len(mutants)))
-        cheats = [cheat for number, cheat in sampled_cheats(options) if number == lesson]
+        cheats = [cheat for number, cheat in sampled(cheats_of, options) if number == lesson]
+        ways = [way for number, way in sampled(ways_of, options) if number == lesson]
     whole = not (options.only or options.changed) and options.sample is None
-    return Proof(lesson, mutants, cheats, is_whole=whole)
+    return Proof(lesson, mutants, cheats, ways, is_whole=whole)
 
 
-def sampled_cheats(options: argparse.Namespace) -> list[tuple[int, Cheat]]:
-    """A random sample of the cheats, each with the lesson that it is tried on."""
+def sampled(
+    all_of: Callable[[int], Iterable[Tried]], options: argparse.Namespace
+) -> list[tuple[int, Tried]]:
+    """A random sample of the cheats or ways of all lessons, each with its lesson."""
     numbers = [options.lesson] if options.lesson else every_lesson()
-    every = [(number, cheat) for number in numbers for cheat in cheats_of(number)]
+    every = [(number, each) for number in numbers for each in all_of(number)]
     return random.Random(options.seed).sample(every, min(options.sample, len(every)))
 
 
@@ -216,13 +229,18 @@ def changed_paths() -> set[str]:
     return {line[3:].rpartition(" -> ")[2] for line in done.stdout.splitlines()}
 
 
-def add_mutants(proof: Proof, work: Path) -> None:
-    """Adds the jobs of the mutants. One that does not apply is an error."""
-    for mutant in proof.mutants:
+def add_changes(
+    proof: Proof,
+    work: Path,
+    changes: Sequence[Change],
+    job: Callable[[Change, Path], Job],
+) -> None:
+    """Adds the jobs of the mutants, or of the ways. One that does not apply is an error."""
+    for change in changes:
         try:
-            proof.jobs.append(mutant_job(mutant, work))
+            proof.jobs.append(job(change, work))
         except MutantError as error:
-            proof.errors.append(f"mutant {mutant.name}: {error}")
+            proof.errors.append(f"{change.name}: {error}")
 
 
 def run_proofs(proofs: Sequence[Proof], workers: int) -> None:
@@ -240,8 +258,13 @@ def report(proof: Proof) -> bool:
     """Prints the figures of a lesson, and what does not hold. Returns whether all holds."""
     verdicts = proof.verdicts()
     proof.errors += [f"mutant {each.mutant.name}: {each.error}" for each in verdicts if each.error]
+    proof.errors += [
+        f"way {way.name}: {words}" for way in proof.ways if (words := way_error(way, proof.results))
+    ]
     check_scores(proof)
     if proof.is_whole:
+        if len(proof.ways) < WAYS_A_LESSON:
+            proof.errors.append(f"it has {len(proof.ways)} other ways, not {WAYS_A_LESSON}")
         check_mutant_counts(proof, verdicts)
     print(table(proof, verdicts))
     for error in proof.errors:
@@ -294,6 +317,10 @@ def table(proof: Proof, verdicts: Sequence[Verdict]) -> str:
             f"{len(own):>7}  {caught:>6}  {alive:>13}"
         )
     lines += [cheat_line(proof, cheat) for cheat in proof.cheats]
+    lines += [
+        f"way {way.name:<30}  {'-' if way_error(way, proof.results) else 'all':>7}  ({way.title})"
+        for way in proof.ways
+    ]
     return "\n".join(lines)
 
 

@@ -33,14 +33,25 @@ class MutantError(ValueError):
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """A bug. edits: file, old text and new text of each change."""
+class Change:
+    """The reference with one exercise changed. edits: file, old text and new text of each."""
 
     name: str
     exercise: str
     title: str
-    caught_by: str
     edits: tuple[tuple[str, str, str], ...]
+
+    @property
+    def lesson(self) -> int:
+        """The lesson of its exercise."""
+        return lesson_of(self.exercise)
+
+
+@dataclass(frozen=True)
+class Mutant(Change):
+    """A bug."""
+
+    caught_by: str
     mode: str
     compiles: bool
 
@@ -48,11 +59,6 @@ class Mutant:
     def job_name(self) -> str:
         """Its name in a plan."""
         return f"mutant-{self.name}"
-
-    @property
-    def lesson(self) -> int:
-        """The lesson of its exercise."""
-        return lesson_of(self.exercise)
 
     @property
     def places(self) -> set[str]:
@@ -94,12 +100,12 @@ def mutants_of(lesson: int, directory: Path = DIRECTORY) -> list[Mutant]:
     return [mutant for mutant in map(read_mutant, paths) if mutant.lesson == lesson]
 
 
-def changed_files(mutant: Mutant) -> dict[str, bytes]:
-    """The files of the reference with the bug. Raises MutantError when an edit does not apply."""
+def changed_files(change: Change) -> dict[str, bytes]:
+    """The changed files of the reference. Raises MutantError when an edit does not apply."""
     files: dict[str, str] = {}
-    for path, old, new in mutant.edits:
-        if path not in by_id(mutant.exercise).files:
-            raise MutantError(f"{path} is no file of exercise {mutant.exercise}")
+    for path, old, new in change.edits:
+        if path not in by_id(change.exercise).files:
+            raise MutantError(f"{path} is no file of exercise {change.exercise}")
         text = files.get(path) or (ROOT / path).read_text()
         if text.count(old) != 1:
             raise MutantError(f"the old text is there {text.count(old)} times in {path}, not once")
