@@ -188,8 +188,8 @@ def test_tree_has_no_file_of_later_lessons(lesson) -> None:
         f"labs/lesson{LESSONS[-1]}/main.c"  # its kernel begins as the last lesson's
     }
     blanks = {path for each in exercises.load() if each.lesson > lesson for path in each.files}
-    strangers = r"(labs|tests)/storage|hidden|mutants|cheats|slides|author|prove|tools/start\."
-    strangers += "|student_tree"
+    strangers = r"(labs|tests)/storage|hidden|mutants|other_ways|cheats|slides|author|prove"
+    strangers += r"|tools/start\.|student_tree"
     if lesson < WITH_PROGRAMS:
         strangers += "|user/|fs/"
     for path in contents(lesson):

@@ -65,7 +65,8 @@ SINCE = {
 
 # What no student gets, whatever file names it. The rooms of later lessons need no mention.
 NEVER = (
-    *("tests/*/hidden/*", "tests/mutants/*", "tests/cheats/*", "tests/mistakes/*"),
+    *("tests/*/hidden/*", "tests/mutants/*", "tests/other_ways/*", "tests/cheats/*"),
+    "tests/mistakes/*",
     *("tests/kernel/*", "tests/words.py", "tests/later_kernels.toml", "slides/*"),
     *("labs/storage/crash/*", "labs/storage/fuzz.py"),  # they have pieces of solutions
     *("user/README.md", "labs/author.mk", "labs/tools/course/start*"),
