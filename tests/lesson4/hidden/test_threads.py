@@ -10,8 +10,10 @@ import pytest
 from tests.lesson3.support import steps_to
 from tests.lesson4.search import search
 from tests.lesson4.support import (
+    ENDS,
     IDLE,
     INTERRUPTS,
+    PREEMPTED,
     WORK_SCHEDULE,
     WORK_TICK,
     YIELDED,
@@ -80,9 +82,10 @@ def test_first_steps(lab):
     caller, interrupts enabled although its maker had them off."""
     argument = random_words(lab, 1)[0]
     with threads(lab, SWITCH, "first_steps", argument) as run:
-        makers, esp, ebp, eflags, found, low, high, frame = run.answers()
+        makers, esp, ebp, eflags, found, low, high, frame, name = run.answers()
     assert not makers, "its maker had interrupts disabled, and has them on behind kthread_create"
     assert found == argument
+    assert name.to_bytes(4, "little") == b"test", "the thread does not have the name that was given"
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
     assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
     assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must lie at a multiple of 16"
@@ -162,11 +165,27 @@ def test_accounts(lab):
 
 
 @pytest.mark.exercise("4.1", points=1)
+def test_no_gap_between_accounts(lab):
+    """Of the time in which two threads take turns, one of them pays for every cycle."""
+    with threads(lab, SWITCH, "no_gap") as run:
+        passed, paid = run.answers()
+    assert paid == passed, f"{passed} time stamps have passed, and {paid} are on accounts"
+
+
+@pytest.mark.exercise("4.1", points=1)
 def test_who_is_pre_empted(lab):
-    """A pre-emption is counted for the one that was, and not for the one that comes."""
+    """A pre-emption is counted for the one that was, and not for the one that comes; the record
+    says why each of them lost the processor."""
     with threads(lab, SWITCH, "who_is_pre_empted") as run:
         found = run.answers()
+        record = run.changes()
     assert found == [1, 0], f"one was pre-empted, the next one not; {found} are counted"
+    reasons = {}
+    for change in record:
+        reasons.setdefault(change.before, []).append(change.reason)
+    one, other = sorted(set(reasons) - {IDLE, 1})
+    told = (reasons[one], reasons[other])
+    assert told == ([PREEMPTED, ENDS], [YIELDED, ENDS]), f"the reasons in the record: {told}"
 
 
 @pytest.mark.exercise("4.1", points=1)

@@ -11,6 +11,7 @@ void many_lives(void);
 void new_after_end(void);
 void beside_the_idle_task(void);
 void accounts(void);
+void no_gap(void);
 void who_is_pre_empted(void);
 void flags(void);
 void alone(void);
@@ -119,8 +120,9 @@ void first_steps(void)
 	struct task *task = begin_thread(newborn, questions[0]);
 	uint32_t stack = (uintptr_t)task->kernel_stack;
 
-	uint32_t frame = task->esp;
+	uint32_t frame = task->esp, name;
 
+	__builtin_memcpy(&name, task->name, sizeof(name));
 	answer(interrupts_disable());
 	await_threads(before);
 	interrupts_enable();
@@ -129,6 +131,7 @@ void first_steps(void)
 	answer(stack);
 	answer(stack + KERNEL_STACK_SIZE);
 	answer(frame);
+	answer(name);
 }
 
 /* ---- many lives ---- */
@@ -249,6 +252,29 @@ void accounts(void)
 	while (task_count > before)
 		yield();
 	(void)tasks;
+}
+
+/* Two threads and nobody else: how much time passes, and how much of it they pay for. */
+void no_gap(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	going = true;
+	struct task_schedule *other = &begin_thread(keep_yielding, 0)->schedule,
+			     *own = &current->schedule;
+
+	yield();
+	uint64_t begun = own->started, paid = own->total + other->total;
+
+	for (unsigned i = 0; i < 20; i++)
+		yield();
+	begun = own->started - begun;
+	paid = own->total + other->total - paid;
+	answer((uint32_t)begun);
+	answer((uint32_t)paid);
+	going = false;
+	await_threads(before);
 }
 
 static void give_away(void *argument)
