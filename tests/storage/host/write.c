@@ -23,7 +23,7 @@
 #include "tests/storage/host/asked.h"
 #include "tests/storage/host/asked_disk.h"
 
-#define PIECE 1024u	 /* bytes of a buffer */
+#define PIECE 512u	 /* bytes of a buffer, and of no block of a file system */
 #define MOST  (4u << 20) /* bytes of one write */
 
 /* REMOVE: the only name of the inode, which is still used: then it is cut. */
@@ -121,7 +121,8 @@ static const char *obey(const char *line)
 	return ask("done %d %" PRIu64 " %" PRIu64, result, inode.size, inode.blocks);
 }
 
-/* All buffers can be had at once only if nobody forgot to give one back. What is in them does not
+/* All buffers can be had at once only if nobody forgot to give one back. Asked for in a size that
+ * the file system does not have: what was forgotten is not found again. What is in them does not
  * matter: the disk is an empty one here. */
 static uint32_t lost_buffers(void)
 {
