@@ -4,8 +4,9 @@
  */
 #include "tests/lesson4/programs/family.h"
 
-#define PAGE 4096
-#define ROOM 65536 /* pages: 256 MiB, more than any machine of the tests has */
+#define EXECVE 11
+#define PAGE   4096
+#define ROOM   65536 /* pages: 256 MiB, more than any machine of the tests has */
 
 static volatile uint8_t room[ROOM][PAGE];
 
@@ -71,11 +72,34 @@ static void all(void)
 	say("alive", 1);
 }
 
+static char **arguments;
+
+static void hold(void)
+{
+	call(CALL_PIPE, (uintptr_t)ends, 0, 0);
+	touch(0, numbers[0]);
+	sleep_for_ever();
+}
+
+/* A sleeper that is another program, so that it has a name of its own. */
+static int32_t holder(void)
+{
+	char *const words[] = { "holder", "hold", arguments[2], 0 };
+	int32_t child = fork();
+
+	if (child == 0) {
+		call(EXECVE, (uintptr_t)"/bin/holder", (uintptr_t)words, 0);
+		leave(8);
+	}
+	call(CALL_SCHED_YIELD, 0, 0, 0);
+	rest();
+	return child;
+}
+
 /* numbers: pages of one that sleeps, pages of another that takes more than is left. */
 static void largest(void)
 {
-	call(CALL_PIPE, (uintptr_t)ends, 0, 0);
-	int32_t large = sleeper(numbers[0]);
+	int32_t large = holder();
 	int32_t small = eater(numbers[1], 5);
 
 	say_end("small", small);
@@ -171,9 +195,8 @@ static void first(void)
 int run(int count, char **words)
 {
 	static const struct trial trials[] = {
-		{ "eat", eat }, { "all", all },		  { "largest", largest },
-		{ "two", two }, { "borrowed", borrowed }, { "leader", leader },
-		{ 0, 0 },
+		{ "eat", eat }, { "all", all },		  { "largest", largest }, { "hold", hold },
+		{ "two", two }, { "borrowed", borrowed }, { "leader", leader },	  { 0, 0 },
 	};
 
 	if (count < 2) {
@@ -181,5 +204,6 @@ int run(int count, char **words)
 		first();
 		return 0;
 	}
+	arguments = words;
 	return run_trial(trials, count, words);
 }
