@@ -9,7 +9,7 @@
  *	0x1b, 0x23	user code, data		the same in user mode; the last two bits are level 3
  *	0x28		kernel_task		TR: where a trap from user mode finds its stack
  *	0x30		double_fault_state	the task gate of vector 8
- *	0x3b		thread local		a program's GS; a task switch fills it in
+ *	0x3b to 0x4b	thread local		a program's FS and GS; a task switch fills them in
  *
  * Initialized once, at boot, with interrupts disabled: until the table is loaded the selectors are
  * the boot loader's.
@@ -28,16 +28,14 @@
 #define ACCESS_TASK	   0x89 /* present, level 0, a 32-bit task state that is not busy */
 #define DOUBLE_FAULT_STACK 4096
 
-static uint64_t gdt[8];
+static uint64_t gdt[10];
 static struct task_state double_fault_state;
 static uint8_t double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 
 /* A selector is the table's index times 8, plus two bits of privilege: dividing by 8 drops them. */
 static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access, uint8_t flags)
 {
-	const struct descriptor descriptor = { base, limit, access, flags };
-
-	gdt[selector / 8] = descriptor_pack(&descriptor);
+	gdt[selector / 8] = descriptor_pack(&(struct descriptor){ base, limit, access, flags });
 }
 
 /* The state that the processor loads for a double fault. It has a stack of its own, because a bad
@@ -98,8 +96,8 @@ void descriptors_initialize(void (*double_fault)(void))
 
 /* With interrupts disabled, at a task switch. The next write to FS or GS sees the new descriptor.
  */
-void descriptors_set_thread_local(uint64_t packed)
+void descriptors_set_thread_local(const struct thread_segments *segments)
 {
-	gdt[THREAD_LOCAL / 8] = packed;
+	*(struct thread_segments *)&gdt[THREAD_LOCAL / 8] = *segments;
 	__asm__ volatile("movl %0, %%fs\n\tmovl %0, %%gs" : : "r"(0));
 }

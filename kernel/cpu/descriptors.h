@@ -15,6 +15,11 @@ struct table_pointer {
  * stack of its own, when the task gate DOUBLE_FAULT_TASK is taken; it must not return. */
 void descriptors_initialize(void (*double_fault)(void));
 
-/* Sets the descriptor THREAD_LOCAL: packed as kernel/cpu/descriptor.h says, or 0 for none. FS and
- * GS are null then: a trap in the kernel would restore a selector whose descriptor may be gone. */
-void descriptors_set_thread_local(uint64_t packed);
+/* A program's own descriptors: packed as kernel/cpu/descriptor.h says, or 0 for none. */
+struct thread_segments {
+	uint64_t packed[3];
+};
+
+/* Sets the descriptors from THREAD_LOCAL on. FS and GS are null then: a trap in the kernel would
+ * restore a selector whose descriptor may be gone. */
+void descriptors_set_thread_local(const struct thread_segments *segments);

@@ -7,4 +7,4 @@
 #define USER_DATA	  0x23
 #define KERNEL_TASK	  0x28
 #define DOUBLE_FAULT_TASK 0x30
-#define THREAD_LOCAL	  0x3b /* user mode's own segment: of the task that runs */
+#define THREAD_LOCAL	  0x3b /* the first of user mode's own segments: of the task that runs */

@@ -7,12 +7,12 @@
 
 #include "kernel/abi/entry.h"
 #include "kernel/abi/signal_return.h"
-#include "kernel/cpu/descriptors.h"
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/fpu.h"
 #include "kernel/linux/signal_frame.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/signal_mask.h"
+#include "kernel/linux/thread_local.h"
 #include "kernel/process/process.h"
 #include "mm/user_copy.h"
 
@@ -257,7 +257,7 @@ static uint32_t data_selector(uint32_t selector)
 	selector = (selector & 0xffff) | RING;
 	if (selector == USER_DATA || selector == USER_CODE)
 		return selector;
-	return selector == THREAD_LOCAL && current->thread_local ? selector : 0;
+	return thread_local_has(&current->thread_local, selector) ? selector : 0;
 }
 
 static void restore_registers(struct trap_frame *frame, const struct context *context)

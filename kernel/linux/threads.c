@@ -124,15 +124,15 @@ static void set_registers(struct task *task, uint32_t stack)
 
 static int create(const struct trap_frame *frame)
 {
-	uint64_t segment = current->thread_local;
-	int error = frame->ebx & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segment) : 0;
+	struct thread_segments segments = current->thread_local;
+	int error = frame->ebx & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments) : 0;
 	struct task *task = error ? NULL : task_create(current->name);
 
 	if (!task)
 		return error ? error : -EAGAIN;
 	int32_t pid = task->pid;
 
-	task->thread_local = segment;
+	task->thread_local = segments;
 	share(process_create(task), frame);
 	set_registers(task, frame->ecx);
 	if (frame->ebx & CLONE_PARENT_SETTID)

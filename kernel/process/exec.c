@@ -14,7 +14,6 @@
 #include "kernel/process/exec.h"
 
 #include "fs/root.h"
-#include "kernel/cpu/selectors.h"
 #include "kernel/process/exec_stack.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/signal.h"

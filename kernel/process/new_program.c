@@ -6,7 +6,6 @@
  * child made by vfork has only borrowed its parent's space; it gives that back here, by exec or at
  * its end, and the parent wakes.
  */
-#include "kernel/cpu/descriptors.h"
 #include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
 #include "mm/space.h"
@@ -95,7 +94,7 @@ void process_reset_for_exec(void)
 		};
 	signals->stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
 	current->process->clear_on_exit = 0;
-	current->thread_local = 0;
-	descriptors_set_thread_local(0);
+	current->thread_local = (struct thread_segments){ { 0 } };
+	descriptors_set_thread_local(&current->thread_local);
 	fpu_reset();
 }

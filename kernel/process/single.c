@@ -10,7 +10,6 @@
  */
 #include "kernel/process/single.h"
 
-#include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/user_entry.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/signal.h"
@@ -103,7 +102,7 @@ int process_empty_space(void)
 /* As in lesson 4, without handlers to reset. */
 void process_reset_for_exec(void)
 {
-	current->thread_local = 0;
-	descriptors_set_thread_local(0);
+	current->thread_local = (struct thread_segments){ { 0 } };
+	descriptors_set_thread_local(&current->thread_local);
 	fpu_reset();
 }

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/fpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/lib/list.h"
@@ -62,10 +63,10 @@ struct task {
 
 	/* A program's state in the processor: loaded by task_load. */
 	struct trap_frame *frame; /* its registers, on the kernel stack while it is in the kernel */
-	uint64_t thread_local;	  /* the descriptor that gs selects, packed; 0: none */
-	struct fpu_state fpu;	  /* current unless the task's state is in the unit */
-	struct space *space;	  /* NULL: a kernel thread, or a program that has ended */
-	void *kernel_stack;	  /* owned: its lowest address */
+	struct thread_segments thread_local; /* segments that gs and fs select */
+	struct fpu_state fpu;		     /* current unless the task's state is in the unit */
+	struct space *space; /* NULL: a kernel thread, or a program that has ended */
+	void *kernel_stack;  /* owned: its lowest address */
 
 	struct process *process; /* NULL: a kernel thread */
 	/* There is a signal to act upon: TASK_SLEEPING ends, and the next return to user mode

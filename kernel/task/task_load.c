@@ -14,7 +14,6 @@
  *
  * Everything here is called with interrupts disabled.
  */
-#include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/task_state.h"
 #include "kernel/report/backtrace.h"
 #include "kernel/task/task.h"
@@ -56,7 +55,7 @@ void task_load(struct task *next)
 {
 	trap_return_work &= ~WORK_SIGNAL;
 	backtrace_use_stack(next->kernel_stack, KERNEL_STACK_SIZE);
-	descriptors_set_thread_local(next->thread_local);
+	descriptors_set_thread_local(&next->thread_local);
 	if (!next->space)
 		return;
 	task_state_set_stack((uintptr_t)(next->frame + 1));

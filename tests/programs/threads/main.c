@@ -110,6 +110,7 @@ static const struct {
 	{ "system", part_system },
 	{ "use", part_use },
 	{ "datagrams", part_datagrams },
+	{ "areas", part_areas },
 };
 
 int main(int argc, char **argv)

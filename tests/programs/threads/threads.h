@@ -84,3 +84,4 @@ void part_events(void);
 void part_system(void);
 void part_use(void);
 void part_datagrams(void);
+void part_areas(void);
