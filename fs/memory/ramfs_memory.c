@@ -33,6 +33,8 @@ static int memory_page(struct memory_object *object, uint32_t index, bool write,
 		return ramfs_counts.pages < ramfs_counts.pages_limit ? -ENOMEM : -EIO;
 	*page = page_of(contents);
 	page_hold(*page);
+	if (write)
+		inode_touch(&file->inode, true);
 	return 0;
 }
 
@@ -49,6 +51,20 @@ static void memory_hold(struct memory_object *object)
 static void memory_release(struct memory_object *object)
 {
 	inode_put(&file_of(object)->inode);
+}
+
+/* There is nothing to write back, but the next write to a page changes the file's times again. */
+static int memory_sync(struct memory_object *object, uint32_t first, uint32_t end)
+{
+	uint32_t count;
+
+	for (; first < end; first++) {
+		void *const *contents = memory_peek(object, first, &count);
+
+		if (contents && *contents)
+			object_clean(object, first, page_of(*contents));
+	}
+	return 0;
 }
 
 static void memory_cut(struct memory_object *object, uint32_t first)
@@ -97,6 +113,7 @@ static const struct memory_object_ops ops = { .page = memory_page,
 					      .peek = memory_peek,
 					      .hold = memory_hold,
 					      .release = memory_release,
+					      .sync = memory_sync,
 					      .cut = memory_cut,
 					      .describe = memory_describe };
 

@@ -111,6 +111,7 @@ static const struct {
 	{ "use", part_use },
 	{ "datagrams", part_datagrams },
 	{ "areas", part_areas },
+	{ "written", part_written },
 };
 
 int main(int argc, char **argv)

@@ -85,3 +85,4 @@ void part_system(void);
 void part_use(void);
 void part_datagrams(void);
 void part_areas(void);
+void part_written(void);
