@@ -15,6 +15,7 @@
 #include "fs/linux/poll.h"
 #include "kernel/abi/poll.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
@@ -399,6 +400,15 @@ static int datagram_write(struct file *file, struct buffer *from, uint64_t offse
 	return from->is_user ? send(file, &parts, 0, 0, 0) : -EINVAL;
 }
 
+static int move_vectors(struct file *file, uint32_t vectors, uint32_t count, bool write)
+{
+	const struct parts parts = { vectors, count, { 0 } };
+	struct socket_name from;
+	bool is_cut;
+
+	return write ? send(file, &parts, 0, 0, 0) : receive(file, &parts, 0, &from, &is_cut);
+}
+
 static uint32_t datagram_poll(struct file *file, struct poll_table *table)
 {
 	struct socket *socket = file->private;
@@ -433,3 +443,11 @@ const struct file_ops datagram_ops = {
 	.release = datagram_release,
 	.is_stream = true,
 };
+
+static void datagram_initialize(void)
+{
+	static const struct message_ops ops = { &datagram_ops, move_vectors };
+
+	message_ops = &ops;
+}
+STARTUP(datagram_initialize)

@@ -23,6 +23,8 @@
 
 /* ---- vectors and offsets ---- */
 
+const struct message_ops *message_ops;
+
 /* Is something wrong with any piece of a program's list? Then nothing is moved. A length is
  * signed. *total becomes that of all pieces, or TRANSFER_MAX if they have more. */
 static int vectors_error(uint32_t vectors, uint32_t count, uint32_t *total)
@@ -156,10 +158,11 @@ static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint
 	uint32_t total;
 	int moved = file ? vectors_error(vectors, count, &total) : -EBADF;
 
-	if (moved)
+	if (moved || total == 0)
 		return moved;
-	if (transfer == write_here && file->ops->is_stream && total > 0 &&
-	    total <= PAGE_SIZE << AT_ONCE)
+	if (message_ops && file->ops == message_ops->ops)
+		return message_ops->move(file, vectors, count, transfer == write_here);
+	if (transfer == write_here && file->ops->is_stream && total <= PAGE_SIZE << AT_ONCE)
 		return write_together(file, vectors, count, total);
 	if (!(file->flags & O_DIRECT) || file->ops->is_stream ||
 	    !is_unaligned(vectors, count, &first))

@@ -28,6 +28,12 @@ int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t se
 struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 			  uint32_t flags);
 
+/* readv and writev, for files of these ops: they move one message. In lesson 4's kernel. */
+extern const struct message_ops {
+	const struct file_ops *ops;
+	int (*move)(struct file *file, uint32_t vectors, uint32_t count, bool write);
+} *message_ops;
+
 /* The open file of a descriptor; NULL when there is none, or only a place (O_PATH), which most
  * calls refuse with -EBADF. */
 static inline struct file *descriptor_opened(uint32_t descriptor)
