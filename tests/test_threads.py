@@ -114,6 +114,21 @@ def test_nothing_is_left(ours: tuple[dict[str, str], str, str]) -> None:
     assert int(free.findall(after)[0]) >= int(free.findall(before)[0]) - SPARE_KIB
 
 
+def test_the_clock_is_set(folder: Path) -> None:
+    """By root, and files get the new time. No test sets this machine's."""
+    text = run_ours(
+        folder,
+        "date -s '2031-02-03 04:05:06'; touch /new; stat -c %y /new; date +%F;"
+        "sleep 0.1; date -s 1999-12-31; date +%F; sed -n 's/btime //p' /proc/stat",
+    )
+    lines = [line for line in text.splitlines() if line]
+    assert lines[0] == "Mon Feb  3 04:05:06 UTC 2031"
+    assert lines[1].startswith("2031-02-03 04:05:06.")
+    assert lines[2] == "2031-02-03"
+    assert lines[3:5] == ["Fri Dec 31 00:00:00 UTC 1999", "1999-12-31"]
+    assert 0 <= 946598400 - int(lines[5]) < 600
+
+
 def test_seeds(folder: Path, linux: dict[str, str]) -> None:
     """The parts whose threads dawdle, with other seeds."""
     commands = [f"echo seed {seed}; /threads {part} {seed}" for seed in SEEDS for part in SEEDED]

@@ -87,11 +87,16 @@ static uint32_t seconds_since_1970(void)
 	       number(read_register(SECOND));
 }
 
+static uint64_t origin; /* the time of day when the kernel's clock began */
+
 uint64_t time_wall_ns(void)
 {
-	static uint64_t origin; /* the time of day when the kernel's clock began */
-
 	if (!origin)
 		origin = seconds_since_1970() * NANOSECONDS - time_ns();
 	return origin + time_ns();
+}
+
+void time_wall_set(uint64_t ns)
+{
+	origin = ns - time_ns();
 }

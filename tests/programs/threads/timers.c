@@ -1,6 +1,8 @@
 /* Timers that send signals. */
 #include "threads.h"
 
+#include <sys/time.h>
+
 #define VALUE  2010
 #define PERIOD 20 /* milliseconds: two of our kernel's ticks */
 
@@ -114,6 +116,27 @@ static void others(timer_t timer)
 	say("gone after exec", end_of(child));
 }
 
+static long error_of(long result)
+{
+	return result < 0 ? -errno : result;
+}
+
+/* Times that no clock is set to: nothing here changes it. */
+static void wrong_times(void)
+{
+	const struct timespec no_time = { 1000000000, 1000000000 }, negative = { -1, 0 };
+	const struct timeval no_second = { 1000000000, 1000001 };
+
+	say("another clock", error_of(clock_settime(CLOCK_MONOTONIC, &no_time)));
+	say("nanoseconds", error_of(clock_settime(CLOCK_REALTIME, &no_time)));
+	say("negative", error_of(clock_settime(CLOCK_REALTIME, &negative)));
+	say("nowhere", error_of(syscall(SYS_clock_settime, CLOCK_REALTIME, (void *)16)));
+	say("microseconds", error_of(settimeofday(&no_second, NULL)));
+	say("of day nowhere", error_of(syscall(SYS_settimeofday, (void *)16, NULL)));
+	say("zone nowhere", error_of(syscall(SYS_settimeofday, NULL, (void *)16)));
+	say("nowhere", error_of(syscall(SYS_stime, (void *)16)));
+}
+
 void part_timers(void)
 {
 	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
@@ -138,5 +161,6 @@ void part_timers(void)
 	threads();
 	say("delete", timer_delete(timer) + timer_delete(day) + timer_delete(none));
 	say("twice", timer_delete(day) == 0 ? 0 : errno);
+	wrong_times();
 	say("bad pointer", syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, 16) == 0 ? 0 : errno);
 }
