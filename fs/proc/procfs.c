@@ -4,6 +4,7 @@
  *	/proc			entries		struct procfs_entry, and a directory for each task
  *	/proc/PID		threads, and those after it: the same
  *	/proc/PID/fd		an entry with is_directory: a link for each open descriptor
+ *	/proc/PID/fdinfo	the same, with a text for each
  *	/proc/PID/task		a directory for each task of the program, as its own, but for this
  *
  * An inode is made when it is looked up and freed with its last reference; only the root stays.
@@ -40,7 +41,7 @@ struct procfs_inode {
 	struct inode inode;
 	int32_t pid;			  /* 0: not of a task */
 	const struct procfs_entry *entry; /* NULL: the root, or a task's directory */
-	uint32_t descriptor;		  /* of a link in /proc/PID/fd */
+	uint32_t descriptor;		  /* of a link or a text in /proc/PID/fd or fdinfo */
 	bool is_thread;			  /* of a task, below /proc/PID/task */
 };
 
@@ -75,18 +76,6 @@ void procfs_register_in(struct procfs_entry *directory, struct procfs_entry *ent
 
 /* ---- text ---- */
 
-void procfs_print(struct procfs_text *text, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	text->length +=
-	    vsnprintk(text->bytes + text->length, text->size - text->length, format, arguments);
-	va_end(arguments);
-	if (text->length >= text->size)
-		text->length = text->size - 1;
-}
-
 static int procfs_open(struct file *file)
 {
 	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
@@ -104,6 +93,7 @@ static int procfs_open(struct file *file)
 		return -ENOMEM;
 	}
 	text->size = PAGE_SIZE << inode->entry->order;
+	text->descriptor = inode->descriptor;
 	inode->entry->show(text, task);
 	file->private = text;
 	return 0;
@@ -154,7 +144,7 @@ static void procfs_forget(struct inode *inode)
 static uint32_t mode_of(const struct procfs_entry *entry)
 {
 	if (!entry || entry->is_directory)
-		return S_IFDIR | (entry && entry->file ? 0500 : 0555);
+		return S_IFDIR | (entry && entry->file && !entry->show ? 0500 : 0555);
 	if (entry->link || entry->file)
 		return S_IFLNK | 0777;
 	return S_IFREG | (entry->store ? 0644 : 0444);
@@ -246,20 +236,31 @@ static struct file *file_of(const struct procfs_inode *link, uint32_t descriptor
 	return process && process->files ? link->entry->file(process->files, descriptor) : NULL;
 }
 
+/* A link may be read and written as its file may. */
+static uint32_t descriptor_mode(const struct procfs_entry *entry, const struct file *file)
+{
+	if (entry->show)
+		return S_IFREG | 0444;
+	return S_IFLNK | (file_readable(file) ? 0500 : 0) | (file_writable(file) ? 0300 : 0);
+}
+
 static int look_up_descriptor(struct procfs_inode *directory, const struct name *name,
 			      struct inode **found)
 {
 	uint32_t number, of_first = LINKS | (uint32_t)directory->pid * FILES_MAX;
+	const struct file *file = number_of_name(name, &number) ? file_of(directory, number) : NULL;
 
-	if (!number_of_name(name, &number) || !file_of(directory, number))
+	if (!file)
 		return -ENOENT;
 	int error = make(directory->pid, directory->is_thread, directory->entry, 0, found);
 	struct procfs_inode *link = (struct procfs_inode *)*found;
 
 	if (error)
 		return error;
-	fill(link, directory->pid, directory->entry, S_IFLNK | 0700, of_first + number);
+	fill(link, directory->pid, directory->entry, descriptor_mode(directory->entry, file),
+	     of_first + number);
 	link->descriptor = number;
+	link->inode.size = directory->entry->show ? 0 : 64; /* what Linux says of links */
 	return 0;
 }
 
@@ -367,7 +368,7 @@ static bool descriptor_from(struct procfs_inode *directory, uint64_t position, c
 	if (position - 2 >= FILES_MAX)
 		return false;
 	entry->name = name_of(text, snprintk(text, NUMBER, "%u", (uint32_t)position - 2));
-	entry->mode = S_IFLNK;
+	entry->mode = directory->entry->show ? S_IFREG : S_IFLNK;
 	entry->next = position + 1;
 	return true;
 }

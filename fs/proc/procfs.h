@@ -18,6 +18,7 @@ struct task;
 struct procfs_text {
 	char *bytes;
 	uint32_t length, size; /* what does not fit is lost */
+	uint32_t descriptor;   /* that it is about */
 };
 
 void procfs_print(struct procfs_text *text, const char *format, ...)
@@ -30,8 +31,9 @@ struct procfs_entry {
 	void (*show)(struct procfs_text *text, const struct task *task);
 	/* Of a symbolic link, instead: writes its target as snprintk does. */
 	int (*link)(char *target, uint32_t size);
-	/* Of a symbolic link that leads to an open file, or of a directory of those, one for each
-	 * descriptor. NULL: there is none, and the link leads to the root if it has `link`. */
+	/* Of a symbolic link that leads to an open file, or of a directory of those (with `show`:
+	 * of texts), one for each descriptor. NULL: there is none, and the link leads to the root
+	 * if it has `link`. */
 	struct file *(*file)(const struct files *files, uint32_t descriptor);
 	bool is_directory;
 	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.

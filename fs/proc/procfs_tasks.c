@@ -3,6 +3,7 @@
 
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
+#include "kernel/abi/file.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
@@ -192,6 +193,20 @@ static struct file *directory_of(const struct files *files, uint32_t unused)
 	return files->directory;
 }
 
+static void show_descriptor(struct procfs_text *text, const struct task *task)
+{
+	const struct files *files = task->process ? task->process->files : NULL;
+	const struct file *file = files ? files_get(files, text->descriptor) : NULL;
+
+	if (!file)
+		return;
+	uint32_t flags = file->flags & O_PATH ? O_PATH : file->flags;
+
+	flags |= files_closes_on_exec(files, text->descriptor) ? O_CLOEXEC : 0;
+	procfs_print(text, "pos:\t%llu\nflags:\t0%o\nmnt_id:\t1\nino:\t%u\n", file->offset, flags,
+		     file->inode ? file->inode->number : 0);
+}
+
 static int link_root(char *target, uint32_t size)
 {
 	return snprintk(target, size, "/");
@@ -204,6 +219,10 @@ static void tasks_register(void)
 		{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
 		{ .name = "comm", .show = show_name },
 		{ .name = "cwd", .file = directory_of, .link = link_root },
+		{ .name = "fdinfo",
+		  .file = files_get,
+		  .show = show_descriptor,
+		  .is_directory = true },
 		{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
 		{ .name = "exe", .file = program_of },
 		{ .name = "maps", .show = show_maps, .order = MAPS_ORDER },

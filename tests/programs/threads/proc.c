@@ -127,6 +127,45 @@ static void threads_as_folders(void)
 	say("alone", names_in("/proc/self/task"));
 }
 
+/* A descriptor's link, and what fdinfo says. */
+static void descriptor(const char *what, int file)
+{
+	char path[64], line[64];
+	struct stat state;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	lstat(path, &state);
+	printf("%s %o %d\n", what, state.st_mode, (int)state.st_size);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file);
+	say("mode", stat(path, &state) == 0 ? state.st_mode : -errno);
+	FILE *info = fopen(path, "r");
+
+	while (info && fgets(line, sizeof(line), info))
+		if (strncmp(line, "pos:", 4) == 0 || strncmp(line, "flags:", 6) == 0)
+			printf("%s", line);
+	if (info)
+		fclose(info);
+}
+
+static void descriptors(void)
+{
+	int both = open("/tmp/threads.fdinfo", O_RDWR | O_CREAT | O_APPEND, 0600), pair[2];
+	int one = open("/tmp/threads.fdinfo", O_WRONLY | O_CLOEXEC);
+
+	lseek(both, 12345678901, SEEK_SET);
+	(void)!pipe2(pair, O_NONBLOCK);
+	descriptor("both", both);
+	descriptor("written", one);
+	descriptor("read", pair[0]);
+	descriptor("place", open("/tmp", O_PATH));
+	say("closed", open("/proc/self/fdinfo/999", O_RDONLY) < 0 ? errno : 0);
+	unlink("/tmp/threads.fdinfo");
+	close(both);
+	close(one);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 void part_proc(void)
 {
 	int local = 0, id = shmget(IPC_PRIVATE, 4096, 0600);
@@ -162,4 +201,5 @@ void part_proc(void)
 	shmctl(id, IPC_RMID, NULL);
 	say("statm", number_in("/proc/self/statm", "") > 0);
 	threads_as_folders();
+	descriptors();
 }
