@@ -3,8 +3,7 @@
  *
  *	/proc			entries		struct procfs_entry, and a directory for each task
  *	/proc/PID		threads, and those after it: the same
- *	/proc/PID/fd		an entry with is_directory: a link for each open descriptor
- *	/proc/PID/fdinfo	the same, with a text for each
+ *	/proc/PID/fd, fdinfo	entries with is_directory: a link, or a text, for each descriptor
  *	/proc/PID/task		a directory for each task of the program, as its own, but for this
  *
  * An inode is made when it is looked up and freed with its last reference; only the root stays.

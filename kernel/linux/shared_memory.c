@@ -16,13 +16,12 @@
 #include "fs/path_page.h"
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
-#include "fs/vfs/wall_time.h"
 #include "kernel/abi/mman.h"
 #include "kernel/abi/shm.h"
-#include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/futex.h"
+#include "kernel/linux/ipc.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/process/process.h"
 #include "kernel/report/printk.h"
@@ -36,19 +35,19 @@
 #include "mm/user_copy.h"
 
 #define HIGHEST (STACK_END - STACK_LIMIT - STACK_GAP) /* as mmap */
-#define SECOND	1000000000u
 
 struct segment {
 	struct memory_object object; /* first: the two have one address */
 	struct memory_object *file;
 	uint32_t references;
-	struct list in_all;
-	int32_t id;
-	struct linux_shm state; /* without the number of attachments */
+	struct ipc ipc;
+	struct linux_shm state; /* without the permission and the number of attachments */
 };
 
+static struct ipc *make(uint32_t size);
+
 static struct pool pool = POOL_INITIALIZER(struct segment);
-static struct list all = LIST_EMPTY(all);
+static struct ipc_kind segments = IPC_KIND(segments, SHM_LIMIT, make);
 
 /* ---- the object ---- */
 
@@ -79,14 +78,15 @@ static void segment_release(struct memory_object *object)
 
 	if (--segment->references > 0)
 		return;
-	list_remove(&segment->in_all);
+	ipc_remove(&segments, &segment->ipc);
 	segment->file->ops->release(segment->file);
 	pool_free(&pool, segment);
 }
 
 static void segment_describe(const struct memory_object *object, char *text, uint32_t size)
 {
-	snprintk(text, size, "/SYSV%08x (deleted)", ((const struct segment *)object)->state.key);
+	snprintk(text, size, "/SYSV%08x (deleted)",
+		 ((const struct segment *)object)->ipc.permission.key);
 }
 
 static const struct memory_object_ops segment_ops = { .page = segment_page,
@@ -97,71 +97,39 @@ static const struct memory_object_ops segment_ops = { .page = segment_page,
 
 /* ---- segments ---- */
 
-static uint64_t now(void)
-{
-	return divide64(time_wall_ns(), SECOND, NULL);
-}
-
-static int32_t caller(void)
-{
-	return current->process->leader->task->pid;
-}
-
 static struct segment *find(int32_t id)
 {
-	for (struct list *link = all.next; link != &all; link = link->next)
-		if (list_entry(link, struct segment, in_all)->id == id)
-			return list_entry(link, struct segment, in_all);
-	return NULL;
+	struct ipc *found = ipc_find(&segments, id);
+
+	return found ? list_entry(found, struct segment, ipc) : NULL;
 }
 
-static struct segment *find_key(int32_t key)
+static struct ipc *make(uint32_t size)
 {
-	for (struct list *link = all.next; link != &all; link = link->next)
-		if (list_entry(link, struct segment, in_all)->state.key == key)
-			return list_entry(link, struct segment, in_all);
-	return NULL;
-}
-
-static int make(int32_t key, uint32_t size, uint32_t mode)
-{
-	static int32_t last_id = -1;
-
-	if (size == 0 || (int32_t)size < 0)
-		return -EINVAL;
-	struct segment *segment = pool.used < SHM_LIMIT ? pool_alloc(&pool) : NULL;
+	struct segment *segment = pool_alloc(&pool);
 
 	if (!segment)
-		return pool.used < SHM_LIMIT ? -ENOMEM : -ENOSPC;
+		return NULL;
 	segment->file = ramfs_shared_memory(size);
 	if (!segment->file) {
 		pool_free(&pool, segment);
-		return -ENOMEM;
+		return NULL;
 	}
 	object_initialize(&segment->object, &segment_ops);
 	segment->references = 1;
-	do
-		last_id = (last_id + 1) & INT32_MAX;
-	while (find(last_id));
-	segment->id = last_id;
-	segment->state = (struct linux_shm){ .key = key,
-					     .mode = mode & SHM_MODES,
-					     .size = size,
-					     .changed = now(),
-					     .creator_pid = caller() };
-	list_append(&all, &segment->in_all);
-	return segment->id;
+	segment->state =
+	    (struct linux_shm){ .size = size, .changed = ipc_now(), .creator_pid = ipc_caller() };
+	return &segment->ipc;
 }
 
 static int get(int32_t key, uint32_t size, uint32_t flags)
 {
-	const struct segment *found = key == IPC_PRIVATE ? NULL : find_key(key);
+	struct ipc *found;
+	int error = ipc_get(&segments, key, (int32_t)size < 0 ? 0 : size, flags, &found);
 
-	if (found && (flags & IPC_CREAT) && (flags & IPC_EXCL))
-		return -EEXIST;
-	if (found)
-		return size > found->state.size ? -EINVAL : found->id;
-	return key == IPC_PRIVATE || (flags & IPC_CREAT) ? make(key, size, flags) : -ENOENT;
+	if (error)
+		return error;
+	return size > list_entry(found, struct segment, ipc)->state.size ? -EINVAL : found->id;
 }
 
 /* ---- attaching ---- */
@@ -203,8 +171,8 @@ static int attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
 	int error = area_put(current->space, at, at + length, &form);
 
 	if (!error) {
-		segment->state.attached = now();
-		segment->state.last_pid = caller();
+		segment->state.attached = ipc_now();
+		segment->state.last_pid = ipc_caller();
 	}
 	segment_release(&segment->object);
 	return error ? error : give(result, &at, sizeof(at));
@@ -221,8 +189,8 @@ static int detach(uint32_t address)
 	struct segment *segment = (struct segment *)area->object;
 	uint32_t end = address + whole_pages(segment->state.size);
 
-	segment->state.detached = now();
-	segment->state.last_pid = caller();
+	segment->state.detached = ipc_now();
+	segment->state.last_pid = ipc_caller();
 	segment_hold(&segment->object);
 	for (uint32_t at = address;
 	     (area = area_from(current->space, at)) && area_start(area) < end;) {
@@ -241,6 +209,7 @@ static int give_state(const struct segment *segment, uint32_t address)
 {
 	struct linux_shm state = segment->state;
 
+	state.permission = segment->ipc.permission;
 	for (const struct list *link = segment->object.areas.next; link != &segment->object.areas;
 	     link = link->next)
 		state.attachments++;
@@ -258,10 +227,11 @@ static int set_state(int32_t id, uint32_t address)
 
 	if (!segment)
 		return -EINVAL;
-	segment->state.owner = wanted.owner;
-	segment->state.group = wanted.group;
-	segment->state.mode = (segment->state.mode & SHM_DEST) | (wanted.mode & SHM_MODES);
-	segment->state.changed = now();
+	uint32_t kept = segment->ipc.permission.mode & SHM_DEST;
+
+	ipc_set(&segment->ipc, wanted.permission);
+	segment->ipc.permission.mode |= kept;
+	segment->state.changed = ipc_now();
 	return 0;
 }
 
@@ -280,9 +250,9 @@ static int control(int32_t id, uint32_t command, uint32_t address)
 	case SHM_UNLOCK:
 		return 0;
 	case IPC_RMID:
-		if (!(segment->state.mode & SHM_DEST)) {
-			segment->state.mode |= SHM_DEST;
-			segment->state.key = IPC_PRIVATE;
+		if (!(segment->ipc.permission.mode & SHM_DEST)) {
+			segment->ipc.permission.mode |= SHM_DEST;
+			segment->ipc.permission.key = IPC_PRIVATE;
 			segment_release(&segment->object);
 		}
 		return 0;
@@ -303,7 +273,9 @@ static int sys_ipc(struct trap_frame *frame)
 	case IPC_SHMCTL:
 		return control(frame->ecx, frame->edx, frame->edi);
 	}
-	return -ENOSYS;
+	int result = semaphore_call(frame);
+
+	return result == -ENOSYS ? message_call(frame) : result;
 }
 
 /* ---- files without a name ---- */

@@ -20,6 +20,7 @@
 #include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/futex.h"
+#include "kernel/linux/ipc.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/syscall_time.h"
 #include "kernel/linux/thread_local.h"
@@ -275,6 +276,7 @@ static int32_t end(int32_t status, bool all)
 	if (process->leader != process)
 		end_follower();
 	signal_timers_delete();
+	semaphores_undo();
 	return process->status;
 }
 

@@ -28,16 +28,17 @@ BY_LESSON = 2_800  # of the core, added
 # entry says what came.
 #
 # The breadth (limit 6,500), by folder:
-#   8,730  kernel/linux  over 300 calls: files, paths and locks 1,920; signals, time and timers
-#                        1,530; tasks, limits, exec 1,250; memory 890; threads and futexes 830;
-#                        sockets 1,270, epoll and eventfd 470; terminals 640
+#   9,480  kernel/linux  over 300 calls: files, paths and locks 1,920; signals, time and timers
+#                        1,600; tasks, limits, exec 1,250; memory 890; threads and futexes 830;
+#                        sockets 1,290, epoll and eventfd 470; terminals 640; System V's
+#                        semaphores and messages 660
 #   1,053  fs/proc       what ps, top, free, lsof and glibc read
 #   1,050  fs/ram        files in memory, and the archive that they come from
 #     694  mm            promotion of large pages, experiments
 #   1,673  others        abi, screen, commands of the measurements
 # The limit was set when lessons 1 to 4 had 6,548. Debian's dynamic programs came after that:
 # glibc's threads, locks between processes, sockets, pseudo-terminals, what python, ruby, sqlite,
-# node, Go, script, expect, tmux and socat want.
+# node, Go, script, expect, tmux, socat and fakeroot want.
 #
 # The storage (limit 7,000), by folder:
 #   7,050  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps, groups
@@ -51,7 +52,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 13_468, "storage": 16_393}
+STILL = {"breadth": 14_153, "storage": 16_393}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

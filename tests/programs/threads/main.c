@@ -112,6 +112,8 @@ static const struct {
 	{ "datagrams", part_datagrams },
 	{ "areas", part_areas },
 	{ "written", part_written },
+	{ "semaphores", part_semaphores },
+	{ "messages", part_messages },
 };
 
 int main(int argc, char **argv)
